@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <Kokkos_Complex.hpp>
+
+#include <solder/core/errors.hpp>
+
+namespace Solder {
+
+/// \brief A sparse matrix in plain host memory: what readers and generators produce.
+///
+/// Row i holds the entries row_offsets[i] to row_offsets[i + 1] - 1 of columns and values; columns
+/// ascend strictly in each row. row_offsets has rows + 1 entries, or none in a default-made matrix.
+template <class Scalar>
+struct HostCsr {
+  std::int32_t rows = 0;
+  std::int32_t columns_count = 0;
+  std::vector<std::int64_t> row_offsets;
+  std::vector<std::int32_t> columns;
+  std::vector<Scalar> values;
+
+  std::int64_t nonzeros() const { return row_offsets.empty() ? 0 : row_offsets.back(); }
+};
+
+namespace Impl {
+
+template <class Scalar>
+struct HostScalar {
+  using Real = Scalar;
+  static constexpr bool is_complex = false;
+  static Scalar conjugate(Scalar value) { return value; }
+  static bool is_finite(Scalar value) { return std::isfinite(value); }
+};
+
+template <class RealType>
+struct HostScalar<Kokkos::complex<RealType>> {
+  using Real = RealType;
+  static constexpr bool is_complex = true;
+  static Kokkos::complex<RealType> conjugate(Kokkos::complex<RealType> value) {
+    return {value.real(), -value.imag()};
+  }
+  static bool is_finite(Kokkos::complex<RealType> value) {
+    return std::isfinite(value.real()) && std::isfinite(value.imag());
+  }
+};
+
+/// \brief Sorts each row by column and sums duplicates in their given order. O(nonzeros) where rows
+/// are sorted already, else a sort within each unsorted row. Shrinks the arrays, not their capacity.
+template <class Scalar>
+void sort_and_merge_rows(HostCsr<Scalar>& matrix) {
+  auto& columns = matrix.columns;
+  auto& values = matrix.values;
+  std::vector<std::pair<std::int32_t, Scalar>> scratch;
+  std::int64_t begin = 0;
+  std::int64_t kept = 0;
+  for (std::int32_t row = 0; row < matrix.rows; ++row) {
+    std::int64_t const end = matrix.row_offsets[row + 1];
+    if (!std::is_sorted(columns.begin() + begin, columns.begin() + end)) {
+      scratch.clear();
+      for (auto k = begin; k < end; ++k) scratch.emplace_back(columns[k], values[k]);
+      std::stable_sort(scratch.begin(), scratch.end(),
+                       [](auto const& a, auto const& b) { return a.first < b.first; });
+      for (auto k = begin; k < end; ++k) {
+        columns[k] = scratch[k - begin].first;
+        values[k] = scratch[k - begin].second;
+      }
+    }
+    std::int64_t const row_begin = kept;
+    for (auto k = begin; k < end; ++k) {
+      if (kept > row_begin && columns[kept - 1] == columns[k]) {
+        values[kept - 1] += values[k];
+      } else {
+        columns[kept] = columns[k];
+        values[kept] = values[k];
+        ++kept;
+      }
+    }
+    matrix.row_offsets[row + 1] = kept;
+    begin = end;
+  }
+  columns.resize(kept);
+  values.resize(kept);
+}
+
+}  // namespace Impl
+
+/// \brief What TripletBuilder adds at (column, row) for an entry given at (row, column).
+enum class Mirror { none, same, negated, conjugated };
+
+/// \brief Collects entries (row, column, value) in any order and makes a HostCsr of them.
+///
+/// Duplicates are summed in the order given. Storage grows in blocks that are freed while the matrix
+/// is filled, so the peak is the entries plus the matrix: 2.5 times the matrix at most.
+template <class Scalar>
+class TripletBuilder {
+ public:
+  void add(std::int32_t row, std::int32_t column, Scalar value) {
+    if (used_ == block_size) grow();
+    Block& block = blocks_.back();
+    block.rows[used_] = row;
+    block.columns[used_] = column;
+    block.values[used_] = value;
+    ++used_;
+  }
+
+  std::int64_t size() const {
+    return blocks_.empty() ? 0 : std::int64_t(blocks_.size() - 1) * block_size + used_;
+  }
+
+  /// \brief The matrix; the builder is empty afterwards. Counting sort by row, then a sort within
+  /// each row that needs one. Throws std::out_of_range for an index outside rows x columns_count, and
+  /// std::invalid_argument for a mirrored matrix that is not square.
+  HostCsr<Scalar> build(std::int32_t rows, std::int32_t columns_count,
+                        Mirror mirror = Mirror::none) {
+    if (mirror != Mirror::none && rows != columns_count) {
+      throw std::invalid_argument("Solder::TripletBuilder: only a square matrix can be mirrored");
+    }
+    HostCsr<Scalar> matrix;
+    matrix.rows = rows;
+    matrix.columns_count = columns_count;
+    auto& offsets = matrix.row_offsets;
+    offsets.assign(std::size_t(rows) + 1, 0);
+    for_each([&](std::int32_t row, std::int32_t column, Scalar const&) {
+      if (row < 0 || row >= rows || column < 0 || column >= columns_count) {
+        throw std::out_of_range("Solder::TripletBuilder: entry (" + std::to_string(row) + ", " +
+                                std::to_string(column) + ") lies outside the matrix");
+      }
+      ++offsets[row + 1];
+      if (mirror != Mirror::none && row != column) ++offsets[column + 1];
+    });
+    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+    matrix.columns.resize(offsets.back());
+    matrix.values.resize(offsets.back());
+    auto put = [&](std::int32_t row, std::int32_t column, Scalar const& value) {
+      std::int64_t const position = offsets[row]++;
+      matrix.columns[position] = column;
+      matrix.values[position] = value;
+    };
+    for_each_and_free([&](std::int32_t row, std::int32_t column, Scalar const& value) {
+      put(row, column, value);
+      if (mirror != Mirror::none && row != column) put(column, row, mirrored(value, mirror));
+    });
+    std::copy_backward(offsets.begin(), offsets.end() - 1, offsets.end());  // ends become begins
+    offsets[0] = 0;
+    Impl::sort_and_merge_rows(matrix);
+    return matrix;
+  }
+
+ private:
+  static constexpr std::int32_t block_size = 1 << 16;
+  struct Block {
+    std::unique_ptr<std::int32_t[]> rows, columns;
+    std::unique_ptr<Scalar[]> values;
+  };
+
+  static Scalar mirrored(Scalar value, Mirror mirror) {
+    if (mirror == Mirror::negated) return -value;
+    return mirror == Mirror::conjugated ? Impl::HostScalar<Scalar>::conjugate(value) : value;
+  }
+
+  void grow() {
+    Block block;
+    block.rows.reset(new std::int32_t[block_size]);
+    block.columns.reset(new std::int32_t[block_size]);
+    block.values.reset(new Scalar[block_size]);
+    blocks_.push_back(std::move(block));
+    used_ = 0;
+  }
+
+  std::int32_t used_in(std::size_t block) const {
+    return block + 1 == blocks_.size() ? used_ : block_size;
+  }
+
+  template <class Visitor>
+  void for_each(Visitor const& visit) const {
+    for (std::size_t b = 0; b < blocks_.size(); ++b) visit_block(blocks_[b], used_in(b), visit);
+  }
+
+  template <class Visitor>
+  void for_each_and_free(Visitor const& visit) {
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      visit_block(blocks_[b], used_in(b), visit);
+      blocks_[b] = Block{};
+    }
+    blocks_.clear();
+    used_ = block_size;
+  }
+
+  template <class Visitor>
+  static void visit_block(Block const& block, std::int32_t used, Visitor const& visit) {
+    for (std::int32_t k = 0; k < used; ++k) visit(block.rows[k], block.columns[k], block.values[k]);
+  }
+
+  std::vector<Block> blocks_;
+  std::int32_t used_ = block_size;
+};
+
+/// \brief The same matrix in another scalar type: wider, narrower, or real to complex. Throws
+/// InputError where a finite value does not fit To. Complex to real does not compile.
+template <class To, class From>
+HostCsr<To> convert_scalar(HostCsr<From> const& matrix) {
+  using Real = typename Impl::HostScalar<To>::Real;
+  static_assert(Impl::HostScalar<To>::is_complex || !Impl::HostScalar<From>::is_complex,
+                "a complex matrix does not fit a real scalar");
+  HostCsr<To> result{matrix.rows, matrix.columns_count, matrix.row_offsets, matrix.columns, {}};
+  result.values.reserve(matrix.values.size());
+  for (From const& value : matrix.values) {
+    if constexpr (Impl::HostScalar<From>::is_complex) {
+      result.values.push_back(To(Real(value.real()), Real(value.imag())));
+    } else {
+      result.values.push_back(To(Real(value)));
+    }
+    if (Impl::HostScalar<From>::is_finite(value) &&
+        !Impl::HostScalar<To>::is_finite(result.values.back())) {
+      throw InputError("entry " + std::to_string(result.values.size() - 1) +
+                       " of the matrix is too large for the scalar type asked for; use a wider one");
+    }
+  }
+  return result;
+}
+
+}  // namespace Solder
