@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Installs the headers, the driver where it is built, and the package files of find_package(Solder).
+include(CMakePackageConfigHelpers)
+
+set(solder_package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Solder")
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/solder" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+        FILES_MATCHING PATTERN "*.hpp")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(TARGETS solder EXPORT SolderTargets)
+install(EXPORT SolderTargets NAMESPACE Solder:: DESTINATION "${solder_package_folder}")
+if(TARGET solder_driver)
+  install(TARGETS solder_driver RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()
+
+configure_package_config_file(
+  "${CMAKE_CURRENT_LIST_DIR}/SolderConfig.cmake.in" "${PROJECT_BINARY_DIR}/SolderConfig.cmake"
+  INSTALL_DESTINATION "${solder_package_folder}"
+)
+write_basic_package_version_file(
+  "${PROJECT_BINARY_DIR}/SolderConfigVersion.cmake" COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT
+)
+install(FILES "${PROJECT_BINARY_DIR}/SolderConfig.cmake" "${PROJECT_BINARY_DIR}/SolderConfigVersion.cmake"
+        DESTINATION "${solder_package_folder}")

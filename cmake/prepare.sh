@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# shellcheck shell=sh disable=SC2154
+# Sourced by ./solder and ./test, with source_dir and me (their name) set. `prepare TARGET PATH...` finds or prepares
+# the dependencies and builds TARGET, unless nothing under the PATHs changed since it was last built.
+#
+#   found    Kokkos and the rest found by CMake on this machine    built in build/found
+#   fetch    what is missing fetched from upstream                 built in build/fetch
+#   debian   a private Debian sid root in the user's cache         built in ROOT/solder/ID
+#
+# The first that works is taken and remembered in build/choice. SOLDER_KOKKOS=found|fetch|debian asks
+# for one of them; VERBOSE=1 shows what is otherwise only logged. `rm -r build` forgets everything.
+
+cache=${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/solder
+machine=$(uname -m)
+root=$cache/debian-sid-$machine-1 # the last number counts the changes of the recipe in make_root
+choice_file=$source_dir/build/choice
+
+say() { printf '%s: %s\n' "$me" "$*" >&2; }
+fail() { say "$*"; exit 2; }
+have() { command -v "$1" >/dev/null 2>&1; }
+is_root() { [ "$(id -u)" = 0 ]; }
+
+# logged COMMAND...: its output goes to $log, and to the terminal only with VERBOSE=1.
+logged() {
+  if [ -n "${VERBOSE:-}" ]; then "$@" >&2; else "$@" >>"$log" 2>&1; fi
+}
+
+# lock FILE: held until unlock or the end of every process started under it, however that comes.
+lock() {
+  have flock || return 0
+  exec 9>"$1"
+  flock -n 9 || { say "waiting for another run that builds or prepares"; flock 9; }
+}
+unlock() { exec 9>&-; }
+
+# ---- choosing -------------------------------------------------------------------------------------
+
+environment_key() {
+  printf '%s' "${SOLDER_KOKKOS:-}|${CMAKE_PREFIX_PATH:-}|${Kokkos_ROOT:-}|${Kokkos_DIR:-}|${CXX:-}|${CXXFLAGS:-}"
+}
+
+# The choice of an earlier run, if it was made under this environment and is still there.
+recall() {
+  [ -r "$choice_file" ] || return 1
+  { read -r choice && IFS= read -r description && IFS= read -r config && IFS= read -r key; } <"$choice_file"
+  [ "$key" = "$(environment_key)" ] && [ -e "$config" ] && place
+}
+
+remember() { # CHOICE DESCRIPTION FILE; the choice stands as long as FILE is there
+  choice=$1 description=$2 config=$3
+  printf '%s\n' "$choice" "$description" "$config" "$(environment_key)" >"$choice_file.new"
+  mv "$choice_file.new" "$choice_file"
+  place
+  rm -rf "$work/build/CMakeCache.txt" "$work/build/CMakeFiles" "$work"/stamp.*
+}
+
+# work: the folder of this choice; inside: the same as the build sees it; sources: likewise.
+place() {
+  case $choice in
+    debian)
+      id=$(printf '%s' "$source_dir" | cksum)
+      inside=/solder/${id%% *}
+      work=$root$inside
+      sources=$inside/source
+      ;;
+    *) work=$source_dir/build/$choice inside=$work sources=$source_dir ;;
+  esac
+}
+
+# probe FETCH: whether CMake finds everything here (OFF), or could build what it fetches (ON).
+probe() {
+  have cmake || { why="no CMake here"; return 1; }
+  scratch=$source_dir/build/probe log=$source_dir/build/probe.log
+  rm -rf "$scratch" "$log"
+  cmake -S "$source_dir/cmake/probe" -B "$scratch" -DSolder_PROBE_UPSTREAM="$1" >"$log" 2>&1 && return
+  missing=$(sed -n -e 's/.*provided by "\([^"]*\)" .*/\1/p' -e 's/.*Could NOT find \([^ ]*\) .*/\1/p' \
+    -e 's/.*No CMAKE_CXX_COMPILER could be found.*/a C++ compiler/p' "$log" | head -n 1)
+  why="${missing:-Kokkos} not found here"
+  return 1
+}
+
+decide() {
+  why='' wanted=${SOLDER_KOKKOS:-any}
+  case $wanted in any | found | fetch | debian) ;; *) fail "SOLDER_KOKKOS is $wanted, not found, fetch or debian" ;; esac
+  say "looking for Kokkos"
+  case $wanted in
+    any | found)
+      if probe OFF; then
+        line=$(sed -n 's/^-- Solder: \(Kokkos .*\)/\1/p' "$log")
+        remember found "using $line" "${line#* in }/KokkosConfig.cmake"
+        return
+      fi
+      ;;
+  esac
+  missing_here=$why
+  case $wanted in
+    any | fetch)
+      if probe ON; then
+        remember fetch "using Kokkos fetched from upstream ($missing_here)" "$source_dir/CMakeLists.txt"
+        return
+      fi
+      ;;
+  esac
+  case $wanted in
+    any | debian)
+      if [ -e /etc/debian_version ] && have apt-get; then
+        make_root
+        kokkos=$(sed -n 's/^set(PACKAGE_VERSION "\(.*\)")/\1/p' "$root"/usr/lib/*/cmake/Kokkos/KokkosConfigVersion.cmake)
+        remember debian "using Kokkos $kokkos of the private Debian root $root${missing_here:+ ($missing_here)}" "$root/solder"
+        return
+      fi
+      ;;
+  esac
+  fail "cannot build here: $why. Install CMake 3.22, a C++20 compiler, Kokkos 4.5 or newer, yaml-cpp, nlohmann-json," \
+    "GoogleTest and zlib; name the folder of Kokkos with Kokkos_ROOT"
+}
+
+# ---- the private Debian root ----------------------------------------------------------------------
+
+# Everything happens in a sibling folder that takes the root's name only when it is complete.
+make_root() {
+  [ ! -d "$root/solder" ] || return 0
+  is_root || unshare --user --map-root-user true 2>/dev/null ||
+    fail "a private Debian root needs the rights of root, or user namespaces, which do not work here"
+  mkdir -p "$cache"
+  new=$root.new log=$cache/prepare.log
+  (
+    lock "$cache/lock"
+    [ ! -d "$root/solder" ] || exit 0
+    rm -rf --one-file-system "$root" "$new" "$new.tar" "$log"
+    trap 'rm -rf --one-file-system "$new" "$new.tar"' EXIT
+    trap 'exit 130' INT TERM HUP
+    say "preparing a private Debian sid root in $root: once, about a minute, 600 MB ($log)"
+    fill_root || { tail -n 20 "$log" >&2; fail "could not prepare the Debian root; everything it said: $log"; }
+    trap - EXIT
+  ) || exit
+}
+
+fill_root() {
+  if ! have mmdebstrap; then
+    is_root || { echo "mmdebstrap is missing: apt-get install mmdebstrap uidmap" >>"$log"; return 1; }
+    logged apt-get update
+    logged apt-get install --yes --no-install-recommends mmdebstrap debian-archive-keyring || return
+  fi
+  set -- --variant=apt --aptopt='Acquire::Check-Valid-Until "false"' \
+    --include=g++,cmake,ninja-build,libkokkos-dev,libyaml-cpp-dev,libgtest-dev,nlohmann-json3-dev,zlib1g-dev sid
+  if is_root; then
+    logged mmdebstrap --mode=root "$@" "$new" || return
+  else # through a tar file, so that all files are the user's own
+    logged mmdebstrap --mode=unshare "$@" "$new.tar" || return
+    mkdir "$new" && logged tar -xf "$new.tar" -C "$new" --exclude='./dev/*' && rm "$new.tar" || return
+  fi
+  # libkokkos-dev's CMake files name static archives that it does not ship: give it empty ones.
+  sed -n 's/.*{_IMPORT_PREFIX}\(\/[^";]*\.a\)".*/\1/p' "$new"/usr/lib/*/cmake/Kokkos/*.cmake | sort -u |
+    while read -r archive; do
+      [ -e "$new/usr$archive" ] || printf '!<arch>\n' >"$new/usr$archive"
+    done
+  mkdir "$new/solder" && sync -f "$new/solder" && mv -T "$new" "$root"
+}
+
+# in_root COMMAND...: with an environment that knows nothing of the host but what the programs read.
+in_root() (
+  for name in $(env | sed -n 's/^\([A-Za-z_][A-Za-z_0-9]*\)=.*/\1/p'); do
+    case $name in
+      OMP_* | KOKKOS_* | GTEST_* | CTEST_* | SOLDER_* | TERM | COLUMNS) ;;
+      *) unset "$name" ;;
+    esac
+  done
+  export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8
+  if is_root; then
+    exec chroot "$root" "$@"
+  else
+    # shellcheck disable=SC2016
+    exec unshare --user --map-root-user --mount \
+      sh -c 'mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"' "$root" "$@"
+  fi
+)
+
+# Brings the sources into the root, as they are here: time stamps kept, what is gone here gone there.
+synchronise() {
+  rm -rf "$work/source.new" && mkdir -p "$work/source.new" || return
+  for name in CMakeLists.txt LICENSE cmake src unit_tests perf_tests inputs; do
+    [ ! -e "$source_dir/$name" ] || cp -a "$source_dir/$name" "$work/source.new/" || return
+  done
+  rm -rf "$work/source" && mv "$work/source.new" "$work/source"
+}
+
+# Builds of checkouts that are no longer there.
+forget_gone_checkouts() {
+  for origin in "$root"/solder/*/origin; do
+    [ ! -e "$origin" ] || [ -d "$(cat "$origin")" ] || rm -rf "${origin%/origin}"
+  done
+}
+
+# ---- building -------------------------------------------------------------------------------------
+
+# As many jobs as there are cores, and 2 GB of memory for each.
+jobs() {
+  cores=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+  memory=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo 2>/dev/null)
+  fit=$((${memory:-$((cores * 2097152))} / 2097152))
+  [ "$fit" -ge 1 ] || fit=1
+  if [ "$fit" -lt "$cores" ]; then echo "$fit"; else echo "$cores"; fi
+}
+
+# `where` runs a command where the build is.
+where() { if [ "$choice" = debian ]; then in_root "$@"; else "$@"; fi; }
+
+up_to_date() { # TARGET PATH...
+  stamp=$work/stamp.$1
+  shift
+  [ -e "$stamp" ] || return 1
+  [ "$choice" != found ] || set -- "$@" "$config"
+  changed=$(cd "$source_dir" && find "$@" -cnewer "$stamp" -print -quit 2>&1)
+  [ -z "$changed" ]
+}
+
+configure() {
+  if [ "$choice" = debian ] || { have ninja && [ -z "${CMAKE_GENERATOR:-}" ]; }; then set -- -G Ninja; else set --; fi
+  [ "$choice" = fetch ] || set -- "$@" -DSolder_FETCH_DEPENDENCIES=OFF
+  logged where cmake -S "$sources" -B "$inside/build" "$@"
+}
+
+build() { # TARGET
+  log=$work/build.log
+  mkdir -p "$work"
+  rm -f "$log"
+  say "building..."
+  touch "$work/stamp.new"
+  if [ "$choice" = debian ]; then
+    forget_gone_checkouts
+    printf '%s\n' "$source_dir" >"$work/origin"
+    synchronise || fail "could not copy the sources to $work"
+  fi
+  if ! { [ -e "$work/build/CMakeCache.txt" ] || configure; } ||
+    ! logged where cmake --build "$inside/build" --target "$1" --parallel "$(jobs)"; then
+    [ -n "${VERBOSE:-}" ] || tail -n 60 "$log" >&2
+    say "the build failed; everything it said: $log"
+    exit 3
+  fi
+  mv "$work/stamp.new" "$work/stamp.$1"
+}
+
+prepare() { # TARGET PATH...
+  mkdir -p "$source_dir/build" || exit 2
+  if ! recall; then
+    lock "$source_dir/build/lock"
+    recall || decide
+    unlock
+  fi
+  say "$description"
+  if ! up_to_date "$@"; then
+    lock "$source_dir/build/lock"
+    up_to_date "$@" || build "$1"
+    unlock
+  fi
+}
