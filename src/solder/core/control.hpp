@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include <solder/core/report.hpp>
+
+namespace Solder {
+
+/// \brief Which stages have work to do; the others pass the control block on untouched.
+enum class Phase : std::int32_t {
+  judge,    ///< the true residual is to be computed: at the start, and when the iteration believes it is done
+  iterate,  ///< the solver's own stages
+  finished
+};
+
+/// \brief The scalar behind a breakdown or an indefinite form.
+enum class Cause : std::int32_t { none, p_Ap, r_z, norm_of_b };
+
+/// \brief The state of a solve, on the device.
+///
+/// Stage k of a program reads the control block from its own slot and team 0 writes it to the next stage's slot:
+/// what a stage reads, no team writes in that same stage. Every team computes the same decision from the same
+/// partial sums in the same order, so the block needs no other synchronisation.
+struct Control {
+  Phase phase = Phase::judge;
+  Reason reason = Reason::running;  ///< the iteration's claim during Phase::judge, the verdict once finished
+  Cause cause = Cause::none;
+  std::int32_t iteration = 0;  ///< completed updates of x
+  std::int32_t tick = 0;       ///< passes through the iteration's program, working or not
+  std::int32_t posts = 0;      ///< letters sent to the host
+  std::int32_t recorded = 0;   ///< history entries written so far
+  std::int32_t posted = 0;     ///< history entries sent to the host so far
+  double norm_b = 0;
+  double threshold = 0;      ///< relative residual at which the recursion claims convergence
+  double residual = 0;       ///< the recursion's latest relative residual
+  double true_residual = 0;  ///< the latest recomputed relative residual
+  double best = 0;           ///< true residual at the last restart
+  double value = 0;          ///< of the scalar named by cause
+
+  /// \brief The recursion's relative residual of the current iterate; recorded once per iteration.
+  KOKKOS_FUNCTION void measure(double relative_residual) {
+    residual = relative_residual;
+    if (recorded == iteration) ++recorded;
+  }
+
+  /// \brief Ends the iteration with a claim that the judge will hold against the true residual.
+  KOKKOS_FUNCTION void claim(Reason why, Cause what = Cause::none, double scalar = 0) {
+    phase = Phase::judge;
+    reason = why;
+    cause = what;
+    value = scalar;
+  }
+
+  KOKKOS_FUNCTION void finish(Reason why) {
+    phase = Phase::finished;
+    reason = why;
+  }
+};
+
+/// \brief When a solve has converged, and when it must end all the same.
+struct Limits {
+  double tolerance;
+  std::int32_t max_iterations;
+
+  /// A residual this many times ||b|| is of no more use. CG's residual may grow by the root of the condition
+  /// number before it falls, so this is far above what a solvable double system shows.
+  static constexpr double divergence = 1e12;
+
+  /// \brief 0: the benchmark mode, in which nothing but the iteration limit or a NaN ends the iteration.
+  KOKKOS_FUNCTION bool unconditional() const { return tolerance == 0; }
+
+  bool operator==(Limits const&) const = default;
+};
+
+/// \brief What the judge decided.
+enum class Verdict {
+  finish,   ///< control says why
+  zero,     ///< b = 0: finish with x = 0
+  go_on,    ///< the recursion was a little ahead of the truth: iterate further, with a lower threshold
+  restart   ///< replace the recursive residual by the true one and begin anew from the current x
+};
+
+/// \brief Holds the iteration's claim against the recomputed residual (design: success is never assumed).
+///
+/// \param residual_squared ||b - A x||^2, recomputed
+/// \param b_squared ||b||^2
+/// \param b_nonzeros entries of b other than zero: tells b = 0 from a norm that underflows
+///
+/// Residual replacement: where the recursion has parted from the truth, the solve restarts from the true
+/// residual (van der Vorst & Ye's replacement with a fresh search direction); when a restart has not halved it,
+/// the attainable accuracy is reached and the solve has stagnated.
+KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits, double residual_squared,
+                                     double b_squared, double b_nonzeros) {
+  bool const first = control.reason == Reason::running;
+  double const claimed = control.residual;
+  if (!(Kokkos::isfinite(residual_squared) && Kokkos::isfinite(b_squared))) {
+    control.true_residual = Kokkos::Experimental::quiet_NaN_v<double>;
+    if (first) control.measure(control.true_residual);
+    control.finish(Reason::not_finite);
+    return Verdict::finish;
+  }
+  if (b_squared == 0 && b_nonzeros == 0) {
+    control.true_residual = 0;
+    control.measure(0);
+    control.finish(Reason::converged);
+    return Verdict::zero;
+  }
+  // Squares below this lose their digits long before a tolerance of 1e-16 is reached.
+  if (b_squared < 1e-260) {
+    control.cause = Cause::norm_of_b;
+    control.value = Kokkos::sqrt(b_squared);
+    control.true_residual = 1;
+    control.measure(1);
+    control.finish(Reason::breakdown);
+    return Verdict::finish;
+  }
+  control.norm_b = Kokkos::sqrt(b_squared);
+  double const truth = Kokkos::sqrt(residual_squared) / control.norm_b;
+  control.true_residual = truth;
+
+  if (first) control.measure(truth);
+
+  if (truth <= limits.tolerance && !limits.unconditional()) {
+    control.finish(Reason::converged);
+    return Verdict::finish;
+  }
+  if (first && limits.max_iterations == 0) {
+    control.finish(Reason::max_iterations);
+    return Verdict::finish;
+  }
+  bool const restart = first || control.reason == Reason::converged;
+  if (!restart) {
+    control.finish(control.reason);
+    return Verdict::finish;
+  }
+  if (!first) {
+    double const gap = truth - claimed;
+    double const lower = control.threshold - 1.1 * gap;
+    if (lower > 0.4 * limits.tolerance) {
+      control.threshold = lower;
+      control.phase = Phase::iterate;
+      return Verdict::go_on;
+    }
+    if (truth > 0.5 * control.best) {
+      control.finish(Reason::stagnated);
+      return Verdict::finish;
+    }
+  }
+  control.best = truth;
+  control.threshold = limits.tolerance;
+  control.phase = Phase::iterate;
+  return Verdict::restart;
+}
+
+/// \brief The reason in a sentence, or an empty string where the reason says it all.
+inline std::string describe(Control const& control) {
+  auto const number = [&] {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g", control.value);
+    return std::string(text);
+  };
+  std::string const when = " at iteration " + std::to_string(control.iteration);
+  switch (control.reason) {
+    case Reason::breakdown:
+      if (control.cause == Cause::norm_of_b)
+        return "||b|| = " + number() + " is too small: its square underflows; scale b";
+      return (control.cause == Cause::p_Ap ? "(p, A p) = 0" : "(r, z) = 0") + when;
+    case Reason::indefinite_matrix:
+      return "(p, A p) = " + number() + when + ": A is not positive definite to working precision";
+    case Reason::indefinite_preconditioner:
+      return "(r, z) = " + number() + when + ": the preconditioner is not positive definite";
+    case Reason::not_finite: return "a NaN or an infinity in A, b, x or a scalar" + when;
+    case Reason::stagnated:
+      return "restarting from the true residual no longer reduces it: the attainable accuracy is reached";
+    default: return {};
+  }
+}
+
+}  // namespace Solder

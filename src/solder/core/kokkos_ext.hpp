@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// \file
+/// \brief Everything that differs between Kokkos 4.5 and 5.x, or that Kokkos leaves to its backends.
+
+#include <Kokkos_Core.hpp>
+#include <Kokkos_Graph.hpp>
+
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace Solder::Impl {
+
+/// \brief True for spaces whose teams are CPU threads (Serial, OpenMP, Threads, HPX).
+template <class Exec>
+inline constexpr bool is_host_space = std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>;
+
+/// \brief Memory that both the host and kernels of Exec read and write while a kernel runs.
+template <class Exec>
+using MailboxSpace = std::conditional_t<is_host_space<Exec>, Kokkos::HostSpace, Kokkos::SharedHostPinnedSpace>;
+
+/// \brief Orders this thread's writes before its later ones for every observer, the host included.
+KOKKOS_FORCEINLINE_FUNCTION void system_fence() {
+  desul::atomic_thread_fence(desul::MemoryOrderSeqCst(), desul::MemoryScopeSystem());
+}
+
+/// \brief A chain of kernels recorded once and submitted many times.
+///
+/// `record(node)` receives the root as a type-erased node, appends to it by assigning
+/// `node = node.then_parallel_for(...)`, and is called once, in the constructor.
+template <class Exec>
+class KernelChain {
+ public:
+  using Node = Kokkos::Experimental::GraphNodeRef<Exec>;
+
+  template <class Record>
+  KernelChain(Exec const& exec, Record&& record)
+#if KOKKOS_VERSION >= 40699
+      : graph_({exec}) {
+    Node node = graph_.root_node();
+    record(node);
+    graph_.instantiate();
+  }
+#else
+      : graph_(Kokkos::Experimental::create_graph(exec, [&](auto root) {
+          Node node = root;
+          record(node);
+        })) {
+    graph_.instantiate();
+  }
+#endif
+
+  void submit(Exec const& exec) const { graph_.submit(exec); }
+
+ private:
+  Kokkos::Experimental::Graph<Exec> graph_;
+};
+
+}  // namespace Solder::Impl

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <stdexcept>
+#include <thread>
+
+#include <solder/core/control.hpp>
+#include <solder/core/kokkos_ext.hpp>
+
+namespace Solder::Impl {
+
+/// \brief A letter from the device: the control block and the history since the letter before.
+struct Letter {
+  Control control;
+  std::int32_t first;     ///< iteration of the first history entry
+  std::int32_t entries;   ///< history entries
+  std::int32_t sequence;  ///< written last: posts counted from 1
+};
+
+/// \brief The device's side of the mailbox: two letters in turn, so that one is read while the next is written.
+struct Outbox {
+  Letter* letters;       ///< [2], host-visible
+  double* copies;        ///< [2 * capacity], host-visible: the letters' history
+  double* history;       ///< [2 * capacity], device: ring of the recursion's residuals
+  std::int32_t capacity; ///< most history entries in a letter
+
+  /// \brief Keeps the residual that a stage measured; one thread of team 0 calls this.
+  KOKKOS_FUNCTION void record(Control const& now, Control const& next) const {
+    if (next.recorded != now.recorded) history[now.recorded % (2 * capacity)] = next.residual;
+  }
+
+  /// \brief Sends a letter; all threads of team 0 call this together.
+  template <class Team>
+  KOKKOS_FUNCTION void post(Team const& team, Control& control) const {
+    team.barrier();  // the newest history entry was written by one thread of this team
+    ++control.posts;
+    int const side = control.posts & 1;
+    int const entries = control.recorded - control.posted;
+    for (int k = team.rank(); k < entries; k += team.size())
+      copies[side * capacity + k] = history[(control.posted + k) % (2 * capacity)];
+    int const first = control.posted;
+    control.posted = control.recorded;
+    system_fence();
+    team.barrier();
+    if (team.rank() == 0) {
+      letters[side].control = control;
+      letters[side].first = first;
+      letters[side].entries = entries;
+      system_fence();
+      *static_cast<std::int32_t volatile*>(&letters[side].sequence) = control.posts;
+    }
+  }
+};
+
+/// \brief The host's side: waits for letters without a fence.
+template <class Exec>
+class Mailbox {
+ public:
+  Mailbox(Exec const& exec, std::int32_t capacity)
+      : letters_(Kokkos::view_alloc("Solder::mailbox::letters", exec), 2),
+        copies_(Kokkos::view_alloc("Solder::mailbox::copies", exec), 2 * std::size_t(capacity)),
+        history_(Kokkos::view_alloc("Solder::mailbox::history", exec), 2 * std::size_t(capacity)),
+        capacity_(capacity) {}
+
+  Outbox outbox() const { return {letters_.data(), copies_.data(), history_.data(), capacity_}; }
+
+  /// \brief Forgets the letters of an earlier solve. No kernel of it may be in flight.
+  void clear() const { letters_(0).sequence = letters_(1).sequence = 0; }
+
+  /// \brief Waits for letter number `post` (counted from 1) and appends its history.
+  ///
+  /// Should nothing come for two seconds the instance is fenced, so that an error on the device surfaces
+  /// instead of a hang.
+  Control receive(Exec const& exec, std::int32_t post, std::vector<double>& history) const {
+    Letter& letter = letters_(post & 1);
+    auto const arrived = [&] {
+      return std::atomic_ref<std::int32_t>(letter.sequence).load(std::memory_order_acquire) == post;
+    };
+    auto const start = std::chrono::steady_clock::now();
+    for (std::uint64_t spin = 0; !arrived(); ++spin) {
+      if (spin % 1024 == 1023) {
+        std::this_thread::yield();
+        if (std::chrono::steady_clock::now() - start > std::chrono::seconds(2)) {
+          exec.fence("Solder::mailbox: waiting for the device");
+          if (!arrived()) throw std::runtime_error("Solder: the device sent no word of the solve");
+        }
+      }
+    }
+    double const* const entries = copies_.data() + std::size_t(post & 1) * capacity_;
+    history.insert(history.end(), entries, entries + letter.entries);
+    return letter.control;
+  }
+
+ private:
+  Kokkos::View<Letter*, MailboxSpace<Exec>> letters_;
+  Kokkos::View<double*, MailboxSpace<Exec>> copies_;
+  Kokkos::View<double*, typename Exec::memory_space> history_;
+  std::int32_t capacity_;
+};
+
+}  // namespace Solder::Impl

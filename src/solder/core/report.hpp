@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace Solder {
+
+/// \brief Why a solve ended. `running` is never the reason of a finished solve.
+enum class Reason : std::int32_t {
+  running,
+  converged,                  ///< the recomputed true residual meets the tolerance
+  max_iterations,             ///< the iteration limit came first
+  breakdown,                  ///< a divisor became zero; Report::detail names it
+  indefinite_matrix,          ///< (p, A p) < 0
+  indefinite_preconditioner,  ///< (r, M r) < 0
+  not_finite,                 ///< a NaN or an infinity in A, b, x or a scalar
+  diverged,                   ///< the residual grew beyond every use
+  stagnated                   ///< restarting from the true residual no longer reduces it
+};
+
+constexpr std::string_view to_string(Reason reason) {
+  switch (reason) {
+    case Reason::running: return "running";
+    case Reason::converged: return "converged";
+    case Reason::max_iterations: return "max_iterations";
+    case Reason::breakdown: return "breakdown";
+    case Reason::indefinite_matrix: return "indefinite_matrix";
+    case Reason::indefinite_preconditioner: return "indefinite_preconditioner";
+    case Reason::not_finite: return "not_finite";
+    case Reason::diverged: return "diverged";
+    case Reason::stagnated: return "stagnated";
+  }
+  return "unknown";
+}
+
+/// \brief Who executes a program of stages; see core/runners.hpp.
+enum class Runner : std::int32_t { automatic, launch, graph, team };
+
+constexpr std::string_view to_string(Runner runner) {
+  switch (runner) {
+    case Runner::automatic: return "auto";
+    case Runner::launch: return "launch";
+    case Runner::graph: return "graph";
+    case Runner::team: return "team";
+  }
+  return "unknown";
+}
+
+/// \brief What a monitor is told, once per batch of iterations.
+struct Progress {
+  int iteration;
+  double relative_residual;  ///< of the recursion
+  double seconds;            ///< since the solve began
+};
+
+/// \brief What every solver is told.
+struct SolverOptions {
+  /// ||b - A x|| / ||b|| at which a solve has converged. 0 never converges: exactly max_iterations run.
+  double tolerance = 1e-8;
+  int max_iterations = 10000;
+  Runner runner = Runner::automatic;
+  /// Called on the host once per batch; may be empty.
+  std::function<void(Progress const&)> monitor;
+};
+
+/// \brief How a solve went.
+struct Report {
+  Reason reason = Reason::running;
+  std::string detail;  ///< a sentence for people, or empty
+  int iterations = 0;
+  double relative_residual = 0;       ///< of the recursion
+  double true_relative_residual = 0;  ///< ||b - A x|| / ||b|| recomputed from the x that is returned
+  std::vector<double> history;        ///< the recursion's relative residual of iterations 0, 1, ..., iterations
+  double setup_seconds = 0;           ///< solver construction: workspace and, for the graph runner, its recording
+  double solve_seconds = 0;
+  double kernels_per_iteration = 0;   ///< 0 under the team runner: the whole solve is one kernel
+  double words_per_iteration = 0;     ///< words of sizeof(Scalar) to and from memory, caches not counted
+  Runner runner = Runner::automatic;  ///< the one that ran: never automatic
+};
+
+}  // namespace Solder

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/scalar.hpp>
+#include <solder/core/team.hpp>
+#include <solder/matrix/host_csr.hpp>
+
+namespace Solder {
+
+/// \brief The device side of a CSR matrix: what kernels need to hand out row products.
+///
+/// On GPUs a row is worked on by `lanes` lanes, and the rows are dealt cyclically to all teams; rows longer than
+/// `long_row` are left to whole teams, so that a few huge rows do not serialise. On hosts each team takes the
+/// contiguous slice of `rows`, balanced by work.
+template <class Scalar, class Offset>
+struct CsrOperator {
+  Offset const* row_offsets;
+  std::int32_t const* columns;
+  Scalar const* values;
+  Rows rows;
+  std::int32_t const* long_rows;
+  std::int32_t long_row_count;
+  std::int32_t long_row;
+  std::int32_t lanes;
+  std::int32_t teams;
+
+  bool operator==(CsrOperator const&) const = default;
+
+  /// \brief Gives consume(i, (A x)_i) for every row i of this team, once, by one thread, the value in a register.
+  ///
+  /// All threads of the team call this together. Reads the matrix once.
+  template <class Team, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION void for_each_row_product(Team const& team, Scalar const* x,
+                                                        Consumer const& consume) const {
+    if constexpr (std::is_same_v<Team, Impl::HostTeam>)
+      team.for_each_row(rows, [&](std::int32_t i) { consume(i, part(x, row_offsets[i], row_offsets[i + 1], 1)); });
+    else
+      device_products(team, x, consume);
+  }
+
+ private:
+  /// \brief The terms begin, begin + step, ... below end of a row product.
+  KOKKOS_FORCEINLINE_FUNCTION Scalar part(Scalar const* x, Offset begin, Offset end, Offset step) const {
+    Scalar sum{};
+    for (Offset k = begin; k < end; k += step) sum += values[k] * x[columns[k]];
+    return sum;
+  }
+
+  template <class Team, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION void device_products(Team const& team, Scalar const* x,
+                                                   Consumer const& consume) const {
+    std::int32_t const rows_at_once = team.size() / lanes;
+    std::int32_t const stride = team.league_size() * rows_at_once;
+    for (std::int32_t i = team.league_rank() * rows_at_once + team.member.team_rank(); i < rows.count; i += stride) {
+      Offset const begin = row_offsets[i], end = row_offsets[i + 1];
+      if (end - begin > long_row) continue;
+      if (lanes == 1) {
+        consume(i, part(x, begin, end, 1));
+      } else {
+        Scalar sum{};
+        Kokkos::parallel_reduce(
+            Kokkos::ThreadVectorRange(team.member, lanes),
+            [&](int lane, Scalar& mine) { mine += part(x, begin + lane, end, lanes); }, sum);
+        if (team.lane == 0) consume(i, sum);
+      }
+    }
+    for (std::int32_t k = team.league_rank(); k < long_row_count; k += team.league_size()) {
+      std::int32_t const i = long_rows[k];
+      Scalar const mine = part(x, row_offsets[i] + team.rank(), row_offsets[i + 1], team.size());
+      Scalar total;
+      if constexpr (ScalarTraits<Scalar>::is_complex) {
+        Sums<2> const sums = team.sum(Sums<2>{{double(mine.real()), double(mine.imag())}});
+        total = Scalar(Impl::to_real<Scalar>(sums[0]), Impl::to_real<Scalar>(sums[1]));
+      } else {
+        total = static_cast<Scalar>(team.sum(Sums<1>{{double(mine)}})[0]);
+      }
+      if (team.rank() == 0) consume(i, total);
+    }
+  }
+};
+
+namespace Impl {
+
+/// \brief Nonzeros of the longest row.
+template <class Exec, class Offset>
+std::int32_t longest_row(Exec const& exec, Offset const* offsets, std::int32_t rows) {
+  std::int32_t longest = 0;
+  Kokkos::parallel_reduce(
+      "Solder::csr::longest_row", Kokkos::RangePolicy<Exec>(exec, 0, rows),
+      KOKKOS_LAMBDA(int i, std::int32_t& most) {
+        auto const length = static_cast<std::int32_t>(offsets[i + 1] - offsets[i]);
+        if (length > most) most = length;
+      },
+      Kokkos::Max<std::int32_t>(longest));
+  return std::max(longest, 0);
+}
+
+/// \brief The rows with more than `limit` nonzeros, ascending.
+template <class Exec, class Offset>
+Kokkos::View<std::int32_t*, typename Exec::memory_space> rows_longer_than(Exec const& exec, std::int32_t limit,
+                                                                         Offset const* offsets, std::int32_t rows) {
+  std::int32_t count = 0;
+  Kokkos::parallel_reduce(
+      "Solder::csr::count_long_rows", Kokkos::RangePolicy<Exec>(exec, 0, rows),
+      KOKKOS_LAMBDA(int i, std::int32_t& c) { c += offsets[i + 1] - offsets[i] > limit; }, count);
+  Kokkos::View<std::int32_t*, typename Exec::memory_space> list(
+      Kokkos::view_alloc("Solder::csr::long_rows", exec, Kokkos::WithoutInitializing), count);
+  std::int32_t* const entries = list.data();
+  Kokkos::parallel_scan(
+      "Solder::csr::list_long_rows", Kokkos::RangePolicy<Exec>(exec, 0, rows),
+      KOKKOS_LAMBDA(int i, std::int32_t& c, bool last) {
+        if (offsets[i + 1] - offsets[i] <= limit) return;
+        if (last) entries[c] = i;
+        ++c;
+      });
+  exec.fence("Solder::csr: long rows listed");
+  return list;
+}
+
+}  // namespace Impl
+
+/// \brief A type with the members of KokkosSparse::CrsMatrix.
+template <class M>
+concept CrsMatrixLike = requires(M const& m) {
+  m.graph.row_map.data();
+  m.graph.entries.data();
+  m.values.data();
+  { m.numRows() } -> std::convertible_to<std::int64_t>;
+  { m.numCols() } -> std::convertible_to<std::int64_t>;
+};
+
+/// \brief A sparse matrix in compressed rows, on the device of Exec.
+///
+/// \tparam Scalar float, double or Kokkos::complex of them
+/// \tparam Offset of the row offsets: int32, or int64 for more than 2^31 - 1 nonzeros
+///
+/// Shares the arrays it was made from (views count references) and adds the row partition. The pattern must not
+/// change afterwards; values may.
+template <class Scalar, class Exec, class Offset = std::int32_t>
+class CsrMatrix {
+ public:
+  using scalar_type = Scalar;
+  using execution_space = Exec;
+  using memory_space = typename Exec::memory_space;
+  using Operator = CsrOperator<Scalar, Offset>;
+  using Offsets = Kokkos::View<Offset const*, memory_space>;
+  using Columns = Kokkos::View<std::int32_t const*, memory_space>;
+  using Values = Kokkos::View<Scalar const*, memory_space>;
+
+  /// \brief Wraps three views without copying: rows + 1 offsets, and columns and values of each nonzero.
+  /// \throws std::invalid_argument where the extents do not fit together
+  CsrMatrix(Exec const& exec, std::int32_t rows, std::int32_t columns, Offsets const& row_offsets,
+            Columns const& column_indices, Values const& values)
+      : rows_(rows), columns_(columns), row_offsets_(row_offsets), column_indices_(column_indices), values_(values) {
+    if (rows < 0 || columns < 0 || row_offsets.extent(0) != std::size_t(rows) + 1 ||
+        column_indices.extent(0) != values.extent(0))
+      throw std::invalid_argument("Solder::CsrMatrix: " + std::to_string(rows) + " rows need " +
+                                  std::to_string(rows + std::int64_t(1)) + " row offsets, not " +
+                                  std::to_string(row_offsets.extent(0)) + "; " +
+                                  std::to_string(column_indices.extent(0)) + " column indices and " +
+                                  std::to_string(values.extent(0)) + " values must be as many");
+    partition(exec);
+  }
+
+  /// \brief Wraps raw device arrays without copying.
+  CsrMatrix(Exec const& exec, std::int32_t rows, std::int32_t columns, std::int64_t nonzeros,
+            Offset const* row_offsets, std::int32_t const* column_indices, Scalar const* values)
+      : CsrMatrix(exec, rows, columns, Offsets(row_offsets, std::size_t(rows) + 1),
+                  Columns(column_indices, nonzeros), Values(values, nonzeros)) {}
+
+  /// \brief Wraps a KokkosSparse::CrsMatrix, or any type with its members, without copying.
+  template <CrsMatrixLike M>
+  CsrMatrix(Exec const& exec, M const& m)
+      : CsrMatrix(exec, static_cast<std::int32_t>(m.numRows()), static_cast<std::int32_t>(m.numCols()),
+                  Offsets(m.graph.row_map.data(), std::size_t(m.numRows()) + 1),
+                  Columns(m.graph.entries.data(), m.graph.entries.extent(0)),
+                  Values(m.values.data(), m.values.extent(0))) {}
+
+  /// \brief Copies host data to the device.
+  /// \throws std::length_error where the nonzeros do not fit Offset
+  CsrMatrix(Exec const& exec, HostCsr<Scalar> const& host)
+      : CsrMatrix(exec, host.rows, host.columns_count,
+                  to_device<Offset>(exec, host.row_offsets, "Solder::csr::row_offsets"),
+                  to_device<std::int32_t>(exec, host.columns, "Solder::csr::columns"),
+                  to_device<Scalar>(exec, host.values, "Solder::csr::values")) {}
+
+  std::int32_t rows() const { return rows_; }
+  std::int32_t columns() const { return columns_; }
+  std::int64_t nonzeros() const { return static_cast<std::int64_t>(values_.extent(0)); }
+  std::int32_t longest_row() const { return longest_row_; }
+  Offsets const& row_offsets() const { return row_offsets_; }
+  Columns const& column_indices() const { return column_indices_; }
+  Values const& values() const { return values_; }
+
+  /// \brief What kernels take along, by value. Valid while this matrix, or a copy of it, lives.
+  Operator device_operator() const {
+    return {row_offsets_.data(),
+            column_indices_.data(),
+            values_.data(),
+            {rows_, bounds_.data()},
+            long_rows_.data(),
+            static_cast<std::int32_t>(long_rows_.extent(0)),
+            long_row_,
+            lanes_,
+            teams_};
+  }
+
+  /// \brief Words of sizeof(Scalar) that one product reads of the matrix.
+  double words() const {
+    return static_cast<double>(nonzeros()) * (1 + double(sizeof(std::int32_t)) / sizeof(Scalar)) +
+           static_cast<double>(rows_) * sizeof(Offset) / sizeof(Scalar);
+  }
+
+ private:
+  template <class To, class From>
+  static Kokkos::View<To const*, memory_space> to_device(Exec const& exec, std::vector<From> const& host,
+                                                         std::string const& label) {
+    if constexpr (sizeof(To) < sizeof(From)) {
+      if (!host.empty() && host.back() > std::numeric_limits<To>::max())
+        throw std::length_error("Solder::CsrMatrix: " + std::to_string(host.back()) +
+                                " nonzeros do not fit 32-bit row offsets; use Offset = std::int64_t");
+    }
+    Kokkos::View<To*, memory_space> device(Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), host.size());
+    auto const staging = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, device);
+    exec.fence("Solder::csr: staging is free");
+    std::copy(host.begin(), host.end(), staging.data());
+    Kokkos::deep_copy(exec, device, staging);
+    exec.fence("Solder::csr: copied to the device");
+    return device;
+  }
+
+  /// \brief Lanes a row, long rows and teams for GPUs; slices of equal work for hosts.
+  void partition(Exec const& exec) {
+    Offset const* const offsets = row_offsets_.data();
+    std::int32_t const n = rows_;
+    longest_row_ = Impl::longest_row(exec, offsets, n);
+    if constexpr (Impl::is_host_space<Exec>) {
+      long_row_ = std::numeric_limits<std::int32_t>::max();
+      teams_ = static_cast<std::int32_t>(std::clamp<std::int64_t>(n, 1, exec.concurrency()));
+      bounds_ = Kokkos::View<std::int32_t*, memory_space>("Solder::csr::bounds", teams_ + 1);
+      // Time goes with the words moved: 1.5 a nonzero, and about 9 a row in the vector stages.
+      auto const work = [&](std::int64_t i) { return 1.5 * static_cast<double>(offsets[i]) + 9.0 * static_cast<double>(i); };
+      for (int t = 0; t <= teams_; ++t) {
+        double const target = work(n) * t / teams_;
+        std::int32_t low = 0, high = n;
+        while (low < high) {
+          std::int32_t const middle = low + (high - low) / 2;
+          if (work(middle) < target) low = middle + 1; else high = middle;
+        }
+        bounds_(t) = low;
+      }
+    } else {
+      double const mean = n == 0 ? 0 : static_cast<double>(nonzeros()) / n;
+      lanes_ = 1;
+      while (lanes_ < 32 && lanes_ * 10 < mean) lanes_ *= 2;
+      long_row_ = 64 * lanes_;
+      teams_ = Impl::vector_teams(exec, std::int64_t(n) * lanes_);
+      if (longest_row_ > long_row_) long_rows_ = Impl::rows_longer_than(exec, long_row_, offsets, n);
+    }
+  }
+
+  std::int32_t rows_ = 0, columns_ = 0;
+  Offsets row_offsets_;
+  Columns column_indices_;
+  Values values_;
+  Kokkos::View<std::int32_t*, memory_space> bounds_;
+  Kokkos::View<std::int32_t const*, memory_space> long_rows_;
+  std::int32_t longest_row_ = 0, long_row_ = 0, lanes_ = 1, teams_ = 1;
+};
+
+}  // namespace Solder
