@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # shellcheck shell=sh disable=SC2154
-# Sourced by ./solder and ./test, with source_dir and me (their name) set. `prepare TARGET PATH...` finds or prepares
-# the dependencies and builds TARGET, unless nothing under the PATHs changed since it was last built.
+# Sourced by ./solder and ./test, with source_dir and me (their name) set. `prepare TARGET PATH...`
+# finds or prepares the dependencies and builds TARGET, unless nothing under the PATHs changed since
+# it was last built.
 #
 #   found    Kokkos and the rest found by CMake on this machine    built in build/found
 #   fetch    what is missing fetched from upstream                 built in build/fetch
 #   debian   a private Debian sid root in the user's cache         built in ROOT/solder/ID
 #
-# The first that works is taken and remembered in build/choice. SOLDER_KOKKOS=found|fetch|debian asks
-# for one of them; VERBOSE=1 shows what is otherwise only logged. `rm -r build` forgets everything.
+# The first that works is taken and remembered in build/choice. SOLDER_KOKKOS=found|fetch|debian
+# asks for one of them; VERBOSE=1 shows what is otherwise only logged; `rm -r build` forgets all.
 
 cache=${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/solder
 machine=$(uname -m)
@@ -33,16 +34,19 @@ lock() {
 }
 unlock() { exec 9>&-; }
 
-# ---- choosing -------------------------------------------------------------------------------------
+# ---- choosing
 
 environment_key() {
-  printf '%s' "${SOLDER_KOKKOS:-}|${CMAKE_PREFIX_PATH:-}|${Kokkos_ROOT:-}|${Kokkos_DIR:-}|${CXX:-}|${CXXFLAGS:-}"
+  printf '%s|' "${SOLDER_KOKKOS:-}" "${CMAKE_PREFIX_PATH:-}" "${Kokkos_ROOT:-}" "${Kokkos_DIR:-}" \
+    "${CXX:-}" "${CXXFLAGS:-}"
 }
 
 # The choice of an earlier run, if it was made under this environment and is still there.
 recall() {
   [ -r "$choice_file" ] || return 1
-  { read -r choice && IFS= read -r description && IFS= read -r config && IFS= read -r key; } <"$choice_file"
+  {
+    read -r choice && IFS= read -r description && IFS= read -r config && IFS= read -r key
+  } <"$choice_file"
   [ "$key" = "$(environment_key)" ] && [ -e "$config" ] && place
 }
 
@@ -51,7 +55,9 @@ remember() { # CHOICE DESCRIPTION FILE; the choice stands as long as FILE is the
   printf '%s\n' "$choice" "$description" "$config" "$(environment_key)" >"$choice_file.new"
   mv "$choice_file.new" "$choice_file"
   place
+  [ "$(cat "$work/key" 2>/dev/null)" != "$(environment_key)" ] || return 0
   rm -rf "$work/build/CMakeCache.txt" "$work/build/CMakeFiles" "$work"/stamp.*
+  mkdir -p "$work" && environment_key >"$work/key"
 }
 
 # work: the folder of this choice; inside: the same as the build sees it; sources: likewise.
@@ -72,8 +78,10 @@ probe() {
   have cmake || { why="no CMake here"; return 1; }
   scratch=$source_dir/build/probe log=$source_dir/build/probe.log
   rm -rf "$scratch" "$log"
-  cmake -S "$source_dir/cmake/probe" -B "$scratch" -DSolder_PROBE_UPSTREAM="$1" >"$log" 2>&1 && return
-  missing=$(sed -n -e 's/.*provided by "\([^"]*\)" .*/\1/p' -e 's/.*Could NOT find \([^ ]*\) .*/\1/p' \
+  cmake -S "$source_dir/cmake/probe" -B "$scratch" -DSolder_PROBE_UPSTREAM="$1" >"$log" 2>&1 &&
+    return
+  missing=$(sed -n -e 's/.*provided by "\([^"]*\)" .*/\1/p' \
+    -e 's/.*Could NOT find \([^ ]*\) .*/\1/p' \
     -e 's/.*No CMAKE_CXX_COMPILER could be found.*/a C++ compiler/p' "$log" | head -n 1)
   why="${missing:-Kokkos} not found here"
   return 1
@@ -81,7 +89,10 @@ probe() {
 
 decide() {
   why='' wanted=${SOLDER_KOKKOS:-any}
-  case $wanted in any | found | fetch | debian) ;; *) fail "SOLDER_KOKKOS is $wanted, not found, fetch or debian" ;; esac
+  case $wanted in
+    any | found | fetch | debian) ;;
+    *) fail "SOLDER_KOKKOS is $wanted, not found, fetch or debian" ;;
+  esac
   say "looking for Kokkos"
   case $wanted in
     any | found)
@@ -96,7 +107,8 @@ decide() {
   case $wanted in
     any | fetch)
       if probe ON; then
-        remember fetch "using Kokkos fetched from upstream ($missing_here)" "$source_dir/CMakeLists.txt"
+        remember fetch "using Kokkos fetched from upstream${missing_here:+ ($missing_here)}" \
+          "$source_dir/CMakeLists.txt"
         return
       fi
       ;;
@@ -105,58 +117,71 @@ decide() {
     any | debian)
       if [ -e /etc/debian_version ] && have apt-get; then
         make_root
-        kokkos=$(sed -n 's/^set(PACKAGE_VERSION "\(.*\)")/\1/p' "$root"/usr/lib/*/cmake/Kokkos/KokkosConfigVersion.cmake)
-        remember debian "using Kokkos $kokkos of the private Debian root $root${missing_here:+ ($missing_here)}" "$root/solder"
+        kokkos=$(sed -n 's/^set(PACKAGE_VERSION "\(.*\)")/\1/p' \
+          "$root"/usr/lib/*/cmake/Kokkos/KokkosConfigVersion.cmake)
+        remember debian "using Kokkos $kokkos in $root${missing_here:+ ($missing_here)}" \
+          "$root/solder"
         return
       fi
       ;;
   esac
-  fail "cannot build here: $why. Install CMake 3.22, a C++20 compiler, Kokkos 4.5 or newer, yaml-cpp, nlohmann-json," \
-    "GoogleTest and zlib; name the folder of Kokkos with Kokkos_ROOT"
+  fail "cannot build here: $why. Install CMake 3.22 or newer, a C++20 compiler, Kokkos 4.5 or" \
+    "newer, yaml-cpp, nlohmann-json, GoogleTest and zlib; name the folder of Kokkos in Kokkos_ROOT"
 }
 
-# ---- the private Debian root ----------------------------------------------------------------------
+# ---- the private Debian root
 
 # Everything happens in a sibling folder that takes the root's name only when it is complete.
 make_root() {
   [ ! -d "$root/solder" ] || return 0
   is_root || unshare --user --map-root-user true 2>/dev/null ||
-    fail "a private Debian root needs the rights of root, or user namespaces, which do not work here"
+    fail "a private Debian root needs root's rights or user namespaces, and has neither here"
   mkdir -p "$cache"
-  new=$root.new log=$cache/prepare.log
+  log=$cache/prepare.log
   (
     lock "$cache/lock"
     [ ! -d "$root/solder" ] || exit 0
-    rm -rf --one-file-system "$root" "$new" "$new.tar" "$log"
+    rm -rf --one-file-system "$root" "$root".new.* "$log" # of runs that were killed
+    new=$(mktemp -d "$root.new.XXXXXX") && chmod 755 "$new" || exit
     trap 'rm -rf --one-file-system "$new" "$new.tar"' EXIT
     trap 'exit 130' INT TERM HUP
     say "preparing a private Debian sid root in $root: once, about a minute, 600 MB ($log)"
-    fill_root || { tail -n 20 "$log" >&2; fail "could not prepare the Debian root; everything it said: $log"; }
+    fill_root "$new" || {
+      tail -n 20 "$log" >&2
+      fail "could not prepare the Debian root; everything it said: $log"
+    }
     trap - EXIT
   ) || exit
 }
 
-fill_root() {
+fill_root() ( # FOLDER
+  new=$1
   if ! have mmdebstrap; then
-    is_root || { echo "mmdebstrap is missing: apt-get install mmdebstrap uidmap" >>"$log"; return 1; }
+    if ! is_root; then
+      echo "mmdebstrap is missing: apt-get install mmdebstrap uidmap" >>"$log"
+      exit 1
+    fi
     logged apt-get update
-    logged apt-get install --yes --no-install-recommends mmdebstrap debian-archive-keyring || return
+    logged apt-get install --yes --no-install-recommends mmdebstrap debian-archive-keyring || exit
   fi
   set -- --variant=apt --aptopt='Acquire::Check-Valid-Until "false"' \
-    --include=g++,cmake,ninja-build,libkokkos-dev,libyaml-cpp-dev,libgtest-dev,nlohmann-json3-dev,zlib1g-dev sid
+    --include=g++,cmake,ninja-build,libkokkos-dev,libyaml-cpp-dev,libgtest-dev \
+    --include=nlohmann-json3-dev,zlib1g-dev sid
   if is_root; then
-    logged mmdebstrap --mode=root "$@" "$new" || return
+    # in a mount namespace of its own where that works: what it mounts must not outlive it
+    if unshare --mount true 2>/dev/null; then own=--mount; else own=--fork; fi
+    logged unshare "$own" mmdebstrap --mode=root "$@" "$new" || exit
   else # through a tar file, so that all files are the user's own
-    logged mmdebstrap --mode=unshare "$@" "$new.tar" || return
-    mkdir "$new" && logged tar -xf "$new.tar" -C "$new" --exclude='./dev/*' && rm "$new.tar" || return
+    logged mmdebstrap --mode=unshare "$@" "$new.tar" || exit
+    logged tar -xf "$new.tar" -C "$new" --exclude='./dev/*' && rm "$new.tar" || exit
   fi
   # libkokkos-dev's CMake files name static archives that it does not ship: give it empty ones.
-  sed -n 's/.*{_IMPORT_PREFIX}\(\/[^";]*\.a\)".*/\1/p' "$new"/usr/lib/*/cmake/Kokkos/*.cmake | sort -u |
+  sed -n 's/.*{_IMPORT_PREFIX}\(\/[^";]*\.a\)".*/\1/p' "$new"/usr/lib/*/cmake/Kokkos/*.cmake |
     while read -r archive; do
       [ -e "$new/usr$archive" ] || printf '!<arch>\n' >"$new/usr$archive"
     done
   mkdir "$new/solder" && sync -f "$new/solder" && mv -T "$new" "$root"
-}
+)
 
 # in_root COMMAND...: with an environment that knows nothing of the host but what the programs read.
 in_root() (
@@ -192,7 +217,7 @@ forget_gone_checkouts() {
   done
 }
 
-# ---- building -------------------------------------------------------------------------------------
+# ---- building
 
 # As many jobs as there are cores, and 2 GB of memory for each.
 jobs() {
@@ -216,7 +241,10 @@ up_to_date() { # TARGET PATH...
 }
 
 configure() {
-  if [ "$choice" = debian ] || { have ninja && [ -z "${CMAKE_GENERATOR:-}" ]; }; then set -- -G Ninja; else set --; fi
+  set --
+  if [ "$choice" = debian ] || { have ninja && [ -z "${CMAKE_GENERATOR:-}" ]; }; then
+    set -- -G Ninja
+  fi
   [ "$choice" = fetch ] || set -- "$@" -DSolder_FETCH_DEPENDENCIES=OFF
   logged where cmake -S "$sources" -B "$inside/build" "$@"
 }
