@@ -12,9 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include <Kokkos_Complex.hpp>
-
 #include <solder/core/errors.hpp>
+#include <solder/core/scalar.hpp>
 
 namespace Solder {
 
@@ -36,24 +35,22 @@ struct HostCsr {
 namespace Impl {
 
 template <class Scalar>
-struct HostScalar {
-  using Real = Scalar;
-  static constexpr bool is_complex = false;
-  static Scalar conjugate(Scalar value) { return value; }
-  static bool is_finite(Scalar value) { return std::isfinite(value); }
-};
-
-template <class RealType>
-struct HostScalar<Kokkos::complex<RealType>> {
-  using Real = RealType;
-  static constexpr bool is_complex = true;
-  static Kokkos::complex<RealType> conjugate(Kokkos::complex<RealType> value) {
+Scalar conjugated(Scalar const& value) {
+  if constexpr (ScalarTraits<Scalar>::is_complex) {
     return {value.real(), -value.imag()};
+  } else {
+    return value;
   }
-  static bool is_finite(Kokkos::complex<RealType> value) {
+}
+
+template <class Scalar>
+bool is_finite_value(Scalar const& value) {
+  if constexpr (ScalarTraits<Scalar>::is_complex) {
     return std::isfinite(value.real()) && std::isfinite(value.imag());
+  } else {
+    return std::isfinite(value);
   }
-};
+}
 
 /// \brief Sorts each row by column and sums duplicates in their given order. O(nonzeros) where rows
 /// are sorted already, else a sort within each unsorted row. Shrinks the arrays, not their capacity.
@@ -166,7 +163,7 @@ class TripletBuilder {
 
   static Scalar mirrored(Scalar value, Mirror mirror) {
     if (mirror == Mirror::negated) return -value;
-    return mirror == Mirror::conjugated ? Impl::HostScalar<Scalar>::conjugate(value) : value;
+    return mirror == Mirror::conjugated ? Impl::conjugated(value) : value;
   }
 
   void grow() {
@@ -210,19 +207,19 @@ class TripletBuilder {
 /// InputError where a finite value does not fit To. Complex to real does not compile.
 template <class To, class From>
 HostCsr<To> convert_scalar(HostCsr<From> const& matrix) {
-  using Real = typename Impl::HostScalar<To>::Real;
-  static_assert(Impl::HostScalar<To>::is_complex || !Impl::HostScalar<From>::is_complex,
+  using Real = typename ScalarTraits<To>::Real;
+  static_assert(ScalarTraits<To>::is_complex || !ScalarTraits<From>::is_complex,
                 "a complex matrix does not fit a real scalar");
   HostCsr<To> result{matrix.rows, matrix.columns_count, matrix.row_offsets, matrix.columns, {}};
   result.values.reserve(matrix.values.size());
   for (From const& value : matrix.values) {
-    if constexpr (Impl::HostScalar<From>::is_complex) {
+    if constexpr (ScalarTraits<From>::is_complex) {
       result.values.push_back(To(Real(value.real()), Real(value.imag())));
     } else {
       result.values.push_back(To(Real(value)));
     }
-    if (Impl::HostScalar<From>::is_finite(value) &&
-        !Impl::HostScalar<To>::is_finite(result.values.back())) {
+    if (Impl::is_finite_value(value) &&
+        !Impl::is_finite_value(result.values.back())) {
       throw InputError("entry " + std::to_string(result.values.size() - 1) +
                        " of the matrix is too large for the scalar type asked for; use a wider one");
     }

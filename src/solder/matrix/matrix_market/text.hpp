@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <locale>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <vector>
+
+#include <solder/core/errors.hpp>
+
+namespace Solder::Impl {
+
+/// \brief Text from a user's file as it can be shown in a message: quoted, control and non-ASCII
+/// bytes replaced by '?', cut at 40 characters.
+inline std::string quoted(std::string_view text) {
+  std::string shown(text.substr(0, 40));
+  for (char& c : shown) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return "'" + shown + (text.size() > 40 ? "...'" : "'");
+}
+
+inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
+
+/// \brief Lines of a plain or gzipped file (told apart by content), read in large blocks and counted.
+/// Memory: one block, at least as long as the longest line, which may have 1 MiB.
+class LineReader {
+ public:
+  explicit LineReader(std::string const& path) : path_(path) {
+    std::error_code error;
+    auto const status = std::filesystem::status(path, error);
+    if (status.type() == std::filesystem::file_type::not_found) fail_file("there is no such file");
+    if (error) fail_file("cannot open: " + error.message());
+    if (std::filesystem::is_directory(status)) {
+      fail_file("is a directory; a Matrix Market file (.mtx or .mtx.gz) is needed");
+    }
+    errno = 0;
+    file_.reset(gzopen(path.c_str(), "rb"));
+    if (!file_) fail_file(std::string("cannot open: ") + std::strerror(errno ? errno : ENOMEM));
+    gzbuffer(file_.get(), 1 << 18);
+    if (std::filesystem::is_regular_file(status) && gzdirect(file_.get())) {
+      auto const size = std::filesystem::file_size(path, error);
+      if (!error) plain_size_ = static_cast<std::int64_t>(size);
+    }
+    buffer_.resize(block_size + 1);
+  }
+
+  std::string const& path() const { return path_; }
+  /// \brief Number of the line that next() returned last, from 1.
+  std::int64_t line() const { return line_; }
+  /// \brief Bytes of text where this is known beforehand (a plain regular file), else -1.
+  std::int64_t plain_size() const { return plain_size_; }
+
+  /// \brief The next line without its line end; false at the end of the file. The text stays valid
+  /// until the next call.
+  bool next(std::string_view& text) {
+    for (;;) {
+      char const* const from = buffer_.data() + begin_;
+      auto const* newline =
+          static_cast<char const*>(std::memchr(from, '\n', static_cast<std::size_t>(end_ - begin_)));
+      if (newline != nullptr) {
+        text = {from, static_cast<std::size_t>(newline - from)};
+        begin_ += newline - from + 1;
+        break;
+      }
+      if (at_end_) {
+        if (!broken_.empty()) fail_file(broken_ + " (after line " + std::to_string(line_) + ")");
+        if (begin_ == end_) return false;
+        text = {from, static_cast<std::size_t>(end_ - begin_)};
+        begin_ = end_;
+        break;
+      }
+      fill();
+    }
+    ++line_;
+    return true;
+  }
+
+  /// \brief The next line that is neither blank nor a comment.
+  bool next_data(std::string_view& text) {
+    while (next(text)) {
+      std::size_t start = 0;
+      while (start < text.size() && is_blank(text[start])) ++start;
+      if (start < text.size() && text[start] != '%') return true;
+    }
+    return false;
+  }
+
+  [[noreturn]] void fail(std::string const& message) const {
+    throw InputError(path_, line_, message);
+  }
+  [[noreturn]] void fail_file(std::string const& message) const {
+    throw InputError(path_, 0, message);
+  }
+
+ private:
+  static constexpr std::ptrdiff_t block_size = 1 << 20;
+
+  void fill() {
+    std::ptrdiff_t const kept = end_ - begin_;
+    if (kept == block_size) {
+      ++line_;
+      fail("the line is longer than " + std::to_string(block_size) +
+           " characters; this is no Matrix Market file");
+    }
+    std::memmove(buffer_.data(), buffer_.data() + begin_, static_cast<std::size_t>(kept));
+    auto const wanted = static_cast<unsigned>(block_size - kept);
+    int const got = gzread(file_.get(), buffer_.data() + kept, wanted);
+    begin_ = 0;
+    end_ = kept + std::max(got, 0);
+    if (got == static_cast<int>(wanted)) return;
+    int code = Z_OK;
+    std::string const message = gzerror(file_.get(), &code);
+    if (code == Z_ERRNO || (got < 0 && gzdirect(file_.get()))) {
+      broken_ = std::string("cannot read: ") + std::strerror(errno);
+    } else if (code == Z_BUF_ERROR) {
+      broken_ = "broken gzip data: the file is cut short";
+    } else if (got < 0) {
+      broken_ = "broken gzip data: " + message;
+    }
+    at_end_ = got <= 0 || !broken_.empty();
+  }
+
+  struct Close {
+    void operator()(gzFile file) const { gzclose(file); }
+  };
+
+  std::string path_;
+  std::unique_ptr<std::remove_pointer_t<gzFile>, Close> file_;
+  std::vector<char> buffer_;
+  std::ptrdiff_t begin_ = 0, end_ = 0;
+  bool at_end_ = false;
+  std::string broken_;  // why there is no more to read, where that is an error
+  std::int64_t line_ = 0;
+  std::int64_t plain_size_ = -1;
+};
+
+/// \brief Takes the tokens of one line from left to right. Errors name the file and line of lines.
+class TokenReader {
+ public:
+  TokenReader(LineReader const& lines, std::string_view text)
+      : lines_(lines), at_(text.data()), end_(text.data() + text.size()) {}
+
+  /// \brief The next word, empty at the end of the line.
+  std::string_view word() {
+    skip_blanks();
+    char const* const start = at_;
+    while (at_ != end_ && !is_blank(*at_)) ++at_;
+    return {start, static_cast<std::size_t>(at_ - start)};
+  }
+
+  std::int64_t integer(char const* what) {
+    skip_blanks();
+    char const* const start = at_;
+    std::int64_t value = 0;
+    auto const [stop, code] = std::from_chars(after_plus(), end_, value);
+    if (code == std::errc{} && ends_at(stop)) [[likely]] {
+      at_ = stop;
+      return value;
+    }
+    at_ = start;
+    fail_integer(what, code);
+  }
+
+  /// \brief A finite number of type Real; also 1.5D+03, +2 and .5. Too small a number becomes 0 or
+  /// subnormal; one too large for Real, and nan and inf, are errors.
+  template <class Real>
+  Real number() {
+    skip_blanks();
+    char const* const start = at_;
+    Real value = 0;
+    auto const [stop, code] = std::from_chars(after_plus(), end_, value);
+    if (code == std::errc{} && ends_at(stop) && std::isfinite(value)) [[likely]] {
+      at_ = stop;
+      return value;
+    }
+    at_ = start;
+    return unusual_number<Real>();
+  }
+
+  void expect_end() {
+    skip_blanks();
+    if (at_ != end_) [[unlikely]] {
+      lines_.fail("unexpected text " + quoted({at_, static_cast<std::size_t>(end_ - at_)}) +
+                  " after what the line should hold");
+    }
+  }
+
+ private:
+  void skip_blanks() {
+    while (at_ != end_ && is_blank(*at_)) ++at_;
+  }
+  bool ends_at(char const* stop) const { return stop == end_ || is_blank(*stop); }
+  char const* after_plus() const {
+    bool const plus = end_ - at_ > 1 && *at_ == '+' && at_[1] != '-';
+    return plus ? at_ + 1 : at_;
+  }
+
+  [[noreturn]] void fail_integer(char const* what, std::errc code) {
+    auto const text = word();
+    if (text.empty()) lines_.fail(std::string("the ") + what + " is missing");
+    lines_.fail(std::string("the ") + what + " should be an integer, but is " + quoted(text) +
+                (code == std::errc::result_out_of_range ? ", which is out of range" : ""));
+  }
+
+  template <class Real>
+  Real unusual_number() {
+    auto const token = word();
+    if (token.empty()) lines_.fail("a value is missing");
+    std::string text(token.front() == '+' && token.size() > 1 && token[1] != '-' ? token.substr(1)
+                                                                                 : token);
+    std::replace_if(text.begin(), text.end(), [](char c) { return c == 'd' || c == 'D'; }, 'e');
+    Real value = 0;
+    auto const [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (code == std::errc::invalid_argument || stop != text.data() + text.size()) {
+      lines_.fail("a value should be a number, but is " + quoted(token));
+    }
+    bool const named = text.find_first_of("nN") != std::string::npos;  // nan, inf, infinity
+    if (code == std::errc::result_out_of_range) {
+      std::istringstream stream(text);
+      stream.imbue(std::locale::classic());
+      stream >> value;
+      if (stream.fail() && std::abs(value) >= std::numeric_limits<Real>::max()) {
+        value = std::numeric_limits<Real>::infinity();
+      }
+    }
+    if (named) lines_.fail("a value is " + quoted(token) + "; a matrix needs finite numbers");
+    if (!std::isfinite(value)) {
+      lines_.fail("the value " + quoted(token) + " is too large for the scalar type " +
+                  (std::is_same_v<Real, float> ? "float; double may hold it" : "double"));
+    }
+    return value;
+  }
+
+  LineReader const& lines_;
+  char const* at_;
+  char const* end_;
+};
+
+}  // namespace Solder::Impl
