@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "config.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "document.hpp"
+#include "schema.hpp"
+
+namespace Solder::Driver {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 4> scalar_names = {"float", "double", "complex_float", "complex_double"};
+constexpr std::size_t most_runs = 100000;
+
+/// One value for each entry of a document (nullptr: not applicable), and their order.
+using Choice = std::vector<Text const*>;
+
+/// A checked value; `row->kind` says which of the members counts.
+struct Setting {
+  Key const* row = nullptr;
+  std::string text{};  ///< as written
+  std::string word{};
+  double number = 0;
+  std::int64_t integer = 0;
+  fs::path path{};
+  std::string where{};
+};
+
+std::string suggestion(std::string_view name) {
+  return name.empty() ? std::string() : concat("; did you mean '", name, "'?");
+}
+
+// ---- names ----
+
+/// What the writer of an entry that does not exist may have meant: a key of the same section, a
+/// section, or the key of another section.
+std::string meant_by(Entry const& entry) {
+  if (std::string_view const key = nearest(entry.name, keys_of(entry.section)); !key.empty()) return std::string(key);
+  bool const in_section = !keys_of(entry.section).empty();
+  if (!in_section) {
+    std::string_view const section = nearest(entry.section.empty() ? entry.name : entry.section, sections());
+    if (!section.empty()) return std::string(section);
+  }
+  for (std::string_view section : sections())
+    if (std::string_view const key = nearest(entry.name, keys_of(section)); !key.empty())
+      return concat(section, ".", key);
+  return {};
+}
+
+/// Reports a key or section that does not exist, with the nearest that does.
+bool check_name(Entry const& entry, Errors& errors) {
+  if (!rows_of(entry.section, entry.name).empty()) return true;
+  if (auto const keys = keys_of(entry.name); entry.section.empty() && !keys.empty()) {
+    errors.add(entry.where, "'", entry.name, "' must hold keys (", join(keys, ", "), "), as in '", entry.name, ": {",
+               keys[0], ": ...}'");
+    return false;
+  }
+  auto const keys = keys_of(entry.section);
+  bool const bad_section = !entry.section.empty() && keys.empty();
+  std::string const meant = meant_by(entry);
+  std::string const valid = keys.empty() ? join(sections(), ", ") : concat("in '", entry.section, "': ", join(keys, ", "));
+  errors.add(entry.where, bad_section ? "unknown section " : "unknown key ",
+             shown(bad_section ? entry.section : entry.full_name()),
+             meant.empty() ? concat("; valid: ", valid) : suggestion(meant));
+  return false;
+}
+
+// ---- values ----
+
+template <class Number>
+std::optional<Number> parse(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  Number number{};
+  auto const [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (code != std::errc{} || end != text.data() + text.size()) return {};
+  return number;
+}
+
+bool in_range(Key const& row, double x) {
+  return std::isfinite(x) && x >= row.least && x <= row.most;
+}
+
+std::optional<Setting> check_value(Key const& row, Text const& value, Errors& errors) {
+  Setting setting{.row = &row, .text = value.text, .where = value.where};
+  auto const refuse = [&](std::string_view hint = {}) {
+    errors.add(value.where, row.full_name(), " must be ", row.allowed(), ", not ", shown(value.text),
+               value.quoted ? " in quotes" : "", suggestion(hint));
+    return std::nullopt;
+  };
+  bool const known_word = std::find(row.words.begin(), row.words.end(), value.text) != row.words.end();
+  switch (row.kind) {
+    case Kind::word:
+      if (!known_word) return refuse(nearest(value.text, row.words));
+      setting.word = value.text;
+      break;
+    case Kind::integer: {
+      auto const integer = value.quoted ? std::nullopt : parse<std::int64_t>(value.text);
+      if (!integer || !in_range(row, static_cast<double>(*integer))) return refuse();
+      setting.integer = *integer;
+      setting.number = static_cast<double>(*integer);
+      break;
+    }
+    case Kind::real: {
+      auto const number = value.quoted ? std::nullopt : parse<double>(value.text);
+      if (!number || !in_range(row, *number)) return refuse();
+      setting.number = *number;
+      break;
+    }
+    case Kind::word_or_path:
+      if (known_word) {
+        setting.word = value.text;
+        break;
+      }
+      [[fallthrough]];
+    case Kind::path:
+      if (value.text.empty()) return refuse();
+      setting.path = fs::path(value.text).is_absolute() ? fs::path(value.text) : value.folder / value.text;
+      break;
+  }
+  return setting;
+}
+
+// ---- one combination of values ----
+
+/// A document, its entries in sweep order, and which of them served in any combination so far.
+struct Sweep {
+  Document const& document;
+  std::vector<bool> used;
+};
+
+using Settings = std::map<std::string, Setting, std::less<>>;
+
+/// The value that decides whether a key applies: as chosen, or else the default of that key.
+std::string_view selected(Sweep const& sweep, Choice const& choice, std::string_view selector) {
+  auto const& entries = sweep.document.entries;
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].full_name() == selector) return choice[i]->text;
+  for (Key const& row : schema())
+    if (row.full_name() == selector) return row.default_value;
+  return {};
+}
+
+bool applies(Key const& row, Sweep const& sweep, Choice const& choice) {
+  if (row.selector.empty()) return true;
+  std::string_view const value = selected(sweep, choice, row.selector);
+  return std::find(row.for_values.begin(), row.for_values.end(), value) != row.for_values.end();
+}
+
+/// The checked values of one combination, defaults included.
+Settings resolve(Sweep& sweep, Choice const& choice, Errors& errors) {
+  Settings settings;
+  auto const keep = [&](Key const& row, Text const& value) {
+    if (auto setting = check_value(row, value, errors)) settings.emplace(row.full_name(), std::move(*setting));
+  };
+  auto const& entries = sweep.document.entries;
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    for (Key const* row : rows_of(entries[i].section, entries[i].name))
+      if (applies(*row, sweep, choice)) {
+        sweep.used[i] = true;
+        keep(*row, *choice[i]);
+      }
+  for (Key const& row : schema()) {
+    if (!applies(row, sweep, choice) || sweep.document.find(row.full_name())) continue;
+    if (row.required)
+      errors.add(sweep.document.file.string(), row.full_name(), " is missing; ", row.selector, ": ",
+                 selected(sweep, choice, row.selector), " needs it: ", row.allowed());
+    else if (!row.default_value.empty())
+      keep(row, {std::string(row.default_value), false, sweep.document.file.string(), {}});
+  }
+  return settings;
+}
+
+std::string name_of(ProblemConfig const& problem, Settings const& settings, Document const& document) {
+  if (!problem.matrix.empty()) {
+    fs::path stem = problem.matrix.filename();
+    if (stem.extension() == ".gz") stem = stem.stem();
+    if (stem.extension() == ".mtx") stem = stem.stem();
+    return stem.string();
+  }
+  std::string given;
+  for (auto const& [name, setting] : settings)
+    if (setting.row->selector == "problem.generate" && document.find(name))
+      given += concat(given.empty() ? "(" : ",", setting.row->name, "=", setting.text);
+  return concat(problem.generate, given, given.empty() ? "" : ")");
+}
+
+RunConfig run_of(Settings const& settings, Document const& document) {
+  RunConfig run;
+  run.origins.emplace("", document.file.string());
+  for (auto const& [name, setting] : settings) {
+    run.origins.emplace(name, setting.where);
+    if (setting.row->selector != "problem.generate") continue;
+    auto& parameter = run.problem.parameters[std::string(setting.row->name)];
+    if (setting.row->kind == Kind::word)
+      parameter = setting.word;
+    else
+      parameter = setting.number;
+  }
+  auto const get = [&](std::string_view name) {
+    auto const found = settings.find(name);
+    return found == settings.end() ? Setting{} : found->second;
+  };
+  run.problem.matrix = get("problem.matrix").path;
+  run.problem.generate = get("problem.generate").word;
+  run.problem.rhs = get("problem.rhs").word;
+  run.problem.rhs_file = get("problem.rhs").path;
+  run.problem.seed = get("problem.seed").integer;
+  auto const scalar = std::find(scalar_names.begin(), scalar_names.end(), get("problem.scalar").word);
+  run.problem.scalar = static_cast<Scalar>(scalar - scalar_names.begin());
+  run.problem.name = name_of(run.problem, settings, document);
+  run.solver = {get("solver.name").word, get("solver.form").word, get("solver.tolerance").number,
+                static_cast<int>(get("solver.max_iterations").integer)};
+  run.preconditioner = get("preconditioner.name").word;
+  run.execution = {get("execution.space").word, get("execution.runner").word,
+                   static_cast<int>(get("execution.repeat").integer)};
+  run.output = {get("output.json").path, get("output.solution").path, get("output.history").path};
+  return run;
+}
+
+// ---- one file ----
+
+/// What can be said of a file before its lists are expanded.
+bool check_document(Document const& document, Errors& errors) {
+  bool good = true;
+  for (Entry const& entry : document.entries) {
+    if (!check_name(entry, errors)) {
+      good = false;
+    } else if (entry.values.size() > 1 && !rows_of(entry.section, entry.name)[0]->sweeps) {
+      errors.add(entry.where, entry.full_name(), " cannot be a list: all runs of a file share it");
+      good = false;
+    }
+  }
+  Entry const* const matrix = document.find("problem.matrix");
+  Entry const* const generate = document.find("problem.generate");
+  if (good && !matrix && !generate) {
+    errors.add(document.file.string(), "no problem: give 'problem.matrix' (a file) or 'problem.generate'");
+    good = false;
+  }
+  if (matrix && generate) {
+    errors.add(generate->where, "both 'problem.matrix' and 'problem.generate' are given; choose one");
+    good = false;
+  }
+  return good;
+}
+
+/// A key that was given but serves no combination: says what it is for.
+void report_unused(Sweep const& sweep, Errors& errors) {
+  for (std::size_t i = 0; i < sweep.used.size(); ++i) {
+    if (sweep.used[i]) continue;
+    Entry const& entry = sweep.document.entries[i];
+    std::vector<std::string_view> values;
+    auto const rows = rows_of(entry.section, entry.name);
+    for (Key const* row : rows) values.insert(values.end(), row->for_values.begin(), row->for_values.end());
+    errors.add(entry.where, "'", entry.full_name(), "' does not apply here; it is for ", rows[0]->selector, ": ",
+               join(values));
+  }
+}
+
+/// Several runs of a file: each gets its own solution and history, x.mtx becoming x-1.mtx, ...
+void number_outputs(std::vector<RunConfig>& runs) {
+  std::size_t const width = std::to_string(runs.size()).size();
+  if (runs.size() == 1) return;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    for (fs::path* const path : {&runs[i].output.solution, &runs[i].output.history})
+      if (!path->empty()) {
+        std::string number = std::to_string(i + 1);
+        number.insert(0, width - number.size(), '0');
+        path->replace_filename(concat(path->stem().string(), "-", number, path->extension().string()));
+      }
+}
+
+std::vector<RunConfig> expand(Document const& document, Errors& errors) {
+  std::size_t count = 1;
+  for (Entry const& entry : document.entries) {
+    count *= entry.values.size();
+    if (count > most_runs) {
+      errors.add(entry.where, "the lists make more than ", std::to_string(most_runs), " runs");
+      return {};
+    }
+  }
+  Sweep sweep{document, std::vector<bool>(document.entries.size())};
+  std::vector<RunConfig> runs;
+  std::set<std::vector<std::string>> seen;  // a swept key that does not apply to a run must not repeat it
+  for (std::size_t number = 0; number < count; ++number) {
+    Choice choice(document.entries.size());
+    std::size_t rest = number;
+    for (std::size_t i = choice.size(); i-- > 0;) {
+      auto const& values = document.entries[i].values;
+      choice[i] = &values[rest % values.size()];
+      rest /= values.size();
+    }
+    Settings const settings = resolve(sweep, choice, errors);
+    std::vector<std::string> identity;
+    for (std::size_t i = 0; i < choice.size(); ++i)
+      identity.push_back(settings.contains(document.entries[i].full_name()) ? choice[i]->text : "");
+    if (seen.insert(std::move(identity)).second) runs.push_back(run_of(settings, document));
+  }
+  report_unused(sweep, errors);
+  number_outputs(runs);
+  return runs;
+}
+
+}  // namespace
+
+std::string_view to_string(Scalar scalar) { return scalar_names[static_cast<std::size_t>(scalar)]; }
+
+std::string const& RunConfig::where(std::string_view key) const {
+  auto const found = origins.find(key);
+  return found == origins.end() ? origins.find("")->second : found->second;
+}
+
+std::vector<FileConfig> read_config(std::vector<fs::path> const& files,
+                                    std::vector<std::string> const& assignments, Errors& errors) {
+  std::vector<Entry> overrides;
+  for (std::string const& assignment : assignments) {
+    auto entry = read_assignment(assignment, errors);
+    if (!entry || !check_name(*entry, errors)) continue;
+    for (Entry const& other : overrides)
+      if (other.full_name() == entry->full_name()) errors.add(entry->where, "'", entry->full_name(), "' is set twice");
+    overrides.push_back(std::move(*entry));
+  }
+  std::vector<FileConfig> configs;
+  for (fs::path const& file : files) {
+    Errors of_file;
+    Document document = read_document(file, of_file);
+    bool const readable = of_file.empty();
+    for (Entry const& entry : overrides) apply_assignment(document, entry);
+    if (readable && check_document(document, of_file)) configs.push_back({file, expand(document, of_file)});
+    for (std::string const& message : of_file.messages()) errors.add("", message);
+  }
+  return configs;
+}
+
+}  // namespace Solder::Driver

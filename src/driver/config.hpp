@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "errors.hpp"
+
+namespace Solder::Driver {
+
+enum class Scalar { float_, double_, complex_float, complex_double };
+std::string_view to_string(Scalar scalar);
+
+/// \brief A linear system: a file or a generator, and a right-hand side.
+struct ProblemConfig {
+  std::filesystem::path matrix;  ///< empty: generated
+  std::string generate;          ///< empty: from a file
+  std::map<std::string, std::variant<double, std::string>> parameters;  ///< of the generator, the seed apart
+  std::string rhs;               ///< ones, unit_solution, random, or empty: rhs_file
+  std::filesystem::path rhs_file;
+  std::int64_t seed = 1;
+  Scalar scalar = Scalar::double_;
+  /// For people: the file name without folder and endings, or the generator with the parameters
+  /// that were given, as in "fem_poisson_2d(size=255)".
+  std::string name;
+
+  bool operator==(ProblemConfig const&) const = default;
+};
+
+struct SolverConfig {
+  std::string name, form;
+  double tolerance = 0;
+  int max_iterations = 0;
+};
+
+struct ExecutionConfig {
+  std::string space, runner;
+  int repeat = 1;
+};
+
+struct OutputConfig {
+  std::filesystem::path json, solution, history;  ///< empty: not wanted
+};
+
+/// \brief One run, complete and valid as far as the text of the input can tell.
+struct RunConfig {
+  ProblemConfig problem;
+  SolverConfig solver;
+  std::string preconditioner;
+  ExecutionConfig execution;
+  OutputConfig output;
+  std::map<std::string, std::string, std::less<>> origins;  ///< "section.key" -> "file:line"
+
+  /// \brief Where a key was given; for a key that was not, the file.
+  std::string const& where(std::string_view key) const;
+  /// \brief Where the matrix was given.
+  std::string const& problem_origin() const { return where(problem.matrix.empty() ? "problem.generate" : "problem.matrix"); }
+};
+
+/// \brief All runs of one YAML file, in sweep order: the file's last list varies fastest.
+struct FileConfig {
+  std::filesystem::path file;
+  std::vector<RunConfig> runs;
+};
+
+/// \brief Reads, overrides ("section.key=value"), checks and expands YAML files. Everything wrong is
+/// added to `errors`; the result is of use only if nothing was. Does not look at matrix files,
+/// output folders or execution spaces (see check.hpp).
+std::vector<FileConfig> read_config(std::vector<std::filesystem::path> const& files,
+                                    std::vector<std::string> const& assignments, Errors& errors);
+
+}  // namespace Solder::Driver

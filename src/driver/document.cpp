@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "document.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+namespace Solder::Driver {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where a node was written: "file:line", or the option of the command line as it stands.
+struct Source {
+  std::string name;
+  bool lines = true;
+  fs::path folder;
+
+  std::string at(YAML::Mark const& mark) const {
+    return lines && !mark.is_null() ? name + ":" + std::to_string(mark.line + 1) : name;
+  }
+};
+
+Text text_of(YAML::Node const& node, Source const& source) {
+  return {node.Scalar(), node.Tag() != "?", source.at(node.Mark()), source.folder};
+}
+
+/// The values of one key: of a scalar one, of a list all; none after an error.
+std::vector<Text> values_of(YAML::Node const& node, std::string const& name, Source const& source,
+                            Errors& errors) {
+  std::vector<Text> values;
+  auto const refuse = [&](YAML::Node const& at, std::string_view what) {
+    errors.add(source.at(at.Mark()), "'", name, "' ", what);
+    return std::vector<Text>{};
+  };
+  if (node.IsScalar()) return {text_of(node, source)};
+  if (node.IsMap()) return refuse(node, "must be a value or a list of values, not a mapping");
+  if (!node.IsSequence()) return refuse(node, "has no value");
+  if (node.size() == 0) return refuse(node, "is an empty list");
+  for (YAML::Node const& item : node) {
+    if (!item.IsScalar()) return refuse(item, "may list only plain values");
+    values.push_back(text_of(item, source));
+  }
+  return values;
+}
+
+/// The key of a pair as text; reports keys that are no plain words or that came before.
+std::optional<std::string> key_of(YAML::Node const& key, std::string const& section,
+                                  std::vector<std::string>& seen, Source const& source, Errors& errors) {
+  if (!key.IsScalar()) {
+    errors.add(source.at(key.Mark()), "a key must be a plain word");
+    return {};
+  }
+  std::string const name = key.Scalar();
+  if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
+    errors.add(source.at(key.Mark()), "'", section, section.empty() ? "" : ".", name, "' is given twice");
+    return {};
+  }
+  seen.push_back(name);
+  return name;
+}
+
+void read_section(YAML::Node const& map, std::string const& section, Source const& source,
+                  Document& document, Errors& errors) {
+  std::vector<std::string> seen;
+  for (auto const& pair : map) {
+    auto const name = key_of(pair.first, section, seen, source, errors);
+    if (!name) continue;
+    auto values = values_of(pair.second, section + "." + *name, source, errors);
+    if (!values.empty())
+      document.entries.push_back({section, *name, std::move(values), source.at(pair.first.Mark())});
+  }
+}
+
+void read_top(YAML::Node const& top, Source const& source, Document& document, Errors& errors) {
+  std::vector<std::string> seen;
+  for (auto const& pair : top) {
+    auto const name = key_of(pair.first, "", seen, source, errors);
+    if (!name) continue;
+    if (pair.second.IsMap())
+      read_section(pair.second, *name, source, document, errors);
+    else
+      document.entries.push_back({"", *name, {}, source.at(pair.first.Mark())});
+  }
+}
+
+/// The text of a file; nothing, and an error, if it cannot be read or is no text.
+std::optional<std::string> read_text(fs::path const& file, Errors& errors) {
+  constexpr std::uintmax_t largest = 16 * 1024 * 1024;
+  std::error_code code;
+  auto const refuse = [&](std::string_view what) {
+    errors.add(file.string(), what);
+    return std::nullopt;
+  };
+  if (!fs::exists(file, code)) return refuse("no such file");
+  if (fs::is_directory(file, code)) return refuse("is a folder, not a YAML file");
+  if (auto const size = fs::file_size(file, code); !code && size > largest)
+    return refuse("is too large for a YAML file of runs");
+  std::ifstream stream(file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  if (!stream) return refuse("cannot be read");
+  auto const control = [](char c) { return c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r'; };
+  if (std::any_of(text.begin(), text.end(), control)) return refuse("is a binary file, not YAML");
+  return text;
+}
+
+}  // namespace
+
+Entry const* Document::find(std::string_view full_name) const {
+  for (Entry const& entry : entries)
+    if (entry.full_name() == full_name) return &entry;
+  return nullptr;
+}
+
+Document read_document(fs::path const& file, Errors& errors) {
+  Document document{file, {}};
+  auto const text = read_text(file, errors);
+  if (!text) return document;
+  Source const source{file.string(), true, file.parent_path()};
+  try {
+    auto const documents = YAML::LoadAll(*text);
+    if (documents.empty() || documents[0].IsNull())
+      errors.add(source.name, "is empty; a file needs at least 'problem'");
+    else if (documents.size() > 1)
+      errors.add(source.name, "holds several YAML documents ('---'); use one file for each");
+    else if (!documents[0].IsMap())
+      errors.add(source.at(documents[0].Mark()), "not a mapping of sections such as 'problem: {...}'");
+    else
+      read_top(documents[0], source, document, errors);
+  } catch (YAML::Exception const& error) {
+    errors.add(source.at(error.mark), "not valid YAML: ", error.msg);
+  }
+  return document;
+}
+
+std::optional<Entry> read_assignment(std::string const& assignment, Errors& errors) {
+  Source const source{concat("--set ", assignment), false, {}};
+  auto const equals = assignment.find('=');
+  auto const dot = assignment.substr(0, equals).find('.');
+  if (equals == std::string::npos || dot == std::string::npos || dot == 0 || dot + 1 == equals) {
+    errors.add(source.name, "must be written section.key=value, as in solver.tolerance=1e-6");
+    return {};
+  }
+  Entry entry{assignment.substr(0, dot), assignment.substr(dot + 1, equals - dot - 1), {}, source.name};
+  try {
+    YAML::Node const value = YAML::Load(assignment.substr(equals + 1));
+    if (value.IsNull()) return entry;
+    entry.values = values_of(value, entry.full_name(), source, errors);
+  } catch (YAML::Exception const& error) {
+    errors.add(source.name, "not a valid value: ", error.msg);
+  }
+  if (entry.values.empty()) return {};
+  return entry;
+}
+
+void apply_assignment(Document& document, Entry const& assignment) {
+  auto const same = [&](Entry const& entry) { return entry.full_name() == assignment.full_name(); };
+  auto const old = std::find_if(document.entries.begin(), document.entries.end(), same);
+  if (old == document.entries.end()) {
+    if (!assignment.values.empty()) document.entries.push_back(assignment);
+  } else if (assignment.values.empty()) {
+    document.entries.erase(old);
+  } else {
+    *old = assignment;
+  }
+}
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t longest = 60;
+  std::string result = "'";
+  for (char c : text.substr(0, longest)) result += c >= 0 && c < ' ' ? '?' : c;
+  return result + (text.size() > longest ? "...'" : "'");
+}
+
+}  // namespace Solder::Driver

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "errors.hpp"
+
+namespace Solder::Driver {
+
+/// \brief A value as it was written, and where.
+struct Text {
+  std::string text;
+  bool quoted = false;
+  std::string where;             ///< "file:line" or "--set ..."
+  std::filesystem::path folder;  ///< what a relative path in it is relative to
+};
+
+/// \brief `section: {name: values}`; several values where a list was written. A key at the top of
+/// the file that holds no mapping has an empty section.
+struct Entry {
+  std::string section, name;
+  std::vector<Text> values;
+  std::string where;
+
+  std::string full_name() const { return section.empty() ? name : section + "." + name; }
+};
+
+/// \brief A YAML file as sections of keys; names and values are not checked yet.
+struct Document {
+  std::filesystem::path file;
+  std::vector<Entry> entries;
+
+  Entry const* find(std::string_view full_name) const;
+};
+
+/// \brief Reads a file. What is not two levels of mappings with scalars or lists of scalars in
+/// them, and what is given twice, goes to `errors` with its line.
+Document read_document(std::filesystem::path const& file, Errors& errors);
+
+/// \brief Reads "section.key=value" of the command line, the value written as in YAML ([1, 2]
+/// sweeps). An entry without values stands for an empty value; nothing after an error.
+std::optional<Entry> read_assignment(std::string const& assignment, Errors& errors);
+
+/// \brief Replaces the entry of that name or adds it; without values: removes it.
+void apply_assignment(Document& document, Entry const& assignment);
+
+/// \brief A text of the user's for a message: quoted, shortened, unprintable characters as '?'.
+std::string shown(std::string_view text);
+
+}  // namespace Solder::Driver

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace Solder::Driver {
+
+/// \brief The parts, strings of any kind, one after another.
+template <class... Parts>
+std::string concat(Parts const&... parts) {
+  std::string text;
+  ((text += std::string_view(parts)), ...);
+  return text;
+}
+
+/// \brief Everything found wrong with the input of one call, in the order found, each message once.
+class Errors {
+ public:
+  /// \brief Adds "where: what"; `where` is a file, a file:line, an option of the command line or
+  /// empty, `what` one or more strings.
+  template <class... What>
+  void add(std::string_view where, What const&... what) {
+    std::string message = concat(where, where.empty() ? "" : ": ", what...);
+    if (std::find(messages_.begin(), messages_.end(), message) == messages_.end())
+      messages_.push_back(std::move(message));
+  }
+  bool empty() const { return messages_.empty(); }
+  std::vector<std::string> const& messages() const { return messages_; }
+
+ private:
+  std::vector<std::string> messages_;
+};
+
+}  // namespace Solder::Driver

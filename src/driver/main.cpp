@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Kokkos_Core.hpp>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "check.hpp"
+#include "config.hpp"
+#include "run.hpp"
+#include "schema.hpp"
+#include "solve.hpp"
+
+namespace Solder::Driver {
+namespace {
+
+struct Arguments {
+  std::vector<std::filesystem::path> files;
+  std::vector<std::string> assignments;
+  std::vector<char*> kokkos;  ///< the program's name and --kokkos-*
+  bool help = false, version = false;
+};
+
+constexpr std::string_view usage = "usage: solder-driver FILE.yaml [more.yaml ...] [--set section.key=value ...]\n";
+
+Arguments read_arguments(int argc, char* argv[], Errors& errors) {
+  Arguments arguments;
+  arguments.kokkos.push_back(argv[0]);
+  for (int i = 1; i < argc; ++i) {
+    std::string_view const argument = argv[i];
+    if (argument == "--help" || argument == "-h")
+      arguments.help = true;
+    else if (argument == "--version")
+      arguments.version = true;
+    else if (argument.starts_with("--kokkos-"))
+      arguments.kokkos.push_back(argv[i]);
+    else if (argument.starts_with("--set="))
+      arguments.assignments.emplace_back(argument.substr(6));
+    else if (argument == "--set" && i + 1 < argc)
+      arguments.assignments.emplace_back(argv[++i]);
+    else if (argument == "--set")
+      errors.add("--set", "needs section.key=value after it");
+    else if (argument.starts_with("-"))
+      errors.add(argument, "unknown option; see --help");
+    else
+      arguments.files.emplace_back(argument);
+  }
+  if (arguments.files.empty() && errors.empty() && !arguments.help && !arguments.version)
+    errors.add("", "no YAML file given\n" + std::string(usage) + "See --help.");
+  return arguments;
+}
+
+int fail(Errors const& errors) {
+  for (std::string const& message : errors.messages()) std::cerr << "error: " << message << "\n";
+  return invalid_input;
+}
+
+int run(int argc, char* argv[]) {
+  Errors errors;
+  Arguments arguments = read_arguments(argc, argv, errors);
+  if (!errors.empty()) return fail(errors);
+  if (arguments.help) {
+    std::cout << usage
+              << "\nSolves the linear systems that the files describe; docs/yaml.md explains every key.\n"
+                 "A list in place of a value makes a run of each of its values; --set overrides a key in\n"
+                 "all files (--set section.key= removes it). --kokkos-* options go to Kokkos.\n"
+                 "Exit code: 0 every run converged, 1 some run did not, 2 invalid input.\n\n"
+              << schema_text();
+    return all_converged;
+  }
+  if (arguments.version) {
+    std::cout << "solder " << SOLDER_VERSION << ", Kokkos " << kokkos_version() << ", execution spaces: "
+              << join(space_names(), ", ") << "\n";
+    return all_converged;
+  }
+  auto const files = read_config(arguments.files, arguments.assignments, errors);
+  if (!errors.empty()) return fail(errors);
+  SystemStore store;
+  check_runs(files, store, errors);
+  if (!errors.empty()) return fail(errors);
+  int kokkos_argc = static_cast<int>(arguments.kokkos.size());
+  arguments.kokkos.push_back(nullptr);
+  Kokkos::ScopeGuard const kokkos(kokkos_argc, arguments.kokkos.data());
+  return run_all(files, store);
+}
+
+}  // namespace
+}  // namespace Solder::Driver
+
+int main(int argc, char* argv[]) {
+  try {
+    return Solder::Driver::run(argc, argv);
+  } catch (std::exception const& error) {
+    std::cerr << "error: " << error.what() << std::endl;
+    return Solder::Driver::invalid_input;
+  }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "output.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <solder/matrix/matrix_market/write.hpp>
+
+#include "solve.hpp"
+
+namespace Solder::Driver {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+Json number(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
+
+double seconds_per_iteration(Report const& report) {
+  return report.iterations > 0 ? report.solve_seconds / report.iterations : std::nan("");
+}
+
+Json json_of(RunResult const& result) {
+  RunConfig const& config = *result.config;
+  Report const& report = result.report;
+  Json history = Json::array();
+  for (double residual : report.history) history.push_back(number(residual));
+  return {{"problem",
+           {{"name", config.problem.name},
+            {"rows", result.rows},
+            {"nonzeros", result.nonzeros},
+            {"scalar", to_string(config.problem.scalar)}}},
+          {"solver", config.solver.name},
+          {"form", config.solver.form.empty() ? Json(nullptr) : Json(config.solver.form)},
+          {"preconditioner", config.preconditioner},
+          {"space", result.space},
+          {"runner", to_string(report.runner)},
+          {"matrix_format", "csr"},
+          {"reason", to_string(report.reason)},
+          {"iterations", report.iterations},
+          {"relative_residual", number(report.relative_residual)},
+          {"true_relative_residual", number(report.true_relative_residual)},
+          {"setup_seconds", number(report.setup_seconds)},
+          {"solve_seconds", number(report.solve_seconds)},
+          {"seconds_per_iteration", number(seconds_per_iteration(report))},
+          {"kernels_per_iteration", number(report.kernels_per_iteration)},
+          {"words_per_iteration", number(report.words_per_iteration)},
+          {"history", std::move(history)}};
+}
+
+void write_text(fs::path const& path, std::string const& text) {
+  Solder::Impl::WholeFile file(path.string());
+  file.text(text);
+  file.commit();
+}
+
+template <class... Arguments>
+std::string format(char const* pattern, Arguments... arguments) {
+  std::string text(static_cast<std::size_t>(std::snprintf(nullptr, 0, pattern, arguments...)) + 1, '\0');
+  std::snprintf(text.data(), text.size(), pattern, arguments...);
+  text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::string json_text(std::vector<RunResult> const& results, std::string const& device) {
+  Json runs = Json::array();
+  for (RunResult const& result : results) runs.push_back(json_of(result));
+  Json const document = {
+      {"solder", SOLDER_VERSION}, {"kokkos", kokkos_version()}, {"device", device}, {"runs", std::move(runs)}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void write_json(fs::path const& path, std::vector<RunResult> const& results, std::string const& device) {
+  write_text(path, json_text(results, device));
+}
+
+void write_history(fs::path const& path, Report const& report) {
+  std::string text = "iteration,relative_residual\n";
+  for (std::size_t i = 0; i < report.history.size(); ++i) text += format("%zu,%.17g\n", i, report.history[i]);
+  write_text(path, text);
+}
+
+Table::Table(std::vector<FileConfig> const& files) : name_width_(7), preconditioner_width_(14) {
+  for (FileConfig const& file : files)
+    for (RunConfig const& run : file.runs) {
+      name_width_ = std::max(name_width_, static_cast<int>(run.problem.name.size()));
+      preconditioner_width_ = std::max(preconditioner_width_, static_cast<int>(run.preconditioner.size()));
+    }
+}
+
+std::string Table::heading() const {
+  return format("%-*s %10s %11s %-14s %-14s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s\n", name_width_, "problem",
+                "rows", "nonzeros", "scalar", "solver", preconditioner_width_, "preconditioner", "space", "runner",
+                "reason", "iterations", "true residual", "setup ms", "solve ms", "us/iteration");
+}
+
+std::string Table::line(RunResult const& result) const {
+  RunConfig const& config = *result.config;
+  Report const& report = result.report;
+  std::string const solver = config.solver.name + (config.solver.form.empty() ? "" : " " + config.solver.form);
+  std::string const per_iteration =
+      report.iterations > 0 ? format("%12.2f", seconds_per_iteration(report) * 1e6) : format("%12s", "-");
+  return format("%-*s %10lld %11lld %-14s %-14s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s\n", name_width_,
+                config.problem.name.c_str(), static_cast<long long>(result.rows),
+                static_cast<long long>(result.nonzeros), std::string(to_string(config.problem.scalar)).c_str(),
+                solver.c_str(), preconditioner_width_, config.preconditioner.c_str(), result.space.c_str(),
+                std::string(to_string(report.runner)).c_str(), std::string(to_string(report.reason)).c_str(),
+                report.iterations, report.true_relative_residual, report.setup_seconds * 1e3,
+                report.solve_seconds * 1e3, per_iteration.c_str());
+}
+
+}  // namespace Solder::Driver

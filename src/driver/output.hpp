@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <solder/core/report.hpp>
+#include <string>
+#include <vector>
+
+#include "config.hpp"
+
+namespace Solder::Driver {
+
+/// \brief One finished run, as the table and the JSON file show it.
+struct RunResult {
+  RunConfig const* config;
+  std::int64_t rows = 0, nonzeros = 0;
+  std::string space;
+  Report report;
+};
+
+/// \brief All runs of a file as JSON (see docs/yaml.md). Numbers that are not finite become null.
+std::string json_text(std::vector<RunResult> const& results, std::string const& device);
+
+/// \brief Writes json_text; the file appears whole or not at all. InputError if it cannot be written.
+void write_json(std::filesystem::path const& path, std::vector<RunResult> const& results, std::string const& device);
+
+/// \brief "iteration,relative_residual" and one line for each iteration; otherwise as write_json.
+void write_history(std::filesystem::path const& path, Report const& report);
+
+/// \brief The table on standard output: a heading, then a line for each run.
+class Table {
+ public:
+  explicit Table(std::vector<FileConfig> const& files);
+  std::string heading() const;
+  std::string line(RunResult const& result) const;
+
+ private:
+  int name_width_, preconditioner_width_;
+};
+
+}  // namespace Solder::Driver

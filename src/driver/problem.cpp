@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "problem.hpp"
+
+#include <algorithm>
+#include <solder/core/errors.hpp>
+#include <solder/core/scalar.hpp>
+#include <solder/matrix/generators.hpp>
+#include <solder/matrix/matrix_market.hpp>
+#include <string>
+
+#include "memory.hpp"
+
+namespace Solder::Driver {
+namespace {
+
+/// The generator of that name; schema() lists the same names and their parameters.
+template <class T>
+HostCsr<T> generate(ProblemConfig const& problem) {
+  auto const real = [&](char const* key) { return std::get<double>(problem.parameters.at(key)); };
+  auto const integer = [&](char const* key) { return static_cast<std::int64_t>(real(key)); };
+  auto const convection = [&] {
+    return std::get<std::string>(problem.parameters.at("convection")) == "central" ? Convection::central
+                                                                                   : Convection::upwind;
+  };
+  auto const seed = static_cast<std::uint64_t>(problem.seed);
+  std::int64_t const size = integer("size");
+  std::string const& name = problem.generate;
+  if (name == "fem_poisson_2d") return fem_poisson_2d<T>(size);
+  if (name == "elasticity_3d") return elasticity_3d<T>(size);
+  if (name == "poisson_3d_7pt") return poisson_3d_7pt<T>(size);
+  if (name == "poisson_3d_27pt") return poisson_3d_27pt<T>(size);
+  if (name == "convection_diffusion_2d")
+    return convection_diffusion_2d<T>(size, {real("velocity_x"), real("velocity_y")}, convection());
+  if (name == "convection_diffusion_3d")
+    return convection_diffusion_3d<T>(size, {real("velocity_x"), real("velocity_y"), real("velocity_z")}, convection());
+  if (name == "random_spd") return random_spd<T>(size, integer("nonzeros_per_row"), seed);
+  if (name == "block_lower_triangular")
+    return block_lower_triangular<T>(integer("components"), size, real("density"), seed);
+  if constexpr (ScalarTraits<T>::is_complex) {
+    if (name == "helmholtz_2d") return helmholtz_2d<T>(size, real("wavenumber"), real("damping"));
+    if (name == "magnetic_laplacian_2d") return magnetic_laplacian_2d<T>(size, real("flux"));
+  }
+  throw InputError(name + " is complex; choose the scalar complex_float or complex_double");
+}
+
+/// Uniform in [-1, 1), real and imaginary part each, the same on every platform.
+template <class T>
+std::vector<T> random_vector(std::size_t n, std::int64_t seed) {
+  using Real = typename ScalarTraits<T>::Real;
+  Solder::Impl::SplitMix random(static_cast<std::uint64_t>(seed));
+  auto const next = [&] { return static_cast<Real>(Solder::Impl::symmetric_unit(random.bits())); };
+  std::vector<T> vector(n);
+  for (T& value : vector) {
+    Real const real = next();
+    if constexpr (ScalarTraits<T>::is_complex)
+      value = T(real, next());
+    else
+      value = real;
+  }
+  return vector;
+}
+
+template <class T>
+std::vector<T> row_sums(HostCsr<T> const& matrix) {
+  std::vector<T> sums(static_cast<std::size_t>(matrix.rows));
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    for (auto k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) sums[i] += matrix.values[k];
+  return sums;
+}
+
+template <class T>
+std::vector<T> make_rhs(ProblemConfig const& problem, HostCsr<T> const& matrix) {
+  auto const n = static_cast<std::size_t>(matrix.rows);
+  if (problem.rhs == "ones") return std::vector<T>(n, T(1));
+  if (problem.rhs == "unit_solution") return row_sums(matrix);
+  if (problem.rhs == "random") return random_vector<T>(n, problem.seed);
+  auto rhs = read_matrix_market_vector<T>(problem.rhs_file.string());
+  if (rhs.size() != n)
+    throw InputError(problem.rhs_file.string(), 0,
+                     "has " + std::to_string(rhs.size()) + " entries, but the matrix has " + std::to_string(n) + " rows");
+  return rhs;
+}
+
+AnySystem make_any(ProblemConfig const& problem) {
+  auto const make = [&]<class T>(T) { return AnySystem(std::make_shared<System<T> const>(make_system<T>(problem))); };
+  switch (problem.scalar) {
+    case Scalar::float_: return make(float());
+    case Scalar::double_: return make(double());
+    case Scalar::complex_float: return make(Kokkos::complex<float>());
+    case Scalar::complex_double: break;
+  }
+  return make(Kokkos::complex<double>());
+}
+
+}  // namespace
+
+template <class T>
+System<T> make_system(ProblemConfig const& problem) {
+  System<T> system;
+  system.matrix = problem.matrix.empty() ? generate<T>(problem) : read_matrix_market<T>(problem.matrix.string());
+  auto const rows = system.matrix.rows, columns = system.matrix.columns_count;
+  std::string const name = problem.matrix.empty() ? problem.name : problem.matrix.string();
+  if (rows != columns)
+    throw InputError(name, 0, "the matrix is not square: " + std::to_string(rows) + " x " + std::to_string(columns));
+  if (rows == 0) throw InputError(name, 0, "the matrix is empty");
+  system.rhs = make_rhs(problem, system.matrix);
+  return system;
+}
+
+template System<float> make_system(ProblemConfig const&);
+template System<double> make_system(ProblemConfig const&);
+template System<Kokkos::complex<float>> make_system(ProblemConfig const&);
+template System<Kokkos::complex<double>> make_system(ProblemConfig const&);
+
+AnySystem SystemStore::get(RunConfig const& run) {
+  for (Item const& item : items_)
+    if (item.problem == run.problem) return item.system;
+  AnySystem system;
+  try {
+    system = make_any(run.problem);
+  } catch (InputError const& error) {
+    throw InputError(run.problem_origin(), 0, error.what());
+  }
+  items_.push_back({run.problem, system, std::visit([](auto const& s) { return s->bytes(); }, system)});
+  std::uint64_t total = 0;
+  for (Item const& item : items_) total += item.bytes;
+  std::uint64_t const most = std::min<std::uint64_t>(std::uint64_t(2) << 30, available_memory() / 4);
+  while (items_.size() > 1 && total > most) {
+    total -= items_.front().bytes;
+    items_.pop_front();
+  }
+  return system;
+}
+
+}  // namespace Solder::Driver

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <solder/matrix/host_csr.hpp>
+#include <variant>
+#include <vector>
+
+#include "config.hpp"
+
+namespace Solder::Driver {
+
+/// \brief A square matrix and a right-hand side of its size, in host memory.
+template <class T>
+struct System {
+  HostCsr<T> matrix;
+  std::vector<T> rhs;
+
+  std::uint64_t bytes() const {
+    return matrix.row_offsets.size() * 8 + matrix.columns.size() * (4 + sizeof(T)) + rhs.size() * sizeof(T);
+  }
+};
+
+/// \brief Reads or generates a system. Throws InputError for files that are missing, malformed or
+/// do not fit the scalar, a matrix that is empty or not square, and a right-hand side of another
+/// length; std::bad_alloc (see AllocationLimit) for what memory cannot hold.
+template <class T>
+System<T> make_system(ProblemConfig const& problem);
+
+using AnySystem = std::variant<std::shared_ptr<System<float> const>, std::shared_ptr<System<double> const>,
+                               std::shared_ptr<System<Kokkos::complex<float>> const>,
+                               std::shared_ptr<System<Kokkos::complex<double>> const>>;
+
+/// \brief Makes systems and keeps the latest of them, so that what was read to be checked need not
+/// be read again to be solved.
+class SystemStore {
+ public:
+  /// \brief Throws as make_system does, with messages that begin with where the problem was given.
+  AnySystem get(RunConfig const& run);
+
+ private:
+  struct Item {
+    ProblemConfig problem;
+    AnySystem system;
+    std::uint64_t bytes;
+  };
+  std::deque<Item> items_;  ///< oldest first; beyond a limit of bytes all but the newest are dropped
+};
+
+}  // namespace Solder::Driver

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "run.hpp"
+
+#include <exception>
+#include <iostream>
+#include <new>
+#include <solder/matrix/matrix_market/write.hpp>
+
+#include "output.hpp"
+#include "progress.hpp"
+#include "solve.hpp"
+
+namespace Solder::Driver {
+namespace {
+
+template <class T>
+RunResult run_one(RunConfig const& config, System<T> const& system) {
+  Solved<T> solved;
+  if (progress_wanted()) {
+    ProgressLine line(std::cerr, config.problem.name);
+    solved = solve<T>(config, system, [&](Progress const& progress) { line.show(progress); });
+  } else {
+    solved = solve<T>(config, system, {});
+  }
+  if (!config.output.solution.empty())
+    write_matrix_market_vector<T>(config.output.solution.string(), solved.solution);
+  if (!config.output.history.empty()) write_history(config.output.history, solved.report);
+  return {&config, system.matrix.rows, system.matrix.nonzeros(), solved.space, std::move(solved.report)};
+}
+
+void report_failure(RunResult const& result) {
+  Report const& report = result.report;
+  std::cerr << result.config->where("") << ": " << result.config->problem.name << " did not converge: "
+            << to_string(report.reason) << " after " << report.iterations << " iterations, true relative residual "
+            << report.true_relative_residual << (report.detail.empty() ? "" : "; ") << report.detail << std::endl;
+}
+
+/// All runs of one file, then its JSON; adds whether any failed.
+void run_file(FileConfig const& file, SystemStore& store, Table const& table, bool& failed) {
+  std::vector<RunResult> results;
+  for (RunConfig const& config : file.runs) {
+    results.push_back(std::visit([&](auto const& system) { return run_one(config, *system); }, store.get(config)));
+    std::cout << table.line(results.back()) << std::flush;
+    if (results.back().report.reason != Reason::converged) {
+      failed = true;
+      report_failure(results.back());
+    }
+  }
+  std::filesystem::path const& json = file.runs[0].output.json;
+  if (!json.empty()) write_json(json, results, device_name());
+}
+
+}  // namespace
+
+ExitCode run_all(std::vector<FileConfig> const& files, SystemStore& store) {
+  Table const table(files);
+  std::cout << table.heading();
+  bool failed = false;
+  for (FileConfig const& file : files) try {
+      run_file(file, store, table, failed);
+    } catch (std::bad_alloc const&) {
+      std::cerr << "error: " << file.file.string() << ": memory does not suffice for this run" << std::endl;
+      return invalid_input;
+    } catch (std::exception const& error) {
+      std::cerr << "error: " << file.file.string() << ": " << error.what() << std::endl;
+      return invalid_input;
+    }
+  return failed ? some_failed : all_converged;
+}
+
+}  // namespace Solder::Driver

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "schema.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+
+namespace Solder::Driver {
+namespace {
+
+constexpr double largest_seed = 9007199254740991;  // 2^53 - 1: exact in JSON and in double
+constexpr double largest_int = std::numeric_limits<int>::max();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::string number(double x) {
+  std::array<char, 32> buffer{};
+  bool const whole = x == static_cast<double>(static_cast<long long>(x));
+  auto const end = whole ? std::to_chars(buffer.data(), buffer.data() + buffer.size(), static_cast<long long>(x)).ptr
+                         : std::to_chars(buffer.data(), buffer.data() + buffer.size(), x).ptr;
+  return {buffer.data(), end};
+}
+
+/// What counts when names are compared: small letters, no '_' or '-'.
+std::string core_of(std::string_view text) {
+  std::string result;
+  for (char c : text)
+    if (c != '_' && c != '-') result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+/// Edit distance with swaps of neighbours (optimal string alignment).
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i)
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      std::size_t const replace = d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, replace});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  return d[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::vector<Key> const& schema() {
+  constexpr std::string_view generator = "problem.generate";
+  static std::vector<Key> const keys = {
+      {.section = "problem", .name = "matrix", .kind = Kind::path,
+       .help = "Matrix Market file, .mtx or .mtx.gz"},
+      {.section = "problem", .name = "generate",
+       .words = {"fem_poisson_2d", "elasticity_3d", "poisson_3d_7pt", "poisson_3d_27pt",
+                 "convection_diffusion_2d", "convection_diffusion_3d", "helmholtz_2d",
+                 "magnetic_laplacian_2d", "random_spd", "block_lower_triangular"},
+       .help = "generated matrix, in place of a file"},
+      {.section = "problem", .name = "rhs", .kind = Kind::word_or_path,
+       .words = {"ones", "unit_solution", "random"}, .default_value = "ones",
+       .help = "right-hand side; unit_solution: b = A*ones; random: uniform in [-1, 1]"},
+      {.section = "problem", .name = "seed", .kind = Kind::integer, .most = largest_seed,
+       .default_value = "1", .help = "of the random right-hand side and of random matrices"},
+      {.section = "problem", .name = "scalar",
+       .words = {"float", "double", "complex_float", "complex_double"}, .default_value = "double",
+       .help = "type of all numbers of the run"},
+
+      // parameters of the generators; the largest sizes are those whose rows still fit 32 bits
+      {.section = "problem", .name = "size", .kind = Kind::integer, .least = 1, .most = 46340,
+       .required = true, .selector = generator,
+       .for_values = {"fem_poisson_2d", "convection_diffusion_2d", "helmholtz_2d", "magnetic_laplacian_2d"},
+       .help = "interior nodes a side: size^2 rows"},
+      {.section = "problem", .name = "size", .kind = Kind::integer, .least = 1, .most = 1290,
+       .required = true, .selector = generator,
+       .for_values = {"poisson_3d_7pt", "poisson_3d_27pt", "convection_diffusion_3d"},
+       .help = "interior nodes a side: size^3 rows"},
+      {.section = "problem", .name = "size", .kind = Kind::integer, .least = 2, .most = 894,
+       .required = true, .selector = generator, .for_values = {"elasticity_3d"},
+       .help = "cells a side: 3 (size - 1) (size + 1)^2 rows"},
+      {.section = "problem", .name = "size", .kind = Kind::integer, .least = 1, .most = largest_int,
+       .required = true, .selector = generator, .for_values = {"random_spd"}, .help = "rows"},
+      {.section = "problem", .name = "size", .kind = Kind::integer, .least = 1, .most = largest_int,
+       .required = true, .selector = generator, .for_values = {"block_lower_triangular"},
+       .help = "rows of a component"},
+      {.section = "problem", .name = "velocity_x", .kind = Kind::real, .least = -infinity,
+       .default_value = "40", .selector = generator,
+       .for_values = {"convection_diffusion_2d", "convection_diffusion_3d"}, .help = "of the flow"},
+      {.section = "problem", .name = "velocity_y", .kind = Kind::real, .least = -infinity,
+       .default_value = "20", .selector = generator,
+       .for_values = {"convection_diffusion_2d", "convection_diffusion_3d"}, .help = "of the flow"},
+      {.section = "problem", .name = "velocity_z", .kind = Kind::real, .least = -infinity,
+       .default_value = "10", .selector = generator, .for_values = {"convection_diffusion_3d"},
+       .help = "of the flow"},
+      {.section = "problem", .name = "convection", .words = {"upwind", "central"},
+       .default_value = "upwind", .selector = generator,
+       .for_values = {"convection_diffusion_2d", "convection_diffusion_3d"},
+       .help = "how the flow is discretised"},
+      {.section = "problem", .name = "wavenumber", .kind = Kind::real, .default_value = "20",
+       .selector = generator, .for_values = {"helmholtz_2d"}, .help = "k of -Laplace(u) - k^2 (1 - i damping) u"},
+      {.section = "problem", .name = "damping", .kind = Kind::real, .default_value = "0.1",
+       .selector = generator, .for_values = {"helmholtz_2d"}, .help = "share of k^2 that is absorbed"},
+      {.section = "problem", .name = "flux", .kind = Kind::real, .least = -infinity,
+       .default_value = "0.1", .selector = generator, .for_values = {"magnetic_laplacian_2d"},
+       .help = "flux quanta through a grid cell"},
+      {.section = "problem", .name = "nonzeros_per_row", .kind = Kind::integer, .least = 1,
+       .most = largest_int, .default_value = "7", .selector = generator, .for_values = {"random_spd"},
+       .help = "on average"},
+      {.section = "problem", .name = "components", .kind = Kind::integer, .least = 1,
+       .most = largest_int, .required = true, .selector = generator,
+       .for_values = {"block_lower_triangular"}, .help = "independent diagonal blocks"},
+      {.section = "problem", .name = "density", .kind = Kind::real, .most = 1, .required = true,
+       .selector = generator, .for_values = {"block_lower_triangular"},
+       .help = "share of a block's places below the diagonal that are filled"},
+
+      {.section = "solver", .name = "name", .words = {"cg"}, .default_value = "cg", .help = "iterative method"},
+      {.section = "solver", .name = "form", .words = {"classical", "pipelined"},
+       .default_value = "pipelined", .selector = "solver.name", .for_values = {"cg"},
+       .help = "textbook recurrences, or fused into fewer kernels"},
+      {.section = "solver", .name = "tolerance", .kind = Kind::real, .most = 1,
+       .default_value = "1e-8", .help = "stop at ||b - A x|| <= tolerance * ||b||; 0: never"},
+      {.section = "solver", .name = "max_iterations", .kind = Kind::integer, .least = 1,
+       .most = largest_int, .default_value = "10000", .help = "give up after so many"},
+
+      {.section = "preconditioner", .name = "name", .words = {"none", "jacobi"},
+       .default_value = "none", .help = "approximation of the inverse"},
+
+      {.section = "execution", .name = "space", .words = {"default", "serial", "openmp", "cuda", "hip"},
+       .default_value = "default", .help = "where to run, of what this build has"},
+      {.section = "execution", .name = "runner", .words = {"auto", "launch", "graph", "team"},
+       .default_value = "auto", .help = "how to launch the kernels"},
+      {.section = "execution", .name = "repeat", .kind = Kind::integer, .least = 1, .most = 1e6,
+       .default_value = "1", .help = "solve so often, report the median time"},
+
+      {.section = "output", .name = "json", .kind = Kind::path, .sweeps = false,
+       .help = "results of all runs of the file"},
+      {.section = "output", .name = "solution", .kind = Kind::path, .sweeps = false,
+       .help = "Matrix Market file of x; numbered when there are several runs"},
+      {.section = "output", .name = "history", .kind = Kind::path, .sweeps = false,
+       .help = "CSV file of the residuals; numbered when there are several runs"},
+  };
+  return keys;
+}
+
+std::vector<std::string_view> sections() {
+  std::vector<std::string_view> names;
+  for (Key const& key : schema())
+    if (names.empty() || names.back() != key.section) names.push_back(key.section);
+  return names;
+}
+
+std::vector<std::string_view> keys_of(std::string_view section) {
+  std::vector<std::string_view> names;
+  for (Key const& key : schema())
+    if (key.section == section && std::find(names.begin(), names.end(), key.name) == names.end())
+      names.push_back(key.name);
+  return names;
+}
+
+std::vector<Key const*> rows_of(std::string_view section, std::string_view name) {
+  std::vector<Key const*> rows;
+  for (Key const& key : schema())
+    if (key.section == section && key.name == name) rows.push_back(&key);
+  return rows;
+}
+
+std::string Key::allowed() const {
+  std::string const bounds = least == -infinity  ? ""
+                             : most == infinity ? " of at least " + number(least)
+                                                : " from " + number(least) + " to " + number(most);
+  switch (kind) {
+    case Kind::word: return join(words);
+    case Kind::integer: return "an integer" + bounds;
+    case Kind::real: return "a number" + bounds;
+    case Kind::path: return "a file name";
+    case Kind::word_or_path: return join(words, ", ") + " or a file name";
+  }
+  return {};
+}
+
+std::string join(std::vector<std::string_view> const& words, std::string_view last) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 < words.size() ? std::string_view(", ") : last;
+    text += words[i];
+  }
+  return text;
+}
+
+std::string_view nearest(std::string_view name, std::vector<std::string_view> const& valid) {
+  std::string const wanted = core_of(name);
+  if (wanted.size() > 64) return {};
+  std::string_view best;
+  std::size_t best_distance = std::max<std::size_t>(1, wanted.size() / 3) + 1;
+  for (std::string_view candidate : valid) {
+    std::size_t const distance = edit_distance(wanted, core_of(candidate));
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  if (!best.empty() || wanted.size() < 3) return best;
+  for (std::string_view candidate : valid)
+    if (core_of(candidate).starts_with(wanted) || wanted.starts_with(core_of(candidate))) return candidate;
+  return {};
+}
+
+std::string schema_text() {
+  std::string text;
+  std::string_view section;
+  for (Key const& key : schema()) {
+    if (key.section != section) {
+      section = key.section;
+      text += std::string(section) + ":\n";
+    }
+    std::string line = "  " + std::string(key.name) + ":";
+    line.resize(std::max<std::size_t>(line.size() + 1, 20), ' ');
+    line += key.allowed();
+    if (!key.default_value.empty()) line += " [" + std::string(key.default_value) + "]";
+    text += line + "\n" + std::string(20, ' ') + std::string(key.help);
+    if (!key.selector.empty())
+      text += "\n" + std::string(20, ' ') + "only with " + std::string(key.selector) + ": " + join(key.for_values);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace Solder::Driver

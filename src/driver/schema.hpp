@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace Solder::Driver {
+
+enum class Kind { word, integer, real, path, word_or_path };
+
+/// \brief One key of the YAML file. The table of all keys (schema()) is the only description of
+/// the input: validation, defaults, suggestions and --help all read it. A solver with a key of its
+/// own adds its name to solver.name and one row here.
+struct Key {
+  std::string_view section{};
+  std::string_view name{};
+  Kind kind = Kind::word;
+  std::vector<std::string_view> words{};  ///< allowed words (word, word_or_path)
+  double least = 0;                       ///< smallest allowed number; minus infinity: any
+  double most = std::numeric_limits<double>::infinity();  ///< largest allowed number
+  std::string_view default_value{};      ///< as one would write it; empty: none
+  bool required = false;                 ///< must be given where it applies
+  bool sweeps = true;                    ///< a list of values makes a sweep
+  std::string_view selector{};           ///< "section.name" of the key that decides whether this one applies
+  std::vector<std::string_view> for_values{};  ///< the values of the selector for which it applies
+  std::string_view help{};
+
+  std::string full_name() const { return std::string(section) + "." + std::string(name); }
+  /// \brief For people: "float, double or ...", "an integer from 1 to 5", "a file".
+  std::string allowed() const;
+};
+
+/// \brief All keys, in the order in which --help shows them.
+std::vector<Key> const& schema();
+
+/// \brief Names of the sections, in order.
+std::vector<std::string_view> sections();
+
+/// \brief Names of the keys of a section, each once; empty for an unknown section.
+std::vector<std::string_view> keys_of(std::string_view section);
+
+/// \brief The rows of the table with this name: more than one where a key's range depends on its
+/// selector (problem.size), none for an unknown key.
+std::vector<Key const*> rows_of(std::string_view section, std::string_view name);
+
+/// \brief The valid name that the writer of `name` most likely meant; empty if none is near.
+/// Near: at most one edit in three letters (swapped neighbours count as one), or a beginning of
+/// three letters or more.
+std::string_view nearest(std::string_view name, std::vector<std::string_view> const& valid);
+
+/// \brief "a, b or c".
+std::string join(std::vector<std::string_view> const& words, std::string_view last = " or ");
+
+/// \brief The table of keys as text, for --help.
+std::string schema_text();
+
+}  // namespace Solder::Driver

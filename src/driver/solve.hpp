@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <functional>
+#include <solder/core/report.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "problem.hpp"
+
+namespace Solder::Driver {
+
+/// \brief What a run gave.
+template <class T>
+struct Solved {
+  Report report;  ///< solve_seconds: the median of the repeats
+  std::string space;
+  std::vector<T> solution;
+};
+
+/// \brief Solves from x = 0, execution.repeat times, on the space, with the solver, preconditioner
+/// and runner of `run`. Throws std::bad_alloc or std::runtime_error if memory does not suffice,
+/// std::runtime_error if the repeats differ in iterations or residuals. Needs Kokkos initialised.
+template <class T>
+Solved<T> solve(RunConfig const& run, System<T> const& system, std::function<void(Progress const&)> const& monitor);
+
+/// \brief YAML names of the execution spaces of this build, "default" first; works before Kokkos starts.
+std::vector<std::string_view> space_names();
+
+/// \brief Does this space (one of space_names()) work in main memory?
+bool on_host(std::string_view space);
+
+/// \brief "4.6.99".
+std::string kokkos_version();
+
+/// \brief What the default execution space runs on: a GPU's name, or a CPU's and the threads.
+std::string device_name();
+
+}  // namespace Solder::Driver
