@@ -187,8 +187,8 @@ Dense assemble_fem_2d(int m) {
     for (int v = 0; v < 3; ++v) {
       for (int d = 0; d < 2; ++d) p[v][d] = h * nodes[v][d];
     }
-    double const twice_area = (p[1][0] - p[0][0]) * (p[2][1] - p[0][1]) -
-                              (p[2][0] - p[0][0]) * (p[1][1] - p[0][1]);
+    double const twice_area =
+        (p[1][0] - p[0][0]) * (p[2][1] - p[0][1]) - (p[2][0] - p[0][0]) * (p[1][1] - p[0][1]);
     ASSERT_GT(twice_area, 0.0);
     double gradient[3][2];
     for (int v = 0; v < 3; ++v) {
@@ -326,8 +326,7 @@ TEST(Elasticity3d, IsExactlySymmetricAndPositiveDefinite) {
 }
 
 TEST(Elasticity3d, HasTheDocumentedSizesAndFullBlocks) {
-  for (auto const& [cells, rows] :
-       {std::pair{6, 735}, std::pair{12, 5577}, std::pair{24, 43125}}) {
+  for (auto const& [cells, rows] : {std::pair{6, 735}, std::pair{12, 5577}, std::pair{24, 43125}}) {
     auto const a = Solder::elasticity_3d<float>(cells);
     EXPECT_EQ(a.rows, rows);
     for (std::int32_t i = 0; i < a.rows; i += 3) {
@@ -352,7 +351,8 @@ Dense all_pairs(int nx, int ny, int nz, Entry const& entry) {
   Dense a(n, n);
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j < n; ++j) {
-      int const dx = j % nx - i % nx, dy = j / nx % ny - i / nx % ny, dz = j / nx / ny - i / nx / ny;
+      int const dx = j % nx - i % nx, dy = j / nx % ny - i / nx % ny,
+                dz = j / nx / ny - i / nx / ny;
       a(i, j) = entry(dx, dy, dz, i / nx % ny);
     }
   }
@@ -381,8 +381,8 @@ TEST(Poisson3d, TwentySevenPointsAgreeWithPlainLoops) {
   EXPECT_TRUE(is_positive_definite(dense(a)));
 }
 
-/// A linear u gives h^2 velocity . grad(u) at nodes without a boundary neighbour, both schemes; with
-/// the central one a quadratic u is exact too.
+/// A linear u gives h^2 velocity . grad(u) at nodes without a boundary neighbour, both schemes;
+/// with the central one a quadratic u is exact too.
 TEST(ConvectionDiffusion, DifferencesAreConsistentInsideThreeDimensions) {
   int const m = 5;
   double const h = 1.0 / (m + 1);
@@ -576,7 +576,8 @@ TEST(GeneratorErrors, NameTheGeneratorAndTheProblem) {
   using namespace Solder;
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   constexpr double inf = std::numeric_limits<double>::infinity();
-  expect_error([] { fem_poisson_2d<double>(0); }, "fem_poisson_2d: size is 0; it must be at least 1");
+  expect_error([] { fem_poisson_2d<double>(0); },
+               "fem_poisson_2d: size is 0; it must be at least 1");
   expect_error([] { fem_poisson_2d<double>(-5); }, "size is -5");
   expect_error([] { fem_poisson_2d<double>(46341); }, "more than 2147483647 rows");
   expect_error([] { fem_poisson_2d<double>(std::int64_t{1} << 62); }, "more than 2147483647 rows");
@@ -599,7 +600,8 @@ TEST(GeneratorErrors, NameTheGeneratorAndTheProblem) {
   expect_error([] { random_spd<double>(3000000000, 2); }, "more than 2147483647 rows");
   expect_error([] { block_lower_triangular<double>(0, 5, 0.1); }, "components is 0");
   expect_error([] { block_lower_triangular<double>(5, 0, 0.1); }, "size is 0");
-  expect_error([] { block_lower_triangular<double>(5, 5, 1.5); }, "density must lie between 0 and 1");
+  expect_error([] { block_lower_triangular<double>(5, 5, 1.5); },
+               "density must lie between 0 and 1");
   expect_error([] { block_lower_triangular<double>(5, 5, nan); }, "density");
   expect_error([] { block_lower_triangular<double>(70000, 70000, 0.1); }, "more than 2147483647");
 }

@@ -53,7 +53,8 @@ bool is_finite_value(Scalar const& value) {
 }
 
 /// \brief Sorts each row by column and sums duplicates in their given order. O(nonzeros) where rows
-/// are sorted already, else a sort within each unsorted row. Shrinks the arrays, not their capacity.
+/// are sorted already, else a sort within each unsorted row. Shrinks the arrays, not their
+/// capacity.
 template <class Scalar>
 void sort_and_merge_rows(HostCsr<Scalar>& matrix) {
   auto& columns = matrix.columns;
@@ -97,8 +98,8 @@ enum class Mirror { none, same, negated, conjugated };
 
 /// \brief Collects entries (row, column, value) in any order and makes a HostCsr of them.
 ///
-/// Duplicates are summed in the order given. Storage grows in blocks that are freed while the matrix
-/// is filled, so the peak is the entries plus the matrix: 2.5 times the matrix at most.
+/// Duplicates are summed in the order given. Storage grows in blocks that are freed while the
+/// matrix is filled, so the peak is the entries plus the matrix: 2.5 times the matrix at most.
 template <class Scalar>
 class TripletBuilder {
  public:
@@ -116,8 +117,8 @@ class TripletBuilder {
   }
 
   /// \brief The matrix; the builder is empty afterwards. Counting sort by row, then a sort within
-  /// each row that needs one. Throws std::out_of_range for an index outside rows x columns_count, and
-  /// std::invalid_argument for a mirrored matrix that is not square.
+  /// each row that needs one. Throws std::out_of_range for an index outside rows x columns_count,
+  /// and std::invalid_argument for a mirrored matrix that is not square.
   HostCsr<Scalar> build(std::int32_t rows, std::int32_t columns_count,
                         Mirror mirror = Mirror::none) {
     if (mirror != Mirror::none && rows != columns_count) {
@@ -218,10 +219,10 @@ HostCsr<To> convert_scalar(HostCsr<From> const& matrix) {
     } else {
       result.values.push_back(To(Real(value)));
     }
-    if (Impl::is_finite_value(value) &&
-        !Impl::is_finite_value(result.values.back())) {
-      throw InputError("entry " + std::to_string(result.values.size() - 1) +
-                       " of the matrix is too large for the scalar type asked for; use a wider one");
+    if (Impl::is_finite_value(value) && !Impl::is_finite_value(result.values.back())) {
+      throw InputError(
+          "entry " + std::to_string(result.values.size() - 1) +
+          " of the matrix is too large for the scalar type asked for; use a wider one");
     }
   }
   return result;

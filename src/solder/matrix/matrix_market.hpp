@@ -24,10 +24,14 @@ template <class Scalar>
 Scalar read_value(TokenReader& tokens, MarketField field) {
   using Real = typename ScalarTraits<Scalar>::Real;
   switch (field) {
-    case MarketField::pattern: return Scalar(1);
-    case MarketField::integer: return Scalar(static_cast<Real>(tokens.integer("value")));
-    case MarketField::real: return Scalar(tokens.number<Real>());
-    case MarketField::complex: break;
+    case MarketField::pattern:
+      return Scalar(1);
+    case MarketField::integer:
+      return Scalar(static_cast<Real>(tokens.integer("value")));
+    case MarketField::real:
+      return Scalar(tokens.number<Real>());
+    case MarketField::complex:
+      break;
   }
   auto const real = tokens.number<Real>();
   auto const imaginary = tokens.number<Real>();
@@ -105,10 +109,14 @@ void read_entries(LineReader& lines, MatrixMarketHeader const& header, Sink cons
 
 inline Mirror mirror_of(MarketSymmetry symmetry) {
   switch (symmetry) {
-    case MarketSymmetry::general: break;
-    case MarketSymmetry::symmetric: return Mirror::same;
-    case MarketSymmetry::skew_symmetric: return Mirror::negated;
-    case MarketSymmetry::hermitian: return Mirror::conjugated;
+    case MarketSymmetry::general:
+      break;
+    case MarketSymmetry::symmetric:
+      return Mirror::same;
+    case MarketSymmetry::skew_symmetric:
+      return Mirror::negated;
+    case MarketSymmetry::hermitian:
+      return Mirror::conjugated;
   }
   return Mirror::none;
 }
@@ -140,12 +148,13 @@ auto read_market_file(std::string const& path, Read const& read) {
 
 /// \brief Reads a Matrix Market file, plain or gzipped (told apart by content).
 ///
-/// Coordinate or array; real (or double), integer, complex, pattern (values one); general, symmetric,
-/// skew-symmetric, hermitian: these store the lower triangle, the result holds both. Duplicates are
-/// summed, zeros of coordinate files kept, zeros of array files dropped. Comments, blank lines, CRLF,
-/// tabs, Fortran exponents (1.0D+03) and a leading + are accepted. A real file may be read into a
-/// complex Scalar. Nothing is allocated on the size line's word alone but the row offsets.
-/// Throws InputError, naming file and line, for everything else. Peak memory: 2.5 times the result.
+/// Coordinate or array; real (or double), integer, complex, pattern (values one); general,
+/// symmetric, skew-symmetric, hermitian: these store the lower triangle, the result holds both.
+/// Duplicates are summed, zeros of coordinate files kept, zeros of array files dropped. Comments,
+/// blank lines, CRLF, tabs, Fortran exponents (1.0D+03) and a leading + are accepted. A real file
+/// may be read into a complex Scalar. Nothing is allocated on the size line's word alone but the
+/// row offsets. Throws InputError, naming file and line, for everything else. Peak memory: 2.5
+/// times the result.
 template <class Scalar>
 HostCsr<Scalar> read_matrix_market(std::string const& path) {
   return Impl::read_market_file(path, [](auto& lines, MatrixMarketHeader const& header) {
@@ -176,15 +185,13 @@ std::vector<Scalar> read_matrix_market_vector(std::string const& path) {
     }
     std::vector<Scalar> vector;
     if (header.format == MarketFormat::array) {
-      Impl::read_entries<Scalar>(lines, header, [&](auto, auto, Scalar const& value) {
-        vector.push_back(value);
-      });
+      Impl::read_entries<Scalar>(lines, header,
+                                 [&](auto, auto, Scalar const& value) { vector.push_back(value); });
       vector.resize(header.rows);  // a skew-symmetric 1 x 1 file stores nothing
     } else {
       vector.resize(header.rows);
-      Impl::read_entries<Scalar>(lines, header, [&](auto row, auto, Scalar const& value) {
-        vector[row] += value;
-      });
+      Impl::read_entries<Scalar>(
+          lines, header, [&](auto row, auto, Scalar const& value) { vector[row] += value; });
       Impl::check_sums(lines, vector);
     }
     return vector;

@@ -14,8 +14,8 @@
 
 namespace Solder {
 
-/// \brief How convection is discretised. upwind: first-order differences against the flow, an M-matrix
-/// for every velocity. central: second order, oscillating where |velocity| * h > 2.
+/// \brief How convection is discretised. upwind: first-order differences against the flow, an
+/// M-matrix for every velocity. central: second order, oscillating where |velocity| * h > 2.
 enum class Convection { upwind, central };
 
 namespace Impl {
@@ -61,13 +61,13 @@ HostCsr<Scalar> convection_diffusion(char const* generator, std::int64_t nodes_p
 
 }  // namespace Impl
 
-/// \brief Finite differences for -Laplace(u) + velocity . grad(u) = f on the unit square, u = 0 on the
-/// boundary, times h^2, h = 1 / (nodes_per_side + 1); nonsymmetric unless velocity is zero.
+/// \brief Finite differences for -Laplace(u) + velocity . grad(u) = f on the unit square, u = 0 on
+/// the boundary, times h^2, h = 1 / (nodes_per_side + 1); nonsymmetric unless velocity is zero.
 ///
-/// nodes_per_side^2 interior nodes, x fastest, 5 entries a row inside, at least 3. With upwind the west
-/// neighbour gets -1 - h max(v, 0), the east one -1 - h max(-v, 0), the same along y; the diagonal is
-/// minus the sum of all four. The cell Peclet number is |v| h. InputError where nodes_per_side < 1,
-/// the rows exceed int32 or a velocity is not finite.
+/// nodes_per_side^2 interior nodes, x fastest, 5 entries a row inside, at least 3. With upwind the
+/// west neighbour gets -1 - h max(v, 0), the east one -1 - h max(-v, 0), the same along y; the
+/// diagonal is minus the sum of all four. The cell Peclet number is |v| h. InputError where
+/// nodes_per_side < 1, the rows exceed int32 or a velocity is not finite.
 template <class Scalar>
 HostCsr<Scalar> convection_diffusion_2d(std::int64_t nodes_per_side,
                                         std::array<double, 2> velocity = {40.0, 20.0},

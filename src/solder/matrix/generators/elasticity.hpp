@@ -13,15 +13,11 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief Kuhn's subdivision of the cube into six tetrahedra around the diagonal from corner 0 to 7;
-/// bit d of a corner is its coordinate along axis d. Each tetrahedron walks from 0 to 7 along the axes
-/// in one of their six orders.
-inline constexpr std::array<std::array<int, 4>, 6> kuhn_tetrahedra{{{0, 1, 3, 7},
-                                                                    {0, 1, 5, 7},
-                                                                    {0, 2, 3, 7},
-                                                                    {0, 2, 6, 7},
-                                                                    {0, 4, 5, 7},
-                                                                    {0, 4, 6, 7}}};
+/// \brief Kuhn's subdivision of the cube into six tetrahedra around the diagonal from corner 0 to
+/// 7; bit d of a corner is its coordinate along axis d. Each tetrahedron walks from 0 to 7 along
+/// the axes in one of their six orders.
+inline constexpr std::array<std::array<int, 4>, 6> kuhn_tetrahedra{
+    {{0, 1, 3, 7}, {0, 1, 5, 7}, {0, 2, 3, 7}, {0, 2, 6, 7}, {0, 4, 5, 7}, {0, 4, 6, 7}}};
 
 using Block3 = std::array<std::array<double, 3>, 3>;
 
@@ -61,20 +57,21 @@ inline std::array<std::array<std::array<Block3, 4>, 4>, 6> kuhn_stiffness(double
 }  // namespace Impl
 
 /// \brief Linear elasticity on the unit cube, E = 1, nu = 0.3, by linear finite elements on
-/// tetrahedra, with the faces x = 0 and x = 1 clamped and the others free: symmetric positive definite.
+/// tetrahedra, with the faces x = 0 and x = 1 clamped and the others free: symmetric positive
+/// definite.
 ///
-/// cells_per_side^3 cubes, each cut into Kuhn's six tetrahedra. Unknowns: three displacements at each
-/// node, together; nodes x fastest; clamped nodes are eliminated, which leaves
-/// 3 (cells - 1) (cells + 1)^2 rows: 735, 5,577, 43,125 and 338,541 for 6, 12, 24 and 48 cells. A node
-/// couples to 15 nodes inside, always through full 3 x 3 blocks: 45 entries a row, zeros included.
+/// cells_per_side^3 cubes, each cut into Kuhn's six tetrahedra. Unknowns: three displacements at
+/// each node, together; nodes x fastest; clamped nodes are eliminated, which leaves 3 (cells - 1)
+/// (cells + 1)^2 rows: 735, 5,577, 43,125 and 338,541 for 6, 12, 24 and 48 cells. A node couples to
+/// 15 nodes inside, always through full 3 x 3 blocks: 45 entries a row, zeros included.
 ///
-/// Source: Rupp et al. (2016), section 4.1, second benchmark: 693, 5,265, 40,725 and 319,725 unknowns.
-/// Those are 3 (204 n^3 + 34 n^2 - 6 n - 1) for n = 1, 2, 4, 8, the free nodes of an unstructured mesh
-/// of 153 tetrahedra refined uniformly; the constant -1 says that the clamped part of the surface has
-/// Euler characteristic two, as two separate faces have. No grid of cubes has these counts; the sizes
-/// here are the nearest of the same kind, 6% larger.
-/// Assembled element by element, row by row, in an order that makes the matrix exactly symmetric.
-/// Cost O(rows); no memory but the result. InputError where cells_per_side < 2 or the rows exceed int32.
+/// Source: Rupp et al. (2016), section 4.1, second benchmark: 693, 5,265, 40,725 and 319,725
+/// unknowns. Those are 3 (204 n^3 + 34 n^2 - 6 n - 1) for n = 1, 2, 4, 8, the free nodes of an
+/// unstructured mesh of 153 tetrahedra refined uniformly; the constant -1 says that the clamped
+/// part of the surface has Euler characteristic two, as two separate faces have. No grid of cubes
+/// has these counts; the sizes here are the nearest of the same kind, 6% larger. Assembled element
+/// by element, row by row, in an order that makes the matrix exactly symmetric. Cost O(rows); no
+/// memory but the result. InputError where cells_per_side < 2 or the rows exceed int32.
 template <class Scalar>
 HostCsr<Scalar> elasticity_3d(std::int64_t cells_per_side) {
   Impl::require_at_least("elasticity_3d", "size", cells_per_side, 2);
@@ -90,7 +87,8 @@ HostCsr<Scalar> elasticity_3d(std::int64_t cells_per_side) {
   constexpr double young = 1.0, poisson = 0.3;
   constexpr double lambda = young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson));
   constexpr double mu = young / (2.0 * (1.0 + poisson));
-  auto const stiffness = Impl::kuhn_stiffness(1.0 / static_cast<double>(cells_per_side), lambda, mu);
+  auto const stiffness =
+      Impl::kuhn_stiffness(1.0 / static_cast<double>(cells_per_side), lambda, mu);
 
   // Of the 27 nodes around one, those at displacements of mixed sign share no tetrahedron with it.
   std::array<Impl::Block3, 27> row{};
@@ -106,12 +104,13 @@ HostCsr<Scalar> elasticity_3d(std::int64_t cells_per_side) {
     return *std::min_element(d, d + 3) == 0 || *std::max_element(d, d + 3) == 0 ||
            (d[0] == d[1] && d[1] == d[2]);
   };
-  // The node at (x, y, z) of the free nodes is corner c of the cube whose lower corner lies c below.
-  // Cubes in ascending order: the same order of summation for the entries (i, j) and (j, i).
+  // The node at (x, y, z) of the free nodes is corner c of the cube whose lower corner lies c
+  // below. Cubes in ascending order: the same order of summation for the entries (i, j) and (j, i).
   auto const add_cubes = [&](std::int64_t y, std::int64_t z) {
     for (int corner = 7; corner >= 0; --corner) {
       std::int64_t const cube_y = y - (corner >> 1 & 1), cube_z = z - (corner >> 2 & 1);
-      if (cube_y < 0 || cube_y >= cells_per_side || cube_z < 0 || cube_z >= cells_per_side) continue;
+      if (cube_y < 0 || cube_y >= cells_per_side || cube_z < 0 || cube_z >= cells_per_side)
+        continue;
       for (std::size_t t = 0; t < 6; ++t) {
         auto const& vertices = Impl::kuhn_tetrahedra[t];
         auto const found = std::find(vertices.begin(), vertices.end(), corner);

@@ -10,25 +10,25 @@
 
 namespace Solder {
 
-/// \brief Linear finite elements for -div(D grad u) = f, D = [[2, 1/2], [1/2, 1]], on the unit square
-/// with u = 0 on the boundary; symmetric positive definite.
+/// \brief Linear finite elements for -div(D grad u) = f, D = [[2, 1/2], [1/2, 1]], on the unit
+/// square with u = 0 on the boundary; symmetric positive definite.
 ///
 /// nodes_per_side x nodes_per_side interior nodes, x fastest, each square of the grid cut from its
-/// lower left to its upper right corner. With D = [[a, c], [c, b]] the two triangles at each edge give
-/// 2a + 2b - 2c to the node itself, c - a to E and W, c - b to N and S and -c to NE and SW: 7 entries
-/// a row inside, at least 3. The mesh width cancels in two dimensions.
-/// Source: the problem of Rupp et al., "Pipelined iterative solvers with kernel fusion for graphics
-/// processing units" (2016), section 4.1, whose sizes 225 to 261,121 are nodes_per_side = 15, 31, 63,
-/// 127, 255, 511. InputError where nodes_per_side < 1 or the rows exceed int32.
+/// lower left to its upper right corner. With D = [[a, c], [c, b]] the two triangles at each edge
+/// give 2a + 2b - 2c to the node itself, c - a to E and W, c - b to N and S and -c to NE and SW: 7
+/// entries a row inside, at least 3. The mesh width cancels in two dimensions. Source: the problem
+/// of Rupp et al., "Pipelined iterative solvers with kernel fusion for graphics processing units"
+/// (2016), section 4.1, whose sizes 225 to 261,121 are nodes_per_side = 15, 31, 63, 127, 255, 511.
+/// InputError where nodes_per_side < 1 or the rows exceed int32.
 template <class Scalar>
 HostCsr<Scalar> fem_poisson_2d(std::int64_t nodes_per_side) {
   Impl::require_at_least("fem_poisson_2d", "size", nodes_per_side, 1);
   constexpr double a = 2.0, b = 1.0, c = 0.5;
   std::array<Impl::Neighbour, 7> const neighbours{
       {{-1, -1, 0}, {0, -1, 0}, {-1, 0, 0}, {0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {1, 1, 0}}};
-  std::array<Scalar, 7> const entries{Scalar(-c),     Scalar(c - b), Scalar(c - a),
-                                      Scalar(2 * (a + b - c)),
-                                      Scalar(c - a), Scalar(c - b), Scalar(-c)};
+  std::array<Scalar, 7> const entries{
+      Scalar(-c),    Scalar(c - b), Scalar(c - a), Scalar(2 * (a + b - c)),
+      Scalar(c - a), Scalar(c - b), Scalar(-c)};
   return Impl::stencil_matrix<Scalar>(
       "fem_poisson_2d", nodes_per_side, nodes_per_side, 1, neighbours,
       [&](std::size_t k, std::int64_t, std::int64_t, std::int64_t) { return entries[k]; });
@@ -43,11 +43,11 @@ HostCsr<Scalar> poisson_3d_7pt(std::int64_t nodes_per_side) {
   Impl::require_at_least("poisson_3d_7pt", "size", nodes_per_side, 1);
   std::array<Impl::Neighbour, 7> const neighbours{
       {{0, 0, -1}, {0, -1, 0}, {-1, 0, 0}, {0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
-  return Impl::stencil_matrix<Scalar>(
-      "poisson_3d_7pt", nodes_per_side, nodes_per_side, nodes_per_side, neighbours,
-      [](std::size_t k, std::int64_t, std::int64_t, std::int64_t) {
-        return Scalar(k == 3 ? 6.0 : -1.0);
-      });
+  return Impl::stencil_matrix<Scalar>("poisson_3d_7pt", nodes_per_side, nodes_per_side,
+                                      nodes_per_side, neighbours,
+                                      [](std::size_t k, std::int64_t, std::int64_t, std::int64_t) {
+                                        return Scalar(k == 3 ? 6.0 : -1.0);
+                                      });
 }
 
 /// \brief The 27-point operator of the HPCG benchmark: 26 on the diagonal, -1 for each of the 26
@@ -59,11 +59,11 @@ HostCsr<Scalar> poisson_3d_27pt(std::int64_t nodes_per_side) {
   Impl::require_at_least("poisson_3d_27pt", "size", nodes_per_side, 1);
   std::array<Impl::Neighbour, 27> neighbours{};
   for (int k = 0; k < 27; ++k) neighbours[k] = {k % 3 - 1, k / 3 % 3 - 1, k / 9 - 1};
-  return Impl::stencil_matrix<Scalar>(
-      "poisson_3d_27pt", nodes_per_side, nodes_per_side, nodes_per_side, neighbours,
-      [](std::size_t k, std::int64_t, std::int64_t, std::int64_t) {
-        return Scalar(k == 13 ? 26.0 : -1.0);
-      });
+  return Impl::stencil_matrix<Scalar>("poisson_3d_27pt", nodes_per_side, nodes_per_side,
+                                      nodes_per_side, neighbours,
+                                      [](std::size_t k, std::int64_t, std::int64_t, std::int64_t) {
+                                        return Scalar(k == 13 ? 26.0 : -1.0);
+                                      });
 }
 
 }  // namespace Solder

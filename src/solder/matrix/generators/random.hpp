@@ -23,7 +23,8 @@ constexpr std::uint64_t mix_bits(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// \brief SplitMix64 with distributions of its own: a seed gives the same numbers on every platform.
+/// \brief SplitMix64 with distributions of its own: a seed gives the same numbers on every
+/// platform.
 class SplitMix {
  public:
   explicit SplitMix(std::uint64_t seed) : state_(mix_bits(seed)) {}
@@ -48,13 +49,14 @@ inline double symmetric_unit(std::uint64_t bits) {
 /// positive definite.
 ///
 /// Each row draws (nonzeros_per_row - 1) / 2 neighbours evenly from all rows (odd remainders every
-/// second row) and is drawn by as many: nonzeros_per_row entries a row on average with the diagonal,
-/// fewer where repeated draws meet, which is rare for nonzeros_per_row far below rows. Off-diagonal
-/// entries in [-1, 1); the diagonal is one plus the sum of their magnitudes, so the eigenvalues
-/// lie between 1 and twice the length of the longest row. The same seed gives the same matrix on every platform.
-/// InputError unless 1 <= nonzeros_per_row <= rows and rows fits int32.
+/// second row) and is drawn by as many: nonzeros_per_row entries a row on average with the
+/// diagonal, fewer where repeated draws meet, which is rare for nonzeros_per_row far below rows.
+/// Off-diagonal entries in [-1, 1); the diagonal is one plus the sum of their magnitudes, so the
+/// eigenvalues lie between 1 and twice the length of the longest row. The same seed gives the same
+/// matrix on every platform. InputError unless 1 <= nonzeros_per_row <= rows and rows fits int32.
 template <class Scalar>
-HostCsr<Scalar> random_spd(std::int64_t rows, std::int64_t nonzeros_per_row, std::uint64_t seed = 0) {
+HostCsr<Scalar> random_spd(std::int64_t rows, std::int64_t nonzeros_per_row,
+                           std::uint64_t seed = 0) {
   Impl::require_at_least("random_spd", "size", rows, 1);
   Impl::require_at_least("random_spd", "nonzeros per row", nonzeros_per_row, 1);
   if (nonzeros_per_row > rows) {
@@ -68,7 +70,8 @@ HostCsr<Scalar> random_spd(std::int64_t rows, std::int64_t nonzeros_per_row, std
   auto const for_each_edge = [&](auto const& visit) {
     Impl::SplitMix random(seed);
     for (std::int64_t i = 0; i < rows; ++i) {
-      std::int64_t const draws = (nonzeros_per_row - 1) / 2 + ((nonzeros_per_row - 1) % 2) * (i % 2);
+      std::int64_t const draws =
+          (nonzeros_per_row - 1) / 2 + ((nonzeros_per_row - 1) % 2) * (i % 2);
       for (std::int64_t d = 0; d < draws; ++d) {
         std::int64_t const other = random.below(rows - 1);
         visit(i, other < i ? other : other + 1);
@@ -120,14 +123,14 @@ HostCsr<Scalar> random_spd(std::int64_t rows, std::int64_t nonzeros_per_row, std
   return matrix;
 }
 
-/// \brief Block-diagonal lower triangular matrix with random blocks: the artificial cases of Picciau
-/// et al., "Balancing locality and concurrency: solving sparse triangular systems on GPUs" (2016),
-/// section V.A.
+/// \brief Block-diagonal lower triangular matrix with random blocks: the artificial cases of
+/// Picciau et al., "Balancing locality and concurrency: solving sparse triangular systems on GPUs"
+/// (2016), section V.A.
 ///
 /// components blocks of component_size rows each; their graphs are disjoint, and each is connected:
-/// every row but the first of its block has an entry left of the diagonal. density is the share of a
-/// block's places below the diagonal that are filled (at random, evenly). The diagonal is stored, in
-/// [1, 2); the off-diagonal entries of a row lie in (-1, 1) divided by their number, so that
+/// every row but the first of its block has an entry left of the diagonal. density is the share of
+/// a block's places below the diagonal that are filled (at random, evenly). The diagonal is stored,
+/// in [1, 2); the off-diagonal entries of a row lie in (-1, 1) divided by their number, so that
 /// substitution is stable. The paper's cases: 16 components of 250 to 55,000 rows at density 0.001;
 /// 8 to 512 components of 6,000 rows at density 0.01. Cost: O(nonzeros times row length) at worst.
 /// The same seed gives the same matrix on every platform. InputError where components or

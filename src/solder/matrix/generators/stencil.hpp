@@ -44,9 +44,9 @@ struct Neighbour {
 };
 
 /// \brief The matrix of a stencil on nx x ny x nz nodes, x fastest; neighbours outside are dropped
-/// (Dirichlet). neighbours ascend by (dz, dy, dx) and include the node itself where it has an entry;
-/// coefficient(k, x, y, z) is the entry of neighbour k in the row of node (x, y, z). Fills directly:
-/// one pass, no scratch. InputError when the number of nodes exceeds int32.
+/// (Dirichlet). neighbours ascend by (dz, dy, dx) and include the node itself where it has an
+/// entry; coefficient(k, x, y, z) is the entry of neighbour k in the row of node (x, y, z). Fills
+/// directly: one pass, no scratch. InputError when the number of nodes exceeds int32.
 template <class Scalar, std::size_t Count, class Coefficient>
 HostCsr<Scalar> stencil_matrix(std::string_view generator, std::int64_t nx, std::int64_t ny,
                                std::int64_t nz, std::array<Neighbour, Count> const& neighbours,

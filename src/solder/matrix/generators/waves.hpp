@@ -21,43 +21,43 @@ inline constexpr std::array<Neighbour, 5> five_points{
 
 }  // namespace Impl
 
-/// \brief Finite differences for the damped Helmholtz equation -Laplace(u) - k^2 (1 - i damping) u = f
-/// on the unit square, u = 0 on the boundary, times h^2, h = 1 / (nodes_per_side + 1).
+/// \brief Finite differences for the damped Helmholtz equation -Laplace(u) - k^2 (1 - i damping) u
+/// = f on the unit square, u = 0 on the boundary, times h^2, h = 1 / (nodes_per_side + 1).
 ///
 /// Complex symmetric, not Hermitian, indefinite for k^2 > 2 pi^2: 4 - (hk)^2 (1 - i damping) on the
-/// diagonal, -1 for the four neighbours. nodes_per_side^2 rows, x fastest, 5 entries a row inside, at
-/// least 3. damping > 0 keeps it regular for every wavenumber k; about ten nodes a wavelength,
+/// diagonal, -1 for the four neighbours. nodes_per_side^2 rows, x fastest, 5 entries a row inside,
+/// at least 3. damping > 0 keeps it regular for every wavenumber k; about ten nodes a wavelength,
 /// nodes_per_side >= 1.6 k, resolve the waves. InputError where nodes_per_side < 1, the rows exceed
 /// int32, or wavenumber or damping is negative or not finite.
 template <class Scalar>
-  requires ScalarTraits<Scalar>::is_complex
-HostCsr<Scalar> helmholtz_2d(std::int64_t nodes_per_side, double wavenumber = 20.0,
-                             double damping = 0.1) {
+requires(ScalarTraits<Scalar>::is_complex) HostCsr<Scalar> helmholtz_2d(std::int64_t nodes_per_side,
+                                                                        double wavenumber = 20.0,
+                                                                        double damping = 0.1) {
   Impl::require_at_least("helmholtz_2d", "size", nodes_per_side, 1);
   if (!(wavenumber >= 0.0) || !(damping >= 0.0) || std::isinf(wavenumber) || std::isinf(damping)) {
     throw InputError("helmholtz_2d: wavenumber and damping must be finite and not negative");
   }
   double const hk = wavenumber / (static_cast<double>(nodes_per_side) + 1.0);
   Scalar const diagonal(4.0 - hk * hk, damping * hk * hk);
-  return Impl::stencil_matrix<Scalar>(
-      "helmholtz_2d", nodes_per_side, nodes_per_side, 1, Impl::five_points,
-      [&](std::size_t k, std::int64_t, std::int64_t, std::int64_t) {
-        return k == 2 ? diagonal : Scalar(-1.0);
-      });
+  return Impl::stencil_matrix<Scalar>("helmholtz_2d", nodes_per_side, nodes_per_side, 1,
+                                      Impl::five_points,
+                                      [&](std::size_t k, std::int64_t, std::int64_t, std::int64_t) {
+                                        return k == 2 ? diagonal : Scalar(-1.0);
+                                      });
 }
 
-/// \brief The lattice Laplacian of a charged particle in a constant magnetic field on the unit square
-/// (Hofstadter's Hamiltonian with walls): complex Hermitian positive definite.
+/// \brief The lattice Laplacian of a charged particle in a constant magnetic field on the unit
+/// square (Hofstadter's Hamiltonian with walls): complex Hermitian positive definite.
 ///
-/// 4 on the diagonal, -1 for the neighbours along y, and the Peierls phases -exp(+i theta) to the east
-/// and -exp(-i theta) to the west in grid row y, theta = 2 pi flux y: flux is the field through a grid
-/// cell in flux quanta, so it matters modulo 1 and is strongest at 1/2. Neighbours outside are dropped
-/// (walls), which makes it definite. nodes_per_side^2 rows, x fastest, 5 entries a row inside, at
-/// least 3. InputError where nodes_per_side < 1, the rows exceed int32 or flux is not finite.
-/// Source: D. R. Hofstadter, Phys. Rev. B 14 (1976) 2239, Landau gauge.
+/// 4 on the diagonal, -1 for the neighbours along y, and the Peierls phases -exp(+i theta) to the
+/// east and -exp(-i theta) to the west in grid row y, theta = 2 pi flux y: flux is the field
+/// through a grid cell in flux quanta, so it matters modulo 1 and is strongest at 1/2. Neighbours
+/// outside are dropped (walls), which makes it definite. nodes_per_side^2 rows, x fastest, 5
+/// entries a row inside, at least 3. InputError where nodes_per_side < 1, the rows exceed int32 or
+/// flux is not finite. Source: D. R. Hofstadter, Phys. Rev. B 14 (1976) 2239, Landau gauge.
 template <class Scalar>
-  requires ScalarTraits<Scalar>::is_complex
-HostCsr<Scalar> magnetic_laplacian_2d(std::int64_t nodes_per_side, double flux = 0.1) {
+requires(ScalarTraits<Scalar>::is_complex) HostCsr<Scalar> magnetic_laplacian_2d(
+    std::int64_t nodes_per_side, double flux = 0.1) {
   using Real = typename ScalarTraits<Scalar>::Real;
   Impl::require_at_least("magnetic_laplacian_2d", "size", nodes_per_side, 1);
   if (!std::isfinite(flux)) throw InputError("magnetic_laplacian_2d: flux must be finite");

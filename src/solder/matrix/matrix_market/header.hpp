@@ -85,8 +85,10 @@ inline void read_banner(LineReader& lines, MatrixMarketHeader& header) {
   if (!std::equal(first.begin(), first.end(), banner.begin(), banner.end(), [](char a, char b) {
         return std::tolower(static_cast<unsigned char>(a)) == b;
       })) {
-    lines.fail("not a Matrix Market file: the first line should begin with '%%MatrixMarket matrix', "
-               "but is " + quoted(text));
+    lines.fail(
+        "not a Matrix Market file: the first line should begin with '%%MatrixMarket matrix', "
+        "but is " +
+        quoted(text));
   }
   banner_choice(lines, tokens, "object", objects);
   header.format = MarketFormat(banner_choice(lines, tokens, "format", formats));
@@ -130,8 +132,9 @@ inline void read_size_line(LineReader& lines, MatrixMarketHeader& header) {
   header.columns = read_extent(lines, tokens, "number of columns");
   std::int64_t const n = header.rows;
   if (header.symmetry != MarketSymmetry::general && n != header.columns) {
-    lines.fail("a matrix that is symmetric, skew-symmetric or hermitian must be square, but this is " +
-               std::to_string(n) + " x " + std::to_string(header.columns));
+    lines.fail(
+        "a matrix that is symmetric, skew-symmetric or hermitian must be square, but this is " +
+        std::to_string(n) + " x " + std::to_string(header.columns));
   }
   std::int64_t smallest_entry = 2;  // bytes: a digit and a blank or line end per number
   if (coordinate) {
@@ -143,8 +146,8 @@ inline void read_size_line(LineReader& lines, MatrixMarketHeader& header) {
   } else if (header.symmetry == MarketSymmetry::general) {
     header.entries = n * header.columns;  // both below 2^31
   } else {
-    header.entries = header.symmetry == MarketSymmetry::skew_symmetric ? n * (n - 1) / 2
-                                                                       : n * (n + 1) / 2;
+    header.entries =
+        header.symmetry == MarketSymmetry::skew_symmetric ? n * (n - 1) / 2 : n * (n + 1) / 2;
   }
   tokens.expect_end();
   if (coordinate && header.columns > 1 && n > (1 << 24) && header.entries < n / 1024) {

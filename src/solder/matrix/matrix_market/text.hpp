@@ -35,10 +35,12 @@ inline std::string quoted(std::string_view text) {
   return "'" + shown + (text.size() > 40 ? "...'" : "'");
 }
 
-inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
+inline bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
+}
 
-/// \brief Lines of a plain or gzipped file (told apart by content), read in large blocks and counted.
-/// Memory: one block, at least as long as the longest line, which may have 1 MiB.
+/// \brief Lines of a plain or gzipped file (told apart by content), read in large blocks and
+/// counted. Memory: one block, at least as long as the longest line, which may have 1 MiB.
 class LineReader {
  public:
   explicit LineReader(std::string const& path) : path_(path) {
@@ -71,8 +73,8 @@ class LineReader {
   bool next(std::string_view& text) {
     for (;;) {
       char const* const from = buffer_.data() + begin_;
-      auto const* newline =
-          static_cast<char const*>(std::memchr(from, '\n', static_cast<std::size_t>(end_ - begin_)));
+      auto const* newline = static_cast<char const*>(
+          std::memchr(from, '\n', static_cast<std::size_t>(end_ - begin_)));
       if (newline != nullptr) {
         text = {from, static_cast<std::size_t>(newline - from)};
         begin_ += newline - from + 1;
@@ -224,7 +226,8 @@ class TokenReader {
     if (token.empty()) lines_.fail("a value is missing");
     std::string text(token.front() == '+' && token.size() > 1 && token[1] != '-' ? token.substr(1)
                                                                                  : token);
-    std::replace_if(text.begin(), text.end(), [](char c) { return c == 'd' || c == 'D'; }, 'e');
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == 'd' || c == 'D'; }, 'e');
     Real value = 0;
     auto const [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (code == std::errc::invalid_argument || stop != text.data() + text.size()) {

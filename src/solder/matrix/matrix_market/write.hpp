@@ -26,7 +26,8 @@ namespace Solder {
 namespace Impl {
 
 /// \brief Writes text to a file that appears whole, by renaming, when commit() is called, or not at
-/// all; gzipped where the name ends in .gz. A link is followed; a device or pipe is written directly.
+/// all; gzipped where the name ends in .gz. A link is followed; a device or pipe is written
+/// directly.
 class WholeFile {
  public:
   explicit WholeFile(std::string const& path) : path_(path), target_(path) {
@@ -34,7 +35,8 @@ class WholeFile {
     if (auto const real_path = std::filesystem::canonical(path, error); !error) target_ = real_path;
     auto const status = std::filesystem::status(target_, error);
     if (std::filesystem::is_directory(status)) fail("it is a directory");
-    bool const direct = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+    bool const direct =
+        std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
     std::string const mode = target_.extension() == ".gz" ? "wb" : "wbT";
     std::random_device random;
     for (int attempt = 0; attempt < 4 && file_ == nullptr; ++attempt) {
@@ -66,7 +68,7 @@ class WholeFile {
   }
   /// \brief With the digits that make reading give the same bits again: 17 for double, 9 for float.
   template <class Real>
-    requires std::is_floating_point_v<Real>
+  requires std::is_floating_point_v<Real>
   void number(Real value) {
     char digits[40];
     text({digits, std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general,
@@ -121,10 +123,10 @@ constexpr std::string_view market_field() {
 
 }  // namespace Impl
 
-/// \brief Writes a matrix as Matrix Market coordinate general, real or complex after Scalar, so that
-/// reading it gives the same bits; gzipped where path ends in .gz. The file appears whole or not at
-/// all. A value that is not finite is written as nan or inf, which no reader of ours accepts.
-/// InputError where path cannot be written.
+/// \brief Writes a matrix as Matrix Market coordinate general, real or complex after Scalar, so
+/// that reading it gives the same bits; gzipped where path ends in .gz. The file appears whole or
+/// not at all. A value that is not finite is written as nan or inf, which no reader of ours
+/// accepts. InputError where path cannot be written.
 template <class Scalar>
 void write_matrix_market(std::string const& path, HostCsr<Scalar> const& matrix) {
   Impl::WholeFile file(path);
