@@ -28,7 +28,11 @@ macro(solder_fetch name url sha256)
   if(POLICY CMP0135)
     cmake_policy(SET CMP0135 NEW) # time stamps of the extraction
   endif()
-  FetchContent_Declare(${name} URL ${url} URL_HASH SHA256=${sha256})
+  set(solder_system)
+  if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.25)
+    set(solder_system SYSTEM) # no warnings of its headers
+  endif()
+  FetchContent_Declare(${name} URL ${url} URL_HASH SHA256=${sha256} ${solder_system})
   FetchContent_MakeAvailable(${name})
 endmacro()
 

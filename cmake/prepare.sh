@@ -83,7 +83,11 @@ probe() {
   missing=$(sed -n -e 's/.*provided by "\([^"]*\)" .*/\1/p' \
     -e 's/.*Could NOT find \([^ ]*\) .*/\1/p' \
     -e 's/.*No CMAKE_CXX_COMPILER could be found.*/a C++ compiler/p' "$log" | head -n 1)
-  why="${missing:-Kokkos} not found here"
+  if grep -q 'Upstream is not reached' "$log"; then
+    why="${why:+$why, }upstream not reached"
+  else
+    why="${missing:-Kokkos} not found here"
+  fi
   return 1
 }
 
