@@ -263,17 +263,26 @@ void report_unused(Sweep const& sweep, Errors& errors) {
   }
 }
 
-/// Several runs of a file: each gets its own solution and history, x.mtx becoming x-1.mtx, ...
+/// "x.mtx.gz" and 7 make "x-7.mtx.gz".
+fs::path numbered(fs::path const& path, std::string const& number) {
+  fs::path stem = path.stem(), extension = path.extension();
+  if (extension == ".gz") {
+    extension = concat(stem.extension().string(), ".gz");
+    stem = stem.stem();
+  }
+  return path.parent_path() / concat(stem.string(), "-", number, extension.string());
+}
+
+/// Several runs of a file: each gets its own solution and history, in the order of the JSON file.
 void number_outputs(std::vector<RunConfig>& runs) {
-  std::size_t const width = std::to_string(runs.size()).size();
   if (runs.size() == 1) return;
-  for (std::size_t i = 0; i < runs.size(); ++i)
+  std::size_t const width = std::to_string(runs.size()).size();
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::string number = std::to_string(i + 1);
+    number.insert(0, width - number.size(), '0');
     for (fs::path* const path : {&runs[i].output.solution, &runs[i].output.history})
-      if (!path->empty()) {
-        std::string number = std::to_string(i + 1);
-        number.insert(0, width - number.size(), '0');
-        path->replace_filename(concat(path->stem().string(), "-", number, path->extension().string()));
-      }
+      if (!path->empty()) *path = numbered(*path, number);
+  }
 }
 
 std::vector<RunConfig> expand(Document const& document, Errors& errors) {
@@ -317,7 +326,8 @@ std::string const& RunConfig::where(std::string_view key) const {
 }
 
 std::vector<FileConfig> read_config(std::vector<fs::path> const& files,
-                                    std::vector<std::string> const& assignments, Errors& errors) {
+                                    std::vector<std::string> const& assignments, Errors& errors,
+                                    std::vector<std::string_view> const& foreign) {
   std::vector<Entry> overrides;
   for (std::string const& assignment : assignments) {
     auto entry = read_assignment(assignment, errors);
@@ -331,6 +341,9 @@ std::vector<FileConfig> read_config(std::vector<fs::path> const& files,
     Errors of_file;
     Document document = read_document(file, of_file);
     bool const readable = of_file.empty();
+    std::erase_if(document.entries, [&](Entry const& entry) {
+      return entry.section.empty() && std::find(foreign.begin(), foreign.end(), entry.name) != foreign.end();
+    });
     for (Entry const& entry : overrides) apply_assignment(document, entry);
     if (readable && check_document(document, of_file)) configs.push_back({file, expand(document, of_file)});
     for (std::string const& message : of_file.messages()) errors.add("", message);

@@ -70,8 +70,10 @@ struct FileConfig {
 
 /// \brief Reads, overrides ("section.key=value"), checks and expands YAML files. Everything wrong is
 /// added to `errors`; the result is of use only if nothing was. Does not look at matrix files,
-/// output folders or execution spaces (see check.hpp).
+/// output folders or execution spaces (see check.hpp). Keys at the top of a file that are in
+/// `foreign` are left to the caller.
 std::vector<FileConfig> read_config(std::vector<std::filesystem::path> const& files,
-                                    std::vector<std::string> const& assignments, Errors& errors);
+                                    std::vector<std::string> const& assignments, Errors& errors,
+                                    std::vector<std::string_view> const& foreign = {});
 
 }  // namespace Solder::Driver
