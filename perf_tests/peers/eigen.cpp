@@ -48,6 +48,7 @@ PeerTiming run_cg(PeerProblem<Scalar> const& problem, PeerRequest const& request
 template <class Scalar>
 std::vector<PeerTiming> run_eigen(PeerProblem<Scalar> const& problem, PeerRequest const& request) {
   if (request.solver != "cg") return {};
+  Eigen::setNbThreads(request.threads);
   if (request.preconditioner == "none")
     return {run_cg<Eigen::IdentityPreconditioner>(problem, request)};
   if (request.preconditioner == "jacobi")

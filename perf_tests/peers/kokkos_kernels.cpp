@@ -88,6 +88,9 @@ std::vector<PeerTiming> run_kokkos_kernels(PeerProblem<Scalar> const& problem,
   bool const known = request.preconditioner == "none" || request.preconditioner == "jacobi";
   if (request.solver != "cg" || !known) return {};
   if (request.on_device) return {run_cg<Scalar, Kokkos::DefaultExecutionSpace>(problem, request)};
+#ifdef KOKKOS_ENABLE_SERIAL
+  if (request.threads == 1) return {run_cg<Scalar, Kokkos::Serial>(problem, request)};
+#endif
   return {run_cg<Scalar, Kokkos::DefaultHostExecutionSpace>(problem, request)};
 }
 

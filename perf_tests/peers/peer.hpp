@@ -32,6 +32,7 @@ struct PeerRequest {
   int repeats;                 ///< timed solves; the median counts
   int check_iterations;        ///< of the untimed solve whose true residual is compared
   bool on_device;              ///< run where device memory is; else on the host
+  int threads;                 ///< of the host; 0: as many as the peer takes by itself
 };
 
 /// \brief One way in which a peer ran the problem

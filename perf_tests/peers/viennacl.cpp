@@ -7,6 +7,10 @@
 
 #include "peer.hpp"
 
+#ifdef VIENNACL_WITH_OPENMP
+#include <omp.h>
+#endif
+
 #include <viennacl/compressed_matrix.hpp>
 #include <viennacl/ell_matrix.hpp>
 #include <viennacl/linalg/cg.hpp>
@@ -87,6 +91,9 @@ template <class Scalar>
 std::vector<PeerTiming> run_viennacl(PeerProblem<Scalar> const& problem,
                                      PeerRequest const& request) {
   if (request.solver != "cg") return {};
+#ifdef VIENNACL_WITH_OPENMP
+  if (request.threads > 0) omp_set_num_threads(request.threads);
+#endif
 #ifdef VIENNACL_WITH_CUDA
   viennacl::context const context(request.on_device ? viennacl::CUDA_MEMORY
                                                     : viennacl::MAIN_MEMORY);
