@@ -37,7 +37,7 @@ unlock() { exec 9>&-; }
 # ---- choosing
 
 environment_key() {
-  printf '%s|' "${SOLDER_KOKKOS:-}" "${CMAKE_PREFIX_PATH:-}" "${Kokkos_ROOT:-}" "${Kokkos_DIR:-}" \
+  printf '%s|' "$root" "${SOLDER_KOKKOS:-}" "${CMAKE_PREFIX_PATH:-}" "${Kokkos_ROOT:-}" "${Kokkos_DIR:-}" \
     "${CXX:-}" "${CXXFLAGS:-}"
 }
 
@@ -124,7 +124,7 @@ decide() {
         kokkos=$(sed -n 's/^set(PACKAGE_VERSION "\(.*\)")/\1/p' \
           "$root"/usr/lib/*/cmake/Kokkos/KokkosConfigVersion.cmake)
         remember debian "using Kokkos $kokkos in $root${missing_here:+ ($missing_here)}" \
-          "$root/solder"
+          "$root/solder/complete"
         return
       fi
       ;;
@@ -137,14 +137,14 @@ decide() {
 
 # Everything happens in a sibling folder that takes the root's name only when it is complete.
 make_root() {
-  [ ! -d "$root/solder" ] || return 0
+  [ ! -e "$root/solder/complete" ] || return 0
   is_root || unshare --user --map-root-user true 2>/dev/null ||
     fail "a private Debian root needs root's rights or user namespaces, and has neither here"
   mkdir -p "$cache"
   log=$cache/prepare.log
   (
     lock "$cache/lock"
-    [ ! -d "$root/solder" ] || exit 0
+    [ ! -e "$root/solder/complete" ] || exit 0
     rm -rf --one-file-system "$root" "$root".new.* "$log" # of runs that were killed
     new=$(mktemp -d "$root.new.XXXXXX") && chmod 755 "$new" || exit
     trap 'rm -rf --one-file-system "$new" "$new.tar"' EXIT
@@ -184,7 +184,7 @@ fill_root() ( # FOLDER
     while read -r archive; do
       [ -e "$new/usr$archive" ] || printf '!<arch>\n' >"$new/usr$archive"
     done
-  mkdir "$new/solder" && sync -f "$new/solder" && mv -T "$new" "$root"
+  mkdir "$new/solder" && touch "$new/solder/complete" && sync -f "$new/solder" && mv -T "$new" "$root"
 )
 
 # in_root COMMAND...: with an environment that knows nothing of the host but what the programs read.
@@ -253,6 +253,12 @@ configure() {
   logged where cmake -S "$sources" -B "$inside/build" "$@"
 }
 
+# What failed first, which is seldom what was said last; with the user's names of the files.
+show_failure() {
+  if grep -q 'error:' "$log"; then grep -m 3 -A 12 'error:' "$log"; else tail -n 60 "$log"; fi |
+    sed "s|$sources/||g" | cut -c 1-300 >&2
+}
+
 build() { # TARGET
   log=$work/build.log
   mkdir -p "$work"
@@ -266,7 +272,7 @@ build() { # TARGET
   fi
   if ! { [ -e "$work/build/CMakeCache.txt" ] || configure; } ||
     ! logged where cmake --build "$inside/build" --target "$1" --parallel "$(jobs)"; then
-    [ -n "${VERBOSE:-}" ] || tail -n 60 "$log" >&2
+    [ -n "${VERBOSE:-}" ] || show_failure
     say "the build failed; everything it said: $log"
     exit 3
   fi
