@@ -16,6 +16,9 @@ namespace Solder {
 
 namespace Impl {
 
+template <class Scalar>
+concept ComplexScalar = ScalarTraits<Scalar>::is_complex;
+
 inline constexpr std::array<Neighbour, 5> five_points{
     {{0, -1, 0}, {-1, 0, 0}, {0, 0, 0}, {1, 0, 0}, {0, 1, 0}}};
 
@@ -29,10 +32,9 @@ inline constexpr std::array<Neighbour, 5> five_points{
 /// at least 3. damping > 0 keeps it regular for every wavenumber k; about ten nodes a wavelength,
 /// nodes_per_side >= 1.6 k, resolve the waves. InputError where nodes_per_side < 1, the rows exceed
 /// int32, or wavenumber or damping is negative or not finite.
-template <class Scalar>
-requires(ScalarTraits<Scalar>::is_complex) HostCsr<Scalar> helmholtz_2d(std::int64_t nodes_per_side,
-                                                                        double wavenumber = 20.0,
-                                                                        double damping = 0.1) {
+template <Impl::ComplexScalar Scalar>
+HostCsr<Scalar> helmholtz_2d(std::int64_t nodes_per_side, double wavenumber = 20.0,
+                             double damping = 0.1) {
   Impl::require_at_least("helmholtz_2d", "size", nodes_per_side, 1);
   if (!(wavenumber >= 0.0) || !(damping >= 0.0) || std::isinf(wavenumber) || std::isinf(damping)) {
     throw InputError("helmholtz_2d: wavenumber and damping must be finite and not negative");
@@ -55,9 +57,8 @@ requires(ScalarTraits<Scalar>::is_complex) HostCsr<Scalar> helmholtz_2d(std::int
 /// outside are dropped (walls), which makes it definite. nodes_per_side^2 rows, x fastest, 5
 /// entries a row inside, at least 3. InputError where nodes_per_side < 1, the rows exceed int32 or
 /// flux is not finite. Source: D. R. Hofstadter, Phys. Rev. B 14 (1976) 2239, Landau gauge.
-template <class Scalar>
-requires(ScalarTraits<Scalar>::is_complex) HostCsr<Scalar> magnetic_laplacian_2d(
-    std::int64_t nodes_per_side, double flux = 0.1) {
+template <Impl::ComplexScalar Scalar>
+HostCsr<Scalar> magnetic_laplacian_2d(std::int64_t nodes_per_side, double flux = 0.1) {
   using Real = typename ScalarTraits<Scalar>::Real;
   Impl::require_at_least("magnetic_laplacian_2d", "size", nodes_per_side, 1);
   if (!std::isfinite(flux)) throw InputError("magnetic_laplacian_2d: flux must be finite");
