@@ -577,6 +577,19 @@ TEST(TripletBuilder, RefusesWhatLiesOutside) {
   EXPECT_EQ(builder.build(2, 3).row_offsets, (std::vector<std::int64_t>{0, 0, 0}));
 }
 
+TEST(TripletBuilder, SumsDuplicatesInTheOrderGiven) {
+  Solder::TripletBuilder<double> builder;
+  std::mt19937_64 random(1);
+  std::vector<double> sums(7, 0.0);  // where another order would round differently
+  for (int k = 0; k < 1000; ++k) {
+    auto const column = static_cast<std::int32_t>(random() % 7);
+    double const value = std::ldexp(1.0 + double(random() % 1000), int(random() % 80));
+    sums[column] += value;
+    builder.add(0, column, value);
+  }
+  EXPECT_EQ(builder.build(1, 7).values, sums);
+}
+
 TEST(TripletBuilder, CanBeUsedAgain) {
   Solder::TripletBuilder<double> builder;
   for (int round = 1; round <= 2; ++round) {
