@@ -71,9 +71,9 @@ class WholeFile {
   requires std::is_floating_point_v<Real>
   void number(Real value) {
     char digits[40];
-    text({digits, std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general,
-                                std::numeric_limits<Real>::max_digits10)
-                      .ptr});
+    auto const end = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general,
+                                   std::numeric_limits<Real>::max_digits10);
+    text(std::string_view(digits, end.ptr - digits));  // no braces: nvcc 13.0 mistakes them in a template
   }
   template <class RealType>
   void number(Kokkos::complex<RealType> value) {
