@@ -79,11 +79,11 @@ void check_memory(RunConfig const& run, System<T> const& system, Errors& errors)
   double const needed = double(system.bytes()) + work_vectors * double(system.rhs.size() * sizeof(T));
   double const available = double(available_memory());
   if (on_host(run.execution.space) && needed > available)
-    errors.add(run.problem_origin(),
+    errors.add(run.where(run.matrix_key()),
                run.problem.name, " needs ", memory_text(needed), " more memory to be solved; ", memory_text(available),
                " is available");
   if (system.matrix.nonzeros() > std::numeric_limits<std::int32_t>::max())
-    errors.add(run.problem_origin(),
+    errors.add(run.where(run.matrix_key()),
                run.problem.name, " has ", std::to_string(system.matrix.nonzeros()),
                " nonzeros; the driver solves up to 2147483647");
 }
@@ -95,7 +95,7 @@ void check_problem(RunConfig const& run, SystemStore& store, Errors& errors) {
   } catch (InputError const& error) {
     errors.add("", error.what());
   } catch (std::exception const& error) {  // std::bad_alloc, std::length_error
-    errors.add(run.problem_origin(),
+    errors.add(run.where(run.matrix_key()),
                run.problem.name, " does not fit in memory: ", memory_text(double(available_memory())),
                " available");
   }

@@ -58,8 +58,8 @@ struct RunConfig {
 
   /// \brief Where a key was given; for a key that was not, the file.
   std::string const& where(std::string_view key) const;
-  /// \brief Where the matrix was given.
-  std::string const& problem_origin() const { return where(problem.matrix.empty() ? "problem.generate" : "problem.matrix"); }
+  /// \brief The key that says which matrix.
+  std::string_view matrix_key() const { return problem.matrix.empty() ? "problem.generate" : "problem.matrix"; }
 };
 
 /// \brief All runs of one YAML file, in sweep order: the file's last list varies fastest.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "memory.hpp"
+#include "schema.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -69,21 +70,47 @@ std::vector<T> row_sums(HostCsr<T> const& matrix) {
 }
 
 template <class T>
+HostCsr<T> make_matrix(ProblemConfig const& problem) {
+  auto matrix = problem.matrix.empty() ? generate<T>(problem) : read_matrix_market<T>(problem.matrix.string());
+  std::string const name = problem.matrix.empty() ? problem.name : problem.matrix.string();
+  if (matrix.rows != matrix.columns_count)
+    throw InputError(name, 0, concat("the matrix is not square: ", std::to_string(matrix.rows), " x ",
+                                     std::to_string(matrix.columns_count)));
+  if (matrix.rows == 0) throw InputError(name, 0, "the matrix is empty");
+  return matrix;
+}
+
+template <class T>
 std::vector<T> make_rhs(ProblemConfig const& problem, HostCsr<T> const& matrix) {
   auto const n = static_cast<std::size_t>(matrix.rows);
   if (problem.rhs == "ones") return std::vector<T>(n, T(1));
   if (problem.rhs == "unit_solution") return row_sums(matrix);
   if (problem.rhs == "random") return random_vector<T>(n, problem.seed);
-  auto rhs = read_matrix_market_vector<T>(problem.rhs_file.string());
+  std::string const file = problem.rhs_file.string();
+  if (!std::filesystem::exists(problem.rhs_file)) {
+    std::string_view const near = nearest(problem.rhs_file.filename().string(), rows_of("problem", "rhs")[0]->words);
+    throw InputError(file, 0, near.empty() ? "there is no such file" : concat("there is no such file; did you mean '", near, "'?"));
+  }
+  auto rhs = read_matrix_market_vector<T>(file);
   if (rhs.size() != n)
-    throw InputError(problem.rhs_file.string(), 0,
-                     "has " + std::to_string(rhs.size()) + " entries, but the matrix has " + std::to_string(n) + " rows");
+    throw InputError(file, 0, concat("has ", std::to_string(rhs.size()), " entries, but the matrix has ",
+                                     std::to_string(n), " rows"));
   return rhs;
 }
 
-AnySystem make_any(ProblemConfig const& problem) {
-  auto const make = [&]<class T>(T) { return AnySystem(std::make_shared<System<T> const>(make_system<T>(problem))); };
-  switch (problem.scalar) {
+/// What `make` returns; an InputError gets the origin and the name of the key in front.
+template <class Make>
+auto with_origin(RunConfig const& run, std::string_view key, Make const& make) {
+  try {
+    return make();
+  } catch (InputError const& error) {
+    throw InputError(concat(run.where(key), ": ", key, ": ", error.what()));
+  }
+}
+
+AnySystem make_any(RunConfig const& run) {
+  auto const make = [&]<class T>(T) { return AnySystem(std::make_shared<System<T> const>(make_system<T>(run))); };
+  switch (run.problem.scalar) {
     case Scalar::float_: return make(float());
     case Scalar::double_: return make(double());
     case Scalar::complex_float: return make(Kokkos::complex<float>());
@@ -95,32 +122,22 @@ AnySystem make_any(ProblemConfig const& problem) {
 }  // namespace
 
 template <class T>
-System<T> make_system(ProblemConfig const& problem) {
+System<T> make_system(RunConfig const& run) {
   System<T> system;
-  system.matrix = problem.matrix.empty() ? generate<T>(problem) : read_matrix_market<T>(problem.matrix.string());
-  auto const rows = system.matrix.rows, columns = system.matrix.columns_count;
-  std::string const name = problem.matrix.empty() ? problem.name : problem.matrix.string();
-  if (rows != columns)
-    throw InputError(name, 0, "the matrix is not square: " + std::to_string(rows) + " x " + std::to_string(columns));
-  if (rows == 0) throw InputError(name, 0, "the matrix is empty");
-  system.rhs = make_rhs(problem, system.matrix);
+  system.matrix = with_origin(run, run.matrix_key(), [&] { return make_matrix<T>(run.problem); });
+  system.rhs = with_origin(run, "problem.rhs", [&] { return make_rhs<T>(run.problem, system.matrix); });
   return system;
 }
 
-template System<float> make_system(ProblemConfig const&);
-template System<double> make_system(ProblemConfig const&);
-template System<Kokkos::complex<float>> make_system(ProblemConfig const&);
-template System<Kokkos::complex<double>> make_system(ProblemConfig const&);
+template System<float> make_system(RunConfig const&);
+template System<double> make_system(RunConfig const&);
+template System<Kokkos::complex<float>> make_system(RunConfig const&);
+template System<Kokkos::complex<double>> make_system(RunConfig const&);
 
 AnySystem SystemStore::get(RunConfig const& run) {
   for (Item const& item : items_)
     if (item.problem == run.problem) return item.system;
-  AnySystem system;
-  try {
-    system = make_any(run.problem);
-  } catch (InputError const& error) {
-    throw InputError(run.problem_origin(), 0, error.what());
-  }
+  AnySystem const system = make_any(run);
   items_.push_back({run.problem, system, std::visit([](auto const& s) { return s->bytes(); }, system)});
   std::uint64_t total = 0;
   for (Item const& item : items_) total += item.bytes;

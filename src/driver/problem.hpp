@@ -23,11 +23,12 @@ struct System {
   }
 };
 
-/// \brief Reads or generates a system. Throws InputError for files that are missing, malformed or
-/// do not fit the scalar, a matrix that is empty or not square, and a right-hand side of another
-/// length; std::bad_alloc (see AllocationLimit) for what memory cannot hold.
+/// \brief Reads or generates the system of a run. Throws InputError, which begins with where the
+/// matrix or the right-hand side was given, for files that are missing, malformed or do not fit the
+/// scalar, a matrix that is empty or not square, and a right-hand side of another length;
+/// std::bad_alloc (see AllocationLimit) for what memory cannot hold.
 template <class T>
-System<T> make_system(ProblemConfig const& problem);
+System<T> make_system(RunConfig const& run);
 
 using AnySystem = std::variant<std::shared_ptr<System<float> const>, std::shared_ptr<System<double> const>,
                                std::shared_ptr<System<Kokkos::complex<float>> const>,
@@ -37,7 +38,7 @@ using AnySystem = std::variant<std::shared_ptr<System<float> const>, std::shared
 /// be read again to be solved.
 class SystemStore {
  public:
-  /// \brief Throws as make_system does, with messages that begin with where the problem was given.
+  /// \brief Throws as make_system does.
   AnySystem get(RunConfig const& run);
 
  private:

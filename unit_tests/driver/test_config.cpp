@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <driver/config.hpp>
+#include <gtest/gtest.h>
+
+#include "scratch.hpp"
+
+using namespace Solder::Driver;
+
+namespace {
+
+constexpr char const* problem = "problem: {generate: fem_poisson_2d, size: 9}\n";
+
+/// The messages for one file of this text, one a line; empty if it is valid.
+std::string errors_of(std::string const& text, std::vector<std::string> const& assignments = {}) {
+  Scratch const scratch;
+  Errors errors;
+  read_config({scratch.write("a.yaml", text)}, assignments, errors);
+  std::string all;
+  for (std::string const& message : errors.messages()) all += message + "\n";
+  return all;
+}
+
+std::vector<RunConfig> runs_of(std::string const& text, std::vector<std::string> const& assignments = {}) {
+  Scratch const scratch;
+  Errors errors;
+  auto const files = read_config({scratch.write("a.yaml", text)}, assignments, errors);
+  for (std::string const& message : errors.messages()) ADD_FAILURE() << message;
+  return files.empty() ? std::vector<RunConfig>() : files[0].runs;
+}
+
+void expect_error(std::string const& text, std::vector<std::string> const& parts,
+                  std::vector<std::string> const& assignments = {}) {
+  std::string const errors = errors_of(text, assignments);
+  EXPECT_FALSE(errors.empty()) << text;
+  for (std::string const& part : parts) EXPECT_TRUE(contains(errors, part)) << "no '" << part << "' in: " << errors;
+}
+
+TEST(Config, Defaults) {
+  auto const runs = runs_of(problem);
+  ASSERT_EQ(runs.size(), 1u);
+  RunConfig const& run = runs[0];
+  EXPECT_EQ(run.problem.generate, "fem_poisson_2d");
+  EXPECT_EQ(run.problem.name, "fem_poisson_2d(size=9)");
+  EXPECT_EQ(std::get<double>(run.problem.parameters.at("size")), 9);
+  EXPECT_EQ(run.problem.parameters.size(), 1u);
+  EXPECT_EQ(run.problem.rhs, "ones");
+  EXPECT_EQ(run.problem.seed, 1);
+  EXPECT_EQ(run.problem.scalar, Scalar::double_);
+  EXPECT_EQ(run.solver.name, "cg");
+  EXPECT_EQ(run.solver.form, "pipelined");
+  EXPECT_EQ(run.solver.tolerance, 1e-8);
+  EXPECT_EQ(run.solver.max_iterations, 10000);
+  EXPECT_EQ(run.preconditioner, "none");
+  EXPECT_EQ(run.execution.space, "default");
+  EXPECT_EQ(run.execution.runner, "auto");
+  EXPECT_EQ(run.execution.repeat, 1);
+  EXPECT_TRUE(run.output.json.empty());
+  EXPECT_TRUE(run.output.solution.empty());
+  EXPECT_TRUE(run.output.history.empty());
+}
+
+TEST(Config, EveryKey) {
+  auto const runs = runs_of(
+      "problem: {matrix: /m/bus.mtx.gz, rhs: b.mtx, seed: 7, scalar: complex_float}\n"
+      "solver: {name: cg, form: classical, tolerance: 0.5, max_iterations: 12}\n"
+      "preconditioner: {name: jacobi}\n"
+      "execution: {space: serial, runner: graph, repeat: 3}\n"
+      "output: {json: /o/r.json, solution: x.mtx, history: h.csv}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  RunConfig const& run = runs[0];
+  EXPECT_EQ(run.problem.matrix, "/m/bus.mtx.gz");
+  EXPECT_EQ(run.problem.name, "bus");
+  EXPECT_EQ(run.problem.rhs, "");
+  EXPECT_EQ(run.problem.rhs_file.filename(), "b.mtx");
+  EXPECT_TRUE(run.problem.rhs_file.is_absolute()) << "relative to the file's folder, which is absolute here";
+  EXPECT_EQ(run.problem.seed, 7);
+  EXPECT_EQ(run.problem.scalar, Scalar::complex_float);
+  EXPECT_EQ(run.solver.form, "classical");
+  EXPECT_EQ(run.solver.tolerance, 0.5);
+  EXPECT_EQ(run.solver.max_iterations, 12);
+  EXPECT_EQ(run.preconditioner, "jacobi");
+  EXPECT_EQ(run.execution.space, "serial");
+  EXPECT_EQ(run.execution.runner, "graph");
+  EXPECT_EQ(run.execution.repeat, 3);
+  EXPECT_EQ(run.output.json, "/o/r.json");
+  EXPECT_EQ(run.output.solution.parent_path(), run.problem.rhs_file.parent_path());
+}
+
+TEST(Config, JsonIsYaml) {
+  auto const runs = runs_of(R"({"problem": {"generate": "poisson_3d_7pt", "size": 3, "rhs": "random"},
+                               "solver": {"tolerance": 1e-6}})");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].problem.rhs, "random");
+  EXPECT_EQ(runs[0].solver.tolerance, 1e-6);
+}
+
+TEST(Config, UnknownNames) {
+  expect_error(std::string(problem) + "solver:\n  name: cg\n  tolerence: 1e-8\n",
+               {"a.yaml:4: ", "unknown key 'solver.tolerence'", "did you mean 'tolerance'?"});
+  expect_error(std::string(problem) + "solvr: {name: cg}\n", {"a.yaml:2: ", "'solvr'", "did you mean 'solver'?"});
+  expect_error(std::string(problem) + "tolerance: 1e-8\n", {"a.yaml:2: ", "did you mean 'solver.tolerance'?"});
+  expect_error(std::string(problem) + "solver: {repeat: 2}\n", {"a.yaml:2: ", "did you mean 'execution.repeat'?"});
+  expect_error(std::string(problem) + "solver: {zzzzz: 2}\n", {"'solver.zzzzz'", "name, form, tolerance"});
+  expect_error(std::string(problem) + "solver: cg\n", {"a.yaml:2: ", "'solver' must hold keys", "solver: {name: ...}"});
+  expect_error("problem: {generate: fem_poison_2d, size: 9}\n",
+               {"a.yaml:1: ", "problem.generate", "did you mean 'fem_poisson_2d'?"});
+  expect_error(std::string(problem) + "solver: {form: fast}\n", {"a.yaml:2: ", "solver.form", "classical or pipelined", "'fast'"});
+  expect_error(std::string(problem) + "preconditioner: {name: jacoby}\n", {"did you mean 'jacobi'?"});
+}
+
+TEST(Config, WrongTypesAndRanges) {
+  auto const solver = [](std::string const& text) { return std::string(problem) + "solver:\n  " + text + "\n"; };
+  expect_error(solver("tolerance: -1"), {"a.yaml:3: ", "solver.tolerance", "from 0 to 1", "'-1'"});
+  expect_error(solver("tolerance: 2"), {"solver.tolerance"});
+  expect_error(solver("tolerance: .nan"), {"solver.tolerance"});
+  expect_error(solver("tolerance: nan"), {"solver.tolerance"});
+  expect_error(solver("tolerance: inf"), {"solver.tolerance"});
+  expect_error(solver("tolerance: 1e-8x"), {"solver.tolerance", "'1e-8x'"});
+  expect_error(solver("tolerance: '1e-8'"), {"solver.tolerance", "in quotes"});
+  expect_error(solver("tolerance: [1e-8, small]"), {"solver.tolerance", "'small'"});
+  expect_error(solver("tolerance: {a: 1}"), {"solver.tolerance", "not a mapping"});
+  expect_error(solver("tolerance: []"), {"solver.tolerance", "empty list"});
+  expect_error(solver("tolerance: [[1e-8]]"), {"solver.tolerance", "plain values"});
+  expect_error(solver("tolerance:"), {"solver.tolerance", "no value"});
+  expect_error(solver("max_iterations: 0"), {"solver.max_iterations", "from 1 to 2147483647"});
+  expect_error(solver("max_iterations: 2147483648"), {"solver.max_iterations"});
+  expect_error(solver("max_iterations: 99999999999999999999"), {"solver.max_iterations"});
+  expect_error(solver("max_iterations: 10.5"), {"solver.max_iterations", "an integer"});
+  expect_error(std::string(problem) + "execution: {repeat: 0}\n", {"execution.repeat", "'0'"});
+  expect_error("problem: {generate: fem_poisson_2d, size: 46341}\n", {"problem.size", "46340"});
+  expect_error("problem: {generate: fem_poisson_2d, size: 0}\n", {"problem.size"});
+}
+
+TEST(Config, RangeEndsAreAllowed) {
+  for (char const* text : {"tolerance: 0", "tolerance: 1", "max_iterations: 1", "max_iterations: 2147483647", "tolerance: +1E-6"})
+    EXPECT_EQ(errors_of(std::string(problem) + "solver: {" + text + "}\n"), "");
+}
+
+TEST(Config, Duplicates) {
+  expect_error(std::string(problem) + "solver:\n  tolerance: 1e-8\n  tolerance: 1e-6\n",
+               {"a.yaml:4: ", "'solver.tolerance' is given twice"});
+  expect_error(std::string(problem) + "solver: {name: cg}\nsolver: {name: cg}\n", {"a.yaml:3: ", "'solver' is given twice"});
+}
+
+TEST(Config, MatrixOrGenerate) {
+  expect_error("problem: {matrix: a.mtx, generate: fem_poisson_2d, size: 3}\n", {"a.yaml:1: ", "both", "problem.matrix"});
+  expect_error("problem: {rhs: ones}\n", {"a.yaml: ", "no problem", "problem.matrix", "problem.generate"});
+  expect_error("solver: {name: cg}\n", {"a.yaml: ", "no problem"});
+}
+
+TEST(Config, ParametersBelongToTheirGenerator) {
+  expect_error("problem: {generate: fem_poisson_2d}\n", {"a.yaml: ", "problem.size is missing", "fem_poisson_2d"});
+  expect_error("problem: {generate: fem_poisson_2d, size: 9, flux: 0.5}\n",
+               {"a.yaml:1: ", "'problem.flux' does not apply", "magnetic_laplacian_2d"});
+  expect_error("problem: {matrix: a.mtx, size: 9}\n", {"'problem.size' does not apply", "problem.generate"});
+  auto const runs = runs_of("problem: {generate: [fem_poisson_2d, poisson_3d_7pt], size: 9}\n");
+  ASSERT_EQ(runs.size(), 2u);
+  expect_error("problem: {generate: [fem_poisson_2d, poisson_3d_7pt], size: 2000}\n", {"problem.size", "1290"});
+}
+
+TEST(Config, FilesThatAreNoYaml) {
+  expect_error("", {"a.yaml: ", "empty"});
+  expect_error("# only a comment\n", {"a.yaml: ", "empty"});
+  expect_error("problem: {generate: [}\n", {"a.yaml:1: ", "not valid YAML"});
+  expect_error("just some words\n", {"a.yaml:1: ", "not a mapping"});
+  expect_error("- problem\n", {"not a mapping"});
+  expect_error(std::string("\x7f""ELF\0\1\2", 7), {"binary file"});
+  expect_error(std::string(problem) + "---\n" + problem, {"several YAML documents"});
+  expect_error("? [a, b]\n: c\n", {"a.yaml:1: ", "plain word"});
+  Errors errors;
+  read_config({"no/such/file.yaml"}, {}, errors);
+  ASSERT_EQ(errors.messages().size(), 1u);
+  EXPECT_EQ(errors.messages()[0], "no/such/file.yaml: no such file");
+}
+
+TEST(Config, AllErrorsOfAllFilesAreReported) {
+  Scratch const scratch;
+  Errors errors;
+  auto const first = scratch.write("first.yaml", std::string(problem) + "solver: {tolerance: -1, form: fast}\n");
+  auto const second = scratch.write("second.yaml", std::string(problem) + "solvr: {}\n" + "execution: {repeat: x}\n");
+  read_config({first, second}, {}, errors);
+  EXPECT_EQ(errors.messages().size(), 3u);
+}
+
+TEST(Config, SweepsGoThroughAllCombinationsInOrder) {
+  auto const runs = runs_of(
+      "problem: {generate: fem_poisson_2d, size: [9, 17]}\n"
+      "solver: {form: [classical, pipelined], tolerance: 1e-6}\n"
+      "preconditioner: {name: [none, jacobi]}\n");
+  ASSERT_EQ(runs.size(), 8u);
+  std::string order;
+  for (RunConfig const& run : runs) order += run.problem.name + " " + run.solver.form + " " + run.preconditioner + "\n";
+  EXPECT_EQ(order,
+            "fem_poisson_2d(size=9) classical none\nfem_poisson_2d(size=9) classical jacobi\n"
+            "fem_poisson_2d(size=9) pipelined none\nfem_poisson_2d(size=9) pipelined jacobi\n"
+            "fem_poisson_2d(size=17) classical none\nfem_poisson_2d(size=17) classical jacobi\n"
+            "fem_poisson_2d(size=17) pipelined none\nfem_poisson_2d(size=17) pipelined jacobi\n");
+}
+
+TEST(Config, ASweptKeyThatDoesNotApplyMakesNoFurtherRuns) {
+  auto const runs = runs_of("problem: {generate: [fem_poisson_2d, magnetic_laplacian_2d], size: 9, flux: [0.1, 0.2], "
+                            "scalar: complex_double}\n");
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[0].problem.name, "fem_poisson_2d(size=9)");
+  EXPECT_EQ(runs[1].problem.name, "magnetic_laplacian_2d(flux=0.1,size=9)");
+  EXPECT_EQ(runs[2].problem.name, "magnetic_laplacian_2d(flux=0.2,size=9)");
+}
+
+TEST(Config, SweepsNumberTheirOutputs) {
+  auto const text = [](std::string const& sizes) {
+    return "problem: {generate: fem_poisson_2d, size: " + sizes + "}\noutput: {json: r.json, solution: x.mtx.gz, history: h}\n";
+  };
+  auto const runs = runs_of(text("[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"));
+  ASSERT_EQ(runs.size(), 10u);
+  EXPECT_EQ(runs[0].output.json.filename(), "r.json");
+  EXPECT_EQ(runs[9].output.json, runs[0].output.json);
+  EXPECT_EQ(runs[0].output.solution.filename(), "x-01.mtx.gz");
+  EXPECT_EQ(runs[9].output.solution.filename(), "x-10.mtx.gz");
+  EXPECT_EQ(runs[1].output.history.filename(), "h-02");
+  EXPECT_EQ(runs_of(text("[1]"))[0].output.solution.filename(), "x.mtx.gz");
+  expect_error(std::string(problem) + "output: {json: [a.json, b.json]}\n", {"a.yaml:2: ", "output.json", "list"});
+}
+
+TEST(Config, TooManyRunsAreRefused) {
+  std::string list = "[1";
+  for (int i = 2; i <= 1000; ++i) list += ", " + std::to_string(i);
+  list += "]";
+  expect_error("problem: {generate: fem_poisson_2d, size: " + list + ", seed: " + list + "}\n", {"100000 runs"});
+}
+
+TEST(Config, AssignmentsOverrideAddAndRemove) {
+  std::string const text = std::string(problem) + "output: {json: r.json}\n";
+  auto const runs = runs_of(text, {"problem.size=[3, 4]", "solver.tolerance=1e-3", "output.json="});
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[1].problem.name, "fem_poisson_2d(size=4)");
+  EXPECT_EQ(runs[1].solver.tolerance, 1e-3);
+  EXPECT_TRUE(runs[0].output.json.empty());
+  auto const other = runs_of(text, {"problem.generate=", "problem.size=", "problem.matrix=m/a.mtx"});
+  ASSERT_EQ(other.size(), 1u);
+  EXPECT_EQ(other[0].problem.matrix, "m/a.mtx") << "relative to the current folder";
+}
+
+TEST(Config, AssignmentsAreCheckedAsFilesAre) {
+  expect_error(problem, {"--set solver.tolerance=-1: ", "solver.tolerance", "from 0 to 1"}, {"solver.tolerance=-1"});
+  expect_error(problem, {"--set solver.tolerence=1: ", "did you mean 'tolerance'?"}, {"solver.tolerence=1"});
+  expect_error(problem, {"unknown key"}, {"solver.tolerence="});
+  expect_error(problem, {"section.key=value"}, {"solver.tolerance"});
+  expect_error(problem, {"section.key=value"}, {"tolerance=1"});
+  expect_error(problem, {"section.key=value"}, {"solver.=1"});
+  expect_error(problem, {"section.key=value"}, {"=1"});
+  expect_error(problem, {"not a valid value"}, {"solver.tolerance=[1"});
+  expect_error(problem, {"set twice"}, {"solver.tolerance=1e-3", "solver.tolerance=1e-4"});
+  expect_error(problem, {"both"}, {"problem.matrix=a.mtx"});
+}
+
+}  // namespace

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Runs the driver's executable as a user does.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <solder/matrix/generators.hpp>
+#include <solder/matrix/matrix_market.hpp>
+
+#include "scratch.hpp"
+
+namespace {
+
+using Json = nlohmann::json;
+using Strings = std::vector<std::string>;
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+/// Runs the driver in a folder, with `arguments` as in a shell.
+Outcome drive(Scratch const& folder, std::string const& arguments) {
+  Scratch const streams;
+  std::string const command = "cd '" + folder.path("").string() + "' && '" SOLDER_DRIVER_PATH "' " + arguments + " >'" +
+                              streams.path("out").string() + "' 2>'" + streams.path("err").string() + "'";
+  int const status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, streams.read("out"), streams.read("err")};
+}
+
+constexpr char const* good =
+    "problem: {generate: fem_poisson_2d, size: 15}\npreconditioner: {name: jacobi}\n"
+    "output: {json: r.json, solution: x.mtx, history: h.csv}\n";
+
+std::string of_matrix(std::string const& further = "") {
+  return "problem: {matrix: A.mtx" + further + "}\noutput: {json: r.json, solution: x.mtx, history: h.csv}\n";
+}
+
+std::string market(std::string const& rest, std::string const& kind = "coordinate real general") {
+  return "%%MatrixMarket matrix " + kind + "\n" + rest;
+}
+
+// ---- bad input ----
+
+struct Bad {
+  std::string name;
+  std::string yaml;       ///< a.yaml
+  std::string matrix;     ///< A.mtx; empty: no such file
+  Strings culprits;       ///< what the message must name
+  std::string arguments = "a.yaml";
+};
+
+void PrintTo(Bad const& bad, std::ostream* stream) { *stream << bad.name; }
+
+class BadInput : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadInput, IsRefusedByNameAndNothingIsWritten) {
+  Bad const& bad = GetParam();
+  Scratch const scratch;
+  scratch.write("a.yaml", bad.yaml);
+  scratch.write("good.yaml", "problem: {generate: fem_poisson_2d, size: 3}\noutput: {json: good.json}\n");
+  if (!bad.matrix.empty()) scratch.write("A.mtx", bad.matrix);
+  auto const before = scratch.files();
+  Outcome const outcome = drive(scratch, "good.yaml " + bad.arguments);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err.substr(0, 7), "error: ");
+  for (std::string const& culprit : bad.culprits)
+    EXPECT_TRUE(contains(outcome.err, culprit)) << "no '" << culprit << "' in: " << outcome.err;
+  EXPECT_EQ(scratch.files(), before);
+}
+
+std::string const gzip_header("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", 10);
+
+std::vector<Bad> bad_inputs() {
+  std::string const one = market("1 1 1\n1 1 1\n");
+  return {
+      {"missing_yaml", good, "", {"no.yaml", "no such file"}, "no.yaml"},
+      {"missing_matrix", of_matrix(), "", {"a.yaml:1", "A.mtx"}},
+      {"not_matrix_market", of_matrix(), "1 2 3\n", {"a.yaml:1", "A.mtx:1"}},
+      {"truncated", of_matrix(), market("2 2 2\n1 1 1\n"), {"A.mtx:", "truncated"}},
+      {"index_zero", of_matrix(), market("2 2 1\n0 1 1\n"), {"A.mtx:3", "0"}},
+      {"index_too_large", of_matrix(), market("2 2 1\n1 3 1\n"), {"A.mtx:3", "3"}},
+      {"nan_text", of_matrix(), market("1 1 1\n1 1 nan\n"), {"A.mtx:3", "nan"}},
+      {"size_overflow", of_matrix(), market("3000000000 3000000000 1\n1 1 1\n"), {"A.mtx:2", "3000000000"}},
+      {"product_overflow", of_matrix(), market("2147483647 2147483647\n1\n", "array real general"), {"A.mtx"}},
+      {"not_square", of_matrix(), market("2 3 1\n1 1 1\n"), {"A.mtx", "2 x 3"}},
+      {"too_many_promised", of_matrix(), market("2 2 9000000000000\n1 1 1\n"), {"A.mtx"}},
+      {"too_few_promised", of_matrix(), market("2 2 1\n1 1 1\n2 2 1\n"), {"A.mtx:4"}},
+      {"binary_rubbish", of_matrix(), std::string("\0\1\2\xff\xfe\x80", 6), {"A.mtx"}},
+      {"broken_gzip", of_matrix(), gzip_header + "rubbish that does not inflate", {"A.mtx"}},
+      {"cut_gzip", of_matrix(), gzip_header, {"A.mtx"}},
+      {"matrix_is_a_folder", "problem: {matrix: .}\noutput: {json: r.json}\n", "", {"a.yaml:1"}},
+      {"complex_in_real", of_matrix(), market("1 1 1\n1 1 1 0\n", "coordinate complex general"), {"A.mtx", "complex"}},
+      {"complex_generator_in_real", "problem: {generate: magnetic_laplacian_2d, size: 3}\n", "", {"a.yaml:1", "complex_double"}},
+      {"too_large_for_float", of_matrix(", scalar: float"), market("1 1 1\n1 1 1e300\n"), {"A.mtx:3"}},
+      {"rhs_too_short", of_matrix(", rhs: b.mtx"), market("2 2 2\n1 1 1\n2 2 1\n"), {"a.yaml:1", "b.mtx"}},
+      {"rhs_misspelt", of_matrix(", rhs: onse"), one, {"a.yaml:1", "onse", "did you mean 'ones'"}},
+      {"empty_yaml", "", "", {"a.yaml", "empty"}},
+      {"not_yaml", "problem: {matrix: [}\n", "", {"a.yaml:1", "YAML"}},
+      {"binary_yaml", std::string("\x7f" "ELF\0\1", 6), "", {"a.yaml", "binary"}},
+      {"unknown_key", std::string(good) + "solver:\n  tolerence: 1e-8\n", "", {"a.yaml:5", "'tolerance'"}},
+      {"unknown_section", std::string(good) + "solvers: {name: cg}\n", "", {"a.yaml:4", "'solver'"}},
+      {"duplicate_key", std::string(good) + "solver:\n  name: cg\n  name: cg\n", "", {"a.yaml:6", "solver.name"}},
+      {"negative_tolerance", std::string(good) + "solver: {tolerance: -1}\n", "", {"a.yaml:4", "solver.tolerance", "-1"}},
+      {"form_fast", std::string(good) + "solver: {form: fast}\n", "", {"a.yaml:4", "solver.form", "classical or pipelined"}},
+      {"wrong_type", std::string(good) + "solver: {max_iterations: many}\n", "", {"a.yaml:4", "an integer", "many"}},
+      {"bad_assignment", good, "", {"--set solver.tolerence=1", "'tolerance'"}, "a.yaml --set solver.tolerence=1"},
+      {"matrix_and_generate", "problem: {matrix: A.mtx, generate: fem_poisson_2d, size: 3}\n", one, {"a.yaml:1", "both"}},
+      {"no_problem", "solver: {name: cg}\n", "", {"a.yaml", "no problem"}},
+      {"space_not_built", std::string(good) + "execution: {space: hip}\n", "", {"a.yaml:4", "'hip'"}},
+      {"no_such_folder", "problem: {matrix: A.mtx}\noutput: {json: no/r.json}\n", one, {"a.yaml:2", "output.json", "no/r.json"}},
+      {"output_is_a_folder", "problem: {matrix: A.mtx}\noutput: {json: .}\n", one, {"a.yaml:2", "output.json", "folder"}},
+      {"two_outputs_of_one_name", "problem: {matrix: A.mtx}\noutput: {json: r, history: ./r}\n", one, {"a.yaml:2", "output.history"}},
+      {"output_over_input", "problem: {matrix: A.mtx}\noutput: {solution: A.mtx}\n", one, {"a.yaml:2", "A.mtx", "overwrite"}},
+      {"outputs_of_two_files", good, "", {"a.yaml:3", "overwrite"}, "a.yaml a.yaml"},
+      {"larger_than_memory", "problem: {generate: poisson_3d_27pt, size: 1290}\noutput: {json: r.json}\n", "",
+       {"a.yaml:1", "memory"}},
+      {"unknown_option", good, "", {"--verbose", "--help"}, "a.yaml --verbose"},
+      {"set_without_value", good, "", {"--set"}, "a.yaml --set"},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Driver, BadInput, testing::ValuesIn(bad_inputs()),
+                         [](auto const& test) { return test.param.name; });
+
+// ---- runs ----
+
+TEST(Driver, ConvergedRunWritesEverythingAndReturnsZero) {
+  Scratch const scratch;
+  scratch.write("a.yaml", good);
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(scratch.files(), (Strings{"a.yaml", "h.csv", "r.json", "x.mtx"}));
+  EXPECT_EQ(outcome.out.substr(0, 7), "problem") << "standard output is the table and nothing else";
+  EXPECT_FALSE(contains(outcome.err, "\x1b")) << "no progress when standard error is no terminal";
+  Json const json = Json::parse(scratch.read("r.json"));
+  ASSERT_EQ(json["runs"].size(), 1u);
+  Json const run = json["runs"][0];
+  EXPECT_EQ(run["reason"], "converged");
+  EXPECT_EQ(run["problem"]["rows"], 225);
+  EXPECT_LE(run["true_relative_residual"].get<double>(), 1e-8);
+  EXPECT_EQ(run["history"].size(), run["iterations"].get<std::size_t>() + 1);
+  EXPECT_NEAR(run["seconds_per_iteration"].get<double>() * run["iterations"].get<double>(),
+              run["solve_seconds"].get<double>(), 1e-12);
+  auto const x = Solder::read_matrix_market_vector<double>(scratch.path("x.mtx").string());
+  auto const A = Solder::fem_poisson_2d<double>(15);
+  ASSERT_EQ(x.size(), 225u);
+  double squares = 0;
+  for (int i = 0; i < 225; ++i) {
+    double residual = 1;
+    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k) residual -= A.values[k] * x[A.columns[k]];
+    squares += residual * residual;
+  }
+  EXPECT_LE(std::sqrt(squares / 225), 1e-8) << "the x that was written solves the system";
+}
+
+TEST(Driver, FailedRunSaysWhyAndReturnsOne) {
+  Scratch const scratch;
+  scratch.write("A.mtx", market("2 2 2\n1 1 1\n2 2 -1\n"));
+  scratch.write("a.yaml", of_matrix(", rhs: b.mtx"));
+  scratch.write("b.mtx", market("2 1\n1\n2\n", "array real general"));
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(contains(outcome.out, "indefinite_matrix")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.err, "indefinite_matrix")) << outcome.err;
+  EXPECT_EQ(Json::parse(scratch.read("r.json"))["runs"][0]["reason"], "indefinite_matrix");
+}
+
+TEST(Driver, OneFailureAmongManyRunsReturnsOne) {
+  Scratch const scratch;
+  scratch.write("a.yaml", "problem: {generate: fem_poisson_2d, size: 15}\nsolver: {max_iterations: [1, 1000]}\n"
+                          "output: {json: r.json, history: h.csv}\n");
+  EXPECT_EQ(drive(scratch, "a.yaml").code, 1);
+  Json const json = Json::parse(scratch.read("r.json"));
+  EXPECT_EQ(json["runs"][0]["reason"], "max_iterations");
+  EXPECT_EQ(json["runs"][1]["reason"], "converged");
+  EXPECT_EQ(scratch.files(), (Strings{"a.yaml", "h-1.csv", "h-2.csv", "r.json"}));
+}
+
+TEST(Driver, EveryScalarSpaceFormAndPreconditioner) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem: {generate: fem_poisson_2d, size: 9, scalar: [float, double, complex_float, complex_double], "
+                "rhs: [ones, unit_solution, random]}\n"
+                "solver: {form: [classical, pipelined], tolerance: 1e-4}\npreconditioner: {name: [none, jacobi]}\n"
+                "execution: {space: [default, serial], runner: [auto, launch, team], repeat: 2}\noutput: {json: r.json}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  Json const json = Json::parse(scratch.read("r.json"));
+  EXPECT_EQ(json["runs"].size(), 4u * 3 * 2 * 2 * 2 * 3);
+  for (Json const& run : json["runs"]) EXPECT_EQ(run["reason"], "converged") << run;
+}
+
+TEST(Driver, EachFileHasItsOwnJson) {
+  Scratch const scratch;
+  std::filesystem::create_directory(scratch.path("in"));
+  scratch.write("in/a.yaml", "problem: {generate: fem_poisson_2d, size: 5}\noutput: {json: a.json}\n");
+  scratch.write("b.json", R"({"problem": {"generate": "poisson_3d_7pt", "size": 4}, "output": {"json": "out.json"}})");
+  Outcome const outcome = drive(scratch, "in/a.yaml b.json --set problem.size=6 --set=solver.tolerance=1e-3");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(Json::parse(scratch.read("in/a.json"))["runs"][0]["problem"]["rows"], 36);
+  EXPECT_EQ(Json::parse(scratch.read("out.json"))["runs"][0]["problem"]["rows"], 216);
+}
+
+TEST(Driver, RepeatsAndReferenceToTheSameInputGiveTheSameBits) {
+  Scratch const scratch;
+  scratch.write("a.yaml", std::string(good) + "execution: {repeat: 3}\n");
+  ASSERT_EQ(drive(scratch, "a.yaml").code, 0);
+  std::string const history = scratch.read("h.csv"), solution = scratch.read("x.mtx");
+  ASSERT_EQ(drive(scratch, "a.yaml").code, 0);
+  EXPECT_EQ(scratch.read("h.csv"), history);
+  EXPECT_EQ(scratch.read("x.mtx"), solution);
+}
+
+TEST(Driver, RealMatrixInComplexScalar) {
+  Scratch const scratch;
+  scratch.write("A.mtx", market("2 2 2\n1 1 2\n2 2 4\n"));
+  scratch.write("a.yaml", of_matrix(", scalar: complex_double"));
+  EXPECT_EQ(drive(scratch, "a.yaml").code, 0);
+  EXPECT_TRUE(contains(scratch.read("x.mtx"), "complex"));
+}
+
+TEST(Driver, HelpAndVersionNeedNoFile) {
+  Scratch const scratch;
+  Outcome const help = drive(scratch, "--help");
+  EXPECT_EQ(help.code, 0);
+  for (char const* part : {"usage:", "max_iterations:", "magnetic_laplacian_2d"}) EXPECT_TRUE(contains(help.out, part));
+  Outcome const version = drive(scratch, "--version");
+  EXPECT_EQ(version.code, 0);
+  EXPECT_TRUE(contains(version.out, "Kokkos"));
+  EXPECT_EQ(help.err + version.err, "");
+  EXPECT_EQ(drive(scratch, "").code, 2);
+}
+
+TEST(Driver, KokkosOptionsPassThrough) {
+  Scratch const scratch;
+  scratch.write("a.yaml", good);
+  Outcome const outcome = drive(scratch, "a.yaml --kokkos-print-configuration --kokkos-num-threads=1");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out + outcome.err, "Kokkos Version")) << outcome.out;
+}
+
+TEST(Driver, EveryExampleOfInputsRuns) {
+  Scratch const scratch;
+  std::string files;
+  for (auto const& entry : std::filesystem::directory_iterator(SOLDER_SOURCE_DIR "/inputs"))
+    if (entry.path().extension() == ".yaml") files += " '" + entry.path().string() + "'";
+  ASSERT_TRUE(contains(files, "quickstart.yaml"));
+  Outcome const outcome = drive(scratch, files + " --set output.json= --set output.solution= --set output.history=");
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+}
+
+}  // namespace

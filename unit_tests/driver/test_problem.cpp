@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <driver/memory.hpp>
+#include <driver/problem.hpp>
+#include <driver/schema.hpp>
+#include <gtest/gtest.h>
+
+#include <new>
+#include <solder/core/errors.hpp>
+
+#include "scratch.hpp"
+
+using namespace Solder::Driver;
+using Complex = Kokkos::complex<double>;
+
+namespace {
+
+constexpr char const* three_by_three =
+    "%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 2\n2 2 3\n3 3 4\n3 1 -1\n";
+
+/// The run of a file with `text` after "problem:".
+RunConfig problem_of(std::string const& text) {
+  Scratch const scratch;
+  Errors errors;
+  auto const files = read_config({scratch.write("a.yaml", "problem: " + text + "\n")}, {}, errors);
+  for (std::string const& message : errors.messages()) ADD_FAILURE() << message;
+  return files.empty() || files[0].runs.empty() ? RunConfig() : files[0].runs[0];
+}
+
+std::string why_refused(RunConfig const& run) {
+  try {
+    make_system<double>(run);
+  } catch (Solder::InputError const& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Problem, EveryGeneratorOfTheSchemaMakesAMatrix) {
+  auto const names = rows_of("problem", "generate")[0]->words;
+  ASSERT_EQ(names.size(), 10u);
+  for (auto const name : names) {
+    std::string const further = name == "block_lower_triangular" ? ", components: 2, density: 0.5" : "";
+    auto const problem = problem_of("{generate: " + std::string(name) + ", size: 9" + further + ", scalar: complex_double}");
+    auto const system = make_system<Complex>(problem);
+    EXPECT_GT(system.matrix.rows, 8) << name;
+    EXPECT_GE(system.matrix.nonzeros(), system.matrix.rows) << name;
+    EXPECT_EQ(system.rhs.size(), std::size_t(system.matrix.rows)) << name;
+  }
+}
+
+TEST(Problem, ParametersReachTheGenerator) {
+  auto const upwind = make_system<double>(problem_of("{generate: convection_diffusion_2d, size: 3, velocity_x: 4, velocity_y: 0}"));
+  auto const central = make_system<double>(
+      problem_of("{generate: convection_diffusion_2d, size: 3, velocity_x: 4, velocity_y: 0, convection: central}"));
+  EXPECT_EQ(upwind.matrix.values[0], 5);   // 4 + h |v|, h = 1/4
+  EXPECT_EQ(upwind.matrix.values[1], -1);
+  EXPECT_EQ(central.matrix.values[0], 4);
+  EXPECT_EQ(central.matrix.values[1], -0.5);  // -1 + v h / 2
+  auto const still = make_system<Complex>(problem_of("{generate: magnetic_laplacian_2d, size: 3, flux: 0, scalar: complex_double}"));
+  for (Complex const& value : still.matrix.values) EXPECT_EQ(value.imag(), 0);
+  auto const helmholtz = make_system<Complex>(
+      problem_of("{generate: helmholtz_2d, size: 3, wavenumber: 4, damping: 2, scalar: complex_double}"));
+  EXPECT_EQ(helmholtz.matrix.values[0], Complex(3, 2));  // 4 - (hk)^2 (1 - i damping), hk = 1
+  auto const diagonal = make_system<double>(problem_of("{generate: random_spd, size: 50, nonzeros_per_row: 1}"));
+  EXPECT_EQ(diagonal.matrix.nonzeros(), 50);
+  auto const blocks = make_system<double>(problem_of("{generate: block_lower_triangular, components: 3, size: 4, density: 1}"));
+  EXPECT_EQ(blocks.matrix.rows, 12);
+  EXPECT_EQ(blocks.matrix.nonzeros(), 30);
+  auto const one = make_system<double>(problem_of("{generate: random_spd, size: 50, seed: 1}"));
+  auto const two = make_system<double>(problem_of("{generate: random_spd, size: 50, seed: 2}"));
+  EXPECT_NE(one.matrix.columns, two.matrix.columns);
+}
+
+TEST(Problem, ComplexGeneratorsNeedAComplexScalar) {
+  for (char const* name : {"helmholtz_2d", "magnetic_laplacian_2d"})
+    EXPECT_TRUE(contains(why_refused(problem_of(std::string("{generate: ") + name + ", size: 3}")), "complex_double"));
+}
+
+TEST(Problem, RightHandSides) {
+  Scratch const scratch;
+  std::string const matrix = "{matrix: " + scratch.write("A.mtx", three_by_three).string();
+  EXPECT_EQ(make_system<double>(problem_of(matrix + "}")).rhs, (std::vector<double>{1, 1, 1}));
+  EXPECT_EQ(make_system<double>(problem_of(matrix + ", rhs: unit_solution}")).rhs, (std::vector<double>{2, 3, 3}));
+  std::string const file = scratch.write("b.mtx", "%%MatrixMarket matrix array real general\n3 1\n5\n6\n7\n").string();
+  EXPECT_EQ(make_system<double>(problem_of(matrix + ", rhs: " + file + "}")).rhs, (std::vector<double>{5, 6, 7}));
+  std::string const shorter = scratch.write("c.mtx", "%%MatrixMarket matrix array real general\n2 1\n5\n6\n").string();
+  std::string const why = why_refused(problem_of(matrix + ", rhs: " + shorter + "}"));
+  EXPECT_TRUE(contains(why, "c.mtx") && contains(why, "2 entries") && contains(why, "3 rows")) << why;
+}
+
+TEST(Problem, RandomRightHandSideDependsOnTheSeedOnly) {
+  std::string const text = "{generate: fem_poisson_2d, size: 30, scalar: complex_double, rhs: random, seed: ";
+  auto const first = make_system<Complex>(problem_of(text + "3}")).rhs;
+  EXPECT_EQ(first, make_system<Complex>(problem_of(text + "3}")).rhs);
+  EXPECT_NE(first, make_system<Complex>(problem_of(text + "4}")).rhs);
+  double real = 0, imaginary = 0;
+  for (Complex const& value : first) {
+    EXPECT_LE(std::abs(value.real()), 1);
+    EXPECT_LE(std::abs(value.imag()), 1);
+    real += value.real() * value.real();
+    imaginary += value.imag() * value.imag();
+  }
+  EXPECT_NEAR(real / 900, 1 / 3., 0.05) << "variance of a uniform number in [-1, 1]";
+  EXPECT_NEAR(imaginary / 900, 1 / 3., 0.05);
+}
+
+TEST(Problem, MatricesThatCannotBeSolved) {
+  Scratch const scratch;
+  auto const refusal = [&](std::string const& text) {
+    return why_refused(problem_of("{matrix: " + scratch.write("A.mtx", text).string() + "}"));
+  };
+  EXPECT_TRUE(contains(refusal("%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n"), "not square: 2 x 3"));
+  EXPECT_FALSE(refusal("%%MatrixMarket matrix coordinate real general\n0 0 0\n").empty());
+  EXPECT_TRUE(contains(refusal("%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n"), "complex"));
+}
+
+TEST(Problem, StoreReturnsWhatItHasAndSaysWhereAProblemWasGiven) {
+  Scratch const scratch;
+  scratch.write("A.mtx", three_by_three);
+  Errors errors;
+  auto const files = read_config({scratch.write("a.yaml", "problem:\n  matrix: A.mtx\n")}, {}, errors);
+  ASSERT_TRUE(errors.empty());
+  SystemStore store;
+  auto const first = store.get(files[0].runs[0]);
+  std::filesystem::remove(scratch.path("A.mtx"));
+  EXPECT_EQ(store.get(files[0].runs[0]), first);
+  try {
+    SystemStore().get(files[0].runs[0]);
+    FAIL() << "the file is gone";
+  } catch (Solder::InputError const& error) {
+    EXPECT_TRUE(contains(error.what(), "a.yaml:2: ") && contains(error.what(), "A.mtx")) << error.what();
+  }
+}
+
+TEST(Memory, LimitThrowsInsteadOfOvercommitting) {
+  auto const available = available_memory();
+  if (available == std::numeric_limits<std::uint64_t>::max()) GTEST_SKIP() << "this system does not tell its memory";
+  ASSERT_GT(available, 1u << 20);
+  AllocationLimit const limit;
+  EXPECT_THROW(::operator delete(::operator new(available + (available >> 2))), std::bad_alloc);
+  EXPECT_NO_THROW(::operator delete(::operator new(1 << 20)));
+}
+
+TEST(Memory, Text) {
+  EXPECT_EQ(memory_text(2.5e9), "2.5 GB");
+  EXPECT_EQ(memory_text(3e6), "3 MB");
+}
+
+}  // namespace
