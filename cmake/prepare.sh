@@ -37,8 +37,8 @@ unlock() { exec 9>&-; }
 # ---- choosing
 
 environment_key() {
-  printf '%s|' "$root" "${SOLDER_KOKKOS:-}" "${CMAKE_PREFIX_PATH:-}" "${Kokkos_ROOT:-}" "${Kokkos_DIR:-}" \
-    "${CXX:-}" "${CXXFLAGS:-}"
+  printf '%s|' "$root" "${SOLDER_KOKKOS:-}" "${CMAKE_PREFIX_PATH:-}" "${Kokkos_ROOT:-}" \
+    "${Kokkos_DIR:-}" "${CXX:-}" "${CXXFLAGS:-}"
 }
 
 # The choice of an earlier run, if it was made under this environment and is still there.
@@ -184,7 +184,8 @@ fill_root() ( # FOLDER
     while read -r archive; do
       [ -e "$new/usr$archive" ] || printf '!<arch>\n' >"$new/usr$archive"
     done
-  mkdir "$new/solder" && touch "$new/solder/complete" && sync -f "$new/solder" && mv -T "$new" "$root"
+  mkdir "$new/solder" && touch "$new/solder/complete" && sync -f "$new/solder" &&
+    mv -T "$new" "$root"
 )
 
 # in_root COMMAND...: with an environment that knows nothing of the host but what the programs read.
@@ -205,10 +206,10 @@ in_root() (
   fi
 )
 
-# Brings the sources into the root, as they are here: time stamps kept, what is gone here gone there.
+# Brings the sources into the root as they are here: time stamps kept, what is gone gone there too.
 synchronise() {
   rm -rf "$work/source.new" && mkdir -p "$work/source.new" || return
-  for name in CMakeLists.txt LICENSE cmake src unit_tests perf_tests inputs; do
+  for name in CMakeLists.txt LICENSE cmake src unit_tests perf_tests inputs docs; do
     [ ! -e "$source_dir/$name" ] || cp -a "$source_dir/$name" "$work/source.new/" || return
   done
   rm -rf "$work/source" && mv "$work/source.new" "$work/source"
