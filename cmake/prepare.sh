@@ -277,6 +277,7 @@ build() { # TARGET
     say "the build failed; everything it said: $log"
     exit 3
   fi
+  [ "$1" != all ] || cp -p "$work/stamp.new" "$work/stamp.solder_driver"
   mv "$work/stamp.new" "$work/stamp.$1"
 }
 
