@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <new>
 #include <set>
 #include <solder/core/errors.hpp>
+#include <stdexcept>
 
 #include "memory.hpp"
 #include "schema.hpp"
@@ -49,8 +51,12 @@ void check_outputs(std::vector<FileConfig> const& files, Errors& errors) {
   for (FileConfig const& file : files) {
     taken.emplace(identity(file.file), concat("the input file ", file.file.string()));
     for (RunConfig const& run : file.runs) {
-      if (!run.problem.matrix.empty()) taken.emplace(identity(run.problem.matrix), concat("the matrix of ", run.where("problem.matrix")));
-      if (!run.problem.rhs_file.empty()) taken.emplace(identity(run.problem.rhs_file), concat("the right-hand side of ", run.where("problem.rhs")));
+      if (!run.problem.matrix.empty())
+        taken.emplace(identity(run.problem.matrix),
+                      concat("the matrix of ", run.where("problem.matrix")));
+      if (!run.problem.rhs_file.empty())
+        taken.emplace(identity(run.problem.rhs_file),
+                      concat("the right-hand side of ", run.where("problem.rhs")));
     }
   }
   auto const check = [&](fs::path const& path, RunConfig const& run, std::string const& key) {
@@ -76,28 +82,32 @@ void check_outputs(std::vector<FileConfig> const& files, Errors& errors) {
 template <class T>
 void check_memory(RunConfig const& run, System<T> const& system, Errors& errors) {
   constexpr double work_vectors = 10;
-  double const needed = double(system.bytes()) + work_vectors * double(system.rhs.size() * sizeof(T));
+  double const needed =
+      double(system.bytes()) + work_vectors * double(system.rhs.size() * sizeof(T));
   double const available = double(available_memory());
   if (on_host(run.execution.space) && needed > available)
-    errors.add(run.where(run.matrix_key()),
-               run.problem.name, " needs ", memory_text(needed), " more memory to be solved; ", memory_text(available),
-               " is available");
+    errors.add(run.where(run.matrix_key()), run.problem.name, " needs ", memory_text(needed),
+               " more memory to be solved; ", memory_text(available), " is available");
   if (system.matrix.nonzeros() > std::numeric_limits<std::int32_t>::max())
-    errors.add(run.where(run.matrix_key()),
-               run.problem.name, " has ", std::to_string(system.matrix.nonzeros()),
+    errors.add(run.where(run.matrix_key()), run.problem.name, " has ",
+               std::to_string(system.matrix.nonzeros()),
                " nonzeros; the driver solves up to 2147483647");
 }
 
 void check_problem(RunConfig const& run, SystemStore& store, Errors& errors) {
+  auto const report_memory = [&] {
+    errors.add(run.where(run.matrix_key()), run.problem.name,
+               " does not fit in memory: ", memory_text(double(available_memory())), " available");
+  };
   AllocationLimit const limit;
   try {
     std::visit([&](auto const& system) { check_memory(run, *system, errors); }, store.get(run));
   } catch (InputError const& error) {
     errors.add("", error.what());
-  } catch (std::exception const& error) {  // std::bad_alloc, std::length_error
-    errors.add(run.where(run.matrix_key()),
-               run.problem.name, " does not fit in memory: ", memory_text(double(available_memory())),
-               " available");
+  } catch (std::bad_alloc const&) {
+    report_memory();
+  } catch (std::length_error const&) {  // more than any vector can hold
+    report_memory();
   }
 }
 

@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 4> scalar_names = {"float", "double", "complex_float", "complex_double"};
+constexpr std::array<std::string_view, 4> scalar_names = {"float", "double", "complex_float",
+                                                          "complex_double"};
 constexpr std::size_t most_runs = 100000;
 
 /// One value for each entry of a document (nullptr: not applicable), and their order.
@@ -42,10 +43,12 @@ std::string suggestion(std::string_view name) {
 /// What the writer of an entry that does not exist may have meant: a key of the same section, a
 /// section, or the key of another section.
 std::string meant_by(Entry const& entry) {
-  if (std::string_view const key = nearest(entry.name, keys_of(entry.section)); !key.empty()) return std::string(key);
+  if (std::string_view const key = nearest(entry.name, keys_of(entry.section)); !key.empty())
+    return std::string(key);
   bool const in_section = !keys_of(entry.section).empty();
   if (!in_section) {
-    std::string_view const section = nearest(entry.section.empty() ? entry.name : entry.section, sections());
+    std::string_view const section =
+        nearest(entry.section.empty() ? entry.name : entry.section, sections());
     if (!section.empty()) return std::string(section);
   }
   for (std::string_view section : sections())
@@ -58,14 +61,15 @@ std::string meant_by(Entry const& entry) {
 bool check_name(Entry const& entry, Errors& errors) {
   if (!rows_of(entry.section, entry.name).empty()) return true;
   if (auto const keys = keys_of(entry.name); entry.section.empty() && !keys.empty()) {
-    errors.add(entry.where, "'", entry.name, "' must hold keys (", join(keys, ", "), "), as in '", entry.name, ": {",
-               keys[0], ": ...}'");
+    errors.add(entry.where, "'", entry.name, "' must hold keys (", join(keys, ", "), "), as in '",
+               entry.name, ": {", keys[0], ": ...}'");
     return false;
   }
   auto const keys = keys_of(entry.section);
   bool const bad_section = !entry.section.empty() && keys.empty();
   std::string const meant = meant_by(entry);
-  std::string const valid = keys.empty() ? join(sections(), ", ") : concat("in '", entry.section, "': ", join(keys, ", "));
+  std::string const valid = keys.empty() ? join(sections(), ", ")
+                                         : concat("in '", entry.section, "': ", join(keys, ", "));
   errors.add(entry.where, bad_section ? "unknown section " : "unknown key ",
              shown(bad_section ? entry.section : entry.full_name()),
              meant.empty() ? concat("; valid: ", valid) : suggestion(meant));
@@ -90,11 +94,12 @@ bool in_range(Key const& row, double x) {
 std::optional<Setting> check_value(Key const& row, Text const& value, Errors& errors) {
   Setting setting{.row = &row, .text = value.text, .where = value.where};
   auto const refuse = [&](std::string_view hint = {}) {
-    errors.add(value.where, row.full_name(), " must be ", row.allowed(), ", not ", shown(value.text),
-               value.quoted ? " in quotes" : "", suggestion(hint));
+    errors.add(value.where, row.full_name(), " must be ", row.allowed(), ", not ",
+               shown(value.text), value.quoted ? " in quotes" : "", suggestion(hint));
     return std::nullopt;
   };
-  bool const known_word = std::find(row.words.begin(), row.words.end(), value.text) != row.words.end();
+  bool const known_word =
+      std::find(row.words.begin(), row.words.end(), value.text) != row.words.end();
   switch (row.kind) {
     case Kind::word:
       if (!known_word) return refuse(nearest(value.text, row.words));
@@ -121,7 +126,8 @@ std::optional<Setting> check_value(Key const& row, Text const& value, Errors& er
       [[fallthrough]];
     case Kind::path:
       if (value.text.empty()) return refuse();
-      setting.path = fs::path(value.text).is_absolute() ? fs::path(value.text) : value.folder / value.text;
+      setting.path =
+          fs::path(value.text).is_absolute() ? fs::path(value.text) : value.folder / value.text;
       break;
   }
   return setting;
@@ -157,7 +163,8 @@ bool applies(Key const& row, Sweep const& sweep, Choice const& choice) {
 Settings resolve(Sweep& sweep, Choice const& choice, Errors& errors) {
   Settings settings;
   auto const keep = [&](Key const& row, Text const& value) {
-    if (auto setting = check_value(row, value, errors)) settings.emplace(row.full_name(), std::move(*setting));
+    if (auto setting = check_value(row, value, errors))
+      settings.emplace(row.full_name(), std::move(*setting));
   };
   auto const& entries = sweep.document.entries;
   for (std::size_t i = 0; i < entries.size(); ++i)
@@ -177,7 +184,8 @@ Settings resolve(Sweep& sweep, Choice const& choice, Errors& errors) {
   return settings;
 }
 
-std::string name_of(ProblemConfig const& problem, Settings const& settings, Document const& document) {
+std::string name_of(ProblemConfig const& problem, Settings const& settings,
+                    Document const& document) {
   if (!problem.matrix.empty()) {
     fs::path stem = problem.matrix.filename();
     if (stem.extension() == ".gz") stem = stem.stem();
@@ -212,7 +220,8 @@ RunConfig run_of(Settings const& settings, Document const& document) {
   run.problem.rhs = get("problem.rhs").word;
   run.problem.rhs_file = get("problem.rhs").path;
   run.problem.seed = get("problem.seed").integer;
-  auto const scalar = std::find(scalar_names.begin(), scalar_names.end(), get("problem.scalar").word);
+  auto const scalar =
+      std::find(scalar_names.begin(), scalar_names.end(), get("problem.scalar").word);
   run.problem.scalar = static_cast<Scalar>(scalar - scalar_names.begin());
   run.problem.name = name_of(run.problem, settings, document);
   run.solver = {get("solver.name").word, get("solver.form").word, get("solver.tolerance").number,
@@ -240,11 +249,13 @@ bool check_document(Document const& document, Errors& errors) {
   Entry const* const matrix = document.find("problem.matrix");
   Entry const* const generate = document.find("problem.generate");
   if (good && !matrix && !generate) {
-    errors.add(document.file.string(), "no problem: give 'problem.matrix' (a file) or 'problem.generate'");
+    errors.add(document.file.string(),
+               "no problem: give 'problem.matrix' (a file) or 'problem.generate'");
     good = false;
   }
   if (matrix && generate) {
-    errors.add(generate->where, "both 'problem.matrix' and 'problem.generate' are given; choose one");
+    errors.add(generate->where,
+               "both 'problem.matrix' and 'problem.generate' are given; choose one");
     good = false;
   }
   return good;
@@ -257,9 +268,10 @@ void report_unused(Sweep const& sweep, Errors& errors) {
     Entry const& entry = sweep.document.entries[i];
     std::vector<std::string_view> values;
     auto const rows = rows_of(entry.section, entry.name);
-    for (Key const* row : rows) values.insert(values.end(), row->for_values.begin(), row->for_values.end());
-    errors.add(entry.where, "'", entry.full_name(), "' does not apply here; it is for ", rows[0]->selector, ": ",
-               join(values));
+    for (Key const* row : rows)
+      values.insert(values.end(), row->for_values.begin(), row->for_values.end());
+    errors.add(entry.where, "'", entry.full_name(), "' does not apply here; it is for ",
+               rows[0]->selector, ": ", join(values));
   }
 }
 
@@ -296,7 +308,8 @@ std::vector<RunConfig> expand(Document const& document, Errors& errors) {
   }
   Sweep sweep{document, std::vector<bool>(document.entries.size())};
   std::vector<RunConfig> runs;
-  std::set<std::vector<std::string>> seen;  // a swept key that does not apply to a run must not repeat it
+  std::set<std::vector<std::string>>
+      seen;  // a swept key that does not apply to a run must not repeat it
   for (std::size_t number = 0; number < count; ++number) {
     Choice choice(document.entries.size());
     std::size_t rest = number;
@@ -333,7 +346,8 @@ std::vector<FileConfig> read_config(std::vector<fs::path> const& files,
     auto entry = read_assignment(assignment, errors);
     if (!entry || !check_name(*entry, errors)) continue;
     for (Entry const& other : overrides)
-      if (other.full_name() == entry->full_name()) errors.add(entry->where, "'", entry->full_name(), "' is set twice");
+      if (other.full_name() == entry->full_name())
+        errors.add(entry->where, "'", entry->full_name(), "' is set twice");
     overrides.push_back(std::move(*entry));
   }
   std::vector<FileConfig> configs;
@@ -342,10 +356,12 @@ std::vector<FileConfig> read_config(std::vector<fs::path> const& files,
     Document document = read_document(file, of_file);
     bool const readable = of_file.empty();
     std::erase_if(document.entries, [&](Entry const& entry) {
-      return entry.section.empty() && std::find(foreign.begin(), foreign.end(), entry.name) != foreign.end();
+      return entry.section.empty() &&
+             std::find(foreign.begin(), foreign.end(), entry.name) != foreign.end();
     });
     for (Entry const& entry : overrides) apply_assignment(document, entry);
-    if (readable && check_document(document, of_file)) configs.push_back({file, expand(document, of_file)});
+    if (readable && check_document(document, of_file))
+      configs.push_back({file, expand(document, of_file)});
     for (std::string const& message : of_file.messages()) errors.add("", message);
   }
   return configs;

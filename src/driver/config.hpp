@@ -20,8 +20,9 @@ std::string_view to_string(Scalar scalar);
 struct ProblemConfig {
   std::filesystem::path matrix;  ///< empty: generated
   std::string generate;          ///< empty: from a file
-  std::map<std::string, std::variant<double, std::string>> parameters;  ///< of the generator, the seed apart
-  std::string rhs;               ///< ones, unit_solution, random, or empty: rhs_file
+  std::map<std::string, std::variant<double, std::string>>
+      parameters;   ///< of the generator, the seed apart
+  std::string rhs;  ///< ones, unit_solution, random, or empty: rhs_file
   std::filesystem::path rhs_file;
   std::int64_t seed = 1;
   Scalar scalar = Scalar::double_;
@@ -59,7 +60,9 @@ struct RunConfig {
   /// \brief Where a key was given; for a key that was not, the file.
   std::string const& where(std::string_view key) const;
   /// \brief The key that says which matrix.
-  std::string_view matrix_key() const { return problem.matrix.empty() ? "problem.generate" : "problem.matrix"; }
+  std::string_view matrix_key() const {
+    return problem.matrix.empty() ? "problem.generate" : "problem.matrix";
+  }
 };
 
 /// \brief All runs of one YAML file, in sweep order: the file's last list varies fastest.
@@ -68,8 +71,8 @@ struct FileConfig {
   std::vector<RunConfig> runs;
 };
 
-/// \brief Reads, overrides ("section.key=value"), checks and expands YAML files. Everything wrong is
-/// added to `errors`; the result is of use only if nothing was. Does not look at matrix files,
+/// \brief Reads, overrides ("section.key=value"), checks and expands YAML files. Everything wrong
+/// is added to `errors`; the result is of use only if nothing was. Does not look at matrix files,
 /// output folders or execution spaces (see check.hpp). Keys at the top of a file that are in
 /// `foreign` are left to the caller.
 std::vector<FileConfig> read_config(std::vector<std::filesystem::path> const& files,

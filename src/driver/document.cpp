@@ -48,14 +48,16 @@ std::vector<Text> values_of(YAML::Node const& node, std::string const& name, Sou
 
 /// The key of a pair as text; reports keys that are no plain words or that came before.
 std::optional<std::string> key_of(YAML::Node const& key, std::string const& section,
-                                  std::vector<std::string>& seen, Source const& source, Errors& errors) {
+                                  std::vector<std::string>& seen, Source const& source,
+                                  Errors& errors) {
   if (!key.IsScalar()) {
     errors.add(source.at(key.Mark()), "a key must be a plain word");
     return {};
   }
   std::string const name = key.Scalar();
   if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
-    errors.add(source.at(key.Mark()), "'", section, section.empty() ? "" : ".", name, "' is given twice");
+    errors.add(source.at(key.Mark()), "'", section, section.empty() ? "" : ".", name,
+               "' is given twice");
     return {};
   }
   seen.push_back(name);
@@ -101,7 +103,9 @@ std::optional<std::string> read_text(fs::path const& file, Errors& errors) {
   std::ifstream stream(file, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(stream), {}};
   if (!stream) return refuse("cannot be read");
-  auto const control = [](char c) { return c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r'; };
+  auto const control = [](char c) {
+    return c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r';
+  };
   if (std::any_of(text.begin(), text.end(), control)) return refuse("is a binary file, not YAML");
   return text;
 }
@@ -126,7 +130,8 @@ Document read_document(fs::path const& file, Errors& errors) {
     else if (documents.size() > 1)
       errors.add(source.name, "holds several YAML documents ('---'); use one file for each");
     else if (!documents[0].IsMap())
-      errors.add(source.at(documents[0].Mark()), "not a mapping of sections such as 'problem: {...}'");
+      errors.add(source.at(documents[0].Mark()),
+                 "not a mapping of sections such as 'problem: {...}'");
     else
       read_top(documents[0], source, document, errors);
   } catch (YAML::Exception const& error) {
@@ -143,7 +148,8 @@ std::optional<Entry> read_assignment(std::string const& assignment, Errors& erro
     errors.add(source.name, "must be written section.key=value, as in solver.tolerance=1e-6");
     return {};
   }
-  Entry entry{assignment.substr(0, dot), assignment.substr(dot + 1, equals - dot - 1), {}, source.name};
+  Entry entry{
+      assignment.substr(0, dot), assignment.substr(dot + 1, equals - dot - 1), {}, source.name};
   try {
     YAML::Node const value = YAML::Load(assignment.substr(equals + 1));
     if (value.IsNull()) return entry;

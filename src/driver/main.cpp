@@ -23,7 +23,8 @@ struct Arguments {
   bool help = false, version = false;
 };
 
-constexpr std::string_view usage = "usage: solder-driver FILE.yaml [more.yaml ...] [--set section.key=value ...]\n";
+constexpr std::string_view usage =
+    "usage: solder-driver FILE.yaml [more.yaml ...] [--set section.key=value ...]\n";
 
 Arguments read_arguments(int argc, char* argv[], Errors& errors) {
   Arguments arguments;
@@ -62,17 +63,19 @@ int run(int argc, char* argv[]) {
   Arguments arguments = read_arguments(argc, argv, errors);
   if (!errors.empty()) return fail(errors);
   if (arguments.help) {
-    std::cout << usage
-              << "\nSolves the linear systems that the files describe; docs/yaml.md explains every key.\n"
-                 "A list in place of a value makes a run of each of its values; --set overrides a key in\n"
-                 "all files (--set section.key= removes it). --kokkos-* options go to Kokkos.\n"
-                 "Exit code: 0 every run converged, 1 some run did not, 2 invalid input.\n\n"
-              << schema_text();
+    std::cout
+        << usage
+        << "\nSolves the linear systems that the files describe; docs/yaml.md explains every key.\n"
+           "A list in place of a value makes a run of each of its values; --set overrides a key "
+           "in\n"
+           "all files (--set section.key= removes it). --kokkos-* options go to Kokkos.\n"
+           "Exit code: 0 every run converged, 1 some run did not, 2 invalid input.\n\n"
+        << schema_text();
     return all_converged;
   }
   if (arguments.version) {
-    std::cout << "solder " << SOLDER_VERSION << ", Kokkos " << kokkos_version() << ", execution spaces: "
-              << join(space_names(), ", ") << "\n";
+    std::cout << "solder " << SOLDER_VERSION << ", Kokkos " << kokkos_version()
+              << ", execution spaces: " << join(space_names(), ", ") << "\n";
     return all_converged;
   }
   auto const files = read_config(arguments.files, arguments.assignments, errors);

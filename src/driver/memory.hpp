@@ -14,7 +14,8 @@ std::uint64_t available_memory();
 std::string memory_text(double bytes);
 
 /// \brief While it lives, an allocation beyond the available memory throws std::bad_alloc, where an
-/// overcommitting kernel would otherwise kill the process later. Without effect where not supported.
+/// overcommitting kernel would otherwise kill the process later. Without effect where not
+/// supported.
 class AllocationLimit {
  public:
   AllocationLimit();

@@ -57,7 +57,8 @@ void write_text(fs::path const& path, std::string const& text) {
 
 template <class... Arguments>
 std::string format(char const* pattern, Arguments... arguments) {
-  std::string text(static_cast<std::size_t>(std::snprintf(nullptr, 0, pattern, arguments...)) + 1, '\0');
+  std::string text(static_cast<std::size_t>(std::snprintf(nullptr, 0, pattern, arguments...)) + 1,
+                   '\0');
   std::snprintf(text.data(), text.size(), pattern, arguments...);
   text.pop_back();
   return text;
@@ -68,18 +69,22 @@ std::string format(char const* pattern, Arguments... arguments) {
 std::string json_text(std::vector<RunResult> const& results, std::string const& device) {
   Json runs = Json::array();
   for (RunResult const& result : results) runs.push_back(json_of(result));
-  Json const document = {
-      {"solder", SOLDER_VERSION}, {"kokkos", kokkos_version()}, {"device", device}, {"runs", std::move(runs)}};
+  Json const document = {{"solder", SOLDER_VERSION},
+                         {"kokkos", kokkos_version()},
+                         {"device", device},
+                         {"runs", std::move(runs)}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-void write_json(fs::path const& path, std::vector<RunResult> const& results, std::string const& device) {
+void write_json(fs::path const& path, std::vector<RunResult> const& results,
+                std::string const& device) {
   write_text(path, json_text(results, device));
 }
 
 void write_history(fs::path const& path, Report const& report) {
   std::string text = "iteration,relative_residual\n";
-  for (std::size_t i = 0; i < report.history.size(); ++i) text += format("%zu,%.17g\n", i, report.history[i]);
+  for (std::size_t i = 0; i < report.history.size(); ++i)
+    text += format("%zu,%.17g\n", i, report.history[i]);
   write_text(path, text);
 }
 
@@ -87,28 +92,34 @@ Table::Table(std::vector<FileConfig> const& files) : name_width_(7), preconditio
   for (FileConfig const& file : files)
     for (RunConfig const& run : file.runs) {
       name_width_ = std::max(name_width_, static_cast<int>(run.problem.name.size()));
-      preconditioner_width_ = std::max(preconditioner_width_, static_cast<int>(run.preconditioner.size()));
+      preconditioner_width_ =
+          std::max(preconditioner_width_, static_cast<int>(run.preconditioner.size()));
     }
 }
 
 std::string Table::heading() const {
-  return format("%-*s %10s %11s %-14s %-14s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s\n", name_width_, "problem",
-                "rows", "nonzeros", "scalar", "solver", preconditioner_width_, "preconditioner", "space", "runner",
-                "reason", "iterations", "true residual", "setup ms", "solve ms", "us/iteration");
+  return format("%-*s %10s %11s %-14s %-14s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s\n",
+                name_width_, "problem", "rows", "nonzeros", "scalar", "solver",
+                preconditioner_width_, "preconditioner", "space", "runner", "reason", "iterations",
+                "true residual", "setup ms", "solve ms", "us/iteration");
 }
 
 std::string Table::line(RunResult const& result) const {
   RunConfig const& config = *result.config;
   Report const& report = result.report;
-  std::string const solver = config.solver.name + (config.solver.form.empty() ? "" : " " + config.solver.form);
-  std::string const per_iteration =
-      report.iterations > 0 ? format("%12.2f", seconds_per_iteration(report) * 1e6) : format("%12s", "-");
-  return format("%-*s %10lld %11lld %-14s %-14s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s\n", name_width_,
-                config.problem.name.c_str(), static_cast<long long>(result.rows),
-                static_cast<long long>(result.nonzeros), std::string(to_string(config.problem.scalar)).c_str(),
-                solver.c_str(), preconditioner_width_, config.preconditioner.c_str(), result.space.c_str(),
-                std::string(to_string(report.runner)).c_str(), std::string(to_string(report.reason)).c_str(),
-                report.iterations, report.true_relative_residual, report.setup_seconds * 1e3,
+  std::string const solver =
+      config.solver.name + (config.solver.form.empty() ? "" : " " + config.solver.form);
+  std::string const per_iteration = report.iterations > 0
+                                        ? format("%12.2f", seconds_per_iteration(report) * 1e6)
+                                        : format("%12s", "-");
+  return format("%-*s %10lld %11lld %-14s %-14s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s\n",
+                name_width_, config.problem.name.c_str(), static_cast<long long>(result.rows),
+                static_cast<long long>(result.nonzeros),
+                std::string(to_string(config.problem.scalar)).c_str(), solver.c_str(),
+                preconditioner_width_, config.preconditioner.c_str(), result.space.c_str(),
+                std::string(to_string(report.runner)).c_str(),
+                std::string(to_string(report.reason)).c_str(), report.iterations,
+                report.true_relative_residual, report.setup_seconds * 1e3,
                 report.solve_seconds * 1e3, per_iteration.c_str());
 }
 

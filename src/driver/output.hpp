@@ -22,8 +22,10 @@ struct RunResult {
 /// \brief All runs of a file as JSON (see docs/yaml.md). Numbers that are not finite become null.
 std::string json_text(std::vector<RunResult> const& results, std::string const& device);
 
-/// \brief Writes json_text; the file appears whole or not at all. InputError if it cannot be written.
-void write_json(std::filesystem::path const& path, std::vector<RunResult> const& results, std::string const& device);
+/// \brief Writes json_text; the file appears whole or not at all. InputError if it cannot be
+/// written.
+void write_json(std::filesystem::path const& path, std::vector<RunResult> const& results,
+                std::string const& device);
 
 /// \brief "iteration,relative_residual" and one line for each iteration; otherwise as write_json.
 void write_history(std::filesystem::path const& path, Report const& report);

@@ -14,14 +14,17 @@
 namespace Solder::Driver {
 namespace {
 
+constexpr std::size_t most_items = 256;
+
 /// The generator of that name; schema() lists the same names and their parameters.
 template <class T>
 HostCsr<T> generate(ProblemConfig const& problem) {
   auto const real = [&](char const* key) { return std::get<double>(problem.parameters.at(key)); };
   auto const integer = [&](char const* key) { return static_cast<std::int64_t>(real(key)); };
   auto const convection = [&] {
-    return std::get<std::string>(problem.parameters.at("convection")) == "central" ? Convection::central
-                                                                                   : Convection::upwind;
+    return std::get<std::string>(problem.parameters.at("convection")) == "central"
+               ? Convection::central
+               : Convection::upwind;
   };
   auto const seed = static_cast<std::uint64_t>(problem.seed);
   std::int64_t const size = integer("size");
@@ -33,7 +36,8 @@ HostCsr<T> generate(ProblemConfig const& problem) {
   if (name == "convection_diffusion_2d")
     return convection_diffusion_2d<T>(size, {real("velocity_x"), real("velocity_y")}, convection());
   if (name == "convection_diffusion_3d")
-    return convection_diffusion_3d<T>(size, {real("velocity_x"), real("velocity_y"), real("velocity_z")}, convection());
+    return convection_diffusion_3d<T>(
+        size, {real("velocity_x"), real("velocity_y"), real("velocity_z")}, convection());
   if (name == "random_spd") return random_spd<T>(size, integer("nonzeros_per_row"), seed);
   if (name == "block_lower_triangular")
     return block_lower_triangular<T>(integer("components"), size, real("density"), seed);
@@ -65,17 +69,20 @@ template <class T>
 std::vector<T> row_sums(HostCsr<T> const& matrix) {
   std::vector<T> sums(static_cast<std::size_t>(matrix.rows));
   for (std::size_t i = 0; i < sums.size(); ++i)
-    for (auto k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) sums[i] += matrix.values[k];
+    for (auto k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k)
+      sums[i] += matrix.values[k];
   return sums;
 }
 
 template <class T>
 HostCsr<T> make_matrix(ProblemConfig const& problem) {
-  auto matrix = problem.matrix.empty() ? generate<T>(problem) : read_matrix_market<T>(problem.matrix.string());
+  auto matrix = problem.matrix.empty() ? generate<T>(problem)
+                                       : read_matrix_market<T>(problem.matrix.string());
   std::string const name = problem.matrix.empty() ? problem.name : problem.matrix.string();
   if (matrix.rows != matrix.columns_count)
-    throw InputError(name, 0, concat("the matrix is not square: ", std::to_string(matrix.rows), " x ",
-                                     std::to_string(matrix.columns_count)));
+    throw InputError(name, 0,
+                     concat("the matrix is not square: ", std::to_string(matrix.rows), " x ",
+                            std::to_string(matrix.columns_count)));
   if (matrix.rows == 0) throw InputError(name, 0, "the matrix is empty");
   return matrix;
 }
@@ -88,13 +95,17 @@ std::vector<T> make_rhs(ProblemConfig const& problem, HostCsr<T> const& matrix) 
   if (problem.rhs == "random") return random_vector<T>(n, problem.seed);
   std::string const file = problem.rhs_file.string();
   if (!std::filesystem::exists(problem.rhs_file)) {
-    std::string_view const near = nearest(problem.rhs_file.filename().string(), rows_of("problem", "rhs")[0]->words);
-    throw InputError(file, 0, near.empty() ? "there is no such file" : concat("there is no such file; did you mean '", near, "'?"));
+    std::string_view const near =
+        nearest(problem.rhs_file.filename().string(), rows_of("problem", "rhs")[0]->words);
+    throw InputError(file, 0,
+                     near.empty() ? "there is no such file"
+                                  : concat("there is no such file; did you mean '", near, "'?"));
   }
   auto rhs = read_matrix_market_vector<T>(file);
   if (rhs.size() != n)
-    throw InputError(file, 0, concat("has ", std::to_string(rhs.size()), " entries, but the matrix has ",
-                                     std::to_string(n), " rows"));
+    throw InputError(file, 0,
+                     concat("has ", std::to_string(rhs.size()), " entries, but the matrix has ",
+                            std::to_string(n), " rows"));
   return rhs;
 }
 
@@ -109,12 +120,18 @@ auto with_origin(RunConfig const& run, std::string_view key, Make const& make) {
 }
 
 AnySystem make_any(RunConfig const& run) {
-  auto const make = [&]<class T>(T) { return AnySystem(std::make_shared<System<T> const>(make_system<T>(run))); };
+  auto const make = [&]<class T>(T) {
+    return AnySystem(std::make_shared<System<T> const>(make_system<T>(run)));
+  };
   switch (run.problem.scalar) {
-    case Scalar::float_: return make(float());
-    case Scalar::double_: return make(double());
-    case Scalar::complex_float: return make(Kokkos::complex<float>());
-    case Scalar::complex_double: break;
+    case Scalar::float_:
+      return make(float());
+    case Scalar::double_:
+      return make(double());
+    case Scalar::complex_float:
+      return make(Kokkos::complex<float>());
+    case Scalar::complex_double:
+      break;
   }
   return make(Kokkos::complex<double>());
 }
@@ -125,7 +142,8 @@ template <class T>
 System<T> make_system(RunConfig const& run) {
   System<T> system;
   system.matrix = with_origin(run, run.matrix_key(), [&] { return make_matrix<T>(run.problem); });
-  system.rhs = with_origin(run, "problem.rhs", [&] { return make_rhs<T>(run.problem, system.matrix); });
+  system.rhs =
+      with_origin(run, "problem.rhs", [&] { return make_rhs<T>(run.problem, system.matrix); });
   return system;
 }
 
@@ -138,11 +156,13 @@ AnySystem SystemStore::get(RunConfig const& run) {
   for (Item const& item : items_)
     if (item.problem == run.problem) return item.system;
   AnySystem const system = make_any(run);
-  items_.push_back({run.problem, system, std::visit([](auto const& s) { return s->bytes(); }, system)});
+  items_.push_back(
+      {run.problem, system, std::visit([](auto const& s) { return s->bytes(); }, system)});
   std::uint64_t total = 0;
   for (Item const& item : items_) total += item.bytes;
-  std::uint64_t const most = std::min<std::uint64_t>(std::uint64_t(2) << 30, available_memory() / 4);
-  while (items_.size() > 1 && total > most) {
+  std::uint64_t const most =
+      std::min<std::uint64_t>(std::uint64_t(2) << 30, available_memory() / 4);
+  while (items_.size() > 1 && (total > most || items_.size() > most_items)) {
     total -= items_.front().bytes;
     items_.pop_front();
   }

@@ -19,7 +19,8 @@ struct System {
   std::vector<T> rhs;
 
   std::uint64_t bytes() const {
-    return matrix.row_offsets.size() * 8 + matrix.columns.size() * (4 + sizeof(T)) + rhs.size() * sizeof(T);
+    return matrix.row_offsets.size() * 8 + matrix.columns.size() * (4 + sizeof(T)) +
+           rhs.size() * sizeof(T);
   }
 };
 
@@ -30,9 +31,10 @@ struct System {
 template <class T>
 System<T> make_system(RunConfig const& run);
 
-using AnySystem = std::variant<std::shared_ptr<System<float> const>, std::shared_ptr<System<double> const>,
-                               std::shared_ptr<System<Kokkos::complex<float>> const>,
-                               std::shared_ptr<System<Kokkos::complex<double>> const>>;
+using AnySystem =
+    std::variant<std::shared_ptr<System<float> const>, std::shared_ptr<System<double> const>,
+                 std::shared_ptr<System<Kokkos::complex<float>> const>,
+                 std::shared_ptr<System<Kokkos::complex<double>> const>>;
 
 /// \brief Makes systems and keeps the latest of them, so that what was read to be checked need not
 /// be read again to be solved.
@@ -47,7 +49,7 @@ class SystemStore {
     AnySystem system;
     std::uint64_t bytes;
   };
-  std::deque<Item> items_;  ///< oldest first; beyond a limit of bytes all but the newest are dropped
+  std::deque<Item> items_;  ///< oldest first; beyond a limit the oldest are dropped
 };
 
 }  // namespace Solder::Driver

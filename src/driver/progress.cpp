@@ -17,7 +17,10 @@ constexpr char const* erase_line = "\r\x1b[K";
 }  // namespace
 
 ProgressLine::ProgressLine(std::ostream& stream, std::string label, Clock clock)
-    : stream_(stream), label_(std::move(label)), clock_(std::move(clock)), next_(clock_() + first_after) {}
+    : stream_(stream),
+      label_(std::move(label)),
+      clock_(std::move(clock)),
+      next_(clock_() + first_after) {}
 
 ProgressLine::~ProgressLine() {
   if (shown_) stream_ << erase_line << std::flush;
@@ -30,13 +33,15 @@ void ProgressLine::show(Progress const& progress) {
   shown_ = true;
   char text[96];
   std::snprintf(text, sizeof(text), "  %d iterations  residual %.2e  %.0f/s", progress.iteration,
-                progress.relative_residual, progress.seconds > 0 ? progress.iteration / progress.seconds : 0.0);
+                progress.relative_residual,
+                progress.seconds > 0 ? progress.iteration / progress.seconds : 0.0);
   stream_ << erase_line << label_.substr(0, 30) << text << std::flush;
 }
 
 bool progress_wanted() {
   char const* const terminal = std::getenv("TERM");
-  return isatty(STDERR_FILENO) == 1 && (terminal == nullptr || std::string_view(terminal) != "dumb");
+  return isatty(STDERR_FILENO) == 1 &&
+         (terminal == nullptr || std::string_view(terminal) != "dumb");
 }
 
 }  // namespace Solder::Driver

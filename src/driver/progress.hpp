@@ -16,7 +16,8 @@ class ProgressLine {
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
   /// \brief `label` says which solve; the clock is replaced in tests.
-  ProgressLine(std::ostream& stream, std::string label, Clock clock = std::chrono::steady_clock::now);
+  ProgressLine(std::ostream& stream, std::string label,
+               Clock clock = std::chrono::steady_clock::now);
   ~ProgressLine();
   ProgressLine(ProgressLine const&) = delete;
   ProgressLine& operator=(ProgressLine const&) = delete;

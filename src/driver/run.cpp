@@ -5,6 +5,7 @@
 #include <iostream>
 #include <new>
 #include <solder/matrix/matrix_market/write.hpp>
+#include <stdexcept>
 
 #include "output.hpp"
 #include "progress.hpp"
@@ -25,21 +26,36 @@ RunResult run_one(RunConfig const& config, System<T> const& system) {
   if (!config.output.solution.empty())
     write_matrix_market_vector<T>(config.output.solution.string(), solved.solution);
   if (!config.output.history.empty()) write_history(config.output.history, solved.report);
-  return {&config, system.matrix.rows, system.matrix.nonzeros(), solved.space, std::move(solved.report)};
+  return {&config, system.matrix.rows, system.matrix.nonzeros(), solved.space,
+          std::move(solved.report)};
 }
 
 void report_failure(RunResult const& result) {
   Report const& report = result.report;
-  std::cerr << result.config->where("") << ": " << result.config->problem.name << " did not converge: "
-            << to_string(report.reason) << " after " << report.iterations << " iterations, true relative residual "
-            << report.true_relative_residual << (report.detail.empty() ? "" : "; ") << report.detail << std::endl;
+  std::cerr << result.config->where("") << ": " << result.config->problem.name
+            << " did not converge: " << to_string(report.reason) << " after " << report.iterations
+            << " iterations, true relative residual " << report.true_relative_residual
+            << (report.detail.empty() ? "" : "; ") << report.detail << std::endl;
+}
+
+/// Solves a run. What goes wrong is thrown with the file and the name of the problem in front.
+RunResult run_named(RunConfig const& config, SystemStore& store) {
+  std::string const name = concat(config.where(""), ": ", config.problem.name, ": ");
+  try {
+    return std::visit([&](auto const& system) { return run_one(config, *system); },
+                      store.get(config));
+  } catch (std::bad_alloc const&) {
+    throw std::runtime_error(name + "memory does not suffice");
+  } catch (std::exception const& error) {
+    throw std::runtime_error(name + error.what());
+  }
 }
 
 /// All runs of one file, then its JSON; adds whether any failed.
 void run_file(FileConfig const& file, SystemStore& store, Table const& table, bool& failed) {
   std::vector<RunResult> results;
   for (RunConfig const& config : file.runs) {
-    results.push_back(std::visit([&](auto const& system) { return run_one(config, *system); }, store.get(config)));
+    results.push_back(run_named(config, store));
     std::cout << table.line(results.back()) << std::flush;
     if (results.back().report.reason != Reason::converged) {
       failed = true;
@@ -56,15 +72,12 @@ ExitCode run_all(std::vector<FileConfig> const& files, SystemStore& store) {
   Table const table(files);
   std::cout << table.heading();
   bool failed = false;
-  for (FileConfig const& file : files) try {
-      run_file(file, store, table, failed);
-    } catch (std::bad_alloc const&) {
-      std::cerr << "error: " << file.file.string() << ": memory does not suffice for this run" << std::endl;
-      return invalid_input;
-    } catch (std::exception const& error) {
-      std::cerr << "error: " << file.file.string() << ": " << error.what() << std::endl;
-      return invalid_input;
-    }
+  try {
+    for (FileConfig const& file : files) run_file(file, store, table, failed);
+  } catch (std::exception const& error) {
+    std::cerr << "error: " << error.what() << std::endl;
+    return invalid_input;
+  }
   return failed ? some_failed : all_converged;
 }
 

@@ -16,8 +16,10 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 std::string number(double x) {
   std::array<char, 32> buffer{};
   bool const whole = x == static_cast<double>(static_cast<long long>(x));
-  auto const end = whole ? std::to_chars(buffer.data(), buffer.data() + buffer.size(), static_cast<long long>(x)).ptr
-                         : std::to_chars(buffer.data(), buffer.data() + buffer.size(), x).ptr;
+  auto const end =
+      whole ? std::to_chars(buffer.data(), buffer.data() + buffer.size(), static_cast<long long>(x))
+                  .ptr
+            : std::to_chars(buffer.data(), buffer.data() + buffer.size(), x).ptr;
   return {buffer.data(), end};
 }
 
@@ -25,7 +27,8 @@ std::string number(double x) {
 std::string core_of(std::string_view text) {
   std::string result;
   for (char c : text)
-    if (c != '_' && c != '-') result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (c != '_' && c != '-')
+      result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return result;
 }
 
@@ -48,6 +51,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::vector<Key> const& schema() {
   constexpr std::string_view generator = "problem.generate";
+  // clang-format off
   static std::vector<Key> const keys = {
       {.section = "problem", .name = "matrix", .kind = Kind::path,
        .help = "Matrix Market file, .mtx or .mtx.gz"},
@@ -68,7 +72,8 @@ std::vector<Key> const& schema() {
       // parameters of the generators; the largest sizes are those whose rows still fit 32 bits
       {.section = "problem", .name = "size", .kind = Kind::integer, .least = 1, .most = 46340,
        .required = true, .selector = generator,
-       .for_values = {"fem_poisson_2d", "convection_diffusion_2d", "helmholtz_2d", "magnetic_laplacian_2d"},
+       .for_values = {"fem_poisson_2d", "convection_diffusion_2d", "helmholtz_2d",
+                      "magnetic_laplacian_2d"},
        .help = "interior nodes a side: size^2 rows"},
       {.section = "problem", .name = "size", .kind = Kind::integer, .least = 1, .most = 1290,
        .required = true, .selector = generator,
@@ -96,15 +101,17 @@ std::vector<Key> const& schema() {
        .for_values = {"convection_diffusion_2d", "convection_diffusion_3d"},
        .help = "how the flow is discretised"},
       {.section = "problem", .name = "wavenumber", .kind = Kind::real, .default_value = "20",
-       .selector = generator, .for_values = {"helmholtz_2d"}, .help = "k of -Laplace(u) - k^2 (1 - i damping) u"},
+       .selector = generator, .for_values = {"helmholtz_2d"},
+       .help = "k of -Laplace(u) - k^2 (1 - i damping) u"},
       {.section = "problem", .name = "damping", .kind = Kind::real, .default_value = "0.1",
-       .selector = generator, .for_values = {"helmholtz_2d"}, .help = "share of k^2 that is absorbed"},
+       .selector = generator, .for_values = {"helmholtz_2d"},
+       .help = "share of k^2 that is absorbed"},
       {.section = "problem", .name = "flux", .kind = Kind::real, .least = -infinity,
        .default_value = "0.1", .selector = generator, .for_values = {"magnetic_laplacian_2d"},
        .help = "flux quanta through a grid cell"},
       {.section = "problem", .name = "nonzeros_per_row", .kind = Kind::integer, .least = 1,
-       .most = largest_int, .default_value = "7", .selector = generator, .for_values = {"random_spd"},
-       .help = "on average"},
+       .most = largest_int, .default_value = "7", .selector = generator,
+       .for_values = {"random_spd"}, .help = "on average"},
       {.section = "problem", .name = "components", .kind = Kind::integer, .least = 1,
        .most = largest_int, .required = true, .selector = generator,
        .for_values = {"block_lower_triangular"}, .help = "independent diagonal blocks"},
@@ -112,7 +119,8 @@ std::vector<Key> const& schema() {
        .selector = generator, .for_values = {"block_lower_triangular"},
        .help = "share of a block's places below the diagonal that are filled"},
 
-      {.section = "solver", .name = "name", .words = {"cg"}, .default_value = "cg", .help = "iterative method"},
+      {.section = "solver", .name = "name", .words = {"cg"}, .default_value = "cg",
+       .help = "iterative method"},
       {.section = "solver", .name = "form", .words = {"classical", "pipelined"},
        .default_value = "pipelined", .selector = "solver.name", .for_values = {"cg"},
        .help = "textbook recurrences, or fused into fewer kernels"},
@@ -124,7 +132,8 @@ std::vector<Key> const& schema() {
       {.section = "preconditioner", .name = "name", .words = {"none", "jacobi"},
        .default_value = "none", .help = "approximation of the inverse"},
 
-      {.section = "execution", .name = "space", .words = {"default", "serial", "openmp", "cuda", "hip"},
+      {.section = "execution", .name = "space",
+       .words = {"default", "serial", "openmp", "cuda", "hip"},
        .default_value = "default", .help = "where to run, of what this build has"},
       {.section = "execution", .name = "runner", .words = {"auto", "launch", "graph", "team"},
        .default_value = "auto", .help = "how to launch the kernels"},
@@ -138,6 +147,7 @@ std::vector<Key> const& schema() {
       {.section = "output", .name = "history", .kind = Kind::path, .sweeps = false,
        .help = "CSV file of the residuals; numbered when there are several runs"},
   };
+  // clang-format on
   return keys;
 }
 
@@ -164,15 +174,20 @@ std::vector<Key const*> rows_of(std::string_view section, std::string_view name)
 }
 
 std::string Key::allowed() const {
-  std::string const bounds = least == -infinity  ? ""
+  std::string const bounds = least == -infinity ? ""
                              : most == infinity ? " of at least " + number(least)
                                                 : " from " + number(least) + " to " + number(most);
   switch (kind) {
-    case Kind::word: return join(words);
-    case Kind::integer: return "an integer" + bounds;
-    case Kind::real: return "a number" + bounds;
-    case Kind::path: return "a file name";
-    case Kind::word_or_path: return join(words, ", ") + " or a file name";
+    case Kind::word:
+      return join(words);
+    case Kind::integer:
+      return "an integer" + bounds;
+    case Kind::real:
+      return "a number" + bounds;
+    case Kind::path:
+      return "a file name";
+    case Kind::word_or_path:
+      return join(words, ", ") + " or a file name";
   }
   return {};
 }
@@ -200,7 +215,8 @@ std::string_view nearest(std::string_view name, std::vector<std::string_view> co
   }
   if (!best.empty() || wanted.size() < 3) return best;
   for (std::string_view candidate : valid)
-    if (core_of(candidate).starts_with(wanted) || wanted.starts_with(core_of(candidate))) return candidate;
+    if (core_of(candidate).starts_with(wanted) || wanted.starts_with(core_of(candidate)))
+      return candidate;
   return {};
 }
 
@@ -218,7 +234,8 @@ std::string schema_text() {
     if (!key.default_value.empty()) line += " [" + std::string(key.default_value) + "]";
     text += line + "\n" + std::string(20, ' ') + std::string(key.help);
     if (!key.selector.empty())
-      text += "\n" + std::string(20, ' ') + "only with " + std::string(key.selector) + ": " + join(key.for_values);
+      text += "\n" + std::string(20, ' ') + "only with " + std::string(key.selector) + ": " +
+              join(key.for_values);
     text += "\n";
   }
   return text;

@@ -23,9 +23,11 @@ struct Solved {
 /// and runner of `run`. Throws std::bad_alloc or std::runtime_error if memory does not suffice,
 /// std::runtime_error if the repeats differ in iterations or residuals. Needs Kokkos initialised.
 template <class T>
-Solved<T> solve(RunConfig const& run, System<T> const& system, std::function<void(Progress const&)> const& monitor);
+Solved<T> solve(RunConfig const& run, System<T> const& system,
+                std::function<void(Progress const&)> const& monitor);
 
-/// \brief YAML names of the execution spaces of this build, "default" first; works before Kokkos starts.
+/// \brief YAML names of the execution spaces of this build, "default" first; works before Kokkos
+/// starts.
 std::vector<std::string_view> space_names();
 
 /// \brief Does this space (one of space_names()) work in main memory?

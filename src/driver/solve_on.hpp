@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The definition of solve() for one scalar: included by solve_<scalar>.cpp only, so that each scalar
-// is a translation unit of its own.
+// The definition of solve() for one scalar: included by solve_<scalar>.cpp only, so that each
+// scalar is a translation unit of its own.
 
 #include <Kokkos_Core.hpp>
-#include <algorithm>
 #include <cctype>
 #include <solder/matrix/csr.hpp>
 #include <solder/preconditioners/jacobi.hpp>
 #include <solder/solvers/cg.hpp>
-#include <stdexcept>
 
+#include "repeat.hpp"
 #include "solve.hpp"
 #include "spaces.hpp"
 
 namespace Solder::Driver {
 
-inline void fill(SolverOptions& options, RunConfig const& run, std::function<void(Progress const&)> const& monitor) {
+inline void fill(SolverOptions& options, RunConfig const& run,
+                 std::function<void(Progress const&)> const& monitor) {
   options.tolerance = run.solver.tolerance;
   options.max_iterations = run.solver.max_iterations;
   options.monitor = monitor;
@@ -27,12 +27,14 @@ inline void fill(SolverOptions& options, RunConfig const& run, std::function<voi
 
 /// Makes the preconditioner and calls f(preconditioner).
 template <class T, class Exec, class Function>
-void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> const& A, Function const& f) {
+void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> const& A,
+                         Function const& f) {
   if (run.preconditioner == "none") f(Identity{});
   if (run.preconditioner == "jacobi") f(Jacobi<T, Exec>(exec, A));
 }
 
-/// Makes the solver and calls f(solver). A further solver is a further line here and one in schema().
+/// Makes the solver and calls f(solver). A further solver is a further line here and one in
+/// schema().
 template <class Exec, class Operator, class Preconditioner, class Function>
 void with_solver(Exec const& exec, RunConfig const& run, Operator const& A, Preconditioner const& M,
                  std::function<void(Progress const&)> const& monitor, Function const& f) {
@@ -45,37 +47,18 @@ void with_solver(Exec const& exec, RunConfig const& run, Operator const& A, Prec
   }
 }
 
-/// Solves `repeat` times from zero: the first report, with the median of the times.
-template <class Exec, class Solver, class Vector>
-Report solve_repeatedly(Exec const& exec, Solver& solver, Vector const& b, Vector const& x, int repeat) {
-  Report first;
-  std::vector<double> seconds;
-  for (int i = 0; i < repeat; ++i) {
-    Kokkos::deep_copy(exec, x, typename Vector::non_const_value_type(0));
-    Report report = solver.solve(b, x);
-    seconds.push_back(report.solve_seconds);
-    if (i == 0)
-      first = std::move(report);
-    else if (report.iterations != first.iterations || report.history != first.history)
-      throw std::runtime_error("repeat " + std::to_string(i + 1) + " went another way than the first: " +
-                               std::to_string(report.iterations) + " iterations, not " +
-                               std::to_string(first.iterations) + ", or other residuals");
-  }
-  std::sort(seconds.begin(), seconds.end());
-  std::size_t const half = seconds.size() / 2;
-  first.solve_seconds = seconds.size() % 2 == 1 ? seconds[half] : (seconds[half - 1] + seconds[half]) / 2;
-  return first;
-}
-
 template <class T, class Exec>
 void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
               std::function<void(Progress const&)> const& monitor, Solved<T>& solved) {
   using HostVector = Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  using ConstHostVector = Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using ConstHostVector =
+      Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   CsrMatrix<T, Exec> const A(exec, system.matrix);
   std::size_t const n = system.rhs.size();
-  Kokkos::View<T*, Exec> const b(Kokkos::view_alloc(exec, Kokkos::WithoutInitializing, "Solder::b"), n);
-  Kokkos::View<T*, Exec> const x(Kokkos::view_alloc(exec, Kokkos::WithoutInitializing, "Solder::x"), n);
+  Kokkos::View<T*, Exec> const b(Kokkos::view_alloc(exec, Kokkos::WithoutInitializing, "Solder::b"),
+                                 n);
+  Kokkos::View<T*, Exec> const x(Kokkos::view_alloc(exec, Kokkos::WithoutInitializing, "Solder::x"),
+                                 n);
   Kokkos::deep_copy(exec, b, ConstHostVector(system.rhs.data(), n));
   exec.fence("Solder::driver: system copied");
   Kokkos::Timer timer;
@@ -83,7 +66,10 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
     exec.fence("Solder::driver: preconditioner made");
     double const preconditioner_seconds = timer.seconds();
     with_solver(exec, run, A, M, monitor, [&](auto& solver) {
-      solved.report = solve_repeatedly(exec, solver, b, x, run.execution.repeat);
+      solved.report = solve_repeatedly(run.execution.repeat, [&] {
+        Kokkos::deep_copy(exec, x, T(0));
+        return solver.solve(b, x);
+      });
       solved.report.setup_seconds += preconditioner_seconds;
     });
   });
@@ -95,9 +81,11 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
 }
 
 template <class T>
-Solved<T> solve(RunConfig const& run, System<T> const& system, std::function<void(Progress const&)> const& monitor) {
+Solved<T> solve(RunConfig const& run, System<T> const& system,
+                std::function<void(Progress const&)> const& monitor) {
   Solved<T> solved;
-  with_space(run.execution.space, [&](auto const& exec) { solve_on<T>(exec, run, system, monitor, solved); });
+  with_space(run.execution.space,
+             [&](auto const& exec) { solve_on<T>(exec, run, system, monitor, solved); });
   return solved;
 }
 

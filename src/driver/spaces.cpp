@@ -13,7 +13,8 @@ std::string cpu_name() {
   std::ifstream stream("/proc/cpuinfo");
   for (std::string line; std::getline(stream, line);)
     if (line.starts_with("model name"))
-      if (auto const colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
+      if (auto const colon = line.find(": "); colon != std::string::npos)
+        return line.substr(colon + 2);
   return "CPU";
 }
 
@@ -32,31 +33,33 @@ std::string device_of(Exec const& exec) {
 }  // namespace
 
 std::vector<std::string_view> space_names() {
-  return {"default",
+  return {
+      "default",
 #ifdef KOKKOS_ENABLE_SERIAL
-          "serial",
+      "serial",
 #endif
 #ifdef KOKKOS_ENABLE_OPENMP
-          "openmp",
+      "openmp",
 #endif
 #ifdef KOKKOS_ENABLE_CUDA
-          "cuda",
+      "cuda",
 #endif
 #ifdef KOKKOS_ENABLE_HIP
-          "hip",
+      "hip",
 #endif
   };
 }
 
 bool on_host(std::string_view space) {
   using Default = Kokkos::DefaultExecutionSpace;
-  constexpr bool default_on_host = Kokkos::SpaceAccessibility<Kokkos::HostSpace, Default::memory_space>::accessible;
+  constexpr bool default_on_host =
+      Kokkos::SpaceAccessibility<Kokkos::HostSpace, Default::memory_space>::accessible;
   return space == "default" ? default_on_host : space == "serial" || space == "openmp";
 }
 
 std::string kokkos_version() {
-  return std::to_string(KOKKOS_VERSION / 10000) + "." + std::to_string(KOKKOS_VERSION / 100 % 100) + "." +
-         std::to_string(KOKKOS_VERSION % 100);
+  return std::to_string(KOKKOS_VERSION / 10000) + "." + std::to_string(KOKKOS_VERSION / 100 % 100) +
+         "." + std::to_string(KOKKOS_VERSION % 100);
 }
 
 std::string device_name() { return device_of(Kokkos::DefaultExecutionSpace{}); }

@@ -17,7 +17,8 @@ class Scratch {
  public:
   Scratch() {
     std::string name = (std::filesystem::temp_directory_path() / "solder-test-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder " + name + " can be made");
+    if (mkdtemp(name.data()) == nullptr)
+      throw std::runtime_error("no folder " + name + " can be made");
     folder_ = name;
   }
   ~Scratch() { std::filesystem::remove_all(folder_); }
@@ -39,7 +40,8 @@ class Scratch {
   /// \brief Names of all files, sorted.
   std::vector<std::string> files() const {
     std::vector<std::string> names;
-    for (auto const& entry : std::filesystem::directory_iterator(folder_)) names.push_back(entry.path().filename());
+    for (auto const& entry : std::filesystem::directory_iterator(folder_))
+      names.push_back(entry.path().filename());
     std::sort(names.begin(), names.end());
     return names;
   }
@@ -48,4 +50,6 @@ class Scratch {
   std::filesystem::path folder_;
 };
 
-inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+inline bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}

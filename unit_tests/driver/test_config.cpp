@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <driver/config.hpp>
 #include <gtest/gtest.h>
+#include <driver/config.hpp>
 
 #include "scratch.hpp"
 
@@ -20,7 +20,8 @@ std::string errors_of(std::string const& text, std::vector<std::string> const& a
   return all;
 }
 
-std::vector<RunConfig> runs_of(std::string const& text, std::vector<std::string> const& assignments = {}) {
+std::vector<RunConfig> runs_of(std::string const& text,
+                               std::vector<std::string> const& assignments = {}) {
   Scratch const scratch;
   Errors errors;
   auto const files = read_config({scratch.write("a.yaml", text)}, assignments, errors);
@@ -32,7 +33,8 @@ void expect_error(std::string const& text, std::vector<std::string> const& parts
                   std::vector<std::string> const& assignments = {}) {
   std::string const errors = errors_of(text, assignments);
   EXPECT_FALSE(errors.empty()) << text;
-  for (std::string const& part : parts) EXPECT_TRUE(contains(errors, part)) << "no '" << part << "' in: " << errors;
+  for (std::string const& part : parts)
+    EXPECT_TRUE(contains(errors, part)) << "no '" << part << "' in: " << errors;
 }
 
 TEST(Config, Defaults) {
@@ -72,7 +74,8 @@ TEST(Config, EveryKey) {
   EXPECT_EQ(run.problem.name, "bus");
   EXPECT_EQ(run.problem.rhs, "");
   EXPECT_EQ(run.problem.rhs_file.filename(), "b.mtx");
-  EXPECT_TRUE(run.problem.rhs_file.is_absolute()) << "relative to the file's folder, which is absolute here";
+  EXPECT_TRUE(run.problem.rhs_file.is_absolute())
+      << "relative to the file's folder, which is absolute here";
   EXPECT_EQ(run.problem.seed, 7);
   EXPECT_EQ(run.problem.scalar, Scalar::complex_float);
   EXPECT_EQ(run.solver.form, "classical");
@@ -87,7 +90,8 @@ TEST(Config, EveryKey) {
 }
 
 TEST(Config, JsonIsYaml) {
-  auto const runs = runs_of(R"({"problem": {"generate": "poisson_3d_7pt", "size": 3, "rhs": "random"},
+  auto const runs =
+      runs_of(R"({"problem": {"generate": "poisson_3d_7pt", "size": 3, "rhs": "random"},
                                "solver": {"tolerance": 1e-6}})");
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].problem.rhs, "random");
@@ -97,19 +101,28 @@ TEST(Config, JsonIsYaml) {
 TEST(Config, UnknownNames) {
   expect_error(std::string(problem) + "solver:\n  name: cg\n  tolerence: 1e-8\n",
                {"a.yaml:4: ", "unknown key 'solver.tolerence'", "did you mean 'tolerance'?"});
-  expect_error(std::string(problem) + "solvr: {name: cg}\n", {"a.yaml:2: ", "'solvr'", "did you mean 'solver'?"});
-  expect_error(std::string(problem) + "tolerance: 1e-8\n", {"a.yaml:2: ", "did you mean 'solver.tolerance'?"});
-  expect_error(std::string(problem) + "solver: {repeat: 2}\n", {"a.yaml:2: ", "did you mean 'execution.repeat'?"});
-  expect_error(std::string(problem) + "solver: {zzzzz: 2}\n", {"'solver.zzzzz'", "name, form, tolerance"});
-  expect_error(std::string(problem) + "solver: cg\n", {"a.yaml:2: ", "'solver' must hold keys", "solver: {name: ...}"});
+  expect_error(std::string(problem) + "solvr: {name: cg}\n",
+               {"a.yaml:2: ", "'solvr'", "did you mean 'solver'?"});
+  expect_error(std::string(problem) + "tolerance: 1e-8\n",
+               {"a.yaml:2: ", "did you mean 'solver.tolerance'?"});
+  expect_error(std::string(problem) + "solver: {repeat: 2}\n",
+               {"a.yaml:2: ", "did you mean 'execution.repeat'?"});
+  expect_error(std::string(problem) + "solver: {zzzzz: 2}\n",
+               {"'solver.zzzzz'", "name, form, tolerance"});
+  expect_error(std::string(problem) + "solver: cg\n",
+               {"a.yaml:2: ", "'solver' must hold keys", "solver: {name: ...}"});
   expect_error("problem: {generate: fem_poison_2d, size: 9}\n",
                {"a.yaml:1: ", "problem.generate", "did you mean 'fem_poisson_2d'?"});
-  expect_error(std::string(problem) + "solver: {form: fast}\n", {"a.yaml:2: ", "solver.form", "classical or pipelined", "'fast'"});
-  expect_error(std::string(problem) + "preconditioner: {name: jacoby}\n", {"did you mean 'jacobi'?"});
+  expect_error(std::string(problem) + "solver: {form: fast}\n",
+               {"a.yaml:2: ", "solver.form", "classical or pipelined", "'fast'"});
+  expect_error(std::string(problem) + "preconditioner: {name: jacoby}\n",
+               {"did you mean 'jacobi'?"});
 }
 
 TEST(Config, WrongTypesAndRanges) {
-  auto const solver = [](std::string const& text) { return std::string(problem) + "solver:\n  " + text + "\n"; };
+  auto const solver = [](std::string const& text) {
+    return std::string(problem) + "solver:\n  " + text + "\n";
+  };
   expect_error(solver("tolerance: -1"), {"a.yaml:3: ", "solver.tolerance", "from 0 to 1", "'-1'"});
   expect_error(solver("tolerance: 2"), {"solver.tolerance"});
   expect_error(solver("tolerance: .nan"), {"solver.tolerance"});
@@ -132,30 +145,37 @@ TEST(Config, WrongTypesAndRanges) {
 }
 
 TEST(Config, RangeEndsAreAllowed) {
-  for (char const* text : {"tolerance: 0", "tolerance: 1", "max_iterations: 1", "max_iterations: 2147483647", "tolerance: +1E-6"})
+  for (char const* text : {"tolerance: 0", "tolerance: 1", "max_iterations: 1",
+                           "max_iterations: 2147483647", "tolerance: +1E-6"})
     EXPECT_EQ(errors_of(std::string(problem) + "solver: {" + text + "}\n"), "");
 }
 
 TEST(Config, Duplicates) {
   expect_error(std::string(problem) + "solver:\n  tolerance: 1e-8\n  tolerance: 1e-6\n",
                {"a.yaml:4: ", "'solver.tolerance' is given twice"});
-  expect_error(std::string(problem) + "solver: {name: cg}\nsolver: {name: cg}\n", {"a.yaml:3: ", "'solver' is given twice"});
+  expect_error(std::string(problem) + "solver: {name: cg}\nsolver: {name: cg}\n",
+               {"a.yaml:3: ", "'solver' is given twice"});
 }
 
 TEST(Config, MatrixOrGenerate) {
-  expect_error("problem: {matrix: a.mtx, generate: fem_poisson_2d, size: 3}\n", {"a.yaml:1: ", "both", "problem.matrix"});
-  expect_error("problem: {rhs: ones}\n", {"a.yaml: ", "no problem", "problem.matrix", "problem.generate"});
+  expect_error("problem: {matrix: a.mtx, generate: fem_poisson_2d, size: 3}\n",
+               {"a.yaml:1: ", "both", "problem.matrix"});
+  expect_error("problem: {rhs: ones}\n",
+               {"a.yaml: ", "no problem", "problem.matrix", "problem.generate"});
   expect_error("solver: {name: cg}\n", {"a.yaml: ", "no problem"});
 }
 
 TEST(Config, ParametersBelongToTheirGenerator) {
-  expect_error("problem: {generate: fem_poisson_2d}\n", {"a.yaml: ", "problem.size is missing", "fem_poisson_2d"});
+  expect_error("problem: {generate: fem_poisson_2d}\n",
+               {"a.yaml: ", "problem.size is missing", "fem_poisson_2d"});
   expect_error("problem: {generate: fem_poisson_2d, size: 9, flux: 0.5}\n",
                {"a.yaml:1: ", "'problem.flux' does not apply", "magnetic_laplacian_2d"});
-  expect_error("problem: {matrix: a.mtx, size: 9}\n", {"'problem.size' does not apply", "problem.generate"});
+  expect_error("problem: {matrix: a.mtx, size: 9}\n",
+               {"'problem.size' does not apply", "problem.generate"});
   auto const runs = runs_of("problem: {generate: [fem_poisson_2d, poisson_3d_7pt], size: 9}\n");
   ASSERT_EQ(runs.size(), 2u);
-  expect_error("problem: {generate: [fem_poisson_2d, poisson_3d_7pt], size: 2000}\n", {"problem.size", "1290"});
+  expect_error("problem: {generate: [fem_poisson_2d, poisson_3d_7pt], size: 2000}\n",
+               {"problem.size", "1290"});
 }
 
 TEST(Config, FilesThatAreNoYaml) {
@@ -164,7 +184,10 @@ TEST(Config, FilesThatAreNoYaml) {
   expect_error("problem: {generate: [}\n", {"a.yaml:1: ", "not valid YAML"});
   expect_error("just some words\n", {"a.yaml:1: ", "not a mapping"});
   expect_error("- problem\n", {"not a mapping"});
-  expect_error(std::string("\x7f""ELF\0\1\2", 7), {"binary file"});
+  expect_error(std::string("\x7f"
+                           "ELF\0\1\2",
+                           7),
+               {"binary file"});
   expect_error(std::string(problem) + "---\n" + problem, {"several YAML documents"});
   expect_error("? [a, b]\n: c\n", {"a.yaml:1: ", "plain word"});
   Errors errors;
@@ -176,8 +199,10 @@ TEST(Config, FilesThatAreNoYaml) {
 TEST(Config, AllErrorsOfAllFilesAreReported) {
   Scratch const scratch;
   Errors errors;
-  auto const first = scratch.write("first.yaml", std::string(problem) + "solver: {tolerance: -1, form: fast}\n");
-  auto const second = scratch.write("second.yaml", std::string(problem) + "solvr: {}\n" + "execution: {repeat: x}\n");
+  auto const first =
+      scratch.write("first.yaml", std::string(problem) + "solver: {tolerance: -1, form: fast}\n");
+  auto const second = scratch.write(
+      "second.yaml", std::string(problem) + "solvr: {}\n" + "execution: {repeat: x}\n");
   read_config({first, second}, {}, errors);
   EXPECT_EQ(errors.messages().size(), 3u);
 }
@@ -189,7 +214,8 @@ TEST(Config, SweepsGoThroughAllCombinationsInOrder) {
       "preconditioner: {name: [none, jacobi]}\n");
   ASSERT_EQ(runs.size(), 8u);
   std::string order;
-  for (RunConfig const& run : runs) order += run.problem.name + " " + run.solver.form + " " + run.preconditioner + "\n";
+  for (RunConfig const& run : runs)
+    order += run.problem.name + " " + run.solver.form + " " + run.preconditioner + "\n";
   EXPECT_EQ(order,
             "fem_poisson_2d(size=9) classical none\nfem_poisson_2d(size=9) classical jacobi\n"
             "fem_poisson_2d(size=9) pipelined none\nfem_poisson_2d(size=9) pipelined jacobi\n"
@@ -198,8 +224,9 @@ TEST(Config, SweepsGoThroughAllCombinationsInOrder) {
 }
 
 TEST(Config, ASweptKeyThatDoesNotApplyMakesNoFurtherRuns) {
-  auto const runs = runs_of("problem: {generate: [fem_poisson_2d, magnetic_laplacian_2d], size: 9, flux: [0.1, 0.2], "
-                            "scalar: complex_double}\n");
+  auto const runs = runs_of(
+      "problem: {generate: [fem_poisson_2d, magnetic_laplacian_2d], size: 9, flux: [0.1, 0.2], "
+      "scalar: complex_double}\n");
   ASSERT_EQ(runs.size(), 3u);
   EXPECT_EQ(runs[0].problem.name, "fem_poisson_2d(size=9)");
   EXPECT_EQ(runs[1].problem.name, "magnetic_laplacian_2d(flux=0.1,size=9)");
@@ -208,7 +235,8 @@ TEST(Config, ASweptKeyThatDoesNotApplyMakesNoFurtherRuns) {
 
 TEST(Config, SweepsNumberTheirOutputs) {
   auto const text = [](std::string const& sizes) {
-    return "problem: {generate: fem_poisson_2d, size: " + sizes + "}\noutput: {json: r.json, solution: x.mtx.gz, history: h}\n";
+    return "problem: {generate: fem_poisson_2d, size: " + sizes +
+           "}\noutput: {json: r.json, solution: x.mtx.gz, history: h}\n";
   };
   auto const runs = runs_of(text("[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"));
   ASSERT_EQ(runs.size(), 10u);
@@ -218,14 +246,16 @@ TEST(Config, SweepsNumberTheirOutputs) {
   EXPECT_EQ(runs[9].output.solution.filename(), "x-10.mtx.gz");
   EXPECT_EQ(runs[1].output.history.filename(), "h-02");
   EXPECT_EQ(runs_of(text("[1]"))[0].output.solution.filename(), "x.mtx.gz");
-  expect_error(std::string(problem) + "output: {json: [a.json, b.json]}\n", {"a.yaml:2: ", "output.json", "list"});
+  expect_error(std::string(problem) + "output: {json: [a.json, b.json]}\n",
+               {"a.yaml:2: ", "output.json", "list"});
 }
 
 TEST(Config, TooManyRunsAreRefused) {
   std::string list = "[1";
   for (int i = 2; i <= 1000; ++i) list += ", " + std::to_string(i);
   list += "]";
-  expect_error("problem: {generate: fem_poisson_2d, size: " + list + ", seed: " + list + "}\n", {"100000 runs"});
+  expect_error("problem: {generate: fem_poisson_2d, size: " + list + ", seed: " + list + "}\n",
+               {"100000 runs"});
 }
 
 TEST(Config, AssignmentsOverrideAddAndRemove) {
@@ -235,14 +265,17 @@ TEST(Config, AssignmentsOverrideAddAndRemove) {
   EXPECT_EQ(runs[1].problem.name, "fem_poisson_2d(size=4)");
   EXPECT_EQ(runs[1].solver.tolerance, 1e-3);
   EXPECT_TRUE(runs[0].output.json.empty());
-  auto const other = runs_of(text, {"problem.generate=", "problem.size=", "problem.matrix=m/a.mtx"});
+  auto const other =
+      runs_of(text, {"problem.generate=", "problem.size=", "problem.matrix=m/a.mtx"});
   ASSERT_EQ(other.size(), 1u);
   EXPECT_EQ(other[0].problem.matrix, "m/a.mtx") << "relative to the current folder";
 }
 
 TEST(Config, AssignmentsAreCheckedAsFilesAre) {
-  expect_error(problem, {"--set solver.tolerance=-1: ", "solver.tolerance", "from 0 to 1"}, {"solver.tolerance=-1"});
-  expect_error(problem, {"--set solver.tolerence=1: ", "did you mean 'tolerance'?"}, {"solver.tolerence=1"});
+  expect_error(problem, {"--set solver.tolerance=-1: ", "solver.tolerance", "from 0 to 1"},
+               {"solver.tolerance=-1"});
+  expect_error(problem, {"--set solver.tolerence=1: ", "did you mean 'tolerance'?"},
+               {"solver.tolerence=1"});
   expect_error(problem, {"unknown key"}, {"solver.tolerence="});
   expect_error(problem, {"section.key=value"}, {"solver.tolerance"});
   expect_error(problem, {"section.key=value"}, {"tolerance=1"});

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gtest/gtest.h>
 #include <driver/output.hpp>
 #include <driver/progress.hpp>
+#include <driver/repeat.hpp>
 #include <driver/solve.hpp>
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <limits>
@@ -43,7 +44,8 @@ void fill(Example& example) {
 TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   Example example;
   fill(example);
-  auto const json = nlohmann::ordered_json::parse(json_text({example.result, example.result}, "a device"));
+  auto const json =
+      nlohmann::ordered_json::parse(json_text({example.result, example.result}, "a device"));
   std::string keys;
   for (auto const& [key, value] : json.items()) keys += key + " ";
   EXPECT_EQ(keys, "solder kokkos device runs ");
@@ -54,10 +56,13 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   keys.clear();
   for (auto const& [key, value] : run.items()) keys += key + " ";
   EXPECT_EQ(keys,
-            "problem solver form preconditioner space runner matrix_format reason iterations relative_residual "
-            "true_relative_residual setup_seconds solve_seconds seconds_per_iteration kernels_per_iteration "
+            "problem solver form preconditioner space runner matrix_format reason iterations "
+            "relative_residual "
+            "true_relative_residual setup_seconds solve_seconds seconds_per_iteration "
+            "kernels_per_iteration "
             "words_per_iteration history ");
-  EXPECT_EQ(run["problem"].dump(), R"({"name":"bus","rows":10,"nonzeros":28,"scalar":"complex_float"})");
+  EXPECT_EQ(run["problem"].dump(),
+            R"({"name":"bus","rows":10,"nonzeros":28,"scalar":"complex_float"})");
   EXPECT_EQ(run["runner"], "launch");
   EXPECT_EQ(run["reason"], "converged");
   EXPECT_EQ(run["seconds_per_iteration"], 1.5);
@@ -96,7 +101,8 @@ TEST(History, IsALineForEachIteration) {
   Example example;
   fill(example);
   write_history(scratch.path("h.csv"), example.result.report);
-  EXPECT_EQ(scratch.read("h.csv"), "iteration,relative_residual\n0,1\n1,inf\n2,0.10000000000000001\n");
+  EXPECT_EQ(scratch.read("h.csv"),
+            "iteration,relative_residual\n0,1\n1,inf\n2,0.10000000000000001\n");
 }
 
 TEST(TableOfRuns, LinesAreAsWideAsTheHeading) {
@@ -106,7 +112,8 @@ TEST(TableOfRuns, LinesAreAsWideAsTheHeading) {
   Table const table({{"a.yaml", {example.config}}});
   std::string const line = table.line(example.result);
   EXPECT_EQ(line.size(), table.heading().size());
-  for (char const* part : {"longer_than", "complex_float", "cg pipelined", "jacobi", "serial", "launch", "converged", "1500000.00"})
+  for (char const* part : {"longer_than", "complex_float", "cg pipelined", "jacobi", "serial",
+                           "launch", "converged", "1500000.00"})
     EXPECT_TRUE(contains(line, part)) << part << " in " << line;
 }
 
@@ -135,8 +142,34 @@ TEST(ProgressOnATerminal, ChangesAtMostFiveTimesASecond) {
   for (int time = 0; time < 3000; ++time) often.push_back(time);
   std::string const text = written_at(often);
   std::size_t updates = 0;
-  for (auto at = text.find("iterations"); at != std::string::npos; at = text.find("iterations", at + 1)) ++updates;
+  for (auto at = text.find("iterations"); at != std::string::npos;
+       at = text.find("iterations", at + 1))
+    ++updates;
   EXPECT_EQ(updates, 10u);  // at 1000, 1200, ..., 2800 milliseconds
+}
+
+/// A solve that takes these seconds, one after another, and ends with this residual.
+auto fake_solve(std::vector<double> const& seconds, std::vector<double> const& last) {
+  return [=, i = std::size_t(0)]() mutable {
+    Solder::Report report;
+    report.iterations = 1;
+    report.history = {1, last[i]};
+    report.solve_seconds = seconds[i++];
+    return report;
+  };
+}
+
+TEST(Repeat, ReportsTheMedianTime) {
+  EXPECT_EQ(solve_repeatedly(1, fake_solve({5}, {0})).solve_seconds, 5);
+  EXPECT_EQ(solve_repeatedly(3, fake_solve({9, 1, 2}, {0, 0, 0})).solve_seconds, 2);
+  EXPECT_EQ(solve_repeatedly(4, fake_solve({9, 1, 2, 4}, {0, 0, 0, 0})).solve_seconds, 3);
+}
+
+TEST(Repeat, RefusesWhatIsNotBitEqual) {
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THROW(solve_repeatedly(2, fake_solve({1, 1}, {0.5, 0.5000000001})), std::runtime_error);
+  EXPECT_THROW(solve_repeatedly(2, fake_solve({1, 1}, {0., -0.})), std::runtime_error);
+  EXPECT_NO_THROW(solve_repeatedly(2, fake_solve({1, 1}, {nan, nan})));
 }
 
 TEST(Spaces, DefaultComesFirst) {

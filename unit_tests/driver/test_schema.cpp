@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gtest/gtest.h>
 #include <driver/errors.hpp>
 #include <driver/schema.hpp>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <fstream>
@@ -19,10 +19,10 @@ TEST(Schema, NearestFindsWhatWasMeant) {
   Names const valid = {"name", "form", "tolerance", "max_iterations"};
   EXPECT_EQ(nearest("tolerence", valid), "tolerance");
   EXPECT_EQ(nearest("Tolerance", valid), "tolerance");
-  EXPECT_EQ(nearest("tol", valid), "tolerance");        // a beginning
+  EXPECT_EQ(nearest("tol", valid), "tolerance");  // a beginning
   EXPECT_EQ(nearest("max-iterations", valid), "max_iterations");
   EXPECT_EQ(nearest("maxiter", valid), "max_iterations");
-  EXPECT_EQ(nearest("from", valid), "form");            // neighbours swapped
+  EXPECT_EQ(nearest("from", valid), "form");  // neighbours swapped
   EXPECT_EQ(nearest("nmae", valid), "name");
   EXPECT_EQ(nearest("formt", valid), "form");
 }
@@ -46,19 +46,22 @@ TEST(Schema, JoinReadsAsASentence) {
 TEST(Schema, SelectorsNameKeysAndTheirWords) {
   for (Key const& key : schema()) {
     if (key.selector.empty()) continue;
-    auto const found = std::find_if(schema().begin(), schema().end(),
-                                    [&](Key const& other) { return other.full_name() == key.selector; });
+    auto const found = std::find_if(schema().begin(), schema().end(), [&](Key const& other) {
+      return other.full_name() == key.selector;
+    });
     ASSERT_NE(found, schema().end()) << key.full_name();
     EXPECT_FALSE(key.for_values.empty()) << key.full_name();
     for (auto const value : key.for_values)
       EXPECT_NE(std::find(found->words.begin(), found->words.end(), value), found->words.end())
-          << key.full_name() << " is for " << value << ", which " << key.selector << " does not know";
+          << key.full_name() << " is for " << value << ", which " << key.selector
+          << " does not know";
   }
 }
 
 TEST(Schema, EveryWordKeyHasWordsAndEveryKeyHelp) {
   for (Key const& key : schema()) {
-    EXPECT_EQ(key.kind == Kind::word || key.kind == Kind::word_or_path, !key.words.empty()) << key.full_name();
+    EXPECT_EQ(key.kind == Kind::word || key.kind == Kind::word_or_path, !key.words.empty())
+        << key.full_name();
     EXPECT_FALSE(key.help.empty()) << key.full_name();
     EXPECT_LE(key.least, key.most) << key.full_name();
   }
@@ -70,7 +73,8 @@ TEST(Schema, HelpAndReferenceNameEveryKeyAndWord) {
   std::string const help = schema_text();
   ASSERT_FALSE(reference.empty());
   for (Key const& key : schema()) {
-    EXPECT_TRUE(contains(reference, concat("`", key.name, "`"))) << key.full_name() << " is not in docs/yaml.md";
+    EXPECT_TRUE(contains(reference, concat("`", key.name, "`")))
+        << key.full_name() << " is not in docs/yaml.md";
     EXPECT_TRUE(contains(help, concat("  ", key.name, ":"))) << key.full_name();
     for (auto const word : key.words) {
       EXPECT_TRUE(contains(reference, concat("`", word, "`"))) << word << " is not in docs/yaml.md";
