@@ -98,6 +98,8 @@ std::optional<std::string> read_text(fs::path const& file, Errors& errors) {
   };
   if (!fs::exists(file, code)) return refuse("no such file");
   if (fs::is_directory(file, code)) return refuse("is a folder, not a YAML file");
+  if (file.extension() == ".mtx" || file.string().ends_with(".mtx.gz"))
+    return refuse("is a matrix; name it in a YAML file, as in 'problem: {matrix: A.mtx}'");
   if (auto const size = fs::file_size(file, code); !code && size > largest)
     return refuse("is too large for a YAML file of runs");
   std::ifstream stream(file, std::ios::binary);

@@ -193,6 +193,7 @@ std::vector<Bad> bad_inputs() {
        "",
        {"a.yaml:1", "memory"}},
 #endif
+      {"matrix_in_place_of_yaml", of_matrix(), one, {"A.mtx", "problem: {matrix: "}, "A.mtx"},
       {"unknown_option", good, "", {"--verbose", "--help"}, "a.yaml --verbose"},
       {"set_without_value", good, "", {"--set"}, "a.yaml --set"},
   };
