@@ -3,6 +3,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -35,18 +36,27 @@ struct Control {
   std::int32_t posts = 0;      ///< letters sent to the host
   std::int32_t recorded = 0;   ///< history entries written so far
   std::int32_t posted = 0;     ///< history entries sent to the host so far
-  double norm_b = 0;
-  double threshold = 0;      ///< relative residual at which the recursion claims convergence
-  double residual = 0;       ///< the recursion's latest relative residual
-  double true_residual = 0;  ///< the latest recomputed relative residual
-  double best = 0;           ///< true residual at the last restart
-  double value = 0;          ///< of the scalar named by cause
+  double b_squared = 0;         ///< ||b||^2
+  double threshold = 0;         ///< relative residual at which the recursion claims convergence
+  double stop_squared = 0;      ///< (threshold ||b||)^2
+  double residual_squared = 0;  ///< the recursion's latest ||r||^2
+  double true_squared = 0;      ///< the latest recomputed ||b - A x||^2
+  double best_squared = 0;      ///< true_squared at the last restart
+  double value = 0;             ///< of the scalar named by cause
 
-  /// \brief The recursion's relative residual of the current iterate; recorded once per iteration.
-  KOKKOS_FUNCTION void measure(double relative_residual) {
-    residual = relative_residual;
+  /// \brief The recursion's ||r||^2 of the current iterate; recorded once per iteration.
+  KOKKOS_FUNCTION void measure(double squared) {
+    residual_squared = squared;
     if (recorded == iteration) ++recorded;
   }
+
+  KOKKOS_FUNCTION void set_threshold(double relative_residual) {
+    threshold = relative_residual;
+    stop_squared = relative_residual * relative_residual * b_squared;
+  }
+
+  /// \brief A norm, given squared, relative to ||b||; as it is where b = 0.
+  double relative(double squared) const { return std::sqrt(squared) / (b_squared > 0 ? std::sqrt(b_squared) : 1); }
 
   /// \brief Ends the iteration with a claim that the judge will hold against the true residual.
   KOKKOS_FUNCTION void claim(Reason why, Cause what = Cause::none, double scalar = 0) {
@@ -97,16 +107,18 @@ enum class Verdict {
 KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits, double residual_squared,
                                      double b_squared, double b_nonzeros) {
   bool const first = control.reason == Reason::running;
-  double const claimed = control.residual;
+  double const claimed = control.residual_squared;
+  control.b_squared = b_squared;
+  control.true_squared = residual_squared;
+  if (first) control.measure(residual_squared);
+
   if (!(Kokkos::isfinite(residual_squared) && Kokkos::isfinite(b_squared))) {
-    control.true_residual = Kokkos::Experimental::quiet_NaN_v<double>;
-    if (first) control.measure(control.true_residual);
+    control.true_squared = Kokkos::Experimental::quiet_NaN_v<double>;
     control.finish(Reason::not_finite);
     return Verdict::finish;
   }
   if (b_squared == 0 && b_nonzeros == 0) {
-    control.true_residual = 0;
-    control.measure(0);
+    control.true_squared = control.residual_squared = 0;
     control.finish(Reason::converged);
     return Verdict::zero;
   }
@@ -114,46 +126,37 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits, dou
   if (b_squared < 1e-260) {
     control.cause = Cause::norm_of_b;
     control.value = Kokkos::sqrt(b_squared);
-    control.true_residual = 1;
-    control.measure(1);
     control.finish(Reason::breakdown);
     return Verdict::finish;
   }
-  control.norm_b = Kokkos::sqrt(b_squared);
-  double const truth = Kokkos::sqrt(residual_squared) / control.norm_b;
-  control.true_residual = truth;
-
-  if (first) control.measure(truth);
-
-  if (truth <= limits.tolerance && !limits.unconditional()) {
+  if (!limits.unconditional() && residual_squared <= limits.tolerance * limits.tolerance * b_squared) {
     control.finish(Reason::converged);
+    return Verdict::finish;
+  }
+  if (!first && control.reason != Reason::converged) {
+    control.finish(control.reason);
     return Verdict::finish;
   }
   if (first && limits.max_iterations == 0) {
     control.finish(Reason::max_iterations);
     return Verdict::finish;
   }
-  bool const restart = first || control.reason == Reason::converged;
-  if (!restart) {
-    control.finish(control.reason);
-    return Verdict::finish;
-  }
+  control.phase = Phase::iterate;
   if (!first) {
-    double const gap = truth - claimed;
+    double const norm_b = Kokkos::sqrt(b_squared);
+    double const gap = (Kokkos::sqrt(residual_squared) - Kokkos::sqrt(claimed)) / norm_b;
     double const lower = control.threshold - 1.1 * gap;
     if (lower > 0.4 * limits.tolerance) {
-      control.threshold = lower;
-      control.phase = Phase::iterate;
+      control.set_threshold(lower);
       return Verdict::go_on;
     }
-    if (truth > 0.5 * control.best) {
+    if (residual_squared > 0.25 * control.best_squared) {
       control.finish(Reason::stagnated);
       return Verdict::finish;
     }
   }
-  control.best = truth;
-  control.threshold = limits.tolerance;
-  control.phase = Phase::iterate;
+  control.best_squared = residual_squared;
+  control.set_threshold(limits.tolerance);
   return Verdict::restart;
 }
 

@@ -24,7 +24,38 @@ using MailboxSpace = std::conditional_t<is_host_space<Exec>, Kokkos::HostSpace, 
 
 /// \brief Orders this thread's writes before its later ones for every observer, the host included.
 KOKKOS_FORCEINLINE_FUNCTION void system_fence() {
-  desul::atomic_thread_fence(desul::MemoryOrderSeqCst(), desul::MemoryScopeSystem());
+  desul::atomic_thread_fence(desul::MemoryOrderSeqCst(), desul::MemoryScopeNode());
+}
+
+/// \brief Threads that run in step and exchange registers: the vector length of every GPU policy of Solder.
+inline constexpr int warp = 32;
+
+/// \brief The calling thread's number in its warp; policies have the vector length `warp`, which Kokkos's GPU backends
+/// lay along x. (A ThreadVectorRange gives it too, for two integer divisions.)
+KOKKOS_FORCEINLINE_FUNCTION int lane_number() {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  return static_cast<int>(threadIdx.x);
+#else
+  return 0;
+#endif
+}
+
+/// \brief The value of the GPU lane whose number differs in the bits of `mask` (< 32). All lanes of a warp call this
+/// together. Kokkos offers no exchange among parts of a vector, nor of several values at once.
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION Real lane_exchange(Real value, [[maybe_unused]] int mask) {
+#if defined(__CUDA_ARCH__)
+  return __shfl_xor_sync(0xffffffffu, value, mask);
+#elif defined(__HIP_DEVICE_COMPILE__)
+  return __shfl_xor(value, mask, warp);
+#else
+  return value;  // hosts have teams of one thread
+#endif
+}
+
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<Real> lane_exchange(Kokkos::complex<Real> const& value, int mask) {
+  return {lane_exchange(value.real(), mask), lane_exchange(value.imag(), mask)};
 }
 
 /// \brief A chain of kernels recorded once and submitted many times.

@@ -15,7 +15,6 @@ namespace Solder::Impl {
 /// \brief A letter from the device: the control block and the history since the letter before.
 struct Letter {
   Control control;
-  std::int32_t first;     ///< iteration of the first history entry
   std::int32_t entries;   ///< history entries
   std::int32_t sequence;  ///< written last: posts counted from 1
 };
@@ -24,12 +23,12 @@ struct Letter {
 struct Outbox {
   Letter* letters;       ///< [2], host-visible
   double* copies;        ///< [2 * capacity], host-visible: the letters' history
-  double* history;       ///< [2 * capacity], device: ring of the recursion's residuals
-  std::int32_t capacity; ///< most history entries in a letter
+  double* history;       ///< [2 * capacity], device: ring of the recursion's ||r||^2
+  std::int32_t capacity; ///< most history entries in a letter; a power of two
 
   /// \brief Keeps the residual that a stage measured; one thread of team 0 calls this.
   KOKKOS_FUNCTION void record(Control const& now, Control const& next) const {
-    if (next.recorded != now.recorded) history[now.recorded % (2 * capacity)] = next.residual;
+    if (next.recorded != now.recorded) history[now.recorded & (2 * capacity - 1)] = next.residual_squared;
   }
 
   /// \brief Sends a letter; all threads of team 0 call this together.
@@ -40,14 +39,12 @@ struct Outbox {
     int const side = control.posts & 1;
     int const entries = control.recorded - control.posted;
     for (int k = team.rank(); k < entries; k += team.size())
-      copies[side * capacity + k] = history[(control.posted + k) % (2 * capacity)];
-    int const first = control.posted;
+      copies[side * capacity + k] = history[(control.posted + k) & (2 * capacity - 1)];
     control.posted = control.recorded;
     system_fence();
     team.barrier();
     if (team.rank() == 0) {
       letters[side].control = control;
-      letters[side].first = first;
       letters[side].entries = entries;
       system_fence();
       *static_cast<std::int32_t volatile*>(&letters[side].sequence) = control.posts;
@@ -70,7 +67,7 @@ class Mailbox {
   /// \brief Forgets the letters of an earlier solve. No kernel of it may be in flight.
   void clear() const { letters_(0).sequence = letters_(1).sequence = 0; }
 
-  /// \brief Waits for letter number `post` (counted from 1) and appends its history.
+  /// \brief Waits for letter number `post` (counted from 1) and appends its history, as relative residuals.
   ///
   /// Should nothing come for two seconds the instance is fenced, so that an error on the device surfaces
   /// instead of a hang.
@@ -90,7 +87,7 @@ class Mailbox {
       }
     }
     double const* const entries = copies_.data() + std::size_t(post & 1) * capacity_;
-    history.insert(history.end(), entries, entries + letter.entries);
+    for (int k = 0; k < letter.entries; ++k) history.push_back(letter.control.relative(entries[k]));
     return letter.control;
   }
 

@@ -14,12 +14,13 @@ namespace Solder {
 /// A stage is a type with
 ///   - `static constexpr char const* label` (starts with "Solder::"),
 ///   - `static constexpr Phase phase`: when it has work,
-///   - `static int teams(Data const&)`, `static int lanes(Data const&)`: its league and, on GPUs, vector length,
+///   - `static int teams(Data const&)`: its league,
 ///   - `template <class Team> static void run(Data const&, Team const&, Control const& now, Control& next)`.
 ///
 /// Data is the solver's plain struct of raw pointers and numbers, the same for all stages of the solver, with
 /// `static constexpr int max_sums`, the most values a stage sums at once. run is called by every thread of every
-/// team; each changes `next` in the same way, and team 0's copy goes to the next stage.
+/// team, and returns at once unless it is the stage's phase; each thread changes `next` in the same way, and team 0's
+/// copy goes to the next stage.
 template <class... Stages>
 struct Program {
   static constexpr int size = sizeof...(Stages);
@@ -38,8 +39,7 @@ struct StageKernel {
   Control const* in;
   Control* out;
   Outbox outbox;
-  std::int32_t lanes;
-  std::int32_t post_every;  ///< 0: never posts a letter; 1: always; k: at every k-th tick
+  std::int32_t post_every;  ///< 0: never posts a letter; 1: always; 2^k: at every 2^k-th tick
   bool fresh;               ///< the first stage of a solve: begins with a new control block
 
   template <class Where>
@@ -47,17 +47,17 @@ struct StageKernel {
     if constexpr (std::is_integral_v<Where>)
       execute(HostTeam{static_cast<int>(where), Stage::teams(data)});
     else
-      execute(DeviceTeam<Where>(where, lanes, where.league_rank(), where.league_size()));
+      execute(DeviceTeam<Where>(where, where.league_rank(), where.league_size()));
   }
 
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void execute(Team const& team) const {
     Control const now = fresh ? Control{} : *in;
     Control next = now;
-    if (now.phase == Stage::phase) Stage::run(data, team, now, next);
+    Stage::run(data, team, now, next);
     if (team.league_rank() != 0) return;
     if (team.rank() == 0) outbox.record(now, next);
-    if (post_every == 1 || (post_every > 1 && ++next.tick % post_every == 0)) outbox.post(team, next);
+    if (post_every == 1 || (post_every > 1 && (++next.tick & (post_every - 1)) == 0)) outbox.post(team, next);
     if (team.rank() == 0) *out = next;
   }
 };
@@ -70,7 +70,6 @@ struct SolveKernel {
   Data data;
   Control* control;
   Outbox outbox;
-  std::int32_t lanes;
   bool fresh;
 
   template <class Where>
@@ -78,7 +77,7 @@ struct SolveKernel {
     if constexpr (std::is_integral_v<Where>)
       execute(HostTeam{0, 1});
     else
-      execute(DeviceTeam<Where>(where, lanes, 0, 1));
+      execute(DeviceTeam<Where>(where, 0, 1));
   }
 
   template <class Team>

@@ -26,13 +26,13 @@ Runner choose_runner(Runner wanted, std::int64_t rows, std::int64_t nonzeros) {
 
 /// \brief The policy of a kernel of `teams` teams: ranges on hosts (one team is one thread), Kokkos teams else.
 template <class Exec, int Threads>
-auto team_policy(Exec const& exec, int teams, int threads, int lanes, int sums) {
+auto team_policy(Exec const& exec, int teams, int threads, int sums) {
   if constexpr (is_host_space<Exec>) {
     return Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>, Kokkos::IndexType<int>>(exec, 0, teams);
   } else {
-    constexpr int least_teams = Threads > league_threads ? 1 : 4;
-    return Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<Threads, least_teams>>(exec, teams, threads / lanes, lanes)
-        .set_scratch_size(0, Kokkos::PerTeam(DeviceTeam<int>::scratch_bytes(sums, threads)));
+    constexpr int least_teams = Threads > league_threads ? 1 : resident_teams;
+    return Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<Threads, least_teams>>(exec, teams, threads / warp, warp)
+        .set_scratch_size(0, Kokkos::PerTeam(DeviceTeam<int>::scratch_bytes(sums)));
   }
 }
 
@@ -47,7 +47,7 @@ class Engine {
   explicit Engine(Exec const& exec, Runner runner)
       : exec_(exec),
         runner_(runner),
-        mailbox_(exec, runner == Runner::team ? team_batch : batch + 1),
+        mailbox_(exec, runner == Runner::team ? team_batch : 2 * batch),
         slots_(Kokkos::view_alloc("Solder::control", exec, Kokkos::WithoutInitializing),
                Judgement::size + Iteration::size) {
     history_.reserve(4096);
@@ -62,14 +62,14 @@ class Engine {
     report.setup_seconds = timer.seconds();
     timer.reset();
     Control const control = iterate(data, [&](Control const& c) {
-      if (options.monitor) options.monitor({c.iteration, c.residual, timer.seconds()});
+      if (options.monitor) options.monitor({c.iteration, c.relative(c.residual_squared), timer.seconds()});
     });
     report.solve_seconds = timer.seconds();
     report.reason = control.reason;
     report.detail = describe(control);
     report.iterations = control.iteration;
-    report.relative_residual = control.residual;
-    report.true_relative_residual = control.true_residual;
+    report.relative_residual = control.relative(control.residual_squared);
+    report.true_relative_residual = control.relative(control.true_squared);
     report.history = history_;
     report.kernels_per_iteration = runner_ == Runner::team ? 0 : Iteration::size;
     report.runner = runner_;
@@ -83,7 +83,7 @@ class Engine {
     if (runner_ != Runner::graph || (chain_ && data == recorded_)) return;
     chain_ = std::make_unique<KernelChain<Exec>>(exec_, [&](auto& node) {
       auto const append = [&](char const* label, auto const& policy, auto const& kernel) {
-        node = node.then_parallel_for(label, policy, kernel);
+        node = node.then_parallel_for(std::string(label), policy, kernel);
       };
       for (int k = 0; k < batch; ++k) each_stage(data, Iteration{}, 0, batch, false, append);
     });
@@ -145,17 +145,15 @@ class Engine {
     int k = 0;
     auto const one = [&]<class Stage>(Stage) {
       int const in = k == 0 ? 0 : base + k, out = k + 1 == size ? 0 : base + k + 1;
-      int const lanes = Stage::lanes(data);
       StageKernel<Data, Stage> const kernel{data,
                                             slots_.data() + in,
                                             slots_.data() + out,
                                             mailbox_.outbox(),
-                                            lanes,
                                             k + 1 == size ? post_every : 0,
                                             fresh && k == 0};
       static_assert(sizeof(kernel) <= largest_functor);
       emit(Stage::label,
-           team_policy<Exec, league_threads>(exec_, Stage::teams(data), league_threads, lanes, Data::max_sums),
+           team_policy<Exec, league_threads>(exec_, Stage::teams(data), league_threads, Data::max_sums),
            kernel);
       ++k;
     };
@@ -171,12 +169,11 @@ class Engine {
   }
 
   void run_team(Data const& data, bool fresh) {
-    int const lanes = data.team_lanes();
     int threads = league_threads;
     while (threads < team_threads && threads < data.rows.count) threads *= 2;
-    SolveKernel<Data, Judgement, Iteration> const kernel{data, slots_.data(), mailbox_.outbox(), lanes, fresh};
+    SolveKernel<Data, Judgement, Iteration> const kernel{data, slots_.data(), mailbox_.outbox(), fresh};
     static_assert(sizeof(kernel) <= largest_functor);
-    Kokkos::parallel_for(Data::label, team_policy<Exec, team_threads>(exec_, 1, threads, lanes, Data::max_sums),
+    Kokkos::parallel_for(Data::label, team_policy<Exec, team_threads>(exec_, 1, threads, Data::max_sums),
                          kernel);
   }
 

@@ -12,6 +12,27 @@ namespace Solder {
 template <std::size_t N>
 using Sums = Kokkos::Array<double, N>;
 
+/// \brief The partial sums that a stage of `teams` teams left for the stages after it: N rows of `teams` values.
+template <std::size_t N>
+struct Partials {
+  double* values;
+  std::int32_t teams;
+
+  /// \brief f(pointer to the `teams` partial sums) for each of the N values.
+  template <class F>
+  KOKKOS_FORCEINLINE_FUNCTION void for_each_value(F const& f) const {
+    for (std::size_t v = 0; v < N; ++v) f(values + v * teams);
+  }
+
+  /// \brief Leaves this team's sums for later stages.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void leave(Team const& team, Sums<N> const& mine) const {
+    Sums<N> const sums = team.sum_for_first(mine);
+    if (team.rank() == 0)
+      for (std::size_t v = 0; v < N; ++v) values[v * teams + team.league_rank()] = sums[v];
+  }
+};
+
 /// \brief The rows that the vector stages of a program deal to their teams.
 ///
 /// On hosts team t owns the contiguous slice [bounds[t], bounds[t+1]), balanced by work, so that a row meets the
@@ -28,14 +49,18 @@ namespace Impl {
 /// \brief GPU threads of a team in a league, and of the one team of the team runner.
 inline constexpr int league_threads = 256, team_threads = 1024;
 
-/// \brief Teams of a league over the rows of a vector stage: one per thread on hosts, enough blocks of threads
-/// to fill half of a GPU else.
+/// \brief Teams of a league that a GPU's multiprocessor holds at once: leaves 85 registers a thread of an H100, enough
+/// for all loads of a row to be in flight. With 4 (64 registers), or with more teams than fit, it is slower.
+inline constexpr int resident_teams = 3;
+
+/// \brief Teams of a league over `items` rows (times lanes): one per thread on hosts, else as many as are resident at
+/// once on a GPU whose multiprocessors take 2048 threads.
 template <class Exec>
 int vector_teams(Exec const& exec, std::int64_t items) {
   std::int64_t const concurrency = exec.concurrency();
-  std::int64_t const most = is_host_space<Exec> ? concurrency : std::max<std::int64_t>(1, concurrency / (2 * league_threads));
-  std::int64_t const chunk = is_host_space<Exec> ? 1 : league_threads;
-  return static_cast<int>(std::clamp<std::int64_t>((items + chunk - 1) / chunk, 1, most));
+  if (is_host_space<Exec>) return static_cast<int>(std::clamp<std::int64_t>(items, 1, concurrency));
+  std::int64_t const resident = std::max<std::int64_t>(1, concurrency / 2048 * resident_teams);
+  return static_cast<int>(std::clamp<std::int64_t>((items + league_threads - 1) / league_threads, 1, resident));
 }
 
 /// \brief What a stage sees of a CPU: a team is one thread.
@@ -64,31 +89,75 @@ struct HostTeam {
     for (std::int32_t i = first(rows); i < end; ++i) f(i);
   }
 
+  /// \brief f(i, load(i)) for every row i of this team if prepare(), whose answer is returned, says so.
+  ///
+  /// On GPUs the first row is loaded before prepare is called, to hide the latency of its sums.
+  template <class Load, class Prepare, class F>
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Rows const& rows, Load const& load, Prepare const& prepare,
+                                                F const& f) const {
+    if (!prepare()) return false;
+    for_each_row(rows, [&](std::int32_t i) { f(i, load(i)); });
+    return true;
+  }
+
+  /// \brief for_each_row from the last row to the first.
+  template <class F>
+  KOKKOS_FORCEINLINE_FUNCTION void for_each_row_downwards(Rows const& rows, F const& f) const {
+    std::int32_t const begin = first(rows);
+    for (std::int32_t i = last(rows) - 1; i >= begin; --i) f(i);
+  }
+
   /// \brief The sums over the team's threads, known to all of them.
   template <std::size_t N>
   KOKKOS_FUNCTION Sums<N> sum(Sums<N> const& mine) const {
     return mine;
   }
+
+  /// \brief The same, known only to the thread of rank 0.
+  template <std::size_t N>
+  KOKKOS_FUNCTION Sums<N> sum_for_first(Sums<N> const& mine) const {
+    return mine;
+  }
+
+  /// \brief This thread's shares of the partial sums that earlier stages left; `most` is the largest number of teams
+  /// among them.
+  template <std::size_t... N>
+  KOKKOS_FORCEINLINE_FUNCTION auto gather(std::int32_t, Partials<N> const&... partials) const {
+    Sums<(N + ...)> share{};
+    std::size_t at = 0;
+    (partials.for_each_value([&](double const* values) {
+      for (std::int32_t j = 0; j < partials.teams; ++j) share[at] += values[j];
+      ++at;
+    }), ...);
+    return share;
+  }
+
+  /// \brief Whether gather has so little to load that it pays to gather ahead what may not be needed.
+  KOKKOS_FUNCTION static constexpr bool gathers_ahead(std::int32_t) { return false; }
+
+  /// \brief The totals of the shares of all threads, in a fixed order, known to all of them.
+  template <std::size_t N>
+  KOKKOS_FORCEINLINE_FUNCTION Sums<N> total(Sums<N> const& share, std::int32_t) const {
+    return share;
+  }
 };
 
-/// \brief What a stage sees of a GPU: a Kokkos team of `lanes` vector lanes by team_size() threads.
+/// \brief What a stage sees of a GPU: a Kokkos team whose vector lanes are a warp.
 template <class Member>
-struct DeviceTeam {
-  Member const& member;
-  int lanes;  ///< vector length of the policy
-  int lane;   ///< this thread's lane
-  int league_rank_, league_size_;
-
-  KOKKOS_FUNCTION DeviceTeam(Member const& team, int vector_length, int league_rank, int league_size)
-      : member(team), lanes(vector_length), lane(0), league_rank_(league_rank), league_size_(league_size) {
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, vector_length), [this](int l) { lane = l; });
-  }
+class DeviceTeam {
+ public:
+  KOKKOS_FUNCTION DeviceTeam(Member const& team, int league_rank, int league_size)
+      : member_(team),
+        league_rank_(league_rank),
+        league_size_(league_size),
+        lane_(lane_number()),
+        scratch_(static_cast<double*>(team.team_scratch(0).get_shmem(0))) {}
 
   KOKKOS_FUNCTION int league_rank() const { return league_rank_; }
   KOKKOS_FUNCTION int league_size() const { return league_size_; }
-  KOKKOS_FUNCTION int rank() const { return member.team_rank() * lanes + lane; }
-  KOKKOS_FUNCTION int size() const { return member.team_size() * lanes; }
-  KOKKOS_FUNCTION void barrier() const { member.team_barrier(); }
+  KOKKOS_FUNCTION int rank() const { return member_.team_rank() * warp + lane_; }
+  KOKKOS_FUNCTION int size() const { return member_.team_size() * warp; }
+  KOKKOS_FUNCTION void barrier() const { member_.team_barrier(); }
 
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION void for_each_row(Rows const& rows, F const& f) const {
@@ -96,67 +165,115 @@ struct DeviceTeam {
     for (std::int32_t i = league_rank() * size() + rank(); i < rows.count; i += stride) f(i);
   }
 
-  /// \brief Scratch bytes that sum<N> needs for a team of `threads` threads.
-  static constexpr int scratch_bytes(int sums, int threads) {
-    return static_cast<int>(sizeof(double)) * sums * (threads + groups(threads));
+  template <class Load, class Prepare, class F>
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Rows const& rows, Load const& load, Prepare const& prepare,
+                                                F const& f) const {
+    std::int32_t const stride = league_size() * size();
+    std::int32_t i = league_rank() * size() + rank();
+    auto row = load(i < rows.count ? i : 0);
+    if (!prepare()) return false;
+    while (i < rows.count) {
+      f(i, row);
+      i += stride;
+      if (i < rows.count) row = load(i);
+    }
+    return true;
   }
 
-  /// \brief All N sums in two barriers, in a fixed order.
+  /// \brief Scratch bytes that sum<N> needs: a slot a warp and value, twice.
+  static constexpr int scratch_bytes(int sums) { return static_cast<int>(sizeof(double)) * 2 * sums * warps; }
+
+  /// \brief The sums over the team's threads, known to all of them: one barrier for all N, in a fixed order.
+  /// The team has a power of two of warps.
   ///
-  /// Every thread writes its terms to scratch; `groups` threads a sum add a column each; all threads add the
-  /// columns. Both scratch areas may be reused by the next call without a further barrier: its first barrier
-  /// separates the last readers of the columns from their next writers.
+  /// Butterflies within the warps, a slot in scratch for each warp, butterflies over the slots. The slots are used
+  /// in two sets by turns: the barrier of the next sum separates this one's readers from the writers after it.
   template <std::size_t N>
-  KOKKOS_FUNCTION Sums<N> sum(Sums<N> const& mine) const {
-    int const threads = size(), t = rank(), columns = groups(threads);
-    double* const terms = static_cast<double*>(member.team_scratch(0).get_shmem(0));
-    double* const partial = terms + N * threads;
-    for (std::size_t v = 0; v < N; ++v) terms[v * threads + t] = mine[v];
-    barrier();
-    if (t < int(N) * columns) {
-      int const v = t / columns, c = t % columns;
-      double total = 0;
-      for (int j = c; j < threads; j += columns) total += terms[v * threads + j];
-      partial[t] = total;
-    }
-    barrier();
-    Sums<N> totals;
-    for (std::size_t v = 0; v < N; ++v) {
-      double total = 0;
-      for (int c = 0; c < columns; ++c) total += partial[v * columns + c];
-      totals[v] = total;
-    }
-    return totals;
+  KOKKOS_FORCEINLINE_FUNCTION Sums<N> sum(Sums<N> const& mine) const {
+    return sum_slots(fill_slots(mine), mine);
   }
 
-  /// \brief Columns of the two-level sum: about the square root of the team.
-  KOKKOS_FUNCTION static constexpr int groups(int threads) { return threads > 256 ? 32 : 16; }
+  /// \brief The same, known only to the thread of rank 0.
+  template <std::size_t N>
+  KOKKOS_FORCEINLINE_FUNCTION Sums<N> sum_for_first(Sums<N> const& mine) const {
+    double const* const slots = fill_slots(mine);
+    return member_.team_rank() == 0 ? sum_slots(slots, mine) : mine;
+  }
+
+  template <std::size_t... N>
+  KOKKOS_FORCEINLINE_FUNCTION auto gather(std::int32_t most, Partials<N> const&... partials) const {
+    Sums<(N + ...)> share{};
+    std::size_t at = 0;
+    if (most <= few) {
+      // All loads before the first addition: they wait together.
+      Sums<(N + ...)> high{};
+      std::int32_t const j = most == 1 ? 0 : lane_;
+      (partials.for_each_value([&](double const* values) {
+        if (j < partials.teams) share[at] = values[j];
+        if (j + warp < partials.teams) high[at] = values[j + warp];
+        ++at;
+      }), ...);
+      for (std::size_t v = 0; v < (N + ...); ++v) share[v] += high[v];
+    } else {
+      (partials.for_each_value([&](double const* values) {
+        for (std::int32_t j = rank(); j < partials.teams; j += size()) share[at] += values[j];
+        ++at;
+      }), ...);
+    }
+    return share;
+  }
+
+  KOKKOS_FUNCTION static constexpr bool gathers_ahead(std::int32_t most) { return most <= few; }
+
+  /// Few partial sums are summed by every warp for itself, without a barrier; one needs no sum at all.
+  template <std::size_t N>
+  KOKKOS_FORCEINLINE_FUNCTION Sums<N> total(Sums<N> share, std::int32_t most) const {
+    if (most == 1) return share;
+    if (most > few) return sum(share);
+    butterfly(share, warp / 2);
+    return share;
+  }
+
+ private:
+  /// Partial sums that a warp can gather with two loads a lane.
+  static constexpr std::int32_t few = 2 * warp;
+  /// Warps, that is Kokkos threads, of the largest team.
+  static constexpr int warps = team_threads / warp;
+
+  /// \brief Leaves each warp's sums in the slots that are free, for all to see.
+  template <std::size_t N>
+  KOKKOS_FORCEINLINE_FUNCTION double const* fill_slots(Sums<N> mine) const {
+    double* const slots = scratch_ + turn_ * static_cast<int>(N) * warps;
+    turn_ ^= 1;
+    butterfly(mine, warp / 2);
+    if (lane_ == 0)
+      for (std::size_t v = 0; v < N; ++v) slots[v * warps + member_.team_rank()] = mine[v];
+    barrier();
+    return slots;
+  }
+
+  /// \brief The sums of the slots; a warp calls this together.
+  template <std::size_t N>
+  KOKKOS_FORCEINLINE_FUNCTION Sums<N> sum_slots(double const* slots, Sums<N> mine) const {
+    int const used = member_.team_size();
+    for (std::size_t v = 0; v < N; ++v) mine[v] = slots[v * warps + (lane_ & (used - 1))];
+    butterfly(mine, used / 2);
+    return mine;
+  }
+
+  /// \brief Sums over aligned groups of 2 * mask lanes, known to all of them.
+  template <std::size_t N>
+  KOKKOS_FORCEINLINE_FUNCTION static void butterfly(Sums<N>& mine, int mask) {
+    for (int m = mask; m > 0; m /= 2)
+      for (std::size_t v = 0; v < N; ++v) mine[v] += lane_exchange(mine[v], m);
+  }
+
+  Member const& member_;
+  int league_rank_, league_size_, lane_;
+  double* scratch_;
+  mutable int turn_ = 0;
 };
 
 }  // namespace Impl
-
-/// \brief The partial sums that a stage of `teams` teams left for the stages after it: N rows of `teams` values.
-template <std::size_t N>
-struct Partials {
-  double* values;
-  std::int32_t teams;
-
-  bool operator==(Partials const&) const = default;
-
-  /// \brief This thread's share of the totals, to be completed by team.sum.
-  template <class Team, std::size_t M>
-  KOKKOS_FUNCTION void gather(Team const& team, Sums<M>& into, int offset) const {
-    for (std::int32_t j = team.rank(); j < teams; j += team.size())
-      for (std::size_t v = 0; v < N; ++v) into[offset + v] += values[v * teams + j];
-  }
-
-  /// \brief Leaves this team's sums for later stages.
-  template <class Team>
-  KOKKOS_FUNCTION void leave(Team const& team, Sums<N> const& mine) const {
-    Sums<N> const totals = team.sum(mine);
-    if (team.rank() == 0)
-      for (std::size_t v = 0; v < N; ++v) values[v * teams + team.league_rank()] = totals[v];
-  }
-};
 
 }  // namespace Solder

@@ -16,7 +16,7 @@ namespace Solder {
 
 /// \brief The device side of a CSR matrix: what kernels need to hand out row products.
 ///
-/// On GPUs a row is worked on by `lanes` lanes, and the rows are dealt cyclically to all teams; rows longer than
+/// On GPUs a row is worked on by 2^lane_bits lanes, and the rows are dealt cyclically to all teams; rows longer than
 /// `long_row` are left to whole teams, so that a few huge rows do not serialise. On hosts each team takes the
 /// contiguous slice of `rows`, balanced by work.
 template <class Scalar, class Offset>
@@ -28,47 +28,68 @@ struct CsrOperator {
   std::int32_t const* long_rows;
   std::int32_t long_row_count;
   std::int32_t long_row;
-  std::int32_t lanes;
+  std::int32_t lane_bits;
   std::int32_t teams;
 
   bool operator==(CsrOperator const&) const = default;
 
-  /// \brief Gives consume(i, (A x)_i) for every row i of this team, once, by one thread, the value in a register.
+  /// \brief If prepare(), whose answer is returned, says so: gives consume(i, (A x)_i) for every row i of this team,
+  /// once, by one thread, the value in a register.
   ///
-  /// All threads of the team call this together. Reads the matrix once.
-  template <class Team, class Consumer>
-  KOKKOS_FORCEINLINE_FUNCTION void for_each_row_product(Team const& team, Scalar const* x,
+  /// All threads of the team call this together; prepare must answer the same in all. Reads the matrix once, from the
+  /// last row to the first: what the vector stages, which go upwards, touched last is still in the cache.
+  template <class Team, class Prepare, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, Scalar const* x, Prepare const& prepare,
                                                         Consumer const& consume) const {
-    if constexpr (std::is_same_v<Team, Impl::HostTeam>)
-      team.for_each_row(rows, [&](std::int32_t i) { consume(i, part(x, row_offsets[i], row_offsets[i + 1], 1)); });
-    else
-      device_products(team, x, consume);
+    if constexpr (std::is_same_v<Team, Impl::HostTeam>) {
+      if (!prepare()) return false;
+      team.for_each_row_downwards(rows, [&](std::int32_t i) {
+        Scalar sum{};
+        for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k) sum += values[k] * x[columns[k]];
+        consume(i, sum);
+      });
+      return true;
+    } else {
+      return device_products(team, x, prepare, consume);
+    }
   }
 
  private:
-  /// \brief The terms begin, begin + step, ... below end of a row product.
+  /// \brief The terms begin, begin + step, ... below end of a row product, 8 of them in flight at a time.
   KOKKOS_FORCEINLINE_FUNCTION Scalar part(Scalar const* x, Offset begin, Offset end, Offset step) const {
+    constexpr int batch = 8;
     Scalar sum{};
-    for (Offset k = begin; k < end; k += step) sum += values[k] * x[columns[k]];
+    for (Offset k = begin; k < end; k += batch * step) {
+      Scalar value[batch], factor[batch];
+      std::int32_t column[batch];
+      for (int j = 0; j < batch; ++j) column[j] = k + j * step < end ? columns[k + j * step] : -1;
+      for (int j = 0; j < batch; ++j) value[j] = column[j] >= 0 ? values[k + j * step] : Scalar{};
+      for (int j = 0; j < batch; ++j) factor[j] = column[j] >= 0 ? x[column[j]] : Scalar{};
+      for (int j = 0; j < batch; ++j) sum += value[j] * factor[j];
+    }
     return sum;
   }
 
-  template <class Team, class Consumer>
-  KOKKOS_FORCEINLINE_FUNCTION void device_products(Team const& team, Scalar const* x,
+  template <class Team, class Prepare, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION bool device_products(Team const& team, Scalar const* x, Prepare const& prepare,
                                                    Consumer const& consume) const {
-    std::int32_t const rows_at_once = team.size() / lanes;
-    std::int32_t const stride = team.league_size() * rows_at_once;
-    for (std::int32_t i = team.league_rank() * rows_at_once + team.member.team_rank(); i < rows.count; i += stride) {
-      Offset const begin = row_offsets[i], end = row_offsets[i + 1];
-      if (end - begin > long_row) continue;
-      if (lanes == 1) {
-        consume(i, part(x, begin, end, 1));
-      } else {
-        Scalar sum{};
-        Kokkos::parallel_reduce(
-            Kokkos::ThreadVectorRange(team.member, lanes),
-            [&](int lane, Scalar& mine) { mine += part(x, begin + lane, end, lanes); }, sum);
-        if (team.lane == 0) consume(i, sum);
+    std::int32_t const lanes = 1 << lane_bits, lane = team.rank() & (lanes - 1);
+    std::int32_t const rows_at_once = team.size() >> lane_bits, stride = team.league_size() * rows_at_once;
+    std::int32_t base = team.league_rank() * rows_at_once;
+    std::int32_t i = rows.count - 1 - base - (team.rank() >> lane_bits);
+    Offset begin = i >= 0 ? row_offsets[i] : 0, end = i >= 0 ? row_offsets[i + 1] : 0;
+    if (!prepare()) return false;
+    // All lanes of a warp make the same number of turns, for they exchange their sums.
+    while (base < rows.count) {
+      bool const mine = i >= 0 && end - begin <= long_row;
+      Scalar sum = mine ? part(x, begin + lane, end, lanes) : Scalar{};
+      for (int m = lanes / 2; m > 0; m /= 2) sum += Impl::lane_exchange(sum, m);
+      if (mine && lane == 0) consume(i, sum);
+      base += stride;
+      i -= stride;
+      if (i >= 0) {
+        begin = row_offsets[i];
+        end = row_offsets[i + 1];
       }
     }
     for (std::int32_t k = team.league_rank(); k < long_row_count; k += team.league_size()) {
@@ -83,6 +104,7 @@ struct CsrOperator {
       }
       if (team.rank() == 0) consume(i, total);
     }
+    return true;
   }
 };
 
@@ -208,7 +230,7 @@ class CsrMatrix {
             long_rows_.data(),
             static_cast<std::int32_t>(long_rows_.extent(0)),
             long_row_,
-            lanes_,
+            lane_bits_,
             teams_};
   }
 
@@ -258,10 +280,10 @@ class CsrMatrix {
       }
     } else {
       double const mean = n == 0 ? 0 : static_cast<double>(nonzeros()) / n;
-      lanes_ = 1;
-      while (lanes_ < 32 && lanes_ * 10 < mean) lanes_ *= 2;
-      long_row_ = 64 * lanes_;
-      teams_ = Impl::vector_teams(exec, std::int64_t(n) * lanes_);
+      lane_bits_ = 0;
+      while (lane_bits_ < 5 && (10 << lane_bits_) < mean) ++lane_bits_;
+      long_row_ = 64 << lane_bits_;
+      teams_ = Impl::vector_teams(exec, std::int64_t(n) << lane_bits_);
       if (longest_row_ > long_row_) long_rows_ = Impl::rows_longer_than(exec, long_row_, offsets, n);
     }
   }
@@ -272,7 +294,7 @@ class CsrMatrix {
   Values values_;
   Kokkos::View<std::int32_t*, memory_space> bounds_;
   Kokkos::View<std::int32_t const*, memory_space> long_rows_;
-  std::int32_t longest_row_ = 0, long_row_ = 0, lanes_ = 1, teams_ = 1;
+  std::int32_t longest_row_ = 0, long_row_ = 0, lane_bits_ = 0, teams_ = 1;
 };
 
 }  // namespace Solder

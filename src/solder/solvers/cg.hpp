@@ -28,6 +28,7 @@ namespace Impl {
 /// (q, M q); the residual leaves (s, s), (b, b) and the nonzeros of b.
 template <class Scalar, class Operator, class Preconditioner>
 struct CgData {
+  using scalar_type = Scalar;
   static constexpr char const* label = "Solder::cg::solve";
   static constexpr std::size_t update_sums = Preconditioner::is_identity ? 1 : 2;
   static constexpr int max_sums = update_sums + 2;
@@ -43,6 +44,7 @@ struct CgData {
 
   bool operator==(CgData const&) const = default;
 
+  KOKKOS_FUNCTION std::int32_t most_teams() const { return Kokkos::max(vector_teams, product_teams); }
   KOKKOS_FUNCTION Partials<update_sums> of_update(int iteration) const {
     return {sums + (iteration & 1) * update_sums * vector_teams, vector_teams};
   }
@@ -52,7 +54,6 @@ struct CgData {
   static std::size_t sums_size(int vector_teams, int product_teams) {
     return std::size_t(2) * update_sums * vector_teams + std::size_t(5) * product_teams;
   }
-  int team_lanes() const { return A.lanes; }
 
   /// \brief Adds (r, z) and (r, r) of one row.
   KOKKOS_FORCEINLINE_FUNCTION static void add(Sums<update_sums>& mine, Scalar const& r, Scalar const& z) {
@@ -65,16 +66,12 @@ struct CgData {
 struct ProductStage {
   template <class Data>
   KOKKOS_FUNCTION static int teams(Data const& d) { return d.product_teams; }
-  template <class Data>
-  static int lanes(Data const& d) { return d.A.lanes; }
 };
 
 /// \brief A stage whose teams go through vectors.
 struct VectorStage {
   template <class Data>
   KOKKOS_FUNCTION static int teams(Data const& d) { return d.vector_teams; }
-  template <class Data>
-  static int lanes(Data const&) { return 32; }
 };
 
 /// \brief s = b - A x, kept in q. Words: the matrix, and 3 a row.
@@ -83,15 +80,18 @@ struct CgResidual : ProductStage {
   static constexpr Phase phase = Phase::judge;
 
   template <class Data, class Team>
-  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const&, Control&) {
+  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now, Control&) {
     Sums<3> mine{};
-    d.A.for_each_row_product(team, d.x, [&](std::int32_t i, auto const& Ax) {
-      auto const s = d.b[i] - Ax;
-      d.q[i] = s;
-      mine[0] += abs_squared(s);
-      mine[1] += abs_squared(d.b[i]);
-      mine[2] += d.b[i] == decltype(s){} ? 0 : 1;
-    });
+    bool const went_on = d.A.for_each_row_product(
+        team, d.x, [&] { return now.phase == phase; },
+        [&](std::int32_t i, auto const& Ax) {
+          auto const s = d.b[i] - Ax;
+          d.q[i] = s;
+          mine[0] += abs_squared(s);
+          mine[1] += abs_squared(d.b[i]);
+          mine[2] += d.b[i] == decltype(s){} ? 0 : 1;
+        });
+    if (!went_on) return;
     d.of_residual().leave(team, mine);
   }
 };
@@ -102,10 +102,9 @@ struct CgJudge : VectorStage {
   static constexpr Phase phase = Phase::judge;
 
   template <class Data, class Team>
-  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const&, Control& next) {
-    Sums<3> total{};
-    d.of_residual().gather(team, total, 0);
-    total = team.sum(total);
+  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now, Control& next) {
+    if (now.phase != phase) return;
+    auto const total = team.total(team.gather(d.product_teams, d.of_residual()), d.product_teams);
     Verdict const verdict = judge(next, d.limits, total[0], total[1], total[2]);
     if (verdict == Verdict::zero) {
       team.for_each_row(d.rows, [&](std::int32_t i) { d.x[i] = {}; });
@@ -130,56 +129,89 @@ struct CgProduct : ProductStage {
   static constexpr Phase phase = Phase::iterate;
 
   template <class Data, class Team>
-  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const&, Control&) {
+  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now, Control&) {
     Sums<2> mine{};
-    d.A.for_each_row_product(team, d.p, [&](std::int32_t i, auto const& q) {
-      d.q[i] = q;
-      mine[0] += real_dot(d.p[i], q);
-      if constexpr (Predict) mine[1] += real_dot(q, d.M(i, q));
-    });
+    bool const went_on = d.A.for_each_row_product(
+        team, d.p, [&] { return now.phase == phase; },
+        [&](std::int32_t i, auto const& q) {
+          d.q[i] = q;
+          mine[0] += real_dot(d.p[i], q);
+          if constexpr (Predict) mine[1] += real_dot(q, d.M(i, q));
+        });
+    if (!went_on) return;
     d.of_product().leave(team, mine);
   }
 };
 
-/// \brief The scalars of an iteration, and whether it may go on.
+/// \brief The scalars of an iteration.
 struct CgStep {
-  double rz, alpha, beta;
+  double alpha, beta;
 };
+
+/// \brief A thread's shares of the sums of an iteration: those of even updates, of odd ones and of the product.
+///
+/// Where they are few they are gathered before it is known whether the iteration is even or odd: their latency then
+/// hides the control block's.
+template <class Data>
+using CgShares = Sums<2 * Data::update_sums + 2>;
+
+template <class Data, class Team>
+KOKKOS_FORCEINLINE_FUNCTION CgShares<Data> cg_shares(Data const& d, Team const& team) {
+  std::int32_t const most = d.most_teams();
+  if (!team.gathers_ahead(most)) return {};
+  return team.gather(most, d.of_update(0), d.of_update(1), d.of_product());
+}
+
+/// \brief Why an iteration cannot go on as usual. In the benchmark mode it goes on all the same, with 0 for 0 / 0.
+template <class Data>
+KOKKOS_FUNCTION CgStep cg_end(Data const& d, Control const& now, Control& next, CgStep const& step, double rz,
+                              double rr, double pq, double qMq) {
+  if (!(Kokkos::isfinite(rr) && Kokkos::isfinite(rz) && Kokkos::isfinite(pq) && Kokkos::isfinite(qMq)))
+    next.claim(Reason::not_finite);
+  else if (!d.limits.unconditional() && rr <= now.stop_squared)
+    next.claim(Reason::converged);
+  else if (now.iteration >= d.limits.max_iterations)
+    next.claim(Reason::max_iterations);
+  else if (d.limits.unconditional())
+    return Kokkos::isfinite(step.alpha) && Kokkos::isfinite(step.beta) ? step : CgStep{0, 0};
+  else if (rr > Limits::divergence * Limits::divergence * now.b_squared)
+    next.claim(Reason::diverged);
+  else if (rz <= 0)
+    next.claim(rz < 0 ? Reason::indefinite_preconditioner : Reason::breakdown, Cause::r_z, rz);
+  else if (pq <= 0)
+    next.claim(pq < 0 ? Reason::indefinite_matrix : Reason::breakdown, Cause::p_Ap, pq);
+  else
+    next.claim(Reason::not_finite);
+  return step;
+}
 
 /// \brief Sums (r, z), (r, r), (p, q) and (q, M q) up, records the residual, and ends the iteration where it must.
 ///
 /// beta is predicted, (r', z') = -(r, z) + alpha^2 (q, M q) (paper 1, eq. 3.1, preconditioned); the (r', z') that
 /// the update then computes corrects it in the next alpha (predict and recompute: Chen & Carson 2020).
 template <class Data, class Team>
-KOKKOS_FUNCTION CgStep cg_step(Data const& d, Team const& team, Control const& now, Control& next) {
+KOKKOS_FORCEINLINE_FUNCTION CgStep cg_step(Data const& d, Team const& team, CgShares<Data> const& shares,
+                                           Control const& now, Control& next) {
   constexpr std::size_t n = Data::update_sums;
-  Sums<n + 2> s{};
-  d.of_update(now.iteration).gather(team, s, 0);
-  d.of_product().gather(team, s, n);
-  s = team.sum(s);
+  std::int32_t const most = d.most_teams();
+  Sums<n + 2> share;
+  if (team.gathers_ahead(most)) {
+    for (std::size_t v = 0; v < n; ++v) share[v] = now.iteration & 1 ? shares[n + v] : shares[v];
+    for (std::size_t v = 0; v < 2; ++v) share[n + v] = shares[2 * n + v];
+  } else {
+    share = team.gather(most, d.of_update(now.iteration), d.of_product());
+  }
+  auto const s = team.total(share, most);
   double const rz = s[0], rr = s[n - 1], pq = s[n], qMq = s[n + 1];
-  double const residual = Kokkos::sqrt(rr) / now.norm_b;
-  next.measure(residual);
+  next.measure(rr);
 
-  CgStep step{rz, pq == 0 ? 0 : rz / pq, 0};
-  if (rz != 0) step.beta = Kokkos::fmax(step.alpha * (step.alpha * qMq) / rz - 1, 0.0);
-
-  if (!(Kokkos::isfinite(rr) && Kokkos::isfinite(rz) && Kokkos::isfinite(pq) && Kokkos::isfinite(step.alpha) &&
-        Kokkos::isfinite(qMq)))
-    next.claim(Reason::not_finite);
-  else if (!d.limits.unconditional() && residual <= now.threshold)
-    next.claim(Reason::converged);
-  else if (now.iteration >= d.limits.max_iterations)
-    next.claim(Reason::max_iterations);
-  else if (d.limits.unconditional())
-    return step;
-  else if (residual > Limits::divergence)
-    next.claim(Reason::diverged);
-  else if (rz <= 0)
-    next.claim(rz < 0 ? Reason::indefinite_preconditioner : Reason::breakdown, Cause::r_z, rz);
-  else if (pq <= 0)
-    next.claim(pq < 0 ? Reason::indefinite_matrix : Reason::breakdown, Cause::p_Ap, pq);
-  return step;
+  double const inverse = 1 / pq;  // one division: it is the longest chain here
+  double const alpha = rz * inverse;
+  CgStep const step{alpha, Kokkos::fmax(alpha * qMq * inverse - 1, 0.0)};
+  bool const ordinary = rr > now.stop_squared && rr <= Limits::divergence * Limits::divergence * now.b_squared &&
+                        rz > 0 && pq > 0 && Kokkos::isfinite(step.alpha) && Kokkos::isfinite(step.beta) &&
+                        now.iteration < d.limits.max_iterations;
+  return ordinary ? step : cg_end(d, now, next, step, rz, rr, pq, qMq);
 }
 
 /// \brief x += alpha p, r -= alpha q, p = M r + beta p, with (r, z) and (r, r). Words: 7 a row.
@@ -189,20 +221,31 @@ struct CgUpdate : VectorStage {
 
   template <class Data, class Team>
   KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now, Control& next) {
-    CgStep const step = cg_step(d, team, now, next);
-    if (next.phase != phase) return;
-    auto const alpha = to_real<std::remove_reference_t<decltype(d.x[0])>>(step.alpha);
-    auto const beta = to_real<std::remove_reference_t<decltype(d.x[0])>>(step.beta);
+    using Scalar = typename Data::scalar_type;
+    struct Row {
+      Scalar x, r, p, q;
+    };
+    typename ScalarTraits<Scalar>::Real alpha, beta;
     Sums<Data::update_sums> mine{};
-    team.for_each_row(d.rows, [&](std::int32_t i) {
-      auto const p = d.p[i];
-      auto const r = d.r[i] - alpha * d.q[i];
-      auto const z = d.M(i, r);
-      d.x[i] += alpha * p;
-      d.r[i] = r;
-      d.p[i] = z + beta * p;
-      Data::add(mine, r, z);
-    });
+    CgShares<Data> const shares = cg_shares(d, team);
+    bool const went_on = team.for_each_row(
+        d.rows, [&](std::int32_t i) { return Row{d.x[i], d.r[i], d.p[i], d.q[i]}; },
+        [&] {
+          if (now.phase != phase) return false;
+          CgStep const step = cg_step(d, team, shares, now, next);
+          alpha = to_real<Scalar>(step.alpha);
+          beta = to_real<Scalar>(step.beta);
+          return next.phase == phase;
+        },
+        [&](std::int32_t i, Row const& old) {
+          Scalar const r = old.r - alpha * old.q;
+          Scalar const z = d.M(i, r);
+          d.x[i] = old.x + alpha * old.p;
+          d.r[i] = r;
+          d.p[i] = z + beta * old.p;
+          Data::add(mine, r, z);
+        });
+    if (!went_on) return;
     d.of_update(now.iteration + 1).leave(team, mine);
     ++next.iteration;
   }
@@ -215,9 +258,10 @@ struct CgClassicalStep : VectorStage {
 
   template <class Data, class Team>
   KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now, Control& next) {
-    CgStep const step = cg_step(d, team, now, next);
+    if (now.phase != phase) return;
+    CgStep const step = cg_step(d, team, cg_shares(d, team), now, next);
     if (next.phase != phase) return;
-    auto const alpha = to_real<std::remove_reference_t<decltype(d.x[0])>>(step.alpha);
+    auto const alpha = to_real<typename Data::scalar_type>(step.alpha);
     Sums<Data::update_sums> mine{};
     team.for_each_row(d.rows, [&](std::int32_t i) {
       auto const r = d.r[i] - alpha * d.q[i];
@@ -237,12 +281,11 @@ struct CgClassicalDirection : VectorStage {
 
   template <class Data, class Team>
   KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now, Control&) {
+    if (now.phase != phase) return;
     constexpr std::size_t n = Data::update_sums;
-    Sums<2 * n> s{};
-    d.of_update(now.iteration - 1).gather(team, s, 0);
-    d.of_update(now.iteration).gather(team, s, n);
-    s = team.sum(s);
-    auto const beta = to_real<std::remove_reference_t<decltype(d.p[0])>>(s[0] == 0 ? 0 : s[n] / s[0]);
+    auto const s = team.total(
+        team.gather(d.vector_teams, d.of_update(now.iteration - 1), d.of_update(now.iteration)), d.vector_teams);
+    auto const beta = to_real<typename Data::scalar_type>(s[0] == 0 ? 0 : s[n] / s[0]);
     team.for_each_row(d.rows, [&](std::int32_t i) { d.p[i] = d.M(i, d.r[i]) + beta * d.p[i]; });
   }
 };
@@ -310,6 +353,7 @@ class Cg {
     if (b.extent(0) != r_.extent(0) || x.extent(0) != r_.extent(0))
       throw std::invalid_argument("Solder::Cg: b and x need " + std::to_string(r_.extent(0)) + " entries, not " +
                                   std::to_string(b.extent(0)) + " and " + std::to_string(x.extent(0)));
+    if (r_.extent(0) == 0) return empty_report();
     SolverOptions options = options_;
     std::int32_t const zero_row = preconditioner_.zero_row();
     if (zero_row >= 0) options.max_iterations = 0;
@@ -340,6 +384,16 @@ class Cg {
   using Classical = Impl::Engine<Exec, Data, Judgement,
                                  Program<Impl::CgProduct<false>, Impl::CgClassicalStep, Impl::CgClassicalDirection>>;
   using Vector = Kokkos::View<scalar_type*, typename Exec::memory_space>;
+
+  /// \brief A system without unknowns is solved.
+  Report empty_report() const {
+    Report report;
+    report.reason = Reason::converged;
+    report.history = {0};
+    report.setup_seconds = setup_seconds_;
+    report.runner = options_.runner;
+    return report;
+  }
 
   Exec exec_;
   Matrix matrix_;
