@@ -102,7 +102,7 @@ enum class Verdict {
 /// \param b_nonzeros entries of b other than zero: tells b = 0 from a norm that underflows
 ///
 /// Residual replacement: where the recursion has parted from the truth, the solve restarts from the true
-/// residual (van der Vorst & Ye's replacement with a fresh search direction); when a restart has not halved it,
+/// residual (van der Vorst & Ye's replacement with a fresh search direction); when a restart has not won a tenth,
 /// the attainable accuracy is reached and the solve has stagnated.
 KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits, double residual_squared,
                                      double b_squared, double b_nonzeros) {
@@ -150,7 +150,7 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits, dou
       control.set_threshold(lower);
       return Verdict::go_on;
     }
-    if (residual_squared > 0.25 * control.best_squared) {
+    if (residual_squared > 0.81 * control.best_squared) {
       control.finish(Reason::stagnated);
       return Verdict::finish;
     }

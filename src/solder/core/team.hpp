@@ -47,7 +47,7 @@ struct Rows {
 namespace Impl {
 
 /// \brief GPU threads of a team in a league, and of the one team of the team runner.
-inline constexpr int league_threads = 256, team_threads = 1024;
+inline constexpr int league_threads = 256, team_threads = 512;
 
 /// \brief Teams of a league that a GPU's multiprocessor holds at once: leaves 85 registers a thread of an H100, enough
 /// for all loads of a row to be in flight. With 4 (64 registers), or with more teams than fit, it is slower.
