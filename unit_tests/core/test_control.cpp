@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include <solder/core/control.hpp>
+
+// The judge runs on the device as it runs here: it is plain arithmetic on the control block.
+namespace {
+
+using Solder::Cause;
+using Solder::Control;
+using Solder::Limits;
+using Solder::Phase;
+using Solder::Reason;
+using Solder::Verdict;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// A control block in the middle of a solve with ||b|| = 1, whose iteration claims `why`.
+Control claiming(Reason why, double recursive_residual, double best_residual = 1e3) {
+  Control control;
+  control.b_squared = 1;
+  control.iteration = 7;
+  control.recorded = 8;
+  control.set_threshold(1e-6);
+  control.residual_squared = recursive_residual * recursive_residual;
+  control.best_squared = best_residual * best_residual;
+  control.phase = Phase::iterate;
+  control.claim(why);
+  return control;
+}
+
+struct Decision {
+  char const* name;
+  Control control;
+  Limits limits;
+  double residual, norm_b, nonzeros;  // what the judge is told
+  Verdict verdict;
+  Phase phase;
+  Reason reason;
+};
+
+TEST(Control, JudgeDecides) {
+  Limits const limits{1e-6, 100}, no_iterations{1e-6, 0}, benchmark{0, 100};
+  auto const claim = [](double recursive, double best = 1e3) {
+    return claiming(Reason::converged, recursive, best);
+  };
+  Decision const table[] = {
+      {"the start", {}, limits, 1, 1, 3, Verdict::restart, Phase::iterate, Reason::running},
+      {"the start, a perfect guess", {}, limits, 0, 1, 3, Verdict::finish, Phase::finished, Reason::converged},
+      {"the start, a guess that just does", {}, limits, 0.99e-6, 1, 3, Verdict::finish, Phase::finished,
+       Reason::converged},
+      {"the start, a guess that just does not", {}, limits, 1.01e-6, 1, 3, Verdict::restart, Phase::iterate,
+       Reason::running},
+      {"the start, relative to b", {}, limits, 0.99e-3, 1e3, 3, Verdict::finish, Phase::finished, Reason::converged},
+      {"b = 0", {}, limits, 5, 0, 0, Verdict::zero, Phase::finished, Reason::converged},
+      {"b = 0, no iterations allowed", {}, no_iterations, 5, 0, 0, Verdict::zero, Phase::finished, Reason::converged},
+      {"b = 0 in the benchmark mode", {}, benchmark, 5, 0, 0, Verdict::zero, Phase::finished, Reason::converged},
+      {"||b||^2 underflows to 0", {}, limits, 5, 0, 3, Verdict::finish, Phase::finished, Reason::breakdown},
+      {"||b||^2 underflows to 0, and so does the residual", {}, limits, 0, 0, 3, Verdict::finish, Phase::finished,
+       Reason::breakdown},
+      {"||b||^2 is too small for its digits", {}, limits, 0, 1e-131, 3, Verdict::finish, Phase::finished,
+       Reason::breakdown},
+      {"||b|| is small", {}, limits, 1e-120, 1e-120, 3, Verdict::restart, Phase::iterate, Reason::running},
+      {"a NaN", {}, limits, nan, 1, 3, Verdict::finish, Phase::finished, Reason::not_finite},
+      {"an infinity", {}, limits, infinity, 1, 3, Verdict::finish, Phase::finished, Reason::not_finite},
+      {"a NaN in b", {}, limits, nan, nan, 3, Verdict::finish, Phase::finished, Reason::not_finite},
+      {"no iterations allowed", {}, no_iterations, 1, 1, 3, Verdict::finish, Phase::finished,
+       Reason::max_iterations},
+      {"no iterations needed", {}, no_iterations, 0, 1, 3, Verdict::finish, Phase::finished, Reason::converged},
+      {"benchmark mode, a perfect guess", {}, benchmark, 0, 1, 3, Verdict::restart, Phase::iterate, Reason::running},
+
+      {"a true claim", claim(0.8e-6), limits, 0.9e-6, 1, 3, Verdict::finish, Phase::finished, Reason::converged},
+      {"a claim a little ahead of the truth", claim(0.95e-6), limits, 1.05e-6, 1, 3, Verdict::go_on, Phase::iterate,
+       Reason::converged},
+      {"a claim far from the truth", claim(0.9e-6), limits, 1e-3, 1, 3, Verdict::restart, Phase::iterate,
+       Reason::converged},
+      {"a restart that did not help", claim(0.9e-6, 1.05e-3), limits, 1e-3, 1, 3, Verdict::finish, Phase::finished,
+       Reason::stagnated},
+      {"a restart that won a fifth", claim(0.9e-6, 1.25e-3), limits, 1e-3, 1, 3, Verdict::restart,
+       Phase::iterate, Reason::converged},
+      {"a claim in the face of a NaN", claim(0.9e-6), limits, nan, 1, 3, Verdict::finish, Phase::finished,
+       Reason::not_finite},
+
+      {"the limit came first", claiming(Reason::max_iterations, 1e-3), limits, 1e-3, 1, 3, Verdict::finish,
+       Phase::finished, Reason::max_iterations},
+      {"the limit came with convergence", claiming(Reason::max_iterations, 1e-3), limits, 1e-7, 1, 3, Verdict::finish,
+       Phase::finished, Reason::converged},
+      {"the limit in the benchmark mode", claiming(Reason::max_iterations, 0), benchmark, 0, 1, 3, Verdict::finish,
+       Phase::finished, Reason::max_iterations},
+      {"a breakdown", claiming(Reason::breakdown, 1e-3), limits, 1e-3, 1, 3, Verdict::finish, Phase::finished,
+       Reason::breakdown},
+      {"a breakdown at the solution", claiming(Reason::breakdown, 1e-3), limits, 1e-9, 1, 3, Verdict::finish,
+       Phase::finished, Reason::converged},
+      {"indefinite", claiming(Reason::indefinite_matrix, 1e-3), limits, 1e-3, 1, 3, Verdict::finish, Phase::finished,
+       Reason::indefinite_matrix},
+      {"diverged", claiming(Reason::diverged, 1e13), limits, 1e13, 1, 3, Verdict::finish, Phase::finished,
+       Reason::diverged},
+      {"a scalar overflowed, x did not", claiming(Reason::not_finite, 1e-3), limits, 1e-3, 1, 3, Verdict::finish,
+       Phase::finished, Reason::not_finite},
+  };
+  for (Decision const& d : table) {
+    Control control = d.control;
+    Verdict const verdict =
+        judge(control, d.limits, d.residual * d.residual, d.norm_b * d.norm_b, d.nonzeros);
+    EXPECT_EQ(verdict, d.verdict) << d.name;
+    EXPECT_EQ(control.phase, d.phase) << d.name;
+    if (control.phase == Phase::finished) {
+      EXPECT_EQ(control.reason, d.reason) << d.name;
+    }
+  }
+}
+
+TEST(Control, JudgeRecordsTheFirstResidualAndNoOther) {
+  Control control;
+  judge(control, Limits{1e-6, 100}, 4, 1, 3);
+  EXPECT_EQ(control.recorded, 1);
+  EXPECT_EQ(control.residual_squared, 4);
+  EXPECT_EQ(control.best_squared, 4);
+
+  control = claiming(Reason::converged, 0.9e-6);
+  judge(control, Limits{1e-6, 100}, 1e-6, 1, 3);
+  EXPECT_EQ(control.recorded, 8);
+}
+
+TEST(Control, GoingOnLowersTheThresholdAndARestartResetsIt) {
+  Limits const limits{1e-6, 100};
+  Control control = claiming(Reason::converged, 0.95e-6);
+  ASSERT_EQ(judge(control, limits, 1.05e-6 * 1.05e-6, 1, 3), Verdict::go_on);
+  EXPECT_LT(control.threshold, 0.9e-6);  // the gap of 0.1e-6, and a little more
+  EXPECT_GT(control.threshold, 0.4e-6);
+  EXPECT_DOUBLE_EQ(control.stop_squared, control.threshold * control.threshold);
+
+  // Ever smaller steps end in a restart: the threshold cannot fall for ever.
+  int lowered = 1;
+  for (; lowered < 100; ++lowered) {
+    control.residual_squared = 0.98 * control.stop_squared;
+    control.claim(Reason::converged);
+    if (judge(control, limits, 1.05e-6 * 1.05e-6, 1, 3) != Verdict::go_on) break;
+  }
+  EXPECT_LT(lowered, 10);
+  EXPECT_DOUBLE_EQ(control.threshold, 1e-6);
+}
+
+TEST(Control, MeasureRecordsOncePerIteration) {
+  Control control;
+  control.measure(9);
+  control.measure(4);
+  EXPECT_EQ(control.recorded, 1);
+  EXPECT_EQ(control.residual_squared, 4);
+  ++control.iteration;
+  control.measure(1);
+  EXPECT_EQ(control.recorded, 2);
+}
+
+TEST(Control, RelativeToBUnlessItIsZero) {
+  Control control;
+  EXPECT_EQ(control.relative(16), 4);
+  control.b_squared = 4;
+  EXPECT_EQ(control.relative(16), 2);
+}
+
+TEST(Control, DescriptionsNameTheScalarAndTheIteration) {
+  auto const text = [](Reason reason, Cause cause, double value) {
+    Control control;
+    control.iteration = 3;
+    control.claim(reason, cause, value);
+    return describe(control);
+  };
+  EXPECT_EQ(text(Reason::converged, Cause::none, 0), "");
+  EXPECT_EQ(text(Reason::max_iterations, Cause::none, 0), "");
+  EXPECT_EQ(text(Reason::breakdown, Cause::p_Ap, 0), "(p, A p) = 0 at iteration 3");
+  EXPECT_EQ(text(Reason::breakdown, Cause::r_z, 0), "(r, z) = 0 at iteration 3");
+  EXPECT_NE(text(Reason::breakdown, Cause::norm_of_b, 1e-200).find("||b|| = 1e-200"), std::string::npos);
+  EXPECT_NE(text(Reason::indefinite_matrix, Cause::p_Ap, -2).find("(p, A p) = -2 at iteration 3"),
+            std::string::npos);
+  EXPECT_NE(text(Reason::indefinite_preconditioner, Cause::r_z, -2).find("(r, z) = -2 at iteration 3"),
+            std::string::npos);
+  EXPECT_NE(text(Reason::not_finite, Cause::none, 0).find("iteration 3"), std::string::npos);
+  EXPECT_NE(text(Reason::stagnated, Cause::none, 0), "");
+}
+
+}  // namespace

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../kokkos_events.hpp"
+#include "../support.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <solder/matrix/csr.hpp>
+
+namespace {
+
+using namespace SolderTest;
+using Solder::CsrMatrix;
+using Solder::HostCsr;
+
+/// y[i] = (A x)_i, and how often row i was given out.
+template <class Operator, class Scalar>
+struct ProductBody {
+  Operator A;
+  Scalar const* x;
+  Scalar* y;
+  int* met;
+  int* wrong_answers;
+  bool answer;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(Team const& team) const {
+    bool const went_on = A.for_each_row_product(
+        team, x, [&] { return answer; },
+        [&](std::int32_t i, Scalar const& value) {
+          y[i] = value;
+          Kokkos::atomic_add(&met[i], 1);
+        });
+    if (went_on != answer) Kokkos::atomic_add(wrong_answers, 1);
+  }
+};
+
+/// A random matrix with the given entries in each row, columns ascending.
+template <class Scalar>
+HostCsr<Scalar> with_row_lengths(std::vector<int> const& lengths, std::int32_t columns_count) {
+  HostCsr<Scalar> A;
+  A.rows = static_cast<std::int32_t>(lengths.size());
+  A.columns_count = columns_count;
+  A.row_offsets = {0};
+  std::mt19937 generator(3);
+  for (int const length : lengths) {
+    std::int32_t column = 0;
+    for (int k = 0; k < length; ++k) {
+      int const room = columns_count - column - (length - k);
+      column += room > 0 ? static_cast<int>(generator() % (2 * room / (length - k) + 1)) : 0;
+      column = std::min(column, columns_count - (length - k));
+      A.columns.push_back(column++);
+    }
+    A.row_offsets.push_back(static_cast<std::int64_t>(A.columns.size()));
+  }
+  A.values = random_vector<Scalar>(A.columns.size(), 4);
+  return A;
+}
+
+/// Products by the league that the matrix asks for and by the team runner's team: all rows, once each, right.
+template <class Scalar, class Exec, class Offset>
+void expect_products(Exec const& exec, HostCsr<Scalar> const& host, CsrMatrix<Scalar, Exec, Offset> const& A) {
+  auto const x_host = random_vector<Scalar>(host.columns_count, 8);
+  auto const x = to_device(exec, x_host);
+  auto const op = A.device_operator();
+  using Body = ProductBody<std::decay_t<decltype(op)>, Scalar>;
+  for (bool const league : {true, false}) {
+    SCOPED_TRACE(league ? "league" : "one team");
+    auto const y = to_device(exec, std::vector<Scalar>(host.rows, Scalar(77)));
+    auto const met = to_device(exec, std::vector<int>(host.rows));
+    auto const wrong = to_device(exec, std::vector<int>(1));
+    for (bool const answer : {false, true}) {
+      Body const body{op, x.data(), y.data(), met.data(), wrong.data(), answer};
+      if (league)
+        run_league(exec, op.teams, 2, body);
+      else
+        run_league<Solder::Impl::team_threads>(exec, 1, 2, body);
+      for (int const count : to_host(exec, met)) ASSERT_EQ(count, answer ? 1 : 0);
+    }
+    ASSERT_EQ(to_host(exec, wrong)[0], 0);
+    auto const got = to_host(exec, y);
+    for (std::int32_t i = 0; i < host.rows; ++i) {
+      Complex sum = 0;
+      double terms = 0;
+      for (auto k = host.row_offsets[i]; k < host.row_offsets[i + 1]; ++k) {
+        Complex const term = plain(host.values[k]) * plain(x_host[host.columns[k]]);
+        sum += term;
+        terms += std::abs(term);
+      }
+      double const length = double(host.row_offsets[i + 1] - host.row_offsets[i]);
+      ASSERT_LE(std::abs(plain(got[i]) - sum), 2 * (length + 2) * epsilon<Scalar> * terms) << "row " << i;
+    }
+  }
+}
+
+template <class C>
+struct Csr : testing::Test {
+  using Exec = typename C::Exec;
+  using Scalar = typename C::Scalar;
+
+  static void expect_products_of(std::vector<int> const& lengths, std::int32_t columns_count) {
+    Exec const exec;
+    auto const host = with_row_lengths<Scalar>(lengths, columns_count);
+    CsrMatrix<Scalar, Exec> const A(exec, host);
+    EXPECT_EQ(A.rows(), host.rows);
+    EXPECT_EQ(A.columns(), host.columns_count);
+    EXPECT_EQ(A.nonzeros(), host.nonzeros());
+    EXPECT_EQ(A.longest_row(), lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end()));
+    expect_products(exec, host, A);
+  }
+};
+TYPED_TEST_SUITE(Csr, AllCases, TypeName);
+
+TYPED_TEST(Csr, OneByOneAndNone) {
+  this->expect_products_of({1}, 1);
+  this->expect_products_of({0}, 1);
+  this->expect_products_of({}, 0);
+  this->expect_products_of({}, 5);
+}
+
+TYPED_TEST(Csr, FewerRowsThanATeamHasThreads) { this->expect_products_of({3, 1, 0, 2, 5, 5, 1}, 9); }
+
+TYPED_TEST(Csr, RowsOf1To200Entries) {
+  std::vector<int> lengths;
+  for (int k = 1; k <= 200; ++k) lengths.push_back(k);
+  this->expect_products_of(lengths, 300);
+}
+
+TYPED_TEST(Csr, RowsOfEvenLengthForEveryNumberOfLanes) {
+  for (int const length : {1, 10, 11, 20, 21, 40, 41, 80, 81, 160, 161, 320, 321, 400})
+    this->expect_products_of(std::vector<int>(300, length), 500);
+}
+
+TYPED_TEST(Csr, EmptyRows) {
+  std::vector<int> lengths(1000);
+  for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] = i % 3 == 1 ? 4 : 0;
+  this->expect_products_of(lengths, 100);
+  this->expect_products_of(std::vector<int>(700, 0), 10);
+}
+
+TYPED_TEST(Csr, FewHugeRowsAmongShortOnes) {
+  std::vector<int> lengths(2000, 3);
+  lengths[0] = 300;
+  lengths[777] = 5000;
+  lengths[1999] = 65;
+  this->expect_products_of(lengths, 6000);
+  this->expect_products_of({5000}, 5000);
+}
+
+TYPED_TEST(Csr, WordsOfAProduct) {
+  using Exec = typename TypeParam::Exec;
+  using Scalar = typename TypeParam::Scalar;
+  CsrMatrix<Scalar, Exec> const A(Exec(), with_row_lengths<Scalar>({2, 3, 5}, 8));
+  double const bytes = 10 * (sizeof(Scalar) + 4) + 3 * 4;
+  EXPECT_DOUBLE_EQ(A.words(), bytes / sizeof(Scalar));
+}
+
+// ---- What depends on no scalar ----
+
+template <class Exec>
+struct CsrOfDouble : testing::Test {};
+TYPED_TEST_SUITE(CsrOfDouble, Spaces::Types, TypeName);
+
+/// The arrays of a host matrix on the device, with row offsets of a type of choice.
+template <class Exec, class Offset>
+struct Arrays {
+  Kokkos::View<Offset*, typename Exec::memory_space> row_offsets;
+  Kokkos::View<std::int32_t*, typename Exec::memory_space> columns;
+  Kokkos::View<double*, typename Exec::memory_space> values;
+
+  Arrays(Exec const& exec, HostCsr<double> const& host)
+      : row_offsets(to_device(exec, std::vector<Offset>(host.row_offsets.begin(), host.row_offsets.end()))),
+        columns(to_device(exec, host.columns)),
+        values(to_device(exec, host.values)) {}
+};
+
+/// The members of KokkosSparse::CrsMatrix that count, and no others.
+template <class A>
+struct LookAlike {
+  struct {
+    decltype(A::row_offsets) row_map;
+    decltype(A::columns) entries;
+  } graph;
+  decltype(A::values) values;
+  int columns_count;
+  int numRows() const { return static_cast<int>(graph.row_map.extent(0)) - 1; }
+  int numCols() const { return columns_count; }
+};
+
+template <class Exec, class Offset>
+void expect_wrapping() {
+  Exec const exec;
+  auto const host = with_row_lengths<double>(std::vector<int>(3000, 5), 4000);
+  Arrays<Exec, Offset> const arrays(exec, host);
+  using Matrix = CsrMatrix<double, Exec, Offset>;
+  LookAlike<Arrays<Exec, Offset>> const other{{arrays.row_offsets, arrays.columns}, arrays.values, 4000};
+
+  std::vector<std::pair<char const*, Matrix>> matrices;
+  {
+    KokkosEvents const events;
+    matrices.emplace_back("views", Matrix(exec, 3000, 4000, arrays.row_offsets, arrays.columns, arrays.values));
+    matrices.emplace_back("raw arrays", Matrix(exec, 3000, 4000, 15000, arrays.row_offsets.data(),
+                                               arrays.columns.data(), arrays.values.data()));
+    matrices.emplace_back("look-alike", Matrix(exec, other));
+    for (auto const& allocation : events.allocations) {
+      EXPECT_LT(allocation.bytes, 3000 * sizeof(std::int32_t)) << allocation.label;
+      EXPECT_EQ(allocation.label.rfind("Solder::", 0), 0u) << allocation.label;
+    }
+    EXPECT_TRUE(events.copies.empty());
+  }
+  for (auto const& [name, A] : matrices) {
+    SCOPED_TRACE(name);
+    EXPECT_EQ(A.rows(), 3000);
+    EXPECT_EQ(A.columns(), 4000);
+    EXPECT_EQ(A.nonzeros(), 15000);
+    EXPECT_EQ(A.row_offsets().data(), arrays.row_offsets.data());
+    EXPECT_EQ(A.column_indices().data(), arrays.columns.data());
+    EXPECT_EQ(A.values().data(), arrays.values.data());
+    expect_products(exec, host, A);
+  }
+}
+
+TYPED_TEST(CsrOfDouble, WrapsWithoutCopying) { expect_wrapping<TypeParam, std::int32_t>(); }
+
+TYPED_TEST(CsrOfDouble, WrapsWithoutCopying64BitOffsets) { expect_wrapping<TypeParam, std::int64_t>(); }
+
+TYPED_TEST(CsrOfDouble, AnAllocationOfThatSizeWouldBeSeen) {
+  TypeParam const exec;
+  auto const host = with_row_lengths<double>(std::vector<int>(3000, 5), 4000);
+  KokkosEvents const events;
+  CsrMatrix<double, TypeParam> const A(exec, host);
+  std::uint64_t largest = 0;
+  for (auto const& allocation : events.allocations) largest = std::max(largest, allocation.bytes);
+  EXPECT_GE(largest, 15000 * sizeof(double));
+}
+
+TYPED_TEST(CsrOfDouble, ValuesMayChangeAndViewsAreShared) {
+  TypeParam const exec;
+  auto host = with_row_lengths<double>({2, 3, 1}, 5);
+  auto arrays = std::make_unique<Arrays<TypeParam, std::int32_t>>(exec, host);
+  CsrMatrix<double, TypeParam> const A(exec, 3, 5, arrays->row_offsets, arrays->columns, arrays->values);
+  auto const copy = A;
+  for (auto& value : host.values) value *= -2;
+  Kokkos::deep_copy(arrays->values, to_device(exec, host.values));
+  arrays.reset();
+  expect_products(exec, host, copy);
+}
+
+TYPED_TEST(CsrOfDouble, WorkOfAnotherInstance) {
+  auto const exec = another_instance<TypeParam>();
+  std::vector<int> lengths(500, 4);
+  lengths[100] = 2000;
+  auto const host = with_row_lengths<double>(lengths, 3000);
+  KokkosEvents const events;
+  CsrMatrix<double, TypeParam> const A(exec, host);
+  EXPECT_FALSE(events.kernels.empty());
+  for (auto const& kernel : events.kernels) {
+    EXPECT_EQ(kernel.label.rfind("Solder::", 0), 0u) << kernel.label;
+    EXPECT_EQ(kernel.device, Kokkos::Tools::Experimental::device_id(exec)) << kernel.label;
+  }
+  expect_products(exec, host, A);
+}
+
+TYPED_TEST(CsrOfDouble, HostSlicesShareTheWork) {
+  if (!Solder::Impl::is_host_space<TypeParam>) GTEST_SKIP() << "GPUs deal rows cyclically";
+  TypeParam const exec;
+  std::vector<int> lengths(4000, 1);
+  std::fill(lengths.begin(), lengths.begin() + 400, 60);
+  CsrMatrix<double, TypeParam> const A(exec, with_row_lengths<double>(lengths, 100));
+  auto const op = A.device_operator();
+  ASSERT_EQ(op.teams, std::min(4000, exec.concurrency()));
+  EXPECT_EQ(op.rows.bounds[0], 0);
+  EXPECT_EQ(op.rows.bounds[op.teams], 4000);
+  // Words as the cost model has them: 1.5 an entry and 9 a row.
+  double const all = 1.5 * (400 * 60 + 3600) + 9.0 * 4000;
+  for (int t = 0; t < op.teams; ++t) {
+    double work = 0;
+    ASSERT_LE(op.rows.bounds[t], op.rows.bounds[t + 1]);
+    for (int i = op.rows.bounds[t]; i < op.rows.bounds[t + 1]; ++i) work += 1.5 * lengths[i] + 9;
+    EXPECT_NEAR(work, all / op.teams, 100) << "team " << t << " of " << op.teams;
+  }
+}
+
+TYPED_TEST(CsrOfDouble, ExtentsMustFitTogether) {
+  TypeParam const exec;
+  auto const host = with_row_lengths<double>({2, 3, 1}, 5);
+  Arrays<TypeParam, std::int32_t> const arrays(exec, host);
+  using Matrix = CsrMatrix<double, TypeParam>;
+  auto const build = [&](int rows, int columns, auto const& values) {
+    Matrix(exec, rows, columns, arrays.row_offsets, arrays.columns, values);
+  };
+  EXPECT_NO_THROW(build(3, 5, arrays.values));
+  EXPECT_THROW(build(2, 5, arrays.values), std::invalid_argument);
+  EXPECT_THROW(build(4, 5, arrays.values), std::invalid_argument);
+  EXPECT_THROW(build(-1, 5, arrays.values), std::invalid_argument);
+  EXPECT_THROW(build(3, -5, arrays.values), std::invalid_argument);
+  EXPECT_THROW(build(3, 5, Kokkos::View<double*, typename TypeParam::memory_space>("SolderTest::short", 5)),
+               std::invalid_argument);
+  try {
+    build(2, 5, arrays.values);
+  } catch (std::invalid_argument const& error) {
+    EXPECT_NE(std::string(error.what()).find("2 rows need 3 row offsets, not 4"), std::string::npos) << error.what();
+  }
+}
+
+TYPED_TEST(CsrOfDouble, NonzerosMustFitTheOffsets) {
+  HostCsr<double> host;  // a lie about the count: nothing of it may be read
+  host.rows = host.columns_count = 1;
+  host.row_offsets = {0, std::int64_t(1) << 31};
+  using Matrix = CsrMatrix<double, TypeParam>;
+  EXPECT_THROW(Matrix(TypeParam(), host), std::length_error);
+}
+
+}  // namespace

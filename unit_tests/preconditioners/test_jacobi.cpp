@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../kokkos_events.hpp"
+#include "../support.hpp"
+
+#include <type_traits>
+
+#include <solder/matrix/csr.hpp>
+#include <solder/matrix/generators/random.hpp>
+#include <solder/preconditioners/jacobi.hpp>
+
+namespace {
+
+using namespace SolderTest;
+using Solder::CsrMatrix;
+using Solder::Jacobi;
+
+template <class Operator, class Scalar>
+struct ApplyBody {
+  Operator M;
+  Scalar const* r;
+  Scalar* z;
+
+  KOKKOS_FUNCTION void operator()(int i) const { z[i] = M(i, r[i]); }
+};
+
+/// M r, on the device.
+template <class Exec, class Operator, class Scalar>
+std::vector<Scalar> apply(Exec const& exec, Operator const& M, std::vector<Scalar> const& r) {
+  auto const r_device = to_device(exec, r), z = to_device(exec, std::vector<Scalar>(r.size()));
+  Kokkos::parallel_for("SolderTest::apply", Kokkos::RangePolicy<Exec>(exec, 0, static_cast<int>(r.size())),
+                       ApplyBody<Operator, Scalar>{M, r_device.data(), z.data()});
+  return to_host(exec, z);
+}
+
+template <class Exec, class Scalar>
+void expect_inverse(Exec const& exec, Jacobi<Scalar, Exec> const& M, std::vector<Scalar> const& diagonal) {
+  auto const r = random_vector<Scalar>(diagonal.size(), 21);
+  auto const z = apply(exec, M.device_operator(), r);
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    Complex const expected = plain(r[i]) / plain(diagonal[i]);
+    ASSERT_LE(std::abs(plain(z[i]) - expected), 8 * epsilon<Scalar> * std::abs(expected)) << "row " << i;
+  }
+}
+
+template <class C>
+struct JacobiOf : testing::Test {};
+TYPED_TEST_SUITE(JacobiOf, AllCases, TypeName);
+
+TYPED_TEST(JacobiOf, InvertsTheDiagonal) {
+  using Exec = typename TypeParam::Exec;
+  using Scalar = typename TypeParam::Scalar;
+  Exec const exec;
+  auto host = Solder::random_spd<Scalar>(500, 7, 2);
+  auto entries = random_vector<Scalar>(500, 6);  // negative and complex ones, too
+  for (std::int32_t i = 0; i < 500; ++i) {
+    entries[i] *= Scalar(std::pow(10.f, float(i % 9 - 4)));
+    for (auto k = host.row_offsets[i]; k < host.row_offsets[i + 1]; ++k)
+      if (host.columns[k] == i) host.values[k] = entries[i];
+  }
+  CsrMatrix<Scalar, Exec> const A(exec, host);
+  Jacobi<Scalar, Exec> const M(exec, A);
+  EXPECT_EQ(M.zero_row(), -1);
+  expect_inverse(exec, M, entries);
+}
+
+TYPED_TEST(JacobiOf, RemembersTheFirstZeroRow) {
+  using Exec = typename TypeParam::Exec;
+  using Scalar = typename TypeParam::Scalar;
+  Exec const exec;
+  Scalar const o{}, a(2);
+  auto const zero_row_of = [&](std::vector<std::vector<Scalar>> const& rows) {
+    return Jacobi<Scalar, Exec>(exec, CsrMatrix<Scalar, Exec>(exec, sparse(rows))).zero_row();
+  };
+  EXPECT_EQ(zero_row_of({{a, o, o}, {o, a, o}, {o, o, a}}), -1);
+  EXPECT_EQ(zero_row_of({{a, o, o}, {a, o, a}, {o, a, o}}), 1);  // missing in rows 1 and 2
+  EXPECT_EQ(zero_row_of({{o, o, o}, {o, a, o}, {o, o, a}}), 0);  // an empty row
+  EXPECT_EQ(zero_row_of({{a, o, o}, {o, a, o}, {a, a, o}}), 2);
+  auto stored = diagonal<Scalar>({a, a, a, a});
+  stored.values[2] = o;  // stored, and zero
+  EXPECT_EQ((Jacobi<Scalar, Exec>(exec, CsrMatrix<Scalar, Exec>(exec, stored)).zero_row()), 2);
+}
+
+template <class Exec>
+struct JacobiOfDouble : testing::Test {};
+TYPED_TEST_SUITE(JacobiOfDouble, Spaces::Types, TypeName);
+
+TYPED_TEST(JacobiOfDouble, RefreshFollowsTheValues) {
+  TypeParam const exec;
+  using Vector = Kokkos::View<double*, typename TypeParam::memory_space>;
+  auto const offsets = to_device(exec, std::vector<std::int32_t>{0, 2, 3, 5});
+  auto const columns = to_device(exec, std::vector<std::int32_t>{0, 2, 1, 0, 2});
+  Vector const values = to_device(exec, std::vector<double>{2, 9, 4, 9, -8});
+  CsrMatrix<double, TypeParam> const A(exec, 3, 3, offsets, columns, values);
+  Jacobi<double, TypeParam> M(exec, A);
+  auto const copy = M;  // shares what M has
+  expect_inverse<TypeParam, double>(exec, M, {2, 4, -8});
+
+  Kokkos::deep_copy(values, to_device(exec, std::vector<double>{5, 9, 0, 9, 3}));
+  expect_inverse<TypeParam, double>(exec, M, {2, 4, -8});
+  M.refresh(exec, A);
+  EXPECT_EQ(M.zero_row(), 1);
+  EXPECT_EQ(copy.zero_row(), 1);
+
+  Kokkos::deep_copy(values, to_device(exec, std::vector<double>{5, 9, 7, 9, 3}));
+  M.refresh(exec, A);
+  EXPECT_EQ(M.zero_row(), -1);
+  expect_inverse<TypeParam, double>(exec, M, {5, 7, 3});
+  expect_inverse<TypeParam, double>(exec, copy, {5, 7, 3});
+}
+
+TYPED_TEST(JacobiOfDouble, DuplicatesOfTheDiagonalAreSummed) {
+  TypeParam const exec;
+  auto const offsets = to_device(exec, std::vector<std::int32_t>{0, 3, 5});
+  auto const columns = to_device(exec, std::vector<std::int32_t>{0, 1, 0, 1, 1});
+  auto const values = to_device(exec, std::vector<double>{2, 9, 3, 1, -1});
+  CsrMatrix<double, TypeParam> const A(exec, 2, 2, offsets, columns, values);
+  EXPECT_EQ((Jacobi<double, TypeParam>(exec, A).zero_row()), 1);
+}
+
+TYPED_TEST(JacobiOfDouble, SquareMatricesOnly) {
+  TypeParam const exec;
+  using Matrix = CsrMatrix<double, TypeParam>;
+  auto wide = diagonal<double>({1, 2, 3});
+  wide.columns_count = 4;
+  EXPECT_THROW((Jacobi<double, TypeParam>(exec, Matrix(exec, wide))), std::invalid_argument);
+  Jacobi<double, TypeParam> M(exec, Matrix(exec, diagonal<double>({1, 2, 3})));
+  EXPECT_THROW(M.refresh(exec, Matrix(exec, diagonal<double>({1, 2}))), std::invalid_argument);
+  EXPECT_THROW(M.refresh(exec, Matrix(exec, wide)), std::invalid_argument);
+}
+
+TYPED_TEST(JacobiOfDouble, EmptyMatrix) {
+  TypeParam const exec;
+  EXPECT_EQ((Jacobi<double, TypeParam>(exec, CsrMatrix<double, TypeParam>(exec, diagonal<double>({}))).zero_row()), -1);
+}
+
+TYPED_TEST(JacobiOfDouble, OneKernelOfTheInstanceGiven) {
+  auto const exec = another_instance<TypeParam>();
+  CsrMatrix<double, TypeParam> const A(exec, diagonal<double>({1, 2, 3}));
+  KokkosEvents const events;
+  Jacobi<double, TypeParam> const M(exec, A);
+  std::size_t kernels = 0;
+  for (auto const& kernel : events.kernels) {
+    EXPECT_EQ(kernel.label.rfind("Solder::", 0), 0u) << kernel.label;
+    EXPECT_EQ(kernel.device, Kokkos::Tools::Experimental::device_id(exec)) << kernel.label;
+    ++kernels;
+  }
+  EXPECT_EQ(kernels, 1u);
+}
+
+TEST(Identity, GivesBackWhatItGets) {
+  Solder::Identity const M;
+  EXPECT_EQ(M.device_operator()(3, 4.5), 4.5);
+  EXPECT_EQ(M.zero_row(), -1);
+  EXPECT_EQ(M.words_per_row(), 0);
+}
+
+}  // namespace
