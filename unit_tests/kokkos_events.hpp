@@ -9,7 +9,7 @@
 
 namespace SolderTest {
 
-/// \brief What Kokkos did while a KokkosEvents lived, from the Kokkos Tools callbacks.
+/// \brief What Kokkos did from construction to stop(), from the Kokkos Tools callbacks.
 ///
 /// One at a time. The fence that Kokkos itself puts before each callback, so that tools can time, is left out.
 class KokkosEvents {
@@ -41,10 +41,15 @@ class KokkosEvents {
                                            Kokkos::Tools::SpaceHandle, char const* from, void const*,
                                            std::uint64_t) { current->copies.push_back(std::string(from) + " > " + to); });
   }
-  ~KokkosEvents() {
+  ~KokkosEvents() { stop(); }
+
+  /// \brief Ends the watch; what was seen stays.
+  void stop() {
+    if (current != this) return;
     Kokkos::Tools::Experimental::set_callbacks(before_);
     current = nullptr;
   }
+
   KokkosEvents(KokkosEvents const&) = delete;
   KokkosEvents& operator=(KokkosEvents const&) = delete;
 
