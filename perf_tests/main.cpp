@@ -87,15 +87,13 @@ PeerResult compare_with(std::string const& peer, Driver::RunConfig const& config
 }
 
 template <class T>
-Row run_one(Driver::RunConfig const& config, Driver::System<T> const& system, std::vector<std::string> const& peers,
-            Machine& machine) {
+Row measure_solder(Driver::RunConfig const& config, Driver::System<T> const& system, Machine& machine) {
   auto const& space = machine.at(config.execution.space);
-  Row row{&config, system.matrix.rows, system.matrix.nonzeros(), sizeof(T), space.bandwidth, measure(config, system), {}};
-  for (std::string const& peer : peers)
-    row.peers.push_back(compare_with(peer, config, system, row.solder, space.concurrency));
-  return row;
+  return {&config, system.matrix.rows, system.matrix.nonzeros(), sizeof(T), space.bandwidth, measure(config, system), {}};
 }
 
+/// Solder runs everything before the first peer starts: the handles and contexts that GPU peers leave behind slow
+/// later kernels of the process by a few per cent, Solder's and the peers' alike.
 void run_file(Driver::FileConfig const& file, std::vector<std::string> const& compare, Driver::SystemStore& store,
               Machine& machine) {
   std::vector<std::string> peers;
@@ -105,11 +103,22 @@ void run_file(Driver::FileConfig const& file, std::vector<std::string> const& co
     else
       std::cout << peer << ": not found when solder_perf was configured, not compared with\n";
   std::vector<Row> rows;
+  std::vector<decltype(store.get(file.runs[0]))> systems;
   for (Driver::RunConfig const& config : file.runs) {
-    rows.push_back(std::visit([&](auto const& system) { return run_one(config, *system, peers, machine); },
-                              store.get(config)));
-    if (rows.size() == 1) std::cout << heading(rows[0]);
-    std::cout << lines(rows.back()) << std::flush;
+    systems.push_back(store.get(config));
+    rows.push_back(
+        std::visit([&](auto const& system) { return measure_solder(config, *system, machine); }, systems.back()));
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Row& row = rows[i];
+    for (std::string const& peer : peers)
+      row.peers.push_back(std::visit(
+          [&](auto const& system) {
+            return compare_with(peer, *row.config, *system, row.solder, machine.at(row.config->execution.space).concurrency);
+          },
+          systems[i]));
+    if (i == 0) std::cout << heading(row);
+    std::cout << lines(row) << std::flush;
   }
   std::filesystem::path const& json = file.runs[0].output.json;
   if (!json.empty()) write_json(json, rows);

@@ -24,9 +24,9 @@ struct Measurement {
 /// \brief Times solves that never converge (tolerance 0).
 ///
 /// As many iterations as solver.max_iterations says where the file gives it; else as take 100 ms: the
-/// start and the recomputed residual at the end cost about three iterations. On hosts no further than to a residual of 1e-100, with more repeats
-/// instead: the squares of what follows are denormal numbers, on which many CPUs are slower. At
-/// least 9 repeats.
+/// start and the recomputed residual at the end cost about three iterations. On hosts no further
+/// than to a residual of 1e-100, with more repeats instead: the squares of what follows are denormal
+/// numbers, on which many CPUs are slower. At least 9 repeats.
 template <class T>
 Measurement measure(Driver::RunConfig config, Driver::System<T> const& system) {
   constexpr int trial = 64, most_iterations = 1'000'000, least_repeats = 9, most_repeats = 200;

@@ -36,6 +36,7 @@ struct Control {
   std::int32_t posts = 0;      ///< letters sent to the host
   std::int32_t recorded = 0;   ///< history entries written so far
   std::int32_t posted = 0;     ///< history entries sent to the host so far
+  bool zeroed = false;         ///< b = 0, and x has been set to 0
   double b_squared = 0;         ///< ||b||^2
   double threshold = 0;         ///< relative residual at which the recursion claims convergence
   double stop_squared = 0;      ///< (threshold ||b||)^2
@@ -90,7 +91,7 @@ struct Limits {
 /// \brief What the judge decided.
 enum class Verdict {
   finish,   ///< control says why
-  zero,     ///< b = 0: finish with x = 0
+  zero,     ///< b = 0: set x = 0 and come back
   go_on,    ///< the recursion was a little ahead of the truth: iterate further, with a lower threshold
   restart   ///< replace the recursive residual by the true one and begin anew from the current x
 };
@@ -110,6 +111,10 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits, dou
   double const claimed = control.residual_squared;
   control.b_squared = b_squared;
   control.true_squared = residual_squared;
+  if (b_squared == 0 && b_nonzeros == 0 && residual_squared != 0 && first && !control.zeroed) {
+    control.zeroed = true;  // with x = 0 a residual that is not 0 still can only come from A
+    return Verdict::zero;
+  }
   if (first) control.measure(residual_squared);
 
   if (!(Kokkos::isfinite(residual_squared) && Kokkos::isfinite(b_squared))) {
@@ -118,9 +123,8 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits, dou
     return Verdict::finish;
   }
   if (b_squared == 0 && b_nonzeros == 0) {
-    control.true_squared = control.residual_squared = 0;
     control.finish(Reason::converged);
-    return Verdict::zero;
+    return Verdict::finish;
   }
   // Squares below this lose their digits long before a tolerance of 1e-16 is reached.
   if (b_squared < 1e-260) {

@@ -52,7 +52,7 @@ class Jacobi {
   template <class Matrix>
   Jacobi(Exec const& exec, Matrix const& A)
       : inverse_(Kokkos::view_alloc("Solder::jacobi::inverse", exec, Kokkos::WithoutInitializing), A.rows()),
-        zero_row_("Solder::jacobi::zero_row") {
+        zero_row_(Kokkos::view_alloc("Solder::jacobi::zero_row", Kokkos::WithoutInitializing)) {
     refresh(exec, A);
   }
 
