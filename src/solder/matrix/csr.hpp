@@ -81,7 +81,7 @@ struct CsrOperator {
     if (!prepare()) return false;
     // All lanes of a warp make the same number of turns, for they exchange their sums.
     while (base < rows.count) {
-      bool const mine = i >= 0 && end - begin <= long_row;
+      bool const mine = i >= 0 && static_cast<std::int64_t>(end - begin) <= long_row;
       Scalar sum = mine ? part(x, begin + lane, end, lanes) : Scalar{};
       for (int m = lanes / 2; m > 0; m /= 2) sum += Impl::lane_exchange(sum, m);
       if (mine && lane == 0) consume(i, sum);
@@ -131,14 +131,15 @@ Kokkos::View<std::int32_t*, typename Exec::memory_space> rows_longer_than(Exec c
   std::int32_t count = 0;
   Kokkos::parallel_reduce(
       "Solder::csr::count_long_rows", Kokkos::RangePolicy<Exec>(exec, 0, rows),
-      KOKKOS_LAMBDA(int i, std::int32_t& c) { c += offsets[i + 1] - offsets[i] > limit; }, count);
+      KOKKOS_LAMBDA(int i, std::int32_t& c) { c += static_cast<std::int64_t>(offsets[i + 1] - offsets[i]) > limit; },
+      count);
   Kokkos::View<std::int32_t*, typename Exec::memory_space> list(
       Kokkos::view_alloc("Solder::csr::long_rows", exec, Kokkos::WithoutInitializing), count);
   std::int32_t* const entries = list.data();
   Kokkos::parallel_scan(
       "Solder::csr::list_long_rows", Kokkos::RangePolicy<Exec>(exec, 0, rows),
       KOKKOS_LAMBDA(int i, std::int32_t& c, bool last) {
-        if (offsets[i + 1] - offsets[i] <= limit) return;
+        if (static_cast<std::int64_t>(offsets[i + 1] - offsets[i]) <= limit) return;
         if (last) entries[c] = i;
         ++c;
       });
@@ -161,7 +162,7 @@ concept CrsMatrixLike = requires(M const& m) {
 /// \brief A sparse matrix in compressed rows, on the device of Exec.
 ///
 /// \tparam Scalar float, double or Kokkos::complex of them
-/// \tparam Offset of the row offsets: int32, or int64 for more than 2^31 - 1 nonzeros
+/// \tparam Offset of the row offsets: int32; int64 for more than 2^31 - 1 nonzeros; std::size_t as Tpetra has
 ///
 /// Shares the arrays it was made from (views count references) and adds the row partition. The pattern must not
 /// change afterwards; values may.
@@ -178,6 +179,7 @@ class CsrMatrix {
 
   /// \brief Wraps three views without copying: rows + 1 offsets, and columns and values of each nonzero.
   /// \throws std::invalid_argument where the extents do not fit together
+  /// \throws std::length_error where rows or nonzeros are too many for the index types
   CsrMatrix(Exec const& exec, std::int32_t rows, std::int32_t columns, Offsets const& row_offsets,
             Columns const& column_indices, Values const& values)
       : rows_(rows), columns_(columns), row_offsets_(row_offsets), column_indices_(column_indices), values_(values) {
@@ -188,6 +190,11 @@ class CsrMatrix {
                                   std::to_string(row_offsets.extent(0)) + "; " +
                                   std::to_string(column_indices.extent(0)) + " column indices and " +
                                   std::to_string(values.extent(0)) + " values must be as many");
+    if (nonzeros() > most_nonzeros)
+      throw std::length_error("Solder::CsrMatrix: " + std::to_string(nonzeros()) +
+                              " nonzeros do not fit these row offsets; use Offset = std::int64_t");
+    if (std::max(rows, columns) > most_rows)
+      throw std::length_error("Solder::CsrMatrix: at most " + std::to_string(most_rows) + " rows and columns");
     partition(exec);
   }
 
@@ -200,7 +207,7 @@ class CsrMatrix {
   /// \brief Wraps a KokkosSparse::CrsMatrix, or any type with its members, without copying.
   template <CrsMatrixLike M>
   CsrMatrix(Exec const& exec, M const& m)
-      : CsrMatrix(exec, static_cast<std::int32_t>(m.numRows()), static_cast<std::int32_t>(m.numCols()),
+      : CsrMatrix(exec, checked_rows(m.numRows()), checked_rows(m.numCols()),
                   Offsets(m.graph.row_map.data(), std::size_t(m.numRows()) + 1),
                   Columns(m.graph.entries.data(), m.graph.entries.extent(0)),
                   Values(m.values.data(), m.values.extent(0))) {}
@@ -241,11 +248,24 @@ class CsrMatrix {
   }
 
  private:
+  /// Room for a stride beyond the last index: loops add one before they compare.
+  static constexpr std::int64_t most_nonzeros = std::numeric_limits<Offset>::max() / 2 > (std::int64_t(1) << 31)
+                                                    ? std::numeric_limits<std::int64_t>::max() / 2
+                                                    : std::numeric_limits<std::int32_t>::max() - (1 << 16);
+  static constexpr std::int32_t most_rows = std::numeric_limits<std::int32_t>::max() - (1 << 22);
+
+  static std::int32_t checked_rows(std::int64_t count) {
+    if (count < 0 || count > most_rows)
+      throw std::length_error("Solder::CsrMatrix: at most " + std::to_string(most_rows) + " rows and columns, not " +
+                              std::to_string(count));
+    return static_cast<std::int32_t>(count);
+  }
+
   template <class To, class From>
   static Kokkos::View<To const*, memory_space> to_device(Exec const& exec, std::vector<From> const& host,
                                                          std::string const& label) {
     if constexpr (sizeof(To) < sizeof(From)) {
-      if (!host.empty() && host.back() > std::numeric_limits<To>::max())
+      if (!host.empty() && host.back() > most_nonzeros)
         throw std::length_error("Solder::CsrMatrix: " + std::to_string(host.back()) +
                                 " nonzeros do not fit 32-bit row offsets; use Offset = std::int64_t");
     }
@@ -294,8 +314,13 @@ class CsrMatrix {
   Columns column_indices_;
   Values values_;
   Kokkos::View<std::int32_t*, memory_space> bounds_;
-  Kokkos::View<std::int32_t const*, memory_space> long_rows_;
+  Kokkos::View<std::int32_t*, memory_space> long_rows_;
   std::int32_t longest_row_ = 0, long_row_ = 0, lane_bits_ = 0, teams_ = 1;
 };
+
+template <class Exec, CrsMatrixLike M>
+CsrMatrix(Exec const&, M const&)
+    -> CsrMatrix<std::remove_cvref_t<decltype(*std::declval<M const&>().values.data())>, Exec,
+                 std::remove_cvref_t<decltype(*std::declval<M const&>().graph.row_map.data())>>;
 
 }  // namespace Solder
