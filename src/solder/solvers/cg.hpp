@@ -308,8 +308,8 @@ struct CgClassicalDirection : VectorStage {
 /// 2 n (2 n). Before the first iteration, and when the recursion believes it has converged, 2 kernels recompute
 /// the true residual: a recursion that was wrong restarts from the truth, or ends as stagnated.
 ///
-/// \tparam Matrix has rows(), columns(), nonzeros(), words(), longest_row() and device_operator(), whose
-///         for_each_row_product hands out row products (CsrMatrix)
+/// \tparam Matrix has scalar_type, rows(), columns(), nonzeros(), words() and device_operator(): a plain struct with
+///         `Rows rows`, `teams`, operator== and for_each_row_product, which hands out row products (CsrMatrix)
 /// \tparam Preconditioner is applied row by row inside the kernels: Identity or Jacobi
 template <class Exec, class Matrix, class Preconditioner = Identity>
 class Cg {
