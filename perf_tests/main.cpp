@@ -19,8 +19,10 @@ namespace {
 
 constexpr std::string_view usage =
     "usage: solder_perf FILE.yaml [more.yaml ...] [--set section.key=value ...] [--kokkos-...]\n"
-    "Times a fixed number of iterations of what the files describe, as solder-driver reads them. A file\n"
-    "may name other libraries to time beside Solder: compare: [viennacl, kokkos_kernels, vendor, eigen]\n";
+    "Times a fixed number of iterations of what the files describe, as solder-driver reads them. A "
+    "file\n"
+    "may name other libraries to time beside Solder: compare: [viennacl, kokkos_kernels, vendor, "
+    "eigen]\n";
 
 struct Arguments {
   std::vector<std::filesystem::path> files;
@@ -42,7 +44,8 @@ Arguments read_arguments(int argc, char* argv[], Driver::Errors& errors) {
     else
       arguments.files.emplace_back(argument);
   }
-  if (arguments.files.empty() && errors.empty()) errors.add("", "no YAML file given\n" + std::string(usage));
+  if (arguments.files.empty() && errors.empty())
+    errors.add("", "no YAML file given\n" + std::string(usage));
   return arguments;
 }
 
@@ -57,7 +60,9 @@ class Machine {
   Space const& at(std::string const& name) {
     auto const [place, is_new] = spaces_.try_emplace(name);
     if (is_new)
-      Driver::with_space(name, [&](auto const& exec) { place->second = {measure_bandwidth(exec), exec.concurrency()}; });
+      Driver::with_space(name, [&](auto const& exec) {
+        place->second = {measure_bandwidth(exec), exec.concurrency()};
+      });
     return place->second;
   }
 
@@ -67,35 +72,40 @@ class Machine {
 
 /// One peer on one run: what it did, or why it did nothing.
 template <class T>
-PeerResult compare_with(std::string const& peer, Driver::RunConfig const& config, Driver::System<T> const& system,
-                        Measurement const& measured, int threads) {
+PeerResult compare_with(std::string const& peer, Driver::RunConfig const& config,
+                        Driver::System<T> const& system, Measurement const& measured, int threads) {
   PeerResult result{peer, {}, {}};
   if constexpr (std::is_floating_point_v<T>) {
-    PeerProblem<T> const problem{system.matrix.rows, system.matrix.row_offsets, system.matrix.columns,
-                                 system.matrix.values, system.rhs};
+    PeerProblem<T> const problem{system.matrix.rows, system.matrix.row_offsets,
+                                 system.matrix.columns, system.matrix.values, system.rhs};
     bool const host = Driver::on_host(config.execution.space);
-    PeerRequest const request{config.solver.name,        config.preconditioner, measured.iterations, measured.repeats,
-                              measured.check_iterations, !host,                 host ? threads : 0};
+    PeerRequest const request{config.solver.name, config.preconditioner,     measured.iterations,
+                              measured.repeats,   measured.check_iterations, !host,
+                              host ? threads : 0};
     try {
       result.timings = run_peer(peer, problem, request);
     } catch (std::exception const& error) {
       result.why_not = error.what();
     }
   }
-  if (result.timings.empty() && result.why_not.empty()) result.why_not = "does not take this problem, solver or space";
+  if (result.timings.empty() && result.why_not.empty())
+    result.why_not = "does not take this problem, solver or space";
   return result;
 }
 
 template <class T>
-Row measure_solder(Driver::RunConfig const& config, Driver::System<T> const& system, Machine& machine) {
+Row measure_solder(Driver::RunConfig const& config, Driver::System<T> const& system,
+                   Machine& machine) {
   auto const& space = machine.at(config.execution.space);
-  return {&config, system.matrix.rows, system.matrix.nonzeros(), sizeof(T), space.bandwidth, measure(config, system), {}};
+  return {&config,   system.matrix.rows, system.matrix.nonzeros(),
+          sizeof(T), space.bandwidth,    measure(config, system),
+          {}};
 }
 
-/// Solder runs everything before the first peer starts: the handles and contexts that GPU peers leave behind slow
-/// later kernels of the process by a few per cent, Solder's and the peers' alike.
-void run_file(Driver::FileConfig const& file, std::vector<std::string> const& compare, Driver::SystemStore& store,
-              Machine& machine) {
+/// Solder runs everything before the first peer starts: the handles and contexts that GPU peers
+/// leave behind slow later kernels of the process by a few per cent, Solder's and the peers' alike.
+void run_file(Driver::FileConfig const& file, std::vector<std::string> const& compare,
+              Driver::SystemStore& store, Machine& machine) {
   std::vector<std::string> peers;
   for (std::string const& peer : compare)
     if (was_found(peer))
@@ -107,14 +117,16 @@ void run_file(Driver::FileConfig const& file, std::vector<std::string> const& co
   for (Driver::RunConfig const& config : file.runs) {
     systems.push_back(store.get(config));
     rows.push_back(
-        std::visit([&](auto const& system) { return measure_solder(config, *system, machine); }, systems.back()));
+        std::visit([&](auto const& system) { return measure_solder(config, *system, machine); },
+                   systems.back()));
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Row& row = rows[i];
     for (std::string const& peer : peers)
       row.peers.push_back(std::visit(
           [&](auto const& system) {
-            return compare_with(peer, *row.config, *system, row.solder, machine.at(row.config->execution.space).concurrency);
+            return compare_with(peer, *row.config, *system, row.solder,
+                                machine.at(row.config->execution.space).concurrency);
           },
           systems[i]));
     if (i == 0) std::cout << heading(row);
@@ -132,7 +144,8 @@ int run(int argc, char* argv[]) {
   };
   Arguments arguments = read_arguments(argc, argv, errors);
   if (!errors.empty()) return fail();
-  auto const files = Driver::read_config(arguments.files, arguments.assignments, errors, {"compare"});
+  auto const files =
+      Driver::read_config(arguments.files, arguments.assignments, errors, {"compare"});
   if (!errors.empty()) return fail();
   std::vector<std::vector<std::string>> compare;
   for (auto const& file : files) compare.push_back(read_compare(file.file, errors));

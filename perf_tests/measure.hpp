@@ -18,15 +18,17 @@ struct Measurement {
   int check_iterations = 0;   ///< few enough that every correct CG has the same residual
   double check_residual = 0;  ///< Solder's after these
 
-  double seconds_per_iteration() const { return report.solve_seconds / std::max(1, report.iterations); }
+  double seconds_per_iteration() const {
+    return report.solve_seconds / std::max(1, report.iterations);
+  }
 };
 
 /// \brief Times solves that never converge (tolerance 0).
 ///
-/// As many iterations as solver.max_iterations says where the file gives it; else as take 100 ms: the
-/// start and the recomputed residual at the end cost about three iterations. On hosts no further
-/// than to a residual of 1e-100, with more repeats instead: the squares of what follows are denormal
-/// numbers, on which many CPUs are slower. At least 9 repeats.
+/// As many iterations as solver.max_iterations says where the file gives it; else as take 100 ms:
+/// the start and the recomputed residual at the end cost about three iterations. On hosts no
+/// further than to a residual of 1e-100, with more repeats instead: the squares of what follows are
+/// denormal numbers, on which many CPUs are slower. At least 9 repeats.
 template <class T>
 Measurement measure(Driver::RunConfig config, Driver::System<T> const& system) {
   constexpr int trial = 64, most_iterations = 1'000'000, least_repeats = 9, most_repeats = 200;
@@ -47,7 +49,8 @@ Measurement measure(Driver::RunConfig config, Driver::System<T> const& system) {
   result.repeats = std::max(config.execution.repeat, least_repeats);
   if (!fixed) {
     double const guess = run(trial, 3);
-    result.iterations = static_cast<int>(std::clamp<double>(enough / guess, trial, most_iterations));
+    result.iterations =
+        static_cast<int>(std::clamp<double>(enough / guess, trial, most_iterations));
     if (host) {
       run(result.iterations, 1);
       auto const& history = solved.report.history;

@@ -110,14 +110,14 @@ auto to_host(Exec const& exec, ViewType const& device) {
 template <class Body>
 struct LeagueKernel {
   Body body;
-  int teams;
+  int teams, sums;
 
   template <class Where>
   KOKKOS_FUNCTION void operator()(Where const& where) const {
     if constexpr (std::is_integral_v<Where>)
       body(Solder::Impl::HostTeam{static_cast<int>(where), teams});
     else
-      body(Solder::Impl::DeviceTeam<Where>(where, where.league_rank(), where.league_size()));
+      body(Solder::Impl::DeviceTeam<Where>(where, where.league_rank(), where.league_size(), sums));
   }
 };
 
@@ -125,7 +125,7 @@ struct LeagueKernel {
 template <int Threads = Solder::Impl::league_threads, class Exec, class Body>
 void run_league(Exec const& exec, int teams, int sums, Body const& body) {
   Kokkos::parallel_for("SolderTest::league", Solder::Impl::team_policy<Exec, Threads>(exec, teams, Threads, sums),
-                       LeagueKernel<Body>{body, teams});
+                       LeagueKernel<Body>{body, teams, sums});
 }
 
 // ---- Plain loops ----

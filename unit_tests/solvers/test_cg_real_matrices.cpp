@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 /// \file
-/// \brief Every SPD matrix of the matrices folder, up to 300,000 rows: Jacobi-CG converges, or says truly why not.
+/// \brief Every SPD matrix of the matrices folder, up to 300,000 rows: Jacobi-CG converges, or says
+/// truly why not.
 
 #include <gtest/gtest.h>
 
@@ -52,11 +53,13 @@ std::complex<double> plain(Kokkos::complex<double> const& v) { return {v.real(),
 
 /// ||b - A x|| / ||b||, by plain loops over the host's own copy of the matrix.
 template <class Scalar>
-double residual(Solder::HostCsr<Scalar> const& A, std::vector<Scalar> const& b, std::vector<Scalar> const& x) {
+double residual(Solder::HostCsr<Scalar> const& A, std::vector<Scalar> const& b,
+                std::vector<Scalar> const& x) {
   double r2 = 0, b2 = 0;
   for (int i = 0; i < A.rows; ++i) {
     std::complex<double> r = plain(b[i]);
-    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k) r -= plain(A.values[k]) * plain(x[A.columns[k]]);
+    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
+      r -= plain(A.values[k]) * plain(x[A.columns[k]]);
     r2 += std::norm(r);
     b2 += std::norm(plain(b[i]));
   }
@@ -74,7 +77,8 @@ bool solve(std::string const& name) {
   Exec const exec;
   Solder::CsrMatrix<Scalar, Exec> const A(exec, host);
   Solder::Jacobi<Scalar, Exec> const M(exec, A);
-  Kokkos::View<Scalar*, Exec> const b_device("Solder::test::b", b.size()), x_device("Solder::test::x", x.size());
+  Kokkos::View<Scalar*, Exec> const b_device("Solder::test::b", b.size()),
+      x_device("Solder::test::x", x.size());
   using Host = Kokkos::View<Scalar*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   Kokkos::deep_copy(b_device, Host(b.data(), b.size()));
   Solder::CgOptions options;
@@ -91,7 +95,8 @@ bool solve(std::string const& name) {
     return true;
   }
   // What CG may truly meet on an SPD matrix: the limit, or the end of double's digits.
-  EXPECT_TRUE(report.reason == Solder::Reason::max_iterations || report.reason == Solder::Reason::stagnated)
+  EXPECT_TRUE(report.reason == Solder::Reason::max_iterations ||
+              report.reason == Solder::Reason::stagnated)
       << name << ": " << to_string(report.reason) << ", " << report.detail;
   EXPECT_GT(truth, 1e-8 * (1 - 1e-6)) << name;
   return false;
@@ -99,10 +104,12 @@ bool solve(std::string const& name) {
 
 TEST(CgRealMatrices, ConvergeOrSayWhyNot) {
   auto const entries = spd_matrices();
-  if (entries.empty()) GTEST_SKIP() << "no INDEX.tsv in " << folder() << "; set SOLDER_MATRICES to the folder";
+  if (entries.empty())
+    GTEST_SKIP() << "no INDEX.tsv in " << folder() << "; set SOLDER_MATRICES to the folder";
   std::size_t converged = 0;
   for (Entry const& entry : entries)
-    converged += entry.is_complex ? solve<Kokkos::complex<double>>(entry.name) : solve<double>(entry.name);
+    converged +=
+        entry.is_complex ? solve<Kokkos::complex<double>>(entry.name) : solve<double>(entry.name);
   // All but nos7, whose attainable accuracy lies near the tolerance, did when this was written.
   EXPECT_GE(converged + 3, entries.size());
 }

@@ -14,7 +14,8 @@ namespace Solder {
 
 /// \brief Which stages have work to do; the others pass the control block on untouched.
 enum class Phase : std::int32_t {
-  judge,    ///< the true residual is to be computed: at the start, and when the iteration believes it is done
+  judge,  ///< the true residual is to be computed: at the start, and when the iteration believes it
+          ///< is done
   iterate,  ///< the solver's own stages
   finished
 };
@@ -24,19 +25,21 @@ enum class Cause : std::int32_t { none, p_Ap, r_z, norm_of_b };
 
 /// \brief The state of a solve, on the device.
 ///
-/// Stage k of a program reads the control block from its own slot and team 0 writes it to the next stage's slot:
-/// what a stage reads, no team writes in that same stage. Every team computes the same decision from the same
-/// partial sums in the same order, so the block needs no other synchronisation.
+/// Stage k of a program reads the control block from its own slot and team 0 writes it to the next
+/// stage's slot: what a stage reads, no team writes in that same stage. Every team computes the
+/// same decision from the same partial sums in the same order, so the block needs no other
+/// synchronisation.
 struct Control {
   Phase phase = Phase::judge;
-  Reason reason = Reason::running;  ///< the iteration's claim during Phase::judge, the verdict once finished
+  Reason reason =
+      Reason::running;  ///< the iteration's claim during Phase::judge, the verdict once finished
   Cause cause = Cause::none;
-  std::int32_t iteration = 0;  ///< completed updates of x
-  std::int32_t tick = 0;       ///< passes through the iteration's program, working or not
-  std::int32_t posts = 0;      ///< letters sent to the host
-  std::int32_t recorded = 0;   ///< history entries written so far
-  std::int32_t posted = 0;     ///< history entries sent to the host so far
-  bool zeroed = false;         ///< b = 0, and x has been set to 0
+  std::int32_t iteration = 0;   ///< completed updates of x
+  std::int32_t tick = 0;        ///< passes through the iteration's program, working or not
+  std::int32_t posts = 0;       ///< letters sent to the host
+  std::int32_t recorded = 0;    ///< history entries written so far
+  std::int32_t posted = 0;      ///< history entries sent to the host so far
+  bool zeroed = false;          ///< b = 0, and x has been set to 0
   double b_squared = 0;         ///< ||b||^2
   double threshold = 0;         ///< relative residual at which the recursion claims convergence
   double stop_squared = 0;      ///< (threshold ||b||)^2
@@ -57,7 +60,9 @@ struct Control {
   }
 
   /// \brief A norm, given squared, relative to ||b||; as it is where b = 0.
-  double relative(double squared) const { return std::sqrt(squared) / (b_squared > 0 ? std::sqrt(b_squared) : 1); }
+  double relative(double squared) const {
+    return std::sqrt(squared) / (b_squared > 0 ? std::sqrt(b_squared) : 1);
+  }
 
   /// \brief Ends the iteration with a claim that the judge will hold against the true residual.
   KOKKOS_FUNCTION void claim(Reason why, Cause what = Cause::none, double scalar = 0) {
@@ -78,11 +83,12 @@ struct Limits {
   double tolerance;
   std::int32_t max_iterations;
 
-  /// A residual this many times ||b|| is of no more use. CG's residual may grow by the root of the condition
-  /// number before it falls, so this is far above what a solvable double system shows.
+  /// A residual this many times ||b|| is of no more use. CG's residual may grow by the root of the
+  /// condition number before it falls, so this is far above what a solvable double system shows.
   static constexpr double divergence = 1e12;
 
-  /// \brief 0: the benchmark mode, in which nothing but the iteration limit or a NaN ends the iteration.
+  /// \brief 0: the benchmark mode, in which nothing but the iteration limit or a NaN ends the
+  /// iteration.
   KOKKOS_FUNCTION bool unconditional() const { return tolerance == 0; }
 
   bool operator==(Limits const&) const = default;
@@ -90,23 +96,25 @@ struct Limits {
 
 /// \brief What the judge decided.
 enum class Verdict {
-  finish,   ///< control says why
-  zero,     ///< b = 0: set x = 0 and come back
-  go_on,    ///< the recursion was a little ahead of the truth: iterate further, with a lower threshold
-  restart   ///< replace the recursive residual by the true one and begin anew from the current x
+  finish,  ///< control says why
+  zero,    ///< b = 0: set x = 0 and come back
+  go_on,   ///< the recursion was a little ahead of the truth: iterate further, with a lower
+           ///< threshold
+  restart  ///< replace the recursive residual by the true one and begin anew from the current x
 };
 
-/// \brief Holds the iteration's claim against the recomputed residual (design: success is never assumed).
+/// \brief Holds the iteration's claim against the recomputed residual (design: success is never
+/// assumed).
 ///
 /// \param residual_squared ||b - A x||^2, recomputed
 /// \param b_squared ||b||^2
 /// \param b_nonzeros entries of b other than zero: tells b = 0 from a norm that underflows
 ///
-/// Residual replacement: where the recursion has parted from the truth, the solve restarts from the true
-/// residual (van der Vorst & Ye's replacement with a fresh search direction); when a restart has not won a tenth,
-/// the attainable accuracy is reached and the solve has stagnated.
-KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits, double residual_squared,
-                                     double b_squared, double b_nonzeros) {
+/// Residual replacement: where the recursion has parted from the truth, the solve restarts from the
+/// true residual (van der Vorst & Ye's replacement with a fresh search direction); when a restart
+/// has not won a tenth, the attainable accuracy is reached and the solve has stagnated.
+KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
+                                     double residual_squared, double b_squared, double b_nonzeros) {
   bool const first = control.reason == Reason::running;
   double const claimed = control.residual_squared;
   control.b_squared = b_squared;
@@ -133,7 +141,8 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits, dou
     control.finish(Reason::breakdown);
     return Verdict::finish;
   }
-  if (!limits.unconditional() && residual_squared <= limits.tolerance * limits.tolerance * b_squared) {
+  if (!limits.unconditional() &&
+      residual_squared <= limits.tolerance * limits.tolerance * b_squared) {
     control.finish(Reason::converged);
     return Verdict::finish;
   }
@@ -181,10 +190,13 @@ inline std::string describe(Control const& control) {
       return "(p, A p) = " + number() + when + ": A is not positive definite to working precision";
     case Reason::indefinite_preconditioner:
       return "(r, z) = " + number() + when + ": the preconditioner is not positive definite";
-    case Reason::not_finite: return "a NaN or an infinity in A, b, x or a scalar" + when;
+    case Reason::not_finite:
+      return "a NaN or an infinity in A, b, x or a scalar" + when;
     case Reason::stagnated:
-      return "restarting from the true residual no longer reduces it: the attainable accuracy is reached";
-    default: return {};
+      return "restarting from the true residual no longer reduces it: the attainable accuracy is "
+             "reached";
+    default:
+      return {};
   }
 }
 

@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// \brief Everything that differs between Kokkos 4.5 and 5.x, or that Kokkos leaves to its backends.
+/// \brief Everything that differs between Kokkos 4.5 and 5.x, or that Kokkos leaves to its
+/// backends.
 
 #include <Kokkos_Core.hpp>
 #include <Kokkos_Graph.hpp>
@@ -16,22 +17,26 @@ namespace Solder::Impl {
 
 /// \brief True for spaces whose teams are CPU threads (Serial, OpenMP, Threads, HPX).
 template <class Exec>
-inline constexpr bool is_host_space = std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>;
+inline constexpr bool is_host_space =
+    std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>;
 
 /// \brief Memory that both the host and kernels of Exec read and write while a kernel runs.
 template <class Exec>
-using MailboxSpace = std::conditional_t<is_host_space<Exec>, Kokkos::HostSpace, Kokkos::SharedHostPinnedSpace>;
+using MailboxSpace =
+    std::conditional_t<is_host_space<Exec>, Kokkos::HostSpace, Kokkos::SharedHostPinnedSpace>;
 
 /// \brief Orders this thread's writes before its later ones for every observer, the host included.
 KOKKOS_FORCEINLINE_FUNCTION void system_fence() {
   desul::atomic_thread_fence(desul::MemoryOrderSeqCst(), desul::MemoryScopeNode());
 }
 
-/// \brief Threads that run in step and exchange registers: the vector length of every GPU policy of Solder.
+/// \brief Threads that run in step and exchange registers: the vector length of every GPU policy of
+/// Solder.
 inline constexpr int warp = 32;
 
-/// \brief The calling thread's number in its warp; policies have the vector length `warp`, which Kokkos's GPU backends
-/// lay along x. (A ThreadVectorRange gives it too, for two integer divisions.)
+/// \brief The calling thread's number in its warp; policies have the vector length `warp`, which
+/// Kokkos's GPU backends lay along x. (A ThreadVectorRange gives it too, for two integer
+/// divisions.)
 KOKKOS_FORCEINLINE_FUNCTION int lane_number() {
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   return static_cast<int>(threadIdx.x);
@@ -40,8 +45,9 @@ KOKKOS_FORCEINLINE_FUNCTION int lane_number() {
 #endif
 }
 
-/// \brief The value of the GPU lane whose number differs in the bits of `mask` (< 32). All lanes of a warp call this
-/// together. Kokkos offers no exchange among parts of a vector, nor of several values at once.
+/// \brief The value of the GPU lane whose number differs in the bits of `mask` (< 32). All lanes of
+/// a warp call this together. Kokkos offers no exchange among parts of a vector, nor of several
+/// values at once.
 template <class Real>
 KOKKOS_FORCEINLINE_FUNCTION Real lane_exchange(Real value, [[maybe_unused]] int mask) {
 #if defined(__CUDA_ARCH__)
@@ -54,7 +60,8 @@ KOKKOS_FORCEINLINE_FUNCTION Real lane_exchange(Real value, [[maybe_unused]] int 
 }
 
 template <class Real>
-KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<Real> lane_exchange(Kokkos::complex<Real> const& value, int mask) {
+KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<Real> lane_exchange(Kokkos::complex<Real> const& value,
+                                                                int mask) {
   return {lane_exchange(value.real(), mask), lane_exchange(value.imag(), mask)};
 }
 

@@ -19,16 +19,18 @@ struct Letter {
   std::int32_t sequence;  ///< written last: posts counted from 1
 };
 
-/// \brief The device's side of the mailbox: two letters in turn, so that one is read while the next is written.
+/// \brief The device's side of the mailbox: two letters in turn, so that one is read while the next
+/// is written.
 struct Outbox {
-  Letter* letters;       ///< [2], host-visible
-  double* copies;        ///< [2 * capacity], host-visible: the letters' history
-  double* history;       ///< [2 * capacity], device: ring of the recursion's ||r||^2
-  std::int32_t capacity; ///< most history entries in a letter; a power of two
+  Letter* letters;        ///< [2], host-visible
+  double* copies;         ///< [2 * capacity], host-visible: the letters' history
+  double* history;        ///< [2 * capacity], device: ring of the recursion's ||r||^2
+  std::int32_t capacity;  ///< most history entries in a letter; a power of two
 
   /// \brief Keeps the residual that a stage measured; one thread of team 0 calls this.
   KOKKOS_FUNCTION void record(Control const& now, Control const& next) const {
-    if (next.recorded != now.recorded) history[now.recorded & (2 * capacity - 1)] = next.residual_squared;
+    if (next.recorded != now.recorded)
+      history[now.recorded & (2 * capacity - 1)] = next.residual_squared;
   }
 
   /// \brief Sends a letter; all threads of team 0 call this together.
@@ -67,10 +69,11 @@ class Mailbox {
   /// \brief Forgets the letters of an earlier solve. No kernel of it may be in flight.
   void clear() const { letters_(0).sequence = letters_(1).sequence = 0; }
 
-  /// \brief Waits for letter number `post` (counted from 1) and appends its history, as relative residuals.
+  /// \brief Waits for letter number `post` (counted from 1) and appends its history, as relative
+  /// residuals.
   ///
-  /// Should nothing come for two seconds the instance is fenced, so that an error on the device surfaces
-  /// instead of a hang.
+  /// Should nothing come for two seconds the instance is fenced, so that an error on the device
+  /// surfaces instead of a hang.
   Control receive(Exec const& exec, std::int32_t post, std::vector<double>& history) const {
     Letter& letter = letters_(post & 1);
     auto const arrived = [&] {

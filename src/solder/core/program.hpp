@@ -15,16 +15,18 @@ namespace Solder {
 ///   - `static constexpr char const* label` (starts with "Solder::"),
 ///   - `static constexpr Phase phase`: when it has work,
 ///   - `static int teams(Data const&)`: its league,
-///   - `template <class Team> static void run(Data const&, Team const&, Control const& now, Control& next)`.
+///   - `template <class Team> static void run(Data const&, Team const&, Control const& now,
+///   Control& next)`.
 ///
-/// Data is the solver's plain struct of raw pointers and numbers, the same for all stages of the solver, with
-/// `static constexpr int max_sums`, the most values a stage sums at once. run is called by every thread of every
-/// team, and returns at once unless it is the stage's phase; each thread changes `next` in the same way, and team 0's
-/// copy goes to the next stage.
+/// Data is the solver's plain struct of raw pointers and numbers, the same for all stages of the
+/// solver, with `static constexpr int max_sums`, the most values a stage sums at once. run is
+/// called by every thread of every team, and returns at once unless it is the stage's phase; each
+/// thread changes `next` in the same way, and team 0's copy goes to the next stage.
 template <class... Stages>
 struct Program {
   static constexpr int size = sizeof...(Stages);
-  static_assert(size >= 2, "the control block alternates between slots: a program has at least two stages");
+  static_assert(size >= 2,
+                "the control block alternates between slots: a program has at least two stages");
 };
 
 namespace Impl {
@@ -32,7 +34,8 @@ namespace Impl {
 /// \brief Kokkos keeps functors above this out of the ordinary argument space before 5.0.
 inline constexpr std::size_t largest_functor = 448;
 
-/// \brief A stage as a Kokkos functor: reads the control block, works if it is its phase, passes the block on.
+/// \brief A stage as a Kokkos functor: reads the control block, works if it is its phase, passes
+/// the block on.
 template <class Data, class Stage>
 struct StageKernel {
   Data data;
@@ -47,7 +50,7 @@ struct StageKernel {
     if constexpr (std::is_integral_v<Where>)
       execute(HostTeam{static_cast<int>(where), Stage::teams(data)});
     else
-      execute(DeviceTeam<Where>(where, where.league_rank(), where.league_size()));
+      execute(DeviceTeam<Where>(where, where.league_rank(), where.league_size(), Data::max_sums));
   }
 
   template <class Team>
@@ -57,7 +60,8 @@ struct StageKernel {
     Stage::run(data, team, now, next);
     if (team.league_rank() != 0) return;
     if (team.rank() == 0) outbox.record(now, next);
-    if (post_every == 1 || (post_every > 1 && (++next.tick & (post_every - 1)) == 0)) outbox.post(team, next);
+    if (post_every == 1 || (post_every > 1 && (++next.tick & (post_every - 1)) == 0))
+      outbox.post(team, next);
     if (team.rank() == 0) *out = next;
   }
 };
@@ -77,7 +81,7 @@ struct SolveKernel {
     if constexpr (std::is_integral_v<Where>)
       execute(HostTeam{0, 1});
     else
-      execute(DeviceTeam<Where>(where, 0, 1));
+      execute(DeviceTeam<Where>(where, 0, 1, Data::max_sums));
   }
 
   template <class Team>

@@ -24,15 +24,24 @@ enum class Reason : std::int32_t {
 
 constexpr std::string_view to_string(Reason reason) {
   switch (reason) {
-    case Reason::running: return "running";
-    case Reason::converged: return "converged";
-    case Reason::max_iterations: return "max_iterations";
-    case Reason::breakdown: return "breakdown";
-    case Reason::indefinite_matrix: return "indefinite_matrix";
-    case Reason::indefinite_preconditioner: return "indefinite_preconditioner";
-    case Reason::not_finite: return "not_finite";
-    case Reason::diverged: return "diverged";
-    case Reason::stagnated: return "stagnated";
+    case Reason::running:
+      return "running";
+    case Reason::converged:
+      return "converged";
+    case Reason::max_iterations:
+      return "max_iterations";
+    case Reason::breakdown:
+      return "breakdown";
+    case Reason::indefinite_matrix:
+      return "indefinite_matrix";
+    case Reason::indefinite_preconditioner:
+      return "indefinite_preconditioner";
+    case Reason::not_finite:
+      return "not_finite";
+    case Reason::diverged:
+      return "diverged";
+    case Reason::stagnated:
+      return "stagnated";
   }
   return "unknown";
 }
@@ -42,10 +51,14 @@ enum class Runner : std::int32_t { automatic, launch, graph, team };
 
 constexpr std::string_view to_string(Runner runner) {
   switch (runner) {
-    case Runner::automatic: return "auto";
-    case Runner::launch: return "launch";
-    case Runner::graph: return "graph";
-    case Runner::team: return "team";
+    case Runner::automatic:
+      return "auto";
+    case Runner::launch:
+      return "launch";
+    case Runner::graph:
+      return "graph";
+    case Runner::team:
+      return "team";
   }
   return "unknown";
 }
@@ -59,7 +72,8 @@ struct Progress {
 
 /// \brief What every solver is told.
 struct SolverOptions {
-  /// ||b - A x|| / ||b|| at which a solve has converged. 0 never converges: exactly max_iterations run.
+  /// ||b - A x|| / ||b|| at which a solve has converged. 0 never converges: exactly max_iterations
+  /// run.
   double tolerance = 1e-8;
   int max_iterations = 10000;
   Runner runner = Runner::automatic;
@@ -72,13 +86,17 @@ struct Report {
   Reason reason = Reason::running;
   std::string detail;  ///< a sentence for people, or empty
   int iterations = 0;
-  double relative_residual = 0;       ///< of the recursion
-  double true_relative_residual = 0;  ///< ||b - A x|| / ||b|| recomputed from the x that is returned
-  std::vector<double> history;        ///< the recursion's relative residual of iterations 0, 1, ..., iterations
-  double setup_seconds = 0;           ///< solver construction: workspace and, for the graph runner, its recording
+  double relative_residual = 0;  ///< of the recursion
+  double true_relative_residual =
+      0;  ///< ||b - A x|| / ||b|| recomputed from the x that is returned
+  std::vector<double>
+      history;  ///< the recursion's relative residual of iterations 0, 1, ..., iterations
+  double setup_seconds =
+      0;  ///< solver construction: workspace and, for the graph runner, its recording
   double solve_seconds = 0;
-  double kernels_per_iteration = 0;   ///< 0 under the team runner: the whole solve is one kernel
-  double words_per_iteration = 0;     ///< words of sizeof(Scalar) to and from memory, caches not counted
+  double kernels_per_iteration = 0;  ///< 0 under the team runner: the whole solve is one kernel
+  double words_per_iteration =
+      0;  ///< words of sizeof(Scalar) to and from memory, caches not counted
   Runner runner = Runner::automatic;  ///< the one that ran: never automatic
 };
 

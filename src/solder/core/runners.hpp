@@ -10,7 +10,8 @@
 
 namespace Solder::Impl {
 
-/// \brief Work of an iteration, in matrix entries plus 4 per row, up to which one team beats a league.
+/// \brief Work of an iteration, in matrix entries plus 4 per row, up to which one team beats a
+/// league.
 ///
 /// Measured; see "Crossover of the runners" in docs/performance.md.
 template <class Exec>
@@ -24,23 +25,27 @@ Runner choose_runner(Runner wanted, std::int64_t rows, std::int64_t nonzeros) {
   return is_host_space<Exec> ? Runner::launch : Runner::graph;
 }
 
-/// \brief The policy of a kernel of `teams` teams: ranges on hosts (one team is one thread), Kokkos teams else.
+/// \brief The policy of a kernel of `teams` teams: ranges on hosts (one team is one thread), Kokkos
+/// teams else.
 template <class Exec, int Threads>
 auto team_policy(Exec const& exec, int teams, int threads, int sums) {
   if constexpr (is_host_space<Exec>) {
-    return Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>, Kokkos::IndexType<int>>(exec, 0, teams);
+    return Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>, Kokkos::IndexType<int>>(
+        exec, 0, teams);
   } else {
     constexpr int least_teams = Threads > league_threads ? 1 : resident_teams;
-    return Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<Threads, least_teams>>(exec, teams, threads / warp, warp)
+    return Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<Threads, least_teams>>(
+               exec, teams, threads / warp, warp)
         .set_scratch_size(0, Kokkos::PerTeam(DeviceTeam<int>::scratch_bytes(sums)));
   }
 }
 
-/// \brief Executes a solver's programs: Judgement at the start and whenever the iteration claims an end,
-/// Iteration in between, by any of the three runners.
+/// \brief Executes a solver's programs: Judgement at the start and whenever the iteration claims an
+/// end, Iteration in between, by any of the three runners.
 ///
-/// The control block stays on the device. The host learns of it through the mailbox, once per batch of
-/// iterations, while on GPUs the next batch already runs; nothing here fences, allocates or copies.
+/// The control block stays on the device. The host learns of it through the mailbox, once per batch
+/// of iterations, while on GPUs the next batch already runs; nothing here fences, allocates or
+/// copies.
 template <class Exec, class Data, class Judgement, class Iteration>
 class Engine {
  public:
@@ -62,7 +67,8 @@ class Engine {
     report.setup_seconds = timer.seconds();
     timer.reset();
     Control const control = iterate(data, [&](Control const& c) {
-      if (options.monitor) options.monitor({c.iteration, c.relative(c.residual_squared), timer.seconds()});
+      if (options.monitor)
+        options.monitor({c.iteration, c.relative(c.residual_squared), timer.seconds()});
     });
     report.solve_seconds = timer.seconds();
     report.reason = control.reason;
@@ -105,8 +111,9 @@ class Engine {
       Kokkos::parallel_for(label, policy, kernel);
     };
 
-    // With nothing in flight the phase says what to launch. On GPUs a batch is sent ahead while the letter of
-    // the one before is awaited; should that letter end the iteration, the batch does nothing.
+    // With nothing in flight the phase says what to launch. On GPUs a batch is sent ahead while the
+    // letter of the one before is awaited; should that letter end the iteration, the batch does
+    // nothing.
     bool const ahead = !is_host_space<Exec> && runner_ != Runner::team;
     Control control;
     while (control.phase != Phase::finished) {
@@ -129,18 +136,19 @@ class Engine {
     return control;
   }
 
-  /// Iterations per letter of the launch and graph runners. On hosts nothing runs ahead, and a letter is free.
+  /// Iterations per letter of the launch and graph runners. On hosts nothing runs ahead, and a
+  /// letter is free.
   static constexpr std::int32_t batch = is_host_space<Exec> ? 1 : 16;
   /// Most iterations in one kernel of the team runner.
   static constexpr std::int32_t team_batch = 4096;
 
   /// \brief Calls emit(label, policy, kernel) for each stage of a program.
   ///
-  /// The first stage reads slot 0 and the last writes it; the slots between belong to the program and begin at
-  /// `base`.
+  /// The first stage reads slot 0 and the last writes it; the slots between belong to the program
+  /// and begin at `base`.
   template <class... Stages, class Emit>
-  void each_stage(Data const& data, Program<Stages...>, int base, std::int32_t post_every, bool fresh,
-                  Emit const& emit) {
+  void each_stage(Data const& data, Program<Stages...>, int base, std::int32_t post_every,
+                  bool fresh, Emit const& emit) {
     constexpr int size = sizeof...(Stages);
     int k = 0;
     auto const one = [&]<class Stage>(Stage) {
@@ -153,7 +161,8 @@ class Engine {
                                             fresh && k == 0};
       static_assert(sizeof(kernel) <= largest_functor);
       emit(Stage::label,
-           team_policy<Exec, league_threads>(exec_, Stage::teams(data), league_threads, Data::max_sums),
+           team_policy<Exec, league_threads>(exec_, Stage::teams(data), league_threads,
+                                             Data::max_sums),
            kernel);
       ++k;
     };
@@ -171,10 +180,11 @@ class Engine {
   void run_team(Data const& data, bool fresh) {
     int threads = league_threads;
     while (threads < team_threads && threads < data.rows.count) threads *= 2;
-    SolveKernel<Data, Judgement, Iteration> const kernel{data, slots_.data(), mailbox_.outbox(), fresh};
+    SolveKernel<Data, Judgement, Iteration> const kernel{data, slots_.data(), mailbox_.outbox(),
+                                                         fresh};
     static_assert(sizeof(kernel) <= largest_functor);
-    Kokkos::parallel_for(Data::label, team_policy<Exec, team_threads>(exec_, 1, threads, Data::max_sums),
-                         kernel);
+    Kokkos::parallel_for(
+        Data::label, team_policy<Exec, team_threads>(exec_, 1, threads, Data::max_sums), kernel);
   }
 
   Exec exec_;

@@ -9,8 +9,9 @@ namespace Solder {
 
 /// \brief The four scalar types: float, double and Kokkos::complex of each.
 ///
-/// Vectors and matrices are stored in the scalar; inner products are always accumulated in double, so that the
-/// norm of a float vector neither overflows nor loses the digits a convergence test needs.
+/// Vectors and matrices are stored in the scalar; inner products are always accumulated in double,
+/// so that the norm of a float vector neither overflows nor loses the digits a convergence test
+/// needs.
 template <class Scalar>
 struct ScalarTraits {
   using Real = Scalar;

@@ -12,7 +12,8 @@ namespace Solder {
 template <std::size_t N>
 using Sums = Kokkos::Array<double, N>;
 
-/// \brief The partial sums that a stage of `teams` teams left for the stages after it: N rows of `teams` values.
+/// \brief The partial sums that a stage of `teams` teams left for the stages after it: N rows of
+/// `teams` values.
 template <std::size_t N>
 struct Partials {
   double* values;
@@ -35,8 +36,9 @@ struct Partials {
 
 /// \brief The rows that the vector stages of a program deal to their teams.
 ///
-/// On hosts team t owns the contiguous slice [bounds[t], bounds[t+1]), balanced by work, so that a row meets the
-/// same core in every stage. On GPUs rows are dealt cyclically, thread by thread, and bounds is not used.
+/// On hosts team t owns the contiguous slice [bounds[t], bounds[t+1]), balanced by work, so that a
+/// row meets the same core in every stage. On GPUs rows are dealt cyclically, thread by thread, and
+/// bounds is not used.
 struct Rows {
   std::int32_t count;
   std::int32_t const* bounds;
@@ -49,18 +51,20 @@ namespace Impl {
 /// \brief GPU threads of a team in a league, and of the one team of the team runner.
 inline constexpr int league_threads = 256, team_threads = 512;
 
-/// \brief Teams of a league that a GPU's multiprocessor holds at once: leaves 85 registers a thread of an H100, enough
-/// for all loads of a row to be in flight. With 4 (64 registers), or with more teams than fit, it is slower.
+/// \brief Teams of a league that a GPU's multiprocessor holds at once: leaves 85 registers a thread
+/// of an H100, enough for all loads of a row to be in flight. With 4 (64 registers), or with more
+/// teams than fit, it is slower.
 inline constexpr int resident_teams = 3;
 
-/// \brief Teams of a league over `items` rows (times lanes): one per thread on hosts, else as many as are resident at
-/// once on a GPU whose multiprocessors take 2048 threads.
+/// \brief Teams of a league over `items` rows (times lanes): one per thread on hosts, else as many
+/// as are resident at once on a GPU whose multiprocessors take 2048 threads.
 template <class Exec>
 int vector_teams(Exec const& exec, std::int64_t items) {
   std::int64_t const concurrency = exec.concurrency();
   if (is_host_space<Exec>) return static_cast<int>(std::clamp<std::int64_t>(items, 1, concurrency));
   std::int64_t const resident = std::max<std::int64_t>(1, concurrency / 2048 * resident_teams);
-  return static_cast<int>(std::clamp<std::int64_t>((items + league_threads - 1) / league_threads, 1, resident));
+  return static_cast<int>(
+      std::clamp<std::int64_t>((items + league_threads - 1) / league_threads, 1, resident));
 }
 
 /// \brief What a stage sees of a CPU: a team is one thread.
@@ -89,12 +93,13 @@ struct HostTeam {
     for (std::int32_t i = first(rows); i < end; ++i) f(i);
   }
 
-  /// \brief f(i, load(i)) for every row i of this team if prepare(), whose answer is returned, says so.
+  /// \brief f(i, load(i)) for every row i of this team if prepare(), whose answer is returned, says
+  /// so.
   ///
   /// On GPUs the first row is loaded before prepare is called, to hide the latency of its sums.
   template <class Load, class Prepare, class F>
-  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Rows const& rows, Load const& load, Prepare const& prepare,
-                                                F const& f) const {
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Rows const& rows, Load const& load,
+                                                Prepare const& prepare, F const& f) const {
     if (!prepare()) return false;
     for_each_row(rows, [&](std::int32_t i) { f(i, load(i)); });
     return true;
@@ -119,8 +124,8 @@ struct HostTeam {
     return mine;
   }
 
-  /// \brief This thread's shares of the partial sums that earlier stages left; `most` is the largest number of teams
-  /// among them.
+  /// \brief This thread's shares of the partial sums that earlier stages left; `most` is the
+  /// largest number of teams among them.
   template <std::size_t... N>
   KOKKOS_FORCEINLINE_FUNCTION auto gather(std::int32_t, Partials<N> const&... partials) const {
     Sums<(N + ...)> share{};
@@ -128,11 +133,13 @@ struct HostTeam {
     (partials.for_each_value([&](double const* values) {
       for (std::int32_t j = 0; j < partials.teams; ++j) share[at] += values[j];
       ++at;
-    }), ...);
+    }),
+     ...);
     return share;
   }
 
-  /// \brief Whether gather has so little to load that it pays to gather ahead what may not be needed.
+  /// \brief Whether gather has so little to load that it pays to gather ahead what may not be
+  /// needed.
   KOKKOS_FUNCTION static constexpr bool gathers_ahead(std::int32_t) { return false; }
 
   /// \brief The totals of the shares of all threads, in a fixed order, known to all of them.
@@ -146,11 +153,13 @@ struct HostTeam {
 template <class Member>
 class DeviceTeam {
  public:
-  KOKKOS_FUNCTION DeviceTeam(Member const& team, int league_rank, int league_size)
+  /// \param most_sums the largest N of this kernel's sums: what its scratch was made for
+  KOKKOS_FUNCTION DeviceTeam(Member const& team, int league_rank, int league_size, int most_sums)
       : member_(team),
         league_rank_(league_rank),
         league_size_(league_size),
         lane_(lane_number()),
+        slots_in_set_(most_sums * warps),
         scratch_(static_cast<double*>(team.team_scratch(0).get_shmem(0))) {}
 
   KOKKOS_FUNCTION int league_rank() const { return league_rank_; }
@@ -166,8 +175,8 @@ class DeviceTeam {
   }
 
   template <class Load, class Prepare, class F>
-  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Rows const& rows, Load const& load, Prepare const& prepare,
-                                                F const& f) const {
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Rows const& rows, Load const& load,
+                                                Prepare const& prepare, F const& f) const {
     std::int32_t const stride = league_size() * size();
     std::int32_t i = league_rank() * size() + rank();
     auto row = load(i < rows.count ? i : 0);
@@ -181,13 +190,16 @@ class DeviceTeam {
   }
 
   /// \brief Scratch bytes that sum<N> needs: a slot a warp and value, twice.
-  static constexpr int scratch_bytes(int sums) { return static_cast<int>(sizeof(double)) * 2 * sums * warps; }
+  static constexpr int scratch_bytes(int sums) {
+    return static_cast<int>(sizeof(double)) * 2 * sums * warps;
+  }
 
-  /// \brief The sums over the team's threads, known to all of them: one barrier for all N, in a fixed order.
-  /// The team has a power of two of warps.
+  /// \brief The sums over the team's threads, known to all of them: one barrier for all N, in a
+  /// fixed order. The team has a power of two of warps.
   ///
-  /// Butterflies within the warps, a slot in scratch for each warp, butterflies over the slots. The slots are used
-  /// in two sets by turns: the barrier of the next sum separates this one's readers from the writers after it.
+  /// Butterflies within the warps, a slot in scratch for each warp, butterflies over the slots. The
+  /// slots are used in two sets by turns, which do not overlap whatever N: the barrier of the next
+  /// sum separates this one's readers from the writers after it.
   template <std::size_t N>
   KOKKOS_FORCEINLINE_FUNCTION Sums<N> sum(Sums<N> const& mine) const {
     return sum_slots(fill_slots(mine), mine);
@@ -212,20 +224,23 @@ class DeviceTeam {
         if (j < partials.teams) share[at] = values[j];
         if (j + warp < partials.teams) high[at] = values[j + warp];
         ++at;
-      }), ...);
+      }),
+       ...);
       for (std::size_t v = 0; v < (N + ...); ++v) share[v] += high[v];
     } else {
       (partials.for_each_value([&](double const* values) {
         for (std::int32_t j = rank(); j < partials.teams; j += size()) share[at] += values[j];
         ++at;
-      }), ...);
+      }),
+       ...);
     }
     return share;
   }
 
   KOKKOS_FUNCTION static constexpr bool gathers_ahead(std::int32_t most) { return most <= few; }
 
-  /// Few partial sums are summed by every warp for itself, without a barrier; one needs no sum at all.
+  /// Few partial sums are summed by every warp for itself, without a barrier; one needs no sum at
+  /// all.
   template <std::size_t N>
   KOKKOS_FORCEINLINE_FUNCTION Sums<N> total(Sums<N> share, std::int32_t most) const {
     if (most == 1) return share;
@@ -243,7 +258,7 @@ class DeviceTeam {
   /// \brief Leaves each warp's sums in the slots that are free, for all to see.
   template <std::size_t N>
   KOKKOS_FORCEINLINE_FUNCTION double const* fill_slots(Sums<N> mine) const {
-    double* const slots = scratch_ + turn_ * static_cast<int>(N) * warps;
+    double* const slots = scratch_ + turn_ * slots_in_set_;
     turn_ ^= 1;
     butterfly(mine, warp / 2);
     if (lane_ == 0)
@@ -269,7 +284,7 @@ class DeviceTeam {
   }
 
   Member const& member_;
-  int league_rank_, league_size_, lane_;
+  int league_rank_, league_size_, lane_, slots_in_set_;
   double* scratch_;
   mutable int turn_ = 0;
 };

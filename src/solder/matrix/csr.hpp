@@ -16,9 +16,9 @@ namespace Solder {
 
 /// \brief The device side of a CSR matrix: what kernels need to hand out row products.
 ///
-/// On GPUs a row is worked on by 2^lane_bits lanes, and the rows are dealt cyclically to all teams; rows longer than
-/// `long_row` are left to whole teams, so that a few huge rows do not serialise. On hosts each team takes the
-/// contiguous slice of `rows`, balanced by work.
+/// On GPUs a row is worked on by 2^lane_bits lanes, and the rows are dealt cyclically to all teams;
+/// rows longer than `long_row` are left to whole teams, so that a few huge rows do not serialise.
+/// On hosts each team takes the contiguous slice of `rows`, balanced by work.
 template <class Scalar, class Offset>
 struct CsrOperator {
   Offset const* row_offsets;
@@ -33,19 +33,22 @@ struct CsrOperator {
 
   bool operator==(CsrOperator const&) const = default;
 
-  /// \brief If prepare(), whose answer is returned, says so: gives consume(i, (A x)_i) for every row i of this team,
-  /// once, by one thread, the value in a register.
+  /// \brief If prepare(), whose answer is returned, says so: gives consume(i, (A x)_i) for every
+  /// row i of this team, once, by one thread, the value in a register.
   ///
-  /// All threads of the team call this together; prepare must answer the same in all. Reads the matrix once, from the
-  /// last row to the first: what the vector stages, which go upwards, touched last is still in the cache.
+  /// All threads of the team call this together; prepare must answer the same in all. Reads the
+  /// matrix once, from the last row to the first: what the vector stages, which go upwards, touched
+  /// last is still in the cache.
   template <class Team, class Prepare, class Consumer>
-  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, Scalar const* x, Prepare const& prepare,
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, Scalar const* x,
+                                                        Prepare const& prepare,
                                                         Consumer const& consume) const {
     if constexpr (std::is_same_v<Team, Impl::HostTeam>) {
       if (!prepare()) return false;
       team.for_each_row_downwards(rows, [&](std::int32_t i) {
         Scalar sum{};
-        for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k) sum += values[k] * x[columns[k]];
+        for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
+          sum += values[k] * x[columns[k]];
         consume(i, sum);
       });
       return true;
@@ -55,8 +58,10 @@ struct CsrOperator {
   }
 
  private:
-  /// \brief The terms begin, begin + step, ... below end of a row product, 8 of them in flight at a time.
-  KOKKOS_FORCEINLINE_FUNCTION Scalar part(Scalar const* x, Offset begin, Offset end, Offset step) const {
+  /// \brief The terms begin, begin + step, ... below end of a row product, 8 of them in flight at a
+  /// time.
+  KOKKOS_FORCEINLINE_FUNCTION Scalar part(Scalar const* x, Offset begin, Offset end,
+                                          Offset step) const {
     constexpr int batch = 8;
     Scalar sum{};
     for (Offset k = begin; k < end; k += batch * step) {
@@ -71,10 +76,12 @@ struct CsrOperator {
   }
 
   template <class Team, class Prepare, class Consumer>
-  KOKKOS_FORCEINLINE_FUNCTION bool device_products(Team const& team, Scalar const* x, Prepare const& prepare,
+  KOKKOS_FORCEINLINE_FUNCTION bool device_products(Team const& team, Scalar const* x,
+                                                   Prepare const& prepare,
                                                    Consumer const& consume) const {
     std::int32_t const lanes = 1 << lane_bits, lane = team.rank() & (lanes - 1);
-    std::int32_t const rows_at_once = team.size() >> lane_bits, stride = team.league_size() * rows_at_once;
+    std::int32_t const rows_at_once = team.size() >> lane_bits,
+                       stride = team.league_size() * rows_at_once;
     std::int32_t base = team.league_rank() * rows_at_once;
     std::int32_t i = rows.count - 1 - base - (team.rank() >> lane_bits);
     Offset begin = i >= 0 ? row_offsets[i] : 0, end = i >= 0 ? row_offsets[i + 1] : 0;
@@ -126,12 +133,16 @@ std::int32_t longest_row(Exec const& exec, Offset const* offsets, std::int32_t r
 
 /// \brief The rows with more than `limit` nonzeros, ascending.
 template <class Exec, class Offset>
-Kokkos::View<std::int32_t*, typename Exec::memory_space> rows_longer_than(Exec const& exec, std::int32_t limit,
-                                                                         Offset const* offsets, std::int32_t rows) {
+Kokkos::View<std::int32_t*, typename Exec::memory_space> rows_longer_than(Exec const& exec,
+                                                                          std::int32_t limit,
+                                                                          Offset const* offsets,
+                                                                          std::int32_t rows) {
   std::int32_t count = 0;
   Kokkos::parallel_reduce(
       "Solder::csr::count_long_rows", Kokkos::RangePolicy<Exec>(exec, 0, rows),
-      KOKKOS_LAMBDA(int i, std::int32_t& c) { c += static_cast<std::int64_t>(offsets[i + 1] - offsets[i]) > limit; },
+      KOKKOS_LAMBDA(int i, std::int32_t& c) {
+        c += static_cast<std::int64_t>(offsets[i + 1] - offsets[i]) > limit;
+      },
       count);
   Kokkos::View<std::int32_t*, typename Exec::memory_space> list(
       Kokkos::view_alloc("Solder::csr::long_rows", exec, Kokkos::WithoutInitializing), count);
@@ -162,10 +173,11 @@ concept CrsMatrixLike = requires(M const& m) {
 /// \brief A sparse matrix in compressed rows, on the device of Exec.
 ///
 /// \tparam Scalar float, double or Kokkos::complex of them
-/// \tparam Offset of the row offsets: int32; int64 for more than 2^31 - 1 nonzeros; std::size_t as Tpetra has
+/// \tparam Offset of the row offsets: int32; int64 for more than 2^31 - 1 nonzeros; std::size_t as
+/// Tpetra has
 ///
-/// Shares the arrays it was made from (views count references) and adds the row partition. The pattern must not
-/// change afterwards; values may.
+/// Shares the arrays it was made from (views count references) and adds the row partition. The
+/// pattern must not change afterwards; values may.
 template <class Scalar, class Exec, class Offset = std::int32_t>
 class CsrMatrix {
  public:
@@ -177,24 +189,29 @@ class CsrMatrix {
   using Columns = Kokkos::View<std::int32_t const*, memory_space>;
   using Values = Kokkos::View<Scalar const*, memory_space>;
 
-  /// \brief Wraps three views without copying: rows + 1 offsets, and columns and values of each nonzero.
-  /// \throws std::invalid_argument where the extents do not fit together
-  /// \throws std::length_error where rows or nonzeros are too many for the index types
+  /// \brief Wraps three views without copying: rows + 1 offsets, and columns and values of each
+  /// nonzero. \throws std::invalid_argument where the extents do not fit together \throws
+  /// std::length_error where rows or nonzeros are too many for the index types
   CsrMatrix(Exec const& exec, std::int32_t rows, std::int32_t columns, Offsets const& row_offsets,
             Columns const& column_indices, Values const& values)
-      : rows_(rows), columns_(columns), row_offsets_(row_offsets), column_indices_(column_indices), values_(values) {
+      : rows_(rows),
+        columns_(columns),
+        row_offsets_(row_offsets),
+        column_indices_(column_indices),
+        values_(values) {
     if (rows < 0 || columns < 0 || row_offsets.extent(0) != std::size_t(rows) + 1 ||
         column_indices.extent(0) != values.extent(0))
-      throw std::invalid_argument("Solder::CsrMatrix: " + std::to_string(rows) + " rows need " +
-                                  std::to_string(rows + std::int64_t(1)) + " row offsets, not " +
-                                  std::to_string(row_offsets.extent(0)) + "; " +
-                                  std::to_string(column_indices.extent(0)) + " column indices and " +
-                                  std::to_string(values.extent(0)) + " values must be as many");
+      throw std::invalid_argument(
+          "Solder::CsrMatrix: " + std::to_string(rows) + " rows need " +
+          std::to_string(rows + std::int64_t(1)) + " row offsets, not " +
+          std::to_string(row_offsets.extent(0)) + "; " + std::to_string(column_indices.extent(0)) +
+          " column indices and " + std::to_string(values.extent(0)) + " values must be as many");
     if (nonzeros() > most_nonzeros)
       throw std::length_error("Solder::CsrMatrix: " + std::to_string(nonzeros()) +
                               " nonzeros do not fit these row offsets; use Offset = std::int64_t");
     if (std::max(rows, columns) > most_rows)
-      throw std::length_error("Solder::CsrMatrix: at most " + std::to_string(most_rows) + " rows and columns");
+      throw std::length_error("Solder::CsrMatrix: at most " + std::to_string(most_rows) +
+                              " rows and columns");
     partition(exec);
   }
 
@@ -249,27 +266,32 @@ class CsrMatrix {
 
  private:
   /// Room for a stride beyond the last index: loops add one before they compare.
-  static constexpr std::int64_t most_nonzeros = std::numeric_limits<Offset>::max() / 2 > (std::int64_t(1) << 31)
+  static constexpr std::int64_t most_nonzeros = std::numeric_limits<Offset>::max() / 2 >
+                                                        (std::int64_t(1) << 31)
                                                     ? std::numeric_limits<std::int64_t>::max() / 2
-                                                    : std::numeric_limits<std::int32_t>::max() - (1 << 16);
+                                                    : std::numeric_limits<std::int32_t>::max() -
+                                                          (1 << 16);
   static constexpr std::int32_t most_rows = std::numeric_limits<std::int32_t>::max() - (1 << 22);
 
   static std::int32_t checked_rows(std::int64_t count) {
     if (count < 0 || count > most_rows)
-      throw std::length_error("Solder::CsrMatrix: at most " + std::to_string(most_rows) + " rows and columns, not " +
-                              std::to_string(count));
+      throw std::length_error("Solder::CsrMatrix: at most " + std::to_string(most_rows) +
+                              " rows and columns, not " + std::to_string(count));
     return static_cast<std::int32_t>(count);
   }
 
   template <class To, class From>
-  static Kokkos::View<To const*, memory_space> to_device(Exec const& exec, std::vector<From> const& host,
+  static Kokkos::View<To const*, memory_space> to_device(Exec const& exec,
+                                                         std::vector<From> const& host,
                                                          std::string const& label) {
     if constexpr (sizeof(To) < sizeof(From)) {
       if (!host.empty() && host.back() > most_nonzeros)
-        throw std::length_error("Solder::CsrMatrix: " + std::to_string(host.back()) +
-                                " nonzeros do not fit 32-bit row offsets; use Offset = std::int64_t");
+        throw std::length_error(
+            "Solder::CsrMatrix: " + std::to_string(host.back()) +
+            " nonzeros do not fit 32-bit row offsets; use Offset = std::int64_t");
     }
-    Kokkos::View<To*, memory_space> device(Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), host.size());
+    Kokkos::View<To*, memory_space> device(
+        Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), host.size());
     auto const staging = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, device);
     exec.fence("Solder::csr: staging is free");
     std::copy(host.begin(), host.end(), staging.data());
@@ -289,13 +311,18 @@ class CsrMatrix {
       bounds_ = Kokkos::View<std::int32_t*, memory_space>(
           Kokkos::view_alloc("Solder::csr::bounds", Kokkos::WithoutInitializing), teams_ + 1);
       // Time goes with the words moved: 1.5 a nonzero, and about 9 a row in the vector stages.
-      auto const work = [&](std::int64_t i) { return 1.5 * static_cast<double>(offsets[i]) + 9.0 * static_cast<double>(i); };
+      auto const work = [&](std::int64_t i) {
+        return 1.5 * static_cast<double>(offsets[i]) + 9.0 * static_cast<double>(i);
+      };
       for (int t = 0; t <= teams_; ++t) {
         double const target = work(n) * t / teams_;
         std::int32_t low = 0, high = n;
         while (low < high) {
           std::int32_t const middle = low + (high - low) / 2;
-          if (work(middle) < target) low = middle + 1; else high = middle;
+          if (work(middle) < target)
+            low = middle + 1;
+          else
+            high = middle;
         }
         bounds_(t) = low;
       }
@@ -305,7 +332,8 @@ class CsrMatrix {
       while (lane_bits_ < 5 && (10 << lane_bits_) < mean) ++lane_bits_;
       long_row_ = 64 << lane_bits_;
       teams_ = Impl::vector_teams(exec, std::int64_t(n) << lane_bits_);
-      if (longest_row_ > long_row_) long_rows_ = Impl::rows_longer_than(exec, long_row_, offsets, n);
+      if (longest_row_ > long_row_)
+        long_rows_ = Impl::rows_longer_than(exec, long_row_, offsets, n);
     }
   }
 

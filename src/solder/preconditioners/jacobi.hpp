@@ -33,8 +33,9 @@ struct Identity {
 
 /// \brief The diagonal preconditioner z = D^-1 r, D = diag(A).
 ///
-/// Costs no kernel: solvers scale inside their own. A zero or missing diagonal entry is remembered, and solvers
-/// refuse to start with it (Reason::breakdown names the row). Call refresh after the values of A have changed.
+/// Costs no kernel: solvers scale inside their own. A zero or missing diagonal entry is remembered,
+/// and solvers refuse to start with it (Reason::breakdown names the row). Call refresh after the
+/// values of A have changed.
 template <class Scalar, class Exec>
 class Jacobi {
  public:
@@ -43,7 +44,9 @@ class Jacobi {
     Scalar const* inverse;
     static constexpr bool is_identity = false;
 
-    KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t i, Scalar const& r) const { return inverse[i] * r; }
+    KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t i, Scalar const& r) const {
+      return inverse[i] * r;
+    }
     bool operator==(Operator const&) const = default;
   };
 
@@ -51,7 +54,8 @@ class Jacobi {
   /// \throws std::invalid_argument where A is not square
   template <class Matrix>
   Jacobi(Exec const& exec, Matrix const& A)
-      : inverse_(Kokkos::view_alloc("Solder::jacobi::inverse", exec, Kokkos::WithoutInitializing), A.rows()),
+      : inverse_(Kokkos::view_alloc("Solder::jacobi::inverse", exec, Kokkos::WithoutInitializing),
+                 A.rows()),
         zero_row_(Kokkos::view_alloc("Solder::jacobi::zero_row", Kokkos::WithoutInitializing)) {
     refresh(exec, A);
   }
@@ -60,9 +64,9 @@ class Jacobi {
   template <class Matrix>
   void refresh(Exec const& exec, Matrix const& A) {
     if (A.rows() != A.columns() || std::size_t(A.rows()) != inverse_.extent(0))
-      throw std::invalid_argument("Solder::Jacobi: a square matrix of " + std::to_string(inverse_.extent(0)) +
-                                  " rows is needed, not " + std::to_string(A.rows()) + " x " +
-                                  std::to_string(A.columns()));
+      throw std::invalid_argument("Solder::Jacobi: a square matrix of " +
+                                  std::to_string(inverse_.extent(0)) + " rows is needed, not " +
+                                  std::to_string(A.rows()) + " x " + std::to_string(A.columns()));
     auto const* const offsets = A.row_offsets().data();
     std::int32_t const* const columns = A.column_indices().data();
     Scalar const* const values = A.values().data();

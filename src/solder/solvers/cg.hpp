@@ -10,10 +10,13 @@
 
 namespace Solder {
 
-/// \brief `classical`: Hestenes & Stiefel's, 3 kernels an iteration. `pipelined`: the default, 2 kernels.
+/// \brief `classical`: Hestenes & Stiefel's, 3 kernels an iteration. `pipelined`: the default, 2
+/// kernels.
 enum class CgForm { classical, pipelined };
 
-constexpr std::string_view to_string(CgForm form) { return form == CgForm::classical ? "classical" : "pipelined"; }
+constexpr std::string_view to_string(CgForm form) {
+  return form == CgForm::classical ? "classical" : "pipelined";
+}
 
 struct CgOptions : SolverOptions {
   CgForm form = CgForm::pipelined;
@@ -23,9 +26,9 @@ namespace Impl {
 
 /// \brief What the stages of CG share.
 ///
-/// Sums left by one stage for later ones: the vector updates leave (r, z) and (r, r), one and the same without
-/// preconditioner, in two buffers taken in turn by the iteration's parity; the product leaves (p, q) and
-/// (q, M q); the residual leaves (s, s), (b, b) and the nonzeros of b.
+/// Sums left by one stage for later ones: the vector updates leave (r, z) and (r, r), one and the
+/// same without preconditioner, in two buffers taken in turn by the iteration's parity; the product
+/// leaves (p, q) and (q, M q); the residual leaves (s, s), (b, b) and the nonzeros of b.
 template <class Scalar, class Operator, class Preconditioner>
 struct CgData {
   using scalar_type = Scalar;
@@ -44,19 +47,26 @@ struct CgData {
 
   bool operator==(CgData const&) const = default;
 
-  KOKKOS_FUNCTION std::int32_t most_teams() const { return Kokkos::max(vector_teams, product_teams); }
+  KOKKOS_FUNCTION std::int32_t most_teams() const {
+    return Kokkos::max(vector_teams, product_teams);
+  }
   KOKKOS_FUNCTION Partials<update_sums> of_update(int iteration) const {
     return {sums + (iteration & 1) * update_sums * vector_teams, vector_teams};
   }
-  KOKKOS_FUNCTION Partials<2> of_product() const { return {sums + 2 * update_sums * vector_teams, product_teams}; }
-  KOKKOS_FUNCTION Partials<3> of_residual() const { return {of_product().values + 2 * product_teams, product_teams}; }
+  KOKKOS_FUNCTION Partials<2> of_product() const {
+    return {sums + 2 * update_sums * vector_teams, product_teams};
+  }
+  KOKKOS_FUNCTION Partials<3> of_residual() const {
+    return {of_product().values + 2 * product_teams, product_teams};
+  }
 
   static std::size_t sums_size(int vector_teams, int product_teams) {
     return std::size_t(2) * update_sums * vector_teams + std::size_t(5) * product_teams;
   }
 
   /// \brief Adds (r, z) and (r, r) of one row.
-  KOKKOS_FORCEINLINE_FUNCTION static void add(Sums<update_sums>& mine, Scalar const& r, Scalar const& z) {
+  KOKKOS_FORCEINLINE_FUNCTION static void add(Sums<update_sums>& mine, Scalar const& r,
+                                              Scalar const& z) {
     mine[0] += real_dot(r, z);
     if constexpr (update_sums == 2) mine[1] += abs_squared(r);
   }
@@ -65,13 +75,17 @@ struct CgData {
 /// \brief A stage whose teams go through the rows of the matrix.
 struct ProductStage {
   template <class Data>
-  KOKKOS_FUNCTION static int teams(Data const& d) { return d.product_teams; }
+  KOKKOS_FUNCTION static int teams(Data const& d) {
+    return d.product_teams;
+  }
 };
 
 /// \brief A stage whose teams go through vectors.
 struct VectorStage {
   template <class Data>
-  KOKKOS_FUNCTION static int teams(Data const& d) { return d.vector_teams; }
+  KOKKOS_FUNCTION static int teams(Data const& d) {
+    return d.vector_teams;
+  }
 };
 
 /// \brief s = b - A x, kept in q. Words: the matrix, and 3 a row.
@@ -96,13 +110,15 @@ struct CgResidual : ProductStage {
   }
 };
 
-/// \brief Holds the claim against the true residual; begins anew from it, r = s and p = M r, where the judge says so.
+/// \brief Holds the claim against the true residual; begins anew from it, r = s and p = M r, where
+/// the judge says so.
 struct CgJudge : VectorStage {
   static constexpr char const* label = "Solder::cg::judge";
   static constexpr Phase phase = Phase::judge;
 
   template <class Data, class Team>
-  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now, Control& next) {
+  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
+                                  Control& next) {
     if (now.phase != phase) return;
     auto const total = team.total(team.gather(d.product_teams, d.of_residual()), d.product_teams);
     Verdict const verdict = judge(next, d.limits, total[0], total[1], total[2]);
@@ -122,7 +138,8 @@ struct CgJudge : VectorStage {
   }
 };
 
-/// \brief q = A p, with (p, q) and, for the prediction of beta, (q, M q). Words: the matrix, and 2 a row.
+/// \brief q = A p, with (p, q) and, for the prediction of beta, (q, M q). Words: the matrix, and 2
+/// a row.
 template <bool Predict>
 struct CgProduct : ProductStage {
   static constexpr char const* label = "Solder::cg::product";
@@ -148,10 +165,11 @@ struct CgStep {
   double alpha, beta;
 };
 
-/// \brief A thread's shares of the sums of an iteration: those of even updates, of odd ones and of the product.
+/// \brief A thread's shares of the sums of an iteration: those of even updates, of odd ones and of
+/// the product.
 ///
-/// Where they are few they are gathered before it is known whether the iteration is even or odd: their latency then
-/// hides the control block's.
+/// Where they are few they are gathered before it is known whether the iteration is even or odd:
+/// their latency then hides the control block's.
 template <class Data>
 using CgShares = Sums<2 * Data::update_sums + 2>;
 
@@ -162,11 +180,13 @@ KOKKOS_FORCEINLINE_FUNCTION CgShares<Data> cg_shares(Data const& d, Team const& 
   return team.gather(most, d.of_update(0), d.of_update(1), d.of_product());
 }
 
-/// \brief Why an iteration cannot go on as usual. In the benchmark mode it goes on all the same, with 0 for 0 / 0.
+/// \brief Why an iteration cannot go on as usual. In the benchmark mode it goes on all the same,
+/// with 0 for 0 / 0.
 template <class Data>
-KOKKOS_FUNCTION CgStep cg_end(Data const& d, Control const& now, Control& next, CgStep const& step, double rz,
-                              double rr, double pq, double qMq) {
-  if (!(Kokkos::isfinite(rr) && Kokkos::isfinite(rz) && Kokkos::isfinite(pq) && Kokkos::isfinite(qMq)))
+KOKKOS_FUNCTION CgStep cg_end(Data const& d, Control const& now, Control& next, CgStep const& step,
+                              double rz, double rr, double pq, double qMq) {
+  if (!(Kokkos::isfinite(rr) && Kokkos::isfinite(rz) && Kokkos::isfinite(pq) &&
+        Kokkos::isfinite(qMq)))
     next.claim(Reason::not_finite);
   else if (!d.limits.unconditional() && rr <= now.stop_squared)
     next.claim(Reason::converged);
@@ -185,13 +205,16 @@ KOKKOS_FUNCTION CgStep cg_end(Data const& d, Control const& now, Control& next, 
   return step;
 }
 
-/// \brief Sums (r, z), (r, r), (p, q) and (q, M q) up, records the residual, and ends the iteration where it must.
+/// \brief Sums (r, z), (r, r), (p, q) and (q, M q) up, records the residual, and ends the iteration
+/// where it must.
 ///
-/// beta is predicted, (r', z') = -(r, z) + alpha^2 (q, M q) (paper 1, eq. 3.1, preconditioned); the (r', z') that
-/// the update then computes corrects it in the next alpha (predict and recompute: Chen & Carson 2020).
+/// beta is predicted, (r', z') = -(r, z) + alpha^2 (q, M q) (paper 1, eq. 3.1, preconditioned); the
+/// (r', z') that the update then computes corrects it in the next alpha (predict and recompute:
+/// Chen & Carson 2020).
 template <class Data, class Team>
-KOKKOS_FORCEINLINE_FUNCTION CgStep cg_step(Data const& d, Team const& team, CgShares<Data> const& shares,
-                                           Control const& now, Control& next) {
+KOKKOS_FORCEINLINE_FUNCTION CgStep cg_step(Data const& d, Team const& team,
+                                           CgShares<Data> const& shares, Control const& now,
+                                           Control& next) {
   constexpr std::size_t n = Data::update_sums;
   std::int32_t const most = d.most_teams();
   Sums<n + 2> share;
@@ -208,8 +231,9 @@ KOKKOS_FORCEINLINE_FUNCTION CgStep cg_step(Data const& d, Team const& team, CgSh
   double const inverse = 1 / pq;  // one division: it is the longest chain here
   double const alpha = rz * inverse;
   CgStep const step{alpha, Kokkos::fmax(alpha * qMq * inverse - 1, 0.0)};
-  bool const ordinary = rr > now.stop_squared && rr <= Limits::divergence * Limits::divergence * now.b_squared &&
-                        rz > 0 && pq > 0 && Kokkos::isfinite(step.alpha) && Kokkos::isfinite(step.beta) &&
+  bool const ordinary = rr > now.stop_squared &&
+                        rr <= Limits::divergence * Limits::divergence * now.b_squared && rz > 0 &&
+                        pq > 0 && Kokkos::isfinite(step.alpha) && Kokkos::isfinite(step.beta) &&
                         now.iteration < d.limits.max_iterations;
   return ordinary ? step : cg_end(d, now, next, step, rz, rr, pq, qMq);
 }
@@ -220,7 +244,8 @@ struct CgUpdate : VectorStage {
   static constexpr Phase phase = Phase::iterate;
 
   template <class Data, class Team>
-  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now, Control& next) {
+  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
+                                  Control& next) {
     using Scalar = typename Data::scalar_type;
     struct Row {
       Scalar x, r, p, q;
@@ -229,7 +254,10 @@ struct CgUpdate : VectorStage {
     Sums<Data::update_sums> mine{};
     CgShares<Data> const shares = cg_shares(d, team);
     bool const went_on = team.for_each_row(
-        d.rows, [&](std::int32_t i) { return Row{d.x[i], d.r[i], d.p[i], d.q[i]}; },
+        d.rows,
+        [&](std::int32_t i) {
+          return Row{d.x[i], d.r[i], d.p[i], d.q[i]};
+        },
         [&] {
           if (now.phase != phase) return false;
           CgStep const step = cg_step(d, team, shares, now, next);
@@ -257,7 +285,8 @@ struct CgClassicalStep : VectorStage {
   static constexpr Phase phase = Phase::iterate;
 
   template <class Data, class Team>
-  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now, Control& next) {
+  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
+                                  Control& next) {
     if (now.phase != phase) return;
     CgStep const step = cg_step(d, team, cg_shares(d, team), now, next);
     if (next.phase != phase) return;
@@ -284,7 +313,8 @@ struct CgClassicalDirection : VectorStage {
     if (now.phase != phase) return;
     constexpr std::size_t n = Data::update_sums;
     auto const s = team.total(
-        team.gather(d.vector_teams, d.of_update(now.iteration - 1), d.of_update(now.iteration)), d.vector_teams);
+        team.gather(d.vector_teams, d.of_update(now.iteration - 1), d.of_update(now.iteration)),
+        d.vector_teams);
     auto const beta = to_real<typename Data::scalar_type>(s[0] == 0 ? 0 : s[n] / s[0]);
     team.for_each_row(d.rows, [&](std::int32_t i) { d.p[i] = d.M(i, d.r[i]) + beta * d.p[i]; });
   }
@@ -292,8 +322,8 @@ struct CgClassicalDirection : VectorStage {
 
 }  // namespace Impl
 
-/// \brief The preconditioned conjugate gradient method for real symmetric or complex Hermitian positive definite
-/// systems.
+/// \brief The preconditioned conjugate gradient method for real symmetric or complex Hermitian
+/// positive definite systems.
 ///
 /// Pipelined (paper 1, Algorithm 2, as predict-and-recompute), for i = 0, 1, ... to convergence:
 ///
@@ -302,14 +332,18 @@ struct CgClassicalDirection : VectorStage {
 ///     beta  = alpha^2 (q, M q) / (r, z) - 1
 ///     x     = x + alpha p,  r = r - alpha q,  z = M r,  p = z + beta p      kernel 2: update
 ///
-/// Classical (paper 1, Algorithm 1): the update in two kernels, with beta = (r', z') / (r, z) recomputed.
+/// Classical (paper 1, Algorithm 1): the update in two kernels, with beta = (r', z') / (r, z)
+/// recomputed.
 ///
-/// Cost of an iteration: 2 kernels (classical 3), no fence; words: the matrix + 9 n (classical 11 n), Jacobi adds
-/// 2 n (2 n). Before the first iteration, and when the recursion believes it has converged, 2 kernels recompute
-/// the true residual: a recursion that was wrong restarts from the truth, or ends as stagnated.
+/// Cost of an iteration: 2 kernels (classical 3), no fence; words: the matrix + 9 n (classical 11
+/// n), Jacobi adds 2 n (2 n). Before the first iteration, and when the recursion believes it has
+/// converged, 2 kernels recompute the true residual: a recursion that was wrong restarts from the
+/// truth, or ends as stagnated.
 ///
-/// \tparam Matrix has scalar_type, rows(), columns(), nonzeros(), words() and device_operator(): a plain struct with
-///         `Rows rows`, `teams`, operator== and for_each_row_product, which hands out row products (CsrMatrix)
+/// \tparam Matrix has scalar_type, rows(), columns(), nonzeros(), words() and device_operator(): a
+/// plain struct with
+///         `Rows rows`, `teams`, operator== and for_each_row_product, which hands out row products
+///         (CsrMatrix)
 /// \tparam Preconditioner is applied row by row inside the kernels: Identity or Jacobi
 template <class Exec, class Matrix, class Preconditioner = Identity>
 class Cg {
@@ -322,12 +356,14 @@ class Cg {
       : exec_(exec), matrix_(A), preconditioner_(M), options_(options) {
     Kokkos::Timer timer;
     if (A.rows() != A.columns())
-      throw std::invalid_argument("Solder::Cg: a square matrix is needed, not " + std::to_string(A.rows()) + " x " +
-                                  std::to_string(A.columns()));
+      throw std::invalid_argument("Solder::Cg: a square matrix is needed, not " +
+                                  std::to_string(A.rows()) + " x " + std::to_string(A.columns()));
     if (!(options.tolerance >= 0) || options.max_iterations < 0)
       throw std::invalid_argument("Solder::Cg: tolerance and max_iterations must not be negative");
     options_.runner = Impl::choose_runner<Exec>(options.runner, A.rows(), A.nonzeros());
-    auto const vector = [&](std::string const& label) { return Vector(Kokkos::view_alloc(label, exec), A.rows()); };
+    auto const vector = [&](std::string const& label) {
+      return Vector(Kokkos::view_alloc(label, exec), A.rows());
+    };
     r_ = vector("Solder::cg::r");
     p_ = vector("Solder::cg::p");
     q_ = vector("Solder::cg::q");
@@ -345,26 +381,34 @@ class Cg {
 
   /// \brief Solves A x = b from the initial guess in x.
   ///
-  /// b and x are rank-1 contiguous views of rows() scalars, accessible from Exec. Returns when x is complete on
-  /// exec (fence exec before another instance reads it).
-  /// \throws std::invalid_argument where b or x has another length
+  /// b and x are rank-1 contiguous views of rows() scalars, accessible from Exec. Returns when x is
+  /// complete on exec (fence exec before another instance reads it). \throws std::invalid_argument
+  /// where b or x has another length
   template <class B, class X>
   Report solve(B const& b, X const& x) {
     if (b.extent(0) != r_.extent(0) || x.extent(0) != r_.extent(0))
-      throw std::invalid_argument("Solder::Cg: b and x need " + std::to_string(r_.extent(0)) + " entries, not " +
-                                  std::to_string(b.extent(0)) + " and " + std::to_string(x.extent(0)));
+      throw std::invalid_argument("Solder::Cg: b and x need " + std::to_string(r_.extent(0)) +
+                                  " entries, not " + std::to_string(b.extent(0)) + " and " +
+                                  std::to_string(x.extent(0)));
     if (r_.extent(0) == 0) return empty_report();
     SolverOptions options = options_;
     std::int32_t const zero_row = preconditioner_.zero_row();
     if (zero_row >= 0) options.max_iterations = 0;
     auto const A = matrix_.device_operator();
-    Data const data{A,         preconditioner_.device_operator(),
-                    A.rows,    {options.tolerance, options.max_iterations},
-                    b.data(),  x.data(),
-                    r_.data(), p_.data(),
-                    q_.data(), sums_.data(),
-                    vector_teams_, product_teams_};
-    Report report = pipelined_ ? pipelined_->solve(data, options) : classical_->solve(data, options);
+    Data const data{A,
+                    preconditioner_.device_operator(),
+                    A.rows,
+                    {options.tolerance, options.max_iterations},
+                    b.data(),
+                    x.data(),
+                    r_.data(),
+                    p_.data(),
+                    q_.data(),
+                    sums_.data(),
+                    vector_teams_,
+                    product_teams_};
+    Report report =
+        pipelined_ ? pipelined_->solve(data, options) : classical_->solve(data, options);
     if (zero_row >= 0 && report.reason == Reason::max_iterations) {
       report.reason = Reason::breakdown;
       report.detail = "the diagonal entry of row " + std::to_string(zero_row + 1) +
@@ -372,17 +416,21 @@ class Cg {
     }
     report.setup_seconds += setup_seconds_;
     report.words_per_iteration =
-        matrix_.words() + ((pipelined_ ? 9 : 11) + 2 * Preconditioner::words_per_row()) * matrix_.rows();
+        matrix_.words() +
+        ((pipelined_ ? 9 : 11) + 2 * Preconditioner::words_per_row()) * matrix_.rows();
     return report;
   }
 
  private:
   using Operator = decltype(std::declval<Matrix const&>().device_operator());
-  using Data = Impl::CgData<scalar_type, Operator, decltype(std::declval<Preconditioner const&>().device_operator())>;
+  using Data = Impl::CgData<scalar_type, Operator,
+                            decltype(std::declval<Preconditioner const&>().device_operator())>;
   using Judgement = Program<Impl::CgResidual, Impl::CgJudge>;
-  using Pipelined = Impl::Engine<Exec, Data, Judgement, Program<Impl::CgProduct<true>, Impl::CgUpdate>>;
-  using Classical = Impl::Engine<Exec, Data, Judgement,
-                                 Program<Impl::CgProduct<false>, Impl::CgClassicalStep, Impl::CgClassicalDirection>>;
+  using Pipelined =
+      Impl::Engine<Exec, Data, Judgement, Program<Impl::CgProduct<true>, Impl::CgUpdate>>;
+  using Classical = Impl::Engine<
+      Exec, Data, Judgement,
+      Program<Impl::CgProduct<false>, Impl::CgClassicalStep, Impl::CgClassicalDirection>>;
   using Vector = Kokkos::View<scalar_type*, typename Exec::memory_space>;
 
   /// \brief A system without unknowns is solved.
