@@ -11,7 +11,8 @@ namespace SolderTest {
 
 /// \brief What Kokkos did from construction to stop(), from the Kokkos Tools callbacks.
 ///
-/// One at a time. The fence that Kokkos itself puts before each callback, so that tools can time, is left out.
+/// One at a time. The fence that Kokkos itself puts before each callback, so that tools can time,
+/// is left out.
 class KokkosEvents {
  public:
   struct Kernel {
@@ -31,15 +32,17 @@ class KokkosEvents {
     Tools::set_begin_parallel_scan_callback(kernel);
     Tools::set_begin_fence_callback([](char const* name, std::uint32_t, std::uint64_t* id) {
       *id = 0;
-      if (std::string(name).find("Tool Fence") == std::string::npos) current->fences.push_back(name);
+      if (std::string(name).find("Tool Fence") == std::string::npos)
+        current->fences.push_back(name);
     });
     Tools::set_allocate_data_callback(
         [](Kokkos::Tools::SpaceHandle, char const* name, void const*, std::uint64_t bytes) {
           current->allocations.push_back({name, bytes});
         });
-    Tools::set_begin_deep_copy_callback([](Kokkos::Tools::SpaceHandle, char const* to, void const*,
-                                           Kokkos::Tools::SpaceHandle, char const* from, void const*,
-                                           std::uint64_t) { current->copies.push_back(std::string(from) + " > " + to); });
+    Tools::set_begin_deep_copy_callback(
+        [](Kokkos::Tools::SpaceHandle, char const* to, void const*, Kokkos::Tools::SpaceHandle,
+           char const* from, void const*,
+           std::uint64_t) { current->copies.push_back(std::string(from) + " > " + to); });
   }
   ~KokkosEvents() { stop(); }
 

@@ -2,8 +2,9 @@
 #pragma once
 
 /// \file
-/// \brief What the typed tests share: lists of spaces and scalars, copies, leagues of the runners' teams, and
-/// oracles as plain loops that use nothing of the code under test but the scalar and HostCsr types.
+/// \brief What the typed tests share: lists of spaces and scalars, copies, leagues of the runners'
+/// teams, and oracles as plain loops that use nothing of the code under test but the scalar and
+/// HostCsr types.
 
 #include <gtest/gtest.h>
 
@@ -65,14 +66,16 @@ struct Cross<List<C...>, List<E, Rest...>, Scalars...>
     : Cross<List<C..., Case<E, Scalars>...>, List<Rest...>, Scalars...> {};
 
 /// \brief Case<space, scalar> of every enabled space and every scalar.
-using AllCases = Cross<List<>, Spaces, float, double, Kokkos::complex<float>, Kokkos::complex<double>>::type::Types;
+using AllCases = Cross<List<>, Spaces, float, double, Kokkos::complex<float>,
+                       Kokkos::complex<double>>::type::Types;
 
 /// \brief Names of the typed tests: "OpenMP" or "OpenMP_complex_double".
 struct TypeName {
   template <class T>
   static std::string GetName(int) {
     if constexpr (requires { typename T::Scalar; })
-      return std::string(T::Exec::name()) + "_" + std::string(Solder::scalar_name<typename T::Scalar>());
+      return std::string(T::Exec::name()) + "_" +
+             std::string(Solder::scalar_name<typename T::Scalar>());
     else
       return T::name();
   }
@@ -87,7 +90,8 @@ Exec another_instance() {
 // ---- Copies ----
 
 template <class Exec, class T>
-Kokkos::View<T*, typename Exec::memory_space> to_device(Exec const& exec, std::vector<T> const& host) {
+Kokkos::View<T*, typename Exec::memory_space> to_device(Exec const& exec,
+                                                        std::vector<T> const& host) {
   Kokkos::View<T*, typename Exec::memory_space> device("SolderTest::copy", host.size());
   auto const mirror = Kokkos::create_mirror_view(device);
   for (std::size_t i = 0; i < host.size(); ++i) mirror(i) = host[i];
@@ -121,10 +125,12 @@ struct LeagueKernel {
   }
 };
 
-/// \brief body(team) for every thread of a league; body is a functor that sums at most `sums` values at once.
+/// \brief body(team) for every thread of a league; body is a functor that sums at most `sums`
+/// values at once.
 template <int Threads = Solder::Impl::league_threads, class Exec, class Body>
 void run_league(Exec const& exec, int teams, int sums, Body const& body) {
-  Kokkos::parallel_for("SolderTest::league", Solder::Impl::team_policy<Exec, Threads>(exec, teams, Threads, sums),
+  Kokkos::parallel_for("SolderTest::league",
+                       Solder::Impl::team_policy<Exec, Threads>(exec, teams, Threads, sums),
                        LeagueKernel<Body>{body, teams, sums});
 }
 
@@ -139,7 +145,8 @@ Complex plain(Kokkos::complex<Real> const& value) {
 }
 
 template <class Scalar>
-constexpr double epsilon = std::numeric_limits<typename Solder::ScalarTraits<Scalar>::Real>::epsilon();
+constexpr double epsilon =
+    std::numeric_limits<typename Solder::ScalarTraits<Scalar>::Real>::epsilon();
 
 template <class Scalar>
 bool same_bits(std::vector<Scalar> const& a, std::vector<Scalar> const& b) {
@@ -191,12 +198,14 @@ Solder::HostCsr<Scalar> diagonal(std::vector<Scalar> const& entries) {
   return A;
 }
 
-/// \brief A <- D A D, D = diag(d) real: as positive definite as A, and as ill-conditioned as one likes.
+/// \brief A <- D A D, D = diag(d) real: as positive definite as A, and as ill-conditioned as one
+/// likes.
 template <class Scalar>
 void scale_both_sides(Solder::HostCsr<Scalar>& A, std::vector<double> const& d) {
   for (std::int32_t i = 0; i < A.rows; ++i)
     for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
-      A.values[k] *= static_cast<typename Solder::ScalarTraits<Scalar>::Real>(d[i] * d[A.columns[k]]);
+      A.values[k] *=
+          static_cast<typename Solder::ScalarTraits<Scalar>::Real>(d[i] * d[A.columns[k]]);
 }
 
 /// \brief A x in the matrix's own precision.
@@ -204,7 +213,8 @@ template <class Scalar>
 std::vector<Scalar> multiply(Solder::HostCsr<Scalar> const& A, std::vector<Scalar> const& x) {
   std::vector<Scalar> y(A.rows);
   for (std::int32_t i = 0; i < A.rows; ++i)
-    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k) y[i] += A.values[k] * x[A.columns[k]];
+    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
+      y[i] += A.values[k] * x[A.columns[k]];
   return y;
 }
 
@@ -223,7 +233,8 @@ double dot(std::vector<Scalar> const& a, std::vector<Scalar> const& b) {
   return sum;
 }
 
-/// \brief ||b - A x|| / ||b|| in double, and what rounding in the matrix's own precision may make of it.
+/// \brief ||b - A x|| / ||b|| in double, and what rounding in the matrix's own precision may make
+/// of it.
 struct TrueResidual {
   double relative, rounding;
 };
@@ -270,8 +281,8 @@ struct PlainCg {
 /// \brief Textbook preconditioned CG, no safeguards; `inverse` is empty or 1 / diag(A).
 template <class Scalar>
 PlainCg<Scalar> plain_cg(Solder::HostCsr<Scalar> const& A, std::vector<Scalar> const& inverse,
-                         std::vector<Scalar> const& b, std::vector<Scalar> const& x0, double tolerance,
-                         int max_iterations) {
+                         std::vector<Scalar> const& b, std::vector<Scalar> const& x0,
+                         double tolerance, int max_iterations) {
   using Real = typename Solder::ScalarTraits<Scalar>::Real;
   std::size_t const n = b.size();
   PlainCg<Scalar> s;
@@ -288,7 +299,8 @@ PlainCg<Scalar> plain_cg(Solder::HostCsr<Scalar> const& A, std::vector<Scalar> c
   auto p = z;
   double rz = dot(r, z);
   double const norm_b = norm(b);
-  for (s.residual = norm(r) / norm_b; s.residual > tolerance && s.iterations < max_iterations; ++s.iterations) {
+  for (s.residual = norm(r) / norm_b; s.residual > tolerance && s.iterations < max_iterations;
+       ++s.iterations) {
     auto const q = multiply(A, p);
     auto const alpha = static_cast<Real>(rz / dot(p, q));
     for (std::size_t i = 0; i < n; ++i) {
@@ -311,7 +323,8 @@ std::vector<Complex> dense_solve(Solder::HostCsr<Scalar> const& A, std::vector<S
   std::size_t const n = b.size();
   std::vector<std::vector<Complex>> rows(n, std::vector<Complex>(n + 1));
   for (std::size_t i = 0; i < n; ++i) {
-    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k) rows[i][A.columns[k]] += plain(A.values[k]);
+    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
+      rows[i][A.columns[k]] += plain(A.values[k]);
     rows[i][n] = plain(b[i]);
   }
   for (std::size_t k = 0; k < n; ++k) {

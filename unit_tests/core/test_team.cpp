@@ -3,8 +3,8 @@
 
 #include <array>
 
-// On GPUs a team has many threads and every sum here crosses lanes and warps; on hosts a team is one thread, and
-// what is tested is that the leagues' partial sums come together.
+// On GPUs a team has many threads and every sum here crosses lanes and warps; on hosts a team is
+// one thread, and what is tested is that the leagues' partial sums come together.
 namespace {
 
 using namespace SolderTest;
@@ -12,15 +12,18 @@ using Solder::Partials;
 using Solder::Rows;
 using Solder::Sums;
 
-/// The three numbers that thread `rank` of team `league_rank` brings to a sum: integers, so that sums are exact.
+/// The three numbers that thread `rank` of team `league_rank` brings to a sum: integers, so that
+/// sums are exact.
 KOKKOS_FUNCTION Sums<3> share_of(int league_rank, int rank, int round) {
-  return {{double(rank + 1), double(league_rank * 1000 + round), double((rank * 7 + round * 3) % 11) - 5}};
+  return {{double(rank + 1), double(league_rank * 1000 + round),
+           double((rank * 7 + round * 3) % 11) - 5}};
 }
 
 /// Sums of a team, several times in a row, as every thread sees them; and as the first thread does.
+/// They are of different sizes in turn: the slots of one sum must not overlap those of the next.
 struct SumBody {
   static constexpr int rounds = 5;
-  double* seen;        // [team][thread][round][3]
+  double* seen;        // [team][thread][round][4]
   double* seen_first;  // [team][round][3]
   int threads;
 
@@ -29,11 +32,15 @@ struct SumBody {
     for (int round = 0; round < rounds; ++round) {
       Sums<3> const mine = share_of(team.league_rank(), team.rank(), round);
       Sums<3> const all = team.sum(mine);
+      Sums<1> const one = team.sum(Sums<1>{{mine[0]}});
       Sums<3> const first = team.sum_for_first(mine);
+      double* const here =
+          seen + ((team.league_rank() * threads + team.rank()) * rounds + round) * 4;
       for (int v = 0; v < 3; ++v) {
-        seen[((team.league_rank() * threads + team.rank()) * rounds + round) * 3 + v] = all[v];
+        here[v] = all[v];
         if (team.rank() == 0) seen_first[(team.league_rank() * rounds + round) * 3 + v] = first[v];
       }
+      here[3] = one[0];
     }
   }
 };
@@ -42,24 +49,26 @@ template <class Exec, int Threads>
 void expect_team_sums(Exec const& exec, int teams) {
   constexpr int rounds = SumBody::rounds;
   int const threads = Solder::Impl::is_host_space<Exec> ? 1 : Threads;
-  auto const seen = to_device(exec, std::vector<double>(std::size_t(teams) * threads * rounds * 3));
+  auto const seen = to_device(exec, std::vector<double>(std::size_t(teams) * threads * rounds * 4));
   auto const seen_first = to_device(exec, std::vector<double>(std::size_t(teams) * rounds * 3));
   run_league<Threads>(exec, teams, 3, SumBody{seen.data(), seen_first.data(), threads});
   auto const all = to_host(exec, seen), first = to_host(exec, seen_first);
   for (int team = 0; team < teams; ++team) {
     for (int round = 0; round < rounds; ++round) {
-      std::array<double, 3> expected{};
+      std::array<double, 4> expected{};
       for (int thread = 0; thread < threads; ++thread) {
         expected[0] += thread + 1;
         expected[1] += team * 1000 + round;
         expected[2] += (thread * 7 + round * 3) % 11 - 5;
       }
-      for (int v = 0; v < 3; ++v) {
-        ASSERT_EQ(first[(team * rounds + round) * 3 + v], expected[v]) << "team " << team << " round " << round;
-        for (int thread = 0; thread < threads; ++thread)
-          ASSERT_EQ(all[((team * threads + thread) * rounds + round) * 3 + v], expected[v])
+      expected[3] = expected[0];
+      for (int v = 0; v < 3; ++v)
+        ASSERT_EQ(first[(team * rounds + round) * 3 + v], expected[v])
+            << "team " << team << " round " << round;
+      for (int thread = 0; thread < threads; ++thread)
+        for (int v = 0; v < 4; ++v)
+          ASSERT_EQ(all[((team * threads + thread) * rounds + round) * 4 + v], expected[v])
               << "team " << team << " thread " << thread << " round " << round << " value " << v;
-      }
     }
   }
 }
@@ -76,7 +85,8 @@ struct LeaveBody {
   }
 };
 
-/// Every thread of every team takes the totals of two sets of partial sums, of different numbers of teams.
+/// Every thread of every team takes the totals of two sets of partial sums, of different numbers of
+/// teams.
 struct TotalBody {
   Partials<2> left;
   Partials<1> right;
@@ -88,7 +98,8 @@ struct TotalBody {
     std::int32_t const most = left.teams > right.teams ? left.teams : right.teams;
     Sums<3> const share = team.gather(most, left, right);
     Sums<3> const total = team.total(share, most);
-    for (int v = 0; v < 3; ++v) totals[(team.league_rank() * threads + team.rank()) * 3 + v] = total[v];
+    for (int v = 0; v < 3; ++v)
+      totals[(team.league_rank() * threads + team.rank()) * 3 + v] = total[v];
   }
 };
 
@@ -105,8 +116,9 @@ void expect_totals(Exec const& exec, int teams, int right_teams, int readers) {
   auto const totals = to_device(exec, std::vector<double>(std::size_t(readers) * threads * 3));
 
   run_league<Threads>(exec, teams, 2, LeaveBody{{partials.data(), teams}, 3});
-  run_league<Threads>(exec, readers, 3,
-                      TotalBody{{partials.data(), teams}, {right.data(), right_teams}, totals.data(), threads});
+  run_league<Threads>(
+      exec, readers, 3,
+      TotalBody{{partials.data(), teams}, {right.data(), right_teams}, totals.data(), threads});
 
   double const all_threads = double(teams) * threads;
   double const expected[] = {3 * all_threads * (all_threads + 1) / 2, -3 * all_threads, right_sum};
@@ -151,7 +163,8 @@ struct Team : testing::Test {};
 TYPED_TEST_SUITE(Team, Spaces::Types, TypeName);
 
 TYPED_TEST(Team, SumsOfALeaguesTeams) {
-  for (int const teams : {1, 2, 5, 64}) expect_team_sums<TypeParam, Solder::Impl::league_threads>(TypeParam(), teams);
+  for (int const teams : {1, 2, 5, 64})
+    expect_team_sums<TypeParam, Solder::Impl::league_threads>(TypeParam(), teams);
 }
 
 TYPED_TEST(Team, SumsOfTheTeamRunnersTeam) {
@@ -201,12 +214,16 @@ TYPED_TEST(Team, EveryRowIsMetOnce) {
     for (int const n : {0, 1, 5, 255, 256, 257, 4000}) {
       // Uneven slices; GPUs deal rows by themselves.
       std::vector<std::int32_t> slices{0};
-      for (int t = 1; t <= teams; ++t) slices.push_back(t == teams ? n : std::min(n, n * t * t / (teams * teams)));
+      for (int t = 1; t <= teams; ++t)
+        slices.push_back(t == teams ? n : std::min(n, n * t * t / (teams * teams)));
       auto const bounds = to_device(exec, slices);
-      auto const met = to_device(exec, std::vector<int>(n)), prepared = to_device(exec, std::vector<int>(1));
+      auto const met = to_device(exec, std::vector<int>(n)),
+                 prepared = to_device(exec, std::vector<int>(1));
       for (bool const answer : {false, true}) {
-        run_league(exec, teams, 1, RowsBody{{n, bounds.data()}, met.data(), prepared.data(), answer});
-        for (int const count : to_host(exec, met)) ASSERT_EQ(count, answer ? 101 : 0) << n << " rows, " << teams;
+        run_league(exec, teams, 1,
+                   RowsBody{{n, bounds.data()}, met.data(), prepared.data(), answer});
+        for (int const count : to_host(exec, met))
+          ASSERT_EQ(count, answer ? 101 : 0) << n << " rows, " << teams;
       }
       int const threads = Solder::Impl::is_host_space<TypeParam> ? 1 : Solder::Impl::league_threads;
       EXPECT_EQ(to_host(exec, prepared)[0], 2 * teams * threads);
@@ -226,7 +243,8 @@ TEST(HostTeam, RowsDownwards) {
   std::vector<int> met(8, -1);
   int count = 0;
   for (int team = 0; team < 3; ++team)
-    Solder::Impl::HostTeam{team, 3}.for_each_row_downwards(Rows{8, bounds}, NoteBody{met.data(), &count});
+    Solder::Impl::HostTeam{team, 3}.for_each_row_downwards(Rows{8, bounds},
+                                                           NoteBody{met.data(), &count});
   EXPECT_EQ(met, (std::vector<int>{2, 1, 0, 7, 6, 5, 4, 3}));
 }
 

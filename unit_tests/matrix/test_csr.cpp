@@ -57,9 +57,11 @@ HostCsr<Scalar> with_row_lengths(std::vector<int> const& lengths, std::int32_t c
   return A;
 }
 
-/// Products by the league that the matrix asks for and by the team runner's team: all rows, once each, right.
+/// Products by the league that the matrix asks for and by the team runner's team: all rows, once
+/// each, right.
 template <class Scalar, class Exec, class Offset>
-void expect_products(Exec const& exec, HostCsr<Scalar> const& host, CsrMatrix<Scalar, Exec, Offset> const& A) {
+void expect_products(Exec const& exec, HostCsr<Scalar> const& host,
+                     CsrMatrix<Scalar, Exec, Offset> const& A) {
   auto const x_host = random_vector<Scalar>(host.columns_count, 8);
   auto const x = to_device(exec, x_host);
   auto const op = A.device_operator();
@@ -88,7 +90,8 @@ void expect_products(Exec const& exec, HostCsr<Scalar> const& host, CsrMatrix<Sc
         terms += std::abs(term);
       }
       double const length = double(host.row_offsets[i + 1] - host.row_offsets[i]);
-      ASSERT_LE(std::abs(plain(got[i]) - sum), 2 * (length + 2) * epsilon<Scalar> * terms) << "row " << i;
+      ASSERT_LE(std::abs(plain(got[i]) - sum), 2 * (length + 2) * epsilon<Scalar> * terms)
+          << "row " << i;
     }
   }
 }
@@ -105,7 +108,8 @@ struct Csr : testing::Test {
     EXPECT_EQ(A.rows(), host.rows);
     EXPECT_EQ(A.columns(), host.columns_count);
     EXPECT_EQ(A.nonzeros(), host.nonzeros());
-    EXPECT_EQ(A.longest_row(), lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end()));
+    EXPECT_EQ(A.longest_row(),
+              lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end()));
     expect_products(exec, host, A);
   }
 };
@@ -118,7 +122,9 @@ TYPED_TEST(Csr, OneByOneAndNone) {
   this->expect_products_of({}, 5);
 }
 
-TYPED_TEST(Csr, FewerRowsThanATeamHasThreads) { this->expect_products_of({3, 1, 0, 2, 5, 5, 1}, 9); }
+TYPED_TEST(Csr, FewerRowsThanATeamHasThreads) {
+  this->expect_products_of({3, 1, 0, 2, 5, 5, 1}, 9);
+}
 
 TYPED_TEST(Csr, RowsOf1To200Entries) {
   std::vector<int> lengths;
@@ -169,7 +175,8 @@ struct Arrays {
   Kokkos::View<double*, typename Exec::memory_space> values;
 
   Arrays(Exec const& exec, HostCsr<double> const& host)
-      : row_offsets(to_device(exec, std::vector<Offset>(host.row_offsets.begin(), host.row_offsets.end()))),
+      : row_offsets(
+            to_device(exec, std::vector<Offset>(host.row_offsets.begin(), host.row_offsets.end()))),
         columns(to_device(exec, host.columns)),
         values(to_device(exec, host.values)) {}
 };
@@ -193,12 +200,14 @@ void expect_wrapping() {
   auto const host = with_row_lengths<double>(std::vector<int>(3000, 5), 4000);
   Arrays<Exec, Offset> const arrays(exec, host);
   using Matrix = CsrMatrix<double, Exec, Offset>;
-  LookAlike<Arrays<Exec, Offset>> const other{{arrays.row_offsets, arrays.columns}, arrays.values, 4000};
+  LookAlike<Arrays<Exec, Offset>> const other{
+      {arrays.row_offsets, arrays.columns}, arrays.values, 4000};
 
   std::vector<std::pair<char const*, Matrix>> matrices;
   {
     KokkosEvents const events;
-    matrices.emplace_back("views", Matrix(exec, 3000, 4000, arrays.row_offsets, arrays.columns, arrays.values));
+    matrices.emplace_back(
+        "views", Matrix(exec, 3000, 4000, arrays.row_offsets, arrays.columns, arrays.values));
     matrices.emplace_back("raw arrays", Matrix(exec, 3000, 4000, 15000, arrays.row_offsets.data(),
                                                arrays.columns.data(), arrays.values.data()));
     matrices.emplace_back("look-alike", Matrix(exec, other));
@@ -222,7 +231,9 @@ void expect_wrapping() {
 
 TYPED_TEST(CsrOfDouble, WrapsWithoutCopying) { expect_wrapping<TypeParam, std::int32_t>(); }
 
-TYPED_TEST(CsrOfDouble, WrapsWithoutCopying64BitOffsets) { expect_wrapping<TypeParam, std::int64_t>(); }
+TYPED_TEST(CsrOfDouble, WrapsWithoutCopying64BitOffsets) {
+  expect_wrapping<TypeParam, std::int64_t>();
+}
 
 TYPED_TEST(CsrOfDouble, AnAllocationOfThatSizeWouldBeSeen) {
   TypeParam const exec;
@@ -238,7 +249,8 @@ TYPED_TEST(CsrOfDouble, ValuesMayChangeAndViewsAreShared) {
   TypeParam const exec;
   auto host = with_row_lengths<double>({2, 3, 1}, 5);
   auto arrays = std::make_unique<Arrays<TypeParam, std::int32_t>>(exec, host);
-  CsrMatrix<double, TypeParam> const A(exec, 3, 5, arrays->row_offsets, arrays->columns, arrays->values);
+  CsrMatrix<double, TypeParam> const A(exec, 3, 5, arrays->row_offsets, arrays->columns,
+                                       arrays->values);
   auto const copy = A;
   for (auto& value : host.values) value *= -2;
   Kokkos::deep_copy(arrays->values, to_device(exec, host.values));
@@ -294,12 +306,14 @@ TYPED_TEST(CsrOfDouble, ExtentsMustFitTogether) {
   EXPECT_THROW(build(4, 5, arrays.values), std::invalid_argument);
   EXPECT_THROW(build(-1, 5, arrays.values), std::invalid_argument);
   EXPECT_THROW(build(3, -5, arrays.values), std::invalid_argument);
-  EXPECT_THROW(build(3, 5, Kokkos::View<double*, typename TypeParam::memory_space>("SolderTest::short", 5)),
-               std::invalid_argument);
+  EXPECT_THROW(
+      build(3, 5, Kokkos::View<double*, typename TypeParam::memory_space>("SolderTest::short", 5)),
+      std::invalid_argument);
   try {
     build(2, 5, arrays.values);
   } catch (std::invalid_argument const& error) {
-    EXPECT_NE(std::string(error.what()).find("2 rows need 3 row offsets, not 4"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("2 rows need 3 row offsets, not 4"), std::string::npos)
+        << error.what();
   }
 }
 

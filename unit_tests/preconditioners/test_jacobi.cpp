@@ -27,18 +27,21 @@ struct ApplyBody {
 template <class Exec, class Operator, class Scalar>
 std::vector<Scalar> apply(Exec const& exec, Operator const& M, std::vector<Scalar> const& r) {
   auto const r_device = to_device(exec, r), z = to_device(exec, std::vector<Scalar>(r.size()));
-  Kokkos::parallel_for("SolderTest::apply", Kokkos::RangePolicy<Exec>(exec, 0, static_cast<int>(r.size())),
+  Kokkos::parallel_for("SolderTest::apply",
+                       Kokkos::RangePolicy<Exec>(exec, 0, static_cast<int>(r.size())),
                        ApplyBody<Operator, Scalar>{M, r_device.data(), z.data()});
   return to_host(exec, z);
 }
 
 template <class Exec, class Scalar>
-void expect_inverse(Exec const& exec, Jacobi<Scalar, Exec> const& M, std::vector<Scalar> const& diagonal) {
+void expect_inverse(Exec const& exec, Jacobi<Scalar, Exec> const& M,
+                    std::vector<Scalar> const& diagonal) {
   auto const r = random_vector<Scalar>(diagonal.size(), 21);
   auto const z = apply(exec, M.device_operator(), r);
   for (std::size_t i = 0; i < r.size(); ++i) {
     Complex const expected = plain(r[i]) / plain(diagonal[i]);
-    ASSERT_LE(std::abs(plain(z[i]) - expected), 8 * epsilon<Scalar> * std::abs(expected)) << "row " << i;
+    ASSERT_LE(std::abs(plain(z[i]) - expected), 8 * epsilon<Scalar> * std::abs(expected))
+        << "row " << i;
   }
 }
 
@@ -130,7 +133,10 @@ TYPED_TEST(JacobiOfDouble, SquareMatricesOnly) {
 
 TYPED_TEST(JacobiOfDouble, EmptyMatrix) {
   TypeParam const exec;
-  EXPECT_EQ((Jacobi<double, TypeParam>(exec, CsrMatrix<double, TypeParam>(exec, diagonal<double>({}))).zero_row()), -1);
+  EXPECT_EQ(
+      (Jacobi<double, TypeParam>(exec, CsrMatrix<double, TypeParam>(exec, diagonal<double>({})))
+           .zero_row()),
+      -1);
 }
 
 TYPED_TEST(JacobiOfDouble, OneKernelOfTheInstanceGiven) {

@@ -27,8 +27,9 @@ struct Solved {
 
 /// \brief One solve with a solver of its own.
 template <class Exec, class Scalar>
-Solved<Scalar> solve(Exec const& exec, HostCsr<Scalar> const& host, bool jacobi, std::vector<Scalar> const& b,
-                     std::vector<Scalar> const& x0, CgOptions const& options) {
+Solved<Scalar> solve(Exec const& exec, HostCsr<Scalar> const& host, bool jacobi,
+                     std::vector<Scalar> const& b, std::vector<Scalar> const& x0,
+                     CgOptions const& options) {
   using Matrix = CsrMatrix<Scalar, Exec>;
   Matrix const A(exec, host);
   auto const b_device = to_device(exec, b), x = to_device(exec, x0);
@@ -63,11 +64,11 @@ void in_every_way(double tolerance, int max_iterations, F const& f) {
   }
 }
 
-/// \brief What holds of every solve whose numbers are finite: "converged" is said where the recomputed residual says
-/// so, and nowhere else.
+/// \brief What holds of every solve whose numbers are finite: "converged" is said where the
+/// recomputed residual says so, and nowhere else.
 template <class Scalar>
-void expect_true_report(HostCsr<Scalar> const& A, std::vector<Scalar> const& b, Solved<Scalar> const& s,
-                        CgOptions const& options) {
+void expect_true_report(HostCsr<Scalar> const& A, std::vector<Scalar> const& b,
+                        Solved<Scalar> const& s, CgOptions const& options) {
   Report const& report = s.report;
   auto const [relative, rounding] = true_residual(A, b, s.x);
   ASSERT_TRUE(std::isfinite(relative));

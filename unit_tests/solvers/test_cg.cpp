@@ -51,7 +51,8 @@ TYPED_TEST(CgOn, GoesAsTextbookCgDoes) {
       auto const x0 = guess ? random_vector<Scalar>(A.rows, 32) : std::vector<Scalar>(A.rows);
       PlainCg<Scalar> plain_runs[2];
       for (int j : {0, 1})
-        plain_runs[j] = plain_cg(A, j ? inverse_diagonal(A) : std::vector<Scalar>{}, b, x0, tolerance, 1000);
+        plain_runs[j] =
+            plain_cg(A, j ? inverse_diagonal(A) : std::vector<Scalar>{}, b, x0, tolerance, 1000);
       in_every_way(tolerance, 1000, [&](CgOptions const& options, bool jacobi) {
         auto const s = solve(this->exec, A, jacobi, b, x0, options);
         auto const& oracle = plain_runs[jacobi];
@@ -59,7 +60,8 @@ TYPED_TEST(CgOn, GoesAsTextbookCgDoes) {
         EXPECT_NEAR(s.report.iterations, oracle.iterations, 0.05 * oracle.iterations + 1);
         expect_true_report(A, b, s, options);
         EXPECT_EQ(s.report.relative_residual, s.report.history.back());
-        EXPECT_NEAR(s.report.history.front(), true_residual(A, b, x0).relative, 10 * true_residual(A, b, x0).rounding);
+        EXPECT_NEAR(s.report.history.front(), true_residual(A, b, x0).relative,
+                    10 * true_residual(A, b, x0).rounding);
         EXPECT_EQ(s.report.runner, options.runner);
         EXPECT_EQ(s.report.detail, "");
       });
@@ -75,13 +77,15 @@ TYPED_TEST(CgOn, AnIterateIsTextbookCgsIterate) {
   for (int const iterations : {1, 2, 7}) {
     in_every_way(reachable<Scalar>, iterations, [&](CgOptions const& options, bool jacobi) {
       auto const s = solve(this->exec, A, jacobi, b, x0, options);
-      auto const oracle =
-          plain_cg(A, jacobi ? inverse_diagonal(A) : std::vector<Scalar>{}, b, x0, reachable<Scalar>, iterations);
+      auto const oracle = plain_cg(A, jacobi ? inverse_diagonal(A) : std::vector<Scalar>{}, b, x0,
+                                   reachable<Scalar>, iterations);
       EXPECT_EQ(s.report.reason, Reason::max_iterations);
       EXPECT_EQ(s.report.iterations, iterations);
       double difference = 0;
-      for (std::int32_t i = 0; i < A.rows; ++i) difference += std::norm(plain(s.x[i]) - plain(oracle.x[i]));
-      EXPECT_LE(std::sqrt(difference), 200 * epsilon<Scalar> * norm(oracle.x)) << iterations << " iterations";
+      for (std::int32_t i = 0; i < A.rows; ++i)
+        difference += std::norm(plain(s.x[i]) - plain(oracle.x[i]));
+      EXPECT_LE(std::sqrt(difference), 200 * epsilon<Scalar> * norm(oracle.x))
+          << iterations << " iterations";
       expect_true_report(A, b, s, options);
     });
   }
@@ -89,7 +93,8 @@ TYPED_TEST(CgOn, AnIterateIsTextbookCgsIterate) {
 
 TYPED_TEST(CgOn, SolvesWhatEliminationSolves) {
   using Scalar = typename TypeParam::Scalar;
-  std::vector<HostCsr<Scalar>> list{Solder::fem_poisson_2d<Scalar>(9), Solder::random_spd<Scalar>(60, 7, 5)};
+  std::vector<HostCsr<Scalar>> list{Solder::fem_poisson_2d<Scalar>(9),
+                                    Solder::random_spd<Scalar>(60, 7, 5)};
   if constexpr (Solder::ScalarTraits<Scalar>::is_complex)
     list.push_back(Solder::magnetic_laplacian_2d<Scalar>(9, 0.21));
   for (auto const& A : list) {
@@ -108,14 +113,18 @@ TYPED_TEST(CgOn, SolvesWhatEliminationSolves) {
   }
 }
 
-/// Solves with one solver: b1, b2 in other views, b1 again, b1 once more; a rerun gives the same bits.
+/// Solves with one solver: b1, b2 in other views, b1 again, b1 once more; a rerun gives the same
+/// bits.
 template <class Exec, class Scalar, class Preconditioner>
-void expect_solves_anew(Exec const& exec, HostCsr<Scalar> const& host, CsrMatrix<Scalar, Exec> const& A,
-                        Preconditioner const& M, CgOptions const& options) {
+void expect_solves_anew(Exec const& exec, HostCsr<Scalar> const& host,
+                        CsrMatrix<Scalar, Exec> const& A, Preconditioner const& M,
+                        CgOptions const& options) {
   bool const jacobi = !std::is_same_v<Preconditioner, Identity>;
   Cg<Exec, CsrMatrix<Scalar, Exec>, Preconditioner> cg(exec, A, M, options);
-  std::vector<Scalar> const b[] = {random_vector<Scalar>(host.rows, 41), random_vector<Scalar>(host.rows, 42)};
-  std::vector<Scalar> const x0[] = {std::vector<Scalar>(host.rows), random_vector<Scalar>(host.rows, 43)};
+  std::vector<Scalar> const b[] = {random_vector<Scalar>(host.rows, 41),
+                                   random_vector<Scalar>(host.rows, 42)};
+  std::vector<Scalar> const x0[] = {std::vector<Scalar>(host.rows),
+                                    random_vector<Scalar>(host.rows, 43)};
   decltype(to_device(exec, b[0])) const b_device[] = {to_device(exec, b[0]), to_device(exec, b[1])},
                                         x[] = {to_device(exec, x0[0]), to_device(exec, x0[1])};
   Solved<Scalar> const alone[] = {solve(exec, host, jacobi, b[0], x0[0], options),
@@ -146,8 +155,10 @@ TYPED_TEST(CgOn, SolvesAnewWithTheSameBits) {
 
 TYPED_TEST(CgOn, ToleranceZeroRunsEveryIteration) {
   using Scalar = typename TypeParam::Scalar;
-  // Far beyond the attainable accuracy, and where every residual is zero from the first iteration on.
-  HostCsr<Scalar> const matrices[] = {Solder::random_spd<Scalar>(100, 5, 6), diagonal(std::vector<Scalar>(50, 2))};
+  // Far beyond the attainable accuracy, and where every residual is zero from the first iteration
+  // on.
+  HostCsr<Scalar> const matrices[] = {Solder::random_spd<Scalar>(100, 5, 6),
+                                      diagonal(std::vector<Scalar>(50, 2))};
   for (auto const& A : matrices) {
     auto const b = random_vector<Scalar>(A.rows, 36);
     for (int const iterations : {0, 1, 16, 137}) {
@@ -183,7 +194,8 @@ TYPED_TEST(CgOn, NeverClaimsWhatTheResidualDenies) {
   int converged = 0, other = 0;
   for (unsigned seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE(seed);
-    auto const A = ill_conditioned<Scalar>(seed, (seed % 6) * (epsilon<Scalar> < 1e-10 ? 0.8 : 0.4));
+    auto const A =
+        ill_conditioned<Scalar>(seed, (seed % 6) * (epsilon<Scalar> < 1e-10 ? 0.8 : 0.4));
     auto const b = random_vector<Scalar>(A.rows, seed + 2);
     CgOptions options;
     options.tolerance = std::pow(10.0, (epsilon<Scalar> < 1e-10 ? -5.0 : -2.0) - 2.0 * (seed % 5));
@@ -206,8 +218,8 @@ TYPED_TEST(CgOn, NeverClaimsWhatTheResidualDenies) {
 
 TYPED_TEST(CgOn, AResidualThatDriftedIsReplaced) {
   using Scalar = typename TypeParam::Scalar;
-  // From a guess this large the rounding of the first updates stays in the true residual for good, while the
-  // recursive one falls below any tolerance.
+  // From a guess this large the rounding of the first updates stays in the true residual for good,
+  // while the recursive one falls below any tolerance.
   auto const list = problems<Scalar>();
   auto const& A = list.back().A;
   auto const b = random_vector<Scalar>(A.rows, 51);
@@ -216,9 +228,11 @@ TYPED_TEST(CgOn, AResidualThatDriftedIsReplaced) {
   for (auto& entry : x0) entry *= static_cast<typename Solder::ScalarTraits<Scalar>::Real>(size);
   double const tolerance = reachable<Scalar>;
   in_every_way(tolerance, 3000, [&](CgOptions const& options, bool jacobi) {
-    auto const oracle = plain_cg(A, jacobi ? inverse_diagonal(A) : std::vector<Scalar>{}, b, x0, tolerance, 3000);
+    auto const oracle =
+        plain_cg(A, jacobi ? inverse_diagonal(A) : std::vector<Scalar>{}, b, x0, tolerance, 3000);
     ASSERT_LE(oracle.residual, tolerance);
-    ASSERT_GT(true_residual(A, b, oracle.x).relative, 5 * tolerance) << "this system does not need the replacement";
+    ASSERT_GT(true_residual(A, b, oracle.x).relative, 5 * tolerance)
+        << "this system does not need the replacement";
     auto const s = solve(this->exec, A, jacobi, b, x0, options);
     EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
     EXPECT_GT(s.report.iterations, oracle.iterations);

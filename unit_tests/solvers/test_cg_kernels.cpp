@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a solve makes Kokkos do, counted through the callbacks of Kokkos Tools: kernels, and nothing else.
+// What a solve makes Kokkos do, counted through the callbacks of Kokkos Tools: kernels, and nothing
+// else.
 #include "../kokkos_events.hpp"
 #include "solve.hpp"
 
@@ -14,7 +15,9 @@ using namespace SolderTest;
 std::uint32_t id_of(auto const& exec) { return Kokkos::Tools::Experimental::device_id(exec); }
 
 /// Kokkos emulates graphs on hosts, and fences in doing so; no other graph has a fence.
-bool is_of_emulated_graph(std::string const& fence) { return fence.find("Kokkos::DefaultGraph") == 0; }
+bool is_of_emulated_graph(std::string const& fence) {
+  return fence.find("Kokkos::DefaultGraph") == 0;
+}
 
 /// One system, and solvers of it on an instance that is not the default one.
 template <class Exec>
@@ -22,8 +25,10 @@ struct Bench {
   Exec exec = another_instance<Exec>();
   HostCsr<double> host = Solder::fem_poisson_2d<double>(20);
   CsrMatrix<double, Exec> A{exec, host};
-  Kokkos::View<double*, typename Exec::memory_space> b = to_device(exec, random_vector<double>(host.rows, 61)),
-                                                     x = to_device(exec, std::vector<double>(host.rows));
+  Kokkos::View<double*, typename Exec::memory_space> b = to_device(exec, random_vector<double>(
+                                                                             host.rows, 61)),
+                                                     x = to_device(exec,
+                                                                   std::vector<double>(host.rows));
 
   static CgOptions options(CgForm form, Runner runner, int iterations, double tolerance = 0) {
     CgOptions o;
@@ -83,13 +88,15 @@ TYPED_TEST(CgKernels, TwoAnIterationPipelinedAndThreeClassical) {
     for (CgForm const form : {CgForm::pipelined, CgForm::classical}) {
       SCOPED_TRACE(to_string(form));
       auto const kernels = [&](int iterations) {
-        return static_cast<int>(bench.watch(M, bench.options(form, Runner::launch, iterations))->kernels.size());
+        return static_cast<int>(
+            bench.watch(M, bench.options(form, Runner::launch, iterations))->kernels.size());
       };
       int const per_iteration = form == CgForm::pipelined ? 2 : 3;
       int const base = kernels(20);
       EXPECT_EQ(kernels(20 + 16) - base, per_iteration * 16);
       EXPECT_EQ(kernels(20 + 16 * 9) - base, per_iteration * 16 * 9);
-      // And not many more around them: the residual and the judge at both ends, a batch ahead on GPUs.
+      // And not many more around them: the residual and the judge at both ends, a batch ahead on
+      // GPUs.
       int const ahead = Solder::Impl::is_host_space<TypeParam> ? 1 : 48;
       EXPECT_LE(base, per_iteration * (20 + ahead) + 4);
     }
@@ -169,11 +176,13 @@ struct NothingBody {
 TYPED_TEST(CgKernels, EventsAreSeen) {
   using Exec = TypeParam;
   Exec const exec = another_instance<Exec>();
-  Kokkos::View<double*, typename Exec::memory_space> const to("SolderTest::to", 1000), from("SolderTest::from", 1000);
+  Kokkos::View<double*, typename Exec::memory_space> const to("SolderTest::to", 1000),
+      from("SolderTest::from", 1000);
   KokkosEvents events;
 
   Kokkos::parallel_for("SolderTest::here", Kokkos::RangePolicy<Exec>(exec, 0, 10), NothingBody{});
-  Kokkos::parallel_for("SolderTest::elsewhere", Kokkos::RangePolicy<Exec>(Exec(), 0, 10), NothingBody{});
+  Kokkos::parallel_for("SolderTest::elsewhere", Kokkos::RangePolicy<Exec>(Exec(), 0, 10),
+                       NothingBody{});
   ASSERT_EQ(events.kernels.size(), 2u);
   EXPECT_EQ(events.kernels[0].label, "SolderTest::here");
   EXPECT_EQ(events.kernels[0].device, id_of(exec));

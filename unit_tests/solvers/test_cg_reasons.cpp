@@ -15,16 +15,20 @@ using Vector = std::vector<double>;
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-bool contains(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
+bool contains(std::string const& text, std::string const& part) {
+  return text.find(part) != std::string::npos;
+}
 
 template <class Exec>
 struct CgEnds : testing::Test {
   Exec exec;
   static constexpr double tolerance = 1e-10;
 
-  /// Solves in every way, or in those with one preconditioner, and hands each result to check(solved, jacobi).
+  /// Solves in every way, or in those with one preconditioner, and hands each result to
+  /// check(solved, jacobi).
   template <class Check>
-  void each(HostCsr<double> const& A, Vector const& b, Vector const& x0, int max_iterations, Check const& check) {
+  void each(HostCsr<double> const& A, Vector const& b, Vector const& x0, int max_iterations,
+            Check const& check) {
     in_every_way(tolerance, max_iterations, [&](CgOptions const& options, bool jacobi) {
       auto const s = solve(exec, A, jacobi, b, x0, options);
       EXPECT_EQ(s.report.history.size(), std::size_t(s.report.iterations) + 1);
@@ -79,12 +83,14 @@ TYPED_TEST(CgEnds, AtOnceFromThePerfectGuess) {
 
 TYPED_TEST(CgEnds, ZeroRightHandSide) {
   auto const A = Solder::random_spd<double>(100, 5, 1);
-  Vector huge(100, 1e200), signed_zero(100, 0.0);
+  Vector const not_a_number(100, nan), huge(100, 1e200), tiny(100, 1e-200);
+  Vector signed_zero(100, 0.0);
   signed_zero[3] = -0.0;
-  for (Vector const& x0 : {Vector(100), random_vector<double>(100, 2), huge}) {
+  for (Vector const& x0 : {Vector(100), random_vector<double>(100, 2), not_a_number, huge, tiny}) {
     for (Vector const& b : {Vector(100), signed_zero}) {
       this->each(A, b, x0, 100, [&](Solved<double> const& s, bool) {
-        EXPECT_EQ(to_string(s.report.reason), "converged") << "x0 = " << x0[0] << ": " << s.report.detail;
+        EXPECT_EQ(to_string(s.report.reason), "converged")
+            << "x0 = " << x0[0] << ": " << s.report.detail;
         EXPECT_EQ(s.report.iterations, 0);
         EXPECT_EQ(s.report.true_relative_residual, 0);
         EXPECT_EQ(s.report.relative_residual, 0);
@@ -92,6 +98,17 @@ TYPED_TEST(CgEnds, ZeroRightHandSide) {
       });
     }
   }
+}
+
+TYPED_TEST(CgEnds, ZeroRightHandSideOfASingularOrBrokenMatrix) {
+  this->each(HostCsr<double>{2, 2, {0, 1, 2}, {0, 1}, {1, 0}}, {0, 0}, {0, 5}, 100,
+             [](Solved<double> const& s, bool) {
+               EXPECT_EQ(s.report.reason, Reason::converged);
+               EXPECT_EQ(s.x, Vector(2)) << "the guess is a solution, but not this one";
+             });
+  this->each(diagonal<double>({1, nan}), {0, 0}, {0, 5}, 100, [](Solved<double> const& s, bool) {
+    EXPECT_EQ(s.report.reason, Reason::not_finite) << "whatever x, A x = b is not true";
+  });
 }
 
 TYPED_TEST(CgEnds, Breakdown) {
@@ -103,14 +120,18 @@ TYPED_TEST(CgEnds, Breakdown) {
   this->expect(Reason::breakdown, "(p, A p) = 0 at iteration 0", singular, {0, 1}, true, false);
   this->expect(Reason::breakdown, "(p, A p) = 0 at iteration 1", singular, {1, 1}, true, false);
   // Indefinite by a permutation: the first direction has no curvature.
-  this->expect(Reason::breakdown, "(p, A p) = 0 at iteration 0", sparse<double>({{0, 1}, {1, 0}}), {1, 0}, true, false);
+  this->expect(Reason::breakdown, "(p, A p) = 0 at iteration 0", sparse<double>({{0, 1}, {1, 0}}),
+               {1, 0}, true, false);
   // The preconditioner's form vanishes.
-  this->expect(Reason::breakdown, "(r, z) = 0 at iteration 0", sparse<double>({{1, 3}, {3, -1}}), {1, 1}, false, true);
+  this->expect(Reason::breakdown, "(r, z) = 0 at iteration 0", sparse<double>({{1, 3}, {3, -1}}),
+               {1, 1}, false, true);
 }
 
 TYPED_TEST(CgEnds, ConvergesOnASingularMatrixWithBInItsRange) {
-  this->expect(Reason::converged, "", HostCsr<double>{2, 2, {0, 1, 2}, {0, 1}, {1, 0}}, {3, 0}, true, false);
-  this->expect(Reason::converged, "", sparse<double>({{1, -1, 0}, {-1, 2, -1}, {0, -1, 1}}), {1, 1, -2});
+  this->expect(Reason::converged, "", HostCsr<double>{2, 2, {0, 1, 2}, {0, 1}, {1, 0}}, {3, 0},
+               true, false);
+  this->expect(Reason::converged, "", sparse<double>({{1, -1, 0}, {-1, 2, -1}, {0, -1, 1}}),
+               {1, 1, -2});
 }
 
 TYPED_TEST(CgEnds, EmptyRow) {
@@ -138,19 +159,21 @@ TYPED_TEST(CgEnds, ZeroDiagonalNamesTheRow) {
 }
 
 TYPED_TEST(CgEnds, IndefiniteMatrix) {
-  this->expect(Reason::indefinite_matrix, "(p, A p) = -3 at iteration 0", sparse<double>({{1, 0}, {0, -1}}), {1, 2},
-               true, false);
-  this->expect(Reason::indefinite_matrix, "(p, A p) = -2 at iteration 0", sparse<double>({{1, 2}, {2, 1}}), {1, -1});
+  this->expect(Reason::indefinite_matrix, "(p, A p) = -3 at iteration 0",
+               sparse<double>({{1, 0}, {0, -1}}), {1, 2}, true, false);
+  this->expect(Reason::indefinite_matrix, "(p, A p) = -2 at iteration 0",
+               sparse<double>({{1, 2}, {2, 1}}), {1, -1});
   auto A = Solder::fem_poisson_2d<double>(12);
   for (std::int32_t i = 0; i < A.rows; ++i)
     for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
       if (A.columns[k] == i) A.values[k] -= 0.5;
-  this->expect(Reason::indefinite_matrix, "not positive definite", A, random_vector<double>(A.rows, 3));
+  this->expect(Reason::indefinite_matrix, "not positive definite", A,
+               random_vector<double>(A.rows, 3));
 }
 
 TYPED_TEST(CgEnds, IndefinitePreconditioner) {
-  this->expect(Reason::indefinite_preconditioner, "(r, z) = -3 at iteration 0", sparse<double>({{-1, 0}, {0, 1}}),
-               {2, 1}, false, true);
+  this->expect(Reason::indefinite_preconditioner, "(r, z) = -3 at iteration 0",
+               sparse<double>({{-1, 0}, {0, 1}}), {2, 1}, false, true);
   auto A = Solder::random_spd<double>(50, 5, 1);
   for (std::int32_t i = 0; i < A.rows; ++i)
     for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
@@ -162,7 +185,8 @@ TYPED_TEST(CgEnds, IndefinitePreconditioner) {
 TYPED_TEST(CgEnds, NotFinite) {
   auto const good = Solder::random_spd<double>(300, 5, 1);
   auto const b = random_vector<double>(300, 2);
-  auto const expect_not_finite = [&](char const* what, auto const& A, auto const& rhs, auto const& x0) {
+  auto const expect_not_finite = [&](char const* what, auto const& A, auto const& rhs,
+                                     auto const& x0) {
     SCOPED_TRACE(what);
     this->each(A, rhs, x0, 100, [&](Solved<double> const& s, bool) {
       EXPECT_EQ(to_string(s.report.reason), "not_finite");
@@ -171,7 +195,8 @@ TYPED_TEST(CgEnds, NotFinite) {
     });
   };
   for (double const value : {nan, infinity, -infinity}) {
-    for (std::size_t const where : {std::size_t(0), good.values.size() / 2, good.values.size() - 1}) {
+    for (std::size_t const where :
+         {std::size_t(0), good.values.size() / 2, good.values.size() - 1}) {
       auto A = good;
       A.values[where] = value;
       expect_not_finite("in A", A, b, Vector(300));
@@ -233,8 +258,10 @@ TYPED_TEST(CgEnds, OneByOne) {
     EXPECT_EQ(s.report.iterations, 1);
     EXPECT_EQ(s.x, Vector{0.5});
   });
-  this->expect(Reason::indefinite_matrix, "(p, A p) = -16", diagonal<double>({-4}), {2}, true, false);
-  this->expect(Reason::indefinite_preconditioner, "(r, z) = -1 ", diagonal<double>({-4}), {2}, false, true);
+  this->expect(Reason::indefinite_matrix, "(p, A p) = -16", diagonal<double>({-4}), {2}, true,
+               false);
+  this->expect(Reason::indefinite_preconditioner, "(r, z) = -1 ", diagonal<double>({-4}), {2},
+               false, true);
 }
 
 TYPED_TEST(CgEnds, NoUnknowns) {
@@ -257,7 +284,8 @@ TYPED_TEST(CgEnds, ReportsKernelsWordsTimesAndRunner) {
     Report const report = solve(this->exec, A, jacobi, b, Vector(A.rows), options).report;
     bool const pipelined = options.form == CgForm::pipelined;
     EXPECT_EQ(report.kernels_per_iteration, options.runner == Runner::team ? 0 : pipelined ? 2 : 3);
-    EXPECT_DOUBLE_EQ(report.words_per_iteration, matrix + ((pipelined ? 9 : 11) + (jacobi ? 2 : 0)) * A.rows);
+    EXPECT_DOUBLE_EQ(report.words_per_iteration,
+                     matrix + ((pipelined ? 9 : 11) + (jacobi ? 2 : 0)) * A.rows);
     EXPECT_GE(report.setup_seconds, 0);
     EXPECT_GT(report.solve_seconds, 0);
     EXPECT_LT(report.solve_seconds, 60);
@@ -326,7 +354,8 @@ TYPED_TEST(CgEnds, LongHistoriesArriveComplete) {
     EXPECT_EQ(report.iterations, 9000);
     ASSERT_EQ(report.history.size(), 9001u);
     if (first.empty()) first = report.history;
-    for (int k = 0; k < 6; ++k) EXPECT_NEAR(report.history[k], first[k], 1e-10) << to_string(runner);
+    for (int k = 0; k < 6; ++k)
+      EXPECT_NEAR(report.history[k], first[k], 1e-10) << to_string(runner);
   }
 }
 
