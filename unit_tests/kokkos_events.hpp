@@ -37,7 +37,8 @@ class KokkosEvents {
     });
     Tools::set_allocate_data_callback(
         [](Kokkos::Tools::SpaceHandle, char const* name, void const*, std::uint64_t bytes) {
-          current->allocations.push_back({name, bytes});
+          // Before 4.7 Kokkos reports an empty team scratch at every launch of a CUDA team.
+          if (bytes > 0) current->allocations.push_back({name, bytes});
         });
     Tools::set_begin_deep_copy_callback(
         [](Kokkos::Tools::SpaceHandle, char const* to, void const*, Kokkos::Tools::SpaceHandle,

@@ -119,7 +119,7 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
   double const claimed = control.residual_squared;
   control.b_squared = b_squared;
   control.true_squared = residual_squared;
-  if (b_squared == 0 && b_nonzeros == 0 && residual_squared != 0 && first && !control.zeroed) {
+  if (b_squared == 0 && b_nonzeros == 0 && !control.zeroed) {
     control.zeroed = true;  // with x = 0 a residual that is not 0 still can only come from A
     return Verdict::zero;
   }
