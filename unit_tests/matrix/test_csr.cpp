@@ -189,9 +189,9 @@ struct LookAlike {
     decltype(A::columns) entries;
   } graph;
   decltype(A::values) values;
-  int columns_count;
+  std::int64_t columns_count;
   int numRows() const { return static_cast<int>(graph.row_map.extent(0)) - 1; }
-  int numCols() const { return columns_count; }
+  std::int64_t numCols() const { return columns_count; }
 };
 
 template <class Exec, class Offset>
@@ -210,7 +210,9 @@ void expect_wrapping() {
         "views", Matrix(exec, 3000, 4000, arrays.row_offsets, arrays.columns, arrays.values));
     matrices.emplace_back("raw arrays", Matrix(exec, 3000, 4000, 15000, arrays.row_offsets.data(),
                                                arrays.columns.data(), arrays.values.data()));
-    matrices.emplace_back("look-alike", Matrix(exec, other));
+    CsrMatrix const deduced(exec, other);
+    static_assert(std::is_same_v<decltype(deduced), Matrix const>);
+    matrices.emplace_back("look-alike", deduced);
     for (auto const& allocation : events.allocations) {
       EXPECT_LT(allocation.bytes, 3000 * sizeof(std::int32_t)) << allocation.label;
       EXPECT_EQ(allocation.label.rfind("Solder::", 0), 0u) << allocation.label;
@@ -233,6 +235,10 @@ TYPED_TEST(CsrOfDouble, WrapsWithoutCopying) { expect_wrapping<TypeParam, std::i
 
 TYPED_TEST(CsrOfDouble, WrapsWithoutCopying64BitOffsets) {
   expect_wrapping<TypeParam, std::int64_t>();
+}
+
+TYPED_TEST(CsrOfDouble, WrapsWithoutCopyingOffsetsOfTpetra) {
+  expect_wrapping<TypeParam, std::size_t>();
 }
 
 TYPED_TEST(CsrOfDouble, AnAllocationOfThatSizeWouldBeSeen) {
@@ -317,12 +323,30 @@ TYPED_TEST(CsrOfDouble, ExtentsMustFitTogether) {
   }
 }
 
-TYPED_TEST(CsrOfDouble, NonzerosMustFitTheOffsets) {
+TYPED_TEST(CsrOfDouble, CountsMustFitTheIndices) {
+  using Matrix = CsrMatrix<double, TypeParam>;
+  TypeParam const exec;
   HostCsr<double> host;  // a lie about the count: nothing of it may be read
   host.rows = host.columns_count = 1;
-  host.row_offsets = {0, std::int64_t(1) << 31};
-  using Matrix = CsrMatrix<double, TypeParam>;
-  EXPECT_THROW(Matrix(TypeParam(), host), std::length_error);
+  for (std::int64_t const count : {std::int64_t(1) << 40, std::int64_t(1) << 31}) {
+    host.row_offsets = {0, count};
+    EXPECT_THROW(Matrix(exec, host), std::length_error) << count;
+  }
+  // Loops step beyond the last index before they compare: a little room is kept.
+  std::int64_t const largest = std::numeric_limits<std::int32_t>::max();
+  EXPECT_THROW(Matrix(exec, 1, 1, largest, nullptr, nullptr, nullptr), std::length_error);
+  EXPECT_THROW(Matrix(exec, 1, std::int32_t(largest), 1, nullptr, nullptr, nullptr),
+               std::length_error);
+  EXPECT_THROW(Matrix(exec, std::int32_t(largest), 1, 1, nullptr, nullptr, nullptr),
+               std::length_error);
+  Arrays<TypeParam, std::int32_t> const arrays(exec, with_row_lengths<double>({2, 3, 1}, 5));
+  LookAlike<Arrays<TypeParam, std::int32_t>> other{
+      {arrays.row_offsets, arrays.columns}, arrays.values, 5};
+  EXPECT_NO_THROW(Matrix(exec, other));
+  for (std::int64_t const count : {largest, largest + 2, std::int64_t(-1)}) {
+    other.columns_count = count;
+    EXPECT_THROW(Matrix(exec, other), std::length_error) << count;
+  }
 }
 
 }  // namespace
