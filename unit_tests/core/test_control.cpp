@@ -165,7 +165,24 @@ TEST(Control, JudgeDecides) {
        Verdict::finish,
        Phase::finished,
        Reason::not_finite},
-      {"a NaN in b", {}, limits, nan, nan, 3, Verdict::finish, Phase::finished, Reason::not_finite},
+      {"a NaN in b",
+       {},
+       limits,
+       nan,
+       nan,
+       nan,
+       Verdict::finish,
+       Phase::finished,
+       Reason::not_finite},
+      {"||b||^2 overflows",
+       {},
+       limits,
+       1,
+       1e200,
+       3,
+       Verdict::finish,
+       Phase::finished,
+       Reason::breakdown},
       {"no iterations allowed",
        {},
        no_iterations,
@@ -296,7 +313,10 @@ TEST(Control, DescriptionsNameTheScalarAndTheIteration) {
   EXPECT_EQ(text(Reason::max_iterations, Cause::none, 0), "");
   EXPECT_EQ(text(Reason::breakdown, Cause::p_Ap, 0), "(p, A p) = 0 at iteration 3");
   EXPECT_EQ(text(Reason::breakdown, Cause::r_z, 0), "(r, z) = 0 at iteration 3");
-  EXPECT_NE(text(Reason::breakdown, Cause::norm_of_b, 1e-200).find("||b|| = 1e-200"),
+  EXPECT_EQ(text(Reason::breakdown, Cause::norm_of_b, 1e-300), "||b||^2 underflows: scale b");
+  EXPECT_EQ(text(Reason::breakdown, Cause::norm_of_b, std::numeric_limits<double>::infinity()),
+            "||b||^2 overflows: scale b");
+  EXPECT_NE(text(Reason::breakdown, Cause::q_Mq, 0).find("(A p, M A p) = 0 at iteration 3"),
             std::string::npos);
   EXPECT_NE(text(Reason::indefinite_matrix, Cause::p_Ap, -2).find("(p, A p) = -2 at iteration 3"),
             std::string::npos);

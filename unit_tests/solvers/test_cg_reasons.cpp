@@ -210,7 +210,32 @@ TYPED_TEST(CgEnds, NotFinite) {
       expect_not_finite("in x", good, b, x0);
     }
   }
-  expect_not_finite("||b||^2 overflows", good, Vector(300, 1e200), Vector(300));
+}
+
+TYPED_TEST(CgEnds, ScalesOutOfRangeAreNamedAndNeverConverged) {
+  auto const good = Solder::random_spd<double>(300, 5, 1);
+  this->each(good, Vector(300, 1e200), Vector(300), 100, [&](Solved<double> const& s, bool) {
+    EXPECT_EQ(to_string(s.report.reason), "breakdown");
+    EXPECT_EQ(s.report.detail, "||b||^2 overflows: scale b");
+    EXPECT_TRUE(std::isnan(s.report.true_relative_residual));
+  });
+  for (double const size : {1e-160, 1e-300, 1e160, 1e200}) {
+    SCOPED_TRACE(size);
+    auto scaled = good;
+    for (double& value : scaled.values) value *= size;
+    // The classical form does not need (A p, A p); the pipelined one says that it does.
+    this->each(scaled, random_vector<double>(300, 2), Vector(300), 100,
+               [&](Solved<double> const& s, bool) {
+                 if (s.report.reason != Reason::converged)
+                   EXPECT_TRUE(contains(s.report.detail, "(A p, M A p)")) << s.report.detail;
+               });
+  }
+  auto huge = good;  // (p, A p) itself overflows
+  for (double& value : huge.values) value *= 1e300;
+  this->each(huge, Vector(300, 1e100), Vector(300), 100, [&](Solved<double> const& s, bool) {
+    EXPECT_EQ(to_string(s.report.reason), "not_finite");
+    EXPECT_TRUE(contains(s.report.detail, "(p, A p) = inf")) << s.report.detail;
+  });
 }
 
 TYPED_TEST(CgEnds, ANormOfBThatUnderflowsIsNeverConverged) {

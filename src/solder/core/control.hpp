@@ -21,7 +21,7 @@ enum class Phase : std::int32_t {
 };
 
 /// \brief The scalar behind a breakdown or an indefinite form.
-enum class Cause : std::int32_t { none, p_Ap, r_z, norm_of_b };
+enum class Cause : std::int32_t { none, p_Ap, r_z, q_Mq, norm_of_b };
 
 /// \brief The state of a solve, on the device.
 ///
@@ -108,7 +108,9 @@ enum class Verdict {
 ///
 /// \param residual_squared ||b - A x||^2, recomputed
 /// \param b_squared ||b||^2
-/// \param b_nonzeros entries of b other than zero: tells b = 0 from a norm that underflows
+/// \param b_nonzeros entries of b other than zero: tells b = 0 from a norm that underflows; NaN
+/// where
+///        an entry is not finite: tells that from a norm that overflows
 ///
 /// Residual replacement: where the recursion has parted from the truth, the solve restarts from the
 /// true residual (van der Vorst & Ye's replacement with a fresh search direction); when a restart
@@ -125,20 +127,21 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
   }
   if (first) control.measure(residual_squared);
 
-  if (!(Kokkos::isfinite(residual_squared) && Kokkos::isfinite(b_squared))) {
+  // Squares below 1e-260 lose their digits long before a tolerance of 1e-16 is reached.
+  if (b_nonzeros > 0 && !(b_squared >= 1e-260 && Kokkos::isfinite(b_squared))) {
+    control.true_squared = control.residual_squared = Kokkos::Experimental::quiet_NaN_v<double>;
+    control.cause = Cause::norm_of_b;
+    control.value = b_squared;
+    control.finish(Reason::breakdown);
+    return Verdict::finish;
+  }
+  if (!(Kokkos::isfinite(residual_squared) && b_nonzeros >= 0)) {
     control.true_squared = Kokkos::Experimental::quiet_NaN_v<double>;
     control.finish(Reason::not_finite);
     return Verdict::finish;
   }
-  if (b_squared == 0 && b_nonzeros == 0) {
+  if (b_nonzeros == 0) {
     control.finish(Reason::converged);
-    return Verdict::finish;
-  }
-  // Squares below this lose their digits long before a tolerance of 1e-16 is reached.
-  if (b_squared < 1e-260) {
-    control.cause = Cause::norm_of_b;
-    control.value = Kokkos::sqrt(b_squared);
-    control.finish(Reason::breakdown);
     return Verdict::finish;
   }
   if (!limits.unconditional() &&
@@ -181,17 +184,26 @@ inline std::string describe(Control const& control) {
     return std::string(text);
   };
   std::string const when = " at iteration " + std::to_string(control.iteration);
+  std::string const scalar = control.cause == Cause::p_Ap   ? "(p, A p) = "
+                             : control.cause == Cause::q_Mq ? "(A p, M A p) = "
+                                                            : "(r, z) = ";
   switch (control.reason) {
     case Reason::breakdown:
       if (control.cause == Cause::norm_of_b)
-        return "||b|| = " + number() + " is too small: its square underflows; scale b";
-      return (control.cause == Cause::p_Ap ? "(p, A p) = 0" : "(r, z) = 0") + when;
+        return std::string("||b||^2 ") + (control.value < 1 ? "underflows" : "overflows") +
+               ": scale b";
+      return scalar + number() + when +
+             (control.cause == Cause::q_Mq
+                  ? " leaves the range of double: scale A, or use the classical form"
+                  : "");
     case Reason::indefinite_matrix:
-      return "(p, A p) = " + number() + when + ": A is not positive definite to working precision";
+      return scalar + number() + when + ": A is not positive definite to working precision";
     case Reason::indefinite_preconditioner:
-      return "(r, z) = " + number() + when + ": the preconditioner is not positive definite";
+      return scalar + number() + when + ": the preconditioner is not positive definite";
     case Reason::not_finite:
-      return "a NaN or an infinity in A, b, x or a scalar" + when;
+      return (control.cause == Cause::none ? "a NaN or an infinity in A, b or x, or an overflow"
+                                           : scalar + number()) +
+             when;
     case Reason::stagnated:
       return "restarting from the true residual no longer reduces it: the attainable accuracy is "
              "reached";

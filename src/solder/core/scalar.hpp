@@ -51,6 +51,18 @@ KOKKOS_FORCEINLINE_FUNCTION double abs_squared(Scalar const& a) {
   return real_dot(a, a);
 }
 
+/// \brief 1 where a is not zero, 0 where it is, NaN where it is not finite.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION double count_nonzero(Scalar const& a) {
+  double size;
+  if constexpr (ScalarTraits<Scalar>::is_complex)
+    size = Kokkos::fabs(double(a.real())) / 2 + Kokkos::fabs(double(a.imag())) / 2;
+  else
+    size = Kokkos::fabs(double(a));
+  if (!Kokkos::isfinite(size)) return Kokkos::Experimental::quiet_NaN_v<double>;
+  return a == Scalar{} ? 0 : 1;
+}
+
 /// \brief The real number s in the scalar's own precision (a real type even for complex scalars).
 template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION typename ScalarTraits<Scalar>::Real to_real(double s) {

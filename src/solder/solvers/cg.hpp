@@ -103,7 +103,7 @@ struct CgResidual : ProductStage {
           d.q[i] = s;
           mine[0] += abs_squared(s);
           mine[1] += abs_squared(d.b[i]);
-          mine[2] += d.b[i] == decltype(s){} ? 0 : 1;
+          mine[2] += count_nonzero(d.b[i]);
         });
     if (!went_on) return;
     d.of_residual().leave(team, mine);
@@ -180,14 +180,21 @@ KOKKOS_FORCEINLINE_FUNCTION CgShares<Data> cg_shares(Data const& d, Team const& 
   return team.gather(most, d.of_update(0), d.of_update(1), d.of_product());
 }
 
+/// \brief Whether a square has all its digits: (A p, M A p) may leave the range of double where the
+/// scalars of the classical form do not.
+KOKKOS_FORCEINLINE_FUNCTION bool in_range(double square) {
+  return square >= 1e-290 && square <= 1e290;
+}
+
 /// \brief Why an iteration cannot go on as usual. In the benchmark mode it goes on all the same,
 /// with 0 for 0 / 0.
-template <class Data>
+template <bool Predict, class Data>
 KOKKOS_FUNCTION CgStep cg_end(Data const& d, Control const& now, Control& next, CgStep const& step,
                               double rz, double rr, double pq, double qMq) {
-  if (!(Kokkos::isfinite(rr) && Kokkos::isfinite(rz) && Kokkos::isfinite(pq) &&
-        Kokkos::isfinite(qMq)))
-    next.claim(Reason::not_finite);
+  if (!(Kokkos::isfinite(rr) && Kokkos::isfinite(rz)))
+    next.claim(Reason::not_finite, Cause::r_z, rz);
+  else if (!Kokkos::isfinite(pq))
+    next.claim(Reason::not_finite, Cause::p_Ap, pq);
   else if (!d.limits.unconditional() && rr <= now.stop_squared)
     next.claim(Reason::converged);
   else if (now.iteration >= d.limits.max_iterations)
@@ -200,8 +207,10 @@ KOKKOS_FUNCTION CgStep cg_end(Data const& d, Control const& now, Control& next, 
     next.claim(rz < 0 ? Reason::indefinite_preconditioner : Reason::breakdown, Cause::r_z, rz);
   else if (pq <= 0)
     next.claim(pq < 0 ? Reason::indefinite_matrix : Reason::breakdown, Cause::p_Ap, pq);
+  else if (Predict && !(step.beta >= 0 && in_range(qMq)))
+    next.claim(Kokkos::isnan(qMq) ? Reason::not_finite : Reason::breakdown, Cause::q_Mq, qMq);
   else
-    next.claim(Reason::not_finite);
+    next.claim(Reason::not_finite, Cause::p_Ap, pq);  // its inverse is infinite or zero
   return step;
 }
 
@@ -211,7 +220,7 @@ KOKKOS_FUNCTION CgStep cg_end(Data const& d, Control const& now, Control& next, 
 /// beta is predicted, (r', z') = -(r, z) + alpha^2 (q, M q) (paper 1, eq. 3.1, preconditioned); the
 /// (r', z') that the update then computes corrects it in the next alpha (predict and recompute:
 /// Chen & Carson 2020).
-template <class Data, class Team>
+template <bool Predict, class Data, class Team>
 KOKKOS_FORCEINLINE_FUNCTION CgStep cg_step(Data const& d, Team const& team,
                                            CgShares<Data> const& shares, Control const& now,
                                            Control& next) {
@@ -230,12 +239,13 @@ KOKKOS_FORCEINLINE_FUNCTION CgStep cg_step(Data const& d, Team const& team,
 
   double const inverse = 1 / pq;  // one division: it is the longest chain here
   double const alpha = rz * inverse;
-  CgStep const step{alpha, Kokkos::fmax(alpha * qMq * inverse - 1, 0.0)};
+  CgStep const step{alpha, Predict ? Kokkos::fmax(alpha * qMq * inverse - 1, 0.0) : 0};
   bool const ordinary = rr > now.stop_squared &&
                         rr <= Limits::divergence * Limits::divergence * now.b_squared && rz > 0 &&
-                        pq > 0 && Kokkos::isfinite(step.alpha) && Kokkos::isfinite(step.beta) &&
+                        pq > 0 && step.alpha > 0 && Kokkos::isfinite(step.alpha) &&
+                        Kokkos::isfinite(step.beta) && (!Predict || in_range(qMq)) &&
                         now.iteration < d.limits.max_iterations;
-  return ordinary ? step : cg_end(d, now, next, step, rz, rr, pq, qMq);
+  return ordinary ? step : cg_end<Predict>(d, now, next, step, rz, rr, pq, qMq);
 }
 
 /// \brief x += alpha p, r -= alpha q, p = M r + beta p, with (r, z) and (r, r). Words: 7 a row.
@@ -260,7 +270,7 @@ struct CgUpdate : VectorStage {
         },
         [&] {
           if (now.phase != phase) return false;
-          CgStep const step = cg_step(d, team, shares, now, next);
+          CgStep const step = cg_step<true>(d, team, shares, now, next);
           alpha = to_real<Scalar>(step.alpha);
           beta = to_real<Scalar>(step.beta);
           return next.phase == phase;
@@ -288,7 +298,7 @@ struct CgClassicalStep : VectorStage {
   KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
                                   Control& next) {
     if (now.phase != phase) return;
-    CgStep const step = cg_step(d, team, cg_shares(d, team), now, next);
+    CgStep const step = cg_step<false>(d, team, cg_shares(d, team), now, next);
     if (next.phase != phase) return;
     auto const alpha = to_real<typename Data::scalar_type>(step.alpha);
     Sums<Data::update_sums> mine{};
