@@ -219,23 +219,32 @@ TYPED_TEST(CgEnds, ScalesOutOfRangeAreNamedAndNeverConverged) {
     EXPECT_EQ(s.report.detail, "||b||^2 overflows: scale b");
     EXPECT_TRUE(std::isnan(s.report.true_relative_residual));
   });
+  auto const expect_true_or_named = [&](HostCsr<double> const& A, Vector const& b) {
+    this->each(A, b, Vector(300), 100, [&](Solved<double> const& s, bool) {
+      Report const& report = s.report;
+      if (report.reason == Reason::converged) {
+        auto const [relative, rounding] = true_residual(A, b, s.x);
+        EXPECT_LE(relative, this->tolerance + rounding);
+      } else {
+        EXPECT_TRUE(report.reason == Reason::breakdown || report.reason == Reason::not_finite)
+            << to_string(report.reason);
+        // The classical form does not need (A p, M A p); the pipelined one says that it does.
+        EXPECT_TRUE(contains(report.detail, "(A p, M A p) = ") ||
+                    contains(report.detail, "(p, A p) = "))
+            << report.detail;
+      }
+    });
+  };
   for (double const size : {1e-160, 1e-300, 1e160, 1e200}) {
     SCOPED_TRACE(size);
     auto scaled = good;
     for (double& value : scaled.values) value *= size;
-    // The classical form does not need (A p, A p); the pipelined one says that it does.
-    this->each(scaled, random_vector<double>(300, 2), Vector(300), 100,
-               [&](Solved<double> const& s, bool) {
-                 if (s.report.reason != Reason::converged)
-                   EXPECT_TRUE(contains(s.report.detail, "(A p, M A p)")) << s.report.detail;
-               });
+    expect_true_or_named(scaled, random_vector<double>(300, 2));
   }
-  auto huge = good;  // (p, A p) itself overflows
+  auto huge = good;  // A p itself overflows, unless Jacobi scales p
   for (double& value : huge.values) value *= 1e300;
-  this->each(huge, Vector(300, 1e100), Vector(300), 100, [&](Solved<double> const& s, bool) {
-    EXPECT_EQ(to_string(s.report.reason), "not_finite");
-    EXPECT_TRUE(contains(s.report.detail, "(p, A p) = inf")) << s.report.detail;
-  });
+  expect_true_or_named(huge, Vector(300, 1e100));
+  this->expect(Reason::not_finite, "(p, A p) = ", huge, Vector(300, 1e100), true, false);
 }
 
 TYPED_TEST(CgEnds, ANormOfBThatUnderflowsIsNeverConverged) {
