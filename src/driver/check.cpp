@@ -42,6 +42,8 @@ std::string why_not_writable(fs::path const& path) {
   if (!fs::is_directory(folder, code)) return concat("'", folder.string(), "' is not a folder");
   if (path.filename().empty() || fs::is_directory(path, code)) return "it is a folder";
   if (access(folder.c_str(), W_OK | X_OK) != 0) return "its folder is not writable";
+  // While it is written a file has a suffix of up to 19 characters.
+  if (path.filename().native().size() > 255 - 19) return "its name is longer than 236 characters";
   if (!fs::exists(path, code)) return {};
   return access(path.c_str(), W_OK) == 0 ? "" : "it is write-protected";
 }

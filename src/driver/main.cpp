@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Kokkos_Core.hpp>
+#include <charconv>
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -26,6 +27,15 @@ struct Arguments {
 constexpr std::string_view usage =
     "usage: solder-driver FILE.yaml [more.yaml ...] [--set section.key=value ...]\n";
 
+/// Whether text is "=" and a whole number that an int holds.
+bool is_count(std::string_view text) {
+  if (!text.starts_with('=')) return false;
+  text.remove_prefix(1);
+  int value = -1;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && value >= 0;
+}
+
 Arguments read_arguments(int argc, char* argv[], Errors& errors) {
   Arguments arguments;
   arguments.kokkos.push_back(argv[0]);
@@ -35,9 +45,14 @@ Arguments read_arguments(int argc, char* argv[], Errors& errors) {
       arguments.help = true;
     else if (argument == "--version")
       arguments.version = true;
-    else if (argument.starts_with("--kokkos-"))
+    else if (argument.starts_with("--kokkos-")) {
+      // Kokkos aborts where these hold no number.
+      for (std::string_view const counted : {"--kokkos-num-threads", "--kokkos-device-id"})
+        if (argument.starts_with(counted) && !is_count(argument.substr(counted.size())))
+          errors.add(argument,
+                     "needs '=' and a whole number, as in " + std::string(counted) + "=2");
       arguments.kokkos.push_back(argv[i]);
-    else if (argument.starts_with("--set="))
+    } else if (argument.starts_with("--set="))
       arguments.assignments.emplace_back(argument.substr(6));
     else if (argument == "--set" && i + 1 < argc)
       arguments.assignments.emplace_back(argv[++i]);

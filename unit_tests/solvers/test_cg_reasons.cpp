@@ -371,6 +371,10 @@ TYPED_TEST(CgEnds, RefusesWhatCannotBe) {
   auto const three = to_device(exec, Vector(3, 1.0)), two = to_device(exec, Vector(2, 1.0));
   EXPECT_THROW(cg.solve(three, two), std::invalid_argument);
   EXPECT_THROW(cg.solve(two, three), std::invalid_argument);
+  Kokkos::View<double**, Kokkos::LayoutRight, TypeParam> const table("SolderTest::table", 3, 2);
+  auto const strided = Kokkos::subview(table, Kokkos::ALL, 0);
+  EXPECT_THROW(cg.solve(three, strided), std::invalid_argument);
+  EXPECT_THROW(cg.solve(strided, to_device(exec, Vector(3))), std::invalid_argument);
   EXPECT_EQ(cg.solve(three, to_device(exec, Vector(3))).reason, Reason::converged);
 }
 

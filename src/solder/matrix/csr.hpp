@@ -100,8 +100,9 @@ struct CsrOperator {
       }
     }
     for (std::int32_t k = team.league_rank(); k < long_row_count; k += team.league_size()) {
-      std::int32_t const i = long_rows[k];
-      Scalar const mine = part(x, row_offsets[i] + team.rank(), row_offsets[i + 1], team.size());
+      std::int32_t const row = long_rows[k];
+      Scalar const mine =
+          part(x, row_offsets[row] + team.rank(), row_offsets[row + 1], team.size());
       Scalar total;
       if constexpr (ScalarTraits<Scalar>::is_complex) {
         Sums<2> const sums = team.sum(Sums<2>{{double(mine.real()), double(mine.imag())}});
@@ -109,7 +110,7 @@ struct CsrOperator {
       } else {
         total = static_cast<Scalar>(team.sum(Sums<1>{{double(mine)}})[0]);
       }
-      if (team.rank() == 0) consume(i, total);
+      if (team.rank() == 0) consume(row, total);
     }
     return true;
   }
@@ -199,13 +200,17 @@ class CsrMatrix {
         row_offsets_(row_offsets),
         column_indices_(column_indices),
         values_(values) {
-    if (rows < 0 || columns < 0 || row_offsets.extent(0) != std::size_t(rows) + 1 ||
-        column_indices.extent(0) != values.extent(0))
+    if (rows < 0 || columns < 0)
+      throw std::invalid_argument("Solder::CsrMatrix: " + std::to_string(rows) + " rows and " +
+                                  std::to_string(columns) + " columns must not be negative");
+    if (row_offsets.extent(0) != std::size_t(rows) + 1)
+      throw std::invalid_argument("Solder::CsrMatrix: " + std::to_string(rows) + " rows need " +
+                                  std::to_string(rows + std::int64_t(1)) + " row offsets, not " +
+                                  std::to_string(row_offsets.extent(0)));
+    if (column_indices.extent(0) != values.extent(0))
       throw std::invalid_argument(
-          "Solder::CsrMatrix: " + std::to_string(rows) + " rows need " +
-          std::to_string(rows + std::int64_t(1)) + " row offsets, not " +
-          std::to_string(row_offsets.extent(0)) + "; " + std::to_string(column_indices.extent(0)) +
-          " column indices and " + std::to_string(values.extent(0)) + " values must be as many");
+          "Solder::CsrMatrix: as many values as column indices are needed, " +
+          std::to_string(column_indices.extent(0)) + ", not " + std::to_string(values.extent(0)));
     if (nonzeros() > most_nonzeros)
       throw std::length_error("Solder::CsrMatrix: " + std::to_string(nonzeros()) +
                               " nonzeros do not fit these row offsets; use Offset = std::int64_t");

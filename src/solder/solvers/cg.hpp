@@ -393,7 +393,7 @@ class Cg {
   ///
   /// b and x are rank-1 contiguous views of rows() scalars, accessible from Exec. Returns when x is
   /// complete on exec (fence exec before another instance reads it). \throws std::invalid_argument
-  /// where b or x has another length
+  /// where b or x has another length or is strided
   template <class B, class X>
   Report solve(B const& b, X const& x) {
     if (b.extent(0) != r_.extent(0) || x.extent(0) != r_.extent(0))
@@ -401,6 +401,8 @@ class Cg {
                                   " entries, not " + std::to_string(b.extent(0)) + " and " +
                                   std::to_string(x.extent(0)));
     if (r_.extent(0) == 0) return empty_report();
+    if (!(b.span_is_contiguous() && x.span_is_contiguous()))
+      throw std::invalid_argument("Solder::Cg: b and x must be contiguous, not strided, views");
     SolverOptions options = options_;
     std::int32_t const zero_row = preconditioner_.zero_row();
     if (zero_row >= 0) options.max_iterations = 0;
