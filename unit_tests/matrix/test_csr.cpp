@@ -181,7 +181,7 @@ struct Arrays {
         values(to_device(exec, host.values)) {}
 };
 
-/// The members of KokkosSparse::CrsMatrix that count, and no others.
+/// The members of Kokkos Kernels' CrsMatrix that count, and no others.
 template <class A>
 struct LookAlike {
   struct {

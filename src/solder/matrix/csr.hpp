@@ -161,7 +161,7 @@ Kokkos::View<std::int32_t*, typename Exec::memory_space> rows_longer_than(Exec c
 
 }  // namespace Impl
 
-/// \brief A type with the members of KokkosSparse::CrsMatrix.
+/// \brief A type with the members of Kokkos Kernels' CrsMatrix.
 template <class M>
 concept CrsMatrixLike = requires(M const& m) {
   m.graph.row_map.data();
@@ -226,7 +226,7 @@ class CsrMatrix {
       : CsrMatrix(exec, rows, columns, Offsets(row_offsets, std::size_t(rows) + 1),
                   Columns(column_indices, nonzeros), Values(values, nonzeros)) {}
 
-  /// \brief Wraps a KokkosSparse::CrsMatrix, or any type with its members, without copying.
+  /// \brief Wraps a Kokkos Kernels CrsMatrix, or any type with its members, without copying.
   template <CrsMatrixLike M>
   CsrMatrix(Exec const& exec, M const& m)
       : CsrMatrix(exec, checked_rows(m.numRows()), checked_rows(m.numCols()),
