@@ -109,8 +109,7 @@ enum class Verdict {
 /// \param residual_squared ||b - A x||^2, recomputed
 /// \param b_squared ||b||^2
 /// \param b_nonzeros entries of b other than zero: tells b = 0 from a norm that underflows; NaN
-/// where
-///        an entry is not finite: tells that from a norm that overflows
+///        where an entry is not finite: tells that from a norm that overflows
 ///
 /// Residual replacement: where the recursion has parted from the truth, the solve restarts from the
 /// true residual (van der Vorst & Ye's replacement with a fresh search direction); when a restart

@@ -8,10 +8,7 @@
 #include <Kokkos_Core.hpp>
 #include <Kokkos_Graph.hpp>
 
-#include <optional>
-#include <string>
 #include <type_traits>
-#include <utility>
 
 namespace Solder::Impl {
 

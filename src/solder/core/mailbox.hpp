@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include <solder/core/control.hpp>
 #include <solder/core/kokkos_ext.hpp>
