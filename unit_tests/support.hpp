@@ -129,9 +129,11 @@ struct LeagueKernel {
 /// values at once.
 template <int Threads = Solder::Impl::league_threads, class Exec, class Body>
 void run_league(Exec const& exec, int teams, int sums, Body const& body) {
-  Kokkos::parallel_for("SolderTest::league",
-                       Solder::Impl::team_policy<Exec, Threads>(exec, teams, Threads, sums),
-                       LeagueKernel<Body>{body, teams, sums});
+  Kokkos::parallel_for(
+      "SolderTest::league",
+      Solder::Impl::team_policy<Exec, Threads>(
+          exec, teams, Threads, Solder::Impl::DeviceTeam<int>::scratch_bytes(sums, 0)),
+      LeagueKernel<Body>{body, teams, sums});
 }
 
 // ---- Plain loops ----

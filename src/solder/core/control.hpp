@@ -20,8 +20,9 @@ enum class Phase : std::int32_t {
   finished
 };
 
-/// \brief The scalar behind a breakdown or an indefinite form.
-enum class Cause : std::int32_t { none, p_Ap, r_z, q_Mq, norm_of_b };
+/// \brief The scalar behind a breakdown or an indefinite form; rs is the shadow residual of
+/// BiCGStab.
+enum class Cause : std::int32_t { none, p_Ap, r_z, q_Mq, norm_of_b, rs_r, rs_Ap, As_s, norm_of_w };
 
 /// \brief The state of a solve, on the device.
 ///
@@ -35,7 +36,8 @@ struct Control {
       Reason::running;  ///< the iteration's claim during Phase::judge, the verdict once finished
   Cause cause = Cause::none;
   std::int32_t iteration = 0;   ///< completed updates of x
-  std::int32_t tick = 0;        ///< passes through the iteration's program, working or not
+  std::int32_t step = 0;        ///< of a restarted method: vectors that the current cycle has added
+  std::int32_t part = 0;        ///< passes of a repeated stage (Cycle) within the current step
   std::int32_t posts = 0;       ///< letters sent to the host
   std::int32_t recorded = 0;    ///< history entries written so far
   std::int32_t posted = 0;      ///< history entries sent to the host so far
@@ -103,6 +105,12 @@ enum class Verdict {
   restart  ///< replace the recursive residual by the true one and begin anew from the current x
 };
 
+/// \brief What a method can do where the true residual contradicts its claim.
+struct Recovery {
+  bool continues = true;  ///< iterate further with a lower threshold: its recursion still stands
+  bool restarts = false;  ///< begin anew after a breakdown too, if the solve has won a tenth since
+};
+
 /// \brief Holds the iteration's claim against the recomputed residual (design: success is never
 /// assumed).
 ///
@@ -110,13 +118,16 @@ enum class Verdict {
 /// \param b_squared ||b||^2
 /// \param b_nonzeros entries of b other than zero: tells b = 0 from a norm that underflows; NaN
 ///        where an entry is not finite: tells that from a norm that overflows
+/// \param recovery what the method can do where the claim does not hold
 ///
 /// Residual replacement: where the recursion has parted from the truth, the solve restarts from the
 /// true residual (van der Vorst & Ye's replacement with a fresh search direction); when a restart
-/// has not won a tenth, the attainable accuracy is reached and the solve has stagnated.
+/// has not won a tenth, the attainable accuracy is reached and the solve has stagnated. A cycle of
+/// a restarted method that ends without a claim (Reason::running) must only win something.
 KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
-                                     double residual_squared, double b_squared, double b_nonzeros) {
-  bool const first = control.reason == Reason::running;
+                                     double residual_squared, double b_squared, double b_nonzeros,
+                                     Recovery recovery = {}) {
+  bool const first = control.recorded == 0;
   double const claimed = control.residual_squared;
   control.b_squared = b_squared;
   control.true_squared = residual_squared;
@@ -148,7 +159,14 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
     control.finish(Reason::converged);
     return Verdict::finish;
   }
-  if (!first && control.reason != Reason::converged) {
+  bool const won_a_tenth = residual_squared <= 0.81 * control.best_squared;
+  bool const broke_down = !first && control.reason == Reason::breakdown;
+  if (broke_down && !(recovery.restarts && won_a_tenth)) {
+    control.finish(control.reason);
+    return Verdict::finish;
+  }
+  bool const claims = control.reason == Reason::converged;
+  if (!first && !claims && !broke_down && control.reason != Reason::running) {
     control.finish(control.reason);
     return Verdict::finish;
   }
@@ -157,18 +175,21 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
     return Verdict::finish;
   }
   control.phase = Phase::iterate;
-  if (!first) {
+  control.reason = Reason::running;
+  if (claims) {
     double const norm_b = Kokkos::sqrt(b_squared);
     double const gap = (Kokkos::sqrt(residual_squared) - Kokkos::sqrt(claimed)) / norm_b;
     double const lower = control.threshold - 1.1 * gap;
-    if (lower > 0.4 * limits.tolerance) {
+    if (recovery.continues && lower > 0.4 * limits.tolerance) {
       control.set_threshold(lower);
       return Verdict::go_on;
     }
-    if (residual_squared > 0.81 * control.best_squared) {
-      control.finish(Reason::stagnated);
-      return Verdict::finish;
-    }
+  }
+  constexpr double something = 1 - 1e-10;
+  bool const won = claims ? won_a_tenth : residual_squared < something * control.best_squared;
+  if (!first && !broke_down && !won && !limits.unconditional()) {
+    control.finish(Reason::stagnated);
+    return Verdict::finish;
   }
   control.best_squared = residual_squared;
   control.set_threshold(limits.tolerance);
@@ -183,9 +204,24 @@ inline std::string describe(Control const& control) {
     return std::string(text);
   };
   std::string const when = " at iteration " + std::to_string(control.iteration);
-  std::string const scalar = control.cause == Cause::p_Ap   ? "(p, A p) = "
-                             : control.cause == Cause::q_Mq ? "(A p, M A p) = "
-                                                            : "(r, z) = ";
+  std::string const scalar = [&] {
+    switch (control.cause) {
+      case Cause::p_Ap:
+        return "(p, A p) = ";
+      case Cause::q_Mq:
+        return "(A p, M A p) = ";
+      case Cause::rs_r:
+        return "(rs, r), rs the shadow residual, = ";
+      case Cause::rs_Ap:
+        return "(rs, A p), rs the shadow residual, = ";
+      case Cause::As_s:
+        return "(A s, s) = ";
+      case Cause::norm_of_w:
+        return "||A v|| outside the Krylov space = ";
+      default:
+        return "(r, z) = ";
+    }
+  }();
   switch (control.reason) {
     case Reason::breakdown:
       if (control.cause == Cause::norm_of_b)

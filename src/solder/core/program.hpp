@@ -15,18 +15,55 @@ namespace Solder {
 ///   - `static constexpr char const* label` (starts with "Solder::"),
 ///   - `static constexpr Phase phase`: when it has work,
 ///   - `static int teams(Data const&)`: its league,
+///   - `static constexpr int threads`, if its teams have more GPU threads than league_threads,
 ///   - `template <class Team> static void run(Data const&, Team const&, Control const& now,
 ///   Control& next)`.
 ///
 /// Data is the solver's plain struct of raw pointers and numbers, the same for all stages of the
 /// solver, with `static constexpr int max_sums`, the most values a stage sums at once. run is
 /// called by every thread of every team, and returns at once unless it is the stage's phase; each
-/// thread changes `next` in the same way, and team 0's copy goes to the next stage.
+/// thread of team 0 changes `next` in the same way, and team 0's copy goes to the next stage.
 template <class... Stages>
 struct Program {
-  static constexpr int size = sizeof...(Stages);
-  static_assert(size >= 2,
-                "the control block alternates between slots: a program has at least two stages");
+  static constexpr bool is_cycle = false;
+
+  /// \brief f(stage) for each stage in turn; which step it is does not matter.
+  template <class F>
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr void for_each_stage(std::int32_t, F const& f) {
+    (f(Stages{}), ...);
+  }
+};
+
+/// \brief The steps of a restarted method: a list of stages, each run Stage::times(step) times in
+/// step 0, 1, ..., data.restart - 1 of a cycle. Every cycle ends with a judgement.
+template <class... Stages>
+struct Cycle {
+  static constexpr bool is_cycle = true;
+
+  template <class F>
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr void for_each_stage(std::int32_t step, F const& f) {
+    (
+        [&] {
+          for (int k = 0; k < Stages::times(step); ++k) f(Stages{});
+        }(),
+        ...);
+  }
+};
+
+/// \brief A stage whose teams go through the rows of the matrix.
+struct ProductStage {
+  template <class Data>
+  KOKKOS_FUNCTION static int teams(Data const& d) {
+    return d.product_teams;
+  }
+};
+
+/// \brief A stage whose teams go through vectors.
+struct VectorStage {
+  template <class Data>
+  KOKKOS_FUNCTION static int teams(Data const& d) {
+    return d.vector_teams;
+  }
 };
 
 namespace Impl {
@@ -42,8 +79,8 @@ struct StageKernel {
   Control const* in;
   Control* out;
   Outbox outbox;
-  std::int32_t post_every;  ///< 0: never posts a letter; 1: always; 2^k: at every 2^k-th tick
-  bool fresh;               ///< the first stage of a solve: begins with a new control block
+  bool posts;  ///< the last stage of a batch: sends a letter
+  bool fresh;  ///< the first stage of a solve: begins with a new control block
 
   template <class Where>
   KOKKOS_FUNCTION void operator()(Where const& where) const {
@@ -60,8 +97,7 @@ struct StageKernel {
     Stage::run(data, team, now, next);
     if (team.league_rank() != 0) return;
     if (team.rank() == 0) outbox.record(now, next);
-    if (post_every == 1 || (post_every > 1 && (++next.tick & (post_every - 1)) == 0))
-      outbox.post(team, next);
+    if (posts) outbox.post(team, next);
     if (team.rank() == 0) *out = next;
   }
 };
@@ -98,18 +134,17 @@ struct SolveKernel {
   }
 
   /// \brief One pass through a program. A stage whose phase it is not is skipped, as in a league.
-  template <class Team, class... Stages>
-  KOKKOS_FORCEINLINE_FUNCTION void pass(Team const& team, Control& now, Program<Stages...>) const {
-    (
-        [&] {
-          if (now.phase != Stages::phase) return;
-          Control next = now;
-          Stages::run(data, team, now, next);
-          if (team.rank() == 0) outbox.record(now, next);
-          team.barrier();
-          now = next;
-        }(),
-        ...);
+  template <class Team, class Stages>
+  KOKKOS_FORCEINLINE_FUNCTION void pass(Team const& team, Control& now, Stages) const {
+    Stages::for_each_stage(now.step, [&](auto stage) {
+      using Stage = decltype(stage);
+      if (now.phase != Stage::phase) return;
+      Control next = now;
+      Stage::run(data, team, now, next);
+      if (team.rank() == 0) outbox.record(now, next);
+      team.barrier();
+      now = next;
+    });
   }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -29,7 +30,7 @@ Runner choose_runner(Runner wanted, std::int64_t rows, std::int64_t nonzeros) {
 /// \brief The policy of a kernel of `teams` teams: ranges on hosts (one team is one thread), Kokkos
 /// teams else.
 template <class Exec, int Threads>
-auto team_policy(Exec const& exec, int teams, int threads, int sums) {
+auto team_policy(Exec const& exec, int teams, int threads, int scratch_bytes) {
   if constexpr (is_host_space<Exec>) {
     return Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>, Kokkos::IndexType<int>>(
         exec, 0, teams);
@@ -37,8 +38,26 @@ auto team_policy(Exec const& exec, int teams, int threads, int sums) {
     constexpr int least_teams = Threads > league_threads ? 1 : resident_teams;
     return Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<Threads, least_teams>>(
                exec, teams, threads / warp, warp)
-        .set_scratch_size(0, Kokkos::PerTeam(DeviceTeam<int>::scratch_bytes(sums)));
+        .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes));
   }
+}
+
+/// \brief GPU threads of a team of a stage.
+template <class Stage>
+constexpr int stage_threads() {
+  if constexpr (requires { Stage::threads; })
+    return Stage::threads;
+  else
+    return league_threads;
+}
+
+/// \brief Scratch of a team: the same in all stages of a solver, so that the multiprocessors need
+/// not divide their memory anew between two of them.
+template <class Data>
+int scratch_bytes(Data const& data) {
+  int workspace = 0;
+  if constexpr (requires { data.workspace_values(); }) workspace = data.workspace_values();
+  return DeviceTeam<int>::scratch_bytes(Data::max_sums, workspace);
 }
 
 /// \brief Executes a solver's programs: Judgement at the start and whenever the iteration claims an
@@ -50,12 +69,16 @@ auto team_policy(Exec const& exec, int teams, int threads, int sums) {
 template <class Exec, class Data, class Judgement, class Iteration>
 class Engine {
  public:
-  explicit Engine(Exec const& exec, Runner runner)
+  /// \param restart steps of a cycle, where the iteration is one
+  Engine(Exec const& exec, Runner runner, std::int32_t restart = 1)
       : exec_(exec),
         runner_(runner),
-        mailbox_(exec, runner == Runner::team ? team_batch : 2 * batch),
-        slots_(Kokkos::view_alloc("Solder::control", exec, Kokkos::WithoutInitializing),
-               Judgement::size + Iteration::size) {
+        whole_cycles_(Iteration::is_cycle && (!is_host_space<Exec> || runner == Runner::graph)),
+        steps_(whole_cycles_ ? restart : batch),
+        mailbox_(exec, runner == Runner::team ? team_batch
+                                              : static_cast<std::int32_t>(std::bit_ceil(
+                                                    2 * static_cast<std::uint32_t>(steps_)))),
+        slots_(Kokkos::view_alloc("Solder::control", exec, Kokkos::WithoutInitializing), 3) {
     history_.reserve(4096);
     exec.fence("Solder::engine: the mailbox is ready");
   }
@@ -78,7 +101,7 @@ class Engine {
     report.relative_residual = control.relative(control.residual_squared);
     report.true_relative_residual = control.relative(control.true_squared);
     report.history = history_;
-    report.kernels_per_iteration = runner_ == Runner::team ? 0 : Iteration::size;
+    report.kernels_per_iteration = runner_ == Runner::team ? 0 : kernels_per_iteration();
     report.runner = runner_;
     return report;
   }
@@ -92,7 +115,7 @@ class Engine {
       auto const append = [&](char const* label, auto const& policy, auto const& kernel) {
         node = node.then_parallel_for(std::string(label), policy, kernel);
       };
-      for (int k = 0; k < batch; ++k) each_stage(data, Iteration{}, 0, batch, false, append);
+      emit_batch(data, 0, append);
     });
     recorded_ = data;
   }
@@ -122,13 +145,13 @@ class Engine {
         if (runner_ == Runner::team)
           run_team(data, sent == 0);
         else if (control.phase == Phase::judge)
-          each_stage(data, Judgement{}, Iteration::size, 1, sent == 0, launch);
+          emit(data, sent == 0, launch, [](auto const& f) { Judgement::for_each_stage(0, f); });
         else
-          submit(data, launch);
+          submit(data, control.step, launch);
         ++sent;
       }
       if (ahead && sent == received + 1) {
-        submit(data, launch);
+        submit(data, 0, launch);
         ++sent;
       }
       control = receive();
@@ -137,45 +160,54 @@ class Engine {
     return control;
   }
 
-  /// Iterations per letter of the launch and graph runners. On hosts nothing runs ahead, and a
-  /// letter is free.
+  /// Iterations per letter of the launch and graph runners; a cycle and its judgement on GPUs, for
+  /// a method that has cycles. On hosts nothing runs ahead, and a letter is free.
   static constexpr std::int32_t batch = is_host_space<Exec> ? 1 : 16;
   /// Most iterations in one kernel of the team runner.
   static constexpr std::int32_t team_batch = 4096;
 
-  /// \brief Calls emit(label, policy, kernel) for each stage of a program.
+  /// \brief Calls send(label, policy, kernel) for each stage that `stages` hands out; the last one
+  /// posts a letter.
   ///
-  /// The first stage reads slot 0 and the last writes it; the slots between belong to the program
-  /// and begin at `base`.
-  template <class... Stages, class Emit>
-  void each_stage(Data const& data, Program<Stages...>, int base, std::int32_t post_every,
-                  bool fresh, Emit const& emit) {
-    constexpr int size = sizeof...(Stages);
-    int k = 0;
-    auto const one = [&]<class Stage>(Stage) {
-      int const in = k == 0 ? 0 : base + k, out = k + 1 == size ? 0 : base + k + 1;
+  /// The first stage reads slot 0 and the last writes it; between, two other slots take turns.
+  template <class Send, class Stages>
+  void emit(Data const& data, bool fresh, Send const& send, Stages const& stages) {
+    int size = 0, k = 0;
+    stages([&](auto) { ++size; });
+    stages([&](auto stage) {
+      using Stage = decltype(stage);
+      bool const last = k + 1 == size;
       StageKernel<Data, Stage> const kernel{data,
-                                            slots_.data() + in,
-                                            slots_.data() + out,
+                                            slots_.data() + (k == 0 ? 0 : 1 + k % 2),
+                                            slots_.data() + (last ? 0 : 2 - k % 2),
                                             mailbox_.outbox(),
-                                            k + 1 == size ? post_every : 0,
+                                            last,
                                             fresh && k == 0};
       static_assert(sizeof(kernel) <= largest_functor);
-      emit(Stage::label,
-           team_policy<Exec, league_threads>(exec_, Stage::teams(data), league_threads,
-                                             Data::max_sums),
+      constexpr int threads = stage_threads<Stage>();
+      send(Stage::label,
+           team_policy<Exec, threads>(exec_, Stage::teams(data), threads, scratch_bytes(data)),
            kernel);
       ++k;
-    };
-    (one(Stages{}), ...);
+    });
   }
 
+  /// \brief The stages of a batch whose first iteration is step `first` of its cycle.
+  template <class Send>
+  void emit_batch(Data const& data, std::int32_t first, Send const& send) {
+    emit(data, false, send, [&](auto const& f) {
+      for (int k = 0; k < steps_; ++k) Iteration::for_each_stage(first + k, f);
+      if (whole_cycles_) Judgement::for_each_stage(0, f);
+    });
+  }
+
+  /// \brief Launches a batch; with nothing in flight `step` is where the cycle stands, else 0.
   template <class Launch>
-  void submit(Data const& data, Launch const& launch) {
+  void submit(Data const& data, std::int32_t step, Launch const& launch) {
     if (runner_ == Runner::graph)
       chain_->submit(exec_);
     else
-      for (int k = 0; k < batch; ++k) each_stage(data, Iteration{}, 0, batch, false, launch);
+      emit_batch(data, step, launch);
   }
 
   void run_team(Data const& data, bool fresh) {
@@ -184,12 +216,24 @@ class Engine {
     SolveKernel<Data, Judgement, Iteration> const kernel{data, slots_.data(), mailbox_.outbox(),
                                                          fresh};
     static_assert(sizeof(kernel) <= largest_functor);
-    Kokkos::parallel_for(
-        Data::label, team_policy<Exec, team_threads>(exec_, 1, threads, Data::max_sums), kernel);
+    Kokkos::parallel_for(Data::label,
+                         team_policy<Exec, team_threads>(exec_, 1, threads, scratch_bytes(data)),
+                         kernel);
+  }
+
+  /// \brief Of a whole cycle and its judgement, where the iteration is a cycle.
+  double kernels_per_iteration() const {
+    int kernels = 0;
+    auto const count = [&](auto) { ++kernels; };
+    for (int step = 0; step < steps_; ++step) Iteration::for_each_stage(step, count);
+    if (whole_cycles_) Judgement::for_each_stage(0, count);
+    return double(kernels) / steps_;
   }
 
   Exec exec_;
   Runner runner_;
+  bool whole_cycles_;   ///< a batch is a cycle and its judgement
+  std::int32_t steps_;  ///< of a batch
   Mailbox<Exec> mailbox_;
   Kokkos::View<Control*, typename Exec::memory_space> slots_;
   std::unique_ptr<KernelChain<Exec>> chain_;

@@ -3,7 +3,9 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <cstddef>
 #include <string_view>
+#include <type_traits>
 
 namespace Solder {
 
@@ -49,6 +51,65 @@ KOKKOS_FORCEINLINE_FUNCTION double real_dot(Scalar const& a, Scalar const& b) {
 template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION double abs_squared(Scalar const& a) {
   return real_dot(a, a);
+}
+
+/// \brief The type of an inner product: double, or complex double.
+template <class Scalar>
+using Wide = std::conditional_t<ScalarTraits<Scalar>::is_complex, Kokkos::complex<double>, double>;
+
+/// \brief Doubles in an inner product.
+template <class Scalar>
+inline constexpr std::size_t parts = ScalarTraits<Scalar>::is_complex ? 2 : 1;
+
+/// \brief conj(a) b in double: one term of the inner product (a, b).
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Wide<Scalar> dot_term(Scalar const& a, Scalar const& b) {
+  if constexpr (ScalarTraits<Scalar>::is_complex)
+    return {double(a.real()) * double(b.real()) + double(a.imag()) * double(b.imag()),
+            double(a.real()) * double(b.imag()) - double(a.imag()) * double(b.real())};
+  else
+    return double(a) * double(b);
+}
+
+/// \brief Adds a double or complex double to sums[at], or to sums[at] and sums[at + 1].
+template <class Sums>
+KOKKOS_FORCEINLINE_FUNCTION void add_to(Sums& sums, std::size_t at, double term) {
+  sums[at] += term;
+}
+template <class Sums>
+KOKKOS_FORCEINLINE_FUNCTION void add_to(Sums& sums, std::size_t at,
+                                        Kokkos::complex<double> const& term) {
+  sums[at] += term.real();
+  sums[at + 1] += term.imag();
+}
+
+/// \brief The inner product that sums[at], or sums[at] and sums[at + 1], hold.
+template <class Scalar, class Sums>
+KOKKOS_FORCEINLINE_FUNCTION Wide<Scalar> wide_at(Sums const& sums, std::size_t at) {
+  if constexpr (ScalarTraits<Scalar>::is_complex)
+    return {sums[at], sums[at + 1]};
+  else
+    return sums[at];
+}
+
+/// \brief A double or complex double in the scalar's own precision.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar narrow(Wide<Scalar> const& s) {
+  if constexpr (ScalarTraits<Scalar>::is_complex)
+    return {static_cast<typename ScalarTraits<Scalar>::Real>(s.real()),
+            static_cast<typename ScalarTraits<Scalar>::Real>(s.imag())};
+  else
+    return static_cast<Scalar>(s);
+}
+
+/// \brief |s|^2 and isfinite of a double or a complex double.
+KOKKOS_FORCEINLINE_FUNCTION double size_squared(double s) { return s * s; }
+KOKKOS_FORCEINLINE_FUNCTION double size_squared(Kokkos::complex<double> const& s) {
+  return s.real() * s.real() + s.imag() * s.imag();
+}
+KOKKOS_FORCEINLINE_FUNCTION bool is_finite(double s) { return Kokkos::isfinite(s); }
+KOKKOS_FORCEINLINE_FUNCTION bool is_finite(Kokkos::complex<double> const& s) {
+  return Kokkos::isfinite(s.real()) && Kokkos::isfinite(s.imag());
 }
 
 /// \brief 1 where a is not zero, 0 where it is, NaN where it is not finite.

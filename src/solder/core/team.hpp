@@ -48,8 +48,9 @@ struct Rows {
 
 namespace Impl {
 
-/// \brief GPU threads of a team in a league, and of the one team of the team runner.
-inline constexpr int league_threads = 256, team_threads = 512;
+/// \brief GPU threads of a team in a league, of the one team of the team runner, and of the largest
+/// team of any kernel.
+inline constexpr int league_threads = 256, team_threads = 512, most_threads = 1024;
 
 /// \brief Teams of a league that a GPU's multiprocessor holds at once: leaves 85 registers a thread
 /// of an H100, enough for all loads of a row to be in flight. With 4 (64 registers), or with more
@@ -78,6 +79,15 @@ struct HostTeam {
   KOKKOS_FUNCTION int rank() const { return 0; }
   KOKKOS_FUNCTION int size() const { return 1; }
   KOKKOS_FUNCTION void barrier() const {}
+  KOKKOS_FUNCTION int lane() const { return 0; }
+  KOKKOS_FUNCTION static constexpr int lanes() { return 1; }
+  KOKKOS_FUNCTION int warp_rank() const { return 0; }
+  KOKKOS_FUNCTION int warps_of_team() const { return 1; }
+  KOKKOS_FUNCTION double* workspace(double* memory, int values) const {
+    return memory + static_cast<std::ptrdiff_t>(league_rank_) * values;
+  }
+  template <std::size_t N>
+  KOKKOS_FUNCTION static void sum_lanes(Sums<N>&) {}
 
   KOKKOS_FUNCTION std::int32_t first(Rows const& rows) const {
     return league_size_ == 1 ? 0 : rows.bounds[league_rank_];
@@ -189,9 +199,25 @@ class DeviceTeam {
     return true;
   }
 
-  /// \brief Scratch bytes that sum<N> needs: a slot a warp and value, twice.
-  static constexpr int scratch_bytes(int sums) {
-    return static_cast<int>(sizeof(double)) * 2 * sums * warps;
+  /// \brief Scratch bytes that sum<N> needs, a slot a warp and value, twice; and `workspace`
+  /// doubles.
+  static constexpr int scratch_bytes(int sums, int workspace) {
+    return static_cast<int>(sizeof(double)) * (2 * sums * warps + workspace);
+  }
+
+  KOKKOS_FUNCTION int lane() const { return lane_; }
+  KOKKOS_FUNCTION static constexpr int lanes() { return warp; }
+  KOKKOS_FUNCTION int warp_rank() const { return member_.team_rank(); }
+  KOKKOS_FUNCTION int warps_of_team() const { return member_.team_size(); }
+
+  /// \brief The team's own doubles, Data::workspace_values() of them: scratch; on hosts the part of
+  /// `memory`, as many for each team, that is this team's.
+  KOKKOS_FUNCTION double* workspace(double*, int) const { return scratch_ + 2 * slots_in_set_; }
+
+  /// \brief Sums over the lanes of a warp, known to all of them.
+  template <std::size_t N>
+  KOKKOS_FORCEINLINE_FUNCTION static void sum_lanes(Sums<N>& mine) {
+    butterfly(mine, warp / 2);
   }
 
   /// \brief The sums over the team's threads, known to all of them: one barrier for all N, in a
@@ -253,7 +279,7 @@ class DeviceTeam {
   /// Partial sums that a warp can gather with two loads a lane.
   static constexpr std::int32_t few = 2 * warp;
   /// Warps, that is Kokkos threads, of the largest team.
-  static constexpr int warps = team_threads / warp;
+  static constexpr int warps = most_threads / warp;
 
   /// \brief Leaves each warp's sums in the slots that are free, for all to see.
   template <std::size_t N>

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include <solder/core/runners.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/preconditioners/jacobi.hpp>
+#include <solder/solvers/common.hpp>
 
 namespace Solder {
 
@@ -61,6 +61,8 @@ struct CgData {
   KOKKOS_FUNCTION Partials<3> of_residual() const {
     return {of_product().values + 2 * product_teams, product_teams};
   }
+  /// q is free while a claim is judged.
+  KOKKOS_FUNCTION Scalar* true_residual() const { return q; }
 
   static std::size_t sums_size(int vector_teams, int product_teams) {
     return std::size_t(2) * update_sums * vector_teams + std::size_t(5) * product_teams;
@@ -74,44 +76,6 @@ struct CgData {
   }
 };
 
-/// \brief A stage whose teams go through the rows of the matrix.
-struct ProductStage {
-  template <class Data>
-  KOKKOS_FUNCTION static int teams(Data const& d) {
-    return d.product_teams;
-  }
-};
-
-/// \brief A stage whose teams go through vectors.
-struct VectorStage {
-  template <class Data>
-  KOKKOS_FUNCTION static int teams(Data const& d) {
-    return d.vector_teams;
-  }
-};
-
-/// \brief s = b - A x, kept in q. Words: the matrix, and 3 a row.
-struct CgResidual : ProductStage {
-  static constexpr char const* label = "Solder::cg::residual";
-  static constexpr Phase phase = Phase::judge;
-
-  template <class Data, class Team>
-  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now, Control&) {
-    Sums<3> mine{};
-    bool const went_on = d.A.for_each_row_product(
-        team, d.x, [&] { return now.phase == phase; },
-        [&](std::int32_t i, auto const& Ax) {
-          auto const s = d.b[i] - Ax;
-          d.q[i] = s;
-          mine[0] += abs_squared(s);
-          mine[1] += abs_squared(d.b[i]);
-          mine[2] += count_nonzero(d.b[i]);
-        });
-    if (!went_on) return;
-    d.of_residual().leave(team, mine);
-  }
-};
-
 /// \brief Holds the claim against the true residual; begins anew from it, r = s and p = M r, where
 /// the judge says so.
 struct CgJudge : VectorStage {
@@ -122,21 +86,16 @@ struct CgJudge : VectorStage {
   KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
                                   Control& next) {
     if (now.phase != phase) return;
-    auto const total = team.total(team.gather(d.product_teams, d.of_residual()), d.product_teams);
-    Verdict const verdict = judge(next, d.limits, total[0], total[1], total[2]);
-    if (verdict == Verdict::zero) {
-      team.for_each_row(d.rows, [&](std::int32_t i) { d.x[i] = {}; });
-    } else if (verdict == Verdict::restart) {
-      Sums<Data::update_sums> mine{};
-      team.for_each_row(d.rows, [&](std::int32_t i) {
-        auto const r = d.q[i];
-        auto const z = d.M(i, r);
-        d.r[i] = r;
-        d.p[i] = z;
-        Data::add(mine, r, z);
-      });
-      d.of_update(next.iteration).leave(team, mine);
-    }
+    if (verdict_on_residual(d, team, next) != Verdict::restart) return;
+    Sums<Data::update_sums> mine{};
+    team.for_each_row(d.rows, [&](std::int32_t i) {
+      auto const r = d.q[i];
+      auto const z = d.M(i, r);
+      d.r[i] = r;
+      d.p[i] = z;
+      Data::add(mine, r, z);
+    });
+    d.of_update(next.iteration).leave(team, mine);
   }
 };
 
@@ -367,11 +326,7 @@ class Cg {
   Cg(Exec const& exec, Matrix const& A, Preconditioner const& M = {}, CgOptions const& options = {})
       : exec_(exec), matrix_(A), preconditioner_(M), options_(options) {
     Kokkos::Timer timer;
-    if (A.rows() != A.columns())
-      throw std::invalid_argument("Solder::Cg: a square matrix is needed, not " +
-                                  std::to_string(A.rows()) + " x " + std::to_string(A.columns()));
-    if (!(options.tolerance >= 0) || options.max_iterations < 0)
-      throw std::invalid_argument("Solder::Cg: tolerance and max_iterations must not be negative");
+    Impl::check_system("Solder::Cg", A, options);
     options_.runner = Impl::choose_runner<Exec>(options.runner, A.rows(), A.nonzeros());
     auto const vector = [&](std::string const& label) {
       return Vector(Kokkos::view_alloc(label, exec), A.rows());
@@ -398,36 +353,24 @@ class Cg {
   /// where b or x has another length or is strided
   template <class B, class X>
   Report solve(B const& b, X const& x) {
-    if (b.extent(0) != r_.extent(0) || x.extent(0) != r_.extent(0))
-      throw std::invalid_argument("Solder::Cg: b and x need " + std::to_string(r_.extent(0)) +
-                                  " entries, not " + std::to_string(b.extent(0)) + " and " +
-                                  std::to_string(x.extent(0)));
-    if (r_.extent(0) == 0) return empty_report();
-    if (!(b.span_is_contiguous() && x.span_is_contiguous()))
-      throw std::invalid_argument("Solder::Cg: b and x must be contiguous, not strided, views");
-    SolverOptions options = options_;
-    std::int32_t const zero_row = preconditioner_.zero_row();
-    if (zero_row >= 0) options.max_iterations = 0;
-    auto const A = matrix_.device_operator();
-    Data const data{A,
-                    preconditioner_.device_operator(),
-                    A.rows,
-                    {options.tolerance, options.max_iterations},
-                    b.data(),
-                    x.data(),
-                    r_.data(),
-                    p_.data(),
-                    q_.data(),
-                    sums_.data(),
-                    vector_teams_,
-                    product_teams_};
-    Report report =
-        pipelined_ ? pipelined_->solve(data, options) : classical_->solve(data, options);
-    if (zero_row >= 0 && report.reason == Reason::max_iterations) {
-      report.reason = Reason::breakdown;
-      report.detail = "the diagonal entry of row " + std::to_string(zero_row + 1) +
-                      " (counted from 1) is zero: Jacobi cannot divide by it";
-    }
+    Impl::check_vectors("Solder::Cg", r_.extent(0), b, x);
+    Report report = Impl::solve_unless_trivial(
+        matrix_.rows(), preconditioner_, options_, [&](SolverOptions const& options) {
+          auto const A = matrix_.device_operator();
+          Data const data{A,
+                          preconditioner_.device_operator(),
+                          A.rows,
+                          {options.tolerance, options.max_iterations},
+                          b.data(),
+                          x.data(),
+                          r_.data(),
+                          p_.data(),
+                          q_.data(),
+                          sums_.data(),
+                          vector_teams_,
+                          product_teams_};
+          return pipelined_ ? pipelined_->solve(data, options) : classical_->solve(data, options);
+        });
     report.setup_seconds += setup_seconds_;
     report.words_per_iteration =
         matrix_.words() +
@@ -439,23 +382,13 @@ class Cg {
   using Operator = decltype(std::declval<Matrix const&>().device_operator());
   using Data = Impl::CgData<scalar_type, Operator,
                             decltype(std::declval<Preconditioner const&>().device_operator())>;
-  using Judgement = Program<Impl::CgResidual, Impl::CgJudge>;
+  using Judgement = Program<Impl::Residual, Impl::CgJudge>;
   using Pipelined =
       Impl::Engine<Exec, Data, Judgement, Program<Impl::CgProduct<true>, Impl::CgUpdate>>;
   using Classical = Impl::Engine<
       Exec, Data, Judgement,
       Program<Impl::CgProduct<false>, Impl::CgClassicalStep, Impl::CgClassicalDirection>>;
   using Vector = Kokkos::View<scalar_type*, typename Exec::memory_space>;
-
-  /// \brief A system without unknowns is solved.
-  Report empty_report() const {
-    Report report;
-    report.reason = Reason::converged;
-    report.history = {0};
-    report.setup_seconds = setup_seconds_;
-    report.runner = options_.runner;
-    return report;
-  }
 
   Exec exec_;
   Matrix matrix_;
