@@ -36,6 +36,14 @@ constexpr std::string_view scalar_name() {
     return std::is_same_v<Real, float> ? "float" : "double";
 }
 
+/// \brief The type of an inner product: double, or complex double.
+template <class Scalar>
+using Wide = std::conditional_t<ScalarTraits<Scalar>::is_complex, Kokkos::complex<double>, double>;
+
+/// \brief Doubles in an inner product.
+template <class Scalar>
+inline constexpr std::size_t parts = ScalarTraits<Scalar>::is_complex ? 2 : 1;
+
 namespace Impl {
 
 /// \brief Re(conj(a) b) in double: one term of the real part of the inner product (a, b).
@@ -52,14 +60,6 @@ template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION double abs_squared(Scalar const& a) {
   return real_dot(a, a);
 }
-
-/// \brief The type of an inner product: double, or complex double.
-template <class Scalar>
-using Wide = std::conditional_t<ScalarTraits<Scalar>::is_complex, Kokkos::complex<double>, double>;
-
-/// \brief Doubles in an inner product.
-template <class Scalar>
-inline constexpr std::size_t parts = ScalarTraits<Scalar>::is_complex ? 2 : 1;
 
 /// \brief conj(a) b in double: one term of the inner product (a, b).
 template <class Scalar>

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include <solder/core/runners.hpp>
+#include <solder/kernels/tall_basis.hpp>
+
+namespace Solder {
+
+namespace Impl {
+
+/// \brief Leaves the teams' shares of all inner products: a pass over the basis.
+template <class Scalar>
+struct MultiDotShares {
+  TallBasis<Scalar const> V;
+  Scalar const* y;
+  double *partials, *host_workspace;
+  Rows rows;
+  std::int32_t count, teams;
+
+  template <class Where>
+  KOKKOS_FUNCTION void operator()(Where const& where) const {
+    if constexpr (std::is_integral_v<Where>)
+      execute(HostTeam{static_cast<int>(where), teams});
+    else
+      execute(DeviceTeam<Where>(where, where.league_rank(), teams, 0));
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void execute(Team const& team) const {
+    multi_dot<Scalar>(team, rows, V, count, y, partials,
+                      team.workspace(host_workspace, multi_dot_workspace<Scalar>(count)));
+  }
+};
+
+/// \brief Adds the shares up.
+template <class Scalar>
+struct MultiDotTotals {
+  double const* partials;
+  Wide<Scalar>* products;
+  std::int32_t count, teams;
+
+  template <class Where>
+  KOKKOS_FUNCTION void operator()(Where const& where) const {
+    if constexpr (std::is_integral_v<Where>)
+      execute(HostTeam{0, 1});
+    else
+      execute(DeviceTeam<Where>(where, 0, 1, 0));
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void execute(Team const& team) const {
+    double* const values = reinterpret_cast<double*>(products);
+    for_each_total(team, count * std::int32_t(parts<Scalar>), teams, partials,
+                   [&](std::int32_t v, double total) { values[v] = total; });
+  }
+};
+
+}  // namespace Impl
+
+/// \brief Merged inner products h_k = (v_k, y) of the columns of a tall basis with one vector
+/// (paper 5, section 4), as a plan: made once, used for any number of columns up to most_columns.
+///
+/// Two kernels, no fence; words: (columns + 1) * rows, once each. Sums are double (complex double),
+/// in a fixed order.
+template <class Scalar, class Exec>
+class MultiDot {
+ public:
+  using Vector = Kokkos::View<Scalar const*, typename Exec::memory_space>;
+  using Products = Kokkos::View<Wide<Scalar>*, typename Exec::memory_space>;
+
+  /// \throws std::invalid_argument where most_columns is not from 1 to 4096 or rows is negative
+  MultiDot(Exec const& exec, std::int32_t rows, std::int32_t most_columns)
+      : exec_(exec), rows_(rows), most_columns_(most_columns) {
+    if (rows < 0 || most_columns < 1 || most_columns > 4096)
+      throw std::invalid_argument("Solder::MultiDot: rows must not be negative (" +
+                                  std::to_string(rows) + "), and columns from 1 to 4096 (" +
+                                  std::to_string(most_columns) + ")");
+    slices_ = is_host ? static_cast<int>(std::clamp<std::int64_t>(rows, 1, exec.concurrency())) : 1;
+    teams_ = Impl::multi_dot_teams(exec, rows, slices_);
+    std::size_t const shares = parts<Scalar> * std::size_t(most_columns) * teams_;
+    partials_ = Doubles(Kokkos::view_alloc("Solder::multi_dot::shares", exec), shares);
+    if constexpr (is_host) {
+      workspace_ = Doubles(Kokkos::view_alloc("Solder::multi_dot::workspace", exec),
+                           std::size_t(Impl::multi_dot_workspace<Scalar>(most_columns)) * teams_);
+      bounds_ =
+          decltype(bounds_)(Kokkos::view_alloc("Solder::multi_dot::bounds", exec), slices_ + 1);
+      for (int t = 0; t <= slices_; ++t)
+        bounds_(t) = static_cast<std::int32_t>(std::int64_t(rows) * t / slices_);
+    }
+  }
+
+  /// \brief products(k) = (v_k, y), column k of the basis beginning at basis + k * stride, for k <
+  /// columns.
+  /// \throws std::invalid_argument where columns, the basis, y or products do not fit together
+  void operator()(Vector const& basis, std::int64_t stride, std::int32_t columns, Vector const& y,
+                  Products const& products) const {
+    bool const fits =
+        columns >= 0 && columns <= most_columns_ && stride >= rows_ &&
+        y.extent(0) == std::size_t(rows_) && products.extent(0) >= std::size_t(columns) &&
+        (columns == 0 || basis.extent(0) >= std::size_t(stride) * (columns - 1) + rows_);
+    if (!fits)
+      throw std::invalid_argument(
+          "Solder::MultiDot: made for at most " + std::to_string(most_columns_) + " columns of " +
+          std::to_string(rows_) + " rows; columns, stride, basis, y or products do not fit");
+    if (columns == 0) return;
+    Impl::MultiDotShares<Scalar> const shares{{basis.data(), stride},
+                                              y.data(),
+                                              partials_.data(),
+                                              workspace_.data(),
+                                              {rows_, bounds_.data()},
+                                              columns,
+                                              teams_};
+    Impl::MultiDotTotals<Scalar> const totals{partials_.data(), products.data(), columns, teams_};
+    constexpr int threads = Impl::multi_dot_threads;
+    int const scratch =
+        Impl::DeviceTeam<int>::scratch_bytes(0, Impl::multi_dot_workspace<Scalar>(most_columns_));
+    Kokkos::parallel_for("Solder::multi_dot::shares",
+                         Impl::team_policy<Exec, threads>(exec_, teams_, threads, scratch), shares);
+    Kokkos::parallel_for("Solder::multi_dot::totals",
+                         Impl::team_policy<Exec, threads>(exec_, 1, threads, scratch), totals);
+  }
+
+ private:
+  static constexpr bool is_host = Impl::is_host_space<Exec>;
+  using Doubles = Kokkos::View<double*, typename Exec::memory_space>;
+
+  Exec exec_;
+  std::int32_t rows_, most_columns_, slices_, teams_;
+  Doubles partials_, workspace_;
+  Kokkos::View<std::int32_t*, typename Exec::memory_space> bounds_;
+};
+
+}  // namespace Solder

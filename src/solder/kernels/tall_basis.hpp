@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/scalar.hpp>
+#include <solder/core/team.hpp>
+
+namespace Solder {
+
+/// \brief Columns of one length, side by side: column k begins at values + k * stride.
+template <class Scalar>
+struct TallBasis {
+  Scalar* values;
+  std::int64_t stride;
+
+  KOKKOS_FUNCTION Scalar* column(std::int32_t k) const { return values + k * stride; }
+  KOKKOS_FUNCTION TallBasis<Scalar const> from(std::int32_t k) const { return {column(k), stride}; }
+  bool operator==(TallBasis const&) const = default;
+};
+
+namespace Impl {
+
+/// \brief GPU threads of a team that forms merged inner products, and the rows that one of its
+/// warps loads at a time.
+inline constexpr int multi_dot_threads = 1024, multi_dot_loads = 8,
+                     multi_dot_chunk = multi_dot_loads * warp;
+
+/// \brief Rows that a host thread goes through column by column: they stay in its nearest cache.
+inline constexpr std::int32_t host_block = 512;
+
+/// \brief Teams that share a merged inner product over `rows` rows: one a multiprocessor on GPUs,
+/// as many as there are slices of rows on hosts.
+template <class Exec>
+int multi_dot_teams(Exec const& exec, std::int32_t rows, int host_slices) {
+  if (is_host_space<Exec>) return host_slices;
+  std::int64_t const chunks = (std::int64_t(rows) + multi_dot_chunk - 1) / multi_dot_chunk;
+  return static_cast<int>(std::clamp<std::int64_t>(chunks, 1, exec.concurrency() / 2048));
+}
+
+/// \brief Doubles of team workspace that multi_dot and totals of `columns` columns need.
+template <class Scalar>
+constexpr int multi_dot_workspace(int columns) {
+  int const slots = most_threads / warp;
+  return static_cast<int>(parts<Scalar>) * (columns > slots ? columns : slots);
+}
+
+/// \brief Leaves this team's share of (v_k, y) for the columns k < count of V: value v of
+/// parts<Scalar> * count in partials[v * league_size + league_rank].
+///
+/// One pass over the basis for all products (paper 5, section 4: merged dot product). A column
+/// belongs to a warp, or to 2^split of them where columns are few; its lanes stride over the rows,
+/// and y, which all warps of the team read at about the same time, comes from the nearest cache.
+/// Words: count + 1 a row.
+template <class Scalar, class Team>
+KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows,
+                                           TallBasis<Scalar const> const& V, std::int32_t count,
+                                           Scalar const* y, double* partials, double* workspace) {
+  std::int32_t const teams = team.league_size();
+  auto const leave = [&](std::int32_t k, Sums<parts<Scalar>> const& sums) {
+    for (std::size_t p = 0; p < parts<Scalar>; ++p)
+      partials[(k * parts<Scalar> + p) * teams + team.league_rank()] = sums[p];
+  };
+  if constexpr (std::is_same_v<Team, HostTeam>) {
+    std::int32_t const begin = team.first(rows), end = team.last(rows);
+    for (std::int32_t k = 0; k < count * std::int32_t(parts<Scalar>); ++k) workspace[k] = 0;
+    for (std::int32_t first = begin; first < end; first += host_block) {
+      std::int32_t const last = Kokkos::min(first + host_block, end);
+      for (std::int32_t k = 0; k < count; ++k) {
+        Scalar const* const v = V.column(k);
+        Wide<Scalar> sums[4]{};
+        std::int32_t i = first;
+        for (; i + 4 <= last; i += 4)
+          for (int u = 0; u < 4; ++u) sums[u] += dot_term(v[i + u], y[i + u]);
+        for (; i < last; ++i) sums[0] += dot_term(v[i], y[i]);
+        double* const at = workspace + k * parts<Scalar>;
+        add_to(at, 0, (sums[0] + sums[1]) + (sums[2] + sums[3]));
+      }
+    }
+    for (std::int32_t k = 0; k < count; ++k) {
+      Sums<parts<Scalar>> sums;
+      for (std::size_t p = 0; p < parts<Scalar>; ++p) sums[p] = workspace[k * parts<Scalar> + p];
+      leave(k, sums);
+    }
+  } else {
+    int const warps = team.warps_of_team();
+    int split = 0;
+    while (count << (split + 1) <= warps) ++split;
+    int const shares = 1 << split, share = team.warp_rank() & (shares - 1);
+    std::int32_t const stride = (teams << split) * multi_dot_chunk;
+    for (std::int32_t k = team.warp_rank() >> split; k < count; k += warps >> split) {
+      Scalar const* const v = V.column(k);
+      Wide<Scalar> sum{};
+      std::int32_t first = ((team.league_rank() << split) + share) * multi_dot_chunk + team.lane();
+      for (; first < rows.count; first += stride) {
+        Scalar a[multi_dot_loads], b[multi_dot_loads];
+        for (int u = 0; u < multi_dot_loads; ++u) {
+          std::int32_t const i = first + u * warp;
+          a[u] = i < rows.count ? v[i] : Scalar{};
+          b[u] = i < rows.count ? y[i] : Scalar{};
+        }
+        for (int u = 0; u < multi_dot_loads; ++u) sum += dot_term(a[u], b[u]);
+      }
+      Sums<parts<Scalar>> sums{};
+      add_to(sums, 0, sum);
+      team.sum_lanes(sums);
+      if (team.lane() != 0) continue;
+      if (split == 0)
+        leave(k, sums);
+      else
+        for (std::size_t p = 0; p < parts<Scalar>; ++p)
+          workspace[team.warp_rank() * parts<Scalar> + p] = sums[p];
+    }
+    if (split == 0) return;
+    team.barrier();
+    if (std::int32_t const k = team.rank(); k < count) {
+      Sums<parts<Scalar>> sums{};
+      for (int s = 0; s < shares; ++s)
+        for (std::size_t p = 0; p < parts<Scalar>; ++p)
+          sums[p] += workspace[((k << split) + s) * parts<Scalar> + p];
+      leave(k, sums);
+    }
+  }
+}
+
+/// \brief Sums up `values` values that `teams` teams left, for all threads of the team to see:
+/// f(v, total) by one thread for each, then a barrier.
+template <class Team, class F>
+KOKKOS_FORCEINLINE_FUNCTION void for_each_total(Team const& team, std::int32_t values,
+                                                std::int32_t teams, double const* partials,
+                                                F const& f) {
+  constexpr int batch = 4;
+  for (std::int32_t first = team.warp_rank() * batch; first < values;
+       first += team.warps_of_team() * batch) {
+    Sums<batch> share{};
+    for (std::int32_t j = team.lane(); j < teams; j += batch * team.lanes()) {
+      double term[batch][batch];
+      for (int k = 0; k < batch; ++k)
+        for (int u = 0; u < batch; ++u) {
+          std::int32_t const t = j + u * team.lanes();
+          term[k][u] = first + k < values && t < teams ? partials[(first + k) * teams + t] : 0;
+        }
+      for (int k = 0; k < batch; ++k)
+        share[k] += (term[k][0] + term[k][1]) + (term[k][2] + term[k][3]);
+    }
+    team.sum_lanes(share);
+    if (team.lane() == 0)
+      for (int k = 0; k < batch; ++k)
+        if (first + k < values) f(first + k, share[k]);
+  }
+  team.barrier();
+}
+
+/// \brief finish(i, start(i) - sum over k < count of c(k) v_k[i]) for every row i of this team,
+/// where prepare(), called before c and after the first loads, says so; its answer is returned.
+///
+/// One pass over the basis (merged axpy). Words: count a row, and what start and finish move.
+template <class Scalar, class Team, class Start, class Prepare, class Coefficient, class Finish>
+KOKKOS_FORCEINLINE_FUNCTION bool multi_axpy(Team const& team, Rows const& rows,
+                                            TallBasis<Scalar const> const& V, std::int32_t count,
+                                            Start const& start, Prepare const& prepare,
+                                            Coefficient const& c, Finish const& finish) {
+  if constexpr (std::is_same_v<Team, HostTeam>) {
+    if (!prepare()) return false;
+    std::int32_t const begin = team.first(rows), end = team.last(rows);
+    Scalar block[host_block];
+    for (std::int32_t first = begin; first < end; first += host_block) {
+      std::int32_t const size = Kokkos::min(host_block, end - first);
+      for (std::int32_t i = 0; i < size; ++i) block[i] = start(first + i);
+      for (std::int32_t k = 0; k < count; ++k) {
+        Scalar const* const v = V.column(k) + first;
+        Scalar const factor = c(k);
+        for (std::int32_t i = 0; i < size; ++i) block[i] -= factor * v[i];
+      }
+      for (std::int32_t i = 0; i < size; ++i) finish(first + i, block[i]);
+    }
+    return true;
+  } else {
+    constexpr int batch = 8;
+    struct Row {
+      Scalar sum, v[batch];
+    };
+    auto const load = [&](std::int32_t i, std::int32_t k, Scalar(&v)[batch]) {
+      for (int u = 0; u < batch; ++u) v[u] = k + u < count ? V.column(k + u)[i] : Scalar{};
+    };
+    auto const subtract = [&](Scalar& sum, std::int32_t k, Scalar const(&v)[batch]) {
+      for (int u = 0; u < batch; ++u)
+        if (k + u < count) sum -= c(k + u) * v[u];
+    };
+    return team.for_each_row(
+        rows,
+        [&](std::int32_t i) {
+          Row row;
+          row.sum = start(i);
+          load(i, 0, row.v);
+          return row;
+        },
+        prepare,
+        [&](std::int32_t i, Row row) {
+          subtract(row.sum, 0, row.v);
+          for (std::int32_t k = batch; k < count; k += batch) {
+            load(i, k, row.v);
+            subtract(row.sum, k, row.v);
+          }
+          finish(i, row.sum);
+        });
+  }
+}
+
+}  // namespace Impl
+}  // namespace Solder
