@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The definition of solve() for one scalar: included by solve_<scalar>.cpp only, so that each
-// scalar is a translation unit of its own.
+// The definition of solve_by(): included by the translation unit of each pair of solver and scalar
+// only, which CMakeLists.txt makes of solve.cpp.in.
 
 #include <Kokkos_Core.hpp>
 #include <cctype>
 #include <solder/matrix/csr.hpp>
 #include <solder/preconditioners/jacobi.hpp>
-#include <solder/solvers/cg.hpp>
 
+#include "methods.hpp"
 #include "repeat.hpp"
-#include "solve.hpp"
 #include "spaces.hpp"
 
 namespace Solder::Driver {
@@ -33,21 +32,7 @@ void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Ex
   if (run.preconditioner == "jacobi") f(Jacobi<T, Exec>(exec, A));
 }
 
-/// Makes the solver and calls f(solver). A further solver is a further line here and one in
-/// schema().
-template <class Exec, class Operator, class Preconditioner, class Function>
-void with_solver(Exec const& exec, RunConfig const& run, Operator const& A, Preconditioner const& M,
-                 std::function<void(Progress const&)> const& monitor, Function const& f) {
-  if (run.solver.name == "cg") {
-    CgOptions options;
-    fill(options, run, monitor);
-    options.form = run.solver.form == "classical" ? CgForm::classical : CgForm::pipelined;
-    Cg<Exec, Operator, Preconditioner> solver(exec, A, M, options);
-    f(solver);
-  }
-}
-
-template <class T, class Exec>
+template <class Method, class T, class Exec>
 void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
               std::function<void(Progress const&)> const& monitor, Solved<T>& solved) {
   using HostVector = Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
@@ -65,13 +50,15 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   with_preconditioner(exec, run, A, [&](auto const& M) {
     exec.fence("Solder::driver: preconditioner made");
     double const preconditioner_seconds = timer.seconds();
-    with_solver(exec, run, A, M, monitor, [&](auto& solver) {
-      solved.report = solve_repeatedly(run.execution.repeat, [&] {
-        Kokkos::deep_copy(exec, x, T(0));
-        return solver.solve(b, x);
-      });
-      solved.report.setup_seconds += preconditioner_seconds;
+    auto options = Method::options(run.solver);
+    fill(options, run, monitor);
+    typename Method::template Solver<Exec, CsrMatrix<T, Exec>, std::decay_t<decltype(M)>> solver(
+        exec, A, M, options);
+    solved.report = solve_repeatedly(run.execution.repeat, [&] {
+      Kokkos::deep_copy(exec, x, T(0));
+      return solver.solve(b, x);
     });
+    solved.report.setup_seconds += preconditioner_seconds;
   });
   solved.solution.resize(n);
   Kokkos::deep_copy(exec, HostVector(solved.solution.data(), n), x);
@@ -80,12 +67,12 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   for (char& c : solved.space) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
 }
 
-template <class T>
-Solved<T> solve(RunConfig const& run, System<T> const& system,
-                std::function<void(Progress const&)> const& monitor) {
+template <class Method, class T>
+Solved<T> solve_by(RunConfig const& run, System<T> const& system,
+                   std::function<void(Progress const&)> const& monitor) {
   Solved<T> solved;
   with_space(run.execution.space,
-             [&](auto const& exec) { solve_on<T>(exec, run, system, monitor, solved); });
+             [&](auto const& exec) { solve_on<Method>(exec, run, system, monitor, solved); });
   return solved;
 }
 

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <solder/solvers/cg.hpp>
+
+#include "solve_on.hpp"
+
+namespace Solder::Driver {
+
+struct ByCg {
+  template <class Exec, class Matrix, class Preconditioner>
+  using Solver = Cg<Exec, Matrix, Preconditioner>;
+
+  static CgOptions options(SolverConfig const& config) {
+    CgOptions options;
+    options.form = config.form == "classical" ? CgForm::classical : CgForm::pipelined;
+    return options;
+  }
+};
+
+}  // namespace Solder::Driver
