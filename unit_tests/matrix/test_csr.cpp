@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../kokkos_events.hpp"
-#include "../support.hpp"
+#include "products.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -12,89 +12,6 @@ namespace {
 using namespace SolderTest;
 using Solder::CsrMatrix;
 using Solder::HostCsr;
-
-/// y[i] = (A x)_i, and how often row i was given out.
-template <class Operator, class Scalar>
-struct ProductBody {
-  Operator A;
-  Scalar const* x;
-  Scalar* y;
-  int* met;
-  int* wrong_answers;
-  bool answer;
-
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(Team const& team) const {
-    bool const went_on = A.for_each_row_product(
-        team, x, [&] { return answer; },
-        [&](std::int32_t i, Scalar const& value) {
-          y[i] = value;
-          Kokkos::atomic_add(&met[i], 1);
-        });
-    if (went_on != answer) Kokkos::atomic_add(wrong_answers, 1);
-  }
-};
-
-/// A random matrix with the given entries in each row, columns ascending.
-template <class Scalar>
-HostCsr<Scalar> with_row_lengths(std::vector<int> const& lengths, std::int32_t columns_count) {
-  HostCsr<Scalar> A;
-  A.rows = static_cast<std::int32_t>(lengths.size());
-  A.columns_count = columns_count;
-  A.row_offsets = {0};
-  std::mt19937 generator(3);
-  for (int const length : lengths) {
-    std::int32_t column = 0;
-    for (int k = 0; k < length; ++k) {
-      int const room = columns_count - column - (length - k);
-      column += room > 0 ? static_cast<int>(generator() % (2 * room / (length - k) + 1)) : 0;
-      column = std::min(column, columns_count - (length - k));
-      A.columns.push_back(column++);
-    }
-    A.row_offsets.push_back(static_cast<std::int64_t>(A.columns.size()));
-  }
-  A.values = random_vector<Scalar>(A.columns.size(), 4);
-  return A;
-}
-
-/// Products by the league that the matrix asks for and by the team runner's team: all rows, once
-/// each, right.
-template <class Scalar, class Exec, class Offset>
-void expect_products(Exec const& exec, HostCsr<Scalar> const& host,
-                     CsrMatrix<Scalar, Exec, Offset> const& A) {
-  auto const x_host = random_vector<Scalar>(host.columns_count, 8);
-  auto const x = to_device(exec, x_host);
-  auto const op = A.device_operator();
-  using Body = ProductBody<std::decay_t<decltype(op)>, Scalar>;
-  for (bool const league : {true, false}) {
-    SCOPED_TRACE(league ? "league" : "one team");
-    auto const y = to_device(exec, std::vector<Scalar>(host.rows, Scalar(77)));
-    auto const met = to_device(exec, std::vector<int>(host.rows));
-    auto const wrong = to_device(exec, std::vector<int>(1));
-    for (bool const answer : {false, true}) {
-      Body const body{op, x.data(), y.data(), met.data(), wrong.data(), answer};
-      if (league)
-        run_league(exec, op.teams, 2, body);
-      else
-        run_league<Solder::Impl::team_threads>(exec, 1, 2, body);
-      for (int const count : to_host(exec, met)) ASSERT_EQ(count, answer ? 1 : 0);
-    }
-    ASSERT_EQ(to_host(exec, wrong)[0], 0);
-    auto const got = to_host(exec, y);
-    for (std::int32_t i = 0; i < host.rows; ++i) {
-      Complex sum = 0;
-      double terms = 0;
-      for (auto k = host.row_offsets[i]; k < host.row_offsets[i + 1]; ++k) {
-        Complex const term = plain(host.values[k]) * plain(x_host[host.columns[k]]);
-        sum += term;
-        terms += std::abs(term);
-      }
-      double const length = double(host.row_offsets[i + 1] - host.row_offsets[i]);
-      ASSERT_LE(std::abs(plain(got[i]) - sum), 2 * (length + 2) * epsilon<Scalar> * terms)
-          << "row " << i;
-    }
-  }
-}
 
 template <class C>
 struct Csr : testing::Test {

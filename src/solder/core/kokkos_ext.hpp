@@ -22,6 +22,13 @@ template <class Exec>
 using MailboxSpace =
     std::conditional_t<is_host_space<Exec>, Kokkos::HostSpace, Kokkos::SharedHostPinnedSpace>;
 
+/// \brief A rank-1 View of nothing, data() being null. (Copies of default-constructed Views crash
+/// with g++ 12 and a snapshot of Kokkos 4.6.99.)
+template <class View>
+View no_view() {
+  return View(typename View::pointer_type(nullptr), 0);
+}
+
 /// \brief Orders this thread's writes before its later ones for every observer, the host included.
 KOKKOS_FORCEINLINE_FUNCTION void system_fence() {
   desul::atomic_thread_fence(desul::MemoryOrderSeqCst(), desul::MemoryScopeNode());

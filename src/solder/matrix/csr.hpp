@@ -11,6 +11,7 @@
 #include <solder/core/scalar.hpp>
 #include <solder/core/team.hpp>
 #include <solder/matrix/host_csr.hpp>
+#include <solder/matrix/partition.hpp>
 
 namespace Solder {
 
@@ -313,24 +314,10 @@ class CsrMatrix {
     if constexpr (Impl::is_host_space<Exec>) {
       long_row_ = std::numeric_limits<std::int32_t>::max();
       teams_ = static_cast<std::int32_t>(std::clamp<std::int64_t>(n, 1, exec.concurrency()));
-      bounds_ = Kokkos::View<std::int32_t*, memory_space>(
-          Kokkos::view_alloc("Solder::csr::bounds", Kokkos::WithoutInitializing), teams_ + 1);
-      // Time goes with the words moved: 1.5 a nonzero, and about 9 a row in the vector stages.
-      auto const work = [&](std::int64_t i) {
-        return 1.5 * static_cast<double>(offsets[i]) + 9.0 * static_cast<double>(i);
-      };
-      for (int t = 0; t <= teams_; ++t) {
-        double const target = work(n) * t / teams_;
-        std::int32_t low = 0, high = n;
-        while (low < high) {
-          std::int32_t const middle = low + (high - low) / 2;
-          if (work(middle) < target)
-            low = middle + 1;
-          else
-            high = middle;
-        }
-        bounds_(t) = low;
-      }
+      bounds_ = Impl::balanced_bounds<memory_space>(
+          "Solder::csr::bounds", teams_, n, 1, [&](std::int32_t i) {
+            return Impl::host_work(static_cast<std::int64_t>(offsets[i]), i);
+          });
     } else {
       double const mean = n == 0 ? 0 : static_cast<double>(nonzeros()) / n;
       lane_bits_ = 0;

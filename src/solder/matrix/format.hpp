@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include <solder/core/errors.hpp>
+#include <solder/core/kokkos_ext.hpp>
+#include <solder/matrix/csr.hpp>
+#include <solder/matrix/sell.hpp>
+
+namespace Solder {
+
+/// \brief How a matrix is stored for its products; see CsrMatrix and SellMatrix.
+enum class MatrixFormat { automatic, csr, sell, ell };
+
+constexpr std::string_view to_string(MatrixFormat format) {
+  switch (format) {
+    case MatrixFormat::automatic:
+      return "auto";
+    case MatrixFormat::csr:
+      return "csr";
+    case MatrixFormat::sell:
+      return "sell";
+    case MatrixFormat::ell:
+      return "ell";
+  }
+  return "unknown";
+}
+
+/// \brief What the choice of a format depends on.
+struct RowStatistics {
+  std::int32_t rows = 0;
+  std::int64_t nonzeros = 0;
+  std::int32_t shortest = 0, longest = 0;  ///< nonzeros of a row
+  double mean = 0, deviation = 0;          ///< standard deviation of the nonzeros of a row
+  std::int32_t sigma = 1;                  ///< that SELL would take
+  std::int32_t csr_lane_bits = 0, sell_lane_bits = 0;  ///< 2^bits lanes would work on a row
+  std::int64_t sell_entries = 0, ell_entries = 0;      ///< padding included
+};
+
+/// \brief The statistics of a matrix, by up to 5 kernels over the row offsets; waits for them.
+template <class Scalar, class Exec, class Offset>
+RowStatistics row_statistics(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
+  RowStatistics s;
+  s.rows = A.rows();
+  s.nonzeros = A.nonzeros();
+  if (s.rows == 0) return s;
+  Offset const* const offsets = A.row_offsets().data();
+  std::int32_t shortest = 0;
+  double squares = 0;  // a sum of integers: exact, in whichever order, up to 2^53
+  Kokkos::RangePolicy<Exec> const each_row(exec, 0, s.rows);
+  Kokkos::parallel_reduce(
+      "Solder::format::shortest_row", each_row,
+      KOKKOS_LAMBDA(int i, std::int32_t& least) {
+        auto const length = static_cast<std::int32_t>(offsets[i + 1] - offsets[i]);
+        if (length < least) least = length;
+      },
+      Kokkos::Min<std::int32_t>(shortest));
+  Kokkos::parallel_reduce(
+      "Solder::format::squared_lengths", each_row,
+      KOKKOS_LAMBDA(int i, double& sum) {
+        auto const length = static_cast<double>(offsets[i + 1] - offsets[i]);
+        sum += length * length;
+      },
+      squares);
+  auto const layout = Impl::lay_out(exec, offsets, s.rows, s.nonzeros, {});
+  std::int64_t const lanes = std::int64_t(1) << layout.lane_bits;
+  s.shortest = shortest;
+  s.longest = A.longest_row();
+  s.mean = static_cast<double>(s.nonzeros) / s.rows;
+  s.deviation = std::sqrt(std::max(0.0, squares / s.rows - s.mean * s.mean));
+  s.sigma = layout.sigma;
+  s.csr_lane_bits = A.device_operator().lane_bits;
+  s.sell_lane_bits = layout.lane_bits;
+  s.sell_entries = layout.entries;
+  s.ell_entries = layout.slices * ((s.longest + lanes - 1) / lanes) * Impl::warp;
+  return s;
+}
+
+/// \brief A format, never automatic, and why it in words.
+struct FormatChoice {
+  MatrixFormat format = MatrixFormat::csr;
+  std::string reason;
+};
+
+namespace Impl {
+
+/// \brief What a product costs a GPU: the time to stream the bytes or that of the longest chain of
+/// loads that wait for each other, whichever is longer. Figures of an H100.
+struct ProductCosts {
+  static constexpr double bytes_per_nanosecond = 2800;
+  /// Time of each format over that of streaming its bytes.
+  static constexpr double csr_slowdown = 1.15, sell_slowdown = 1, ell_slowdown = 1;
+  static constexpr double nanoseconds_a_load = 500;
+  /// A lane's terms that are in flight at once.
+  static constexpr double batch = 8;
+  /// CSR leaves rows with more terms a lane to whole teams.
+  static constexpr double most_csr_terms = 64;
+
+  /// \param ahead loads that must come before a row's first entry
+  /// \param terms of a lane, at most
+  static double nanoseconds(double bytes, double slowdown, double ahead, double terms) {
+    double const loads = ahead + 2 * std::ceil(terms / batch);  // columns, then values and x
+    return std::max(bytes * slowdown / bytes_per_nanosecond, loads * nanoseconds_a_load);
+  }
+};
+
+/// \brief Stored entries beyond which a padded format is refused.
+inline std::int64_t most_entries(std::int64_t nonzeros) {
+  constexpr std::int64_t small = 1 << 20;
+  return nonzeros > (std::numeric_limits<std::int64_t>::max() - small) / 10
+             ? std::numeric_limits<std::int64_t>::max()
+             : 10 * nonzeros + small;
+}
+
+/// \brief "rows of 3 to 18 nonzeros".
+inline std::string lengths_text(RowStatistics const& s) {
+  std::string const longest = std::to_string(s.longest);
+  return "rows of " +
+         (s.shortest == s.longest ? longest : std::to_string(s.shortest) + " to " + longest) +
+         (s.longest == 1 ? " nonzero" : " nonzeros");
+}
+
+/// \brief "4% padding".
+inline std::string padding_text(RowStatistics const& s, std::int64_t entries) {
+  char text[32];
+  double const share = static_cast<double>(entries - s.nonzeros) /
+                       static_cast<double>(std::max<std::int64_t>(1, s.nonzeros));
+  std::snprintf(text, sizeof text, "%.*f%% padding", share > 0 && share < 0.01 ? 1 : 0,
+                100 * share);
+  return text;
+}
+
+inline std::int64_t entries_in(MatrixFormat format, RowStatistics const& s) {
+  return format == MatrixFormat::sell  ? s.sell_entries
+         : format == MatrixFormat::ell ? s.ell_entries
+                                       : s.nonzeros;
+}
+
+inline bool storable(MatrixFormat format, RowStatistics const& s) {
+  constexpr std::int32_t most_row = SellMatrix<double, Kokkos::DefaultHostExecutionSpace>::most_row;
+  return s.longest <= most_row && entries_in(format, s) <= most_entries(s.nonzeros);
+}
+
+inline double product_nanoseconds(MatrixFormat format, RowStatistics const& s,
+                                  std::size_t scalar_bytes) {
+  double const rows = s.rows, longest = s.longest;
+  double const matrix =
+      static_cast<double>(entries_in(format, s)) * (4.0 + static_cast<double>(scalar_bytes));
+  double const sell_terms = longest / (1 << s.sell_lane_bits);
+  double const slices = rows * (1 << s.sell_lane_bits) / warp;
+  switch (format) {
+    case MatrixFormat::ell:
+      return ProductCosts::nanoseconds(matrix, ProductCosts::ell_slowdown, 0, sell_terms);
+    case MatrixFormat::sell:
+      return ProductCosts::nanoseconds(matrix + 8 * slices + (s.sigma > 1 ? 4 * rows : 0),
+                                       ProductCosts::sell_slowdown, 1, sell_terms);
+    default:
+      return ProductCosts::nanoseconds(
+          matrix + 4 * rows, ProductCosts::csr_slowdown, 1,
+          std::min(ProductCosts::most_csr_terms, longest / (1 << s.csr_lane_bits)));
+  }
+}
+
+}  // namespace Impl
+
+/// \brief The format for a matrix of these rows: the one wanted, or the cheapest by the measured
+/// costs in Impl::ProductCosts. Never timed, so that every run of an input chooses alike.
+///
+/// Hosts read rows one after another and gain nothing from padding: csr.
+/// \param scalar_bytes sizeof of the matrix's scalar
+/// \throws InputError where the wanted format would store ten times the nonzeros and more
+inline FormatChoice choose_format(MatrixFormat wanted, RowStatistics const& s,
+                                  std::size_t scalar_bytes, bool on_host) {
+  std::string const lengths = Impl::lengths_text(s);
+  if (wanted != MatrixFormat::automatic) {
+    if (wanted == MatrixFormat::csr) return {wanted, "asked for; " + lengths};
+    std::int64_t const entries = Impl::entries_in(wanted, s);
+    if (!Impl::storable(wanted, s))
+      throw InputError(std::string(to_string(wanted)) + " would store " + std::to_string(entries) +
+                       " entries for " + std::to_string(s.nonzeros) + " nonzeros in " + lengths +
+                       "; take " + (wanted == MatrixFormat::ell ? "sell, " : "") + "csr or auto");
+    return {wanted, "asked for; " + lengths + ", " + Impl::padding_text(s, entries)};
+  }
+  if (s.nonzeros == 0) return {MatrixFormat::csr, "no nonzeros"};
+  if (on_host) return {MatrixFormat::csr, "hosts gain nothing from padded rows"};
+  MatrixFormat best = MatrixFormat::csr;
+  double least = Impl::product_nanoseconds(best, s, scalar_bytes);
+  for (MatrixFormat const format : {MatrixFormat::sell, MatrixFormat::ell}) {
+    double const time = Impl::product_nanoseconds(format, s, scalar_bytes);
+    if (time >= least || !Impl::storable(format, s)) continue;
+    best = format;
+    least = time;
+  }
+  if (best == MatrixFormat::csr)
+    return {best, lengths + "; sell, with " + Impl::padding_text(s, s.sell_entries) +
+                      ", would be no faster"};
+  return {best, lengths + ", " + Impl::padding_text(s, Impl::entries_in(best, s))};
+}
+
+}  // namespace Solder

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include <solder/core/kokkos_ext.hpp>
+
+namespace Solder::Impl {
+
+/// \brief The bounds of `teams` contiguous slices of [0, rows) of about the same work, for hosts.
+///
+/// \param unit all bounds but `rows` are multiples of it
+/// \param work work(i) is that of all rows before row i; called for multiples of unit and for rows
+template <class Space, class Work>
+Kokkos::View<std::int32_t*, Space> balanced_bounds(std::string const& label, std::int32_t teams,
+                                                   std::int32_t rows, std::int32_t unit,
+                                                   Work const& work) {
+  Kokkos::View<std::int32_t*, Space> const bounds(
+      Kokkos::view_alloc(label, Kokkos::WithoutInitializing), teams + 1);
+  auto const row = [&](std::int64_t u) {
+    return static_cast<std::int32_t>(std::min<std::int64_t>(rows, u * unit));
+  };
+  std::int64_t const units = (std::int64_t(rows) + unit - 1) / unit;
+  for (std::int32_t t = 0; t <= teams; ++t) {
+    double const target = work(rows) * t / teams;
+    std::int64_t low = 0, high = units;
+    while (low < high) {
+      std::int64_t const middle = (low + high) / 2;
+      if (work(row(middle)) < target)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    bounds(t) = row(low);
+  }
+  return bounds;
+}
+
+/// \brief What the rows before some row cost a host, whose time goes with the words moved: 1.5 a
+/// matrix entry, and about 9 a row in the vector stages.
+inline double host_work(std::int64_t entries, std::int64_t rows) {
+  return 1.5 * static_cast<double>(entries) + 9.0 * static_cast<double>(rows);
+}
+
+}  // namespace Solder::Impl

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/team.hpp>
+#include <solder/matrix/csr.hpp>
+#include <solder/matrix/partition.hpp>
+
+namespace Solder {
+
+/// \brief The device side of a SELL or ELL matrix: what kernels need to hand out row products.
+///
+/// A slice has one place for each lane of a warp, and 2^lane_bits neighbouring lanes share a row,
+/// so it has warp >> lane_bits rows. Lane l's entry j of slice s is at begin(s) + warp * j + l; of
+/// its row it is the entry number (j << lane_bits) + (l & (2^lane_bits - 1)). Places beyond the end
+/// of a row have column -1 and meet no x.
+template <class Scalar>
+struct SellOperator {
+  std::int32_t const* columns;
+  Scalar const* values;
+  std::int64_t const* slice_offsets;  ///< null: all slices have `width` entries a lane (ELL)
+  std::int32_t const* permutation;    ///< place -> row; null: the rows are in order
+  Rows rows;
+  std::int32_t slices;
+  std::int32_t width;
+  std::int32_t lane_bits;
+  std::int32_t teams;
+
+  bool operator==(SellOperator const&) const = default;
+
+  /// \brief What a lane must know of a slice before it can load an entry.
+  struct Slice {
+    std::int64_t begin;
+    std::int32_t width, row;  ///< row -1: none
+  };
+
+  KOKKOS_FORCEINLINE_FUNCTION Slice slice(std::int32_t s, std::int32_t lane) const {
+    Slice found{};
+    if (slice_offsets == nullptr) {
+      found.begin = static_cast<std::int64_t>(s) * width * Impl::warp;
+      found.width = width;
+    } else {
+      found.begin = slice_offsets[s];
+      found.width = static_cast<std::int32_t>((slice_offsets[s + 1] - found.begin) / Impl::warp);
+    }
+    std::int32_t const place = s * (Impl::warp >> lane_bits) + (lane >> lane_bits);
+    if (place >= rows.count)
+      found.row = -1;
+    else
+      found.row = permutation == nullptr ? place : permutation[place];
+    return found;
+  }
+
+  /// \brief If prepare(), whose answer is returned, says so: gives consume(i, (A x)_i) for every
+  /// row i of this team, once, by one thread, the value in a register.
+  ///
+  /// All threads of the team call this together; prepare must answer the same in all. Goes from the
+  /// last slice to the first, as CsrOperator does. On GPUs the slices are dealt cyclically to the
+  /// warps of all teams; on hosts each team takes the slices of its rows.
+  template <class Team, class Prepare, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, Scalar const* x,
+                                                        Prepare const& prepare,
+                                                        Consumer const& consume) const {
+    if constexpr (std::is_same_v<Team, Impl::HostTeam>) {
+      if (!prepare()) return false;
+      host_products(team, x, consume);
+      return true;
+    } else {
+      return device_products(team, x, prepare, consume);
+    }
+  }
+
+ private:
+  template <class Team, class Prepare, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION bool device_products(Team const& team, Scalar const* x,
+                                                   Prepare const& prepare,
+                                                   Consumer const& consume) const {
+    std::int32_t const lane = team.lane(), lanes = 1 << lane_bits;
+    std::int32_t const stride = team.league_size() * team.warps_of_team();
+    std::int32_t s = slices - 1 - (team.league_rank() * team.warps_of_team() + team.warp_rank());
+    Slice now = s >= 0 ? slice(s, lane) : Slice{};
+    if (!prepare()) return false;
+    while (s >= 0) {
+      s -= stride;
+      Slice const next = s >= 0 ? slice(s, lane) : Slice{};
+      Scalar sum = lane_product(x, now, lane);
+      for (int m = lanes / 2; m > 0; m /= 2) sum += Impl::lane_exchange(sum, m);
+      if (now.row >= 0 && (lane & (lanes - 1)) == 0) consume(now.row, sum);
+      now = next;
+    }
+    return true;
+  }
+
+  /// \brief A lane's terms, 8 of them in flight at a time.
+  KOKKOS_FORCEINLINE_FUNCTION Scalar lane_product(Scalar const* x, Slice const& of,
+                                                  std::int32_t lane) const {
+    constexpr int batch = 8;
+    std::int32_t const* column_at = columns + of.begin + lane;
+    Scalar const* value_at = values + of.begin + lane;
+    Scalar sum{};
+    for (std::int32_t left = of.width; left > 0; left -= batch) {
+      Scalar value[batch], factor[batch];
+      std::int32_t column[batch];
+      for (int j = 0; j < batch; ++j) column[j] = j < left ? column_at[Impl::warp * j] : -1;
+      for (int j = 0; j < batch; ++j)
+        value[j] = column[j] >= 0 ? value_at[Impl::warp * j] : Scalar{};
+      for (int j = 0; j < batch; ++j) factor[j] = column[j] >= 0 ? x[column[j]] : Scalar{};
+      for (int j = 0; j < batch; ++j) sum += value[j] * factor[j];
+      column_at += batch * Impl::warp;
+      value_at += batch * Impl::warp;
+    }
+    return sum;
+  }
+
+  template <class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION void host_products(Impl::HostTeam const& team, Scalar const* x,
+                                                 Consumer const& consume) const {
+    std::int32_t const lanes = 1 << lane_bits, in_slice = Impl::warp >> lane_bits;
+    auto const slices_before = [&](std::int32_t row) {  // a bound, or the end of the rows
+      return static_cast<std::int32_t>((static_cast<std::int64_t>(row) + in_slice - 1) / in_slice);
+    };
+    std::int32_t const first = slices_before(team.first(rows));
+    for (std::int32_t s = slices_before(team.last(rows)) - 1; s >= first; --s) {
+      Slice const now = slice(s, 0);
+      std::int32_t const* column_at = columns + now.begin;
+      Scalar const* value_at = values + now.begin;
+      Scalar sums[Impl::warp] = {};
+      for (std::int32_t j = 0; j < now.width; ++j) {
+        for (int l = 0; l < Impl::warp; ++l)
+          if (column_at[l] >= 0) sums[l] += value_at[l] * x[column_at[l]];
+        column_at += Impl::warp;
+        value_at += Impl::warp;
+      }
+      for (std::int32_t l = Impl::warp - lanes; l >= 0; l -= lanes) {
+        std::int32_t const row = slice(s, l).row;
+        Scalar sum{};
+        for (std::int32_t k = 0; k < lanes; ++k) sum += sums[l + k];
+        if (row >= 0) consume(row, sum);
+      }
+    }
+  }
+};
+
+/// \brief How rows are laid out in slices. What is `automatic` is decided from the row lengths and
+/// the space.
+struct SellShape {
+  static constexpr std::int32_t automatic = -1;
+  static constexpr std::int32_t most_sigma = 1 << 14;
+
+  /// Rows of a window, in which rows are sorted by length: a power of two from 32 to most_sigma; 1:
+  /// they stay in order.
+  std::int32_t sigma = automatic;
+  /// 2^lane_bits lanes work on a row, 0 to 5.
+  std::int32_t lane_bits = automatic;
+};
+
+namespace Impl {
+
+/// \brief A window wide enough to even out what unstructured meshes have, and narrow enough that
+/// the rows of a slice stay neighbours.
+inline constexpr std::int32_t sell_window = 1024;
+/// \brief Padding, as a share of the nonzeros, up to which rows are better left in order.
+inline constexpr double padding_not_worth_sorting = 0.05;
+
+/// \brief Whole slices, and where they begin.
+template <class Exec>
+struct SellLayout {
+  using Permutation = Kokkos::View<std::int32_t*, typename Exec::memory_space>;
+  using SliceOffsets = Kokkos::View<std::int64_t*, typename Exec::memory_space>;
+
+  std::int32_t sigma = 1, lane_bits = 0, slices = 0;
+  std::int64_t entries = 0;                              ///< padding included
+  Permutation permutation = no_view<Permutation>();      ///< none where sigma = 1
+  SliceOffsets slice_offsets = no_view<SliceOffsets>();  ///< slices + 1; none in ELL
+};
+
+/// \brief Slices of warp >> lane_bits rows.
+inline std::int32_t slice_count(std::int32_t rows, std::int32_t lane_bits) {
+  std::int64_t const in_slice = warp >> lane_bits;
+  return static_cast<std::int32_t>((rows + in_slice - 1) / in_slice);
+}
+
+/// \brief More lanes a row where there are too few rows to keep a GPU busy, as long as each has 10
+/// terms.
+template <class Exec>
+std::int32_t sell_lane_bits(Exec const& exec, std::int64_t rows, std::int64_t nonzeros) {
+  if (is_host_space<Exec> || rows == 0) return 0;
+  std::int64_t const resident =
+      std::int64_t(exec.concurrency()) / 2048 * resident_teams * league_threads;
+  std::int32_t bits = 0;
+  while (bits < 5 && (rows << bits) < resident && rows * (10 << (bits + 1)) <= nonzeros) ++bits;
+  return bits;
+}
+
+/// \brief The rows of each window of sigma, a power of two, in descending order of length; rows of
+/// the same length stay in order.
+///
+/// Each row counts those that precede it: sigma comparisons a row, and no scratch.
+template <class Exec, class Offset>
+typename SellLayout<Exec>::Permutation sort_windows(Exec const& exec, Offset const* offsets,
+                                                    std::int32_t rows, std::int32_t sigma) {
+  typename SellLayout<Exec>::Permutation const permutation(
+      Kokkos::view_alloc("Solder::sell::permutation", exec, Kokkos::WithoutInitializing), rows);
+  std::int32_t* const row_at = permutation.data();
+  Kokkos::parallel_for(
+      "Solder::sell::sort_windows", Kokkos::RangePolicy<Exec>(exec, 0, rows), KOKKOS_LAMBDA(int i) {
+        std::int32_t const first = i & ~(sigma - 1), end = Kokkos::min(first + sigma, rows);
+        Offset const mine = offsets[i + 1] - offsets[i];
+        Offset begin = offsets[first];
+        std::int32_t place = first;
+        for (std::int32_t j = first; j < end; ++j) {
+          Offset const next = offsets[j + 1], length = next - begin;
+          place += length > mine || (length == mine && j < i) ? 1 : 0;
+          begin = next;
+        }
+        row_at[place] = i;
+      });
+  return permutation;
+}
+
+/// \brief Fills layout.slice_offsets and layout.entries in; waits for them.
+template <class Exec, class Offset>
+void measure_slices(Exec const& exec, Offset const* offsets, std::int32_t rows,
+                    SellLayout<Exec>& layout) {
+  layout.slices = slice_count(rows, layout.lane_bits);
+  layout.slice_offsets = typename SellLayout<Exec>::SliceOffsets(
+      Kokkos::view_alloc("Solder::sell::slice_offsets", exec, Kokkos::WithoutInitializing),
+      std::size_t(layout.slices) + 1);
+  std::int64_t* const starts = layout.slice_offsets.data();
+  std::int32_t const* const row_at = layout.permutation.data();
+  std::int32_t const slices = layout.slices, lane_bits = layout.lane_bits;
+  Kokkos::parallel_scan(
+      "Solder::sell::measure_slices",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, std::int64_t(slices) + 1),
+      KOKKOS_LAMBDA(std::int64_t s, std::int64_t & at, bool last) {
+        if (last) starts[s] = at;
+        if (s == slices) return;
+        std::int32_t const in_slice = warp >> lane_bits;
+        std::int32_t const first = static_cast<std::int32_t>(s) * in_slice,
+                           end = Kokkos::min(first + in_slice, rows);
+        std::int64_t longest = 0;
+        for (std::int32_t place = first; place < end; ++place) {
+          std::int32_t const row = row_at == nullptr ? place : row_at[place];
+          longest =
+              Kokkos::max(longest, static_cast<std::int64_t>(offsets[row + 1] - offsets[row]));
+        }
+        at += ((longest + (1 << lane_bits) - 1) >> lane_bits) * warp;
+      },
+      layout.entries);
+}
+
+/// \brief The layout of that shape. Where sigma is left open, windows are sorted if that saves much
+/// padding; on hosts never.
+template <class Exec, class Offset>
+SellLayout<Exec> lay_out(Exec const& exec, Offset const* offsets, std::int32_t rows,
+                         std::int64_t nonzeros, SellShape const& shape) {
+  bool const open = shape.sigma == SellShape::automatic;
+  if (!open && shape.sigma != 1 &&
+      (shape.sigma < warp || shape.sigma > SellShape::most_sigma ||
+       (shape.sigma & (shape.sigma - 1)) != 0))
+    throw std::invalid_argument(
+        "Solder::SellMatrix: sigma must be 1 or a power of two from 32 to " +
+        std::to_string(SellShape::most_sigma) + ", not " + std::to_string(shape.sigma));
+  if (shape.lane_bits < SellShape::automatic || shape.lane_bits > 5)
+    throw std::invalid_argument("Solder::SellMatrix: lane_bits must be 0 to 5, not " +
+                                std::to_string(shape.lane_bits));
+  SellLayout<Exec> in_order;
+  in_order.lane_bits = shape.lane_bits == SellShape::automatic
+                           ? sell_lane_bits(exec, rows, nonzeros)
+                           : shape.lane_bits;
+  SellLayout<Exec> sorted = in_order;
+  double const not_worth_it = padding_not_worth_sorting * static_cast<double>(nonzeros);
+  if (open || shape.sigma == 1) {
+    measure_slices(exec, offsets, rows, in_order);
+    bool const much_padding = static_cast<double>(in_order.entries - nonzeros) > not_worth_it;
+    if (!open || is_host_space<Exec> || !much_padding) return in_order;
+  }
+  sorted.sigma = open ? sell_window : shape.sigma;
+  sorted.permutation = sort_windows(exec, offsets, rows, sorted.sigma);
+  measure_slices(exec, offsets, rows, sorted);
+  double const saved = static_cast<double>(in_order.entries - sorted.entries);
+  return open && saved <= not_worth_it ? in_order : sorted;
+}
+
+/// \brief Copies the entries of a CSR matrix to their places. `shape` is of the matrix to fill.
+template <class Exec, class Scalar, class Offset>
+void fill_slices(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr,
+                 SellOperator<Scalar> const& shape, std::int32_t* columns, Scalar* values) {
+  Offset const* const offsets = csr.row_offsets().data();
+  std::int32_t const* const from_columns = csr.column_indices().data();
+  Scalar const* const from_values = csr.values().data();
+  Kokkos::parallel_for(
+      "Solder::sell::fill",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0,
+                                                                 std::int64_t(shape.slices) * warp),
+      KOKKOS_LAMBDA(std::int64_t t) {
+        std::int32_t const s = static_cast<std::int32_t>(t / warp),
+                           lane = static_cast<std::int32_t>(t & (warp - 1)),
+                           lanes = 1 << shape.lane_bits;
+        auto const slice = shape.slice(s, lane);
+        std::int64_t from = 0, end = 0;
+        if (slice.row >= 0) {
+          from = static_cast<std::int64_t>(offsets[slice.row]) + (lane & (lanes - 1));
+          end = static_cast<std::int64_t>(offsets[slice.row + 1]);
+        }
+        std::int64_t to = slice.begin + lane;
+        for (std::int32_t j = 0; j < slice.width; ++j) {
+          bool const inside = from < end;
+          columns[to] = inside ? from_columns[from] : -1;
+          values[to] = inside ? from_values[from] : Scalar{};
+          from += lanes;
+          to += warp;
+        }
+      });
+}
+
+}  // namespace Impl
+
+/// \brief A sparse matrix in slices of padded rows, on the device of Exec: SELL-C-sigma (Kreutzer
+/// et al. 2014) or ELL, made from a CSR matrix of which it keeps nothing.
+///
+/// C is a warp over the lanes a row. In ELL all slices are as wide as the longest row, which saves
+/// the slices' offsets; in SELL each is as wide as its own longest row, and rows may be sorted by
+/// length within windows of sigma rows. x, and the rows that consumers see, are in the original
+/// order. Construction: 2 or 3 kernels, 5 at most, and the memory of the padded entries.
+///
+/// \tparam Scalar float, double or Kokkos::complex of them
+template <class Scalar, class Exec>
+class SellMatrix {
+ public:
+  using scalar_type = Scalar;
+  using execution_space = Exec;
+  using memory_space = typename Exec::memory_space;
+  using Operator = SellOperator<Scalar>;
+  using Indices = Kokkos::View<std::int32_t*, memory_space>;
+  using Values = Kokkos::View<Scalar*, memory_space>;
+
+  /// \brief SELL-C-sigma. \throws std::invalid_argument where the shape is out of range \throws
+  /// std::length_error where a row has more than most_row nonzeros
+  template <class Offset>
+  static SellMatrix sell(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr,
+                         SellShape const& shape = {}) {
+    auto layout = Impl::lay_out(exec, csr.row_offsets().data(), csr.rows(), csr.nonzeros(), shape);
+    return SellMatrix(exec, csr, std::move(layout), 0);
+  }
+
+  /// \brief ELL: rows in order, all of one width. \throws as sell does
+  template <class Offset>
+  static SellMatrix ell(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr,
+                        std::int32_t lane_bits = SellShape::automatic) {
+    Impl::SellLayout<Exec> layout;
+    layout.lane_bits = lane_bits == SellShape::automatic
+                           ? Impl::sell_lane_bits(exec, csr.rows(), csr.nonzeros())
+                           : lane_bits;
+    if (layout.lane_bits < 0 || layout.lane_bits > 5)
+      throw std::invalid_argument("Solder::SellMatrix: lane_bits must be 0 to 5, not " +
+                                  std::to_string(lane_bits));
+    layout.slices = Impl::slice_count(csr.rows(), layout.lane_bits);
+    std::int64_t const lanes = std::int64_t(1) << layout.lane_bits;
+    std::int64_t const width = (csr.longest_row() + lanes - 1) / lanes;
+    layout.entries = layout.slices * width * Impl::warp;
+    return SellMatrix(exec, csr, std::move(layout), static_cast<std::int32_t>(width));
+  }
+
+  /// \brief Takes the values of csr, which must have the pattern this matrix was made from; one
+  /// kernel. \throws std::invalid_argument where rows, columns or nonzeros differ
+  template <class Offset>
+  void refresh(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr) {
+    if (csr.rows() != rows_ || csr.columns() != columns_ || csr.nonzeros() != nonzeros_)
+      throw std::invalid_argument(
+          "Solder::SellMatrix: refresh needs the pattern it was made from, " +
+          std::to_string(rows_) + " x " + std::to_string(columns_) + " with " +
+          std::to_string(nonzeros_) + " nonzeros");
+    Impl::fill_slices(exec, csr, device_operator(), column_indices_.data(), values_.data());
+  }
+
+  std::int32_t rows() const { return rows_; }
+  std::int32_t columns() const { return columns_; }
+  std::int64_t nonzeros() const { return nonzeros_; }
+  /// \brief Stored entries, padding included.
+  std::int64_t entries() const { return layout_.entries; }
+  std::int32_t sigma() const { return layout_.sigma; }
+  std::int32_t lane_bits() const { return layout_.lane_bits; }
+  bool is_ell() const { return layout_.slice_offsets.data() == nullptr; }
+
+  /// \brief What kernels take along, by value. Valid while this matrix, or a copy of it, lives.
+  Operator device_operator() const {
+    return {column_indices_.data(),
+            values_.data(),
+            layout_.slice_offsets.data(),
+            layout_.permutation.data(),
+            {rows_, bounds_.data()},
+            layout_.slices,
+            width_,
+            layout_.lane_bits,
+            teams_};
+  }
+
+  /// \brief Words of sizeof(Scalar) that one product reads of the matrix, padding included.
+  double words() const {
+    double const bytes =
+        static_cast<double>(entries()) * (sizeof(Scalar) + sizeof(std::int32_t)) +
+        static_cast<double>(layout_.slice_offsets.extent(0)) * sizeof(std::int64_t) +
+        static_cast<double>(layout_.permutation.extent(0)) * sizeof(std::int32_t);
+    return bytes / sizeof(Scalar);
+  }
+
+  /// Nonzeros of the longest possible row: a lane's last place in a slice, and a batch beyond it,
+  /// fit 32 bits.
+  static constexpr std::int32_t most_row = (1 << 26) - 8;
+
+ private:
+  template <class Offset>
+  SellMatrix(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr,
+             Impl::SellLayout<Exec> layout, std::int32_t width)
+      : rows_(csr.rows()),
+        columns_(csr.columns()),
+        nonzeros_(csr.nonzeros()),
+        layout_(std::move(layout)),
+        width_(width),
+        column_indices_(Impl::no_view<Indices>()),
+        bounds_(Impl::no_view<Indices>()),
+        values_(Impl::no_view<Values>()) {
+    if (csr.longest_row() > most_row)
+      throw std::length_error("Solder::SellMatrix: a row has " + std::to_string(csr.longest_row()) +
+                              " nonzeros, and at most " + std::to_string(most_row) +
+                              " can be stored in slices");
+    partition(exec);
+    auto const uninitialised = [&](char const* label) {
+      return Kokkos::view_alloc(std::string(label), exec, Kokkos::WithoutInitializing);
+    };
+    column_indices_ = Indices(uninitialised("Solder::sell::columns"), entries());
+    values_ = Values(uninitialised("Solder::sell::values"), entries());
+    refresh(exec, csr);
+    exec.fence("Solder::sell: filled");  // csr may change or go
+  }
+
+  /// \brief Teams for GPUs; for hosts slices of whole windows, of equal work.
+  void partition(Exec const& exec) {
+    bool constexpr host = Impl::is_host_space<Exec>;
+    teams_ = Impl::vector_teams(exec, std::int64_t(rows_) << (host ? 0 : layout_.lane_bits));
+    if constexpr (host) {
+      exec.fence("Solder::sell: slices measured");
+      std::int32_t const in_slice = Impl::warp >> layout_.lane_bits;
+      std::int64_t const* const offsets = layout_.slice_offsets.data();
+      bounds_ = Impl::balanced_bounds<memory_space>(
+          "Solder::sell::bounds", teams_, rows_, std::max(layout_.sigma, in_slice),
+          [&](std::int32_t row) {
+            std::int64_t const slice = Impl::slice_count(row, layout_.lane_bits);
+            return Impl::host_work(is_ell() ? slice * width_ * Impl::warp : offsets[slice], row);
+          });
+    }
+  }
+
+  std::int32_t rows_, columns_;
+  std::int64_t nonzeros_;
+  Impl::SellLayout<Exec> layout_;
+  std::int32_t width_, teams_ = 1;
+  Indices column_indices_, bounds_;
+  Values values_;
+};
+
+}  // namespace Solder
