@@ -8,6 +8,7 @@ namespace Solder::Driver {
 /// \brief One type for each solver, defined in solve_<solver>.hpp: Solver, the class template, and
 /// options(SolverConfig). A further solver is a further line here, in solve.cpp, in schema() and in
 /// CMakeLists.txt.
+struct ByBiCgStab;
 struct ByCg;
 
 /// \brief solve() by one method. Each pair of method and scalar is a translation unit of its own.

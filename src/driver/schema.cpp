@@ -119,10 +119,11 @@ std::vector<Key> const& schema() {
        .selector = generator, .for_values = {"block_lower_triangular"},
        .help = "share of a block's places below the diagonal that are filled"},
 
-      {.section = "solver", .name = "name", .words = {"cg"}, .default_value = "cg",
+      {.section = "solver", .name = "name", .words = {"cg", "bicgstab"}, .default_value = "cg",
        .help = "iterative method"},
       {.section = "solver", .name = "form", .words = {"classical", "pipelined"},
-       .default_value = "pipelined", .selector = "solver.name", .for_values = {"cg"},
+       .default_value = "pipelined", .selector = "solver.name",
+       .for_values = {"cg", "bicgstab"},
        .help = "textbook recurrences, or fused into fewer kernels"},
       {.section = "solver", .name = "tolerance", .kind = Kind::real, .most = 1,
        .default_value = "1e-8", .help = "stop at ||b - A x|| <= tolerance * ||b||; 0: never"},

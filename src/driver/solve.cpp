@@ -11,6 +11,7 @@ template <class T>
 Solved<T> solve(RunConfig const& run, System<T> const& system,
                 std::function<void(Progress const&)> const& monitor) {
   if (run.solver.name == "cg") return solve_by<ByCg>(run, system, monitor);
+  if (run.solver.name == "bicgstab") return solve_by<ByBiCgStab>(run, system, monitor);
   throw std::logic_error("no solver is named " + run.solver.name);  // schema() knows them all
 }
 

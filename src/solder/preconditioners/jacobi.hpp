@@ -21,6 +21,11 @@ struct Identity {
     KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t, Scalar const& r) const {
       return r;
     }
+    /// \brief The r of which z = M r.
+    template <class Scalar>
+    KOKKOS_FORCEINLINE_FUNCTION Scalar undo(std::int32_t, Scalar const& z) const {
+      return z;
+    }
     bool operator==(Operator const&) const = default;
   };
 
@@ -46,6 +51,9 @@ class Jacobi {
 
     KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t i, Scalar const& r) const {
       return inverse[i] * r;
+    }
+    KOKKOS_FORCEINLINE_FUNCTION Scalar undo(std::int32_t i, Scalar const& z) const {
+      return z / inverse[i];
     }
     bool operator==(Operator const&) const = default;
   };

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <solder/solvers/bicgstab.hpp>
+
+#include "solve_on.hpp"
+
+namespace Solder::Driver {
+
+struct ByBiCgStab {
+  template <class Exec, class Matrix, class Preconditioner>
+  using Solver = BiCgStab<Exec, Matrix, Preconditioner>;
+
+  static BiCgStabOptions options(SolverConfig const& config) {
+    BiCgStabOptions options;
+    options.form = config.form == "classical" ? BiCgStabForm::classical : BiCgStabForm::pipelined;
+    return options;
+  }
+};
+
+}  // namespace Solder::Driver
