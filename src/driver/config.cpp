@@ -154,6 +154,7 @@ std::string_view selected(Sweep const& sweep, Choice const& choice, std::string_
 }
 
 bool applies(Key const& row, Sweep const& sweep, Choice const& choice) {
+  if (!row.unless.empty() && sweep.document.find(row.unless)) return false;
   if (row.selector.empty()) return true;
   std::string_view const value = selected(sweep, choice, row.selector);
   return std::find(row.for_values.begin(), row.for_values.end(), value) != row.for_values.end();
@@ -177,7 +178,8 @@ Settings resolve(Sweep& sweep, Choice const& choice, Errors& errors) {
     if (!applies(row, sweep, choice) || sweep.document.find(row.full_name())) continue;
     if (row.required)
       errors.add(sweep.document.file.string(), row.full_name(), " is missing; ", row.selector, ": ",
-                 selected(sweep, choice, row.selector), " needs it: ", row.allowed());
+                 selected(sweep, choice, row.selector), " needs it: ", row.allowed(),
+                 row.unless.empty() ? "" : "; or give ", row.unless);
     else if (!row.default_value.empty())
       keep(row, {std::string(row.default_value), false, sweep.document.file.string(), {}});
   }
@@ -268,6 +270,14 @@ void report_unused(Sweep const& sweep, Errors& errors) {
     Entry const& entry = sweep.document.entries[i];
     std::vector<std::string_view> values;
     auto const rows = rows_of(entry.section, entry.name);
+    auto const displaced = std::find_if(rows.begin(), rows.end(), [&](Key const* row) {
+      return !row->unless.empty() && sweep.document.find(row->unless);
+    });
+    if (displaced != rows.end()) {
+      errors.add(entry.where, "'", entry.full_name(), "' does not apply beside '",
+                 (*displaced)->unless, "', which says it already; give one of the two");
+      continue;
+    }
     for (Key const* row : rows)
       values.insert(values.end(), row->for_values.begin(), row->for_values.end());
     errors.add(entry.where, "'", entry.full_name(), "' does not apply here; it is for ",

@@ -2,6 +2,7 @@
 #include "problem.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <solder/core/errors.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/generators.hpp>
@@ -16,6 +17,27 @@ namespace {
 
 constexpr std::size_t most_items = 256;
 
+/// What the matrix of generate: stand_in is like.
+StandInFigures stand_in_figures_of(ProblemConfig const& problem) {
+  auto const& parameters = problem.parameters;
+  if (auto const like = parameters.find("like"); like != parameters.end())
+    return stand_in_figures(std::get<std::string>(like->second));
+  auto const real = [&](char const* key) { return std::get<double>(parameters.at(key)); };
+  auto const integer = [&](char const* key) { return static_cast<std::int64_t>(real(key)); };
+  auto const words = rows_of("problem", "symmetry")[0]->words;  // in the order of the enumeration
+  auto const word =
+      std::find(words.begin(), words.end(), std::get<std::string>(parameters.at("symmetry")));
+  return {.rows = integer("size"),
+          .nonzeros = static_cast<std::int64_t>(std::round(real("size") * real("mean"))),
+          .longest = integer("longest"),
+          .deviation = real("deviation"),
+          .half_bandwidth = integer("half_bandwidth"),
+          .near = real("near"),
+          .cluster = integer("cluster"),
+          .alike = integer("alike"),
+          .symmetry = static_cast<StandInSymmetry>(word - words.begin())};
+}
+
 /// The generator of that name; schema() lists the same names and their parameters.
 template <class T>
 HostCsr<T> generate(ProblemConfig const& problem) {
@@ -27,8 +49,9 @@ HostCsr<T> generate(ProblemConfig const& problem) {
                : Convection::upwind;
   };
   auto const seed = static_cast<std::uint64_t>(problem.seed);
-  std::int64_t const size = integer("size");
   std::string const& name = problem.generate;
+  if (name == "stand_in") return stand_in<T>(stand_in_figures_of(problem), seed);
+  std::int64_t const size = integer("size");
   if (name == "fem_poisson_2d") return fem_poisson_2d<T>(size);
   if (name == "elasticity_3d") return elasticity_3d<T>(size);
   if (name == "poisson_3d_7pt") return poisson_3d_7pt<T>(size);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <solder/matrix/generators/stand_in_figures.hpp>
 
 namespace Solder::Driver {
 namespace {
@@ -47,10 +48,17 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return d[a.size()][b.size()];
 }
 
+/// The matrices that a stand-in can be like.
+std::vector<std::string_view> stand_in_names() {
+  std::vector<std::string_view> names;
+  for (NamedStandIn const& item : named_stand_ins) names.push_back(item.name);
+  return names;
+}
+
 }  // namespace
 
 std::vector<Key> const& schema() {
-  constexpr std::string_view generator = "problem.generate";
+  constexpr std::string_view generator = "problem.generate", like = "problem.like";
   // clang-format off
   static std::vector<Key> const keys = {
       {.section = "problem", .name = "matrix", .kind = Kind::path,
@@ -58,7 +66,8 @@ std::vector<Key> const& schema() {
       {.section = "problem", .name = "generate",
        .words = {"fem_poisson_2d", "elasticity_3d", "poisson_3d_7pt", "poisson_3d_27pt",
                  "convection_diffusion_2d", "convection_diffusion_3d", "helmholtz_2d",
-                 "magnetic_laplacian_2d", "random_spd", "block_lower_triangular"},
+                 "magnetic_laplacian_2d", "random_spd", "block_lower_triangular",
+                 "stand_in"},
        .help = "generated matrix, in place of a file"},
       {.section = "problem", .name = "rhs", .kind = Kind::word_or_path,
        .words = {"ones", "unit_solution", "random"}, .default_value = "ones",
@@ -87,6 +96,9 @@ std::vector<Key> const& schema() {
       {.section = "problem", .name = "size", .kind = Kind::integer, .least = 1, .most = largest_int,
        .required = true, .selector = generator, .for_values = {"block_lower_triangular"},
        .help = "rows of a component"},
+      {.section = "problem", .name = "size", .kind = Kind::integer, .least = 1, .most = largest_int,
+       .required = true, .selector = generator, .for_values = {"stand_in"}, .unless = like,
+       .help = "rows"},
       {.section = "problem", .name = "velocity_x", .kind = Kind::real, .least = -infinity,
        .default_value = "40", .selector = generator,
        .for_values = {"convection_diffusion_2d", "convection_diffusion_3d"}, .help = "of the flow"},
@@ -118,6 +130,36 @@ std::vector<Key> const& schema() {
       {.section = "problem", .name = "density", .kind = Kind::real, .most = 1, .required = true,
        .selector = generator, .for_values = {"block_lower_triangular"},
        .help = "share of a block's places below the diagonal that are filled"},
+      {.section = "problem", .name = "like", .words = stand_in_names(), .selector = generator,
+       .for_values = {"stand_in"},
+       .help = "the matrix of the papers' tables whose size and row lengths the stand-in has"},
+      {.section = "problem", .name = "mean", .kind = Kind::real, .least = 1, .most = largest_int,
+       .required = true, .selector = generator, .for_values = {"stand_in"}, .unless = like,
+       .help = "entries a row"},
+      {.section = "problem", .name = "longest", .kind = Kind::integer, .least = 1,
+       .most = largest_int, .required = true, .selector = generator, .for_values = {"stand_in"},
+       .unless = like, .help = "entries of the longest row"},
+      {.section = "problem", .name = "deviation", .kind = Kind::real, .required = true,
+       .selector = generator, .for_values = {"stand_in"}, .unless = like,
+       .help = "standard deviation of the row lengths"},
+      {.section = "problem", .name = "half_bandwidth", .kind = Kind::integer,
+       .most = largest_int, .default_value = "0", .selector = generator,
+       .for_values = {"stand_in"}, .unless = like,
+       .help = "near entries (i, j) have |i - j| up to this; 0: chosen by size and longest row"},
+      {.section = "problem", .name = "near", .kind = Kind::real, .most = 1, .default_value = "1",
+       .selector = generator, .for_values = {"stand_in"}, .unless = like,
+       .help = "share of the near entries; the others lie anywhere"},
+      {.section = "problem", .name = "cluster", .kind = Kind::integer, .least = 1,
+       .most = largest_int, .default_value = "1", .selector = generator,
+       .for_values = {"stand_in"}, .unless = like,
+       .help = "neighbouring columns that come together"},
+      {.section = "problem", .name = "alike", .kind = Kind::integer, .least = 1,
+       .most = largest_int, .default_value = "1", .selector = generator,
+       .for_values = {"stand_in"}, .unless = like,
+       .help = "neighbouring rows of one length and pattern"},
+      {.section = "problem", .name = "symmetry", .words = {"none", "pattern", "symmetric", "spd"},
+       .default_value = "none", .selector = generator, .for_values = {"stand_in"}, .unless = like,
+       .help = "none, of the pattern, of the values too, or positive definite as well"},
 
       {.section = "solver", .name = "name", .words = {"cg", "bicgstab"}, .default_value = "cg",
        .help = "iterative method"},
@@ -237,6 +279,7 @@ std::string schema_text() {
     if (!key.selector.empty())
       text += "\n" + std::string(20, ' ') + "only with " + std::string(key.selector) + ": " +
               join(key.for_values);
+    if (!key.unless.empty()) text += ", without " + std::string(key.unless);
     text += "\n";
   }
   return text;

@@ -25,6 +25,7 @@ struct Key {
   bool sweeps = true;                                     ///< a list of values makes a sweep
   std::string_view selector{};  ///< "section.name" of the key that decides whether this one applies
   std::vector<std::string_view> for_values{};  ///< the values of the selector for which it applies
+  std::string_view unless{};  ///< "section.name" of a key beside which this one does not apply
   std::string_view help{};
 
   std::string full_name() const { return std::string(section) + "." + std::string(name); }

@@ -178,6 +178,43 @@ TEST(Config, ParametersBelongToTheirGenerator) {
                {"problem.size", "1290"});
 }
 
+TEST(Config, StandInsAreLikeAMatrixOrHaveFigures) {
+  auto const runs = runs_of("problem: {generate: stand_in, like: [pwtk, cant]}\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].problem.name, "stand_in(like=pwtk)");
+  EXPECT_EQ(runs[1].problem.name, "stand_in(like=cant)");
+  EXPECT_EQ(runs[0].problem.parameters.size(), 1u);
+  auto const figures =
+      runs_of("problem: {generate: stand_in, size: 9, mean: 3, longest: 4, deviation: 1}\n");
+  ASSERT_EQ(figures.size(), 1u);
+  EXPECT_EQ(figures[0].problem.name, "stand_in(deviation=1,longest=4,mean=3,size=9)");
+  expect_error("problem: {generate: stand_in, like: [pwtk, pwkt]}\n", {"did you mean 'pwtk'?"});
+  expect_error("problem: {generate: stand_in, like: Thermal2}\n", {"did you mean 'thermal2'?"});
+  expect_error("problem: {generate: stand_in, like: pwtk, mean: 3}\n",
+               {"a.yaml:1: ", "'problem.mean' does not apply beside 'problem.like'"});
+  expect_error(
+      "problem: {generate: stand_in, like: pwtk, size: 3, symmetry: spd}\n",
+      {"'problem.size' does not apply beside", "'problem.symmetry' does not apply beside"});
+  expect_error("problem: {generate: stand_in, size: 9, mean: 3, longest: 4}\n",
+               {"problem.deviation is missing", "or give problem.like"});
+  expect_error("problem: {generate: fem_poisson_2d, size: 9, like: pwtk}\n",
+               {"'problem.like' does not apply here", "stand_in"});
+}
+
+/// The inputs that come with Solder; solder-driver and solder_perf share the reader, and the keys
+/// at the top that only solder_perf knows are checked there.
+TEST(Config, AllInputsOfTheRepositoryAreValid) {
+  std::vector<std::filesystem::path> files;
+  for (auto const& item :
+       std::filesystem::recursive_directory_iterator(SOLDER_SOURCE_DIR "/inputs"))
+    if (item.path().extension() == ".yaml") files.push_back(item.path());
+  EXPECT_GE(files.size(), 7u);
+  Errors errors;
+  auto const configs = read_config(files, {}, errors, {"compare", "measure"});
+  for (std::string const& message : errors.messages()) ADD_FAILURE() << message;
+  for (FileConfig const& config : configs) EXPECT_FALSE(config.runs.empty()) << config.file;
+}
+
 TEST(Config, FilesThatAreNoYaml) {
   expect_error("", {"a.yaml: ", "empty"});
   expect_error("# only a comment\n", {"a.yaml: ", "empty"});

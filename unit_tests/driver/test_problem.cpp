@@ -37,10 +37,11 @@ std::string why_refused(RunConfig const& run) {
 
 TEST(Problem, EveryGeneratorOfTheSchemaMakesAMatrix) {
   auto const names = rows_of("problem", "generate")[0]->words;
-  ASSERT_EQ(names.size(), 10u);
+  ASSERT_EQ(names.size(), 11u);
   for (auto const name : names) {
-    std::string const further =
-        name == "block_lower_triangular" ? ", components: 2, density: 0.5" : "";
+    std::string const further = name == "block_lower_triangular" ? ", components: 2, density: 0.5"
+                                : name == "stand_in" ? ", mean: 3, longest: 5, deviation: 1"
+                                                     : "";
     auto const problem = problem_of("{generate: " + std::string(name) + ", size: 9" + further +
                                     ", scalar: complex_double}");
     auto const system = make_system<Complex>(problem);
@@ -76,6 +77,38 @@ TEST(Problem, ParametersReachTheGenerator) {
   auto const one = make_system<double>(problem_of("{generate: random_spd, size: 50, seed: 1}"));
   auto const two = make_system<double>(problem_of("{generate: random_spd, size: 50, seed: 2}"));
   EXPECT_NE(one.matrix.columns, two.matrix.columns);
+}
+
+TEST(Problem, StandInsHaveTheFiguresGiven) {
+  auto const bus = make_system<double>(problem_of("{generate: stand_in, like: 1138_bus}"));
+  EXPECT_EQ(bus.matrix.rows, 1138);
+  EXPECT_EQ(bus.matrix.nonzeros(), 4054);
+  std::string const figures =
+      "{generate: stand_in, size: 200, mean: 6.125, longest: 12, "
+      "deviation: 2, half_bandwidth: 40, near: 0.9, cluster: 2, alike: 3";
+  for (char const* symmetry : {"none", "pattern", "symmetric", "spd"}) {
+    auto const system =
+        make_system<double>(problem_of(figures + ", symmetry: " + symmetry + "}")).matrix;
+    EXPECT_EQ(system.rows, 200);
+    EXPECT_EQ(system.nonzeros(), symmetry == std::string("none") ? 1225 : 1224);
+    std::int64_t longest = 0, mirrored = 0, positive = 0;
+    for (int i = 0; i < 200; ++i) {
+      longest = std::max(longest, system.row_offsets[i + 1] - system.row_offsets[i]);
+      for (auto k = system.row_offsets[i]; k < system.row_offsets[i + 1]; ++k) {
+        int const j = system.columns[k];
+        positive += j != i && system.values[k] > 0;
+        for (auto l = system.row_offsets[j]; l < system.row_offsets[j + 1]; ++l)
+          mirrored += system.columns[l] == i && system.values[l] == system.values[k];
+      }
+    }
+    EXPECT_EQ(longest, 12);
+    EXPECT_EQ(mirrored == 1224,
+              symmetry == std::string("symmetric") || symmetry == std::string("spd"));
+    EXPECT_EQ(positive > 0, symmetry == std::string("symmetric")) << symmetry;
+  }
+  EXPECT_TRUE(contains(
+      why_refused(problem_of("{generate: stand_in, size: 9, mean: 3, longest: 5, deviation: 4}")),
+      "a.yaml:1: problem.generate: stand_in: "));
 }
 
 TEST(Problem, ComplexGeneratorsNeedAComplexScalar) {

@@ -6,4 +6,5 @@
 #include <solder/matrix/generators/elasticity.hpp>
 #include <solder/matrix/generators/poisson.hpp>
 #include <solder/matrix/generators/random.hpp>
+#include <solder/matrix/generators/stand_in.hpp>
 #include <solder/matrix/generators/waves.hpp>

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <solder/core/errors.hpp>
+#include <solder/matrix/generators/random.hpp>
+#include <solder/matrix/generators/stand_in_figures.hpp>
+#include <solder/matrix/generators/stand_in_lengths.hpp>
+#include <solder/matrix/generators/stand_in_pattern.hpp>
+#include <solder/matrix/host_csr.hpp>
+
+namespace Solder {
+
+namespace Impl {
+
+/// \brief The off-diagonal entry (i, j) of a stand-in: 20 bits, so that all sums of a row are
+/// exact. In [-1, 0), and of either sign where the matrix is symmetric but not definite.
+inline double stand_in_value(StandInSymmetry symmetry, std::uint64_t salt, std::int64_t i,
+                             std::int64_t j) {
+  if (symmetry >= StandInSymmetry::symmetric && i > j) std::swap(i, j);
+  std::uint64_t const bits = mix_bits(salt + static_cast<std::uint64_t>(i << 32 | j));
+  double const value = -static_cast<double>((bits >> 44) + 1) * 0x1p-20;
+  return symmetry == StandInSymmetry::symmetric && (bits & 1) != 0 ? -value : value;
+}
+
+/// \brief Gives each row its diagonal, sorts it and sets the values. Rows that lack entries (no
+/// pattern was found for them) become shorter.
+template <class Scalar>
+void finish_stand_in(HostCsr<Scalar>& matrix, StandInSymmetry symmetry, std::uint64_t salt,
+                     std::vector<std::int32_t> const& filled) {
+  auto& columns = matrix.columns;
+  matrix.values.resize(columns.size());
+  std::int64_t kept = 0, begin = 0;
+  for (std::int32_t i = 0; i < matrix.rows; ++i) {
+    std::int64_t const length = filled[i] + 1, next = matrix.row_offsets[i + 1];
+    columns[begin + filled[i]] = i;
+    if (kept < begin) std::copy_n(columns.begin() + begin, length, columns.begin() + kept);
+    std::sort(columns.begin() + kept, columns.begin() + kept + length);
+    double magnitudes = 0.0;
+    std::int64_t diagonal = kept;
+    for (std::int64_t k = kept; k < kept + length; ++k) {
+      if (columns[k] == i) {
+        diagonal = k;
+        continue;
+      }
+      double const value = stand_in_value(symmetry, salt, i, columns[k]);
+      magnitudes += value < 0.0 ? -value : value;
+      matrix.values[k] = Scalar(value);
+    }
+    double const dominant = magnitudes == 0.0 ? 1.0 : magnitudes * (1.0 + 0x1p-10);
+    bool const negative = symmetry == StandInSymmetry::symmetric &&
+                          (mix_bits(salt ^ static_cast<std::uint64_t>(i)) & 7) == 0;
+    matrix.values[diagonal] = Scalar(negative ? -dominant : dominant);
+    kept += length;
+    begin = next;
+    matrix.row_offsets[i + 1] = kept;
+  }
+  columns.resize(kept);
+  matrix.values.resize(kept);
+}
+
+}  // namespace Impl
+
+/// \brief A random matrix that stands in for another where its size and its row lengths matter and
+/// the matrix itself is not at hand: the speed of products and of iterations.
+///
+/// Rows, nonzeros and the longest row are as in `figures`, the mean with them; the deviation of the
+/// row lengths is met within a few per cent where the figures allow it. A matrix of symmetric
+/// pattern has one nonzero less where nonzeros - rows is odd, and where the lengths fit no
+/// symmetric pattern up to 0.1% less. Every diagonal entry is stored. The share `near` of the
+/// others lies within the half bandwidth, in clusters of neighbouring columns; the rest anywhere.
+///
+/// Off-diagonal entries lie in [-1, 0), the diagonal is larger than the sum of their magnitudes by
+/// a factor 1 + 2^-10: an M-matrix, symmetric positive definite for spd, and with Jacobi's
+/// preconditioner a task for any solver. For `symmetric` the signs are random, one in eight of the
+/// diagonal's too: indefinite. The same seed gives the same matrix on every platform.
+///
+/// Cost O(nonzeros), about 50 ns each, one thread; memory the matrix and two words a row.
+/// InputError for figures that contradict each other.
+template <class Scalar>
+HostCsr<Scalar> stand_in(StandInFigures figures, std::uint64_t seed = 0) {
+  bool const symmetric = figures.symmetry != StandInSymmetry::none;
+  Impl::check_stand_in(figures);
+  if (symmetric) figures.nonzeros -= (figures.nonzeros - figures.rows) % 2;
+  Impl::SplitMix random(seed);
+  HostCsr<Scalar> matrix;
+  matrix.rows = matrix.columns_count = static_cast<std::int32_t>(figures.rows);
+  {
+    auto const lengths = Impl::stand_in_lengths(figures, random);
+    matrix.row_offsets.reserve(lengths.size() + 1);
+    matrix.row_offsets.push_back(0);
+    for (auto const length : lengths)
+      matrix.row_offsets.push_back(matrix.row_offsets.back() + length);
+  }
+  matrix.columns.resize(static_cast<std::size_t>(figures.nonzeros));
+  auto const finish = [&](auto pattern) {
+    pattern.fill();
+    Impl::finish_stand_in(matrix, figures.symmetry, random.bits(), pattern.filled());
+  };
+  if (symmetric) {
+    finish(Impl::SymmetricPattern(figures, random, matrix.row_offsets, matrix.columns));
+  } else {
+    finish(Impl::GeneralPattern(figures, random, matrix.row_offsets, matrix.columns));
+  }
+  std::int64_t const lost = figures.nonzeros - matrix.nonzeros();
+  if (lost * 1000 > figures.nonzeros) {
+    throw InputError("stand_in: no matrix of symmetric pattern with these row lengths was found; " +
+                     std::to_string(lost) + " of " + std::to_string(figures.nonzeros) +
+                     " nonzeros have no place");
+  }
+  return matrix;
+}
+
+/// \brief The stand-in for a matrix of the papers' tables, as in stand_in<double>("pwtk").
+template <class Scalar>
+HostCsr<Scalar> stand_in(std::string_view like, std::uint64_t seed = 0) {
+  return stand_in<Scalar>(stand_in_figures(like), seed);
+}
+
+}  // namespace Solder
