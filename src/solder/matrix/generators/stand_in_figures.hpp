@@ -44,20 +44,21 @@ struct NamedStandIn {
   StandInFigures figures;
 };
 
-/// \brief The matrices of the tables of Rupp et al. (2016), Bernaschi et al. (2016), Tali (2021)
-/// and Anzt et al. (2016), by their names in the SuiteSparse Matrix Collection.
+/// \brief The matrices of the tables of Rupp et al. (2016, table 1), Anzt et al. (2016, table 1),
+/// Bernaschi et al. (2016, table 4) and Tali (block CG, table I), by their names in the SuiteSparse
+/// Matrix Collection.
 ///
-/// Rows and nonzeros (stored zeros included) are the collection's; those that Rupp et al. print for
-/// pwtk and kkt_power have swapped or wrong digits. Symmetry is the collection's. Longest row and
-/// deviation are known for Apache2, Cube3D, G3_circuit, Thermal2 and PFlow_742 (Bernaschi et al.,
-/// table 4), counted for 1138_bus, mhd1280b and helm_fem, and the longest row of m_t1 and
-/// parabolic_fem is Tali's; those of the first nine, cop20k_A, scircuit, mac_econ_fwd500 and
-/// webbase-1M are quoted from memory of the literature on sparse products; those of RM07R, Hamrle3,
-/// kkt_power, thermomech_dK, nlpkkt80, dielFilterV2real, af_shell10, ML_Geer and Transport and the
-/// deviations of m_t1 and parabolic_fem are estimates, with the padding of SELL-32 in table 1 of
-/// Anzt et al. as a guide. Half bandwidth, near share, cluster and alike are estimates for all:
-/// FEM matrices have dense blocks near the diagonal, structured grids long runs of like rows,
-/// circuits, webs and economies scattered columns.
+/// Rows and nonzeros (stored zeros included) are the collection's, for Cube3D and helm_fem the
+/// papers'; Rupp et al. print pwtk's and kkt_power's nonzeros with a wrong digit or two. Symmetry
+/// is the collection's, or nearly: RM07R's pattern is symmetric to 93% and counts as none. Longest
+/// row and deviation: printed for G3_circuit, thermal2, apache2, Cube3D and PFlow_742 (Bernaschi et
+/// al.); counted for 1138_bus and mhd1280b, and for helm_fem in a matrix of its size; quoted from
+/// the literature on sparse products, not counted, for the first nine and webbase-1M. For the
+/// others both are estimates, with the padding of SELL-32 that Anzt et al. print as a guide, but
+/// the longest rows of m_t1 and parabolic_fem, which Tali prints. Half bandwidth, near share,
+/// cluster and alike are estimates for all (counted only for mhd1280b and helm_fem): finite
+/// elements make dense blocks near the diagonal, structured grids long runs of like rows, circuits,
+/// webs and economies scattered columns.
 inline constexpr auto named_stand_ins = [] {
   constexpr auto none = StandInSymmetry::none, pattern = StandInSymmetry::pattern,
                  symmetric = StandInSymmetry::symmetric, spd = StandInSymmetry::spd;
