@@ -74,6 +74,7 @@ class Engine {
       : exec_(exec),
         runner_(runner),
         whole_cycles_(Iteration::is_cycle && (!is_host_space<Exec> || runner == Runner::graph)),
+        restart_(restart),
         steps_(whole_cycles_ ? restart : batch),
         mailbox_(exec, runner == Runner::team ? team_batch
                                               : static_cast<std::int32_t>(std::bit_ceil(
@@ -221,13 +222,13 @@ class Engine {
                          kernel);
   }
 
-  /// \brief Of a whole cycle and its judgement, where the iteration is a cycle.
+  /// \brief On average over a whole cycle, its judgement included, where the iteration is a cycle.
   double kernels_per_iteration() const {
     int kernels = 0;
     auto const count = [&](auto) { ++kernels; };
-    for (int step = 0; step < steps_; ++step) Iteration::for_each_stage(step, count);
-    if (whole_cycles_) Judgement::for_each_stage(0, count);
-    return double(kernels) / steps_;
+    for (int step = 0; step < restart_; ++step) Iteration::for_each_stage(step, count);
+    if (Iteration::is_cycle) Judgement::for_each_stage(0, count);
+    return double(kernels) / restart_;
   }
 
   Exec exec_;

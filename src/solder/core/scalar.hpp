@@ -4,6 +4,7 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <type_traits>
 
@@ -92,6 +93,16 @@ KOKKOS_FORCEINLINE_FUNCTION Wide<Scalar> wide_at(Sums const& sums, std::size_t a
     return sums[at];
 }
 
+/// \brief Puts inner product number k into an array of them.
+KOKKOS_FORCEINLINE_FUNCTION void set_wide(double* values, std::int32_t k, double s) {
+  values[k] = s;
+}
+KOKKOS_FORCEINLINE_FUNCTION void set_wide(double* values, std::int32_t k,
+                                          Kokkos::complex<double> const& s) {
+  values[2 * k] = s.real();
+  values[2 * k + 1] = s.imag();
+}
+
 /// \brief A double or complex double in the scalar's own precision.
 template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Scalar narrow(Wide<Scalar> const& s) {
@@ -102,11 +113,17 @@ KOKKOS_FORCEINLINE_FUNCTION Scalar narrow(Wide<Scalar> const& s) {
     return static_cast<Scalar>(s);
 }
 
-/// \brief |s|^2 and isfinite of a double or a complex double.
+/// \brief |s|^2, conj(s), Re(s) and isfinite of a double or a complex double.
 KOKKOS_FORCEINLINE_FUNCTION double size_squared(double s) { return s * s; }
 KOKKOS_FORCEINLINE_FUNCTION double size_squared(Kokkos::complex<double> const& s) {
   return s.real() * s.real() + s.imag() * s.imag();
 }
+KOKKOS_FORCEINLINE_FUNCTION double conjugate(double s) { return s; }
+KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<double> conjugate(Kokkos::complex<double> const& s) {
+  return {s.real(), -s.imag()};
+}
+KOKKOS_FORCEINLINE_FUNCTION double real_part(double s) { return s; }
+KOKKOS_FORCEINLINE_FUNCTION double real_part(Kokkos::complex<double> const& s) { return s.real(); }
 KOKKOS_FORCEINLINE_FUNCTION bool is_finite(double s) { return Kokkos::isfinite(s); }
 KOKKOS_FORCEINLINE_FUNCTION bool is_finite(Kokkos::complex<double> const& s) {
   return Kokkos::isfinite(s.real()) && Kokkos::isfinite(s.imag());

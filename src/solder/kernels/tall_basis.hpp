@@ -44,7 +44,7 @@ int multi_dot_teams(Exec const& exec, std::int32_t rows, int host_slices) {
 
 /// \brief Doubles of team workspace that multi_dot and totals of `columns` columns need.
 template <class Scalar>
-constexpr int multi_dot_workspace(int columns) {
+KOKKOS_FUNCTION constexpr int multi_dot_workspace(int columns) {
   int const slots = most_threads / warp;
   return static_cast<int>(parts<Scalar>) * (columns > slots ? columns : slots);
 }

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <solder/solvers/gmres/cycle.hpp>
+
+namespace Solder::Impl {
+
+/// \brief GMRES by Arnoldi's process, orthogonal by classical Gram-Schmidt, twice where needed, or
+/// by modified Gram-Schmidt.
+///
+/// A vector of the basis is stored as the orthogonalisation leaves it, its length apart
+/// (GmresSmall::scale): normalising costs no pass over it. The residual norm comes without
+/// rotations: t with t_0 = 1 and t^T H = 0, t_j+1 = -sum_k t_k h_k,j / h_j+1,j, and
+/// ||r_j+1|| = ||r_0|| / ||t||.
+struct ArnoldiGmres {
+  template <class Data>
+  KOKKOS_FUNCTION static double scale(Data const& d, std::int32_t k) {
+    return d.small.scale(k);
+  }
+
+  /// \brief v_0 = r. Words: 2 a row.
+  template <class Data, class Team>
+  KOKKOS_FORCEINLINE_FUNCTION static void begin(Data const& d, Team const& team, double inverse) {
+    if (team.league_rank() == 0 && team.rank() == 0) {
+      d.small.scale(0) = inverse;
+      d.small.t(0) = 1;
+    }
+    team.for_each_row(d.rows, [&](std::int32_t i) {
+      auto const v = d.true_residual()[i];
+      d.V.column(0)[i] = v;
+      d.keep_operand(i, v);
+    });
+  }
+
+  /// \brief ||w||^2 that the newest step left.
+  template <class Data, class Team>
+  KOKKOS_FORCEINLINE_FUNCTION static double newest_norm_squared(Data const& d, Team const& team,
+                                                                Control const& now) {
+    return team.total(team.gather(d.vector_teams, d.of_norm(now.part)), d.vector_teams)[0];
+  }
+
+  /// \brief h_j+1,j, t and the residual of the newest step, in team 0.
+  template <class Data, class Team>
+  KOKKOS_FORCEINLINE_FUNCTION static void finish_step(Data const& d, Team const& team,
+                                                      Control const& now, Control& next) {
+    finish_step(d, team, now, next, newest_norm_squared(d, team, now));
+  }
+  template <class Data, class Team>
+  KOKKOS_FORCEINLINE_FUNCTION static void finish_step(Data const& d, Team const& team,
+                                                      Control const& now, Control& next,
+                                                      double norm_squared) {
+    using Scalar = typename Data::Scalar;
+    auto const& s = d.small;
+    std::int32_t const k = now.step;
+    double const norm = Kokkos::sqrt(norm_squared);
+    Sums<parts<Scalar> + 1> sums{};
+    for (std::int32_t i = team.lane(); i < k; i += team.lanes()) {
+      auto const t = s.t(i);
+      add_to(sums, 0, t * s.H(i, k - 1));
+      sums[parts<Scalar>] += size_squared(t);
+    }
+    team.sum_lanes(sums);
+    auto const product = wide_at<Scalar>(sums, 0);
+    auto const t = norm > 0 ? Wide<Scalar>(-product / norm) : Wide<Scalar>{};
+    if (team.rank() == 0) {
+      s.H(k, k - 1) = norm;
+      s.t(k) = t;
+      s.scale(k) = norm > 0 ? 1 / norm : 0;
+    }
+    bool const exhausted = !(norm_squared > 1e-28 * s.taken());
+    bool const solved = norm == 0 && size_squared(product) > 0;
+    double const squared = solved ? 0 : now.best_squared / (sums[parts<Scalar>] + size_squared(t));
+    d.take_residual(next, Kokkos::isfinite(norm_squared) ? squared : norm_squared, 0);
+    if (exhausted && next.phase == Phase::iterate && !d.limits.unconditional())
+      next.claim(Reason::breakdown, Cause::norm_of_w, norm);
+  }
+
+  /// \brief Givens rotations, all columns at once; the right-hand side is a column too.
+  template <class Data, class Team>
+  KOKKOS_FUNCTION static void make_triangular(Data const& d, Team const& team, std::int32_t size,
+                                              double norm) {
+    auto const& s = d.small;
+    for (std::int32_t i = team.rank(); i <= size; i += team.size()) s.rhs(i) = i == 0 ? norm : 0;
+    team.barrier();
+    for (std::int32_t i = 0; i < size; ++i) {
+      auto const a = s.H(i, i);
+      double const b = real_part(s.H(i + 1, i));
+      double const length = Kokkos::sqrt(size_squared(a) + b * b);
+      bool const rotates = length > 0;
+      auto const c =
+          rotates ? Wide<typename Data::Scalar>(a / length) : Wide<typename Data::Scalar>(1);
+      double const sine = rotates ? b / length : 0;
+      auto const rotate = [&](auto& upper, auto& lower) {
+        auto const u = upper, l = lower;
+        upper = conjugate(c) * u + sine * l;
+        lower = c * l - sine * u;
+      };
+      for (std::int32_t j = i + 1 + team.rank(); j < size; j += team.size())
+        rotate(s.H(i, j), s.H(i + 1, j));
+      if (team.rank() == 0) {
+        rotate(s.rhs(i), s.rhs(i + 1));
+        s.diagonal(i) = length;
+      }
+      team.barrier();
+    }
+  }
+
+  /// \brief w = A M v_j, v_j at length one; MGS takes (v_0, w) along. Words: the matrix, and 2 a
+  /// row.
+  template <bool ModifiedGramSchmidt>
+  struct Product : ProductStage {
+    static constexpr char const* label = "Solder::gmres::product";
+    static constexpr Phase phase = Phase::iterate;
+    KOKKOS_FUNCTION static constexpr int times(std::int32_t) { return 1; }
+
+    template <class Data, class Team>
+    KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
+                                    Control& next) {
+      using Scalar = typename Data::Scalar;
+      typename ScalarTraits<Scalar>::Real scale;
+      Scalar* const w = d.V.column(now.step + 1);
+      Scalar const* const v = d.V.column(0);
+      Sums<parts<Scalar>> mine{};
+      bool const went_on = d.A.for_each_row_product(
+          team, d.operand(now.step),
+          [&] {
+            if (now.phase != phase) return false;
+            double const squared =
+                now.step == 0 ? now.best_squared : newest_norm_squared(d, team, now);
+            scale = to_real<Scalar>(squared > 0 ? 1 / Kokkos::sqrt(squared) : 0);
+            // Only team 0's word counts, and the others need not wait for it.
+            if (now.step > 0 && team.league_rank() == 0) finish_step(d, team, now, next, squared);
+            next.part = 0;
+            return next.phase == phase;
+          },
+          [&](std::int32_t i, Scalar const& Av) {
+            Scalar const value = scale * Av;
+            w[i] = value;
+            if constexpr (ModifiedGramSchmidt) add_to(mine, 0, dot_term(v[i], value));
+          });
+      if constexpr (ModifiedGramSchmidt)
+        if (went_on) d.of_first_dot().leave(team, mine);
+    }
+  };
+
+  /// \brief (v_k, w) for all k, in a first or second round. Words: the basis, and 1 a row.
+  template <int Round>
+  struct Dots {
+    static constexpr char const* label =
+        Round == 1 ? "Solder::gmres::dots" : "Solder::gmres::dots_again";
+    static constexpr Phase phase = Phase::iterate;
+    static constexpr int threads = multi_dot_threads;
+    KOKKOS_FUNCTION static constexpr int times(std::int32_t) { return 1; }
+    template <class Data>
+    KOKKOS_FUNCTION static int teams(Data const& d) {
+      return d.dot_teams;
+    }
+
+    template <class Data, class Team>
+    KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
+                                    Control& next) {
+      if (now.phase != phase) return;
+      if constexpr (Round == 2) {
+        bool const again = newest_norm_squared(d, team, now) < d.small.taken();
+        next.part = again;
+        if (!again) return;
+      }
+      multi_dot<typename Data::Scalar>(team, d.rows, d.V.from(0), now.step + 1,
+                                       d.V.column(now.step + 1), d.of_dots(), d.workspace(team));
+    }
+  };
+
+  /// \brief w -= sum_k h_k,j v_k, with its norm, in a first or second round. Words: the basis, and
+  /// 2 a row.
+  template <int Round>
+  struct Orthogonalise : VectorStage {
+    static constexpr char const* label =
+        Round == 1 ? "Solder::gmres::orthogonalise" : "Solder::gmres::orthogonalise_again";
+    static constexpr Phase phase = Phase::iterate;
+    KOKKOS_FUNCTION static constexpr int times(std::int32_t) { return 1; }
+
+    template <class Data, class Team>
+    KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
+                                    Control& next) {
+      using Scalar = typename Data::Scalar;
+      constexpr std::int32_t p = parts<Scalar>;
+      if (now.phase != phase) return;
+      if constexpr (Round == 2) {
+        d.advance(next);
+        if (now.part == 0) return;
+      }
+      std::int32_t const count = now.step + 1;
+      double* const c = d.workspace(team);
+      Scalar* const w = d.V.column(count);
+      Sums<1> mine{};
+      multi_axpy<Scalar>(
+          team, d.rows, d.V.from(0), count, [&](std::int32_t i) { return w[i]; },
+          [&] {
+            for_each_total(team, count * p, d.dot_teams, d.of_dots(),
+                           [&](std::int32_t v, double total) {
+                             c[v] = d.small.scale(p == 1 ? v : v / 2) * total;
+                           });
+            if (team.league_rank() == 0) keep_column(d, team, count, c);
+            team.barrier();
+            for (std::int32_t v = team.rank(); v < count * p; v += team.size())
+              c[v] *= d.small.scale(p == 1 ? v : v / 2);
+            team.barrier();
+            return true;
+          },
+          [&](std::int32_t k) { return narrow<Scalar>(wide_at<Scalar>(c, k * p)); },
+          [&](std::int32_t i, Scalar const& v) {
+            w[i] = v;
+            d.keep_operand(i, v);
+            mine[0] += abs_squared(v);
+          });
+      d.of_norm(Round - 1).leave(team, mine);
+    }
+
+    /// \brief h_k,j of this round, c(k), for all k.
+    template <class Data, class Team>
+    KOKKOS_FORCEINLINE_FUNCTION static void keep_column(Data const& d, Team const& team,
+                                                        std::int32_t count, double const* c) {
+      using Scalar = typename Data::Scalar;
+      Sums<1> taken{};
+      for (std::int32_t k = team.lane(); k < count; k += team.lanes()) {
+        auto const h = wide_at<Scalar>(c, k * parts<Scalar>);
+        if (team.warp_rank() == 0) {
+          auto& H = d.small.H(k, count - 1);
+          H = Round == 1 ? h : H + h;
+        }
+        taken[0] += size_squared(h);
+      }
+      if constexpr (Round == 1) {
+        team.sum_lanes(taken);
+        if (team.rank() == 0) d.small.taken() = taken[0];
+      }
+    }
+  };
+
+  /// \brief w -= h_k,j v_k, then (v_k+1, w), or w's norm after the last. Words: 4 a row.
+  struct Project : VectorStage {
+    static constexpr char const* label = "Solder::gmres::project";
+    static constexpr Phase phase = Phase::iterate;
+    KOKKOS_FUNCTION static constexpr int times(std::int32_t step) { return step + 1; }
+
+    template <class Data, class Team>
+    KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
+                                    Control& next) {
+      using Scalar = typename Data::Scalar;
+      if (now.phase != phase) return;
+      std::int32_t const k = now.part;
+      bool const last = k == now.step;
+      auto const of_dot = k == 0 ? d.of_first_dot() : d.of_dot(k & 1);
+      auto const dot =
+          wide_at<Scalar>(team.total(team.gather(of_dot.teams, of_dot), of_dot.teams), 0);
+      double const scale = d.small.scale(k);
+      auto const h = scale * dot;
+      if (team.league_rank() == 0 && team.rank() == 0) {
+        d.small.H(k, now.step) = h;
+        d.small.taken() = (k == 0 ? 0 : d.small.taken()) + size_squared(h);
+      }
+      auto const c = narrow<Scalar>(scale * h);
+      Scalar* const w = d.V.column(now.step + 1);
+      Scalar const *const v = d.V.column(k), *const v_next = d.V.column(k + 1);
+      if (last) {
+        Sums<1> mine{};
+        team.for_each_row(d.rows, [&](std::int32_t i) {
+          Scalar const value = w[i] - c * v[i];
+          w[i] = value;
+          d.keep_operand(i, value);
+          mine[0] += abs_squared(value);
+        });
+        d.of_norm(0).leave(team, mine);
+        next.part = 0;
+        d.advance(next);
+      } else {
+        Sums<parts<Scalar>> mine{};
+        team.for_each_row(d.rows, [&](std::int32_t i) {
+          Scalar const value = w[i] - c * v[i];
+          w[i] = value;
+          add_to(mine, 0, dot_term(v_next[i], value));
+        });
+        d.of_dot((k + 1) & 1).leave(team, mine);
+        ++next.part;
+      }
+    }
+  };
+
+  using Cgs2Steps = Cycle<Product<false>, Dots<1>, Orthogonalise<1>, Dots<2>, Orthogonalise<2>>;
+  using MgsSteps = Cycle<Product<true>, Project>;
+};
+
+}  // namespace Solder::Impl
