@@ -233,8 +233,8 @@ class Engine {
 
   Exec exec_;
   Runner runner_;
-  bool whole_cycles_;   ///< a batch is a cycle and its judgement
-  std::int32_t steps_;  ///< of a batch
+  bool whole_cycles_;             ///< a batch is a cycle and its judgement
+  std::int32_t restart_, steps_;  ///< of a cycle, and of a batch
   Mailbox<Exec> mailbox_;
   Kokkos::View<Control*, typename Exec::memory_space> slots_;
   std::unique_ptr<KernelChain<Exec>> chain_;
