@@ -227,7 +227,8 @@ RunConfig run_of(Settings const& settings, Document const& document) {
   run.problem.scalar = static_cast<Scalar>(scalar - scalar_names.begin());
   run.problem.name = name_of(run.problem, settings, document);
   run.solver = {get("solver.name").word, get("solver.form").word, get("solver.tolerance").number,
-                static_cast<int>(get("solver.max_iterations").integer)};
+                static_cast<int>(get("solver.max_iterations").integer),
+                static_cast<int>(get("solver.restart").integer)};
   run.preconditioner = get("preconditioner.name").word;
   run.execution = {get("execution.space").word, get("execution.runner").word,
                    static_cast<int>(get("execution.repeat").integer)};

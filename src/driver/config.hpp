@@ -37,6 +37,7 @@ struct SolverConfig {
   std::string name, form;
   double tolerance = 0;
   int max_iterations = 0;
+  int restart = 0;  ///< of gmres
 };
 
 struct ExecutionConfig {

@@ -10,6 +10,7 @@ namespace Solder::Driver {
 /// CMakeLists.txt.
 struct ByBiCgStab;
 struct ByCg;
+struct ByGmres;
 
 /// \brief solve() by one method. Each pair of method and scalar is a translation unit of its own.
 template <class Method, class T>

@@ -33,6 +33,7 @@ Json json_of(RunResult const& result) {
             {"scalar", to_string(config.problem.scalar)}}},
           {"solver", config.solver.name},
           {"form", config.solver.form.empty() ? Json(nullptr) : Json(config.solver.form)},
+          {"restart", config.solver.restart > 0 ? Json(config.solver.restart) : Json(nullptr)},
           {"preconditioner", config.preconditioner},
           {"space", result.space},
           {"runner", to_string(report.runner)},

@@ -79,8 +79,9 @@ struct StageKernel {
   Control const* in;
   Control* out;
   Outbox outbox;
-  bool posts;  ///< the last stage of a batch: sends a letter
-  bool fresh;  ///< the first stage of a solve: begins with a new control block
+  std::int32_t step;  ///< of its cycle: known before the control block has arrived
+  bool posts;         ///< the last stage of a batch: sends a letter
+  bool fresh;         ///< the first stage of a solve: begins with a new control block
 
   template <class Where>
   KOKKOS_FUNCTION void operator()(Where const& where) const {
@@ -92,8 +93,9 @@ struct StageKernel {
 
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void execute(Team const& team) const {
-    Control const now = fresh ? Control{} : *in;
+    Control now = fresh ? Control{} : *in;
     Control next = now;
+    if constexpr (Stage::phase == Phase::iterate) now.step = step;
     Stage::run(data, team, now, next);
     if (team.league_rank() != 0) return;
     if (team.rank() == 0) outbox.record(now, next);

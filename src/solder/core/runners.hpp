@@ -146,7 +146,9 @@ class Engine {
         if (runner_ == Runner::team)
           run_team(data, sent == 0);
         else if (control.phase == Phase::judge)
-          emit(data, sent == 0, launch, [](auto const& f) { Judgement::for_each_stage(0, f); });
+          emit(data, sent == 0, launch, [](auto const& f) {
+            Judgement::for_each_stage(0, [&](auto stage) { f(stage, 0); });
+          });
         else
           submit(data, control.step, launch);
         ++sent;
@@ -167,21 +169,22 @@ class Engine {
   /// Most iterations in one kernel of the team runner.
   static constexpr std::int32_t team_batch = 4096;
 
-  /// \brief Calls send(label, policy, kernel) for each stage that `stages` hands out; the last one
-  /// posts a letter.
+  /// \brief Calls send(label, policy, kernel) for each stage, with its step, that `stages` hands
+  /// out; the last one posts a letter.
   ///
   /// The first stage reads slot 0 and the last writes it; between, two other slots take turns.
   template <class Send, class Stages>
   void emit(Data const& data, bool fresh, Send const& send, Stages const& stages) {
     int size = 0, k = 0;
-    stages([&](auto) { ++size; });
-    stages([&](auto stage) {
+    stages([&](auto, std::int32_t) { ++size; });
+    stages([&](auto stage, std::int32_t step) {
       using Stage = decltype(stage);
       bool const last = k + 1 == size;
       StageKernel<Data, Stage> const kernel{data,
                                             slots_.data() + (k == 0 ? 0 : 1 + k % 2),
                                             slots_.data() + (last ? 0 : 2 - k % 2),
                                             mailbox_.outbox(),
+                                            step,
                                             last,
                                             fresh && k == 0};
       static_assert(sizeof(kernel) <= largest_functor);
@@ -197,8 +200,9 @@ class Engine {
   template <class Send>
   void emit_batch(Data const& data, std::int32_t first, Send const& send) {
     emit(data, false, send, [&](auto const& f) {
-      for (int k = 0; k < steps_; ++k) Iteration::for_each_stage(first + k, f);
-      if (whole_cycles_) Judgement::for_each_stage(0, f);
+      for (int k = first; k < first + steps_; ++k)
+        Iteration::for_each_stage(k, [&](auto stage) { f(stage, k); });
+      if (whole_cycles_) Judgement::for_each_stage(0, [&](auto stage) { f(stage, 0); });
     });
   }
 

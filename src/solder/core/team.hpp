@@ -199,6 +199,26 @@ class DeviceTeam {
     return true;
   }
 
+  /// \brief for_each_row, the last turn first: what another stage, going upwards, read last is
+  /// still in the cache.
+  template <class Load, class Prepare, class F>
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_downwards(Rows const& rows, Load const& load,
+                                                          Prepare const& prepare,
+                                                          F const& f) const {
+    std::int32_t const stride = league_size() * size(), first = league_rank() * size() + rank();
+    std::int32_t i = first;
+    if (rows.count > stride) i += (rows.count - 1 - first) / stride * stride;
+    auto row = load(i < rows.count ? i : 0);
+    if (!prepare()) return false;
+    if (i >= rows.count) return true;
+    while (true) {
+      f(i, row);
+      i -= stride;
+      if (i < 0) return true;
+      row = load(i);
+    }
+  }
+
   /// \brief Scratch bytes that sum<N> needs, a slot a warp and value, twice; and `workspace`
   /// doubles.
   static constexpr int scratch_bytes(int sums, int workspace) {

@@ -31,7 +31,8 @@ struct MultiDotShares {
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void execute(Team const& team) const {
     multi_dot<Scalar>(team, rows, V, count, y, partials,
-                      team.workspace(host_workspace, multi_dot_workspace<Scalar>(count)));
+                      team.workspace(host_workspace, multi_dot_workspace<Scalar>(count)),
+                      [] { return true; });
   }
 };
 

@@ -50,22 +50,25 @@ KOKKOS_FUNCTION constexpr int multi_dot_workspace(int columns) {
 }
 
 /// \brief Leaves this team's share of (v_k, y) for the columns k < count of V: value v of
-/// parts<Scalar> * count in partials[v * league_size + league_rank].
+/// parts<Scalar> * count in partials[v * league_size + league_rank], if prepare(), called after the
+/// first loads, says so.
 ///
 /// One pass over the basis for all products (paper 5, section 4: merged dot product). A column
 /// belongs to a warp, or to 2^split of them where columns are few; its lanes stride over the rows,
 /// and y, which all warps of the team read at about the same time, comes from the nearest cache.
 /// Words: count + 1 a row.
-template <class Scalar, class Team>
+template <class Scalar, class Team, class Prepare>
 KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows,
                                            TallBasis<Scalar const> const& V, std::int32_t count,
-                                           Scalar const* y, double* partials, double* workspace) {
+                                           Scalar const* y, double* partials, double* workspace,
+                                           Prepare const& prepare) {
   std::int32_t const teams = team.league_size();
   auto const leave = [&](std::int32_t k, Sums<parts<Scalar>> const& sums) {
     for (std::size_t p = 0; p < parts<Scalar>; ++p)
       partials[(k * parts<Scalar> + p) * teams + team.league_rank()] = sums[p];
   };
   if constexpr (std::is_same_v<Team, HostTeam>) {
+    if (!prepare()) return;
     std::int32_t const begin = team.first(rows), end = team.last(rows);
     for (std::int32_t k = 0; k < count * std::int32_t(parts<Scalar>); ++k) workspace[k] = 0;
     for (std::int32_t first = begin; first < end; first += host_block) {
@@ -92,37 +95,54 @@ KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows,
     while (count << (split + 1) <= warps) ++split;
     int const shares = 1 << split, share = team.warp_rank() & (shares - 1);
     std::int32_t const stride = (teams << split) * multi_dot_chunk;
-    for (std::int32_t k = team.warp_rank() >> split; k < count; k += warps >> split) {
-      Scalar const* const v = V.column(k);
+    std::int32_t const begin =
+        ((team.league_rank() << split) + share) * multi_dot_chunk + team.lane();
+    struct Chunk {
+      Scalar v[multi_dot_loads], y[multi_dot_loads];
+    };
+    auto const load = [&](std::int32_t k, std::int32_t first) {
+      Chunk chunk;
+      for (int u = 0; u < multi_dot_loads; ++u) {
+        std::int32_t const i = first + u * warp;
+        bool const inside = k < count && i < rows.count;
+        chunk.v[u] = inside ? V.column(k)[i] : Scalar{};
+        chunk.y[u] = inside ? y[i] : Scalar{};
+      }
+      return chunk;
+    };
+    std::int32_t k = team.warp_rank() >> split;
+    Chunk chunk = load(k, begin);
+    if (!prepare()) return;
+    while (k < count) {
       Wide<Scalar> sum{};
-      std::int32_t first = ((team.league_rank() << split) + share) * multi_dot_chunk + team.lane();
-      for (; first < rows.count; first += stride) {
-        Scalar a[multi_dot_loads], b[multi_dot_loads];
-        for (int u = 0; u < multi_dot_loads; ++u) {
-          std::int32_t const i = first + u * warp;
-          a[u] = i < rows.count ? v[i] : Scalar{};
-          b[u] = i < rows.count ? y[i] : Scalar{};
-        }
-        for (int u = 0; u < multi_dot_loads; ++u) sum += dot_term(a[u], b[u]);
+      std::int32_t first = begin;
+      while (true) {
+        for (int u = 0; u < multi_dot_loads; ++u) sum += dot_term(chunk.v[u], chunk.y[u]);
+        first += stride;
+        if (first - team.lane() >= rows.count) break;
+        chunk = load(k, first);
       }
       Sums<parts<Scalar>> sums{};
       add_to(sums, 0, sum);
       team.sum_lanes(sums);
-      if (team.lane() != 0) continue;
-      if (split == 0)
-        leave(k, sums);
-      else
-        for (std::size_t p = 0; p < parts<Scalar>; ++p)
-          workspace[team.warp_rank() * parts<Scalar> + p] = sums[p];
+      if (team.lane() == 0) {
+        if (split == 0)
+          leave(k, sums);
+        else
+          for (std::size_t p = 0; p < parts<Scalar>; ++p)
+            workspace[team.warp_rank() * parts<Scalar> + p] = sums[p];
+      }
+      k += warps >> split;
+      if (k < count) chunk = load(k, begin);
     }
     if (split == 0) return;
     team.barrier();
-    if (std::int32_t const k = team.rank(); k < count) {
+    if (std::int32_t const column = team.rank(); column < count) {
       Sums<parts<Scalar>> sums{};
       for (int s = 0; s < shares; ++s)
         for (std::size_t p = 0; p < parts<Scalar>; ++p)
-          sums[p] += workspace[((k << split) + s) * parts<Scalar> + p];
-      leave(k, sums);
+          sums[p] += workspace[((column << split) + s) * parts<Scalar> + p];
+      leave(column, sums);
     }
   }
 }
@@ -155,8 +175,9 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_total(Team const& team, std::int32_t v
   team.barrier();
 }
 
-/// \brief finish(i, start(i) - sum over k < count of c(k) v_k[i]) for every row i of this team,
-/// where prepare(), called before c and after the first loads, says so; its answer is returned.
+/// \brief From the last rows to the first, finish(i, start(i) - sum over k < count of c(k) v_k[i])
+/// for every row i of this team, where prepare(), called before c and after the first loads, says
+/// so; its answer is returned.
 ///
 /// One pass over the basis (merged axpy). Words: count a row, and what start and finish move.
 template <class Scalar, class Team, class Start, class Prepare, class Coefficient, class Finish>
@@ -191,7 +212,7 @@ KOKKOS_FORCEINLINE_FUNCTION bool multi_axpy(Team const& team, Rows const& rows,
       for (int u = 0; u < batch; ++u)
         if (k + u < count) sum -= c(k + u) * v[u];
     };
-    return team.for_each_row(
+    return team.for_each_row_downwards(
         rows,
         [&](std::int32_t i) {
           Row row;

@@ -19,13 +19,24 @@ namespace Solder {
 /// \brief How GMRES makes its basis orthogonal.
 ///
 /// `cgs2`, the default: classical Gram-Schmidt, a second time where once was not enough.
+/// `cgs`: classical Gram-Schmidt once: the fastest iteration; where it loses orthogonality a cycle
+/// does less than its residual says, and the judge restarts it.
 /// `mgs`: modified Gram-Schmidt, a kernel for each vector of the basis: for comparison.
-/// `pipelined`: paper 1's Algorithm 6, simpler GMRES with classical Gram-Schmidt once: the fastest
-/// iteration.
-enum class GmresForm { pipelined, cgs2, mgs };
+/// `pipelined`: paper 1's Algorithm 6, simpler GMRES with classical Gram-Schmidt once.
+enum class GmresForm { pipelined, cgs, cgs2, mgs };
 
 constexpr std::string_view to_string(GmresForm form) {
-  return form == GmresForm::pipelined ? "pipelined" : form == GmresForm::cgs2 ? "cgs2" : "mgs";
+  switch (form) {
+    case GmresForm::pipelined:
+      return "pipelined";
+    case GmresForm::cgs:
+      return "cgs";
+    case GmresForm::cgs2:
+      return "cgs2";
+    case GmresForm::mgs:
+      return "mgs";
+  }
+  return "unknown";
 }
 
 struct GmresOptions : SolverOptions {
@@ -36,7 +47,8 @@ struct GmresOptions : SolverOptions {
 /// \brief The restarted generalised minimal residual method, GMRES(m), for any nonsingular system,
 /// preconditioned from the right: the residual it minimises is the true one.
 ///
-/// Arnoldi's process (forms cgs2 and mgs), for each cycle, with r = b - A x and v_0 = r / ||r||:
+/// Arnoldi's process (forms cgs, cgs2 and mgs), for each cycle, with r = b - A x and v_0 = r /
+/// ||r||:
 ///
 ///     for j = 0, ..., m - 1:
 ///       w       = A M v_j
@@ -44,14 +56,15 @@ struct GmresOptions : SolverOptions {
 ///       h_j+1,j = ||w||,  v_j+1 = w / h_j+1,j
 ///     y = argmin || ||r|| e_1 - H y ||,  x = x + M V y
 ///
-/// cgs2: all h_k,j from one pass over the basis, and a second round where the first took more than
-/// half of ||w||^2 away (Daniel, Gragg, Kaufman & Stewart's criterion, decided on the device): 5
-/// kernels a step, of which 2 often have nothing to do. mgs: one kernel for each k: 2 + j kernels.
+/// cgs: all h_k,j from one pass over the basis: 3 kernels a step. cgs2: a second round where the
+/// first took more than half of ||w||^2 away (Daniel, Gragg, Kaufman & Stewart's criterion, decided
+/// on the device): 5 kernels. mgs: one kernel for each k: 2 + j kernels.
 /// Simpler GMRES (pipelined): see gmres/simpler.hpp; 2 kernels in the first step of a cycle,
 /// then 4. Every cycle ends with 4 kernels more: the small least squares problem, x, the true
 /// residual, the judge. No fence; nothing is left to the host.
 ///
-/// Words of step j: the matrix + (2 j + 5) n for cgs2 (4 j + 10 with the second round), the matrix
+/// Words of step j: the matrix + (2 j + 7) n for cgs and cgs2 (4 j + 12 with the second round), the
+/// matrix
 /// + (2 j + 6) n for pipelined; Jacobi adds 3 n. Memory: m + 1 vectors, and one more with Jacobi.
 ///
 /// \tparam Matrix, Preconditioner as for Cg
@@ -96,6 +109,8 @@ class Gmres {
           std::size_t(product_teams_) * Impl::multi_dot_workspace<scalar_type>(restart_ + 1));
     if (options.form == GmresForm::pipelined)
       pipelined_ = std::make_unique<Pipelined>(exec, options_.runner, restart_);
+    else if (options.form == GmresForm::cgs)
+      cgs_ = std::make_unique<Cgs>(exec, options_.runner, restart_);
     else if (options.form == GmresForm::cgs2)
       cgs2_ = std::make_unique<Cgs2>(exec, options_.runner, restart_);
     else
@@ -130,6 +145,7 @@ class Gmres {
                           product_teams_,
                           dot_teams_};
           return pipelined_ ? pipelined_->solve(data, options)
+                 : cgs_     ? cgs_->solve(data, options)
                  : cgs2_    ? cgs2_->solve(data, options)
                             : mgs_->solve(data, options);
         });
@@ -148,6 +164,7 @@ class Gmres {
                                       Impl::Residual, Impl::GmresJudge<Variant>>,
                               Iteration>;
   using Pipelined = Engine<Impl::SimplerGmres, Impl::SimplerGmres::Steps>;
+  using Cgs = Engine<Impl::ArnoldiGmres, Impl::ArnoldiGmres::CgsSteps>;
   using Cgs2 = Engine<Impl::ArnoldiGmres, Impl::ArnoldiGmres::Cgs2Steps>;
   using Mgs = Engine<Impl::ArnoldiGmres, Impl::ArnoldiGmres::MgsSteps>;
   using Vector = Kokkos::View<scalar_type*, typename Exec::memory_space>;
@@ -155,7 +172,7 @@ class Gmres {
 
   /// \brief On average over a full cycle, its end included; of cgs2 without the second round.
   double words_per_iteration() const {
-    double const m = restart_, of_steps = pipelined_ ? m + 5 : cgs2_ ? m + 4 : 2 * m + 4;
+    double const m = restart_, of_steps = mgs_ ? 2 * m + 4 : m + (pipelined_ ? 5 : 6);
     double const of_end = (m + 2 + 3 + 2) / m;
     return matrix_.words() * (1 + 1 / m) +
            (of_steps + of_end + 3 * Preconditioner::words_per_row()) * matrix_.rows();
@@ -171,6 +188,7 @@ class Gmres {
   Doubles small_, sums_, workspace_;
   int vector_teams_, product_teams_, dot_teams_;
   std::unique_ptr<Pipelined> pipelined_;
+  std::unique_ptr<Cgs> cgs_;
   std::unique_ptr<Cgs2> cgs2_;
   std::unique_ptr<Mgs> mgs_;
   double setup_seconds_;

@@ -53,11 +53,12 @@ struct ArnoldiGmres {
     auto const& s = d.small;
     std::int32_t const k = now.step;
     double const norm = Kokkos::sqrt(norm_squared);
-    Sums<parts<Scalar> + 1> sums{};
+    constexpr std::size_t last = parts<Scalar>;
+    Sums<last + 1> sums{};
     for (std::int32_t i = team.lane(); i < k; i += team.lanes()) {
       auto const t = s.t(i);
       add_to(sums, 0, t * s.H(i, k - 1));
-      sums[parts<Scalar>] += size_squared(t);
+      sums[last] += size_squared(t);
     }
     team.sum_lanes(sums);
     auto const product = wide_at<Scalar>(sums, 0);
@@ -69,7 +70,7 @@ struct ArnoldiGmres {
     }
     bool const exhausted = !(norm_squared > 1e-28 * s.taken());
     bool const solved = norm == 0 && size_squared(product) > 0;
-    double const squared = solved ? 0 : now.best_squared / (sums[parts<Scalar>] + size_squared(t));
+    double const squared = solved ? 0 : now.best_squared / (sums[last] + size_squared(t));
     d.take_residual(next, Kokkos::isfinite(norm_squared) ? squared : norm_squared, 0);
     if (exhausted && next.phase == Phase::iterate && !d.limits.unconditional())
       next.claim(Reason::breakdown, Cause::norm_of_w, norm);
@@ -159,20 +160,21 @@ struct ArnoldiGmres {
     template <class Data, class Team>
     KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
                                     Control& next) {
-      if (now.phase != phase) return;
-      if constexpr (Round == 2) {
-        bool const again = newest_norm_squared(d, team, now) < d.small.taken();
-        next.part = again;
-        if (!again) return;
-      }
-      multi_dot<typename Data::Scalar>(team, d.rows, d.V.from(0), now.step + 1,
-                                       d.V.column(now.step + 1), d.of_dots(), d.workspace(team));
+      multi_dot<typename Data::Scalar>(
+          team, d.rows, d.V.from(0), now.step + 1, d.V.column(now.step + 1), d.of_dots(),
+          d.workspace(team), [&] {
+            if (now.phase != phase) return false;
+            if constexpr (Round == 1) return true;
+            bool const again = newest_norm_squared(d, team, now) < d.small.taken();
+            next.part = again;
+            return again;
+          });
     }
   };
 
   /// \brief w -= sum_k h_k,j v_k, with its norm, in a first or second round. Words: the basis, and
   /// 2 a row.
-  template <int Round>
+  template <int Round, bool Last>
   struct Orthogonalise : VectorStage {
     static constexpr char const* label =
         Round == 1 ? "Solder::gmres::orthogonalise" : "Solder::gmres::orthogonalise_again";
@@ -184,22 +186,22 @@ struct ArnoldiGmres {
                                     Control& next) {
       using Scalar = typename Data::Scalar;
       constexpr std::int32_t p = parts<Scalar>;
-      if (now.phase != phase) return;
-      if constexpr (Round == 2) {
+      if (Round == 2 && now.phase == phase && now.part == 0) {
         d.advance(next);
-        if (now.part == 0) return;
+        return;
       }
       std::int32_t const count = now.step + 1;
       double* const c = d.workspace(team);
       Scalar* const w = d.V.column(count);
       Sums<1> mine{};
-      multi_axpy<Scalar>(
+      bool const went_on = multi_axpy<Scalar>(
           team, d.rows, d.V.from(0), count, [&](std::int32_t i) { return w[i]; },
           [&] {
             for_each_total(team, count * p, d.dot_teams, d.of_dots(),
                            [&](std::int32_t v, double total) {
                              c[v] = d.small.scale(p == 1 ? v : v / 2) * total;
                            });
+            if (now.phase != phase) return false;
             if (team.league_rank() == 0) keep_column(d, team, count, c);
             team.barrier();
             for (std::int32_t v = team.rank(); v < count * p; v += team.size())
@@ -213,7 +215,9 @@ struct ArnoldiGmres {
             d.keep_operand(i, v);
             mine[0] += abs_squared(v);
           });
+      if (!went_on) return;
       d.of_norm(Round - 1).leave(team, mine);
+      if (Last) d.advance(next);
     }
 
     /// \brief h_k,j of this round, c(k), for all k.
@@ -286,7 +290,9 @@ struct ArnoldiGmres {
     }
   };
 
-  using Cgs2Steps = Cycle<Product<false>, Dots<1>, Orthogonalise<1>, Dots<2>, Orthogonalise<2>>;
+  using CgsSteps = Cycle<Product<false>, Dots<1>, Orthogonalise<1, true>>;
+  using Cgs2Steps =
+      Cycle<Product<false>, Dots<1>, Orthogonalise<1, false>, Dots<2>, Orthogonalise<2, true>>;
   using MgsSteps = Cycle<Product<true>, Project>;
 };
 

@@ -98,9 +98,9 @@ struct SimplerGmres {
 
     template <class Data, class Team>
     KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now, Control&) {
-      if (now.phase != phase) return;
       multi_dot<typename Data::Scalar>(team, d.rows, d.V.from(1), now.step,
-                                       d.V.column(now.step + 1), d.of_dots(), d.workspace(team));
+                                       d.V.column(now.step + 1), d.of_dots(), d.workspace(team),
+                                       [&] { return now.phase == phase; });
     }
   };
 
@@ -121,9 +121,9 @@ struct SimplerGmres {
       bool const went_on = multi_axpy<Scalar>(
           team, d.rows, d.V.from(1), count, [&](std::int32_t i) { return w[i]; },
           [&] {
-            if (now.phase != phase) return false;
             for_each_total(team, count * p, d.dot_teams, d.of_dots(),
                            [&](std::int32_t v, double total) { c[v] = total; });
+            if (now.phase != phase) return false;
             if (team.league_rank() == 0) keep_column(d, team, count, c);
             return true;
           },
@@ -173,8 +173,9 @@ struct SimplerGmres {
             return Row{v[i], r[i]};
           },
           [&] {
+            double const squared = norm_squared(d, team, now.step == 0);
             if (now.phase != phase) return false;
-            inverse = to_real<Scalar>(inverse_norm(d, team, now, next));
+            inverse = to_real<Scalar>(inverse_norm(d, team, now, next, squared));
             return next.phase == phase;
           },
           [&](std::int32_t i, Row const& row) {
@@ -188,15 +189,20 @@ struct SimplerGmres {
       d.advance(next);
     }
 
+    template <class Data, class Team>
+    KOKKOS_FORCEINLINE_FUNCTION static double norm_squared(Data const& d, Team const& team,
+                                                           bool first) {
+      auto const of_norm = first ? d.of_first_norm() : d.of_norm(0);
+      return team.total(team.gather(of_norm.teams, of_norm), of_norm.teams)[0];
+    }
+
     /// \brief 1 / ||v_i||; a vector without digits ends the cycle, in the benchmark mode it is 0.
     template <class Data, class Team>
     KOKKOS_FORCEINLINE_FUNCTION static double inverse_norm(Data const& d, Team const& team,
-                                                           Control const& now, Control& next) {
-      bool const first = now.step == 0;
-      auto const of_norm = first ? d.of_first_norm() : d.of_norm(0);
-      double const squared = team.total(team.gather(of_norm.teams, of_norm), of_norm.teams)[0];
+                                                           Control const& now, Control& next,
+                                                           double squared) {
       double const norm = Kokkos::sqrt(squared);
-      double const taken = first ? 0 : d.small.taken();
+      double const taken = now.step == 0 ? 0 : d.small.taken();
       if (team.league_rank() == 0 && team.rank() == 0) d.small.H(now.step, now.step) = norm;
       if (!Kokkos::isfinite(squared)) {
         next.claim(Reason::not_finite, Cause::norm_of_w, norm);

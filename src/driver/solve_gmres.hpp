@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <solder/solvers/gmres.hpp>
+
+#include "solve_on.hpp"
+
+namespace Solder::Driver {
+
+struct ByGmres {
+  template <class Exec, class Matrix, class Preconditioner>
+  using Solver = Gmres<Exec, Matrix, Preconditioner>;
+
+  static GmresOptions options(SolverConfig const& config) {
+    GmresOptions options;
+    for (GmresForm const form :
+         {GmresForm::pipelined, GmresForm::cgs, GmresForm::cgs2, GmresForm::mgs})
+      if (to_string(form) == config.form) options.form = form;
+    options.restart = config.restart;
+    return options;
+  }
+};
+
+}  // namespace Solder::Driver
