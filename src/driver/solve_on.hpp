@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The definition of solve_by(): included by the translation unit of each pair of solver and scalar
-// only, which CMakeLists.txt makes of solve.cpp.in.
+// The definition of solve_by(): included by solve_<solver>.cpp only, which is compiled once a scalar.
 
 #include <Kokkos_Core.hpp>
 #include <cctype>

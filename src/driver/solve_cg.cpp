@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#pragma once
-
+// Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
 #include <solder/solvers/cg.hpp>
 
 #include "solve_on.hpp"
@@ -17,5 +16,8 @@ struct ByCg {
     return options;
   }
 };
+
+template Solved<SOLDER_SCALAR> solve_by<ByCg>(RunConfig const&, System<SOLDER_SCALAR> const&,
+                                              std::function<void(Progress const&)> const&);
 
 }  // namespace Solder::Driver

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#pragma once
-
+// Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
 #include <solder/solvers/gmres.hpp>
 
 #include "solve_on.hpp"
@@ -20,5 +19,8 @@ struct ByGmres {
     return options;
   }
 };
+
+template Solved<SOLDER_SCALAR> solve_by<ByGmres>(RunConfig const&, System<SOLDER_SCALAR> const&,
+                                                 std::function<void(Progress const&)> const&);
 
 }  // namespace Solder::Driver

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#pragma once
-
+// Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
 #include <solder/solvers/bicgstab.hpp>
 
 #include "solve_on.hpp"
@@ -17,5 +16,8 @@ struct ByBiCgStab {
     return options;
   }
 };
+
+template Solved<SOLDER_SCALAR> solve_by<ByBiCgStab>(RunConfig const&, System<SOLDER_SCALAR> const&,
+                                                    std::function<void(Progress const&)> const&);
 
 }  // namespace Solder::Driver
