@@ -26,13 +26,15 @@ inline std::size_t last_level_cache() {
 #endif
 }
 
-/// \brief Measures on arrays of 256 MB, or 4 times the last-level cache of a host where that is more.
+/// \brief Measures on arrays of 256 MB, or 4 times the last-level cache of a host where that is
+/// more.
 ///
 /// Each is the median of several batches; a batch on a device is 10 kernels, so that the fence at
 /// its end does not count. Takes about a second.
 template <class Exec>
 Bandwidth measure_bandwidth(Exec const& exec) {
-  constexpr bool host = Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
+  constexpr bool host =
+      Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
   constexpr int batches = 15, batch = host ? 1 : 10;
   std::size_t const bytes = std::max<std::size_t>(256'000'000, host ? 4 * last_level_cache() : 0);
   auto const n = static_cast<std::int64_t>(bytes / sizeof(double));
@@ -66,7 +68,8 @@ Bandwidth measure_bandwidth(Exec const& exec) {
   };
   Bandwidth bandwidth;
   bandwidth.copy = bytes_per_second(2, [&] {
-    Kokkos::parallel_for("Solder::Perf::copy", all, KOKKOS_LAMBDA(std::int64_t i) { b[i] = a[i]; });
+    Kokkos::parallel_for(
+        "Solder::Perf::copy", all, KOKKOS_LAMBDA(std::int64_t i) { b[i] = a[i]; });
   });
   bandwidth.triad = bytes_per_second(3, [&] {
     Kokkos::parallel_for(

@@ -7,7 +7,9 @@
 
 namespace Solder::Perf {
 
-std::vector<std::string_view> peer_names() { return {"viennacl", "kokkos_kernels", "vendor", "eigen"}; }
+std::vector<std::string_view> peer_names() {
+  return {"viennacl", "kokkos_kernels", "vendor", "eigen"};
+}
 
 bool was_found([[maybe_unused]] std::string_view peer) {
 #ifdef SOLDER_PERF_VIENNACL
@@ -44,8 +46,10 @@ std::vector<PeerTiming> run_peer([[maybe_unused]] std::string_view peer,
   return {};
 }
 
-template std::vector<PeerTiming> run_peer(std::string_view, PeerProblem<float> const&, PeerRequest const&);
-template std::vector<PeerTiming> run_peer(std::string_view, PeerProblem<double> const&, PeerRequest const&);
+template std::vector<PeerTiming> run_peer(std::string_view, PeerProblem<float> const&,
+                                          PeerRequest const&);
+template std::vector<PeerTiming> run_peer(std::string_view, PeerProblem<double> const&,
+                                          PeerRequest const&);
 
 std::vector<std::string> read_compare(std::filesystem::path const& file, Driver::Errors& errors) {
   std::vector<std::string> peers;
@@ -67,6 +71,24 @@ std::vector<std::string> read_compare(std::filesystem::path const& file, Driver:
       refuse(item, near.empty() ? "" : "; did you mean '" + std::string(near) + "'?");
   }
   return peers;
+}
+
+std::vector<std::string_view> measures() { return {"solve"}; }
+
+std::string read_measure(std::filesystem::path const& file, Driver::Errors& errors) try {
+  YAML::Node const top = YAML::LoadFile(file.string());
+  YAML::Node const node = top.IsMap() ? top["measure"] : YAML::Node{};
+  if (!node.IsDefined() || node.IsNull()) return "solve";
+  std::string const word = node.IsScalar() ? node.Scalar() : "";
+  for (std::string_view const measure : measures())
+    if (word == measure) return word;
+  std::string_view const near = Driver::nearest(word, measures());
+  errors.add(file.string() + ":" + std::to_string(node.Mark().line + 1),
+             "measure must be " + Driver::join(measures()) +
+                 (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?"));
+  return "solve";
+} catch (YAML::Exception const&) {
+  return "solve";
 }
 
 }  // namespace Solder::Perf

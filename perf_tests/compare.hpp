@@ -26,4 +26,11 @@ std::vector<PeerTiming> run_peer(std::string_view peer, PeerProblem<Scalar> cons
 /// a list of peer names goes to `errors`. Precondition: the file is valid YAML.
 std::vector<std::string> read_compare(std::filesystem::path const& file, Driver::Errors& errors);
 
+/// \brief What the key `measure` may say: `solve`, the default, or another.
+std::vector<std::string_view> measures();
+
+/// \brief The word at the key `measure` of a YAML file; `solve` where there is none or the file is
+/// not valid YAML, which others report. Another word goes to `errors`.
+std::string read_measure(std::filesystem::path const& file, Driver::Errors& errors);
+
 }  // namespace Solder::Perf

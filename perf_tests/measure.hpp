@@ -7,72 +7,108 @@
 
 #include "driver/problem.hpp"
 #include "driver/solve.hpp"
+#include "peers/peer.hpp"
 
 namespace Solder::Perf {
 
-/// \brief Solder's time for a fixed number of iterations, and how to ask the same of others.
+/// \brief Steps of a cycle of the run's solver, 1 where it has none: what is timed is whole cycles.
+template <class RunConfig>
+int cycle_of(RunConfig const& config) {
+  if (config.solver.name != "gmres") return 1;
+  if constexpr (requires { config.solver.restart; })
+    return config.solver.restart;
+  else
+    return 30;
+}
+
+/// \brief Solver times for a fixed number of iterations, and how to ask the same of others.
 struct Measurement {
-  Report report;  ///< of the timed solves: exactly `iterations`, the median of `repeats`
+  Report report;  ///< of a timed solve of exactly `iterations`; solve_seconds: the median
   std::string space;
-  int iterations = 0, repeats = 0;
-  int check_iterations = 0;   ///< few enough that every correct CG has the same residual
-  double check_residual = 0;  ///< Solder's after these
+  int iterations = 0;
+  int repeats = 0;                ///< solves to time, all in all
+  int check_iterations = 0;       ///< few enough that every correct solver has the same residual
+  double check_residual = 0;      ///< Solder's after these
+  std::vector<double> medians{};  ///< seconds of a solve, of each call of time_solves
 
   double seconds_per_iteration() const {
     return report.solve_seconds / std::max(1, report.iterations);
   }
 };
 
-/// \brief Times solves that never converge (tolerance 0).
-///
-/// As many iterations as solver.max_iterations says where the file gives it; else as take 100 ms:
-/// the start and the recomputed residual at the end cost about three iterations. On hosts no
-/// further than to a residual of 1e-100, with more repeats instead: the squares of what follows are
-/// denormal numbers, on which many CPUs are slower. At least 9 repeats.
+/// \brief Solves that never converge (tolerance 0).
 template <class T>
-Measurement measure(Driver::RunConfig config, Driver::System<T> const& system) {
-  constexpr int trial = 64, most_iterations = 1'000'000, least_repeats = 9, most_repeats = 200;
-  bool const host = Driver::on_host(config.execution.space);
-  bool const fixed = config.where("solver.max_iterations") != config.where("");
-  double const enough = 0.1;
-  config.solver.tolerance = 0;
-  Driver::Solved<T> solved;
-  auto const run = [&](int iterations, int repeats) {
-    config.solver.max_iterations = iterations;
-    config.execution.repeat = repeats;
-    solved = Driver::solve<T>(config, system, {});
-    return solved.report.solve_seconds / std::max(1, solved.report.iterations);
-  };
+class TimedSolves {
+ public:
+  TimedSolves(Driver::RunConfig config, Driver::System<T> const& system)
+      : config_(std::move(config)), system_(system) {
+    config_.solver.tolerance = 0;
+  }
 
-  Measurement result;
-  result.iterations = config.solver.max_iterations;
-  result.repeats = std::max(config.execution.repeat, least_repeats);
-  if (!fixed) {
-    double const guess = run(trial, 3);
+  /// \brief Chooses how many iterations, and how many repeats, make a measurement.
+  ///
+  /// As many iterations as solver.max_iterations says where the file gives it; else as take 100 ms:
+  /// the start and the recomputed residual at the end cost about three iterations. Of a solver with
+  /// cycles, whole ones and at least two. On hosts no further than to a residual of 1e-100, with
+  /// more repeats instead: the squares of what follows are denormal numbers, on which many CPUs are
+  /// slower. At least 9 repeats.
+  Measurement calibrate() {
+    constexpr int trial = 64, most_iterations = 1'000'000, least_repeats = 9, most_repeats = 200;
+    constexpr double enough = 0.1;
+    Measurement result;
+    result.iterations = whole_cycles(config_.solver.max_iterations);
+    result.repeats = std::max(config_.execution.repeat, least_repeats);
+    if (config_.where("solver.max_iterations") != config_.where("")) return result;
+    double const guess = run(whole_cycles(trial), 3).report.solve_seconds / whole_cycles(trial);
     result.iterations =
-        static_cast<int>(std::clamp<double>(enough / guess, trial, most_iterations));
-    if (host) {
-      run(result.iterations, 1);
-      auto const& history = solved.report.history;
+        whole_cycles(static_cast<int>(std::clamp<double>(enough / guess, trial, most_iterations)));
+    if (Driver::on_host(config_.execution.space)) {
+      auto const history = run(result.iterations, 1).report.history;
       auto const tiny = [](double residual) { return residual < 1e-100; };
       auto const end = std::find_if(history.begin(), history.end(), tiny) - history.begin();
       if (end > 1 && end < result.iterations) {
         double const fewer = double(result.iterations) / double(end);
-        result.iterations = static_cast<int>(end);
+        result.iterations = whole_cycles(static_cast<int>(end));
         result.repeats = static_cast<int>(std::min<double>(result.repeats * fewer, most_repeats));
       }
     }
+    return result;
   }
-  run(result.iterations, result.repeats);
-  auto const& history = solved.report.history;
-  for (int i = 0; i < int(history.size()) && i <= 20; ++i)
-    if (i == 0 || history[i] > 1e-4) {
-      result.check_iterations = i;
-      result.check_residual = history[i];
-    }
-  result.report = std::move(solved.report);
-  result.space = std::move(solved.space);
-  return result;
-}
+
+  /// \brief Times `repeats` solves and adds what they gave to a measurement.
+  void time_solves(Measurement& measurement, int repeats) {
+    Driver::Solved<T> solved = run(measurement.iterations, repeats);
+    auto const& history = solved.report.history;
+    int const most =
+        std::min<int>(most_checked, cycle_of(config_) > 1 ? cycle_of(config_) : most_checked);
+    for (int i = 0; i < int(history.size()) && i <= most; ++i)
+      if (i == 0 || history[i] > 1e-4) {
+        measurement.check_iterations = i;
+        measurement.check_residual = history[i];
+      }
+    measurement.medians.push_back(solved.report.solve_seconds);
+    measurement.report = std::move(solved.report);
+    measurement.report.solve_seconds = median(measurement.medians);
+    measurement.space = std::move(solved.space);
+  }
+
+ private:
+  static constexpr int most_checked = 20;
+
+  int whole_cycles(int iterations) const {
+    int const cycle = cycle_of(config_);
+    if (cycle == 1) return iterations;
+    return std::max(2, (iterations + cycle - 1) / cycle) * cycle;
+  }
+
+  Driver::Solved<T> run(int iterations, int repeats) {
+    config_.solver.max_iterations = iterations;
+    config_.execution.repeat = repeats;
+    return Driver::solve<T>(config_, system_, {});
+  }
+
+  Driver::RunConfig config_;
+  Driver::System<T> const& system_;
+};
 
 }  // namespace Solder::Perf

@@ -15,7 +15,8 @@ using Json = nlohmann::ordered_json;
 
 template <class... Arguments>
 std::string format(char const* pattern, Arguments... arguments) {
-  std::string text(static_cast<std::size_t>(std::snprintf(nullptr, 0, pattern, arguments...)) + 1, '\0');
+  std::string text(static_cast<std::size_t>(std::snprintf(nullptr, 0, pattern, arguments...)) + 1,
+                   '\0');
   std::snprintf(text.data(), text.size(), pattern, arguments...);
   text.pop_back();
   return text;
@@ -31,8 +32,8 @@ bool agrees(PeerTiming const& timing, Row const& row) {
 double best_peer_seconds(Row const& row) {
   double best = 0;
   for (PeerResult const& peer : row.peers)
-    if (!peer.timings.empty() && (best == 0 || peer.best().seconds_per_iteration < best))
-      best = peer.best().seconds_per_iteration;
+    if (!peer.timings.empty() && (best == 0 || peer.best().seconds_per_iteration() < best))
+      best = peer.best().seconds_per_iteration();
   return best;
 }
 
@@ -41,23 +42,24 @@ Json json_of(PeerResult const& peer, Row const& row) {
   Json variants = Json::array();
   for (PeerTiming const& timing : peer.timings)
     variants.push_back({{"variant", timing.variant},
-                        {"seconds_per_iteration", timing.seconds_per_iteration},
+                        {"seconds_per_iteration", timing.seconds_per_iteration()},
                         {"iterations", timing.iterations},
                         {"check_residual", timing.check_residual},
                         {"agrees", agrees(timing, row)}});
   PeerTiming const& best = peer.best();
   return {{"variant", best.variant},
-          {"seconds_per_iteration", best.seconds_per_iteration},
-          {"ratio", best.seconds_per_iteration / row.solder.seconds_per_iteration()},
+          {"seconds_per_iteration", best.seconds_per_iteration()},
+          {"ratio", best.seconds_per_iteration() / row.solder.seconds_per_iteration()},
           {"variants", std::move(variants)}};
 }
 
 }  // namespace
 
 PeerTiming const& PeerResult::best() const {
-  return *std::min_element(timings.begin(), timings.end(), [](PeerTiming const& a, PeerTiming const& b) {
-    return a.seconds_per_iteration < b.seconds_per_iteration;
-  });
+  return *std::min_element(timings.begin(), timings.end(),
+                           [](PeerTiming const& a, PeerTiming const& b) {
+                             return a.seconds_per_iteration() < b.seconds_per_iteration();
+                           });
 }
 
 double Row::bandwidth_fraction() const {
@@ -66,37 +68,43 @@ double Row::bandwidth_fraction() const {
 }
 
 std::string heading(Row const& first) {
-  return format("copy %.1f GB/s, triad %.1f GB/s (%s)\n", first.bandwidth.copy * 1e-9, first.bandwidth.triad * 1e-9,
-                first.solder.space.c_str()) +
-         format("%-32s %9s %-7s %-7s %-14s %-13s %10s %12s %10s %10s %13s\n", "problem", "rows", "precond", "space",
-                "who", "how", "iterations", "us/iteration", "of copy", "x Solder", "Solder / best");
+  return format("copy %.1f GB/s, triad %.1f GB/s (%s)\n", first.bandwidth.copy * 1e-9,
+                first.bandwidth.triad * 1e-9, first.solder.space.c_str()) +
+         format("%-32s %9s %-8s %-7s %-7s %-14s %-16s %10s %12s %10s %10s %13s\n", "problem",
+                "rows", "solver", "precond", "space", "who", "how", "iterations", "us/iteration",
+                "of copy", "x Solder", "Solder / best");
 }
 
 std::string lines(Row const& row) {
   double const own = row.solder.seconds_per_iteration();
-  auto const line = [&](std::string const& who, std::string const& how, int iterations, double seconds,
-                        std::string const& rest) {
-    return format("%-32s %9lld %-7s %-7s %-14s %-13s %10d %12.2f %s\n", row.config->problem.name.c_str(),
-                  static_cast<long long>(row.rows), row.config->preconditioner.c_str(), row.solder.space.c_str(),
-                  who.c_str(), how.c_str(), iterations, seconds * 1e6, rest.c_str());
+  auto const line = [&](std::string const& who, std::string const& how, int iterations,
+                        double seconds, std::string const& rest) {
+    return format("%-32s %9lld %-8s %-7s %-7s %-14s %-16s %10d %12.2f %s\n",
+                  row.config->problem.name.c_str(), static_cast<long long>(row.rows),
+                  row.config->solver.name.c_str(), row.config->preconditioner.c_str(),
+                  row.solder.space.c_str(), who.c_str(), how.c_str(), iterations, seconds * 1e6,
+                  rest.c_str());
   };
   double const best = best_peer_seconds(row);
-  std::string text = line("solder", row.config->solver.form + " " + std::string(to_string(row.solder.report.runner)),
-                          row.solder.report.iterations, own,
-                          format("%9.1f%% %10.2f ", 100 * row.bandwidth_fraction(), 1.0) +
-                              (best > 0 ? format("%13.2f", own / best) : format("%13s", "-")));
+  std::string text = line(
+      "solder", row.config->solver.form + " " + std::string(to_string(row.solder.report.runner)),
+      row.solder.report.iterations, own,
+      format("%9.1f%% %10.2f ", 100 * row.bandwidth_fraction(), 1.0) +
+          (best > 0 ? format("%13.2f", own / best) : format("%13s", "-")));
   if (row.solder.report.reason != Reason::max_iterations)
     text += "  solder: stopped early, " + std::string(to_string(row.solder.report.reason)) + "; " +
             row.solder.report.detail + "\n";
   for (PeerResult const& peer : row.peers) {
     if (peer.timings.empty()) text += "  " + peer.name + ": " + peer.why_not + "\n";
     for (PeerTiming const& timing : peer.timings) {
-      text += line(peer.name, timing.variant, timing.iterations, timing.seconds_per_iteration,
-                   format("%10s %10.2f", "", timing.seconds_per_iteration / own));
+      text += line(peer.name, timing.variant, timing.iterations, timing.seconds_per_iteration(),
+                   format("%10s %10.2f", "", timing.seconds_per_iteration() / own));
       if (!agrees(timing, row))
-        text += format("  %s %s: residual %.3e after %d iterations, where Solder has %.3e: not the same method\n",
-                       peer.name.c_str(), timing.variant.c_str(), timing.check_residual,
-                       row.solder.check_iterations, row.solder.check_residual);
+        text += format(
+            "  %s %s: residual %.3e after %d iterations, where Solder has %.3e: not the same "
+            "method\n",
+            peer.name.c_str(), timing.variant.c_str(), timing.check_residual,
+            row.solder.check_iterations, row.solder.check_residual);
     }
   }
   return text;

@@ -30,7 +30,8 @@ struct Row {
   Measurement solder;
   std::vector<PeerResult> peers;
 
-  /// \brief The share of copy bandwidth that Solder's iteration used. Above 1 where caches hold the system.
+  /// \brief The share of copy bandwidth that Solder's iteration used. Above 1 where caches hold the
+  /// system.
   double bandwidth_fraction() const;
 };
 
@@ -40,8 +41,8 @@ std::string heading(Row const& first);
 /// \brief A line for Solder and one for each variant of each peer.
 std::string lines(Row const& row);
 
-/// \brief The driver's JSON, its runs without history, with "peers" and the bandwidths added. The file
-/// appears whole or not at all.
+/// \brief The driver's JSON, its runs without history, with "peers" and the bandwidths added. The
+/// file appears whole or not at all.
 void write_json(std::filesystem::path const& path, std::vector<Row> const& rows);
 
 }  // namespace Solder::Perf

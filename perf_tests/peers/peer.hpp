@@ -14,6 +14,19 @@
 /// \brief Other libraries on the same linear system, each in its own translation unit
 namespace Solder::Perf {
 
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+/// \brief The median; the mean of the middle two for an even count. Precondition: not empty.
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  auto const half = values.size() / 2;
+  return values.size() % 2 ? values[half] : 0.5 * (values[half - 1] + values[half]);
+}
+
 /// \brief A x = b in plain host arrays, CSR with ascending columns
 template <class Scalar>
 struct PeerProblem {
@@ -26,21 +39,24 @@ struct PeerProblem {
 
 /// \brief What to run, and how long
 struct PeerRequest {
-  std::string solver;          ///< "cg"
+  std::string solver;          ///< "cg", "bicgstab" or "gmres"
+  int restart;                 ///< steps of a cycle of GMRES
   std::string preconditioner;  ///< "none" or "jacobi"
-  int iterations;              ///< of one timed solve
+  int iterations;              ///< of one timed solve; of GMRES two or more whole cycles
   int repeats;                 ///< timed solves; the median counts
-  int check_iterations;        ///< of the untimed solve whose true residual is compared
-  bool on_device;              ///< run where device memory is; else on the host
-  int threads;                 ///< of the host; 0: as many as the peer takes by itself
+  int check_iterations;  ///< of the untimed solve whose true residual is compared; at most a cycle
+  bool on_device;        ///< run where device memory is; else on the host
+  int threads;           ///< of the host; 0: as many as the peer takes by itself
 };
 
 /// \brief One way in which a peer ran the problem
 struct PeerTiming {
   std::string variant;
-  double seconds_per_iteration;
-  int iterations;         ///< that one timed solve did; fewer than asked if the peer stopped
-  double check_residual;  ///< ||b - A x|| / ||b|| after check_iterations iterations
+  std::vector<double> seconds;  ///< an iteration of each timed solve
+  int iterations;               ///< that one timed solve did; fewer than asked if the peer stopped
+  double check_residual;        ///< ||b - A x|| / ||b|| after check_iterations iterations
+
+  double seconds_per_iteration() const { return median(seconds); }
 };
 
 /// \brief What a peer's solve of some number of iterations hands back
@@ -63,19 +79,6 @@ std::vector<PeerTiming> run_kokkos_kernels(PeerProblem<Scalar> const&, PeerReque
 template <class Scalar>
 std::vector<PeerTiming> run_vendor(PeerProblem<Scalar> const&, PeerRequest const&);
 
-using Clock = std::chrono::steady_clock;
-
-inline double seconds_between(Clock::time_point begin, Clock::time_point end) {
-  return std::chrono::duration<double>(end - begin).count();
-}
-
-/// \brief The median; the mean of the middle two for an even count. Precondition: not empty.
-inline double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  auto const half = values.size() / 2;
-  return values.size() % 2 ? values[half] : 0.5 * (values[half - 1] + values[half]);
-}
-
 /// \brief ||b - A x|| / ||b|| by a plain loop in double
 template <class Scalar>
 double true_residual(PeerProblem<Scalar> const& problem, std::vector<Scalar> const& x) {
@@ -96,16 +99,15 @@ double true_residual(PeerProblem<Scalar> const& problem, std::vector<Scalar> con
 template <class Scalar, class Solve>
 PeerTiming time_variant(std::string name, PeerProblem<Scalar> const& problem,
                         PeerRequest const& request, Solve&& solve) {
-  PeerTiming timing{std::move(name), 0, 0, 0};
-  timing.check_residual = true_residual(problem, solve(request.check_iterations).solution);
+  PeerTiming timing{std::move(name), {}, 0, 1};
+  if (request.check_iterations > 0)
+    timing.check_residual = true_residual(problem, solve(request.check_iterations).solution);
   solve(request.iterations);
-  std::vector<double> times;
   for (int i = 0; i < request.repeats; ++i) {
     auto const run = solve(request.iterations);
-    times.push_back(run.seconds / run.iterations);
+    timing.seconds.push_back(run.seconds / run.iterations);
     timing.iterations = run.iterations;
   }
-  timing.seconds_per_iteration = median(std::move(times));
   return timing;
 }
 

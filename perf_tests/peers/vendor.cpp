@@ -1,70 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// CG from cuSPARSE and cuBLAS calls: with the scalars on the host, as most programs do, and with
-// all scalars on the device and one iteration captured in a CUDA graph, the best that one can
-// build from these calls.
+// Solvers from cuSPARSE and cuBLAS calls. CG, BiCGStab and GMRES with the scalars on the host, as
+// most programs do; CG with all scalars on the device and one iteration captured in a CUDA graph,
+// the best that one can build from these calls.
 
-#include "peer.hpp"
-
-#include <cublas_v2.h>
-#include <cuda_runtime.h>
-#include <cusparse.h>
-
-#include <memory>
-#include <stdexcept>
+#include "vendor.hpp"
 
 namespace Solder::Perf {
 namespace {
 
-void check(cudaError_t status) {
-  if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
-}
-void check(cublasStatus_t status) {
-  if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(cublasGetStatusString(status));
-}
-void check(cusparseStatus_t status) {
-  if (status != CUSPARSE_STATUS_SUCCESS) throw std::runtime_error(cusparseGetErrorString(status));
-}
-
-template <class T>
-struct FreeDevice {
-  void operator()(T* pointer) const { cudaFree(pointer); }
-};
-template <class T>
-using DeviceArray = std::unique_ptr<T, FreeDevice<T>>;
-
-template <class T>
-DeviceArray<T> allocate(std::size_t size) {
-  void* pointer = nullptr;
-  check(cudaMalloc(&pointer, std::max<std::size_t>(1, size) * sizeof(T)));
-  return DeviceArray<T>(static_cast<T*>(pointer));
-}
-
-template <class T, class From>
-DeviceArray<T> copy_to_device(std::vector<From> const& from) {
-  std::vector<T> const host(from.begin(), from.end());
-  auto device = allocate<T>(host.size());
-  check(cudaMemcpy(device.get(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
-  return device;
-}
-
-// The cuBLAS calls that CG uses, by scalar type.
-void dot(cublasHandle_t h, int n, float const* x, float const* y, float* s) {
-  check(cublasSdot(h, n, x, 1, y, 1, s));
-}
-void dot(cublasHandle_t h, int n, double const* x, double const* y, double* s) {
-  check(cublasDdot(h, n, x, 1, y, 1, s));
-}
-void axpy(cublasHandle_t h, int n, float const* a, float const* x, float* y) {
-  check(cublasSaxpy(h, n, a, x, 1, y, 1));
-}
-void axpy(cublasHandle_t h, int n, double const* a, double const* x, double* y) {
-  check(cublasDaxpy(h, n, a, x, 1, y, 1));
-}
-void scal(cublasHandle_t h, int n, float const* a, float* x) { check(cublasSscal(h, n, a, x, 1)); }
-void scal(cublasHandle_t h, int n, double const* a, double* x) {
-  check(cublasDscal(h, n, a, x, 1));
-}
+using namespace Vendor;
 
 /// \brief The scalars of the graph variant, in device memory
 template <class Scalar>
@@ -90,181 +35,316 @@ __global__ void multiply(int n, Scalar const* a, Scalar const* b, Scalar* produc
   if (i < n) product[i] = a[i] * b[i];
 }
 
+/// \brief The system on the device, and what the solvers do with it. M is Jacobi's or none.
+template <class Scalar>
+class VendorSystem {
+ public:
+  VendorSystem(PeerProblem<Scalar> const& problem, bool jacobi)
+      : n(problem.rows),
+        jacobi(jacobi),
+        matrix(problem, handles),
+        b(copy_to_device<Scalar>(problem.right_side)),
+        x(allocate<Scalar>(n)) {
+    if (!jacobi) return;
+    std::vector<Scalar> inverse(n);
+    for (int i = 0; i < n; ++i)
+      for (auto k = problem.row_offsets[i]; k < problem.row_offsets[i + 1]; ++k)
+        if (problem.columns[k] == i) inverse[i] = 1 / problem.values[k];
+    diagonal_ = copy_to_device<Scalar>(inverse);
+  }
+
+  DeviceArray<Scalar> vector() const { return allocate<Scalar>(n); }
+
+  /// \brief M from: `to`, or `from` itself without preconditioner.
+  Scalar* precondition(Scalar* from, Scalar* to) const {
+    if (!jacobi) return from;
+    multiply<<<(n + 255) / 256, 256, 0, handles.stream>>>(n, diagonal_.get(), from, to);
+    check(cudaGetLastError());
+    return to;
+  }
+
+  void copy(Scalar const* from, Scalar* to) const {
+    check(cudaMemcpyAsync(to, from, n * sizeof(Scalar), cudaMemcpyDeviceToDevice, handles.stream));
+  }
+  Scalar dot(Scalar const* v, Scalar const* w) const {
+    Scalar result;
+    Vendor::dot(handles.blas, n, v, w, &result);
+    return result;
+  }
+  void axpy(Scalar factor, Scalar const* v, Scalar* w) const {
+    Vendor::axpy(handles.blas, n, &factor, v, w);
+  }
+  void scale(Scalar factor, Scalar* v) const { scal(handles.blas, n, &factor, v); }
+  /// \brief w = factor A v + keep w
+  void multiply_by_matrix(Scalar* v, Scalar* w, Scalar factor = 1, Scalar keep = 0) const {
+    matrix.multiply(&factor, v, &keep, w);
+  }
+
+  void start(cublasPointerMode_t mode) const {
+    handles.set_pointer_mode(mode);
+    check(cudaMemsetAsync(x.get(), 0, n * sizeof(Scalar), handles.stream));
+  }
+  PeerRun<Scalar> finish(Clock::time_point begin, int iterations) const {
+    double const seconds = seconds_between(begin, handles.synchronized_now());
+    return {seconds, iterations, copy_to_host(x.get(), n)};
+  }
+
+  int n;
+  bool jacobi;
+  Handles handles;
+  Matrix<Scalar> matrix;
+  DeviceArray<Scalar> b, x;
+
+ private:
+  DeviceArray<Scalar> diagonal_;
+};
+
 template <class Scalar>
 class VendorCg {
  public:
-  VendorCg(PeerProblem<Scalar> const& problem, bool jacobi)
-      : n_(problem.rows),
-        jacobi_(jacobi),
-        offsets_(copy_to_device<int>(problem.row_offsets)),
-        columns_(copy_to_device<int>(problem.columns)),
-        values_(copy_to_device<Scalar>(problem.values)),
-        b_(copy_to_device<Scalar>(problem.right_side)),
-        x_(allocate<Scalar>(n_)),
-        r_(allocate<Scalar>(n_)),
-        p_(allocate<Scalar>(n_)),
-        q_(allocate<Scalar>(n_)),
+  explicit VendorCg(VendorSystem<Scalar> const& system)
+      : system_(system),
+        r_(system.vector()),
+        z_(system.vector()),
+        p_(system.vector()),
+        q_(system.vector()),
         scalars_(allocate<Scalars<Scalar>>(1)),
         one_(copy_to_device<Scalar>(std::vector<int>{1})),
-        zero_(copy_to_device<Scalar>(std::vector<int>{0})) {
-    if (jacobi) {
-      std::vector<Scalar> inverse(n_);
-      for (int i = 0; i < n_; ++i)
-        for (auto k = problem.row_offsets[i]; k < problem.row_offsets[i + 1]; ++k)
-          if (problem.columns[k] == i) inverse[i] = 1 / problem.values[k];
-      diagonal_ = copy_to_device<Scalar>(inverse);
-      z_ = allocate<Scalar>(n_);
-    }
-    check(cudaStreamCreate(&stream_));
-    check(cublasCreate(&blas_));
-    check(cusparseCreate(&sparse_));
-    check(cublasSetStream(blas_, stream_));
-    check(cusparseSetStream(sparse_, stream_));
-    constexpr auto type = std::is_same<Scalar, double>::value ? CUDA_R_64F : CUDA_R_32F;
-    check(cusparseCreateCsr(&matrix_, n_, n_, std::int64_t(problem.values.size()), offsets_.get(),
-                            columns_.get(), values_.get(), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
-                            CUSPARSE_INDEX_BASE_ZERO, type));
-    check(cusparseCreateDnVec(&p_descriptor_, n_, p_.get(), type));
-    check(cusparseCreateDnVec(&q_descriptor_, n_, q_.get(), type));
-    Scalar const one = 1, zero = 0;
-    std::size_t size = 0;
-    check(cusparseSpMV_bufferSize(sparse_, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix_,
-                                  p_descriptor_, &zero, q_descriptor_, type,
-                                  CUSPARSE_SPMV_ALG_DEFAULT, &size));
-    buffer_ = allocate<char>(size);
-    check(cusparseSpMV_preprocess(sparse_, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix_,
-                                  p_descriptor_, &zero, q_descriptor_, type,
-                                  CUSPARSE_SPMV_ALG_DEFAULT, buffer_.get()));
-  }
+        zero_(copy_to_device<Scalar>(std::vector<int>{0})) {}
 
-  VendorCg(VendorCg const&) = delete;
-  VendorCg& operator=(VendorCg const&) = delete;
-
-  ~VendorCg() {
-    cusparseDestroyDnVec(p_descriptor_);
-    cusparseDestroyDnVec(q_descriptor_);
-    cusparseDestroySpMat(matrix_);
-    cusparseDestroy(sparse_);
-    cublasDestroy(blas_);
-    cudaStreamDestroy(stream_);
-  }
-
-  PeerRun<Scalar> solve_with_host_scalars(int iterations) {
-    start(CUBLAS_POINTER_MODE_HOST);
-    Scalar const one = 1, zero = 0;
-    Scalar rz, rz_new, pq;
-    dot(blas_, n_, r_.get(), z(), &rz);
-    auto const begin = synchronized_now();
+  PeerRun<Scalar> solve_with_host_scalars(int iterations) const {
+    auto const& A = system_;
+    Scalar *const x = A.x.get(), *const r = r_.get(), *const p = p_.get(), *const q = q_.get();
+    Scalar const* const z = start(CUBLAS_POINTER_MODE_HOST);
+    Scalar rz = A.dot(r, z);
+    auto const begin = A.handles.synchronized_now();
     for (int i = 0; i < iterations; ++i) {
-      multiply_by_matrix(&one, &zero);
-      dot(blas_, n_, p_.get(), q_.get(), &pq);
-      Scalar const alpha = rz / pq, minus_alpha = -alpha;
-      axpy(blas_, n_, &alpha, p_.get(), x_.get());
-      axpy(blas_, n_, &minus_alpha, q_.get(), r_.get());
-      precondition();
-      dot(blas_, n_, r_.get(), z(), &rz_new);
-      Scalar const beta = rz_new / rz;
-      scal(blas_, n_, &beta, p_.get());
-      axpy(blas_, n_, &one, z(), p_.get());
+      A.multiply_by_matrix(p, q);
+      Scalar const alpha = rz / A.dot(p, q);
+      A.axpy(alpha, p, x);
+      A.axpy(-alpha, q, r);
+      A.precondition(r, z_.get());
+      Scalar const rz_new = A.dot(r, z);
+      A.scale(rz_new / rz, p);
+      A.axpy(1, z, p);
       rz = rz_new;
     }
-    return finish(begin, iterations);
+    return A.finish(begin, iterations);
   }
 
-  PeerRun<Scalar> solve_with_graph(int iterations) {
-    start(CUBLAS_POINTER_MODE_DEVICE);
+  PeerRun<Scalar> solve_with_graph(int iterations) const {
+    auto const& A = system_;
+    auto const stream = A.handles.stream;
+    auto const blas = A.handles.blas;
+    Scalar *const x = A.x.get(), *const r = r_.get(), *const p = p_.get(), *const q = q_.get();
+    Scalar const* const z = start(CUBLAS_POINTER_MODE_DEVICE);
     auto* const s = scalars_.get();
-    dot(blas_, n_, r_.get(), z(), &s->rz);
+    dot(blas, A.n, r, z, &s->rz);
     cudaGraph_t graph;
     cudaGraphExec_t executable;
-    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-    multiply_by_matrix(one_.get(), zero_.get());
-    dot(blas_, n_, p_.get(), q_.get(), &s->pq);
-    divide_for_alpha<<<1, 1, 0, stream_>>>(s);
-    axpy(blas_, n_, &s->alpha, p_.get(), x_.get());
-    axpy(blas_, n_, &s->minus_alpha, q_.get(), r_.get());
-    precondition();
-    dot(blas_, n_, r_.get(), z(), &s->rz_new);
-    divide_for_beta<<<1, 1, 0, stream_>>>(s);
-    scal(blas_, n_, &s->beta, p_.get());
-    axpy(blas_, n_, one_.get(), z(), p_.get());
-    check(cudaStreamEndCapture(stream_, &graph));
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    A.matrix.multiply(one_.get(), p, zero_.get(), q);
+    dot(blas, A.n, p, q, &s->pq);
+    divide_for_alpha<<<1, 1, 0, stream>>>(s);
+    axpy(blas, A.n, &s->alpha, p, x);
+    axpy(blas, A.n, &s->minus_alpha, q, r);
+    A.precondition(r, z_.get());
+    dot(blas, A.n, r, z, &s->rz_new);
+    divide_for_beta<<<1, 1, 0, stream>>>(s);
+    scal(blas, A.n, &s->beta, p);
+    axpy(blas, A.n, one_.get(), z, p);
+    check(cudaStreamEndCapture(stream, &graph));
     check(cudaGraphInstantiate(&executable, graph, 0));
-    check(cudaGraphUpload(executable, stream_));
-    auto const begin = synchronized_now();
-    for (int i = 0; i < iterations; ++i) check(cudaGraphLaunch(executable, stream_));
-    auto run = finish(begin, iterations);
+    check(cudaGraphUpload(executable, stream));
+    auto const begin = A.handles.synchronized_now();
+    for (int i = 0; i < iterations; ++i) check(cudaGraphLaunch(executable, stream));
+    auto run = A.finish(begin, iterations);
     check(cudaGraphExecDestroy(executable));
     check(cudaGraphDestroy(graph));
     return run;
   }
 
  private:
-  Scalar* z() const { return jacobi_ ? z_.get() : r_.get(); }
-
-  void precondition() {
-    if (!jacobi_) return;
-    multiply<<<(n_ + 255) / 256, 256, 0, stream_>>>(n_, diagonal_.get(), r_.get(), z_.get());
-    check(cudaGetLastError());
+  /// x = 0, r = b, z = M r, p = z: returns z
+  Scalar const* start(cublasPointerMode_t mode) const {
+    system_.start(mode);
+    system_.copy(system_.b.get(), r_.get());
+    Scalar const* const z = system_.precondition(r_.get(), z_.get());
+    system_.copy(z, p_.get());
+    return z;
   }
 
-  void multiply_by_matrix(Scalar const* one, Scalar const* zero) {
-    constexpr auto type = std::is_same<Scalar, double>::value ? CUDA_R_64F : CUDA_R_32F;
-    check(cusparseSpMV(sparse_, CUSPARSE_OPERATION_NON_TRANSPOSE, one, matrix_, p_descriptor_, zero,
-                       q_descriptor_, type, CUSPARSE_SPMV_ALG_DEFAULT, buffer_.get()));
-  }
-
-  /// x = 0, r = b, z = M r, p = z, and where both libraries look for scalars
-  void start(cublasPointerMode_t mode) {
-    check(cublasSetPointerMode(blas_, mode));
-    check(cusparseSetPointerMode(sparse_, mode == CUBLAS_POINTER_MODE_HOST
-                                              ? CUSPARSE_POINTER_MODE_HOST
-                                              : CUSPARSE_POINTER_MODE_DEVICE));
-    std::size_t const bytes = n_ * sizeof(Scalar);
-    check(cudaMemsetAsync(x_.get(), 0, bytes, stream_));
-    check(cudaMemcpyAsync(r_.get(), b_.get(), bytes, cudaMemcpyDeviceToDevice, stream_));
-    precondition();
-    check(cudaMemcpyAsync(p_.get(), z(), bytes, cudaMemcpyDeviceToDevice, stream_));
-  }
-
-  Clock::time_point synchronized_now() {
-    check(cudaStreamSynchronize(stream_));
-    return Clock::now();
-  }
-
-  PeerRun<Scalar> finish(Clock::time_point begin, int iterations) {
-    double const seconds = seconds_between(begin, synchronized_now());
-    PeerRun<Scalar> run{seconds, iterations, std::vector<Scalar>(n_)};
-    check(cudaMemcpy(run.solution.data(), x_.get(), n_ * sizeof(Scalar), cudaMemcpyDeviceToHost));
-    return run;
-  }
-
-  int n_;
-  bool jacobi_;
-  DeviceArray<int> offsets_, columns_;
-  DeviceArray<Scalar> values_, b_, x_, r_, p_, q_, z_, diagonal_;
+  VendorSystem<Scalar> const& system_;
+  DeviceArray<Scalar> r_, z_, p_, q_;
   DeviceArray<Scalars<Scalar>> scalars_;
   DeviceArray<Scalar> one_, zero_;
-  DeviceArray<char> buffer_;
-  cudaStream_t stream_ = nullptr;
-  cublasHandle_t blas_ = nullptr;
-  cusparseHandle_t sparse_ = nullptr;
-  cusparseSpMatDescr_t matrix_ = nullptr;
-  cusparseDnVecDescr_t p_descriptor_ = nullptr, q_descriptor_ = nullptr;
+};
+
+/// \brief van der Vorst's, preconditioned from the right
+template <class Scalar>
+class VendorBicgstab {
+ public:
+  explicit VendorBicgstab(VendorSystem<Scalar> const& system)
+      : system_(system),
+        r_(system.vector()),
+        r0_(system.vector()),
+        p_(system.vector()),
+        y_(system.vector()),
+        v_(system.vector()),
+        z_(system.vector()),
+        t_(system.vector()) {}
+
+  PeerRun<Scalar> solve(int iterations) const {
+    auto const& A = system_;
+    Scalar *const x = A.x.get(), *const r = r_.get(), *const r0 = r0_.get(), *const p = p_.get(),
+                  *const v = v_.get(), *const t = t_.get();
+    A.start(CUBLAS_POINTER_MODE_HOST);
+    for (Scalar* const copy : {r, r0, p}) A.copy(A.b.get(), copy);
+    Scalar rho = A.dot(r0, r);
+    auto const begin = A.handles.synchronized_now();
+    for (int i = 0; i < iterations; ++i) {
+      Scalar* const y = A.precondition(p, y_.get());
+      A.multiply_by_matrix(y, v);
+      Scalar const alpha = rho / A.dot(r0, v);
+      A.axpy(-alpha, v, r);  // now r is s
+      Scalar* const z = A.precondition(r, z_.get());
+      A.multiply_by_matrix(z, t);
+      Scalar const ts = A.dot(t, r), omega = ts / A.dot(t, t);
+      A.axpy(alpha, y, x);
+      A.axpy(omega, z, x);
+      A.axpy(-omega, t, r);
+      Scalar const rho_new = A.dot(r0, r);
+      A.axpy(-omega, v, p);
+      A.scale(rho_new / rho * (alpha / omega), p);
+      A.axpy(1, r, p);
+      rho = rho_new;
+    }
+    return A.finish(begin, iterations);
+  }
+
+ private:
+  VendorSystem<Scalar> const& system_;
+  DeviceArray<Scalar> r_, r0_, p_, y_, v_, z_, t_;
+};
+
+/// \brief Classical Gram-Schmidt in one pass of two gemv, preconditioned from the right
+///
+/// The host waits for one norm a step; the projections stay on the device until the cycle's end.
+template <class Scalar>
+class VendorGmres {
+ public:
+  VendorGmres(VendorSystem<Scalar> const& system, int restart)
+      : system_(system),
+        restart_(restart),
+        stride_((system.n + 31) / 32 * 32),
+        basis_(allocate<Scalar>(std::size_t(stride_) * (restart + 1))),
+        projections_(allocate<Scalar>(std::size_t(restart) * restart)),
+        update_(allocate<Scalar>(restart)),
+        z_(system.vector()) {}
+
+  PeerRun<Scalar> solve(int iterations) const {
+    auto const& A = system_;
+    A.start(CUBLAS_POINTER_MODE_HOST);
+    auto const begin = A.handles.synchronized_now();
+    for (int done = 0; done < iterations; done += restart_)
+      cycle(done == 0, std::min(restart_, iterations - done));
+    return A.finish(begin, iterations);
+  }
+
+ private:
+  Scalar* column(int k) const { return basis_.get() + std::size_t(k) * stride_; }
+
+  Scalar normalise(Scalar* v) const {
+    Scalar length;
+    norm(system_.handles.blas, system_.n, v, &length);
+    system_.scale(1 / length, v);
+    return length;
+  }
+
+  void cycle(bool first, int steps) const {
+    auto const& A = system_;
+    auto const blas = A.handles.blas;
+    Scalar const one = 1, zero = 0, minus_one = -1;
+    A.copy(A.b.get(), column(0));
+    if (!first) A.multiply_by_matrix(A.x.get(), column(0), -1, 1);
+    Scalar const residual = normalise(column(0));
+    std::vector<Scalar> lengths;
+    for (int k = 0; k < steps; ++k) {
+      Scalar* const w = column(k + 1);
+      Scalar* const h = projections_.get() + k * restart_;
+      A.multiply_by_matrix(A.precondition(column(k), z_.get()), w);
+      gemv(blas, CUBLAS_OP_T, A.n, k + 1, &one, column(0), stride_, w, &zero, h);
+      gemv(blas, CUBLAS_OP_N, A.n, k + 1, &minus_one, column(0), stride_, h, &one, w);
+      lengths.push_back(normalise(w));
+    }
+    auto const y = smallest_residual(residual, lengths);
+    check(cudaMemcpyAsync(update_.get(), y.data(), steps * sizeof(Scalar), cudaMemcpyHostToDevice,
+                          A.handles.stream));
+    // The last column is free: V y goes there.
+    gemv(blas, CUBLAS_OP_N, A.n, steps, &one, column(0), stride_, update_.get(), &zero,
+         column(steps));
+    A.axpy(1, A.precondition(column(steps), z_.get()), A.x.get());
+  }
+
+  /// \brief The y that minimises ||residual e_1 - H y||, by Givens rotations.
+  std::vector<Scalar> smallest_residual(Scalar residual, std::vector<Scalar> const& lengths) const {
+    int const steps = static_cast<int>(lengths.size());
+    system_.handles.synchronized_now();
+    auto H = copy_to_host(projections_.get(), std::size_t(restart_) * restart_);
+    std::vector<Scalar> y(steps + 1), cosine(steps), sine(steps);
+    y[0] = residual;
+    for (int k = 0; k < steps; ++k) {
+      Scalar* const h = H.data() + k * restart_;
+      for (int i = 0; i < k; ++i) {
+        Scalar const above = h[i];
+        h[i] = cosine[i] * above + sine[i] * h[i + 1];
+        h[i + 1] = cosine[i] * h[i + 1] - sine[i] * above;
+      }
+      Scalar const length = std::hypot(h[k], lengths[k]);
+      cosine[k] = h[k] / length;
+      sine[k] = lengths[k] / length;
+      h[k] = length;
+      y[k + 1] = -sine[k] * y[k];
+      y[k] *= cosine[k];
+    }
+    y.resize(steps);
+    for (int i = steps - 1; i >= 0; --i) {
+      for (int k = i + 1; k < steps; ++k) y[i] -= H[k * restart_ + i] * y[k];
+      y[i] /= H[i * restart_ + i];
+    }
+    return y;
+  }
+
+  VendorSystem<Scalar> const& system_;
+  int restart_, stride_;
+  DeviceArray<Scalar> basis_, projections_, update_, z_;
 };
 
 }  // namespace
 
 template <class Scalar>
-std::vector<PeerTiming> run_vendor(PeerProblem<Scalar> const& problem,
-                                   PeerRequest const& request) {
+std::vector<PeerTiming> run_vendor(PeerProblem<Scalar> const& problem, PeerRequest const& request) {
   bool const known = request.preconditioner == "none" || request.preconditioner == "jacobi";
-  if (!request.on_device || request.solver != "cg" || !known) return {};
-  VendorCg<Scalar> cg(problem, request.preconditioner == "jacobi");
-  return {time_variant("host scalars", problem, request,
-                       [&](int iterations) { return cg.solve_with_host_scalars(iterations); }),
-          time_variant("CUDA graph", problem, request,
-                       [&](int iterations) { return cg.solve_with_graph(iterations); })};
+  if (!request.on_device || !known) return {};
+  VendorSystem<Scalar> const system(problem, request.preconditioner == "jacobi");
+  if (request.solver == "cg") {
+    VendorCg<Scalar> const cg(system);
+    return {time_variant("host scalars", problem, request,
+                         [&](int iterations) { return cg.solve_with_host_scalars(iterations); }),
+            time_variant("CUDA graph", problem, request,
+                         [&](int iterations) { return cg.solve_with_graph(iterations); })};
+  }
+  if (request.solver == "bicgstab") {
+    VendorBicgstab<Scalar> const bicgstab(system);
+    return {time_variant("host scalars", problem, request,
+                         [&](int iterations) { return bicgstab.solve(iterations); })};
+  }
+  if (request.solver == "gmres") {
+    VendorGmres<Scalar> const gmres(system, request.restart);
+    return {time_variant("host scalars", problem, request,
+                         [&](int iterations) { return gmres.solve(iterations); })};
+  }
+  return {};
 }
 
 template std::vector<PeerTiming> run_vendor(PeerProblem<float> const&, PeerRequest const&);
