@@ -2,25 +2,16 @@
 #include "results.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <solder/matrix/matrix_market/write.hpp>
 
 #include "driver/output.hpp"
+#include "text.hpp"
 
 namespace Solder::Perf {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <class... Arguments>
-std::string format(char const* pattern, Arguments... arguments) {
-  std::string text(static_cast<std::size_t>(std::snprintf(nullptr, 0, pattern, arguments...)) + 1,
-                   '\0');
-  std::snprintf(text.data(), text.size(), pattern, arguments...);
-  text.pop_back();
-  return text;
-}
 
 /// Did the peer, after the same few iterations, reach the residual that Solder reached?
 bool agrees(PeerTiming const& timing, Row const& row) {

@@ -89,7 +89,7 @@ void time_solves(Driver::FileConfig const& file, std::vector<std::string> const&
   auto const threads = [&](Row const& row) {
     return machine.at(row.config->execution.space).concurrency;
   };
-  auto const print = [&, any = false](Row const& row) mutable {
+  auto print = [&, any = false](Row const& row) mutable {
     std::cout << (any ? "" : heading(row)) << lines(row) << std::flush;
     any = true;
   };

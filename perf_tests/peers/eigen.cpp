@@ -4,7 +4,7 @@
 // sparse product runs in parallel with OpenMP, the vector operations do not. With tolerance 0 CG
 // and BiCGSTAB still stop when ||r||^2 underflows.
 
-#include "peer.hpp"
+#include "product.hpp"
 
 #include <Eigen/IterativeLinearSolvers>
 #include <Eigen/SparseCore>
@@ -58,13 +58,21 @@ PeerTiming run_solver(Solver& solver, Matrix const& matrix, PeerProblem<Scalar> 
   return time_variant("CSR", problem, request, solve);
 }
 
+template <class Scalar>
+using CsrMatrix = Eigen::SparseMatrix<Scalar, Eigen::RowMajor>;
+
+template <class Scalar>
+CsrMatrix<Scalar> make_matrix(PeerProblem<Scalar> const& problem) {
+  std::vector<int> const offsets(problem.row_offsets.begin(), problem.row_offsets.end());
+  return Eigen::Map<CsrMatrix<Scalar> const>(problem.rows, problem.rows,
+                                             Eigen::Index(problem.values.size()), offsets.data(),
+                                             problem.columns.data(), problem.values.data());
+}
+
 template <class Preconditioner, class Scalar>
 std::vector<PeerTiming> run(PeerProblem<Scalar> const& problem, PeerRequest const& request) {
-  using Matrix = Eigen::SparseMatrix<Scalar, Eigen::RowMajor>;
-  std::vector<int> const offsets(problem.row_offsets.begin(), problem.row_offsets.end());
-  Matrix const matrix =
-      Eigen::Map<Matrix const>(problem.rows, problem.rows, Eigen::Index(problem.values.size()),
-                               offsets.data(), problem.columns.data(), problem.values.data());
+  using Matrix = CsrMatrix<Scalar>;
+  Matrix const matrix = make_matrix(problem);
   if (request.solver == "cg") {
     Eigen::ConjugateGradient<Matrix, Eigen::Lower | Eigen::Upper, Counting<Preconditioner>> cg;
     return {run_solver(cg, matrix, problem, request)};
@@ -92,7 +100,24 @@ std::vector<PeerTiming> run_eigen(PeerProblem<Scalar> const& problem, PeerReques
   return {};
 }
 
+template <class Scalar>
+std::vector<Product<Scalar>> multiply_with_eigen(PeerProblem<Scalar> const& problem,
+                                                 Batches const& request) {
+  if (request.on_device) return {};
+  Eigen::setNbThreads(request.threads);
+  using Vector = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
+  auto const matrix = make_matrix(problem);
+  Eigen::Map<Vector const> const x(problem.right_side.data(), problem.rows);
+  Vector y(problem.rows);
+  auto seconds = time_batches(
+      request, [&] { y.noalias() = matrix * x; }, [] {});
+  return {{"CSR", std::move(seconds), {y.data(), y.data() + y.size()}}};
+}
+
 template std::vector<PeerTiming> run_eigen(PeerProblem<float> const&, PeerRequest const&);
 template std::vector<PeerTiming> run_eigen(PeerProblem<double> const&, PeerRequest const&);
+template std::vector<Product<float>> multiply_with_eigen(PeerProblem<float> const&, Batches const&);
+template std::vector<Product<double>> multiply_with_eigen(PeerProblem<double> const&,
+                                                          Batches const&);
 
 }  // namespace Solder::Perf

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// CG as a user of Kokkos Kernels would write it: one call an operation, scalars on the host.
+// CG as a user of Kokkos Kernels would write it: one call an operation, scalars on the host. And
+// its product.
 
-#include "peer.hpp"
+#include "product.hpp"
 
 #include <KokkosBlas1_axpby.hpp>
 #include <KokkosBlas1_dot.hpp>
@@ -28,16 +29,43 @@ Array<T, Exec> copy_to_device(std::vector<From> const& from) {
 }
 
 template <class Scalar, class Exec>
-PeerTiming run_cg(PeerProblem<Scalar> const& problem, PeerRequest const& request) {
-  using Matrix = KokkosSparse::CrsMatrix<Scalar, int, typename Exec::device_type, void, int>;
-  using Vector = Array<Scalar, Exec>;
-  Exec const exec;
+using Matrix = KokkosSparse::CrsMatrix<Scalar, int, typename Exec::device_type, void, int>;
+
+template <class Exec, class Scalar>
+Matrix<Scalar, Exec> make_matrix(PeerProblem<Scalar> const& problem) {
   int const n = problem.rows;
-  Matrix const matrix("Solder::Perf::matrix", n, n, int(problem.values.size()),
-                      copy_to_device<Scalar, Exec>(problem.values),
-                      copy_to_device<int, Exec>(problem.row_offsets),
-                      copy_to_device<int, Exec>(problem.columns));
-  KokkosSparse::SPMVHandle<Exec, Matrix, Vector, Vector> handle;
+  return {"Solder::Perf::matrix",
+          n,
+          n,
+          int(problem.values.size()),
+          copy_to_device<Scalar, Exec>(problem.values),
+          copy_to_device<int, Exec>(problem.row_offsets),
+          copy_to_device<int, Exec>(problem.columns)};
+}
+
+template <class T, class Exec>
+std::vector<T> copy_to_host(Array<T, Exec> const& from) {
+  auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace{}, from);
+  return {host.data(), host.data() + host.size()};
+}
+
+/// \brief f(an instance of the space that a request means)
+template <class Function>
+auto with_space(bool on_device, [[maybe_unused]] int threads, Function const& f) {
+  if (on_device) return f(Kokkos::DefaultExecutionSpace{});
+#ifdef KOKKOS_ENABLE_SERIAL
+  if (threads == 1) return f(Kokkos::Serial{});
+#endif
+  return f(Kokkos::DefaultHostExecutionSpace{});
+}
+
+template <class Scalar, class Exec>
+PeerTiming run_cg(Exec const& exec, PeerProblem<Scalar> const& problem,
+                  PeerRequest const& request) {
+  using Vector = Array<Scalar, Exec>;
+  int const n = problem.rows;
+  auto const matrix = make_matrix<Exec>(problem);
+  KokkosSparse::SPMVHandle<Exec, Matrix<Scalar, Exec>, Vector, Vector> handle;
   Vector const b = copy_to_device<Scalar, Exec>(problem.right_side);
   Vector const x("Solder::Perf::x", n), r("Solder::Perf::r", n), p("Solder::Perf::p", n),
       q("Solder::Perf::q", n);
@@ -72,10 +100,8 @@ PeerTiming run_cg(PeerProblem<Scalar> const& problem, PeerRequest const& request
       rz = rz_new;
     }
     exec.fence("Solder::Perf::end");
-    PeerRun<Scalar> run{seconds_between(begin, Clock::now()), iterations, {}};
-    auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace{}, x);
-    run.solution.assign(host.data(), host.data() + n);
-    return run;
+    double const seconds = seconds_between(begin, Clock::now());
+    return PeerRun<Scalar>{seconds, iterations, copy_to_host<Scalar, Exec>(x)};
   };
   return time_variant("CSR", problem, request, solve);
 }
@@ -87,16 +113,33 @@ std::vector<PeerTiming> run_kokkos_kernels(PeerProblem<Scalar> const& problem,
                                            PeerRequest const& request) {
   bool const known = request.preconditioner == "none" || request.preconditioner == "jacobi";
   if (request.solver != "cg" || !known) return {};
-  if (request.on_device) return {run_cg<Scalar, Kokkos::DefaultExecutionSpace>(problem, request)};
-#ifdef KOKKOS_ENABLE_SERIAL
-  if (request.threads == 1) return {run_cg<Scalar, Kokkos::Serial>(problem, request)};
-#endif
-  return {run_cg<Scalar, Kokkos::DefaultHostExecutionSpace>(problem, request)};
+  return with_space(request.on_device, request.threads, [&](auto const& exec) {
+    return std::vector<PeerTiming>{run_cg(exec, problem, request)};
+  });
 }
 
-template std::vector<PeerTiming> run_kokkos_kernels(PeerProblem<float> const&,
-                                                    PeerRequest const&);
-template std::vector<PeerTiming> run_kokkos_kernels(PeerProblem<double> const&,
-                                                    PeerRequest const&);
+template <class Scalar>
+std::vector<Product<Scalar>> multiply_with_kokkos_kernels(PeerProblem<Scalar> const& problem,
+                                                          Batches const& request) {
+  return with_space(request.on_device, request.threads, [&]<class Exec>(Exec const& exec) {
+    using Vector = Array<Scalar, Exec>;
+    auto const matrix = make_matrix<Exec>(problem);
+    KokkosSparse::SPMVHandle<Exec, Matrix<Scalar, Exec>, Vector, Vector> handle;
+    Vector const x = copy_to_device<Scalar, Exec>(problem.right_side);
+    Vector const y("Solder::Perf::y", problem.rows);
+    auto const multiply = [&] {
+      KokkosSparse::spmv(exec, &handle, "N", Scalar(1), matrix, x, Scalar(0), y);
+    };
+    auto seconds = time_batches(request, multiply, [&] { exec.fence("Solder::Perf::product"); });
+    return std::vector<Product<Scalar>>{{"CSR", std::move(seconds), copy_to_host<Scalar, Exec>(y)}};
+  });
+}
+
+template std::vector<PeerTiming> run_kokkos_kernels(PeerProblem<float> const&, PeerRequest const&);
+template std::vector<PeerTiming> run_kokkos_kernels(PeerProblem<double> const&, PeerRequest const&);
+template std::vector<Product<float>> multiply_with_kokkos_kernels(PeerProblem<float> const&,
+                                                                  Batches const&);
+template std::vector<Product<double>> multiply_with_kokkos_kernels(PeerProblem<double> const&,
+                                                                   Batches const&);
 
 }  // namespace Solder::Perf

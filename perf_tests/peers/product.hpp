@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "peer.hpp"
+
+/// \brief Other libraries' single kernels: matrix times vector, and merged inner products
+namespace Solder::Perf {
+
+/// \brief How to time a kernel: as many launches as are in a batch without a fence between them
+struct Batches {
+  int launches, batches;
+  bool on_device;
+  int threads;  ///< of the host
+};
+
+/// \brief Seconds of a launch, in each batch; after one batch to warm up.
+template <class Launch, class Fence>
+std::vector<double> time_batches(Batches const& request, Launch const& launch, Fence const& fence) {
+  std::vector<double> seconds;
+  for (int i = 0; i <= request.batches; ++i) {
+    fence();
+    auto const begin = Clock::now();
+    for (int k = 0; k < request.launches; ++k) launch();
+    fence();
+    if (i > 0) seconds.push_back(seconds_between(begin, Clock::now()) / request.launches);
+  }
+  return seconds;
+}
+
+/// \brief One way in which a library formed a product
+template <class Scalar>
+struct Product {
+  std::string variant;
+  std::vector<double> seconds;  ///< of a launch, in each batch
+  std::vector<Scalar> result;
+  int columns = 0;  ///< of the basis; of a matrix not said
+};
+
+// A b, the product of the matrix with what PeerProblem calls the right side. Each returns its
+// variants, or nothing when it does not run there; may throw std::exception. For float and double.
+template <class Scalar>
+std::vector<Product<Scalar>> multiply_with_eigen(PeerProblem<Scalar> const&, Batches const&);
+template <class Scalar>
+std::vector<Product<Scalar>> multiply_with_kokkos_kernels(PeerProblem<Scalar> const&,
+                                                          Batches const&);
+template <class Scalar>
+std::vector<Product<Scalar>> multiply_with_vendor(PeerProblem<Scalar> const&, Batches const&);
+
+}  // namespace Solder::Perf
