@@ -9,17 +9,22 @@
 #include "driver/check.hpp"
 #include "driver/config.hpp"
 #include "machine.hpp"
+#include "multi_dot.hpp"
 #include "solves.hpp"
+#include "spmv.hpp"
 
 namespace Solder::Perf {
 namespace {
 
 constexpr std::string_view usage =
     "usage: solder_perf FILE.yaml [more.yaml ...] [--set section.key=value ...] [--kokkos-...]\n"
-    "Times a fixed number of iterations of what the files describe, as solder-driver reads them. A "
-    "file\n"
-    "may name other libraries to time beside Solder: compare: [viennacl, kokkos_kernels, vendor, "
-    "eigen]\n";
+    "Times what the files describe, as solder-driver reads them, and two keys more:\n"
+    "  measure: solve (a fixed number of iterations; the default), spmv (y = A x alone) or\n"
+    "           multi_dot (h = V^H y for a tall basis; in place of a problem: multi_dot: {rows: "
+    "...,\n"
+    "           columns: [...], scalar: double})\n"
+    "  compare: [viennacl, kokkos_kernels, vendor, eigen], or some of these: libraries to time "
+    "beside it\n";
 
 struct Arguments {
   std::vector<std::filesystem::path> files;
@@ -57,6 +62,14 @@ std::vector<std::string> found(std::vector<std::string> const& compare) {
   return peers;
 }
 
+/// What one file asks for.
+struct Job {
+  std::string measure;
+  std::vector<std::string> compare;
+  MultiDotConfig multi_dot;  ///< where that is the measure
+  std::size_t number;        ///< else among the files of runs
+};
+
 int run(int argc, char* argv[]) {
   Driver::Errors errors;
   auto const fail = [&] {
@@ -65,15 +78,20 @@ int run(int argc, char* argv[]) {
   };
   Arguments arguments = read_arguments(argc, argv, errors);
   if (!errors.empty()) return fail();
-  auto const files =
-      Driver::read_config(arguments.files, arguments.assignments, errors, {"compare", "measure"});
-  if (!errors.empty()) return fail();
-  std::vector<std::vector<std::string>> compare;
-  std::vector<std::string> measure;
-  for (auto const& file : files) {
-    compare.push_back(read_compare(file.file, errors));
-    measure.push_back(read_measure(file.file, errors));
+  std::vector<Job> jobs;
+  std::vector<std::filesystem::path> of_runs;
+  for (auto const& file : arguments.files) {
+    Job& job = jobs.emplace_back(Job{read_measure(file, errors), {}, {}, of_runs.size()});
+    if (job.measure == "multi_dot")
+      job.multi_dot = read_multi_dot(file, arguments.assignments, errors);
+    else
+      of_runs.push_back(file);
   }
+  auto const files =
+      Driver::read_config(of_runs, arguments.assignments, errors, {"compare", "measure"});
+  if (!errors.empty()) return fail();
+  for (std::size_t i = 0; i < jobs.size(); ++i)
+    jobs[i].compare = read_compare(arguments.files[i], errors);
   Driver::SystemStore store;
   Driver::check_runs(files, store, errors);
   if (!errors.empty()) return fail();
@@ -81,8 +99,15 @@ int run(int argc, char* argv[]) {
   arguments.kokkos.push_back(nullptr);
   Kokkos::ScopeGuard const kokkos(kokkos_argc, arguments.kokkos.data());
   Machine machine;
-  for (std::size_t i = 0; i < files.size(); ++i)
-    time_solves(files[i], found(compare[i]), store, machine);
+  for (Job const& job : jobs) {
+    auto const peers = found(job.compare);
+    if (job.measure == "multi_dot")
+      time_multi_dot(job.multi_dot, peers, machine);
+    else if (job.measure == "spmv")
+      time_products(files[job.number], peers, store, machine);
+    else
+      time_solves(files[job.number], peers, store, machine);
+  }
   return 0;
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // CG as a user of Kokkos Kernels would write it: one call an operation, scalars on the host. And
-// its product.
+// its products: of a CSR matrix, and of a tall transposed one, with a vector; column by column.
 
 #include "product.hpp"
 
 #include <KokkosBlas1_axpby.hpp>
 #include <KokkosBlas1_dot.hpp>
 #include <KokkosBlas1_mult.hpp>
+#include <KokkosBlas2_gemv.hpp>
 #include <KokkosSparse_CrsMatrix.hpp>
 #include <KokkosSparse_spmv.hpp>
 #include <Kokkos_Core.hpp>
@@ -137,9 +138,44 @@ std::vector<Product<Scalar>> multiply_with_kokkos_kernels(PeerProblem<Scalar> co
 
 template std::vector<PeerTiming> run_kokkos_kernels(PeerProblem<float> const&, PeerRequest const&);
 template std::vector<PeerTiming> run_kokkos_kernels(PeerProblem<double> const&, PeerRequest const&);
+template <class Scalar>
+std::vector<Product<Scalar>> multi_dot_with_kokkos_kernels(Basis<Scalar> const& basis,
+                                                           std::vector<int> const& counts,
+                                                           Batches const& request) {
+  return with_space(request.on_device, request.threads, [&]<class Exec>(Exec const& exec) {
+    auto const values = copy_to_device<Scalar, Exec>(basis.values);
+    auto const y = copy_to_device<Scalar, Exec>(basis.y);
+    Kokkos::View<Scalar**, Kokkos::LayoutLeft, typename Exec::device_type,
+                 Kokkos::MemoryTraits<Kokkos::Unmanaged>> const all(values.data(), basis.rows,
+                                                                    basis.columns);
+    std::vector<Product<Scalar>> products;
+    for (int const columns : counts) {
+      auto const V = Kokkos::subview(all, Kokkos::ALL, std::make_pair(0, columns));
+      Array<Scalar, Exec> const h("Solder::Perf::h", columns);
+      auto const time = [&](char const* name, auto const& launch) {
+        auto seconds = time_batches(for_columns(request, columns), launch,
+                                    [&] { exec.fence("Solder::Perf::product"); });
+        products.push_back({name, std::move(seconds), copy_to_host<Scalar, Exec>(h), columns});
+      };
+      time("gemv", [&] { KokkosBlas::gemv(exec, "T", Scalar(1), V, y, Scalar(0), h); });
+      time("dots", [&] {
+        for (int k = 0; k < columns; ++k)
+          KokkosBlas::dot(exec, Kokkos::subview(h, k), Kokkos::subview(V, Kokkos::ALL, k), y);
+      });
+    }
+    return products;
+  });
+}
+
 template std::vector<Product<float>> multiply_with_kokkos_kernels(PeerProblem<float> const&,
                                                                   Batches const&);
 template std::vector<Product<double>> multiply_with_kokkos_kernels(PeerProblem<double> const&,
                                                                    Batches const&);
+template std::vector<Product<float>> multi_dot_with_kokkos_kernels(Basis<float> const&,
+                                                                   std::vector<int> const&,
+                                                                   Batches const&);
+template std::vector<Product<double>> multi_dot_with_kokkos_kernels(Basis<double> const&,
+                                                                    std::vector<int> const&,
+                                                                    Batches const&);
 
 }  // namespace Solder::Perf

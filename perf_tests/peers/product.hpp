@@ -46,4 +46,28 @@ std::vector<Product<Scalar>> multiply_with_kokkos_kernels(PeerProblem<Scalar> co
 template <class Scalar>
 std::vector<Product<Scalar>> multiply_with_vendor(PeerProblem<Scalar> const&, Batches const&);
 
+/// \brief A tall basis V, column by column, and a vector y
+template <class Scalar>
+struct Basis {
+  std::int32_t rows;
+  int columns;
+  std::vector<Scalar> const& values;
+  std::vector<Scalar> const& y;
+};
+
+/// \brief Launches in a batch for `columns` columns, where the request says how many for one.
+inline Batches for_columns(Batches request, int columns) {
+  request.launches = std::max(3, request.launches * 2 / (columns + 1));
+  return request;
+}
+
+// (v_k, y) for the first columns of the basis, as many as each of `counts` says. As above.
+template <class Scalar>
+std::vector<Product<Scalar>> multi_dot_with_kokkos_kernels(Basis<Scalar> const&,
+                                                           std::vector<int> const& counts,
+                                                           Batches const&);
+template <class Scalar>
+std::vector<Product<Scalar>> multi_dot_with_vendor(Basis<Scalar> const&,
+                                                   std::vector<int> const& counts, Batches const&);
+
 }  // namespace Solder::Perf

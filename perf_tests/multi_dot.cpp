@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "multi_dot.hpp"
+
+#include <charconv>
+#include <iostream>
+#include <limits>
+#include <solder/kernels/multi_dot.hpp>
+#include <solder/matrix/matrix_market/write.hpp>
+#include <stdexcept>
+
+#include "contest.hpp"
+#include "driver/document.hpp"
+#include "driver/schema.hpp"
+#include "driver/solve.hpp"
+
+namespace Solder::Perf {
+namespace {
+
+constexpr int most_columns = 1024;
+
+/// A basis and a vector of numbers from -1 to 1, and their inner products.
+template <class T>
+class Task {
+ public:
+  Task(std::int32_t rows, int columns)
+      : rows_(rows),
+        columns_(columns),
+        values_(std::size_t(rows) * columns),
+        y_(rows),
+        expected_(columns),
+        scale_(columns) {
+    std::uint64_t state = 1;
+    auto const next = [&] {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      return T(double(state >> 11) * 0x1p-52 - 1);
+    };
+    for (T& v : y_) v = next();
+    for (T& v : values_) v = next();
+    for (int k = 0; k < columns; ++k)
+      for (std::int32_t i = 0; i < rows; ++i) {
+        double const term = double(values_[std::size_t(k) * rows + i]) * double(y_[i]);
+        expected_[k] += term;
+        scale_[k] += std::abs(term);
+      }
+  }
+
+  Basis<T> basis() const { return {rows_, columns_, values_, y_}; }
+
+  /// \brief The largest |h_k - (v_k, y)| / (|v_k|, |y|).
+  template <class Result>
+  double error(std::vector<Result> const& h) const {
+    double worst = 0;
+    for (std::size_t k = 0; k < h.size(); ++k) {
+      double const relative = std::abs(double(h[k]) - expected_[k]) / scale_[k];
+      worst = relative <= worst ? worst : relative;  // NaN stays
+    }
+    return worst;
+  }
+
+ private:
+  std::int32_t rows_;
+  int columns_;
+  std::vector<T> values_, y_;
+  std::vector<double> expected_, scale_;
+};
+
+template <class T>
+std::vector<Product<double>> multi_dot_with_solder(std::string const& space, Basis<T> const& basis,
+                                                   std::vector<int> const& counts,
+                                                   Batches const& request) {
+  using HostVector =
+      Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  std::vector<Product<double>> products;
+  Driver::with_space(space, [&]<class Exec>(Exec const& exec) {
+    auto const to_device = [&](std::vector<T> const& host) {
+      Kokkos::View<T*, typename Exec::memory_space> const device(
+          Kokkos::view_alloc(exec, "Solder::Perf::basis", Kokkos::WithoutInitializing),
+          host.size());
+      Kokkos::deep_copy(exec, device, HostVector(host.data(), host.size()));
+      return device;
+    };
+    auto const V = to_device(basis.values), y = to_device(basis.y);
+    MultiDot<T, Exec> const multi_dot(exec, basis.rows, basis.columns);
+    Kokkos::View<double*, typename Exec::memory_space> const h(
+        Kokkos::view_alloc(exec, "Solder::Perf::h"), basis.columns);
+    auto const fence = [&] { exec.fence("Solder::Perf::products done"); };
+    for (int const columns : counts) {
+      auto seconds = time_batches(
+          for_columns(request, columns), [&] { multi_dot(V, basis.rows, columns, y, h); }, fence);
+      std::vector<double> result(columns);
+      Kokkos::deep_copy(exec, Kokkos::View<double*, Kokkos::HostSpace>(result.data(), columns),
+                        Kokkos::subview(h, std::make_pair(0, columns)));
+      fence();
+      products.push_back({"merged", std::move(seconds), std::move(result), columns});
+    }
+  });
+  return products;
+}
+
+template <class T>
+std::vector<Product<T>> multi_dot_with([[maybe_unused]] std::string const& peer,
+                                       [[maybe_unused]] Basis<T> const& basis,
+                                       [[maybe_unused]] std::vector<int> const& counts,
+                                       [[maybe_unused]] Batches const& request) {
+#ifdef SOLDER_PERF_KOKKOS_KERNELS
+  if (peer == "kokkos_kernels") return multi_dot_with_kokkos_kernels(basis, counts, request);
+#endif
+#ifdef SOLDER_PERF_VENDOR
+  if (peer == "vendor") return multi_dot_with_vendor(basis, counts, request);
+#endif
+  return {};
+}
+
+template <class T>
+std::vector<Contest> run(MultiDotConfig const& config, std::vector<std::string> const& peers,
+                         Machine::Space const& space) {
+  constexpr double batch_seconds = 5e-3, most_error = 1e-11;
+  constexpr int batches = 15, rounds = 5;
+  bool const host = Driver::on_host(config.space);
+  Task<T> const task(config.rows, *std::max_element(config.columns.begin(), config.columns.end()));
+  Basis<T> const basis = task.basis();
+  std::vector<Contest> contests;
+  for (int const columns : config.columns)
+    contests.push_back({format("%d rows, %d columns", config.rows, columns),
+                        {},
+                        {},
+                        (columns + 1.0) * config.rows * sizeof(T)});
+  double const guess = 2.0 * config.rows * sizeof(T) / space.bandwidth.copy;
+  Batches request{static_cast<int>(std::clamp(batch_seconds / guess, 3.0, 2000.0)), batches, !host,
+                  host ? space.concurrency : 0};
+  auto const add = [&](std::string const& who, auto const& products) {
+    for (auto const& product : products)
+      for (std::size_t i = 0; i < contests.size(); ++i)
+        if (config.columns[i] == product.columns)
+          contests[i].add(who, product.variant, product.seconds, task.error(product.result));
+  };
+  int const turns = host ? rounds : 1;
+  request.batches = batches / turns;
+  for (int turn = 0; turn < turns; ++turn) {
+    add("solder", multi_dot_with_solder(config.space, basis, config.columns, request));
+    for (Contest const& contest : contests)
+      if (!(contest.contestants[0].error <= most_error))
+        throw std::runtime_error(contest.problem +
+                                 ": Solder's merged inner products are wrong by " +
+                                 format("%.1e", contest.contestants[0].error));
+    for (std::string const& peer : peers) {
+      std::string why_not = "does not run in this space";
+      std::vector<Product<T>> products;
+      try {
+        products = multi_dot_with(peer, basis, config.columns, request);
+      } catch (std::exception const& error) {
+        why_not = error.what();
+      }
+      add(peer, products);
+      if (products.empty())
+        for (Contest& contest : contests) contest.add_absent(peer + ": " + why_not);
+    }
+  }
+  return contests;
+}
+
+/// The integers at a key; what is none, or out of range, goes to `errors`.
+std::vector<int> integers(Driver::Entry const& entry, int most, Driver::Errors& errors) {
+  std::vector<int> numbers;
+  for (Driver::Text const& value : entry.values) {
+    int number = 0;
+    char const* const end = value.text.data() + value.text.size();
+    auto const [stop, code] = std::from_chars(value.text.data(), end, number);
+    if (code != std::errc{} || stop != end || number < 1 || number > most)
+      errors.add(value.where, entry.full_name(), " must be an integer from 1 to ",
+                 std::to_string(most), ", not ", Driver::shown(value.text));
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+MultiDotConfig read_multi_dot(std::filesystem::path const& file,
+                              std::vector<std::string> const& assignments, Driver::Errors& errors) {
+  constexpr int most_rows = 2'000'000'000;
+  std::vector<std::string_view> const keys{
+      "multi_dot.rows", "multi_dot.columns", "multi_dot.scalar", "execution.space",
+      "output.json",    "compare",           "measure"};
+  Driver::Document document = Driver::read_document(file, errors);
+  for (std::string const& assignment : assignments)
+    if (auto const entry = Driver::read_assignment(assignment, errors))
+      Driver::apply_assignment(document, *entry);
+  MultiDotConfig config;
+  for (int columns = 1; columns <= 32; ++columns) config.columns.push_back(columns);
+  for (Driver::Entry const& entry : document.entries) {
+    std::string const name = entry.full_name();
+    if (std::find(keys.begin(), keys.end(), name) == keys.end()) {
+      errors.add(entry.where, "'", name, "' is no key of 'measure: multi_dot', which knows ",
+                 Driver::join(keys, " and "));
+    } else if (name == "multi_dot.columns") {
+      config.columns = integers(entry, most_columns, errors);
+    } else if (entry.values.size() > 1) {
+      errors.add(entry.where, name, " cannot be a list here");
+    } else if (entry.values.empty()) {
+      continue;  // a list at the top of the file: compare
+    } else if (name == "multi_dot.rows") {
+      config.rows = integers(entry, most_rows, errors)[0];
+    } else if (name == "multi_dot.scalar") {
+      config.single_precision = entry.values[0].text == "float";
+      if (!config.single_precision && entry.values[0].text != "double")
+        errors.add(entry.where, name, " must be float or double");
+    } else if (name == "execution.space") {
+      config.space = entry.values[0].text;
+      auto const spaces = Driver::space_names();
+      if (std::find(spaces.begin(), spaces.end(), config.space) == spaces.end())
+        errors.add(entry.where, name, " must be ", Driver::join(spaces));
+    } else if (name == "output.json") {
+      config.json = entry.values[0].folder / entry.values[0].text;
+    }
+  }
+  return config;
+}
+
+void time_multi_dot(MultiDotConfig const& config, std::vector<std::string> const& peers,
+                    Machine& machine) {
+  Machine::Space const& space = machine.at(config.space);
+  ContestTable const table(space.bandwidth.copy);
+  auto const contests = config.single_precision ? run<float>(config, peers, space)
+                                                : run<double>(config, peers, space);
+  std::cout << table.heading();
+  for (Contest const& contest : contests) std::cout << table.lines(contest);
+  std::cout << table.means(contests);
+  if (config.json.empty()) return;
+  auto document = table.json(contests);
+  document["device"] = Driver::device_name();
+  Solder::Impl::WholeFile output(config.json.string());
+  output.text(document.dump(2) + "\n");
+  output.commit();
+}
+
+}  // namespace Solder::Perf
