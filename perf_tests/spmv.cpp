@@ -4,7 +4,7 @@
 #include <iostream>
 #include <limits>
 #include <solder/core/runners.hpp>
-#include <solder/matrix/csr.hpp>
+#include <solder/matrix/format.hpp>
 #include <solder/matrix/matrix_market/write.hpp>
 #include <stdexcept>
 
@@ -40,11 +40,33 @@ struct ProductKernel {
   }
 };
 
+/// The format that a run asks for.
+template <class RunConfig>
+MatrixFormat wanted_format(RunConfig const& config) {
+  if constexpr (requires { config.execution.matrix_format; })
+    for (MatrixFormat const format :
+         {MatrixFormat::automatic, MatrixFormat::sell, MatrixFormat::ell})
+      if (to_string(format) == config.execution.matrix_format) return format;
+  return MatrixFormat::csr;
+}
+
 /// Calls f(matrix, its format's name).
 template <class T, class Exec, class Function>
-void with_matrix(Exec const& exec, Driver::RunConfig const&, HostCsr<T> const& host,
+void with_matrix(Exec const& exec, Driver::RunConfig const& config, HostCsr<T> const& host,
                  Function const& f) {
-  f(CsrMatrix<T, Exec>(exec, host), "csr");
+  CsrMatrix<T, Exec> const csr(exec, host);
+  MatrixFormat const wanted = wanted_format(config);
+  MatrixFormat const format =
+      choose_format(wanted, row_statistics(exec, csr), sizeof(T), Impl::is_host_space<Exec>).format;
+  std::string const name = wanted == MatrixFormat::automatic
+                               ? "auto: " + std::string(to_string(format))
+                               : std::string(to_string(format));
+  if (format == MatrixFormat::sell)
+    f(SellMatrix<T, Exec>::sell(exec, csr), name);
+  else if (format == MatrixFormat::ell)
+    f(SellMatrix<T, Exec>::ell(exec, csr), name);
+  else
+    f(csr, name);
 }
 
 /// Kernels that take a few milliseconds together, so that the fence does not count.
