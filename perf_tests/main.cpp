@@ -87,6 +87,9 @@ int run(int argc, char* argv[]) {
     else
       of_runs.push_back(file);
   }
+  if (of_runs.size() < jobs.size())
+    std::erase_if(arguments.assignments,
+                  [](std::string const& a) { return a.starts_with("multi_dot."); });
   auto const files =
       Driver::read_config(of_runs, arguments.assignments, errors, {"compare", "measure"});
   if (!errors.empty()) return fail();

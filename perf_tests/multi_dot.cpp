@@ -5,13 +5,13 @@
 #include <iostream>
 #include <limits>
 #include <solder/kernels/multi_dot.hpp>
-#include <solder/matrix/matrix_market/write.hpp>
 #include <stdexcept>
 
 #include "contest.hpp"
 #include "driver/document.hpp"
 #include "driver/schema.hpp"
 #include "driver/solve.hpp"
+#include "text.hpp"
 
 namespace Solder::Perf {
 namespace {
@@ -121,10 +121,9 @@ std::vector<Contest> run(MultiDotConfig const& config, std::vector<std::string> 
   Basis<T> const basis = task.basis();
   std::vector<Contest> contests;
   for (int const columns : config.columns)
-    contests.push_back({format("%d rows, %d columns", config.rows, columns),
-                        {},
-                        {},
-                        (columns + 1.0) * config.rows * sizeof(T)});
+    contests.push_back({std::string("V^H y, ") + (config.single_precision ? "float" : "double"),
+                        config.rows, columns, (columns + 1.0) * config.rows * sizeof(T),
+                        space.bandwidth.copy});
   double const guess = 2.0 * config.rows * sizeof(T) / space.bandwidth.copy;
   Batches request{static_cast<int>(std::clamp(batch_seconds / guess, 3.0, 2000.0)), batches, !host,
                   host ? space.concurrency : 0};
@@ -140,9 +139,9 @@ std::vector<Contest> run(MultiDotConfig const& config, std::vector<std::string> 
     add("solder", multi_dot_with_solder(config.space, basis, config.columns, request));
     for (Contest const& contest : contests)
       if (!(contest.contestants[0].error <= most_error))
-        throw std::runtime_error(contest.problem +
-                                 ": Solder's merged inner products are wrong by " +
-                                 format("%.1e", contest.contestants[0].error));
+        throw std::runtime_error(format(
+            "Solder's merged inner products of %d columns are wrong by %.1e of their terms' sum",
+            static_cast<int>(contest.size), contest.contestants[0].error));
     for (std::string const& peer : peers) {
       std::string why_not = "does not run in this space";
       std::vector<Product<T>> products;
@@ -183,9 +182,13 @@ MultiDotConfig read_multi_dot(std::filesystem::path const& file,
       "multi_dot.rows", "multi_dot.columns", "multi_dot.scalar", "execution.space",
       "output.json",    "compare",           "measure"};
   Driver::Document document = Driver::read_document(file, errors);
-  for (std::string const& assignment : assignments)
+  for (std::string const& assignment : assignments) {
+    bool const of_runs = assignment.starts_with("problem.") || assignment.starts_with("solver.") ||
+                         assignment.starts_with("preconditioner.");
+    if (of_runs) continue;  // for another file of the same call
     if (auto const entry = Driver::read_assignment(assignment, errors))
       Driver::apply_assignment(document, *entry);
+  }
   MultiDotConfig config;
   for (int columns = 1; columns <= 32; ++columns) config.columns.push_back(columns);
   for (Driver::Entry const& entry : document.entries) {
@@ -220,18 +223,13 @@ MultiDotConfig read_multi_dot(std::filesystem::path const& file,
 void time_multi_dot(MultiDotConfig const& config, std::vector<std::string> const& peers,
                     Machine& machine) {
   Machine::Space const& space = machine.at(config.space);
-  ContestTable const table(space.bandwidth.copy);
+  ContestTable const table("columns");
   auto const contests = config.single_precision ? run<float>(config, peers, space)
                                                 : run<double>(config, peers, space);
-  std::cout << table.heading();
+  std::cout << table.heading(space.bandwidth.copy);
   for (Contest const& contest : contests) std::cout << table.lines(contest);
   std::cout << table.means(contests);
-  if (config.json.empty()) return;
-  auto document = table.json(contests);
-  document["device"] = Driver::device_name();
-  Solder::Impl::WholeFile output(config.json.string());
-  output.text(document.dump(2) + "\n");
-  output.commit();
+  if (!config.json.empty()) table.write_json(config.json, contests);
 }
 
 }  // namespace Solder::Perf

@@ -5,12 +5,10 @@
 #include <limits>
 #include <solder/core/runners.hpp>
 #include <solder/matrix/format.hpp>
-#include <solder/matrix/matrix_market/write.hpp>
 #include <stdexcept>
 
 #include "compare.hpp"
 #include "contest.hpp"
-#include "driver/output.hpp"
 #include "driver/solve.hpp"
 
 namespace Solder::Perf {
@@ -212,7 +210,17 @@ void time_peers(Group& group, Task<T> const& task, std::vector<std::string> cons
   }
 }
 
-std::vector<Group> groups_of(Driver::FileConfig const& file, Driver::SystemStore& store) {
+/// The problem, with what is not as usual.
+std::string title(Driver::RunConfig const& run) {
+  std::string text = run.problem.name;
+  if (run.problem.scalar != Driver::Scalar::double_)
+    text += ", " + std::string(Driver::to_string(run.problem.scalar));
+  if (run.execution.space != "default") text += ", " + run.execution.space;
+  return text;
+}
+
+std::vector<Group> groups_of(Driver::FileConfig const& file, Driver::SystemStore& store,
+                             Machine& machine) {
   std::vector<Group> groups;
   for (Driver::RunConfig const& run : file.runs) {
     auto const shares = [&](Group const& group) {
@@ -223,7 +231,7 @@ std::vector<Group> groups_of(Driver::FileConfig const& file, Driver::SystemStore
     if (group == groups.end())
       groups.push_back({{&run},
                         store.get(run),
-                        {run.problem.name, {}, {}, 0},
+                        {title(run), 0, 0, 0, machine.at(run.execution.space).bandwidth.copy},
                         Driver::on_host(run.execution.space)});
     else
       group->runs.push_back(&run);
@@ -236,46 +244,44 @@ std::vector<Group> groups_of(Driver::FileConfig const& file, Driver::SystemStore
 void time_products(Driver::FileConfig const& file, std::vector<std::string> const& peers,
                    Driver::SystemStore& store, Machine& machine) {
   constexpr int batches = 15, rounds = 5;
-  std::vector<Group> groups = groups_of(file, store);
-  auto const& space = machine.at(file.runs[0].execution.space);
-  ContestTable const table(space.bandwidth.copy);
-  std::cout << table.heading();
+  std::vector<Group> groups = groups_of(file, store, machine);
+  ContestTable const table("nonzeros");
+  std::cout << table.heading(groups[0].contest.copy_bandwidth);
   auto const with_task = [](Group& group, auto const& f) {
     std::visit(
         [&]<class T>(std::shared_ptr<Driver::System<T> const> const& system) {
           Task<T> const task(system->matrix);
+          group.contest.rows = system->matrix.rows;
+          group.contest.size = system->matrix.nonzeros();
           group.contest.bytes = task.bytes();
           f(task);
         },
         group.system);
+  };
+  auto const threads = [&](Group const& group) {
+    return machine.at(group.runs[0]->execution.space).concurrency;
   };
   for (Group& group : groups)
     with_task(group, [&](auto const& task) {
       if (!group.on_host) return time_solder(group, task, batches);
       for (int round = 0; round < rounds; ++round) {
         time_solder(group, task, batches / rounds);
-        time_peers(group, task, peers, batches / rounds, space.concurrency);
+        time_peers(group, task, peers, batches / rounds, threads(group));
       }
       std::cout << table.lines(group.contest) << std::flush;
     });
   std::vector<Contest> contests;
   for (Group& group : groups) {
     if (!group.on_host) {
-      with_task(group, [&](auto const& task) {
-        time_peers(group, task, peers, batches, space.concurrency);
-      });
+      with_task(group,
+                [&](auto const& task) { time_peers(group, task, peers, batches, threads(group)); });
       std::cout << table.lines(group.contest) << std::flush;
     }
     contests.push_back(group.contest);
   }
   std::cout << table.means(contests);
   std::filesystem::path const& json = file.runs[0].output.json;
-  if (json.empty()) return;
-  auto document = table.json(contests);
-  document["device"] = Driver::device_name();
-  Solder::Impl::WholeFile output(json.string());
-  output.text(document.dump(2) + "\n");
-  output.commit();
+  if (!json.empty()) table.write_json(json, contests);
 }
 
 }  // namespace Solder::Perf

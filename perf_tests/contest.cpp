@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "contest.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <solder/matrix/matrix_market/write.hpp>
+#include <utility>
+
+#include "driver/solve.hpp"
+#include "text.hpp"
+
+namespace Solder::Perf {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// (Solder's way, the peer and its way) -> the peer's time over Solder's on every problem
+using Ratios = std::map<std::pair<std::string, std::string>, std::vector<double>>;
+
+Ratios all_ratios(std::vector<Contest> const& contests) {
+  Ratios ratios;
+  for (Contest const& contest : contests)
+    for (Contestant const& own : contest.contestants) {
+      if (!own.is_solder()) continue;
+      std::map<std::string, double> best;  // of a peer's ways
+      for (Contestant const& peer : contest.contestants) {
+        if (peer.is_solder()) continue;
+        double const ratio = peer.seconds() / own.seconds();
+        ratios[{own.how, peer.who + " " + peer.how}].push_back(ratio);
+        auto const [place, is_new] = best.try_emplace(peer.who, ratio);
+        if (!is_new) place->second = std::min(place->second, ratio);
+      }
+      for (auto const& [who, ratio] : best) ratios[{own.how, who + " (best)"}].push_back(ratio);
+    }
+  return ratios;
+}
+
+double geometric_mean(std::vector<double> const& ratios) {
+  double sum = 0;
+  for (double const ratio : ratios) sum += std::log(ratio);
+  return std::exp(sum / double(ratios.size()));
+}
+
+double least(std::vector<double> const& ratios) {
+  return *std::min_element(ratios.begin(), ratios.end());
+}
+
+Json json_of(Contest const& contest, std::string const& size_name) {
+  Json run{{"problem", contest.problem},
+           {"rows", contest.rows},
+           {size_name, contest.size},
+           {"bytes", contest.bytes},
+           {"copy_bandwidth_gb_s", contest.copy_bandwidth * 1e-9},
+           {"contestants", Json::array()},
+           {"absent", contest.absent}};
+  double const reference = contest.reference_seconds();
+  for (Contestant const& c : contest.contestants) {
+    double const rate = contest.bytes / c.seconds();
+    Json one{{"who", c.who},
+             {"how", c.how},
+             {"seconds", c.seconds()},
+             {"gb_s", rate * 1e-9},
+             {"of_copy", rate / contest.copy_bandwidth},
+             {"error", c.error}};
+    if (reference > 0) one["speed"] = reference / c.seconds();
+    run["contestants"].push_back(std::move(one));
+  }
+  return run;
+}
+
+}  // namespace
+
+void Contest::add(std::string const& who, std::string const& how,
+                  std::vector<double> const& samples, double error) {
+  auto const same = [&](Contestant const& c) { return c.who == who && c.how == how; };
+  auto found = std::find_if(contestants.begin(), contestants.end(), same);
+  if (found == contestants.end()) found = contestants.insert(contestants.end(), {who, how, {}, 0});
+  found->samples.insert(found->samples.end(), samples.begin(), samples.end());
+  found->error = error <= found->error ? found->error : error;  // NaN is not lost
+}
+
+void Contest::add_absent(std::string const& why) {
+  if (std::find(absent.begin(), absent.end(), why) == absent.end()) absent.push_back(why);
+}
+
+double Contest::reference_seconds() const {
+  for (Contestant const& c : contestants)
+    if (!c.is_solder()) return c.seconds();
+  return 0;
+}
+
+std::string ContestTable::heading(double copy_bandwidth) const {
+  return format("copy %.1f GB/s; speed: relative to the first line of a peer\n",
+                copy_bandwidth * 1e-9) +
+         format("%-40s %9s %10s %-15s %-16s %12s %9s %9s %9s %9s\n", "problem", "rows",
+                size_name_.c_str(), "who", "how", "us", "GB/s", "of copy", "speed", "error");
+}
+
+std::string ContestTable::lines(Contest const& contest) const {
+  std::string text;
+  double const reference = contest.reference_seconds();
+  for (Contestant const& c : contest.contestants) {
+    double const rate = contest.bytes / c.seconds();
+    std::string const speed = reference > 0 ? format("%.3f", reference / c.seconds()) : "-";
+    text += format("%-40s %9lld %10lld %-15s %-16s %12.2f %9.1f %8.1f%% %9s %9.1e\n",
+                   contest.problem.c_str(), static_cast<long long>(contest.rows),
+                   static_cast<long long>(contest.size), c.who.c_str(), c.how.c_str(),
+                   c.seconds() * 1e6, rate * 1e-9, 100 * rate / contest.copy_bandwidth,
+                   speed.c_str(), c.error);
+  }
+  for (std::string const& why : contest.absent) text += "  " + why + "\n";
+  return text;
+}
+
+std::string ContestTable::means(std::vector<Contest> const& contests) const {
+  std::string text;
+  for (auto const& [names, ratios] : all_ratios(contests))
+    text += format("solder %s: %s takes %.3f times as long, least %.3f (geometric mean of %d)\n",
+                   names.first.c_str(), names.second.c_str(), geometric_mean(ratios), least(ratios),
+                   static_cast<int>(ratios.size()));
+  return text;
+}
+
+void ContestTable::write_json(std::filesystem::path const& path,
+                              std::vector<Contest> const& contests) const {
+  Json document{
+      {"device", Driver::device_name()}, {"summary", Json::array()}, {"runs", Json::array()}};
+  for (auto const& [names, ratios] : all_ratios(contests))
+    document["summary"].push_back({{"solder", names.first},
+                                   {"peer", names.second},
+                                   {"geometric_mean", geometric_mean(ratios)},
+                                   {"least", least(ratios)},
+                                   {"problems", ratios.size()}});
+  for (Contest const& contest : contests) document["runs"].push_back(json_of(contest, size_name_));
+  Solder::Impl::WholeFile output(path.string());
+  output.text(document.dump(2) + "\n");
+  output.commit();
+}
+
+}  // namespace Solder::Perf
