@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <limits>
+#include <solder/core/errors.hpp>
 #include <solder/core/runners.hpp>
 #include <solder/matrix/format.hpp>
 #include <stdexcept>
@@ -176,7 +177,13 @@ struct Group {
 template <class T>
 void time_solder(Group& group, Task<T> const& task, int batches) {
   for (Driver::RunConfig const* const run : group.runs) {
-    Product<T> const product = multiply_with_solder(*run, task, batches);
+    Product<T> product;
+    try {
+      product = multiply_with_solder(*run, task, batches);
+    } catch (InputError const& error) {  // a format that this matrix does not suit
+      group.contest.add_absent(std::string("solder: ") + error.what());
+      continue;
+    }
     double const error = task.error(product.result);
     if (!std::isfinite(error))
       throw std::runtime_error(run->where(run->matrix_key()) + ": Solder's product in the format " +
