@@ -25,6 +25,7 @@ int cycle_of(RunConfig const& config) {
 struct Measurement {
   Report report;  ///< of a timed solve of exactly `iterations`; solve_seconds: the median
   std::string space;
+  std::string matrix_format{}, format_reason{};
   int iterations = 0;
   int repeats = 0;                ///< solves to time, all in all
   int check_iterations = 0;       ///< few enough that every correct solver has the same residual
@@ -90,6 +91,8 @@ class TimedSolves {
     measurement.report = std::move(solved.report);
     measurement.report.solve_seconds = median(measurement.medians);
     measurement.space = std::move(solved.space);
+    measurement.matrix_format = std::move(solved.matrix_format);
+    measurement.format_reason = std::move(solved.format_reason);
   }
 
  private:

@@ -104,7 +104,8 @@ std::string lines(Row const& row) {
 void write_json(std::filesystem::path const& path, std::vector<Row> const& rows) {
   std::vector<Driver::RunResult> results;
   for (Row const& row : rows) {
-    results.push_back({row.config, row.rows, row.nonzeros, row.solder.space, row.solder.report});
+    results.push_back({row.config, row.rows, row.nonzeros, row.solder.space, row.solder.report,
+                       row.solder.matrix_format, row.solder.format_reason});
     results.back().report.history.clear();
   }
   Json document = Json::parse(Driver::json_text(results, Driver::device_name()));

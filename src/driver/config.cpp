@@ -231,6 +231,7 @@ RunConfig run_of(Settings const& settings, Document const& document) {
                 static_cast<int>(get("solver.restart").integer)};
   run.preconditioner = get("preconditioner.name").word;
   run.execution = {get("execution.space").word, get("execution.runner").word,
+                   get("execution.matrix_format").word,
                    static_cast<int>(get("execution.repeat").integer)};
   run.output = {get("output.json").path, get("output.solution").path, get("output.history").path};
   return run;

@@ -41,7 +41,7 @@ struct SolverConfig {
 };
 
 struct ExecutionConfig {
-  std::string space, runner;
+  std::string space, runner, matrix_format;
   int repeat = 1;
 };
 

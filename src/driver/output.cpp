@@ -37,7 +37,8 @@ Json json_of(RunResult const& result) {
           {"preconditioner", config.preconditioner},
           {"space", result.space},
           {"runner", to_string(report.runner)},
-          {"matrix_format", "csr"},
+          {"matrix_format", result.matrix_format},
+          {"matrix_format_reason", result.format_reason},
           {"reason", to_string(report.reason)},
           {"iterations", report.iterations},
           {"relative_residual", number(report.relative_residual)},
@@ -99,10 +100,10 @@ Table::Table(std::vector<FileConfig> const& files) : name_width_(7), preconditio
 }
 
 std::string Table::heading() const {
-  return format("%-*s %10s %11s %-14s %-14s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s\n",
+  return format("%-*s %10s %11s %-14s %-14s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s  %s\n",
                 name_width_, "problem", "rows", "nonzeros", "scalar", "solver",
                 preconditioner_width_, "preconditioner", "space", "runner", "reason", "iterations",
-                "true residual", "setup ms", "solve ms", "us/iteration");
+                "true residual", "setup ms", "solve ms", "us/iteration", "matrix format");
 }
 
 std::string Table::line(RunResult const& result) const {
@@ -113,15 +114,16 @@ std::string Table::line(RunResult const& result) const {
   std::string const per_iteration = report.iterations > 0
                                         ? format("%12.2f", seconds_per_iteration(report) * 1e6)
                                         : format("%12s", "-");
-  return format("%-*s %10lld %11lld %-14s %-14s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s\n",
-                name_width_, config.problem.name.c_str(), static_cast<long long>(result.rows),
-                static_cast<long long>(result.nonzeros),
-                std::string(to_string(config.problem.scalar)).c_str(), solver.c_str(),
-                preconditioner_width_, config.preconditioner.c_str(), result.space.c_str(),
-                std::string(to_string(report.runner)).c_str(),
-                std::string(to_string(report.reason)).c_str(), report.iterations,
-                report.true_relative_residual, report.setup_seconds * 1e3,
-                report.solve_seconds * 1e3, per_iteration.c_str());
+  std::string const matrix_format = result.matrix_format + ": " + result.format_reason;
+  return format(
+      "%-*s %10lld %11lld %-14s %-14s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s  %s\n",
+      name_width_, config.problem.name.c_str(), static_cast<long long>(result.rows),
+      static_cast<long long>(result.nonzeros),
+      std::string(to_string(config.problem.scalar)).c_str(), solver.c_str(), preconditioner_width_,
+      config.preconditioner.c_str(), result.space.c_str(),
+      std::string(to_string(report.runner)).c_str(), std::string(to_string(report.reason)).c_str(),
+      report.iterations, report.true_relative_residual, report.setup_seconds * 1e3,
+      report.solve_seconds * 1e3, per_iteration.c_str(), matrix_format.c_str());
 }
 
 }  // namespace Solder::Driver

@@ -17,6 +17,7 @@ struct RunResult {
   std::int64_t rows = 0, nonzeros = 0;
   std::string space;
   Report report;
+  std::string matrix_format, format_reason;  ///< see Solved
 };
 
 /// \brief All runs of a file as JSON (see docs/yaml.md). Numbers that are not finite become null.

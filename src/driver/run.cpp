@@ -26,8 +26,13 @@ RunResult run_one(RunConfig const& config, System<T> const& system) {
   if (!config.output.solution.empty())
     write_matrix_market_vector<T>(config.output.solution.string(), solved.solution);
   if (!config.output.history.empty()) write_history(config.output.history, solved.report);
-  return {&config, system.matrix.rows, system.matrix.nonzeros(), solved.space,
-          std::move(solved.report)};
+  return {&config,
+          system.matrix.rows,
+          system.matrix.nonzeros(),
+          solved.space,
+          std::move(solved.report),
+          solved.matrix_format,
+          solved.format_reason};
 }
 
 void report_failure(RunResult const& result) {

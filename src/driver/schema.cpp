@@ -187,6 +187,8 @@ std::vector<Key> const& schema() {
        .default_value = "default", .help = "where to run, of what this build has"},
       {.section = "execution", .name = "runner", .words = {"auto", "launch", "graph", "team"},
        .default_value = "auto", .help = "how to launch the kernels"},
+      {.section = "execution", .name = "matrix_format", .words = {"auto", "csr", "sell", "ell"},
+       .default_value = "auto", .help = "how to store the matrix for its products"},
       {.section = "execution", .name = "repeat", .kind = Kind::integer, .least = 1, .most = 1e6,
        .default_value = "1", .help = "solve so often, report the median time"},
 

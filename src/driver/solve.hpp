@@ -16,12 +16,15 @@ template <class T>
 struct Solved {
   Report report;  ///< solve_seconds: the median of the repeats
   std::string space;
+  std::string matrix_format;  ///< csr, sell or ell
+  std::string format_reason;  ///< why, in words
   std::vector<T> solution;
 };
 
-/// \brief Solves from x = 0, execution.repeat times, on the space, with the solver, preconditioner
-/// and runner of `run`. Throws std::bad_alloc or std::runtime_error if memory does not suffice,
-/// std::runtime_error if the repeats differ in iterations or residuals. Needs Kokkos initialised.
+/// \brief Solves from x = 0, execution.repeat times, on the space, with the solver, preconditioner,
+/// runner and matrix format of `run`. Throws std::bad_alloc or std::runtime_error if memory does
+/// not suffice, std::runtime_error if the repeats differ in iterations or residuals. Needs Kokkos
+/// initialised.
 template <class T>
 Solved<T> solve(RunConfig const& run, System<T> const& system,
                 std::function<void(Progress const&)> const& monitor);

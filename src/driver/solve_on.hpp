@@ -5,9 +5,15 @@
 
 #include <Kokkos_Core.hpp>
 #include <cctype>
+#include <exception>
+#include <optional>
+#include <solder/core/errors.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/format.hpp>
+#include <solder/matrix/sell.hpp>
 #include <solder/preconditioners/jacobi.hpp>
 
+#include "memory.hpp"
 #include "methods.hpp"
 #include "repeat.hpp"
 #include "spaces.hpp"
@@ -31,6 +37,42 @@ void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Ex
   if (run.preconditioner == "jacobi") f(Jacobi<T, Exec>(exec, A));
 }
 
+/// The matrix in the padded format chosen. InputError if the memory of a host would not hold it.
+template <class T, class Exec>
+SellMatrix<T, Exec> make_padded(Exec const& exec, CsrMatrix<T, Exec> const& A,
+                                RowStatistics const& rows, MatrixFormat format) {
+  bool const ell = format == MatrixFormat::ell;
+  double const bytes = double(ell ? rows.ell_entries : rows.sell_entries) * (sizeof(T) + 4);
+  if (Solder::Impl::is_host_space<Exec> && bytes > double(available_memory()))
+    throw InputError(concat("execution.matrix_format: ", to_string(format), " needs ",
+                            memory_text(bytes), " more memory; ",
+                            memory_text(double(available_memory())), " is available"));
+  return ell ? SellMatrix<T, Exec>::ell(exec, A) : SellMatrix<T, Exec>::sell(exec, A);
+}
+
+/// Puts the matrix into the format of the run, and calls f(matrix, format and why). A format that
+/// nobody asked for gives way to CSR where memory does not suffice for it.
+template <class T, class Exec, class Function>
+void with_matrix(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> const& A,
+                 Function const& f) {
+  MatrixFormat wanted = MatrixFormat::automatic;
+  for (MatrixFormat const format : {MatrixFormat::csr, MatrixFormat::sell, MatrixFormat::ell})
+    if (to_string(format) == run.execution.matrix_format) wanted = format;
+  RowStatistics const rows = row_statistics(exec, A);
+  FormatChoice choice = choose_format(wanted, rows, sizeof(T), Solder::Impl::is_host_space<Exec>);
+  std::optional<SellMatrix<T, Exec>> padded;
+  try {
+    if (choice.format != MatrixFormat::csr) padded = make_padded(exec, A, rows, choice.format);
+  } catch (std::exception const&) {
+    if (wanted != MatrixFormat::automatic) throw;
+    choice = {MatrixFormat::csr, concat("no memory for ", to_string(choice.format))};
+  }
+  if (padded)
+    f(*padded, choice);
+  else
+    f(A, choice);
+}
+
 template <class Method, class T, class Exec>
 void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
               std::function<void(Progress const&)> const& monitor, Solved<T>& solved) {
@@ -46,18 +88,24 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   Kokkos::deep_copy(exec, b, ConstHostVector(system.rhs.data(), n));
   exec.fence("Solder::driver: system copied");
   Kokkos::Timer timer;
-  with_preconditioner(exec, run, A, [&](auto const& M) {
-    exec.fence("Solder::driver: preconditioner made");
-    double const preconditioner_seconds = timer.seconds();
+  auto const solve_with = [&](auto const& matrix, auto const& M) {
+    exec.fence("Solder::driver: matrix and preconditioner made");
+    double const seconds = timer.seconds();
     auto options = Method::options(run.solver);
     fill(options, run, monitor);
-    typename Method::template Solver<Exec, CsrMatrix<T, Exec>, std::decay_t<decltype(M)>> solver(
-        exec, A, M, options);
+    typename Method::template Solver<Exec, std::decay_t<decltype(matrix)>,
+                                     std::decay_t<decltype(M)>>
+        solver(exec, matrix, M, options);
     solved.report = solve_repeatedly(run.execution.repeat, [&] {
       Kokkos::deep_copy(exec, x, T(0));
       return solver.solve(b, x);
     });
-    solved.report.setup_seconds += preconditioner_seconds;
+    solved.report.setup_seconds += seconds;
+  };
+  with_matrix(exec, run, A, [&](auto const& matrix, FormatChoice const& choice) {
+    solved.matrix_format = to_string(choice.format);
+    solved.format_reason = choice.reason;
+    with_preconditioner(exec, run, A, [&](auto const& M) { solve_with(matrix, M); });
   });
   solved.solution.resize(n);
   Kokkos::deep_copy(exec, HostVector(solved.solution.data(), n), x);

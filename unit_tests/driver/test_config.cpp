@@ -59,6 +59,7 @@ TEST(Config, Defaults) {
   EXPECT_EQ(run.preconditioner, "none");
   EXPECT_EQ(run.execution.space, "default");
   EXPECT_EQ(run.execution.runner, "auto");
+  EXPECT_EQ(run.execution.matrix_format, "auto");
   EXPECT_EQ(run.execution.repeat, 1);
   EXPECT_TRUE(run.output.json.empty());
   EXPECT_TRUE(run.output.solution.empty());
@@ -70,7 +71,7 @@ TEST(Config, EveryKey) {
       "problem: {matrix: /m/bus.mtx.gz, rhs: b.mtx, seed: 7, scalar: complex_float}\n"
       "solver: {name: cg, form: classical, tolerance: 0.5, max_iterations: 12}\n"
       "preconditioner: {name: jacobi}\n"
-      "execution: {space: serial, runner: graph, repeat: 3}\n"
+      "execution: {space: serial, runner: graph, matrix_format: sell, repeat: 3}\n"
       "output: {json: /o/r.json, solution: x.mtx, history: h.csv}\n");
   ASSERT_EQ(runs.size(), 1u);
   RunConfig const& run = runs[0];
@@ -88,6 +89,7 @@ TEST(Config, EveryKey) {
   EXPECT_EQ(run.preconditioner, "jacobi");
   EXPECT_EQ(run.execution.space, "serial");
   EXPECT_EQ(run.execution.runner, "graph");
+  EXPECT_EQ(run.execution.matrix_format, "sell");
   EXPECT_EQ(run.execution.repeat, 3);
   EXPECT_EQ(run.output.json, "/o/r.json");
   EXPECT_EQ(run.output.solution.parent_path(), run.problem.rhs_file.parent_path());

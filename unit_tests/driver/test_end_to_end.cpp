@@ -234,6 +234,46 @@ TEST(Driver, ConvergedRunWritesEverythingAndReturnsZero) {
   EXPECT_LE(std::sqrt(squares / 225), 1e-8) << "the x that was written solves the system";
 }
 
+TEST(Driver, EveryMatrixFormatConvergesAlike) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem: {generate: fem_poisson_2d, size: 15}\n"
+                "preconditioner: {name: jacobi}\n"
+                "execution: {space: serial, matrix_format: [auto, csr, sell, ell]}\n"
+                "output: {json: r.json}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  Json const runs = Json::parse(scratch.read("r.json"))["runs"];
+  ASSERT_EQ(runs.size(), 4u);
+  Strings formats;
+  for (auto const& run : runs) {
+    formats.push_back(run["matrix_format"]);
+    EXPECT_EQ(run["iterations"], runs[0]["iterations"]);
+    std::string const why = run["matrix_format_reason"];
+    EXPECT_TRUE(contains(outcome.out, formats.back() + ": " + why)) << outcome.out;
+  }
+  EXPECT_EQ(formats, (Strings{"csr", "csr", "sell", "ell"}));
+  EXPECT_TRUE(contains(std::string(runs[3]["matrix_format_reason"]), "rows of 3 to 7 nonzeros"))
+      << runs[3]["matrix_format_reason"];
+}
+
+TEST(Driver, AbsurdPaddingIsAnErrorThatSaysWhatToTake) {
+  Scratch const scratch;
+  int const n = 3000;  // an arrow: one full row and column, and the diagonal
+  std::string entries = std::to_string(n) + " " + std::to_string(n) + " " +
+                        std::to_string(2 * n - 1) + "\n1 1 5000\n";
+  for (int i = 2; i <= n; ++i) {
+    std::string const k = std::to_string(i);
+    entries += "1 " + k + " 1\n" + k + " " + k + " 2\n";
+  }
+  scratch.write("A.mtx", market(entries, "coordinate real general"));
+  scratch.write("a.yaml", of_matrix());
+  Outcome const outcome = drive(scratch, "a.yaml --set execution.matrix_format=ell");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(contains(outcome.err, "ell would store")) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "take sell, csr or auto")) << outcome.err;
+}
+
 TEST(Driver, FailedRunSaysWhyAndReturnsOne) {
   Scratch const scratch;
   scratch.write("A.mtx", market("2 2 2\n1 1 1\n2 2 -1\n"));

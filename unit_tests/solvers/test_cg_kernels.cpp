@@ -7,6 +7,7 @@
 #include <memory>
 
 #include <solder/matrix/generators/poisson.hpp>
+#include <solder/matrix/sell.hpp>
 
 namespace {
 
@@ -42,7 +43,13 @@ struct Bench {
   /// What a fresh solver's solve number `solves` does.
   template <class Preconditioner>
   std::unique_ptr<KokkosEvents> watch(Preconditioner const& M, CgOptions const& o, int solves = 1) {
-    Cg<Exec, CsrMatrix<double, Exec>, Preconditioner> cg(exec, A, M, o);
+    return watch_with(A, M, o, solves);
+  }
+
+  template <class Matrix, class Preconditioner>
+  std::unique_ptr<KokkosEvents> watch_with(Matrix const& matrix, Preconditioner const& M,
+                                           CgOptions const& o, int solves = 1) {
+    Cg<Exec, Matrix, Preconditioner> cg(exec, matrix, M, o);
     Report report;
     for (int k = 1; k < solves; ++k) cg.solve(b, x);
     Kokkos::deep_copy(x, 0);
@@ -117,6 +124,57 @@ TYPED_TEST(CgKernels, NothingElseInASolve) {
       }
     }
   });
+}
+
+TYPED_TEST(CgKernels, PaddedFormatsTakeTheSameKernelsAndNothingElse) {
+  Bench<TypeParam> bench;
+  using Matrix = Solder::SellMatrix<double, TypeParam>;
+  for (Matrix const& A :
+       {Matrix::sell(bench.exec, bench.A, {64, 0}), Matrix::sell(bench.exec, bench.A, {1, 1}),
+        Matrix::ell(bench.exec, bench.A)}) {
+    SCOPED_TRACE(A.is_ell() ? "ell" : "sell, sigma " + std::to_string(A.sigma()));
+    with_each_preconditioner(bench, [&](auto const& M) {
+      for (CgForm const form : {CgForm::pipelined, CgForm::classical}) {
+        SCOPED_TRACE(to_string(form));
+        auto const watch = [&](Runner runner, int iterations, double tolerance) {
+          return bench.watch_with(A, M, bench.options(form, runner, iterations, tolerance));
+        };
+        auto const base = watch(Runner::launch, 20, 0), more = watch(Runner::launch, 52, 0);
+        EXPECT_EQ(more->kernels.size() - base->kernels.size(),
+                  32u * (form == CgForm::pipelined ? 2 : 3));
+        bench.expect_only_kernels_of_the_instance(*more);
+        bench.expect_only_kernels_of_the_instance(*watch(Runner::launch, 1000, 1e-8));
+        auto const team = watch(Runner::team, 1000, 1e-8);
+        bench.expect_only_kernels_of_the_instance(*team);
+        EXPECT_EQ(team->kernels.size(), 1u);
+      }
+    });
+  }
+}
+
+TYPED_TEST(CgKernels, PaddedFormatsRepeatBitForBit) {
+  Bench<TypeParam> bench;
+  using Matrix = Solder::SellMatrix<double, TypeParam>;
+  auto const run = [&](Matrix const& A, Runner runner) {
+    Cg<TypeParam, Matrix> cg(bench.exec, A, Identity{},
+                             bench.options(CgForm::pipelined, runner, 1000, 1e-8));
+    Kokkos::deep_copy(bench.x, 0);
+    Report const report = cg.solve(bench.b, bench.x);
+    EXPECT_EQ(report.reason, Reason::converged);
+    auto x = to_host(bench.exec, bench.x);
+    EXPECT_LE(true_residual(bench.host, to_host(bench.exec, bench.b), x).relative, 1.01e-8);
+    x.insert(x.end(), report.history.begin(), report.history.end());
+    return x;
+  };
+  for (Runner const runner : {Runner::launch, Runner::graph, Runner::team}) {
+    SCOPED_TRACE(to_string(runner));
+    for (bool const ell : {false, true}) {
+      auto const make = [&] {
+        return ell ? Matrix::ell(bench.exec, bench.A) : Matrix::sell(bench.exec, bench.A, {64, 0});
+      };
+      EXPECT_TRUE(same_bits(run(make(), runner), run(make(), runner)));
+    }
+  }
 }
 
 TYPED_TEST(CgKernels, ATeamsSolveIsOneKernel) {
