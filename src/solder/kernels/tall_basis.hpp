@@ -72,7 +72,7 @@ KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows,
     std::int32_t const begin = team.first(rows), end = team.last(rows);
     for (std::int32_t k = 0; k < count * std::int32_t(parts<Scalar>); ++k) workspace[k] = 0;
     for (std::int32_t first = begin; first < end; first += host_block) {
-      std::int32_t const last = Kokkos::min(first + host_block, end);
+      std::int32_t const last = first + host_block < end ? first + host_block : end;
       for (std::int32_t k = 0; k < count; ++k) {
         Scalar const* const v = V.column(k);
         Wide<Scalar> sums[4]{};
@@ -190,7 +190,7 @@ KOKKOS_FORCEINLINE_FUNCTION bool multi_axpy(Team const& team, Rows const& rows,
     std::int32_t const begin = team.first(rows), end = team.last(rows);
     Scalar block[host_block];
     for (std::int32_t first = begin; first < end; first += host_block) {
-      std::int32_t const size = Kokkos::min(host_block, end - first);
+      std::int32_t const size = first + host_block < end ? host_block : end - first;
       for (std::int32_t i = 0; i < size; ++i) block[i] = start(first + i);
       for (std::int32_t k = 0; k < count; ++k) {
         Scalar const* const v = V.column(k) + first;
