@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+/// \file
+/// \brief What the tests of all solvers share. Method<Options> says which solver they are about:
+/// see cg.hpp.
+
 #include "../support.hpp"
 
+#include <utility>
+
 #include <solder/matrix/csr.hpp>
-#include <solder/solvers/cg.hpp>
+#include <solder/preconditioners/jacobi.hpp>
 
 namespace SolderTest {
 
-using Solder::Cg;
-using Solder::CgForm;
-using Solder::CgOptions;
 using Solder::CsrMatrix;
 using Solder::HostCsr;
 using Solder::Identity;
@@ -19,6 +22,17 @@ using Solder::Reason;
 using Solder::Report;
 using Solder::Runner;
 
+/// \brief Of a solver, named by its options' type: the class template Solver<Exec, Matrix,
+/// Preconditioner> and forms(), options that differ in the form, each with a name for people.
+template <class Options>
+struct Method;
+
+template <class Options, class Exec, class Matrix, class Preconditioner>
+using SolverOn = typename Method<Options>::template Solver<Exec, Matrix, Preconditioner>;
+
+template <class Options, class Exec, class Scalar, class Preconditioner = Identity>
+using SolverOf = SolverOn<Options, Exec, CsrMatrix<Scalar, Exec>, Preconditioner>;
+
 template <class Scalar>
 struct Solved {
   Report report;
@@ -26,37 +40,36 @@ struct Solved {
 };
 
 /// \brief One solve with a solver of its own.
-template <class Exec, class Scalar>
+template <class Exec, class Scalar, class Options>
 Solved<Scalar> solve(Exec const& exec, HostCsr<Scalar> const& host, bool jacobi,
                      std::vector<Scalar> const& b, std::vector<Scalar> const& x0,
-                     CgOptions const& options) {
-  using Matrix = CsrMatrix<Scalar, Exec>;
-  Matrix const A(exec, host);
+                     Options const& options) {
+  CsrMatrix<Scalar, Exec> const A(exec, host);
   auto const b_device = to_device(exec, b), x = to_device(exec, x0);
   Solved<Scalar> s;
   if (jacobi) {
-    Cg<Exec, Matrix, Jacobi<Scalar, Exec>> cg(exec, A, Jacobi<Scalar, Exec>(exec, A), options);
-    s.report = cg.solve(b_device, x);
+    SolverOf<Options, Exec, Scalar, Jacobi<Scalar, Exec>> solver(
+        exec, A, Jacobi<Scalar, Exec>(exec, A), options);
+    s.report = solver.solve(b_device, x);
   } else {
-    Cg<Exec, Matrix> cg(exec, A, Identity{}, options);
-    s.report = cg.solve(b_device, x);
+    SolverOf<Options, Exec, Scalar> solver(exec, A, Identity{}, options);
+    s.report = solver.solve(b_device, x);
   }
   s.x = to_host(exec, x);
   return s;
 }
 
-/// \brief f(options, jacobi) for both forms, all runners and both preconditioners.
-template <class F>
+/// \brief f(options, jacobi) for all forms, all runners and both preconditioners.
+template <class Options, class F>
 void in_every_way(double tolerance, int max_iterations, F const& f) {
-  for (CgForm const form : {CgForm::classical, CgForm::pipelined}) {
+  for (auto const& [name, form] : Method<Options>::forms()) {
     for (Runner const runner : {Runner::launch, Runner::graph, Runner::team}) {
       for (bool const jacobi : {false, true}) {
-        SCOPED_TRACE(std::string(to_string(form)) + ", " + std::string(to_string(runner)) +
+        SCOPED_TRACE(name + ", " + std::string(to_string(runner)) +
                      (jacobi ? ", jacobi" : ", identity"));
-        CgOptions options;
+        Options options = form;
         options.tolerance = tolerance;
         options.max_iterations = max_iterations;
-        options.form = form;
         options.runner = runner;
         f(options, jacobi);
       }
@@ -68,7 +81,7 @@ void in_every_way(double tolerance, int max_iterations, F const& f) {
 /// recomputed residual says so, and nowhere else.
 template <class Scalar>
 void expect_true_report(HostCsr<Scalar> const& A, std::vector<Scalar> const& b,
-                        Solved<Scalar> const& s, CgOptions const& options) {
+                        Solved<Scalar> const& s, Solder::SolverOptions const& options) {
   Report const& report = s.report;
   auto const [relative, rounding] = true_residual(A, b, s.x);
   ASSERT_TRUE(std::isfinite(relative));
@@ -82,6 +95,33 @@ void expect_true_report(HostCsr<Scalar> const& A, std::vector<Scalar> const& b,
   }
   EXPECT_EQ(report.history.size(), std::size_t(report.iterations) + 1);
   EXPECT_LE(report.iterations, options.max_iterations);
+}
+
+/// \brief Solves with one solver: b1, b2 in other views, b1 again, b1 once more; a rerun gives the
+/// same bits.
+template <class Exec, class Scalar, class Preconditioner, class Options>
+void expect_solves_anew(Exec const& exec, HostCsr<Scalar> const& host,
+                        CsrMatrix<Scalar, Exec> const& A, Preconditioner const& M,
+                        Options const& options) {
+  bool const jacobi = !std::is_same_v<Preconditioner, Identity>;
+  SolverOf<Options, Exec, Scalar, Preconditioner> solver(exec, A, M, options);
+  std::vector<Scalar> const b[] = {random_vector<Scalar>(host.rows, 41),
+                                   random_vector<Scalar>(host.rows, 42)};
+  std::vector<Scalar> const x0[] = {std::vector<Scalar>(host.rows),
+                                    random_vector<Scalar>(host.rows, 43)};
+  decltype(to_device(exec, b[0])) const b_device[] = {to_device(exec, b[0]), to_device(exec, b[1])},
+                                        x[] = {to_device(exec, x0[0]), to_device(exec, x0[1])};
+  Solved<Scalar> const alone[] = {solve(exec, host, jacobi, b[0], x0[0], options),
+                                  solve(exec, host, jacobi, b[1], x0[1], options)};
+  for (int const which : {0, 1, 0, 0, 1}) {
+    Kokkos::deep_copy(x[which], to_device(exec, x0[which]));
+    Report const report = solver.solve(b_device[which], x[which]);
+    EXPECT_EQ(report.reason, Reason::converged);
+    EXPECT_TRUE(same_bits(report.history, alone[which].report.history)) << "system " << which;
+    EXPECT_TRUE(same_bits(to_host(exec, x[which]), alone[which].x)) << "system " << which;
+    EXPECT_EQ(report.true_relative_residual, alone[which].report.true_relative_residual);
+    EXPECT_TRUE(same_bits(to_host(exec, b_device[which]), b[which])) << "b was written to";
+  }
 }
 
 }  // namespace SolderTest

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // CG against textbook CG and Gaussian elimination, for every space and scalar.
-#include "solve.hpp"
+#include "cg.hpp"
 
 #include <algorithm>
 
@@ -53,7 +53,7 @@ TYPED_TEST(CgOn, GoesAsTextbookCgDoes) {
       for (int j : {0, 1})
         plain_runs[j] =
             plain_cg(A, j ? inverse_diagonal(A) : std::vector<Scalar>{}, b, x0, tolerance, 1000);
-      in_every_way(tolerance, 1000, [&](CgOptions const& options, bool jacobi) {
+      in_every_way<CgOptions>(tolerance, 1000, [&](CgOptions const& options, bool jacobi) {
         auto const s = solve(this->exec, A, jacobi, b, x0, options);
         auto const& oracle = plain_runs[jacobi];
         EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
@@ -75,19 +75,20 @@ TYPED_TEST(CgOn, AnIterateIsTextbookCgsIterate) {
   auto const& A = list.back().A;
   auto const b = random_vector<Scalar>(A.rows, 33), x0 = random_vector<Scalar>(A.rows, 34);
   for (int const iterations : {1, 2, 7}) {
-    in_every_way(reachable<Scalar>, iterations, [&](CgOptions const& options, bool jacobi) {
-      auto const s = solve(this->exec, A, jacobi, b, x0, options);
-      auto const oracle = plain_cg(A, jacobi ? inverse_diagonal(A) : std::vector<Scalar>{}, b, x0,
-                                   reachable<Scalar>, iterations);
-      EXPECT_EQ(s.report.reason, Reason::max_iterations);
-      EXPECT_EQ(s.report.iterations, iterations);
-      double difference = 0;
-      for (std::int32_t i = 0; i < A.rows; ++i)
-        difference += std::norm(plain(s.x[i]) - plain(oracle.x[i]));
-      EXPECT_LE(std::sqrt(difference), 200 * epsilon<Scalar> * norm(oracle.x))
-          << iterations << " iterations";
-      expect_true_report(A, b, s, options);
-    });
+    in_every_way<CgOptions>(
+        reachable<Scalar>, iterations, [&](CgOptions const& options, bool jacobi) {
+          auto const s = solve(this->exec, A, jacobi, b, x0, options);
+          auto const oracle = plain_cg(A, jacobi ? inverse_diagonal(A) : std::vector<Scalar>{}, b,
+                                       x0, reachable<Scalar>, iterations);
+          EXPECT_EQ(s.report.reason, Reason::max_iterations);
+          EXPECT_EQ(s.report.iterations, iterations);
+          double difference = 0;
+          for (std::int32_t i = 0; i < A.rows; ++i)
+            difference += std::norm(plain(s.x[i]) - plain(oracle.x[i]));
+          EXPECT_LE(std::sqrt(difference), 200 * epsilon<Scalar> * norm(oracle.x))
+              << iterations << " iterations";
+          expect_true_report(A, b, s, options);
+        });
   }
 }
 
@@ -100,7 +101,7 @@ TYPED_TEST(CgOn, SolvesWhatEliminationSolves) {
   for (auto const& A : list) {
     auto const b = random_vector<Scalar>(A.rows, 35);
     auto const expected = dense_solve(A, b);
-    in_every_way(reachable<Scalar>, 1000, [&](CgOptions const& options, bool jacobi) {
+    in_every_way<CgOptions>(reachable<Scalar>, 1000, [&](CgOptions const& options, bool jacobi) {
       auto const s = solve(this->exec, A, jacobi, b, std::vector<Scalar>(A.rows), options);
       double difference = 0, size = 0;
       for (std::int32_t i = 0; i < A.rows; ++i) {
@@ -113,39 +114,12 @@ TYPED_TEST(CgOn, SolvesWhatEliminationSolves) {
   }
 }
 
-/// Solves with one solver: b1, b2 in other views, b1 again, b1 once more; a rerun gives the same
-/// bits.
-template <class Exec, class Scalar, class Preconditioner>
-void expect_solves_anew(Exec const& exec, HostCsr<Scalar> const& host,
-                        CsrMatrix<Scalar, Exec> const& A, Preconditioner const& M,
-                        CgOptions const& options) {
-  bool const jacobi = !std::is_same_v<Preconditioner, Identity>;
-  Cg<Exec, CsrMatrix<Scalar, Exec>, Preconditioner> cg(exec, A, M, options);
-  std::vector<Scalar> const b[] = {random_vector<Scalar>(host.rows, 41),
-                                   random_vector<Scalar>(host.rows, 42)};
-  std::vector<Scalar> const x0[] = {std::vector<Scalar>(host.rows),
-                                    random_vector<Scalar>(host.rows, 43)};
-  decltype(to_device(exec, b[0])) const b_device[] = {to_device(exec, b[0]), to_device(exec, b[1])},
-                                        x[] = {to_device(exec, x0[0]), to_device(exec, x0[1])};
-  Solved<Scalar> const alone[] = {solve(exec, host, jacobi, b[0], x0[0], options),
-                                  solve(exec, host, jacobi, b[1], x0[1], options)};
-  for (int const which : {0, 1, 0, 0, 1}) {
-    Kokkos::deep_copy(x[which], to_device(exec, x0[which]));
-    Report const report = cg.solve(b_device[which], x[which]);
-    EXPECT_EQ(report.reason, Reason::converged);
-    EXPECT_TRUE(same_bits(report.history, alone[which].report.history)) << "system " << which;
-    EXPECT_TRUE(same_bits(to_host(exec, x[which]), alone[which].x)) << "system " << which;
-    EXPECT_EQ(report.true_relative_residual, alone[which].report.true_relative_residual);
-    EXPECT_TRUE(same_bits(to_host(exec, b_device[which]), b[which])) << "b was written to";
-  }
-}
-
 TYPED_TEST(CgOn, SolvesAnewWithTheSameBits) {
   using Exec = typename TypeParam::Exec;
   using Scalar = typename TypeParam::Scalar;
   auto const host = problems<Scalar>().back().A;
   CsrMatrix<Scalar, Exec> const A(this->exec, host);
-  in_every_way(reachable<Scalar>, 1000, [&](CgOptions const& options, bool jacobi) {
+  in_every_way<CgOptions>(reachable<Scalar>, 1000, [&](CgOptions const& options, bool jacobi) {
     if (jacobi)
       expect_solves_anew(this->exec, host, A, Jacobi<Scalar, Exec>(this->exec, A), options);
     else
@@ -162,7 +136,7 @@ TYPED_TEST(CgOn, ToleranceZeroRunsEveryIteration) {
   for (auto const& A : matrices) {
     auto const b = random_vector<Scalar>(A.rows, 36);
     for (int const iterations : {0, 1, 16, 137}) {
-      in_every_way(0, iterations, [&](CgOptions const& options, bool jacobi) {
+      in_every_way<CgOptions>(0, iterations, [&](CgOptions const& options, bool jacobi) {
         auto const s = solve(this->exec, A, jacobi, b, std::vector<Scalar>(A.rows), options);
         EXPECT_EQ(s.report.reason, Reason::max_iterations) << s.report.detail;
         EXPECT_EQ(s.report.iterations, iterations);
@@ -227,7 +201,7 @@ TYPED_TEST(CgOn, AResidualThatDriftedIsReplaced) {
   double const size = epsilon<Scalar> < 1e-10 ? 1e9 : 1e5;
   for (auto& entry : x0) entry *= static_cast<typename Solder::ScalarTraits<Scalar>::Real>(size);
   double const tolerance = reachable<Scalar>;
-  in_every_way(tolerance, 3000, [&](CgOptions const& options, bool jacobi) {
+  in_every_way<CgOptions>(tolerance, 3000, [&](CgOptions const& options, bool jacobi) {
     auto const oracle =
         plain_cg(A, jacobi ? inverse_diagonal(A) : std::vector<Scalar>{}, b, x0, tolerance, 3000);
     ASSERT_LE(oracle.residual, tolerance);
@@ -252,7 +226,7 @@ TYPED_TEST(CgOn, EntriesHugeAndSmall) {
       for (auto& value : A.values) value *= Real(of_A);
       auto b = random_vector<Scalar>(A.rows, 53);
       for (auto& value : b) value *= Real(of_b);
-      in_every_way(reachable<Scalar>, 1000, [&](CgOptions const& options, bool jacobi) {
+      in_every_way<CgOptions>(reachable<Scalar>, 1000, [&](CgOptions const& options, bool jacobi) {
         auto const s = solve(this->exec, A, jacobi, b, std::vector<Scalar>(A.rows), options);
         EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
         expect_true_report(A, b, s, options);
@@ -266,7 +240,7 @@ TYPED_TEST(CgOn, FewerRowsThanATeamHasThreads) {
   for (int const n : {1, 2, 3, 31, 33, 257}) {
     auto const A = Solder::random_spd<Scalar>(n, std::min(n, 5), 7);
     auto const b = random_vector<Scalar>(n, 54);
-    in_every_way(reachable<Scalar>, 1000, [&](CgOptions const& options, bool jacobi) {
+    in_every_way<CgOptions>(reachable<Scalar>, 1000, [&](CgOptions const& options, bool jacobi) {
       auto const s = solve(this->exec, A, jacobi, b, std::vector<Scalar>(n), options);
       EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
       EXPECT_LE(s.report.iterations, n == 1 ? 1 : n + 1);

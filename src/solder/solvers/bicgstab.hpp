@@ -44,8 +44,8 @@ struct BiCgStabData {
   static constexpr std::size_t product_sums = 2 + 3 * width;
   static constexpr int max_sums = product_sums;
 
-  /// What is kept from one stage to another, `width` doubles each but the last.
-  enum Kept { rs_r, alpha, inverse_rs_q, omega, norm_rs, kept };
+  /// What is kept from one stage to another, `width` doubles each; the last entry counts them.
+  enum Kept { rs_r, alpha, inverse_rs_q, omega, inverse_norm_rs, kept };
 
   /// Below this the cosine of an angle is nothing but rounding.
   static constexpr double noise =
@@ -126,7 +126,7 @@ struct BiCgStabJudge : VectorStage {
     });
     d.template of_update<1>().leave(team, mine);
     d.keep(team, Data::rs_r, next.true_squared);
-    d.keep(team, Data::norm_rs, Kokkos::sqrt(next.true_squared));
+    d.keep(team, Data::inverse_norm_rs, 1 / Kokkos::sqrt(next.true_squared));
   }
 };
 
@@ -191,6 +191,7 @@ struct BiCgStabHalfStep : VectorStage {
     auto const gather = [&] {
       return team.gather(most, d.template of_update<1>(), d.of_first_product());
     };
+    auto const rs_r = d.recall(Data::rs_r), inverse_norm_rs = d.recall(Data::inverse_norm_rs);
     Sums<1 + Data::width> share{};
     if (team.gathers_ahead(most)) share = gather();
     Scalar alpha;
@@ -202,7 +203,8 @@ struct BiCgStabHalfStep : VectorStage {
         [&] {
           if (now.phase != phase) return false;
           if (!team.gathers_ahead(most)) share = gather();
-          alpha = narrow<Scalar>(scalar(d, team, team.total(share, most), now, next));
+          alpha = narrow<Scalar>(
+              scalar(d, team, team.total(share, most), rs_r, size_of(inverse_norm_rs), now, next));
           return next.phase == phase;
         },
         [&](std::int32_t i, Row const& old) { d.u[i] = old.u - alpha * d.M(i, old.q); });
@@ -210,17 +212,15 @@ struct BiCgStabHalfStep : VectorStage {
 
  private:
   template <class Data, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static typename Data::Inner scalar(Data const& d, Team const& team,
-                                                                 Sums<1 + Data::width> const& total,
-                                                                 Control const& now,
-                                                                 Control& next) {
+  KOKKOS_FORCEINLINE_FUNCTION static typename Data::Inner scalar(
+      Data const& d, Team const& team, Sums<1 + Data::width> const& total,
+      typename Data::Inner const& rs_r, double inverse_norm_rs, Control const& now, Control& next) {
     using Inner = typename Data::Inner;
-    double const rr = total[0];
-    auto const rs_q = wide_at<typename Data::scalar_type>(total, 1), rs_r = d.recall(Data::rs_r);
+    double const rr = total[0], share = size_of(rs_r) * inverse_norm_rs;
+    auto const rs_q = wide_at<typename Data::scalar_type>(total, 1);
     next.measure(rr);
     Inner inverse = 1.0 / rs_q, alpha = rs_r * inverse;
-    bool const lost =
-        size_of(rs_r) <= Data::noise * size_of(d.recall(Data::norm_rs)) * Kokkos::sqrt(rr);
+    bool const lost = share * share <= Data::noise * Data::noise * rr;
     bool const ordinary =
         rr > now.stop_squared && rr <= Limits::divergence * Limits::divergence * now.b_squared &&
         !(lost && (d.limits.unconditional() || rr <= now.best_squared / 2)) && size_of(alpha) > 0 &&
@@ -302,21 +302,24 @@ KOKKOS_FUNCTION void bicgstab_end_half_way(Data const& d, Control const& now, Co
 /// makes beta as good as the classical one.
 template <class Data, class Team>
 KOKKOS_FORCEINLINE_FUNCTION BiCgStabStep<typename Data::Inner> bicgstab_step(
-    Data const& d, Team const& team, Sums<Data::product_sums> const& total, Control const& now,
+    Data const& d, Team const& team, Sums<Data::product_sums> const& total,
+    typename Data::Inner const& alpha, typename Data::Inner const& inverse_rs_q, Control const& now,
     Control& next) {
   using Scalar = typename Data::scalar_type;
   using Inner = typename Data::Inner;
+  constexpr double noise_squared = Data::noise * Data::noise;
   double const ss = total[0], tt = total[1];
   auto const ts = wide_at<Scalar>(total, 2), rs_t = wide_at<Scalar>(total, 2 + Data::width),
              rs_s = wide_at<Scalar>(total, 2 + 2 * Data::width);
-  Inner const omega = ts * (1 / tt), rs_r = rs_s - omega * rs_t;
-  BiCgStabStep<Inner> step{d.recall(Data::alpha), omega,
-                           (rs_s / omega - rs_t) * d.recall(Data::inverse_rs_q)};
-  bool const ordinary = size_of(ts) > Data::noise * Kokkos::sqrt(ss) * Kokkos::sqrt(tt) &&
-                        ss * Data::noise * Data::noise <= now.residual_squared &&
-                        size_of(omega) > 0 && is_finite(omega) && is_finite(step.beta);
+  // Two divisions that do not wait for each other.
+  Inner const omega = ts * (1 / tt), inverse_omega = tt / ts;
+  BiCgStabStep<Inner> step{alpha, omega, (rs_s * inverse_omega - rs_t) * inverse_rs_q};
+  double const size = size_of(omega);
+  bool const ordinary = size * size * tt > noise_squared * ss &&
+                        ss * noise_squared <= now.residual_squared && is_finite(omega) &&
+                        is_finite(step.beta);
   if (!ordinary) bicgstab_end_half_way(d, now, next, step, ss, tt, size_of(ts));
-  d.keep(team, Data::rs_r, ordinary ? rs_r : rs_s);
+  d.keep(team, Data::rs_r, rs_s - step.omega * rs_t);
   return step;
 }
 
@@ -338,6 +341,7 @@ struct BiCgStabUpdate : VectorStage {
     std::int32_t const most = d.product_teams;
     Sums<Data::product_sums> share{};
     if (team.gathers_ahead(most)) share = team.gather(most, d.of_second_product());
+    auto const kept_alpha = d.recall(Data::alpha), inverse_rs_q = d.recall(Data::inverse_rs_q);
     Scalar alpha, omega, beta;
     Sums<size> mine{};
     bool const went_on = team.for_each_row(
@@ -348,7 +352,8 @@ struct BiCgStabUpdate : VectorStage {
         [&] {
           if (now.phase != phase) return false;
           if (!team.gathers_ahead(most)) share = team.gather(most, d.of_second_product());
-          auto const step = bicgstab_step(d, team, team.total(share, most), now, next);
+          auto const step =
+              bicgstab_step(d, team, team.total(share, most), kept_alpha, inverse_rs_q, now, next);
           alpha = narrow<Scalar>(step.alpha);
           omega = narrow<Scalar>(step.omega);
           beta = narrow<Scalar>(step.beta);

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// \file
+/// \brief What a solve makes Kokkos do, counted through the callbacks of Kokkos Tools: kernels, and
+/// nothing else.
+
+#include "../kokkos_events.hpp"
+#include "solve.hpp"
+
+#include <memory>
+
+#include <solder/matrix/generators/poisson.hpp>
+#include <solder/matrix/sell.hpp>
+
+namespace SolderTest {
+
+std::uint32_t id_of(auto const& exec) { return Kokkos::Tools::Experimental::device_id(exec); }
+
+/// \brief Kokkos emulates graphs on hosts, and fences in doing so; no other graph has a fence.
+inline bool is_of_emulated_graph(std::string const& fence) {
+  return fence.find("Kokkos::DefaultGraph") == 0;
+}
+
+template <class Options>
+Options with(Options options, Runner runner, int iterations, double tolerance = 0) {
+  options.runner = runner;
+  options.max_iterations = iterations;
+  options.tolerance = tolerance;
+  return options;
+}
+
+/// \brief One system, and solvers of it on an instance that is not the default one.
+template <class Exec>
+struct Bench {
+  Exec exec = another_instance<Exec>();
+  HostCsr<double> host = Solder::fem_poisson_2d<double>(20);
+  CsrMatrix<double, Exec> A{exec, host};
+  Kokkos::View<double*, typename Exec::memory_space> b = to_device(exec, random_vector<double>(
+                                                                             host.rows, 61)),
+                                                     x = to_device(exec,
+                                                                   std::vector<double>(host.rows));
+
+  /// \brief What a fresh solver's solve number `solves` does.
+  template <class Preconditioner, class Options>
+  std::unique_ptr<KokkosEvents> watch(Preconditioner const& M, Options const& o, int solves = 1) {
+    return watch_with(A, M, o, solves);
+  }
+
+  /// \brief The same with the matrix in another format.
+  template <class Matrix, class Preconditioner, class Options>
+  std::unique_ptr<KokkosEvents> watch_with(Matrix const& matrix, Preconditioner const& M,
+                                           Options const& o, int solves = 1) {
+    SolverOn<Options, Exec, Matrix, Preconditioner> solver(exec, matrix, M, o);
+    Report report;
+    for (int k = 1; k < solves; ++k) solver.solve(b, x);
+    Kokkos::deep_copy(x, 0);
+    Kokkos::fence("SolderTest: before the solve");
+    auto events = std::make_unique<KokkosEvents>();
+    report = solver.solve(b, x);
+    events->stop();
+    EXPECT_EQ(report.iterations, o.tolerance == 0 ? o.max_iterations : report.iterations);
+    EXPECT_EQ(report.reason, o.tolerance == 0 ? Reason::max_iterations : Reason::converged);
+    return events;
+  }
+
+  void expect_labels_and_instance(KokkosEvents const& events) {
+    EXPECT_FALSE(events.kernels.empty());
+    for (auto const& kernel : events.kernels) {
+      EXPECT_EQ(kernel.label.rfind("Solder::", 0), 0u) << kernel.label;
+      EXPECT_EQ(kernel.device, id_of(exec)) << kernel.label;
+    }
+    EXPECT_EQ(events.copies, std::vector<std::string>{});
+    EXPECT_EQ(events.allocations.size(), 0u);
+  }
+
+  void expect_only_kernels_of_the_instance(KokkosEvents const& events) {
+    expect_labels_and_instance(events);
+    EXPECT_EQ(events.fences, std::vector<std::string>{});
+  }
+};
+
+/// \brief f(preconditioner, options) for Identity and Jacobi, and for each form.
+template <class Options, class Exec, class F>
+void with_each_preconditioner_and_form(Bench<Exec>& bench, F const& f) {
+  for (auto const& [name, options] : Method<Options>::forms()) {
+    SCOPED_TRACE(name);
+    {
+      SCOPED_TRACE("identity");
+      f(Identity{}, options);
+    }
+    SCOPED_TRACE("jacobi");
+    f(Jacobi<double, Exec>(bench.exec, bench.A), options);
+  }
+}
+
+/// \brief Expects kernels_per_iteration(options) kernels an iteration, and not many around them.
+template <class Options, class Exec, class F>
+void expect_kernels(F const& kernels_per_iteration) {
+  Bench<Exec> bench;
+  with_each_preconditioner_and_form<Options>(bench, [&](auto const& M, Options const& options) {
+    auto const kernels = [&](int iterations) {
+      return static_cast<int>(
+          bench.watch(M, with(options, Runner::launch, iterations))->kernels.size());
+    };
+    int const each = kernels_per_iteration(options), base = kernels(20);
+    EXPECT_EQ(kernels(20 + 16) - base, each * 16);
+    EXPECT_EQ(kernels(20 + 16 * 9) - base, each * 16 * 9);
+    // The residual and the judge at both ends, and a batch ahead on GPUs.
+    int const ahead = Solder::Impl::is_host_space<Exec> ? 1 : 48;
+    EXPECT_LE(base, each * (20 + ahead) + 4);
+  });
+}
+
+/// \brief Expects that solves under the launch and the team runner do nothing but launch kernels;
+/// under the team runner one.
+template <class Options, class Exec>
+void expect_nothing_but_kernels() {
+  Bench<Exec> bench;
+  with_each_preconditioner_and_form<Options>(bench, [&](auto const& M, Options const& options) {
+    for (Runner const runner : {Runner::launch, Runner::team}) {
+      for (double const tolerance : {0.0, 1e-8}) {
+        SCOPED_TRACE(to_string(runner));
+        auto const events =
+            bench.watch(M, with(options, runner, tolerance == 0 ? 50 : 1000, tolerance));
+        bench.expect_only_kernels_of_the_instance(*events);
+        if (runner == Runner::team) {
+          EXPECT_EQ(events->kernels.size(), 1u);
+        }
+      }
+    }
+  });
+}
+
+/// \brief Expects that the second solve with a graph records nothing and fences nothing.
+template <class Options, class Exec>
+void expect_graph_recorded_once() {
+  Bench<Exec> bench;
+  with_each_preconditioner_and_form<Options>(bench, [&](auto const& M, Options const& options) {
+    auto const events = bench.watch(M, with(options, Runner::graph, 1000, 1e-8), 2);
+    bench.expect_labels_and_instance(*events);
+    for (auto const& fence : events->fences) {
+      EXPECT_TRUE(Solder::Impl::is_host_space<Exec> && is_of_emulated_graph(fence)) << fence;
+    }
+  });
+}
+
+/// \brief Expects that construction labels all it makes and works on the instance given.
+template <class Options, class Exec>
+void expect_construction_on_the_instance() {
+  Bench<Exec> bench;
+  with_each_preconditioner_and_form<Options>(bench, [&](auto const& M, Options const& options) {
+    for (Runner const runner : {Runner::launch, Runner::graph, Runner::team}) {
+      SCOPED_TRACE(to_string(runner));
+      KokkosEvents const events;
+      SolverOf<Options, Exec, double, std::decay_t<decltype(M)>> solver(bench.exec, bench.A, M,
+                                                                        with(options, runner, 10));
+      EXPECT_FALSE(events.allocations.empty());
+      for (auto const& allocation : events.allocations) {
+        EXPECT_EQ(allocation.label.rfind("Solder::", 0), 0u) << allocation.label;
+      }
+      for (auto const& kernel : events.kernels) {
+        EXPECT_NE(kernel.label.find("Solder::"), std::string::npos) << kernel.label;
+        EXPECT_EQ(kernel.device, id_of(bench.exec)) << kernel.label;
+      }
+    }
+  });
+}
+
+/// \brief The matrix of the bench in padded formats.
+template <class Exec>
+std::vector<Solder::SellMatrix<double, Exec>> padded_formats(Bench<Exec>& bench) {
+  using Matrix = Solder::SellMatrix<double, Exec>;
+  return {Matrix::sell(bench.exec, bench.A, {64, 0}), Matrix::sell(bench.exec, bench.A, {1, 1}),
+          Matrix::ell(bench.exec, bench.A)};
+}
+
+/// \brief Expects as many kernels as with CSR, and nothing else, in every padded format.
+template <class Options, class Exec, class F>
+void expect_padded_formats_take_the_same_kernels(F const& kernels_per_iteration) {
+  Bench<Exec> bench;
+  for (auto const& A : padded_formats(bench)) {
+    SCOPED_TRACE(A.is_ell() ? "ell" : "sell, sigma " + std::to_string(A.sigma()));
+    with_each_preconditioner_and_form<Options>(bench, [&](auto const& M, Options const& options) {
+      auto const watch = [&](Runner runner, int iterations, double tolerance) {
+        return bench.watch_with(A, M, with(options, runner, iterations, tolerance));
+      };
+      auto const base = watch(Runner::launch, 20, 0), more = watch(Runner::launch, 52, 0);
+      EXPECT_EQ(more->kernels.size() - base->kernels.size(), 32u * kernels_per_iteration(options));
+      bench.expect_only_kernels_of_the_instance(*more);
+      bench.expect_only_kernels_of_the_instance(*watch(Runner::launch, 1000, 1e-8));
+      auto const team = watch(Runner::team, 1000, 1e-8);
+      bench.expect_only_kernels_of_the_instance(*team);
+      EXPECT_EQ(team->kernels.size(), 1u);
+    });
+  }
+}
+
+/// \brief Expects the same bits of a padded matrix that is made and solved with again.
+template <class Options, class Exec>
+void expect_padded_formats_repeat() {
+  Bench<Exec> bench;
+  auto const run = [&](Solder::SellMatrix<double, Exec> const& A, Runner runner) {
+    SolverOn<Options, Exec, Solder::SellMatrix<double, Exec>, Identity> solver(
+        bench.exec, A, Identity{}, with(Options{}, runner, 1000, 1e-8));
+    Kokkos::deep_copy(bench.x, 0);
+    Report const report = solver.solve(bench.b, bench.x);
+    EXPECT_EQ(report.reason, Reason::converged);
+    auto x = to_host(bench.exec, bench.x);
+    EXPECT_LE(true_residual(bench.host, to_host(bench.exec, bench.b), x).relative, 1.01e-8);
+    x.insert(x.end(), report.history.begin(), report.history.end());
+    return x;
+  };
+  for (Runner const runner : {Runner::launch, Runner::graph, Runner::team}) {
+    SCOPED_TRACE(to_string(runner));
+    auto const once = padded_formats(bench), again = padded_formats(bench);
+    for (std::size_t k = 0; k < once.size(); ++k)
+      EXPECT_TRUE(same_bits(run(once[k], runner), run(again[k], runner)));
+  }
+}
+
+}  // namespace SolderTest

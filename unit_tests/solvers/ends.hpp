@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// \file
+/// \brief Ways in which a solve of any solver ends, and what the report then says; in double. A
+/// solver's test instantiates SolverEnds with WaysOf<its options>.
+
+#include "solve.hpp"
+
+#include <algorithm>
+
+#include <solder/matrix/generators/poisson.hpp>
+#include <solder/matrix/generators/random.hpp>
+
+namespace SolderTest {
+
+using Vector = std::vector<double>;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+inline bool contains(std::string const& text, std::string const& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// \brief Solves in every way and looks at how they end.
+template <class Options, class Exec_>
+struct Ends : testing::Test {
+  using Exec = Exec_;
+  Exec exec;
+  static constexpr double tolerance = 1e-10;
+
+  /// Solves in every way, or in those with one preconditioner, and hands each result to
+  /// check(solved, jacobi).
+  template <class Check>
+  void each(HostCsr<double> const& A, Vector const& b, Vector const& x0, int max_iterations,
+            Check const& check) {
+    in_every_way<Options>(tolerance, max_iterations, [&](Options const& options, bool jacobi) {
+      auto const s = solve(exec, A, jacobi, b, x0, options);
+      EXPECT_EQ(s.report.history.size(), std::size_t(s.report.iterations) + 1);
+      check(s, jacobi);
+    });
+  }
+
+  /// Expects the reason, and text in the detail, of every way with these preconditioners.
+  void expect(Reason reason, std::string const& text, HostCsr<double> const& A, Vector const& b,
+              bool identity = true, bool jacobi = true) {
+    each(A, b, Vector(b.size()), 500, [&](Solved<double> const& s, bool with_jacobi) {
+      if (!(with_jacobi ? jacobi : identity)) return;
+      EXPECT_EQ(to_string(s.report.reason), to_string(reason));
+      EXPECT_TRUE(contains(s.report.detail, text)) << s.report.detail;
+      auto const [relative, rounding] = true_residual(A, b, s.x);
+      if (reason != Reason::not_finite) {
+        EXPECT_NEAR(s.report.true_relative_residual, relative, rounding + 1e-12 * relative);
+      }
+    });
+  }
+};
+/// \brief Options of a solver, and a space.
+template <class O, class E>
+struct Way {
+  using Options = O;
+  using Exec = E;
+  static char const* name() { return E::name(); }
+};
+
+template <class Options, class Execs>
+struct WaysOn;
+template <class Options, class... E>
+struct WaysOn<Options, testing::Types<E...>> {
+  using Types = testing::Types<Way<Options, E>...>;
+};
+template <class Options>
+using WaysOf = typename WaysOn<Options, Spaces::Types>::Types;
+
+template <class W>
+struct SolverEnds : Ends<typename W::Options, typename W::Exec> {};
+TYPED_TEST_SUITE_P(SolverEnds);
+
+TYPED_TEST_P(SolverEnds, MaxIterations) {
+  auto const A = Solder::fem_poisson_2d<double>(20);
+  auto const b = random_vector<double>(400, 1), x0 = random_vector<double>(400, 2);
+  for (int const most : {0, 1, 2, 15, 16, 17, 31}) {
+    this->each(A, b, x0, most, [&](Solved<double> const& s, bool) {
+      EXPECT_EQ(s.report.reason, Reason::max_iterations);
+      EXPECT_EQ(s.report.iterations, most);
+      EXPECT_EQ(s.report.detail, "");
+      EXPECT_NEAR(s.report.true_relative_residual, true_residual(A, b, s.x).relative, 1e-12);
+      if (most == 0) {
+        EXPECT_EQ(s.x, x0);
+      }
+    });
+  }
+}
+
+TYPED_TEST_P(SolverEnds, AtOnceFromThePerfectGuess) {
+  auto const A = Solder::random_spd<double>(100, 5, 1);
+  auto const x0 = random_vector<double>(100, 2);
+  for (int const most : {0, 100}) {
+    this->each(A, multiply(A, x0), x0, most, [&](Solved<double> const& s, bool) {
+      EXPECT_EQ(s.report.reason, Reason::converged);
+      EXPECT_EQ(s.report.iterations, 0);
+      EXPECT_LE(s.report.true_relative_residual, this->tolerance);
+      EXPECT_EQ(s.x, x0);
+    });
+  }
+}
+
+TYPED_TEST_P(SolverEnds, ZeroRightHandSide) {
+  auto const A = Solder::random_spd<double>(100, 5, 1);
+  Vector const not_a_number(100, nan), huge(100, 1e200), tiny(100, 1e-200);
+  Vector signed_zero(100, 0.0);
+  signed_zero[3] = -0.0;
+  for (Vector const& x0 : {Vector(100), random_vector<double>(100, 2), not_a_number, huge, tiny}) {
+    for (Vector const& b : {Vector(100), signed_zero}) {
+      this->each(A, b, x0, 100, [&](Solved<double> const& s, bool) {
+        EXPECT_EQ(to_string(s.report.reason), "converged")
+            << "x0 = " << x0[0] << ": " << s.report.detail;
+        EXPECT_EQ(s.report.iterations, 0);
+        EXPECT_EQ(s.report.true_relative_residual, 0);
+        EXPECT_EQ(s.report.relative_residual, 0);
+        EXPECT_EQ(s.x, Vector(100));
+      });
+    }
+  }
+}
+
+TYPED_TEST_P(SolverEnds, ZeroRightHandSideOfASingularOrBrokenMatrix) {
+  this->each(HostCsr<double>{2, 2, {0, 1, 2}, {0, 1}, {1, 0}}, {0, 0}, {0, 5}, 100,
+             [](Solved<double> const& s, bool) {
+               EXPECT_EQ(s.report.reason, Reason::converged);
+               EXPECT_EQ(s.x, Vector(2)) << "the guess is a solution, but not this one";
+             });
+  this->each(diagonal<double>({1, nan}), {0, 0}, {0, 5}, 100, [](Solved<double> const& s, bool) {
+    EXPECT_EQ(s.report.reason, Reason::not_finite) << "whatever x, A x = b is not true";
+  });
+}
+
+TYPED_TEST_P(SolverEnds, EmptyRow) {
+  // Row 3 has no entries at all.
+  auto const A = sparse<double>({{2, 1, 0}, {1, 3, 0}, {0, 0, 0}});
+  this->expect(Reason::converged, "", A, {1, 2, 0}, true, false);
+  this->each(A, {1, 2, 1}, {0, 0, 0}, 100, [&](Solved<double> const& s, bool) {
+    EXPECT_NE(s.report.reason, Reason::converged);
+    EXPECT_NE(s.report.reason, Reason::running);
+  });
+  this->expect(Reason::breakdown, "row 3 ", A, {1, 2, 0}, false, true);
+}
+
+TYPED_TEST_P(SolverEnds, ZeroDiagonalNamesTheRow) {
+  auto const stored = HostCsr<double>{4, 4, {0, 1, 2, 3, 4}, {0, 1, 2, 3}, {1, 2, 0, 3}};
+  this->expect(Reason::breakdown, "row 3 ", stored, {1, 1, 1, 1}, false, true);
+  auto const missing = sparse<double>({{4, 1, 0}, {1, 0, 1}, {0, 1, 0}});
+  this->expect(Reason::breakdown, "row 2 ", missing, {1, 1, 1}, false, true);
+  this->each(missing, {0, 0, 0}, {1, 2, 3}, 10, [](Solved<double> const& s, bool) {
+    EXPECT_EQ(s.report.reason, Reason::converged) << "b = 0";
+  });
+  this->each(missing, {0, nan, 0}, {0, 0, 0}, 10, [](Solved<double> const& s, bool) {
+    EXPECT_EQ(s.report.reason, Reason::not_finite) << s.report.detail;
+  });
+}
+
+TYPED_TEST_P(SolverEnds, NotFinite) {
+  auto const good = Solder::random_spd<double>(300, 5, 1);
+  auto const b = random_vector<double>(300, 2);
+  auto const expect_not_finite = [&](char const* what, auto const& A, auto const& rhs,
+                                     auto const& x0) {
+    SCOPED_TRACE(what);
+    this->each(A, rhs, x0, 100, [&](Solved<double> const& s, bool) {
+      EXPECT_EQ(to_string(s.report.reason), "not_finite");
+      EXPECT_TRUE(contains(s.report.detail, "NaN")) << s.report.detail;
+      EXPECT_TRUE(std::isnan(s.report.true_relative_residual)) << s.report.true_relative_residual;
+    });
+  };
+  for (double const value : {nan, infinity, -infinity}) {
+    for (std::size_t const where :
+         {std::size_t(0), good.values.size() / 2, good.values.size() - 1}) {
+      auto A = good;
+      A.values[where] = value;
+      expect_not_finite("in A", A, b, Vector(300));
+    }
+    for (int const where : {0, 150, 299}) {
+      auto bad = b;
+      bad[where] = value;
+      expect_not_finite("in b", good, bad, Vector(300));
+      auto x0 = Vector(300);
+      x0[where] = value;
+      expect_not_finite("in x", good, b, x0);
+    }
+  }
+}
+
+TYPED_TEST_P(SolverEnds, ANormOfBThatUnderflowsIsNeverConverged) {
+  for (double const size : {1e-131, 1e-160, 1e-200, 1e-300, 5e-324}) {
+    SCOPED_TRACE(size);
+    this->each(Solder::random_spd<double>(20, 5, 1), Vector(20, size), Vector(20), 100,
+               [&](Solved<double> const& s, bool) {
+                 EXPECT_EQ(to_string(s.report.reason), "breakdown");
+                 EXPECT_TRUE(contains(s.report.detail, "||b||")) << s.report.detail;
+                 EXPECT_EQ(s.report.iterations, 0);
+                 EXPECT_EQ(s.x, Vector(20));
+               });
+  }
+}
+
+TYPED_TEST_P(SolverEnds, ANormOfBThatIsSmallConverges) {
+  auto const A = Solder::random_spd<double>(20, 5, 1);
+  this->expect(Reason::converged, "", A, Vector(20, 1e-128));
+}
+
+TYPED_TEST_P(SolverEnds, NoUnknowns) {
+  this->each(diagonal<double>({}), {}, {}, 10, [](Solved<double> const& s, bool) {
+    EXPECT_EQ(s.report.reason, Reason::converged);
+    EXPECT_EQ(s.report.iterations, 0);
+    EXPECT_EQ(s.report.true_relative_residual, 0);
+    EXPECT_NE(s.report.runner, Runner::automatic);
+  });
+}
+
+TYPED_TEST_P(SolverEnds, MonitorSeesTheIterationsPass) {
+  auto const A = Solder::fem_poisson_2d<double>(20);
+  auto const b = random_vector<double>(A.rows, 1);
+  in_every_way<typename TypeParam::Options>(
+      1e-8, 1000, [&](typename TypeParam::Options options, bool jacobi) {
+        std::vector<Solder::Progress> seen;
+        options.monitor = [&](Solder::Progress const& progress) { seen.push_back(progress); };
+        Report const report = solve(this->exec, A, jacobi, b, Vector(A.rows), options).report;
+        ASSERT_FALSE(seen.empty());
+        for (std::size_t k = 0; k < seen.size(); ++k) {
+          EXPECT_LE(seen[k].iteration, report.iterations);
+          EXPECT_GE(seen[k].seconds, 0);
+          if (k > 0) {
+            EXPECT_GE(seen[k].iteration, seen[k - 1].iteration);
+          }
+        }
+        EXPECT_EQ(seen.back().iteration, report.iterations);
+        EXPECT_EQ(seen.back().relative_residual, report.relative_residual);
+      });
+}
+
+TYPED_TEST_P(SolverEnds, RefusesWhatCannotBe) {
+  using Exec = typename TypeParam::Exec;
+  using Options = typename TypeParam::Options;
+  using Matrix = CsrMatrix<double, Exec>;
+  using Solver = SolverOf<Options, Exec, double>;
+  Exec const exec;
+  auto wide = diagonal<double>({1, 2, 3});
+  wide.columns_count = 4;
+  EXPECT_THROW(Solver(exec, Matrix(exec, wide)), std::invalid_argument);
+
+  Matrix const A(exec, diagonal<double>({1, 2, 3}));
+  Options options;
+  for (double const tolerance : {-1.0, -1e-300, nan}) {
+    options.tolerance = tolerance;
+    EXPECT_THROW(Solver(exec, A, {}, options), std::invalid_argument) << tolerance;
+  }
+  options = {};
+  options.max_iterations = -1;
+  EXPECT_THROW(Solver(exec, A, {}, options), std::invalid_argument);
+
+  Solver solver(exec, A);
+  auto const three = to_device(exec, Vector(3, 1.0)), two = to_device(exec, Vector(2, 1.0));
+  EXPECT_THROW(solver.solve(three, two), std::invalid_argument);
+  EXPECT_THROW(solver.solve(two, three), std::invalid_argument);
+  Kokkos::View<double**, Kokkos::LayoutRight, Exec> const table("SolderTest::table", 3, 2);
+  auto const strided = Kokkos::subview(table, Kokkos::ALL, 0);
+  EXPECT_THROW(solver.solve(three, strided), std::invalid_argument);
+  EXPECT_THROW(solver.solve(strided, to_device(exec, Vector(3))), std::invalid_argument);
+  EXPECT_EQ(solver.solve(three, to_device(exec, Vector(3))).reason, Reason::converged);
+}
+
+/// The long way round: 9,000 iterations exceed every batch and the letter of the team runner.
+TYPED_TEST_P(SolverEnds, LongHistoriesArriveComplete) {
+  auto const A = Solder::random_spd<double>(30, 5, 1);
+  auto const b = random_vector<double>(30, 1);
+  Vector first;
+  for (Runner const runner : {Runner::launch, Runner::graph, Runner::team}) {
+    typename TypeParam::Options options;
+    options.tolerance = 0;
+    options.max_iterations = 9000;
+    options.runner = runner;
+    Report const report = solve(this->exec, A, true, b, Vector(30), options).report;
+    EXPECT_EQ(report.iterations, 9000);
+    ASSERT_EQ(report.history.size(), 9001u);
+    if (first.empty()) first = report.history;
+    for (int k = 0; k < 6; ++k)
+      EXPECT_NEAR(report.history[k], first[k], 1e-10) << to_string(runner);
+  }
+}
+
+REGISTER_TYPED_TEST_SUITE_P(SolverEnds, MaxIterations, AtOnceFromThePerfectGuess, ZeroRightHandSide,
+                            ZeroRightHandSideOfASingularOrBrokenMatrix, EmptyRow,
+                            ZeroDiagonalNamesTheRow, NotFinite,
+                            ANormOfBThatUnderflowsIsNeverConverged, ANormOfBThatIsSmallConverges,
+                            NoUnknowns, MonitorSeesTheIterationsPass, RefusesWhatCannotBe,
+                            LongHistoriesArriveComplete);
+
+}  // namespace SolderTest
