@@ -299,14 +299,14 @@ TEST(Driver, OneFailureAmongManyRunsReturnsOne) {
   EXPECT_EQ(scratch.files(), (Strings{"a.yaml", "h-1.csv", "h-2.csv", "r.json"}));
 }
 
-TEST(Driver, EveryScalarSpaceRunnerFormAndPreconditioner) {
+TEST(Driver, EveryScalarSpaceRunnerSolverFormAndPreconditioner) {
   Scratch const scratch;
   auto const spaces = Solder::Driver::space_names();
   scratch.write("a.yaml",
                 "problem:\n"
                 "  {generate: fem_poisson_2d, size: 9, rhs: [ones, unit_solution, random],\n"
                 "   scalar: [float, double, complex_float, complex_double]}\n"
-                "solver: {form: [classical, pipelined], tolerance: 1e-4}\n"
+                "solver: {name: [cg, bicgstab], form: [classical, pipelined], tolerance: 1e-4}\n"
                 "preconditioner: {name: [none, jacobi]}\n"
                 "execution:\n"
                 "  {space: [" +
@@ -316,7 +316,7 @@ TEST(Driver, EveryScalarSpaceRunnerFormAndPreconditioner) {
   Outcome const outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   Json const json = Json::parse(scratch.read("r.json"));
-  EXPECT_EQ(json["runs"].size(), 4u * 3 * 2 * 2 * spaces.size() * 4);
+  EXPECT_EQ(json["runs"].size(), 4u * 3 * 2 * 2 * 2 * spaces.size() * 4);
   for (Json const& run : json["runs"]) EXPECT_EQ(run["reason"], "converged") << run;
 }
 

@@ -152,7 +152,7 @@ TYPED_TEST(BiCgStabOn, GoesAsTextbookBiCgStabDoes) {
             auto const& oracle = oracles[jacobi];
             EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
             EXPECT_NEAR(s.report.iterations, oracle.iterations,
-                        (epsilon<Scalar> < 1e-10 ? 0.05 : 0.1) * oracle.iterations + 1);
+                        (epsilon<Scalar> < 1e-10 ? 0.05 : 0.2) * oracle.iterations + 1);
             expect_true_report(A, b, s, options);
             EXPECT_EQ(s.report.relative_residual, s.report.history.back());
             EXPECT_NEAR(s.report.history.front(), true_residual(A, b, x0).relative,
