@@ -4,7 +4,7 @@
 /// \brief BiCGStab on the matrices of the folder that are not SPD: it converges, or says truly why
 /// not. With Jacobi where the diagonal has no zero.
 ///
-/// $SOLDER_MATRICES_ROWS, 5000 unless given, is the most rows of a matrix; the table goes to
+/// $SOLDER_MATRICES_ROWS, 1000 unless given, is the most rows of a matrix; the table goes to
 /// $SOLDER_MATRICES_TABLE, if given. b = 1, as in the table of docs/convergence.md.
 #include "../support.hpp"
 #include "real_matrices.hpp"
@@ -82,7 +82,7 @@ int solve_in_every_way(RealMatrix const& matrix, Table& table) {
 
 TEST(BiCgStabRealMatrices, ConvergeOrSayWhyNot) {
   char const* const most = std::getenv("SOLDER_MATRICES_ROWS");
-  auto const list = real_matrices(most ? std::stoi(most) : 5000);
+  auto const list = real_matrices(most ? std::stoi(most) : 1000);
   if (list.empty())
     GTEST_SKIP() << "no INDEX.tsv in " << matrices_folder()
                  << "; set SOLDER_MATRICES to the folder";
@@ -92,7 +92,7 @@ TEST(BiCgStabRealMatrices, ConvergeOrSayWhyNot) {
     if (!matrix.spd)
       converged += matrix.is_complex ? solve_in_every_way<Kokkos::complex<double>>(matrix, table)
                                      : solve_in_every_way<double>(matrix, table);
-  EXPECT_GE(converged, 100);
+  EXPECT_GE(converged, 50);
 }
 
 }  // namespace
