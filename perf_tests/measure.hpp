@@ -12,13 +12,8 @@
 namespace Solder::Perf {
 
 /// \brief Steps of a cycle of the run's solver, 1 where it has none: what is timed is whole cycles.
-template <class RunConfig>
-int cycle_of(RunConfig const& config) {
-  if (config.solver.name != "gmres") return 1;
-  if constexpr (requires { config.solver.restart; })
-    return config.solver.restart;
-  else
-    return 30;
+inline int cycle_of(Driver::RunConfig const& config) {
+  return config.solver.name == "gmres" ? config.solver.restart : 1;
 }
 
 /// \brief Solver times for a fixed number of iterations, and how to ask the same of others.
