@@ -24,15 +24,16 @@ Ratios all_ratios(std::vector<Contest> const& contests) {
   for (Contest const& contest : contests)
     for (Contestant const& own : contest.contestants) {
       if (!own.is_solder()) continue;
-      std::map<std::string, double> best;  // of a peer's ways
+      std::string const way = own.how.substr(0, own.how.find(':'));  // "auto: csr" is "auto"
+      std::map<std::string, double> best;                            // of a peer's ways
       for (Contestant const& peer : contest.contestants) {
         if (peer.is_solder()) continue;
         double const ratio = peer.seconds() / own.seconds();
-        ratios[{own.how, peer.who + " " + peer.how}].push_back(ratio);
+        ratios[{way, peer.who + " " + peer.how}].push_back(ratio);
         auto const [place, is_new] = best.try_emplace(peer.who, ratio);
         if (!is_new) place->second = std::min(place->second, ratio);
       }
-      for (auto const& [who, ratio] : best) ratios[{own.how, who + " (best)"}].push_back(ratio);
+      for (auto const& [who, ratio] : best) ratios[{way, who + " (best)"}].push_back(ratio);
     }
   return ratios;
 }

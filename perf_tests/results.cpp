@@ -61,7 +61,7 @@ double Row::bandwidth_fraction() const {
 std::string heading(Row const& first) {
   return format("copy %.1f GB/s, triad %.1f GB/s (%s)\n", first.bandwidth.copy * 1e-9,
                 first.bandwidth.triad * 1e-9, first.solder.space.c_str()) +
-         format("%-32s %9s %-8s %-7s %-7s %-14s %-16s %10s %12s %10s %10s %13s\n", "problem",
+         format("%-32s %9s %-8s %-7s %-7s %-14s %-23s %10s %12s %10s %10s %13s\n", "problem",
                 "rows", "solver", "precond", "space", "who", "how", "iterations", "us/iteration",
                 "of copy", "x Solder", "Solder / best");
 }
@@ -70,18 +70,20 @@ std::string lines(Row const& row) {
   double const own = row.solder.seconds_per_iteration();
   auto const line = [&](std::string const& who, std::string const& how, int iterations,
                         double seconds, std::string const& rest) {
-    return format("%-32s %9lld %-8s %-7s %-7s %-14s %-16s %10d %12.2f %s\n",
+    return format("%-32s %9lld %-8s %-7s %-7s %-14s %-23s %10d %12.2f %s\n",
                   row.config->problem.name.c_str(), static_cast<long long>(row.rows),
                   row.config->solver.name.c_str(), row.config->preconditioner.c_str(),
                   row.solder.space.c_str(), who.c_str(), how.c_str(), iterations, seconds * 1e6,
                   rest.c_str());
   };
   double const best = best_peer_seconds(row);
-  std::string text = line(
-      "solder", row.config->solver.form + " " + std::string(to_string(row.solder.report.runner)),
-      row.solder.report.iterations, own,
-      format("%9.1f%% %10.2f ", 100 * row.bandwidth_fraction(), 1.0) +
-          (best > 0 ? format("%13.2f", own / best) : format("%13s", "-")));
+  std::string text =
+      line("solder",
+           row.config->solver.form + " " + std::string(to_string(row.solder.report.runner)) + " " +
+               row.solder.matrix_format,
+           row.solder.report.iterations, own,
+           format("%9.1f%% %10.2f ", 100 * row.bandwidth_fraction(), 1.0) +
+               (best > 0 ? format("%13.2f", own / best) : format("%13s", "-")));
   if (row.solder.report.reason != Reason::max_iterations)
     text += "  solder: stopped early, " + std::string(to_string(row.solder.report.reason)) + "; " +
             row.solder.report.detail + "\n";

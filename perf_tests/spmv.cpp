@@ -40,13 +40,10 @@ struct ProductKernel {
 };
 
 /// The format that a run asks for.
-template <class RunConfig>
-MatrixFormat wanted_format(RunConfig const& config) {
-  if constexpr (requires { config.execution.matrix_format; })
-    for (MatrixFormat const format :
-         {MatrixFormat::automatic, MatrixFormat::sell, MatrixFormat::ell})
-      if (to_string(format) == config.execution.matrix_format) return format;
-  return MatrixFormat::csr;
+MatrixFormat wanted_format(Driver::RunConfig const& config) {
+  for (MatrixFormat const format : {MatrixFormat::csr, MatrixFormat::sell, MatrixFormat::ell})
+    if (to_string(format) == config.execution.matrix_format) return format;
+  return MatrixFormat::automatic;
 }
 
 /// Calls f(matrix, its format's name).
