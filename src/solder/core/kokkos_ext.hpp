@@ -12,6 +12,13 @@
 
 namespace Solder::Impl {
 
+/// \brief Before a function template of host and device that is given functions of one of them.
+#if defined(__CUDACC__)
+#define SOLDER_FOR_HOST_OR_DEVICE _Pragma("nv_exec_check_disable")
+#else
+#define SOLDER_FOR_HOST_OR_DEVICE
+#endif
+
 /// \brief True for spaces whose teams are CPU threads (Serial, OpenMP, Threads, HPX).
 template <class Exec>
 inline constexpr bool is_host_space =

@@ -28,6 +28,7 @@ struct Program {
   static constexpr bool is_cycle = false;
 
   /// \brief f(stage) for each stage in turn; which step it is does not matter.
+  SOLDER_FOR_HOST_OR_DEVICE
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION static constexpr void for_each_stage(std::int32_t, F const& f) {
     (f(Stages{}), ...);
@@ -40,6 +41,7 @@ template <class... Stages>
 struct Cycle {
   static constexpr bool is_cycle = true;
 
+  SOLDER_FOR_HOST_OR_DEVICE
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION static constexpr void for_each_stage(std::int32_t step, F const& f) {
     (

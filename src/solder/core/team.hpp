@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include <solder/core/kokkos_ext.hpp>
@@ -57,15 +58,20 @@ inline constexpr int league_threads = 256, team_threads = 512, most_threads = 10
 /// teams than fit, it is slower.
 inline constexpr int resident_teams = 3;
 
+/// \brief Teams of a league that a GPU holds at once: its multiprocessors take 2048 threads.
+template <class Exec>
+int resident_league(Exec const& exec) {
+  return std::max(1, static_cast<int>(exec.concurrency()) / 2048 * resident_teams);
+}
+
 /// \brief Teams of a league over `items` rows (times lanes): one per thread on hosts, else as many
-/// as are resident at once on a GPU whose multiprocessors take 2048 threads.
+/// as are resident at once on a GPU.
 template <class Exec>
 int vector_teams(Exec const& exec, std::int64_t items) {
   std::int64_t const concurrency = exec.concurrency();
   if (is_host_space<Exec>) return static_cast<int>(std::clamp<std::int64_t>(items, 1, concurrency));
-  std::int64_t const resident = std::max<std::int64_t>(1, concurrency / 2048 * resident_teams);
-  return static_cast<int>(
-      std::clamp<std::int64_t>((items + league_threads - 1) / league_threads, 1, resident));
+  return static_cast<int>(std::clamp<std::int64_t>((items + league_threads - 1) / league_threads, 1,
+                                                   resident_league(exec)));
 }
 
 /// \brief What a stage sees of a CPU: a team is one thread.
@@ -79,6 +85,7 @@ struct HostTeam {
   KOKKOS_FUNCTION int rank() const { return 0; }
   KOKKOS_FUNCTION int size() const { return 1; }
   KOKKOS_FUNCTION void barrier() const {}
+  KOKKOS_FUNCTION HostTeam without_first() const { return {league_rank_ - 1, league_size_ - 1}; }
   KOKKOS_FUNCTION int lane() const { return 0; }
   KOKKOS_FUNCTION static constexpr int lanes() { return 1; }
   KOKKOS_FUNCTION int warp_rank() const { return 0; }
@@ -223,6 +230,14 @@ class DeviceTeam {
   /// doubles.
   static constexpr int scratch_bytes(int sums, int workspace) {
     return static_cast<int>(sizeof(double)) * (2 * sums * warps + workspace);
+  }
+
+  /// \brief This team in the league of all but the first one.
+  KOKKOS_FUNCTION DeviceTeam without_first() const {
+    DeviceTeam other = *this;
+    --other.league_rank_;
+    --other.league_size_;
+    return other;
   }
 
   KOKKOS_FUNCTION int lane() const { return lane_; }

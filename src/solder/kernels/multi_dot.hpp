@@ -53,8 +53,10 @@ struct MultiDotTotals {
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void execute(Team const& team) const {
     double* const values = reinterpret_cast<double*>(products);
-    for_each_total(team, count * std::int32_t(parts<Scalar>), teams, partials,
-                   [&](std::int32_t v, double total) { values[v] = total; });
+    for_each_total(
+        team, count * std::int32_t(parts<Scalar>), teams, partials,
+        [](std::int32_t) { return 1.0; },
+        [&](std::int32_t v, double total, double) { values[v] = total; });
   }
 };
 

@@ -148,15 +148,17 @@ KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows,
 }
 
 /// \brief Sums up `values` values that `teams` teams left, for all threads of the team to see:
-/// f(v, total) by one thread for each, then a barrier.
-template <class Team, class F>
+/// f(v, total, factor(v)) by one thread for each, then a barrier. factor loads ahead.
+template <class Team, class Factor, class F>
 KOKKOS_FORCEINLINE_FUNCTION void for_each_total(Team const& team, std::int32_t values,
                                                 std::int32_t teams, double const* partials,
-                                                F const& f) {
+                                                Factor const& factor, F const& f) {
   constexpr int batch = 4;
   for (std::int32_t first = team.warp_rank() * batch; first < values;
        first += team.warps_of_team() * batch) {
     Sums<batch> share{};
+    double factors[batch];
+    for (int k = 0; k < batch; ++k) factors[k] = first + k < values ? factor(first + k) : 0;
     for (std::int32_t j = team.lane(); j < teams; j += batch * team.lanes()) {
       double term[batch][batch];
       for (int k = 0; k < batch; ++k)
@@ -170,7 +172,7 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_total(Team const& team, std::int32_t v
     team.sum_lanes(share);
     if (team.lane() == 0)
       for (int k = 0; k < batch; ++k)
-        if (first + k < values) f(first + k, share[k]);
+        if (first + k < values) f(first + k, share[k], factors[k]);
   }
   team.barrier();
 }

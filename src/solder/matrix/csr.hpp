@@ -17,8 +17,10 @@ namespace Solder {
 
 /// \brief The device side of a CSR matrix: what kernels need to hand out row products.
 ///
-/// On GPUs a row is worked on by 2^lane_bits lanes, and the rows are dealt cyclically to all teams;
-/// rows longer than `long_row` are left to whole teams, so that a few huge rows do not serialise.
+/// On GPUs a row is worked on by 2^lane_bits lanes, and the rows are dealt cyclically to all teams.
+/// Rows longer than `short_row` wait until the others are done and are worked on by groups of 8
+/// times the lanes, by warps or by whole teams, so that a few long rows do not hold up many short
+/// ones.
 /// On hosts each team takes the contiguous slice of `rows`, balanced by work.
 template <class Scalar, class Offset>
 struct CsrOperator {
@@ -26,9 +28,9 @@ struct CsrOperator {
   std::int32_t const* columns;
   Scalar const* values;
   Rows rows;
-  std::int32_t const* long_rows;
-  std::int32_t long_row_count;
-  std::int32_t long_row;
+  std::int32_t const* long_rows;  ///< those of the groups, then of the warps, then of the teams
+  std::int32_t group_rows, warp_rows, team_rows;
+  std::int32_t short_row;  ///< nonzeros of the longest row that is not listed
   std::int32_t lane_bits;
   std::int32_t teams;
 
@@ -59,6 +61,11 @@ struct CsrOperator {
   }
 
  private:
+  /// Lanes of a group, in bits, that share a listed row.
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t group_bits() const {
+    return lane_bits + 3 < 5 ? lane_bits + 3 : 5;
+  }
+
   /// \brief The terms begin, begin + step, ... below end of a row product, 8 of them in flight at a
   /// time.
   KOKKOS_FORCEINLINE_FUNCTION Scalar part(Scalar const* x, Offset begin, Offset end,
@@ -69,39 +76,58 @@ struct CsrOperator {
       Scalar value[batch], factor[batch];
       std::int32_t column[batch];
       for (int j = 0; j < batch; ++j) column[j] = k + j * step < end ? columns[k + j * step] : -1;
-      for (int j = 0; j < batch; ++j) value[j] = column[j] >= 0 ? values[k + j * step] : Scalar{};
+      for (int j = 0; j < batch; ++j)
+        value[j] = k + j * step < end ? values[k + j * step] : Scalar{};
       for (int j = 0; j < batch; ++j) factor[j] = column[j] >= 0 ? x[column[j]] : Scalar{};
       for (int j = 0; j < batch; ++j) sum += value[j] * factor[j];
     }
     return sum;
   }
 
+  /// \brief A row, and where its entries are; row -1: none.
+  struct Row {
+    std::int32_t row;
+    Offset begin, end;
+  };
+
+  KOKKOS_FORCEINLINE_FUNCTION Row row_at(std::int32_t place, std::int32_t count,
+                                         std::int32_t const* list) const {
+    if (place >= count) return {-1, 0, 0};
+    std::int32_t const i = list == nullptr ? count - 1 - place : list[place];
+    return {i, row_offsets[i], row_offsets[i + 1]};
+  }
+
   template <class Team, class Prepare, class Consumer>
   KOKKOS_FORCEINLINE_FUNCTION bool device_products(Team const& team, Scalar const* x,
                                                    Prepare const& prepare,
                                                    Consumer const& consume) const {
-    std::int32_t const lanes = 1 << lane_bits, lane = team.rank() & (lanes - 1);
-    std::int32_t const rows_at_once = team.size() >> lane_bits,
-                       stride = team.league_size() * rows_at_once;
-    std::int32_t base = team.league_rank() * rows_at_once;
-    std::int32_t i = rows.count - 1 - base - (team.rank() >> lane_bits);
-    Offset begin = i >= 0 ? row_offsets[i] : 0, end = i >= 0 ? row_offsets[i + 1] : 0;
-    if (!prepare()) return false;
-    // All lanes of a warp make the same number of turns, for they exchange their sums.
-    while (base < rows.count) {
-      bool const mine = i >= 0 && static_cast<std::int64_t>(end - begin) <= long_row;
-      Scalar sum = mine ? part(x, begin + lane, end, lanes) : Scalar{};
-      for (int m = lanes / 2; m > 0; m /= 2) sum += Impl::lane_exchange(sum, m);
-      if (mine && lane == 0) consume(i, sum);
-      base += stride;
-      i -= stride;
-      if (i >= 0) {
-        begin = row_offsets[i];
-        end = row_offsets[i + 1];
+    // First all rows but the listed ones; then the groups' list, then the warps'.
+    int const passes = group_rows + warp_rows == 0 ? 1 : 3;
+    for (int pass = 0; pass < passes; ++pass) {
+      std::int32_t const* const list =
+          pass == 0 ? nullptr : long_rows + (pass == 1 ? 0 : group_rows);
+      std::int32_t const count = pass == 0 ? rows.count : pass == 1 ? group_rows : warp_rows;
+      std::int32_t const bits = pass == 0 ? lane_bits : pass == 1 ? group_bits() : 5;
+      std::int32_t const lanes = 1 << bits, lane = team.rank() & (lanes - 1);
+      std::int32_t const at_once = team.size() >> bits, stride = team.league_size() * at_once;
+      std::int32_t base = team.league_rank() * at_once, place = base + (team.rank() >> bits);
+      Row next = row_at(place, count, list);
+      if (pass == 0 && !prepare()) return false;
+      // All lanes of a warp make the same number of turns, for they exchange their sums.
+      for (; base < count; base += stride) {
+        Row const now = next;
+        place += stride;
+        next = row_at(place, count, list);
+        bool const mine = now.row >= 0 &&
+                          (pass > 0 || static_cast<std::int64_t>(now.end - now.begin) <= short_row);
+        Scalar sum = mine ? part(x, now.begin + lane, now.end, lanes) : Scalar{};
+        for (int m = lanes / 2; m > 0; m /= 2) sum += Impl::lane_exchange(sum, m);
+        if (mine && lane == 0) consume(now.row, sum);
       }
     }
-    for (std::int32_t k = team.league_rank(); k < long_row_count; k += team.league_size()) {
-      std::int32_t const row = long_rows[k];
+    std::int32_t const* const of_teams = long_rows + group_rows + warp_rows;
+    for (std::int32_t k = team.league_rank(); k < team_rows; k += team.league_size()) {
+      std::int32_t const row = of_teams[k];
       Scalar const mine =
           part(x, row_offsets[row] + team.rank(), row_offsets[row + 1], team.size());
       Scalar total;
@@ -133,31 +159,23 @@ std::int32_t longest_row(Exec const& exec, Offset const* offsets, std::int32_t r
   return std::max(longest, 0);
 }
 
-/// \brief The rows with more than `limit` nonzeros, ascending.
+/// \brief Puts the rows of more than `above` and at most `most` nonzeros, ascending, into list from
+/// `at` on; answers how many they are. Without a list it only counts.
 template <class Exec, class Offset>
-Kokkos::View<std::int32_t*, typename Exec::memory_space> rows_longer_than(Exec const& exec,
-                                                                          std::int32_t limit,
-                                                                          Offset const* offsets,
-                                                                          std::int32_t rows) {
+std::int32_t list_rows(Exec const& exec, Offset const* offsets, std::int32_t rows,
+                       std::int64_t above, std::int64_t most, std::int32_t* list = nullptr,
+                       std::int32_t at = 0) {
   std::int32_t count = 0;
-  Kokkos::parallel_reduce(
-      "Solder::csr::count_long_rows", Kokkos::RangePolicy<Exec>(exec, 0, rows),
-      KOKKOS_LAMBDA(int i, std::int32_t& c) {
-        c += static_cast<std::int64_t>(offsets[i + 1] - offsets[i]) > limit;
-      },
-      count);
-  Kokkos::View<std::int32_t*, typename Exec::memory_space> list(
-      Kokkos::view_alloc("Solder::csr::long_rows", exec, Kokkos::WithoutInitializing), count);
-  std::int32_t* const entries = list.data();
   Kokkos::parallel_scan(
       "Solder::csr::list_long_rows", Kokkos::RangePolicy<Exec>(exec, 0, rows),
       KOKKOS_LAMBDA(int i, std::int32_t& c, bool last) {
-        if (static_cast<std::int64_t>(offsets[i + 1] - offsets[i]) <= limit) return;
-        if (last) entries[c] = i;
+        auto const length = static_cast<std::int64_t>(offsets[i + 1] - offsets[i]);
+        if (length <= above || length > most) return;
+        if (last && list != nullptr) list[at + c] = i;
         ++c;
-      });
-  exec.fence("Solder::csr: long rows listed");
-  return list;
+      },
+      count);
+  return count;
 }
 
 }  // namespace Impl
@@ -258,8 +276,10 @@ class CsrMatrix {
             values_.data(),
             {rows_, bounds_.data()},
             long_rows_.data(),
-            static_cast<std::int32_t>(long_rows_.extent(0)),
-            long_row_,
+            group_rows_,
+            warp_rows_,
+            team_rows_,
+            short_row_,
             lane_bits_,
             teams_};
   }
@@ -312,7 +332,7 @@ class CsrMatrix {
     std::int32_t const n = rows_;
     longest_row_ = Impl::longest_row(exec, offsets, n);
     if constexpr (Impl::is_host_space<Exec>) {
-      long_row_ = std::numeric_limits<std::int32_t>::max();
+      short_row_ = std::numeric_limits<std::int32_t>::max();
       teams_ = static_cast<std::int32_t>(std::clamp<std::int64_t>(n, 1, exec.concurrency()));
       bounds_ = Impl::balanced_bounds<memory_space>(
           "Solder::csr::bounds", teams_, n, 1, [&](std::int32_t i) {
@@ -322,11 +342,26 @@ class CsrMatrix {
       double const mean = n == 0 ? 0 : static_cast<double>(nonzeros()) / n;
       lane_bits_ = 0;
       while (lane_bits_ < 5 && (10 << lane_bits_) < mean) ++lane_bits_;
-      long_row_ = 64 << lane_bits_;
+      short_row_ = 16 << lane_bits_;
       teams_ = Impl::vector_teams(exec, std::int64_t(n) << lane_bits_);
-      if (longest_row_ > long_row_)
-        long_rows_ = Impl::rows_longer_than(exec, long_row_, offsets, n);
+      if (longest_row_ > short_row_) list_long_rows(exec);
     }
+  }
+
+  /// \brief Rows of groups: one batch of loads for each lane; of warps: up to 8 batches.
+  void list_long_rows(Exec const& exec) {
+    Offset const* const offsets = row_offsets_.data();
+    constexpr std::int64_t most_of_warp = 2048, no_limit = std::numeric_limits<std::int64_t>::max();
+    std::int64_t const most_of_group = lane_bits_ < 2 ? 64 << lane_bits_ : most_of_warp;
+    std::int32_t const count = Impl::list_rows(exec, offsets, rows_, short_row_, no_limit);
+    long_rows_ = Kokkos::View<std::int32_t*, memory_space>(
+        Kokkos::view_alloc("Solder::csr::long_rows", exec, Kokkos::WithoutInitializing), count);
+    std::int32_t* const list = long_rows_.data();
+    group_rows_ = Impl::list_rows(exec, offsets, rows_, short_row_, most_of_group, list, 0);
+    warp_rows_ =
+        Impl::list_rows(exec, offsets, rows_, most_of_group, most_of_warp, list, group_rows_);
+    team_rows_ = Impl::list_rows(exec, offsets, rows_, most_of_warp, no_limit, list,
+                                 group_rows_ + warp_rows_);
   }
 
   std::int32_t rows_ = 0, columns_ = 0;
@@ -335,7 +370,8 @@ class CsrMatrix {
   Values values_;
   Kokkos::View<std::int32_t*, memory_space> bounds_;
   Kokkos::View<std::int32_t*, memory_space> long_rows_;
-  std::int32_t longest_row_ = 0, long_row_ = 0, lane_bits_ = 0, teams_ = 1;
+  std::int32_t longest_row_ = 0, short_row_ = 0, lane_bits_ = 0, teams_ = 1;
+  std::int32_t group_rows_ = 0, warp_rows_ = 0, team_rows_ = 0;
 };
 
 template <class Exec, CrsMatrixLike M>

@@ -109,8 +109,7 @@ struct SellOperator {
       Scalar value[batch], factor[batch];
       std::int32_t column[batch];
       for (int j = 0; j < batch; ++j) column[j] = j < left ? column_at[Impl::warp * j] : -1;
-      for (int j = 0; j < batch; ++j)
-        value[j] = column[j] >= 0 ? value_at[Impl::warp * j] : Scalar{};
+      for (int j = 0; j < batch; ++j) value[j] = j < left ? value_at[Impl::warp * j] : Scalar{};
       for (int j = 0; j < batch; ++j) factor[j] = column[j] >= 0 ? x[column[j]] : Scalar{};
       for (int j = 0; j < batch; ++j) sum += value[j] * factor[j];
       column_at += batch * Impl::warp;

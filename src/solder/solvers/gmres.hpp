@@ -97,6 +97,9 @@ class Gmres {
     bool const one = options_.runner == Runner::team;
     vector_teams_ = one ? 1 : Impl::vector_teams(exec, A.rows());
     product_teams_ = one ? 1 : A.device_operator().teams;
+    clerks_ = one || Impl::is_host_space<Exec> ? 0 : 1;
+    if (clerks_ == 1)
+      product_teams_ = std::max(1, std::min(product_teams_, Impl::resident_league(exec) - 1));
     dot_teams_ = one ? 1 : Impl::multi_dot_teams(exec, A.rows(), product_teams_);
     if (Impl::is_host_space<Exec>) vector_teams_ = product_teams_;
     small_ = Doubles(Kokkos::view_alloc("Solder::gmres::small", exec),
@@ -143,7 +146,8 @@ class Gmres {
                           restart_,
                           vector_teams_,
                           product_teams_,
-                          dot_teams_};
+                          dot_teams_,
+                          clerks_};
           return pipelined_ ? pipelined_->solve(data, options)
                  : cgs_     ? cgs_->solve(data, options)
                  : cgs2_    ? cgs2_->solve(data, options)
@@ -186,7 +190,7 @@ class Gmres {
   std::int64_t stride_;
   Vector basis_, z_;
   Doubles small_, sums_, workspace_;
-  int vector_teams_, product_teams_, dot_teams_;
+  int vector_teams_, product_teams_, dot_teams_, clerks_;
   std::unique_ptr<Pipelined> pipelined_;
   std::unique_ptr<Cgs> cgs_;
   std::unique_ptr<Cgs2> cgs2_;

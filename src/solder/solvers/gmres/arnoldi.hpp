@@ -23,6 +23,7 @@ struct ArnoldiGmres {
   KOKKOS_FORCEINLINE_FUNCTION static void begin(Data const& d, Team const& team, double inverse) {
     if (team.league_rank() == 0 && team.rank() == 0) {
       d.small.scale(0) = inverse;
+      d.small.length(0) = inverse > 0 ? 1 / inverse : 0;
       d.small.t(0) = 1;
     }
     team.for_each_row(d.rows, [&](std::int32_t i) {
@@ -43,15 +44,10 @@ struct ArnoldiGmres {
   template <class Data, class Team>
   KOKKOS_FORCEINLINE_FUNCTION static void finish_step(Data const& d, Team const& team,
                                                       Control const& now, Control& next) {
-    finish_step(d, team, now, next, newest_norm_squared(d, team, now));
-  }
-  template <class Data, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static void finish_step(Data const& d, Team const& team,
-                                                      Control const& now, Control& next,
-                                                      double norm_squared) {
     using Scalar = typename Data::Scalar;
     auto const& s = d.small;
     std::int32_t const k = now.step;
+    double const norm_squared = newest_norm_squared(d, team, now);
     double const norm = Kokkos::sqrt(norm_squared);
     constexpr std::size_t last = parts<Scalar>;
     Sums<last + 1> sums{};
@@ -66,6 +62,7 @@ struct ArnoldiGmres {
     if (team.rank() == 0) {
       s.H(k, k - 1) = norm;
       s.t(k) = t;
+      s.length(k) = norm;
       s.scale(k) = norm > 0 ? 1 / norm : 0;
     }
     bool const exhausted = !(norm_squared > 1e-28 * s.taken());
@@ -106,10 +103,10 @@ struct ArnoldiGmres {
     }
   }
 
-  /// \brief w = A M v_j, v_j at length one; MGS takes (v_0, w) along. Words: the matrix, and 2 a
+  /// \brief w = A M v_j, v_j as it is stored; MGS takes (v_0, w) along. Words: the matrix, and 2 a
   /// row.
   template <bool ModifiedGramSchmidt>
-  struct Product : ProductStage {
+  struct Product : GmresProductStage {
     static constexpr char const* label = "Solder::gmres::product";
     static constexpr Phase phase = Phase::iterate;
     KOKKOS_FUNCTION static constexpr int times(std::int32_t) { return 1; }
@@ -118,29 +115,26 @@ struct ArnoldiGmres {
     KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
                                     Control& next) {
       using Scalar = typename Data::Scalar;
-      typename ScalarTraits<Scalar>::Real scale;
-      Scalar* const w = d.V.column(now.step + 1);
-      Scalar const* const v = d.V.column(0);
-      Sums<parts<Scalar>> mine{};
-      bool const went_on = d.A.for_each_row_product(
-          team, d.operand(now.step),
+      with_clerk(
+          d, team, now, phase,
           [&] {
-            if (now.phase != phase) return false;
-            double const squared =
-                now.step == 0 ? now.best_squared : newest_norm_squared(d, team, now);
-            scale = to_real<Scalar>(squared > 0 ? 1 / Kokkos::sqrt(squared) : 0);
-            // Only team 0's word counts, and the others need not wait for it.
-            if (now.step > 0 && team.league_rank() == 0) finish_step(d, team, now, next, squared);
+            if (now.step > 0) finish_step(d, team, now, next);
             next.part = 0;
             return next.phase == phase;
           },
-          [&](std::int32_t i, Scalar const& Av) {
-            Scalar const value = scale * Av;
-            w[i] = value;
-            if constexpr (ModifiedGramSchmidt) add_to(mine, 0, dot_term(v[i], value));
+          [&](Team const& rows_team, auto const& prepare) {
+            Scalar* const w = d.V.column(now.step + 1);
+            Scalar const* const v = d.V.column(0);
+            Sums<parts<Scalar>> mine{};
+            bool const went_on = d.A.for_each_row_product(rows_team, d.operand(now.step), prepare,
+                                                          [&](std::int32_t i, Scalar const& Av) {
+                                                            w[i] = Av;
+                                                            if constexpr (ModifiedGramSchmidt)
+                                                              add_to(mine, 0, dot_term(v[i], Av));
+                                                          });
+            if constexpr (ModifiedGramSchmidt)
+              if (went_on) d.of_first_dot().leave(rows_team, mine);
           });
-      if constexpr (ModifiedGramSchmidt)
-        if (went_on) d.of_first_dot().leave(team, mine);
     }
   };
 
@@ -194,19 +188,20 @@ struct ArnoldiGmres {
       double* const c = d.workspace(team);
       Scalar* const w = d.V.column(count);
       Sums<1> mine{};
+      double const given =
+          Round == 1 ? d.small.scale(count - 1) : 1;  // of w, as the product left it
+      auto const own = to_real<Scalar>(given);
       bool const went_on = multi_axpy<Scalar>(
-          team, d.rows, d.V.from(0), count, [&](std::int32_t i) { return w[i]; },
+          team, d.rows, d.V.from(0), count, [&](std::int32_t i) { return own * w[i]; },
           [&] {
-            for_each_total(team, count * p, d.dot_teams, d.of_dots(),
-                           [&](std::int32_t v, double total) {
-                             c[v] = d.small.scale(p == 1 ? v : v / 2) * total;
-                           });
+            for_each_total(
+                team, count * p, d.dot_teams, d.of_dots(),
+                [&](std::int32_t v) { return d.small.scale(p == 1 ? v : v / 2); },
+                [&](std::int32_t v, double total, double scale) {
+                  c[v] = scale * scale * (given * total);
+                });
             if (now.phase != phase) return false;
             if (team.league_rank() == 0) keep_column(d, team, count, c);
-            team.barrier();
-            for (std::int32_t v = team.rank(); v < count * p; v += team.size())
-              c[v] *= d.small.scale(p == 1 ? v : v / 2);
-            team.barrier();
             return true;
           },
           [&](std::int32_t k) { return narrow<Scalar>(wide_at<Scalar>(c, k * p)); },
@@ -220,14 +215,14 @@ struct ArnoldiGmres {
       if (Last) d.advance(next);
     }
 
-    /// \brief h_k,j of this round, c(k), for all k.
+    /// \brief h_k,j of this round, c(k) times the length of v_k, for all k.
     template <class Data, class Team>
     KOKKOS_FORCEINLINE_FUNCTION static void keep_column(Data const& d, Team const& team,
                                                         std::int32_t count, double const* c) {
       using Scalar = typename Data::Scalar;
       Sums<1> taken{};
       for (std::int32_t k = team.lane(); k < count; k += team.lanes()) {
-        auto const h = wide_at<Scalar>(c, k * parts<Scalar>);
+        auto const h = d.small.length(k) * wide_at<Scalar>(c, k * parts<Scalar>);
         if (team.warp_rank() == 0) {
           auto& H = d.small.H(k, count - 1);
           H = Round == 1 ? h : H + h;
@@ -258,18 +253,20 @@ struct ArnoldiGmres {
       auto const dot =
           wide_at<Scalar>(team.total(team.gather(of_dot.teams, of_dot), of_dot.teams), 0);
       double const scale = d.small.scale(k);
-      auto const h = scale * dot;
+      double const given = k == 0 ? d.small.scale(now.step) : 1;  // of w, as the product left it
+      auto const h = scale * (given * dot);
       if (team.league_rank() == 0 && team.rank() == 0) {
         d.small.H(k, now.step) = h;
         d.small.taken() = (k == 0 ? 0 : d.small.taken()) + size_squared(h);
       }
       auto const c = narrow<Scalar>(scale * h);
+      auto const own = to_real<Scalar>(given);
       Scalar* const w = d.V.column(now.step + 1);
       Scalar const *const v = d.V.column(k), *const v_next = d.V.column(k + 1);
       if (last) {
         Sums<1> mine{};
         team.for_each_row(d.rows, [&](std::int32_t i) {
-          Scalar const value = w[i] - c * v[i];
+          Scalar const value = own * w[i] - c * v[i];
           w[i] = value;
           d.keep_operand(i, value);
           mine[0] += abs_squared(value);
@@ -280,7 +277,7 @@ struct ArnoldiGmres {
       } else {
         Sums<parts<Scalar>> mine{};
         team.for_each_row(d.rows, [&](std::int32_t i) {
-          Scalar const value = w[i] - c * v[i];
+          Scalar const value = own * w[i] - c * v[i];
           w[i] = value;
           add_to(mine, 0, dot_term(v_next[i], value));
         });

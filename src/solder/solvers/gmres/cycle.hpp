@@ -24,7 +24,7 @@ struct GmresSmall {
   bool operator==(GmresSmall const&) const = default;
 
   static std::size_t size(std::size_t m) {
-    return parts<Scalar> * ((m + 1) * m + 2 * (m + 1) + 2 * m) + (m + 1) + 1;
+    return parts<Scalar> * ((m + 1) * m + 2 * (m + 1) + 2 * m) + 2 * (m + 1) + 1;
   }
 
   /// The Hessenberg matrix of Arnoldi's process, (restart + 1) x restart; the triangular one of
@@ -44,12 +44,13 @@ struct GmresSmall {
   KOKKOS_FUNCTION Number& y(std::int32_t i) const {
     return after_H()[2 * (restart + 1) + restart + i];
   }
-  /// What a stored vector of the basis must be multiplied by to have length one.
-  KOKKOS_FUNCTION double& scale(std::int32_t k) const {
+  /// The length of a stored vector of the basis, and its inverse.
+  KOKKOS_FUNCTION double& length(std::int32_t k) const {
     return reinterpret_cast<double*>(after_H() + 2 * (restart + 1) + 2 * restart)[k];
   }
+  KOKKOS_FUNCTION double& scale(std::int32_t k) const { return (&length(0))[restart + 1 + k]; }
   /// What the first round of Gram-Schmidt took away from ||w||^2.
-  KOKKOS_FUNCTION double& taken() const { return (&scale(0))[restart + 1]; }
+  KOKKOS_FUNCTION double& taken() const { return (&length(0))[2 * (restart + 1)]; }
 
  private:
   KOKKOS_FUNCTION Number* numbers() const { return reinterpret_cast<Number*>(memory); }
@@ -75,6 +76,7 @@ struct GmresData {
   GmresSmall<Scalar> small;
   double* host_workspace;
   std::int32_t restart, vector_teams, product_teams, dot_teams;
+  std::int32_t clerks;  ///< 1: a team of the product's own accounts for the step before
 
   bool operator==(GmresData const&) const = default;
 
@@ -152,6 +154,30 @@ struct GmresData {
       next.phase = Phase::judge;
   }
 };
+
+/// \brief A product whose first team may be a clerk: it takes account of the step before while the
+/// others multiply. Only the first team's word counts (Program), and nobody waits for it.
+struct GmresProductStage {
+  template <class Data>
+  KOKKOS_FUNCTION static int teams(Data const& d) {
+    return d.product_teams + d.clerks;
+  }
+};
+
+/// \brief account() by the first team, multiply(team, prepare) by the others; both by the first
+/// where there is no clerk. account answers whether the cycle goes on.
+template <class Data, class Team, class Account, class Multiply>
+KOKKOS_FORCEINLINE_FUNCTION void with_clerk(Data const& d, Team const& team, Control const& now,
+                                            Phase phase, Account const& account,
+                                            Multiply const& multiply) {
+  bool const clerk = team.league_rank() == 0;
+  if (clerk && d.clerks == 1) {
+    if (now.phase == phase) account();
+    return;
+  }
+  multiply(d.clerks == 1 ? team.without_first() : team,
+           [&] { return now.phase == phase && (!clerk || account()); });
+}
 
 /// \brief Solves R y = rhs for an upper triangular R whose diagonal stands apart; a pivot without
 /// digits gives y_i = 0. All threads of the only team; answers whether y is finite.

@@ -58,7 +58,7 @@ struct SimplerGmres {
   }
 
   /// \brief v_i = A M v_i-1; in the first step with its norm. Words: the matrix, and 2 a row.
-  struct Product : ProductStage {
+  struct Product : GmresProductStage {
     static constexpr char const* label = "Solder::gmres::product";
     static constexpr Phase phase = Phase::iterate;
     KOKKOS_FUNCTION static constexpr int times(std::int32_t) { return 1; }
@@ -66,22 +66,23 @@ struct SimplerGmres {
     template <class Data, class Team>
     KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
                                     Control& next) {
-      bool const first = now.step == 0;
-      auto* const w = d.V.column(now.step + 1);
-      Sums<1> mine{};
-      bool const went_on = d.A.for_each_row_product(
-          team, d.operand(now.step),
+      with_clerk(
+          d, team, now, phase,
           [&] {
-            if (now.phase != phase) return false;
-            // Of the step before: only team 0's word counts, and the others need not wait for it.
-            if (!first && team.league_rank() == 0) finish_step(d, team, now, next);
+            if (now.step > 0) finish_step(d, team, now, next);
             return next.phase == phase;
           },
-          [&](std::int32_t i, auto const& Av) {
-            w[i] = Av;
-            if (first) mine[0] += abs_squared(Av);
+          [&](Team const& rows_team, auto const& prepare) {
+            bool const first = now.step == 0;
+            auto* const w = d.V.column(now.step + 1);
+            Sums<1> mine{};
+            bool const went_on = d.A.for_each_row_product(rows_team, d.operand(now.step), prepare,
+                                                          [&](std::int32_t i, auto const& Av) {
+                                                            w[i] = Av;
+                                                            if (first) mine[0] += abs_squared(Av);
+                                                          });
+            if (went_on && first) d.of_first_norm().leave(rows_team, mine);
           });
-      if (went_on && first) d.of_first_norm().leave(team, mine);
     }
   };
 
@@ -121,8 +122,9 @@ struct SimplerGmres {
       bool const went_on = multi_axpy<Scalar>(
           team, d.rows, d.V.from(1), count, [&](std::int32_t i) { return w[i]; },
           [&] {
-            for_each_total(team, count * p, d.dot_teams, d.of_dots(),
-                           [&](std::int32_t v, double total) { c[v] = total; });
+            for_each_total(
+                team, count * p, d.dot_teams, d.of_dots(), [](std::int32_t) { return 1.0; },
+                [&](std::int32_t v, double total, double) { c[v] = total; });
             if (now.phase != phase) return false;
             if (team.league_rank() == 0) keep_column(d, team, count, c);
             return true;
