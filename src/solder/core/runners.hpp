@@ -56,7 +56,7 @@ constexpr int stage_threads() {
 template <class Data>
 int scratch_bytes(Data const& data) {
   int workspace = 0;
-  if constexpr (requires { data.workspace_values(); }) workspace = data.workspace_values();
+  if constexpr (requires { data.scratch_values(); }) workspace = data.scratch_values();
   return DeviceTeam<int>::scratch_bytes(Data::max_sums, workspace);
 }
 

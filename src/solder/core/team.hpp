@@ -245,7 +245,7 @@ class DeviceTeam {
   KOKKOS_FUNCTION int warp_rank() const { return member_.team_rank(); }
   KOKKOS_FUNCTION int warps_of_team() const { return member_.team_size(); }
 
-  /// \brief The team's own doubles, Data::workspace_values() of them: scratch; on hosts the part of
+  /// \brief The team's own doubles, Data::scratch_values() of them: scratch; on hosts the part of
   /// `memory`, as many for each team, that is this team's.
   KOKKOS_FUNCTION double* workspace(double*, int) const { return scratch_ + 2 * slots_in_set_; }
 

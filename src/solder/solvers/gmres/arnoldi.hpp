@@ -74,20 +74,19 @@ struct ArnoldiGmres {
   }
 
   /// \brief Givens rotations, all columns at once; the right-hand side is a column too.
-  template <class Data, class Team>
-  KOKKOS_FUNCTION static void make_triangular(Data const& d, Team const& team, std::int32_t size,
+  template <class Small, class Team>
+  KOKKOS_FUNCTION static void make_triangular(Small const& s, Team const& team, std::int32_t size,
                                               double norm) {
-    auto const& s = d.small;
+    using Number = typename Small::Number;
     for (std::int32_t i = team.rank(); i <= size; i += team.size()) s.rhs(i) = i == 0 ? norm : 0;
     team.barrier();
     for (std::int32_t i = 0; i < size; ++i) {
       auto const a = s.H(i, i);
       double const b = real_part(s.H(i + 1, i));
       double const length = Kokkos::sqrt(size_squared(a) + b * b);
-      bool const rotates = length > 0;
-      auto const c =
-          rotates ? Wide<typename Data::Scalar>(a / length) : Wide<typename Data::Scalar>(1);
-      double const sine = rotates ? b / length : 0;
+      double const inverse = length > 0 ? 1 / length : 0;
+      Number const c = length > 0 ? Number(a * inverse) : Number(1);
+      double const sine = b * inverse;
       auto const rotate = [&](auto& upper, auto& lower) {
         auto const u = upper, l = lower;
         upper = conjugate(c) * u + sine * l;

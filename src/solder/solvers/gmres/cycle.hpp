@@ -3,7 +3,9 @@
 
 // What all forms of GMRES share: their data, and the end of a cycle.
 
+#include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include <solder/core/program.hpp>
 #include <solder/core/scalar.hpp>
@@ -23,7 +25,7 @@ struct GmresSmall {
 
   bool operator==(GmresSmall const&) const = default;
 
-  static std::size_t size(std::size_t m) {
+  KOKKOS_FUNCTION static constexpr std::size_t size(std::size_t m) {
     return parts<Scalar> * ((m + 1) * m + 2 * (m + 1) + 2 * m) + 2 * (m + 1) + 1;
   }
 
@@ -125,6 +127,13 @@ struct GmresData {
   }
 
   KOKKOS_FUNCTION int workspace_values() const { return multi_dot_workspace<Scalar>(restart + 1); }
+  /// A GPU team's scratch takes a cycle's small system too, if that is not too large: in global
+  /// memory its many short steps would wait ten times as long.
+  int scratch_values() const {
+    int const small_values = static_cast<int>(GmresSmall<Scalar>::size(restart));
+    return small_fits() ? std::max(workspace_values(), small_values) : workspace_values();
+  }
+  KOKKOS_FUNCTION bool small_fits() const { return GmresSmall<Scalar>::size(restart) <= 4096; }
   template <class Team>
   KOKKOS_FUNCTION double* workspace(Team const& team) const {
     return team.workspace(host_workspace, workspace_values());
@@ -179,18 +188,23 @@ KOKKOS_FORCEINLINE_FUNCTION void with_clerk(Data const& d, Team const& team, Con
            [&] { return now.phase == phase && (!clerk || account()); });
 }
 
-/// \brief Solves R y = rhs for an upper triangular R whose diagonal stands apart; a pivot without
-/// digits gives y_i = 0. All threads of the only team; answers whether y is finite.
+/// \brief Solves R y = rhs for an upper triangular R whose diagonal stands apart, inverted in
+/// place; a pivot without digits gives y_i = 0. All threads of the only team; answers whether y is
+/// finite.
 template <class Scalar, class Team>
 KOKKOS_FUNCTION bool back_substitute(GmresSmall<Scalar> const& s, Team const& team,
                                      std::int32_t size) {
   double largest = 0;
   for (std::int32_t i = 0; i < size; ++i)
     largest = Kokkos::fmax(largest, size_squared(s.diagonal(i)));
+  team.barrier();
+  for (std::int32_t i = team.rank(); i < size; i += team.size()) {
+    auto& pivot = s.diagonal(i);
+    pivot = size_squared(pivot) > 1e-30 * largest ? Wide<Scalar>(1.0 / pivot) : Wide<Scalar>{};
+  }
+  team.barrier();
   for (std::int32_t i = size - 1; i >= 0; --i) {
-    auto const pivot = s.diagonal(i);
-    bool const usable = size_squared(pivot) > 1e-30 * largest;
-    auto const y = usable ? Wide<Scalar>(s.rhs(i) / pivot) : Wide<Scalar>{};
+    auto const y = s.rhs(i) * s.diagonal(i);
     if (!is_finite(y)) return false;
     for (std::int32_t k = team.rank(); k < i; k += team.size()) s.rhs(k) -= s.H(k, i) * y;
     if (team.rank() == 0) s.y(i) = y;
@@ -221,8 +235,23 @@ struct GmresLeastSquares {
     next.phase = phase;
     if (next.reason == Reason::not_finite) return;
     team.barrier();
-    Variant::make_triangular(d, team, now.step, Kokkos::sqrt(now.best_squared));
-    if (!back_substitute(d.small, team, now.step)) next.claim(Reason::not_finite);
+    auto const small = in_scratch(d, team);
+    Variant::make_triangular(small, team, now.step, Kokkos::sqrt(now.best_squared));
+    if (!back_substitute(small, team, now.step)) next.claim(Reason::not_finite);
+    for (std::int32_t i = team.rank(); i < now.step; i += team.size()) d.small.y(i) = small.y(i);
+  }
+
+ private:
+  /// \brief A copy of the small system in the team's scratch, where it fits; on hosts the system.
+  template <class Data, class Team>
+  KOKKOS_FUNCTION static auto in_scratch(Data const& d, Team const& team) {
+    auto small = d.small;
+    if (std::is_same_v<Team, HostTeam> || !d.small_fits()) return small;
+    small.memory = d.workspace(team);
+    int const size = static_cast<int>(small.size(d.restart));
+    for (int i = team.rank(); i < size; i += team.size()) small.memory[i] = d.small.memory[i];
+    team.barrier();
+    return small;
   }
 };
 

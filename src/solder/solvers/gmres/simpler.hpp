@@ -49,11 +49,10 @@ struct SimplerGmres {
   }
 
   /// \brief It is triangular.
-  template <class Data, class Team>
-  KOKKOS_FUNCTION static void make_triangular(Data const& d, Team const& team, std::int32_t size,
+  template <class Small, class Team>
+  KOKKOS_FUNCTION static void make_triangular(Small const& s, Team const& team, std::int32_t size,
                                               double) {
-    for (std::int32_t i = team.rank(); i < size; i += team.size())
-      d.small.diagonal(i) = d.small.H(i, i);
+    for (std::int32_t i = team.rank(); i < size; i += team.size()) s.diagonal(i) = s.H(i, i);
     team.barrier();
   }
 
