@@ -109,16 +109,19 @@ class Engine {
 
  private:
   /// \brief Readies the runner for `data`: the graph is recorded anew only when data has changed.
+  /// On hosts, whose graphs are lists of launches, it is launched as such.
   void prepare(Data const& data) {
     static_assert(std::is_trivially_copyable_v<Data>);
-    if (runner_ != Runner::graph || (chain_ && data == recorded_)) return;
-    chain_ = std::make_unique<KernelChain<Exec>>(exec_, [&](auto& node) {
-      auto const append = [&](char const* label, auto const& policy, auto const& kernel) {
-        node = node.then_parallel_for(std::string(label), policy, kernel);
-      };
-      emit_batch(data, 0, append);
-    });
-    recorded_ = data;
+    if constexpr (!is_host_space<Exec>) {
+      if (runner_ != Runner::graph || (chain_ && data == recorded_)) return;
+      chain_ = std::make_unique<KernelChain<Exec>>(exec_, [&](auto& node) {
+        auto const append = [&](char const* label, auto const& policy, auto const& kernel) {
+          node = node.then_parallel_for(std::string(label), policy, kernel);
+        };
+        emit_batch(data, 0, append);
+      });
+      recorded_ = data;
+    }
   }
 
   /// \brief The final control block; monitor is called with each letter's.
@@ -209,10 +212,10 @@ class Engine {
   /// \brief Launches a batch; with nothing in flight `step` is where the cycle stands, else 0.
   template <class Launch>
   void submit(Data const& data, std::int32_t step, Launch const& launch) {
-    if (runner_ == Runner::graph)
-      chain_->submit(exec_);
-    else
-      emit_batch(data, step, launch);
+    if constexpr (!is_host_space<Exec>) {
+      if (runner_ == Runner::graph) return chain_->submit(exec_);
+    }
+    emit_batch(data, step, launch);
   }
 
   void run_team(Data const& data, bool fresh) {
