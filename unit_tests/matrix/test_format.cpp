@@ -85,9 +85,14 @@ TEST(FormatChoice, TheCheapestOnAGpu) {
   auto choice = choose_format(MatrixFormat::automatic, stencil, 8, false);
   EXPECT_EQ(choice.format, MatrixFormat::ell);
   EXPECT_EQ(choice.reason, "rows of 3 to 5 nonzeros, 0.1% padding");
-  choice = choose_format(MatrixFormat::automatic, mesh, 8, false);
+  auto s = mesh;
+  s.sigma = 1;  // a slice's rows are neighbours
+  choice = choose_format(MatrixFormat::automatic, s, 8, false);
   EXPECT_EQ(choice.format, MatrixFormat::sell);
   EXPECT_EQ(choice.reason, "rows of 3 to 18 nonzeros, 4% padding");
+  choice = choose_format(MatrixFormat::automatic, mesh, 8, false);
+  EXPECT_EQ(choice.format, MatrixFormat::csr) << "sorted rows lose what neighbours share of x";
+  EXPECT_EQ(choice.reason, "rows of 3 to 18 nonzeros; sell, with 4% padding, would be no faster");
   choice = choose_format(MatrixFormat::automatic, hub, 8, false);
   EXPECT_EQ(choice.format, MatrixFormat::csr);
   EXPECT_EQ(choice.reason,
