@@ -114,7 +114,7 @@ TEST(Config, UnknownNames) {
   expect_error(std::string(problem) + "solver: {repeat: 2}\n",
                {"a.yaml:2: ", "did you mean 'execution.repeat'?"});
   expect_error(std::string(problem) + "solver: {zzzzz: 2}\n",
-               {"'solver.zzzzz'", "name, form, tolerance"});
+               {"'solver.zzzzz'", "name, form, restart, tolerance"});
   expect_error(std::string(problem) + "solver: cg\n",
                {"a.yaml:2: ", "'solver' must hold keys", "solver: {name: ...}"});
   expect_error("problem: {generate: fem_poison_2d, size: 9}\n",

@@ -236,11 +236,16 @@ TEST(Driver, ConvergedRunWritesEverythingAndReturnsZero) {
 
 TEST(Driver, EveryMatrixFormatConvergesAlike) {
   Scratch const scratch;
+  auto const spaces = Solder::Driver::space_names();
+  auto const host = std::ranges::find_if(spaces, Solder::Driver::on_host);
+  if (host == spaces.end()) GTEST_SKIP() << "no space of this build works in main memory";
   scratch.write("a.yaml",
                 "problem: {generate: fem_poisson_2d, size: 15}\n"
                 "preconditioner: {name: jacobi}\n"
-                "execution: {space: serial, matrix_format: [auto, csr, sell, ell]}\n"
-                "output: {json: r.json}\n");
+                "execution: {space: " +
+                    std::string(*host) +
+                    ", matrix_format: [auto, csr, sell, ell]}\n"
+                    "output: {json: r.json}\n");
   Outcome const outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   Json const runs = Json::parse(scratch.read("r.json"))["runs"];
@@ -317,6 +322,24 @@ TEST(Driver, EveryScalarSpaceRunnerSolverFormAndPreconditioner) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   Json const json = Json::parse(scratch.read("r.json"));
   EXPECT_EQ(json["runs"].size(), 4u * 3 * 2 * 2 * 2 * spaces.size() * 4);
+  for (Json const& run : json["runs"]) EXPECT_EQ(run["reason"], "converged") << run;
+}
+
+TEST(Driver, EveryFormOfGmresOnEveryScalarAndRunner) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem:\n"
+                "  {generate: convection_diffusion_2d, size: 9,\n"
+                "   scalar: [float, double, complex_float, complex_double]}\n"
+                "solver: {name: gmres, form: [pipelined, cgs, cgs2, mgs], restart: [7, 200],\n"
+                "         tolerance: 1e-4}\n"
+                "preconditioner: {name: [none, jacobi]}\n"
+                "execution: {runner: [auto, launch, graph, team]}\n"
+                "output: {json: r.json}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  Json const json = Json::parse(scratch.read("r.json"));
+  EXPECT_EQ(json["runs"].size(), 4u * 4 * 2 * 2 * 4);
   for (Json const& run : json["runs"]) EXPECT_EQ(run["reason"], "converged") << run;
 }
 
