@@ -66,6 +66,10 @@ TYPED_TEST(Csr, FewHugeRowsAmongShortOnes) {
   lengths[0] = 300;
   lengths[777] = 5000;
   lengths[1999] = 65;
+  for (int k = 0; k < 200; ++k)
+    lengths[5 * k + 3] = 17 + k % 48;  // those that groups of lanes share
+  lengths[1200] = 2048;
+  lengths[1201] = 2049;
   this->expect_products_of(lengths, 6000);
   this->expect_products_of({5000}, 5000);
 }
