@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "solve.hpp"
+
+#include <solder/solvers/gmres.hpp>
+
+namespace SolderTest {
+
+using Solder::Gmres;
+using Solder::GmresForm;
+using Solder::GmresOptions;
+
+inline std::string name_of(GmresOptions const& options) {
+  return std::string(to_string(options.form)) + "(" + std::to_string(options.restart) + ")";
+}
+
+inline GmresOptions gmres(GmresForm form, int restart = 30) {
+  GmresOptions options;
+  options.form = form;
+  options.restart = restart;
+  return options;
+}
+
+/// \brief Short cycles, so that tests meet the ends of many.
+template <>
+struct Method<GmresOptions> {
+  template <class Exec, class Matrix, class Preconditioner>
+  using Solver = Gmres<Exec, Matrix, Preconditioner>;
+
+  static std::vector<std::pair<std::string, GmresOptions>> forms(int restart = 8) {
+    std::vector<std::pair<std::string, GmresOptions>> list;
+    for (auto const form : {GmresForm::cgs2, GmresForm::cgs, GmresForm::mgs, GmresForm::pipelined})
+      list.push_back({name_of(gmres(form, restart)), gmres(form, restart)});
+    return list;
+  }
+};
+
+/// \brief solve() of GMRES on the default space is compiled once for all tests (gmres_solve.cpp):
+/// it has many kernels.
+template <class Scalar>
+using SolveGmres = Solved<Scalar>(Kokkos::DefaultExecutionSpace const&, HostCsr<Scalar> const&,
+                                  bool, std::vector<Scalar> const&, std::vector<Scalar> const&,
+                                  GmresOptions const&);
+extern template SolveGmres<float> solve;
+extern template SolveGmres<double> solve;
+extern template SolveGmres<Kokkos::complex<float>> solve;
+extern template SolveGmres<Kokkos::complex<double>> solve;
+
+}  // namespace SolderTest

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a solve makes Kokkos do, on the default space: see bench.hpp. That its checks can fail is
+// tested for CG.
+#include "gmres_kernels.hpp"
+
+namespace {
+
+using namespace SolderTest;
+using Exec = Kokkos::DefaultExecutionSpace;
+
+/// The kernels of step `step` of a cycle, as their labels end.
+std::vector<std::string> labels(GmresForm form, int step) {
+  switch (form) {
+    case GmresForm::pipelined:
+      return step == 0 ? std::vector<std::string>{"product", "normalise"}
+                       : std::vector<std::string>{"product", "dots", "orthogonalise", "normalise"};
+    case GmresForm::cgs:
+      return {"product", "dots", "orthogonalise"};
+    case GmresForm::cgs2:
+      return {"product", "dots", "orthogonalise", "dots_again", "orthogonalise_again"};
+    case GmresForm::mgs:
+      break;
+  }
+  std::vector<std::string> list(2 + step, "project");
+  list.front() = "product";
+  return list;
+}
+
+/// On hosts the launch runner sends what is needed and nothing else: after every number of
+/// iterations up to two cycles and a bit.
+TEST(GmresKernels, EveryKernelOfASolveOnAHost) {
+  if (!Solder::Impl::is_host_space<Exec>) GTEST_SKIP() << "other spaces send whole cycles ahead";
+  Bench<Exec> bench;
+  with_each_preconditioner_and_form<GmresOptions>(
+      bench, [&](auto const& M, GmresOptions const& options) {
+        std::vector<std::string> const judgement{"least_squares", "update", "residual", "judge"};
+        for (int const iterations : {1, 2, 7, 8, 9, 16, 18}) {
+          auto expected = judgement;
+          auto const append = [&](auto const& more) {
+            expected.insert(expected.end(), more.begin(), more.end());
+          };
+          for (int k = 0; k < iterations; ++k) {
+            append(labels(options.form, k % options.restart));
+            if ((k + 1) % options.restart == 0 || k + 1 == iterations) append(judgement);
+          }
+          std::vector<std::string> seen;
+          auto const events = bench.watch(M, with(options, Runner::launch, iterations));
+          for (auto const& kernel : events->kernels)
+            seen.push_back(kernel.label.substr(kernel.label.rfind(':') + 1));
+          EXPECT_EQ(seen, expected) << iterations << " iterations";
+        }
+      });
+}
+
+TEST(GmresKernels, ACycleHasItsKernelsAndNoMore) {
+  expect_kernels<GmresOptions, Exec>(kernels_per_iteration);
+}
+
+TEST(GmresKernels, NothingElseInASolveAndOneUnderTheTeamRunner) {
+  expect_nothing_but_kernels<GmresOptions, Exec>();
+}
+
+TEST(GmresKernels, AGraphIsRecordedOnceAndSubmittedWithoutAFence) {
+  expect_graph_recorded_once<GmresOptions, Exec>();
+}
+
+TEST(GmresKernels, ConstructionWorksOnTheInstanceGiven) {
+  expect_construction_on_the_instance<GmresOptions, Exec>();
+}
+
+TEST(GmresKernels, ASolverSolvesAnewWithTheSameBits) {
+  Exec const exec;
+  auto const host = Solder::fem_poisson_2d<double>(12);
+  CsrMatrix<double, Exec> const A(exec, host);
+  in_every_way<GmresOptions>(1e-9, 1000, [&](GmresOptions const& options, bool jacobi) {
+    if (jacobi)
+      expect_solves_anew(exec, host, A, Jacobi<double, Exec>(exec, A), options);
+    else
+      expect_solves_anew(exec, host, A, Identity{}, options);
+  });
+}
+
+}  // namespace
