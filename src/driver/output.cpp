@@ -100,7 +100,7 @@ Table::Table(std::vector<FileConfig> const& files) : name_width_(7), preconditio
 }
 
 std::string Table::heading() const {
-  return format("%-*s %10s %11s %-14s %-14s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s  %s\n",
+  return format("%-*s %10s %11s %-14s %-18s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s  %s\n",
                 name_width_, "problem", "rows", "nonzeros", "scalar", "solver",
                 preconditioner_width_, "preconditioner", "space", "runner", "reason", "iterations",
                 "true residual", "setup ms", "solve ms", "us/iteration", "matrix format");
@@ -109,14 +109,15 @@ std::string Table::heading() const {
 std::string Table::line(RunResult const& result) const {
   RunConfig const& config = *result.config;
   Report const& report = result.report;
-  std::string const solver =
+  std::string solver =
       config.solver.name + (config.solver.form.empty() ? "" : " " + config.solver.form);
+  if (config.solver.restart > 0) solver += " " + std::to_string(config.solver.restart);
   std::string const per_iteration = report.iterations > 0
                                         ? format("%12.2f", seconds_per_iteration(report) * 1e6)
                                         : format("%12s", "-");
   std::string const matrix_format = result.matrix_format + ": " + result.format_reason;
   return format(
-      "%-*s %10lld %11lld %-14s %-14s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s  %s\n",
+      "%-*s %10lld %11lld %-14s %-18s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s  %s\n",
       name_width_, config.problem.name.c_str(), static_cast<long long>(result.rows),
       static_cast<long long>(result.nonzeros),
       std::string(to_string(config.problem.scalar)).c_str(), solver.c_str(), preconditioner_width_,

@@ -49,6 +49,8 @@ RunResult run_named(RunConfig const& config, SystemStore& store) {
   try {
     return std::visit([&](auto const& system) { return run_one(config, *system); },
                       store.get(config));
+  } catch (InputError const&) {  // it says where by itself
+    throw;
   } catch (std::bad_alloc const&) {
     throw std::runtime_error(name + "memory does not suffice");
   } catch (std::exception const& error) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The definition of solve_by(): included by solve_<solver>.cpp only, which is compiled once a scalar.
+// The definition of solve_by(): included by solve_<solver>.cpp only, which is compiled once a
+// scalar.
 
 #include <Kokkos_Core.hpp>
 #include <cctype>
@@ -44,8 +45,7 @@ SellMatrix<T, Exec> make_padded(Exec const& exec, CsrMatrix<T, Exec> const& A,
   bool const ell = format == MatrixFormat::ell;
   double const bytes = double(ell ? rows.ell_entries : rows.sell_entries) * (sizeof(T) + 4);
   if (Solder::Impl::is_host_space<Exec> && bytes > double(available_memory()))
-    throw InputError(concat("execution.matrix_format: ", to_string(format), " needs ",
-                            memory_text(bytes), " more memory; ",
+    throw InputError(concat(to_string(format), " needs ", memory_text(bytes), " more memory; ",
                             memory_text(double(available_memory())), " is available"));
   return ell ? SellMatrix<T, Exec>::ell(exec, A) : SellMatrix<T, Exec>::sell(exec, A);
 }
@@ -59,12 +59,15 @@ void with_matrix(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> cons
   for (MatrixFormat const format : {MatrixFormat::csr, MatrixFormat::sell, MatrixFormat::ell})
     if (to_string(format) == run.execution.matrix_format) wanted = format;
   RowStatistics const rows = row_statistics(exec, A);
-  FormatChoice choice = choose_format(wanted, rows, sizeof(T), Solder::Impl::is_host_space<Exec>);
+  FormatChoice choice;
   std::optional<SellMatrix<T, Exec>> padded;
   try {
+    choice = choose_format(wanted, rows, sizeof(T), Solder::Impl::is_host_space<Exec>);
     if (choice.format != MatrixFormat::csr) padded = make_padded(exec, A, rows, choice.format);
-  } catch (std::exception const&) {
-    if (wanted != MatrixFormat::automatic) throw;
+  } catch (std::exception const& error) {
+    if (wanted != MatrixFormat::automatic)
+      throw InputError(concat(run.where("execution.matrix_format"),
+                              ": execution.matrix_format: ", run.problem.name, ": ", error.what()));
     choice = {MatrixFormat::csr, concat("no memory for ", to_string(choice.format))};
   }
   if (padded)

@@ -22,7 +22,18 @@ enum class Phase : std::int32_t {
 
 /// \brief The scalar behind a breakdown or an indefinite form; rs is the shadow residual of
 /// BiCGStab.
-enum class Cause : std::int32_t { none, p_Ap, r_z, q_Mq, norm_of_b, rs_r, rs_Ap, As_s, norm_of_w };
+enum class Cause : std::int32_t {
+  none,
+  p_Ap,
+  r_z,
+  q_Mq,
+  norm_of_b,
+  rs_r,
+  rs_Ap,
+  As_s,
+  norm_of_w,
+  cycle
+};
 
 /// \brief The state of a solve, on the device.
 ///
@@ -188,6 +199,7 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
   constexpr double something = 1 - 1e-10;
   bool const won = claims ? won_a_tenth : residual_squared < something * control.best_squared;
   if (!first && !broke_down && !won && !limits.unconditional()) {
+    control.cause = claims ? Cause::none : Cause::cycle;
     control.finish(Reason::stagnated);
     return Verdict::finish;
   }
@@ -240,8 +252,12 @@ inline std::string describe(Control const& control) {
                                            : scalar + number()) +
              when;
     case Reason::stagnated:
-      return "restarting from the true residual no longer reduces it: the attainable accuracy is "
-             "reached";
+      return control.cause == Cause::cycle ? "a whole cycle no longer reduces the residual, and "
+                                             "the next would do the same: a "
+                                             "longer restart or another preconditioner may"
+                                           : "restarting from the true residual no longer reduces "
+                                             "it: the attainable accuracy "
+                                             "is reached";
     default:
       return {};
   }

@@ -91,6 +91,9 @@ HostCsr<Scalar> stand_in(StandInFigures figures, std::uint64_t seed = 0) {
   if (symmetric) figures.nonzeros -= (figures.nonzeros - figures.rows) % 2;
   Impl::SplitMix random(seed);
   HostCsr<Scalar> matrix;
+  // All of the memory first: what does not fit is known at once.
+  matrix.columns.reserve(static_cast<std::size_t>(figures.nonzeros));
+  matrix.values.reserve(static_cast<std::size_t>(figures.nonzeros));
   matrix.rows = matrix.columns_count = static_cast<std::int32_t>(figures.rows);
   {
     auto const lengths = Impl::stand_in_lengths(figures, random);
