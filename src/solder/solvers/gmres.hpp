@@ -63,9 +63,9 @@ struct GmresOptions : SolverOptions {
 /// then 4. Every cycle ends with 4 kernels more: the small least squares problem, x, the true
 /// residual, the judge. No fence; nothing is left to the host.
 ///
-/// Words of step j: the matrix + (2 j + 7) n for cgs and cgs2 (4 j + 12 with the second round), the
-/// matrix
-/// + (2 j + 6) n for pipelined; Jacobi adds 3 n. Memory: m + 1 vectors, and one more with Jacobi.
+/// Words of step j: the matrix + (2 j + 7) n for cgs and cgs2 (4 j + 12 with the second round),
+/// the matrix + (2 j + 8) n for pipelined; Jacobi adds 2 n. Memory: m + 1 vectors, and one more
+/// with Jacobi.
 ///
 /// \tparam Matrix, Preconditioner as for Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
@@ -176,10 +176,10 @@ class Gmres {
 
   /// \brief On average over a full cycle, its end included; of cgs2 without the second round.
   double words_per_iteration() const {
-    double const m = restart_, of_steps = mgs_ ? 2 * m + 4 : m + (pipelined_ ? 5 : 6);
+    double const m = restart_, of_steps = mgs_ ? 2 * m + 4 : pipelined_ ? m + 7 - 3 / m : m + 6;
     double const of_end = (m + 2 + 3 + 2) / m;
     return matrix_.words() * (1 + 1 / m) +
-           (of_steps + of_end + 3 * Preconditioner::words_per_row()) * matrix_.rows();
+           (of_steps + of_end + 2 * Preconditioner::words_per_row()) * matrix_.rows();
   }
 
   Exec exec_;
