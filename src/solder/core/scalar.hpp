@@ -113,11 +113,7 @@ KOKKOS_FORCEINLINE_FUNCTION Scalar narrow(Wide<Scalar> const& s) {
     return static_cast<Scalar>(s);
 }
 
-/// \brief |s|^2, conj(s), Re(s) and isfinite of a double or a complex double.
-KOKKOS_FORCEINLINE_FUNCTION double size_squared(double s) { return s * s; }
-KOKKOS_FORCEINLINE_FUNCTION double size_squared(Kokkos::complex<double> const& s) {
-  return s.real() * s.real() + s.imag() * s.imag();
-}
+/// \brief conj(s), Re(s) and isfinite of a double or a complex double.
 KOKKOS_FORCEINLINE_FUNCTION double conjugate(double s) { return s; }
 KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<double> conjugate(Kokkos::complex<double> const& s) {
   return {s.real(), -s.imag()};

@@ -95,14 +95,14 @@ namespace Impl {
 /// loads that wait for each other, whichever is longer. Figures of an H100.
 struct ProductCosts {
   static constexpr double bytes_per_nanosecond = 2800;
-  /// Time of each format over that of streaming its bytes.
-  /// Sorted rows lose what neighbours share of x.
+  /// Time of each format over that of streaming its bytes. Sorted rows lose what neighbours share
+  /// of x.
   static constexpr double csr_slowdown = 1.08, sell_slowdown = 1, sorted_slowdown = 1.25,
                           ell_slowdown = 1;
   static constexpr double nanoseconds_a_load = 500;
   /// A lane's terms that are in flight at once.
   static constexpr double batch = 8;
-  /// CSR leaves rows with more terms a lane to whole teams.
+  /// An upper bound: CSR shares longer rows among more lanes.
   static constexpr double most_csr_terms = 64;
 
   /// \param ahead loads that must come before a row's first entry

@@ -54,7 +54,7 @@ struct ArnoldiGmres {
     for (std::int32_t i = team.lane(); i < k; i += team.lanes()) {
       auto const t = s.t(i);
       add_to(sums, 0, t * s.H(i, k - 1));
-      sums[last] += size_squared(t);
+      sums[last] += abs_squared(t);
     }
     team.sum_lanes(sums);
     auto const product = wide_at<Scalar>(sums, 0);
@@ -66,8 +66,8 @@ struct ArnoldiGmres {
       s.scale(k) = norm > 0 ? 1 / norm : 0;
     }
     bool const exhausted = !(norm_squared > 1e-28 * s.taken());
-    bool const solved = norm == 0 && size_squared(product) > 0;
-    double const squared = solved ? 0 : now.best_squared / (sums[last] + size_squared(t));
+    bool const solved = norm == 0 && abs_squared(product) > 0;
+    double const squared = solved ? 0 : now.best_squared / (sums[last] + abs_squared(t));
     d.take_residual(next, Kokkos::isfinite(norm_squared) ? squared : norm_squared, 0);
     if (exhausted && next.phase == Phase::iterate && !d.limits.unconditional())
       next.claim(Reason::breakdown, Cause::norm_of_w, norm);
@@ -83,7 +83,7 @@ struct ArnoldiGmres {
     for (std::int32_t i = 0; i < size; ++i) {
       auto const a = s.H(i, i);
       double const b = real_part(s.H(i + 1, i));
-      double const length = Kokkos::sqrt(size_squared(a) + b * b);
+      double const length = Kokkos::sqrt(abs_squared(a) + b * b);
       double const inverse = length > 0 ? 1 / length : 0;
       Number const c = length > 0 ? Number(a * inverse) : Number(1);
       double const sine = b * inverse;
@@ -226,7 +226,7 @@ struct ArnoldiGmres {
           auto& H = d.small.H(k, count - 1);
           H = Round == 1 ? h : H + h;
         }
-        taken[0] += size_squared(h);
+        taken[0] += abs_squared(h);
       }
       if constexpr (Round == 1) {
         team.sum_lanes(taken);
@@ -256,7 +256,7 @@ struct ArnoldiGmres {
       auto const h = scale * (given * dot);
       if (team.league_rank() == 0 && team.rank() == 0) {
         d.small.H(k, now.step) = h;
-        d.small.taken() = (k == 0 ? 0 : d.small.taken()) + size_squared(h);
+        d.small.taken() = (k == 0 ? 0 : d.small.taken()) + abs_squared(h);
       }
       auto const c = narrow<Scalar>(scale * h);
       auto const own = to_real<Scalar>(given);

@@ -196,11 +196,11 @@ KOKKOS_FUNCTION bool back_substitute(GmresSmall<Scalar> const& s, Team const& te
                                      std::int32_t size) {
   double largest = 0;
   for (std::int32_t i = 0; i < size; ++i)
-    largest = Kokkos::fmax(largest, size_squared(s.diagonal(i)));
+    largest = Kokkos::fmax(largest, abs_squared(s.diagonal(i)));
   team.barrier();
   for (std::int32_t i = team.rank(); i < size; i += team.size()) {
     auto& pivot = s.diagonal(i);
-    pivot = size_squared(pivot) > 1e-30 * largest ? Wide<Scalar>(1.0 / pivot) : Wide<Scalar>{};
+    pivot = abs_squared(pivot) > 1e-30 * largest ? Wide<Scalar>(1.0 / pivot) : Wide<Scalar>{};
   }
   team.barrier();
   for (std::int32_t i = size - 1; i >= 0; --i) {

@@ -48,7 +48,7 @@ struct SimplerGmres {
     // independence: about eps^(3/4) of the first square is as far as a cycle should go.
     constexpr bool is_single = sizeof(typename ScalarTraits<typename Data::Scalar>::Real) == 4;
     constexpr double digits = is_single ? 1e-6 : 1e-12;
-    d.take_residual(next, Kokkos::fmax(now.residual_squared - size_squared(xi), 0.0),
+    d.take_residual(next, Kokkos::fmax(now.residual_squared - abs_squared(xi), 0.0),
                     digits * cycle);
   }
 
@@ -148,7 +148,7 @@ struct SimplerGmres {
       for (std::int32_t k = team.lane(); k < count; k += team.lanes()) {
         auto const R = wide_at<Scalar>(c, k * parts<Scalar>);
         if (team.warp_rank() == 0) d.small.H(k, count) = R;
-        taken[0] += size_squared(R);
+        taken[0] += abs_squared(R);
       }
       team.sum_lanes(taken);
       if (team.rank() == 0) d.small.taken() = taken[0];
