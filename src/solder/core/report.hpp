@@ -81,6 +81,19 @@ struct SolverOptions {
   std::function<void(Progress const&)> monitor;
 };
 
+/// \brief What the set-up of a preconditioner cost and gave; empty without one and for Jacobi.
+struct SetupReport {
+  struct Phase {
+    std::string name;
+    double seconds;
+  };
+  std::vector<Phase> phases;
+  std::int64_t nonzeros = 0;             ///< of the factor
+  double density = 0;                    ///< nonzeros of the factor / nonzeros of A
+  std::int64_t repaired_rows = 0;        ///< whose local matrix was not positive definite
+  std::int32_t first_repaired_row = -1;  ///< -1: none
+};
+
 /// \brief How a solve went.
 struct Report {
   Reason reason = Reason::running;
@@ -98,6 +111,7 @@ struct Report {
   double words_per_iteration =
       0;  ///< words of sizeof(Scalar) to and from memory, caches not counted
   Runner runner = Runner::automatic;  ///< the one that ran: never automatic
+  SetupReport preconditioner;
 };
 
 }  // namespace Solder
