@@ -41,17 +41,18 @@ struct CsrOperator {
   ///
   /// All threads of the team call this together; prepare must answer the same in all. Reads the
   /// matrix once, from the last row to the first: what the vector stages, which go upwards, touched
-  /// last is still in the cache.
-  template <class Team, class Prepare, class Consumer>
-  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, Scalar const* x,
+  /// last is still in the cache. X, the scalar of x and of the product, may be more precise than
+  /// the matrix.
+  template <class Team, class X, class Prepare, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, X const* x,
                                                         Prepare const& prepare,
                                                         Consumer const& consume) const {
     if constexpr (std::is_same_v<Team, Impl::HostTeam>) {
       if (!prepare()) return false;
       team.for_each_row_downwards(rows, [&](std::int32_t i) {
-        Scalar sum{};
+        X sum{};
         for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
-          sum += values[k] * x[columns[k]];
+          sum += X(values[k]) * x[columns[k]];
         consume(i, sum);
       });
       return true;
@@ -68,18 +69,19 @@ struct CsrOperator {
 
   /// \brief The terms begin, begin + step, ... below end of a row product, 8 of them in flight at a
   /// time.
-  KOKKOS_FORCEINLINE_FUNCTION Scalar part(Scalar const* x, Offset begin, Offset end,
-                                          Offset step) const {
+  template <class X>
+  KOKKOS_FORCEINLINE_FUNCTION X part(X const* x, Offset begin, Offset end, Offset step) const {
     constexpr int batch = 8;
-    Scalar sum{};
+    X sum{};
     for (Offset k = begin; k < end; k += batch * step) {
-      Scalar value[batch], factor[batch];
+      Scalar value[batch];
+      X factor[batch];
       std::int32_t column[batch];
       for (int j = 0; j < batch; ++j) column[j] = k + j * step < end ? columns[k + j * step] : -1;
       for (int j = 0; j < batch; ++j)
         value[j] = k + j * step < end ? values[k + j * step] : Scalar{};
-      for (int j = 0; j < batch; ++j) factor[j] = column[j] >= 0 ? x[column[j]] : Scalar{};
-      for (int j = 0; j < batch; ++j) sum += value[j] * factor[j];
+      for (int j = 0; j < batch; ++j) factor[j] = column[j] >= 0 ? x[column[j]] : X{};
+      for (int j = 0; j < batch; ++j) sum += X(value[j]) * factor[j];
     }
     return sum;
   }
@@ -97,8 +99,8 @@ struct CsrOperator {
     return {i, row_offsets[i], row_offsets[i + 1]};
   }
 
-  template <class Team, class Prepare, class Consumer>
-  KOKKOS_FORCEINLINE_FUNCTION bool device_products(Team const& team, Scalar const* x,
+  template <class Team, class X, class Prepare, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION bool device_products(Team const& team, X const* x,
                                                    Prepare const& prepare,
                                                    Consumer const& consume) const {
     // First all rows but the listed ones; then the groups' list, then the warps'.
@@ -120,7 +122,7 @@ struct CsrOperator {
         next = row_at(place, count, list);
         bool const mine = now.row >= 0 &&
                           (pass > 0 || static_cast<std::int64_t>(now.end - now.begin) <= short_row);
-        Scalar sum = mine ? part(x, now.begin + lane, now.end, lanes) : Scalar{};
+        X sum = mine ? part(x, now.begin + lane, now.end, lanes) : X{};
         for (int m = lanes / 2; m > 0; m /= 2) sum += Impl::lane_exchange(sum, m);
         if (mine && lane == 0) consume(now.row, sum);
       }
@@ -128,14 +130,13 @@ struct CsrOperator {
     std::int32_t const* const of_teams = long_rows + group_rows + warp_rows;
     for (std::int32_t k = team.league_rank(); k < team_rows; k += team.league_size()) {
       std::int32_t const row = of_teams[k];
-      Scalar const mine =
-          part(x, row_offsets[row] + team.rank(), row_offsets[row + 1], team.size());
-      Scalar total;
-      if constexpr (ScalarTraits<Scalar>::is_complex) {
+      X const mine = part(x, row_offsets[row] + team.rank(), row_offsets[row + 1], team.size());
+      X total;
+      if constexpr (ScalarTraits<X>::is_complex) {
         Sums<2> const sums = team.sum(Sums<2>{{double(mine.real()), double(mine.imag())}});
-        total = Scalar(Impl::to_real<Scalar>(sums[0]), Impl::to_real<Scalar>(sums[1]));
+        total = X(Impl::to_real<X>(sums[0]), Impl::to_real<X>(sums[1]));
       } else {
-        total = static_cast<Scalar>(team.sum(Sums<1>{{double(mine)}})[0]);
+        total = static_cast<X>(team.sum(Sums<1>{{double(mine)}})[0]);
       }
       if (team.rank() == 0) consume(row, total);
     }

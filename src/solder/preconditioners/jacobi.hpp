@@ -15,7 +15,7 @@ namespace Solder {
 struct Identity {
   /// \brief Applied inside a solver's own kernels, row by row.
   struct Operator {
-    static constexpr bool is_identity = true;
+    static constexpr bool is_identity = true, is_row_wise = true;
 
     template <class Scalar>
     KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t, Scalar const& r) const {
@@ -47,7 +47,7 @@ class Jacobi {
   /// \brief See Identity::Operator.
   struct Operator {
     Scalar const* inverse;
-    static constexpr bool is_identity = false;
+    static constexpr bool is_identity = false, is_row_wise = true;
 
     KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t i, Scalar const& r) const {
       return inverse[i] * r;
