@@ -30,7 +30,8 @@ namespace Impl {
 ///
 /// Sums left by one stage for later ones: the vector updates leave (r, z) and (r, r), one and the
 /// same without preconditioner, in two buffers taken in turn by the iteration's parity; the product
-/// leaves (p, q) and (q, M q); the residual leaves (s, s), (b, b) and the nonzeros of b.
+/// leaves (p, q) and (q, M q); the residual leaves (s, s), (b, b) and the nonzeros of b. With a
+/// factorised preconditioner M = G^H G the product with G leaves (r, z) = (t, t), t = G r.
 template <class Scalar, class Operator, class Preconditioner>
 struct CgData {
   using scalar_type = Scalar;
@@ -44,6 +45,7 @@ struct CgData {
   Limits limits;
   Scalar const* b;
   Scalar *x, *r, *p, *q;
+  Scalar* t;  ///< G r; row-wise preconditioners have none
   double* sums;
   std::int32_t vector_teams, product_teams;
 
@@ -54,6 +56,13 @@ struct CgData {
   }
   KOKKOS_FUNCTION Partials<update_sums> of_update(int iteration) const {
     return {sums + (iteration & 1) * update_sums * vector_teams, vector_teams};
+  }
+  /// Each by a stage of its own, where the preconditioner is not row-wise.
+  KOKKOS_FUNCTION Partials<1> of_rz(int iteration) const {
+    return {of_update(iteration).values, vector_teams};
+  }
+  KOKKOS_FUNCTION Partials<1> of_rr(int iteration) const {
+    return {of_update(iteration).values + vector_teams, vector_teams};
   }
   KOKKOS_FUNCTION Partials<2> of_product() const {
     return {sums + 2 * update_sums * vector_teams, product_teams};
@@ -291,6 +300,119 @@ struct CgClassicalDirection : VectorStage {
   }
 };
 
+/// \brief CgJudge of a factorised preconditioner: CgFactor and CgFactorDirection<true> complete its
+/// new beginning.
+struct CgFactorJudge : FactorStage {
+  static constexpr char const* label = "Solder::cg::judge";
+  static constexpr Phase phase = Phase::judge;
+
+  template <class Data, class Team>
+  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
+                                  Control& next) {
+    if (now.phase != phase) return;
+    next.part = verdict_on_residual(d, team, next) == Verdict::restart;
+    if (next.part == 0) return;
+    Sums<1> mine{};
+    team.for_each_row(d.rows, [&](std::int32_t i) {
+      auto const r = d.q[i];
+      d.r[i] = r;
+      mine[0] += abs_squared(r);
+    });
+    d.of_rr(next.iteration).leave(team, mine);
+  }
+};
+
+/// \brief x += alpha p, r -= alpha q, with (r, r). Words: 6 a row.
+struct CgFactorStep : FactorStage {
+  static constexpr char const* label = "Solder::cg::step";
+  static constexpr Phase phase = Phase::iterate;
+
+  template <class Data, class Team>
+  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
+                                  Control& next) {
+    using Scalar = typename Data::scalar_type;
+    struct Row {
+      Scalar x, r, p, q;
+    };
+    typename ScalarTraits<Scalar>::Real alpha;
+    Sums<1> mine{};
+    CgShares<Data> const shares = cg_shares(d, team);
+    bool const went_on = team.for_each_row(
+        d.rows,
+        [&](std::int32_t i) {
+          return Row{d.x[i], d.r[i], d.p[i], d.q[i]};
+        },
+        [&] {
+          if (now.phase != phase) return false;
+          alpha = to_real<Scalar>(cg_step<false>(d, team, shares, now, next).alpha);
+          return next.phase == phase;
+        },
+        [&](std::int32_t i, Row const& old) {
+          Scalar const r = old.r - alpha * old.q;
+          d.x[i] = old.x + alpha * old.p;
+          d.r[i] = r;
+          mine[0] += abs_squared(r);
+        });
+    if (!went_on) return;
+    d.of_rr(now.iteration + 1).leave(team, mine);
+    ++next.iteration;
+  }
+};
+
+/// \brief t = G r, with (t, t) = (r, z). Words: G, and 2 a row.
+template <bool Fresh>
+struct CgFactor : FactorStage {
+  static constexpr char const* label = "Solder::cg::factor";
+  static constexpr Phase phase = Phase::iterate;
+
+  template <class Data, class Team>
+  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now, Control&) {
+    Sums<1> mine{};
+    bool const went_on = d.M.G.for_each_row_product(
+        team, d.r, [&] { return now.phase == phase && (!Fresh || now.part == 1); },
+        [&](std::int32_t i, auto const& t) {
+          d.t[i] = t;
+          mine[0] += abs_squared(t);
+        });
+    if (went_on) d.of_rz(now.iteration).leave(team, mine);
+  }
+};
+
+/// \brief beta = (r', z') / (r, z), p = G^H t + beta p; beta = 0 where Fresh. Words: G, and 3 a
+/// row.
+template <bool Fresh>
+struct CgFactorDirection : FactorTransposedStage {
+  static constexpr char const* label = "Solder::cg::factor_direction";
+  static constexpr Phase phase = Phase::iterate;
+
+  template <class Data, class Team>
+  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
+                                  Control& next) {
+    typename ScalarTraits<typename Data::scalar_type>::Real beta;
+    d.M.GH.for_each_row_product(
+        team, d.t,
+        [&] {
+          if (now.phase != phase) return false;
+          if constexpr (Fresh) {
+            next.part = 0;
+            return now.part == 1;
+          } else {
+            auto const s = team.total(
+                team.gather(d.vector_teams, d.of_rz(now.iteration - 1), d.of_rz(now.iteration)),
+                d.vector_teams);
+            beta = to_real<typename Data::scalar_type>(s[0] == 0 ? 0 : s[1] / s[0]);
+            return true;
+          }
+        },
+        [&](std::int32_t i, auto const& z) {
+          if constexpr (Fresh)
+            d.p[i] = z;
+          else
+            d.p[i] = z + beta * d.p[i];
+        });
+  }
+};
+
 }  // namespace Impl
 
 /// \brief The preconditioned conjugate gradient method for real symmetric or complex Hermitian
@@ -306,8 +428,17 @@ struct CgClassicalDirection : VectorStage {
 /// Classical (paper 1, Algorithm 1): the update in two kernels, with beta = (r', z') / (r, z)
 /// recomputed.
 ///
+/// With a factorised preconditioner M = G^H G (Fsai) both forms are the classical one, in 4
+/// kernels, for (r, z) = (G r, G r) comes with the product by G:
+///
+///     q     = A p                                            kernel 1: product
+///     alpha = (t, t) / (p, q),  x = x + alpha p,  r = r - alpha q       kernel 2: step
+///     t     = G r                                            kernel 3: factor
+///     beta  = (t', t') / (t, t),  p = G^H t + beta p         kernel 4: factor_direction
+///
 /// Cost of an iteration: 2 kernels (classical 3), no fence; words: the matrix + 9 n (classical 11
-/// n), Jacobi adds 2 n (2 n). Before the first iteration, and when the recursion believes it has
+/// n), Jacobi adds 2 n (2 n); with a factorised preconditioner 4 kernels, A, G and G^H + 13 n.
+/// Before the first iteration, and when the recursion believes it has
 /// converged, 2 kernels recompute the true residual: a recursion that was wrong restarts from the
 /// truth, or ends as stagnated.
 ///
@@ -315,7 +446,8 @@ struct CgClassicalDirection : VectorStage {
 /// plain struct with
 ///         `Rows rows`, `teams`, operator== and for_each_row_product, which hands out row products
 ///         (CsrMatrix)
-/// \tparam Preconditioner is applied row by row inside the kernels: Identity or Jacobi
+/// \tparam Preconditioner is applied row by row inside the kernels, Identity or Jacobi, or by two
+///         products, Fsai
 template <class Exec, class Matrix, class Preconditioner = Identity>
 class Cg {
  public:
@@ -335,11 +467,17 @@ class Cg {
     p_ = vector("Solder::cg::p");
     q_ = vector("Solder::cg::q");
     bool const one = options_.runner == Runner::team;
-    vector_teams_ = one ? 1 : Impl::vector_teams(exec, A.rows());
     product_teams_ = one ? 1 : A.device_operator().teams;
+    vector_teams_ = one ? 1 : Impl::vector_teams(exec, A.rows());
+    if constexpr (!Operation::is_row_wise) {
+      t_ = vector("Solder::cg::t");
+      if (!one) vector_teams_ = M.device_operator().G.teams;
+    }
     sums_ = decltype(sums_)(Kokkos::view_alloc("Solder::cg::sums", exec),
                             Data::sums_size(vector_teams_, product_teams_));
-    if (options.form == CgForm::pipelined)
+    if constexpr (!Operation::is_row_wise)
+      factorised_ = std::make_unique<Factorised>(exec, options_.runner);
+    else if (options.form == CgForm::pipelined)
       pipelined_ = std::make_unique<Pipelined>(exec, options_.runner);
     else
       classical_ = std::make_unique<Classical>(exec, options_.runner);
@@ -357,48 +495,63 @@ class Cg {
     Report report = Impl::solve_unless_trivial(
         matrix_.rows(), preconditioner_, options_, [&](SolverOptions const& options) {
           auto const A = matrix_.device_operator();
+          auto const M = preconditioner_.device_operator();
           Data const data{A,
-                          preconditioner_.device_operator(),
-                          A.rows,
+                          M,
+                          Impl::vector_rows(A, M),
                           {options.tolerance, options.max_iterations},
                           b.data(),
                           x.data(),
                           r_.data(),
                           p_.data(),
                           q_.data(),
+                          t_.data(),
                           sums_.data(),
                           vector_teams_,
                           product_teams_};
-          return pipelined_ ? pipelined_->solve(data, options) : classical_->solve(data, options);
+          if constexpr (Operation::is_row_wise)
+            return pipelined_ ? pipelined_->solve(data, options) : classical_->solve(data, options);
+          else
+            return factorised_->solve(data, options);
         });
     report.setup_seconds += setup_seconds_;
+    double const vectors = factorised_  ? 13
+                           : pipelined_ ? 9
+                                        : 11,
+                 applications = factorised_ ? 1 : 2;
     report.words_per_iteration =
-        matrix_.words() +
-        ((pipelined_ ? 9 : 11) + 2 * Preconditioner::words_per_row()) * matrix_.rows();
+        matrix_.words() + vectors * matrix_.rows() +
+        applications * Impl::words_of<scalar_type>(preconditioner_, matrix_.rows());
     return report;
   }
 
  private:
   using Operator = decltype(std::declval<Matrix const&>().device_operator());
-  using Data = Impl::CgData<scalar_type, Operator,
-                            decltype(std::declval<Preconditioner const&>().device_operator())>;
+  using Operation = decltype(std::declval<Preconditioner const&>().device_operator());
+  using Data = Impl::CgData<scalar_type, Operator, Operation>;
   using Judgement = Program<Impl::Residual, Impl::CgJudge>;
   using Pipelined =
       Impl::Engine<Exec, Data, Judgement, Program<Impl::CgProduct<true>, Impl::CgUpdate>>;
   using Classical = Impl::Engine<
       Exec, Data, Judgement,
       Program<Impl::CgProduct<false>, Impl::CgClassicalStep, Impl::CgClassicalDirection>>;
+  using Factorised = Impl::Engine<Exec, Data,
+                                  Program<Impl::Residual, Impl::CgFactorJudge, Impl::CgFactor<true>,
+                                          Impl::CgFactorDirection<true>>,
+                                  Program<Impl::CgProduct<false>, Impl::CgFactorStep,
+                                          Impl::CgFactor<false>, Impl::CgFactorDirection<false>>>;
   using Vector = Kokkos::View<scalar_type*, typename Exec::memory_space>;
 
   Exec exec_;
   Matrix matrix_;
   Preconditioner preconditioner_;
   CgOptions options_;
-  Vector r_, p_, q_;
+  Vector r_, p_, q_, t_;
   Kokkos::View<double*, typename Exec::memory_space> sums_;
   int vector_teams_, product_teams_;
   std::unique_ptr<Pipelined> pipelined_;
   std::unique_ptr<Classical> classical_;
+  std::unique_ptr<Factorised> factorised_;
   double setup_seconds_;
 };
 

@@ -34,6 +34,23 @@ struct Residual : ProductStage {
   }
 };
 
+/// \brief A stage whose teams go through the rows of the factor G of a preconditioner that is not
+/// row-wise.
+struct FactorStage {
+  template <class Data>
+  KOKKOS_FUNCTION static int teams(Data const& d) {
+    return d.M.G.teams;
+  }
+};
+
+/// \brief The same of G^H.
+struct FactorTransposedStage {
+  template <class Data>
+  KOKKOS_FUNCTION static int teams(Data const& d) {
+    return d.M.GH.teams;
+  }
+};
+
 /// \brief The judge's verdict on the residual that the stage Residual left; sets x = 0 where it
 /// says so.
 template <class Data, class Team>
@@ -68,6 +85,25 @@ void check_vectors(std::string const& solver, std::size_t n, B const& b, X const
     throw std::invalid_argument(solver + ": b and x must be contiguous, not strided, views");
 }
 
+/// \brief The rows that vector stages deal to their teams: the factor's, whose league they have,
+/// where the preconditioner is not row-wise.
+template <class Operator, class Preconditioner>
+Rows vector_rows(Operator const& A, Preconditioner const& M) {
+  if constexpr (Preconditioner::is_row_wise)
+    return A.rows;
+  else
+    return M.G.rows;
+}
+
+/// \brief Words of sizeof(Scalar) that one application of M reads of the preconditioner itself.
+template <class Scalar, class Preconditioner>
+double words_of(Preconditioner const& M, std::int32_t rows) {
+  if constexpr (requires { M.words_per_row(); })
+    return double(M.words_per_row()) * rows;
+  else
+    return M.bytes() / sizeof(Scalar);
+}
+
 /// \brief Solves by `solve(options)`; a system without unknowns is solved as it is, and one whose
 /// Jacobi preconditioner would divide by zero is only judged.
 template <class Preconditioner, class Solve>
@@ -83,6 +119,7 @@ Report solve_unless_trivial(std::int32_t rows, Preconditioner const& M, SolverOp
   std::int32_t const zero_row = M.zero_row();
   if (zero_row >= 0) options.max_iterations = 0;
   report = solve(options);
+  if constexpr (requires { M.setup(); }) report.preconditioner = M.setup();
   if (zero_row >= 0 && report.reason == Reason::max_iterations) {
     report.reason = Reason::breakdown;
     report.detail = "the diagonal entry of row " + std::to_string(zero_row + 1) +
