@@ -64,8 +64,9 @@ struct GmresOptions : SolverOptions {
 /// residual, the judge. No fence; nothing is left to the host.
 ///
 /// Words of step j: the matrix + (2 j + 7) n for cgs and cgs2 (4 j + 12 with the second round),
-/// the matrix + (2 j + 8) n for pipelined; Jacobi adds 2 n. Memory: m + 1 vectors, and one more
-/// with Jacobi.
+/// the matrix + (2 j + 8) n for pipelined; Jacobi adds 2 n; a factorised preconditioner M = G^H G
+/// (Fsai) 2 kernels, G, G^H and 4 n, in a step and at a cycle's end. Memory: m + 1 vectors, one
+/// more with Jacobi and two with a factorised preconditioner.
 ///
 /// \tparam Matrix, Preconditioner as for Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
@@ -93,6 +94,9 @@ class Gmres {
                     stride_ * (restart_ + 1));
     if constexpr (!Operation::is_identity)
       z_ = Vector(Kokkos::view_alloc("Solder::gmres::z", exec, Kokkos::WithoutInitializing),
+                  A.rows());
+    if constexpr (!Operation::is_row_wise)
+      g_ = Vector(Kokkos::view_alloc("Solder::gmres::g", exec, Kokkos::WithoutInitializing),
                   A.rows());
     bool const one = options_.runner == Runner::team;
     vector_teams_ = one ? 1 : Impl::vector_teams(exec, A.rows());
@@ -140,6 +144,7 @@ class Gmres {
                           x.data(),
                           {basis_.data(), stride_},
                           z_.data(),
+                          g_.data(),
                           sums_.data(),
                           {small_.data(), restart_},
                           workspace_.data(),
@@ -162,11 +167,14 @@ class Gmres {
   using Operator = decltype(std::declval<Matrix const&>().device_operator());
   using Operation = decltype(std::declval<Preconditioner const&>().device_operator());
   using Data = Impl::GmresData<scalar_type, Operator, Operation>;
-  template <class Variant, class Iteration>
-  using Engine = Impl::Engine<Exec, Data,
-                              Program<Impl::GmresLeastSquares<Variant>, Impl::GmresUpdate<Variant>,
-                                      Impl::Residual, Impl::GmresJudge<Variant>>,
-                              Iteration>;
+  template <class Variant, class Steps>
+  using Programs =
+      Impl::GmresPrograms<Operation::is_row_wise, Steps,
+                          Program<Impl::GmresLeastSquares<Variant>, Impl::GmresUpdate<Variant>,
+                                  Impl::Residual, Impl::GmresJudge<Variant>>>;
+  template <class Variant, class Steps>
+  using Engine = Impl::Engine<Exec, Data, typename Programs<Variant, Steps>::Ending,
+                              typename Programs<Variant, Steps>::Iteration>;
   using Pipelined = Engine<Impl::SimplerGmres, Impl::SimplerGmres::Steps>;
   using Cgs = Engine<Impl::ArnoldiGmres, Impl::ArnoldiGmres::CgsSteps>;
   using Cgs2 = Engine<Impl::ArnoldiGmres, Impl::ArnoldiGmres::Cgs2Steps>;
@@ -177,9 +185,11 @@ class Gmres {
   /// \brief On average over a full cycle, its end included; of cgs2 without the second round.
   double words_per_iteration() const {
     double const m = restart_, of_steps = mgs_ ? 2 * m + 4 : pipelined_ ? m + 7 - 3 / m : m + 6;
-    double const of_end = (m + 2 + 3 + 2) / m;
-    return matrix_.words() * (1 + 1 / m) +
-           (of_steps + of_end + 2 * Preconditioner::words_per_row()) * matrix_.rows();
+    double const of_end = (m + 2 + 3 + 2) / m, n = matrix_.rows();
+    double const preconditioner = Impl::words_of<scalar_type>(preconditioner_, matrix_.rows());
+    double const of_preconditioner =
+        Operation::is_row_wise ? 2 * preconditioner : (1 + 1 / m) * (preconditioner + 4 * n);
+    return matrix_.words() * (1 + 1 / m) + (of_steps + of_end) * n + of_preconditioner;
   }
 
   Exec exec_;
@@ -188,7 +198,7 @@ class Gmres {
   GmresOptions options_;
   std::int32_t restart_;
   std::int64_t stride_;
-  Vector basis_, z_;
+  Vector basis_, z_, g_;
   Doubles small_, sums_, workspace_;
   int vector_teams_, product_teams_, dot_teams_, clerks_;
   std::unique_ptr<Pipelined> pipelined_;

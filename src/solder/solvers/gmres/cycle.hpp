@@ -65,6 +65,7 @@ struct GmresData {
   using Scalar = Scalar_;
   static constexpr char const* label = "Solder::gmres::solve";
   static constexpr int max_sums = 3;
+  static constexpr bool row_wise = Preconditioner::is_row_wise;
 
   Operator A;
   Preconditioner M;
@@ -74,6 +75,7 @@ struct GmresData {
   Scalar* x;
   TallBasis<Scalar> V;  ///< restart + 1 columns; the newest is made in its own place
   Scalar* z;            ///< M times the newest vector of the basis; not used by Identity
+  Scalar* g;            ///< G times that vector, of a factorised preconditioner M = G^H G
   double* sums;
   GmresSmall<Scalar> small;
   double* host_workspace;
@@ -122,8 +124,9 @@ struct GmresData {
     else
       return z;
   }
+  /// A factorised preconditioner takes two stages of its own to make it.
   KOKKOS_FORCEINLINE_FUNCTION void keep_operand(std::int32_t i, Scalar const& v) const {
-    if constexpr (!Preconditioner::is_identity) z[i] = M(i, v);
+    if constexpr (Preconditioner::is_row_wise && !Preconditioner::is_identity) z[i] = M(i, v);
   }
 
   KOKKOS_FUNCTION int workspace_values() const { return multi_dot_workspace<Scalar>(restart + 1); }
@@ -255,7 +258,8 @@ struct GmresLeastSquares {
   }
 };
 
-/// \brief x += M V y, and the cycle is empty. Words: the basis, and 2 a row.
+/// \brief x += M V y, and the cycle is empty; with a factorised preconditioner z = V y, which
+/// Control::part tells. Words: the basis, and 2 a row.
 template <class Variant>
 struct GmresUpdate : VectorStage {
   static constexpr char const* label = "Solder::gmres::update";
@@ -268,6 +272,7 @@ struct GmresUpdate : VectorStage {
     if (now.phase != phase || now.step == 0) return;
     next.step = next.part = 0;
     if (now.reason == Reason::not_finite) return;
+    if constexpr (!Data::row_wise) next.part = 1;
     double* const c = d.workspace(team);
     multi_axpy<Scalar>(
         team, d.rows, d.V.from(0), now.step, [](std::int32_t) { return Scalar{}; },
@@ -280,8 +285,71 @@ struct GmresUpdate : VectorStage {
           return true;
         },
         [&](std::int32_t k) { return narrow<Scalar>(wide_at<Scalar>(c, k * parts<Scalar>)); },
-        [&](std::int32_t i, Scalar const& Vy) { d.x[i] += d.M(i, Vy); });
+        [&](std::int32_t i, Scalar const& Vy) {
+          if constexpr (Data::row_wise)
+            d.x[i] += d.M(i, Vy);
+          else
+            d.z[i] = Vy;
+        });
   }
+};
+
+/// \brief g = G v_j, j the newest vector; at a cycle's end g = G V y. Words: G, and 2 a row.
+template <Phase When>
+struct GmresFactor : FactorStage {
+  static constexpr char const* label = "Solder::gmres::factor";
+  static constexpr Phase phase = When;
+  KOKKOS_FUNCTION static constexpr int times(std::int32_t) { return 1; }
+
+  template <class Data, class Team>
+  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now, Control&) {
+    constexpr bool ends = When == Phase::judge;
+    d.M.G.for_each_row_product(
+        team, ends ? d.z : d.V.column(now.step),
+        [&] { return now.phase == phase && (!ends || now.part == 1); },
+        [&](std::int32_t i, auto const& g) { d.g[i] = g; });
+  }
+};
+
+/// \brief z = M v_j = G^H g; at a cycle's end x += G^H g. Words: G, and 2 a row.
+template <Phase When>
+struct GmresFactorTransposed : FactorTransposedStage {
+  static constexpr char const* label = "Solder::gmres::factor_transposed";
+  static constexpr Phase phase = When;
+  KOKKOS_FUNCTION static constexpr int times(std::int32_t) { return 1; }
+
+  template <class Data, class Team>
+  KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
+                                  Control& next) {
+    constexpr bool ends = When == Phase::judge;
+    if (ends && now.phase == phase) next.part = 0;
+    d.M.GH.for_each_row_product(
+        team, d.g, [&] { return now.phase == phase && (!ends || now.part == 1); },
+        [&](std::int32_t i, auto const& z) {
+          if constexpr (ends)
+            d.x[i] += z;
+          else
+            d.z[i] = z;
+        });
+  }
+};
+
+/// \brief The stages of a program, and those of a factorised preconditioner in their place.
+template <bool RowWise, class Steps, class Ending>
+struct GmresPrograms;
+
+template <class... Stages, class LeastSquares, class Update, class... Judgement>
+struct GmresPrograms<true, Cycle<Stages...>, Program<LeastSquares, Update, Judgement...>> {
+  using Iteration = Cycle<Stages...>;
+  using Ending = Program<LeastSquares, Update, Judgement...>;
+};
+
+template <class... Stages, class LeastSquares, class Update, class... Judgement>
+struct GmresPrograms<false, Cycle<Stages...>, Program<LeastSquares, Update, Judgement...>> {
+  using Iteration =
+      Cycle<GmresFactor<Phase::iterate>, GmresFactorTransposed<Phase::iterate>, Stages...>;
+  using Ending = Program<LeastSquares, Update, GmresFactor<Phase::judge>,
+                         GmresFactorTransposed<Phase::judge>, Judgement...>;
 };
 
 /// \brief Holds the cycle's claim against the true residual, and begins the next cycle from it.
