@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include <solder/kernels/cholesky/rows.hpp>
+
+namespace Solder {
+
+namespace Impl {
+
+/// \brief Matrices of one order, and where the outcome goes.
+template <class Scalar>
+struct CholeskyBatch {
+  StridedTriangle<Scalar> first;
+  std::int64_t stride;  ///< from a matrix to the next
+  std::int32_t* info;
+  std::int64_t info_stride;
+  int count, order;
+
+  KOKKOS_FUNCTION StridedTriangle<Scalar> matrix(int b) const {
+    return {first.values + b * stride, first.row_stride, first.column_stride};
+  }
+  KOKKOS_FUNCTION void report(int b, int outcome) const { info[b * info_stride] = outcome; }
+};
+
+template <class Scalar>
+struct CholeskyByThread {
+  CholeskyBatch<Scalar> batch;
+
+  void operator()(int b) const {
+    batch.report(b, cholesky_by_thread(batch.matrix(b), batch.order));
+  }
+};
+
+/// \brief Orders up to G: 32 / G matrices a warp, copied to scratch and back so that neighbouring
+/// lanes meet neighbours in memory.
+template <class Scalar, int G>
+struct CholeskyByGroup {
+  static constexpr int packed = G * (G + 1) / 2, values = packed + 2 * G, groups = warp / G;
+  static constexpr int bytes_per_warp = groups * values * static_cast<int>(sizeof(Scalar));
+  /// Of a team.
+  static constexpr int warps = bytes_per_warp <= 5 * 1024 ? 8 : 4;
+
+  CholeskyBatch<Scalar> batch;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& team) const {
+    int const lane = lane_number(), group = lane / G, rank = lane % G;
+    int const slot = team.team_rank() * groups + group;
+    int const b = team.league_rank() * (warps * groups) + slot;
+    int const m = b < batch.count ? batch.order : 0;
+    auto const matrix = batch.matrix(b);
+    Scalar* const columns = static_cast<Scalar*>(team.team_scratch(0).get_shmem(0)) + slot * values;
+    PackedTriangle<Scalar> const triangle{columns + 2 * G};
+    bool const by_columns = matrix.by_columns();
+    // Element number i of this lane: in row i, or in column i.
+    auto const row = [&](int i) { return by_columns ? rank : i; };
+    auto const column = [&](int i) { return by_columns ? i : rank; };
+    auto const inside = [&](int i) { return i < m && rank < m && column(i) <= row(i); };
+    constexpr int at_once = 8;
+    for (int first = 0; first < m; first += at_once) {
+      Scalar loaded[at_once];
+      SOLDER_UNROLL
+      for (int i = 0; i < at_once; ++i)
+        if (inside(first + i)) loaded[i] = matrix(row(first + i), column(first + i));
+      SOLDER_UNROLL
+      for (int i = 0; i < at_once; ++i)
+        if (inside(first + i)) triangle(row(first + i), column(first + i)) = loaded[i];
+    }
+    sync_lanes();
+    int const info = cholesky_by_group<G>(triangle, m, batch.order, columns);
+    for (int i = 0; i < m; ++i)
+      if (inside(i)) matrix(row(i), column(i)) = triangle(row(i), column(i));
+    if (b < batch.count && rank == 0) batch.report(b, info);
+  }
+
+  template <class Exec>
+  auto policy(Exec const& exec) const {
+    int const teams = (batch.count - 1) / (warps * groups) + 1;
+    return Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<warps * warp>>(exec, teams, warps, warp)
+        .set_scratch_size(0, Kokkos::PerTeam(warps * bytes_per_warp));
+  }
+};
+
+/// \brief Any order: a team a matrix.
+template <class Scalar>
+struct CholeskyByTeam {
+  static constexpr int most_warps = 4;
+  CholeskyBatch<Scalar> batch;
+  int warps = 0;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& team) const {
+    int const b = team.league_rank();
+    int const info =
+        cholesky_by_team(team, batch.matrix(b), batch.order, team.team_scratch(0).get_shmem(0));
+    if (team.team_rank() == 0 && lane_number() == 0) batch.report(b, info);
+  }
+
+  template <class Exec>
+  auto policy(Exec const& exec) const {
+    int const bytes = CholeskyTiles<Scalar>::scratch_bytes(warps);
+    return Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<most_warps * warp>>(exec, batch.count,
+                                                                             warps, warp)
+        .set_scratch_size(0, Kokkos::PerTeam(bytes));
+  }
+};
+
+template <class Exec, class Scalar>
+void batched_cholesky(Exec const& exec, CholeskyBatch<Scalar> const& batch) {
+  char const* const label = "Solder::batched_cholesky::factor";
+  if constexpr (is_host_space<Exec>) {
+    Kokkos::parallel_for(label,
+                         Kokkos::RangePolicy<Exec, Kokkos::IndexType<int>>(exec, 0, batch.count),
+                         CholeskyByThread<Scalar>{batch});
+  } else {
+    auto const launch = [&](auto const& kernel) {
+      Kokkos::parallel_for(label, kernel.policy(exec), kernel);
+    };
+    if (batch.order <= 8)
+      launch(CholeskyByGroup<Scalar, 8>{batch});
+    else if (batch.order <= 16)
+      launch(CholeskyByGroup<Scalar, 16>{batch});
+    else if (batch.order <= 32)
+      launch(CholeskyByGroup<Scalar, 32>{batch});
+    else
+      launch(CholeskyByTeam<Scalar>{
+          batch, std::min(CholeskyByTeam<Scalar>::most_warps, (batch.order - 1) / warp + 1)});
+  }
+}
+
+}  // namespace Impl
+
+/// \brief A_b = L_b L_b^H for many Hermitian positive definite matrices of one order, in place: the
+/// lower triangle of each is read and becomes L_b, real positive on the diagonal; the strict upper
+/// one is not touched.
+///
+/// Any order, any strides; fastest where the rows or the columns of a matrix are contiguous. The
+/// imaginary part of A's diagonal is ignored. One kernel, no fence, no memory; words: a triangle
+/// twice a matrix up to order 32, beyond that its earlier columns again for every 32 columns (16 of
+/// complex double).
+/// \param A (batch, m, m) \param info (batch) of std::int32_t: 0, or the order of the first leading
+/// minor that is not positive definite, or not finite, as far as rounding tells; that matrix's
+/// lower triangle then holds anything
+/// \throws std::invalid_argument where the extents do not fit together
+template <class Exec, class Matrices, class Info>
+void batched_cholesky(Exec const& exec, Matrices const& A, Info const& info) {
+  using Scalar = typename Matrices::value_type;
+  static_assert(Matrices::rank == 3 && Info::rank == 1, "Solder: A is (batch, m, m), info (batch)");
+  static_assert(std::is_same_v<Scalar, typename Matrices::non_const_value_type> &&
+                    std::is_same_v<std::int32_t, typename Info::value_type>,
+                "Solder: A and info are written to; info is std::int32_t");
+  static_assert(Kokkos::SpaceAccessibility<Exec, typename Matrices::memory_space>::accessible &&
+                    Kokkos::SpaceAccessibility<Exec, typename Info::memory_space>::accessible,
+                "Solder: A and info must be where the execution space can reach them");
+  std::size_t const count = A.extent(0), order = A.extent(1);
+  constexpr std::size_t most = std::numeric_limits<std::int32_t>::max() / 2;
+  if (order != A.extent(2) || info.extent(0) != count || count > most || order > most)
+    throw std::invalid_argument(
+        "Solder::batched_cholesky: A is " + std::to_string(count) + " x " + std::to_string(order) +
+        " x " + std::to_string(A.extent(2)) + " and info has " + std::to_string(info.extent(0)) +
+        " entries; square matrices and an entry for each are needed, at most " +
+        std::to_string(most) + " of at most that order");
+  if (count == 0) return;
+  Impl::batched_cholesky(exec, Impl::CholeskyBatch<Scalar>{
+                                   {A.data(), std::int64_t(A.stride(1)), std::int64_t(A.stride(2))},
+                                   std::int64_t(A.stride(0)),
+                                   info.data(),
+                                   std::int64_t(info.stride(0)),
+                                   static_cast<int>(count),
+                                   static_cast<int>(order)});
+}
+
+}  // namespace Solder

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// \file
+/// \brief What the Cholesky kernels need of a warp and of a matrix's storage.
+
+#include <cstdint>
+
+#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/scalar.hpp>
+
+/// \brief Before a loop over an array that shall stay in registers.
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#define SOLDER_UNROLL _Pragma("unroll")
+#define SOLDER_DO_NOT_UNROLL _Pragma("unroll 1")
+#else
+#define SOLDER_UNROLL
+#define SOLDER_DO_NOT_UNROLL
+#endif
+
+namespace Solder::Impl {
+
+/// \brief What each lane of a warp wrote, into scratch or elsewhere, is seen by the others after
+/// it. All lanes of a warp call this together.
+KOKKOS_FORCEINLINE_FUNCTION void sync_lanes() {
+#if defined(__CUDA_ARCH__)
+  __syncwarp();
+#elif defined(__HIP_DEVICE_COMPILE__)
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "workgroup");
+  __builtin_amdgcn_wave_barrier();
+#endif
+}
+
+/// \brief The value of lane number `lane` of the warp. All lanes call this together.
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION Real from_lane(Real value, [[maybe_unused]] int lane) {
+#if defined(__CUDA_ARCH__)
+  return __shfl_sync(0xffffffffu, value, lane);
+#elif defined(__HIP_DEVICE_COMPILE__)
+  return __shfl(value, lane, warp);
+#else
+  return value;
+#endif
+}
+
+/// \brief As many scalars as one access to scratch moves: 16 bytes.
+template <class Scalar>
+struct alignas(16) Packet {
+  static constexpr int size = 16 / sizeof(Scalar);
+  Scalar values[size];
+};
+
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION Real real_of(Real a) {
+  return a;
+}
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION Real real_of(Kokkos::complex<Real> const& a) {
+  return a.real();
+}
+
+/// \brief a -= b conj(c).
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION void subtract_product(Real& a, Real b, Real c) {
+  a -= b * c;
+}
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION void subtract_product(Kokkos::complex<Real>& a,
+                                                  Kokkos::complex<Real> const& b,
+                                                  Kokkos::complex<Real> const& c) {
+  Real re = a.real(), im = a.imag();
+  re -= b.real() * c.real();
+  im -= b.imag() * c.real();
+  re -= b.imag() * c.imag();
+  im += b.real() * c.imag();
+  a = Kokkos::complex<Real>(re, im);
+}
+
+/// \brief Where the lower triangle of a matrix is: anywhere in memory, by two strides.
+template <class ScalarType>
+struct StridedTriangle {
+  using Scalar = ScalarType;
+  Scalar* values;
+  std::int64_t row_stride, column_stride;
+
+  KOKKOS_FORCEINLINE_FUNCTION Scalar& operator()(int r, int c) const {
+    return values[r * row_stride + c * column_stride];
+  }
+  /// \brief Whether neighbours in a column, not in a row, are neighbours in memory.
+  KOKKOS_FORCEINLINE_FUNCTION bool by_columns() const { return row_stride < column_stride; }
+};
+
+/// \brief Where it is: packed row by row, m (m + 1) / 2 values. In scratch a warp reads 32 rows of
+/// a column without bank conflicts, for the triangular numbers are all different modulo 32.
+template <class ScalarType>
+struct PackedTriangle {
+  using Scalar = ScalarType;
+  Scalar* values;
+
+  KOKKOS_FORCEINLINE_FUNCTION Scalar& operator()(int r, int c) const {
+    return values[r * (r + 1) / 2 + c];
+  }
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr bool by_columns() { return false; }
+};
+
+}  // namespace Solder::Impl
