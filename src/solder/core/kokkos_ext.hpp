@@ -8,6 +8,7 @@
 #include <Kokkos_Core.hpp>
 #include <Kokkos_Graph.hpp>
 
+#include <cstdint>
 #include <type_traits>
 
 namespace Solder::Impl {
@@ -74,6 +75,38 @@ template <class Real>
 KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<Real> lane_exchange(Kokkos::complex<Real> const& value,
                                                                 int mask) {
   return {lane_exchange(value.real(), mask), lane_exchange(value.imag(), mask)};
+}
+
+/// \brief Bit l of the answer: whether lane l of the warp says yes. All lanes of a warp call this
+/// together.
+KOKKOS_FORCEINLINE_FUNCTION std::uint32_t lane_votes(bool yes) {
+#if defined(__CUDA_ARCH__)
+  return __ballot_sync(0xffffffffu, yes);
+#elif defined(__HIP_DEVICE_COMPILE__)
+  return static_cast<std::uint32_t>(__ballot(yes) >> (__lane_id() & ~(warp - 1)));
+#else
+  return yes ? 1 : 0;
+#endif
+}
+
+/// \brief How many bits are set. (Kokkos::popcount is a loop on some devices.)
+KOKKOS_FORCEINLINE_FUNCTION std::int32_t bits_set(std::uint32_t bits) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  return __popc(bits);
+#else
+  return Kokkos::popcount(bits);
+#endif
+}
+
+/// \brief Waits for the other lanes of the warp: what they wrote before, this lane reads
+/// afterwards. All lanes of a warp call this together.
+KOKKOS_FORCEINLINE_FUNCTION void lane_barrier() {
+#if defined(__CUDA_ARCH__)
+  __syncwarp();
+#elif defined(__HIP_DEVICE_COMPILE__)
+  __threadfence_block();
+  __builtin_amdgcn_wave_barrier();
+#endif
 }
 
 /// \brief A chain of kernels recorded once and submitted many times.

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// \file
+/// \brief Lanes that work on one row together, for kernels over sparse rows outside a solve.
+
+#include <cstdint>
+
+#include <solder/core/kokkos_ext.hpp>
+
+namespace Solder::Impl {
+
+/// \brief Warps of a GPU team whose warps, or subgroups of their lanes, each have rows of their
+/// own.
+inline constexpr int warps_of_rows = 8;
+
+/// \brief The policy of a kernel over rows: teams of `warps` warps, dealt out as they become free;
+/// on hosts teams of one thread.
+template <class Exec, int Warps>
+auto row_policy(Exec const& exec, std::int32_t teams, int scratch_bytes) {
+  using Policy = Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<Warps * warp, 1>,
+                                    Kokkos::Schedule<Kokkos::Dynamic>>;
+  constexpr bool host = is_host_space<Exec>;
+  return Policy(exec, teams, host ? 1 : Warps, host ? 1 : warp)
+      .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes));
+}
+
+/// \brief A warp; on hosts a thread.
+template <class Exec>
+class WarpLanes {
+ public:
+  static constexpr bool on_host = is_host_space<Exec>;
+
+  KOKKOS_FUNCTION static constexpr std::int32_t size() { return on_host ? 1 : warp; }
+  KOKKOS_FUNCTION std::int32_t rank() const { return lane_number(); }
+  KOKKOS_FUNCTION void barrier() const { lane_barrier(); }
+
+  /// \brief Begins to count places, from `first` on.
+  KOKKOS_FUNCTION void start(std::int32_t first) { taken_ = first; }
+  /// \brief A place of its own for each lane that wants one. All lanes of a warp call this
+  /// together.
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t take_place(bool wanted) {
+    std::uint32_t const votes = lane_votes(wanted);
+    std::int32_t const place = taken_ + bits_set(votes & ((std::uint32_t(1) << rank()) - 1));
+    taken_ += bits_set(votes);
+    return place;
+  }
+  /// \brief The places taken so far; a barrier.
+  KOKKOS_FUNCTION std::int32_t taken() const {
+    barrier();
+    return taken_;
+  }
+
+ private:
+  std::int32_t taken_ = 0;
+};
+
+/// \brief A whole team. `counter` is in memory that the team shares.
+template <class Exec, class Member>
+class TeamLanes {
+ public:
+  static constexpr bool on_host = is_host_space<Exec>;
+
+  KOKKOS_FUNCTION TeamLanes(Member const& member, std::int32_t* counter)
+      : member_(member), counter_(counter) {}
+
+  KOKKOS_FUNCTION std::int32_t size() const {
+    return member_.team_size() * WarpLanes<Exec>::size();
+  }
+  KOKKOS_FUNCTION std::int32_t rank() const {
+    return member_.team_rank() * WarpLanes<Exec>::size() + lane_number();
+  }
+  KOKKOS_FUNCTION void barrier() const { member_.team_barrier(); }
+
+  KOKKOS_FUNCTION void start(std::int32_t first) {
+    if (rank() == 0) *counter_ = first;
+    barrier();
+  }
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t take_place(bool wanted) {
+    return wanted ? Kokkos::atomic_fetch_add(counter_, 1) : 0;
+  }
+  KOKKOS_FUNCTION std::int32_t taken() const {
+    barrier();
+    std::int32_t const count = *counter_;
+    barrier();  // nobody takes more before all have read
+    return count;
+  }
+
+ private:
+  Member const& member_;
+  std::int32_t* counter_;
+};
+
+/// \brief Sorts `count` different keys, in memory that the lanes share, in ascending order.
+/// Barriers before and after.
+///
+/// On GPUs a bitonic network whose comparators all point upwards, so that what lies beyond `count`
+/// would stay there: any count, in place. On hosts Shell's sort.
+template <class Lanes, class Key>
+KOKKOS_FUNCTION void sort_keys(Lanes const& lanes, Key* keys, std::int32_t count) {
+  if constexpr (Lanes::on_host) {
+    std::int32_t gap = 1;
+    while (gap < count / 3) gap = 3 * gap + 1;
+    for (; gap > 0; gap /= 3)
+      for (std::int32_t i = gap; i < count; ++i) {
+        Key const key = keys[i];
+        std::int32_t j = i;
+        for (; j >= gap && key < keys[j - gap]; j -= gap) keys[j] = keys[j - gap];
+        keys[j] = key;
+      }
+  } else {
+    auto const end = static_cast<std::uint32_t>(count), rank = std::uint32_t(lanes.rank()),
+               size = std::uint32_t(lanes.size());
+    auto const order = [&](std::uint32_t a, std::uint32_t b) {
+      if (b >= end) return;
+      Key const low = keys[a], high = keys[b];
+      if (!(high < low)) return;
+      keys[a] = high;
+      keys[b] = low;
+    };
+    lanes.barrier();
+    for (std::uint32_t half = 1; half < end; half *= 2) {
+      for (std::uint32_t t = rank;; t += size) {
+        std::uint32_t const at = t & (half - 1), block = 2 * (t - at);
+        if (block + at >= end) break;
+        order(block + at, block + 2 * half - 1 - at);
+      }
+      lanes.barrier();
+      for (std::uint32_t stride = half / 2; stride > 0; stride /= 2) {
+        for (std::uint32_t t = rank;; t += size) {
+          std::uint32_t const a = 2 * t - (t & (stride - 1));
+          if (a >= end) break;
+          order(a, a + stride);
+        }
+        lanes.barrier();
+      }
+    }
+  }
+}
+
+}  // namespace Solder::Impl

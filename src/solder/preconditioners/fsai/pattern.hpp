@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/lanes.hpp>
+#include <solder/core/scalar.hpp>
+#include <solder/matrix/csr.hpp>
+
+namespace Solder {
+
+namespace Impl {
+
+/// \brief The strong couplings of a matrix: the columns that the prefiltration keeps, the diagonal
+/// included where it is stored.
+template <class Exec, class Offset>
+struct FsaiGraph {
+  Kokkos::View<Offset const*, typename Exec::memory_space> offsets;
+  Kokkos::View<std::int32_t const*, typename Exec::memory_space> columns;
+};
+
+enum class FsaiFilter { diagonal, count, fill };
+
+/// \brief |Re a_ii| of each row, the number of entries that are kept, or their columns. 2^lane_bits
+/// lanes a row.
+template <class Exec, class Scalar, class Offset, FsaiFilter what>
+struct FsaiFilterKernel {
+  Offset const* offsets;
+  std::int32_t const* columns;
+  Scalar const* values;
+  std::int32_t rows, batch, lane_bits;
+  double tau_squared;
+  double* diagonal;  ///< zeros where no entry is stored
+  Offset* kept;      ///< count: of each row; fill: where the rows begin
+  std::int32_t* kept_columns;
+
+  KOKKOS_FORCEINLINE_FUNCTION bool keeps(std::int32_t row, std::int32_t column,
+                                         Scalar const& value) const {
+    return column == row || abs_squared(value) > tau_squared * (diagonal[row] * diagonal[column]);
+  }
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    std::int32_t const lanes = 1 << lane_bits, in_warp = WarpLanes<Exec>::size() >> lane_bits;
+    std::int32_t const lane = lane_number() & (lanes - 1), group = lane_number() >> lane_bits;
+    std::uint32_t const ours = lanes == 32 ? ~std::uint32_t(0) : (std::uint32_t(1) << lanes) - 1;
+    std::int32_t const begin = member.league_rank() * batch, end = Kokkos::min(begin + batch, rows);
+    for (std::int32_t base = begin + member.team_rank() * in_warp; base < end;
+         base += member.team_size() * in_warp) {
+      std::int32_t const row = base + group;
+      Offset at = row < end ? offsets[row] + lane : 0;
+      Offset const stop = row < end ? offsets[row + 1] : 0;
+      Offset place = what == FsaiFilter::fill && row < end ? kept[row] : 0;
+      // All lanes of a warp make the same number of turns, for they vote.
+      for (; lane_votes(at < stop) != 0; at += lanes) {
+        std::int32_t const column = at < stop ? columns[at] : -1;
+        if constexpr (what == FsaiFilter::diagonal) {
+          if (column == row && at < stop) diagonal[row] = Kokkos::fabs(double(real(values[at])));
+        } else {
+          bool const keep = at < stop && keeps(row, column, values[at]);
+          std::uint32_t const votes = (lane_votes(keep) >> (group << lane_bits)) & ours;
+          if (what == FsaiFilter::fill && keep)
+            kept_columns[place + bits_set(votes & ((std::uint32_t(1) << lane) - 1))] = column;
+          place += bits_set(votes);
+        }
+      }
+      if (what == FsaiFilter::count && row < end && lane == 0) kept[row] = place;
+    }
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION static auto real(Scalar const& value) {
+    if constexpr (ScalarTraits<Scalar>::is_complex)
+      return value.real();
+    else
+      return value;
+  }
+};
+
+/// \brief Lanes, in bits, that read rows of `entries` entries on average together.
+template <class Exec>
+std::int32_t row_lane_bits(std::int64_t rows, std::int64_t entries) {
+  std::int32_t bits = 0;
+  while (!is_host_space<Exec> && bits < 5 && (rows << bits) < entries) ++bits;
+  return bits;
+}
+
+/// \brief The graph of the entries with |a_ij|^2 > tau^2 |a_ii| |a_jj|: A's own arrays where that
+/// is all. 4 kernels and at most two waits.
+template <class Exec, class Scalar, class Offset>
+FsaiGraph<Exec, Offset> fsai_graph(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
+                                   double tau) {
+  using Space = typename Exec::memory_space;
+  std::int32_t const n = A.rows();
+  std::int64_t const nonzeros = A.nonzeros();
+  if (nonzeros == 0) return {A.row_offsets(), A.column_indices()};
+  std::int32_t const lane_bits = row_lane_bits<Exec>(n, nonzeros);
+  std::int32_t const batch = 4 * warps_of_rows * (warp >> lane_bits);
+  auto const policy = row_policy<Exec, warps_of_rows>(
+      exec, static_cast<std::int32_t>((n + std::int64_t(batch) - 1) / batch), 0);
+  Kokkos::View<double*, Space> const diagonal(Kokkos::view_alloc("Solder::fsai::diagonal", exec),
+                                              n);
+  Kokkos::View<Offset*, Space> const offsets(
+      Kokkos::view_alloc("Solder::fsai::graph_offsets", exec, Kokkos::WithoutInitializing),
+      std::size_t(n) + 1);
+  auto const kernel = [&]<FsaiFilter what>(std::integral_constant<FsaiFilter, what>,
+                                           std::int32_t* columns) {
+    return FsaiFilterKernel<Exec, Scalar, Offset, what>{A.row_offsets().data(),
+                                                        A.column_indices().data(),
+                                                        A.values().data(),
+                                                        n,
+                                                        batch,
+                                                        lane_bits,
+                                                        tau * tau,
+                                                        diagonal.data(),
+                                                        offsets.data(),
+                                                        columns};
+  };
+  constexpr std::integral_constant<FsaiFilter, FsaiFilter::diagonal> find_diagonal;
+  constexpr std::integral_constant<FsaiFilter, FsaiFilter::count> count;
+  constexpr std::integral_constant<FsaiFilter, FsaiFilter::fill> fill;
+  Kokkos::parallel_for("Solder::fsai::diagonal", policy, kernel(find_diagonal, nullptr));
+  Kokkos::parallel_for("Solder::fsai::count_graph", policy, kernel(count, nullptr));
+  Offset kept = 0;
+  Offset* const starts = offsets.data();
+  Kokkos::parallel_scan(
+      "Solder::fsai::graph_offsets",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, std::int64_t(n) + 1),
+      KOKKOS_LAMBDA(std::int64_t i, Offset & at, bool last) {
+        Offset const length = i < n ? starts[i] : 0;
+        if (last) starts[i] = at;
+        at += length;
+      },
+      kept);
+  if (static_cast<std::int64_t>(kept) == nonzeros) return {A.row_offsets(), A.column_indices()};
+  Kokkos::View<std::int32_t*, Space> const columns(
+      Kokkos::view_alloc("Solder::fsai::graph_columns", exec, Kokkos::WithoutInitializing), kept);
+  Kokkos::parallel_for("Solder::fsai::fill_graph", policy, kernel(fill, columns.data()));
+  exec.fence("Solder::fsai: the diagonal is free");
+  return {offsets, columns};
+}
+
+/// \brief Where a search keeps what it has found, and who searches: a warp in scratch, a team in
+/// scratch, a team in global memory.
+enum class FsaiReach { warp, team, memory };
+
+/// \brief Columns that a search holds; the hash table beside it has twice as many slots.
+inline constexpr std::int32_t warp_reach = 256, team_reach = 2048;
+
+/// \brief Breadth-first searches through the graph, one for each row, through vertices not above
+/// it. Counts what they find, or writes it down in ascending order.
+template <class Exec, class Offset, FsaiReach reach, bool fills>
+struct FsaiSearchKernel {
+  static constexpr int warps = reach == FsaiReach::memory ? 2 * warps_of_rows : warps_of_rows;
+
+  Offset const* offsets;
+  std::int32_t const* columns;
+  std::int32_t levels, lane_bits;
+  std::int32_t const* list;  ///< of rows, less first; null: all of them
+  std::int32_t first, count, batch;
+  std::int32_t capacity, hash_shift;
+  std::int32_t* memory;       ///< words(capacity) a team; unused in scratch
+  std::int32_t* lengths;      ///< of all rows; -1: found more than capacity
+  Offset const* out_offsets;  ///< of the rows from first on
+  std::int32_t* out;
+
+  KOKKOS_FUNCTION static constexpr std::int64_t words(std::int64_t capacity) {
+    return 3 * capacity;
+  }
+
+  KOKKOS_FUNCTION static constexpr int scratch_bytes(std::int32_t capacity) {
+    constexpr int word = sizeof(std::int32_t), counter = 8;
+    if (reach == FsaiReach::memory) return counter;
+    int const bytes = static_cast<int>(words(capacity)) * word;
+    return reach == FsaiReach::team ? bytes + counter : bytes * (is_host_space<Exec> ? 1 : warps);
+  }
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    auto* const scratch =
+        static_cast<std::int32_t*>(member.team_scratch(0).get_shmem(scratch_bytes(capacity)));
+    std::int32_t const begin = member.league_rank() * batch,
+                       end = Kokkos::min(begin + batch, count);
+    if constexpr (reach == FsaiReach::warp) {
+      WarpLanes<Exec> lanes;
+      std::int32_t* const found = scratch + member.team_rank() * words(capacity);
+      for (std::int32_t t = begin + member.team_rank(); t < end; t += member.team_size())
+        work(lanes, t, found);
+    } else {
+      std::int32_t *found = scratch, *counter = scratch + words(capacity);
+      if constexpr (reach == FsaiReach::memory) {
+        found = memory + static_cast<std::int64_t>(member.league_rank()) * words(capacity);
+        counter = scratch;
+      }
+      TeamLanes<Exec, Member> lanes(member, counter);
+      for (std::int32_t t = begin; t < end; ++t) work(lanes, t, found);
+    }
+  }
+
+  /// \brief One row; its columns are collected in found[0] to found[capacity - 1].
+  template <class Lanes>
+  KOKKOS_FUNCTION void work(Lanes& lanes, std::int32_t t, std::int32_t* found) const {
+    std::int32_t const place = list == nullptr ? t : list[t], row = first + place;
+    if constexpr (fills) {
+      auto const start = out_offsets[place];
+      auto const length = static_cast<std::int32_t>(out_offsets[place + 1] - start);
+      if (length > capacity) return;  // listed for those that reach further
+      search(lanes, row, found);
+      sort_keys(lanes, found, length);
+      for (std::int32_t k = lanes.rank(); k < length; k += lanes.size()) out[start + k] = found[k];
+      lanes.barrier();
+    } else {
+      std::int32_t const length = search(lanes, row, found);
+      if (lanes.rank() == 0) lengths[row] = length;
+    }
+  }
+
+  /// \brief Puts what it finds into found, `row` first, and answers how many that are, or -1.
+  template <class Lanes>
+  KOKKOS_FUNCTION std::int32_t search(Lanes& lanes, std::int32_t row, std::int32_t* found) const {
+    std::int32_t* const table = found + capacity;
+    for (std::int32_t k = lanes.rank(); k < 2 * capacity; k += lanes.size()) table[k] = -1;
+    if (lanes.rank() == 0) found[0] = row;
+    lanes.start(1);
+    lanes.barrier();
+    std::int32_t begin = 0, end = 1;
+    for (std::int32_t level = 0; level < levels && begin < end; ++level) {
+      expand(lanes, row, found, begin, end);
+      begin = end;
+      end = lanes.taken();
+      if (end > capacity) return -1;
+    }
+    return end;
+  }
+
+  /// \brief Adds the neighbours below `row` of found[begin] to found[end - 1]: 2^lane_bits lanes
+  /// for each of these.
+  ///
+  /// A lane stops once it has found more than there is room for: so the table never fills.
+  template <class Lanes>
+  KOKKOS_FORCEINLINE_FUNCTION void expand(Lanes& lanes, std::int32_t row, std::int32_t* found,
+                                          std::int32_t begin, std::int32_t end) const {
+    std::int32_t const lane = lane_number() & ((1 << lane_bits) - 1);
+    std::int32_t const mine = lanes.rank() >> lane_bits, at_once = lanes.size() >> lane_bits;
+    bool full = false;
+    // All lanes of a warp make the same number of turns, for they vote.
+    for (std::int32_t base = begin; base < end && !full; base += at_once) {
+      Offset at = 0, stop = 0;
+      if (base + mine < end) {
+        std::int32_t const vertex = found[base + mine];
+        at = offsets[vertex] + lane;
+        stop = offsets[vertex + 1];
+      }
+      for (; lane_votes(at < stop) != 0 && !full; at += 1 << lane_bits) {
+        std::int32_t const column = at < stop ? columns[at] : row;
+        bool const is_new = column < row && insert(found + capacity, column);
+        std::int32_t const place = lanes.take_place(is_new);
+        if (is_new && place < capacity) found[place] = column;
+        full = lane_votes(is_new && place >= capacity) != 0;
+      }
+    }
+  }
+
+  /// \brief Whether the column was not yet in the table, where it is now.
+  KOKKOS_FORCEINLINE_FUNCTION bool insert(std::int32_t* table, std::int32_t column) const {
+    // Multiplying by 2^32 over the golden ratio spreads neighbours far apart.
+    std::uint32_t slot = (static_cast<std::uint32_t>(column) * 2654435769u) >> hash_shift;
+    while (true) {
+      std::int32_t seen = table[slot];
+      if (seen == -1) seen = Kokkos::atomic_compare_exchange(&table[slot], -1, column);
+      if (seen == -1) return true;
+      if (seen == column) return false;
+      slot = (slot + 1) & (2 * static_cast<std::uint32_t>(capacity) - 1);
+    }
+  }
+};
+
+/// \brief The rows, ascending, whose search found more than it had room for.
+template <class Exec, class Lengths>
+Lengths list_unfinished_searches(Exec const& exec, Lengths const& lengths) {
+  std::int32_t const* const length = lengths.data();
+  auto const n = static_cast<std::int32_t>(lengths.extent(0));
+  std::int32_t unfinished = 0;
+  Kokkos::parallel_reduce(
+      "Solder::fsai::count_unfinished", Kokkos::RangePolicy<Exec>(exec, 0, n),
+      KOKKOS_LAMBDA(int i, std::int32_t& sum) { sum += length[i] < 0 ? 1 : 0; }, unfinished);
+  Lengths const rows(Kokkos::view_alloc("Solder::fsai::rows", exec, Kokkos::WithoutInitializing),
+                     unfinished);
+  if (unfinished == 0) return rows;
+  std::int32_t* const list = rows.data();
+  Kokkos::parallel_scan(
+      "Solder::fsai::list_unfinished", Kokkos::RangePolicy<Exec>(exec, 0, n),
+      KOKKOS_LAMBDA(int i, std::int32_t& at, bool last) {
+        if (length[i] >= 0) return;
+        if (last) list[at] = i;
+        ++at;
+      });
+  return rows;
+}
+
+template <class Exec, class Lengths>
+void sum_up_lengths(Exec const& exec, Lengths const& lengths, std::int32_t& longest,
+                    std::int64_t& total) {
+  std::int32_t const* const length = lengths.data();
+  auto const n = static_cast<std::int32_t>(lengths.extent(0));
+  Kokkos::parallel_reduce(
+      "Solder::fsai::total_length", Kokkos::RangePolicy<Exec>(exec, 0, n),
+      KOKKOS_LAMBDA(int i, std::int64_t& sum) { sum += length[i]; }, total);
+  Kokkos::parallel_reduce(
+      "Solder::fsai::longest_length", Kokkos::RangePolicy<Exec>(exec, 0, n),
+      KOKKOS_LAMBDA(int i, std::int32_t& most) {
+        if (length[i] > most) most = length[i];
+      },
+      Kokkos::Max<std::int32_t>(longest));
+  longest = std::max(longest, 0);
+}
+
+}  // namespace Impl
+
+/// \brief The pattern of a static FSAI: lower triangle of the k-th power of the prefiltered matrix,
+/// every intermediate power cut to its lower triangle, (3.8) and (3.9) of Bernaschi et al. (2016).
+///
+/// Off-diagonal entries with |a_ij|^2 > tau^2 |a_ii| |a_jj|, in double, are kept: for tau = 0 all
+/// but zeros, and never a NaN or what meets one on the diagonal. Row i then is what a breadth-first
+/// search of depth k finds from i through vertices not above i, so that rows do not depend on each
+/// other and no power is stored. A search collects its columns in a hash table in a warp's scratch;
+/// what does not fit is done again by teams in larger scratch, and then in global memory, in tables
+/// that grow until all rows fit.
+///
+/// A is square, its rows unsorted or sorted, without duplicates. It is searched twice: by the
+/// constructor to count, and by fill. Memory: 4 bytes a kept entry and an Offset a row if any entry
+/// was dropped, 4 bytes a row, and the tables of long rows, which take up to a third of A if one
+/// team's fit there.
+template <class Scalar, class Exec, class Offset = std::int32_t>
+class FsaiPattern {
+ public:
+  using Lengths = Kokkos::View<std::int32_t*, typename Exec::memory_space>;
+
+  /// \brief Counts; waits for the numbers. tau >= 0, k >= 0. \throws std::invalid_argument where A
+  /// is not square
+  FsaiPattern(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, double tau,
+              std::int32_t k)
+      : rows_(checked_rows(A)),
+        levels_(k),
+        graph_(Impl::fsai_graph(exec, A, tau)),
+        lengths_(Kokkos::view_alloc("Solder::fsai::lengths", exec, Kokkos::WithoutInitializing),
+                 rows_) {
+    lane_bits_ =
+        Impl::row_lane_bits<Exec>(rows_, static_cast<std::int64_t>(graph_.columns.extent(0)));
+    count(exec);
+  }
+
+  std::int32_t rows() const { return rows_; }
+  /// \brief Entries of each row, the diagonal included; on the device.
+  Lengths const& lengths() const { return lengths_; }
+  std::int32_t longest_row() const { return longest_; }
+  /// \brief Entries of all rows.
+  std::int64_t total() const { return total_; }
+
+  /// \brief Writes the columns of the rows first to last - 1, each row's in ascending order, its
+  /// diagonal last.
+  ///
+  /// \param chunk_offsets last - first + 1 offsets into columns, on the device: the running sums of
+  /// these rows' lengths
+  void fill(Exec const& exec, std::int32_t first, std::int32_t last, Offset const* chunk_offsets,
+            std::int32_t* columns) const {
+    using Impl::FsaiReach;
+    constexpr std::int32_t warp_reach = Impl::warp_reach, team_reach = Impl::team_reach;
+    std::int32_t const count = last - first;
+    auto const longer = [&](std::int64_t above, std::int64_t most) {
+      std::int32_t const length = Impl::list_rows(exec, chunk_offsets, count, above, most);
+      Lengths const list(
+          Kokkos::view_alloc("Solder::fsai::rows", exec, Kokkos::WithoutInitializing), length);
+      Impl::list_rows(exec, chunk_offsets, count, above, most, list.data());
+      return list;
+    };
+    Search const search{first, chunk_offsets, columns};
+    run<FsaiReach::warp, true>(exec, search, nullptr, count, warp_reach);
+    if (longest_ <= warp_reach) return;
+    Lengths const medium = longer(warp_reach, team_reach);
+    run<FsaiReach::team, true>(exec, search, &medium, 0, team_reach);
+    if (longest_ <= team_reach) return;
+    std::int32_t capacity = team_reach;
+    while (capacity < longest_) capacity *= 2;
+    Lengths const large = longer(team_reach, longest_);
+    run<FsaiReach::memory, true>(exec, search, &large, 0, capacity);
+  }
+
+ private:
+  struct Search {
+    std::int32_t first;
+    Offset const* out_offsets;
+    std::int32_t* out;
+  };
+
+  static std::int32_t checked_rows(CsrMatrix<Scalar, Exec, Offset> const& A) {
+    if (A.rows() != A.columns())
+      throw std::invalid_argument("Solder::FsaiPattern: a square matrix is needed, not " +
+                                  std::to_string(A.rows()) + " x " + std::to_string(A.columns()));
+    return A.rows();
+  }
+
+  /// \brief Warps count all rows, then teams what was too long for them, in larger and larger
+  /// tables.
+  void count(Exec const& exec) {
+    using Impl::FsaiReach;
+    Search const search{0, nullptr, nullptr};
+    run<FsaiReach::warp, false>(exec, search, nullptr, rows_, Impl::warp_reach);
+    for (std::int32_t capacity = Impl::team_reach;; capacity *= 4) {
+      auto const unfinished = Impl::list_unfinished_searches(exec, lengths_);
+      if (unfinished.extent(0) == 0) break;
+      if (capacity > largest_capacity)
+        throw std::length_error("Solder::FsaiPattern: a row of the pattern has more than " +
+                                std::to_string(largest_capacity) +
+                                " entries; a smaller k or a larger tau makes it shorter");
+      if (capacity == Impl::team_reach)
+        run<FsaiReach::team, false>(exec, search, &unfinished, 0, capacity);
+      else
+        run<FsaiReach::memory, false>(exec, search, &unfinished, 0, capacity);
+    }
+    Impl::sum_up_lengths(exec, lengths_, longest_, total_);
+  }
+
+  /// \brief The rows of a list, or without one `count` rows from search.first on.
+  template <Impl::FsaiReach reach, bool fills>
+  void run(Exec const& exec, Search const& search, Lengths const* list, std::int32_t count,
+           std::int32_t capacity) const {
+    using Kernel = Impl::FsaiSearchKernel<Exec, Offset, reach, fills>;
+    if (list != nullptr) count = static_cast<std::int32_t>(list->extent(0));
+    if (count == 0) return;
+    std::int32_t batch = 1, teams = count;
+    if constexpr (reach == Impl::FsaiReach::warp)
+      batch = Impl::is_host_space<Exec> ? 4 * Kernel::warps : Kernel::warps;
+    if constexpr (reach == Impl::FsaiReach::memory) {
+      std::int64_t const affordable =
+          static_cast<std::int64_t>(graph_.columns.extent(0)) / Kernel::words(capacity);
+      std::int32_t const resident = Impl::is_host_space<Exec>
+                                        ? static_cast<std::int32_t>(exec.concurrency())
+                                        : Impl::resident_league(exec);
+      teams = static_cast<std::int32_t>(
+          std::clamp<std::int64_t>(affordable, 1, std::min(count, resident)));
+      batch = (count + teams - 1) / teams;
+    }
+    teams = (count - 1) / batch + 1;
+    Lengths const memory(
+        Kokkos::view_alloc("Solder::fsai::tables", exec, Kokkos::WithoutInitializing),
+        reach == Impl::FsaiReach::memory ? teams * Kernel::words(capacity) : 0);
+    std::int32_t hash_shift = 32;
+    for (std::int32_t slots = 2 * capacity; slots > 1; slots /= 2) --hash_shift;
+    Kernel const kernel{graph_.offsets.data(),
+                        graph_.columns.data(),
+                        levels_,
+                        lane_bits_,
+                        list == nullptr ? nullptr : list->data(),
+                        search.first,
+                        count,
+                        batch,
+                        capacity,
+                        hash_shift,
+                        memory.data(),
+                        lengths_.data(),
+                        search.out_offsets,
+                        search.out};
+    Kokkos::parallel_for(
+        fills ? "Solder::fsai::fill_pattern" : "Solder::fsai::count_pattern",
+        Impl::row_policy<Exec, Kernel::warps>(exec, teams, Kernel::scratch_bytes(capacity)),
+        kernel);
+    if (list != nullptr) exec.fence("Solder::fsai: tables and lists are free");
+  }
+
+  static constexpr std::int32_t largest_capacity = 1 << 29;
+
+  std::int32_t rows_, levels_;
+  Impl::FsaiGraph<Exec, Offset> graph_;
+  Lengths lengths_;
+  std::int32_t lane_bits_ = 0, longest_ = 0;
+  std::int64_t total_ = 0;
+};
+
+}  // namespace Solder
