@@ -5,6 +5,7 @@
 /// \brief Lanes that work on one row together, for kernels over sparse rows outside a solve.
 
 #include <cstdint>
+#include <string>
 
 #include <solder/core/kokkos_ext.hpp>
 
@@ -23,6 +24,14 @@ auto row_policy(Exec const& exec, std::int32_t teams, int scratch_bytes) {
   constexpr bool host = is_host_space<Exec>;
   return Policy(exec, teams, host ? 1 : Warps, host ? 1 : warp)
       .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes));
+}
+
+/// \brief Lanes, in bits, that read rows of `entries` entries on average together.
+template <class Exec>
+std::int32_t row_lane_bits(std::int64_t rows, std::int64_t entries) {
+  std::int32_t bits = 0;
+  while (!is_host_space<Exec> && bits < 5 && (rows << bits) < entries) ++bits;
+  return bits;
 }
 
 /// \brief A warp; on hosts a thread.
@@ -91,11 +100,36 @@ class TeamLanes {
   std::int32_t* counter_;
 };
 
-/// \brief Sorts `count` different keys, in memory that the lanes share, in ascending order.
-/// Barriers before and after.
+/// \brief Puts two of keys[0] to keys[count - 1] in order: comparator t of a step of a bitonic
+/// network, false where t lies beyond the step's last.
 ///
-/// On GPUs a bitonic network whose comparators all point upwards, so that what lies beyond `count`
-/// would stay there: any count, in place. On hosts Shell's sort.
+/// All comparators point upwards, the first step of a merge being a mirrored one, so that what lies
+/// beyond `count` would stay there: any count is sorted in place.
+template <class Key>
+KOKKOS_FORCEINLINE_FUNCTION bool compare_and_swap(Key* keys, std::uint32_t count, std::uint32_t t,
+                                                  std::uint32_t stride, bool mirrored) {
+  std::uint32_t const low = t & (stride - 1), block = 2 * (t - low), a = block + low,
+                      b = mirrored ? block + 2 * stride - 1 - low : a + stride;
+  if (a >= count) return false;
+  if (b >= count) return true;
+  Key const first = keys[a], second = keys[b];
+  if (second < first) {
+    keys[a] = second;
+    keys[b] = first;
+  }
+  return true;
+}
+
+/// \brief f(stride, mirrored) for each step of a bitonic network over count keys.
+SOLDER_FOR_HOST_OR_DEVICE
+template <class F>
+KOKKOS_FORCEINLINE_FUNCTION void for_each_bitonic_step(std::uint32_t count, F const& f) {
+  for (std::uint32_t half = 1; half < count; half *= 2)
+    for (std::uint32_t stride = half; stride > 0; stride /= 2) f(stride, stride == half);
+}
+
+/// \brief Sorts `count` different keys, in memory that the lanes share, in ascending order.
+/// Barriers before and after. On GPUs a bitonic network, on hosts Shell's sort.
 template <class Lanes, class Key>
 KOKKOS_FUNCTION void sort_keys(Lanes const& lanes, Key* keys, std::int32_t count) {
   if constexpr (Lanes::on_host) {
@@ -109,33 +143,37 @@ KOKKOS_FUNCTION void sort_keys(Lanes const& lanes, Key* keys, std::int32_t count
         keys[j] = key;
       }
   } else {
-    auto const end = static_cast<std::uint32_t>(count), rank = std::uint32_t(lanes.rank()),
-               size = std::uint32_t(lanes.size());
-    auto const order = [&](std::uint32_t a, std::uint32_t b) {
-      if (b >= end) return;
-      Key const low = keys[a], high = keys[b];
-      if (!(high < low)) return;
-      keys[a] = high;
-      keys[b] = low;
-    };
     lanes.barrier();
-    for (std::uint32_t half = 1; half < end; half *= 2) {
-      for (std::uint32_t t = rank;; t += size) {
-        std::uint32_t const at = t & (half - 1), block = 2 * (t - at);
-        if (block + at >= end) break;
-        order(block + at, block + 2 * half - 1 - at);
+    for_each_bitonic_step(count, [&](std::uint32_t stride, bool mirrored) {
+      for (std::uint32_t t = lanes.rank(); compare_and_swap(keys, count, t, stride, mirrored);
+           t += lanes.size()) {
       }
       lanes.barrier();
-      for (std::uint32_t stride = half / 2; stride > 0; stride /= 2) {
-        for (std::uint32_t t = rank;; t += size) {
-          std::uint32_t const a = 2 * t - (t & (stride - 1));
-          if (a >= end) break;
-          order(a, a + stride);
-        }
-        lanes.barrier();
-      }
-    }
+    });
   }
+}
+
+template <class Key>
+struct BitonicStep {
+  Key* keys;
+  std::uint32_t count, stride;
+  bool mirrored;
+
+  KOKKOS_FUNCTION void operator()(std::uint32_t t) const {
+    compare_and_swap(keys, count, t, stride, mirrored);
+  }
+};
+
+/// \brief Sorts `count` different keys with all of the device, a kernel a step: for so many that
+/// a team takes longer.
+template <class Exec, class Key>
+void sort_many_keys(Exec const& exec, std::string const& label, Key* keys, std::uint32_t count) {
+  for_each_bitonic_step(count, [&](std::uint32_t stride, bool mirrored) {
+    std::uint32_t const comparators = (count + 2 * stride - 1) / (2 * stride) * stride;
+    Kokkos::parallel_for(
+        label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::uint32_t>>(exec, 0, comparators),
+        BitonicStep<Key>{keys, count, stride, mirrored});
+  });
 }
 
 }  // namespace Solder::Impl

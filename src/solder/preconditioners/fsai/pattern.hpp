@@ -81,14 +81,6 @@ struct FsaiFilterKernel {
   }
 };
 
-/// \brief Lanes, in bits, that read rows of `entries` entries on average together.
-template <class Exec>
-std::int32_t row_lane_bits(std::int64_t rows, std::int64_t entries) {
-  std::int32_t bits = 0;
-  while (!is_host_space<Exec> && bits < 5 && (rows << bits) < entries) ++bits;
-  return bits;
-}
-
 /// \brief The graph of the entries with |a_ij|^2 > tau^2 |a_ii| |a_jj|: A's own arrays where that
 /// is all. 4 kernels and at most two waits.
 template <class Exec, class Scalar, class Offset>

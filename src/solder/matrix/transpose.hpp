@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/lanes.hpp>
+#include <solder/core/scalar.hpp>
+#include <solder/matrix/csr.hpp>
+
+namespace Solder {
+
+namespace Impl {
+
+/// \brief Where an entry of the transpose comes from: its row in the upper half, its place in that
+/// row in the lower half. Sorted by it, rows of the transpose are sorted by column.
+using TransposeKey = std::uint64_t;
+
+/// \brief Who takes a row: 2^lane_bits lanes, a warp, a team in its scratch, a team in memory.
+enum class TransposeRows { lanes, warp, team, memory };  // and the longest the whole device
+
+/// \brief Keys that the scratch of a warp and of a team holds, and entries of a row of A above
+/// which a whole team takes it.
+inline constexpr std::int32_t transpose_warp_keys = 256, transpose_team_keys = 2048,
+                              transpose_long_row = 1024;
+/// \brief Keys above which the whole device sorts a row.
+inline constexpr std::int32_t transpose_most_of_team = 1 << 16;
+
+/// \brief Puts the key of each entry into its row of the transpose, in any order.
+template <class Exec, class Offset, TransposeRows by>
+struct TransposeScatterKernel {
+  Offset const* offsets;  ///< of A
+  std::int32_t const* columns;
+  std::int32_t const* list;  ///< of long rows, for teams
+  std::int32_t rows, batch, lane_bits;
+  Offset const* starts;  ///< of the transpose
+  std::int32_t* left;    ///< entries that a row of the transpose still waits for
+  TransposeKey* keys;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    constexpr std::int32_t in_warp = WarpLanes<Exec>::size();
+    std::int32_t const rank = member.team_rank() * in_warp + lane_number();
+    if constexpr (by == TransposeRows::team) {
+      scatter(list[member.league_rank()], rank, member.team_size() * in_warp);
+    } else {
+      std::int32_t const lanes = 1 << lane_bits,
+                         end = Kokkos::min((member.league_rank() + 1) * batch, rows);
+      for (std::int32_t row = member.league_rank() * batch + (rank >> lane_bits); row < end;
+           row += (member.team_size() * in_warp) >> lane_bits)
+        if (is_host_space<Exec> || offsets[row + 1] - offsets[row] <= Offset(transpose_long_row))
+          scatter(row, rank & (lanes - 1), lanes);
+    }
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void scatter(std::int32_t row, std::int32_t lane,
+                                           std::int32_t lanes) const {
+    auto const begin = offsets[row];
+    auto const length = static_cast<std::int32_t>(offsets[row + 1] - begin);
+    for (std::int32_t k = lane; k < length; k += lanes) {
+      std::int32_t const column = columns[begin + k];
+      std::int32_t const place = Kokkos::atomic_fetch_sub(&left[column], 1) - 1;
+      keys[starts[column] + place] =
+          static_cast<TransposeKey>(row) << 32 | static_cast<std::uint32_t>(k);
+    }
+  }
+};
+
+/// \brief What the keys are sorted and the entries fetched with.
+template <class Scalar, class Offset>
+struct TransposeEntries {
+  Offset const* offsets;  ///< of A
+  Scalar const* values;
+  Offset const* starts;  ///< of the transpose
+  TransposeKey* keys;
+  std::int32_t* new_columns;
+  Scalar* new_values;
+
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t length(std::int32_t row) const {
+    return static_cast<std::int32_t>(starts[row + 1] - starts[row]);
+  }
+
+  /// \brief Fetches the entry at `place` of the transpose.
+  KOKKOS_FORCEINLINE_FUNCTION void fetch(Offset place, TransposeKey key) const {
+    auto const row = static_cast<std::int32_t>(key >> 32);
+    Scalar const value = values[offsets[row] + static_cast<std::uint32_t>(key)];
+    new_columns[place] = row;
+    if constexpr (ScalarTraits<Scalar>::is_complex)
+      new_values[place] = Scalar(value.real(), -value.imag());
+    else
+      new_values[place] = value;
+  }
+};
+
+/// \brief Sorts the keys of each row of the transpose and fetches its entries.
+template <class Exec, class Scalar, class Offset, TransposeRows by>
+struct TransposeSortKernel {
+  static constexpr int warps = by == TransposeRows::memory ? 2 * warps_of_rows : warps_of_rows;
+
+  TransposeEntries<Scalar, Offset> entries;
+  std::int32_t const* list;  ///< of rows; null: all
+  std::int32_t rows, batch, lane_bits;
+
+  KOKKOS_FUNCTION static constexpr int scratch_bytes() {
+    constexpr int key = sizeof(TransposeKey);
+    if (by == TransposeRows::warp) return warps * transpose_warp_keys * key;
+    return by == TransposeRows::team ? transpose_team_keys * key : 0;
+  }
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    std::int32_t const begin = member.league_rank() * batch, end = Kokkos::min(begin + batch, rows),
+                       warp_rank = member.team_rank();
+    if constexpr (is_host_space<Exec>) {
+      for (std::int32_t row = begin; row < end; ++row) sort_in_memory(WarpLanes<Exec>(), row);
+    } else if constexpr (by == TransposeRows::lanes) {
+      std::int32_t const in_warp = warp >> lane_bits;
+      for (std::int32_t base = begin + warp_rank * in_warp; base < end;
+           base += member.team_size() * in_warp)
+        sort_in_registers(base + (lane_number() >> lane_bits), end);
+    } else if constexpr (by == TransposeRows::memory) {
+      for (std::int32_t t = begin; t < end; ++t)
+        sort_in_memory(TeamLanes<Exec, Member>(member, nullptr), list[t]);
+    } else {
+      auto* const scratch =
+          static_cast<TransposeKey*>(member.team_scratch(0).get_shmem(scratch_bytes()));
+      if constexpr (by == TransposeRows::warp) {
+        for (std::int32_t t = begin + warp_rank; t < end; t += member.team_size())
+          sort_in_scratch(WarpLanes<Exec>(), list[t], scratch + warp_rank * transpose_warp_keys);
+      } else {
+        for (std::int32_t t = begin; t < end; ++t)
+          sort_in_scratch(TeamLanes<Exec, Member>(member, nullptr), list[t], scratch);
+      }
+    }
+  }
+
+  /// \brief A bitonic network over 2^lane_bits lanes, with a key each. Leaves rows alone that are
+  /// longer.
+  KOKKOS_FORCEINLINE_FUNCTION void sort_in_registers(std::int32_t row, std::int32_t end) const {
+    std::int32_t const lanes = 1 << lane_bits, lane = lane_number() & (lanes - 1);
+    Offset const start = row < end ? entries.starts[row] : 0;
+    std::int32_t const length = row < end ? entries.length(row) : 0;
+    bool const mine = length <= lanes && lane < length;
+    TransposeKey key = mine ? entries.keys[start + lane] : ~TransposeKey(0);
+    // All lanes of a warp take part, for they exchange their keys.
+    for (std::int32_t run = 2; run <= lanes; run *= 2)
+      for (std::int32_t m = run / 2; m > 0; m /= 2) {
+        TransposeKey const other = lane_exchange(key, m);
+        bool const smaller = ((lane & m) == 0) == ((lane & run) == 0);
+        if (smaller == (other < key)) key = other;
+      }
+    if (mine) entries.fetch(start + lane, key);
+  }
+
+  template <class Lanes>
+  KOKKOS_FORCEINLINE_FUNCTION void sort_in_memory(Lanes const& lanes, std::int32_t row) const {
+    sort_and_fetch(lanes, row, entries.keys + entries.starts[row]);
+  }
+
+  template <class Lanes>
+  KOKKOS_FORCEINLINE_FUNCTION void sort_in_scratch(Lanes const& lanes, std::int32_t row,
+                                                   TransposeKey* scratch) const {
+    TransposeKey const* const from = entries.keys + entries.starts[row];
+    std::int32_t const length = entries.length(row);
+    for (std::int32_t k = lanes.rank(); k < length; k += lanes.size()) scratch[k] = from[k];
+    sort_and_fetch(lanes, row, scratch);
+    lanes.barrier();  // the scratch is free
+  }
+
+  template <class Lanes>
+  KOKKOS_FORCEINLINE_FUNCTION void sort_and_fetch(Lanes const& lanes, std::int32_t row,
+                                                  TransposeKey* keys) const {
+    Offset const start = entries.starts[row];
+    std::int32_t const length = entries.length(row);
+    sort_keys(lanes, keys, length);
+    for (std::int32_t k = lanes.rank(); k < length; k += lanes.size())
+      entries.fetch(start + k, keys[k]);
+  }
+};
+
+/// \brief The last step where the whole device has sorted a row.
+template <class Scalar, class Offset>
+struct TransposeFetch {
+  TransposeEntries<Scalar, Offset> entries;
+  Offset start;
+
+  KOKKOS_FUNCTION void operator()(std::int32_t k) const {
+    entries.fetch(start + k, entries.keys[start + k]);
+  }
+};
+
+/// \brief The rows of a matrix, given by its offsets, with more than `above` and at most `most`
+/// entries.
+template <class Exec, class Offset>
+Kokkos::View<std::int32_t*, typename Exec::memory_space> transpose_list(Exec const& exec,
+                                                                        Offset const* offsets,
+                                                                        std::int32_t rows,
+                                                                        std::int64_t above,
+                                                                        std::int64_t most) {
+  Kokkos::View<std::int32_t*, typename Exec::memory_space> const list(
+      Kokkos::view_alloc("Solder::transpose::rows", exec, Kokkos::WithoutInitializing),
+      list_rows(exec, offsets, rows, above, most));
+  if (list.extent(0) > 0) list_rows(exec, offsets, rows, above, most, list.data());
+  return list;
+}
+
+/// \brief The offsets of the transpose; counts[j] becomes the number of entries in column j.
+template <class Exec, class Offset, class Counts>
+Kokkos::View<Offset*, typename Exec::memory_space> transpose_offsets(Exec const& exec,
+                                                                     std::int64_t nonzeros,
+                                                                     std::int32_t const* columns,
+                                                                     Counts const& counts) {
+  auto const n = static_cast<std::int64_t>(counts.extent(0));
+  std::int32_t* const count = counts.data();
+  Kokkos::parallel_for(
+      "Solder::transpose::count",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, nonzeros),
+      KOKKOS_LAMBDA(std::int64_t k) { Kokkos::atomic_inc(&count[columns[k]]); });
+  Kokkos::View<Offset*, typename Exec::memory_space> const offsets(
+      Kokkos::view_alloc("Solder::transpose::row_offsets", exec, Kokkos::WithoutInitializing),
+      n + 1);
+  Offset* const starts = offsets.data();
+  Kokkos::parallel_scan(
+      "Solder::transpose::offsets",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, n + 1),
+      KOKKOS_LAMBDA(std::int64_t j, Offset & at, bool last) {
+        if (last) starts[j] = at;
+        if (j < n) at += static_cast<Offset>(count[j]);
+      });
+  return offsets;
+}
+
+/// \brief The keys of all entries, in their rows of the transpose.
+template <class Exec, class Scalar, class Offset>
+Kokkos::View<TransposeKey*, typename Exec::memory_space> scatter_keys(
+    Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, Offset const* starts,
+    std::int32_t* left) {
+  Kokkos::View<TransposeKey*, typename Exec::memory_space> const keys(
+      Kokkos::view_alloc("Solder::transpose::keys", exec, Kokkos::WithoutInitializing),
+      A.nonzeros());
+  std::int32_t const n = A.rows(), lane_bits = row_lane_bits<Exec>(n, A.nonzeros()),
+                     batch = 4 * warps_of_rows * (warp >> lane_bits);
+  auto const send = [&]<TransposeRows by>(std::integral_constant<TransposeRows, by>,
+                                          std::int32_t teams, std::int32_t const* list) {
+    if (teams == 0) return;
+    Kokkos::parallel_for(
+        "Solder::transpose::scatter", row_policy<Exec, warps_of_rows>(exec, teams, 0),
+        TransposeScatterKernel<Exec, Offset, by>{A.row_offsets().data(), A.column_indices().data(),
+                                                 list, n, batch, lane_bits, starts, left,
+                                                 keys.data()});
+  };
+  send(std::integral_constant<TransposeRows, TransposeRows::lanes>(),
+       static_cast<std::int32_t>((n + std::int64_t(batch) - 1) / batch), nullptr);
+  if (!is_host_space<Exec> && A.longest_row() > transpose_long_row) {
+    auto const list =
+        transpose_list(exec, A.row_offsets().data(), n, transpose_long_row, A.longest_row());
+    send(std::integral_constant<TransposeRows, TransposeRows::team>(),
+         static_cast<std::int32_t>(list.extent(0)), list.data());
+    exec.fence("Solder::transpose: the list is free");
+  }
+  return keys;
+}
+
+template <TransposeRows by, class Exec, class Scalar, class Offset>
+void sort_transpose_rows(Exec const& exec, TransposeEntries<Scalar, Offset> const& entries,
+                         std::int32_t const* list, std::int32_t rows, std::int32_t lane_bits) {
+  using Kernel = TransposeSortKernel<Exec, Scalar, Offset, by>;
+  if (rows == 0) return;
+  std::int32_t batch = 1;
+  if constexpr (by == TransposeRows::lanes) batch = 4 * Kernel::warps * (warp >> lane_bits);
+  if constexpr (by == TransposeRows::warp) batch = Kernel::warps;
+  Kokkos::parallel_for(
+      "Solder::transpose::sort",
+      row_policy<Exec, Kernel::warps>(exec, (rows - 1) / batch + 1, Kernel::scratch_bytes()),
+      Kernel{entries, list, rows, batch, lane_bits});
+}
+
+/// \brief Sorts listed rows one after another, each with all of the device. Waits for each.
+template <class Exec, class Scalar, class Offset, class List>
+void sort_longest_transpose_rows(Exec const& exec, TransposeEntries<Scalar, Offset> const& entries,
+                                 Kokkos::View<Offset*, typename Exec::memory_space> const& starts,
+                                 List const& list) {
+  auto const rows = Kokkos::create_mirror_view(list);
+  Kokkos::deep_copy(exec, rows, list);
+  exec.fence("Solder::transpose: the list is on the host");
+  Kokkos::View<Offset*, Kokkos::HostSpace> const bounds("Solder::transpose::bounds", 2);
+  for (std::size_t t = 0; t < rows.extent(0); ++t) {
+    Kokkos::deep_copy(exec, bounds, Kokkos::subview(starts, std::make_pair(rows(t), rows(t) + 2)));
+    exec.fence("Solder::transpose: the bounds of a row are on the host");
+    auto const length = static_cast<std::uint32_t>(bounds(1) - bounds(0));
+    sort_many_keys(exec, "Solder::transpose::sort_long", entries.keys + bounds(0), length);
+    Kokkos::parallel_for("Solder::transpose::fetch_long",
+                         Kokkos::RangePolicy<Exec>(exec, 0, static_cast<std::int32_t>(length)),
+                         TransposeFetch<Scalar, Offset>{entries, bounds(0)});
+  }
+}
+
+}  // namespace Impl
+
+/// \brief A^H: the transpose, for complex scalars conjugated. Columns ascend in each row whatever
+/// their order in A, which may be rectangular.
+///
+/// Deterministic: entries come in any order to their row, with a key of where they are from, and
+/// are sorted by it; so are duplicates. Memory beside the result: 8 bytes an entry and 4 a column.
+/// Moves, without caches, a matrix and 28 bytes an entry; rows of the result up to 32 entries are
+/// sorted in registers, up to 2048 in scratch. Waits for the device.
+template <class Scalar, class Exec, class Offset>
+CsrMatrix<Scalar, Exec, Offset> conjugate_transpose(Exec const& exec,
+                                                    CsrMatrix<Scalar, Exec, Offset> const& A) {
+  using Impl::TransposeRows;
+  using Space = typename Exec::memory_space;
+  std::int32_t const n = A.columns();
+  std::int64_t const nonzeros = A.nonzeros();
+  Kokkos::View<std::int32_t*, Space> const counts(
+      Kokkos::view_alloc("Solder::transpose::counts", exec), n);
+  auto const starts =
+      Impl::transpose_offsets<Exec, Offset>(exec, nonzeros, A.column_indices().data(), counts);
+  auto const keys = Impl::scatter_keys(exec, A, starts.data(), counts.data());
+  Kokkos::View<std::int32_t*, Space> const columns(
+      Kokkos::view_alloc("Solder::transpose::columns", exec, Kokkos::WithoutInitializing),
+      nonzeros);
+  Kokkos::View<Scalar*, Space> const values(
+      Kokkos::view_alloc("Solder::transpose::values", exec, Kokkos::WithoutInitializing), nonzeros);
+  Impl::TransposeEntries<Scalar, Offset> const entries{A.row_offsets().data(), A.values().data(),
+                                                       starts.data(),          keys.data(),
+                                                       columns.data(),         values.data()};
+  CsrMatrix<Scalar, Exec, Offset> const result(exec, n, A.rows(), starts, columns, values);
+  std::int32_t const longest = result.longest_row();
+  std::int32_t lane_bits = 0;  // enough lanes for the longest row, or for twice the mean
+  while (!Impl::is_host_space<Exec> && lane_bits < 5 && (1 << lane_bits) < longest &&
+         (std::int64_t(n) << lane_bits) < 2 * nonzeros)
+    ++lane_bits;
+  Impl::sort_transpose_rows<TransposeRows::lanes>(exec, entries, nullptr, n, lane_bits);
+  if constexpr (!Impl::is_host_space<Exec>) {
+    auto const listed = [&](std::int64_t above, std::int64_t most) {
+      return Impl::transpose_list(exec, starts.data(), n, above, most);
+    };
+    auto const rows = [](auto const& list) { return static_cast<std::int32_t>(list.extent(0)); };
+    std::int32_t const of_warps = Impl::transpose_warp_keys, of_teams = Impl::transpose_team_keys,
+                       most = Impl::transpose_most_of_team;
+    if (longest > 1 << lane_bits) {
+      auto const list = listed(1 << lane_bits, of_warps);
+      Impl::sort_transpose_rows<TransposeRows::warp>(exec, entries, list.data(), rows(list), 0);
+      exec.fence("Solder::transpose: the list of warps is free");
+    }
+    if (longest > of_warps) {
+      auto const list = listed(of_warps, of_teams);
+      Impl::sort_transpose_rows<TransposeRows::team>(exec, entries, list.data(), rows(list), 0);
+      exec.fence("Solder::transpose: the list of teams is free");
+    }
+    if (longest > of_teams) {
+      auto const list = listed(of_teams, most);
+      Impl::sort_transpose_rows<TransposeRows::memory>(exec, entries, list.data(), rows(list), 0);
+      exec.fence("Solder::transpose: the list of large teams is free");
+    }
+    if (longest > most)
+      Impl::sort_longest_transpose_rows(exec, entries, starts, listed(most, longest));
+  }
+  exec.fence("Solder::transpose: the keys are free");
+  return result;
+}
+
+}  // namespace Solder
