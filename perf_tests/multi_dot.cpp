@@ -181,7 +181,10 @@ MultiDotConfig read_multi_dot(std::filesystem::path const& file,
   std::vector<std::string_view> const keys{
       "multi_dot.rows", "multi_dot.columns", "multi_dot.scalar", "execution.space",
       "output.json",    "compare",           "measure"};
-  Driver::Document document = Driver::read_document(file, errors);
+  auto const documents = Driver::read_documents(file, errors);
+  if (documents.size() > 1)
+    errors.add(file.string(), "several YAML documents ('---'): measure: multi_dot takes one");
+  Driver::Document document = documents.empty() ? Driver::Document{} : documents[0];
   for (std::string const& assignment : assignments) {
     bool const of_runs = assignment.starts_with("problem.") || assignment.starts_with("solver.") ||
                          assignment.starts_with("preconditioner.");

@@ -72,7 +72,7 @@ std::string lines(Row const& row) {
                         double seconds, std::string const& rest) {
     return format("%-32s %9lld %-8s %-7s %-7s %-14s %-23s %10d %12.2f %s\n",
                   row.config->problem.name.c_str(), static_cast<long long>(row.rows),
-                  row.config->solver.name.c_str(), row.config->preconditioner.c_str(),
+                  row.config->solver.name.c_str(), row.config->preconditioner.label.c_str(),
                   row.solder.space.c_str(), who.c_str(), how.c_str(), iterations, seconds * 1e6,
                   rest.c_str());
   };
@@ -84,6 +84,17 @@ std::string lines(Row const& row) {
            row.solder.report.iterations, own,
            format("%9.1f%% %10.2f ", 100 * row.bandwidth_fraction(), 1.0) +
                (best > 0 ? format("%13.2f", own / best) : format("%13s", "-")));
+  if (SetupReport const& setup = row.solder.report.preconditioner; !setup.phases.empty()) {
+    double total = 0;
+    text += "  set-up:";
+    for (auto const& [name, seconds] : setup.phases) {
+      text += format(" %s %.2f ms,", name.c_str(), seconds * 1e3);
+      total += seconds;
+    }
+    text +=
+        format(" total %.2f ms = %.1f iterations; density %.3f, %lld rows repaired\n", total * 1e3,
+               total / own, setup.density, static_cast<long long>(setup.repaired_rows));
+  }
   if (row.solder.report.reason != Reason::max_iterations)
     text += "  solder: stopped early, " + std::string(to_string(row.solder.report.reason)) + "; " +
             row.solder.report.detail + "\n";

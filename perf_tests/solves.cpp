@@ -27,7 +27,7 @@ void ask(PeerResult& peer, Row const& row, Driver::System<T> const& system, int 
     bool const host = Driver::on_host(config.execution.space);
     PeerRequest const request{config.solver.name,
                               cycle_of(config),
-                              config.preconditioner,
+                              config.preconditioner.name,
                               row.solder.iterations,
                               repeats,
                               row.solder.check_iterations,

@@ -153,9 +153,16 @@ std::string_view selected(Sweep const& sweep, Choice const& choice, std::string_
   return {};
 }
 
+/// Whether a key has a meaning in this combination: its selector has, and one of the right values.
 bool applies(Key const& row, Sweep const& sweep, Choice const& choice) {
   if (!row.unless.empty() && sweep.document.find(row.unless)) return false;
   if (row.selector.empty()) return true;
+  auto const dot = row.selector.find('.');
+  auto const selectors = rows_of(row.selector.substr(0, dot), row.selector.substr(dot + 1));
+  auto const itself_applies = [&](Key const* selector) {
+    return applies(*selector, sweep, choice);
+  };
+  if (std::none_of(selectors.begin(), selectors.end(), itself_applies)) return false;
   std::string_view const value = selected(sweep, choice, row.selector);
   return std::find(row.for_values.begin(), row.for_values.end(), value) != row.for_values.end();
 }
@@ -201,6 +208,15 @@ std::string name_of(ProblemConfig const& problem, Settings const& settings,
   return concat(problem.generate, given, given.empty() ? "" : ")");
 }
 
+std::string label_of(std::string const& preconditioner, Settings const& settings,
+                     Document const& document) {
+  std::string given;
+  for (auto const& [name, setting] : settings)
+    if (name.starts_with("preconditioner.") && name != "preconditioner.name" && document.find(name))
+      given += concat(given.empty() ? "(" : ",", setting.row->name, "=", setting.text);
+  return concat(preconditioner, given, given.empty() ? "" : ")");
+}
+
 RunConfig run_of(Settings const& settings, Document const& document) {
   RunConfig run;
   run.origins.emplace("", document.file.string());
@@ -229,7 +245,17 @@ RunConfig run_of(Settings const& settings, Document const& document) {
   run.solver = {get("solver.name").word, get("solver.form").word, get("solver.tolerance").number,
                 static_cast<int>(get("solver.max_iterations").integer),
                 static_cast<int>(get("solver.restart").integer)};
-  run.preconditioner = get("preconditioner.name").word;
+  std::string const preconditioner = get("preconditioner.name").word;
+  run.preconditioner = {preconditioner,
+                        get("preconditioner.pattern").word,
+                        get("preconditioner.precision").word,
+                        get("preconditioner.tau").number,
+                        get("preconditioner.delta").number,
+                        get("preconditioner.improvement").number,
+                        static_cast<int>(get("preconditioner.k").integer),
+                        static_cast<int>(get("preconditioner.steps").integer),
+                        static_cast<int>(get("preconditioner.entries_per_step").integer),
+                        label_of(preconditioner, settings, document)};
   run.execution = {get("execution.space").word, get("execution.runner").word,
                    get("execution.matrix_format").word,
                    static_cast<int>(get("execution.repeat").integer)};
@@ -337,7 +363,6 @@ std::vector<RunConfig> expand(Document const& document, Errors& errors) {
     if (seen.insert(std::move(identity)).second) runs.push_back(run_of(settings, document));
   }
   report_unused(sweep, errors);
-  number_outputs(runs);
   return runs;
 }
 
@@ -365,15 +390,20 @@ std::vector<FileConfig> read_config(std::vector<fs::path> const& files,
   std::vector<FileConfig> configs;
   for (fs::path const& file : files) {
     Errors of_file;
-    Document document = read_document(file, of_file);
+    std::vector<Document> documents = read_documents(file, of_file);
     bool const readable = of_file.empty();
-    std::erase_if(document.entries, [&](Entry const& entry) {
-      return entry.section.empty() &&
-             std::find(foreign.begin(), foreign.end(), entry.name) != foreign.end();
-    });
-    for (Entry const& entry : overrides) apply_assignment(document, entry);
-    if (readable && check_document(document, of_file))
-      configs.push_back({file, expand(document, of_file)});
+    std::vector<RunConfig> runs;
+    for (Document& document : documents) {
+      std::erase_if(document.entries, [&](Entry const& entry) {
+        return entry.section.empty() &&
+               std::find(foreign.begin(), foreign.end(), entry.name) != foreign.end();
+      });
+      for (Entry const& entry : overrides) apply_assignment(document, entry);
+      if (!readable || !check_document(document, of_file)) continue;
+      for (RunConfig& run : expand(document, of_file)) runs.push_back(std::move(run));
+    }
+    number_outputs(runs);
+    if (readable && !documents.empty()) configs.push_back({file, std::move(runs)});
     for (std::string const& message : of_file.messages()) errors.add("", message);
   }
   return configs;

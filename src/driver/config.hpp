@@ -40,6 +40,15 @@ struct SolverConfig {
   int restart = 0;  ///< of gmres
 };
 
+struct PreconditionerConfig {
+  std::string name;
+  std::string pattern, precision;  ///< of fsai, as all that follow
+  double tau = 0, delta = 0, improvement = 0;
+  int k = 0, steps = 0, entries_per_step = 0;
+  /// For people: the name with the parameters that were given, as in "fsai(k=3)".
+  std::string label;
+};
+
 struct ExecutionConfig {
   std::string space, runner, matrix_format;
   int repeat = 1;
@@ -53,7 +62,7 @@ struct OutputConfig {
 struct RunConfig {
   ProblemConfig problem;
   SolverConfig solver;
-  std::string preconditioner;
+  PreconditionerConfig preconditioner;
   ExecutionConfig execution;
   OutputConfig output;
   std::map<std::string, std::string, std::less<>> origins;  ///< "section.key" -> "file:line"

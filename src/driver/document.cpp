@@ -88,6 +88,16 @@ void read_top(YAML::Node const& top, Source const& source, Document& document, E
   }
 }
 
+/// Gives a later document of a file the output of the first.
+void share_output(Document const& first, Document& later, Errors& errors) {
+  for (Entry const& entry : later.entries)
+    if (entry.section == "output")
+      errors.add(entry.where, "'", entry.full_name(),
+                 "' belongs into the first document of the file: all its runs share the output");
+  for (Entry const& entry : first.entries)
+    if (entry.section == "output") later.entries.push_back(entry);
+}
+
 /// The text of a file; nothing, and an error, if it cannot be read or is no text.
 std::optional<std::string> read_text(fs::path const& file, Errors& errors) {
   constexpr std::uintmax_t largest = 16 * 1024 * 1024;
@@ -120,26 +130,29 @@ Entry const* Document::find(std::string_view full_name) const {
   return nullptr;
 }
 
-Document read_document(fs::path const& file, Errors& errors) {
-  Document document{file, {}};
+std::vector<Document> read_documents(fs::path const& file, Errors& errors) {
+  std::vector<Document> documents;
   auto const text = read_text(file, errors);
-  if (!text) return document;
+  if (!text) return documents;
   Source const source{file.string(), true, file.parent_path()};
   try {
-    auto const documents = YAML::LoadAll(*text);
-    if (documents.empty() || documents[0].IsNull())
+    for (YAML::Node const& top : YAML::LoadAll(*text)) {
+      if (top.IsNull()) continue;
+      if (!top.IsMap()) {
+        errors.add(source.at(top.Mark()), "not a mapping of sections such as 'problem: {...}'");
+        continue;
+      }
+      Document document{file, {}};
+      read_top(top, source, document, errors);
+      if (!documents.empty()) share_output(documents[0], document, errors);
+      documents.push_back(std::move(document));
+    }
+    if (documents.empty() && errors.empty())
       errors.add(source.name, "is empty; a file needs at least 'problem'");
-    else if (documents.size() > 1)
-      errors.add(source.name, "holds several YAML documents ('---'); use one file for each");
-    else if (!documents[0].IsMap())
-      errors.add(source.at(documents[0].Mark()),
-                 "not a mapping of sections such as 'problem: {...}'");
-    else
-      read_top(documents[0], source, document, errors);
   } catch (YAML::Exception const& error) {
     errors.add(source.at(error.mark), "not valid YAML: ", error.msg);
   }
-  return document;
+  return documents;
 }
 
 std::optional<Entry> read_assignment(std::string const& assignment, Errors& errors) {

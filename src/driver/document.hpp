@@ -29,7 +29,7 @@ struct Entry {
   std::string full_name() const { return section.empty() ? name : section + "." + name; }
 };
 
-/// \brief A YAML file as sections of keys; names and values are not checked yet.
+/// \brief A YAML document as sections of keys; names and values are not checked yet.
 struct Document {
   std::filesystem::path file;
   std::vector<Entry> entries;
@@ -37,9 +37,12 @@ struct Document {
   Entry const* find(std::string_view full_name) const;
 };
 
-/// \brief Reads a file. What is not two levels of mappings with scalars or lists of scalars in
-/// them, and what is given twice, goes to `errors` with its line.
-Document read_document(std::filesystem::path const& file, Errors& errors);
+/// \brief Reads the documents of a file, which `---` separates; none after an error. What is not
+/// two levels of mappings with scalars or lists of scalars in them, and what is given twice, goes
+/// to `errors` with its line.
+///
+/// The first document's `output` is that of all; a later one that has its own is an error.
+std::vector<Document> read_documents(std::filesystem::path const& file, Errors& errors);
 
 /// \brief Reads "section.key=value" of the command line, the value written as in YAML ([1, 2]
 /// sweeps). An entry without values stands for an empty value; nothing after an error.

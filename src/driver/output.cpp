@@ -21,6 +21,26 @@ double seconds_per_iteration(Report const& report) {
   return report.iterations > 0 ? report.solve_seconds / report.iterations : std::nan("");
 }
 
+/// What a preconditioner was told, took and gave; null where there is nothing to say.
+Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
+  if (config.name != "fsai") return nullptr;
+  Json phases = Json::object();
+  for (auto const& [name, seconds] : setup.phases) phases[name] = number(seconds);
+  Json json = {
+      {"pattern", config.pattern}, {"delta", config.delta}, {"precision", config.precision}};
+  if (config.pattern == "static")
+    json.update({{"tau", config.tau}, {"k", config.k}});
+  else
+    json.update({{"steps", config.steps},
+                 {"entries_per_step", config.entries_per_step},
+                 {"improvement", config.improvement}});
+  json.update({{"nonzeros", setup.nonzeros},
+               {"density", number(setup.density)},
+               {"repaired_rows", setup.repaired_rows},
+               {"phase_seconds", std::move(phases)}});
+  return json;
+}
+
 Json json_of(RunResult const& result) {
   RunConfig const& config = *result.config;
   Report const& report = result.report;
@@ -34,7 +54,8 @@ Json json_of(RunResult const& result) {
           {"solver", config.solver.name},
           {"form", config.solver.form.empty() ? Json(nullptr) : Json(config.solver.form)},
           {"restart", config.solver.restart > 0 ? Json(config.solver.restart) : Json(nullptr)},
-          {"preconditioner", config.preconditioner},
+          {"preconditioner", config.preconditioner.name},
+          {"preconditioner_setup", setup_json(config.preconditioner, report.preconditioner)},
           {"space", result.space},
           {"runner", to_string(report.runner)},
           {"matrix_format", result.matrix_format},
@@ -95,7 +116,7 @@ Table::Table(std::vector<FileConfig> const& files) : name_width_(7), preconditio
     for (RunConfig const& run : file.runs) {
       name_width_ = std::max(name_width_, static_cast<int>(run.problem.name.size()));
       preconditioner_width_ =
-          std::max(preconditioner_width_, static_cast<int>(run.preconditioner.size()));
+          std::max(preconditioner_width_, static_cast<int>(run.preconditioner.label.size()));
     }
 }
 
@@ -121,7 +142,7 @@ std::string Table::line(RunResult const& result) const {
       name_width_, config.problem.name.c_str(), static_cast<long long>(result.rows),
       static_cast<long long>(result.nonzeros),
       std::string(to_string(config.problem.scalar)).c_str(), solver.c_str(), preconditioner_width_,
-      config.preconditioner.c_str(), result.space.c_str(),
+      config.preconditioner.label.c_str(), result.space.c_str(),
       std::string(to_string(report.runner)).c_str(), std::string(to_string(report.reason)).c_str(),
       report.iterations, report.true_relative_residual, report.setup_seconds * 1e3,
       report.solve_seconds * 1e3, per_iteration.c_str(), matrix_format.c_str());

@@ -14,6 +14,7 @@
 #include <solder/matrix/sell.hpp>
 #include <solder/preconditioners/jacobi.hpp>
 
+#include "fsai.hpp"
 #include "memory.hpp"
 #include "methods.hpp"
 #include "repeat.hpp"
@@ -34,8 +35,14 @@ inline void fill(SolverOptions& options, RunConfig const& run,
 template <class T, class Exec, class Function>
 void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> const& A,
                          Function const& f) {
-  if (run.preconditioner == "none") f(Identity{});
-  if (run.preconditioner == "jacobi") f(Jacobi<T, Exec>(exec, A));
+  PreconditionerConfig const& config = run.preconditioner;
+  if (config.name == "none") f(Identity{});
+  if (config.name == "jacobi") f(Jacobi<T, Exec>(exec, A));
+  if (config.name != "fsai") return;
+  if (config.precision == "single" && !std::is_same_v<T, Single<T>>)
+    f(FsaiMaker<T, Exec>::single(exec, A, config));
+  else
+    f(FsaiMaker<T, Exec>::same(exec, A, config));
 }
 
 /// The matrix in the padded format chosen. InputError if the memory of a host would not hold it.

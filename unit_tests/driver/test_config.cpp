@@ -56,7 +56,7 @@ TEST(Config, Defaults) {
   EXPECT_EQ(run.solver.form, "pipelined");
   EXPECT_EQ(run.solver.tolerance, 1e-8);
   EXPECT_EQ(run.solver.max_iterations, 10000);
-  EXPECT_EQ(run.preconditioner, "none");
+  EXPECT_EQ(run.preconditioner.name, "none");
   EXPECT_EQ(run.execution.space, "default");
   EXPECT_EQ(run.execution.runner, "auto");
   EXPECT_EQ(run.execution.matrix_format, "auto");
@@ -86,13 +86,60 @@ TEST(Config, EveryKey) {
   EXPECT_EQ(run.solver.form, "classical");
   EXPECT_EQ(run.solver.tolerance, 0.5);
   EXPECT_EQ(run.solver.max_iterations, 12);
-  EXPECT_EQ(run.preconditioner, "jacobi");
+  EXPECT_EQ(run.preconditioner.name, "jacobi");
   EXPECT_EQ(run.execution.space, "serial");
   EXPECT_EQ(run.execution.runner, "graph");
   EXPECT_EQ(run.execution.matrix_format, "sell");
   EXPECT_EQ(run.execution.repeat, 3);
   EXPECT_EQ(run.output.json, "/o/r.json");
   EXPECT_EQ(run.output.solution.parent_path(), run.problem.rhs_file.parent_path());
+}
+
+TEST(Config, DocumentsOfAFileRunOneAfterTheOtherAndShareTheOutput) {
+  auto const runs = runs_of(
+      "problem: {generate: fem_poisson_2d, size: [3, 4]}\noutput: {history: h.csv, json: r.json}\n"
+      "---\nproblem: {generate: poisson_3d_7pt, size: 5}\npreconditioner: {name: jacobi}\n");
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[1].problem.name, "fem_poisson_2d(size=4)");
+  EXPECT_EQ(runs[1].preconditioner.name, "none");
+  EXPECT_EQ(runs[2].problem.name, "poisson_3d_7pt(size=5)");
+  EXPECT_EQ(runs[2].preconditioner.name, "jacobi");
+  EXPECT_EQ(runs[2].output.json, runs[0].output.json);
+  EXPECT_EQ(runs[2].output.history.filename(), "h-3.csv");
+}
+
+TEST(Config, FsaiAndItsParameters) {
+  std::string const with_fsai = std::string(problem) + "preconditioner: {name: fsai";
+  PreconditionerConfig const plain = runs_of(with_fsai + "}\n")[0].preconditioner;
+  EXPECT_EQ(plain.pattern, "static");
+  EXPECT_EQ(plain.precision, "same");
+  EXPECT_EQ(plain.label, "fsai");
+  EXPECT_GT(plain.k, 0);
+  EXPECT_EQ(plain.steps, 0);
+  PreconditionerConfig const given =
+      runs_of(with_fsai + ", tau: 0.25, k: 4, delta: 0.125, precision: single}\n")[0]
+          .preconditioner;
+  EXPECT_EQ(given.tau, 0.25);
+  EXPECT_EQ(given.k, 4);
+  EXPECT_EQ(given.delta, 0.125);
+  EXPECT_EQ(given.precision, "single");
+  EXPECT_EQ(given.label, "fsai(delta=0.125,k=4,precision=single,tau=0.25)");
+  PreconditionerConfig const adaptive =
+      runs_of(with_fsai +
+              ", pattern: adaptive, steps: 3, entries_per_step: 2, improvement: 0.5}\n")[0]
+          .preconditioner;
+  EXPECT_EQ(adaptive.pattern, "adaptive");
+  EXPECT_EQ(adaptive.steps, 3);
+  EXPECT_EQ(adaptive.entries_per_step, 2);
+  EXPECT_EQ(adaptive.improvement, 0.5);
+  expect_error(with_fsai + ", steps: 3}\n",
+               {"a.yaml:2: ", "'preconditioner.steps' does not apply", "adaptive"});
+  expect_error(with_fsai + ", pattern: adaptive, tau: 0.1}\n",
+               {"'preconditioner.tau' does not apply", "static"});
+  expect_error(std::string(problem) + "preconditioner: {name: jacobi, k: 2}\n",
+               {"'preconditioner.k' does not apply"});
+  expect_error(with_fsai + ", tau: 1.5}\n", {"preconditioner.tau", "from 0 to 1"});
+  expect_error(with_fsai + ", k: -1}\n", {"preconditioner.k"});
 }
 
 TEST(Config, JsonIsYaml) {
@@ -236,7 +283,9 @@ TEST(Config, FilesThatAreNoYaml) {
                            "ELF\0\1\2",
                            7),
                {"binary file"});
-  expect_error(std::string(problem) + "---\n" + problem, {"several YAML documents"});
+  expect_error(std::string(problem) + "---\nsolver: {name: cg}\n", {"no problem"});
+  expect_error(std::string(problem) + "---\n" + problem + "output: {json: r.json}\n",
+               {"a.yaml:4: ", "'output.json' belongs into the first document"});
   expect_error("? [a, b]\n: c\n", {"a.yaml:1: ", "plain word"});
   Errors errors;
   read_config({"no/such/file.yaml"}, {}, errors);
@@ -263,7 +312,7 @@ TEST(Config, SweepsGoThroughAllCombinationsInOrder) {
   ASSERT_EQ(runs.size(), 8u);
   std::string order;
   for (RunConfig const& run : runs)
-    order += run.problem.name + " " + run.solver.form + " " + run.preconditioner + "\n";
+    order += run.problem.name + " " + run.solver.form + " " + run.preconditioner.name + "\n";
   EXPECT_EQ(order,
             "fem_poisson_2d(size=9) classical none\nfem_poisson_2d(size=9) classical jacobi\n"
             "fem_poisson_2d(size=9) pipelined none\nfem_poisson_2d(size=9) pipelined jacobi\n"

@@ -26,7 +26,7 @@ void fill(Example& example) {
   example.config.problem.name = "bus";
   example.config.problem.scalar = Scalar::complex_float;
   example.config.solver = {"cg", "pipelined", 1e-8, 100};
-  example.config.preconditioner = "jacobi";
+  example.config.preconditioner.name = example.config.preconditioner.label = "jacobi";
   Solder::Report report;
   report.reason = Solder::Reason::converged;
   report.iterations = 2;
@@ -55,14 +55,14 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   auto const& run = json["runs"][1];
   keys.clear();
   for (auto const& [key, value] : run.items()) keys += key + " ";
-  EXPECT_EQ(
-      keys,
-      "problem solver form restart preconditioner space runner matrix_format matrix_format_reason "
-      "reason iterations "
-      "relative_residual "
-      "true_relative_residual setup_seconds solve_seconds seconds_per_iteration "
-      "kernels_per_iteration "
-      "words_per_iteration history ");
+  EXPECT_EQ(keys,
+            "problem solver form restart preconditioner preconditioner_setup space runner "
+            "matrix_format matrix_format_reason "
+            "reason iterations "
+            "relative_residual "
+            "true_relative_residual setup_seconds solve_seconds seconds_per_iteration "
+            "kernels_per_iteration "
+            "words_per_iteration history ");
   EXPECT_EQ(run["problem"].dump(),
             R"({"name":"bus","rows":10,"nonzeros":28,"scalar":"complex_float"})");
   EXPECT_EQ(run["runner"], "launch");

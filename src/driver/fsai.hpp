@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <solder/preconditioners/fsai.hpp>
+#include <type_traits>
+
+#include "config.hpp"
+
+namespace Solder::Driver {
+
+/// \brief The scalar of single precision that goes with T.
+template <class T>
+using Single = std::conditional_t<ScalarTraits<T>::is_complex, Kokkos::complex<float>, float>;
+
+/// \brief Sets FSAI up as the configuration says, whatever solver it is for: compiled in fsai.cpp
+/// only.
+template <class T, class Exec>
+struct FsaiMaker {
+  static Fsai<T, Exec> same(Exec const& exec, CsrMatrix<T, Exec> const& A,
+                            PreconditionerConfig const& config);
+  static Fsai<T, Exec, Single<T>> single(Exec const& exec, CsrMatrix<T, Exec> const& A,
+                                         PreconditionerConfig const& config);
+};
+
+}  // namespace Solder::Driver
