@@ -10,6 +10,7 @@
 #include "driver/config.hpp"
 #include "machine.hpp"
 #include "multi_dot.hpp"
+#include "setups.hpp"
 #include "solves.hpp"
 #include "spmv.hpp"
 
@@ -19,7 +20,9 @@ namespace {
 constexpr std::string_view usage =
     "usage: solder_perf FILE.yaml [more.yaml ...] [--set section.key=value ...] [--kokkos-...]\n"
     "Times what the files describe, as solder-driver reads them, and two keys more:\n"
-    "  measure: solve (a fixed number of iterations; the default), spmv (y = A x alone) or\n"
+    "  measure: solve (a fixed number of iterations; the default), setup (of fsai, phase by "
+    "phase,\n"
+    "           with its memory), spmv (y = A x alone) or\n"
     "           multi_dot (h = V^H y for a tall basis; in place of a problem: multi_dot: {rows: "
     "...,\n"
     "           columns: [...], scalar: double})\n"
@@ -106,6 +109,8 @@ int run(int argc, char* argv[]) {
     auto const peers = found(job.compare);
     if (job.measure == "multi_dot")
       time_multi_dot(job.multi_dot, peers, machine);
+    else if (job.measure == "setup")
+      time_setups(files[job.number], store, machine);
     else if (job.measure == "spmv")
       time_products(files[job.number], peers, store, machine);
     else
