@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <solder/core/report.hpp>
+#include <solder/matrix/csr.hpp>
+#include <solder/matrix/transpose.hpp>
+#include <solder/preconditioners/fsai/operator.hpp>
+#include <solder/preconditioners/fsai/pattern.hpp>
+#include <solder/preconditioners/fsai/values.hpp>
+
+namespace Solder {
+
+struct FsaiOptions {
+  /// An off-diagonal a_ij takes part in the pattern where |a_ij| > tau sqrt(|a_ii a_jj|).
+  double tau = 0.01;
+  /// Steps of the pattern: that of the lower triangle of A to the power k; 0: diagonal.
+  int k = 2;
+  /// Entries of G of at most delta times the norm of their row are dropped.
+  double delta = 0.05;
+
+  /// Grow each row's pattern where it helps most instead; tau and k are not used then.
+  bool adaptive = false;
+  int steps = 10;             ///< at most, of growth
+  int entries_per_step = 2;   ///< that a row grows by
+  double improvement = 1e-2;  ///< growth that reduces the row's Kaporin number by less is the last
+
+  bool operator==(FsaiOptions const&) const = default;
+};
+
+namespace Impl::fsai {
+
+/// \brief \throws std::invalid_argument naming the option that is out of range
+inline void check(FsaiOptions const& options) {
+  auto const require = [](bool fine, char const* name, auto value, char const* what) {
+    if (!fine)
+      throw std::invalid_argument("Solder::Fsai: " + std::string(name) + " = " +
+                                  std::to_string(value) + " must be " + what);
+  };
+  auto const in_unit = [](double value) { return value >= 0 && value <= 1; };
+  require(in_unit(options.tau), "tau", options.tau, "from 0 to 1");
+  require(options.k >= 0, "k", options.k, "0 or more");
+  require(in_unit(options.delta), "delta", options.delta, "from 0 to 1");
+  require(options.steps >= 0, "steps", options.steps, "0 or more");
+  require(options.entries_per_step >= 1, "entries_per_step", options.entries_per_step,
+          "1 or more");
+  require(in_unit(options.improvement), "improvement", options.improvement, "from 0 to 1");
+}
+
+/// \brief Seconds of the phases of a set-up, each added up over all its parts.
+template <class Exec>
+class Phases {
+ public:
+  explicit Phases(Exec const& exec) : exec_(exec) {
+    exec_.fence("Solder::fsai: set-up begins");
+    timer_.reset();
+  }
+
+  /// \brief What was done since the last call belongs to phase `name`; fences.
+  void end(std::string const& name) {
+    exec_.fence("Solder::fsai: end of a phase");
+    auto const at = std::find_if(phases_.begin(), phases_.end(),
+                                 [&](auto const& phase) { return phase.name == name; });
+    (at == phases_.end() ? phases_.emplace_back(SetupReport::Phase{name, 0}) : *at).seconds +=
+        timer_.seconds();
+    timer_.reset();
+  }
+
+  std::vector<SetupReport::Phase> const& all() const { return phases_; }
+
+ private:
+  Exec exec_;
+  Kokkos::Timer timer_;
+  std::vector<SetupReport::Phase> phases_;
+};
+
+/// \brief Collects the rows of a factor, chunk by chunk, in memory of the entries that are kept.
+template <class Factor, class Exec, class Offset>
+class Rows {
+ public:
+  using memory_space = typename Exec::memory_space;
+  using Columns = Kokkos::View<std::int32_t*, memory_space>;
+  using Values = Kokkos::View<Factor*, memory_space>;
+  using Offsets = Kokkos::View<Offset*, memory_space>;
+
+  Rows(Exec const& exec, std::int32_t rows)
+      : offsets_(Kokkos::view_alloc("Solder::fsai::row_offsets", exec), std::size_t(rows) + 1) {}
+
+  /// \brief Appends the next `count` rows: those entries whose column is not -1, kept[k] of row k.
+  /// \throws std::length_error where they become more than Offset counts
+  void append(Exec const& exec, std::int32_t count, Offset const* chunk_offsets,
+              std::int32_t const* columns, Factor const* values, std::int32_t const* kept) {
+    std::int64_t const before = nonzeros_;
+    Offset* const offsets = offsets_.data() + rows_;
+    std::int64_t added = 0;
+    Kokkos::parallel_scan(
+        "Solder::fsai::scan_kept", Kokkos::RangePolicy<Exec>(exec, 0, count),
+        KOKKOS_LAMBDA(int k, std::int64_t& at, bool last) {
+          at += kept[k];
+          if (last) offsets[k + 1] = static_cast<Offset>(before + at);
+        },
+        added);
+    nonzeros_ += added;
+    rows_ += count;
+    if (nonzeros_ > most_nonzeros)
+      throw std::length_error(
+          "Solder::Fsai: the factor has more than " + std::to_string(most_nonzeros) +
+          " nonzeros, which 32-bit row offsets do not count; use Offset = std::int64_t, a larger "
+          "tau or delta, or a smaller k");
+    Block block{Columns(Kokkos::view_alloc("Solder::fsai::columns", exec,
+                                           Kokkos::WithoutInitializing),
+                        added),
+                Values(Kokkos::view_alloc("Solder::fsai::values", exec,
+                                          Kokkos::WithoutInitializing),
+                       added)};
+    std::int32_t* const to_columns = block.columns.data();
+    Factor* const to_values = block.values.data();
+    int const per_team = is_host_space<Exec> ? 64 : 8;
+    using Policy = Kokkos::TeamPolicy<Exec>;
+    Kokkos::parallel_for(
+        "Solder::fsai::compress",
+        Policy(exec, (count + per_team - 1) / per_team, is_host_space<Exec> ? 1 : per_team,
+               is_host_space<Exec> ? 1 : warp),
+        KOKKOS_LAMBDA(typename Policy::member_type const& team) {
+          Kokkos::parallel_for(Kokkos::TeamThreadRange(team, per_team), [&](int in_team) {
+            std::int32_t const k = team.league_rank() * per_team + in_team;
+            if (k >= count) return;
+            std::int64_t const to = static_cast<std::int64_t>(offsets[k]) - before;
+            Offset const from = chunk_offsets[k];
+            Kokkos::parallel_scan(
+                Kokkos::ThreadVectorRange(
+                    team, static_cast<std::int32_t>(chunk_offsets[k + 1] - from)),
+                [&](std::int32_t e, std::int32_t& at, bool last) {
+                  std::int32_t const column = columns[from + e];
+                  if (column < 0) return;
+                  if (last) {
+                    to_columns[to + at] = column;
+                    to_values[to + at] = values[from + e];
+                  }
+                  ++at;
+                });
+          });
+        });
+    blocks_.push_back(block);
+  }
+
+  /// \brief The matrix of all rows, square; this object is empty afterwards.
+  CsrMatrix<Factor, Exec, Offset> matrix(Exec const& exec) {
+    Block all = blocks_.size() == 1 ? blocks_.front() : joined(exec);
+    blocks_.clear();
+    return {exec, rows_, rows_, offsets_, all.columns, all.values};
+  }
+
+ private:
+  struct Block {
+    Columns columns;
+    Values values;
+  };
+  /// As many as CsrMatrix takes.
+  static constexpr std::int64_t most_nonzeros =
+      sizeof(Offset) == 4 ? std::numeric_limits<std::int32_t>::max() - (1 << 16)
+                          : std::numeric_limits<std::int64_t>::max() / 2;
+
+  Block joined(Exec const& exec) const {
+    Block all{Columns(Kokkos::view_alloc("Solder::fsai::columns", exec,
+                                         Kokkos::WithoutInitializing),
+                      nonzeros_),
+              Values(Kokkos::view_alloc("Solder::fsai::values", exec, Kokkos::WithoutInitializing),
+                     nonzeros_)};
+    std::size_t at = 0;
+    for (auto const& block : blocks_) {
+      std::pair const part(at, at + block.columns.extent(0));
+      Kokkos::deep_copy(exec, Kokkos::subview(all.columns, part), block.columns);
+      Kokkos::deep_copy(exec, Kokkos::subview(all.values, part), block.values);
+      at = part.second;
+    }
+    exec.fence("Solder::fsai: the rows are joined");
+    return all;
+  }
+
+  Offsets offsets_;
+  std::vector<Block> blocks_;
+  std::int64_t nonzeros_ = 0;
+  std::int32_t rows_ = 0;
+};
+
+/// \brief Row offsets of a matrix of rows of these lengths.
+template <class Exec>
+Kokkos::View<std::int64_t*, typename Exec::memory_space> scan_lengths(Exec const& exec,
+                                                                      std::int32_t rows,
+                                                                      std::int32_t const* lengths) {
+  Kokkos::View<std::int64_t*, typename Exec::memory_space> const offsets(
+      Kokkos::view_alloc("Solder::fsai::pattern_offsets", exec), std::size_t(rows) + 1);
+  std::int64_t* const to = offsets.data();
+  Kokkos::parallel_scan(
+      "Solder::fsai::scan_lengths", Kokkos::RangePolicy<Exec>(exec, 0, rows),
+      KOKKOS_LAMBDA(int i, std::int64_t& at, bool last) {
+        at += lengths[i];
+        if (last) to[i + 1] = at;
+      });
+  return offsets;
+}
+
+/// \brief Where the chunk that begins with row `first` ends: its patterns have at most `most`
+/// entries, or it is one row.
+template <class Exec>
+std::int32_t end_of_chunk(Exec const& exec, std::int64_t const* offsets, std::int32_t first,
+                          std::int32_t rows, std::int64_t most) {
+  std::int32_t fitting = 0;
+  Kokkos::parallel_reduce(
+      "Solder::fsai::end_of_chunk", Kokkos::RangePolicy<Exec>(exec, first, rows),
+      KOKKOS_LAMBDA(int i, std::int32_t& count) {
+        count += i == first || offsets[i + 1] - offsets[first] <= most;
+      },
+      fitting);
+  return first + fitting;
+}
+
+/// \brief The offsets of rows first, ..., last of all patterns, counted from the first of them.
+template <class Offset, class Exec>
+void chunk_offsets(Exec const& exec, std::int64_t const* offsets, std::int32_t first,
+                   std::int32_t last, Offset* chunk) {
+  Kokkos::parallel_for(
+      "Solder::fsai::chunk_offsets", Kokkos::RangePolicy<Exec>(exec, first, last + 1),
+      KOKKOS_LAMBDA(int i) {
+        chunk[i - first] = static_cast<Offset>(offsets[i] - offsets[first]);
+      });
+}
+
+}  // namespace Impl::fsai
+
+/// \brief Factorised sparse approximate inverse of a Hermitian positive definite matrix (paper 2):
+/// G, lower triangular, with G^H G close to A^-1 and 1 on the diagonal of G A G^H.
+///
+/// Computed on the device. The pattern of row i of G is that of (Atilde)^k, lower triangular, Atilde
+/// being A without its entries of |a_ij| <= tau sqrt(|a_ii a_jj|); see FsaiOptions. Its values
+/// minimise Kaporin's number over that pattern. Small ones are dropped afterwards. Only the lower
+/// triangle of A is read for them. A row whose local matrix is not positive definite is replaced by
+/// a diagonal one and reported: setup().repaired_rows.
+///
+/// Rows are worked on in chunks, so that at no time more than 3 times the bytes of A and G are in
+/// use. Call refresh after A has changed.
+///
+/// \tparam Factor the scalar that G is stored in: Scalar, or its single-precision kin; computed in
+/// Scalar
+template <class Scalar, class Exec, class Factor = Scalar, class Offset = std::int32_t>
+class Fsai {
+ public:
+  using Matrix = CsrMatrix<Scalar, Exec, Offset>;
+  using FactorMatrix = CsrMatrix<Factor, Exec, Offset>;
+
+  /// \throws std::invalid_argument where an option is out of range or A is not square
+  /// \throws std::length_error where Offset does not count the nonzeros of G
+  Fsai(Exec const& exec, Matrix const& A, FsaiOptions const& options = {}) : options_(options) {
+    Impl::fsai::check(options);
+    refresh(exec, A);
+  }
+
+  /// \brief Sets up again, for new values or another matrix altogether.
+  void refresh(Exec const& exec, Matrix const& A) {
+    if (A.rows() != A.columns())
+      throw std::invalid_argument("Solder::Fsai: a square matrix is needed, not " +
+                                  std::to_string(A.rows()) + " x " + std::to_string(A.columns()));
+    G_.reset();
+    GH_.reset();
+    Impl::fsai::Phases<Exec> phases(exec);
+    setup_ = {};
+    Impl::fsai::Rows<Factor, Exec, Offset> rows(exec, A.rows());
+    add_static_rows(exec, A, rows, phases);
+    G_ = rows.matrix(exec);
+    phases.end("compress");
+    GH_ = conjugate_transpose(exec, *G_);
+    phases.end("transpose");
+    setup_.phases = phases.all();
+    setup_.nonzeros = G_->nonzeros();
+    setup_.density = A.nonzeros() == 0 ? 0 : double(G_->nonzeros()) / double(A.nonzeros());
+  }
+
+  FactorMatrix const& G() const { return *G_; }
+  /// \brief G^H. Columns ascend in the rows of both.
+  FactorMatrix const& GH() const { return *GH_; }
+  SetupReport const& setup() const { return setup_; }
+  FsaiOptions const& options() const { return options_; }
+
+  /// \brief What solvers take along, by value. Valid until refresh, while this object lives.
+  FsaiOperator<Factor, Offset> device_operator() const {
+    return {G_->device_operator(), GH_->device_operator()};
+  }
+
+ private:
+  using memory_space = typename Exec::memory_space;
+
+  /// Entries of a chunk's patterns: as many as A has; where A is small, enough to keep a GPU busy.
+  static std::int64_t most_of_chunk(Matrix const& A) {
+    return std::clamp<std::int64_t>(A.nonzeros(), 1 << 16,
+                                    std::numeric_limits<std::int32_t>::max() / 2);
+  }
+
+  void add_static_rows(Exec const& exec, Matrix const& A,
+                       Impl::fsai::Rows<Factor, Exec, Offset>& rows,
+                       Impl::fsai::Phases<Exec>& phases) {
+    std::int32_t const n = A.rows();
+    FsaiPattern<Scalar, Exec, Offset> pattern(exec, A, options_.tau, options_.k);
+    auto const offsets = Impl::fsai::scan_lengths(exec, n, pattern.lengths().data());
+    phases.end("pattern");
+    FsaiValues<Scalar, Exec, Factor, Offset> const compute_values(exec, A);
+    phases.end("values");
+    std::int64_t const most =
+        std::min(std::max<std::int64_t>(most_of_chunk(A), pattern.longest_row()), pattern.total());
+    auto const allocate = [&]<class T>(T, std::string const& label, std::int64_t size) {
+      return Kokkos::View<T*, memory_space>(
+          Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), size);
+    };
+    auto const columns = allocate(std::int32_t(), "Solder::fsai::chunk_columns", most);
+    auto const values = allocate(Factor(), "Solder::fsai::chunk_values", most);
+    for (std::int32_t first = 0, last = 0; first < n; first = last) {
+      last = Impl::fsai::end_of_chunk(exec, offsets.data(), first, n, most);
+      auto const of_chunk = allocate(Offset(), "Solder::fsai::chunk_offsets", last - first + 1);
+      auto const kept = allocate(std::int32_t(), "Solder::fsai::kept", last - first);
+      Impl::fsai::chunk_offsets(exec, offsets.data(), first, last, of_chunk.data());
+      pattern.fill(exec, first, last, of_chunk.data(), columns.data());
+      phases.end("pattern");
+      compute_values.compute(exec, first, last, options_.delta, of_chunk.data(), columns.data(),
+                             values.data(), kept.data());
+      phases.end("values");
+      rows.append(exec, last - first, of_chunk.data(), columns.data(), values.data(), kept.data());
+      phases.end("compress");
+    }
+    auto const counts = compute_values.counts(exec);
+    setup_.repaired_rows = counts.repaired;
+    if (counts.repaired > 0) setup_.first_repaired_row = counts.first_repaired;
+  }
+
+  FsaiOptions options_;
+  std::optional<FactorMatrix> G_, GH_;
+  SetupReport setup_;
+};
+
+}  // namespace Solder

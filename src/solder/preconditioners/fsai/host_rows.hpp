@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include <solder/preconditioners/fsai/local_rows.hpp>
+
+namespace Solder::Impl::fsai {
+
+/// \brief A row of an FSAI, by one CPU thread: the local matrix's lower triangle is stored row by
+/// row from the first entry of each row on (what lies left of it stays zero in L), and L takes its
+/// place. Memory grows to what the largest row needs.
+template <class Scalar>
+class HostRow {
+ public:
+  template <class Factor, class Offset>
+  void compute(Chunk<Scalar, Factor, Offset> const& chunk, std::int32_t k) {
+    Offset const begin = chunk.offsets[k];
+    std::int32_t const m = chunk.length(k), last = m - 1;
+    std::int32_t* const columns = chunk.columns + begin;
+    Factor* const values = chunk.values + begin;
+    gather(chunk.lower, columns, m);
+    Real const diagonal = real_of(row(last)[last]);
+    if (!factorize(m) || !filter(chunk, m)) {
+      for (std::int32_t c = 0; c < last; ++c) columns[c] = -1;
+      values[last] = repaired_entry<Factor>(diagonal);
+      chunk.kept[k] = 1;
+      chunk.count_repaired(k);
+      return;
+    }
+    std::int32_t kept = 0;
+    for (std::int32_t c = 0; c < m; ++c) {
+      values[c] = stored<Factor>(g_[c]);
+      if (dropped_[c])
+        columns[c] = -1;
+      else
+        ++kept;
+    }
+    chunk.kept[k] = kept;
+  }
+
+ private:
+  using Real = RealOf<Scalar>;
+  struct Entry {
+    std::int32_t row, column;
+    Scalar value;
+  };
+
+  /// \brief Row r, its column c at [c].
+  Scalar* row(std::int32_t r) { return values_.data() + start_[r] - first_[r]; }
+
+  template <class Offset>
+  void gather(Lower<Scalar, Offset> const& lower, std::int32_t const* columns, std::int32_t m) {
+    first_.resize(m);
+    start_.resize(m + 1);
+    entries_.clear();
+    for (std::int32_t r = 0; r < m; ++r) first_[r] = r;
+    for_each_local_entry(lower, columns, m, 0, 1, 0,
+                         [&](std::int32_t r, std::int32_t c, Offset k) {
+                           first_[r] = std::min(first_[r], c);
+                           entries_.push_back({r, c, lower.values[k]});
+                         });
+    start_[0] = 0;
+    for (std::int32_t r = 0; r < m; ++r) start_[r + 1] = start_[r] + (r + 1 - first_[r]);
+    values_.assign(start_[m], Scalar{});
+    for (auto const& entry : entries_) row(entry.row)[entry.column] = entry.value;
+  }
+
+  /// \brief sum_k a_k conj(b_k), begin <= k < end; four sums, so that they may be vectors.
+  static Scalar dot(Scalar const* a, Scalar const* b, std::int32_t begin, std::int32_t end) {
+    Scalar sums[4]{};
+    std::int32_t k = begin;
+    for (; k + 4 <= end; k += 4)
+      for (int u = 0; u < 4; ++u) sums[u] += a[k + u] * conj_of(b[k + u]);
+    for (; k < end; ++k) sums[0] += a[k] * conj_of(b[k]);
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+
+  /// \brief A = L L^H in place, 1 / l_jj in inverse_; false where a pivot is not positive or not
+  /// finite.
+  bool factorize(std::int32_t m) {
+    inverse_.resize(m);
+    for (std::int32_t r = 0; r < m; ++r) {
+      Scalar* const l = row(r);
+      for (std::int32_t c = first_[r]; c < r; ++c)
+        l[c] = (l[c] - dot(l, row(c), std::max(first_[r], first_[c]), c)) * inverse_[c];
+      Real const pivot = real_of(l[r]) - real_of(dot(l, l, first_[r], r));
+      if (!(pivot > 0) || !std::isfinite(pivot)) return false;
+      l[r] = std::sqrt(pivot);
+      inverse_[r] = 1 / std::sqrt(pivot);
+    }
+    return true;
+  }
+
+  /// \brief x = x L^-1 in reverse, or x L where multiply: row by row, that is column by column.
+  void solve_last_row(std::int32_t m) {
+    g_.assign(m, Scalar{});
+    g_[m - 1] = -1;
+    for (std::int32_t r = m - 1; r >= 0; --r) {
+      g_[r] *= -inverse_[r];
+      Scalar const* const l = row(r);
+      for (std::int32_t c = first_[r]; c < r; ++c) g_[c] += g_[r] * l[c];
+    }
+  }
+
+  /// \brief g, filtered and scaled; false where it is not finite.
+  template <class Factor, class Offset>
+  bool filter(Chunk<Scalar, Factor, Offset> const& chunk, std::int32_t m) {
+    solve_last_row(m);
+    double norm_squared = 0;
+    for (auto const& g : g_) norm_squared += abs_squared(g);
+    dropped_.assign(m, false);
+    eps_l_.assign(m, Scalar{});
+    for (std::int32_t r = 0; r < m - 1; ++r) {
+      dropped_[r] = chunk.drops(g_[r], norm_squared);
+      if (!dropped_[r]) continue;
+      Scalar const* const l = row(r);
+      for (std::int32_t c = first_[r]; c <= r; ++c) eps_l_[c] += g_[r] * l[c];
+    }
+    double energy = 0;
+    for (auto const& e : eps_l_) energy += abs_squared(e);
+    Real const scale = static_cast<Real>(1 / std::sqrt(1 + energy));
+    for (auto& g : g_) {
+      g *= scale;
+      if (!finite(stored<Factor>(g))) return false;
+    }
+    return true;
+  }
+
+  std::vector<std::int32_t> first_;
+  std::vector<std::size_t> start_;
+  std::vector<Entry> entries_;
+  std::vector<Scalar> values_, g_, eps_l_;
+  std::vector<Real> inverse_;
+  std::vector<bool> dropped_;
+};
+
+/// \brief Rows [0, count) of a chunk, some neighbours at a time by a thread.
+template <class Scalar, class Factor, class Offset>
+struct HostRows {
+  static constexpr std::int32_t neighbours = 64;
+  Chunk<Scalar, Factor, Offset> chunk;
+  std::int32_t count;
+
+  void operator()(int block) const {
+    HostRow<Scalar> row;
+    std::int32_t const end = std::min(count - block * neighbours, neighbours);
+    for (std::int32_t k = 0; k < end; ++k) row.compute(chunk, block * neighbours + k);
+  }
+
+  template <class Exec>
+  void launch(Exec const& exec) const {
+    using Policy =
+        Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<int>>;
+    Kokkos::parallel_for("Solder::fsai::rows",
+                         Policy(exec, 0, (count + neighbours - 1) / neighbours).set_chunk_size(1),
+                         *this);
+  }
+};
+
+}  // namespace Solder::Impl::fsai

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <solder/core/scalar.hpp>
+#include <solder/matrix/csr.hpp>
+
+/// \file
+/// \brief What all kernels that compute rows of an FSAI share: the lower triangle of A, a chunk of
+/// rows, the gathering of a local matrix A[P, P], filtering and writing.
+
+namespace Solder::Impl::fsai {
+
+template <class Scalar>
+using RealOf = typename ScalarTraits<Scalar>::Real;
+
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar conj_of(Scalar const& a) {
+  if constexpr (ScalarTraits<Scalar>::is_complex)
+    return {a.real(), -a.imag()};
+  else
+    return a;
+}
+
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION RealOf<Scalar> real_of(Scalar const& a) {
+  if constexpr (ScalarTraits<Scalar>::is_complex)
+    return a.real();
+  else
+    return a;
+}
+
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION bool finite(Scalar const& a) {
+  return is_finite(Wide<Scalar>(a));
+}
+
+/// \brief a in the precision, and possibly the realness, of the factor.
+template <class Factor, class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Factor stored(Scalar const& a) {
+  return narrow<Factor>(Wide<Scalar>(a));
+}
+
+/// \brief The entries (r, c), c <= r, of A, in A's order: all that local matrices are made of.
+template <class Scalar, class Offset>
+struct Lower {
+  Offset const* offsets;
+  std::int32_t const* columns;
+  Scalar const* values;
+};
+
+/// \brief Rows of G that are computed together: first_row, first_row + 1, ..., of the patterns
+/// columns[offsets[k]], ..., ascending, their own row last.
+template <class Scalar, class Factor, class Offset>
+struct Chunk {
+  Lower<Scalar, Offset> lower;
+  std::int32_t first_row;
+  Offset const* offsets;
+  std::int32_t* columns;       ///< -1 afterwards: dropped
+  Factor* values;              ///< written where not dropped
+  std::int32_t* kept;          ///< written: entries of each row that were not dropped
+  std::int64_t* repaired;      ///< counts the rows whose local matrix is not positive definite
+  std::int32_t* first_repaired;  ///< the least of them
+  double delta_squared;
+  std::int32_t lane_bits;  ///< 2^lane_bits lanes read a row of the lower triangle together
+
+  KOKKOS_FUNCTION std::int32_t length(std::int32_t k) const {
+    return static_cast<std::int32_t>(offsets[k + 1] - offsets[k]);
+  }
+
+  /// \brief Whether g, not the last of its row, is dropped from a row of that ||g||^2.
+  KOKKOS_FORCEINLINE_FUNCTION bool drops(Scalar const& g, double norm_squared) const {
+    return !(abs_squared(g) > delta_squared * norm_squared);
+  }
+
+  /// \brief Says that row k of the chunk is repaired; one thread calls this.
+  KOKKOS_FORCEINLINE_FUNCTION void count_repaired(std::int32_t k) const {
+    Kokkos::atomic_add(repaired, std::int64_t(1));
+    Kokkos::atomic_min(first_repaired, first_row + k);
+  }
+};
+
+/// \brief The one entry of a repaired row: 1 / sqrt(|a_ii|), 1 where that is not finite.
+template <class Factor, class Real>
+KOKKOS_FORCEINLINE_FUNCTION Factor repaired_entry(Real diagonal) {
+  RealOf<Factor> const entry =
+      static_cast<RealOf<Factor>>(1 / Kokkos::sqrt(Kokkos::fabs(double(diagonal))));
+  return Kokkos::isfinite(entry) && entry > 0 ? Factor(entry) : Factor(1);
+}
+
+/// \brief Where `column` is in columns[0], ..., columns[last], ascending; -1: nowhere.
+KOKKOS_FORCEINLINE_FUNCTION std::int32_t place_of(std::int32_t column, std::int32_t const* columns,
+                                                  std::int32_t last) {
+  std::int32_t low = 0, high = last;
+  while (low < high) {
+    std::int32_t const middle = (low + high) / 2;
+    if (columns[middle] < column)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return columns[low] == column ? low : -1;
+}
+
+/// \brief body(r, c, k) for each entry k of the lower triangle that is the local matrix's (r, c), c
+/// <= r < m, shared out among `threads` threads, 2^lane_bits of them a row.
+template <class Scalar, class Offset, class Body>
+KOKKOS_FORCEINLINE_FUNCTION void for_each_local_entry(Lower<Scalar, Offset> const& lower,
+                                                      std::int32_t const* columns, std::int32_t m,
+                                                      int thread, int threads,
+                                                      std::int32_t lane_bits, Body const& body) {
+  std::int32_t const lanes = 1 << lane_bits;
+  for (std::int32_t r = thread >> lane_bits; r < m; r += threads >> lane_bits) {
+    std::int32_t const row = columns[r];
+    Offset const end = lower.offsets[row + 1];
+    for (Offset k = lower.offsets[row] + (thread & (lanes - 1)); k < end; k += lanes) {
+      std::int32_t const c = place_of(lower.columns[k], columns, r);
+      if (c >= 0) body(r, c, k);
+    }
+  }
+}
+
+}  // namespace Solder::Impl::fsai

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <solder/preconditioners/fsai/local_rows.hpp>
+
+/// \brief Before a loop over an array that shall stay in registers.
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#define SOLDER_UNROLL _Pragma("unroll")
+#else
+#define SOLDER_UNROLL
+#endif
+
+namespace Solder::Impl::fsai {
+
+/// \brief Lanes of a GPU's warp that work on one row: an aligned part of M <= 32 of them.
+template <int M>
+struct WarpLanes {
+  KOKKOS_FUNCTION int lane() const { return lane_number() & (M - 1); }
+
+  /// \brief The value that lane `source` of these has. All lanes of the warp call this together.
+  template <class Real>
+  KOKKOS_FORCEINLINE_FUNCTION Real from([[maybe_unused]] int source, Real value) const {
+#if defined(__CUDA_ARCH__)
+    return __shfl_sync(0xffffffffu, value, source, M);
+#elif defined(__HIP_DEVICE_COMPILE__)
+    return __shfl(value, source, M);
+#else
+    return value;
+#endif
+  }
+  template <class Real>
+  KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<Real> from(int source,
+                                                         Kokkos::complex<Real> const& value) const {
+    return {from(source, value.real()), from(source, value.imag())};
+  }
+
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION Number sum(Number value) const {
+    for (int mask = M / 2; mask > 0; mask /= 2) value += lane_exchange(value, mask);
+    return value;
+  }
+
+  /// \brief The largest over the warp, not only over these lanes.
+  KOKKOS_FORCEINLINE_FUNCTION int most_of_warp(int value) const {
+    for (int mask = warp / 2; mask > 0; mask /= 2) {
+      int const other = lane_exchange(value, mask);
+      value = other > value ? other : value;
+    }
+    return value;
+  }
+
+  /// \brief What lanes wrote to scratch before, all of them see after.
+  KOKKOS_FORCEINLINE_FUNCTION void fence() const {
+#if defined(__CUDA_ARCH__)
+    __syncwarp();
+#elif defined(__HIP_DEVICE_COMPILE__)
+    __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+#endif
+  }
+};
+
+/// \brief Scratch of one row of at most M entries: its local matrix, the lower triangle packed
+/// column by column, and its pattern.
+template <int M, class Scalar>
+struct SmallScratch {
+  Scalar packed[M * (M + 1) / 2];
+  std::int32_t columns[M];
+
+  /// \brief Column c's rows c, ..., M - 1 are packed[of(c) + c], ..., packed[of(c) + M - 1].
+  KOKKOS_FUNCTION static constexpr int of(int c) { return c * M - c * (c + 1) / 2; }
+};
+
+/// \brief Row k of the chunk, none where k < 0, by M lanes: lane r has row r of the local matrix
+/// in registers, then column r of L from scratch.
+///
+/// Right-looking Cholesky: a column of L goes through scratch, from where all lanes read it to
+/// update their rows. The local matrix is padded with the identity.
+template <int M, class Lanes, class Scalar, class Factor, class Offset>
+KOKKOS_FUNCTION void small_row(Lanes const& lanes, SmallScratch<M, Scalar>& scratch,
+                               Chunk<Scalar, Factor, Offset> const& chunk, std::int32_t k) {
+  using Real = RealOf<Scalar>;
+  using Scratch = SmallScratch<M, Scalar>;
+  Scalar* const L = scratch.packed;
+  int const lane = lanes.lane();
+  Offset const begin = k < 0 ? 0 : chunk.offsets[k];
+  int const m = k < 0 ? 0 : chunk.length(k), most = lanes.most_of_warp(m);
+
+  for (int e = lane; e < M * (M + 1) / 2; e += M) L[e] = Scalar{};
+  if (lane < m) scratch.columns[lane] = chunk.columns[begin + lane];
+  lanes.fence();
+  std::int32_t bits = chunk.lane_bits;
+  while (1 << bits > M) --bits;
+  for_each_local_entry(
+      chunk.lower, scratch.columns, m, lane, M, bits,
+      [&](int r, int c, Offset e) { L[Scratch::of(c) + r] = chunk.lower.values[e]; });
+  lanes.fence();
+  Scalar a[M];
+  SOLDER_UNROLL
+  for (int c = 0; c < M; ++c)
+    a[c] = c <= lane && lane < m ? L[Scratch::of(c) + lane] : Scalar(c == lane ? 1 : 0);
+  Real const diagonal = real_of(L[Scratch::of(lane) + lane]);
+  lanes.fence();
+
+  bool fine = true;
+  Real inverse = 1;
+  SOLDER_UNROLL
+  for (int j = 0; j < M; ++j) {
+    if (j < most) {
+      Real const pivot = lanes.from(j, real_of(a[j]));
+      fine = fine && pivot > 0 && Kokkos::isfinite(pivot);
+      Real const scale = 1 / Kokkos::sqrt(pivot);
+      if (lane == j) inverse = scale;
+      Scalar const l = lane > j ? a[j] * scale : Scalar{};
+      if (lane > j) L[Scratch::of(j) + lane] = l;
+      lanes.fence();
+      SOLDER_UNROLL
+      for (int c = j + 1; c < M; ++c) a[c] -= l * conj_of(L[Scratch::of(j) + c]);
+    }
+  }
+
+  // g L = e_m, backwards: lane j has column j of L.
+  Scalar const* const column = L + Scratch::of(lane);
+  auto const solution = [&](Scalar const& s) {
+    return lane >= m ? Scalar{} : (lane == m - 1 ? Scalar(1) : -s) * inverse;
+  };
+  Scalar s{};
+  for (int r = most - 1; r > 0; --r) {
+    Scalar const g_r = lanes.from(r, solution(s));
+    if (lane < r) s += g_r * column[r];
+  }
+  Scalar const g = solution(s);
+  double const norm_squared = lanes.sum(abs_squared(g));
+  bool const dropped = lane < m - 1 && chunk.drops(g, norm_squared);
+
+  Scalar const eps = dropped ? g : Scalar{};
+  Scalar eps_l = eps * (1 / inverse);
+  for (int r = most - 1; r > 0; --r) {
+    Scalar const eps_r = lanes.from(r, eps);
+    if (lane < r) eps_l += eps_r * column[r];
+  }
+  double const energy = lanes.sum(abs_squared(eps_l));
+  Factor const value = stored<Factor>(g * static_cast<Real>(1 / Kokkos::sqrt(1 + energy)));
+  fine = fine && lanes.sum(int(!finite(value))) == 0;
+  int const kept = lanes.sum(int(lane < m && !dropped));
+
+  if (lane < m) {
+    bool const last = lane == m - 1;
+    if (fine ? dropped : !last) chunk.columns[begin + lane] = -1;
+    if (fine) chunk.values[begin + lane] = value;
+    if (!fine && last) chunk.values[begin + lane] = repaired_entry<Factor>(diagonal);
+    if (last) {
+      chunk.kept[k] = fine ? kept : 1;
+      if (!fine) chunk.count_repaired(k);
+    }
+  }
+}
+
+/// \brief All listed rows, of at most M entries: 32 / M of them a warp.
+template <int M, class Scalar, class Factor, class Offset>
+struct SmallRows {
+  Chunk<Scalar, Factor, Offset> chunk;
+  std::int32_t const* list;
+  std::int32_t count;
+
+  static constexpr int rows_of_warp = warp / M;
+  static constexpr int warps = 4 * M * sizeof(Scalar) <= 1024 ? 4 : 2;
+  static constexpr int scratch_bytes =
+      static_cast<int>(warps * rows_of_warp * sizeof(SmallScratch<M, Scalar>));
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& team) const {
+    int const in_team = team.team_rank() * rows_of_warp + lane_number() / M;
+    std::int32_t const at = team.league_rank() * (warps * rows_of_warp) + in_team;
+    int const bytes = scratch_bytes;  // get_shmem takes it by reference
+    auto* const scratch =
+        static_cast<SmallScratch<M, Scalar>*>(team.team_scratch(0).get_shmem(bytes, 16));
+    small_row<M>(WarpLanes<M>{}, scratch[in_team], chunk, at < count ? list[at] : -1);
+  }
+
+  template <class Exec>
+  void launch(Exec const& exec) const {
+    if (count == 0) return;
+    constexpr int rows_of_team = warps * rows_of_warp;
+    using Policy = Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<warps * warp>>;
+    Kokkos::parallel_for("Solder::fsai::small_rows",
+                         Policy(exec, (count + rows_of_team - 1) / rows_of_team, warps, warp)
+                             .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes + 16)),
+                         *this);
+  }
+};
+
+}  // namespace Solder::Impl::fsai

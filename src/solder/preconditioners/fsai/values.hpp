@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include <solder/preconditioners/fsai/host_rows.hpp>
+#include <solder/preconditioners/fsai/large_rows.hpp>
+#include <solder/preconditioners/fsai/small_rows.hpp>
+
+namespace Solder {
+
+/// \brief Computes rows of an FSAI from their patterns (paper 2, Algorithm 3.1, lines 7 to 22):
+/// the local matrix A[P, P] is gathered and factorised, g is the last row of L^-1, filtered.
+///
+/// One kernel for each size of patterns: up to 8, 16 and 32 entries in the registers of as many
+/// lanes; larger ones by a team in scratch while the envelope of the local matrix fits, in memory
+/// else. On hosts a thread a row. Only the lower triangle of A is read, of which the object keeps a
+/// copy. A row whose local matrix is not positive definite becomes diagonal and is counted.
+template <class Scalar, class Exec, class Factor, class Offset>
+class FsaiValues {
+ public:
+  static_assert(parts<Scalar> == parts<Factor>, "a factor is real where the matrix is");
+  using Matrix = CsrMatrix<Scalar, Exec, Offset>;
+  using memory_space = typename Exec::memory_space;
+
+  /// \brief Copies the lower triangle of A, square; two kernels and a fence.
+  FsaiValues(Exec const& exec, Matrix const& A)
+      : offsets_(Kokkos::view_alloc("Solder::fsai::lower_offsets", exec), std::size_t(A.rows()) + 1),
+        counts_(Kokkos::view_alloc("Solder::fsai::counts", exec)) {
+    copy_lower(exec, A);
+    double const mean = A.rows() == 0 ? 0 : double(lower_nonzeros()) / A.rows();
+    while (lane_bits_ < 5 && (4 << lane_bits_) < mean) ++lane_bits_;
+    set_counts(exec, Counts{});
+  }
+
+  /// \brief The rows first, ..., last - 1 of G: values of the patterns `columns`, of which row
+  /// first + k has those from offsets[k] on, ascending, its own last. Dropped entries get the
+  /// column -1; kept[k] says how many were not. Fences on GPUs.
+  void compute(Exec const& exec, std::int32_t first, std::int32_t last, double delta,
+               Offset const* offsets, std::int32_t* columns, Factor* values,
+               std::int32_t* kept) const {
+    std::int32_t const count = last - first;
+    Counts* const counts = counts_.data();
+    Impl::fsai::Chunk<Scalar, Factor, Offset> const chunk{
+        {offsets_.data(), columns_.data(), values_.data()},
+        first,
+        offsets,
+        columns,
+        values,
+        kept,
+        &counts->repaired,
+        &counts->first_repaired,
+        delta * delta,
+        lane_bits_};
+    if constexpr (Impl::is_host_space<Exec>)
+      Impl::fsai::HostRows<Scalar, Factor, Offset>{chunk, count}.launch(exec);
+    else
+      compute_by_size(exec, chunk, count);
+  }
+
+  struct Counts {
+    std::int64_t repaired = 0;
+    std::int32_t first_repaired = std::numeric_limits<std::int32_t>::max();
+    std::int32_t overflow = 0;
+    std::uint64_t most_bytes = 0;
+  };
+
+  /// \brief What compute has counted so far; fences.
+  Counts counts(Exec const& exec) const {
+    Counts host;
+    Kokkos::deep_copy(exec, Kokkos::View<Counts, Kokkos::HostSpace>(&host), counts_);
+    exec.fence("Solder::fsai: counted");
+    return host;
+  }
+
+  std::int64_t lower_nonzeros() const { return static_cast<std::int64_t>(columns_.extent(0)); }
+
+  /// \brief Public for CUDA's sake.
+  void copy_lower(Exec const& exec, Matrix const& A) {
+    Offset const* const offsets = A.row_offsets().data();
+    std::int32_t const* const columns = A.column_indices().data();
+    Scalar const* const values = A.values().data();
+    Offset* const lower_offsets = offsets_.data();
+    std::int64_t nonzeros = 0;
+    Kokkos::parallel_scan(
+        "Solder::fsai::count_lower", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
+        KOKKOS_LAMBDA(int i, std::int64_t& at, bool last) {
+          for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) at += columns[k] <= i;
+          if (last) lower_offsets[i + 1] = static_cast<Offset>(at);
+        },
+        nonzeros);
+    columns_ = Columns(
+        Kokkos::view_alloc("Solder::fsai::lower_columns", exec, Kokkos::WithoutInitializing),
+        nonzeros);
+    values_ = Values(
+        Kokkos::view_alloc("Solder::fsai::lower_values", exec, Kokkos::WithoutInitializing),
+        nonzeros);
+    std::int32_t* const to_columns = columns_.data();
+    Scalar* const to_values = values_.data();
+    Kokkos::parallel_for(
+        "Solder::fsai::copy_lower", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
+        KOKKOS_LAMBDA(int i) {
+          Offset at = lower_offsets[i];
+          for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
+            if (columns[k] > i) continue;
+            to_columns[at] = columns[k];
+            to_values[at] = values[k];
+            ++at;
+          }
+        });
+  }
+
+ private:
+  using Columns = Kokkos::View<std::int32_t*, memory_space>;
+  using Values = Kokkos::View<Scalar*, memory_space>;
+  using Chunk = Impl::fsai::Chunk<Scalar, Factor, Offset>;
+
+  /// Level-0 scratch of a team for rows in it, less what Kokkos and alignment take of 48 kB.
+  static constexpr std::size_t most_scratch = 47 * 1024;
+  /// Memory for all teams that work on the largest rows, where more than one does.
+  static constexpr std::size_t most_memory = std::size_t(512) << 20;
+
+  /// \brief The kernels of a GPU, the largest rows first.
+  void compute_by_size(Exec const& exec, Chunk const& chunk, std::int32_t count) const {
+    constexpr std::int32_t limits[] = {0, 8, 16, 32, 64, std::numeric_limits<std::int32_t>::max()};
+    Columns const list(
+        Kokkos::view_alloc("Solder::fsai::rows_by_size", exec, Kokkos::WithoutInitializing), count);
+    std::int32_t begin[6] = {0};
+    for (int b = 0; b < 5; ++b)
+      begin[b + 1] = begin[b] + Impl::list_rows(exec, chunk.offsets, count, limits[b],
+                                                limits[b + 1], list.data(), begin[b]);
+    auto const in = [&](int b) { return begin[b + 1] - begin[b]; };
+    using namespace Impl::fsai;
+    std::size_t const medium = scratch_for(64);
+    compute_large(exec, chunk, list.data() + begin[4], in(4), most_scratch, 4);
+    compute_large(exec, chunk, list.data() + begin[3], in(3), std::min(medium, most_scratch), 2);
+    SmallRows<32, Scalar, Factor, Offset>{chunk, list.data() + begin[2], in(2)}.launch(exec);
+    SmallRows<16, Scalar, Factor, Offset>{chunk, list.data() + begin[1], in(1)}.launch(exec);
+    SmallRows<8, Scalar, Factor, Offset>{chunk, list.data() + begin[0], in(0)}.launch(exec);
+  }
+
+  /// \brief Bytes that a row of m entries needs at most.
+  static std::size_t scratch_for(std::int64_t m) {
+    constexpr int T = Impl::fsai::Envelope<Scalar>::T;
+    std::int64_t const tiles = (m + T - 1) / T;
+    return Impl::fsai::LargeScratch<Scalar>::bytes(m) + tiles * (tiles + 1) / 2 * T * T *
+                                                            sizeof(Scalar);
+  }
+
+  /// \brief The rows of a list in scratch, then those that did not fit in memory: as much as is
+  /// found to be needed.
+  void compute_large(Exec const& exec, Chunk const& chunk, std::int32_t const* rows,
+                     std::int32_t count, std::size_t capacity, int warps) const {
+    if (count == 0) return;
+    Columns lists[2];
+    Counts* const counts = counts_.data();
+    Kokkos::View<char*, memory_space> memory;
+    for (int round = 0; count > 0; ++round) {
+      Columns& list = lists[round % 2];
+      list = Columns(
+          Kokkos::view_alloc("Solder::fsai::overflow", exec, Kokkos::WithoutInitializing), count);
+      Impl::fsai::Overflow const overflow{list.data(), &counts->overflow, &counts->most_bytes};
+      bool const in_scratch = round == 0;
+      int teams = count;
+      if (!in_scratch) {
+        capacity = (capacity + 15) / 16 * 16;
+        teams = static_cast<int>(std::clamp<std::size_t>(
+            most_memory / capacity, 1, std::min(count, int(exec.concurrency() / 256))));
+        memory = {};
+        memory = Kokkos::View<char*, memory_space>(
+            Kokkos::view_alloc("Solder::fsai::memory", exec, Kokkos::WithoutInitializing),
+            teams * capacity);
+      }
+      Impl::fsai::LargeRows<Scalar, Factor, Offset>{chunk,    rows,    count, memory.data(),
+                                                    capacity, overflow}
+          .launch(exec, teams, in_scratch ? warps : 8);
+      Counts const found = this->counts(exec);
+      rows = list.data();
+      count = found.overflow;
+      capacity = found.most_bytes;
+      if (count > 0) set_counts(exec, {found.repaired, found.first_repaired});
+    }
+  }
+
+  void set_counts(Exec const& exec, Counts counts) const {
+    Kokkos::deep_copy(exec, counts_, Kokkos::View<Counts, Kokkos::HostSpace>(&counts));
+    exec.fence("Solder::fsai: counts are set");
+  }
+
+  Kokkos::View<Offset*, memory_space> offsets_;
+  Columns columns_;
+  Values values_;
+  Kokkos::View<Counts, memory_space> counts_;
+  std::int32_t lane_bits_ = 0;
+};
+
+}  // namespace Solder
