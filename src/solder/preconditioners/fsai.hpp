@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -49,8 +51,7 @@ inline void check(FsaiOptions const& options) {
   require(options.k >= 0, "k", options.k, "0 or more");
   require(in_unit(options.delta), "delta", options.delta, "from 0 to 1");
   require(options.steps >= 0, "steps", options.steps, "0 or more");
-  require(options.entries_per_step >= 1, "entries_per_step", options.entries_per_step,
-          "1 or more");
+  require(options.entries_per_step >= 1, "entries_per_step", options.entries_per_step, "1 or more");
   require(in_unit(options.improvement), "improvement", options.improvement, "from 0 to 1");
 }
 
@@ -114,12 +115,11 @@ class Rows {
           "Solder::Fsai: the factor has more than " + std::to_string(most_nonzeros) +
           " nonzeros, which 32-bit row offsets do not count; use Offset = std::int64_t, a larger "
           "tau or delta, or a smaller k");
-    Block block{Columns(Kokkos::view_alloc("Solder::fsai::columns", exec,
-                                           Kokkos::WithoutInitializing),
-                        added),
-                Values(Kokkos::view_alloc("Solder::fsai::values", exec,
-                                          Kokkos::WithoutInitializing),
-                       added)};
+    Block block{
+        Columns(Kokkos::view_alloc("Solder::fsai::columns", exec, Kokkos::WithoutInitializing),
+                added),
+        Values(Kokkos::view_alloc("Solder::fsai::values", exec, Kokkos::WithoutInitializing),
+               added)};
     std::int32_t* const to_columns = block.columns.data();
     Factor* const to_values = block.values.data();
     int const per_team = is_host_space<Exec> ? 64 : 8;
@@ -134,18 +134,17 @@ class Rows {
             if (k >= count) return;
             std::int64_t const to = static_cast<std::int64_t>(offsets[k]) - before;
             Offset const from = chunk_offsets[k];
-            Kokkos::parallel_scan(
-                Kokkos::ThreadVectorRange(
-                    team, static_cast<std::int32_t>(chunk_offsets[k + 1] - from)),
-                [&](std::int32_t e, std::int32_t& at, bool last) {
-                  std::int32_t const column = columns[from + e];
-                  if (column < 0) return;
-                  if (last) {
-                    to_columns[to + at] = column;
-                    to_values[to + at] = values[from + e];
-                  }
-                  ++at;
-                });
+            Kokkos::parallel_scan(Kokkos::ThreadVectorRange(
+                                      team, static_cast<std::int32_t>(chunk_offsets[k + 1] - from)),
+                                  [&](std::int32_t e, std::int32_t& at, bool last) {
+                                    std::int32_t const column = columns[from + e];
+                                    if (column < 0) return;
+                                    if (last) {
+                                      to_columns[to + at] = column;
+                                      to_values[to + at] = values[from + e];
+                                    }
+                                    ++at;
+                                  });
           });
         });
     blocks_.push_back(block);
@@ -169,11 +168,11 @@ class Rows {
                           : std::numeric_limits<std::int64_t>::max() / 2;
 
   Block joined(Exec const& exec) const {
-    Block all{Columns(Kokkos::view_alloc("Solder::fsai::columns", exec,
-                                         Kokkos::WithoutInitializing),
-                      nonzeros_),
-              Values(Kokkos::view_alloc("Solder::fsai::values", exec, Kokkos::WithoutInitializing),
-                     nonzeros_)};
+    Block all{
+        Columns(Kokkos::view_alloc("Solder::fsai::columns", exec, Kokkos::WithoutInitializing),
+                nonzeros_),
+        Values(Kokkos::view_alloc("Solder::fsai::values", exec, Kokkos::WithoutInitializing),
+               nonzeros_)};
     std::size_t at = 0;
     for (auto const& block : blocks_) {
       std::pair const part(at, at + block.columns.extent(0));
@@ -239,11 +238,11 @@ void chunk_offsets(Exec const& exec, std::int64_t const* offsets, std::int32_t f
 /// \brief Factorised sparse approximate inverse of a Hermitian positive definite matrix (paper 2):
 /// G, lower triangular, with G^H G close to A^-1 and 1 on the diagonal of G A G^H.
 ///
-/// Computed on the device. The pattern of row i of G is that of (Atilde)^k, lower triangular, Atilde
-/// being A without its entries of |a_ij| <= tau sqrt(|a_ii a_jj|); see FsaiOptions. Its values
-/// minimise Kaporin's number over that pattern. Small ones are dropped afterwards. Only the lower
-/// triangle of A is read for them. A row whose local matrix is not positive definite is replaced by
-/// a diagonal one and reported: setup().repaired_rows.
+/// Computed on the device. The pattern of row i of G is that of (Atilde)^k, lower triangular,
+/// Atilde being A without its entries of |a_ij| <= tau sqrt(|a_ii a_jj|); see FsaiOptions. Its
+/// values minimise Kaporin's number over that pattern. Small ones are dropped afterwards. Only the
+/// lower triangle of A is read for them. A row whose local matrix is not positive definite is
+/// replaced by a diagonal one and reported: setup().repaired_rows.
 ///
 /// Rows are worked on in chunks, so that at no time more than 3 times the bytes of A and G are in
 /// use. Call refresh after A has changed.
@@ -268,33 +267,41 @@ class Fsai {
     if (A.rows() != A.columns())
       throw std::invalid_argument("Solder::Fsai: a square matrix is needed, not " +
                                   std::to_string(A.rows()) + " x " + std::to_string(A.columns()));
-    G_.reset();
-    GH_.reset();
+    *state_ = {};
+    SetupReport setup;
     Impl::fsai::Phases<Exec> phases(exec);
-    setup_ = {};
     Impl::fsai::Rows<Factor, Exec, Offset> rows(exec, A.rows());
-    add_static_rows(exec, A, rows, phases);
-    G_ = rows.matrix(exec);
+    add_static_rows(exec, A, rows, setup, phases);
+    FactorMatrix const G = rows.matrix(exec);
     phases.end("compress");
-    GH_ = conjugate_transpose(exec, *G_);
+    FactorMatrix const GH = conjugate_transpose(exec, G);
     phases.end("transpose");
-    setup_.phases = phases.all();
-    setup_.nonzeros = G_->nonzeros();
-    setup_.density = A.nonzeros() == 0 ? 0 : double(G_->nonzeros()) / double(A.nonzeros());
+    setup.phases = phases.all();
+    setup.nonzeros = G.nonzeros();
+    setup.density = A.nonzeros() == 0 ? 0 : double(G.nonzeros()) / double(A.nonzeros());
+    *state_ = {G, GH, setup};
   }
 
-  FactorMatrix const& G() const { return *G_; }
+  FactorMatrix const& G() const { return *state_->G; }
   /// \brief G^H. Columns ascend in the rows of both.
-  FactorMatrix const& GH() const { return *GH_; }
-  SetupReport const& setup() const { return setup_; }
+  FactorMatrix const& GH() const { return *state_->GH; }
+  SetupReport const& setup() const { return state_->setup; }
+  /// \brief Bytes of both factors, which an application reads.
+  double bytes() const { return (G().words() + GH().words()) * sizeof(Factor); }
+  /// \brief See Identity::zero_row: rows that cannot be scaled are repaired.
+  static constexpr std::int32_t zero_row() { return -1; }
   FsaiOptions const& options() const { return options_; }
 
   /// \brief What solvers take along, by value. Valid until refresh, while this object lives.
   FsaiOperator<Factor, Offset> device_operator() const {
-    return {G_->device_operator(), GH_->device_operator()};
+    return {G().device_operator(), GH().device_operator()};
   }
 
  private:
+  struct State {
+    std::optional<FactorMatrix> G, GH;
+    SetupReport setup;
+  };
   using memory_space = typename Exec::memory_space;
 
   /// Entries of a chunk's patterns: as many as A has; where A is small, enough to keep a GPU busy.
@@ -304,8 +311,8 @@ class Fsai {
   }
 
   void add_static_rows(Exec const& exec, Matrix const& A,
-                       Impl::fsai::Rows<Factor, Exec, Offset>& rows,
-                       Impl::fsai::Phases<Exec>& phases) {
+                       Impl::fsai::Rows<Factor, Exec, Offset>& rows, SetupReport& setup,
+                       Impl::fsai::Phases<Exec>& phases) const {
     std::int32_t const n = A.rows();
     FsaiPattern<Scalar, Exec, Offset> pattern(exec, A, options_.tau, options_.k);
     auto const offsets = Impl::fsai::scan_lengths(exec, n, pattern.lengths().data());
@@ -334,13 +341,13 @@ class Fsai {
       phases.end("compress");
     }
     auto const counts = compute_values.counts(exec);
-    setup_.repaired_rows = counts.repaired;
-    if (counts.repaired > 0) setup_.first_repaired_row = counts.first_repaired;
+    setup.repaired_rows = counts.repaired;
+    if (counts.repaired > 0) setup.first_repaired_row = counts.first_repaired;
   }
 
   FsaiOptions options_;
-  std::optional<FactorMatrix> G_, GH_;
-  SetupReport setup_;
+  std::shared_ptr<State> state_ =
+      std::make_shared<State>();  // shared by copies: refresh reaches all
 };
 
 }  // namespace Solder

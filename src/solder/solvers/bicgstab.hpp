@@ -107,7 +107,9 @@ class BiCgStab {
     Report report = Impl::solve_unless_trivial(
         matrix_.rows(), preconditioner_, options_, [&](SolverOptions const& options) {
           auto const A = matrix_.device_operator();
-          auto const M = preconditioner_.device_operator();
+          auto M = preconditioner_.device_operator();
+          Impl::check_preconditioner("Solder::BiCgStab", matrix_.rows(), M);
+          if constexpr (!Operation::is_row_wise) M.GH.teams = vector_teams_;  // they leave sums
           Data const data{A,
                           M,
                           Impl::vector_rows(A, M),

@@ -85,6 +85,18 @@ void check_vectors(std::string const& solver, std::size_t n, B const& b, X const
     throw std::invalid_argument(solver + ": b and x must be contiguous, not strided, views");
 }
 
+/// \brief Checks that a preconditioner that is not row-wise is one of A, which it may no longer be
+/// once it was refreshed.
+/// \throws std::invalid_argument where it has another number of rows
+template <class Preconditioner>
+void check_preconditioner(std::string const& solver, std::int32_t rows, Preconditioner const& M) {
+  if constexpr (!Preconditioner::is_row_wise)
+    if (M.G.rows.count != rows)
+      throw std::invalid_argument(solver + ": the preconditioner has " +
+                                  std::to_string(M.G.rows.count) + " rows, and the matrix " +
+                                  std::to_string(rows));
+}
+
 /// \brief The rows that vector stages deal to their teams: the factor's, whose league they have,
 /// where the preconditioner is not row-wise.
 template <class Operator, class Preconditioner>

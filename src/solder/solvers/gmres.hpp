@@ -136,8 +136,10 @@ class Gmres {
     Report report = Impl::solve_unless_trivial(
         matrix_.rows(), preconditioner_, options_, [&](SolverOptions const& options) {
           auto const A = matrix_.device_operator();
+          auto const M = preconditioner_.device_operator();
+          Impl::check_preconditioner("Solder::Gmres", matrix_.rows(), M);
           Data const data{A,
-                          preconditioner_.device_operator(),
+                          M,
                           A.rows,
                           {options.tolerance, options.max_iterations},
                           b.data(),
