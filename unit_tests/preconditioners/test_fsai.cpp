@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../kokkos_events.hpp"
+#include "../solvers/real_matrices.hpp"
+#include "../support.hpp"
+#include "fsai_oracle.hpp"
+
+#include <algorithm>
+#include <random>
+#include <type_traits>
+
+#include <solder/matrix/generators.hpp>
+#include <solder/matrix/matrix_market.hpp>
+#include <solder/preconditioners/fsai.hpp>
+
+namespace {
+
+using namespace SolderTest;
+using Solder::CsrMatrix;
+using Solder::Fsai;
+using Solder::FsaiOptions;
+using Solder::HostCsr;
+
+template <class Matrix>
+auto host_csr(typename Matrix::execution_space const& exec, Matrix const& A) {
+  auto const offsets = to_host(exec, A.row_offsets());
+  HostCsr<typename Matrix::scalar_type> host;
+  host.rows = A.rows();
+  host.columns_count = A.columns();
+  host.row_offsets.assign(offsets.begin(), offsets.end());
+  host.columns = to_host(exec, A.column_indices());
+  host.values = to_host(exec, A.values());
+  return host;
+}
+
+/// \brief G has the oracle's pattern, and its values but for `tolerance` times the row's diagonal
+/// entry.
+template <class Factor>
+void expect_equal(HostCsr<Factor> const& G, OracleFactor const& expected, double tolerance) {
+  ASSERT_EQ(static_cast<std::size_t>(G.rows), expected.rows.size());
+  for (std::int32_t i = 0; i < G.rows; ++i) {
+    auto const& row = expected.rows[i];
+    auto const begin = G.row_offsets[i];
+    ASSERT_EQ(G.row_offsets[i + 1] - begin, static_cast<std::int64_t>(row.size())) << "row " << i;
+    double const scale = std::abs(row.back().second);
+    for (std::size_t e = 0; e < row.size(); ++e) {
+      ASSERT_EQ(G.columns[begin + e], row[e].first) << "row " << i;
+      ASSERT_LE(std::abs(plain(G.values[begin + e]) - row[e].second), tolerance * scale)
+          << "row " << i << ", column " << row[e].first;
+    }
+  }
+}
+
+/// \brief Sets up on the device and compares with the plain loops, the report included.
+template <class Factor, class Exec, class Scalar>
+void expect_oracle(Exec const& exec, HostCsr<Scalar> const& A, FsaiOptions const& options,
+                   double tolerance = 100 * epsilon<Factor>) {
+  Fsai<Scalar, Exec, Factor> const M(exec, CsrMatrix<Scalar, Exec>(exec, A), options);
+  auto const expected =
+      FsaiOracle<Scalar>(A).static_fsai(options.tau, options.k, options.delta);
+  expect_equal(host_csr(exec, M.G()), expected, tolerance);
+  auto const& setup = M.setup();
+  EXPECT_EQ(setup.nonzeros, expected.nonzeros());
+  EXPECT_EQ(setup.repaired_rows, static_cast<std::int64_t>(expected.repaired.size()));
+  EXPECT_EQ(setup.first_repaired_row, expected.repaired.empty() ? -1 : expected.repaired[0]);
+}
+
+/// \brief The entries of G A G^H on the diagonal.
+template <class Scalar, class Factor>
+std::vector<double> diagonal_of_product(HostCsr<Scalar> const& A, HostCsr<Factor> const& G) {
+  std::vector<double> result(A.rows);
+  std::vector<Complex> g(A.rows);
+  for (std::int32_t i = 0; i < A.rows; ++i) {
+    for (auto k = G.row_offsets[i]; k < G.row_offsets[i + 1]; ++k)
+      g[G.columns[k]] = plain(G.values[k]);
+    for (auto k = G.row_offsets[i]; k < G.row_offsets[i + 1]; ++k) {
+      auto const r = G.columns[k];
+      for (auto e = A.row_offsets[r]; e < A.row_offsets[r + 1]; ++e)
+        result[i] += (g[r] * plain(A.values[e]) * std::conj(g[A.columns[e]])).real();
+    }
+    for (auto k = G.row_offsets[i]; k < G.row_offsets[i + 1]; ++k) g[G.columns[k]] = 0;
+  }
+  return result;
+}
+
+/// \brief Dense, Hermitian, positive definite.
+template <class Scalar>
+HostCsr<Scalar> dense_spd(std::int32_t n, unsigned seed) {
+  auto const entries = random_vector<Scalar>(std::size_t(n) * n, seed);
+  std::vector<std::vector<Scalar>> rows(n, std::vector<Scalar>(n));
+  for (std::int32_t i = 0; i < n; ++i)
+    for (std::int32_t j = 0; j <= i; ++j) {
+      rows[i][j] = entries[i * n + j];
+      rows[j][i] = Solder::Impl::conjugated(rows[i][j]);
+      if (i == j) rows[i][i] = Scalar(n);
+    }
+  return sparse(rows);
+}
+
+/// \brief Rows of many lengths; Hermitian and complex where Scalar is.
+template <class Scalar>
+HostCsr<Scalar> grid(std::int64_t side) {
+  if constexpr (Solder::ScalarTraits<Scalar>::is_complex)
+    return Solder::magnetic_laplacian_2d<Scalar>(side);
+  else
+    return Solder::fem_poisson_2d<Scalar>(side);
+}
+
+template <class C>
+struct FsaiOf : testing::Test {};
+TYPED_TEST_SUITE(FsaiOf, AllCases, TypeName);
+
+TYPED_TEST(FsaiOf, EqualsThePlainLoops) {
+  using Exec = typename TypeParam::Exec;
+  using Scalar = typename TypeParam::Scalar;
+  Exec const exec;
+  expect_oracle<Scalar>(exec, grid<Scalar>(14), {0, 3, 0.03});
+  // Patterns of 1 to about 130 entries: all kernels.
+  auto const random = Solder::random_spd<Scalar>(300, 9, 3);
+  expect_oracle<Scalar>(exec, random, {0.01, 2, 0.01});
+  expect_oracle<Scalar>(exec, random, {0.07, 3, 0});
+}
+
+TYPED_TEST(FsaiOf, FullPatternGivesTheInverseOfCholeskysFactor) {
+  using Exec = typename TypeParam::Exec;
+  using Scalar = typename TypeParam::Scalar;
+  Exec const exec;
+  std::int32_t const n = 270;
+  auto const A = dense_spd<Scalar>(n, 5);
+  Fsai<Scalar, Exec> const M(exec, CsrMatrix<Scalar, Exec>(exec, A), {0, 1, 0});
+  auto const G = host_csr(exec, M.G());
+  ASSERT_EQ(G.nonzeros(), n * (n + 1) / 2);
+  // G A G^H = I.
+  std::vector<Complex> AGH(n);
+  for (std::int32_t j = 0; j < n; j += 7) {
+    for (std::int32_t r = 0; r < n; ++r) {
+      AGH[r] = 0;
+      for (std::int32_t c = 0; c <= j; ++c)
+        AGH[r] += plain(A.values[r * n + c]) * std::conj(plain(G.values[G.row_offsets[j] + c]));
+    }
+    for (std::int32_t i = 0; i < n; ++i) {
+      Complex sum = 0;
+      for (std::int32_t c = 0; c <= i; ++c) sum += plain(G.values[G.row_offsets[i] + c]) * AGH[c];
+      ASSERT_LE(std::abs(sum - double(i == j)), 50 * epsilon<Scalar>) << i << ", " << j;
+    }
+  }
+}
+
+TYPED_TEST(FsaiOf, UnitDiagonalAndTranspose) {
+  using Exec = typename TypeParam::Exec;
+  using Scalar = typename TypeParam::Scalar;
+  Exec const exec;
+  auto const A = grid<Scalar>(30);
+  Fsai<Scalar, Exec> const M(exec, CsrMatrix<Scalar, Exec>(exec, A), {0, 4, 0.1});
+  auto const G = host_csr(exec, M.G()), GH = host_csr(exec, M.GH());
+  EXPECT_LT(G.nonzeros(), 8 * A.rows);  // of about 25 a row
+  EXPECT_GT(G.nonzeros(), 2 * A.rows);
+  EXPECT_DOUBLE_EQ(M.setup().density, double(G.nonzeros()) / double(A.nonzeros()));
+  for (double const entry : diagonal_of_product(A, G)) ASSERT_NEAR(entry, 1, 20 * epsilon<Scalar>);
+  ASSERT_EQ(GH.nonzeros(), G.nonzeros());
+  std::vector<std::int64_t> at(GH.row_offsets.begin(), GH.row_offsets.end() - 1);
+  for (std::int32_t i = 0; i < G.rows; ++i)
+    for (auto k = G.row_offsets[i]; k < G.row_offsets[i + 1]; ++k) {
+      auto const to = at[G.columns[k]]++;
+      ASSERT_EQ(GH.columns[to], i);
+      ASSERT_EQ(GH.values[to], Solder::Impl::conjugated(G.values[k]));
+    }
+}
+
+template <class Exec>
+struct FsaiOfDouble : testing::Test {};
+TYPED_TEST_SUITE(FsaiOfDouble, Spaces::Types, TypeName);
+
+TYPED_TEST(FsaiOfDouble, SinglePrecisionFactor) {
+  TypeParam const exec;
+  expect_oracle<float>(exec, Solder::poisson_3d_27pt<double>(6), {0, 3, 0.001}, 1e-7);
+}
+
+TYPED_TEST(FsaiOfDouble, RealMatrices) {
+  TypeParam const exec;
+  auto const check = [&]<class Scalar>(Scalar, std::string const& name) {
+    SCOPED_TRACE(name);
+    auto const A =
+        Solder::read_matrix_market<Scalar>(matrix_file({name, 0, false, false, false}));
+    expect_oracle<Scalar>(exec, A, {0.01, 2, 0.031}, 1e-7);
+  };
+  auto const all = real_matrices(1500);
+  for (auto const* const name :
+       {"bcsstk02", "Journals", "lund_a", "bcsstk07", "bcsstm07", "nos5", "494_bus", "bcsstk34",
+        "nos3", "bcsstk08", "1138_bus", "mhdb416", "mhd1280b"}) {
+    auto const at = std::find_if(all.begin(), all.end(),
+                                 [&](auto const& matrix) { return matrix.name == name; });
+    if (at == all.end()) continue;  // no folder
+    if (at->is_complex)
+      check(Kokkos::complex<double>(), name);
+    else
+      check(double(), name);
+  }
+}
+
+TYPED_TEST(FsaiOfDouble, RepairsRowsThatAreNotDefinite) {
+  TypeParam const exec;
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  // Rows 2 (zero diagonal), 3 (negative), 5 (indefinite with 4), 6 (NaN), 7 (missing diagonal) and
+  // 9 (contains row 6).
+  auto A = sparse<double>({{4, 1, 0, 0, 0, 0, 0, 0, 0, 0},
+                           {1, 4, 1, 0, 0, 0, 0, 0, 0, 0},
+                           {0, 1, 9, 0, 0, 0, 0, 0, 0, 0},
+                           {0, 0, 0, -4, 0, 0, 0, 0, 0, 0},
+                           {0, 0, 0, 0, 1, 3, 0, 0, 0, 0},
+                           {0, 0, 0, 0, 3, 4, 0, 0, 0, 0},
+                           {0, 0, 0, 0, 0, 0, nan, 0, 0, 1},
+                           {0, 1, 0, 0, 0, 0, 0, 0, 0, 0},
+                           {1, 0, 0, 0, 0, 0, 0, 0, 4, 0},
+                           {0, 0, 0, 0, 0, 0, 1, 0, 0, 4}});
+  for (auto& a : A.values)
+    if (a == 9) a = 0;
+  expect_oracle<double>(exec, A, {0, 2, 0.01});
+  Fsai<double, TypeParam> const M(exec, CsrMatrix<double, TypeParam>(exec, A), {0, 2, 0.01});
+  EXPECT_EQ(M.setup().repaired_rows, 5);
+  EXPECT_EQ(M.setup().first_repaired_row, 2);
+}
+
+/// Indefinite in all kernels: the entry at row `bad` makes each pattern that has it indefinite.
+TYPED_TEST(FsaiOfDouble, RepairsRowsOfAllSizes) {
+  TypeParam const exec;
+  for (std::int32_t const n : {2, 7, 15, 30, 60, 150}) {
+    auto A = dense_spd<double>(n, 6);
+    A.values[std::size_t(n - 2) * n + n - 2] = -1;
+    expect_oracle<double>(exec, A, {0, 1, 0.01});
+  }
+}
+
+TYPED_TEST(FsaiOfDouble, ColumnsInAnyOrder) {
+  TypeParam const exec;
+  auto A = Solder::random_spd<double>(200, 9, 4);
+  CsrMatrix<double, TypeParam> const sorted(exec, A);
+  std::mt19937 generator(3);
+  for (std::int32_t i = 0; i < A.rows; ++i) {
+    std::vector<std::pair<std::int32_t, double>> row;
+    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
+      row.emplace_back(A.columns[k], A.values[k]);
+    std::shuffle(row.begin(), row.end(), generator);
+    for (std::size_t e = 0; e < row.size(); ++e) {
+      A.columns[A.row_offsets[i] + e] = row[e].first;
+      A.values[A.row_offsets[i] + e] = row[e].second;
+    }
+  }
+  FsaiOptions const options{0.01, 2, 0.02};
+  auto const a = host_csr(exec, Fsai<double, TypeParam>(exec, sorted, options).G());
+  auto const b = host_csr(
+      exec, Fsai<double, TypeParam>(exec, CsrMatrix<double, TypeParam>(exec, A), options).G());
+  EXPECT_TRUE(same_bits(a.columns, b.columns));
+  EXPECT_TRUE(same_bits(a.values, b.values));
+}
+
+TYPED_TEST(FsaiOfDouble, RefreshFollowsTheMatrixAndGivesTheSameBits) {
+  TypeParam const exec;
+  auto const first = Solder::poisson_3d_27pt<double>(6), second = Solder::elasticity_3d<double>(4);
+  CsrMatrix<double, TypeParam> const A(exec, first), B(exec, second);
+  FsaiOptions const options{0, 3, 0.01};
+  Fsai<double, TypeParam> M(exec, A, options);
+  auto const G = host_csr(exec, M.G());
+  M.refresh(exec, B);
+  EXPECT_EQ(M.G().rows(), B.rows());
+  expect_equal(host_csr(exec, M.G()), FsaiOracle<double>(second).static_fsai(0, 3, 0.01), 1e-10);
+  M.refresh(exec, A);
+  EXPECT_TRUE(same_bits(host_csr(exec, M.G()).values, G.values));
+}
+
+TYPED_TEST(FsaiOfDouble, SmallestMatricesAndPatterns) {
+  TypeParam const exec;
+  using Matrix = CsrMatrix<double, TypeParam>;
+  Fsai<double, TypeParam> const none(exec, Matrix(exec, diagonal<double>({})));
+  EXPECT_EQ(none.G().rows(), 0);
+  EXPECT_EQ(none.GH().nonzeros(), 0);
+  expect_oracle<double>(exec, diagonal<double>({4}), {});
+  expect_oracle<double>(exec, diagonal<double>({4, 9, 1e300, 1e-300, 25}), {0, 3, 0});
+  expect_oracle<double>(exec, Solder::fem_poisson_2d<double>(5), {0, 0, 0.1});
+  expect_oracle<double>(exec, Solder::fem_poisson_2d<double>(5), {1, 4, 1});
+  HostCsr<double> empty_rows;  // no entry at all
+  empty_rows.rows = empty_rows.columns_count = 3;
+  empty_rows.row_offsets = {0, 0, 0, 0};
+  expect_oracle<double>(exec, empty_rows, {});
+}
+
+TYPED_TEST(FsaiOfDouble, RefusesWhatItCannotDo) {
+  TypeParam const exec;
+  auto wide = diagonal<double>({1, 2});
+  wide.columns_count = 3;
+  auto const refusal = [&](HostCsr<double> const& A, FsaiOptions const& options) -> std::string {
+    try {
+      Fsai<double, TypeParam>(exec, CsrMatrix<double, TypeParam>(exec, A), options);
+    } catch (std::invalid_argument const& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  auto const fine = diagonal<double>({1, 2});
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(refusal(wide, {}), "Solder::Fsai: a square matrix is needed, not 2 x 3");
+  EXPECT_EQ(refusal(fine, {.k = -1}), "Solder::Fsai: k = -1 must be 0 or more");
+  EXPECT_EQ(refusal(fine, {.tau = nan}), "Solder::Fsai: tau = nan must be from 0 to 1");
+  EXPECT_NE(refusal(fine, {.tau = 1.5}).find("tau"), std::string::npos);
+  EXPECT_NE(refusal(fine, {.delta = -0.1}).find("delta"), std::string::npos);
+  EXPECT_NE(refusal(fine, {.steps = -1}).find("steps"), std::string::npos);
+  EXPECT_NE(refusal(fine, {.entries_per_step = 0}).find("entries_per_step"), std::string::npos);
+  EXPECT_NE(refusal(fine, {.improvement = 2}).find("improvement"), std::string::npos);
+  EXPECT_EQ(refusal(fine, {}), "nothing");
+}
+
+/// Only the counting is tried: rows of so many entries do not exist.
+TYPED_TEST(FsaiOfDouble, RefusesMoreNonzerosThanOffsetsCount) {
+  TypeParam const exec;
+  auto const kept = to_device(exec, std::vector<std::int32_t>(3, 1 << 30));
+  auto const offsets = to_device(exec, std::vector<std::int32_t>(4, 0));
+  Solder::Impl::fsai::Rows<double, TypeParam, std::int32_t> rows(exec, 3);
+  try {
+    rows.append(exec, 3, offsets.data(), nullptr, nullptr, kept.data());
+    FAIL() << "accepted";
+  } catch (std::length_error const& error) {
+    EXPECT_NE(std::string(error.what()).find("Offset = std::int64_t"), std::string::npos);
+  }
+}
+
+TYPED_TEST(FsaiOfDouble, WideOffsets) {
+  TypeParam const exec;
+  auto const A = Solder::fem_poisson_2d<double>(9);
+  Fsai<double, TypeParam, double, std::int64_t> const M(
+      exec, CsrMatrix<double, TypeParam, std::int64_t>(exec, A), {0, 2, 0.05});
+  expect_equal(host_csr(exec, M.G()), FsaiOracle<double>(A).static_fsai(0, 2, 0.05), 1e-14);
+}
+
+TYPED_TEST(FsaiOfDouble, KernelsOfTheInstanceGiven) {
+  auto const exec = another_instance<TypeParam>();
+  CsrMatrix<double, TypeParam> const A(exec, Solder::poisson_3d_27pt<double>(6));
+  KokkosEvents const events;
+  Fsai<double, TypeParam> const M(exec, A, {0, 3, 0.01});
+  EXPECT_GT(events.kernels.size(), 5u);
+  for (auto const& kernel : events.kernels) {
+    EXPECT_NE(kernel.label.find("Solder::"), std::string::npos) << kernel.label;
+    EXPECT_EQ(kernel.device, Kokkos::Tools::Experimental::device_id(exec)) << kernel.label;
+  }
+}
+
+/// \brief The most bytes that views had at a time since construction.
+class PeakBytes {
+ public:
+  PeakBytes() : before_(Kokkos::Tools::Experimental::get_callbacks()) {
+    namespace Tools = Kokkos::Tools::Experimental;
+    now = most = 0;
+    Tools::set_allocate_data_callback(
+        [](Kokkos::Tools::SpaceHandle, char const*, void const*, std::uint64_t bytes) {
+          now += static_cast<std::int64_t>(bytes);
+          most = std::max(most, now);
+        });
+    Tools::set_deallocate_data_callback(
+        [](Kokkos::Tools::SpaceHandle, char const*, void const*, std::uint64_t bytes) {
+          now -= static_cast<std::int64_t>(bytes);
+        });
+  }
+  ~PeakBytes() { Kokkos::Tools::Experimental::set_callbacks(before_); }
+  PeakBytes(PeakBytes const&) = delete;
+  PeakBytes& operator=(PeakBytes const&) = delete;
+
+  static std::int64_t bytes() { return most; }
+
+ private:
+  static inline std::int64_t now = 0, most = 0;
+  Kokkos::Tools::Experimental::EventSet before_;
+};
+
+TYPED_TEST(FsaiOfDouble, PeakMemoryIsBounded) {
+  TypeParam const exec;
+  auto const bytes = [](auto const& A) {
+    return 12 * A.nonzeros() + 4 * (std::int64_t(A.rows()) + 1);
+  };
+  CsrMatrix<double, TypeParam> const A(exec, Solder::poisson_3d_27pt<double>(16));
+  for (double const delta : {0.0, 0.05}) {
+    PeakBytes const peak;
+    Fsai<double, TypeParam> const M(exec, A, {0, 3, delta});
+    EXPECT_LE(peak.bytes() + bytes(A), 3 * (bytes(A) + bytes(M.G())))
+        << "delta " << delta << ", A " << bytes(A) << ", G " << bytes(M.G());
+  }
+}
+
+}  // namespace
