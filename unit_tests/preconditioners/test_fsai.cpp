@@ -55,8 +55,7 @@ template <class Factor, class Exec, class Scalar>
 void expect_oracle(Exec const& exec, HostCsr<Scalar> const& A, FsaiOptions const& options,
                    double tolerance = 100 * epsilon<Factor>) {
   Fsai<Scalar, Exec, Factor> const M(exec, CsrMatrix<Scalar, Exec>(exec, A), options);
-  auto const expected =
-      FsaiOracle<Scalar>(A).static_fsai(options.tau, options.k, options.delta);
+  auto const expected = FsaiOracle<Scalar>(A).static_fsai(options.tau, options.k, options.delta);
   expect_equal(host_csr(exec, M.G()), expected, tolerance);
   auto const& setup = M.setup();
   EXPECT_EQ(setup.nonzeros, expected.nonzeros());
@@ -170,6 +169,17 @@ template <class Exec>
 struct FsaiOfDouble : testing::Test {};
 TYPED_TEST_SUITE(FsaiOfDouble, Spaces::Types, TypeName);
 
+TYPED_TEST(FsaiOfDouble, AdaptiveEqualsThePlainLoops) {
+  TypeParam const exec;
+  auto const A = Solder::random_spd<double>(400, 9, 7);
+  FsaiOptions const options{.delta = 0.02, .adaptive = true, .steps = 4, .entries_per_step = 3};
+  Fsai<double, TypeParam> const M(exec, CsrMatrix<double, TypeParam>(exec, A), options);
+  auto const expected = FsaiOracle<double>(A).adaptive_fsai(4, 3, options.improvement, 0.02);
+  expect_equal(host_csr(exec, M.G()), expected, 1e-13);
+  EXPECT_EQ(M.setup().nonzeros, expected.nonzeros());
+  EXPECT_EQ(M.setup().repaired_rows, 0);
+}
+
 TYPED_TEST(FsaiOfDouble, SinglePrecisionFactor) {
   TypeParam const exec;
   expect_oracle<float>(exec, Solder::poisson_3d_27pt<double>(6), {0, 3, 0.001}, 1e-7);
@@ -179,8 +189,7 @@ TYPED_TEST(FsaiOfDouble, RealMatrices) {
   TypeParam const exec;
   auto const check = [&]<class Scalar>(Scalar, std::string const& name) {
     SCOPED_TRACE(name);
-    auto const A =
-        Solder::read_matrix_market<Scalar>(matrix_file({name, 0, false, false, false}));
+    auto const A = Solder::read_matrix_market<Scalar>(matrix_file({name, 0, false, false, false}));
     expect_oracle<Scalar>(exec, A, {0.01, 2, 0.031}, 1e-7);
   };
   auto const all = real_matrices(1500);
@@ -312,10 +321,9 @@ TYPED_TEST(FsaiOfDouble, RefusesWhatItCannotDo) {
 TYPED_TEST(FsaiOfDouble, RefusesMoreNonzerosThanOffsetsCount) {
   TypeParam const exec;
   auto const kept = to_device(exec, std::vector<std::int32_t>(3, 1 << 30));
-  auto const offsets = to_device(exec, std::vector<std::int32_t>(4, 0));
   Solder::Impl::fsai::Rows<double, TypeParam, std::int32_t> rows(exec, 3);
   try {
-    rows.append(exec, 3, offsets.data(), nullptr, nullptr, kept.data());
+    rows.append(exec, 3, Solder::Impl::fsai::Padded{0, kept.data()}, nullptr, nullptr, kept.data());
     FAIL() << "accepted";
   } catch (std::length_error const& error) {
     EXPECT_NE(std::string(error.what()).find("Offset = std::int64_t"), std::string::npos);

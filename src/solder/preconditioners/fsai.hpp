@@ -14,6 +14,7 @@
 #include <solder/core/report.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/transpose.hpp>
+#include <solder/preconditioners/fsai/adaptive.hpp>
 #include <solder/preconditioners/fsai/operator.hpp>
 #include <solder/preconditioners/fsai/pattern.hpp>
 #include <solder/preconditioners/fsai/values.hpp>
@@ -82,6 +83,24 @@ class Phases {
   std::vector<SetupReport::Phase> phases_;
 };
 
+/// \brief Where the rows of a chunk are: one after another, or each with room for `pad` entries.
+template <class Offset>
+struct Packed {
+  Offset const* offsets;
+
+  KOKKOS_FUNCTION std::int64_t begin(std::int32_t k) const { return offsets[k]; }
+  KOKKOS_FUNCTION std::int32_t length(std::int32_t k) const {
+    return static_cast<std::int32_t>(offsets[k + 1] - offsets[k]);
+  }
+};
+struct Padded {
+  std::int32_t pad;
+  std::int32_t const* lengths;
+
+  KOKKOS_FUNCTION std::int64_t begin(std::int32_t k) const { return std::int64_t(k) * pad; }
+  KOKKOS_FUNCTION std::int32_t length(std::int32_t k) const { return lengths[k]; }
+};
+
 /// \brief Collects the rows of a factor, chunk by chunk, in memory of the entries that are kept.
 template <class Factor, class Exec, class Offset>
 class Rows {
@@ -96,8 +115,9 @@ class Rows {
 
   /// \brief Appends the next `count` rows: those entries whose column is not -1, kept[k] of row k.
   /// \throws std::length_error where they become more than Offset counts
-  void append(Exec const& exec, std::int32_t count, Offset const* chunk_offsets,
-              std::int32_t const* columns, Factor const* values, std::int32_t const* kept) {
+  template <class Where>
+  void append(Exec const& exec, std::int32_t count, Where const& where, std::int32_t const* columns,
+              Factor const* values, std::int32_t const* kept) {
     std::int64_t const before = nonzeros_;
     Offset* const offsets = offsets_.data() + rows_;
     std::int64_t added = 0;
@@ -133,9 +153,8 @@ class Rows {
             std::int32_t const k = team.league_rank() * per_team + in_team;
             if (k >= count) return;
             std::int64_t const to = static_cast<std::int64_t>(offsets[k]) - before;
-            Offset const from = chunk_offsets[k];
-            Kokkos::parallel_scan(Kokkos::ThreadVectorRange(
-                                      team, static_cast<std::int32_t>(chunk_offsets[k + 1] - from)),
+            std::int64_t const from = where.begin(k);
+            Kokkos::parallel_scan(Kokkos::ThreadVectorRange(team, where.length(k)),
                                   [&](std::int32_t e, std::int32_t& at, bool last) {
                                     std::int32_t const column = columns[from + e];
                                     if (column < 0) return;
@@ -271,7 +290,10 @@ class Fsai {
     SetupReport setup;
     Impl::fsai::Phases<Exec> phases(exec);
     Impl::fsai::Rows<Factor, Exec, Offset> rows(exec, A.rows());
-    add_static_rows(exec, A, rows, setup, phases);
+    if (options_.adaptive)
+      add_adaptive_rows(exec, A, rows, setup, phases);
+    else
+      add_static_rows(exec, A, rows, setup, phases);
     FactorMatrix const G = rows.matrix(exec);
     phases.end("compress");
     FactorMatrix const GH = conjugate_transpose(exec, G);
@@ -310,6 +332,13 @@ class Fsai {
                                     std::numeric_limits<std::int32_t>::max() / 2);
   }
 
+  template <class T>
+  static Kokkos::View<T*, memory_space> allocate(Exec const& exec, std::string const& label,
+                                                 std::int64_t size) {
+    return Kokkos::View<T*, memory_space>(
+        Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), size);
+  }
+
   void add_static_rows(Exec const& exec, Matrix const& A,
                        Impl::fsai::Rows<Factor, Exec, Offset>& rows, SetupReport& setup,
                        Impl::fsai::Phases<Exec>& phases) const {
@@ -321,28 +350,50 @@ class Fsai {
     phases.end("values");
     std::int64_t const most =
         std::min(std::max<std::int64_t>(most_of_chunk(A), pattern.longest_row()), pattern.total());
-    auto const allocate = [&]<class T>(T, std::string const& label, std::int64_t size) {
-      return Kokkos::View<T*, memory_space>(
-          Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), size);
-    };
-    auto const columns = allocate(std::int32_t(), "Solder::fsai::chunk_columns", most);
-    auto const values = allocate(Factor(), "Solder::fsai::chunk_values", most);
+    auto const columns = allocate<std::int32_t>(exec, "Solder::fsai::chunk_columns", most);
+    auto const values = allocate<Factor>(exec, "Solder::fsai::chunk_values", most);
     for (std::int32_t first = 0, last = 0; first < n; first = last) {
       last = Impl::fsai::end_of_chunk(exec, offsets.data(), first, n, most);
-      auto const of_chunk = allocate(Offset(), "Solder::fsai::chunk_offsets", last - first + 1);
-      auto const kept = allocate(std::int32_t(), "Solder::fsai::kept", last - first);
+      auto const of_chunk = allocate<Offset>(exec, "Solder::fsai::chunk_offsets", last - first + 1);
+      auto const kept = allocate<std::int32_t>(exec, "Solder::fsai::kept", last - first);
       Impl::fsai::chunk_offsets(exec, offsets.data(), first, last, of_chunk.data());
       pattern.fill(exec, first, last, of_chunk.data(), columns.data());
       phases.end("pattern");
       compute_values.compute(exec, first, last, options_.delta, of_chunk.data(), columns.data(),
                              values.data(), kept.data());
       phases.end("values");
-      rows.append(exec, last - first, of_chunk.data(), columns.data(), values.data(), kept.data());
+      rows.append(exec, last - first, Impl::fsai::Packed<Offset>{of_chunk.data()}, columns.data(),
+                  values.data(), kept.data());
       phases.end("compress");
     }
     auto const counts = compute_values.counts(exec);
     setup.repaired_rows = counts.repaired;
     if (counts.repaired > 0) setup.first_repaired_row = counts.first_repaired;
+  }
+
+  void add_adaptive_rows(Exec const& exec, Matrix const& A,
+                         Impl::fsai::Rows<Factor, Exec, Offset>& rows, SetupReport& setup,
+                         Impl::fsai::Phases<Exec>& phases) const {
+    std::int32_t const n = A.rows();
+    FsaiAdaptive<Scalar, Exec, Factor, Offset> adaptive(
+        exec, A, {options_.steps, options_.entries_per_step, options_.improvement, options_.delta});
+    std::int32_t const most = static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(most_of_chunk(A) / adaptive.pad(), 1, std::max(n, 1)));
+    std::int64_t const room = std::int64_t(most) * adaptive.pad();
+    auto const columns = allocate<std::int32_t>(exec, "Solder::fsai::chunk_columns", room);
+    auto const values = allocate<Factor>(exec, "Solder::fsai::chunk_values", room);
+    auto const kept = allocate<std::int32_t>(exec, "Solder::fsai::kept", most);
+    for (std::int32_t first = 0; first < n; first += std::min(most, n - first)) {
+      std::int32_t const count = std::min(most, n - first);
+      auto const repairs =
+          adaptive.compute(exec, first, first + count, columns.data(), values.data(), kept.data());
+      if (setup.first_repaired_row < 0) setup.first_repaired_row = repairs.first;
+      setup.repaired_rows += repairs.count;
+      phases.end("pattern and values");
+      rows.append(exec, count, Impl::fsai::Padded{adaptive.pad(), kept.data()}, columns.data(),
+                  values.data(), kept.data());
+      phases.end("compress");
+    }
   }
 
   FsaiOptions options_;

@@ -57,11 +57,10 @@ class HostRow {
     start_.resize(m + 1);
     entries_.clear();
     for (std::int32_t r = 0; r < m; ++r) first_[r] = r;
-    for_each_local_entry(lower, columns, m, 0, 1, 0,
-                         [&](std::int32_t r, std::int32_t c, Offset k) {
-                           first_[r] = std::min(first_[r], c);
-                           entries_.push_back({r, c, lower.values[k]});
-                         });
+    for_each_local_entry(lower, columns, m, 0, 1, 0, [&](std::int32_t r, std::int32_t c, Offset k) {
+      first_[r] = std::min(first_[r], c);
+      entries_.push_back({r, c, lower.values[k]});
+    });
     start_[0] = 0;
     for (std::int32_t r = 0; r < m; ++r) start_[r + 1] = start_[r] + (r + 1 - first_[r]);
     values_.assign(start_[m], Scalar{});

@@ -234,9 +234,7 @@ KOKKOS_FUNCTION bool write_filtered(Team const& team, Chunk<Scalar, Factor, Offs
   Offset const begin = chunk.offsets[k];
   double const norm_squared =
       team.template sum<double>(m, [&](std::int32_t c) { return abs_squared(g[c]); });
-  auto const dropped = [&](std::int32_t c) {
-    return c < m - 1 && chunk.drops(g[c], norm_squared);
-  };
+  auto const dropped = [&](std::int32_t c) { return c < m - 1 && chunk.drops(g[c], norm_squared); };
   int const kept = team.template sum<int>(m, [&](std::int32_t c) { return int(!dropped(c)); });
   double energy = 0;
   if (kept < m) {  // ||eps L||^2
@@ -284,8 +282,7 @@ KOKKOS_FUNCTION bool large_row(Team const& team, Chunk<Scalar, Factor, Offset> c
 
   LargeScratch<Scalar> const scratch(memory, m);
   Envelope<Scalar> const A{reinterpret_cast<Scalar*>(static_cast<char*>(memory) + arrays),
-                           scratch.start, scratch.first, scratch.reach,
-                           (m + T - 1) / T};
+                           scratch.start, scratch.first, scratch.reach, (m + T - 1) / T};
   for (std::int32_t c = team.rank(); c < m; c += team.size())
     scratch.columns[c] = chunk.columns[begin + c];
   team.barrier();

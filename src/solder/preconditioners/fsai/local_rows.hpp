@@ -58,10 +58,10 @@ struct Chunk {
   Lower<Scalar, Offset> lower;
   std::int32_t first_row;
   Offset const* offsets;
-  std::int32_t* columns;       ///< -1 afterwards: dropped
-  Factor* values;              ///< written where not dropped
-  std::int32_t* kept;          ///< written: entries of each row that were not dropped
-  std::int64_t* repaired;      ///< counts the rows whose local matrix is not positive definite
+  std::int32_t* columns;         ///< -1 afterwards: dropped
+  Factor* values;                ///< written where not dropped
+  std::int32_t* kept;            ///< written: entries of each row that were not dropped
+  std::int64_t* repaired;        ///< counts the rows whose local matrix is not positive definite
   std::int32_t* first_repaired;  ///< the least of them
   double delta_squared;
   std::int32_t lane_bits;  ///< 2^lane_bits lanes read a row of the lower triangle together

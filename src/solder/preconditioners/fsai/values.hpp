@@ -26,7 +26,8 @@ class FsaiValues {
 
   /// \brief Copies the lower triangle of A, square; two kernels and a fence.
   FsaiValues(Exec const& exec, Matrix const& A)
-      : offsets_(Kokkos::view_alloc("Solder::fsai::lower_offsets", exec), std::size_t(A.rows()) + 1),
+      : offsets_(Kokkos::view_alloc("Solder::fsai::lower_offsets", exec),
+                 std::size_t(A.rows()) + 1),
         counts_(Kokkos::view_alloc("Solder::fsai::counts", exec)) {
     copy_lower(exec, A);
     double const mean = A.rows() == 0 ? 0 : double(lower_nonzeros()) / A.rows();
@@ -93,9 +94,9 @@ class FsaiValues {
     columns_ = Columns(
         Kokkos::view_alloc("Solder::fsai::lower_columns", exec, Kokkos::WithoutInitializing),
         nonzeros);
-    values_ = Values(
-        Kokkos::view_alloc("Solder::fsai::lower_values", exec, Kokkos::WithoutInitializing),
-        nonzeros);
+    values_ =
+        Values(Kokkos::view_alloc("Solder::fsai::lower_values", exec, Kokkos::WithoutInitializing),
+               nonzeros);
     std::int32_t* const to_columns = columns_.data();
     Scalar* const to_values = values_.data();
     Kokkos::parallel_for(
@@ -144,8 +145,8 @@ class FsaiValues {
   static std::size_t scratch_for(std::int64_t m) {
     constexpr int T = Impl::fsai::Envelope<Scalar>::T;
     std::int64_t const tiles = (m + T - 1) / T;
-    return Impl::fsai::LargeScratch<Scalar>::bytes(m) + tiles * (tiles + 1) / 2 * T * T *
-                                                            sizeof(Scalar);
+    return Impl::fsai::LargeScratch<Scalar>::bytes(m) +
+           tiles * (tiles + 1) / 2 * T * T * sizeof(Scalar);
   }
 
   /// \brief The rows of a list in scratch, then those that did not fit in memory: as much as is
@@ -172,8 +173,8 @@ class FsaiValues {
             Kokkos::view_alloc("Solder::fsai::memory", exec, Kokkos::WithoutInitializing),
             teams * capacity);
       }
-      Impl::fsai::LargeRows<Scalar, Factor, Offset>{chunk,    rows,    count, memory.data(),
-                                                    capacity, overflow}
+      Impl::fsai::LargeRows<Scalar, Factor, Offset>{chunk,         rows,     count,
+                                                    memory.data(), capacity, overflow}
           .launch(exec, teams, in_scratch ? warps : 8);
       Counts const found = this->counts(exec);
       rows = list.data();
