@@ -40,6 +40,24 @@ struct SortBody {
   }
 };
 
+/// A warp sorts keys in its registers, keys[lane + warp * r] coming in and keys[lane * count + r]
+/// going out.
+template <int count>
+struct SortRegistersBody {
+  std::uint64_t* keys;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    if (member.team_rank() != 0) return;
+    int const lane = lane_number();
+    std::uint64_t key[count];
+    for (int r = 0; r < count; ++r) key[r] = keys[lane + warp * r];
+    sort_lanes(key);
+    lane_barrier();
+    for (int r = 0; r < count; ++r) keys[lane * count + r] = key[r];
+  }
+};
+
 /// Every thread takes a place if its number is in the set; places are noted by number.
 template <class Exec, bool whole_team>
 struct PlacesBody {
@@ -66,7 +84,7 @@ struct PlacesBody {
     for (std::int32_t base = 0; base < numbers; base += lanes.size()) {
       std::int32_t const number = base + lanes.rank();
       bool const mine = number < numbers && wanted(number);
-      std::int32_t const place = lanes.take_place(mine);
+      std::int32_t const place = lanes.take_place(mine, lane_votes(mine));
       if (mine) places[number] = place;
     }
     std::int32_t const count = lanes.taken();
@@ -124,6 +142,25 @@ TYPED_TEST(Lanes, OfAWarpSort) { TestFixture::template sorts<false>(); }
 TYPED_TEST(Lanes, OfATeamSort) { TestFixture::template sorts<true>(); }
 TYPED_TEST(Lanes, OfAWarpTakePlacesInOrder) { TestFixture::template gives_places<false>(); }
 TYPED_TEST(Lanes, OfATeamTakePlaces) { TestFixture::template gives_places<true>(); }
+
+template <int count, class Exec>
+void sort_registers(Exec const& exec) {
+  auto const host = random_keys(warp * count);
+  auto const keys = to_device(exec, host);
+  Kokkos::parallel_for("SolderTest::sort_registers", row_policy<Exec, warps_of_rows>(exec, 1, 0),
+                       SortRegistersBody<count>{keys.data()});
+  EXPECT_EQ(to_host(exec, keys), sorted(host)) << count;
+}
+
+TYPED_TEST(Lanes, OfAWarpSortInRegisters) {
+  if constexpr (!is_host_space<TypeParam>) {
+    TypeParam const exec;
+    sort_registers<1>(exec);
+    sort_registers<2>(exec);
+    sort_registers<4>(exec);
+    sort_registers<8>(exec);
+  }
+}
 
 TYPED_TEST(Lanes, AllOfTheDeviceSort) {
   TypeParam const exec;

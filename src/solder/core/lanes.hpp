@@ -17,9 +17,11 @@ inline constexpr int warps_of_rows = 8;
 
 /// \brief The policy of a kernel over rows: teams of `warps` warps, dealt out as they become free;
 /// on hosts teams of one thread.
-template <class Exec, int Warps>
+///
+/// \tparam LeastTeams that a GPU's multiprocessor is to hold at once: limits the registers
+template <class Exec, int Warps, int LeastTeams = 1>
 auto row_policy(Exec const& exec, std::int32_t teams, int scratch_bytes) {
-  using Policy = Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<Warps * warp, 1>,
+  using Policy = Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<Warps * warp, LeastTeams>,
                                     Kokkos::Schedule<Kokkos::Dynamic>>;
   constexpr bool host = is_host_space<Exec>;
   return Policy(exec, teams, host ? 1 : Warps, host ? 1 : warp)
@@ -46,10 +48,8 @@ class WarpLanes {
 
   /// \brief Begins to count places, from `first` on.
   KOKKOS_FUNCTION void start(std::int32_t first) { taken_ = first; }
-  /// \brief A place of its own for each lane that wants one. All lanes of a warp call this
-  /// together.
-  KOKKOS_FORCEINLINE_FUNCTION std::int32_t take_place(bool wanted) {
-    std::uint32_t const votes = lane_votes(wanted);
+  /// \brief A place of its own for each lane that wants one; `votes` of the warp say which do.
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t take_place(bool, std::uint32_t votes) {
     std::int32_t const place = taken_ + bits_set(votes & ((std::uint32_t(1) << rank()) - 1));
     taken_ += bits_set(votes);
     return place;
@@ -85,7 +85,7 @@ class TeamLanes {
     if (rank() == 0) *counter_ = first;
     barrier();
   }
-  KOKKOS_FORCEINLINE_FUNCTION std::int32_t take_place(bool wanted) {
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t take_place(bool wanted, std::uint32_t) {
     return wanted ? Kokkos::atomic_fetch_add(counter_, 1) : 0;
   }
   KOKKOS_FUNCTION std::int32_t taken() const {
@@ -151,6 +151,39 @@ KOKKOS_FUNCTION void sort_keys(Lanes const& lanes, Key* keys, std::int32_t count
       lanes.barrier();
     });
   }
+}
+
+/// \brief The steps of a bitonic network over all lanes of a warp from step (run, distance) on.
+template <int run, int distance, int keys, class Key>
+KOKKOS_FORCEINLINE_FUNCTION void bitonic_steps(Key (&key)[keys], int lane) {
+  if constexpr (distance >= keys) {
+    constexpr int mask = distance / keys;
+    bool const smaller = ((lane & mask) == 0) == ((lane & (run / keys)) == 0);
+    for (int r = 0; r < keys; ++r) {
+      Key const other = lane_exchange(key[r], mask);
+      key[r] = smaller ? Kokkos::min(key[r], other) : Kokkos::max(key[r], other);
+    }
+  } else {
+    for (int r = 0; r < keys; ++r) {
+      if ((r & distance) != 0) continue;
+      bool const up = run < keys ? (r & run) == 0 : (lane & (run / keys)) == 0;
+      Key const low = Kokkos::min(key[r], key[r | distance]),
+                high = Kokkos::max(key[r], key[r | distance]);
+      key[r] = up ? low : high;
+      key[r | distance] = up ? high : low;
+    }
+  }
+  if constexpr (distance > 1)
+    bitonic_steps<run, distance / 2>(key, lane);
+  else if constexpr (run < warp * keys)
+    bitonic_steps<2 * run, run>(key, lane);
+}
+
+/// \brief Sorts the keys of all lanes of a GPU's warp, a few in each lane: lane 0 gets the smallest
+/// ones. All lanes call this together.
+template <int keys, class Key>
+KOKKOS_FORCEINLINE_FUNCTION void sort_lanes(Key (&key)[keys]) {
+  bitonic_steps<2, 1>(key, lane_number());
 }
 
 template <class Key>

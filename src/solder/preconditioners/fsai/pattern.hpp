@@ -148,6 +148,8 @@ inline constexpr std::int32_t warp_reach = 256, team_reach = 2048;
 template <class Exec, class Offset, FsaiReach reach, bool fills>
 struct FsaiSearchKernel {
   static constexpr int warps = reach == FsaiReach::memory ? 2 * warps_of_rows : warps_of_rows;
+  /// Searches wait for memory most of the time: many warps hide that.
+  static constexpr int least_teams = reach == FsaiReach::warp ? 6 : 1;
 
   Offset const* offsets;
   std::int32_t const* columns;
@@ -202,13 +204,46 @@ struct FsaiSearchKernel {
       auto const length = static_cast<std::int32_t>(out_offsets[place + 1] - start);
       if (length > capacity) return;  // listed for those that reach further
       search(lanes, row, found);
-      sort_keys(lanes, found, length);
+      sort(lanes, found, length);
       for (std::int32_t k = lanes.rank(); k < length; k += lanes.size()) out[start + k] = found[k];
       lanes.barrier();
     } else {
       std::int32_t const length = search(lanes, row, found);
       if (lanes.rank() == 0) lengths[row] = length;
     }
+  }
+
+  /// \brief Sorts found[0] to found[length - 1]; GPU warps do that in registers.
+  template <class Lanes>
+  KOKKOS_FORCEINLINE_FUNCTION void sort(Lanes const& lanes, std::int32_t* found,
+                                        std::int32_t length) const {
+    if constexpr (Lanes::on_host || reach != FsaiReach::warp) {
+      sort_keys(lanes, found, length);
+    } else {
+      static_assert(warp_reach == 8 * warp);
+      if (length <= warp)
+        sort_in_registers<1>(found, length);
+      else if (length <= 2 * warp)
+        sort_in_registers<2>(found, length);
+      else if (length <= 4 * warp)
+        sort_in_registers<4>(found, length);
+      else
+        sort_in_registers<8>(found, length);
+    }
+  }
+
+  template <int keys>
+  KOKKOS_FORCEINLINE_FUNCTION void sort_in_registers(std::int32_t* found,
+                                                     std::int32_t length) const {
+    constexpr std::int32_t none = 0x7fffffff;
+    int const lane = lane_number();
+    std::int32_t key[keys];
+    for (int r = 0; r < keys; ++r)
+      key[r] = lane + warp * r < length ? found[lane + warp * r] : none;
+    sort_lanes(key);
+    lane_barrier();
+    for (int r = 0; r < keys; ++r) found[lane * keys + r] = key[r];
+    lane_barrier();
   }
 
   /// \brief Puts what it finds into found, `row` first, and answers how many that are, or -1.
@@ -239,22 +274,35 @@ struct FsaiSearchKernel {
     std::int32_t const lane = lane_number() & ((1 << lane_bits) - 1);
     std::int32_t const mine = lanes.rank() >> lane_bits, at_once = lanes.size() >> lane_bits;
     bool full = false;
+    Vertex next = vertex(found, begin + mine, end);
     // All lanes of a warp make the same number of turns, for they vote.
     for (std::int32_t base = begin; base < end && !full; base += at_once) {
-      Offset at = 0, stop = 0;
-      if (base + mine < end) {
-        std::int32_t const vertex = found[base + mine];
-        at = offsets[vertex] + lane;
-        stop = offsets[vertex + 1];
-      }
-      for (; lane_votes(at < stop) != 0 && !full; at += 1 << lane_bits) {
-        std::int32_t const column = at < stop ? columns[at] : row;
+      Vertex const now = next;
+      next = vertex(found, base + at_once + mine, end);
+      Offset at = now.begin + lane;
+      do {
+        std::int32_t const column = at < now.end ? columns[at] : row;
         bool const is_new = column < row && insert(found + capacity, column);
-        std::int32_t const place = lanes.take_place(is_new);
-        if (is_new && place < capacity) found[place] = column;
-        full = lane_votes(is_new && place >= capacity) != 0;
-      }
+        std::uint32_t const votes = lane_votes(is_new);
+        if (votes != 0) {
+          std::int32_t const place = lanes.take_place(is_new, votes);
+          if (is_new && place < capacity) found[place] = column;
+          full = lane_votes(is_new && place >= capacity) != 0;
+        }
+        at += 1 << lane_bits;
+      } while (lane_votes(at < now.end) != 0 && !full);
     }
+  }
+
+  /// \brief Where the neighbours of a vertex are.
+  struct Vertex {
+    Offset begin, end;
+  };
+
+  KOKKOS_FORCEINLINE_FUNCTION Vertex vertex(std::int32_t const* found, std::int32_t k,
+                                            std::int32_t end) const {
+    if (k >= end) return {0, 0};
+    return {offsets[found[k]], offsets[found[k] + 1]};
   }
 
   /// \brief Whether the column was not yet in the table, where it is now.
@@ -457,10 +505,10 @@ class FsaiPattern {
                         lengths_.data(),
                         search.out_offsets,
                         search.out};
-    Kokkos::parallel_for(
-        fills ? "Solder::fsai::fill_pattern" : "Solder::fsai::count_pattern",
-        Impl::row_policy<Exec, Kernel::warps>(exec, teams, Kernel::scratch_bytes(capacity)),
-        kernel);
+    Kokkos::parallel_for(fills ? "Solder::fsai::fill_pattern" : "Solder::fsai::count_pattern",
+                         Impl::row_policy<Exec, Kernel::warps, Kernel::least_teams>(
+                             exec, teams, Kernel::scratch_bytes(capacity)),
+                         kernel);
     if (list != nullptr) exec.fence("Solder::fsai: tables and lists are free");
   }
 
