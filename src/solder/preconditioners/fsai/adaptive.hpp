@@ -35,24 +35,23 @@ struct AdaptiveKernel {
   std::int32_t const* list;  ///< the rows; null: those from job.first on
   std::int32_t count;        ///< of rows
   std::int32_t workers;
-  char* memory;  ///< of all workers; null: they have it in scratch
-  std::size_t bytes;
-  int bits;
+  char* memory;           ///< of all workers; null: they have it in scratch
+  AdaptiveLayout layout;  ///< of a worker's memory
   std::int32_t* status;
   std::int32_t* full_rows;  ///< those whose table was too small, in any order
 
   template <class Where>
   KOKKOS_FUNCTION void operator()(Where const& where) const {
     if constexpr (std::is_integral_v<Where>) {
-      work(static_cast<std::int32_t>(where), memory + where * bytes, {0});
+      work(static_cast<std::int32_t>(where), memory + where * layout.bytes, {0});
     } else {
       std::int32_t const worker = where.league_rank() * where.team_size() + where.team_rank();
       char* base = memory;
       if (memory == nullptr) {
         auto const scratch = reinterpret_cast<std::uintptr_t>(where.team_scratch(0).get_shmem(0));
-        base = reinterpret_cast<char*>((scratch + 15) / 16 * 16) + where.team_rank() * bytes;
+        base = reinterpret_cast<char*>((scratch + 15) / 16 * 16) + where.team_rank() * layout.bytes;
       } else if (worker < workers) {
-        base += worker * bytes;
+        base += worker * layout.bytes;
       } else {
         return;
       }
@@ -64,8 +63,8 @@ struct AdaptiveKernel {
   KOKKOS_FORCEINLINE_FUNCTION void work(std::int32_t worker, char* base,
                                         AdaptiveLanes<Exec> lanes) const {
     using Row = AdaptiveRow<Scalar, Exec, Factor, Offset>;
-    AdaptiveMemory<Number, Offset> const own(base, job.most, bits);
-    AdaptiveTable<Exec, Number, Offset> const table{own, lanes, bits};
+    AdaptiveMemory<Number, Offset> const own{base, layout};
+    AdaptiveTable<Exec, Number, Offset> const table{own, lanes};
     table.wipe();
     for (std::int64_t k = worker; k < count; k += workers) {
       std::int32_t const i = list == nullptr ? job.first + static_cast<std::int32_t>(k) : list[k];
@@ -209,7 +208,6 @@ class FsaiAdaptive {
 
  private:
   using Kernel = Impl::AdaptiveKernel<Scalar, Exec, Factor, Offset>;
-  using Memory = Impl::AdaptiveMemory<Wide<Scalar>, Offset>;
   using Real = typename ScalarTraits<Scalar>::Real;
   template <class T>
   using Array = Kokkos::View<T*, typename Exec::memory_space>;
@@ -246,25 +244,25 @@ class FsaiAdaptive {
 
   void launch(Exec const& exec, std::int32_t const* list, std::int32_t count, int bits,
               std::int32_t* full_rows) {
-    std::size_t const bytes = Memory::bytes(job_.most, bits);
-    Kernel kernel{job_, list, count, 0, nullptr, bytes, bits, status_.data(), full_rows};
+    auto const layout = Impl::AdaptiveLayout::of<Wide<Scalar>, Offset>(job_.most, bits);
+    Kernel kernel{job_, list, count, 0, nullptr, layout, status_.data(), full_rows};
     char const* const label = "Solder::fsai::adaptive_rows";
     if constexpr (Impl::is_host_space<Exec>) {
       give_memory(exec, kernel, exec.concurrency());
       Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec>(exec, 0, kernel.workers), kernel);
     } else {
       constexpr std::size_t scratch = 47 * 1024, most_warps = 8;
-      std::size_t warps = std::min(most_warps, scratch / bytes), scratch_bytes = 0;
-      if (2 * bytes <= scratch) {
+      std::size_t warps = std::min(most_warps, scratch / layout.bytes), scratch_bytes = 0;
+      if (2 * layout.bytes <= scratch) {
         kernel.workers = count;
-        scratch_bytes = warps * bytes + 16;
+        scratch_bytes = warps * layout.bytes + 16;
       } else {
         warps = most_warps;
         give_memory(exec, kernel, exec.concurrency() / Impl::warp);
       }
       int const teams = (kernel.workers + int(warps) - 1) / int(warps);
       Kokkos::parallel_for(label,
-                           Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<256, 2>>(
+                           Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<256, 3>>(
                                exec, teams, int(warps), Impl::warp)
                                .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes)),
                            kernel);
@@ -274,10 +272,10 @@ class FsaiAdaptive {
   /// \brief Memory for at most `workers` workers: fewer where that exceeds the matrix's size.
   void give_memory(Exec const& exec, Kernel& kernel, std::int64_t workers) {
     double const budget = std::max(matrix_words_ * sizeof(Scalar), 64.0 * 1024 * 1024);
-    double const room = std::max(1.0, budget / double(kernel.bytes));
+    double const room = std::max(1.0, budget / double(kernel.layout.bytes));
     kernel.workers = static_cast<std::int32_t>(
         std::min({static_cast<double>(workers), static_cast<double>(kernel.count), room}));
-    reserve(exec, memory_, kernel.workers * kernel.bytes, "Solder::fsai::adaptive_memory");
+    reserve(exec, memory_, kernel.workers * kernel.layout.bytes, "Solder::fsai::adaptive_memory");
     kernel.memory = memory_.data();
   }
 

@@ -42,8 +42,8 @@ struct AdaptiveRow {
   static constexpr int width = AdaptiveLanes<Exec>::count;
 
   AdaptiveJob<Scalar, Factor, Offset> const& job;
-  AdaptiveMemory<Number, Offset> const& memory;
-  AdaptiveTable<Exec, Number, Offset> const& table;
+  AdaptiveMemory<Number, Offset> memory;
+  AdaptiveTable<Exec, Number, Offset> table;
   AdaptiveLanes<Exec> lanes;
   std::int32_t i;
   std::int32_t size = 0;  ///< of P
@@ -58,12 +58,9 @@ struct AdaptiveRow {
     double lowered = 0;  // ||y||^2
     for (std::int32_t step = 0; sound && step < job.options.steps; ++step) {
       if (!gradients()) return End::table_full;
-      std::int32_t const grown = size + choose();
-      if (grown == size) break;
-      while (sound && size < grown) {
-        sound = extend(lowered);
-        if (sound) ++size;
-      }
+      std::int32_t const added = choose();
+      if (added == 0) break;
+      sound = extend(added, lowered);
       double const before = psi;
       psi = diagonal - lowered;
       sound = sound && is_positive(psi);
@@ -80,9 +77,6 @@ struct AdaptiveRow {
   KOKKOS_FORCEINLINE_FUNCTION static bool is_positive(double value) {
     return value > 0 && Kokkos::isfinite(value);
   }
-  KOKKOS_FORCEINLINE_FUNCTION Number* row_of_L(std::int32_t place) const {
-    return memory.L + static_cast<std::ptrdiff_t>(place) * (place - 1) / 2;
-  }
 
   /// \brief Where a row of A is, and this lane's first entry of it.
   struct Row {
@@ -93,7 +87,7 @@ struct AdaptiveRow {
 
   /// \brief Row i (s = 0) or that of member s - 1.
   KOKKOS_FORCEINLINE_FUNCTION Row row_of_A(std::int32_t s) const {
-    Row row{memory.begins[s], memory.lengths[s], 0, Scalar{}};
+    Row row{memory.begins()[s], memory.lengths()[s], 0, Scalar{}};
     if (lanes.lane < row.length) {
       row.column = job.columns[row.begin + lanes.lane];
       row.value = job.values[row.begin + lanes.lane];
@@ -101,31 +95,30 @@ struct AdaptiveRow {
     return row;
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void remember_row(std::int32_t s, std::int32_t row) const {
-    if (lanes.lane != 0) return;
-    memory.begins[s] = job.offsets[row];
-    memory.lengths[s] = static_cast<std::int32_t>(job.offsets[row + 1] - job.offsets[row]);
+  /// \brief One lane: looks up where row number s of row_of_A is.
+  KOKKOS_FORCEINLINE_FUNCTION void find_row(std::int32_t s, std::int32_t row) const {
+    memory.begins()[s] = job.offsets[row];
+    memory.lengths()[s] = static_cast<std::int32_t>(job.offsets[row + 1] - job.offsets[row]);
   }
 
   /// \brief (A gtilde^H)_j of all candidates j, row by row of {i} u P, each loaded while the one
   /// before it is worked on. False where the table is full.
   KOKKOS_FORCEINLINE_FUNCTION bool gradients() const {
-    if (size == 0) remember_row(0, i);
+    if (size == 0 && lanes.lane == 0) find_row(0, i);
     table.for_each_candidate([](std::int32_t, Number& sum) { sum = Number{}; });
     lanes.sync();
     Row next = row_of_A(0);
+    bool room = true;  // that is, this lane has not found the table full
     for (std::int32_t s = 0; s <= size; ++s) {
       Row const row = next;
       if (s < size) next = row_of_A(s + 1);
-      Number const weight = s == 0 ? Number(1) : memory.u[s - 1];
-      bool room = true;
-      if (lanes.lane < row.length) room = add_entry(row.column, row.value, weight);
+      Number const weight = s == 0 ? Number(1) : memory.u()[s - 1];
+      if (room && lanes.lane < row.length) room = add_entry(row.column, row.value, weight);
       for (std::int32_t k = lanes.lane + width; room && k < row.length; k += width)
         room = add_entry(job.columns[row.begin + k], job.values[row.begin + k], weight);
       lanes.sync();
-      if (table.is_full()) return false;
     }
-    return true;
+    return !table.is_full();
   }
 
   KOKKOS_FORCEINLINE_FUNCTION bool add_entry(std::int32_t column, Scalar const& value,
@@ -152,8 +145,8 @@ struct AdaptiveRow {
         take_better(best, at, score, column);
       });
       for (int m = width / 2; m > 0; m /= 2) {
-        double const score = lane_exchange(best, m);
-        take_better(best, at, score, lane_exchange(at, m));
+        double const score = lanes.exchange(best, m);
+        take_better(best, at, score, lanes.exchange(at, m));
       }
       if (at < 0) break;
       if (lanes.lane == 0) table.mark(static_cast<std::uint32_t>(at), size + added);
@@ -171,57 +164,78 @@ struct AdaptiveRow {
     }
   }
 
-  /// \brief The row of L and the entry of y of the member at place `size`; adds |y|^2 to lowered.
-  /// False where the pivot is not positive.
-  KOKKOS_FORCEINLINE_FUNCTION bool extend(double& lowered) const {
-    std::int32_t const q = memory.members[size];
-    Number* const row = row_of_L(size);
-    for (std::int32_t j = lanes.lane; j < size; j += width) row[j] = Number{};
-    if (lanes.lane == 0) memory.y[size] = Number{};
-    remember_row(size + 1, q);
+  /// \brief Rows of L and entries of y for the members behind the first `size`, which they then
+  /// belong to; adds |y|^2 to lowered. False where a pivot is not positive.
+  KOKKOS_FORCEINLINE_FUNCTION bool extend(std::int32_t added, double& lowered) {
+    for (std::int32_t k = lanes.lane; k < added; k += width)
+      find_row(size + k + 1, memory.members()[size + k]);
     lanes.sync();
-    Offset const end = job.offsets[q + 1];
-    for (Offset k = job.offsets[q] + lanes.lane; k < end; k += width) {
-      std::int32_t const column = job.columns[k];
-      if (column > i) continue;
-      std::int32_t const place = column == i ? -1 : table.place(static_cast<std::uint32_t>(column));
-      if (column == i)
-        memory.y[size] = Number(job.values[k]);
-      else if (place >= 0 && place < size)
-        row[place] = Number(job.values[k]);
+    Row next = row_of_A(size + 1);
+    for (std::int32_t const grown = size + added; size < grown; ++size) {
+      Row const row = next;
+      if (size + 1 < grown) next = row_of_A(size + 2);
+      double const diagonal = static_cast<double>(job.diagonal[memory.members()[size]]);
+      gather(row);
+      if (!eliminate(diagonal, lowered)) return false;
     }
-    lanes.sync();
+    return true;
+  }
 
+  /// \brief A[q,P] and A[q,i] of the member q at place `size`, where L and y shall be.
+  KOKKOS_FORCEINLINE_FUNCTION void gather(Row const& row) const {
+    Number* const row_of_L = memory.row_of_L(size);
+    for (std::int32_t j = lanes.lane; j < size; j += width) row_of_L[j] = Number{};
+    if (lanes.lane == 0) memory.y()[size] = Number{};
+    lanes.sync();
+    auto const put = [&](std::int32_t column, Scalar const& value) {
+      if (column > i) return;
+      if (column == i) {
+        memory.y()[size] = Number(value);
+      } else {
+        std::int32_t const place = table.place(static_cast<std::uint32_t>(column));
+        if (place >= 0 && place < size) row_of_L[place] = Number(value);
+      }
+    };
+    if (lanes.lane < row.length) put(row.column, row.value);
+    for (std::int32_t k = lanes.lane + width; k < row.length; k += width)
+      put(job.columns[row.begin + k], job.values[row.begin + k]);
+    lanes.sync();
+  }
+
+  /// \brief Makes the row of L and the entry of y from what gather left there.
+  KOKKOS_FORCEINLINE_FUNCTION bool eliminate(double diagonal, double& lowered) const {
+    Number* const row = memory.row_of_L(size);
     double norm = 0;
     Number product{};
     for (std::int32_t block = 0; block < size; block += width) {
       std::int32_t const j = block + lanes.lane, stop = size - block < width ? size : block + width;
       bool const mine = j < size;
-      Number const* const row_j = row_of_L(mine ? j : 0);
+      Number const* const row_j = memory.row_of_L(mine ? j : 0);
       Number rest = mine ? row[j] : Number{}, solved{};
       if (mine)
         for (std::int32_t k = 0; k < block; ++k) rest -= row[k] * conjugate(row_j[k]);
       for (std::int32_t k = block; k < stop; ++k) {
-        Number const x = lanes.broadcast(rest, k - block) * memory.inverse[k];
+        Number const x = lanes.broadcast(rest, k - block) * memory.inverse()[k];
         if (j == k) solved = x;
         if (mine && j > k) rest -= x * conjugate(row_j[k]);
       }
       if (mine) {
         row[j] = solved;
         norm += abs_squared(solved);
-        product += solved * memory.y[j];
+        product += solved * memory.y()[j];
       }
       lanes.sync();
     }
-    double const pivot = static_cast<double>(job.diagonal[q]) - lanes.sum(norm);
+    lanes.sum(norm, product);
+    double const pivot = diagonal - norm;
     if (!is_positive(pivot)) return false;
     double const inverse = 1 / Kokkos::sqrt(pivot);
-    Number const y = (memory.y[size] - lanes.sum(product)) * inverse;
+    Number const y = (memory.y()[size] - product) * inverse;
     lowered += abs_squared(y);
     lanes.sync();
     if (lanes.lane == 0) {
-      memory.inverse[size] = inverse;
-      memory.y[size] = y;
+      memory.inverse()[size] = inverse;
+      memory.y()[size] = y;
     }
     lanes.sync();
     return true;
@@ -232,14 +246,15 @@ struct AdaptiveRow {
     for (std::int32_t block = (size - 1) / width * width; block >= 0; block -= width) {
       std::int32_t const j = block + lanes.lane, stop = size - block < width ? size : block + width;
       bool const mine = j < size;
-      Number rest = mine ? -memory.y[j] : Number{}, solved{};
-      for (std::int32_t k = stop; k < size; ++k) rest -= conjugate(row_of_L(k)[j]) * memory.u[k];
+      Number rest = mine ? -memory.y()[j] : Number{}, solved{};
+      for (std::int32_t k = stop; k < size; ++k)
+        rest -= conjugate(memory.row_of_L(k)[j]) * memory.u()[k];
       for (std::int32_t k = stop - 1; k >= block; --k) {
-        Number const x = lanes.broadcast(rest, k - block) * memory.inverse[k];
+        Number const x = lanes.broadcast(rest, k - block) * memory.inverse()[k];
         if (j == k) solved = x;
-        if (j < k) rest -= conjugate(row_of_L(k)[j]) * x;
+        if (j < k) rest -= conjugate(memory.row_of_L(k)[j]) * x;
       }
-      if (mine) memory.u[j] = solved;
+      if (mine) memory.u()[j] = solved;
       lanes.sync();
     }
   }
@@ -247,28 +262,29 @@ struct AdaptiveRow {
   /// \brief Filters, scales, sorts and writes the row. False where a value is not finite.
   KOKKOS_FORCEINLINE_FUNCTION bool write() const {
     double squares = 0;
-    for (std::int32_t k = lanes.lane; k < size; k += width) squares += abs_squared(memory.u[k]);
-    double const threshold = job.options.delta * Kokkos::sqrt(1 + lanes.sum(squares));
+    for (std::int32_t k = lanes.lane; k < size; k += width) squares += abs_squared(memory.u()[k]);
+    lanes.sum(squares);
+    double const threshold = job.options.delta * Kokkos::sqrt(1 + squares);
     std::int32_t dropped = 0;
     for (std::int32_t k = lanes.lane; k < size; k += width) {
-      if (Kokkos::abs(memory.u[k]) <= threshold) {
-        memory.members[k] = -1;
+      if (Kokkos::abs(memory.u()[k]) <= threshold) {
+        memory.members()[k] = -1;
         ++dropped;
       }
     }
-    dropped = lanes.sum(dropped);
+    lanes.sum(dropped);
     lanes.sync();
     double const scale = 1 / Kokkos::sqrt(psi + (dropped > 0 ? dropped_energy() : 0));
 
     auto const base = static_cast<std::int64_t>(i - job.first) * (job.most + 1);
     std::int32_t not_finite = is_positive(scale) ? 0 : 1;
     for (std::int32_t k = lanes.lane; k < size; k += width) {
-      std::int32_t const column = memory.members[k];
+      std::int32_t const column = memory.members()[k];
       if (column < 0) continue;
       std::int64_t at = base;
       for (std::int32_t other = 0; other < size; ++other)
-        at += memory.members[other] >= 0 && memory.members[other] < column;
-      Factor const value = narrow<Factor>(conjugate(memory.u[k]) * scale);
+        at += memory.members()[other] >= 0 && memory.members()[other] < column;
+      Factor const value = narrow<Factor>(conjugate(memory.u()[k]) * scale);
       job.out_columns[at] = column;
       job.out_values[at] = value;
       if (!is_finite(Number(value))) ++not_finite;
@@ -282,7 +298,8 @@ struct AdaptiveRow {
       if (!is_finite(Number(value))) ++not_finite;
     }
     lanes.sync();
-    return lanes.sum(not_finite) == 0;
+    lanes.sum(not_finite);
+    return not_finite == 0;
   }
 
   /// \brief ||eps L||^2 for the part eps of gtilde that was dropped.
@@ -290,12 +307,13 @@ struct AdaptiveRow {
     double energy = 0;
     for (std::int32_t j = lanes.lane; j < size; j += width) {
       Number entry{};
-      if (memory.members[j] < 0) entry = conjugate(memory.u[j]) / memory.inverse[j];
+      if (memory.members()[j] < 0) entry = conjugate(memory.u()[j]) / memory.inverse()[j];
       for (std::int32_t k = j + 1; k < size; ++k)
-        if (memory.members[k] < 0) entry += conjugate(memory.u[k]) * row_of_L(k)[j];
+        if (memory.members()[k] < 0) entry += conjugate(memory.u()[k]) * memory.row_of_L(k)[j];
       energy += abs_squared(entry);
     }
-    return lanes.sum(energy);
+    lanes.sum(energy);
+    return energy;
   }
 
   /// \brief Writes the diagonal row 1 / sqrt|a_ii|, or 1 where that is not a number.

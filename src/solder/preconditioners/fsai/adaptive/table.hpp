@@ -40,60 +40,88 @@ struct AdaptiveLanes {
     return {broadcast(value.real(), from), broadcast(value.imag(), from)};
   }
 
-  /// \brief The sum over the lanes, in a fixed order, known to all.
+  /// \brief The value of the lane whose number differs in the bits of `mask`.
   template <class Number>
-  KOKKOS_FORCEINLINE_FUNCTION Number sum(Number value) const {
-    for (int m = count / 2; m > 0; m /= 2) value += lane_exchange(value, m);
-    return value;
+  KOKKOS_FORCEINLINE_FUNCTION Number exchange(Number const& value, int mask) const {
+    return lane_exchange(value, mask);
+  }
+
+  /// \brief Each value becomes its sum over the lanes, in a fixed order, known to all.
+  template <class... Numbers>
+  KOKKOS_FORCEINLINE_FUNCTION void sum(Numbers&... values) const {
+    for (int m = count / 2; m > 0; m /= 2) ((values += exchange(values, m)), ...);
   }
 };
 
-/// \brief What a row needs while it grows to at most `most` entries beside the diagonal, with a
-/// table of 2^bits columns.
+/// \brief Where the things are that a row needs while it grows to at most `most` entries beside the
+/// diagonal, with a table of 2^bits columns: bytes from the beginning of a worker's memory.
+struct AdaptiveLayout {
+  int bits;
+  std::int32_t limit;  ///< columns that the table may hold: three quarters of its slots
+  std::size_t y, u, sums, inverse, begins, lengths, members, keys, used, inserted, bytes;
+
+  template <class Number, class Offset>
+  static AdaptiveLayout of(std::int32_t most, int bits) {
+    AdaptiveLayout at{};
+    std::size_t const m = most, slots = std::size_t(1) << bits;
+    at.bits = bits;
+    at.limit = static_cast<std::int32_t>(slots / 4 * 3);
+    at.y = sizeof(Number) * (m * m - m) / 2;
+    at.u = at.y + sizeof(Number) * m;
+    at.sums = at.u + sizeof(Number) * m;
+    at.inverse = at.sums + sizeof(Number) * slots;
+    at.begins = at.inverse + sizeof(double) * m;
+    at.lengths = at.begins + sizeof(Offset) * (m + 1);
+    at.members = at.lengths + sizeof(std::int32_t) * (m + 1);
+    at.keys = at.members + sizeof(std::int32_t) * m;
+    at.used = at.keys + sizeof(std::uint32_t) * slots;
+    at.inserted = at.used + sizeof(std::int32_t) * at.limit;
+    at.bytes = (at.inserted + sizeof(std::int32_t) + 15) / 16 * 16;
+    return at;
+  }
+};
+
+/// \brief A worker's memory. (Pointers would take the registers that the layout, being a kernel's
+/// argument, does not.)
 template <class Number, class Offset>
 struct AdaptiveMemory {
-  Number* L;               ///< of A[P,P], strictly lower, packed by rows
-  Number* y;               ///< L^-1 A[P,i]
-  Number* u;               ///< gtilde_P^H = -L^-H y
-  Number* sums;            ///< a gradient for each slot of the table
-  double* inverse;         ///< 1 / diag(L)
-  Offset* begins;          ///< of row i of A, then of the rows P
-  std::int32_t* lengths;   ///< of the same rows
-  std::int32_t* members;   ///< P, in the order of addition
-  std::uint32_t* keys;     ///< columns, in a table with open addressing
-  std::int32_t* used;      ///< the slots that hold a column
-  std::int32_t* inserted;  ///< their number
+  char* base;
+  AdaptiveLayout const& layout;
 
-  static constexpr std::size_t triangle(std::int32_t rows) {
-    return std::size_t(rows) * (rows > 0 ? rows - 1 : 0) / 2;
+  /// \brief The Cholesky factor L of A[P,P]: its strict lower triangle, packed by rows, ...
+  KOKKOS_FORCEINLINE_FUNCTION Number* row_of_L(std::int32_t place) const {
+    return at<Number>(0) + static_cast<std::ptrdiff_t>(place) * (place - 1) / 2;
+  }
+  /// \brief ... and 1 / diag(L).
+  KOKKOS_FORCEINLINE_FUNCTION double* inverse() const { return at<double>(layout.inverse); }
+  /// \brief L^-1 A[P,i].
+  KOKKOS_FORCEINLINE_FUNCTION Number* y() const { return at<Number>(layout.y); }
+  /// \brief gtilde_P^H = -L^-H y.
+  KOKKOS_FORCEINLINE_FUNCTION Number* u() const { return at<Number>(layout.u); }
+  /// \brief Where row i of A begins, then the rows P.
+  KOKKOS_FORCEINLINE_FUNCTION Offset* begins() const { return at<Offset>(layout.begins); }
+  /// \brief The lengths of the same rows.
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t* lengths() const {
+    return at<std::int32_t>(layout.lengths);
+  }
+  /// \brief P, in the order of addition.
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t* members() const {
+    return at<std::int32_t>(layout.members);
+  }
+  /// \brief The table's columns, with open addressing, ...
+  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t* keys() const { return at<std::uint32_t>(layout.keys); }
+  /// \brief ... and a gradient for each slot, ...
+  KOKKOS_FORCEINLINE_FUNCTION Number* sums() const { return at<Number>(layout.sums); }
+  /// \brief ... the slots that hold a column, and the number of them.
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t* used() const { return at<std::int32_t>(layout.used); }
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t* inserted() const {
+    return at<std::int32_t>(layout.inserted);
   }
 
-  /// \brief Columns that a table may hold: three quarters of its slots.
-  KOKKOS_FORCEINLINE_FUNCTION static std::int32_t limit(int bits) {
-    return static_cast<std::int32_t>((std::int64_t(3) << bits) / 4);
-  }
-
-  static std::size_t bytes(std::int32_t most, int bits) {
-    std::size_t const m = most, slots = std::size_t(1) << bits, most_used = limit(bits);
-    std::size_t const all = sizeof(Number) * (triangle(most) + 2 * m + slots) + sizeof(double) * m +
-                            sizeof(Offset) * (m + 1) +
-                            sizeof(std::int32_t) * (2 * m + 1 + slots + most_used + 1);
-    return (all + 15) / 16 * 16;
-  }
-
-  KOKKOS_FUNCTION AdaptiveMemory(char* base, std::int32_t most, int bits) {
-    std::size_t const slots = std::size_t(1) << bits;
-    L = reinterpret_cast<Number*>(base);
-    y = L + (most > 0 ? std::size_t(most) * (most - 1) / 2 : 0);
-    u = y + most;
-    sums = u + most;
-    inverse = reinterpret_cast<double*>(sums + slots);
-    begins = reinterpret_cast<Offset*>(inverse + most);
-    lengths = reinterpret_cast<std::int32_t*>(begins + most + 1);
-    members = lengths + most + 1;
-    keys = reinterpret_cast<std::uint32_t*>(members + most);
-    used = reinterpret_cast<std::int32_t*>(keys + slots);
-    inserted = used + limit(bits);
+ private:
+  template <class T>
+  KOKKOS_FORCEINLINE_FUNCTION T* at(std::size_t bytes) const {
+    return reinterpret_cast<T*>(base + bytes);
   }
 };
 
@@ -105,55 +133,57 @@ template <class Exec, class Number, class Offset>
 struct AdaptiveTable {
   static constexpr std::uint32_t empty = 0xffffffffu, member = 0x80000000u;
 
-  AdaptiveMemory<Number, Offset> const& memory;
+  AdaptiveMemory<Number, Offset> memory;
   AdaptiveLanes<Exec> lanes;
-  int bits;
 
   KOKKOS_FORCEINLINE_FUNCTION std::uint32_t slot_of(std::uint32_t column) const {
-    return column * 2654435769u >> (32 - bits);
+    return column * 2654435769u >> (32 - memory.layout.bits);
   }
-  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t mask() const { return (1u << bits) - 1; }
+  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t mask() const { return (1u << memory.layout.bits) - 1; }
 
   /// \brief All lanes: empties the table whatever it holds.
   KOKKOS_FORCEINLINE_FUNCTION void wipe() const {
-    std::int64_t const slots = std::int64_t(1) << bits;
+    std::int64_t const slots = std::int64_t(1) << memory.layout.bits;
     lanes.sync();
     for (std::int64_t slot = lanes.lane; slot < slots; slot += lanes.count)
-      memory.keys[slot] = empty;
-    if (lanes.lane == 0) *memory.inserted = 0;
+      memory.keys()[slot] = empty;
+    if (lanes.lane == 0) *memory.inserted() = 0;
     lanes.sync();
   }
 
   /// \brief All lanes: empties the slots in use.
   KOKKOS_FORCEINLINE_FUNCTION void clear() const {
     lanes.sync();
-    std::int32_t const count = *memory.inserted;
+    std::int32_t const count = *memory.inserted();
     for (std::int32_t t = lanes.lane; t < count; t += lanes.count)
-      memory.keys[memory.used[t]] = empty;
+      memory.keys()[memory.used()[t]] = empty;
     lanes.sync();
-    if (lanes.lane == 0) *memory.inserted = 0;
+    if (lanes.lane == 0) *memory.inserted() = 0;
     lanes.sync();
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION bool is_full() const { return *memory.inserted > memory.limit(bits); }
+  KOKKOS_FORCEINLINE_FUNCTION bool is_full() const {
+    return *memory.inserted() > memory.layout.limit;
+  }
 
   /// \brief Adds a term to the gradient of a column unless that is a member of P; no two lanes
-  /// bring the same column at once. False where the table is full: then the lane must stop.
+  /// bring the same column at once. False where the table is full: then the lane must not come
+  /// again.
   KOKKOS_FORCEINLINE_FUNCTION bool add(std::uint32_t column, Number const& term) const {
     std::uint32_t slot = slot_of(column);
     while (true) {
-      std::uint32_t key = memory.keys[slot];
+      std::uint32_t key = *static_cast<std::uint32_t volatile const*>(memory.keys() + slot);
       if (key == empty) {
         key = claim(slot, column);
         if (key == empty) {
           std::int32_t const t = count_one();
-          if (t >= memory.limit(bits)) return false;
-          memory.used[t] = static_cast<std::int32_t>(slot);
-          memory.sums[slot] = term;
+          if (t >= memory.layout.limit) return false;
+          memory.used()[t] = static_cast<std::int32_t>(slot);
+          memory.sums()[slot] = term;
           return true;
         }
       }
-      if (key == column) memory.sums[slot] += term;
+      if (key == column) memory.sums()[slot] += term;
       if ((key & ~member) == column) return true;
       slot = (slot + 1) & mask();
     }
@@ -163,8 +193,9 @@ struct AdaptiveTable {
   KOKKOS_FORCEINLINE_FUNCTION std::int32_t place(std::uint32_t column) const {
     std::uint32_t slot = slot_of(column);
     while (true) {
-      std::uint32_t const key = memory.keys[slot];
-      if (key == (column | member)) return static_cast<std::int32_t>(real_part(memory.sums[slot]));
+      std::uint32_t const key = memory.keys()[slot];
+      if (key == (column | member))
+        return static_cast<std::int32_t>(real_part(memory.sums()[slot]));
       if (key == empty || key == column) return -1;
       slot = (slot + 1) & mask();
     }
@@ -173,20 +204,20 @@ struct AdaptiveTable {
   /// \brief One lane: makes a candidate the member of P at `place`.
   KOKKOS_FORCEINLINE_FUNCTION void mark(std::uint32_t column, std::int32_t place) const {
     std::uint32_t slot = slot_of(column);
-    while (memory.keys[slot] != column) slot = (slot + 1) & mask();
-    memory.keys[slot] = column | member;
-    memory.sums[slot] = Number(place);
-    memory.members[place] = static_cast<std::int32_t>(column);
+    while (memory.keys()[slot] != column) slot = (slot + 1) & mask();
+    memory.keys()[slot] = column | member;
+    memory.sums()[slot] = Number(place);
+    memory.members()[place] = static_cast<std::int32_t>(column);
   }
 
   /// \brief f(column, its gradient) for the candidates of this lane.
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION void for_each_candidate(F const& f) const {
-    std::int32_t const count = *memory.inserted;
+    std::int32_t const count = *memory.inserted();
     for (std::int32_t t = lanes.lane; t < count; t += lanes.count) {
-      std::int32_t const slot = memory.used[t];
-      std::uint32_t const key = memory.keys[slot];
-      if ((key & member) == 0) f(static_cast<std::int32_t>(key), memory.sums[slot]);
+      std::int32_t const slot = memory.used()[t];
+      std::uint32_t const key = memory.keys()[slot];
+      if ((key & member) == 0) f(static_cast<std::int32_t>(key), memory.sums()[slot]);
     }
   }
 
@@ -195,17 +226,17 @@ struct AdaptiveTable {
   KOKKOS_FORCEINLINE_FUNCTION std::uint32_t claim(std::uint32_t slot, std::uint32_t column) const {
     if constexpr (AdaptiveLanes<Exec>::count > 1) {
       std::uint32_t const none = empty;
-      return Kokkos::atomic_compare_exchange(memory.keys + slot, none, column);
+      return Kokkos::atomic_compare_exchange(memory.keys() + slot, none, column);
     } else {
-      memory.keys[slot] = column;
+      memory.keys()[slot] = column;
       return empty;
     }
   }
   KOKKOS_FORCEINLINE_FUNCTION std::int32_t count_one() const {
     if constexpr (AdaptiveLanes<Exec>::count > 1)
-      return Kokkos::atomic_fetch_add(memory.inserted, 1);
+      return Kokkos::atomic_fetch_add(memory.inserted(), 1);
     else
-      return (*memory.inserted)++;
+      return (*memory.inserted())++;
   }
 };
 
