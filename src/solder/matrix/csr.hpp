@@ -22,15 +22,16 @@ namespace Solder {
 /// times the lanes, by warps or by whole teams, so that a few long rows do not hold up many short
 /// ones.
 /// On hosts each team takes the contiguous slice of `rows`, balanced by work.
+///
+/// It is small, for a stage may take several along: on GPUs, where slices have no bounds,
+/// `rows.bounds` lists the long rows: how many are for groups, for warps and for teams, then the
+/// rows in this order. Null: there are none.
 template <class Scalar, class Offset>
 struct CsrOperator {
   Offset const* row_offsets;
   std::int32_t const* columns;
   Scalar const* values;
   Rows rows;
-  std::int32_t const* long_rows;  ///< those of the groups, then of the warps, then of the teams
-  std::int32_t group_rows, warp_rows, team_rows;
-  std::int32_t short_row;  ///< nonzeros of the longest row that is not listed
   std::int32_t lane_bits;
   std::int32_t teams;
 
@@ -59,6 +60,11 @@ struct CsrOperator {
     } else {
       return device_products(team, x, prepare, consume);
     }
+  }
+
+  /// \brief Nonzeros of the longest row that is not listed.
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr std::int32_t short_row(std::int32_t lane_bits) {
+    return 16 << lane_bits;
   }
 
  private:
@@ -103,11 +109,17 @@ struct CsrOperator {
   KOKKOS_FORCEINLINE_FUNCTION bool device_products(Team const& team, X const* x,
                                                    Prepare const& prepare,
                                                    Consumer const& consume) const {
+    std::int32_t group_rows = 0, warp_rows = 0, team_rows = 0;
+    if (rows.bounds != nullptr) {
+      group_rows = rows.bounds[0];
+      warp_rows = rows.bounds[1];
+      team_rows = rows.bounds[2];
+    }
     // First all rows but the listed ones; then the groups' list, then the warps'.
     int const passes = group_rows + warp_rows == 0 ? 1 : 3;
     for (int pass = 0; pass < passes; ++pass) {
       std::int32_t const* const list =
-          pass == 0 ? nullptr : long_rows + (pass == 1 ? 0 : group_rows);
+          pass == 0 ? nullptr : rows.bounds + (pass == 1 ? 3 : 3 + group_rows);
       std::int32_t const count = pass == 0 ? rows.count : pass == 1 ? group_rows : warp_rows;
       std::int32_t const bits = pass == 0 ? lane_bits : pass == 1 ? group_bits() : 5;
       std::int32_t const lanes = 1 << bits, lane = team.rank() & (lanes - 1);
@@ -120,16 +132,16 @@ struct CsrOperator {
         Row const now = next;
         place += stride;
         next = row_at(place, count, list);
-        bool const mine = now.row >= 0 &&
-                          (pass > 0 || static_cast<std::int64_t>(now.end - now.begin) <= short_row);
+        bool const mine =
+            now.row >= 0 &&
+            (pass > 0 || static_cast<std::int64_t>(now.end - now.begin) <= short_row(lane_bits));
         X sum = mine ? part(x, now.begin + lane, now.end, lanes) : X{};
         for (int m = lanes / 2; m > 0; m /= 2) sum += Impl::lane_exchange(sum, m);
         if (mine && lane == 0) consume(now.row, sum);
       }
     }
-    std::int32_t const* const of_teams = long_rows + group_rows + warp_rows;
     for (std::int32_t k = team.league_rank(); k < team_rows; k += team.league_size()) {
-      std::int32_t const row = of_teams[k];
+      std::int32_t const row = rows.bounds[3 + group_rows + warp_rows + k];
       X const mine = part(x, row_offsets[row] + team.rank(), row_offsets[row + 1], team.size());
       X total;
       if constexpr (ScalarTraits<X>::is_complex) {
@@ -177,6 +189,15 @@ std::int32_t list_rows(Exec const& exec, Offset const* offsets, std::int32_t row
       },
       count);
   return count;
+}
+
+/// \brief to[0], to[1], to[2] = a, b, c.
+template <class Exec>
+void set_three(Exec const& exec, std::int32_t* to, std::int32_t a, std::int32_t b, std::int32_t c) {
+  Kokkos::parallel_for(
+      "Solder::csr::count_long_rows", Kokkos::RangePolicy<Exec>(exec, 0, 3), KOKKOS_LAMBDA(int k) {
+        to[k] = k == 0 ? a : k == 1 ? b : c;
+      });
 }
 
 }  // namespace Impl
@@ -272,17 +293,9 @@ class CsrMatrix {
 
   /// \brief What kernels take along, by value. Valid while this matrix, or a copy of it, lives.
   Operator device_operator() const {
-    return {row_offsets_.data(),
-            column_indices_.data(),
-            values_.data(),
-            {rows_, bounds_.data()},
-            long_rows_.data(),
-            group_rows_,
-            warp_rows_,
-            team_rows_,
-            short_row_,
-            lane_bits_,
-            teams_};
+    return {row_offsets_.data(), column_indices_.data(),
+            values_.data(),      {rows_, bounds_.data()},
+            lane_bits_,          teams_};
   }
 
   /// \brief Words of sizeof(Scalar) that one product reads of the matrix.
@@ -333,7 +346,6 @@ class CsrMatrix {
     std::int32_t const n = rows_;
     longest_row_ = Impl::longest_row(exec, offsets, n);
     if constexpr (Impl::is_host_space<Exec>) {
-      short_row_ = std::numeric_limits<std::int32_t>::max();
       teams_ = static_cast<std::int32_t>(std::clamp<std::int64_t>(n, 1, exec.concurrency()));
       bounds_ = Impl::balanced_bounds<memory_space>(
           "Solder::csr::bounds", teams_, n, 1, [&](std::int32_t i) {
@@ -343,9 +355,8 @@ class CsrMatrix {
       double const mean = n == 0 ? 0 : static_cast<double>(nonzeros()) / n;
       lane_bits_ = 0;
       while (lane_bits_ < 5 && (10 << lane_bits_) < mean) ++lane_bits_;
-      short_row_ = 16 << lane_bits_;
       teams_ = Impl::vector_teams(exec, std::int64_t(n) << lane_bits_);
-      if (longest_row_ > short_row_) list_long_rows(exec);
+      if (longest_row_ > Operator::short_row(lane_bits_)) list_long_rows(exec);
     }
   }
 
@@ -353,16 +364,18 @@ class CsrMatrix {
   void list_long_rows(Exec const& exec) {
     Offset const* const offsets = row_offsets_.data();
     constexpr std::int64_t most_of_warp = 2048, no_limit = std::numeric_limits<std::int64_t>::max();
+    std::int64_t const short_row = Operator::short_row(lane_bits_);
     std::int64_t const most_of_group = lane_bits_ < 2 ? 64 << lane_bits_ : most_of_warp;
-    std::int32_t const count = Impl::list_rows(exec, offsets, rows_, short_row_, no_limit);
-    long_rows_ = Kokkos::View<std::int32_t*, memory_space>(
-        Kokkos::view_alloc("Solder::csr::long_rows", exec, Kokkos::WithoutInitializing), count);
-    std::int32_t* const list = long_rows_.data();
-    group_rows_ = Impl::list_rows(exec, offsets, rows_, short_row_, most_of_group, list, 0);
-    warp_rows_ =
-        Impl::list_rows(exec, offsets, rows_, most_of_group, most_of_warp, list, group_rows_);
-    team_rows_ = Impl::list_rows(exec, offsets, rows_, most_of_warp, no_limit, list,
-                                 group_rows_ + warp_rows_);
+    std::int32_t const count = Impl::list_rows(exec, offsets, rows_, short_row, no_limit);
+    bounds_ = Kokkos::View<std::int32_t*, memory_space>(
+        Kokkos::view_alloc("Solder::csr::long_rows", exec, Kokkos::WithoutInitializing), count + 3);
+    std::int32_t* const list = bounds_.data() + 3;
+    std::int32_t const groups =
+        Impl::list_rows(exec, offsets, rows_, short_row, most_of_group, list, 0);
+    std::int32_t const warps =
+        Impl::list_rows(exec, offsets, rows_, most_of_group, most_of_warp, list, groups);
+    Impl::list_rows(exec, offsets, rows_, most_of_warp, no_limit, list, groups + warps);
+    Impl::set_three(exec, bounds_.data(), groups, warps, count - groups - warps);
   }
 
   std::int32_t rows_ = 0, columns_ = 0;
@@ -370,9 +383,7 @@ class CsrMatrix {
   Columns column_indices_;
   Values values_;
   Kokkos::View<std::int32_t*, memory_space> bounds_;
-  Kokkos::View<std::int32_t*, memory_space> long_rows_;
-  std::int32_t longest_row_ = 0, short_row_ = 0, lane_bits_ = 0, teams_ = 1;
-  std::int32_t group_rows_ = 0, warp_rows_ = 0, team_rows_ = 0;
+  std::int32_t longest_row_ = 0, lane_bits_ = 0, teams_ = 1;
 };
 
 template <class Exec, CrsMatrixLike M>
