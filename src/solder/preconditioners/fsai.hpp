@@ -346,7 +346,7 @@ class Fsai {
     FsaiPattern<Scalar, Exec, Offset> pattern(exec, A, options_.tau, options_.k);
     auto const offsets = Impl::fsai::scan_lengths(exec, n, pattern.lengths().data());
     phases.end("pattern");
-    FsaiValues<Scalar, Exec, Factor, Offset> const compute_values(exec, A);
+    FsaiValues<Scalar, Exec, Factor, Offset> compute_values(exec, A);
     phases.end("values");
     std::int64_t const most =
         std::min(std::max<std::int64_t>(most_of_chunk(A), pattern.longest_row()), pattern.total());

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <solder/core/scalar.hpp>
+#include <solder/kernels/cholesky/lanes.hpp>
 #include <solder/matrix/csr.hpp>
 
 /// \file
@@ -12,6 +13,9 @@
 /// rows, the gathering of a local matrix A[P, P], filtering and writing.
 
 namespace Solder::Impl::fsai {
+
+/// \brief Entries of a row that a thread reads and seeks at a time.
+inline constexpr int entries_at_once = 8;
 
 template <class Scalar>
 using RealOf = typename ScalarTraits<Scalar>::Real;
@@ -90,34 +94,39 @@ KOKKOS_FORCEINLINE_FUNCTION Factor repaired_entry(Real diagonal) {
   return Kokkos::isfinite(entry) && entry > 0 ? Factor(entry) : Factor(1);
 }
 
-/// \brief Where `column` is in columns[0], ..., columns[last], ascending; -1: nowhere.
-KOKKOS_FORCEINLINE_FUNCTION std::int32_t place_of(std::int32_t column, std::int32_t const* columns,
-                                                  std::int32_t last) {
-  std::int32_t low = 0, high = last;
-  while (low < high) {
-    std::int32_t const middle = (low + high) / 2;
-    if (columns[middle] < column)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return columns[low] == column ? low : -1;
-}
-
 /// \brief body(r, c, k) for each entry k of the lower triangle that is the local matrix's (r, c), c
 /// <= r < m, shared out among `threads` threads, 2^lane_bits of them a row.
+///
+/// Each column is sought in the pattern by bisection, several at a time so that they wait together.
 template <class Scalar, class Offset, class Body>
 KOKKOS_FORCEINLINE_FUNCTION void for_each_local_entry(Lower<Scalar, Offset> const& lower,
                                                       std::int32_t const* columns, std::int32_t m,
                                                       int thread, int threads,
                                                       std::int32_t lane_bits, Body const& body) {
+  constexpr int batch = entries_at_once;
   std::int32_t const lanes = 1 << lane_bits;
+  std::int32_t most = 1;  // the largest power of 2 below m
+  while (2 * most < m) most *= 2;
   for (std::int32_t r = thread >> lane_bits; r < m; r += threads >> lane_bits) {
     std::int32_t const row = columns[r];
     Offset const end = lower.offsets[row + 1];
-    for (Offset k = lower.offsets[row] + (thread & (lanes - 1)); k < end; k += lanes) {
-      std::int32_t const c = place_of(lower.columns[k], columns, r);
-      if (c >= 0) body(r, c, k);
+    for (Offset k = lower.offsets[row] + (thread & (lanes - 1)); k < end; k += batch * lanes) {
+      std::int32_t column[batch], place[batch];
+      SOLDER_UNROLL
+      for (int b = 0; b < batch; ++b) {
+        column[b] = k + b * lanes < end ? lower.columns[k + b * lanes] : -1;
+        place[b] = 0;
+      }
+      for (std::int32_t step = most; step > 0; step /= 2) {
+        SOLDER_UNROLL
+        for (int b = 0; b < batch; ++b) {
+          std::int32_t const next = place[b] + step;
+          if (next <= r && columns[next] <= column[b]) place[b] = next;
+        }
+      }
+      SOLDER_UNROLL
+      for (int b = 0; b < batch; ++b)
+        if (columns[place[b]] == column[b]) body(r, place[b], k + b * lanes);
     }
   }
 }

@@ -3,13 +3,6 @@
 
 #include <solder/preconditioners/fsai/local_rows.hpp>
 
-/// \brief Before a loop over an array that shall stay in registers.
-#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-#define SOLDER_UNROLL _Pragma("unroll")
-#else
-#define SOLDER_UNROLL
-#endif
-
 namespace Solder::Impl::fsai {
 
 /// \brief Lanes of a GPU's warp that work on one row: an aligned part of M <= 32 of them.

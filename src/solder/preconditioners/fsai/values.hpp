@@ -31,7 +31,7 @@ class FsaiValues {
         counts_(Kokkos::view_alloc("Solder::fsai::counts", exec)) {
     copy_lower(exec, A);
     double const mean = A.rows() == 0 ? 0 : double(lower_nonzeros()) / A.rows();
-    while (lane_bits_ < 5 && (4 << lane_bits_) < mean) ++lane_bits_;
+    while (lane_bits_ < 5 && (Impl::fsai::entries_at_once << lane_bits_) < mean) ++lane_bits_;
     set_counts(exec, Counts{});
   }
 
@@ -39,8 +39,7 @@ class FsaiValues {
   /// first + k has those from offsets[k] on, ascending, its own last. Dropped entries get the
   /// column -1; kept[k] says how many were not. Fences on GPUs.
   void compute(Exec const& exec, std::int32_t first, std::int32_t last, double delta,
-               Offset const* offsets, std::int32_t* columns, Factor* values,
-               std::int32_t* kept) const {
+               Offset const* offsets, std::int32_t* columns, Factor* values, std::int32_t* kept) {
     std::int32_t const count = last - first;
     Counts* const counts = counts_.data();
     Impl::fsai::Chunk<Scalar, Factor, Offset> const chunk{
@@ -117,14 +116,15 @@ class FsaiValues {
   using Values = Kokkos::View<Scalar*, memory_space>;
   using Chunk = Impl::fsai::Chunk<Scalar, Factor, Offset>;
 
-  /// Level-0 scratch of a team for rows in it, less what Kokkos and alignment take of 48 kB.
-  static constexpr std::size_t most_scratch = 47 * 1024;
-  /// Memory for all teams that work on the largest rows, where more than one does.
-  static constexpr std::size_t most_memory = std::size_t(512) << 20;
+  /// Level-0 scratch of a team for rows in it: 48 kB less what Kokkos and alignment take.
+  static constexpr int most_scratch = 47 * 1024;
+  /// Entries of the larger rows that a team of fewer threads works on.
+  static constexpr std::int32_t medium = 64;
 
   /// \brief The kernels of a GPU, the largest rows first.
-  void compute_by_size(Exec const& exec, Chunk const& chunk, std::int32_t count) const {
-    constexpr std::int32_t limits[] = {0, 8, 16, 32, 64, std::numeric_limits<std::int32_t>::max()};
+  void compute_by_size(Exec const& exec, Chunk const& chunk, std::int32_t count) {
+    constexpr std::int32_t limits[] = {0,  8,      16,
+                                       32, medium, std::numeric_limits<std::int32_t>::max()};
     Columns const list(
         Kokkos::view_alloc("Solder::fsai::rows_by_size", exec, Kokkos::WithoutInitializing), count);
     std::int32_t begin[6] = {0};
@@ -133,55 +133,68 @@ class FsaiValues {
                                                 limits[b + 1], list.data(), begin[b]);
     auto const in = [&](int b) { return begin[b + 1] - begin[b]; };
     using namespace Impl::fsai;
-    std::size_t const medium = scratch_for(64);
-    compute_large(exec, chunk, list.data() + begin[4], in(4), most_scratch, 4);
-    compute_large(exec, chunk, list.data() + begin[3], in(3), std::min(medium, most_scratch), 2);
+    constexpr std::int64_t tiles = medium / tile_rows;
+    constexpr std::size_t scratch = LargeScratch<Scalar>::bytes(medium) +
+                                    tiles * (tiles + 1) / 2 * tile_values * sizeof(Scalar);
+    compute_large(exec, chunk, list.data() + begin[4], in(4), most_scratch, 4, mostly_in_memory_);
+    bool never = false;
+    compute_large(exec, chunk, list.data() + begin[3], in(3),
+                  static_cast<int>(std::min<std::size_t>(scratch, most_scratch)), 2, never);
     SmallRows<32, Scalar, Factor, Offset>{chunk, list.data() + begin[2], in(2)}.launch(exec);
     SmallRows<16, Scalar, Factor, Offset>{chunk, list.data() + begin[1], in(1)}.launch(exec);
     SmallRows<8, Scalar, Factor, Offset>{chunk, list.data() + begin[0], in(0)}.launch(exec);
   }
 
-  /// \brief Bytes that a row of m entries needs at most.
-  static std::size_t scratch_for(std::int64_t m) {
-    constexpr int T = Impl::fsai::Envelope<Scalar>::T;
-    std::int64_t const tiles = (m + T - 1) / T;
-    return Impl::fsai::LargeScratch<Scalar>::bytes(m) +
-           tiles * (tiles + 1) / 2 * T * T * sizeof(Scalar);
-  }
-
-  /// \brief The rows of a list in scratch, then those that did not fit in memory: as much as is
-  /// found to be needed.
+  /// \brief The rows of a list in scratch, unless they mostly did not fit last time; then those
+  /// that did not in memory, in blocks as large as is found to be needed.
   void compute_large(Exec const& exec, Chunk const& chunk, std::int32_t const* rows,
-                     std::int32_t count, std::size_t capacity, int warps) const {
+                     std::int32_t count, int scratch_bytes, int warps, bool& mostly_in_memory) {
     if (count == 0) return;
+    std::int32_t const all = count;
     Columns lists[2];
-    Counts* const counts = counts_.data();
-    Kokkos::View<char*, memory_space> memory;
-    for (int round = 0; count > 0; ++round) {
+    for (int round = mostly_in_memory ? 1 : 0; count > 0; ++round) {
       Columns& list = lists[round % 2];
       list = Columns(
           Kokkos::view_alloc("Solder::fsai::overflow", exec, Kokkos::WithoutInitializing), count);
+      Counts* const counts = counts_.data();
       Impl::fsai::Overflow const overflow{list.data(), &counts->overflow, &counts->most_bytes};
-      bool const in_scratch = round == 0;
-      int teams = count;
-      if (!in_scratch) {
-        capacity = (capacity + 15) / 16 * 16;
-        teams = static_cast<int>(std::clamp<std::size_t>(
-            most_memory / capacity, 1, std::min(count, int(exec.concurrency() / 256))));
-        memory = {};
-        memory = Kokkos::View<char*, memory_space>(
-            Kokkos::view_alloc("Solder::fsai::memory", exec, Kokkos::WithoutInitializing),
-            teams * capacity);
+      if (round == 0) {
+        Impl::fsai::LargeRows<true, Scalar, Factor, Offset>{chunk,   rows, count,   scratch_bytes,
+                                                            nullptr, 0,    overflow}
+            .launch(exec, count, warps);
+      } else {
+        int const teams = reserve_memory(exec, count);
+        Impl::fsai::LargeRows<false, Scalar, Factor, Offset>{
+            chunk, rows, count, arrays_scratch, memory_.data(), block_bytes_, overflow}
+            .launch(exec, teams, warps);
       }
-      Impl::fsai::LargeRows<Scalar, Factor, Offset>{chunk,         rows,     count,
-                                                    memory.data(), capacity, overflow}
-          .launch(exec, teams, in_scratch ? warps : 8);
       Counts const found = this->counts(exec);
       rows = list.data();
       count = found.overflow;
-      capacity = found.most_bytes;
-      if (count > 0) set_counts(exec, {found.repaired, found.first_repaired});
+      if (round == 0) mostly_in_memory = count > all / 2;
+      if (count == 0) break;
+      block_bytes_ = std::max<std::size_t>(block_bytes_, found.most_bytes);
+      set_counts(exec, {found.repaired, found.first_repaired});
     }
+  }
+
+  /// Scratch for the arrays of rows of up to some 1000 entries whose tiles are in memory.
+  static constexpr int arrays_scratch = 16 * 1024;
+
+  /// \brief Memory for teams of block_bytes_ each; answers how many: as many as are resident at
+  /// once, or as many as fit into half of what A takes.
+  int reserve_memory(Exec const& exec, std::int32_t rows) {
+    std::size_t const affordable =
+        static_cast<std::size_t>(lower_nonzeros()) * (sizeof(Scalar) + sizeof(std::int32_t));
+    auto const teams = static_cast<int>(std::clamp<std::size_t>(
+        affordable / block_bytes_, 1, std::min<std::int32_t>(rows, exec.concurrency() / 512)));
+    std::size_t const bytes = teams * block_bytes_;
+    if (memory_.extent(0) < bytes) {
+      memory_ = Kokkos::View<char*, memory_space>(nullptr, 0);
+      memory_ = Kokkos::View<char*, memory_space>(
+          Kokkos::view_alloc("Solder::fsai::memory", exec, Kokkos::WithoutInitializing), bytes);
+    }
+    return teams;
   }
 
   void set_counts(Exec const& exec, Counts counts) const {
@@ -193,6 +206,9 @@ class FsaiValues {
   Columns columns_;
   Values values_;
   Kokkos::View<Counts, memory_space> counts_;
+  Kokkos::View<char*, memory_space> memory_;  ///< of teams, for rows beyond scratch
+  std::size_t block_bytes_ = 0;
+  bool mostly_in_memory_ = false;
   std::int32_t lane_bits_ = 0;
 };
 
