@@ -98,6 +98,18 @@ KOKKOS_FORCEINLINE_FUNCTION std::int32_t bits_set(std::uint32_t bits) {
 #endif
 }
 
+/// \brief Kokkos::atomic_compare_exchange, relaxed. (With CUDA that hides whether the place is in
+/// scratch, where an instruction of its own is faster.)
+KOKKOS_FORCEINLINE_FUNCTION std::int32_t compare_exchange(std::int32_t* place,
+                                                          std::int32_t expected,
+                                                          std::int32_t desired) {
+#if defined(__CUDA_ARCH__)
+  return atomicCAS(place, expected, desired);
+#else
+  return Kokkos::atomic_compare_exchange(place, expected, desired);
+#endif
+}
+
 /// \brief Waits for the other lanes of the warp: what they wrote before, this lane reads
 /// afterwards. All lanes of a warp call this together.
 KOKKOS_FORCEINLINE_FUNCTION void lane_barrier() {

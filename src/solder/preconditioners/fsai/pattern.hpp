@@ -156,10 +156,10 @@ struct FsaiSearchKernel {
   std::int32_t levels, lane_bits;
   std::int32_t const* list;  ///< of rows, less first; null: all of them
   std::int32_t first, count, batch;
-  std::int32_t capacity, hash_shift;
-  std::int32_t* memory;       ///< words(capacity) a team; unused in scratch
-  std::int32_t* lengths;      ///< of all rows; -1: found more than capacity
-  Offset const* out_offsets;  ///< of the rows from first on
+  std::int32_t capacity, hash_shift;  ///< for those in memory; known at compile time in scratch
+  std::int32_t* memory;               ///< words(capacity) a team; unused in scratch
+  std::int32_t* lengths;              ///< of all rows; -1: found more than capacity
+  Offset const* out_offsets;          ///< of the rows from first on
   std::int32_t* out;
 
   KOKKOS_FUNCTION static constexpr std::int64_t words(std::int64_t capacity) {
@@ -173,21 +173,37 @@ struct FsaiSearchKernel {
     return reach == FsaiReach::team ? bytes + counter : bytes * (is_host_space<Exec> ? 1 : warps);
   }
 
+  /// \brief Columns that a search holds: a power of two.
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t room() const {
+    if constexpr (reach == FsaiReach::memory) return capacity;
+    return reach == FsaiReach::warp ? warp_reach : team_reach;
+  }
+
+  /// \brief A column's slot in the table. Multiplying by 2^32 over the golden ratio spreads
+  /// neighbours far apart.
+  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t slot_of(std::int32_t column) const {
+    std::uint32_t const hash = static_cast<std::uint32_t>(column) * 2654435769u;
+    if constexpr (reach == FsaiReach::memory) return hash >> hash_shift;
+    constexpr std::uint32_t share =
+        (std::uint32_t(1) << 31) / (reach == FsaiReach::warp ? warp_reach : team_reach);
+    return hash / share;
+  }
+
   template <class Member>
   KOKKOS_FUNCTION void operator()(Member const& member) const {
     auto* const scratch =
-        static_cast<std::int32_t*>(member.team_scratch(0).get_shmem(scratch_bytes(capacity)));
+        static_cast<std::int32_t*>(member.team_scratch(0).get_shmem(scratch_bytes(room())));
     std::int32_t const begin = member.league_rank() * batch,
                        end = Kokkos::min(begin + batch, count);
     if constexpr (reach == FsaiReach::warp) {
       WarpLanes<Exec> lanes;
-      std::int32_t* const found = scratch + member.team_rank() * words(capacity);
+      std::int32_t* const found = scratch + member.team_rank() * words(room());
       for (std::int32_t t = begin + member.team_rank(); t < end; t += member.team_size())
         work(lanes, t, found);
     } else {
-      std::int32_t *found = scratch, *counter = scratch + words(capacity);
+      std::int32_t *found = scratch, *counter = scratch + words(room());
       if constexpr (reach == FsaiReach::memory) {
-        found = memory + static_cast<std::int64_t>(member.league_rank()) * words(capacity);
+        found = memory + static_cast<std::int64_t>(member.league_rank()) * words(room());
         counter = scratch;
       }
       TeamLanes<Exec, Member> lanes(member, counter);
@@ -195,14 +211,14 @@ struct FsaiSearchKernel {
     }
   }
 
-  /// \brief One row; its columns are collected in found[0] to found[capacity - 1].
+  /// \brief One row; its columns are collected in found[0] to found[room() - 1].
   template <class Lanes>
   KOKKOS_FUNCTION void work(Lanes& lanes, std::int32_t t, std::int32_t* found) const {
     std::int32_t const place = list == nullptr ? t : list[t], row = first + place;
     if constexpr (fills) {
       auto const start = out_offsets[place];
       auto const length = static_cast<std::int32_t>(out_offsets[place + 1] - start);
-      if (length > capacity) return;  // listed for those that reach further
+      if (length > room()) return;  // listed for those that reach further
       search(lanes, row, found);
       sort(lanes, found, length);
       for (std::int32_t k = lanes.rank(); k < length; k += lanes.size()) out[start + k] = found[k];
@@ -249,8 +265,8 @@ struct FsaiSearchKernel {
   /// \brief Puts what it finds into found, `row` first, and answers how many that are, or -1.
   template <class Lanes>
   KOKKOS_FUNCTION std::int32_t search(Lanes& lanes, std::int32_t row, std::int32_t* found) const {
-    std::int32_t* const table = found + capacity;
-    for (std::int32_t k = lanes.rank(); k < 2 * capacity; k += lanes.size()) table[k] = -1;
+    std::int32_t* const table = found + room();
+    for (std::int32_t k = lanes.rank(); k < 2 * room(); k += lanes.size()) table[k] = -1;
     if (lanes.rank() == 0) found[0] = row;
     lanes.start(1);
     lanes.barrier();
@@ -259,7 +275,7 @@ struct FsaiSearchKernel {
       expand(lanes, row, found, begin, end);
       begin = end;
       end = lanes.taken();
-      if (end > capacity) return -1;
+      if (end > room()) return -1;
     }
     return end;
   }
@@ -282,12 +298,12 @@ struct FsaiSearchKernel {
       Offset at = now.begin + lane;
       do {
         std::int32_t const column = at < now.end ? columns[at] : row;
-        bool const is_new = column < row && insert(found + capacity, column);
+        bool const is_new = column < row && insert(found + room(), column);
         std::uint32_t const votes = lane_votes(is_new);
         if (votes != 0) {
           std::int32_t const place = lanes.take_place(is_new, votes);
-          if (is_new && place < capacity) found[place] = column;
-          full = lane_votes(is_new && place >= capacity) != 0;
+          if (is_new && place < room()) found[place] = column;
+          full = lane_votes(is_new && place >= room()) != 0;
         }
         at += 1 << lane_bits;
       } while (lane_votes(at < now.end) != 0 && !full);
@@ -307,14 +323,13 @@ struct FsaiSearchKernel {
 
   /// \brief Whether the column was not yet in the table, where it is now.
   KOKKOS_FORCEINLINE_FUNCTION bool insert(std::int32_t* table, std::int32_t column) const {
-    // Multiplying by 2^32 over the golden ratio spreads neighbours far apart.
-    std::uint32_t slot = (static_cast<std::uint32_t>(column) * 2654435769u) >> hash_shift;
+    std::uint32_t slot = slot_of(column);
     while (true) {
       std::int32_t seen = table[slot];
-      if (seen == -1) seen = Kokkos::atomic_compare_exchange(&table[slot], -1, column);
+      if (seen == -1) seen = compare_exchange(&table[slot], -1, column);
       if (seen == -1) return true;
       if (seen == column) return false;
-      slot = (slot + 1) & (2 * static_cast<std::uint32_t>(capacity) - 1);
+      slot = (slot + 1) & (2 * static_cast<std::uint32_t>(room()) - 1);
     }
   }
 };
