@@ -186,6 +186,41 @@ KOKKOS_FORCEINLINE_FUNCTION void sort_lanes(Key (&key)[keys]) {
   bitonic_steps<2, 1>(key, lane_number());
 }
 
+/// \brief Sorts keys from[0] to from[count - 1] into `to`, which may be the same, of a GPU's warp:
+/// count <= warp * keys.
+template <int keys, class Key>
+KOKKOS_FORCEINLINE_FUNCTION void sort_through_registers(Key const* from, Key* to,
+                                                        std::int32_t count) {
+  constexpr Key none = Kokkos::Experimental::finite_max_v<Key>;
+  int const lane = lane_number();
+  Key key[keys];
+  for (int r = 0; r < keys; ++r) {
+    std::int32_t const k = lane + warp * r;
+    key[r] = k < count ? from[k] : none;
+  }
+  sort_lanes(key);
+  lane_barrier();
+  for (int r = 0; r < keys; ++r)
+    if (lane * keys + r < count) to[lane * keys + r] = key[r];
+  lane_barrier();
+}
+
+/// \brief Keys that a warp sorts in its registers.
+inline constexpr std::int32_t most_warp_keys = 8 * warp;
+
+/// \brief The same for up to most_warp_keys keys, all less than the largest number there is.
+template <class Key>
+KOKKOS_FORCEINLINE_FUNCTION void sort_by_warp(Key const* from, Key* to, std::int32_t count) {
+  if (count <= warp)
+    sort_through_registers<1>(from, to, count);
+  else if (count <= 2 * warp)
+    sort_through_registers<2>(from, to, count);
+  else if (count <= 4 * warp)
+    sort_through_registers<4>(from, to, count);
+  else
+    sort_through_registers<8>(from, to, count);
+}
+
 template <class Key>
 struct BitonicStep {
   Key* keys;

@@ -98,6 +98,7 @@ struct TransposeEntries {
 template <class Exec, class Scalar, class Offset, TransposeRows by>
 struct TransposeSortKernel {
   static constexpr int warps = by == TransposeRows::memory ? 2 * warps_of_rows : warps_of_rows;
+  static constexpr int least_teams = by == TransposeRows::warp ? 5 : 1;
 
   TransposeEntries<Scalar, Offset> entries;
   std::int32_t const* list;  ///< of rows; null: all
@@ -156,7 +157,9 @@ struct TransposeSortKernel {
 
   template <class Lanes>
   KOKKOS_FORCEINLINE_FUNCTION void sort_in_memory(Lanes const& lanes, std::int32_t row) const {
-    sort_and_fetch(lanes, row, entries.keys + entries.starts[row]);
+    TransposeKey* const keys = entries.keys + entries.starts[row];
+    sort_keys(lanes, keys, entries.length(row));
+    fetch(lanes, row, keys);
   }
 
   template <class Lanes>
@@ -164,17 +167,22 @@ struct TransposeSortKernel {
                                                    TransposeKey* scratch) const {
     TransposeKey const* const from = entries.keys + entries.starts[row];
     std::int32_t const length = entries.length(row);
-    for (std::int32_t k = lanes.rank(); k < length; k += lanes.size()) scratch[k] = from[k];
-    sort_and_fetch(lanes, row, scratch);
+    if constexpr (by == TransposeRows::warp) {
+      static_assert(transpose_warp_keys <= most_warp_keys);
+      sort_by_warp(from, scratch, length);
+    } else {
+      for (std::int32_t k = lanes.rank(); k < length; k += lanes.size()) scratch[k] = from[k];
+      sort_keys(lanes, scratch, length);
+    }
+    fetch(lanes, row, scratch);
     lanes.barrier();  // the scratch is free
   }
 
   template <class Lanes>
-  KOKKOS_FORCEINLINE_FUNCTION void sort_and_fetch(Lanes const& lanes, std::int32_t row,
-                                                  TransposeKey* keys) const {
+  KOKKOS_FORCEINLINE_FUNCTION void fetch(Lanes const& lanes, std::int32_t row,
+                                         TransposeKey const* keys) const {
     Offset const start = entries.starts[row];
     std::int32_t const length = entries.length(row);
-    sort_keys(lanes, keys, length);
     for (std::int32_t k = lanes.rank(); k < length; k += lanes.size())
       entries.fetch(start + k, keys[k]);
   }
@@ -271,10 +279,10 @@ void sort_transpose_rows(Exec const& exec, TransposeEntries<Scalar, Offset> cons
   std::int32_t batch = 1;
   if constexpr (by == TransposeRows::lanes) batch = 4 * Kernel::warps * (warp >> lane_bits);
   if constexpr (by == TransposeRows::warp) batch = Kernel::warps;
-  Kokkos::parallel_for(
-      "Solder::transpose::sort",
-      row_policy<Exec, Kernel::warps>(exec, (rows - 1) / batch + 1, Kernel::scratch_bytes()),
-      Kernel{entries, list, rows, batch, lane_bits});
+  Kokkos::parallel_for("Solder::transpose::sort",
+                       row_policy<Exec, Kernel::warps, Kernel::least_teams>(
+                           exec, (rows - 1) / batch + 1, Kernel::scratch_bytes()),
+                       Kernel{entries, list, rows, batch, lane_bits});
 }
 
 /// \brief Sorts listed rows one after another, each with all of the device. Waits for each.

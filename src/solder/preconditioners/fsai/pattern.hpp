@@ -229,37 +229,14 @@ struct FsaiSearchKernel {
     }
   }
 
-  /// \brief Sorts found[0] to found[length - 1]; GPU warps do that in registers.
   template <class Lanes>
   KOKKOS_FORCEINLINE_FUNCTION void sort(Lanes const& lanes, std::int32_t* found,
                                         std::int32_t length) const {
-    if constexpr (Lanes::on_host || reach != FsaiReach::warp) {
+    static_assert(warp_reach <= most_warp_keys);
+    if constexpr (Lanes::on_host || reach != FsaiReach::warp)
       sort_keys(lanes, found, length);
-    } else {
-      static_assert(warp_reach == 8 * warp);
-      if (length <= warp)
-        sort_in_registers<1>(found, length);
-      else if (length <= 2 * warp)
-        sort_in_registers<2>(found, length);
-      else if (length <= 4 * warp)
-        sort_in_registers<4>(found, length);
-      else
-        sort_in_registers<8>(found, length);
-    }
-  }
-
-  template <int keys>
-  KOKKOS_FORCEINLINE_FUNCTION void sort_in_registers(std::int32_t* found,
-                                                     std::int32_t length) const {
-    constexpr std::int32_t none = 0x7fffffff;
-    int const lane = lane_number();
-    std::int32_t key[keys];
-    for (int r = 0; r < keys; ++r)
-      key[r] = lane + warp * r < length ? found[lane + warp * r] : none;
-    sort_lanes(key);
-    lane_barrier();
-    for (int r = 0; r < keys; ++r) found[lane * keys + r] = key[r];
-    lane_barrier();
+    else
+      sort_by_warp(found, found, length);
   }
 
   /// \brief Puts what it finds into found, `row` first, and answers how many that are, or -1.
