@@ -35,35 +35,42 @@ struct AdaptiveKernel {
   std::int32_t const* list;  ///< the rows; null: those from job.first on
   std::int32_t count;        ///< of rows
   std::int32_t workers;
-  char* memory;           ///< of all workers; null: they have it in scratch
   AdaptiveLayout layout;  ///< of a worker's memory
+  bool factor_in_scratch, rest_in_scratch;
+  char* memory;  ///< what is not in scratch, of all workers
   std::int32_t* status;
   std::int32_t* full_rows;  ///< those whose table was too small, in any order
 
   template <class Where>
   KOKKOS_FUNCTION void operator()(Where const& where) const {
     if constexpr (std::is_integral_v<Where>) {
-      work(static_cast<std::int32_t>(where), memory + where * layout.bytes, {0});
+      work(static_cast<std::int32_t>(where), nullptr, {0});
     } else {
       std::int32_t const worker = where.league_rank() * where.team_size() + where.team_rank();
-      char* base = memory;
-      if (memory == nullptr) {
-        auto const scratch = reinterpret_cast<std::uintptr_t>(where.team_scratch(0).get_shmem(0));
-        base = reinterpret_cast<char*>((scratch + 15) / 16 * 16) + where.team_rank() * layout.bytes;
-      } else if (worker < workers) {
-        base += worker * layout.bytes;
-      } else {
-        return;
-      }
-      work(worker, base, {lane_number()});
+      if (worker >= workers) return;
+      auto const begin = reinterpret_cast<std::uintptr_t>(where.team_scratch(0).get_shmem(0));
+      char* const scratch = reinterpret_cast<char*>((begin + 15) / 16 * 16);
+      work(worker, scratch + where.team_rank() * scratch_bytes(), {lane_number()});
     }
   }
 
+  /// \brief Bytes of a worker in scratch and in memory.
+  KOKKOS_FUNCTION std::size_t scratch_bytes() const {
+    return (factor_in_scratch ? layout.factor_bytes : 0) + (rest_in_scratch ? layout.bytes : 0);
+  }
+  KOKKOS_FUNCTION std::size_t memory_bytes() const {
+    return layout.factor_bytes + layout.bytes - scratch_bytes();
+  }
+
  private:
-  KOKKOS_FORCEINLINE_FUNCTION void work(std::int32_t worker, char* base,
+  KOKKOS_FORCEINLINE_FUNCTION void work(std::int32_t worker, char* scratch,
                                         AdaptiveLanes<Exec> lanes) const {
     using Row = AdaptiveRow<Scalar, Exec, Factor, Offset>;
-    AdaptiveMemory<Number, Offset> const own{base, layout};
+    char* const mine = memory + worker * memory_bytes();
+    char* const rest = rest_in_scratch ? scratch : mine;
+    char* const factor = (factor_in_scratch ? scratch : mine) +
+                         (factor_in_scratch == rest_in_scratch ? layout.bytes : 0);
+    AdaptiveMemory<Number, Offset> const own{rest, reinterpret_cast<Number*>(factor), layout};
     AdaptiveTable<Exec, Number, Offset> const table{own, lanes};
     table.wipe();
     for (std::int64_t k = worker; k < count; k += workers) {
@@ -134,9 +141,10 @@ struct AdaptiveDiagonal {
 /// are done again with a table four times as large, until all fit. Columns of A may be unsorted.
 ///
 /// Cost of a row with m entries in the end: about m steps / 2 rows of A read (from cache mostly),
-/// m^3 / 6 multiplications for the factor, m^2 for each step. Memory: 10 kB a warp or so; beyond
-/// scratch, at most the matrix's size. Sums are in double whatever Scalar; results do not depend on
-/// the number of threads, nor on how the rows are cut into chunks.
+/// m^3 / 6 multiplications for the factor, m^2 for each step. Memory: 6 kB of scratch a warp for 20
+/// entries a row; beyond scratch, at most the matrix's size, or what one worker needs. Sums are in
+/// double whatever Scalar; results do not depend on the number of threads, nor on how the rows are
+/// cut into chunks.
 template <class Scalar, class Exec, class Factor = Scalar, class Offset = std::int32_t>
 class FsaiAdaptive {
  public:
@@ -160,6 +168,7 @@ class FsaiAdaptive {
         bits_(first_bits(A)) {
     Impl::AdaptiveDiagonal<Scalar, Exec, Offset> const kernel{job_.offsets, job_.columns,
                                                               job_.values, diagonal_.data(), rows_};
+    if (rows_ == 0) return;
     if constexpr (Impl::is_host_space<Exec>)
       Kokkos::parallel_for("Solder::fsai::diagonal", Kokkos::RangePolicy<Exec>(exec, 0, rows_),
                            kernel);
@@ -245,37 +254,38 @@ class FsaiAdaptive {
   void launch(Exec const& exec, std::int32_t const* list, std::int32_t count, int bits,
               std::int32_t* full_rows) {
     auto const layout = Impl::AdaptiveLayout::of<Wide<Scalar>, Offset>(job_.most, bits);
-    Kernel kernel{job_, list, count, 0, nullptr, layout, status_.data(), full_rows};
+    Kernel kernel{job_,  list,  count,   count,          layout,
+                  false, false, nullptr, status_.data(), full_rows};
     char const* const label = "Solder::fsai::adaptive_rows";
     if constexpr (Impl::is_host_space<Exec>) {
       give_memory(exec, kernel, exec.concurrency());
       Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec>(exec, 0, kernel.workers), kernel);
     } else {
-      constexpr std::size_t scratch = 47 * 1024, most_warps = 8;
-      std::size_t warps = std::min(most_warps, scratch / layout.bytes), scratch_bytes = 0;
-      if (2 * layout.bytes <= scratch) {
-        kernel.workers = count;
-        scratch_bytes = warps * layout.bytes + 16;
-      } else {
-        warps = most_warps;
-        give_memory(exec, kernel, exec.concurrency() / Impl::warp);
-      }
-      int const teams = (kernel.workers + int(warps) - 1) / int(warps);
-      Kokkos::parallel_for(label,
-                           Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<256, 3>>(
-                               exec, teams, int(warps), Impl::warp)
-                               .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes)),
-                           kernel);
+      // All in scratch where that leaves room for 18 warps on a multiprocessor; the factor, which
+      // grows with the square of `most`, in memory else; the table too where it is very large.
+      constexpr std::size_t scratch = 47 * 1024;
+      constexpr int most_warps = 4;
+      kernel.factor_in_scratch = 3 * (layout.bytes + layout.factor_bytes) <= scratch;
+      kernel.rest_in_scratch = 2 * layout.bytes <= scratch;
+      if (kernel.memory_bytes() > 0) give_memory(exec, kernel, exec.concurrency() / Impl::warp);
+      std::size_t const bytes = kernel.scratch_bytes();
+      int const warps = bytes * most_warps <= scratch ? most_warps : int(scratch / bytes);
+      Kokkos::parallel_for(
+          label,
+          Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<most_warps * Impl::warp, 6>>(
+              exec, (kernel.workers + warps - 1) / warps, warps, Impl::warp)
+              .set_scratch_size(0, Kokkos::PerTeam(warps * bytes + 16)),
+          kernel);
     }
   }
 
   /// \brief Memory for at most `workers` workers: fewer where that exceeds the matrix's size.
   void give_memory(Exec const& exec, Kernel& kernel, std::int64_t workers) {
     double const budget = std::max(matrix_words_ * sizeof(Scalar), 64.0 * 1024 * 1024);
-    double const room = std::max(1.0, budget / double(kernel.layout.bytes));
+    double const room = std::max(1.0, budget / double(kernel.memory_bytes()));
     kernel.workers = static_cast<std::int32_t>(
         std::min({static_cast<double>(workers), static_cast<double>(kernel.count), room}));
-    reserve(exec, memory_, kernel.workers * kernel.layout.bytes, "Solder::fsai::adaptive_memory");
+    reserve(exec, memory_, kernel.workers * kernel.memory_bytes(), "Solder::fsai::adaptive_memory");
     kernel.memory = memory_.data();
   }
 

@@ -58,7 +58,8 @@ struct AdaptiveLanes {
 struct AdaptiveLayout {
   int bits;
   std::int32_t limit;  ///< columns that the table may hold: three quarters of its slots
-  std::size_t y, u, sums, inverse, begins, lengths, members, keys, used, inserted, bytes;
+  std::size_t u, sums, inverse, begins, lengths, members, keys, used, inserted, bytes;
+  std::size_t factor_bytes;  ///< of L, which is apart
 
   template <class Number, class Offset>
   static AdaptiveLayout of(std::int32_t most, int bits) {
@@ -66,8 +67,8 @@ struct AdaptiveLayout {
     std::size_t const m = most, slots = std::size_t(1) << bits;
     at.bits = bits;
     at.limit = static_cast<std::int32_t>(slots / 4 * 3);
-    at.y = sizeof(Number) * (m * m - m) / 2;
-    at.u = at.y + sizeof(Number) * m;
+    at.factor_bytes = (sizeof(Number) * (m * m - m) / 2 + 15) / 16 * 16;
+    at.u = sizeof(Number) * m;
     at.sums = at.u + sizeof(Number) * m;
     at.inverse = at.sums + sizeof(Number) * slots;
     at.begins = at.inverse + sizeof(double) * m;
@@ -86,16 +87,17 @@ struct AdaptiveLayout {
 template <class Number, class Offset>
 struct AdaptiveMemory {
   char* base;
+  Number* factor;
   AdaptiveLayout const& layout;
 
   /// \brief The Cholesky factor L of A[P,P]: its strict lower triangle, packed by rows, ...
   KOKKOS_FORCEINLINE_FUNCTION Number* row_of_L(std::int32_t place) const {
-    return at<Number>(0) + static_cast<std::ptrdiff_t>(place) * (place - 1) / 2;
+    return factor + static_cast<std::ptrdiff_t>(place) * (place - 1) / 2;
   }
   /// \brief ... and 1 / diag(L).
   KOKKOS_FORCEINLINE_FUNCTION double* inverse() const { return at<double>(layout.inverse); }
   /// \brief L^-1 A[P,i].
-  KOKKOS_FORCEINLINE_FUNCTION Number* y() const { return at<Number>(layout.y); }
+  KOKKOS_FORCEINLINE_FUNCTION Number* y() const { return at<Number>(0); }
   /// \brief gtilde_P^H = -L^-H y.
   KOKKOS_FORCEINLINE_FUNCTION Number* u() const { return at<Number>(layout.u); }
   /// \brief Where row i of A begins, then the rows P.
