@@ -186,22 +186,35 @@ class FsaiOracle {
     return g;
   }
 
-  /// \brief (3.11) to (3.13).
+  /// \brief (3.11) to (3.13), with delta halved until eps A eps^H <= 0.03, zero after eight times.
   Row filtered(std::int32_t i, Row const& g, double delta) const {
+    for (int times = 0;; ++times, delta = times > 8 ? 0 : delta / 2) {
+      Row kept, dropped;
+      split(i, g, delta, kept, dropped);
+      Real const energy = energy_of(dropped);
+      if (energy > 0.03 && delta > 0) continue;
+      for (auto& [j, value] : kept) value /= std::sqrt(1 + energy);
+      return kept;
+    }
+  }
+
+  static void split(std::int32_t i, Row const& g, double delta, Row& kept, Row& dropped) {
     Real squares = 0;
     for (auto const& [j, value] : g) squares += std::norm(value);
-    Row kept, dropped;
     for (auto const& [j, value] : g)
       (j == i || std::abs(value) > delta * std::sqrt(squares) ? kept : dropped)[j] = value;
-    Real energy = 0;  // eps A eps^H
-    for (auto const& [r, at_r] : dropped) {
+  }
+
+  /// \brief eps A eps^H.
+  Real energy_of(Row const& eps) const {
+    Real energy = 0;
+    for (auto const& [r, at_r] : eps) {
       energy += std::norm(at_r) * diagonal_[r];
       for_each_entry(r, [&](std::int32_t c, Value const& a) {
-        if (c < r && dropped.count(c)) energy += 2 * std::real(at_r * a * conjugate(dropped[c]));
+        if (c < r && eps.count(c)) energy += 2 * std::real(at_r * a * conjugate(eps.at(c)));
       });
     }
-    for (auto& [j, value] : kept) value /= std::sqrt(1 + energy);
-    return kept;
+    return energy;
   }
 
   template <class MakeRow>

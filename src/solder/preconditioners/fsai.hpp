@@ -23,16 +23,17 @@ namespace Solder {
 
 struct FsaiOptions {
   /// An off-diagonal a_ij takes part in the pattern where |a_ij| > tau sqrt(|a_ii a_jj|).
-  double tau = 0.01;
+  double tau = 0.05;
   /// Steps of the pattern: that of the lower triangle of A to the power k; 0: diagonal.
   int k = 2;
-  /// Entries of G of at most delta times the norm of their row are dropped.
+  /// Entries of G of at most delta times the norm of their row are dropped, fewer where that would
+  /// cost a row more than 3% of g A g^H (Impl::fsai::RowFilter).
   double delta = 0.05;
 
   /// Grow each row's pattern where it helps most instead; tau and k are not used then.
   bool adaptive = false;
-  int steps = 10;             ///< at most, of growth
-  int entries_per_step = 2;   ///< that a row grows by
+  int steps = 5;              ///< at most, of growth
+  int entries_per_step = 8;   ///< that a row grows by
   double improvement = 1e-2;  ///< growth that reduces the row's Kaporin number by less is the last
 
   bool operator==(FsaiOptions const&) const = default;

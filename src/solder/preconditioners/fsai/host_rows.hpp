@@ -110,16 +110,20 @@ class HostRow {
     solve_last_row(m);
     double norm_squared = 0;
     for (auto const& g : g_) norm_squared += abs_squared(g);
-    dropped_.assign(m, false);
-    eps_l_.assign(m, Scalar{});
-    for (std::int32_t r = 0; r < m - 1; ++r) {
-      dropped_[r] = chunk.drops(g_[r], norm_squared);
-      if (!dropped_[r]) continue;
-      Scalar const* const l = row(r);
-      for (std::int32_t c = first_[r]; c <= r; ++c) eps_l_[c] += g_[r] * l[c];
-    }
+    RowFilter filter(chunk.delta);
     double energy = 0;
-    for (auto const& e : eps_l_) energy += abs_squared(e);
+    do {
+      dropped_.assign(m, false);
+      eps_l_.assign(m, Scalar{});
+      for (std::int32_t r = 0; r < m - 1; ++r) {
+        dropped_[r] = filter.drops(abs_squared(g_[r]), norm_squared);
+        if (!dropped_[r]) continue;
+        Scalar const* const l = row(r);
+        for (std::int32_t c = first_[r]; c <= r; ++c) eps_l_[c] += g_[r] * l[c];
+      }
+      energy = 0;
+      for (auto const& e : eps_l_) energy += abs_squared(e);
+    } while (filter.eases(energy));
     Real const scale = static_cast<Real>(1 / std::sqrt(1 + energy));
     for (auto& g : g_) {
       g *= scale;

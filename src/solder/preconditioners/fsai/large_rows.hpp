@@ -116,10 +116,16 @@ KOKKOS_FUNCTION bool write_filtered(Team const& team, Chunk<Scalar, Factor, Offs
   Offset const begin = chunk.offsets[k];
   double const norm_squared =
       team.template sum<double>(m, [&](std::int32_t c) { return abs_squared(g[c]); });
-  auto const dropped = [&](std::int32_t c) { return c < m - 1 && chunk.drops(g[c], norm_squared); };
-  int const kept = team.template sum<int>(m, [&](std::int32_t c) { return int(!dropped(c)); });
+  RowFilter filter(chunk.delta);
+  auto const dropped = [&](std::int32_t c) {
+    return c < m - 1 && filter.drops(abs_squared(g[c]), norm_squared);
+  };
+  int kept = 0;
   double energy = 0;
-  if (kept < m) {
+  do {
+    energy = 0;
+    kept = team.template sum<int>(m, [&](std::int32_t c) { return int(!dropped(c)); });
+    if (kept == m) break;
     std::int32_t const padded = L.tiles * tile_rows;
     for (std::int32_t c = team.rank(); c < padded; c += team.size())
       s[c] = c < m && dropped(c) ? g[c] : Scalar{};
@@ -127,7 +133,7 @@ KOKKOS_FUNCTION bool write_filtered(Team const& team, Chunk<Scalar, Factor, Offs
     squares_of_product(team, L, s, squares);
     team.barrier();
     energy = team.template sum<double>(m, [&](std::int32_t c) { return squares[c]; });
-  }
+  } while (filter.eases(energy));
   auto const scale = static_cast<RealOf<Scalar>>(1 / Kokkos::sqrt(1 + energy));
   if (team.template sum<int>(
           m, [&](std::int32_t c) { return int(!finite(stored<Factor>(g[c] * scale))); }) > 0)

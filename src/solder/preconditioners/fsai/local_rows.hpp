@@ -7,6 +7,7 @@
 #include <solder/core/scalar.hpp>
 #include <solder/kernels/cholesky/lanes.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/preconditioners/fsai/filter.hpp>
 
 /// \file
 /// \brief What all kernels that compute rows of an FSAI share: the lower triangle of A, a chunk of
@@ -67,16 +68,11 @@ struct Chunk {
   std::int32_t* kept;            ///< written: entries of each row that were not dropped
   std::int64_t* repaired;        ///< counts the rows whose local matrix is not positive definite
   std::int32_t* first_repaired;  ///< the least of them
-  double delta_squared;
+  double delta;
   std::int32_t lane_bits;  ///< 2^lane_bits lanes read a row of the lower triangle together
 
   KOKKOS_FUNCTION std::int32_t length(std::int32_t k) const {
     return static_cast<std::int32_t>(offsets[k + 1] - offsets[k]);
-  }
-
-  /// \brief Whether g, not the last of its row, is dropped from a row of that ||g||^2.
-  KOKKOS_FORCEINLINE_FUNCTION bool drops(Scalar const& g, double norm_squared) const {
-    return !(abs_squared(g) > delta_squared * norm_squared);
   }
 
   /// \brief Says that row k of the chunk is repaired; one thread calls this.

@@ -124,15 +124,19 @@ KOKKOS_FUNCTION void small_row(Lanes const& lanes, SmallScratch<M, Scalar>& scra
   }
   Scalar const g = solution(s);
   double const norm_squared = lanes.sum(abs_squared(g));
-  bool const dropped = lane < m - 1 && chunk.drops(g, norm_squared);
-
-  Scalar const eps = dropped ? g : Scalar{};
-  Scalar eps_l = eps * (1 / inverse);
-  for (int r = most - 1; r > 0; --r) {
-    Scalar const eps_r = lanes.from(r, eps);
-    if (lane < r) eps_l += eps_r * column[r];
-  }
-  double const energy = lanes.sum(abs_squared(eps_l));
+  RowFilter filter(chunk.delta);
+  bool dropped = false;
+  double energy = 0;
+  do {
+    dropped = lane < m - 1 && filter.drops(abs_squared(g), norm_squared);
+    Scalar const eps = dropped ? g : Scalar{};
+    Scalar eps_l = eps * (1 / inverse);
+    for (int r = most - 1; r > 0; --r) {
+      Scalar const eps_r = lanes.from(r, eps);
+      if (lane < r) eps_l += eps_r * column[r];
+    }
+    energy = lanes.sum(abs_squared(eps_l));
+  } while (lanes.most_of_warp(filter.eases(energy)) > 0);
   Factor const value = stored<Factor>(g * static_cast<Real>(1 / Kokkos::sqrt(1 + energy)));
   fine = fine && lanes.sum(int(!finite(value))) == 0;
   int const kept = lanes.sum(int(lane < m && !dropped));

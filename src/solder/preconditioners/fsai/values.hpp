@@ -51,7 +51,7 @@ class FsaiValues {
         kept,
         &counts->repaired,
         &counts->first_repaired,
-        delta * delta,
+        delta,
         lane_bits_};
     if constexpr (Impl::is_host_space<Exec>)
       Impl::fsai::HostRows<Scalar, Factor, Offset>{chunk, count}.launch(exec);

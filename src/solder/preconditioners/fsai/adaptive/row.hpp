@@ -7,6 +7,7 @@
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/preconditioners/fsai/adaptive/table.hpp>
+#include <solder/preconditioners/fsai/filter.hpp>
 
 namespace Solder {
 
@@ -264,17 +265,23 @@ struct AdaptiveRow {
     double squares = 0;
     for (std::int32_t k = lanes.lane; k < size; k += width) squares += abs_squared(memory.u()[k]);
     lanes.sum(squares);
-    double const threshold = job.options.delta * Kokkos::sqrt(1 + squares);
+    fsai::RowFilter filter(job.options.delta);
     std::int32_t dropped = 0;
-    for (std::int32_t k = lanes.lane; k < size; k += width) {
-      if (Kokkos::abs(memory.u()[k]) <= threshold) {
-        memory.members()[k] = -1;
-        ++dropped;
+    double energy = 0;
+    do {
+      dropped = 0;
+      for (std::int32_t k = lanes.lane; k < size; k += width) {
+        std::int32_t& column = memory.members()[k];
+        bool const drop = filter.drops(abs_squared(memory.u()[k]), 1 + squares);
+        if (drop != (column < 0)) column = ~column;
+        dropped += drop;
       }
-    }
-    lanes.sum(dropped);
-    lanes.sync();
-    double const scale = 1 / Kokkos::sqrt(psi + (dropped > 0 ? dropped_energy() : 0));
+      lanes.sum(dropped);
+      lanes.sync();
+      energy = dropped > 0 ? dropped_energy() : 0;
+      lanes.sync();
+    } while (filter.eases(energy / psi));
+    double const scale = 1 / Kokkos::sqrt(psi + energy);
 
     auto const base = static_cast<std::int64_t>(i - job.first) * (job.most + 1);
     std::int32_t not_finite = is_positive(scale) ? 0 : 1;
