@@ -251,6 +251,7 @@ RunConfig run_of(Settings const& settings, Document const& document) {
                         get("preconditioner.precision").word,
                         get("preconditioner.tau").number,
                         get("preconditioner.delta").number,
+                        get("preconditioner.energy_limit").number,
                         get("preconditioner.improvement").number,
                         static_cast<int>(get("preconditioner.k").integer),
                         static_cast<int>(get("preconditioner.steps").integer),

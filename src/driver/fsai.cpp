@@ -9,6 +9,7 @@ FsaiOptions options_of(PreconditionerConfig const& config) {
   FsaiOptions options;
   options.adaptive = config.pattern == "adaptive";
   options.delta = config.delta;
+  options.energy_limit = config.energy_limit;
   if (options.adaptive) {
     options.steps = config.steps;
     options.entries_per_step = config.entries_per_step;

@@ -26,8 +26,10 @@ Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
   if (config.name != "fsai") return nullptr;
   Json phases = Json::object();
   for (auto const& [name, seconds] : setup.phases) phases[name] = number(seconds);
-  Json json = {
-      {"pattern", config.pattern}, {"delta", config.delta}, {"precision", config.precision}};
+  Json json = {{"pattern", config.pattern},
+               {"delta", config.delta},
+               {"energy_limit", config.energy_limit},
+               {"precision", config.precision}};
   if (config.pattern == "static")
     json.update({{"tau", config.tau}, {"k", config.k}});
   else

@@ -62,14 +62,15 @@ class FsaiOracle {
     return P;
   }
 
-  OracleFactor static_fsai(double tau, int k, double delta) const {
-    return factor([&](std::int32_t i) { return row_of(pattern(i, tau, k)); }, delta);
+  OracleFactor static_fsai(double tau, int k, double delta, double energy_limit = 0.03) const {
+    return factor([&](std::int32_t i) { return row_of(pattern(i, tau, k)); }, delta, energy_limit);
   }
 
-  OracleFactor adaptive_fsai(int steps, int entries_per_step, double improvement,
-                             double delta) const {
+  OracleFactor adaptive_fsai(int steps, int entries_per_step, double improvement, double delta,
+                             double energy_limit = 0.03) const {
     return factor(
-        [&](std::int32_t i) { return grown_row(i, steps, entries_per_step, improvement); }, delta);
+        [&](std::int32_t i) { return grown_row(i, steps, entries_per_step, improvement); }, delta,
+        energy_limit);
   }
 
  private:
@@ -186,13 +187,14 @@ class FsaiOracle {
     return g;
   }
 
-  /// \brief (3.11) to (3.13), with delta halved until eps A eps^H <= 0.03, zero after eight times.
-  Row filtered(std::int32_t i, Row const& g, double delta) const {
+  /// \brief (3.11) to (3.13), with delta halved until eps A eps^H is within the limit, zero after
+  /// eight times.
+  Row filtered(std::int32_t i, Row const& g, double delta, double energy_limit) const {
     for (int times = 0;; ++times, delta = times > 8 ? 0 : delta / 2) {
       Row kept, dropped;
       split(i, g, delta, kept, dropped);
       Real const energy = energy_of(dropped);
-      if (energy > 0.03 && delta > 0) continue;
+      if (energy > energy_limit && delta > 0) continue;
       for (auto& [j, value] : kept) value /= std::sqrt(1 + energy);
       return kept;
     }
@@ -218,12 +220,12 @@ class FsaiOracle {
   }
 
   template <class MakeRow>
-  OracleFactor factor(MakeRow const& make_row, double delta) const {
+  OracleFactor factor(MakeRow const& make_row, double delta, double energy_limit) const {
     OracleFactor G;
     for (std::int32_t i = 0; i < A_.rows; ++i) {
       std::optional<Row> row = make_row(i);
       if (row) {
-        row = filtered(i, *row, delta);
+        row = filtered(i, *row, delta, energy_limit);
       } else {
         Real const a = std::abs(diagonal_[i]);
         row = Row{{i, a == 0 || !std::isfinite(a) ? 1 : 1 / std::sqrt(a)}};

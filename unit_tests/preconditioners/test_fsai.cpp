@@ -191,6 +191,11 @@ TYPED_TEST(FsaiOfDouble, KeepsSmallEntriesThatMatter) {
     ASSERT_EQ(G.nonzeros(), 3);
     EXPECT_NEAR(G.values[1], -5e-5 / std::sqrt(0.75), 1e-15);
   }
+  // Without a limit the paper's rule stands.
+  Fsai<double, TypeParam> const paper(
+      exec, CsrMatrix<double, TypeParam>(exec, A),
+      {.tau = 0, .delta = 0.05, .energy_limit = std::numeric_limits<double>::infinity()});
+  EXPECT_EQ(paper.setup().nonzeros, 2);
   // Here it holds 0.002 of the row.
   auto const B = sparse<double>({{1e8, 4e2}, {4e2, 1}});
   Fsai<double, TypeParam> const M(exec, CsrMatrix<double, TypeParam>(exec, B), {.delta = 0.05});

@@ -26,9 +26,11 @@ struct FsaiOptions {
   double tau = 0.05;
   /// Steps of the pattern: that of the lower triangle of A to the power k; 0: diagonal.
   int k = 2;
-  /// Entries of G of at most delta times the norm of their row are dropped, fewer where that would
-  /// cost a row more than 3% of g A g^H (Impl::fsai::RowFilter).
+  /// Entries of G of at most delta times the norm of their row are dropped.
   double delta = 0.05;
+  /// delta is halved for a row until eps A eps^H, eps being what it loses, is no more than this;
+  /// g A g^H = 1 before. Infinite: the paper's postfiltration.
+  double energy_limit = 0.03;
 
   /// Grow each row's pattern where it helps most instead; tau and k are not used then.
   bool adaptive = false;
@@ -52,6 +54,7 @@ inline void check(FsaiOptions const& options) {
   require(in_unit(options.tau), "tau", options.tau, "from 0 to 1");
   require(options.k >= 0, "k", options.k, "0 or more");
   require(in_unit(options.delta), "delta", options.delta, "from 0 to 1");
+  require(options.energy_limit >= 0, "energy_limit", options.energy_limit, "0 or more");
   require(options.steps >= 0, "steps", options.steps, "0 or more");
   require(options.entries_per_step >= 1, "entries_per_step", options.entries_per_step, "1 or more");
   require(in_unit(options.improvement), "improvement", options.improvement, "from 0 to 1");
@@ -360,8 +363,8 @@ class Fsai {
       Impl::fsai::chunk_offsets(exec, offsets.data(), first, last, of_chunk.data());
       pattern.fill(exec, first, last, of_chunk.data(), columns.data());
       phases.end("pattern");
-      compute_values.compute(exec, first, last, options_.delta, of_chunk.data(), columns.data(),
-                             values.data(), kept.data());
+      compute_values.compute(exec, first, last, {options_.delta, options_.energy_limit},
+                             of_chunk.data(), columns.data(), values.data(), kept.data());
       phases.end("values");
       rows.append(exec, last - first, Impl::fsai::Packed<Offset>{of_chunk.data()}, columns.data(),
                   values.data(), kept.data());
@@ -377,7 +380,9 @@ class Fsai {
                          Impl::fsai::Phases<Exec>& phases) const {
     std::int32_t const n = A.rows();
     FsaiAdaptive<Scalar, Exec, Factor, Offset> adaptive(
-        exec, A, {options_.steps, options_.entries_per_step, options_.improvement, options_.delta});
+        exec, A,
+        {options_.steps, options_.entries_per_step, options_.improvement, options_.delta,
+         options_.energy_limit});
     std::int32_t const most = static_cast<std::int32_t>(
         std::clamp<std::int64_t>(most_of_chunk(A) / adaptive.pad(), 1, std::max(n, 1)));
     std::int64_t const room = std::int64_t(most) * adaptive.pad();

@@ -110,7 +110,7 @@ class HostRow {
     solve_last_row(m);
     double norm_squared = 0;
     for (auto const& g : g_) norm_squared += abs_squared(g);
-    RowFilter filter(chunk.delta);
+    RowFilter filter(chunk.filtration);
     double energy = 0;
     do {
       dropped_.assign(m, false);

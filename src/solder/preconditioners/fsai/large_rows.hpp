@@ -116,7 +116,7 @@ KOKKOS_FUNCTION bool write_filtered(Team const& team, Chunk<Scalar, Factor, Offs
   Offset const begin = chunk.offsets[k];
   double const norm_squared =
       team.template sum<double>(m, [&](std::int32_t c) { return abs_squared(g[c]); });
-  RowFilter filter(chunk.delta);
+  RowFilter filter(chunk.filtration);
   auto const dropped = [&](std::int32_t c) {
     return c < m - 1 && filter.drops(abs_squared(g[c]), norm_squared);
   };
@@ -229,7 +229,8 @@ struct LargeRows {
   template <class Member>
   KOKKOS_FUNCTION void operator()(Member const& member) const {
     RowTeam<Member> const team{member};
-    char* const scratch = static_cast<char*>(member.team_scratch(0).get_shmem(scratch_bytes, 16));
+    char* const scratch =
+        static_cast<char*>(member.team_scratch(0).get_shmem_aligned(scratch_bytes, 16));
     for (std::int32_t at = member.league_rank(); at < count; at += member.league_size()) {
       std::size_t needed = 0;
       bool fits;

@@ -68,7 +68,7 @@ struct Chunk {
   std::int32_t* kept;            ///< written: entries of each row that were not dropped
   std::int64_t* repaired;        ///< counts the rows whose local matrix is not positive definite
   std::int32_t* first_repaired;  ///< the least of them
-  double delta;
+  Filtration filtration;
   std::int32_t lane_bits;  ///< 2^lane_bits lanes read a row of the lower triangle together
 
   KOKKOS_FUNCTION std::int32_t length(std::int32_t k) const {

@@ -124,7 +124,7 @@ KOKKOS_FUNCTION void small_row(Lanes const& lanes, SmallScratch<M, Scalar>& scra
   }
   Scalar const g = solution(s);
   double const norm_squared = lanes.sum(abs_squared(g));
-  RowFilter filter(chunk.delta);
+  RowFilter filter(chunk.filtration);
   bool dropped = false;
   double energy = 0;
   do {
@@ -171,7 +171,7 @@ struct SmallRows {
     std::int32_t const at = team.league_rank() * (warps * rows_of_warp) + in_team;
     int const bytes = scratch_bytes;  // get_shmem takes it by reference
     auto* const scratch =
-        static_cast<SmallScratch<M, Scalar>*>(team.team_scratch(0).get_shmem(bytes, 16));
+        static_cast<SmallScratch<M, Scalar>*>(team.team_scratch(0).get_shmem_aligned(bytes, 16));
     small_row<M>(WarpLanes<M>{}, scratch[in_team], chunk, at < count ? list[at] : -1);
   }
 

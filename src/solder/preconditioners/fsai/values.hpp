@@ -38,8 +38,9 @@ class FsaiValues {
   /// \brief The rows first, ..., last - 1 of G: values of the patterns `columns`, of which row
   /// first + k has those from offsets[k] on, ascending, its own last. Dropped entries get the
   /// column -1; kept[k] says how many were not. Fences on GPUs.
-  void compute(Exec const& exec, std::int32_t first, std::int32_t last, double delta,
-               Offset const* offsets, std::int32_t* columns, Factor* values, std::int32_t* kept) {
+  void compute(Exec const& exec, std::int32_t first, std::int32_t last,
+               Impl::fsai::Filtration const& filtration, Offset const* offsets,
+               std::int32_t* columns, Factor* values, std::int32_t* kept) {
     std::int32_t const count = last - first;
     Counts* const counts = counts_.data();
     Impl::fsai::Chunk<Scalar, Factor, Offset> const chunk{
@@ -51,7 +52,7 @@ class FsaiValues {
         kept,
         &counts->repaired,
         &counts->first_repaired,
-        delta,
+        filtration,
         lane_bits_};
     if constexpr (Impl::is_host_space<Exec>)
       Impl::fsai::HostRows<Scalar, Factor, Offset>{chunk, count}.launch(exec);

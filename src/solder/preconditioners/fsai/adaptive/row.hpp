@@ -15,8 +15,9 @@ namespace Solder {
 struct AdaptiveOptions {
   std::int32_t steps;             ///< at most, >= 0
   std::int32_t entries_per_step;  ///< >= 1
-  double improvement;  ///< a row is done when a step lowers its psi by this share or less
-  double delta;        ///< postfiltration: |g_ij| <= delta ||g_i|| is dropped
+  double improvement;          ///< a row is done when a step lowers its psi by this share or less
+  double delta;                ///< postfiltration: |g_ij| <= delta ||g_i|| is dropped
+  double energy_limit = 0.03;  ///< of what a row loses, see FsaiOptions
 };
 
 namespace Impl {
@@ -265,7 +266,7 @@ struct AdaptiveRow {
     double squares = 0;
     for (std::int32_t k = lanes.lane; k < size; k += width) squares += abs_squared(memory.u()[k]);
     lanes.sum(squares);
-    fsai::RowFilter filter(job.options.delta);
+    fsai::RowFilter filter({job.options.delta, job.options.energy_limit});
     std::int32_t dropped = 0;
     double energy = 0;
     do {
