@@ -166,7 +166,7 @@ class FsaiValues {
       } else {
         int const teams = reserve_memory(exec, count);
         Impl::fsai::LargeRows<false, Scalar, Factor, Offset>{
-            chunk, rows, count, arrays_scratch, memory_.data(), block_bytes_, overflow}
+            chunk, rows, count, scratch_beside_memory, memory_.data(), block_bytes_, overflow}
             .launch(exec, teams, warps);
       }
       Counts const found = this->counts(exec);
@@ -179,8 +179,8 @@ class FsaiValues {
     }
   }
 
-  /// Scratch for the arrays of rows of up to some 1000 entries whose tiles are in memory.
-  static constexpr int arrays_scratch = 16 * 1024;
+  /// Scratch of a team whose rows are in memory: four of them leave much to the nearest cache.
+  static constexpr int scratch_beside_memory = 26 * 1024;
 
   /// \brief Memory for teams of block_bytes_ each; answers how many: as many as are resident at
   /// once, or as many as fit into half of what A takes.
