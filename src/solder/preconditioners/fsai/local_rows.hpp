@@ -93,13 +93,12 @@ KOKKOS_FORCEINLINE_FUNCTION Factor repaired_entry(Real diagonal) {
 /// \brief body(r, c, k) for each entry k of the lower triangle that is the local matrix's (r, c), c
 /// <= r < m, shared out among `threads` threads, 2^lane_bits of them a row.
 ///
-/// Each column is sought in the pattern by bisection, several at a time so that they wait together.
-template <class Scalar, class Offset, class Body>
+/// Each column is sought in the pattern by bisection, `batch` at a time so that they wait together.
+template <int batch = entries_at_once, class Scalar, class Offset, class Body>
 KOKKOS_FORCEINLINE_FUNCTION void for_each_local_entry(Lower<Scalar, Offset> const& lower,
                                                       std::int32_t const* columns, std::int32_t m,
                                                       int thread, int threads,
                                                       std::int32_t lane_bits, Body const& body) {
-  constexpr int batch = entries_at_once;
   std::int32_t const lanes = 1 << lane_bits;
   std::int32_t most = 1;  // the largest power of 2 below m
   while (2 * most < m) most *= 2;

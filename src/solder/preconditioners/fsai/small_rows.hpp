@@ -84,9 +84,9 @@ KOKKOS_FUNCTION void small_row(Lanes const& lanes, SmallScratch<M, Scalar>& scra
   lanes.fence();
   std::int32_t bits = chunk.lane_bits;
   while (1 << bits > M) --bits;
-  for_each_local_entry(chunk.lower, scratch.columns, m, lane, M, bits, [&](int r, int c, Offset e) {
-    L[Scratch::of(c) + r] = chunk.lower.values[e];
-  });
+  for_each_local_entry<4>(
+      chunk.lower, scratch.columns, m, lane, M, bits,
+      [&](int r, int c, Offset e) { L[Scratch::of(c) + r] = chunk.lower.values[e]; });
   lanes.fence();
   Scalar a[M];
   SOLDER_UNROLL
