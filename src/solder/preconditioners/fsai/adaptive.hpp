@@ -142,9 +142,10 @@ struct AdaptiveDiagonal {
 ///
 /// Cost of a row with m entries in the end: about m steps / 2 rows of A read (from cache mostly),
 /// m^3 / 6 multiplications for the factor, m^2 for each step. Memory: 6 kB of scratch a warp for 20
-/// entries a row; beyond scratch, at most the matrix's size, or what one worker needs. Sums are in
-/// double whatever Scalar; results do not depend on the number of threads, nor on how the rows are
-/// cut into chunks.
+/// entries a row; what does not fit there takes the larger of 64 MB and the matrix's size, or what
+/// one worker needs (8 bytes times (steps entries_per_step)^2 / 2 and more). Sums are in double
+/// whatever Scalar; results do not depend on the number of threads, nor on how the rows are cut
+/// into chunks.
 template <class Scalar, class Exec, class Factor = Scalar, class Offset = std::int32_t>
 class FsaiAdaptive {
  public:
