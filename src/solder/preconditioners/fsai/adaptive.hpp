@@ -273,7 +273,7 @@ class FsaiAdaptive {
       int const warps = bytes * most_warps <= scratch ? most_warps : int(scratch / bytes);
       Kokkos::parallel_for(
           label,
-          Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<most_warps * Impl::warp, 6>>(
+          Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<most_warps * Impl::warp>>(
               exec, (kernel.workers + warps - 1) / warps, warps, Impl::warp)
               .set_scratch_size(0, Kokkos::PerTeam(warps * bytes + 16)),
           kernel);
