@@ -271,12 +271,11 @@ class FsaiAdaptive {
       if (kernel.memory_bytes() > 0) give_memory(exec, kernel, exec.concurrency() / Impl::warp);
       std::size_t const bytes = kernel.scratch_bytes();
       int const warps = bytes * most_warps <= scratch ? most_warps : int(scratch / bytes);
-      Kokkos::parallel_for(
-          label,
-          Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<most_warps * Impl::warp>>(
-              exec, (kernel.workers + warps - 1) / warps, warps, Impl::warp)
-              .set_scratch_size(0, Kokkos::PerTeam(warps * bytes + 16)),
-          kernel);
+      Kokkos::parallel_for(label,
+                           Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<most_warps * Impl::warp>>(
+                               exec, (kernel.workers + warps - 1) / warps, warps, Impl::warp)
+                               .set_scratch_size(0, Kokkos::PerTeam(warps * bytes + 16)),
+                           kernel);
     }
   }
 
