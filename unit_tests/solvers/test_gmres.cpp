@@ -168,7 +168,10 @@ TYPED_TEST(GmresOn, EveryResidualIsTheLeastOfTheKrylovSpace) {
         EXPECT_GE(k, std::min<std::size_t>(expected.size() - 1, 2)) << "little was compared";
         double const iterations = double(expected.size() - 1);
         EXPECT_GE(s.report.iterations, iterations - 1);
-        EXPECT_LE(s.report.iterations, (simpler ? 2 : 1) * iterations + 1);
+        // In float a cycle of simpler GMRES hides its residual after three digits: up to two
+        // restarts.
+        double const restarts = !simpler ? 1 : epsilon<Scalar> < 1e-10 ? 2 : 3;
+        EXPECT_LE(s.report.iterations, restarts * iterations + 1);
         expect_true_report(A, b, s, options);
         EXPECT_EQ(s.report.relative_residual, s.report.history.back());
         EXPECT_EQ(s.report.runner, options.runner);
