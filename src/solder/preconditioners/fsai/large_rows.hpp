@@ -138,6 +138,43 @@ KOKKOS_FUNCTION std::int32_t find_envelope(Team const& team, Lower<Scalar, Offse
   return all;
 }
 
+/// \brief Writes the lower triangle of the local matrix of m rows `columns` into its envelope. A
+/// team calls this together, with a barrier after it.
+template <class Team, class Scalar, class Offset>
+KOKKOS_FUNCTION void assemble(Team const& team, Lower<Scalar, Offset> const& lower,
+                              std::int32_t lane_bits, std::int32_t const* columns, std::int32_t m,
+                              Envelope<Scalar> const& A, std::int64_t values) {
+  constexpr int T = tile_rows;
+  for (std::int64_t e = team.rank(); e < values; e += team.size()) A.values[e] = Scalar{};
+  team.barrier();
+  for_each_local_entry(
+      lower, columns, m, team.rank(), team.size(), lane_bits,
+      [&](std::int32_t r, std::int32_t c, Offset e) { A(r, c) = lower.values[e]; });
+  for (std::int32_t r = m + team.rank(); r < T * A.tiles; r += team.size()) A(r, r) = 1;
+}
+
+/// \brief Writes the `entries` entries of the same triangle to `list`, by tile columns, and leaves
+/// in column_begin where those of each begin: 1 later, as find_envelope gives it, before. A team
+/// calls this together, with a barrier after it.
+template <class Team, class Scalar, class Offset>
+KOKKOS_FUNCTION TileStream<Scalar> list_by_columns(Team const& team,
+                                                   Lower<Scalar, Offset> const& lower,
+                                                   std::int32_t lane_bits,
+                                                   std::int32_t const* columns, std::int32_t m,
+                                                   std::int32_t* column_begin, Scalar* list,
+                                                   std::size_t entries) {
+  constexpr int T = tile_rows;
+  auto* const places = reinterpret_cast<std::uint32_t*>(list + entries);
+  for_each_local_entry(lower, columns, m, team.rank(), team.size(), lane_bits,
+                       [&](std::int32_t r, std::int32_t c, Offset e) {
+                         std::int32_t const at =
+                             Kokkos::atomic_fetch_add(&column_begin[c / T + 1], 1);
+                         list[at] = lower.values[e];
+                         places[at] = std::uint32_t(r / T) * tile_values + in_tile(r % T, c % T);
+                       });
+  return {nullptr, 0, column_begin, list, places, m};
+}
+
 /// \brief Filters and writes row k of the chunk: g of m entries, its L; s and squares are
 /// workspace; all are padded to whole tiles. False where g is not finite. A team calls this
 /// together.
@@ -210,7 +247,6 @@ KOKKOS_FUNCTION bool large_row(Team const& team, Chunk<Scalar, Factor, Offset> c
   std::int32_t* const column_begin = arrays.column_begin;
   std::int32_t const tiles =
       find_envelope(team, chunk.lower, chunk.lane_bits, arrays.columns, m, A, column_begin);
-  std::int64_t const values = std::int64_t(tiles) * tile_values;
   std::size_t const entries = in_scratch ? 0 : column_begin[A.tiles + 1];
   std::size_t const list_bytes = (entries * (sizeof(Scalar) + 4) + 127) / 128 * 128;
   needed = arrays_bytes + list_bytes + tiles * tile_bytes;
@@ -219,26 +255,13 @@ KOKKOS_FUNCTION bool large_row(Team const& team, Chunk<Scalar, Factor, Offset> c
   A.values = reinterpret_cast<Scalar*>(block + arrays_bytes + list_bytes);
   TileStream<Scalar> stream{};
   if constexpr (in_scratch) {
-    for (std::int64_t e = team.rank(); e < values; e += team.size()) A.values[e] = Scalar{};
-    team.barrier();
-    for_each_local_entry(
-        chunk.lower, arrays.columns, m, team.rank(), team.size(), chunk.lane_bits,
-        [&](std::int32_t r, std::int32_t c, Offset e) { A(r, c) = chunk.lower.values[e]; });
-    for (std::int32_t r = m + team.rank(); r < T * A.tiles; r += team.size()) A(r, r) = 1;
+    assemble(team, chunk.lower, chunk.lane_bits, arrays.columns, m, A,
+             std::int64_t(tiles) * tile_values);
   } else {
-    auto* const list = reinterpret_cast<Scalar*>(block + arrays_bytes);
-    auto* const places = reinterpret_cast<std::uint32_t*>(list + entries);
-    // column_begin[C + 1] moves from the beginning of tile column C to its end.
-    for_each_local_entry(chunk.lower, arrays.columns, m, team.rank(), team.size(), chunk.lane_bits,
-                         [&](std::int32_t r, std::int32_t c, Offset e) {
-                           std::int32_t const at =
-                               Kokkos::atomic_fetch_add(&column_begin[c / T + 1], 1);
-                           list[at] = chunk.lower.values[e];
-                           places[at] = std::uint32_t(r / T) * tile_values + in_tile(r % T, c % T);
-                         });
-    std::int32_t const set = static_cast<std::int32_t>(scratch_bytes / (2 * tile_bytes));
-    auto* const sets = reinterpret_cast<Scalar*>(scratch);
-    stream = {{sets, sets + set * tile_values}, set, column_begin, list, places, m};
+    stream = list_by_columns(team, chunk.lower, chunk.lane_bits, arrays.columns, m, column_begin,
+                             reinterpret_cast<Scalar*>(block + arrays_bytes), entries);
+    stream.sets = reinterpret_cast<Scalar*>(scratch);
+    stream.size = static_cast<std::int32_t>(scratch_bytes / (2 * tile_bytes));
   }
   team.barrier();
   bool fine = factorize<!in_scratch>(team, A, stream, arrays.below, arrays.failed);

@@ -42,6 +42,16 @@ KOKKOS_FORCEINLINE_FUNCTION bool finite(Scalar const& a) {
   return is_finite(Wide<Scalar>(a));
 }
 
+/// \brief 1 / sqrt(a), on GPUs as fast as they can.
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION Real reciprocal_root(Real a) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  return ::rsqrt(a);
+#else
+  return 1 / Kokkos::sqrt(a);
+#endif
+}
+
 /// \brief a in the precision, and possibly the realness, of the factor.
 template <class Factor, class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Factor stored(Scalar const& a) {

@@ -102,7 +102,7 @@ KOKKOS_FUNCTION void small_row(Lanes const& lanes, SmallScratch<M, Scalar>& scra
     if (j < most) {
       Real const pivot = lanes.from(j, real_of(a[j]));
       fine = fine && pivot > 0 && Kokkos::isfinite(pivot);
-      Real const scale = 1 / Kokkos::sqrt(pivot);
+      Real const scale = reciprocal_root(pivot);
       if (lane == j) inverse = scale;
       Scalar const l = lane > j ? a[j] * scale : Scalar{};
       if (lane > j) L[Scratch::of(j) + lane] = l;

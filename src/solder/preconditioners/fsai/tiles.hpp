@@ -90,93 +90,76 @@ struct Envelope {
   }
 };
 
-/// \brief A diagonal tile, factorised by each lane of a warp for itself; lane l has column l % 8 of
-/// the inverse.
-template <class Scalar>
-struct DiagonalTile {
-  static constexpr int T = tile_rows;
-  Scalar l[T][T], inverse_column[T];
-  RealOf<Scalar> inverse[T];
+/// \brief Factorises a diagonal tile, every lane of a warp for itself: leaves L and its inverse in
+/// `tile`, as Envelope says, and the inverse alone, with zeros above, in `below`. False where a
+/// pivot is not positive or not finite. A warp calls this together; `from` may be `tile`.
+template <class Team, class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION bool factorize_diagonal(Team const& team, Scalar const* from,
+                                                    Scalar* tile, Scalar* below) {
+  constexpr int T = tile_rows;
+  int const lane = team.lane();
+  Scalar l[T][T], x[T];  // x: column lane % T of the inverse
+  SOLDER_UNROLL
+  for (int r = 0; r < T; ++r) {
+    x[r] = Scalar(r == lane % T ? 1 : 0);
+    SOLDER_UNROLL
+    for (int c = 0; c <= r; ++c) l[r][c] = from[in_tile(r, c)];
+  }
+  team.sync_lanes();
   bool fine = true;
-
-  KOKKOS_FORCEINLINE_FUNCTION DiagonalTile(int lane, Scalar const* tile) {
+  SOLDER_UNROLL
+  for (int j = 0; j < T; ++j) {
+    RealOf<Scalar> const pivot = real_of(l[j][j]), inverse = reciprocal_root(pivot);
+    fine = fine && pivot > 0 && Kokkos::isfinite(pivot);
+    x[j] *= inverse;
+    if (lane < T) below[in_tile(j, lane)] = x[j];
+    if (lane <= j) tile[in_tile(lane, j)] = x[j];
     SOLDER_UNROLL
-    for (int r = 0; r < T; ++r) {
-      SOLDER_UNROLL
-      for (int c = 0; c <= r; ++c) l[r][c] = tile[in_tile(r, c)];
+    for (int r = j + 1; r < T; ++r) {
+      l[r][j] *= inverse;
+      x[r] -= l[r][j] * x[j];
+      if (lane == 0) tile[in_tile(r, j)] = l[r][j];
     }
     SOLDER_UNROLL
-    for (int j = 0; j < T; ++j) {
-      RealOf<Scalar> const pivot = real_of(l[j][j]);
-      fine = fine && pivot > 0 && Kokkos::isfinite(pivot);
-      inverse[j] = reciprocal_root(pivot);
+    for (int r = j + 1; r < T; ++r) {
       SOLDER_UNROLL
-      for (int r = j + 1; r < T; ++r) l[r][j] *= inverse[j];
-      SOLDER_UNROLL
-      for (int r = j + 1; r < T; ++r) {
-        SOLDER_UNROLL
-        for (int c = j + 1; c <= r; ++c) l[r][c] -= l[r][j] * conj_of(l[c][j]);
-      }
-      Scalar x(j == lane % T ? 1 : 0);
-      SOLDER_UNROLL
-      for (int k = 0; k < j; ++k) x -= l[j][k] * inverse_column[k];
-      inverse_column[j] = x * inverse[j];
+      for (int c = j + 1; c <= r; ++c) l[r][c] -= l[r][j] * conj_of(l[c][j]);
     }
   }
-
-  /// \brief Leaves L and its inverse in the tile; the inverse alone, with zeros above, in `below`.
-  /// The lanes have all read the tile.
-  KOKKOS_FORCEINLINE_FUNCTION void store(int lane, Scalar* tile, Scalar* below) const {
-    SOLDER_UNROLL
-    for (int r = 0; r < T; ++r) {
-      if (lane < T) {
-        below[in_tile(r, lane)] = inverse_column[r];
-        if (lane <= r) tile[in_tile(lane, r)] = inverse_column[r];
-      }
-      SOLDER_UNROLL
-      for (int c = 0; c < r; ++c)
-        if (lane == 0) tile[in_tile(r, c)] = l[r][c];
-    }
-  }
-
- private:
-  KOKKOS_FORCEINLINE_FUNCTION static RealOf<Scalar> reciprocal_root(RealOf<Scalar> a) {
-#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-    return ::rsqrt(a);
-#else
-    return 1 / Kokkos::sqrt(a);
-#endif
-  }
-};
+  return fine;
+}
 
 /// \brief Tiles of one tile column of A, the rows base, base + 1, ..., that are worked on in
 /// scratch: two sets, one being filled while the other is used.
 template <class Scalar>
 struct TileStream {
-  Scalar* sets[2];
-  std::int32_t size;  ///< of a set, in tiles
+  Scalar* sets;
+  std::int32_t size;  ///< of each, in tiles
   // The entries of A, tile column by tile column: value, and number 64 R + place of tile row R.
   std::int32_t const* column_begin;
   Scalar const* values;
   std::uint32_t const* places;
   std::int32_t rows;  ///< of A; the identity beyond
 
+  KOKKOS_FUNCTION Scalar* at(int set) const { return sets + set * size * tile_values; }
+
   template <class Team>
   KOKKOS_FUNCTION void clear(Team const& team, int set) const {
-    for (std::int32_t e = team.rank(); e < size * tile_values; e += team.size())
-      sets[set][e] = Scalar{};
+    Scalar* const to = at(set);
+    for (std::int32_t e = team.rank(); e < size * tile_values; e += team.size()) to[e] = Scalar{};
   }
   /// \brief Fills the set, cleared before, with the tiles (base, C), ....
   template <class Team>
   KOKKOS_FUNCTION void fill(Team const& team, int set, std::int32_t C, std::int32_t base) const {
     std::uint32_t const first = std::uint32_t(base) * tile_values, count = size * tile_values;
+    Scalar* const to = at(set);
     for (std::int32_t e = column_begin[C] + team.rank(); e < column_begin[C + 1];
          e += team.size()) {
-      std::uint32_t const at = places[e] - first;
-      if (at < count) sets[set][at] = values[e];
+      std::uint32_t const place = places[e] - first;
+      if (place < count) to[place] = values[e];
     }
     if (base == C && team.rank() < tile_rows && C * tile_rows + team.rank() >= rows)
-      sets[set][in_tile(team.rank(), team.rank())] = 1;
+      to[in_tile(team.rank(), team.rank())] = 1;
   }
 };
 
@@ -227,17 +210,15 @@ KOKKOS_FUNCTION bool factorize(Team const& team, Envelope<Scalar> const& L,
     for (std::int32_t base = C; base <= last; base += at_once) {
       std::int32_t const end = base + at_once - 1 < last ? base + at_once - 1 : last;
       auto const work = [&](std::int32_t R) {
-        return streamed ? A.sets[set] + (R - base) * tile_values : L.tile(R, C);
+        return streamed ? A.at(set) + (R - base) * tile_values : L.tile(R, C);
       };
       bool const with_diagonal = base == C;
       if (with_diagonal && warp_rank == 0) {
         Scalar* const tile = work(C);
         if (first < C) gather_products(lane, L, C, C, first, tile);
         team.sync_lanes();
-        DiagonalTile<Scalar> const diagonal(lane, tile);
-        team.sync_lanes();
-        diagonal.store(lane, L.tile(C, C), below);
-        if (!diagonal.fine && lane == 0) *failed = 1;
+        bool const fine = factorize_diagonal(team, tile, L.tile(C, C), below);
+        if (!fine && lane == 0) *failed = 1;
       }
       // The first warp has done its share with the diagonal tile, unless it is alone.
       int const without = with_diagonal && warps > 1 ? 1 : 0;
@@ -294,9 +275,11 @@ KOKKOS_FUNCTION void solve_last_row(Team const& team, Envelope<Scalar> const& L,
   auto const load = [&](std::int32_t K) {
     Tiles tiles;
     std::int32_t C = K - 1 - team.warp_rank();
+    SOLDER_UNROLL
     for (int t = 0; t < ahead; ++t, C -= warps)
       for (int half = 0; half < 2; ++half)
         tiles.values[t][half] = C >= L.first[K] ? L.tile(K, C)[half * warp + lane] : Scalar{};
+    SOLDER_UNROLL
     for (int b = 0; b < T; ++b)
       tiles.diagonal[b] = b >= column ? L.tile(K, K)[in_tile(column, b)] : Scalar{};
     return tiles;
@@ -306,6 +289,7 @@ KOKKOS_FUNCTION void solve_last_row(Team const& team, Envelope<Scalar> const& L,
   for (std::int32_t K = L.tiles - 1; K >= 0; --K) {
     Tiles const next = load(K > 0 ? K - 1 : 0);
     Scalar x{};  // entry lane % 8 of this tile's part of g
+    SOLDER_UNROLL
     for (int b = 0; b < T; ++b) x -= s[T * K + b] * tiles.diagonal[b];
     if (team.rank() < T) g[T * K + column] = x;
     x = team.from(row, x);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include <solder/core/lanes.hpp>
 #include <solder/preconditioners/fsai/host_rows.hpp>
 #include <solder/preconditioners/fsai/large_rows.hpp>
 #include <solder/preconditioners/fsai/small_rows.hpp>
@@ -24,7 +25,7 @@ class FsaiValues {
   using Matrix = CsrMatrix<Scalar, Exec, Offset>;
   using memory_space = typename Exec::memory_space;
 
-  /// \brief Copies the lower triangle of A, square; two kernels and a fence.
+  /// \brief Copies the lower triangle of A, square; three kernels and a fence.
   FsaiValues(Exec const& exec, Matrix const& A)
       : offsets_(Kokkos::view_alloc("Solder::fsai::lower_offsets", exec),
                  std::size_t(A.rows()) + 1),
@@ -79,16 +80,18 @@ class FsaiValues {
 
   /// \brief Public for CUDA's sake.
   void copy_lower(Exec const& exec, Matrix const& A) {
-    Offset const* const offsets = A.row_offsets().data();
-    std::int32_t const* const columns = A.column_indices().data();
-    Scalar const* const values = A.values().data();
-    Offset* const lower_offsets = offsets_.data();
+    Kokkos::View<std::int32_t*, memory_space> const lengths(
+        Kokkos::view_alloc("Solder::fsai::lower_lengths", exec, Kokkos::WithoutInitializing),
+        A.rows());
+    for_each_lower_entry(exec, A, "Solder::fsai::count_lower", LowerLengths{lengths.data()});
+    std::int32_t const* const length = lengths.data();
+    Offset* const offsets = offsets_.data();
     std::int64_t nonzeros = 0;
     Kokkos::parallel_scan(
-        "Solder::fsai::count_lower", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
+        "Solder::fsai::scan_lower", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
         KOKKOS_LAMBDA(int i, std::int64_t& at, bool last) {
-          for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) at += columns[k] <= i;
-          if (last) lower_offsets[i + 1] = static_cast<Offset>(at);
+          at += length[i];
+          if (last) offsets[i + 1] = static_cast<Offset>(at);
         },
         nonzeros);
     columns_ = Columns(
@@ -97,17 +100,60 @@ class FsaiValues {
     values_ =
         Values(Kokkos::view_alloc("Solder::fsai::lower_values", exec, Kokkos::WithoutInitializing),
                nonzeros);
-    std::int32_t* const to_columns = columns_.data();
-    Scalar* const to_values = values_.data();
+    for_each_lower_entry(exec, A, "Solder::fsai::copy_lower",
+                         LowerCopy{A.column_indices().data(), A.values().data(), offsets,
+                                   columns_.data(), values_.data()});
+  }
+
+  struct LowerLengths {
+    std::int32_t* lengths;
+
+    KOKKOS_FUNCTION void entry(std::int32_t, std::int32_t, Offset) const {}
+    KOKKOS_FUNCTION void row(std::int32_t i, std::int32_t count) const { lengths[i] = count; }
+  };
+  struct LowerCopy {
+    std::int32_t const* columns;
+    Scalar const* values;
+    Offset const* offsets;
+    std::int32_t* to_columns;
+    Scalar* to_values;
+
+    KOKKOS_FUNCTION void entry(std::int32_t i, std::int32_t place, Offset k) const {
+      to_columns[offsets[i] + place] = columns[k];
+      to_values[offsets[i] + place] = values[k];
+    }
+    KOKKOS_FUNCTION void row(std::int32_t, std::int32_t) const {}
+  };
+
+  /// \brief body.entry(i, e, k) for each entry k, the e-th, of row i's lower triangle, and
+  /// body.row(i, entries): by 8 lanes a row on GPUs.
+  template <class Body>
+  void for_each_lower_entry(Exec const& exec, Matrix const& A, char const* label,
+                            Body const& body) const {
+    constexpr int lanes = Impl::is_host_space<Exec> ? 1 : 8, warps = Impl::warps_of_rows;
+    constexpr int batch = Impl::is_host_space<Exec> ? 256 : warps * Impl::warp / lanes;
+    std::int32_t const rows = A.rows();
+    Offset const* const offsets = A.row_offsets().data();
+    std::int32_t const* const columns = A.column_indices().data();
+    auto const policy = Impl::row_policy<Exec, warps>(exec, (rows + batch - 1) / batch, 0);
     Kokkos::parallel_for(
-        "Solder::fsai::copy_lower", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
-        KOKKOS_LAMBDA(int i) {
-          Offset at = lower_offsets[i];
-          for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
-            if (columns[k] > i) continue;
-            to_columns[at] = columns[k];
-            to_values[at] = values[k];
-            ++at;
+        label, policy, KOKKOS_LAMBDA(typename decltype(policy)::member_type const& team) {
+          int const rank = team.team_rank() * Impl::warp + Impl::lane_number();
+          int const lane = rank % lanes, shift = Impl::lane_number() - lane;
+          int const at_once = Impl::is_host_space<Exec> ? 1 : batch;
+          for (int turn = 0; turn < batch; turn += at_once) {
+            std::int32_t const i = team.league_rank() * batch + turn + rank / lanes;
+            Offset const end = i < rows ? offsets[i + 1] : 0;
+            std::int32_t count = 0;
+            for (Offset base = i < rows ? offsets[i] : 0; Impl::lane_votes(base < end) != 0;
+                 base += lanes) {
+              Offset const k = base + lane;
+              bool const lower = k < end && columns[k] <= i;
+              std::uint32_t const votes = Impl::lane_votes(lower) >> shift & ((1u << lanes) - 1);
+              if (lower) body.entry(i, count + Impl::bits_set(votes & ((1u << lane) - 1)), k);
+              count += Impl::bits_set(votes);
+            }
+            if (i < rows && lane == 0) body.row(i, count);
           }
         });
   }
