@@ -15,6 +15,17 @@
 
 namespace Solder::Impl::fsai {
 
+/// \brief Gives the view at least that size; what it holds may be lost.
+template <class Exec, class View>
+void reserve(Exec const& exec, View& view, std::string const& label, std::int64_t size) {
+  if (static_cast<std::int64_t>(view.extent(0)) >= size) return;
+  auto const allocate = [&](std::int64_t extent) {
+    return View(Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), extent);
+  };
+  if (view.extent(0) > 0) view = allocate(0);  // so that never both are there
+  view = allocate(size);
+}
+
 /// \brief Entries of a row that a thread reads and seeks at a time.
 inline constexpr int entries_at_once = 8;
 
