@@ -43,6 +43,17 @@ void report_failure(RunResult const& result) {
             << (report.detail.empty() ? "" : "; ") << report.detail << std::endl;
 }
 
+/// Says that FSAI is not what it should be: the solve may still converge.
+void report_repairs(RunResult const& result) {
+  SetupReport const& setup = result.report.preconditioner;
+  if (setup.repaired_rows == 0) return;
+  std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
+            << ": " << setup.repaired_rows << " of " << result.rows
+            << " rows of fsai, the first of them row " << setup.first_repaired_row + 1
+            << " (counted from 1), became diagonal: their local matrices are not positive definite"
+            << std::endl;
+}
+
 /// Solves a run. What goes wrong is thrown with the file and the name of the problem in front.
 RunResult run_named(RunConfig const& config, SystemStore& store) {
   std::string const name = concat(config.where(""), ": ", config.problem.name, ": ");
@@ -64,6 +75,7 @@ void run_file(FileConfig const& file, SystemStore& store, Table const& table, bo
   for (RunConfig const& config : file.runs) {
     results.push_back(run_named(config, store));
     std::cout << table.line(results.back()) << std::flush;
+    report_repairs(results.back());
     if (results.back().report.reason != Reason::converged) {
       failed = true;
       report_failure(results.back());

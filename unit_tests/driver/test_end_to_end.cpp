@@ -343,6 +343,48 @@ TEST(Driver, EveryFormOfGmresOnEveryScalarAndRunner) {
   for (Json const& run : json["runs"]) EXPECT_EQ(run["reason"], "converged") << run;
 }
 
+TEST(Driver, FsaiReportsItsSetUp) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem: {generate: fem_poisson_2d, size: 15}\n"
+                "solver: {name: [cg, bicgstab, gmres]}\n"
+                "preconditioner: {name: fsai, k: 1, tau: 0, delta: 0}\noutput: {json: r.json}\n"
+                "---\nproblem: {generate: fem_poisson_2d, size: 15}\n"
+                "preconditioner: {name: fsai, pattern: adaptive, precision: single}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  auto const A = Solder::fem_poisson_2d<double>(15);
+  Json const runs = Json::parse(scratch.read("r.json"))["runs"];
+  ASSERT_EQ(runs.size(), 4u);
+  for (int i = 0; i < 3; ++i) {
+    Json const& setup = runs[i]["preconditioner_setup"];
+    EXPECT_EQ(setup["nonzeros"], (A.nonzeros() + A.rows) / 2) << "the lower triangle of A";
+    EXPECT_NEAR(setup["density"].get<double>(),
+                setup["nonzeros"].get<double>() / double(A.nonzeros()), 1e-12);
+    EXPECT_EQ(setup["repaired_rows"], 0);
+    EXPECT_EQ(setup["k"], 1);
+    for (char const* const phase : {"pattern", "values", "compress", "transpose"})
+      EXPECT_GE(setup["phase_seconds"][phase].get<double>(), 0);
+  }
+  EXPECT_EQ(runs[3]["preconditioner_setup"]["pattern"], "adaptive");
+  EXPECT_EQ(runs[3]["preconditioner_setup"]["precision"], "single");
+}
+
+TEST(Driver, RowsThatFsaiRepairsAreSaid) {
+  Scratch const scratch;
+  scratch.write("A.mtx",
+                "%%MatrixMarket matrix coordinate real symmetric\n3 3 4\n"
+                "1 1 1\n2 1 2\n2 2 1\n3 3 1\n");
+  scratch.write("a.yaml",
+                "problem: {matrix: A.mtx}\npreconditioner: {name: fsai}\n"
+                "solver: {name: gmres}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "a.yaml:2: A: 1 of 3 rows of fsai, the first of them row 2"))
+      << outcome.err;
+}
+
 TEST(Driver, EachFileHasItsOwnJson) {
   Scratch const scratch;
   std::filesystem::create_directory(scratch.path("in"));
