@@ -312,7 +312,7 @@ TEST(Driver, EveryScalarSpaceRunnerSolverFormAndPreconditioner) {
                 "  {generate: fem_poisson_2d, size: 9, rhs: [ones, unit_solution, random],\n"
                 "   scalar: [float, double, complex_float, complex_double]}\n"
                 "solver: {name: [cg, bicgstab], form: [classical, pipelined], tolerance: 1e-4}\n"
-                "preconditioner: {name: [none, jacobi]}\n"
+                "preconditioner: {name: [none, jacobi, fsai]}\n"
                 "execution:\n"
                 "  {space: [" +
                     Solder::Driver::join(spaces, ", ") +
@@ -321,7 +321,7 @@ TEST(Driver, EveryScalarSpaceRunnerSolverFormAndPreconditioner) {
   Outcome const outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   Json const json = Json::parse(scratch.read("r.json"));
-  EXPECT_EQ(json["runs"].size(), 4u * 3 * 2 * 2 * 2 * spaces.size() * 4);
+  EXPECT_EQ(json["runs"].size(), 4u * 3 * 2 * 2 * 3 * spaces.size() * 4);
   for (Json const& run : json["runs"]) EXPECT_EQ(run["reason"], "converged") << run;
 }
 
