@@ -330,10 +330,9 @@ class Fsai {
   };
   using memory_space = typename Exec::memory_space;
 
-  /// Entries of a chunk's patterns: half as many as A has; where A is small, enough to keep a GPU
-  /// busy.
+  /// Entries of a chunk's patterns: as many as A has; where A is small, enough to keep a GPU busy.
   static std::int64_t most_of_chunk(Matrix const& A) {
-    return std::clamp<std::int64_t>(A.nonzeros() / 2, 1 << 16,
+    return std::clamp<std::int64_t>(A.nonzeros(), 1 << 16,
                                     std::numeric_limits<std::int32_t>::max() / 2);
   }
 
@@ -357,12 +356,10 @@ class Fsai {
         std::min(std::max<std::int64_t>(most_of_chunk(A), pattern.longest_row()), pattern.total());
     auto const columns = allocate<std::int32_t>(exec, "Solder::fsai::chunk_columns", most);
     auto const values = allocate<Factor>(exec, "Solder::fsai::chunk_values", most);
-    auto of_chunk = allocate<Offset>(exec, "Solder::fsai::chunk_offsets", 0);
-    auto kept = allocate<std::int32_t>(exec, "Solder::fsai::kept", 0);
     for (std::int32_t first = 0, last = 0; first < n; first = last) {
       last = Impl::fsai::end_of_chunk(exec, offsets.data(), first, n, most);
-      Impl::fsai::reserve(exec, of_chunk, "Solder::fsai::chunk_offsets", last - first + 1);
-      Impl::fsai::reserve(exec, kept, "Solder::fsai::kept", last - first);
+      auto const of_chunk = allocate<Offset>(exec, "Solder::fsai::chunk_offsets", last - first + 1);
+      auto const kept = allocate<std::int32_t>(exec, "Solder::fsai::kept", last - first);
       Impl::fsai::chunk_offsets(exec, offsets.data(), first, last, of_chunk.data());
       pattern.fill(exec, first, last, of_chunk.data(), columns.data());
       phases.end("pattern");

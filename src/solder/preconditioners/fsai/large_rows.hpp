@@ -52,12 +52,12 @@ struct LargeScratch {
 
   Scalar *g, *s, *below;
   double* squares;
-  std::int32_t *start, *first, *reach, *column_begin, *columns, *failed;
+  std::int32_t *start, *first, *reach, *columns, *failed;
 
   KOKKOS_FUNCTION static constexpr std::size_t bytes(std::int64_t m) {
     std::int64_t const tiles = (m + T - 1) / T;
-    std::size_t const all = tile_values * sizeof(Scalar) + 4 + 2 * 4 +
-                            tiles * (T * (2 * sizeof(Scalar) + sizeof(double) + 4) + 4 * 4);
+    std::size_t const all = tile_values * sizeof(Scalar) + 4 +
+                            tiles * (T * (2 * sizeof(Scalar) + sizeof(double) + 4) + 3 * 4);
     return (all + 127) / 128 * 128;
   }
 
@@ -72,107 +72,38 @@ struct LargeScratch {
     start = columns + padded;
     first = start + tiles;
     reach = first + tiles;
-    column_begin = reach + tiles;
-    failed = column_begin + tiles + 2;
+    failed = reach + tiles;
   }
 };
 
-/// \brief a_0, ..., a_(count - 1) become what combine makes of each and all before it, from left to
-/// right. A warp calls this together.
-template <class Team, class Combine>
-KOKKOS_FUNCTION void scan(Team const& team, std::int32_t count, std::int32_t* a,
-                          Combine const& combine) {
-  int const lane = team.lane();
-  std::int32_t before = 0;
-  for (std::int32_t base = 0; base < count; base += warp) {
-    std::int32_t value = base + lane < count ? a[base + lane] : 0;
-    for (int step = 1; step < warp; step *= 2) {
-      std::int32_t const other = team.from(lane >= step ? lane - step : lane, value);
-      if (lane >= step) value = combine(value, other);
-    }
-    if (base > 0) value = combine(value, before);
-    if (base + lane < count) a[base + lane] = value;
-    before = team.from(warp - 1, value);
-  }
-  team.sync_lanes();
-}
-
-/// \brief Finds the envelope of the local matrix of m rows `columns`: first, reach and start, and
-/// where each tile column begins in a list of the entries by tile columns; answers the tiles of the
-/// envelope. A team calls this together.
+/// \brief Finds the envelope of the local matrix of m rows `columns`: first, reach and start;
+/// answers the tiles it has. A team calls this together.
 template <class Team, class Scalar, class Offset>
 KOKKOS_FUNCTION std::int32_t find_envelope(Team const& team, Lower<Scalar, Offset> const& lower,
                                            std::int32_t lane_bits, std::int32_t const* columns,
-                                           std::int32_t m, Envelope<Scalar> const& A,
-                                           std::int32_t* column_begin) {
+                                           std::int32_t m, Envelope<Scalar> const& A) {
   constexpr int T = tile_rows;
-  std::int32_t const tiles = A.tiles;
-  for (std::int32_t R = team.rank(); R < tiles + 2; R += team.size()) {
-    if (R < tiles) A.first[R] = A.reach[R] = R;
-    column_begin[R] = 0;
-  }
+  for (std::int32_t R = team.rank(); R < A.tiles; R += team.size()) A.first[R] = A.reach[R] = R;
   team.barrier();
   for_each_local_entry(lower, columns, m, team.rank(), team.size(), lane_bits,
                        [&](std::int32_t r, std::int32_t c, Offset) {
                          if (c / T < A.first[r / T]) Kokkos::atomic_min(&A.first[r / T], c / T);
-                         Kokkos::atomic_inc(&column_begin[c / T + 2]);
                        });
   team.barrier();
-  for (std::int32_t R = team.rank(); R < tiles; R += team.size()) {
+  for (std::int32_t R = team.rank(); R < A.tiles; R += team.size())
     Kokkos::atomic_max(&A.reach[A.first[R]], R);
-    A.start[R] = R + 1 - A.first[R];
+  team.barrier();
+  if (team.rank() == 0) {
+    std::int32_t at = 0, reach = 0;
+    for (std::int32_t R = 0; R < A.tiles; ++R) {
+      A.start[R] = at - A.first[R];
+      at += R + 1 - A.first[R];
+      reach = A.reach[R] > reach ? A.reach[R] : reach;
+      A.reach[R] = reach;
+    }
   }
   team.barrier();
-  if (team.warp_rank() == 0) {
-    auto const sum = [](std::int32_t a, std::int32_t b) { return a + b; };
-    scan(team, tiles, A.reach, [](std::int32_t a, std::int32_t b) { return a < b ? b : a; });
-    scan(team, tiles, A.start, sum);
-    scan(team, tiles, column_begin + 2, sum);
-  }
-  team.barrier();
-  std::int32_t const all = A.start[tiles - 1];
-  team.barrier();
-  // The tiles up to and of row R become the number of a tile (R, 0).
-  for (std::int32_t R = team.rank(); R < tiles; R += team.size()) A.start[R] -= R + 1;
-  team.barrier();
-  return all;
-}
-
-/// \brief Writes the lower triangle of the local matrix of m rows `columns` into its envelope. A
-/// team calls this together, with a barrier after it.
-template <class Team, class Scalar, class Offset>
-KOKKOS_FUNCTION void assemble(Team const& team, Lower<Scalar, Offset> const& lower,
-                              std::int32_t lane_bits, std::int32_t const* columns, std::int32_t m,
-                              Envelope<Scalar> const& A, std::int64_t values) {
-  constexpr int T = tile_rows;
-  for (std::int64_t e = team.rank(); e < values; e += team.size()) A.values[e] = Scalar{};
-  team.barrier();
-  for_each_local_entry(
-      lower, columns, m, team.rank(), team.size(), lane_bits,
-      [&](std::int32_t r, std::int32_t c, Offset e) { A(r, c) = lower.values[e]; });
-  for (std::int32_t r = m + team.rank(); r < T * A.tiles; r += team.size()) A(r, r) = 1;
-}
-
-/// \brief Writes the `entries` entries of the same triangle to `list`, by tile columns, and leaves
-/// in column_begin where those of each begin: 1 later, as find_envelope gives it, before. A team
-/// calls this together, with a barrier after it.
-template <class Team, class Scalar, class Offset>
-KOKKOS_FUNCTION TileStream<Scalar> list_by_columns(Team const& team,
-                                                   Lower<Scalar, Offset> const& lower,
-                                                   std::int32_t lane_bits,
-                                                   std::int32_t const* columns, std::int32_t m,
-                                                   std::int32_t* column_begin, Scalar* list,
-                                                   std::size_t entries) {
-  constexpr int T = tile_rows;
-  auto* const places = reinterpret_cast<std::uint32_t*>(list + entries);
-  for_each_local_entry(lower, columns, m, team.rank(), team.size(), lane_bits,
-                       [&](std::int32_t r, std::int32_t c, Offset e) {
-                         std::int32_t const at =
-                             Kokkos::atomic_fetch_add(&column_begin[c / T + 1], 1);
-                         list[at] = lower.values[e];
-                         places[at] = std::uint32_t(r / T) * tile_values + in_tile(r % T, c % T);
-                       });
-  return {nullptr, 0, column_begin, list, places, m};
+  return A.start[A.tiles - 1] + A.tiles;
 }
 
 /// \brief Filters and writes row k of the chunk: g of m entries, its L; s and squares are
@@ -215,16 +146,16 @@ KOKKOS_FUNCTION bool write_filtered(Team const& team, Chunk<Scalar, Factor, Offs
   return true;
 }
 
-/// \brief Row k of the chunk by a team, in a block of `capacity` bytes. Where in_scratch, that is
-/// in scratch; else in memory, beside scratch of `scratch_bytes`, and the local matrix streams
-/// through scratch while its factor is written to memory. False, nothing written but `needed`,
-/// where the block is too small: bytes that would do, or would get further.
+/// \brief Row k of the chunk by a team, in a block of `capacity` bytes: LargeScratch, then tiles.
+/// The block is in scratch, or in memory beside scratch of `scratch_bytes`, where the arrays go if
+/// they fit. False, nothing written but `needed`, where the block is too small: bytes that would
+/// do, or would get further.
 template <bool in_scratch, class Team, class Scalar, class Factor, class Offset>
 KOKKOS_FUNCTION bool large_row(Team const& team, Chunk<Scalar, Factor, Offset> const& chunk,
-                               std::int32_t k, char* block, std::size_t capacity, char* scratch,
-                               std::size_t scratch_bytes, std::size_t& needed) {
+                               std::int32_t k, char* block, std::size_t capacity,
+                               [[maybe_unused]] char* scratch,
+                               [[maybe_unused]] std::size_t scratch_bytes, std::size_t& needed) {
   constexpr int T = tile_rows;
-  constexpr std::size_t tile_bytes = tile_values * sizeof(Scalar);
   Offset const begin = chunk.offsets[k];
   std::int32_t const m = chunk.length(k);
   std::size_t const arrays_bytes = LargeScratch<Scalar>::bytes(m);
@@ -232,39 +163,28 @@ KOKKOS_FUNCTION bool large_row(Team const& team, Chunk<Scalar, Factor, Offset> c
   if (needed > capacity) return false;
 
   char* where = block;
-  if constexpr (!in_scratch) {
-    if (arrays_bytes + 4 * tile_bytes <= scratch_bytes) {
-      where = scratch;
-      scratch += arrays_bytes;
-      scratch_bytes -= arrays_bytes;
-    }
-  }
+  if constexpr (!in_scratch) where = arrays_bytes <= scratch_bytes ? scratch : block;
   LargeScratch<Scalar> const arrays(where, m);
-  Envelope<Scalar> A{nullptr, arrays.start, arrays.first, arrays.reach, (m + T - 1) / T};
+  Envelope<Scalar> const A{reinterpret_cast<Scalar*>(block + arrays_bytes), arrays.start,
+                           arrays.first, arrays.reach, (m + T - 1) / T};
   for (std::int32_t c = team.rank(); c < m; c += team.size())
     arrays.columns[c] = chunk.columns[begin + c];
   team.barrier();
-  std::int32_t* const column_begin = arrays.column_begin;
   std::int32_t const tiles =
-      find_envelope(team, chunk.lower, chunk.lane_bits, arrays.columns, m, A, column_begin);
-  std::size_t const entries = in_scratch ? 0 : column_begin[A.tiles + 1];
-  std::size_t const list_bytes = (entries * (sizeof(Scalar) + 4) + 127) / 128 * 128;
-  needed = arrays_bytes + list_bytes + tiles * tile_bytes;
+      find_envelope(team, chunk.lower, chunk.lane_bits, arrays.columns, m, A);
+  needed = arrays_bytes + tiles * (tile_values * sizeof(Scalar));
   if (needed > capacity) return false;
 
-  A.values = reinterpret_cast<Scalar*>(block + arrays_bytes + list_bytes);
-  TileStream<Scalar> stream{};
-  if constexpr (in_scratch) {
-    assemble(team, chunk.lower, chunk.lane_bits, arrays.columns, m, A,
-             std::int64_t(tiles) * tile_values);
-  } else {
-    stream = list_by_columns(team, chunk.lower, chunk.lane_bits, arrays.columns, m, column_begin,
-                             reinterpret_cast<Scalar*>(block + arrays_bytes), entries);
-    stream.sets = reinterpret_cast<Scalar*>(scratch);
-    stream.size = static_cast<std::int32_t>(scratch_bytes / (2 * tile_bytes));
-  }
+  std::int64_t const values = std::int64_t(tiles) * tile_values;
+  for (std::int64_t e = team.rank(); e < values; e += team.size()) A.values[e] = Scalar{};
   team.barrier();
-  bool fine = factorize<!in_scratch>(team, A, stream, arrays.below, arrays.failed);
+  for_each_local_entry(
+      chunk.lower, arrays.columns, m, team.rank(), team.size(), chunk.lane_bits,
+      [&](std::int32_t r, std::int32_t c, Offset e) { A(r, c) = chunk.lower.values[e]; });
+  for (std::int32_t r = m + team.rank(); r < T * A.tiles; r += team.size()) A(r, r) = 1;
+  team.barrier();
+  RealOf<Scalar> const diagonal = real_of(A(m - 1, m - 1));
+  bool fine = factorize(team, A, arrays.below, arrays.failed);
   if (fine) {
     solve_last_row(team, A, m - 1, arrays.s, arrays.g);
     fine = write_filtered(team, chunk, k, m, A, arrays.g, arrays.s, arrays.squares);
@@ -272,10 +192,6 @@ KOKKOS_FUNCTION bool large_row(Team const& team, Chunk<Scalar, Factor, Offset> c
   if (!fine) {
     for (std::int32_t c = team.rank(); c < m - 1; c += team.size()) chunk.columns[begin + c] = -1;
     if (team.rank() == 0) {
-      RealOf<Scalar> diagonal{};
-      std::int32_t const row = chunk.first_row + k;
-      for (Offset e = chunk.lower.offsets[row]; e < chunk.lower.offsets[row + 1]; ++e)
-        if (chunk.lower.columns[e] == row) diagonal = real_of(chunk.lower.values[e]);
       chunk.values[begin + m - 1] = repaired_entry<Factor>(diagonal);
       chunk.kept[k] = 1;
       chunk.count_repaired(k);

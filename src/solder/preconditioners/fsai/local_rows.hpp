@@ -15,17 +15,6 @@
 
 namespace Solder::Impl::fsai {
 
-/// \brief Gives the view at least that size; what it holds may be lost.
-template <class Exec, class View>
-void reserve(Exec const& exec, View& view, std::string const& label, std::int64_t size) {
-  if (static_cast<std::int64_t>(view.extent(0)) >= size) return;
-  auto const allocate = [&](std::int64_t extent) {
-    return View(Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), extent);
-  };
-  if (view.extent(0) > 0) view = allocate(0);  // so that never both are there
-  view = allocate(size);
-}
-
 /// \brief Entries of a row that a thread reads and seeks at a time.
 inline constexpr int entries_at_once = 8;
 
@@ -51,16 +40,6 @@ KOKKOS_FORCEINLINE_FUNCTION RealOf<Scalar> real_of(Scalar const& a) {
 template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION bool finite(Scalar const& a) {
   return is_finite(Wide<Scalar>(a));
-}
-
-/// \brief 1 / sqrt(a), on GPUs as fast as they can.
-template <class Real>
-KOKKOS_FORCEINLINE_FUNCTION Real reciprocal_root(Real a) {
-#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-  return ::rsqrt(a);
-#else
-  return 1 / Kokkos::sqrt(a);
-#endif
 }
 
 /// \brief a in the precision, and possibly the realness, of the factor.
@@ -114,12 +93,13 @@ KOKKOS_FORCEINLINE_FUNCTION Factor repaired_entry(Real diagonal) {
 /// \brief body(r, c, k) for each entry k of the lower triangle that is the local matrix's (r, c), c
 /// <= r < m, shared out among `threads` threads, 2^lane_bits of them a row.
 ///
-/// Each column is sought in the pattern by bisection, `batch` at a time so that they wait together.
-template <int batch = entries_at_once, class Scalar, class Offset, class Body>
+/// Each column is sought in the pattern by bisection, several at a time so that they wait together.
+template <class Scalar, class Offset, class Body>
 KOKKOS_FORCEINLINE_FUNCTION void for_each_local_entry(Lower<Scalar, Offset> const& lower,
                                                       std::int32_t const* columns, std::int32_t m,
                                                       int thread, int threads,
                                                       std::int32_t lane_bits, Body const& body) {
+  constexpr int batch = entries_at_once;
   std::int32_t const lanes = 1 << lane_bits;
   std::int32_t most = 1;  // the largest power of 2 below m
   while (2 * most < m) most *= 2;

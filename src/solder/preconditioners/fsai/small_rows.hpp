@@ -84,9 +84,9 @@ KOKKOS_FUNCTION void small_row(Lanes const& lanes, SmallScratch<M, Scalar>& scra
   lanes.fence();
   std::int32_t bits = chunk.lane_bits;
   while (1 << bits > M) --bits;
-  for_each_local_entry<4>(
-      chunk.lower, scratch.columns, m, lane, M, bits,
-      [&](int r, int c, Offset e) { L[Scratch::of(c) + r] = chunk.lower.values[e]; });
+  for_each_local_entry(chunk.lower, scratch.columns, m, lane, M, bits, [&](int r, int c, Offset e) {
+    L[Scratch::of(c) + r] = chunk.lower.values[e];
+  });
   lanes.fence();
   Scalar a[M];
   SOLDER_UNROLL
@@ -102,7 +102,7 @@ KOKKOS_FUNCTION void small_row(Lanes const& lanes, SmallScratch<M, Scalar>& scra
     if (j < most) {
       Real const pivot = lanes.from(j, real_of(a[j]));
       fine = fine && pivot > 0 && Kokkos::isfinite(pivot);
-      Real const scale = reciprocal_root(pivot);
+      Real const scale = 1 / Kokkos::sqrt(pivot);
       if (lane == j) inverse = scale;
       Scalar const l = lane > j ? a[j] * scale : Scalar{};
       if (lane > j) L[Scratch::of(j) + lane] = l;

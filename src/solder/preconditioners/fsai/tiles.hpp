@@ -90,163 +90,121 @@ struct Envelope {
   }
 };
 
-/// \brief Factorises a diagonal tile, every lane of a warp for itself: leaves L and its inverse in
-/// `tile`, as Envelope says, and the inverse alone, with zeros above, in `below`. False where a
-/// pivot is not positive or not finite. A warp calls this together; `from` may be `tile`.
-template <class Team, class Scalar>
-KOKKOS_FORCEINLINE_FUNCTION bool factorize_diagonal(Team const& team, Scalar const* from,
-                                                    Scalar* tile, Scalar* below) {
-  constexpr int T = tile_rows;
-  int const lane = team.lane();
-  Scalar l[T][T], x[T];  // x: column lane % T of the inverse
-  SOLDER_UNROLL
-  for (int r = 0; r < T; ++r) {
-    x[r] = Scalar(r == lane % T ? 1 : 0);
-    SOLDER_UNROLL
-    for (int c = 0; c <= r; ++c) l[r][c] = from[in_tile(r, c)];
-  }
-  team.sync_lanes();
-  bool fine = true;
-  SOLDER_UNROLL
-  for (int j = 0; j < T; ++j) {
-    RealOf<Scalar> const pivot = real_of(l[j][j]), inverse = reciprocal_root(pivot);
-    fine = fine && pivot > 0 && Kokkos::isfinite(pivot);
-    x[j] *= inverse;
-    if (lane < T) below[in_tile(j, lane)] = x[j];
-    if (lane <= j) tile[in_tile(lane, j)] = x[j];
-    SOLDER_UNROLL
-    for (int r = j + 1; r < T; ++r) {
-      l[r][j] *= inverse;
-      x[r] -= l[r][j] * x[j];
-      if (lane == 0) tile[in_tile(r, j)] = l[r][j];
-    }
-    SOLDER_UNROLL
-    for (int r = j + 1; r < T; ++r) {
-      SOLDER_UNROLL
-      for (int c = j + 1; c <= r; ++c) l[r][c] -= l[r][j] * conj_of(l[c][j]);
-    }
-  }
-  return fine;
-}
-
-/// \brief Tiles of one tile column of A, the rows base, base + 1, ..., that are worked on in
-/// scratch: two sets, one being filled while the other is used.
+/// \brief A diagonal tile, factorised by each lane of a warp for itself; lane l has column l % 8 of
+/// the inverse.
 template <class Scalar>
-struct TileStream {
-  Scalar* sets;
-  std::int32_t size;  ///< of each, in tiles
-  // The entries of A, tile column by tile column: value, and number 64 R + place of tile row R.
-  std::int32_t const* column_begin;
-  Scalar const* values;
-  std::uint32_t const* places;
-  std::int32_t rows;  ///< of A; the identity beyond
+struct DiagonalTile {
+  static constexpr int T = tile_rows;
+  Scalar l[T][T], inverse_column[T];
+  RealOf<Scalar> inverse[T];
+  bool fine = true;
 
-  KOKKOS_FUNCTION Scalar* at(int set) const { return sets + set * size * tile_values; }
-
-  template <class Team>
-  KOKKOS_FUNCTION void clear(Team const& team, int set) const {
-    Scalar* const to = at(set);
-    for (std::int32_t e = team.rank(); e < size * tile_values; e += team.size()) to[e] = Scalar{};
-  }
-  /// \brief Fills the set, cleared before, with the tiles (base, C), ....
-  template <class Team>
-  KOKKOS_FUNCTION void fill(Team const& team, int set, std::int32_t C, std::int32_t base) const {
-    std::uint32_t const first = std::uint32_t(base) * tile_values, count = size * tile_values;
-    Scalar* const to = at(set);
-    for (std::int32_t e = column_begin[C] + team.rank(); e < column_begin[C + 1];
-         e += team.size()) {
-      std::uint32_t const place = places[e] - first;
-      if (place < count) to[place] = values[e];
+  KOKKOS_FORCEINLINE_FUNCTION DiagonalTile(int lane, Scalar const* tile) {
+    SOLDER_UNROLL
+    for (int r = 0; r < T; ++r) {
+      SOLDER_UNROLL
+      for (int c = 0; c <= r; ++c) l[r][c] = tile[in_tile(r, c)];
     }
-    if (base == C && team.rank() < tile_rows && C * tile_rows + team.rank() >= rows)
-      to[in_tile(team.rank(), team.rank())] = 1;
+    SOLDER_UNROLL
+    for (int j = 0; j < T; ++j) {
+      RealOf<Scalar> const pivot = real_of(l[j][j]);
+      fine = fine && pivot > 0 && Kokkos::isfinite(pivot);
+      inverse[j] = reciprocal_root(pivot);
+      SOLDER_UNROLL
+      for (int r = j + 1; r < T; ++r) l[r][j] *= inverse[j];
+      SOLDER_UNROLL
+      for (int r = j + 1; r < T; ++r) {
+        SOLDER_UNROLL
+        for (int c = j + 1; c <= r; ++c) l[r][c] -= l[r][j] * conj_of(l[c][j]);
+      }
+      Scalar x(j == lane % T ? 1 : 0);
+      SOLDER_UNROLL
+      for (int k = 0; k < j; ++k) x -= l[j][k] * inverse_column[k];
+      inverse_column[j] = x * inverse[j];
+    }
+  }
+
+  /// \brief Leaves L and its inverse in the tile; the inverse alone, with zeros above, in `below`.
+  /// The lanes have all read the tile.
+  KOKKOS_FORCEINLINE_FUNCTION void store(int lane, Scalar* tile, Scalar* below) const {
+    SOLDER_UNROLL
+    for (int r = 0; r < T; ++r) {
+      if (lane < T) {
+        below[in_tile(r, lane)] = inverse_column[r];
+        if (lane <= r) tile[in_tile(lane, r)] = inverse_column[r];
+      }
+      SOLDER_UNROLL
+      for (int c = 0; c < r; ++c)
+        if (lane == 0) tile[in_tile(r, c)] = l[r][c];
+    }
+  }
+
+ private:
+  KOKKOS_FORCEINLINE_FUNCTION static RealOf<Scalar> reciprocal_root(RealOf<Scalar> a) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+    return ::rsqrt(a);
+#else
+    return 1 / Kokkos::sqrt(a);
+#endif
   }
 };
 
-/// \brief tile -= sum over K = from, ..., C - 1 of L(R, K) L(C, K)^H, where L is known. A warp
-/// calls this together.
-template <class Scalar>
-KOKKOS_FORCEINLINE_FUNCTION void gather_products(int lane, Envelope<Scalar> const& L,
-                                                 std::int32_t R, std::int32_t C, std::int32_t from,
-                                                 Scalar* tile) {
-  TilePart<Scalar> even, odd;
-  even.load(lane, tile);
-  Scalar const *X = L.tile(R, from), *Y = L.tile(C, from);
-  std::int32_t K = from;
-  for (; K + 1 < C; K += 2) {
-    add_tile_product<-1>(lane, even, X, Y);
-    add_tile_product<-1>(lane, odd, X + tile_values, Y + tile_values);
-    X += 2 * tile_values;
-    Y += 2 * tile_values;
-  }
-  if (K < C) add_tile_product<-1>(lane, even, X, Y);
-  even.values[0] += odd.values[0];
-  even.values[1] += odd.values[1];
-  even.store(lane, tile);
-}
-
-/// \brief A = L L^H; false, and a half-done factor, where a pivot is not positive or not finite. A
-/// is in L's place, or, where streamed, comes tile column by tile column. A team calls this
-/// together; `below` is workspace of a tile, `failed` shared by the team.
+/// \brief A = L L^H in place; false, and a half-done factor, where a pivot is not positive or not
+/// finite. A team calls this together; `below` is workspace of a tile, `failed` shared by the team.
 ///
 /// Left-looking over the tile columns: the first warp computes and factorises the diagonal tile,
 /// meanwhile the others gather the products for the tiles below; then all multiply those by the
 /// inverse of the diagonal tile's factor.
-template <bool streamed, class Team, class Scalar>
-KOKKOS_FUNCTION bool factorize(Team const& team, Envelope<Scalar> const& L,
-                               TileStream<Scalar> const& A, Scalar* below, std::int32_t* failed) {
+template <class Team, class Scalar>
+KOKKOS_FUNCTION bool factorize(Team const& team, Envelope<Scalar> const& A, Scalar* below,
+                               std::int32_t* failed) {
   int const lane = team.lane(), warp_rank = team.warp_rank(), warps = team.warps();
-  std::int32_t const at_once = streamed ? A.size : L.tiles;
-  int set = 0;
-  if (team.rank() == 0) *failed = 0;
-  if constexpr (streamed) {
-    A.clear(team, 0);
-    team.barrier();
-    A.fill(team, 0, 0, 0);
-  }
-  team.barrier();
-  for (std::int32_t C = 0; C < L.tiles; ++C) {
-    std::int32_t const last = L.reach[C], first = L.first[C];
-    for (std::int32_t base = C; base <= last; base += at_once) {
-      std::int32_t const end = base + at_once - 1 < last ? base + at_once - 1 : last;
-      auto const work = [&](std::int32_t R) {
-        return streamed ? A.at(set) + (R - base) * tile_values : L.tile(R, C);
-      };
-      bool const with_diagonal = base == C;
-      if (with_diagonal && warp_rank == 0) {
-        Scalar* const tile = work(C);
-        if (first < C) gather_products(lane, L, C, C, first, tile);
-        team.sync_lanes();
-        bool const fine = factorize_diagonal(team, tile, L.tile(C, C), below);
-        if (!fine && lane == 0) *failed = 1;
-      }
-      // The first warp has done its share with the diagonal tile, unless it is alone.
-      int const without = with_diagonal && warps > 1 ? 1 : 0;
-      std::int32_t const begin = with_diagonal ? C + 1 : base;
-      if (warp_rank >= without)
-        for (std::int32_t R = begin + warp_rank - without; R <= end; R += warps - without) {
-          std::int32_t const from = L.first[R] > first ? L.first[R] : first;
-          if (from < C) gather_products(lane, L, R, C, from, work(R));
-        }
-      if constexpr (streamed) A.clear(team, set ^ 1);
-      team.barrier();
-      if (*failed) return false;
-      for (std::int32_t R = begin + warp_rank; R <= end; R += warps) {
-        if (L.first[R] > C) continue;
-        TilePart<Scalar> part;
-        add_tile_product<1>(lane, part, work(R), below);
-        team.sync_lanes();
-        part.store(lane, L.tile(R, C));
-      }
-      if constexpr (streamed) {
-        if (base + at_once <= last)
-          A.fill(team, set ^ 1, C, base + at_once);
-        else if (C + 1 < L.tiles)
-          A.fill(team, set ^ 1, C + 1, C + 1);
-        set ^= 1;
-      }
-      team.barrier();
+  auto const gather = [&](std::int32_t R, std::int32_t C, std::int32_t from) {
+    Scalar* const tile = A.tile(R, C);
+    TilePart<Scalar> even, odd;
+    even.load(lane, tile);
+    Scalar const *X = A.tile(R, from), *Y = A.tile(C, from);
+    std::int32_t K = from;
+    for (; K + 1 < C; K += 2) {
+      add_tile_product<-1>(lane, even, X, Y);
+      add_tile_product<-1>(lane, odd, X + tile_values, Y + tile_values);
+      X += 2 * tile_values;
+      Y += 2 * tile_values;
     }
+    if (K < C) add_tile_product<-1>(lane, even, X, Y);
+    even.values[0] += odd.values[0];
+    even.values[1] += odd.values[1];
+    even.store(lane, tile);
+  };
+  if (team.rank() == 0) *failed = 0;
+  team.barrier();
+  for (std::int32_t C = 0; C < A.tiles; ++C) {
+    std::int32_t const last = A.reach[C], first = A.first[C];
+    if (warp_rank == 0) {
+      if (first < C) gather(C, C, first);
+      team.sync_lanes();
+      DiagonalTile<Scalar> const diagonal(lane, A.tile(C, C));
+      team.sync_lanes();
+      diagonal.store(lane, A.tile(C, C), below);
+      if (!diagonal.fine && lane == 0) *failed = 1;
+    }
+    for (std::int32_t R = C + (warps > 1 ? warp_rank : 1); R <= last;
+         R += warps > 1 ? warps - 1 : 1) {
+      std::int32_t const from = A.first[R] > first ? A.first[R] : first;
+      if (R > C && from < C) gather(R, C, from);
+      if (warp_rank == 0 && warps > 1) break;
+    }
+    team.barrier();
+    if (*failed) return false;
+    for (std::int32_t R = C + 1 + warp_rank; R <= last; R += warps) {
+      if (A.first[R] > C) continue;
+      Scalar* const tile = A.tile(R, C);
+      TilePart<Scalar> part;
+      add_tile_product<1>(lane, part, tile, below);
+      team.sync_lanes();
+      part.store(lane, tile);
+    }
+    team.barrier();
   }
   return true;
 }
@@ -260,51 +218,29 @@ KOKKOS_FORCEINLINE_FUNCTION Scalar sum_of_rows(Team const& team, Scalar value) {
 
 /// \brief g of g L = e, e the unit row vector of column `last`; s is workspace. Both are padded to
 /// whole tiles. A team calls this together.
-///
-/// While the tiles of one tile row are worked on, a few of the next are loaded.
 template <class Team, class Scalar>
 KOKKOS_FUNCTION void solve_last_row(Team const& team, Envelope<Scalar> const& L, std::int32_t last,
                                     Scalar* s, Scalar* g) {
-  constexpr int T = tile_rows, ahead = 3;
+  constexpr int T = tile_rows;
   for (std::int32_t c = team.rank(); c < T * L.tiles; c += team.size())
     s[c] = Scalar(c == last ? -1 : 0);
-  int const lane = team.lane(), row = lane / 4, column = lane % T, warps = team.warps();
-  struct Tiles {
-    Scalar values[ahead][2], diagonal[T];
-  };
-  auto const load = [&](std::int32_t K) {
-    Tiles tiles;
-    std::int32_t C = K - 1 - team.warp_rank();
-    SOLDER_UNROLL
-    for (int t = 0; t < ahead; ++t, C -= warps)
-      for (int half = 0; half < 2; ++half)
-        tiles.values[t][half] = C >= L.first[K] ? L.tile(K, C)[half * warp + lane] : Scalar{};
+  team.barrier();
+  int const lane = team.lane(), row = lane / 4, column = lane % T;
+  for (std::int32_t K = L.tiles - 1; K >= 0; --K) {
+    Scalar x{};  // entry lane % 8 of this tile's part of g
+    Scalar const* const diagonal = L.tile(K, K);
     SOLDER_UNROLL
     for (int b = 0; b < T; ++b)
-      tiles.diagonal[b] = b >= column ? L.tile(K, K)[in_tile(column, b)] : Scalar{};
-    return tiles;
-  };
-  Tiles tiles = load(L.tiles - 1);
-  team.barrier();
-  for (std::int32_t K = L.tiles - 1; K >= 0; --K) {
-    Tiles const next = load(K > 0 ? K - 1 : 0);
-    Scalar x{};  // entry lane % 8 of this tile's part of g
-    SOLDER_UNROLL
-    for (int b = 0; b < T; ++b) x -= s[T * K + b] * tiles.diagonal[b];
+      if (b >= column) x -= s[T * K + b] * diagonal[in_tile(column, b)];
     if (team.rank() < T) g[T * K + column] = x;
     x = team.from(row, x);
-    std::int32_t C = K - 1 - team.warp_rank();
-    auto const subtract = [&](int half, Scalar const& l) {
-      Scalar const sum = sum_of_rows(team, x * l);
-      if (row == 0) s[T * C + 4 * half + lane] += sum;
-    };
-    SOLDER_UNROLL
-    for (int t = 0; t < ahead; ++t, C -= warps)
-      if (C >= L.first[K])
-        for (int half = 0; half < 2; ++half) subtract(half, tiles.values[t][half]);
-    for (; C >= L.first[K]; C -= warps)
-      for (int half = 0; half < 2; ++half) subtract(half, L.tile(K, C)[half * warp + lane]);
-    tiles = next;
+    for (std::int32_t C = K - 1 - team.warp_rank(); C >= L.first[K]; C -= team.warps()) {
+      Scalar const* const tile = L.tile(K, C);
+      for (int half = 0; half < 2; ++half) {
+        Scalar const sum = sum_of_rows(team, x * tile[half * warp + lane]);
+        if (row == 0) s[T * C + 4 * half + lane] += sum;
+      }
+    }
     team.barrier();
   }
 }
