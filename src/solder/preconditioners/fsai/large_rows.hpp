@@ -248,10 +248,17 @@ struct LargeRows {
   void launch(Exec const& exec, int teams, int warps) const {
     // Four of the largest teams on a multiprocessor: 128 registers a thread.
     using Policy = Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<most_warps * warp, 4>>;
-    Kokkos::parallel_for(
-        in_scratch ? "Solder::fsai::large_rows" : "Solder::fsai::largest_rows",
-        Policy(exec, teams, warps, warp).set_scratch_size(0, Kokkos::PerTeam(scratch_bytes + 16)),
-        *this);
+    auto kernel = *this;
+    auto const policy = [&] {
+      return Policy(exec, teams, warps, warp)
+          .set_scratch_size(0, Kokkos::PerTeam(kernel.scratch_bytes + 16));
+    };
+    // On GPUs with less scratch for the four than an H100 has, more rows go to memory.
+    while (kernel.scratch_bytes > 4096 &&
+           policy().team_size_max(kernel, Kokkos::ParallelForTag()) < warps)
+      kernel.scratch_bytes /= 2;
+    Kokkos::parallel_for(in_scratch ? "Solder::fsai::large_rows" : "Solder::fsai::largest_rows",
+                         policy(), kernel);
   }
 };
 
