@@ -55,7 +55,7 @@ struct CholeskyByGroup {
     int const b = team.league_rank() * (warps * groups) + slot;
     int const m = b < batch.count ? batch.order : 0;
     auto const matrix = batch.matrix(b);
-    Scalar* const columns = static_cast<Scalar*>(team.team_scratch(0).get_shmem(0)) + slot * values;
+    Scalar* const columns = static_cast<Scalar*>(aligned_scratch(team)) + slot * values;
     PackedTriangle<Scalar> const triangle{columns + 2 * G};
     bool const by_columns = matrix.by_columns();
     // Element number i of this lane: in row i, or in column i.
@@ -83,7 +83,7 @@ struct CholeskyByGroup {
   auto policy(Exec const& exec) const {
     int const teams = (batch.count - 1) / (warps * groups) + 1;
     return Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<warps * warp>>(exec, teams, warps, warp)
-        .set_scratch_size(0, Kokkos::PerTeam(warps * bytes_per_warp));
+        .set_scratch_size(0, Kokkos::PerTeam(warps * bytes_per_warp + 16));
   }
 };
 
@@ -97,8 +97,7 @@ struct CholeskyByTeam {
   template <class Member>
   KOKKOS_FUNCTION void operator()(Member const& team) const {
     int const b = team.league_rank();
-    int const info =
-        cholesky_by_team(team, batch.matrix(b), batch.order, team.team_scratch(0).get_shmem(0));
+    int const info = cholesky_by_team(team, batch.matrix(b), batch.order, aligned_scratch(team));
     if (team.team_rank() == 0 && lane_number() == 0) batch.report(b, info);
   }
 

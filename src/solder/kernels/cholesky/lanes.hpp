@@ -50,6 +50,15 @@ struct alignas(16) Packet {
   Scalar values[size];
 };
 
+/// \brief The team's level-0 scratch from its first address that Packets may have: at most 15 bytes
+/// of it are lost, for Kokkos puts an odd number of words before it where the team size is odd.
+template <class Member>
+KOKKOS_FORCEINLINE_FUNCTION void* aligned_scratch(Member const& team) {
+  auto* const begin = static_cast<char*>(team.team_scratch(0).get_shmem(0));
+  // An offset, not a new address: the compiler goes on knowing that it is scratch.
+  return begin + (16 - reinterpret_cast<std::uintptr_t>(begin) % 16) % 16;
+}
+
 template <class Real>
 KOKKOS_FORCEINLINE_FUNCTION Real real_of(Real a) {
   return a;

@@ -114,10 +114,10 @@ struct CholeskyTiles {
   static constexpr int stride = chunk + Packet<Scalar>::size;
   static constexpr int shared = width * width + width * stride, tile = warp * stride;
 
-  /// \brief Bytes of scratch of a team of so many warps.
+  /// \brief Bytes of scratch of a team of so many warps, aligned_scratch()'s loss included.
   static constexpr int scratch_bytes(int warps) {
     return static_cast<int>(sizeof(Scalar)) * (shared + warps * tile) +
-           static_cast<int>(sizeof(Real)) * width + 16;
+           static_cast<int>(sizeof(Real)) * width + 32;
   }
 
   Scalar *columns, *panel, *mine;
@@ -173,8 +173,8 @@ KOKKOS_FORCEINLINE_FUNCTION void copy_tile(Triangle const& a, int m, int row, in
 ///
 /// The team's vector length is `warp`; a thread holds a row of the panel. All threads call this
 /// together; the entries must be visible to them (barrier), and are again when this returns. \param
-/// scratch of the team: CholeskyTiles<Scalar>::scratch_bytes(team.team_size()), aligned to 16
-/// bytes. \returns as cholesky_by_group, to all threads
+/// scratch of the team: CholeskyTiles<Scalar>::scratch_bytes(team.team_size()) from
+/// aligned_scratch(team), aligned to 16 bytes. \returns as cholesky_by_group, to all threads
 template <class Member, class Triangle>
 KOKKOS_FUNCTION int cholesky_by_team(Member const& team, Triangle const& a, int m, void* scratch) {
   using Scalar = typename Triangle::Scalar;
