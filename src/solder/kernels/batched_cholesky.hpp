@@ -28,12 +28,22 @@ struct CholeskyBatch {
   KOKKOS_FUNCTION void report(int b, int outcome) const { info[b * info_stride] = outcome; }
 };
 
-template <class Scalar>
+/// \brief A thread a matrix: on hosts, and on GPUs where no neighbours of a row or column are
+/// neighbours in memory, as in a batch that is stored entry by entry.
+template <class Scalar, bool Host>
 struct CholeskyByThread {
   CholeskyBatch<Scalar> batch;
 
-  void operator()(int b) const {
-    batch.report(b, cholesky_by_thread(batch.matrix(b), batch.order));
+  KOKKOS_FUNCTION void operator()(int b) const {
+    if constexpr (Host)
+      batch.report(b, cholesky_by_thread(batch.matrix(b), batch.order));
+    else
+      batch.report(b, plain_cholesky(batch.matrix(b), batch.order));
+  }
+
+  template <class Exec>
+  auto policy(Exec const& exec) const {
+    return Kokkos::RangePolicy<Exec, Kokkos::IndexType<int>>(exec, 0, batch.count);
   }
 };
 
@@ -43,8 +53,7 @@ template <class Scalar, int G>
 struct CholeskyByGroup {
   static constexpr int packed = G * (G + 1) / 2, values = packed + 2 * G, groups = warp / G;
   static constexpr int bytes_per_warp = groups * values * static_cast<int>(sizeof(Scalar));
-  /// Of a team.
-  static constexpr int warps = bytes_per_warp <= 5 * 1024 ? 8 : 4;
+  static constexpr int warps = 4;  // of a team
 
   CholeskyBatch<Scalar> batch;
 
@@ -53,30 +62,28 @@ struct CholeskyByGroup {
     int const lane = lane_number(), group = lane / G, rank = lane % G;
     int const slot = team.team_rank() * groups + group;
     int const b = team.league_rank() * (warps * groups) + slot;
-    int const m = b < batch.count ? batch.order : 0;
-    auto const matrix = batch.matrix(b);
+    int const m = batch.order;
+    bool const exists = b < batch.count;
+    auto const matrix = batch.matrix(exists ? b : 0);
     Scalar* const columns = static_cast<Scalar*>(aligned_scratch(team)) + slot * values;
     PackedTriangle<Scalar> const triangle{columns + 2 * G};
     bool const by_columns = matrix.by_columns();
-    // Element number i of this lane: in row i, or in column i.
-    auto const row = [&](int i) { return by_columns ? rank : i; };
-    auto const column = [&](int i) { return by_columns ? i : rank; };
-    auto const inside = [&](int i) { return i < m && rank < m && column(i) <= row(i); };
-    constexpr int at_once = 8;
-    for (int first = 0; first < m; first += at_once) {
-      Scalar loaded[at_once];
-      SOLDER_UNROLL
-      for (int i = 0; i < at_once; ++i)
-        if (inside(first + i)) loaded[i] = matrix(row(first + i), column(first + i));
-      SOLDER_UNROLL
-      for (int i = 0; i < at_once; ++i)
-        if (inside(first + i)) triangle(row(first + i), column(first + i)) = loaded[i];
+    // Line i: row or column number i, whose entries are neighbours in memory.
+    std::int64_t const stride = by_columns ? matrix.column_stride : matrix.row_stride;
+    if (m > 0) {
+      if (by_columns)
+        load<true>(matrix.values, stride, triangle, m, rank);
+      else
+        load<false>(matrix.values, stride, triangle, m, rank);
     }
     sync_lanes();
-    int const info = cholesky_by_group<G>(triangle, m, batch.order, columns);
-    for (int i = 0; i < m; ++i)
-      if (inside(i)) matrix(row(i), column(i)) = triangle(row(i), column(i));
-    if (b < batch.count && rank == 0) batch.report(b, info);
+    int const info = cholesky_by_group<G>(triangle, m, m, columns);
+    if (!exists) return;
+    if (by_columns)
+      store<true>(triangle, matrix.values, stride, m, rank);
+    else
+      store<false>(triangle, matrix.values, stride, m, rank);
+    if (rank == 0) batch.report(b, info);
   }
 
   template <class Exec>
@@ -84,6 +91,47 @@ struct CholeskyByGroup {
     int const teams = (batch.count - 1) / (warps * groups) + 1;
     return Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<warps * warp>>(exec, teams, warps, warp)
         .set_scratch_size(0, Kokkos::PerTeam(warps * bytes_per_warp + 16));
+  }
+
+ private:
+  static KOKKOS_FORCEINLINE_FUNCTION int least(int a, int b) { return a < b ? a : b; }
+  static KOKKOS_FORCEINLINE_FUNCTION int most(int a, int b) { return a > b ? a : b; }
+
+  /// This lane copies an entry of each line. Nothing hangs on conditions, so that all loads are in
+  /// flight at once: others stand in for those outside the triangle, and meet the diagonal in
+  /// scratch before it gets its own.
+  template <bool ByColumns>
+  KOKKOS_FORCEINLINE_FUNCTION static void load(Scalar const* lines, std::int64_t stride,
+                                               PackedTriangle<Scalar> const& triangle, int m,
+                                               int rank) {
+    Scalar loaded[G];
+    SOLDER_UNROLL
+    for (int i = 0; i < G; ++i) {
+      int const line = least(i, m - 1);
+      loaded[i] =
+          lines[line * stride + (ByColumns ? most(least(rank, m - 1), line) : least(rank, line))];
+    }
+    SOLDER_UNROLL
+    for (int i = G - 1; i >= 0; --i) {
+      int const r = ByColumns ? rank : i, c = ByColumns ? i : rank;
+      triangle(r, least(c, r)) = loaded[i];
+    }
+  }
+  template <bool ByColumns>
+  KOKKOS_FORCEINLINE_FUNCTION static void store(PackedTriangle<Scalar> const& triangle,
+                                                Scalar* lines, std::int64_t stride, int m,
+                                                int rank) {
+    Scalar stored[G];
+    SOLDER_UNROLL
+    for (int i = 0; i < G; ++i) {
+      int const r = ByColumns ? rank : i, c = ByColumns ? i : rank;
+      stored[i] = (&triangle(r, 0))[c];  // of another row where c > r, and not stored
+    }
+    SOLDER_UNROLL
+    for (int i = 0; i < G; ++i) {
+      int const r = ByColumns ? rank : i, c = ByColumns ? i : rank;
+      if (r < m && c <= r) lines[i * stride + rank] = stored[i];
+    }
   }
 };
 
@@ -112,24 +160,24 @@ struct CholeskyByTeam {
 
 template <class Exec, class Scalar>
 void batched_cholesky(Exec const& exec, CholeskyBatch<Scalar> const& batch) {
-  char const* const label = "Solder::batched_cholesky::factor";
+  auto const launch = [&](auto const& kernel) {
+    Kokkos::parallel_for("Solder::batched_cholesky::factor", kernel.policy(exec), kernel);
+  };
   if constexpr (is_host_space<Exec>) {
-    Kokkos::parallel_for(label,
-                         Kokkos::RangePolicy<Exec, Kokkos::IndexType<int>>(exec, 0, batch.count),
-                         CholeskyByThread<Scalar>{batch});
+    launch(CholeskyByThread<Scalar, true>{batch});
   } else {
-    auto const launch = [&](auto const& kernel) {
-      Kokkos::parallel_for(label, kernel.policy(exec), kernel);
-    };
-    if (batch.order <= 8)
+    int const order = batch.order;
+    if (std::min(batch.first.row_stride, batch.first.column_stride) != 1)
+      launch(CholeskyByThread<Scalar, false>{batch});
+    else if (order <= 8)
       launch(CholeskyByGroup<Scalar, 8>{batch});
-    else if (batch.order <= 16)
+    else if (order <= 16)
       launch(CholeskyByGroup<Scalar, 16>{batch});
-    else if (batch.order <= 32)
+    else if (order <= 32)
       launch(CholeskyByGroup<Scalar, 32>{batch});
     else
       launch(CholeskyByTeam<Scalar>{
-          batch, std::min(CholeskyByTeam<Scalar>::most_warps, (batch.order - 1) / warp + 1)});
+          batch, std::min(CholeskyByTeam<Scalar>::most_warps, (order - 1) / warp + 1)});
   }
 }
 

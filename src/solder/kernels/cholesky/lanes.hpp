@@ -97,6 +97,12 @@ struct StridedTriangle {
   }
   /// \brief Whether neighbours in a column, not in a row, are neighbours in memory.
   KOKKOS_FORCEINLINE_FUNCTION bool by_columns() const { return row_stride < column_stride; }
+  /// \brief Whether a row (or column, where they are the neighbours) consists of Packets.
+  KOKKOS_FORCEINLINE_FUNCTION bool in_packets() const {
+    constexpr int size = Packet<Scalar>::size;
+    return (row_stride + column_stride - 1) % size == 0 &&
+           reinterpret_cast<std::uintptr_t>(values) % 16 == 0;
+  }
 };
 
 /// \brief Where it is: packed row by row, m (m + 1) / 2 values. In scratch a warp reads 32 rows of
@@ -110,6 +116,7 @@ struct PackedTriangle {
     return values[r * (r + 1) / 2 + c];
   }
   KOKKOS_FORCEINLINE_FUNCTION static constexpr bool by_columns() { return false; }
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr bool in_packets() { return false; }
 };
 
 }  // namespace Solder::Impl

@@ -43,62 +43,60 @@ KOKKOS_FORCEINLINE_FUNCTION void subtract_column(Scalar (&row)[Width], Scalar co
 /// All lanes of a warp call this together, with the same `steps`. \param rank this lane's row,
 /// counted from the block's first \param first_lane that of the row of rank 0 \param columns
 /// scratch of the group, aligned to 16 bytes: 2 * Width scalars, or Width * Width where the columns
-/// are kept \param inverses of the diagonal, where kept \returns 0, or the 1-based number of the
-/// first bad pivot, to all lanes of the group
-template <int Width, bool Keep, class Scalar, class Real = typename ScalarTraits<Scalar>::Real>
+/// are Kept \param inverses of the diagonal, where kept \param diagonal whether the warp holds that
+/// block; else the columns kept are eliminated from its rows \returns 0, or the 1-based number of
+/// the first bad pivot, to all lanes of the group
+template <bool Keep, int Width, class Scalar, class Real = typename ScalarTraits<Scalar>::Real>
 KOKKOS_FORCEINLINE_FUNCTION int factor_rows(Scalar (&row)[Width], int rank, int first_lane,
-                                            int steps, Scalar* columns, Real* inverses) {
+                                            int steps, Scalar* columns, Real* inverses,
+                                            bool diagonal = true) {
   int info = 0;
   SOLDER_UNROLL
   for (int k = 0; k < Width; ++k) {
     if (k >= steps) continue;
-    Real pivot = from_lane(real_of(row[k]), first_lane + k);
-    bool good;
-    Real const inverse = inverse_root(pivot, good);
-    if (!good && info == 0) info = k + 1;
-    row[k] = rank == k ? Scalar(pivot * inverse) : row[k] * inverse;
     Scalar* const column = columns + (Keep ? k : k % 2) * Width;
-    if (rank < Width) column[rank] = row[k];
-    if (Keep && rank == k) inverses[k] = inverse;
-    sync_lanes();
+    if (diagonal) {
+      Real pivot = from_lane(real_of(row[k]), first_lane + k);
+      bool good;
+      Real const inverse = inverse_root(pivot, good);
+      if (!good && info == 0) info = k + 1;
+      row[k] = rank == k ? Scalar(pivot * inverse) : row[k] * inverse;
+      if (rank < Width) column[rank] = row[k];
+      if (Keep && rank == k) inverses[k] = inverse;
+      sync_lanes();
+    } else {
+      row[k] *= inverses[k];
+    }
     subtract_column(row, column, k);
   }
   return info;
-}
-
-/// \brief Eliminates the columns that factor_rows kept from another row.
-template <int Width, class Scalar, class Real>
-KOKKOS_FORCEINLINE_FUNCTION void eliminate_row(Scalar (&row)[Width], int steps,
-                                               Scalar const* columns, Real const* inverses) {
-  SOLDER_UNROLL
-  for (int k = 0; k < Width; ++k) {
-    if (k >= steps) continue;
-    row[k] *= inverses[k];
-    subtract_column(row, columns + k * Width, k);
-  }
 }
 
 /// \brief A = L L^H in place for one matrix a group of G lanes, m <= G; G is 8, 16 or 32.
 ///
 /// All lanes of a warp call this together, each group with a matrix of its own (m = 0: none), and
 /// `most` the largest m of the warp, or G. The entries must be visible to the group's lanes
-/// (sync_lanes()), and are again when this returns. \param columns scratch of the group: 2 * G
+/// (sync_lanes()), and are again when this returns. \param triangle packed, with room for order G,
+/// of which what is beyond order m becomes anything \param columns scratch of the group: 2 * G
 /// scalars, aligned to 16 bytes \returns 0 or the order of the first leading minor that is not
 /// positive definite (the triangle then holds anything), to all lanes of the group
-template <int G, class Triangle, class Scalar = typename Triangle::Scalar>
-KOKKOS_FORCEINLINE_FUNCTION int cholesky_by_group(Triangle const& a, int m, int most,
-                                                  Scalar* columns) {
+template <int G, class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION int cholesky_by_group(PackedTriangle<Scalar> const& triangle, int m,
+                                                  int most, Scalar* columns) {
   int const lane = lane_number(), rank = lane % G;
+  Scalar* const entries = &triangle(rank, 0);
   Scalar row[G];
   SOLDER_UNROLL
-  for (int c = 0; c < G; ++c)
-    row[c] = rank < m && c <= rank ? a(rank, c) : Scalar(c == rank ? 1 : 0);
-  int const info =
-      factor_rows<G, false>(row, rank, lane - rank, most, columns,
-                            static_cast<typename ScalarTraits<Scalar>::Real*>(nullptr));
+  for (int c = 0; c < G; ++c) {
+    Scalar const entry = entries[c];  // beyond the diagonal another row's
+    row[c] = rank < m && c <= rank ? entry : Scalar(c == rank ? 1 : 0);
+  }
+  sync_lanes();
+  int const info = factor_rows<false>(row, rank, lane - rank, most, columns,
+                                      static_cast<typename ScalarTraits<Scalar>::Real*>(nullptr));
   SOLDER_UNROLL
   for (int c = 0; c < G; ++c)
-    if (rank < m && c <= rank) a(rank, c) = row[c];
+    if (c <= rank) entries[c] = row[c];
   sync_lanes();
   return info;
 }
@@ -108,63 +106,157 @@ template <class Scalar>
 struct CholeskyTiles {
   using Real = typename ScalarTraits<Scalar>::Real;
   /// Columns of a panel, which a thread holds of its row; and of a chunk of earlier columns.
-  static constexpr int width = sizeof(Scalar) <= 8 ? 32 : 16, chunk = sizeof(Scalar) <= 8 ? 16 : 8;
+  static constexpr int width = sizeof(Scalar) <= 8 ? 32 : 16, chunk = 64 / sizeof(Scalar);
+  /// Whether the loads of a chunk are begun while the one before is worked on.
+  static constexpr bool ahead = sizeof(Scalar) == 4;
   /// From a tile's row to its next, in scalars: a packet more, so that 8 lanes that read a packet
   /// each of 8 rows meet no bank twice.
   static constexpr int stride = chunk + Packet<Scalar>::size;
-  static constexpr int shared = width * width + width * stride, tile = warp * stride;
+  static constexpr int panel_size = width * stride, tile_size = warp * stride,
+                       shared = width * width + 2 * panel_size;
 
   /// \brief Bytes of scratch of a team of so many warps, aligned_scratch()'s loss included.
   static constexpr int scratch_bytes(int warps) {
-    return static_cast<int>(sizeof(Scalar)) * (shared + warps * tile) +
+    return static_cast<int>(sizeof(Scalar)) * (shared + warps * tile_size) +
            static_cast<int>(sizeof(Real)) * width + 32;
   }
 
-  Scalar *columns, *panel, *mine;
+  Scalar *columns, *panels, *tile;
   Real* inverses;
   int* info;
 
   KOKKOS_FUNCTION CholeskyTiles(void* scratch, int warps, int warp_rank)
       : columns(static_cast<Scalar*>(scratch)),
-        panel(columns + width * width),
-        mine(columns + shared + warp_rank * tile),
-        inverses(reinterpret_cast<Real*>(columns + shared + warps * tile)),
+        panels(columns + width * width),
+        tile(columns + shared + warp_rank * tile_size),
+        inverses(reinterpret_cast<Real*>(columns + shared + warps * tile_size)),
         info(reinterpret_cast<int*>(inverses + width)) {}
 };
 
-/// \brief Copies entries of the rows from `row` and the columns from `column` to or from a tile of
-/// Rows rows and `chunk` columns; those above the diagonal or below row m are 0 in the tile.
-///
-/// Warp `part` of `parts` does its part; `Batch` loads of a lane are in flight at once.
-template <int Rows, int Batch, bool Store, class Triangle, class Scalar>
-KOKKOS_FORCEINLINE_FUNCTION void copy_tile(Triangle const& a, int m, int row, int column,
-                                           Scalar* tile, int part, int parts) {
+/// \brief A warp's way through a tile of Rows rows and `chunk` columns: Packet after Packet of
+/// neighbours in memory, that is in a row or in a column. Each of `parts` warps walks through its
+/// part.
+template <int Rows, class Triangle>
+class TileWalk {
+ public:
+  using Scalar = typename Triangle::Scalar;
   using Tiles = CholeskyTiles<Scalar>;
-  constexpr int chunk = Tiles::chunk, count = Rows * chunk / warp;
-  static_assert(count % Batch == 0);
-  int const lane = lane_number();
-  bool const by_columns = a.by_columns();
-  int const r0 = by_columns ? lane % Rows : lane / chunk, rs = by_columns ? 0 : warp / chunk;
-  int const c0 = by_columns ? lane / Rows : lane % chunk, cs = by_columns ? warp / Rows : 0;
-  SOLDER_DO_NOT_UNROLL
-  for (int b = part * Batch; b < count; b += parts * Batch) {
-    Scalar values[Batch];
+  using Group = Packet<Scalar>;
+  static constexpr int size = Group::size, count = Rows * (Tiles::chunk / size) / warp;
+
+  KOKKOS_FORCEINLINE_FUNCTION TileWalk(Triangle const& a, int m, int part, int parts)
+      : a_(a), m_(m), part_(part), parts_(parts), by_columns_(a.by_columns()) {
+    constexpr int high = Rows / size, wide = Tiles::chunk / size;  // in packets
+    whole_ = a.in_packets() && (!by_columns_ || m % size == 0);
+    int const turn = lane_number() + warp * part;
+    row_ = by_columns_ ? turn % high * size : turn / wide;
+    column_ = by_columns_ ? turn / high : turn % wide * size;
+    down_ = by_columns_ ? 0 : warp / wide * parts;
+    right_ = by_columns_ ? warp / high * parts : 0;
+  }
+
+  /// \brief Begins to load a tile, its first entry being (row, column) of the matrix, where it can
+  /// be loaded in packets. Entries below the matrix or above the diagonal are any.
+  ///
+  /// Nothing hangs on conditions, so that all loads are in flight at once.
+  KOKKOS_FORCEINLINE_FUNCTION void load(int row, int column, Group (&groups)[count]) const {
+    if (!in_packets(row, column)) return;
+    int const last = m_ - (by_columns_ ? size : 1);
     SOLDER_UNROLL
-    for (int i = 0; i < Batch; ++i) {
-      int const r = r0 + (b + i) * rs, c = c0 + (b + i) * cs;
-      bool const inside = row + r < m && column + c <= row + r;
-      if constexpr (Store) {
-        if (inside) a(row + r, column + c) = tile[r * Tiles::stride + c];
-      } else {
-        values[i] = inside ? a(row + r, column + c) : Scalar{};
+    for (int i = 0; i < count; ++i)
+      if (part_ + i * parts_ < count)
+        groups[i] = reinterpret_cast<Group const&>(
+            a_(least(row + row_ + i * down_, last), column + column_ + i * right_));
+  }
+  /// \brief Puts that tile into scratch.
+  KOKKOS_FORCEINLINE_FUNCTION void put(int row, int column, Group const (&groups)[count],
+                                       Scalar* tile) const {
+    if (!in_packets(row, column)) return copy(row, column, tile);
+    Scalar* at = tile + row_ * Tiles::stride + column_;
+    if (by_columns_) {
+      SOLDER_UNROLL
+      for (int i = 0; i < count; ++i) {
+        if (part_ + i * parts_ >= count) continue;
+        SOLDER_UNROLL
+        for (int j = 0; j < size; ++j) at[j * Tiles::stride] = groups[i].values[j];
+        at += right_;
+      }
+    } else {
+      SOLDER_UNROLL
+      for (int i = 0; i < count; ++i) {
+        if (part_ + i * parts_ >= count) continue;
+        reinterpret_cast<Group&>(*at) = groups[i];
+        at += down_ * Tiles::stride;
       }
     }
-    if constexpr (!Store) {
-      SOLDER_UNROLL
-      for (int i = 0; i < Batch; ++i) {
-        int const r = r0 + (b + i) * rs, c = c0 + (b + i) * cs;
-        tile[r * Tiles::stride + c] = values[i];
+  }
+  /// \brief Stores the tile's entries that are in the triangle into the matrix.
+  KOKKOS_FORCEINLINE_FUNCTION void store(int row, int column, Scalar const* tile) const {
+    int const step = by_columns_ ? Tiles::stride : 1;
+    SOLDER_DO_NOT_UNROLL
+    for (int i = 0; i < count; ++i) {
+      int const r = row_ + i * down_, c = column_ + i * right_;
+      Scalar const* const at = tile + r * Tiles::stride + c;
+      int const last = row + r + (by_columns_ ? size - 1 : 0);
+      if (whole_ && last < m_ && column + c + (by_columns_ ? 0 : size - 1) <= row + r) {
+        Group group;
+        SOLDER_UNROLL
+        for (int j = 0; j < size; ++j) group.values[j] = at[j * step];
+        reinterpret_cast<Group&>(a_(row + r, column + c)) = group;
+      } else {
+        SOLDER_UNROLL
+        for (int j = 0; j < size; ++j) {
+          int const rj = row + r + (by_columns_ ? j : 0), cj = column + c + (by_columns_ ? 0 : j);
+          if (rj < m_ && cj <= rj) a_(rj, cj) = at[j * step];
+        }
       }
+    }
+  }
+
+ private:
+  KOKKOS_FORCEINLINE_FUNCTION static int least(int a, int b) { return a < b ? a : b; }
+
+  /// Whether the tile is whole packets, none of which reaches above the diagonal.
+  KOKKOS_FORCEINLINE_FUNCTION bool in_packets(int row, int column) const {
+    return whole_ && column + Tiles::chunk <= row + 1;
+  }
+  /// Copies a tile to scratch entry by entry.
+  KOKKOS_FORCEINLINE_FUNCTION void copy(int row, int column, Scalar* tile) const {
+    SOLDER_DO_NOT_UNROLL
+    for (int i = 0; part_ + i * parts_ < count; ++i) {
+      int const r = row_ + i * down_, c = column_ + i * right_;
+      Scalar values[size];
+      SOLDER_UNROLL
+      for (int j = 0; j < size; ++j) {
+        int const rj = least(row + r + (by_columns_ ? j : 0), m_ - 1);
+        values[j] = a_(rj, least(column + c + (by_columns_ ? 0 : j), rj));
+      }
+      SOLDER_UNROLL
+      for (int j = 0; j < size; ++j)
+        tile[r * Tiles::stride + c + j * (by_columns_ ? Tiles::stride : 1)] = values[j];
+    }
+  }
+
+  Triangle const& a_;
+  int m_, part_, parts_, row_, column_, down_, right_;
+  bool by_columns_, whole_;
+};
+
+/// \brief row[j] -= mine[k] conj(panel[j][k]) over a chunk's columns k.
+template <int Width, class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION void subtract_chunk(Scalar (&row)[Width], Scalar const* mine,
+                                                Scalar const* panel) {
+  using Tiles = CholeskyTiles<Scalar>;
+  using Group = Packet<Scalar>;
+  SOLDER_DO_NOT_UNROLL
+  for (int k = 0; k < Tiles::chunk; k += Group::size) {
+    auto const left = reinterpret_cast<Group const&>(mine[k]);
+    SOLDER_UNROLL
+    for (int j = 0; j < Width; ++j) {
+      auto const right = reinterpret_cast<Group const&>(panel[j * Tiles::stride + k]);
+      SOLDER_UNROLL
+      for (int i = 0; i < Group::size; ++i)
+        subtract_product(row[j], left.values[i], right.values[i]);
     }
   }
 }
@@ -172,58 +264,67 @@ KOKKOS_FORCEINLINE_FUNCTION void copy_tile(Triangle const& a, int m, int row, in
 /// \brief A = L L^H in place by a team, for any m: left-looking, panel by panel.
 ///
 /// The team's vector length is `warp`; a thread holds a row of the panel. All threads call this
-/// together; the entries must be visible to them (barrier), and are again when this returns. \param
-/// scratch of the team: CholeskyTiles<Scalar>::scratch_bytes(team.team_size()) from
-/// aligned_scratch(team), aligned to 16 bytes. \returns as cholesky_by_group, to all threads
+/// together; the entries must be visible to them (barrier), and are again when this returns.
+/// \param a memory of which neighbours in a row or in a column are neighbours \param scratch of the
+/// team: CholeskyTiles<Scalar>::scratch_bytes(team.team_size()) from aligned_scratch(team) \returns
+/// as cholesky_by_group, to all threads
 template <class Member, class Triangle>
 KOKKOS_FUNCTION int cholesky_by_team(Member const& team, Triangle const& a, int m, void* scratch) {
   using Scalar = typename Triangle::Scalar;
   using Tiles = CholeskyTiles<Scalar>;
-  constexpr int width = Tiles::width, chunk = Tiles::chunk, stride = Tiles::stride,
-                size = Packet<Scalar>::size, load = width * chunk / warp < 8 ? 4 : 8;
+  using Group = Packet<Scalar>;
+  constexpr int width = Tiles::width, chunk = Tiles::chunk, size = Group::size;
+  using Own = TileWalk<warp, Triangle>;
+  using Shared = TileWalk<width, Triangle>;
   int const lane = lane_number(), warps = team.team_size(), rank = team.team_rank();
   Tiles const tiles(scratch, warps, rank);
+  Own const own(a, m, 0, 1);
+  Shared const shared(a, m, rank, warps);
+  Scalar* const mine = tiles.tile + lane * Tiles::stride;
   for (int first = 0; first < m; first += width) {
     int const steps = m - first < width ? m - first : width;
     for (int block = first; block < m; block += warps * warp) {
       int const top = block + rank * warp;
-      bool const active = top < m;  // all lanes of a warp agree
+      bool const active = top < m, diagonal = top == first;  // all lanes of a warp agree
       Scalar row[width];
       if (active) {
+        Group loaded[width / chunk][Own::count];
         SOLDER_UNROLL
-        for (int c = 0; c < width; c += chunk) {
+        for (int c = 0; c < width / chunk; ++c) own.load(top, first + c * chunk, loaded[c]);
+        SOLDER_UNROLL
+        for (int c = 0; c < width / chunk; ++c) {
           sync_lanes();
-          copy_tile<warp, load, false>(a, m, top, first + c, tiles.mine, 0, 1);
+          own.put(top, first + c * chunk, loaded[c], tiles.tile);
           sync_lanes();
           SOLDER_UNROLL
-          for (int i = 0; i < chunk; ++i) row[c + i] = tiles.mine[lane * stride + i];
-        }
-      }
-      SOLDER_DO_NOT_UNROLL
-      for (int k = 0; k < first; k += chunk) {
-        team.team_barrier();
-        copy_tile<width, 4, false>(a, m, first, k, tiles.panel, rank, warps);
-        if (active) copy_tile<warp, load, false>(a, m, top, k, tiles.mine, 0, 1);
-        team.team_barrier();
-        if (!active) continue;
-        SOLDER_DO_NOT_UNROLL
-        for (int i = 0; i < chunk; i += size) {
-          auto const mine =
-              *reinterpret_cast<Packet<Scalar> const*>(tiles.mine + lane * stride + i);
-          SOLDER_UNROLL
-          for (int j = 0; j < width; ++j) {
-            auto const other =
-                *reinterpret_cast<Packet<Scalar> const*>(tiles.panel + j * stride + i);
+          for (int i = 0; i < chunk; i += size) {
+            auto const part = reinterpret_cast<Group const&>(mine[i]);
             SOLDER_UNROLL
-            for (int s = 0; s < size; ++s)
-              subtract_product(row[j], mine.values[s], other.values[s]);
+            for (int j = 0; j < size; ++j) row[c * chunk + i + j] = part.values[j];
           }
         }
       }
+      Group left[Own::count], right[Shared::count];
+      auto const load_chunk = [&](int k) {
+        shared.load(first, k, right);
+        if (active) own.load(top, k, left);
+      };
+      if (Tiles::ahead && first > 0) load_chunk(0);
+      SOLDER_DO_NOT_UNROLL
+      for (int k = 0; k < first; k += chunk) {
+        if (!Tiles::ahead) load_chunk(k);
+        Scalar* const panel = tiles.panels + (k / chunk) % 2 * Tiles::panel_size;
+        shared.put(first, k, right, panel);
+        sync_lanes();
+        if (active) own.put(top, k, left, tiles.tile);
+        team.team_barrier();
+        if (Tiles::ahead && k + chunk < first) load_chunk(k + chunk);
+        if (active) subtract_chunk(row, mine, panel);
+      }
       if (block == first) {
-        if (rank == 0) {
-          int const info =
-              factor_rows<width, true>(row, lane, 0, steps, tiles.columns, tiles.inverses);
+        // The others' turn comes after the barrier.
+        if (diagonal) {
+          int const info = factor_rows<true>(row, lane, 0, steps, tiles.columns, tiles.inverses);
           if (lane == 0) *tiles.info = info;
         }
         team.team_barrier();
@@ -234,14 +335,19 @@ KOKKOS_FUNCTION int cholesky_by_team(Member const& team, Triangle const& a, int 
         }
       }
       if (active) {
-        if (block > first || rank > 0) eliminate_row(row, steps, tiles.columns, tiles.inverses);
+        if (!diagonal) factor_rows<true>(row, lane, 0, steps, tiles.columns, tiles.inverses, false);
         SOLDER_UNROLL
         for (int c = 0; c < width; c += chunk) {
           sync_lanes();
           SOLDER_UNROLL
-          for (int i = 0; i < chunk; ++i) tiles.mine[lane * stride + i] = row[c + i];
+          for (int i = 0; i < chunk; i += size) {
+            Group part;
+            SOLDER_UNROLL
+            for (int j = 0; j < size; ++j) part.values[j] = row[c + i + j];
+            reinterpret_cast<Group&>(mine[i]) = part;
+          }
           sync_lanes();
-          copy_tile<warp, load, true>(a, m, top, first + c, tiles.mine, 0, 1);
+          own.store(top, first + c, tiles.tile);
         }
       }
     }
@@ -297,6 +403,29 @@ int cholesky_by_thread(Triangle const& a, int m) {
       return good;
     });
     if (info != 0) return info;
+  }
+  return 0;
+}
+
+/// \brief A = L L^H in place by one thread, entry after entry.
+template <class Triangle>
+KOKKOS_FUNCTION int plain_cholesky(Triangle const& a, int m) {
+  using Scalar = typename Triangle::Scalar;
+  using Real = typename ScalarTraits<Scalar>::Real;
+  for (int k = 0; k < m; ++k) {
+    Real inverse = 1;
+    for (int r = k; r < m; ++r) {
+      Scalar sum = a(r, k);
+      for (int j = 0; j < k; ++j) subtract_product(sum, Scalar(a(r, j)), Scalar(a(k, j)));
+      if (r == k) {
+        bool good;
+        Real pivot = real_of(sum);
+        inverse = inverse_root(pivot, good);
+        if (!good) return k + 1;
+        sum = pivot;
+      }
+      a(r, k) = sum * inverse;
+    }
   }
   return 0;
 }
