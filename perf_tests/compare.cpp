@@ -73,7 +73,9 @@ std::vector<std::string> read_compare(std::filesystem::path const& file, Driver:
   return peers;
 }
 
-std::vector<std::string_view> measures() { return {"solve", "setup", "spmv", "multi_dot"}; }
+std::vector<std::string_view> measures() {
+  return {"solve", "setup", "spmv", "multi_dot", "batched_cholesky"};
+}
 
 std::string read_measure(std::filesystem::path const& file, Driver::Errors& errors) try {
   YAML::Node const top = YAML::LoadFile(file.string());

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "batched_cholesky.hpp"
 #include "compare.hpp"
 #include "driver/check.hpp"
 #include "driver/config.hpp"
@@ -22,10 +23,12 @@ constexpr std::string_view usage =
     "Times what the files describe, as solder-driver reads them, and two keys more:\n"
     "  measure: solve (a fixed number of iterations; the default), setup (of fsai, phase by "
     "phase,\n"
-    "           with its memory), spmv (y = A x alone) or\n"
+    "           with its memory), spmv (y = A x alone),\n"
     "           multi_dot (h = V^H y for a tall basis; in place of a problem: multi_dot: {rows: "
     "...,\n"
-    "           columns: [...], scalar: double})\n"
+    "           columns: [...], scalar: double}) or\n"
+    "           batched_cholesky (in place of a problem: batched_cholesky: {matrices: ...,\n"
+    "           orders: [...], scalar: double})\n"
     "  compare: [viennacl, kokkos_kernels, vendor, eigen], or some of these: libraries to time "
     "beside it\n";
 
@@ -69,8 +72,8 @@ std::vector<std::string> found(std::vector<std::string> const& compare) {
 struct Job {
   std::string measure;
   std::vector<std::string> compare;
-  MultiDotConfig multi_dot;  ///< where that is the measure
-  std::size_t number;        ///< else among the files of runs
+  SizesConfig sizes;   ///< where the measure has no linear systems
+  std::size_t number;  ///< else among the files of runs
 };
 
 int run(int argc, char* argv[]) {
@@ -86,13 +89,16 @@ int run(int argc, char* argv[]) {
   for (auto const& file : arguments.files) {
     Job& job = jobs.emplace_back(Job{read_measure(file, errors), {}, {}, of_runs.size()});
     if (job.measure == "multi_dot")
-      job.multi_dot = read_multi_dot(file, arguments.assignments, errors);
+      job.sizes = read_multi_dot(file, arguments.assignments, errors);
+    else if (job.measure == "batched_cholesky")
+      job.sizes = read_batched_cholesky(file, arguments.assignments, errors);
     else
       of_runs.push_back(file);
   }
   if (of_runs.size() < jobs.size())
-    std::erase_if(arguments.assignments,
-                  [](std::string const& a) { return a.starts_with("multi_dot."); });
+    std::erase_if(arguments.assignments, [](std::string const& a) {
+      return a.starts_with("multi_dot.") || a.starts_with("batched_cholesky.");
+    });
   auto const files =
       Driver::read_config(of_runs, arguments.assignments, errors, {"compare", "measure"});
   if (!errors.empty()) return fail();
@@ -108,7 +114,9 @@ int run(int argc, char* argv[]) {
   for (Job const& job : jobs) {
     auto const peers = found(job.compare);
     if (job.measure == "multi_dot")
-      time_multi_dot(job.multi_dot, peers, machine);
+      time_multi_dot(job.sizes, peers, machine);
+    else if (job.measure == "batched_cholesky")
+      time_batched_cholesky(job.sizes, peers, machine);
     else if (job.measure == "setup")
       time_setups(files[job.number], store, machine);
     else if (job.measure == "spmv")

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "multi_dot.hpp"
 
-#include <charconv>
 #include <iostream>
 #include <limits>
 #include <solder/kernels/multi_dot.hpp>
 #include <stdexcept>
 
 #include "contest.hpp"
-#include "driver/document.hpp"
-#include "driver/schema.hpp"
 #include "driver/solve.hpp"
 #include "text.hpp"
 
@@ -112,31 +109,31 @@ std::vector<Product<T>> multi_dot_with([[maybe_unused]] std::string const& peer,
 }
 
 template <class T>
-std::vector<Contest> run(MultiDotConfig const& config, std::vector<std::string> const& peers,
+std::vector<Contest> run(SizesConfig const& config, std::vector<std::string> const& peers,
                          Machine::Space const& space) {
   constexpr double batch_seconds = 5e-3, most_error = 1e-11;
   constexpr int batches = 15, rounds = 5;
   bool const host = Driver::on_host(config.space);
-  Task<T> const task(config.rows, *std::max_element(config.columns.begin(), config.columns.end()));
+  Task<T> const task(config.count, *std::max_element(config.sizes.begin(), config.sizes.end()));
   Basis<T> const basis = task.basis();
   std::vector<Contest> contests;
-  for (int const columns : config.columns)
+  for (int const columns : config.sizes)
     contests.push_back({std::string("V^H y, ") + (config.single_precision ? "float" : "double"),
-                        config.rows, columns, (columns + 1.0) * config.rows * sizeof(T),
+                        config.count, columns, (columns + 1.0) * config.count * sizeof(T),
                         space.bandwidth.copy});
-  double const guess = 2.0 * config.rows * sizeof(T) / space.bandwidth.copy;
+  double const guess = 2.0 * config.count * sizeof(T) / space.bandwidth.copy;
   Batches request{static_cast<int>(std::clamp(batch_seconds / guess, 3.0, 2000.0)), batches, !host,
                   host ? space.concurrency : 0};
   auto const add = [&](std::string const& who, auto const& products) {
     for (auto const& product : products)
       for (std::size_t i = 0; i < contests.size(); ++i)
-        if (config.columns[i] == product.columns)
+        if (config.sizes[i] == product.columns)
           contests[i].add(who, product.variant, product.seconds, task.error(product.result));
   };
   int const turns = host ? rounds : 1;
   request.batches = batches / turns;
   for (int turn = 0; turn < turns; ++turn) {
-    add("solder", multi_dot_with_solder(config.space, basis, config.columns, request));
+    add("solder", multi_dot_with_solder(config.space, basis, config.sizes, request));
     for (Contest const& contest : contests)
       if (!(contest.contestants[0].error <= most_error))
         throw std::runtime_error(format(
@@ -146,7 +143,7 @@ std::vector<Contest> run(MultiDotConfig const& config, std::vector<std::string> 
       std::string why_not = "does not run in this space";
       std::vector<Product<T>> products;
       try {
-        products = multi_dot_with(peer, basis, config.columns, request);
+        products = multi_dot_with(peer, basis, config.sizes, request);
       } catch (std::exception const& error) {
         why_not = error.what();
       }
@@ -158,72 +155,17 @@ std::vector<Contest> run(MultiDotConfig const& config, std::vector<std::string> 
   return contests;
 }
 
-/// The integers at a key; what is none, or out of range, goes to `errors`.
-std::vector<int> integers(Driver::Entry const& entry, int most, Driver::Errors& errors) {
-  std::vector<int> numbers;
-  for (Driver::Text const& value : entry.values) {
-    int number = 0;
-    char const* const end = value.text.data() + value.text.size();
-    auto const [stop, code] = std::from_chars(value.text.data(), end, number);
-    if (code != std::errc{} || stop != end || number < 1 || number > most)
-      errors.add(value.where, entry.full_name(), " must be an integer from 1 to ",
-                 std::to_string(most), ", not ", Driver::shown(value.text));
-    numbers.push_back(number);
-  }
-  return numbers;
-}
-
 }  // namespace
 
-MultiDotConfig read_multi_dot(std::filesystem::path const& file,
-                              std::vector<std::string> const& assignments, Driver::Errors& errors) {
-  constexpr int most_rows = 2'000'000'000;
-  std::vector<std::string_view> const keys{
-      "multi_dot.rows", "multi_dot.columns", "multi_dot.scalar", "execution.space",
-      "output.json",    "compare",           "measure"};
-  auto const documents = Driver::read_documents(file, errors);
-  if (documents.size() > 1)
-    errors.add(file.string(), "several YAML documents ('---'): measure: multi_dot takes one");
-  Driver::Document document = documents.empty() ? Driver::Document{} : documents[0];
-  for (std::string const& assignment : assignments) {
-    bool const of_runs = assignment.starts_with("problem.") || assignment.starts_with("solver.") ||
-                         assignment.starts_with("preconditioner.");
-    if (of_runs) continue;  // for another file of the same call
-    if (auto const entry = Driver::read_assignment(assignment, errors))
-      Driver::apply_assignment(document, *entry);
-  }
-  MultiDotConfig config;
-  for (int columns = 1; columns <= 32; ++columns) config.columns.push_back(columns);
-  for (Driver::Entry const& entry : document.entries) {
-    std::string const name = entry.full_name();
-    if (std::find(keys.begin(), keys.end(), name) == keys.end()) {
-      errors.add(entry.where, "'", name, "' is no key of 'measure: multi_dot', which knows ",
-                 Driver::join(keys, " and "));
-    } else if (name == "multi_dot.columns") {
-      config.columns = integers(entry, most_columns, errors);
-    } else if (entry.values.size() > 1) {
-      errors.add(entry.where, name, " cannot be a list here");
-    } else if (entry.values.empty()) {
-      continue;  // a list at the top of the file: compare
-    } else if (name == "multi_dot.rows") {
-      config.rows = integers(entry, most_rows, errors)[0];
-    } else if (name == "multi_dot.scalar") {
-      config.single_precision = entry.values[0].text == "float";
-      if (!config.single_precision && entry.values[0].text != "double")
-        errors.add(entry.where, name, " must be float or double");
-    } else if (name == "execution.space") {
-      config.space = entry.values[0].text;
-      auto const spaces = Driver::space_names();
-      if (std::find(spaces.begin(), spaces.end(), config.space) == spaces.end())
-        errors.add(entry.where, name, " must be ", Driver::join(spaces));
-    } else if (name == "output.json") {
-      config.json = entry.values[0].folder / entry.values[0].text;
-    }
-  }
-  return config;
+SizesConfig read_multi_dot(std::filesystem::path const& file,
+                           std::vector<std::string> const& assignments, Driver::Errors& errors) {
+  SizesConfig defaults{5'000'000, {}, false, "default", {}};
+  for (int columns = 1; columns <= 32; ++columns) defaults.sizes.push_back(columns);
+  return read_sizes({"multi_dot", "rows", 2'000'000'000, "columns", most_columns}, defaults, file,
+                    assignments, errors);
 }
 
-void time_multi_dot(MultiDotConfig const& config, std::vector<std::string> const& peers,
+void time_multi_dot(SizesConfig const& config, std::vector<std::string> const& peers,
                     Machine& machine) {
   Machine::Space const& space = machine.at(config.space);
   ContestTable const table("columns");

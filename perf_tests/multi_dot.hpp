@@ -7,28 +7,21 @@
 
 #include "driver/errors.hpp"
 #include "machine.hpp"
+#include "sizes.hpp"
 
 namespace Solder::Perf {
 
-/// \brief What a file with `measure: multi_dot` describes: bases instead of linear systems.
-struct MultiDotConfig {
-  std::int32_t rows = 5'000'000;
-  std::vector<int> columns;
-  bool single_precision = false;
-  std::string space = "default";
-  std::filesystem::path json;
-};
-
-/// \brief Reads such a file, its keys overridden by "section.key=value" of the command line.
+/// \brief Reads a file with `measure: multi_dot`, which describes bases instead of linear systems
+/// (count: rows, sizes: columns), its keys overridden by "section.key=value" of the command line.
 /// Everything wrong goes to `errors`.
-MultiDotConfig read_multi_dot(std::filesystem::path const& file,
-                              std::vector<std::string> const& assignments, Driver::Errors& errors);
+SizesConfig read_multi_dot(std::filesystem::path const& file,
+                           std::vector<std::string> const& assignments, Driver::Errors& errors);
 
 /// \brief `measure: multi_dot`: times h = V^H y for a tall basis of so many columns, beside the
 /// peers' gemv and separate inner products; a table on standard output and the file's JSON. In
 /// order as time_solves. \throws std::runtime_error where Solder's result is wrong by more than
 /// rounding
-void time_multi_dot(MultiDotConfig const& config, std::vector<std::string> const& peers,
+void time_multi_dot(SizesConfig const& config, std::vector<std::string> const& peers,
                     Machine& machine);
 
 }  // namespace Solder::Perf

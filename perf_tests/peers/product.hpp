@@ -70,4 +70,37 @@ template <class Scalar>
 std::vector<Product<Scalar>> multi_dot_with_vendor(Basis<Scalar> const&,
                                                    std::vector<int> const& counts, Batches const&);
 
+/// \brief Symmetric positive definite matrices of one order, one after the other, both triangles
+/// stored: `count` of them, of which the first ones stand in `values` and the others repeat these
+template <class Scalar>
+struct MatrixBatch {
+  int count, order;
+  std::vector<Scalar> const& values;
+
+  std::size_t entries_of_one() const { return std::size_t(order) * order; }
+  int different() const { return static_cast<int>(values.size() / entries_of_one()); }
+};
+
+/// \brief Seconds of a launch of a factorization in place, in each batch of launches, each of which
+/// has matrices of its own that restore() puts there; after one batch to warm up.
+template <class Restore, class Launch, class Fence>
+std::vector<double> time_in_place(Batches const& request, Restore const& restore,
+                                  Launch const& launch, Fence const& fence) {
+  std::vector<double> seconds;
+  for (int i = 0; i <= request.batches; ++i) {
+    restore();
+    fence();
+    auto const begin = Clock::now();
+    for (int k = 0; k < request.launches; ++k) launch(k);
+    fence();
+    if (i > 0) seconds.push_back(seconds_between(begin, Clock::now()) / request.launches);
+  }
+  return seconds;
+}
+
+// The factors of the first different() matrices, order^2 entries each; the other triangle is any.
+// As above.
+template <class Scalar>
+std::vector<Product<Scalar>> factor_with_vendor(MatrixBatch<Scalar> const&, Batches const&);
+
 }  // namespace Solder::Perf

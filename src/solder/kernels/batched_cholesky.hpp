@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <solder/kernels/cholesky/rows.hpp>
+#include <solder/kernels/cholesky/team.hpp>
 
 namespace Solder {
 
@@ -28,22 +28,24 @@ struct CholeskyBatch {
   KOKKOS_FUNCTION void report(int b, int outcome) const { info[b * info_stride] = outcome; }
 };
 
-/// \brief A thread a matrix: on hosts, and on GPUs where no neighbours of a row or column are
-/// neighbours in memory, as in a batch that is stored entry by entry.
-template <class Scalar, bool Host>
+/// \brief A thread a matrix, on hosts.
+template <class Scalar>
+struct CholeskyOnHost {
+  CholeskyBatch<Scalar> batch;
+
+  void operator()(int b) const {
+    batch.report(b, cholesky_by_thread(batch.matrix(b), batch.order));
+  }
+};
+
+/// \brief A thread a matrix, on GPUs where no neighbours of a row or column are neighbours in
+/// memory, as in a batch that is stored entry by entry.
+template <class Scalar>
 struct CholeskyByThread {
   CholeskyBatch<Scalar> batch;
 
   KOKKOS_FUNCTION void operator()(int b) const {
-    if constexpr (Host)
-      batch.report(b, cholesky_by_thread(batch.matrix(b), batch.order));
-    else
-      batch.report(b, plain_cholesky(batch.matrix(b), batch.order));
-  }
-
-  template <class Exec>
-  auto policy(Exec const& exec) const {
-    return Kokkos::RangePolicy<Exec, Kokkos::IndexType<int>>(exec, 0, batch.count);
+    batch.report(b, plain_cholesky(batch.matrix(b), batch.order));
   }
 };
 
@@ -53,7 +55,8 @@ template <class Scalar, int G>
 struct CholeskyByGroup {
   static constexpr int packed = G * (G + 1) / 2, values = packed + 2 * G, groups = warp / G;
   static constexpr int bytes_per_warp = groups * values * static_cast<int>(sizeof(Scalar));
-  static constexpr int warps = 4;  // of a team
+  /// Of a team; and teams of a multiprocessor, that registers shall do for.
+  static constexpr int warps = 4, resident_teams = sizeof(Scalar) == 4 ? 6 : 32 / sizeof(Scalar);
 
   CholeskyBatch<Scalar> batch;
 
@@ -89,7 +92,8 @@ struct CholeskyByGroup {
   template <class Exec>
   auto policy(Exec const& exec) const {
     int const teams = (batch.count - 1) / (warps * groups) + 1;
-    return Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<warps * warp>>(exec, teams, warps, warp)
+    return Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<warps * warp, resident_teams>>(exec, teams,
+                                                                                        warps, warp)
         .set_scratch_size(0, Kokkos::PerTeam(warps * bytes_per_warp + 16));
   }
 
@@ -138,9 +142,15 @@ struct CholeskyByGroup {
 /// \brief Any order: a team a matrix.
 template <class Scalar>
 struct CholeskyByTeam {
-  static constexpr int most_warps = 4;
+  /// Of a team; and teams of a multiprocessor, that registers shall do for (0: as the compiler
+  /// finds best).
+  static constexpr int most_warps = 4, resident_teams = CholeskyTiles<Scalar>::ahead ? 3 : 0;
   CholeskyBatch<Scalar> batch;
-  int warps = 0;
+  int warps;
+
+  template <class Exec>
+  CholeskyByTeam(Exec const& exec, CholeskyBatch<Scalar> const& matrices)
+      : batch(matrices), warps(warps_for(exec.concurrency(), matrices)) {}
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(Member const& team) const {
@@ -152,23 +162,33 @@ struct CholeskyByTeam {
   template <class Exec>
   auto policy(Exec const& exec) const {
     int const bytes = CholeskyTiles<Scalar>::scratch_bytes(warps);
-    return Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<most_warps * warp>>(exec, batch.count,
-                                                                             warps, warp)
+    return Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<most_warps * warp, resident_teams>>(
+               exec, batch.count, warps, warp)
         .set_scratch_size(0, Kokkos::PerTeam(bytes));
+  }
+
+ private:
+  /// One warp waits for no other and leaves room for more matrices, as long as there are so many;
+  /// the more warps a team has, the less often is a panel's diagonal block read.
+  static int warps_for(int concurrency, CholeskyBatch<Scalar> const& batch) {
+    if (batch.count < concurrency / 512) return std::min(most_warps, (batch.order - 1) / warp + 1);
+    return sizeof(Scalar) == 4 ? (batch.order <= 128 ? 1 : 3) : (batch.order <= 192 ? 1 : 2);
   }
 };
 
 template <class Exec, class Scalar>
 void batched_cholesky(Exec const& exec, CholeskyBatch<Scalar> const& batch) {
-  auto const launch = [&](auto const& kernel) {
-    Kokkos::parallel_for("Solder::batched_cholesky::factor", kernel.policy(exec), kernel);
-  };
+  char const* const label = "Solder::batched_cholesky::factor";
+  Kokkos::RangePolicy<Exec, Kokkos::IndexType<int>> const matrices(exec, 0, batch.count);
   if constexpr (is_host_space<Exec>) {
-    launch(CholeskyByThread<Scalar, true>{batch});
+    Kokkos::parallel_for(label, matrices, CholeskyOnHost<Scalar>{batch});
   } else {
+    auto const launch = [&](auto const& kernel) {
+      Kokkos::parallel_for(label, kernel.policy(exec), kernel);
+    };
     int const order = batch.order;
     if (std::min(batch.first.row_stride, batch.first.column_stride) != 1)
-      launch(CholeskyByThread<Scalar, false>{batch});
+      Kokkos::parallel_for(label, matrices, CholeskyByThread<Scalar>{batch});
     else if (order <= 8)
       launch(CholeskyByGroup<Scalar, 8>{batch});
     else if (order <= 16)
@@ -176,8 +196,7 @@ void batched_cholesky(Exec const& exec, CholeskyBatch<Scalar> const& batch) {
     else if (order <= 32)
       launch(CholeskyByGroup<Scalar, 32>{batch});
     else
-      launch(CholeskyByTeam<Scalar>{
-          batch, std::min(CholeskyByTeam<Scalar>::most_warps, (order - 1) / warp + 1)});
+      launch(CholeskyByTeam<Scalar>(exec, batch));
   }
 }
 
@@ -190,7 +209,8 @@ void batched_cholesky(Exec const& exec, CholeskyBatch<Scalar> const& batch) {
 /// Any order, any strides; fastest where the rows or the columns of a matrix are contiguous. The
 /// imaginary part of A's diagonal is ignored. One kernel, no fence, no memory; words: a triangle
 /// twice a matrix up to order 32, beyond that its earlier columns again for every 32 columns (16 of
-/// complex double).
+/// complex double). Without contiguous rows or columns a GPU's thread works on a matrix: fast only
+/// where neighbouring matrices' entries are neighbours in memory.
 /// \param A (batch, m, m) \param info (batch) of std::int32_t: 0, or the order of the first leading
 /// minor that is not positive definite, or not finite, as far as rounding tells; that matrix's
 /// lower triangle then holds anything
