@@ -37,7 +37,11 @@ SizesConfig read_sizes(SizesKeys const& keys, SizesConfig const& defaults,
                     scalar_name = keys.section + ".scalar";
   std::vector<std::string_view> const known{
       count_name, sizes_name, scalar_name, "execution.space", "output.json", "compare", "measure"};
-  Driver::Document document = Driver::read_document(file, errors);
+  auto const documents = Driver::read_documents(file, errors);
+  if (documents.size() > 1)
+    errors.add(file.string(), "several YAML documents ('---'): measure: ", keys.section,
+               " takes one");
+  Driver::Document document = documents.empty() ? Driver::Document{} : documents[0];
   for (std::string const& assignment : assignments) {
     bool const ours = assignment.starts_with(keys.section + ".") ||
                       assignment.starts_with("execution.") || assignment.starts_with("output.");
