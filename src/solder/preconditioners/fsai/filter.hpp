@@ -14,7 +14,7 @@ struct Filtration {
 /// diagonal (paper 2, 3.11), unless the row would lose too much.
 ///
 /// g A g^H, 1 before, grows by eps A eps^H of the dropped part eps, which (3.13) scales away again.
-/// Where A is badly scaled or nearly singular (shells, penalty methods) small entries may hold most
+/// Where A is badly scaled or nearly singular (shells, flow problems) small entries may hold most
 /// of g A g^H, and without them FSAI is worse than Jacobi. So where eps A eps^H exceeds the limit,
 /// delta is halved for the row, until it does not; after eight times zeros only are dropped.
 class RowFilter {
