@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "document.hpp"
 
+#include <yaml-cpp/anchor.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 namespace Solder::Driver {
 namespace {
@@ -88,6 +91,53 @@ void read_top(YAML::Node const& top, Source const& source, Document& document, E
   }
 }
 
+/// The lines of the documents that hold nothing; YAML::LoadAll would end at the first of them.
+class EmptyDocuments : public YAML::EventHandler {
+ public:
+  std::vector<YAML::Mark> marks;
+  int documents = 0;
+
+  void OnDocumentStart(YAML::Mark const& mark) override {
+    ++documents;
+    start_ = mark;
+    at_root_ = true;
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(YAML::Mark const&, YAML::anchor_t) override {
+    if (at_root_) marks.push_back(start_);
+    at_root_ = false;
+  }
+  void OnAlias(YAML::Mark const&, YAML::anchor_t) override { at_root_ = false; }
+  void OnScalar(YAML::Mark const&, std::string const&, YAML::anchor_t,
+                std::string const& value) override {
+    if (at_root_ && (value.empty() || value == "~")) marks.push_back(start_);
+    at_root_ = false;
+  }
+  void OnSequenceStart(YAML::Mark const&, std::string const&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    at_root_ = false;
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(YAML::Mark const&, std::string const&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    at_root_ = false;
+  }
+  void OnMapEnd() override {}
+
+ private:
+  YAML::Mark start_;
+  bool at_root_ = false;
+};
+
+EmptyDocuments empty_documents(std::string const& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  EmptyDocuments empty;
+  while (parser.HandleNextDocument(empty)) {
+  }
+  return empty;
+}
+
 /// Gives a later document of a file the output of the first.
 void share_output(Document const& first, Document& later, Errors& errors) {
   for (Entry const& entry : later.entries)
@@ -136,8 +186,12 @@ std::vector<Document> read_documents(fs::path const& file, Errors& errors) {
   if (!text) return documents;
   Source const source{file.string(), true, file.parent_path()};
   try {
+    EmptyDocuments const empty = empty_documents(*text);
+    for (YAML::Mark const& mark : empty.marks)
+      if (empty.documents > 1)
+        errors.add(source.at(mark),
+                   "an empty document: nothing between two '---', or after the last");
     for (YAML::Node const& top : YAML::LoadAll(*text)) {
-      if (top.IsNull()) continue;
       if (!top.IsMap()) {
         errors.add(source.at(top.Mark()), "not a mapping of sections such as 'problem: {...}'");
         continue;

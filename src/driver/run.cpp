@@ -50,7 +50,9 @@ void report_repairs(RunResult const& result) {
   std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
             << ": " << setup.repaired_rows << " of " << result.rows
             << " rows of fsai, the first of them row " << setup.first_repaired_row + 1
-            << " (counted from 1), became diagonal: their local matrices are not positive definite"
+            << " (counted from 1), became diagonal: their local matrices are not positive "
+               "definite, or their "
+               "entries leave the range of the factor's precision"
             << std::endl;
 }
 

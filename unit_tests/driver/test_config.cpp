@@ -286,6 +286,9 @@ TEST(Config, FilesThatAreNoYaml) {
                            7),
                {"binary file"});
   expect_error(std::string(problem) + "---\nsolver: {name: cg}\n", {"no problem"});
+  expect_error(std::string(problem) + "---\n---\n" + problem, {"a.yaml:2: ", "empty document"});
+  expect_error(std::string(problem) + "---\n# nothing\n---\nproblem: [\n", {"not valid YAML"});
+  expect_error("---\n---\n" + std::string(problem), {"a.yaml:1: ", "empty document"});
   expect_error(std::string(problem) + "---\n" + problem + "output: {json: r.json}\n",
                {"a.yaml:4: ", "'output.json' belongs into the first document"});
   expect_error("? [a, b]\n: c\n", {"a.yaml:1: ", "plain word"});

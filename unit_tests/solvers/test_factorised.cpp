@@ -105,6 +105,23 @@ TEST(Factorised, CgIsTheTextbooks) {
     EXPECT_NEAR(s.report.history[k], history[k], 1e-6 * history[k]) << "iteration " << k;
 }
 
+/// The residual does not see what stands in a column of zeros.
+TEST(Factorised, AnInfiniteSolutionIsNeverTakenForAnAnswer) {
+  Exec const exec;
+  auto const host = diagonal<double>({1, 2, 0, 4});
+  CsrMatrix<double, Exec> const A(exec, host);
+  GivenFactor<double, Exec> const M(exec, FsaiOracle<double>(host).static_fsai(0.05, 2, 0.05));
+  for (Runner const runner : {Runner::launch, Runner::graph, Runner::team})
+    for (int const iterations : {10, 3000}) {
+      auto const s = solve_with(exec, A, M, std::vector<double>(4, 1.0),
+                                with(BiCgStabOptions{}, runner, iterations, 1e-8));
+      EXPECT_NE(s.report.reason, Reason::converged);
+      bool const finite =
+          std::all_of(s.x.begin(), s.x.end(), [](double x) { return std::isfinite(x); });
+      EXPECT_EQ(s.report.reason == Reason::not_finite, !finite) << to_string(s.report.reason);
+    }
+}
+
 TEST(Factorised, ANaNInTheFactorIsNamed) {
   Exec const exec;
   auto const host = Solder::fem_poisson_2d<double>(8);

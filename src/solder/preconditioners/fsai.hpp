@@ -24,7 +24,7 @@ namespace Solder {
 struct FsaiOptions {
   /// An off-diagonal a_ij takes part in the pattern where |a_ij| > tau sqrt(|a_ii a_jj|).
   double tau = 0.05;
-  /// Steps of the pattern: that of the lower triangle of A to the power k; 0: diagonal.
+  /// Steps B <- Low(B A) of the pattern, from the identity (paper 2, 3.9); 0: diagonal.
   int k = 2;
   /// Entries of G of at most delta times the norm of their row are dropped.
   double delta = 0.05;

@@ -10,8 +10,9 @@
 
 namespace Solder::Impl {
 
-/// \brief s = b - A x, kept in Data::true_residual(); leaves (s, s), (b, b) and the nonzeros of b
-/// in Data::of_residual(). Words: the matrix, and 3 a row.
+/// \brief s = b - A x, kept in Data::true_residual(); leaves (s, s), (b, b) and the nonzeros of b,
+/// NaN where an entry of b or x is not finite, in Data::of_residual(). Words: the matrix, and 4 a
+/// row.
 struct Residual : ProductStage {
   static constexpr char const* label = "Solder::residual";
   static constexpr Phase phase = Phase::judge;
@@ -27,7 +28,8 @@ struct Residual : ProductStage {
           residual[i] = s;
           mine[0] += abs_squared(s);
           mine[1] += abs_squared(d.b[i]);
-          mine[2] += count_nonzero(d.b[i]);
+          // A column of zeros would hide an infinite x_i from s.
+          mine[2] += count_nonzero(d.b[i]) + 0 * count_nonzero(d.x[i]);
         });
     if (!went_on) return;
     d.of_residual().leave(team, mine);
