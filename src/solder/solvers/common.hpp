@@ -10,9 +10,8 @@
 
 namespace Solder::Impl {
 
-/// \brief s = b - A x, kept in Data::true_residual(); leaves (s, s), (b, b) and the nonzeros of b,
-/// NaN where an entry of b or x is not finite, in Data::of_residual(). Words: the matrix, and 4 a
-/// row.
+/// \brief s = b - A x, kept in Data::true_residual(); leaves (s, s), (b, b) and the nonzeros of b
+/// in Data::of_residual(). Words: the matrix, and 4 a row.
 struct Residual : ProductStage {
   static constexpr char const* label = "Solder::residual";
   static constexpr Phase phase = Phase::judge;
@@ -26,10 +25,10 @@ struct Residual : ProductStage {
         [&](std::int32_t i, auto const& Ax) {
           auto const s = d.b[i] - Ax;
           residual[i] = s;
-          mine[0] += abs_squared(s);
+          // A column of zeros would hide an infinite x_i from s: 0 * NaN.
+          mine[0] += abs_squared(s) + 0 * count_nonzero(d.x[i]);
           mine[1] += abs_squared(d.b[i]);
-          // A column of zeros would hide an infinite x_i from s.
-          mine[2] += count_nonzero(d.b[i]) + 0 * count_nonzero(d.x[i]);
+          mine[2] += count_nonzero(d.b[i]);
         });
     if (!went_on) return;
     d.of_residual().leave(team, mine);
