@@ -63,10 +63,10 @@ macro(solder_find_kokkos)
   endif()
 endmacro()
 
-# Not fetched: every system has zlib, at most its headers are missing.
-macro(solder_find_zlib)
+# solder_find_zlib(REQUIRED|QUIET). Not fetched: every system has zlib, at most its headers are missing.
+macro(solder_find_zlib how)
   if(NOT TARGET ZLIB::ZLIB)
-    find_package(ZLIB REQUIRED)
+    find_package(ZLIB ${how})
   endif()
 endmacro()
 

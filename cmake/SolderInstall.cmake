@@ -9,6 +9,8 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/solder" DESTINATION "${CMAKE_INSTAL
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(TARGETS solder EXPORT SolderTargets)
 install(EXPORT SolderTargets NAMESPACE Solder:: DESTINATION "${solder_package_folder}")
+install(TARGETS solder_io EXPORT SolderIoTargets)
+install(EXPORT SolderIoTargets NAMESPACE Solder:: DESTINATION "${solder_package_folder}")
 if(TARGET solder_driver)
   install(TARGETS solder_driver RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()

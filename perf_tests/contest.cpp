@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <solder/matrix/matrix_market/write.hpp>
+#include <solder/io/detail/whole_file.hpp>
 #include <utility>
 
 #include "driver/solve.hpp"

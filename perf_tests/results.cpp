@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <solder/matrix/matrix_market/write.hpp>
+#include <solder/io/detail/whole_file.hpp>
 
 #include "driver/output.hpp"
 #include "text.hpp"

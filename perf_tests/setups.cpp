@@ -5,7 +5,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <solder/matrix/matrix_market/write.hpp>
+#include <solder/io/detail/whole_file.hpp>
 
 #include "driver/fsai.hpp"
 #include "measure.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <solder/matrix/matrix_market/write.hpp>
+#include <solder/io/detail/whole_file.hpp>
 
 #include "solve.hpp"
 

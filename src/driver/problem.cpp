@@ -5,8 +5,9 @@
 #include <cmath>
 #include <solder/core/errors.hpp>
 #include <solder/core/scalar.hpp>
-#include <solder/matrix/generators.hpp>
-#include <solder/matrix/matrix_market.hpp>
+#include <solder/io/matrix_market.hpp>
+#include <solder/problems/detail/split_mix.hpp>
+#include <solder/problems/generators.hpp>
 #include <string>
 
 #include "memory.hpp"

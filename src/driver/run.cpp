@@ -4,7 +4,7 @@
 #include <exception>
 #include <iostream>
 #include <new>
-#include <solder/matrix/matrix_market/write.hpp>
+#include <solder/io/matrix_market/write.hpp>
 #include <stdexcept>
 
 #include "output.hpp"

@@ -5,7 +5,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <solder/matrix/generators/stand_in_figures.hpp>
+#include <solder/problems/stand_in_figures.hpp>
 
 namespace Solder::Driver {
 namespace {

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <solder/matrix/generators.hpp>
-#include <solder/matrix/matrix_market.hpp>
+#include <solder/io/matrix_market.hpp>
+#include <solder/problems/generators.hpp>
 
 #include "scratch.hpp"
 

@@ -6,8 +6,8 @@
 #include <map>
 
 #include <solder/matrix/csr.hpp>
-#include <solder/matrix/generators/random.hpp>
 #include <solder/matrix/transpose.hpp>
+#include <solder/problems/random.hpp>
 
 namespace {
 

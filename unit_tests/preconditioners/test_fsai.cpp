@@ -8,9 +8,9 @@
 #include <random>
 #include <type_traits>
 
-#include <solder/matrix/generators.hpp>
-#include <solder/matrix/matrix_market.hpp>
+#include <solder/io/matrix_market.hpp>
 #include <solder/preconditioners/fsai.hpp>
+#include <solder/problems/generators.hpp>
 
 namespace {
 

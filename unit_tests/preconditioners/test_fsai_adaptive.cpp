@@ -10,11 +10,11 @@
 #include "../support.hpp"
 #include "fsai_oracle.hpp"
 
+#include <solder/io/matrix_market.hpp>
 #include <solder/matrix/csr.hpp>
-#include <solder/matrix/generators/poisson.hpp>
-#include <solder/matrix/generators/random.hpp>
-#include <solder/matrix/matrix_market.hpp>
 #include <solder/preconditioners/fsai/adaptive.hpp>
+#include <solder/problems/poisson.hpp>
+#include <solder/problems/random.hpp>
 
 namespace {
 

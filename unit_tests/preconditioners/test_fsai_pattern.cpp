@@ -8,13 +8,13 @@
 #include <limits>
 #include <set>
 
+#include <solder/io/matrix_market.hpp>
 #include <solder/matrix/csr.hpp>
-#include <solder/matrix/generators/elasticity.hpp>
-#include <solder/matrix/generators/poisson.hpp>
-#include <solder/matrix/generators/random.hpp>
-#include <solder/matrix/generators/waves.hpp>
-#include <solder/matrix/matrix_market.hpp>
 #include <solder/preconditioners/fsai/pattern.hpp>
+#include <solder/problems/elasticity.hpp>
+#include <solder/problems/poisson.hpp>
+#include <solder/problems/random.hpp>
+#include <solder/problems/waves.hpp>
 
 namespace {
 

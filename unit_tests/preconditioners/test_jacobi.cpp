@@ -5,8 +5,8 @@
 #include <type_traits>
 
 #include <solder/matrix/csr.hpp>
-#include <solder/matrix/generators/random.hpp>
 #include <solder/preconditioners/jacobi.hpp>
+#include <solder/problems/random.hpp>
 
 namespace {
 

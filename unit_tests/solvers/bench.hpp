@@ -10,8 +10,8 @@
 
 #include <memory>
 
-#include <solder/matrix/generators/poisson.hpp>
 #include <solder/matrix/sell.hpp>
+#include <solder/problems/poisson.hpp>
 
 namespace SolderTest {
 

@@ -9,8 +9,8 @@
 
 #include <algorithm>
 
-#include <solder/matrix/generators/poisson.hpp>
-#include <solder/matrix/generators/random.hpp>
+#include <solder/problems/poisson.hpp>
+#include <solder/problems/random.hpp>
 
 namespace SolderTest {
 

@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-#include <solder/matrix/matrix_market.hpp>
+#include <solder/io/matrix_market.hpp>
 
 namespace SolderTest {
 

@@ -6,9 +6,9 @@
 
 #include "solve.hpp"
 
-#include <solder/matrix/generators/convection_diffusion.hpp>
-#include <solder/matrix/generators/random.hpp>
-#include <solder/matrix/generators/waves.hpp>
+#include <solder/problems/convection_diffusion.hpp>
+#include <solder/problems/random.hpp>
+#include <solder/problems/waves.hpp>
 
 namespace SolderTest {
 

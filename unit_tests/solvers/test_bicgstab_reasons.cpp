@@ -4,7 +4,7 @@
 #include "bicgstab.hpp"
 #include "ends.hpp"
 
-#include <solder/matrix/generators/convection_diffusion.hpp>
+#include <solder/problems/convection_diffusion.hpp>
 
 namespace {
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include <solder/matrix/generators/poisson.hpp>
-#include <solder/matrix/generators/random.hpp>
-#include <solder/matrix/generators/waves.hpp>
+#include <solder/problems/poisson.hpp>
+#include <solder/problems/random.hpp>
+#include <solder/problems/waves.hpp>
 
 namespace {
 

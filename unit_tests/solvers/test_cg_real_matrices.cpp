@@ -7,8 +7,8 @@
 #include "../support.hpp"
 #include "real_matrices.hpp"
 
+#include <solder/io/matrix_market.hpp>
 #include <solder/matrix/csr.hpp>
-#include <solder/matrix/matrix_market.hpp>
 #include <solder/solvers/cg.hpp>
 
 namespace {

@@ -4,8 +4,8 @@
 #include "cg.hpp"
 #include "factorised.hpp"
 
-#include <solder/matrix/generators/convection_diffusion.hpp>
-#include <solder/matrix/generators/waves.hpp>
+#include <solder/problems/convection_diffusion.hpp>
+#include <solder/problems/waves.hpp>
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include "factorised.hpp"
 #include "gmres_kernels.hpp"
 
-#include <solder/matrix/generators/convection_diffusion.hpp>
+#include <solder/problems/convection_diffusion.hpp>
 
 namespace {
 

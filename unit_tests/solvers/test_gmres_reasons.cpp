@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include <solder/matrix/generators/convection_diffusion.hpp>
+#include <solder/problems/convection_diffusion.hpp>
 
 namespace {
 

@@ -2,8 +2,8 @@
 #include <Kokkos_Core.hpp>
 #include <cstdio>
 #include <solder/matrix/csr.hpp>
-#include <solder/matrix/generators.hpp>
 #include <solder/preconditioners/jacobi.hpp>
+#include <solder/problems/generators.hpp>
 #include <solder/solvers/cg.hpp>
 
 int main(int argc, char* argv[]) {

@@ -3,6 +3,8 @@
 
 #include <zlib.h>
 
+#include <Kokkos_Core.hpp>
+
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
@@ -15,15 +17,10 @@
 #include <string_view>
 #include <system_error>
 #include <type_traits>
-#include <vector>
 
 #include <solder/core/errors.hpp>
-#include <solder/core/scalar.hpp>
-#include <solder/matrix/host_csr.hpp>
 
-namespace Solder {
-
-namespace Impl {
+namespace Solder::Impl {
 
 /// \brief Writes text to a file that appears whole, by renaming, when commit() is called, or not at
 /// all; gzipped where the name ends in .gz. A link is followed; a device or pipe is written
@@ -71,9 +68,11 @@ class WholeFile {
   requires std::is_floating_point_v<Real>
   void number(Real value) {
     char digits[40];
-    auto const end = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general,
-                                   std::numeric_limits<Real>::max_digits10);
-    text(std::string_view(digits, end.ptr - digits));  // no braces: nvcc 13.0 mistakes them in a template
+    auto const end =
+        std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general,
+                      std::numeric_limits<Real>::max_digits10);
+    text(std::string_view(digits,
+                          end.ptr - digits));  // no braces: nvcc 13.0 mistakes them in a template
   }
   template <class RealType>
   void number(Kokkos::complex<RealType> value) {
@@ -116,56 +115,4 @@ class WholeFile {
   std::string buffer_;
 };
 
-template <class Scalar>
-constexpr std::string_view market_field() {
-  return ScalarTraits<Scalar>::is_complex ? "complex" : "real";
-}
-
-}  // namespace Impl
-
-/// \brief Writes a matrix as Matrix Market coordinate general, real or complex after Scalar, so
-/// that reading it gives the same bits; gzipped where path ends in .gz. The file appears whole or
-/// not at all. A value that is not finite is written as nan or inf, which no reader of ours
-/// accepts. InputError where path cannot be written.
-template <class Scalar>
-void write_matrix_market(std::string const& path, HostCsr<Scalar> const& matrix) {
-  Impl::WholeFile file(path);
-  file.text("%%MatrixMarket matrix coordinate ");
-  file.text(Impl::market_field<Scalar>());
-  file.text(" general\n");
-  for (std::int64_t const size :
-       {std::int64_t{matrix.rows}, std::int64_t{matrix.columns_count}, matrix.nonzeros()}) {
-    file.number(size);
-    file.text(" ");
-  }
-  file.text("\n");
-  for (std::int32_t row = 0; row < matrix.rows; ++row) {
-    for (auto k = matrix.row_offsets[row]; k < matrix.row_offsets[row + 1]; ++k) {
-      file.number(std::int64_t{row} + 1);
-      file.text(" ");
-      file.number(std::int64_t{matrix.columns[k]} + 1);
-      file.text(" ");
-      file.number(matrix.values[k]);
-      file.text("\n");
-    }
-  }
-  file.commit();
-}
-
-/// \brief Writes a vector as Matrix Market array, n x 1; otherwise as write_matrix_market.
-template <class Scalar>
-void write_matrix_market_vector(std::string const& path, std::vector<Scalar> const& vector) {
-  Impl::WholeFile file(path);
-  file.text("%%MatrixMarket matrix array ");
-  file.text(Impl::market_field<Scalar>());
-  file.text(" general\n");
-  file.number(static_cast<std::int64_t>(vector.size()));
-  file.text(" 1\n");
-  for (Scalar const& value : vector) {
-    file.number(value);
-    file.text("\n");
-  }
-  file.commit();
-}
-
-}  // namespace Solder
+}  // namespace Solder::Impl

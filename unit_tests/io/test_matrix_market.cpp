@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include <solder/matrix/generators.hpp>
-#include <solder/matrix/matrix_market.hpp>
+#include <solder/io/matrix_market.hpp>
+#include <solder/problems/generators.hpp>
 
 namespace {
 

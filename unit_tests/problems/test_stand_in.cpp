@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <solder/matrix/generators/stand_in.hpp>
+#include <solder/problems/stand_in.hpp>
 
 namespace {
 

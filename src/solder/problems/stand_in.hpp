@@ -10,11 +10,11 @@
 #include <vector>
 
 #include <solder/core/errors.hpp>
-#include <solder/matrix/generators/random.hpp>
-#include <solder/matrix/generators/stand_in_figures.hpp>
-#include <solder/matrix/generators/stand_in_lengths.hpp>
-#include <solder/matrix/generators/stand_in_pattern.hpp>
 #include <solder/matrix/host_csr.hpp>
+#include <solder/problems/detail/split_mix.hpp>
+#include <solder/problems/detail/stand_in_lengths.hpp>
+#include <solder/problems/detail/stand_in_pattern.hpp>
+#include <solder/problems/stand_in_figures.hpp>
 
 namespace Solder {
 

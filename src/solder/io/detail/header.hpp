@@ -12,26 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include <solder/matrix/matrix_market/text.hpp>
+#include <solder/io/detail/text.hpp>
+#include <solder/io/matrix_market/header.hpp>
 
-namespace Solder {
-
-enum class MarketFormat { coordinate, array };
-enum class MarketField { real, integer, complex, pattern };
-enum class MarketSymmetry { general, symmetric, skew_symmetric, hermitian };
-
-/// \brief Banner and size line of a Matrix Market file. entries is the number of entries that the
-/// file stores: for array files it follows from rows, columns and symmetry.
-struct MatrixMarketHeader {
-  MarketFormat format = MarketFormat::coordinate;
-  MarketField field = MarketField::real;
-  MarketSymmetry symmetry = MarketSymmetry::general;
-  std::int32_t rows = 0;
-  std::int32_t columns = 0;
-  std::int64_t entries = 0;
-};
-
-namespace Impl {
+namespace Solder::Impl {
 
 /// \brief The number of characters to insert, delete or replace to turn a into b.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -170,12 +154,4 @@ inline MatrixMarketHeader read_header(LineReader& lines) {
   return header;
 }
 
-}  // namespace Impl
-
-/// \brief Reads and checks the banner and the size line only. Errors as read_matrix_market.
-inline MatrixMarketHeader read_matrix_market_header(std::string const& path) {
-  Impl::LineReader lines(path);
-  return Impl::read_header(lines);
-}
-
-}  // namespace Solder
+}  // namespace Solder::Impl

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <solder/matrix/generators/random.hpp>
-#include <solder/matrix/generators/stand_in_figures.hpp>
+#include <solder/problems/detail/split_mix.hpp>
+#include <solder/problems/stand_in_figures.hpp>
 
 namespace Solder::Impl {
 

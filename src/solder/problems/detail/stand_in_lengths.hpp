@@ -10,9 +10,9 @@
 #include <vector>
 
 #include <solder/core/errors.hpp>
-#include <solder/matrix/generators/random.hpp>
-#include <solder/matrix/generators/stand_in_figures.hpp>
-#include <solder/matrix/generators/stencil.hpp>
+#include <solder/problems/detail/split_mix.hpp>
+#include <solder/problems/detail/stencil.hpp>
+#include <solder/problems/stand_in_figures.hpp>
 
 namespace Solder::Impl {
 

@@ -9,8 +9,8 @@
 
 #include <solder/core/errors.hpp>
 #include <solder/core/scalar.hpp>
-#include <solder/matrix/generators/stencil.hpp>
 #include <solder/matrix/host_csr.hpp>
+#include <solder/problems/detail/stencil.hpp>
 
 namespace Solder {
 

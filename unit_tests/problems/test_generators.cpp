@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include <solder/matrix/generators.hpp>
+#include <solder/problems/generators.hpp>
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <solder/matrix/generators/stencil.hpp>
 #include <solder/matrix/host_csr.hpp>
+#include <solder/problems/detail/stencil.hpp>
 
 namespace Solder {
 

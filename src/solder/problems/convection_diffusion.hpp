@@ -9,8 +9,8 @@
 #include <string>
 
 #include <solder/core/errors.hpp>
-#include <solder/matrix/generators/stencil.hpp>
 #include <solder/matrix/host_csr.hpp>
+#include <solder/problems/detail/stencil.hpp>
 
 namespace Solder {
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+
+namespace Solder::Impl {
+
+/// \brief Scrambles 64 bits: the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+constexpr std::uint64_t mix_bits(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+/// \brief SplitMix64 with distributions of its own: a seed gives the same numbers on every
+/// platform.
+class SplitMix {
+ public:
+  explicit SplitMix(std::uint64_t seed) : state_(mix_bits(seed)) {}
+  std::uint64_t bits() { return mix_bits(state_ += 0x9e3779b97f4a7c15u); }
+  /// \brief An integer from 0 to limit - 1, for 1 <= limit <= 2^32 (bias below 2^-32).
+  std::int64_t below(std::int64_t limit) {
+    return static_cast<std::int64_t>((bits() >> 32) * static_cast<std::uint64_t>(limit) >> 32);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// \brief 53 random bits as a number in [-1, 1).
+inline double symmetric_unit(std::uint64_t bits) {
+  return static_cast<double>(bits >> 11) * 0x1p-52 - 1.0;
+}
+
+}  // namespace Solder::Impl
