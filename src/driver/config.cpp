@@ -193,6 +193,17 @@ Settings resolve(Sweep& sweep, Choice const& choice, Errors& errors) {
   return settings;
 }
 
+/// "name(key=value,...)": the name, and those keys of the rows chosen that were given.
+template <class Chosen>
+std::string with_parameters(std::string const& name, Settings const& settings,
+                            Document const& document, Chosen const& chosen) {
+  std::string given;
+  for (auto const& [key, setting] : settings)
+    if (chosen(*setting.row) && document.find(key))
+      given += concat(given.empty() ? "(" : ",", setting.row->name, "=", setting.text);
+  return concat(name, given, given.empty() ? "" : ")");
+}
+
 std::string name_of(ProblemConfig const& problem, Settings const& settings,
                     Document const& document) {
   if (!problem.matrix.empty()) {
@@ -201,20 +212,15 @@ std::string name_of(ProblemConfig const& problem, Settings const& settings,
     if (stem.extension() == ".mtx") stem = stem.stem();
     return stem.string();
   }
-  std::string given;
-  for (auto const& [name, setting] : settings)
-    if (setting.row->selector == "problem.generate" && document.find(name))
-      given += concat(given.empty() ? "(" : ",", setting.row->name, "=", setting.text);
-  return concat(problem.generate, given, given.empty() ? "" : ")");
+  return with_parameters(problem.generate, settings, document,
+                         [](Key const& row) { return row.selector == "problem.generate"; });
 }
 
 std::string label_of(std::string const& preconditioner, Settings const& settings,
                      Document const& document) {
-  std::string given;
-  for (auto const& [name, setting] : settings)
-    if (name.starts_with("preconditioner.") && name != "preconditioner.name" && document.find(name))
-      given += concat(given.empty() ? "(" : ",", setting.row->name, "=", setting.text);
-  return concat(preconditioner, given, given.empty() ? "" : ")");
+  return with_parameters(preconditioner, settings, document, [](Key const& row) {
+    return row.section == "preconditioner" && row.name != "name";
+  });
 }
 
 RunConfig run_of(Settings const& settings, Document const& document) {
