@@ -285,7 +285,7 @@ bool check_document(Document const& document, Errors& errors) {
   }
   Entry const* const matrix = document.find("problem.matrix");
   Entry const* const generate = document.find("problem.generate");
-  if (good && !matrix && !generate) {
+  if (good && document.whole && !matrix && !generate) {
     errors.add(document.file.string(),
                "no problem: give 'problem.matrix' (a file) or 'problem.generate'");
     good = false;
@@ -398,7 +398,6 @@ std::vector<FileConfig> read_config(std::vector<fs::path> const& files,
   for (fs::path const& file : files) {
     Errors of_file;
     std::vector<Document> documents = read_documents(file, of_file);
-    bool const readable = of_file.empty();
     std::vector<RunConfig> runs;
     for (Document& document : documents) {
       std::erase_if(document.entries, [&](Entry const& entry) {
@@ -406,11 +405,11 @@ std::vector<FileConfig> read_config(std::vector<fs::path> const& files,
                std::find(foreign.begin(), foreign.end(), entry.name) != foreign.end();
       });
       for (Entry const& entry : overrides) apply_assignment(document, entry);
-      if (!readable || !check_document(document, of_file)) continue;
+      if (!check_document(document, of_file) || !document.whole) continue;
       for (RunConfig& run : expand(document, of_file)) runs.push_back(std::move(run));
     }
     number_outputs(runs);
-    if (readable && !documents.empty()) configs.push_back({file, std::move(runs)});
+    if (!documents.empty()) configs.push_back({file, std::move(runs)});
     for (std::string const& message : of_file.messages()) errors.add("", message);
   }
   return configs;

@@ -197,8 +197,10 @@ std::vector<Document> read_documents(fs::path const& file, Errors& errors) {
         continue;
       }
       Document document{file, {}};
+      std::size_t const before = errors.messages().size();
       read_top(top, source, document, errors);
       if (!documents.empty()) share_output(documents[0], document, errors);
+      document.whole = errors.messages().size() == before;
       documents.push_back(std::move(document));
     }
     if (documents.empty() && errors.empty())

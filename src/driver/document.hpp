@@ -33,13 +33,14 @@ struct Entry {
 struct Document {
   std::filesystem::path file;
   std::vector<Entry> entries;
+  bool whole = true;  ///< false: part of it was refused, so that entries may be missing
 
   Entry const* find(std::string_view full_name) const;
 };
 
-/// \brief Reads the documents of a file, which `---` separates; none after an error. What is not
-/// two levels of mappings with scalars or lists of scalars in them, and what is given twice, goes
-/// to `errors` with its line.
+/// \brief Reads the documents of a file, which `---` separates; none of a file that is not YAML.
+/// What is not two levels of mappings with scalars or lists of scalars in them, and what is given
+/// twice, goes to `errors` with its line; its document is then not whole.
 ///
 /// The first document's `output` is that of all; a later one that has its own is an error.
 std::vector<Document> read_documents(std::filesystem::path const& file, Errors& errors);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <driver/config.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -296,6 +297,22 @@ TEST(Config, FilesThatAreNoYaml) {
   read_config({"no/such/file.yaml"}, {}, errors);
   ASSERT_EQ(errors.messages().size(), 1u);
   EXPECT_EQ(errors.messages()[0], "no/such/file.yaml: no such file");
+}
+
+/// What is wrong with the structure of a document, here a key given twice, hides neither its other
+/// errors nor those of other documents, and makes none that are not there.
+TEST(Config, AllErrorsOfAllDocumentsAreReported) {
+  std::string const text =
+      "problem: {generate: fem_poisson_2d, size: 9, size: 8}\nsolvr: {name: cg}\n---\n" +
+      std::string(problem) + "solver: {tolerance: -1}\n---\n- problem\n---\n" + problem +
+      "solver: {form: fast, form: slow}\n---\nproblem: {}\n";
+  std::string const errors = errors_of(text);
+  for (char const* const part :
+       {"a.yaml:1: 'problem.size' is given twice\n", "a.yaml:2: unknown section 'solvr'",
+        "a.yaml:5: solver.tolerance", "a.yaml:7: not a mapping",
+        "a.yaml:10: 'solver.form' is given twice\n", "a.yaml: no problem"})
+    EXPECT_TRUE(contains(errors, part)) << "no '" << part << "' in: " << errors;
+  EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 6) << errors;
 }
 
 TEST(Config, AllErrorsOfAllFilesAreReported) {
