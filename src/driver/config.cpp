@@ -143,6 +143,13 @@ struct Sweep {
 
 using Settings = std::map<std::string, Setting, std::less<>>;
 
+/// The rows of the key that decides whether this one applies; none where nothing does.
+std::vector<Key const*> selectors_of(Key const& row) {
+  auto const dot = row.selector.find('.');
+  if (dot == std::string_view::npos) return {};
+  return rows_of(row.selector.substr(0, dot), row.selector.substr(dot + 1));
+}
+
 /// The value that decides whether a key applies: as chosen, or else the default of that key.
 std::string_view selected(Sweep const& sweep, Choice const& choice, std::string_view selector) {
   auto const& entries = sweep.document.entries;
@@ -157,8 +164,7 @@ std::string_view selected(Sweep const& sweep, Choice const& choice, std::string_
 bool applies(Key const& row, Sweep const& sweep, Choice const& choice) {
   if (!row.unless.empty() && sweep.document.find(row.unless)) return false;
   if (row.selector.empty()) return true;
-  auto const dot = row.selector.find('.');
-  auto const selectors = rows_of(row.selector.substr(0, dot), row.selector.substr(dot + 1));
+  auto const selectors = selectors_of(row);
   auto const itself_applies = [&](Key const* selector) {
     return applies(*selector, sweep, choice);
   };
@@ -298,13 +304,39 @@ bool check_document(Document const& document, Errors& errors) {
   return good;
 }
 
+/// Whether the values of a document select this row in some combination.
+bool selectable(Key const& row, Document const& document) {
+  if (row.selector.empty()) return true;
+  auto const selects = [&](std::string_view value) {
+    return std::find(row.for_values.begin(), row.for_values.end(), value) != row.for_values.end();
+  };
+  Entry const* const given = document.find(row.selector);
+  auto const selectors = selectors_of(row);
+  bool const selected = given ? std::any_of(given->values.begin(), given->values.end(),
+                                            [&](Text const& value) { return selects(value.text); })
+                              : selects(selectors[0]->default_value);
+  return selected && std::any_of(selectors.begin(), selectors.end(), [&](Key const* selector) {
+           return selectable(*selector, document);
+         });
+}
+
+/// Of the rows of a key that serves no combination, and those of the keys that decide over it, the
+/// ones to change first: tau is for a pattern, but where the name is jacobi there is no pattern.
+std::vector<Key const*> deciding(std::vector<Key const*> const& rows, Document const& document) {
+  auto const selectors = selectors_of(*rows[0]);
+  bool const in_reach =
+      selectors.empty() || std::any_of(selectors.begin(), selectors.end(),
+                                       [&](Key const* row) { return selectable(*row, document); });
+  return in_reach ? rows : deciding(selectors, document);
+}
+
 /// A key that was given but serves no combination: says what it is for.
 void report_unused(Sweep const& sweep, Errors& errors) {
   for (std::size_t i = 0; i < sweep.used.size(); ++i) {
     if (sweep.used[i]) continue;
     Entry const& entry = sweep.document.entries[i];
     std::vector<std::string_view> values;
-    auto const rows = rows_of(entry.section, entry.name);
+    auto rows = rows_of(entry.section, entry.name);
     auto const displaced = std::find_if(rows.begin(), rows.end(), [&](Key const* row) {
       return !row->unless.empty() && sweep.document.find(row->unless);
     });
@@ -313,6 +345,7 @@ void report_unused(Sweep const& sweep, Errors& errors) {
                  (*displaced)->unless, "', which says it already; give one of the two");
       continue;
     }
+    rows = deciding(rows, sweep.document);
     for (Key const* row : rows)
       values.insert(values.end(), row->for_values.begin(), row->for_values.end());
     errors.add(entry.where, "'", entry.full_name(), "' does not apply here; it is for ",

@@ -137,8 +137,15 @@ TEST(Config, FsaiAndItsParameters) {
                {"a.yaml:2: ", "'preconditioner.steps' does not apply", "adaptive"});
   expect_error(with_fsai + ", pattern: adaptive, tau: 0.1}\n",
                {"'preconditioner.tau' does not apply", "static"});
-  expect_error(std::string(problem) + "preconditioner: {name: jacobi, k: 2}\n",
-               {"'preconditioner.k' does not apply"});
+  // What jacobi has to become, not what the pattern that it has not is.
+  for (char const* const key : {"tau", "k", "steps", "delta"})
+    expect_error(std::string(problem) + "preconditioner: {name: jacobi, " + key + ": 1}\n",
+                 {std::string("'preconditioner.") + key +
+                  "' does not apply here; it is for preconditioner.name: fsai\n"});
+  expect_error(std::string(problem) + "preconditioner: {name: [none, jacobi], tau: 1}\n",
+               {"it is for preconditioner.name: fsai\n"});
+  expect_error(std::string(problem) + "preconditioner: {name: [none, fsai], steps: 3}\n",
+               {"it is for preconditioner.pattern: adaptive\n"});
   expect_error(with_fsai + ", tau: 1.5}\n", {"preconditioner.tau", "from 0 to 1"});
   expect_error(with_fsai + ", k: -1}\n", {"preconditioner.k"});
 }
