@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <new>
 #include <set>
@@ -90,10 +89,6 @@ void check_memory(RunConfig const& run, System<T> const& system, Errors& errors)
   if (on_host(run.execution.space) && needed > available)
     errors.add(run.where(run.matrix_key()), run.problem.name, " needs ", memory_text(needed),
                " more memory to be solved; ", memory_text(available), " is available");
-  if (system.matrix.nonzeros() > std::numeric_limits<std::int32_t>::max())
-    errors.add(run.where(run.matrix_key()), run.problem.name, " has ",
-               std::to_string(system.matrix.nonzeros()),
-               " nonzeros; the driver solves up to 2147483647");
 }
 
 void check_problem(RunConfig const& run, SystemStore& store, Errors& errors) {

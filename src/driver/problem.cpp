@@ -10,6 +10,7 @@
 #include <solder/problems/generators.hpp>
 #include <string>
 
+#include "counts.hpp"
 #include "memory.hpp"
 #include "schema.hpp"
 
@@ -98,11 +99,25 @@ std::vector<T> row_sums(HostCsr<T> const& matrix) {
   return sums;
 }
 
+/// Refuses a matrix that the library does not hold.
+void check_counts(std::string const& name, Counts const& counts) {
+  if (!are_too_many(counts)) return;
+  auto const text = [](Counts const& of) {
+    return concat(std::to_string(static_cast<std::int64_t>(of.rows)), " rows and ",
+                  std::to_string(static_cast<std::int64_t>(of.nonzeros)), " nonzeros");
+  };
+  throw InputError(name, 0,
+                   concat("the matrix is too large, ", text(counts), "; it may have at most ",
+                          text(most_counts)));
+}
+
 template <class T>
 HostCsr<T> make_matrix(ProblemConfig const& problem) {
+  std::string const name = problem.matrix.empty() ? problem.name : problem.matrix.string();
+  check_counts(name, promised_counts(problem));
   auto matrix = problem.matrix.empty() ? generate<T>(problem)
                                        : read_matrix_market<T>(problem.matrix.string());
-  std::string const name = problem.matrix.empty() ? problem.name : problem.matrix.string();
+  check_counts(name, {double(matrix.rows), double(matrix.nonzeros())});
   if (matrix.rows != matrix.columns_count)
     throw InputError(name, 0,
                      concat("the matrix is not square: ", std::to_string(matrix.rows), " x ",

@@ -201,7 +201,7 @@ TEST(Config, WrongTypesAndRanges) {
   expect_error(solver("max_iterations: 99999999999999999999"), {"solver.max_iterations"});
   expect_error(solver("max_iterations: 10.5"), {"solver.max_iterations", "an integer"});
   expect_error(std::string(problem) + "execution: {repeat: 0}\n", {"execution.repeat", "'0'"});
-  expect_error("problem: {generate: fem_poisson_2d, size: 46341}\n", {"problem.size", "46340"});
+  expect_error("problem: {generate: fem_poisson_2d, size: 17516}\n", {"problem.size", "17515"});
   expect_error("problem: {generate: fem_poisson_2d, size: 0}\n", {"problem.size"});
 }
 
@@ -236,7 +236,7 @@ TEST(Config, ParametersBelongToTheirGenerator) {
   auto const runs = runs_of("problem: {generate: [fem_poisson_2d, poisson_3d_7pt], size: 9}\n");
   ASSERT_EQ(runs.size(), 2u);
   expect_error("problem: {generate: [fem_poisson_2d, poisson_3d_7pt], size: 2000}\n",
-               {"problem.size", "1290"});
+               {"problem.size", "from 1 to 674"});
 }
 
 TEST(Config, StandInsAreLikeAMatrixOrHaveFigures) {

@@ -189,10 +189,15 @@ std::vector<Bad> bad_inputs() {
       {"outputs_of_two_files", good, "", {"a.yaml:3", "overwrite"}, "a.yaml a.yaml"},
 #ifndef __SANITIZE_ADDRESS__  // its operator new ends the program instead of throwing
       {"larger_than_memory",
-       "problem: {generate: poisson_3d_27pt, size: 1290}\noutput: {json: r.json}\n",
+       "problem: {generate: poisson_3d_27pt, size: 430, scalar: complex_double}\n"
+       "output: {json: r.json}\n",
        "",
        {"a.yaml:1", "memory"}},
 #endif
+      {"too_large_for_the_library",
+       "problem: {generate: random_spd, size: 1000000000}\noutput: {json: r.json}\n",
+       "",
+       {"a.yaml:1: problem.generate: ", "7000000000 nonzeros"}},
       {"matrix_in_place_of_yaml", of_matrix(), one, {"A.mtx", "problem: {matrix: "}, "A.mtx"},
       {"unknown_option", good, "", {"--verbose", "--help"}, "a.yaml --verbose"},
       {"set_without_value", good, "", {"--set"}, "a.yaml --set"},

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gtest/gtest.h>
+#include <zlib.h>
+#include <driver/counts.hpp>
 #include <driver/memory.hpp>
 #include <driver/problem.hpp>
 #include <driver/schema.hpp>
@@ -77,6 +79,107 @@ TEST(Problem, ParametersReachTheGenerator) {
   auto const one = make_system<double>(problem_of("{generate: random_spd, size: 50, seed: 1}"));
   auto const two = make_system<double>(problem_of("{generate: random_spd, size: 50, seed: 2}"));
   EXPECT_NE(one.matrix.columns, two.matrix.columns);
+}
+
+TEST(Problem, CountsAreKnownBeforeTheMatrixIsMade) {
+  auto const expect_counts = [](std::string const& text, double tolerance = 0) {
+    RunConfig const run = problem_of("{" + text + ", scalar: complex_double}");
+    auto const matrix = make_system<Complex>(run).matrix;
+    Counts const counts = promised_counts(run.problem);
+    EXPECT_EQ(counts.rows, matrix.rows) << text;
+    EXPECT_NEAR(counts.nonzeros, double(matrix.nonzeros()), tolerance * counts.nonzeros) << text;
+  };
+  for (auto const* const size : rows_of("problem", "size"))
+    for (auto const name : size->for_values)
+      for (int n = 2; n < 6; ++n) {
+        if (name == "random_spd" || name == "block_lower_triangular" || name == "stand_in") break;
+        expect_counts(concat("generate: ", name, ", size: ", std::to_string(n)));
+      }
+  expect_counts("generate: random_spd, size: 20000, nonzeros_per_row: 5", 1e-3);
+  expect_counts("generate: block_lower_triangular, size: 300, components: 5, density: 0.1", 0.02);
+  expect_counts("generate: stand_in, size: 999, mean: 3.3, longest: 9, deviation: 1");
+  expect_counts("generate: stand_in, like: 1138_bus");
+
+  Scratch const scratch;
+  auto const expect_of_file = [&](std::string const& kind, std::string const& rest) {
+    scratch.write("A.mtx", "%%MatrixMarket matrix " + kind + "\n" + rest);
+    expect_counts("matrix: " + scratch.path("A.mtx").string());
+  };
+  expect_of_file("coordinate real general", "2 2 3\n1 1 1\n1 2 1\n2 2 1\n");
+  expect_of_file("coordinate real symmetric", "2 2 3\n1 1 1\n2 1 1\n2 2 1\n");
+  expect_of_file("coordinate complex hermitian", "2 2 3\n1 1 1 0\n2 1 1 0\n2 2 1 0\n");
+  expect_of_file("coordinate real skew-symmetric", "2 2 1\n2 1 1\n");
+}
+
+/// Rows and nonzeros of a grid are polynomials of its size, so that those of four small matrices
+/// tell those of every other.
+TEST(Problem, LargestSizesAreThoseThatTheLibraryHolds) {
+  using Matrix = Solder::CsrMatrix<double, Kokkos::DefaultHostExecutionSpace>;
+  int generators = 0;
+  for (auto const* const row : rows_of("problem", "size"))
+    for (auto const name : row->for_values) {
+      if (name == "random_spd" || name == "block_lower_triangular" || name == "stand_in") {
+        EXPECT_EQ(row->most, Matrix::most_rows) << name;
+        continue;
+      }
+      ++generators;
+      auto const least = static_cast<int>(row->least);
+      double rows[4], nonzeros[4];
+      for (int i = 0; i < 4; ++i) {
+        auto const matrix =
+            make_system<Complex>(
+                problem_of(concat("{generate: ", name, ", size: ", std::to_string(least + i),
+                                  ", scalar: complex_double}")))
+                .matrix;
+        rows[i] = matrix.rows;
+        nonzeros[i] = double(matrix.nonzeros());
+      }
+      auto const at = [&](double const(&f)[4], double size) {  // Newton's forward differences
+        double const t = size - least;
+        return f[0] + t * (f[1] - f[0]) + t * (t - 1) / 2 * (f[2] - 2 * f[1] + f[0]) +
+               t * (t - 1) * (t - 2) / 6 * (f[3] - 3 * f[2] + 3 * f[1] - f[0]);
+      };
+      EXPECT_TRUE(at(rows, row->most) <= Matrix::most_rows &&
+                  at(nonzeros, row->most) <= double(Matrix::most_nonzeros))
+          << name;
+      EXPECT_TRUE(at(rows, row->most + 1) > Matrix::most_rows ||
+                  at(nonzeros, row->most + 1) > double(Matrix::most_nonzeros))
+          << name;
+    }
+  EXPECT_EQ(generators, 8);
+}
+
+/// Beyond what the library holds: refused before anything is made or read, which would take hours
+/// or all memory.
+TEST(Problem, MatricesTooLargeForTheLibraryAreRefusedUpFront) {
+  std::string const limits = "at most 2143289343 rows and 2147418111 nonzeros";
+  auto const expect_refused = [&](std::string const& text, std::string const& counts) {
+    std::string const why = why_refused(problem_of("{" + text + "}"));
+    EXPECT_TRUE(contains(why, "a.yaml:1: problem.") && contains(why, counts) &&
+                contains(why, limits))
+        << text << ": " << why;
+  };
+  expect_refused("generate: stand_in, size: 3000000, mean: 1000, longest: 2000, deviation: 9",
+                 "3000000 rows and 3000000000 nonzeros");
+  expect_refused("generate: random_spd, size: 1000000000, nonzeros_per_row: 3",
+                 "1000000000 rows and 3000000000 nonzeros");
+  expect_refused("generate: block_lower_triangular, size: 50000, components: 42950, density: 0",
+                 "2147500000 rows");
+  Scratch const scratch;
+  auto const file = [&](std::string const& text) {
+    std::string const path = scratch.path("A.mtx.gz").string();
+    gzFile const zipped = gzopen(path.c_str(), "wb");
+    gzwrite(zipped, text.data(), static_cast<unsigned>(text.size()));
+    gzclose(zipped);
+    return "matrix: " + path;
+  };
+  std::string const banner = "%%MatrixMarket matrix coordinate real ";
+  expect_refused(file(banner + "general\n2147000000 2147000000 2147000000\n1 1 1\n"),
+                 "A.mtx.gz: the matrix is too large, 2147000000 rows");
+  expect_refused(file(banner + "general\n1000000 1000000 2147418112\n1 1 1\n"),
+                 "1000000 rows and 2147418112 nonzeros");
+  expect_refused(file(banner + "symmetric\n1000000 1000000 1100000000\n1 1 1\n"),
+                 "1000000 rows and 2199000000 nonzeros");
 }
 
 TEST(Problem, StandInsHaveTheFiguresGiven) {

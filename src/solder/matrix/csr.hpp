@@ -304,8 +304,8 @@ class CsrMatrix {
            static_cast<double>(rows_) * sizeof(Offset) / sizeof(Scalar);
   }
 
- private:
-  /// Room for a stride beyond the last index: loops add one before they compare.
+  /// \brief The most nonzeros, and the most rows or columns: the indices keep room for a stride
+  /// beyond the last, as loops add one before they compare.
   static constexpr std::int64_t most_nonzeros = std::numeric_limits<Offset>::max() / 2 >
                                                         (std::int64_t(1) << 31)
                                                     ? std::numeric_limits<std::int64_t>::max() / 2
@@ -313,6 +313,7 @@ class CsrMatrix {
                                                           (1 << 16);
   static constexpr std::int32_t most_rows = std::numeric_limits<std::int32_t>::max() - (1 << 22);
 
+ private:
   static std::int32_t checked_rows(std::int64_t count) {
     if (count < 0 || count > most_rows)
       throw std::length_error("Solder::CsrMatrix: at most " + std::to_string(most_rows) +
