@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <random>
 #include <type_traits>
+#include <utility>
 
 #include <solder/io/matrix_market.hpp>
 #include <solder/preconditioners/fsai.hpp>
@@ -296,6 +297,74 @@ TYPED_TEST(FsaiOfDouble, RefreshFollowsTheMatrixAndGivesTheSameBits) {
   expect_equal(host_csr(exec, M.G()), FsaiOracle<double>(second).static_fsai(0, 3, 0.01), 1e-10);
   M.refresh(exec, A);
   EXPECT_TRUE(same_bits(host_csr(exec, M.G()).values, G.values));
+}
+
+/// \brief While it lives, the kernel after `left` others throws, as one does for which there is no
+/// memory.
+class FailingKernel {
+ public:
+  struct Failure {};
+
+  explicit FailingKernel(int after) : before_(Kokkos::Tools::Experimental::get_callbacks()) {
+    namespace Tools = Kokkos::Tools::Experimental;
+    left = after;
+    Tools::set_begin_parallel_for_callback(kernel);
+    Tools::set_begin_parallel_reduce_callback(kernel);
+    Tools::set_begin_parallel_scan_callback(kernel);
+  }
+  ~FailingKernel() { Kokkos::Tools::Experimental::set_callbacks(before_); }
+  FailingKernel(FailingKernel const&) = delete;
+  FailingKernel& operator=(FailingKernel const&) = delete;
+
+ private:
+  static void kernel(char const*, std::uint32_t, std::uint64_t* id) {
+    *id = 0;
+    if (left-- == 0) throw Failure();
+  }
+
+  static inline int left = 0;
+  Kokkos::Tools::Experimental::EventSet before_;
+};
+
+TYPED_TEST(FsaiOfDouble, RefreshThatThrowsChangesNothing) {
+  TypeParam const exec;
+  using Matrix = CsrMatrix<double, TypeParam>;
+  Matrix const A(exec, Solder::poisson_3d_27pt<double>(6)),
+      B(exec, Solder::elasticity_3d<double>(4));
+  auto wide = diagonal<double>({1, 2});
+  wide.columns_count = 3;
+  for (bool const adaptive : {false, true}) {
+    Fsai<double, TypeParam> M(exec, A, {.tau = 0, .delta = 0.01, .adaptive = adaptive});
+    auto const copy = M;  // as solvers hold one
+    auto const G = host_csr(exec, M.G()), GH = host_csr(exec, M.GH());
+    auto const* const values = M.G().values().data();
+    auto const setup = M.setup();
+    auto const expect_unchanged = [&] {
+      for (Fsai<double, TypeParam> const* const kept : {&std::as_const(M), &copy}) {
+        ASSERT_EQ(kept->setup().nonzeros, setup.nonzeros);
+        EXPECT_EQ(kept->setup().density, setup.density);
+        EXPECT_EQ(kept->setup().phases.size(), setup.phases.size());
+        EXPECT_EQ(kept->G().values().data(), values);
+        EXPECT_TRUE(same_bits(host_csr(exec, kept->G()).values, G.values));
+        EXPECT_TRUE(same_bits(host_csr(exec, kept->GH()).values, GH.values));
+      }
+    };
+    EXPECT_THROW(M.refresh(exec, Matrix(exec, wide)), std::invalid_argument);
+    expect_unchanged();
+    int failures = 0;
+    for (bool done = false; !done && !this->HasFatalFailure(); ++failures) {
+      SCOPED_TRACE("kernel " + std::to_string(failures));
+      FailingKernel const failing(failures);
+      try {
+        M.refresh(exec, B);
+        done = true;
+      } catch (FailingKernel::Failure const&) {
+        expect_unchanged();
+      }
+    }
+    EXPECT_GT(failures, 8);
+    EXPECT_EQ(copy.G().rows(), B.rows());
+  }
 }
 
 TYPED_TEST(FsaiOfDouble, SmallestMatricesAndPatterns) {

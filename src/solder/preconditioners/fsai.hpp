@@ -268,7 +268,7 @@ void chunk_offsets(Exec const& exec, std::int64_t const* offsets, std::int32_t f
 /// replaced by a diagonal one and reported: setup().repaired_rows.
 ///
 /// Rows are worked on in chunks, so that at no time more than 3 times the bytes of A and G are in
-/// use. Call refresh after A has changed.
+/// use; a refresh holds the old G and G^H besides. Call it after A has changed.
 ///
 /// \tparam Factor the scalar that G is stored in: Scalar, or its single-precision kin; computed in
 /// Scalar
@@ -285,12 +285,13 @@ class Fsai {
     refresh(exec, A);
   }
 
-  /// \brief Sets up again, for new values or another matrix altogether.
+  /// \brief Sets up again, for new values or another matrix altogether. Where it throws, this
+  /// object, its copies and the solvers that hold one keep the old factor and its report.
+  /// \throws as the constructor does, and what Kokkos throws where memory does not suffice
   void refresh(Exec const& exec, Matrix const& A) {
     if (A.rows() != A.columns())
       throw std::invalid_argument("Solder::Fsai: a square matrix is needed, not " +
                                   std::to_string(A.rows()) + " x " + std::to_string(A.columns()));
-    *state_ = {};
     SetupReport setup;
     Impl::fsai::Phases<Exec> phases(exec);
     Impl::fsai::Rows<Factor, Exec, Offset> rows(exec, A.rows());
