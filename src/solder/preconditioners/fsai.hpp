@@ -309,6 +309,7 @@ class Fsai {
     *state_ = {G, GH, setup};
   }
 
+  std::int32_t rows() const { return G().rows(); }
   FactorMatrix const& G() const { return *state_->G; }
   /// \brief G^H. Columns ascend in the rows of both.
   FactorMatrix const& GH() const { return *state_->GH; }

@@ -30,6 +30,8 @@ struct Identity {
   };
 
   Operator device_operator() const { return {}; }
+  /// \brief Rows of the matrices that it is for; -1: of any.
+  static constexpr std::int32_t rows() { return -1; }
   /// \brief Words of sizeof(Scalar) that one application reads, per row.
   static constexpr double words_per_row() { return 0; }
   /// \brief The row whose diagonal entry is zero, or -1.
@@ -95,6 +97,7 @@ class Jacobi {
   }
 
   Operator device_operator() const { return {inverse_.data()}; }
+  std::int32_t rows() const { return static_cast<std::int32_t>(inverse_.extent(0)); }
   static constexpr double words_per_row() { return 1; }
   std::int32_t zero_row() const { return zero_row_(); }
 
