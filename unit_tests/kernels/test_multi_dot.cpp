@@ -79,9 +79,31 @@ TYPED_TEST(MultiDotOf, TwoKernelsNoFenceAndTheSameBitsAgain) {
   EXPECT_TRUE(events.allocations.empty());
 }
 
+/// Column k is constant: k + 1 in all rows. (On a GPU a team's scratch does not hold that many
+/// complex sums.)
+TYPED_TEST(MultiDotOf, AsManyColumnsAsItTakes) {
+  using Scalar = typename TestFixture::Scalar;
+  int const rows = 3, columns = 4096;
+  MultiDot<Scalar, typename TestFixture::Exec> const plan(this->exec, rows, columns);
+  std::vector<Scalar> basis;
+  for (int k = 0; k < columns; ++k) basis.insert(basis.end(), rows, Scalar(float(k + 1)));
+  auto const V = to_device(this->exec, basis),
+             y = to_device(this->exec, std::vector<Scalar>{1, 2, 4});
+  auto const h = to_device(this->exec, std::vector<Wide<Scalar>>(columns));
+  plan(V, rows, columns, y, h);
+  auto const got = to_host(this->exec, h);
+  for (int k = 0; k < columns; ++k) ASSERT_EQ(got[k], Wide<Scalar>(7.0 * (k + 1))) << k;
+}
+
 TYPED_TEST(MultiDotOf, WhatDoesNotFitIsRefused) {
   using Scalar = typename TestFixture::Scalar;
   using Plan = MultiDot<Scalar, typename TestFixture::Exec>;
+  EXPECT_THROW(Plan(this->exec, 10, 4097), std::invalid_argument);
+  // Loops step beyond the last row before they compare: a little room is kept.
+  std::int32_t const largest = std::numeric_limits<std::int32_t>::max();
+  EXPECT_THROW(Plan(this->exec, largest, 1), std::length_error);
+  EXPECT_THROW(Plan(this->exec, largest - (1 << 22) + 1, 1), std::length_error);
+  EXPECT_NO_THROW(Plan(this->exec, largest - (1 << 22), 1));
   EXPECT_THROW(Plan(this->exec, 10, 0), std::invalid_argument);
   EXPECT_THROW(Plan(this->exec, -1, 3), std::invalid_argument);
   Plan const plan(this->exec, 10, 3);

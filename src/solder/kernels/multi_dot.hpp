@@ -7,6 +7,7 @@
 
 #include <solder/core/runners.hpp>
 #include <solder/kernels/tall_basis.hpp>
+#include <solder/matrix/partition.hpp>
 
 namespace Solder {
 
@@ -74,12 +75,16 @@ class MultiDot {
   using Products = Kokkos::View<Wide<Scalar>*, typename Exec::memory_space>;
 
   /// \throws std::invalid_argument where most_columns is not from 1 to 4096 or rows is negative
+  /// \throws std::length_error where rows are more than kernels take: 2^31 - 2^22 - 1
   MultiDot(Exec const& exec, std::int32_t rows, std::int32_t most_columns)
       : exec_(exec), rows_(rows), most_columns_(most_columns) {
     if (rows < 0 || most_columns < 1 || most_columns > 4096)
       throw std::invalid_argument("Solder::MultiDot: rows must not be negative (" +
                                   std::to_string(rows) + "), and columns from 1 to 4096 (" +
                                   std::to_string(most_columns) + ")");
+    if (rows > Impl::most_rows)
+      throw std::length_error("Solder::MultiDot: at most " + std::to_string(Impl::most_rows) +
+                              " rows, not " + std::to_string(rows));
     slices_ = is_host ? static_cast<int>(std::clamp<std::int64_t>(rows, 1, exec.concurrency())) : 1;
     teams_ = Impl::multi_dot_teams(exec, rows, slices_);
     std::size_t const shares = parts<Scalar> * std::size_t(most_columns) * teams_;
@@ -117,8 +122,9 @@ class MultiDot {
                                               teams_};
     Impl::MultiDotTotals<Scalar> const totals{partials_.data(), products.data(), columns, teams_};
     constexpr int threads = Impl::multi_dot_threads;
-    int const scratch =
-        Impl::DeviceTeam<int>::scratch_bytes(0, Impl::multi_dot_workspace<Scalar>(most_columns_));
+    // A GPU's warps leave a sum each there, where columns are fewer than warps.
+    constexpr int scratch =
+        Impl::DeviceTeam<int>::scratch_bytes(0, Impl::multi_dot_workspace<Scalar>(1));
     Kokkos::parallel_for("Solder::multi_dot::shares",
                          Impl::team_policy<Exec, threads>(exec_, teams_, threads, scratch), shares);
     Kokkos::parallel_for("Solder::multi_dot::totals",

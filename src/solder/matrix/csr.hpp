@@ -255,8 +255,8 @@ class CsrMatrix {
     if (nonzeros() > most_nonzeros)
       throw std::length_error("Solder::CsrMatrix: " + std::to_string(nonzeros()) +
                               " nonzeros do not fit these row offsets; use Offset = std::int64_t");
-    if (std::max(rows, columns) > most_rows)
-      throw std::length_error("Solder::CsrMatrix: at most " + std::to_string(most_rows) +
+    if (std::max(rows, columns) > Impl::most_rows)
+      throw std::length_error("Solder::CsrMatrix: at most " + std::to_string(Impl::most_rows) +
                               " rows and columns");
     partition(exec);
   }
@@ -311,12 +311,11 @@ class CsrMatrix {
                                                     ? std::numeric_limits<std::int64_t>::max() / 2
                                                     : std::numeric_limits<std::int32_t>::max() -
                                                           (1 << 16);
-  static constexpr std::int32_t most_rows = std::numeric_limits<std::int32_t>::max() - (1 << 22);
 
  private:
   static std::int32_t checked_rows(std::int64_t count) {
-    if (count < 0 || count > most_rows)
-      throw std::length_error("Solder::CsrMatrix: at most " + std::to_string(most_rows) +
+    if (count < 0 || count > Impl::most_rows)
+      throw std::length_error("Solder::CsrMatrix: at most " + std::to_string(Impl::most_rows) +
                               " rows and columns, not " + std::to_string(count));
     return static_cast<std::int32_t>(count);
   }

@@ -3,11 +3,17 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include <solder/core/kokkos_ext.hpp>
 
 namespace Solder::Impl {
+
+/// \brief Rows that kernels take. They are counted in 32 bits, and loops over them step beyond the
+/// last one before they compare: by 256 rows a warp of all of a GPU's teams at most, which is less
+/// than what is left up to 2^31 on 512 multiprocessors.
+inline constexpr std::int32_t most_rows = std::numeric_limits<std::int32_t>::max() - (1 << 22);
 
 /// \brief The bounds of `teams` contiguous slices of [0, rows) of about the same work, for hosts.
 ///
