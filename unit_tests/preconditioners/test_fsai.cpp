@@ -285,6 +285,55 @@ TYPED_TEST(FsaiOfDouble, ColumnsInAnyOrder) {
   EXPECT_TRUE(same_bits(a.values, b.values));
 }
 
+/// \brief The same matrix with many of its entries in two or three parts, whose sum is exact.
+template <class Scalar>
+HostCsr<Scalar> in_parts(HostCsr<Scalar> const& A, bool shuffled) {
+  HostCsr<Scalar> B{A.rows, A.columns_count, {0}, {}, {}};
+  std::mt19937 generator(8);
+  for (std::int32_t i = 0; i < A.rows; ++i) {
+    std::vector<std::pair<std::int32_t, Scalar>> row;
+    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k) {
+      auto const parts = generator() % 3;
+      Scalar rest = A.values[k];
+      for (unsigned p = 0; p < parts; ++p) {
+        rest /= 2;
+        row.emplace_back(A.columns[k], rest);
+      }
+      row.emplace_back(A.columns[k], rest);
+    }
+    if (shuffled) std::shuffle(row.begin(), row.end(), generator);
+    for (auto const& [column, value] : row) {
+      B.columns.push_back(column);
+      B.values.push_back(value);
+    }
+    B.row_offsets.push_back(static_cast<std::int64_t>(B.columns.size()));
+  }
+  return B;
+}
+
+TYPED_TEST(FsaiOfDouble, DuplicatesAreSummed) {
+  TypeParam const exec;
+  using Matrix = CsrMatrix<double, TypeParam>;
+  // Patterns of 1 to about 130 entries: all kernels.
+  auto const A = Solder::random_spd<double>(300, 9, 3);
+  for (FsaiOptions const& options :
+       {FsaiOptions{0.01, 2, 0.01}, FsaiOptions{.delta = 0.02, .adaptive = true}}) {
+    Fsai<double, TypeParam> const whole(exec, Matrix(exec, A), options);
+    auto const G = host_csr(exec, whole.G());
+    for (bool const shuffled : {false, true}) {
+      Matrix const parts(exec, in_parts(A, shuffled));
+      ASSERT_GT(parts.nonzeros(), A.nonzeros() * 3 / 2);
+      Fsai<double, TypeParam> const M(exec, parts, options);
+      auto const of_parts = host_csr(exec, M.G());
+      EXPECT_TRUE(same_bits(of_parts.row_offsets, G.row_offsets));
+      EXPECT_TRUE(same_bits(of_parts.columns, G.columns));
+      EXPECT_TRUE(same_bits(of_parts.values, G.values));
+      EXPECT_EQ(M.setup().repaired_rows, 0);
+      EXPECT_EQ(M.setup().density, whole.setup().density);
+    }
+  }
+}
+
 TYPED_TEST(FsaiOfDouble, RefreshFollowsTheMatrixAndGivesTheSameBits) {
   TypeParam const exec;
   auto const first = Solder::poisson_3d_27pt<double>(6), second = Solder::elasticity_3d<double>(4);

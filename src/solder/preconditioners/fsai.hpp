@@ -13,6 +13,7 @@
 
 #include <solder/core/report.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/duplicates.hpp>
 #include <solder/matrix/transpose.hpp>
 #include <solder/preconditioners/fsai/adaptive.hpp>
 #include <solder/preconditioners/fsai/operator.hpp>
@@ -265,10 +266,13 @@ void chunk_offsets(Exec const& exec, std::int64_t const* offsets, std::int32_t f
 /// Atilde being A without its entries of |a_ij| <= tau sqrt(|a_ii a_jj|); see FsaiOptions. Its
 /// values minimise Kaporin's number over that pattern. Small ones are dropped afterwards. Only the
 /// lower triangle of A is read for them. A row whose local matrix is not positive definite is
-/// replaced by a diagonal one and reported: setup().repaired_rows.
+/// replaced by a diagonal one and reported: setup().repaired_rows. Columns of A may be in any
+/// order; entries of the same row and column count as their sum, as they do in products: where
+/// there are any, a copy of A without them is worked on (see sum_duplicates).
 ///
 /// Rows are worked on in chunks, so that at no time more than 3 times the bytes of A and G are in
-/// use; a refresh holds the old G and G^H besides. Call it after A has changed.
+/// use; a refresh holds the old G and G^H besides, and a copy without duplicates is as large as A
+/// (while it is made from unsorted rows, 3 times as large). Call refresh after A has changed.
 ///
 /// \tparam Factor the scalar that G is stored in: Scalar, or its single-precision kin; computed in
 /// Scalar
@@ -288,12 +292,14 @@ class Fsai {
   /// \brief Sets up again, for new values or another matrix altogether. Where it throws, this
   /// object, its copies and the solvers that hold one keep the old factor and its report.
   /// \throws as the constructor does, and what Kokkos throws where memory does not suffice
-  void refresh(Exec const& exec, Matrix const& A) {
-    if (A.rows() != A.columns())
+  void refresh(Exec const& exec, Matrix const& matrix) {
+    if (matrix.rows() != matrix.columns())
       throw std::invalid_argument("Solder::Fsai: a square matrix is needed, not " +
-                                  std::to_string(A.rows()) + " x " + std::to_string(A.columns()));
+                                  std::to_string(matrix.rows()) + " x " +
+                                  std::to_string(matrix.columns()));
     SetupReport setup;
     Impl::fsai::Phases<Exec> phases(exec);
+    Matrix const A = sum_duplicates(exec, matrix);
     Impl::fsai::Rows<Factor, Exec, Offset> rows(exec, A.rows());
     if (options_.adaptive)
       add_adaptive_rows(exec, A, rows, setup, phases);

@@ -138,7 +138,8 @@ struct AdaptiveDiagonal {
 /// One kernel, a row's whole life: a warp a row on GPUs, with all it needs in scratch (in memory
 /// where that is too small), a thread on hosts. The Cholesky factor of A[P,P] is extended row by
 /// row; candidates and their gradients are in a hash table. Rows for which the table is too small
-/// are done again with a table four times as large, until all fit. Columns of A may be unsorted.
+/// are done again with a table four times as large, until all fit. Columns of A may be unsorted,
+/// but none comes twice in a row.
 ///
 /// Cost of a row with m entries in the end: about m steps / 2 rows of A read (from cache mostly),
 /// m^3 / 6 multiplications for the factor, m^2 for each step. Memory: 6 kB of scratch a warp for 20

@@ -16,7 +16,8 @@ namespace Solder {
 /// One kernel for each size of patterns: up to 8, 16 and 32 entries in the registers of as many
 /// lanes; larger ones by a team in scratch while the envelope of the local matrix fits, in memory
 /// else. On hosts a thread a row. Only the lower triangle of A is read, of which the object keeps a
-/// copy. A row whose local matrix is not positive definite becomes diagonal and is counted.
+/// copy; it has no duplicates. A row whose local matrix is not positive definite becomes diagonal
+/// and is counted.
 template <class Scalar, class Exec, class Factor, class Offset>
 class FsaiValues {
  public:
