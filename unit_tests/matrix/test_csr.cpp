@@ -3,6 +3,8 @@
 #include "products.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include <solder/matrix/csr.hpp>
@@ -268,6 +270,122 @@ TYPED_TEST(CsrOfDouble, CountsMustFitTheIndices) {
     other.columns_count = count;
     EXPECT_THROW(Matrix(exec, other), std::length_error) << count;
   }
+}
+
+/// What std::invalid_argument f() throws says, or "nothing".
+template <class F>
+std::string complaint(F const& f) {
+  try {
+    f();
+  } catch (std::invalid_argument const& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+/// A pattern that is wrong, and what is to be said of it.
+struct WrongPattern {
+  std::vector<std::int64_t> row_offsets;
+  std::vector<std::int32_t> columns;
+  char const* what;
+};
+
+/// Of 3 rows and 5 columns.
+std::vector<WrongPattern> const wrong_patterns = {
+    {{1, 2, 3, 3}, {0, 1, 2}, "row 0 begins at 1, not at 0: wrong row offsets"},
+    {{0, 2, 1, 3},
+     {0, 1, 2},
+     "row 1 begins at 2 and ends before, at 1: row offsets must not descend"},
+    {{0, 5, 3, 3},
+     {0, 1, 2},
+     "row 1 begins at 5 and ends before, at 3: row offsets must not descend"},
+    {{0, 1, 2, 2}, {0, 1, 2}, "row 2, the last, ends at 2, but there are 3 nonzeros"},
+    {{0, 1, 2, 9}, {0, 1, 2}, "row 2, the last, ends at 9, but there are 3 nonzeros"},
+    {{0, 1, 3, 3},
+     {0, 4, 5},
+     "row 1 has an entry in column 5, but there are 5 columns, counted from 0"},
+    {{0, 1, 3, 5},
+     {0, 4, 2, -1, 7},
+     "row 2 has an entry in column -1, but there are 5 columns, counted from 0"},
+};
+
+TYPED_TEST(CsrOfDouble, HostDataAreChecked) {
+  TypeParam const exec;
+  auto const said_of = [&](HostCsr<double> const& host) {
+    auto const said = complaint([&] { host.validate(); });
+    EXPECT_EQ(complaint([&] { CsrMatrix<double, TypeParam>(exec, host); }), said);
+    return said;
+  };
+  for (auto const& wrong : wrong_patterns)
+    EXPECT_EQ(said_of({3, 5, wrong.row_offsets, wrong.columns,
+                       std::vector<double>(wrong.columns.size())}),
+              std::string("Solder::HostCsr: ") + wrong.what);
+  EXPECT_EQ(said_of({3, 5, {0, 1, 1, 1}, {4}, {1}}), "nothing");
+  EXPECT_EQ(said_of({3, 5, {0, 1, 1}, {4}, {1}}),
+            "Solder::HostCsr: 3 rows need 4 row offsets, not 3");
+  EXPECT_EQ(said_of({3, 5, {}, {}, {}}), "Solder::HostCsr: 3 rows need 4 row offsets, not 0");
+  EXPECT_EQ(said_of({3, 5, {0, 1, 1, 1}, {4}, {1, 2}}),
+            "Solder::HostCsr: as many values as column indices are needed, 1, not 2");
+  EXPECT_EQ(said_of({-3, 5, {}, {}, {}}),
+            "Solder::HostCsr: -3 rows and 5 columns must not be negative");
+  EXPECT_EQ(said_of({0, 5, {}, {1}, {1}}), "Solder::HostCsr: there are no rows, but 1 nonzeros");
+  EXPECT_EQ(said_of({0, 5, {0}, {1}, {1}}), "Solder::HostCsr: there are no rows, but 1 nonzeros");
+}
+
+TYPED_TEST(CsrOfDouble, ADefaultMadeHostMatrixIsEmpty) {
+  TypeParam const exec;
+  HostCsr<double> const host;
+  EXPECT_EQ(host.nonzeros(), 0);
+  EXPECT_NO_THROW(host.validate());
+  CsrMatrix<double, TypeParam> const A(exec, host);
+  EXPECT_EQ(A.rows(), 0);
+  EXPECT_EQ(A.columns(), 0);
+  EXPECT_EQ(A.nonzeros(), 0);
+  EXPECT_EQ(to_host(exec, A.row_offsets()), std::vector<std::int32_t>{0});
+  EXPECT_NO_THROW(A.validate(exec));
+  expect_products(exec, host, A);
+}
+
+template <class Exec, class Offset>
+void expect_device_data_validated() {
+  Exec const exec = another_instance<Exec>();
+  auto const said_of = [&](std::int32_t rows, std::vector<std::int64_t> const& row_offsets,
+                           std::vector<std::int32_t> const& columns) {
+    Arrays<Exec, Offset> const arrays(
+        exec, HostCsr<double>{rows, 5, row_offsets, columns, std::vector<double>(columns.size())});
+    CsrMatrix<double, Exec, Offset> const A(exec, rows, 5, arrays.row_offsets, arrays.columns,
+                                            arrays.values);
+    KokkosEvents const events;
+    auto const said = complaint([&] { A.validate(exec); });
+    EXPECT_LE(events.kernels.size(), 2u);
+    for (auto const& kernel : events.kernels) {
+      EXPECT_EQ(kernel.label.rfind("Solder::", 0), 0u) << kernel.label;
+      EXPECT_EQ(kernel.device, Kokkos::Tools::Experimental::device_id(exec)) << kernel.label;
+    }
+    return said;
+  };
+  for (auto const& wrong : wrong_patterns)
+    EXPECT_EQ(said_of(3, wrong.row_offsets, wrong.columns),
+              std::string("Solder::CsrMatrix: ") + wrong.what);
+  EXPECT_EQ(said_of(3, {0, 1, 1, 3}, {4, 0, 4}), "nothing");
+  EXPECT_EQ(said_of(0, {0}, {}), "nothing");
+  EXPECT_EQ(said_of(0, {0}, {1}), "Solder::CsrMatrix: there are no rows, but 1 nonzeros");
+  EXPECT_EQ(said_of(0, {2}, {1, 1}),
+            "Solder::CsrMatrix: row 0 begins at 2, not at 0: wrong row offsets");
+  auto const large = with_row_lengths<double>(std::vector<int>(3000, 2), 5);
+  EXPECT_EQ(said_of(3000, large.row_offsets, large.columns), "nothing");
+  auto columns = large.columns;
+  columns[2 * 1234 + 1] = columns[2 * 2345] = 5;
+  EXPECT_EQ(
+      said_of(3000, large.row_offsets, columns),
+      "Solder::CsrMatrix: row 1234 has an entry in column 5, but there are 5 columns, counted "
+      "from 0");
+}
+
+TYPED_TEST(CsrOfDouble, DeviceDataAreValidatedOnRequest) {
+  expect_device_data_validated<TypeParam, std::int32_t>();
+  expect_device_data_validated<TypeParam, std::int64_t>();
+  expect_device_data_validated<TypeParam, std::size_t>();
 }
 
 }  // namespace

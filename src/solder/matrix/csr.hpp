@@ -6,6 +6,9 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
@@ -200,6 +203,14 @@ void set_three(Exec const& exec, std::int32_t* to, std::int32_t a, std::int32_t 
       });
 }
 
+template <class V>
+concept IsView = Kokkos::is_view_v<V>;
+
+/// \brief Whether kernels of Exec can access the memory of these views.
+template <class Exec, class... Views>
+inline constexpr bool can_access =
+    (Kokkos::SpaceAccessibility<Exec, typename Views::memory_space>::accessible && ...);
+
 }  // namespace Impl
 
 /// \brief A type with the members of Kokkos Kernels' CrsMatrix.
@@ -219,7 +230,9 @@ concept CrsMatrixLike = requires(M const& m) {
 /// Tpetra has
 ///
 /// Shares the arrays it was made from (views count references) and adds the row partition. The
-/// pattern must not change afterwards; values may.
+/// pattern must not change afterwards; values may. Entries of a row may be in any order; where
+/// several have the same column, they count as their sum. What host data say is checked; device
+/// data are believed, unless one asks to validate them.
 template <class Scalar, class Exec, class Offset = std::int32_t>
 class CsrMatrix {
  public:
@@ -232,8 +245,17 @@ class CsrMatrix {
   using Values = Kokkos::View<Scalar const*, memory_space>;
 
   /// \brief Wraps three views without copying: rows + 1 offsets, and columns and values of each
-  /// nonzero. \throws std::invalid_argument where the extents do not fit together \throws
-  /// std::length_error where rows or nonzeros are too many for the index types
+  /// nonzero. Does not compile for views of memory that Exec cannot access.
+  /// \throws std::invalid_argument where the extents do not fit together
+  /// \throws std::length_error where rows or nonzeros are too many for the index types
+  template <Impl::IsView RowOffsets, Impl::IsView ColumnIndices, Impl::IsView EntryValues>
+  CsrMatrix(Exec const& exec, std::int32_t rows, std::int32_t columns,
+            RowOffsets const& row_offsets, ColumnIndices const& column_indices,
+            EntryValues const& values)
+      : CsrMatrix(exec, rows, columns, wrapped<Offsets>(row_offsets),
+                  wrapped<Columns>(column_indices), wrapped<Values>(values)) {}
+
+  /// \brief The same.
   CsrMatrix(Exec const& exec, std::int32_t rows, std::int32_t columns, Offsets const& row_offsets,
             Columns const& column_indices, Values const& values)
       : rows_(rows),
@@ -273,13 +295,20 @@ class CsrMatrix {
       : CsrMatrix(exec, checked_rows(m.numRows()), checked_rows(m.numCols()),
                   Offsets(m.graph.row_map.data(), std::size_t(m.numRows()) + 1),
                   Columns(m.graph.entries.data(), m.graph.entries.extent(0)),
-                  Values(m.values.data(), m.values.extent(0))) {}
+                  Values(m.values.data(), m.values.extent(0))) {
+    static_assert(
+        Impl::can_access<Exec, std::remove_cvref_t<decltype(m.graph.row_map)>,
+                         std::remove_cvref_t<decltype(m.graph.entries)>,
+                         std::remove_cvref_t<decltype(m.values)>>,
+        "Solder::CsrMatrix: Exec cannot access the memory of this matrix; copy it to a matrix in "
+        "Exec::memory_space");
+  }
 
   /// \brief Copies host data to the device.
+  /// \throws std::invalid_argument where HostCsr::validate does
   /// \throws std::length_error where the nonzeros do not fit Offset
   CsrMatrix(Exec const& exec, HostCsr<Scalar> const& host)
-      : CsrMatrix(exec, host.rows, host.columns_count,
-                  to_device<Offset>(exec, host.row_offsets, "Solder::csr::row_offsets"),
+      : CsrMatrix(exec, checked(host).rows, host.columns_count, row_offsets_of(exec, host),
                   to_device<std::int32_t>(exec, host.columns, "Solder::csr::columns"),
                   to_device<Scalar>(exec, host.values, "Solder::csr::values")) {}
 
@@ -290,6 +319,48 @@ class CsrMatrix {
   Offsets const& row_offsets() const { return row_offsets_; }
   Columns const& column_indices() const { return column_indices_; }
   Values const& values() const { return values_; }
+
+  /// \brief Looks through the pattern once, for data that the constructor could only believe. Two
+  /// kernels; waits for them.
+  /// \throws std::invalid_argument where row offsets do not begin at 0, descend or do not end with
+  /// the nonzeros, or a column is out of range; names the row
+  void validate(Exec const& exec) const {
+    Offset const* const offsets = row_offsets_.data();
+    std::int32_t const* const indices = column_indices_.data();
+    std::int32_t const n = rows_, count = columns_;
+    std::int32_t const none = std::numeric_limits<std::int32_t>::max();
+    std::int64_t const entries = nonzeros();
+    std::int32_t wrong = none;
+    Kokkos::parallel_reduce(
+        "Solder::csr::validate_offsets", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
+        KOKKOS_LAMBDA(int i, std::int32_t& first) {
+          auto const previous = static_cast<std::int64_t>(i == 0 ? 0 : offsets[i - 1]);
+          auto const offset = static_cast<std::int64_t>(offsets[i]);
+          if (i < first && Impl::is_wrong_offset(i, n, previous, offset, entries)) first = i;
+        },
+        Kokkos::Min<std::int32_t>(wrong));
+    if (wrong != none) {
+      auto const pair = to_host(exec, row_offsets_, std::max(wrong - 1, 0), wrong + 1);
+      throw std::invalid_argument("Solder::CsrMatrix: " +
+                                  Impl::wrong_offset(wrong, static_cast<std::int64_t>(pair.front()),
+                                                     static_cast<std::int64_t>(pair.back()),
+                                                     entries));
+    }
+    Kokkos::parallel_reduce(
+        "Solder::csr::validate_columns", Kokkos::RangePolicy<Exec>(exec, 0, n),
+        KOKKOS_LAMBDA(int i, std::int32_t& first) {
+          if (i >= first) return;
+          for (Offset k = offsets[i]; k < offsets[i + 1]; ++k)
+            if (indices[k] < 0 || indices[k] >= count) first = i;
+        },
+        Kokkos::Min<std::int32_t>(wrong));
+    if (wrong == none) return;
+    auto const bounds = to_host(exec, row_offsets_, wrong, wrong + 2);
+    auto const row = to_host(exec, column_indices_, bounds.front(), bounds.back());
+    auto const column =
+        std::find_if(row.begin(), row.end(), [&](auto j) { return j < 0 || j >= count; });
+    throw std::invalid_argument("Solder::CsrMatrix: " + Impl::wrong_column(wrong, *column, count));
+  }
 
   /// \brief What kernels take along, by value. Valid while this matrix, or a copy of it, lives.
   Operator device_operator() const {
@@ -321,15 +392,48 @@ class CsrMatrix {
   }
 
   template <class To, class From>
+  static To wrapped(From const& view) {
+    constexpr bool fine = Impl::can_access<Exec, From>;
+    static_assert(fine,
+                  "Solder::CsrMatrix: Exec cannot access the memory of these views; copy them to "
+                  "Exec::memory_space, or wrap host data in a HostCsr");
+    if constexpr (fine)
+      return view;
+    else
+      return {};
+  }
+
+  static HostCsr<Scalar> const& checked(HostCsr<Scalar> const& host) {
+    if (host.nonzeros() > most_nonzeros)
+      throw std::length_error("Solder::CsrMatrix: " + std::to_string(host.nonzeros()) +
+                              " nonzeros do not fit these row offsets; use Offset = std::int64_t");
+    host.validate();
+    return host;
+  }
+
+  /// \brief A default-made matrix has none on the host.
+  static Offsets row_offsets_of(Exec const& exec, HostCsr<Scalar> const& host) {
+    std::string const label = "Solder::csr::row_offsets";
+    if (host.row_offsets.empty()) return to_device<Offset>(exec, std::vector<Offset>(1), label);
+    return to_device<Offset>(exec, host.row_offsets, label);
+  }
+
+  /// \brief Entries first to last - 1 of a view.
+  template <class View>
+  static auto to_host(Exec const& exec, View const& view, std::int64_t first, std::int64_t last) {
+    std::vector<typename View::non_const_value_type> host(last - first);
+    Kokkos::deep_copy(exec,
+                      Kokkos::View<typename View::non_const_value_type*, Kokkos::HostSpace>(
+                          host.data(), host.size()),
+                      Kokkos::subview(view, std::make_pair(first, last)));
+    exec.fence("Solder::csr: copied to the host");
+    return host;
+  }
+
+  template <class To, class From>
   static Kokkos::View<To const*, memory_space> to_device(Exec const& exec,
                                                          std::vector<From> const& host,
                                                          std::string const& label) {
-    if constexpr (sizeof(To) < sizeof(From)) {
-      if (!host.empty() && host.back() > most_nonzeros)
-        throw std::length_error(
-            "Solder::CsrMatrix: " + std::to_string(host.back()) +
-            " nonzeros do not fit 32-bit row offsets; use Offset = std::int64_t");
-    }
     Kokkos::View<To*, memory_space> device(
         Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), host.size());
     auto const staging = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, device);

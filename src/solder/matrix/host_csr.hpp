@@ -17,6 +17,37 @@
 
 namespace Solder {
 
+namespace Impl {
+
+/// \brief Whether row offset i of a matrix contradicts the one before it, or the extents.
+KOKKOS_INLINE_FUNCTION bool is_wrong_offset(std::int32_t i, std::int32_t rows,
+                                            std::int64_t previous, std::int64_t offset,
+                                            std::int64_t nonzeros) {
+  return (i == 0 ? offset != 0 : offset < previous) || (i == rows && offset != nonzeros);
+}
+
+/// \brief Says what is wrong with such an offset.
+inline std::string wrong_offset(std::int32_t i, std::int64_t previous, std::int64_t offset,
+                                std::int64_t nonzeros) {
+  if (i == 0 && offset != 0)
+    return "row 0 begins at " + std::to_string(offset) + ", not at 0: wrong row offsets";
+  if (i > 0 && offset < previous)
+    return "row " + std::to_string(i - 1) + " begins at " + std::to_string(previous) +
+           " and ends before, at " + std::to_string(offset) + ": row offsets must not descend";
+  std::string const entries = std::to_string(nonzeros) + " nonzeros";
+  if (i == 0) return "there are no rows, but " + entries;
+  return "row " + std::to_string(i - 1) + ", the last, ends at " + std::to_string(offset) +
+         ", but there are " + entries;
+}
+
+/// \brief Says that a column of a row is none of the matrix.
+inline std::string wrong_column(std::int32_t row, std::int32_t column, std::int32_t columns) {
+  return "row " + std::to_string(row) + " has an entry in column " + std::to_string(column) +
+         ", but there are " + std::to_string(columns) + " columns, counted from 0";
+}
+
+}  // namespace Impl
+
 /// \brief A sparse matrix in plain host memory: what readers and generators produce.
 ///
 /// Row i holds the entries row_offsets[i] to row_offsets[i + 1] - 1 of columns and values; columns
@@ -30,7 +61,43 @@ struct HostCsr {
   std::vector<Scalar> values;
 
   std::int64_t nonzeros() const { return row_offsets.empty() ? 0 : row_offsets.back(); }
+
+  /// \brief Looks through the pattern once. That columns ascend is not asked for.
+  /// \throws std::invalid_argument where the extents do not fit together, row offsets do not begin
+  /// at 0, descend or do not end with the nonzeros, or a column is out of range; names the row
+  void validate() const;
 };
+
+template <class Scalar>
+void HostCsr<Scalar>::validate() const {
+  auto const require = [](bool fine, auto const& what) {
+    if (!fine) throw std::invalid_argument("Solder::HostCsr: " + what());
+  };
+  require(rows >= 0 && columns_count >= 0, [&] {
+    return std::to_string(rows) + " rows and " + std::to_string(columns_count) +
+           " columns must not be negative";
+  });
+  require(columns.size() == values.size(), [&] {
+    return "as many values as column indices are needed, " + std::to_string(columns.size()) +
+           ", not " + std::to_string(values.size());
+  });
+  auto const entries = static_cast<std::int64_t>(columns.size());
+  if (rows == 0 && row_offsets.empty())
+    return require(entries == 0, [&] { return Impl::wrong_offset(0, 0, 0, entries); });
+  require(row_offsets.size() == std::size_t(rows) + 1, [&] {
+    return std::to_string(rows) + " rows need " + std::to_string(rows + std::int64_t(1)) +
+           " row offsets, not " + std::to_string(row_offsets.size());
+  });
+  for (std::int32_t i = 0; i <= rows; ++i) {
+    std::int64_t const previous = i == 0 ? 0 : row_offsets[i - 1];
+    require(!Impl::is_wrong_offset(i, rows, previous, row_offsets[i], entries),
+            [&] { return Impl::wrong_offset(i, previous, row_offsets[i], entries); });
+  }
+  for (std::int32_t i = 0; i < rows; ++i)
+    for (auto k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
+      require(columns[k] >= 0 && columns[k] < columns_count,
+              [&] { return Impl::wrong_column(i, columns[k], columns_count); });
+}
 
 namespace Impl {
 
