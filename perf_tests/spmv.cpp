@@ -4,7 +4,7 @@
 #include <iostream>
 #include <limits>
 #include <solder/core/errors.hpp>
-#include <solder/core/runners.hpp>
+#include <solder/core/runners/engine.hpp>
 #include <solder/matrix/format.hpp>
 #include <stdexcept>
 

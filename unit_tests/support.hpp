@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include <solder/core/runners.hpp>
+#include <solder/core/runners/engine.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/host_csr.hpp>
 

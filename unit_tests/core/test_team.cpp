@@ -8,7 +8,7 @@
 namespace {
 
 using namespace SolderTest;
-using Solder::Partials;
+using Solder::Sum;
 using Solder::Rows;
 using Solder::Sums;
 
@@ -75,7 +75,7 @@ void expect_team_sums(Exec const& exec, int teams) {
 
 /// Every thread brings a part of two values; the teams leave their sums for later stages.
 struct LeaveBody {
-  Partials<2> partials;
+  Sum<2> partials;
   double scale;
 
   template <class Team>
@@ -88,14 +88,14 @@ struct LeaveBody {
 /// Every thread of every team takes the totals of two sets of partial sums, of different numbers of
 /// teams.
 struct TotalBody {
-  Partials<2> left;
-  Partials<1> right;
+  Sum<2> left;
+  Sum<1> right;
   double* totals;  // [team][thread][3]
   int threads;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team) const {
-    std::int32_t const most = left.teams > right.teams ? left.teams : right.teams;
+    std::int32_t const most = left.parts > right.parts ? left.parts : right.parts;
     Sums<3> const share = team.gather(most, left, right);
     Sums<3> const total = team.total(share, most);
     for (int v = 0; v < 3; ++v)
@@ -128,12 +128,12 @@ void expect_totals(Exec const& exec, int teams, int right_teams, int readers) {
 
 /// Partial sums of numbers that do not add up exactly, in a fixed order.
 struct RoundedBody {
-  Partials<2> from;
+  Sum<2> from;
   double* totals;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(Team const& team) const {
-    Sums<2> const total = team.total(team.gather(from.teams, from), from.teams);
+    Sums<2> const total = team.total(team.gather(from.parts, from), from.parts);
     if (team.rank() == 0)
       for (int v = 0; v < 2; ++v) totals[team.league_rank() * 2 + v] = total[v];
   }
@@ -243,7 +243,7 @@ TEST(HostTeam, RowsDownwards) {
   std::vector<int> met(8, -1);
   int count = 0;
   for (int team = 0; team < 3; ++team)
-    Solder::Impl::HostTeam{team, 3}.for_each_row_downwards(Rows{8, bounds},
+    Solder::Impl::HostTeam{team, 3}.for_each_row_downwards(Rows{8, 3, bounds},
                                                            NoteBody{met.data(), &count});
   EXPECT_EQ(met, (std::vector<int>{2, 1, 0, 7, 6, 5, 4, 3}));
 }

@@ -37,7 +37,8 @@ template <class Exec, class Scalar>
 void expect_inverse(Exec const& exec, Jacobi<Scalar, Exec> const& M,
                     std::vector<Scalar> const& diagonal) {
   auto const r = random_vector<Scalar>(diagonal.size(), 21);
-  auto const z = apply(exec, M.device_operator(), r);
+  Solder::Arena<Exec> arena(exec, false);
+  auto const z = apply(exec, M.open(arena), r);
   for (std::size_t i = 0; i < r.size(); ++i) {
     Complex const expected = plain(r[i]) / plain(diagonal[i]);
     ASSERT_LE(std::abs(plain(z[i]) - expected), 8 * epsilon<Scalar> * std::abs(expected))
@@ -155,9 +156,10 @@ TYPED_TEST(JacobiOfDouble, OneKernelOfTheInstanceGiven) {
 
 TEST(Identity, GivesBackWhatItGets) {
   Solder::Identity const M;
-  EXPECT_EQ(M.device_operator()(3, 4.5), 4.5);
-  EXPECT_EQ(M.zero_row(), -1);
-  EXPECT_EQ(M.words_per_row(), 0);
+  Kokkos::DefaultExecutionSpace const exec;
+  Solder::Arena<Kokkos::DefaultExecutionSpace> arena(exec, false);
+  EXPECT_EQ(M.open(arena)(3, 4.5), 4.5);
+  EXPECT_EQ(M.words<double>(10), 0);
   EXPECT_EQ(M.rows(), -1) << "any";
 }
 

@@ -52,11 +52,14 @@ struct GivenFactor {
   GivenFactor(Exec const& exec, OracleFactor const& factor)
       : G(exec, to_csr<Factor>(factor, false)), GH(exec, to_csr<Factor>(factor, true)) {}
 
-  Solder::FsaiOperator<Factor, std::int32_t> device_operator() const {
-    return {G.device_operator(), GH.device_operator()};
+  std::int32_t rows() const { return G.rows(); }
+  Solder::FsaiOperator<Scalar, Factor, std::int32_t> open(Solder::Arena<Exec>& arena) const {
+    return {arena, G.device_operator(), GH.device_operator()};
   }
-  double bytes() const { return (G.words() + GH.words()) * sizeof(Factor); }
-  static constexpr std::int32_t zero_row() { return -1; }
+  template <class Of>
+  double words(std::int32_t n) const {
+    return (G.words() + GH.words()) * sizeof(Factor) / sizeof(Of) + 3.0 * n;
+  }
 };
 
 struct Factorised {

@@ -16,7 +16,9 @@ namespace Solder {
 enum class Phase : std::int32_t {
   judge,  ///< the true residual is to be computed: at the start, and when the iteration believes it
           ///< is done
+  begin,    ///< a beginning from the true residual goes on beyond the judge: M is to be applied
   iterate,  ///< the solver's own stages
+  correct,  ///< the end of a cycle goes on: M is to be applied to the correction of x
   finished
 };
 
@@ -48,11 +50,13 @@ struct Control {
   Cause cause = Cause::none;
   std::int32_t iteration = 0;   ///< completed updates of x
   std::int32_t step = 0;        ///< of a restarted method: vectors that the current cycle has added
-  std::int32_t part = 0;        ///< passes of a repeated stage (Cycle) within the current step
+  std::int32_t rounds = 0;      ///< of Gram-Schmidt, after the first, in the current step
   std::int32_t posts = 0;       ///< letters sent to the host
   std::int32_t recorded = 0;    ///< history entries written so far
   std::int32_t posted = 0;      ///< history entries sent to the host so far
   bool zeroed = false;          ///< b = 0, and x has been set to 0
+  bool another = false;         ///< begun anew with another shadow residual
+  bool fresh = false;           ///< and its first iteration is still to come
   double b_squared = 0;         ///< ||b||^2
   double threshold = 0;         ///< relative residual at which the recursion claims convergence
   double stop_squared = 0;      ///< (threshold ||b||)^2
@@ -120,7 +124,48 @@ enum class Verdict {
 struct Recovery {
   bool continues = true;  ///< iterate further with a lower threshold: its recursion still stands
   bool restarts = false;  ///< begin anew after a breakdown too, if the solve has won a tenth since
+  bool has_another = false;  ///< or if it has not: once, with another shadow residual
+
+  bool operator==(Recovery const&) const = default;
 };
+
+namespace Impl {
+
+/// \brief What the numbers alone decide, whatever was claimed; answers whether they do.
+KOKKOS_INLINE_FUNCTION bool finish_by_numbers(Control& control, Limits const& limits,
+                                              double b_nonzeros) {
+  constexpr double nan = Kokkos::Experimental::quiet_NaN_v<double>;
+  double const b_squared = control.b_squared, squared = control.true_squared;
+  // Squares below 1e-260 lose their digits long before a tolerance of 1e-16 is reached.
+  if (b_nonzeros > 0 && !(b_squared >= 1e-260 && Kokkos::isfinite(b_squared))) {
+    control.true_squared = control.residual_squared = nan;
+    control.cause = Cause::norm_of_b;
+    control.value = b_squared;
+    control.finish(Reason::breakdown);
+  } else if (!(Kokkos::isfinite(squared) && b_nonzeros >= 0)) {
+    control.true_squared = nan;
+    control.finish(Reason::not_finite);
+  } else if (b_nonzeros == 0 ||
+             (!limits.unconditional() && squared <= limits.tolerance * limits.tolerance * b_squared)) {
+    control.finish(Reason::converged);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/// \brief A threshold below the recursion's residual, by a little more than it is ahead of the
+/// truth.
+KOKKOS_INLINE_FUNCTION double lower_threshold(Control const& control) {
+  double const norm_b = Kokkos::sqrt(control.b_squared);
+  double const claimed = Kokkos::sqrt(control.residual_squared) / norm_b;
+  double const gap =
+      (Kokkos::sqrt(control.true_squared) - Kokkos::sqrt(control.residual_squared)) / norm_b;
+  // Where they are an ulp apart the gap may vanish: the same claim must not come back at once.
+  return Kokkos::fmin(control.threshold - 1.1 * gap, (1 - 1e-10) * claimed);
+}
+
+}  // namespace Impl
 
 /// \brief Holds the iteration's claim against the recomputed residual (design: success is never
 /// assumed).
@@ -134,12 +179,12 @@ struct Recovery {
 /// Residual replacement: where the recursion has parted from the truth, the solve restarts from the
 /// true residual (van der Vorst & Ye's replacement with a fresh search direction); when a restart
 /// has not won a tenth, the attainable accuracy is reached and the solve has stagnated. A cycle of
-/// a restarted method that ends without a claim (Reason::running) must only win something.
+/// a restarted method that ends without a claim (Reason::running) must only win something. Nothing
+/// goes on at the iteration limit.
 KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
                                      double residual_squared, double b_squared, double b_nonzeros,
                                      Recovery recovery = {}) {
   bool const first = control.recorded == 0;
-  double const claimed = control.residual_squared;
   control.b_squared = b_squared;
   control.true_squared = residual_squared;
   if (b_squared == 0 && b_nonzeros == 0 && !control.zeroed) {
@@ -147,65 +192,48 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
     return Verdict::zero;
   }
   if (first) control.measure(residual_squared);
+  if (Impl::finish_by_numbers(control, limits, b_nonzeros)) return Verdict::finish;
 
-  // Squares below 1e-260 lose their digits long before a tolerance of 1e-16 is reached.
-  if (b_nonzeros > 0 && !(b_squared >= 1e-260 && Kokkos::isfinite(b_squared))) {
-    control.true_squared = control.residual_squared = Kokkos::Experimental::quiet_NaN_v<double>;
-    control.cause = Cause::norm_of_b;
-    control.value = b_squared;
-    control.finish(Reason::breakdown);
-    return Verdict::finish;
-  }
-  if (!(Kokkos::isfinite(residual_squared) && b_nonzeros >= 0)) {
-    control.true_squared = Kokkos::Experimental::quiet_NaN_v<double>;
-    control.finish(Reason::not_finite);
-    return Verdict::finish;
-  }
-  if (b_nonzeros == 0) {
-    control.finish(Reason::converged);
-    return Verdict::finish;
-  }
-  if (!limits.unconditional() &&
-      residual_squared <= limits.tolerance * limits.tolerance * b_squared) {
-    control.finish(Reason::converged);
-    return Verdict::finish;
-  }
+  Reason const claim = control.reason;
+  bool const at_limit = control.iteration >= limits.max_iterations;
   bool const won_a_tenth = residual_squared <= 0.81 * control.best_squared;
-  bool const broke_down = !first && control.reason == Reason::breakdown;
-  if (broke_down && !(recovery.restarts && won_a_tenth)) {
-    control.finish(control.reason);
+  auto const finish = [&](Reason why) {
+    control.finish(why);
     return Verdict::finish;
+  };
+  auto const restart = [&] {
+    control.phase = Phase::iterate;
+    control.reason = Reason::running;
+    control.best_squared = residual_squared;
+    control.set_threshold(limits.tolerance);
+    return Verdict::restart;
+  };
+
+  if (first) return at_limit ? finish(Reason::max_iterations) : restart();
+  if (claim == Reason::breakdown) {
+    control.another = recovery.has_another && !won_a_tenth && !control.another;
+    bool const again = recovery.restarts && (won_a_tenth || control.another);
+    return again && !at_limit ? restart() : finish(claim);
   }
-  bool const claims = control.reason == Reason::converged;
-  if (!first && !claims && !broke_down && control.reason != Reason::running) {
-    control.finish(control.reason);
-    return Verdict::finish;
+  if (claim != Reason::converged && claim != Reason::running) return finish(claim);
+  if (at_limit) return finish(Reason::max_iterations);
+  if (claim == Reason::running) {
+    constexpr double something = 1 - 1e-10;
+    if (limits.unconditional() || residual_squared < something * control.best_squared)
+      return restart();
+    control.cause = Cause::cycle;
+    return finish(Reason::stagnated);
   }
-  if (first && limits.max_iterations == 0) {
-    control.finish(Reason::max_iterations);
-    return Verdict::finish;
+  double const lower = Impl::lower_threshold(control);
+  if (recovery.continues && lower > 0.4 * limits.tolerance) {
+    control.set_threshold(lower);
+    control.phase = Phase::iterate;
+    control.reason = Reason::running;
+    return Verdict::go_on;
   }
-  control.phase = Phase::iterate;
-  control.reason = Reason::running;
-  if (claims) {
-    double const norm_b = Kokkos::sqrt(b_squared);
-    double const gap = (Kokkos::sqrt(residual_squared) - Kokkos::sqrt(claimed)) / norm_b;
-    double const lower = control.threshold - 1.1 * gap;
-    if (recovery.continues && lower > 0.4 * limits.tolerance) {
-      control.set_threshold(lower);
-      return Verdict::go_on;
-    }
-  }
-  constexpr double something = 1 - 1e-10;
-  bool const won = claims ? won_a_tenth : residual_squared < something * control.best_squared;
-  if (!first && !broke_down && !won && !limits.unconditional()) {
-    control.cause = claims ? Cause::none : Cause::cycle;
-    control.finish(Reason::stagnated);
-    return Verdict::finish;
-  }
-  control.best_squared = residual_squared;
-  control.set_threshold(limits.tolerance);
-  return Verdict::restart;
+  if (won_a_tenth) return restart();
+  control.cause = Cause::none;
+  return finish(Reason::stagnated);
 }
 
 /// \brief The reason in a sentence, or an empty string where the reason says it all.

@@ -9,6 +9,9 @@
 #include <Kokkos_Graph.hpp>
 
 #include <cstdint>
+#include <memory>
+#include <new>
+#include <string>
 #include <type_traits>
 
 namespace Solder::Impl {
@@ -29,6 +32,41 @@ inline constexpr bool is_host_space =
 template <class Exec>
 using MailboxSpace =
     std::conditional_t<is_host_space<Exec>, Kokkos::HostSpace, Kokkos::SharedHostPinnedSpace>;
+
+/// \brief An array that both the host and kernels of Exec read and write while a kernel runs, zero
+/// at first.
+///
+/// Kokkos's pinned memory of HIP is not coherent: what a kernel writes may stay unseen until it
+/// ends. There it is allocated as coherent memory; elsewhere it is Kokkos's.
+template <class T, class Exec>
+class MailboxArray {
+ public:
+  MailboxArray() = default;
+  MailboxArray([[maybe_unused]] std::string const& label, [[maybe_unused]] Exec const& exec,
+               std::size_t size) {
+#if defined(KOKKOS_ENABLE_HIP)
+    if constexpr (std::is_same_v<Exec, Kokkos::HIP>) {
+      void* memory = nullptr;
+      if (hipHostMalloc(&memory, size * sizeof(T), hipHostMallocCoherent) != hipSuccess)
+        throw std::bad_alloc();
+      owner_ = std::shared_ptr<void>(memory, [](void* p) { (void)hipHostFree(p); });
+      data_ = static_cast<T*>(memory);
+      std::uninitialized_value_construct_n(data_, size);
+      return;
+    }
+#endif
+    Kokkos::View<T*, MailboxSpace<Exec>> const view(Kokkos::view_alloc(label, exec), size);
+    owner_ = std::make_shared<Kokkos::View<T*, MailboxSpace<Exec>>>(view);
+    data_ = view.data();
+  }
+
+  T* data() const { return data_; }
+  T& operator[](std::size_t k) const { return data_[k]; }
+
+ private:
+  std::shared_ptr<void> owner_;
+  T* data_ = nullptr;
+};
 
 /// \brief A rank-1 View of nothing, data() being null. (Copies of default-constructed Views crash
 /// with g++ 12 and a snapshot of Kokkos 4.6.99.)

@@ -60,15 +60,15 @@ template <class Exec>
 class Mailbox {
  public:
   Mailbox(Exec const& exec, std::int32_t capacity)
-      : letters_(Kokkos::view_alloc("Solder::mailbox::letters", exec), 2),
-        copies_(Kokkos::view_alloc("Solder::mailbox::copies", exec), 2 * std::size_t(capacity)),
+      : letters_("Solder::mailbox::letters", exec, 2),
+        copies_("Solder::mailbox::copies", exec, 2 * std::size_t(capacity)),
         history_(Kokkos::view_alloc("Solder::mailbox::history", exec), 2 * std::size_t(capacity)),
         capacity_(capacity) {}
 
   Outbox outbox() const { return {letters_.data(), copies_.data(), history_.data(), capacity_}; }
 
   /// \brief Forgets the letters of an earlier solve. No kernel of it may be in flight.
-  void clear() const { letters_(0).sequence = letters_(1).sequence = 0; }
+  void clear() const { letters_[0].sequence = letters_[1].sequence = 0; }
 
   /// \brief Waits for letter number `post` (counted from 1) and appends its history, as relative
   /// residuals.
@@ -76,7 +76,7 @@ class Mailbox {
   /// Should nothing come for two seconds the instance is fenced, so that an error on the device
   /// surfaces instead of a hang.
   Control receive(Exec const& exec, std::int32_t post, std::vector<double>& history) const {
-    Letter& letter = letters_(post & 1);
+    Letter& letter = letters_[post & 1];
     auto const arrived = [&] {
       return std::atomic_ref<std::int32_t>(letter.sequence).load(std::memory_order_acquire) == post;
     };
@@ -96,8 +96,8 @@ class Mailbox {
   }
 
  private:
-  Kokkos::View<Letter*, MailboxSpace<Exec>> letters_;
-  Kokkos::View<double*, MailboxSpace<Exec>> copies_;
+  MailboxArray<Letter, Exec> letters_;
+  MailboxArray<double, Exec> copies_;
   Kokkos::View<double*, typename Exec::memory_space> history_;
   std::int32_t capacity_;
 };

@@ -98,6 +98,7 @@ struct SetupReport {
 struct Report {
   Reason reason = Reason::running;
   std::string detail;  ///< a sentence for people, or empty
+  std::string form;    ///< of the method: the one that ran, never auto
   int iterations = 0;
   double relative_residual = 0;  ///< of the recursion
   double true_relative_residual =

@@ -6,42 +6,18 @@
 #include <cstdint>
 
 #include <solder/core/kokkos_ext.hpp>
+#include <solder/core/sums.hpp>
 
 namespace Solder {
 
-/// \brief N sums, kept together so that they share their barriers.
-template <std::size_t N>
-using Sums = Kokkos::Array<double, N>;
-
-/// \brief The partial sums that a stage of `teams` teams left for the stages after it: N rows of
-/// `teams` values.
-template <std::size_t N>
-struct Partials {
-  double* values;
-  std::int32_t teams;
-
-  /// \brief f(pointer to the `teams` partial sums) for each of the N values.
-  template <class F>
-  KOKKOS_FORCEINLINE_FUNCTION void for_each_value(F const& f) const {
-    for (std::size_t v = 0; v < N; ++v) f(values + v * teams);
-  }
-
-  /// \brief Leaves this team's sums for later stages.
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void leave(Team const& team, Sums<N> const& mine) const {
-    Sums<N> const sums = team.sum_for_first(mine);
-    if (team.rank() == 0)
-      for (std::size_t v = 0; v < N; ++v) values[v * teams + team.league_rank()] = sums[v];
-  }
-};
-
 /// \brief The rows that the vector stages of a program deal to their teams.
 ///
-/// On hosts team t owns the contiguous slice [bounds[t], bounds[t+1]), balanced by work, so that a
-/// row meets the same core in every stage. On GPUs rows are dealt cyclically, thread by thread, and
-/// bounds is not used.
+/// On hosts team t owns the contiguous slice [bounds[t], bounds[t+1]), t < teams, balanced by work,
+/// so that a row meets the same core in every stage; a league has one team or as many as there are
+/// slices. On GPUs rows are dealt cyclically, thread by thread, and bounds is not used.
 struct Rows {
   std::int32_t count;
+  std::int32_t teams;  ///< the league that vector stages take
   std::int32_t const* bounds;
 
   bool operator==(Rows const&) const = default;
@@ -142,13 +118,13 @@ struct HostTeam {
   }
 
   /// \brief This thread's shares of the partial sums that earlier stages left; `most` is the
-  /// largest number of teams among them.
+  /// largest number of parts among them.
   template <std::size_t... N>
-  KOKKOS_FORCEINLINE_FUNCTION auto gather(std::int32_t, Partials<N> const&... partials) const {
+  KOKKOS_FORCEINLINE_FUNCTION auto gather(std::int32_t, Sum<N> const&... sums_of) const {
     Sums<(N + ...)> share{};
     std::size_t at = 0;
-    (partials.for_each_value([&](double const* values) {
-      for (std::int32_t j = 0; j < partials.teams; ++j) share[at] += values[j];
+    (sums_of.for_each_value([&](double const* values) {
+      for (std::int32_t j = 0; j < sums_of.parts; ++j) share[at] += values[j];
       ++at;
     }),
      ...);
@@ -274,23 +250,23 @@ class DeviceTeam {
   }
 
   template <std::size_t... N>
-  KOKKOS_FORCEINLINE_FUNCTION auto gather(std::int32_t most, Partials<N> const&... partials) const {
+  KOKKOS_FORCEINLINE_FUNCTION auto gather(std::int32_t most, Sum<N> const&... sums_of) const {
     Sums<(N + ...)> share{};
     std::size_t at = 0;
     if (most <= few) {
       // All loads before the first addition: they wait together.
       Sums<(N + ...)> high{};
       std::int32_t const j = most == 1 ? 0 : lane_;
-      (partials.for_each_value([&](double const* values) {
-        if (j < partials.teams) share[at] = values[j];
-        if (j + warp < partials.teams) high[at] = values[j + warp];
+      (sums_of.for_each_value([&](double const* values) {
+        if (j < sums_of.parts) share[at] = values[j];
+        if (j + warp < sums_of.parts) high[at] = values[j + warp];
         ++at;
       }),
        ...);
       for (std::size_t v = 0; v < (N + ...); ++v) share[v] += high[v];
     } else {
-      (partials.for_each_value([&](double const* values) {
-        for (std::int32_t j = rank(); j < partials.teams; j += size()) share[at] += values[j];
+      (sums_of.for_each_value([&](double const* values) {
+        for (std::int32_t j = rank(); j < sums_of.parts; j += size()) share[at] += values[j];
         ++at;
       }),
        ...);

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <solder/core/runners.hpp>
+#include <solder/core/runners/engine.hpp>
 #include <solder/kernels/tall_basis.hpp>
 #include <solder/matrix/partition.hpp>
 
@@ -117,7 +117,7 @@ class MultiDot {
                                               y.data(),
                                               partials_.data(),
                                               workspace_.data(),
-                                              {rows_, bounds_.data()},
+                                              {rows_, teams_, bounds_.data()},
                                               columns,
                                               teams_};
     Impl::MultiDotTotals<Scalar> const totals{partials_.data(), products.data(), columns, teams_};

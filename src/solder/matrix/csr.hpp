@@ -45,13 +45,14 @@ struct CsrOperator {
   ///
   /// All threads of the team call this together; prepare must answer the same in all. Reads the
   /// matrix once, from the last row to the first: what the vector stages, which go upwards, touched
-  /// last is still in the cache. X, the scalar of x and of the product, may be more precise than
-  /// the matrix.
-  template <class Team, class X, class Prepare, class Consumer>
-  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, X const* x,
+  /// last is still in the cache. x is an array, or whatever answers x[i]; its scalar, which is the
+  /// product's too, may be more precise than the matrix.
+  template <class Team, class Operand, class Prepare, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, Operand const& x,
                                                         Prepare const& prepare,
                                                         Consumer const& consume) const {
     if constexpr (std::is_same_v<Team, Impl::HostTeam>) {
+      using X = std::remove_cvref_t<decltype(x[0])>;
       if (!prepare()) return false;
       team.for_each_row_downwards(rows, [&](std::int32_t i) {
         X sum{};
@@ -78,8 +79,9 @@ struct CsrOperator {
 
   /// \brief The terms begin, begin + step, ... below end of a row product, 8 of them in flight at a
   /// time.
-  template <class X>
-  KOKKOS_FORCEINLINE_FUNCTION X part(X const* x, Offset begin, Offset end, Offset step) const {
+  template <class X, class Operand>
+  KOKKOS_FORCEINLINE_FUNCTION X part(Operand const& x, Offset begin, Offset end,
+                                     Offset step) const {
     constexpr int batch = 8;
     X sum{};
     for (Offset k = begin; k < end; k += batch * step) {
@@ -108,10 +110,11 @@ struct CsrOperator {
     return {i, row_offsets[i], row_offsets[i + 1]};
   }
 
-  template <class Team, class X, class Prepare, class Consumer>
-  KOKKOS_FORCEINLINE_FUNCTION bool device_products(Team const& team, X const* x,
+  template <class Team, class Operand, class Prepare, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION bool device_products(Team const& team, Operand const& x,
                                                    Prepare const& prepare,
                                                    Consumer const& consume) const {
+    using X = std::remove_cvref_t<decltype(x[0])>;
     std::int32_t group_rows = 0, warp_rows = 0, team_rows = 0;
     if (rows.bounds != nullptr) {
       group_rows = rows.bounds[0];
@@ -138,14 +141,14 @@ struct CsrOperator {
         bool const mine =
             now.row >= 0 &&
             (pass > 0 || static_cast<std::int64_t>(now.end - now.begin) <= short_row(lane_bits));
-        X sum = mine ? part(x, now.begin + lane, now.end, lanes) : X{};
+        X sum = mine ? part<X>(x, now.begin + lane, now.end, lanes) : X{};
         for (int m = lanes / 2; m > 0; m /= 2) sum += Impl::lane_exchange(sum, m);
         if (mine && lane == 0) consume(now.row, sum);
       }
     }
     for (std::int32_t k = team.league_rank(); k < team_rows; k += team.league_size()) {
       std::int32_t const row = rows.bounds[3 + group_rows + warp_rows + k];
-      X const mine = part(x, row_offsets[row] + team.rank(), row_offsets[row + 1], team.size());
+      X const mine = part<X>(x, row_offsets[row] + team.rank(), row_offsets[row + 1], team.size());
       X total;
       if constexpr (ScalarTraits<X>::is_complex) {
         Sums<2> const sums = team.sum(Sums<2>{{double(mine.real()), double(mine.imag())}});
@@ -365,7 +368,7 @@ class CsrMatrix {
   /// \brief What kernels take along, by value. Valid while this matrix, or a copy of it, lives.
   Operator device_operator() const {
     return {row_offsets_.data(), column_indices_.data(),
-            values_.data(),      {rows_, bounds_.data()},
+            values_.data(),      {rows_, vector_teams_, bounds_.data()},
             lane_bits_,          teams_};
   }
 
@@ -450,7 +453,8 @@ class CsrMatrix {
     std::int32_t const n = rows_;
     longest_row_ = Impl::longest_row(exec, offsets, n);
     if constexpr (Impl::is_host_space<Exec>) {
-      teams_ = static_cast<std::int32_t>(std::clamp<std::int64_t>(n, 1, exec.concurrency()));
+      teams_ = vector_teams_ =
+          static_cast<std::int32_t>(std::clamp<std::int64_t>(n, 1, exec.concurrency()));
       bounds_ = Impl::balanced_bounds<memory_space>(
           "Solder::csr::bounds", teams_, n, 1, [&](std::int32_t i) {
             return Impl::host_work(static_cast<std::int64_t>(offsets[i]), i);
@@ -460,6 +464,7 @@ class CsrMatrix {
       lane_bits_ = 0;
       while (lane_bits_ < 5 && (10 << lane_bits_) < mean) ++lane_bits_;
       teams_ = Impl::vector_teams(exec, std::int64_t(n) << lane_bits_);
+      vector_teams_ = Impl::vector_teams(exec, n);
       if (longest_row_ > Operator::short_row(lane_bits_)) list_long_rows(exec);
     }
   }
@@ -487,7 +492,7 @@ class CsrMatrix {
   Columns column_indices_;
   Values values_;
   Kokkos::View<std::int32_t*, memory_space> bounds_;
-  std::int32_t longest_row_ = 0, lane_bits_ = 0, teams_ = 1;
+  std::int32_t longest_row_ = 0, lane_bits_ = 0, teams_ = 1, vector_teams_ = 1;
 };
 
 template <class Exec, CrsMatrixLike M>

@@ -64,8 +64,8 @@ struct SellOperator {
   /// All threads of the team call this together; prepare must answer the same in all. Goes from the
   /// last slice to the first, as CsrOperator does. On GPUs the slices are dealt cyclically to the
   /// warps of all teams; on hosts each team takes the slices of its rows.
-  template <class Team, class Prepare, class Consumer>
-  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, Scalar const* x,
+  template <class Team, class Operand, class Prepare, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, Operand const& x,
                                                         Prepare const& prepare,
                                                         Consumer const& consume) const {
     if constexpr (std::is_same_v<Team, Impl::HostTeam>) {
@@ -78,8 +78,11 @@ struct SellOperator {
   }
 
  private:
-  template <class Team, class Prepare, class Consumer>
-  KOKKOS_FORCEINLINE_FUNCTION bool device_products(Team const& team, Scalar const* x,
+  template <class Operand>
+  using ScalarOf = std::remove_cvref_t<decltype(std::declval<Operand const&>()[0])>;
+
+  template <class Team, class Operand, class Prepare, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION bool device_products(Team const& team, Operand const& x,
                                                    Prepare const& prepare,
                                                    Consumer const& consume) const {
     std::int32_t const lane = team.lane(), lanes = 1 << lane_bits;
@@ -90,7 +93,7 @@ struct SellOperator {
     while (s >= 0) {
       s -= stride;
       Slice const next = s >= 0 ? slice(s, lane) : Slice{};
-      Scalar sum = lane_product(x, now, lane);
+      ScalarOf<Operand> sum = lane_product(x, now, lane);
       for (int m = lanes / 2; m > 0; m /= 2) sum += Impl::lane_exchange(sum, m);
       if (now.row >= 0 && (lane & (lanes - 1)) == 0) consume(now.row, sum);
       now = next;
@@ -99,28 +102,32 @@ struct SellOperator {
   }
 
   /// \brief A lane's terms, 8 of them in flight at a time.
-  KOKKOS_FORCEINLINE_FUNCTION Scalar lane_product(Scalar const* x, Slice const& of,
-                                                  std::int32_t lane) const {
+  template <class Operand>
+  KOKKOS_FORCEINLINE_FUNCTION ScalarOf<Operand> lane_product(Operand const& x, Slice const& of,
+                                                             std::int32_t lane) const {
+    using X = ScalarOf<Operand>;
     constexpr int batch = 8;
     std::int32_t const* column_at = columns + of.begin + lane;
     Scalar const* value_at = values + of.begin + lane;
-    Scalar sum{};
+    X sum{};
     for (std::int32_t left = of.width; left > 0; left -= batch) {
-      Scalar value[batch], factor[batch];
+      Scalar value[batch];
+      X factor[batch];
       std::int32_t column[batch];
       for (int j = 0; j < batch; ++j) column[j] = j < left ? column_at[Impl::warp * j] : -1;
       for (int j = 0; j < batch; ++j) value[j] = j < left ? value_at[Impl::warp * j] : Scalar{};
-      for (int j = 0; j < batch; ++j) factor[j] = column[j] >= 0 ? x[column[j]] : Scalar{};
-      for (int j = 0; j < batch; ++j) sum += value[j] * factor[j];
+      for (int j = 0; j < batch; ++j) factor[j] = column[j] >= 0 ? x[column[j]] : X{};
+      for (int j = 0; j < batch; ++j) sum += X(value[j]) * factor[j];
       column_at += batch * Impl::warp;
       value_at += batch * Impl::warp;
     }
     return sum;
   }
 
-  template <class Consumer>
-  KOKKOS_FORCEINLINE_FUNCTION void host_products(Impl::HostTeam const& team, Scalar const* x,
+  template <class Operand, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION void host_products(Impl::HostTeam const& team, Operand const& x,
                                                  Consumer const& consume) const {
+    using X = ScalarOf<Operand>;
     std::int32_t const lanes = 1 << lane_bits, in_slice = Impl::warp >> lane_bits;
     auto const slices_before = [&](std::int32_t row) {  // a bound, or the end of the rows
       return static_cast<std::int32_t>((static_cast<std::int64_t>(row) + in_slice - 1) / in_slice);
@@ -130,10 +137,10 @@ struct SellOperator {
       Slice const now = slice(s, 0);
       std::int32_t const* column_at = columns + now.begin;
       Scalar const* value_at = values + now.begin;
-      Scalar sums[Impl::warp] = {};
+      X sums[Impl::warp] = {};
       for (std::int32_t j = 0; j < now.width; ++j) {
         for (int l = 0; l < Impl::warp; ++l)
-          if (column_at[l] >= 0) sums[l] += value_at[l] * x[column_at[l]];
+          if (column_at[l] >= 0) sums[l] += X(value_at[l]) * x[column_at[l]];
         column_at += Impl::warp;
         value_at += Impl::warp;
       }
@@ -395,7 +402,7 @@ class SellMatrix {
             values_.data(),
             layout_.slice_offsets.data(),
             layout_.permutation.data(),
-            {rows_, bounds_.data()},
+            {rows_, vector_teams_, bounds_.data()},
             layout_.slices,
             width_,
             layout_.lane_bits,
@@ -445,6 +452,7 @@ class SellMatrix {
   void partition(Exec const& exec) {
     bool constexpr host = Impl::is_host_space<Exec>;
     teams_ = Impl::vector_teams(exec, std::int64_t(rows_) << (host ? 0 : layout_.lane_bits));
+    vector_teams_ = Impl::vector_teams(exec, rows_);
     if constexpr (host) {
       exec.fence("Solder::sell: slices measured");
       std::int32_t const in_slice = Impl::warp >> layout_.lane_bits;
@@ -461,7 +469,7 @@ class SellMatrix {
   std::int32_t rows_, columns_;
   std::int64_t nonzeros_;
   Impl::SellLayout<Exec> layout_;
-  std::int32_t width_, teams_ = 1;
+  std::int32_t width_, teams_ = 1, vector_teams_ = 1;
   Indices column_indices_, bounds_;
   Values values_;
 };

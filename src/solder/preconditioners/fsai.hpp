@@ -320,15 +320,17 @@ class Fsai {
   /// \brief G^H. Columns ascend in the rows of both.
   FactorMatrix const& GH() const { return *state_->GH; }
   SetupReport const& setup() const { return state_->setup; }
-  /// \brief Bytes of both factors, which an application reads.
-  double bytes() const { return (G().words() + GH().words()) * sizeof(Factor); }
-  /// \brief See Identity::zero_row: rows that cannot be scaled are repaired.
-  static constexpr std::int32_t zero_row() { return -1; }
+  /// \brief Words of sizeof(Of) that one application moves, its operand and result apart: both
+  /// factors, and 3 a row.
+  template <class Of>
+  double words(std::int32_t rows) const {
+    return (G().words() + GH().words()) * sizeof(Factor) / sizeof(Of) + 3.0 * rows;
+  }
   FsaiOptions const& options() const { return options_; }
 
   /// \brief What solvers take along, by value. Valid until refresh, while this object lives.
-  FsaiOperator<Factor, Offset> device_operator() const {
-    return {G().device_operator(), GH().device_operator()};
+  FsaiOperator<Scalar, Factor, Offset> open(Arena<Exec>& arena) const {
+    return {arena, G().device_operator(), GH().device_operator()};
   }
 
  private:

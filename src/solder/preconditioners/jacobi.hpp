@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include <solder/core/arena.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
 
@@ -15,7 +16,7 @@ namespace Solder {
 struct Identity {
   /// \brief Applied inside a solver's own kernels, row by row.
   struct Operator {
-    static constexpr bool is_identity = true, is_row_wise = true;
+    static constexpr bool is_identity = true, is_pointwise = true;
 
     template <class Scalar>
     KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t, Scalar const& r) const {
@@ -29,14 +30,23 @@ struct Identity {
     bool operator==(Operator const&) const = default;
   };
 
-  Operator device_operator() const { return {}; }
   /// \brief Rows of the matrices that it is for; -1: of any.
   static constexpr std::int32_t rows() { return -1; }
-  /// \brief Words of sizeof(Scalar) that one application reads, per row.
-  static constexpr double words_per_row() { return 0; }
-  /// \brief The row whose diagonal entry is zero, or -1.
-  static constexpr std::int32_t zero_row() { return -1; }
+  template <class Exec>
+  Operator open(Arena<Exec>&) const {
+    return {};
+  }
+  /// \brief Words of sizeof(Scalar) that one application moves, its operand and result apart.
+  template <class Scalar>
+  static constexpr double words(std::int32_t) {
+    return 0;
+  }
 };
+
+namespace Impl {
+/// \brief In place of an M that does not come into it.
+using NoOperation = Identity::Operator;
+}  // namespace Impl
 
 /// \brief The diagonal preconditioner z = D^-1 r, D = diag(A).
 ///
@@ -49,7 +59,7 @@ class Jacobi {
   /// \brief See Identity::Operator.
   struct Operator {
     Scalar const* inverse;
-    static constexpr bool is_identity = false, is_row_wise = true;
+    static constexpr bool is_identity = false, is_pointwise = true;
 
     KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t i, Scalar const& r) const {
       return inverse[i] * r;
@@ -96,9 +106,14 @@ class Jacobi {
     zero_row_() = first == none ? -1 : first;
   }
 
-  Operator device_operator() const { return {inverse_.data()}; }
+  /// \brief Rows of the matrices that it is for.
   std::int32_t rows() const { return static_cast<std::int32_t>(inverse_.extent(0)); }
-  static constexpr double words_per_row() { return 1; }
+  Operator open(Arena<Exec>&) const { return {inverse_.data()}; }
+  template <class Of>
+  static constexpr double words(std::int32_t rows) {
+    return rows;
+  }
+  /// \brief The row whose diagonal entry is zero, or -1.
   std::int32_t zero_row() const { return zero_row_(); }
 
  private:

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <memory>
-#include <string>
+#include <cstdint>
 #include <string_view>
 
-#include <solder/core/runners.hpp>
-#include <solder/core/scalar.hpp>
 #include <solder/preconditioners/jacobi.hpp>
-#include <solder/solvers/bicgstab/factorised.hpp>
-#include <solder/solvers/bicgstab/stages.hpp>
+#include <solder/solvers/detail/bicgstab_bodies.hpp>
+#include <solder/solvers/detail/judge.hpp>
+#include <solder/solvers/detail/solving.hpp>
 
 namespace Solder {
 
-/// \brief `classical`: van der Vorst's, 5 kernels an iteration. `pipelined`: the default, 4
-/// kernels.
+/// \brief `classical`: van der Vorst's. `pipelined`: the default, one kernel less.
 enum class BiCgStabForm { classical, pipelined };
 
 constexpr std::string_view to_string(BiCgStabForm form) {
@@ -40,60 +37,36 @@ struct BiCgStabOptions : SolverOptions {
 /// where p is M times the textbook's. Classical (paper 1, Algorithm 3): the direction in a kernel
 /// of its own, with beta = (rs, r') / (rs, r) alpha / omega.
 ///
-/// With a factorised preconditioner M = G^H G (Fsai) both forms are the pipelined one with M q and
-/// M t for their row-wise products, in 6 kernels: G q before the half step and G t before the
-/// update are kernels, the products with G^H are part of those two.
+/// A pointwise M (none, Jacobi) is applied, and undone, inside these kernels. Of any other the
+/// kernels before M q and M t come in between, and the half step and the update take over the rows
+/// of M q and of M t as M hands them out.
 ///
-/// Cost of an iteration: 4 kernels (classical 5), no fence; words: twice the matrix + 17 n
-/// (classical 20 n), Jacobi adds 3 n (4 n); with a factorised preconditioner 6 kernels, twice A, G
-/// and G^H + 29 n. Before the first iteration, and when the recursion
-/// believes it has converged, 2 kernels recompute the true residual: a recursion that was wrong,
-/// or broke down, begins anew from the truth if it has won something, and says so if not.
+/// Cost of an iteration, no fence; classical takes a kernel and 3 n words more:
 ///
-/// \tparam Matrix as of Cg
-/// \tparam Preconditioner is applied, and undone, row by row inside the kernels, Identity or
-/// Jacobi,
-///         or applied by two products, Fsai
+///     M                   kernels     words
+///     none                4           A twice, 17 n
+///     pointwise           4           A twice, 17 n, M 3 times (classical 4)
+///     another, k kernels  2 + 2 k     A twice, 23 n, M twice
+///
+/// Before the first iteration, and when the recursion believes it has converged, 2 kernels, and
+/// those of M, recompute the true residual: a recursion that was wrong, or broke down, begins anew
+/// from the truth if it has won something, and once with another rs if not; and says so if that
+/// does not help.
+///
+/// \tparam Matrix, Preconditioner as of Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
 class BiCgStab {
  public:
   using scalar_type = typename Matrix::scalar_type;
 
-  /// \brief Allocates the workspace, 5 vectors (8 with a factorised preconditioner). All work of
-  /// all solves goes to exec. \throws std::invalid_argument where A is not square or an option is
-  /// out of range
+  /// \brief Allocates the workspace, 5 vectors, two more where M is not pointwise, and M's. All
+  /// work of all solves goes to exec. \throws std::invalid_argument where A is not square, M has
+  /// another size or an option is out of range
   BiCgStab(Exec const& exec, Matrix const& A, Preconditioner const& M = {},
            BiCgStabOptions const& options = {})
-      : exec_(exec), matrix_(A), preconditioner_(M), options_(options) {
-    Kokkos::Timer timer;
-    Impl::check_system("Solder::BiCgStab", A, options);
-    options_.runner = Impl::choose_runner<Exec>(options.runner, A.rows(), A.nonzeros());
-    auto const vector = [&](std::string const& label) {
-      return Vector(Kokkos::view_alloc(label, exec), A.rows());
-    };
-    u_ = vector("Solder::bicgstab::u");
-    p_ = vector("Solder::bicgstab::p");
-    q_ = vector("Solder::bicgstab::q");
-    t_ = vector("Solder::bicgstab::t");
-    rs_ = vector("Solder::bicgstab::rs");
-    bool const one = options_.runner == Runner::team;
-    vector_teams_ = one ? 1 : Impl::vector_teams(exec, A.rows());
-    product_teams_ = one ? 1 : A.device_operator().teams;
-    if constexpr (!Operation::is_row_wise) {
-      r_ = vector("Solder::bicgstab::r");
-      w_ = vector("Solder::bicgstab::w");
-      g_ = vector("Solder::bicgstab::g");
-      if (!one) vector_teams_ = M.device_operator().GH.teams;
-    }
-    sums_ = decltype(sums_)(Kokkos::view_alloc("Solder::bicgstab::sums", exec),
-                            Data::sums_size(vector_teams_, product_teams_));
-    if constexpr (!Operation::is_row_wise)
-      factorised_ = std::make_unique<Factorised>(exec, options_.runner);
-    else if (options.form == BiCgStabForm::pipelined)
-      pipelined_ = std::make_unique<Pipelined>(exec, options_.runner);
-    else
-      classical_ = std::make_unique<Classical>(exec, options_.runner);
-    setup_seconds_ = timer.seconds();
+      : solving_("Solder::BiCgStab", "Solder::bicgstab::solve", exec, A, M, options, 0),
+        form_(options.form) {
+    solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
 
   /// \brief Solves A x = b from the initial guess in x.
@@ -103,81 +76,140 @@ class BiCgStab {
   /// where b or x has another length or is strided
   template <class B, class X>
   Report solve(B const& b, X const& x) {
-    Impl::check_vectors("Solder::BiCgStab", u_.extent(0), b, x);
-    Report report = Impl::solve_unless_trivial(
-        matrix_.rows(), preconditioner_, options_, [&](SolverOptions const& options) {
-          auto const A = matrix_.device_operator();
-          auto M = preconditioner_.device_operator();
-          Impl::check_preconditioner("Solder::BiCgStab", matrix_.rows(), M);
-          if constexpr (!Operation::is_row_wise) M.GH.teams = vector_teams_;  // they leave sums
-          Data const data{A,
-                          M,
-                          Impl::vector_rows(A, M),
-                          {options.tolerance, options.max_iterations},
-                          b.data(),
-                          x.data(),
-                          u_.data(),
-                          p_.data(),
-                          q_.data(),
-                          t_.data(),
-                          rs_.data(),
-                          r_.data(),
-                          w_.data(),
-                          g_.data(),
-                          sums_.data(),
-                          vector_teams_,
-                          product_teams_};
-          if constexpr (Operation::is_row_wise)
-            return pipelined_ ? pipelined_->solve(data, options) : classical_->solve(data, options);
-          else
-            return factorised_->solve(data, options);
-        });
-    report.setup_seconds += setup_seconds_;
-    double const vectors = factorised_  ? 29
-                           : pipelined_ ? 17
-                                        : 20,
-                 applications = factorised_  ? 2
-                                : pipelined_ ? 3
-                                             : 4;
-    report.words_per_iteration =
-        2 * matrix_.words() + vectors * matrix_.rows() +
-        applications * Impl::words_of<scalar_type>(preconditioner_, matrix_.rows());
+    Report report = solving_.solve(b, x, [&](auto... all) { return with_programs(all...); });
+    report.form = to_string(form_);
+    report.words_per_iteration = words_per_iteration();
     return report;
   }
 
  private:
-  using Operator = decltype(std::declval<Matrix const&>().device_operator());
-  using Operation = decltype(std::declval<Preconditioner const&>().device_operator());
-  using Data = Impl::BiCgStabData<scalar_type, Operator, Operation>;
-  using Judgement = Program<Impl::Residual, Impl::BiCgStabJudge>;
-  using Pipelined = Impl::Engine<Exec, Data, Judgement,
-                                 Program<Impl::BiCgStabFirstProduct, Impl::BiCgStabHalfStep,
-                                         Impl::BiCgStabSecondProduct, Impl::BiCgStabUpdate<true>>>;
-  using Classical = Impl::Engine<
-      Exec, Data, Judgement,
-      Program<Impl::BiCgStabFirstProduct, Impl::BiCgStabHalfStep, Impl::BiCgStabSecondProduct,
-              Impl::BiCgStabUpdate<false>, Impl::BiCgStabClassicalDirection>>;
-  using Factorised = Impl::Engine<
-      Exec, Data,
-      Program<Impl::Residual, Impl::BiCgStabFactorJudge,
-              Impl::BiCgStabFactor<Impl::BiCgStabFactored::r>, Impl::BiCgStabFactorBegin>,
-      Program<Impl::BiCgStabFirstProduct, Impl::BiCgStabFactor<Impl::BiCgStabFactored::q>,
-              Impl::BiCgStabFactorHalfStep, Impl::BiCgStabSecondProduct,
-              Impl::BiCgStabFactor<Impl::BiCgStabFactored::t>, Impl::BiCgStabFactorUpdate>>;
-  using Vector = Kokkos::View<scalar_type*, typename Exec::memory_space>;
+  using Scalar = scalar_type;
+  using Opened = decltype(std::declval<Preconditioner const&>().open(
+      std::declval<Arena<Exec>&>()));
+  using Sums = Impl::BiCgStabSums<Scalar>;
 
-  Exec exec_;
-  Matrix matrix_;
-  Preconditioner preconditioner_;
-  BiCgStabOptions options_;
-  Vector u_, p_, q_, t_, rs_;
-  Vector r_, w_, g_;  // of a factorised preconditioner
-  Kokkos::View<double*, typename Exec::memory_space> sums_;
-  int vector_teams_, product_teams_;
-  std::unique_ptr<Pipelined> pipelined_;
-  std::unique_ptr<Classical> classical_;
-  std::unique_ptr<Factorised> factorised_;
-  double setup_seconds_;
+  Scalar* vector(char const* label) {
+    return solving_.arena().template array<Scalar>(label, solving_.rows());
+  }
+
+  /// \brief use(judgement, iteration) of the form.
+  template <class Use>
+  Report with_programs(Scalar const* b, Scalar* x, Use const& use) {
+    if constexpr (Opened::is_pointwise)
+      return with_pointwise(b, x, use);
+    else
+      return with_another(b, x, use);
+  }
+
+  /// r and s are kept as u = M r and M s; q is free while a claim is judged.
+  template <class Use>
+  Report with_pointwise(Scalar const* b, Scalar* x, Use const& use) {
+    using namespace Impl;
+    auto& arena = solving_.arena();
+    auto const A = open_matrix(arena, solving_.matrix());
+    auto const M = solving_.open_preconditioner();
+    Rows const rows = A.rows;
+    Scalar *const u = vector("Solder::bicgstab::u"), *const p = vector("Solder::bicgstab::p"),
+                  *const q = vector("Solder::bicgstab::q"),
+                  *const t = vector("Solder::bicgstab::t"),
+                  *const rs = vector("Solder::bicgstab::rs");
+    Sums const sums = Sums::in(arena, solving_.limits(), A.league, arena.teams(rows.teams));
+    auto const Ap = A.apply(Phase::iterate, p), Au = A.apply(Phase::iterate, u);
+
+    auto const begin =
+        judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q,
+                  BiCgStabBegin<Scalar, Opened, true>{M, rs, u, p, nullptr, sums});
+    auto const up_to_t = program(
+        Ap.before,
+        stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
+              BiCgStabFirstProduct<Scalar>{rs, q, sums.of_first_product}),
+        stage("Solder::bicgstab::half_step", Phase::iterate,
+              arena.template range<Scalar>(rows, u, q), BiCgStabHalfStep<Scalar, Opened>(sums, M, u)),
+        Au.before,
+        stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
+              BiCgStabSecondProduct<Scalar, Opened, true>{M, u, rs, t, sums.of_second_product}));
+
+    if (form_ == BiCgStabForm::pipelined)
+      return use(begin, program(up_to_t, stage("Solder::bicgstab::update", Phase::iterate,
+                                               arena.template range<Scalar>(rows, x, u, p, t, q),
+                                               BiCgStabUpdate<Scalar, Opened, true>(sums, M, x, u,
+                                                                                    p))));
+    return use(
+        begin,
+        program(up_to_t,
+                stage("Solder::bicgstab::update", Phase::iterate,
+                      arena.template range<Scalar>(rows, x, u, p, t, rs),
+                      BiCgStabUpdate<Scalar, Opened, false>(sums, M, x, u, p)),
+                stage("Solder::bicgstab::direction", Phase::iterate,
+                      arena.template range<Scalar>(rows, u, p, q),
+                      BiCgStabDirection<Scalar, Opened>{sums, M, p})));
+  }
+
+  /// M cannot be undone, so r and s are kept beside u = M r and M s; w = M q.
+  template <class Use>
+  Report with_another(Scalar const* b, Scalar* x, Use const& use) {
+    using namespace Impl;
+    auto& arena = solving_.arena();
+    auto const A = open_matrix(arena, solving_.matrix());
+    auto const M = solving_.open_preconditioner();
+    Scalar *const u = vector("Solder::bicgstab::u"), *const p = vector("Solder::bicgstab::p"),
+                  *const q = vector("Solder::bicgstab::q"),
+                  *const t = vector("Solder::bicgstab::t"),
+                  *const rs = vector("Solder::bicgstab::rs"),
+                  *const r = vector("Solder::bicgstab::r"),
+                  *const w = vector("Solder::bicgstab::w");
+    auto const Ap = A.apply(Phase::iterate, p), Au = A.apply(Phase::iterate, u);
+    auto const start = M.apply(Phase::begin, r), Mq = M.apply(Phase::iterate, q),
+               Mt = M.apply(Phase::iterate, t);
+    Rows rows = M.rows(A.rows);  // (r, r) is left by the judge and by the rows of M t
+    if constexpr (!is_host_space<Exec>) rows.teams = Mt.rows.teams();
+    Sums const sums = Sums::in(arena, solving_.limits(), A.league, arena.teams(rows.teams));
+
+    auto const begin =
+        program(judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q,
+                          BiCgStabBegin<Scalar, NoOperation, false>{{}, rs, u, p, r, sums}),
+                start.before,
+                stage("Solder::bicgstab::begin", Phase::begin, start.rows,
+                      BiCgStabBegun<Scalar>{u, p}));
+    auto const up_to_Mt = program(
+        Ap.before,
+        stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
+              BiCgStabFirstProduct<Scalar>{rs, q, sums.of_first_product}),
+        Mq.before,
+        stage("Solder::bicgstab::half_step", Phase::iterate, Mq.rows,
+              BiCgStabHalfStepApart<Scalar>(sums, q, w, r, u)),
+        Au.before,
+        stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
+              BiCgStabSecondProduct<Scalar, NoOperation, false>{{}, r, rs, t,
+                                                                sums.of_second_product}),
+        Mt.before);
+
+    if (form_ == BiCgStabForm::pipelined)
+      return use(begin,
+                 program(up_to_Mt, stage("Solder::bicgstab::update", Phase::iterate, Mt.rows,
+                                         BiCgStabUpdateApart<Scalar, true>(sums, t, w, rs, x, r, u,
+                                                                           p))));
+    return use(begin,
+               program(up_to_Mt,
+                       stage("Solder::bicgstab::update", Phase::iterate, Mt.rows,
+                             BiCgStabUpdateApart<Scalar, false>(sums, t, w, rs, x, r, u, p)),
+                       stage("Solder::bicgstab::direction", Phase::iterate,
+                             arena.template range<Scalar>(rows, u, p, w),
+                             BiCgStabDirection<Scalar, NoOperation>{sums, {}, p})));
+  }
+
+  double words_per_iteration() const {
+    bool const pipelined = form_ == BiCgStabForm::pipelined;
+    double const vectors = (Opened::is_pointwise ? 17 : 23) + (pipelined ? 0 : 3);
+    double const applications = !Opened::is_pointwise ? 2 : pipelined ? 3 : 4;
+    return 2 * solving_.matrix().words() + vectors * solving_.rows() +
+           applications * solving_.preconditioner_words();
+  }
+
+  static constexpr Recovery recovery{.continues = true, .restarts = true, .has_another = true};
+
+  Impl::Solving<Exec, Matrix, Preconditioner> solving_;
+  BiCgStabForm form_;
 };
 
 }  // namespace Solder

@@ -2,17 +2,17 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include <solder/core/runners.hpp>
-#include <solder/core/scalar.hpp>
 #include <solder/preconditioners/jacobi.hpp>
-#include <solder/solvers/common.hpp>
-#include <solder/solvers/gmres/arnoldi.hpp>
-#include <solder/solvers/gmres/simpler.hpp>
+#include <solder/solvers/detail/gmres_arnoldi.hpp>
+#include <solder/solvers/detail/gmres_simpler.hpp>
+#include <solder/solvers/detail/judge.hpp>
+#include <solder/solvers/detail/solving.hpp>
 
 namespace Solder {
 
@@ -23,7 +23,8 @@ namespace Solder {
 /// does less than its residual says, and the judge restarts it.
 /// `mgs`: modified Gram-Schmidt, a kernel for each vector of the basis: for comparison.
 /// `pipelined`: paper 1's Algorithm 6, simpler GMRES with classical Gram-Schmidt once.
-enum class GmresForm { pipelined, cgs, cgs2, mgs };
+/// `flexible`: cgs2 for an M that varies from step to step (Saad 1993): all M v_j are kept.
+enum class GmresForm { pipelined, cgs, cgs2, mgs, flexible };
 
 constexpr std::string_view to_string(GmresForm form) {
   switch (form) {
@@ -35,6 +36,8 @@ constexpr std::string_view to_string(GmresForm form) {
       return "cgs2";
     case GmresForm::mgs:
       return "mgs";
+    case GmresForm::flexible:
+      return "flexible";
   }
   return "unknown";
 }
@@ -47,8 +50,8 @@ struct GmresOptions : SolverOptions {
 /// \brief The restarted generalised minimal residual method, GMRES(m), for any nonsingular system,
 /// preconditioned from the right: the residual it minimises is the true one.
 ///
-/// Arnoldi's process (forms cgs, cgs2 and mgs), for each cycle, with r = b - A x and v_0 = r /
-/// ||r||:
+/// Arnoldi's process (forms cgs, cgs2, mgs and flexible), for each cycle, with r = b - A x and
+/// v_0 = r / ||r||:
 ///
 ///     for j = 0, ..., m - 1:
 ///       w       = A M v_j
@@ -58,15 +61,19 @@ struct GmresOptions : SolverOptions {
 ///
 /// cgs: all h_k,j from one pass over the basis: 3 kernels a step. cgs2: a second round where the
 /// first took more than half of ||w||^2 away (Daniel, Gragg, Kaufman & Stewart's criterion, decided
-/// on the device): 5 kernels. mgs: one kernel for each k: 2 + j kernels.
-/// Simpler GMRES (pipelined): see gmres/simpler.hpp; 2 kernels in the first step of a cycle,
+/// on the device): 5 kernels. mgs: one kernel for each k: 2 + j kernels. flexible: cgs2, and
+/// x = x + Z y with the z_j = M v_j kept.
+/// Simpler GMRES (pipelined): see detail/gmres_simpler.hpp; 2 kernels in the first step of a cycle,
 /// then 4. Every cycle ends with 4 kernels more: the small least squares problem, x, the true
 /// residual, the judge. No fence; nothing is left to the host.
 ///
+/// A pointwise M (none, Jacobi) is applied inside these kernels. Any other takes its own in every
+/// step and, but for flexible, at a cycle's end, each time with one that keeps or adds what they
+/// hand out.
+///
 /// Words of step j: the matrix + (2 j + 7) n for cgs and cgs2 (4 j + 12 with the second round),
-/// the matrix + (2 j + 8) n for pipelined; Jacobi adds 2 n; a factorised preconditioner M = G^H G
-/// (Fsai) 2 kernels, G, G^H and 4 n, in a step and at a cycle's end. Memory: m + 1 vectors, one
-/// more with Jacobi and two with a factorised preconditioner.
+/// the matrix + (2 j + 8) n for pipelined; a pointwise M adds 2 n, any other its own words and n.
+/// Memory: m + 1 vectors (flexible 2 m + 1), one more where M is not the identity, and M's.
 ///
 /// \tparam Matrix, Preconditioner as for Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
@@ -77,52 +84,14 @@ class Gmres {
 
   /// \brief Allocates the basis. All work of all solves goes to exec. A restart longer than A has
   /// rows is cut.
-  /// \throws std::invalid_argument where A is not square or an option is out of range
+  /// \throws std::invalid_argument where A is not square, M has another size or an option is out of
+  /// range
   Gmres(Exec const& exec, Matrix const& A, Preconditioner const& M = {},
         GmresOptions const& options = {})
-      : exec_(exec), matrix_(A), preconditioner_(M), options_(options) {
-    Kokkos::Timer timer;
-    Impl::check_system("Solder::Gmres", A, options);
-    if (options.restart < 1 || options.restart > most_restart)
-      throw std::invalid_argument("Solder::Gmres: restart must be from 1 to " +
-                                  std::to_string(most_restart) + ", not " +
-                                  std::to_string(options.restart));
-    options_.runner = Impl::choose_runner<Exec>(options.runner, A.rows(), A.nonzeros());
-    options_.restart = restart_ = std::max(1, std::min(options.restart, A.rows()));
-    stride_ = (std::int64_t(A.rows()) + 31) / 32 * 32;  // columns begin at full cache lines
-    basis_ = Vector(Kokkos::view_alloc("Solder::gmres::basis", exec, Kokkos::WithoutInitializing),
-                    stride_ * (restart_ + 1));
-    if constexpr (!Operation::is_identity)
-      z_ = Vector(Kokkos::view_alloc("Solder::gmres::z", exec, Kokkos::WithoutInitializing),
-                  A.rows());
-    if constexpr (!Operation::is_row_wise)
-      g_ = Vector(Kokkos::view_alloc("Solder::gmres::g", exec, Kokkos::WithoutInitializing),
-                  A.rows());
-    bool const one = options_.runner == Runner::team;
-    vector_teams_ = one ? 1 : Impl::vector_teams(exec, A.rows());
-    product_teams_ = one ? 1 : A.device_operator().teams;
-    clerks_ = one || Impl::is_host_space<Exec> ? 0 : 1;
-    if (clerks_ == 1)
-      product_teams_ = std::max(1, std::min(product_teams_, Impl::resident_league(exec) - 1));
-    dot_teams_ = one ? 1 : Impl::multi_dot_teams(exec, A.rows(), product_teams_);
-    if (Impl::is_host_space<Exec>) vector_teams_ = product_teams_;
-    small_ = Doubles(Kokkos::view_alloc("Solder::gmres::small", exec),
-                     Impl::GmresSmall<scalar_type>::size(restart_));
-    sums_ = Doubles(Kokkos::view_alloc("Solder::gmres::sums", exec),
-                    Data::sums_size(restart_, vector_teams_, product_teams_, dot_teams_));
-    if constexpr (Impl::is_host_space<Exec>)
-      workspace_ = Doubles(
-          Kokkos::view_alloc("Solder::gmres::workspace", exec),
-          std::size_t(product_teams_) * Impl::multi_dot_workspace<scalar_type>(restart_ + 1));
-    if (options.form == GmresForm::pipelined)
-      pipelined_ = std::make_unique<Pipelined>(exec, options_.runner, restart_);
-    else if (options.form == GmresForm::cgs)
-      cgs_ = std::make_unique<Cgs>(exec, options_.runner, restart_);
-    else if (options.form == GmresForm::cgs2)
-      cgs2_ = std::make_unique<Cgs2>(exec, options_.runner, restart_);
-    else
-      mgs_ = std::make_unique<Mgs>(exec, options_.runner, restart_);
-    setup_seconds_ = timer.seconds();
+      : form_(options.form),
+        restart_(checked_restart(options.restart, A.rows())),
+        solving_("Solder::Gmres", "Solder::gmres::solve", exec, A, M, options, restart_) {
+    solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
 
   /// \brief Solves A x = b from the initial guess in x.
@@ -132,82 +101,193 @@ class Gmres {
   /// where b or x has another length or is strided
   template <class B, class X>
   Report solve(B const& b, X const& x) {
-    Impl::check_vectors("Solder::Gmres", matrix_.rows(), b, x);
-    Report report = Impl::solve_unless_trivial(
-        matrix_.rows(), preconditioner_, options_, [&](SolverOptions const& options) {
-          auto const A = matrix_.device_operator();
-          auto const M = preconditioner_.device_operator();
-          Impl::check_preconditioner("Solder::Gmres", matrix_.rows(), M);
-          Data const data{A,
-                          M,
-                          A.rows,
-                          {options.tolerance, options.max_iterations},
-                          b.data(),
-                          x.data(),
-                          {basis_.data(), stride_},
-                          z_.data(),
-                          g_.data(),
-                          sums_.data(),
-                          {small_.data(), restart_},
-                          workspace_.data(),
-                          restart_,
-                          vector_teams_,
-                          product_teams_,
-                          dot_teams_,
-                          clerks_};
-          return pipelined_ ? pipelined_->solve(data, options)
-                 : cgs_     ? cgs_->solve(data, options)
-                 : cgs2_    ? cgs2_->solve(data, options)
-                            : mgs_->solve(data, options);
-        });
-    report.setup_seconds += setup_seconds_;
+    Report report = solving_.solve(b, x, [&](auto... all) { return with_programs(all...); });
+    report.form = to_string(form_);
     report.words_per_iteration = words_per_iteration();
     return report;
   }
 
  private:
-  using Operator = decltype(std::declval<Matrix const&>().device_operator());
-  using Operation = decltype(std::declval<Preconditioner const&>().device_operator());
-  using Data = Impl::GmresData<scalar_type, Operator, Operation>;
-  template <class Variant, class Steps>
-  using Programs =
-      Impl::GmresPrograms<Operation::is_row_wise, Steps,
-                          Program<Impl::GmresLeastSquares<Variant>, Impl::GmresUpdate<Variant>,
-                                  Impl::Residual, Impl::GmresJudge<Variant>>>;
-  template <class Variant, class Steps>
-  using Engine = Impl::Engine<Exec, Data, typename Programs<Variant, Steps>::Ending,
-                              typename Programs<Variant, Steps>::Iteration>;
-  using Pipelined = Engine<Impl::SimplerGmres, Impl::SimplerGmres::Steps>;
-  using Cgs = Engine<Impl::ArnoldiGmres, Impl::ArnoldiGmres::CgsSteps>;
-  using Cgs2 = Engine<Impl::ArnoldiGmres, Impl::ArnoldiGmres::Cgs2Steps>;
-  using Mgs = Engine<Impl::ArnoldiGmres, Impl::ArnoldiGmres::MgsSteps>;
-  using Vector = Kokkos::View<scalar_type*, typename Exec::memory_space>;
-  using Doubles = Kokkos::View<double*, typename Exec::memory_space>;
+  using Scalar = scalar_type;
+  using Opened = decltype(std::declval<Preconditioner const&>().open(
+      std::declval<Arena<Exec>&>()));
+  using Cycle = Impl::GmresCycle<Scalar>;
+  static constexpr bool pointwise = Opened::is_pointwise, identity = Opened::is_identity;
+  /// What makes M v together with v: a pointwise M, or nothing.
+  using Operation = std::conditional_t<pointwise, Opened, Impl::NoOperation>;
+  using Operand = Impl::GmresOperand<Scalar, Operation, !identity && pointwise>;
+
+  static std::int32_t checked_restart(int restart, std::int32_t rows) {
+    if (restart < 1 || restart > most_restart)
+      throw std::invalid_argument("Solder::Gmres: restart must be from 1 to " +
+                                  std::to_string(most_restart) + ", not " +
+                                  std::to_string(restart));
+    return std::max(1, std::min(restart, rows));
+  }
+
+  /// \brief use(judgement, iteration) of the form.
+  template <class Use>
+  Report with_programs(Scalar const* b, Scalar* x, Use const& use) {
+    using namespace Impl;
+    auto& arena = solving_.arena();
+    // A GPU's product has a clerk: a team of its own that accounts for the step before.
+    std::int32_t const clerks = arena.one_team() || is_host_space<Exec> ? 0 : 1;
+    auto const A = open_matrix(arena, solving_.matrix(),
+                               clerks == 0 ? std::numeric_limits<std::int32_t>::max()
+                                           : std::max(1, resident_league(arena.exec()) - 1));
+    auto const M = solving_.open_preconditioner();
+    std::int64_t const stride = (std::int64_t(solving_.rows()) + 31) / 32 * 32;  // full cache lines
+    bool const keeps = form_ == GmresForm::flexible && !identity;  // all z_j = M v_j
+    TallBasis<Scalar> const V{
+        arena.template array<Scalar>("Solder::gmres::basis", stride * (restart_ + 1)), stride};
+    Scalar* const z = identity ? nullptr
+                               : arena.template array<Scalar>("Solder::gmres::z",
+                                                              keeps ? stride * (restart_ + 1)
+                                                                    : solving_.rows());
+    Cycle const cycle = open_cycle(A.rows, V, A.league);
+    Place<Scalar> const z_of_step(z, keeps ? stride : 0, 0);
+    Operand const operand{pointwise_of(M), z, keeps ? stride : 0};
+
+    auto const AMv = [&] {
+      Place<Scalar const> const v(V.values, stride, 0);
+      if constexpr (identity)
+        return A.apply(Phase::iterate, v);
+      else
+        return A.apply(Phase::iterate, z_of_step);
+    }();
+    auto const before = [&] {  // z = M v_j
+      if constexpr (pointwise) {
+        return AMv.before;
+      } else {
+        auto const Mv = M.apply(Phase::iterate, Place<Scalar const>(V.values, stride, 0));
+        return program(Mv.before,
+                       stage("Solder::gmres::keep", Phase::iterate, Mv.rows,
+                             Store<Scalar>{z_of_step}),
+                       AMv.before);
+      }
+    }();
+
+    if (form_ == GmresForm::pipelined) {
+      using Simpler = SimplerGmres<Scalar>;
+      return use(
+          judgement<Simpler>(A, M, cycle, operand, b, x),
+          program(before,
+                  GmresProduct<decltype(AMv.rows), Scalar, Simpler>(cycle, AMv.rows, clerks),
+                  AfterFirst{program(typename Simpler::Dots(cycle),
+                                     typename Simpler::Orthogonalise(cycle))},
+                  typename Simpler::template Normalise<Operand>(cycle, operand)));
+    }
+    if (form_ == GmresForm::mgs) {
+      using Modified = ModifiedGmres<Scalar>;
+      using Project = typename Modified::template Project<Operand>;
+      return use(
+          judgement<ArnoldiGmres<Scalar>>(A, M, cycle, operand, b, x),
+          program(before,
+                  GmresProduct<decltype(AMv.rows), Scalar, Modified>(cycle, AMv.rows, clerks),
+                  Repeat<decltype(program(Project(cycle, operand)))>{
+                      program(Project(cycle, operand)), 1, 1}));
+    }
+    using Arnoldi = ArnoldiGmres<Scalar>;
+    auto const first = program(
+        before, GmresProduct<decltype(AMv.rows), Scalar, Arnoldi>(cycle, AMv.rows, clerks),
+        typename Arnoldi::template Dots<1>(cycle));
+    if (form_ == GmresForm::cgs)
+      return use(judgement<Arnoldi>(A, M, cycle, operand, b, x),
+                 program(first, typename Arnoldi::template Orthogonalise<1, true, Operand>(
+                                    cycle, operand)));
+    auto const steps = program(
+        first, typename Arnoldi::template Orthogonalise<1, false, Operand>(cycle, operand),
+        typename Arnoldi::template Dots<2>(cycle),
+        typename Arnoldi::template Orthogonalise<2, true, Operand>(cycle, operand));
+    if (keeps)
+      return use(judgement<Arnoldi, true>(A, M, cycle, operand, b, x), steps);
+    return use(judgement<Arnoldi>(A, M, cycle, operand, b, x), steps);
+  }
+
+  /// \brief The end of a cycle: the small system, x += M V y, the true residual and the judge.
+  /// \tparam Kept x += Z y
+  template <class Variant, bool Kept = false, class OpenedA>
+  auto judgement(OpenedA const& A, Opened const& M, Cycle const& cycle, Operand const& operand,
+                 Scalar const* b, Scalar* x) {
+    using namespace Impl;
+    auto& arena = solving_.arena();
+    int const league = arena.teams(vector_teams(A.rows));
+    auto const end = [&] {
+      constexpr auto how = Kept || identity ? GmresCorrection::kept
+                           : pointwise      ? GmresCorrection::pointwise
+                                            : GmresCorrection::apart;
+      TallBasis<Scalar const> const basis =
+          Kept ? TallBasis<Scalar const>{operand.z, operand.per_step} : cycle.V.from(0);
+      using Update = GmresUpdate<Scalar, Variant, Operation, how>;
+      if constexpr (how == GmresCorrection::apart) {
+        auto const Mz = M.apply(Phase::correct, Place<Scalar const>(operand.z));
+        return program(Update(cycle, operand.m, basis, operand.z, league), Mz.before,
+                       stage("Solder::gmres::correct", Phase::correct, Mz.rows,
+                             GmresCorrect<Scalar>{x}));
+      } else {
+        return program(Update(cycle, operand.m, basis, x, league));
+      }
+    }();
+    return program(
+        GmresLeastSquares<Scalar, Variant>(cycle), end,
+        Impl::judgement(arena, "Solder::gmres::judge", A, dealt(A.rows), cycle.limits,
+                        {.continues = false, .restarts = true}, b, x, cycle.true_residual(),
+                        GmresBegin<Scalar, Variant, Operand>{cycle.V, cycle.small, operand}));
+  }
+
+  static Operation pointwise_of(Opened const& M) {
+    if constexpr (pointwise)
+      return M;
+    else
+      return {};
+  }
+
+  /// On GPUs vector stages go by the number of rows, whatever the matrix.
+  int vector_teams(Rows const& rows) {
+    return Impl::is_host_space<Exec>
+               ? rows.teams
+               : Impl::vector_teams(solving_.arena().exec(), solving_.rows());
+  }
+  Rows dealt(Rows const& rows) { return {rows.count, vector_teams(rows), rows.bounds}; }
+
+  Cycle open_cycle(Rows const& rows, TallBasis<Scalar> const& V, int product_teams) {
+    using namespace Impl;
+    auto& arena = solving_.arena();
+    int const vector = arena.teams(vector_teams(rows));
+    int const dots = arena.teams(multi_dot_teams(arena.exec(), rows.count, product_teams));
+    constexpr std::size_t p = parts<Scalar>;
+    double* const small = arena.doubles(GmresSmall<Scalar>::size(restart_));
+    double* workspace = nullptr;
+    if constexpr (is_host_space<Exec>)
+      workspace = arena.doubles(std::size_t(rows.teams) * multi_dot_workspace<Scalar>(restart_ + 1));
+    return {rows,
+            solving_.limits(),
+            V,
+            {small, restart_},
+            workspace,
+            restart_,
+            arena.template sum<1>(product_teams),
+            arena.template sum<p>(product_teams),
+            arena.template turning_sum<1>(vector),
+            arena.template turning_sum<p>(vector),
+            {arena.doubles(p * restart_ * dots), dots}};
+  }
 
   /// \brief On average over a full cycle, its end included; of cgs2 without the second round.
   double words_per_iteration() const {
-    double const m = restart_, of_steps = mgs_ ? 2 * m + 4 : pipelined_ ? m + 7 - 3 / m : m + 6;
-    double const of_end = (m + 2 + 3 + 2) / m, n = matrix_.rows();
-    double const preconditioner = Impl::words_of<scalar_type>(preconditioner_, matrix_.rows());
-    double const of_preconditioner =
-        Operation::is_row_wise ? 2 * preconditioner : (1 + 1 / m) * (preconditioner + 4 * n);
-    return matrix_.words() * (1 + 1 / m) + (of_steps + of_end) * n + of_preconditioner;
+    double const m = restart_, n = solving_.rows();
+    double const of_steps = form_ == GmresForm::mgs         ? 2 * m + 4
+                            : form_ == GmresForm::pipelined ? m + 7 - 3 / m
+                                                            : m + 6;
+    double const of_end = (m + 2 + 3 + 2) / m, M = solving_.preconditioner_words();
+    bool const once = form_ == GmresForm::flexible;
+    double const of_M = pointwise ? 2 * M : (once ? 1 : 1 + 1 / m) * (M + n);
+    return solving_.matrix().words() * (1 + 1 / m) + (of_steps + of_end) * n + of_M;
   }
 
-  Exec exec_;
-  Matrix matrix_;
-  Preconditioner preconditioner_;
-  GmresOptions options_;
+  GmresForm form_;
   std::int32_t restart_;
-  std::int64_t stride_;
-  Vector basis_, z_, g_;
-  Doubles small_, sums_, workspace_;
-  int vector_teams_, product_teams_, dot_teams_, clerks_;
-  std::unique_ptr<Pipelined> pipelined_;
-  std::unique_ptr<Cgs> cgs_;
-  std::unique_ptr<Cgs2> cgs2_;
-  std::unique_ptr<Mgs> mgs_;
-  double setup_seconds_;
+  Impl::Solving<Exec, Matrix, Preconditioner> solving_;
 };
 
 }  // namespace Solder

@@ -1,22 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstdint>
+#include <type_traits>
+
+#include <solder/core/application.hpp>
+#include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
 
 namespace Solder {
 
-/// \brief The device side of a factorised approximate inverse: z = G^H (G r), applied by solvers as
-/// two fused products.
-///
-/// Its first product gives t = G r and with it (r, z) = ||t||^2; the consumer of its second has z_i
-/// in a register. Not row-wise: it cannot be applied inside a vector kernel, nor undone.
-template <class Factor, class Offset>
+namespace Impl {
+
+/// \brief t = F r, with ||t||^2 = (r, z) where N = 1. Words: 1 a row.
+template <class Scalar, std::size_t N>
+struct SplitFactor {
+  static constexpr std::size_t sums = N;
+
+  Scalar* t;
+  TurningSum<N> rz;
+
+  bool operator==(SplitFactor const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value, Sums<N>& mine) const {
+    t[i] = value;
+    if constexpr (N == 1) mine[0] += abs_squared(value);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<N> const& mine, Control const& now,
+                                       Control&) const {
+    if constexpr (N == 1) rz.of(now.iteration).leave(team, mine);
+  }
+};
+
+}  // namespace Impl
+
+/// \brief A factorised approximate inverse M = G^H G in a program: t = G r, one kernel, with
+/// (r, z) = ||t||^2, and the rows of z = G^H t.
+template <class Scalar, class Factor, class Offset>
 struct FsaiOperator {
-  static constexpr bool is_identity = false, is_row_wise = false;
+  static constexpr bool is_identity = false, is_pointwise = false, is_split = true;
 
   CsrOperator<Factor, Offset> G, GH;
+  std::int32_t G_league, GH_league;
+  Scalar* t;
 
-  bool operator==(FsaiOperator const&) const = default;
+  /// \brief Opens the factors, with t in the arena.
+  template <class Exec>
+  FsaiOperator(Arena<Exec>& arena, CsrOperator<Factor, Offset> const& G_,
+               CsrOperator<Factor, Offset> const& GH_)
+      : G(G_),
+        GH(GH_),
+        G_league(arena.teams(G_.teams)),
+        GH_league(arena.teams(GH_.teams)),
+        t(arena.template array<Scalar>("Solder::fsai::t", G_.rows.count)) {}
+
+  /// \brief Vector stages deal rows as the factors' kernels do.
+  Rows rows(Rows const&) const { return {G.rows.count, G.teams, G.rows.bounds}; }
+
+  template <class Exec>
+  TurningSum<1> inner_sum(Arena<Exec>& arena) const {
+    return arena.template turning_sum<1>(G_league);
+  }
+
+  auto apply(Phase phase, Place<Scalar const> r) const {
+    return applied(phase, r, Impl::SplitFactor<Scalar, 0>{t, {}});
+  }
+  auto apply(Phase phase, Place<Scalar const> r, TurningSum<1> const& rz) const {
+    return applied(phase, r, Impl::SplitFactor<Scalar, 1>{t, rz});
+  }
+
+ private:
+  template <class Body>
+  auto applied(Phase phase, Place<Scalar const> r, Body const& body) const {
+    using Operator = CsrOperator<Factor, Offset>;
+    auto const before = program(
+        stage("Solder::fsai::factor", phase, Product<Operator, Scalar>{G, G_league, r}, body));
+    return Application<std::remove_const_t<decltype(before)>, Product<Operator, Scalar>>{
+        before, {GH, GH_league, Place<Scalar const>(t)}};
+  }
 };
 
 }  // namespace Solder

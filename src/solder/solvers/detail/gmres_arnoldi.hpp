@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <solder/solvers/gmres/cycle.hpp>
+#include <solder/solvers/detail/gmres_cycle.hpp>
 
 namespace Solder::Impl {
 
@@ -12,41 +12,47 @@ namespace Solder::Impl {
 /// (GmresSmall::scale): normalising costs no pass over it. The residual norm comes without
 /// rotations: t with t_0 = 1 and t^T H = 0, t_j+1 = -sum_k t_k h_k,j / h_j+1,j, and
 /// ||r_j+1|| = ||r_0|| / ||t||.
+template <class Scalar>
 struct ArnoldiGmres {
-  template <class Data>
-  KOKKOS_FUNCTION static double scale(Data const& d, std::int32_t k) {
-    return d.small.scale(k);
-  }
+  using Cycle = GmresCycle<Scalar>;
+  using ProductSums = Sums<0>;
+  struct Beginning {};
+
+  KOKKOS_FUNCTION static double scale(Cycle const& d, std::int32_t k) { return d.small.scale(k); }
 
   /// \brief v_0 = r. Words: 2 a row.
-  template <class Data, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static void begin(Data const& d, Team const& team, double inverse) {
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION static Beginning begin(GmresSmall<Scalar> const& small,
+                                                     Team const& team, double inverse) {
     if (team.league_rank() == 0 && team.rank() == 0) {
-      d.small.scale(0) = inverse;
-      d.small.length(0) = inverse > 0 ? 1 / inverse : 0;
-      d.small.t(0) = 1;
+      small.scale(0) = inverse;
+      small.length(0) = inverse > 0 ? 1 / inverse : 0;
+      small.t(0) = 1;
     }
-    team.for_each_row(d.rows, [&](std::int32_t i) {
-      auto const v = d.true_residual()[i];
-      d.V.column(0)[i] = v;
-      d.keep_operand(i, v);
-    });
+    return {};
   }
+  KOKKOS_FORCEINLINE_FUNCTION static Scalar first(Scalar const& r, Beginning const&) { return r; }
+
+  KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const&, std::int32_t, std::int32_t,
+                                              Scalar const&, Sums<0>&) {}
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const&, Team const&, std::int32_t,
+                                                Sums<0> const&) {}
 
   /// \brief ||w||^2 that the newest step left.
-  template <class Data, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static double newest_norm_squared(Data const& d, Team const& team,
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION static double newest_norm_squared(Cycle const& d, Team const& team,
                                                                 Control const& now) {
-    return team.total(team.gather(d.vector_teams, d.of_norm(now.part)), d.vector_teams)[0];
+    auto const of = d.of_norm.of(now.rounds);
+    return team.total(team.gather(of.parts, of), of.parts)[0];
   }
 
-  /// \brief h_j+1,j, t and the residual of the newest step, in team 0.
-  template <class Data, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static void finish_step(Data const& d, Team const& team,
-                                                      Control const& now, Control& next) {
-    using Scalar = typename Data::Scalar;
+  /// \brief h_k,k-1, t and the residual of step k - 1, in team 0.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION static void finish_step(Cycle const& d, Team const& team,
+                                                      std::int32_t k, Control const& now,
+                                                      Control& next) {
     auto const& s = d.small;
-    std::int32_t const k = now.step;
     double const norm_squared = newest_norm_squared(d, team, now);
     double const norm = Kokkos::sqrt(norm_squared);
     constexpr std::size_t last = parts<Scalar>;
@@ -102,88 +108,61 @@ struct ArnoldiGmres {
     }
   }
 
-  /// \brief w = A M v_j, v_j as it is stored; MGS takes (v_0, w) along. Words: the matrix, and 2 a
-  /// row.
-  template <bool ModifiedGramSchmidt>
-  struct Product : GmresProductStage {
-    static constexpr char const* label = "Solder::gmres::product";
-    static constexpr Phase phase = Phase::iterate;
-    KOKKOS_FUNCTION static constexpr int times(std::int32_t) { return 1; }
-
-    template <class Data, class Team>
-    KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
-                                    Control& next) {
-      using Scalar = typename Data::Scalar;
-      with_clerk(
-          d, team, now, phase,
-          [&] {
-            if (now.step > 0) finish_step(d, team, now, next);
-            next.part = 0;
-            return next.phase == phase;
-          },
-          [&](Team const& rows_team, auto const& prepare) {
-            Scalar* const w = d.V.column(now.step + 1);
-            Scalar const* const v = d.V.column(0);
-            Sums<parts<Scalar>> mine{};
-            bool const went_on = d.A.for_each_row_product(rows_team, d.operand(now.step), prepare,
-                                                          [&](std::int32_t i, Scalar const& Av) {
-                                                            w[i] = Av;
-                                                            if constexpr (ModifiedGramSchmidt)
-                                                              add_to(mine, 0, dot_term(v[i], Av));
-                                                          });
-            if constexpr (ModifiedGramSchmidt)
-              if (went_on) d.of_first_dot().leave(rows_team, mine);
-          });
-    }
-  };
-
   /// \brief (v_k, w) for all k, in a first or second round. Words: the basis, and 1 a row.
   template <int Round>
-  struct Dots {
-    static constexpr char const* label =
-        Round == 1 ? "Solder::gmres::dots" : "Solder::gmres::dots_again";
+  struct Dots : GmresStage<Scalar> {
     static constexpr Phase phase = Phase::iterate;
     static constexpr int threads = multi_dot_threads;
-    KOKKOS_FUNCTION static constexpr int times(std::int32_t) { return 1; }
-    template <class Data>
-    KOKKOS_FUNCTION static int teams(Data const& d) {
-      return d.dot_teams;
-    }
+    using GmresStage<Scalar>::d;
 
-    template <class Data, class Team>
-    KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
-                                    Control& next) {
-      multi_dot<typename Data::Scalar>(
-          team, d.rows, d.V.from(0), now.step + 1, d.V.column(now.step + 1), d.of_dots(),
-          d.workspace(team), [&] {
-            if (now.phase != phase) return false;
-            if constexpr (Round == 1) return true;
-            bool const again = newest_norm_squared(d, team, now) < d.small.taken();
-            next.part = again;
-            return again;
-          });
+    explicit Dots(Cycle const& cycle)
+        : GmresStage<Scalar>{
+              Round == 1 ? "Solder::gmres::dots" : "Solder::gmres::dots_again", cycle} {}
+    bool operator==(Dots const&) const = default;
+
+    int teams() const { return d.of_dots.parts; }
+
+    template <class Team>
+    KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
+                                         Control& next) const {
+      multi_dot<Scalar>(team, d.rows, d.V.from(0), at.step + 1, d.V.column(at.step + 1),
+                        d.of_dots.values, d.workspace(team), [&] {
+                          if (now.phase != phase) return false;
+                          if constexpr (Round == 1) return true;
+                          bool const again = newest_norm_squared(d, team, now) < d.small.taken();
+                          next.rounds = again;
+                          return again;
+                        });
     }
   };
 
   /// \brief w -= sum_k h_k,j v_k, with its norm, in a first or second round. Words: the basis, and
   /// 2 a row.
-  template <int Round, bool Last>
-  struct Orthogonalise : VectorStage {
-    static constexpr char const* label =
-        Round == 1 ? "Solder::gmres::orthogonalise" : "Solder::gmres::orthogonalise_again";
+  template <int Round, bool Last, class Operand>
+  struct Orthogonalise : GmresStage<Scalar> {
     static constexpr Phase phase = Phase::iterate;
-    KOKKOS_FUNCTION static constexpr int times(std::int32_t) { return 1; }
+    using GmresStage<Scalar>::d;
 
-    template <class Data, class Team>
-    KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
-                                    Control& next) {
-      using Scalar = typename Data::Scalar;
+    Operand operand;
+
+    Orthogonalise(Cycle const& cycle, Operand const& operand_)
+        : GmresStage<Scalar>{Round == 1 ? "Solder::gmres::orthogonalise"
+                                        : "Solder::gmres::orthogonalise_again",
+                             cycle},
+          operand(operand_) {}
+    bool operator==(Orthogonalise const&) const = default;
+
+    int teams() const { return d.of_norm.parts; }
+
+    template <class Team>
+    KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
+                                         Control& next) const {
       constexpr std::int32_t p = parts<Scalar>;
-      if (Round == 2 && now.phase == phase && now.part == 0) {
+      if (Round == 2 && now.phase == phase && now.rounds == 0) {
         d.advance(next);
         return;
       }
-      std::int32_t const count = now.step + 1;
+      std::int32_t const count = at.step + 1;
       double* const c = d.workspace(team);
       Scalar* const w = d.V.column(count);
       Sums<1> mine{};
@@ -194,7 +173,7 @@ struct ArnoldiGmres {
           team, d.rows, d.V.from(0), count, [&](std::int32_t i) { return own * w[i]; },
           [&] {
             for_each_total(
-                team, count * p, d.dot_teams, d.of_dots(),
+                team, count * p, d.of_dots.parts, d.of_dots.values,
                 [&](std::int32_t v) { return d.small.scale(p == 1 ? v : v / 2); },
                 [&](std::int32_t v, double total, double scale) {
                   c[v] = scale * scale * (given * total);
@@ -206,19 +185,18 @@ struct ArnoldiGmres {
           [&](std::int32_t k) { return narrow<Scalar>(wide_at<Scalar>(c, k * p)); },
           [&](std::int32_t i, Scalar const& v) {
             w[i] = v;
-            d.keep_operand(i, v);
+            operand.keep(count, i, v);
             mine[0] += abs_squared(v);
           });
       if (!went_on) return;
-      d.of_norm(Round - 1).leave(team, mine);
+      d.of_norm.of(Round - 1).leave(team, mine);
       if (Last) d.advance(next);
     }
 
     /// \brief h_k,j of this round, c(k) times the length of v_k, for all k.
-    template <class Data, class Team>
-    KOKKOS_FORCEINLINE_FUNCTION static void keep_column(Data const& d, Team const& team,
+    template <class Team>
+    KOKKOS_FORCEINLINE_FUNCTION static void keep_column(Cycle const& d, Team const& team,
                                                         std::int32_t count, double const* c) {
-      using Scalar = typename Data::Scalar;
       Sums<1> taken{};
       for (std::int32_t k = team.lane(); k < count; k += team.lanes()) {
         auto const h = d.small.length(k) * wide_at<Scalar>(c, k * parts<Scalar>);
@@ -234,44 +212,68 @@ struct ArnoldiGmres {
       }
     }
   };
+};
 
-  /// \brief w -= h_k,j v_k, then (v_k+1, w), or w's norm after the last. Words: 4 a row.
-  struct Project : VectorStage {
-    static constexpr char const* label = "Solder::gmres::project";
+/// \brief The same by modified Gram-Schmidt: (v_0, w) comes with the product.
+template <class Scalar>
+struct ModifiedGmres : ArnoldiGmres<Scalar> {
+  using Cycle = GmresCycle<Scalar>;
+  using ProductSums = Sums<parts<Scalar>>;
+
+  KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const& d, std::int32_t, std::int32_t i,
+                                              Scalar const& Av, ProductSums& mine) {
+    add_to(mine, 0, dot_term(d.V.column(0)[i], Av));
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const& d, Team const& team, std::int32_t,
+                                                ProductSums const& mine) {
+    d.of_first_dot.leave(team, mine);
+  }
+
+  /// \brief w -= h_k,j v_k, then (v_k+1, w), or w's norm after the last; k is the stage's turn.
+  /// Words: 4 a row.
+  template <class Operand>
+  struct Project : GmresStage<Scalar> {
     static constexpr Phase phase = Phase::iterate;
-    KOKKOS_FUNCTION static constexpr int times(std::int32_t step) { return step + 1; }
+    using GmresStage<Scalar>::d;
 
-    template <class Data, class Team>
-    KOKKOS_FUNCTION static void run(Data const& d, Team const& team, Control const& now,
-                                    Control& next) {
-      using Scalar = typename Data::Scalar;
+    Operand operand;
+
+    Project(Cycle const& cycle, Operand const& operand_)
+        : GmresStage<Scalar>{"Solder::gmres::project", cycle}, operand(operand_) {}
+    bool operator==(Project const&) const = default;
+
+    int teams() const { return d.of_norm.parts; }
+
+    template <class Team>
+    KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
+                                         Control& next) const {
       if (now.phase != phase) return;
-      std::int32_t const k = now.part;
-      bool const last = k == now.step;
-      auto const of_dot = k == 0 ? d.of_first_dot() : d.of_dot(k & 1);
+      std::int32_t const k = at.turn;
+      bool const last = k == at.step;
+      auto const of_dot = k == 0 ? d.of_first_dot : d.of_dot.of(k);
       auto const dot =
-          wide_at<Scalar>(team.total(team.gather(of_dot.teams, of_dot), of_dot.teams), 0);
+          wide_at<Scalar>(team.total(team.gather(of_dot.parts, of_dot), of_dot.parts), 0);
       double const scale = d.small.scale(k);
-      double const given = k == 0 ? d.small.scale(now.step) : 1;  // of w, as the product left it
+      double const given = k == 0 ? d.small.scale(at.step) : 1;  // of w, as the product left it
       auto const h = scale * (given * dot);
       if (team.league_rank() == 0 && team.rank() == 0) {
-        d.small.H(k, now.step) = h;
+        d.small.H(k, at.step) = h;
         d.small.taken() = (k == 0 ? 0 : d.small.taken()) + abs_squared(h);
       }
       auto const c = narrow<Scalar>(scale * h);
       auto const own = to_real<Scalar>(given);
-      Scalar* const w = d.V.column(now.step + 1);
+      Scalar* const w = d.V.column(at.step + 1);
       Scalar const *const v = d.V.column(k), *const v_next = d.V.column(k + 1);
       if (last) {
         Sums<1> mine{};
         team.for_each_row(d.rows, [&](std::int32_t i) {
           Scalar const value = own * w[i] - c * v[i];
           w[i] = value;
-          d.keep_operand(i, value);
+          operand.keep(at.step + 1, i, value);
           mine[0] += abs_squared(value);
         });
-        d.of_norm(0).leave(team, mine);
-        next.part = 0;
+        d.of_norm.of(0).leave(team, mine);
         d.advance(next);
       } else {
         Sums<parts<Scalar>> mine{};
@@ -280,16 +282,10 @@ struct ArnoldiGmres {
           w[i] = value;
           add_to(mine, 0, dot_term(v_next[i], value));
         });
-        d.of_dot((k + 1) & 1).leave(team, mine);
-        ++next.part;
+        d.of_dot.of(k + 1).leave(team, mine);
       }
     }
   };
-
-  using CgsSteps = Cycle<Product<false>, Dots<1>, Orthogonalise<1, true>>;
-  using Cgs2Steps =
-      Cycle<Product<false>, Dots<1>, Orthogonalise<1, false>, Dots<2>, Orthogonalise<2, true>>;
-  using MgsSteps = Cycle<Product<true>, Project>;
 };
 
 }  // namespace Solder::Impl

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+
+#include <solder/core/arena.hpp>
+#include <solder/core/program.hpp>
+
+namespace Solder {
+
+/// \brief A linear map applied to a vector in a program: the stages that must run before, and the
+/// source of the rows of the result.
+///
+/// A matrix and a preconditioner are the same here. Both are opened once while a solver's program
+/// is put together, `open(arena)`, and what that answers is applied as often as the method needs:
+/// `apply(phase, x)` is the Application to the vector at x, in stages of that phase.
+///
+/// What a preconditioner M answers has one of three shapes:
+///   - `is_pointwise`: M(i, r_i) is z_i, M.undo(i, z_i) is r_i; is_identity: both are nothing. Fused
+///     into whatever kernel has r_i;
+///   - `is_split`: M = F^H F, and apply(phase, r, rz) also leaves (r, z) = ||F r||^2 in
+///     rz.of(iteration), at no cost;
+///   - neither: apply(phase, r).
+/// Where it is not pointwise, `Rows rows` deals the rows of the solver's vector stages as its own
+/// kernels do.
+template <class Before, class Source>
+struct Application {
+  Before before;
+  Source rows;
+};
+
+/// \brief A body that keeps what it is given. Words: 1 a row.
+template <class Scalar>
+struct Store {
+  Place<Scalar> to;
+  struct Scalars {
+    Scalar* to;
+  };
+  bool operator==(Store const&) const = default;
+
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, auto const&, At const& at,
+                                           Control const&, Control&, Scalars& s) const {
+    s.to = to.at(at);
+    return true;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value,
+                                       Scalars const& s) const {
+    s.to[i] = value;
+  }
+};
+
+/// \brief A pointwise preconditioner's z = M r, as the function of a Mapped source.
+template <class M>
+struct PointwiseOf {
+  M m;
+  bool operator==(PointwiseOf const&) const = default;
+
+  template <class Scalar>
+  KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(At const&, std::int32_t i,
+                                                Kokkos::Array<Scalar, 1> const& r) const {
+    return m(i, r[0]);
+  }
+};
+
+/// \brief An opened matrix whose rows come from a product.
+template <class Operator, class Scalar>
+struct OpenedMatrix {
+  Operator A;
+  Rows rows;
+  std::int32_t league;
+
+  Application<Program<>, Product<Operator, Scalar>> apply(Phase, Place<Scalar const> x) const {
+    return {{}, {A, league, x}};
+  }
+};
+
+/// \brief What a solver asks of a matrix, or of a user's own operator.
+template <class Matrix>
+concept LinearOperator = requires(Matrix const& A) {
+  typename Matrix::scalar_type;
+  { A.rows() } -> std::convertible_to<std::int64_t>;
+  { A.columns() } -> std::convertible_to<std::int64_t>;
+  { A.nonzeros() } -> std::convertible_to<std::int64_t>;
+  { A.words() } -> std::convertible_to<double>;
+  { A.device_operator().rows } -> std::convertible_to<Rows>;
+  { A.device_operator().teams } -> std::convertible_to<std::int32_t>;
+  { A.device_operator() == A.device_operator() } -> std::convertible_to<bool>;
+};
+
+/// \brief What a solver asks of a preconditioner; see Application.
+template <class M, class Exec>
+concept PreconditionerOn = requires(M const& m, Arena<Exec>& arena) {
+  { m.rows() } -> std::convertible_to<std::int32_t>;
+  { m.open(arena) };
+  { std::remove_cvref_t<decltype(m.open(arena))>::is_pointwise } -> std::convertible_to<bool>;
+  { m.template words<double>(std::int32_t{}) } -> std::convertible_to<double>;
+};
+
+/// \brief A matrix in a program; `most_teams` limits its league.
+template <class Exec, LinearOperator Matrix>
+auto open_matrix(Arena<Exec> const& arena, Matrix const& A,
+                 std::int32_t most_teams = std::numeric_limits<std::int32_t>::max()) {
+  auto const op = A.device_operator();
+  return OpenedMatrix<std::remove_cvref_t<decltype(op)>, typename Matrix::scalar_type>{
+      op, op.rows, arena.teams(std::min(op.teams, most_teams))};
+}
+
+}  // namespace Solder

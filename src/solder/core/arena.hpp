@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/source.hpp>
+#include <solder/core/sums.hpp>
+
+namespace Solder {
+
+/// \brief The memory of a solver: its vectors, sums and kept scalars, handed out while its program
+/// is put together.
+///
+/// The program is put together anew for each solve, after rewind(), by the same requests in the
+/// same order: they are then answered with the same memory. Only a request that has grown (a
+/// preconditioner was set up anew) allocates.
+template <class Exec>
+class Arena {
+ public:
+  /// \param one_team the league of every stage is one team (Runner::team)
+  Arena(Exec const& exec, bool one_team) : exec_(exec), one_team_(one_team) {}
+
+  Exec const& exec() const { return exec_; }
+  bool one_team() const { return one_team_; }
+  /// \brief The league of a stage that would take `wanted` teams.
+  int teams(int wanted) const { return one_team_ ? 1 : wanted; }
+
+  void rewind() { next_array_ = next_block_ = used_ = 0; }
+
+  /// \brief An array of its own, zero at first.
+  template <class T>
+  T* array(std::string const& label, std::int64_t size) {
+    auto const doubles = static_cast<std::size_t>((size * sizeof(T) + 7) / 8);
+    if (next_array_ == arrays_.size()) arrays_.push_back(allocate(label, doubles));
+    auto& array = arrays_[next_array_++];
+    if (array.extent(0) < doubles) array = allocate(label, doubles);
+    return reinterpret_cast<T*>(array.data());
+  }
+
+  template <std::size_t N>
+  Sum<N> sum(int parts) {
+    return {doubles(N * parts), parts};
+  }
+  template <std::size_t N>
+  TurningSum<N> turning_sum(int parts) {
+    return {doubles(2 * N * parts), parts};
+  }
+  template <class Scalar>
+  Kept<Scalar> kept() {
+    return {doubles(parts<Scalar>)};
+  }
+
+  /// \brief A few doubles, in memory that such requests share.
+  double* doubles(std::size_t count) {
+    std::size_t const room = (count + line - 1) / line * line;
+    while (next_block_ < blocks_.size() && used_ + room > blocks_[next_block_].extent(0)) {
+      ++next_block_;
+      used_ = 0;
+    }
+    if (next_block_ == blocks_.size())
+      blocks_.push_back(allocate("Solder::sums", std::max(room, block)));
+    double* const values = blocks_[next_block_].data() + used_;
+    used_ += room;
+    return values;
+  }
+
+  /// \brief The rows of a vector stage on these teams.
+  template <class Scalar, class... From>
+  Range<Scalar, sizeof...(From)> range(Rows const& rows, From const&... from) const {
+    return {rows, teams(rows.teams), {{from...}}};
+  }
+  template <class Scalar>
+  PlacedRange<Scalar> placed_range(Rows const& rows, Place<Scalar const> from) const {
+    return {rows, teams(rows.teams), from};
+  }
+
+ private:
+  using Doubles = Kokkos::View<double*, typename Exec::memory_space>;
+  static constexpr std::size_t line = 16, block = 8192;  // doubles: 128 bytes, 64 kB
+
+  Doubles allocate(std::string const& label, std::size_t size) const {
+    return Doubles(Kokkos::view_alloc(label, exec_), size);
+  }
+
+  Exec exec_;
+  bool one_team_;
+  std::vector<Doubles> arrays_, blocks_;
+  std::size_t next_array_ = 0, next_block_ = 0, used_ = 0;
+};
+
+}  // namespace Solder

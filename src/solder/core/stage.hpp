@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+
+#include <solder/core/control.hpp>
+#include <solder/core/source.hpp>
+#include <solder/core/team.hpp>
+
+namespace Solder {
+
+namespace Impl {
+
+/// \brief Kokkos keeps what a launch takes along, 512 bytes and more, out of the ordinary argument
+/// space before 5.0; 152 of them are the team policy's, and a stage's kernel adds 72.
+inline constexpr std::size_t largest_functor = 352, largest_stage = largest_functor - 72;
+
+/// \brief How many sums the rows of a body leave.
+template <class Body>
+constexpr std::size_t sums_of() {
+  if constexpr (requires { Body::sums; })
+    return Body::sums;
+  else
+    return 0;
+}
+
+struct CountSums {
+  template <class... S>
+  constexpr auto operator()(S const&...) const {
+    return std::integral_constant<std::size_t, (S::size + ...)>{};
+  }
+};
+
+/// \brief How many sums of earlier stages a body needs.
+template <class Body>
+constexpr std::size_t sums_needed_by() {
+  if constexpr (requires(Body const& body) { body.with_earlier(CountSums{}); })
+    return decltype(std::declval<Body const&>().with_earlier(CountSums{}))::value;
+  else
+    return 0;
+}
+
+}  // namespace Impl
+
+/// \brief A stage is one kernel of a program, as a value that carries its own pointers:
+///   - `char const* label` (starts with "Solder::"),
+///   - `Phase phase`: when it has work,
+///   - `static constexpr int threads`: GPU threads of its teams; `int teams() const`: its league,
+///   - `static constexpr int most_sums`, the most values that it sums at once, and
+///     `int workspace() const`, the doubles of team scratch that it needs besides,
+///   - `run(team, at, now, next) const`: called by every thread of every team. Returns at once
+///     unless now.phase is its phase; each thread of team 0 changes `next` in the same way, and
+///     team 0's copy goes to the next stage. What a stage reads, no team writes in that stage.
+///
+/// This one goes through the rows of a source and gives each to a body, a plain struct with
+///   - `row(i, value, scalars, mine) const`; without `scalars` or `mine` where the body has none,
+///   - `static constexpr std::size_t sums`: how many sums the rows leave, `Sums<sums>& mine` being
+///     the thread's share, and `Sum<sums> left`: where,
+///   - `struct Scalars`: what is computed once a team, the same in all of them, by
+///     `bool scalars(team, total, ahead, at, now, next, Scalars&) const`, which answers whether to
+///     go through the rows,
+///   - `with_earlier(f) const`, f(the sums that earlier stages left ...), Sum or TurningSum, whose
+///     totals scalars() is given,
+///   - `ahead(at) const`: what else is to be loaded before the control block has arrived,
+///   - `end(team, mine, now, next) const`: instead of leaving the sums, or to take account,
+/// all but row() where needed.
+///
+/// Loading ahead, the test of the phase and the gathering of earlier sums, in a fixed order, are
+/// written here, once. Where earlier sums are few they are gathered before it is known whether they
+/// are needed: their latency then hides the control block's.
+template <class Source, class Body>
+struct Stage {
+  char const* label;
+  Phase phase;
+  Source source;
+  Body body;
+
+  bool operator==(Stage const&) const = default;
+
+  static_assert(sizeof(Source) + sizeof(Body) + 16 <= Impl::largest_stage,
+                "Solder: a stage takes too much along");
+  static constexpr int threads = Impl::league_threads;
+  /// A row that a whole team works on takes a sum of two values (CsrOperator).
+  static constexpr int most_sums = static_cast<int>(
+      std::max({std::size_t(2), Impl::sums_of<Body>(), Impl::sums_needed_by<Body>()}));
+  static constexpr int workspace() { return 0; }
+  int teams() const { return source.teams(); }
+
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
+                                       Control& next) const {
+    if constexpr (Impl::sums_needed_by<Body>() > 0)
+      body.with_earlier([&](auto const&... sums) { run_with(team, at, now, next, sums...); });
+    else
+      run_with(team, at, now, next);
+  }
+
+ private:
+  static constexpr bool has_scalars = requires { typename Body::Scalars; };
+  static constexpr bool has_sums = requires { Body::sums; };
+  struct Nothing {};
+  template <class B>
+  struct ScalarsOf {
+    using type = Nothing;
+  };
+  template <class B>
+    requires requires { typename B::Scalars; }
+  struct ScalarsOf<B> {
+    using type = typename B::Scalars;
+  };
+
+  template <class Team, class... S>
+  KOKKOS_FORCEINLINE_FUNCTION void run_with(Team const& team, At const& at, Control const& now,
+                                            Control& next, S const&... earlier) const {
+    typename ScalarsOf<Body>::type scalars;
+    Sums<Impl::sums_of<Body>()> mine{};
+    auto const loaded = ahead(at);
+    auto const consume = [&](std::int32_t i, auto const& value) {
+      if constexpr (has_scalars && has_sums)
+        body.row(i, value, scalars, mine);
+      else if constexpr (has_scalars)
+        body.row(i, value, scalars);
+      else if constexpr (has_sums)
+        body.row(i, value, mine);
+      else
+        body.row(i, value);
+    };
+    bool went_on;
+    if constexpr (sizeof...(S) == 0) {
+      went_on = source.for_each_row(
+          team, at,
+          [&] {
+            if (now.phase != phase) return false;
+            if constexpr (has_scalars)
+              return body.scalars(team, Sums<0>{}, loaded, at, now, next, scalars);
+            else
+              return true;
+          },
+          consume);
+    } else {
+      std::int32_t most = 0;
+      ((most = earlier.parts > most ? earlier.parts : most), ...);
+      Sums<(S::gathered + ...)> shares{};
+      if (team.gathers_ahead(most)) shares = team.gather(most, earlier.all()...);
+      went_on = source.for_each_row(
+          team, at,
+          [&] {
+            if (now.phase != phase) return false;
+            auto const share = team.gathers_ahead(most)
+                                   ? Impl::of_iteration<S...>(shares, now.iteration)
+                                   : team.gather(most, earlier.of(now.iteration)...);
+            return body.scalars(team, team.total(share, most), loaded, at, now, next, scalars);
+          },
+          consume);
+    }
+    if (!went_on) return;
+    if constexpr (requires { body.end(team, mine, now, next); })
+      body.end(team, mine, now, next);
+    else if constexpr (has_sums)
+      body.left.leave(team, mine);
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION auto ahead(At const& at) const {
+    if constexpr (requires { body.ahead(at); })
+      return body.ahead(at);
+    else
+      return Nothing{};
+  }
+};
+
+template <class Source, class Body>
+Stage<Source, Body> stage(char const* label, Phase phase, Source const& source, Body const& body) {
+  return {label, phase, source, body};
+}
+
+/// \brief Work that the host does, or enqueues on the instance of the solve, between two kernels:
+/// a user's own preconditioner, an exchange with other processes. Only the launch runner takes it.
+///
+/// On GPUs it may be called once or twice more than needed, when the solve has ended meanwhile.
+struct HostStage {
+  Phase phase;
+  std::function<void()> work;
+};
+
+}  // namespace Solder

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// What all forms of GMRES share: the data of a cycle, and its end.
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include <solder/core/application.hpp>
+#include <solder/core/scalar.hpp>
+#include <solder/kernels/tall_basis.hpp>
+
+namespace Solder::Impl {
+
+/// \brief The small dense part of a cycle, in device memory: written by team 0 only, and read by
+/// later stages.
+template <class Scalar>
+struct GmresSmall {
+  using Number = Wide<Scalar>;
+
+  double* memory;
+  std::int32_t restart;
+
+  bool operator==(GmresSmall const&) const = default;
+
+  KOKKOS_FUNCTION static constexpr std::size_t size(std::size_t m) {
+    return parts<Scalar> * ((m + 1) * m + 2 * (m + 1) + 2 * m) + 2 * (m + 1) + 1;
+  }
+
+  /// The Hessenberg matrix of Arnoldi's process, (restart + 1) x restart; the triangular one of
+  /// simpler GMRES.
+  KOKKOS_FUNCTION Number& H(std::int32_t i, std::int32_t j) const {
+    return numbers()[j * (restart + 1) + i];
+  }
+  /// The right-hand side of the small system: the residual's coordinates in the basis.
+  KOKKOS_FUNCTION Number& rhs(std::int32_t i) const { return after_H()[i]; }
+  /// The vector that H^H maps to zero, t_0 = 1: GMRES's residual is ||r_0|| / ||t||.
+  KOKKOS_FUNCTION Number& t(std::int32_t i) const { return after_H()[restart + 1 + i]; }
+  /// The diagonal of the triangular factor of H.
+  KOKKOS_FUNCTION Number& diagonal(std::int32_t i) const {
+    return after_H()[2 * (restart + 1) + i];
+  }
+  /// The solution of the small system.
+  KOKKOS_FUNCTION Number& y(std::int32_t i) const {
+    return after_H()[2 * (restart + 1) + restart + i];
+  }
+  /// The length of a stored vector of the basis, and its inverse.
+  KOKKOS_FUNCTION double& length(std::int32_t k) const {
+    return reinterpret_cast<double*>(after_H() + 2 * (restart + 1) + 2 * restart)[k];
+  }
+  KOKKOS_FUNCTION double& scale(std::int32_t k) const { return (&length(0))[restart + 1 + k]; }
+  /// What the first round of Gram-Schmidt took away from ||w||^2.
+  KOKKOS_FUNCTION double& taken() const { return (&length(0))[2 * (restart + 1)]; }
+
+ private:
+  KOKKOS_FUNCTION Number* numbers() const { return reinterpret_cast<Number*>(memory); }
+  KOKKOS_FUNCTION Number* after_H() const { return numbers() + (restart + 1) * restart; }
+};
+
+/// \brief What the stages of GMRES share: the basis, the small system and the sums.
+template <class Scalar_>
+struct GmresCycle {
+  using Scalar = Scalar_;
+  static constexpr int most_sums = 3;
+
+  Rows rows;
+  Limits limits;
+  TallBasis<Scalar> V;  ///< restart + 1 columns; the newest is made in its own place
+  GmresSmall<Scalar> small;
+  double* host_workspace;
+  std::int32_t restart;
+  Sum<1> of_first_norm;              ///< ||w||^2 of a cycle's first product
+  Sum<parts<Scalar>> of_first_dot;   ///< (v_0, w), from the product
+  TurningSum<1> of_norm;             ///< ||w||^2 after the first, and the second, round
+  TurningSum<parts<Scalar>> of_dot;  ///< one inner product, in two buffers by turns
+  Sum<1> of_dots;                    ///< inner products of w with all of the basis, one by one
+
+  bool operator==(GmresCycle const&) const = default;
+
+  /// The column after the first is free while a cycle ends.
+  KOKKOS_FUNCTION Scalar* true_residual() const { return V.column(1); }
+
+  KOKKOS_FUNCTION int workspace_values() const { return multi_dot_workspace<Scalar>(restart + 1); }
+  KOKKOS_FUNCTION bool small_fits() const { return GmresSmall<Scalar>::size(restart) <= 4096; }
+  template <class Team>
+  KOKKOS_FUNCTION double* workspace(Team const& team) const {
+    return team.workspace(host_workspace, workspace_values());
+  }
+
+  /// \brief Counts a step; ends the cycle where it is full, and the solve at its limit.
+  KOKKOS_FUNCTION void advance(Control& next) const {
+    ++next.step;
+    ++next.iteration;
+    if (next.iteration >= limits.max_iterations)
+      next.claim(Reason::max_iterations);
+    else if (next.step == restart)
+      next.phase = Phase::judge;
+  }
+
+  /// \brief Records the residual of the newest step, and ends the cycle where it is small enough.
+  /// \param least what the residual's square can be told from zero by
+  KOKKOS_FUNCTION void take_residual(Control& next, double squared, double least) const {
+    next.measure(squared);
+    if (!Kokkos::isfinite(squared))
+      next.claim(Reason::not_finite);
+    else if (limits.unconditional())
+      return;
+    else if (squared <= next.stop_squared)
+      next.claim(Reason::converged);
+    else if (squared <= least)
+      next.phase = Phase::judge;
+  }
+};
+
+/// \brief What a product multiplies with where M is pointwise: z = M v, made with v. With
+/// M = identity it is v itself; any other M has stages of its own.
+template <class Scalar, class M, bool Keeps>
+struct GmresOperand {
+  M m;
+  Scalar* z;
+  std::int64_t per_step;  ///< from one step's z to the next one's, where all are kept
+
+  bool operator==(GmresOperand const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void keep(std::int32_t step, std::int32_t i, Scalar const& v) const {
+    if constexpr (Keeps) z[step * per_step + i] = m(i, v);
+  }
+};
+
+/// \brief What a stage of GMRES has beside its work.
+template <class Scalar>
+struct GmresStage {
+  char const* label;
+  GmresCycle<Scalar> d;
+
+  static constexpr int most_sums = GmresCycle<Scalar>::most_sums, threads = league_threads;
+  int workspace() const { return d.workspace_values(); }
+  bool operator==(GmresStage const&) const = default;
+};
+
+/// \brief The product of a step, w = A M v_j. Its first team may be a clerk: it takes account of
+/// the step before while the others multiply. Only the first team's word counts, and nobody waits
+/// for it. Words: the matrix, and 2 a row.
+///
+/// \tparam Variant what is done with the step before, and with the rows of the product
+template <class Source, class Scalar, class Variant>
+struct GmresProduct : GmresStage<Scalar> {
+  static constexpr Phase phase = Phase::iterate;
+  using GmresStage<Scalar>::d;
+
+  Source source;
+  std::int32_t clerks;  ///< 1: there is a clerk
+
+  GmresProduct(GmresCycle<Scalar> const& cycle, Source const& source_, std::int32_t clerks_)
+      : GmresStage<Scalar>{"Solder::gmres::product", cycle}, source(source_), clerks(clerks_) {}
+  bool operator==(GmresProduct const&) const = default;
+
+  int teams() const { return source.teams() + clerks; }
+
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
+                                       Control& next) const {
+    bool const clerk = team.league_rank() == 0;
+    auto const account = [&] {
+      if (at.step > 0) Variant::finish_step(d, team, at.step, now, next);
+      next.rounds = 0;
+      return next.phase == phase;
+    };
+    if (clerk && clerks == 1) {
+      if (now.phase == phase) account();
+      return;
+    }
+    Team const rows_team = clerks == 1 ? team.without_first() : team;
+    Scalar* const w = d.V.column(at.step + 1);
+    typename Variant::ProductSums mine{};
+    bool const went_on = source.for_each_row(
+        rows_team, at, [&] { return now.phase == phase && (!clerk || account()); },
+        [&](std::int32_t i, Scalar const& Av) {
+          w[i] = Av;
+          Variant::add(d, at.step, i, Av, mine);
+        });
+    if (went_on) Variant::leave(d, rows_team, at.step, mine);
+  }
+};
+
+/// \brief Solves R y = rhs for an upper triangular R whose diagonal stands apart, inverted in
+/// place; a pivot without digits gives y_i = 0. All threads of the only team; answers whether y is
+/// finite.
+template <class Scalar, class Team>
+KOKKOS_FUNCTION bool back_substitute(GmresSmall<Scalar> const& s, Team const& team,
+                                     std::int32_t size) {
+  double largest = 0;
+  for (std::int32_t i = 0; i < size; ++i)
+    largest = Kokkos::fmax(largest, abs_squared(s.diagonal(i)));
+  team.barrier();
+  for (std::int32_t i = team.rank(); i < size; i += team.size()) {
+    auto& pivot = s.diagonal(i);
+    pivot = abs_squared(pivot) > 1e-30 * largest ? Wide<Scalar>(1.0 / pivot) : Wide<Scalar>{};
+  }
+  team.barrier();
+  for (std::int32_t i = size - 1; i >= 0; --i) {
+    auto const y = s.rhs(i) * s.diagonal(i);
+    if (!is_finite(y)) return false;
+    for (std::int32_t k = team.rank(); k < i; k += team.size()) s.rhs(k) -= s.H(k, i) * y;
+    if (team.rank() == 0) s.y(i) = y;
+    team.barrier();
+  }
+  return true;
+}
+
+/// \brief The small least squares problem of a cycle, by one team.
+///
+/// Variant takes the last step's residual in and makes the problem triangular.
+template <class Scalar, class Variant>
+struct GmresLeastSquares : GmresStage<Scalar> {
+  static constexpr Phase phase = Phase::judge;
+  using GmresStage<Scalar>::d;
+
+  explicit GmresLeastSquares(GmresCycle<Scalar> const& cycle)
+      : GmresStage<Scalar>{"Solder::gmres::least_squares", cycle} {}
+  bool operator==(GmresLeastSquares const&) const = default;
+
+  static constexpr int teams() { return 1; }
+  /// A GPU team's scratch takes a cycle's small system too, if that is not too large: in global
+  /// memory its many short steps would wait ten times as long.
+  int workspace() const {
+    int const small_values = static_cast<int>(GmresSmall<Scalar>::size(d.restart));
+    return d.small_fits() ? std::max(d.workspace_values(), small_values) : d.workspace_values();
+  }
+
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const&, Control const& now,
+                                       Control& next) const {
+    if (now.phase != phase || now.step == 0 || now.reason == Reason::not_finite) return;
+    bool const taken_in = now.recorded > now.iteration;
+    if (!taken_in) Variant::finish_step(d, team, now.step, now, next);
+    next.phase = phase;
+    if (next.reason == Reason::not_finite) return;
+    team.barrier();
+    auto const small = in_scratch(team);
+    Variant::make_triangular(small, team, now.step, Kokkos::sqrt(now.best_squared));
+    if (!back_substitute(small, team, now.step)) next.claim(Reason::not_finite);
+    for (std::int32_t i = team.rank(); i < now.step; i += team.size()) d.small.y(i) = small.y(i);
+  }
+
+ private:
+  /// \brief A copy of the small system in the team's scratch, where it fits; on hosts the system.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION auto in_scratch(Team const& team) const {
+    auto small = d.small;
+    if (std::is_same_v<Team, HostTeam> || !d.small_fits()) return small;
+    small.memory = d.workspace(team);
+    int const size = static_cast<int>(small.size(d.restart));
+    for (int i = team.rank(); i < size; i += team.size()) small.memory[i] = d.small.memory[i];
+    team.barrier();
+    return small;
+  }
+};
+
+/// \brief How a cycle's end makes its correction of x of the basis.
+enum class GmresCorrection {
+  pointwise,  ///< x += M V y
+  kept,       ///< x += Z y, Z = M V having been kept
+  apart       ///< z = V y; M's own stages, in Phase::correct, make x += M z of it
+};
+
+/// \brief The correction of x, and the cycle is empty. Words: the basis, and 2 a row.
+///
+/// \tparam Variant tells how long a stored vector of the basis is
+template <class Scalar, class Variant, class M, GmresCorrection How>
+struct GmresUpdate : GmresStage<Scalar> {
+  static constexpr Phase phase = Phase::judge;
+  using GmresStage<Scalar>::d;
+
+  M m;
+  TallBasis<Scalar const> basis;  ///< V or Z
+  Scalar* to;                     ///< x or z
+  std::int32_t league;
+
+  GmresUpdate(GmresCycle<Scalar> const& cycle, M const& m_, TallBasis<Scalar const> const& basis_,
+              Scalar* to_, std::int32_t league_)
+      : GmresStage<Scalar>{"Solder::gmres::update", cycle},
+        m(m_),
+        basis(basis_),
+        to(to_),
+        league(league_) {}
+  bool operator==(GmresUpdate const&) const = default;
+
+  int teams() const { return league; }
+
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const&, Control const& now,
+                                       Control& next) const {
+    if (now.phase != phase || now.step == 0) return;
+    next.step = next.rounds = 0;
+    if (now.reason == Reason::not_finite) return;
+    if constexpr (How == GmresCorrection::apart) next.phase = Phase::correct;
+    double* const c = d.workspace(team);
+    multi_axpy<Scalar>(
+        team, d.rows, basis, now.step, [](std::int32_t) { return Scalar{}; },
+        [&] {
+          for (std::int32_t k = team.rank(); k < now.step; k += team.size()) {
+            auto const y = -Variant::scale(d, k) * d.small.y(k);
+            set_wide(c, k, y);
+          }
+          team.barrier();
+          return true;
+        },
+        [&](std::int32_t k) { return narrow<Scalar>(wide_at<Scalar>(c, k * parts<Scalar>)); },
+        [&](std::int32_t i, Scalar const& Vy) {
+          if constexpr (How == GmresCorrection::pointwise)
+            to[i] += m(i, Vy);
+          else if constexpr (How == GmresCorrection::kept)
+            to[i] += Vy;
+          else
+            to[i] = Vy;
+        });
+  }
+};
+
+/// \brief x += z, z being handed out: the end of a correction with an M that is not pointwise.
+/// Words: 2 a row.
+template <class Scalar>
+struct GmresCorrect {
+  Scalar* x;
+
+  bool operator==(GmresCorrect const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& z) const { x[i] += z; }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const&, Sums<0> const&, Control const&,
+                                       Control& next) const {
+    next.phase = Phase::judge;
+  }
+};
+
+/// \brief Begins the next cycle from the true residual.
+template <class Scalar, class Variant, class Operand>
+struct GmresBegin {
+  static constexpr std::size_t sums = 0;
+  using Scalars = typename Variant::Beginning;
+
+  TallBasis<Scalar> V;
+  GmresSmall<Scalar> small;
+  Operand operand;
+
+  bool operator==(GmresBegin const&) const = default;
+
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void scalars(Team const& team, Control& next, Scalars& s) const {
+    next.residual_squared = next.true_squared;
+    double const norm = Kokkos::sqrt(next.true_squared);
+    s = Variant::begin(small, team, norm > 0 ? 1 / norm : 0);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& r, Scalars const& s,
+                                       Sums<0>&) const {
+    Scalar const v = Variant::first(r, s);
+    V.column(0)[i] = v;
+    operand.keep(0, i, v);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const&, Sums<0> const&, Control const&,
+                                       Control&) const {}
+};
+
+}  // namespace Solder::Impl

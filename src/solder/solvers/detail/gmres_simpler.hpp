@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <solder/solvers/detail/gmres_cycle.hpp>
+
+namespace Solder::Impl {
+
+/// \brief Simpler GMRES (Walker & Zhou), pipelined: paper 1, Algorithm 6.
+///
+/// For each cycle, with v_0 = r / ||r||:
+///
+///     for i = 1, ..., m:
+///       v_i     = A M v_i-1                                   kernel 1: product
+///       R_k,i   = (v_k, v_i)                    k = 1, ..., i - 1    kernel 2: dots
+///       v_i     = v_i - sum_k R_k,i v_k                       kernel 3: orthogonalise
+///       R_i,i   = ||v_i||,  v_i = v_i / R_i,i,  xi_i = (v_i, r)      kernel 4: normalise
+///     R y = xi,  x = x + M [v_0, ..., v_m-1] y
+///
+/// In the first step there is nothing to be orthogonal to: 2 kernels. The residual's square falls
+/// by |xi_i|^2 with each step; where rounding hides it, the cycle ends early.
+template <class Scalar>
+struct SimplerGmres {
+  using Cycle = GmresCycle<Scalar>;
+  using ProductSums = Sums<1>;
+  struct Beginning {
+    typename ScalarTraits<Scalar>::Real factor;
+  };
+
+  /// \brief 1: the basis is stored at length one.
+  KOKKOS_FUNCTION static double scale(Cycle const&, std::int32_t) { return 1; }
+
+  /// \brief v_0 = r / ||r||. Words: 2 a row.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION static Beginning begin(GmresSmall<Scalar> const&, Team const&,
+                                                     double inverse) {
+    return {to_real<Scalar>(inverse)};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION static Scalar first(Scalar const& r, Beginning const& s) {
+    return s.factor * r;
+  }
+
+  /// \brief The first product of a cycle takes its norm along.
+  KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const&, std::int32_t step, std::int32_t,
+                                              Scalar const& Av, Sums<1>& mine) {
+    if (step == 0) mine[0] += abs_squared(Av);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const& d, Team const& team, std::int32_t step,
+                                                Sums<1> const& mine) {
+    if (step == 0) d.of_first_norm.leave(team, mine);
+  }
+
+  /// \brief Sums up xi of step k - 1, in team 0, and takes the residual from it.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION static void finish_step(Cycle const& d, Team const& team,
+                                                      std::int32_t k, Control const& now,
+                                                      Control& next) {
+    double const cycle = now.best_squared;  // the square of the cycle's first residual
+    auto const of_xi = d.of_dot.of(0);
+    auto const total = team.total(team.gather(of_xi.parts, of_xi), of_xi.parts);
+    auto const xi = Kokkos::sqrt(cycle) * wide_at<Scalar>(total, 0);
+    if (team.rank() == 0) d.small.rhs(k - 1) = xi;
+    // A difference of squares loses its digits, and the basis of a cycle that converges fast its
+    // independence: about eps^(3/4) of the first square is as far as a cycle should go.
+    constexpr bool is_single = sizeof(typename ScalarTraits<Scalar>::Real) == 4;
+    constexpr double digits = is_single ? 1e-6 : 1e-12;
+    d.take_residual(next, Kokkos::fmax(now.residual_squared - abs_squared(xi), 0.0),
+                    digits * cycle);
+  }
+
+  /// \brief It is triangular.
+  template <class Small, class Team>
+  KOKKOS_FUNCTION static void make_triangular(Small const& s, Team const& team, std::int32_t size,
+                                              double) {
+    for (std::int32_t i = team.rank(); i < size; i += team.size()) s.diagonal(i) = s.H(i, i);
+    team.barrier();
+  }
+
+  /// \brief (v_k, v_i) for all k. Words: the basis, and 1 a row.
+  struct Dots : GmresStage<Scalar> {
+    static constexpr Phase phase = Phase::iterate;
+    static constexpr int threads = multi_dot_threads;
+    using GmresStage<Scalar>::d;
+
+    explicit Dots(Cycle const& cycle) : GmresStage<Scalar>{"Solder::gmres::dots", cycle} {}
+    bool operator==(Dots const&) const = default;
+
+    int teams() const { return d.of_dots.parts; }
+
+    template <class Team>
+    KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
+                                         Control&) const {
+      multi_dot<Scalar>(team, d.rows, d.V.from(1), at.step, d.V.column(at.step + 1),
+                        d.of_dots.values, d.workspace(team), [&] { return now.phase == phase; });
+    }
+  };
+
+  /// \brief v_i -= sum_k R_k,i v_k, with its norm. Words: the basis, and 2 a row.
+  struct Orthogonalise : GmresStage<Scalar> {
+    static constexpr Phase phase = Phase::iterate;
+    using GmresStage<Scalar>::d;
+
+    explicit Orthogonalise(Cycle const& cycle)
+        : GmresStage<Scalar>{"Solder::gmres::orthogonalise", cycle} {}
+    bool operator==(Orthogonalise const&) const = default;
+
+    int teams() const { return d.of_norm.parts; }
+
+    template <class Team>
+    KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
+                                         Control&) const {
+      constexpr std::int32_t p = parts<Scalar>;
+      std::int32_t const count = at.step;
+      double* const c = d.workspace(team);
+      Scalar* const w = d.V.column(count + 1);
+      Sums<1> mine{};
+      bool const went_on = multi_axpy<Scalar>(
+          team, d.rows, d.V.from(1), count, [&](std::int32_t i) { return w[i]; },
+          [&] {
+            for_each_total(
+                team, count * p, d.of_dots.parts, d.of_dots.values,
+                [](std::int32_t) { return 1.0; },
+                [&](std::int32_t v, double total, double) { c[v] = total; });
+            if (now.phase != phase) return false;
+            if (team.league_rank() == 0) keep_column(team, count, c);
+            return true;
+          },
+          [&](std::int32_t k) { return narrow<Scalar>(wide_at<Scalar>(c, k * p)); },
+          [&](std::int32_t i, Scalar const& v) {
+            w[i] = v;
+            mine[0] += abs_squared(v);
+          });
+      if (went_on) d.of_norm.of(0).leave(team, mine);
+    }
+
+   private:
+    template <class Team>
+    KOKKOS_FORCEINLINE_FUNCTION void keep_column(Team const& team, std::int32_t count,
+                                                 double const* c) const {
+      Sums<1> taken{};
+      for (std::int32_t k = team.lane(); k < count; k += team.lanes()) {
+        auto const R = wide_at<Scalar>(c, k * parts<Scalar>);
+        if (team.warp_rank() == 0) d.small.H(k, count) = R;
+        taken[0] += abs_squared(R);
+      }
+      team.sum_lanes(taken);
+      if (team.rank() == 0) d.small.taken() = taken[0];
+    }
+  };
+
+  /// \brief v_i /= ||v_i||, with xi. Words: 3 a row.
+  template <class Operand>
+  struct Normalise : GmresStage<Scalar> {
+    static constexpr Phase phase = Phase::iterate;
+    using GmresStage<Scalar>::d;
+
+    Operand operand;
+
+    Normalise(Cycle const& cycle, Operand const& operand_)
+        : GmresStage<Scalar>{"Solder::gmres::normalise", cycle}, operand(operand_) {}
+    bool operator==(Normalise const&) const = default;
+
+    int teams() const { return d.of_norm.parts; }
+
+    template <class Team>
+    KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
+                                         Control& next) const {
+      struct Row {
+        Scalar v, r;
+      };
+      Scalar* const v = d.V.column(at.step + 1);
+      Scalar const* const r = d.V.column(0);
+      typename ScalarTraits<Scalar>::Real inverse;
+      Sums<parts<Scalar>> mine{};
+      bool const went_on = team.for_each_row(
+          d.rows,
+          [&](std::int32_t i) {
+            return Row{v[i], r[i]};
+          },
+          [&] {
+            double const squared = norm_squared(team, at.step == 0);
+            if (now.phase != phase) return false;
+            inverse = to_real<Scalar>(inverse_norm(team, at.step, next, squared));
+            return next.phase == phase;
+          },
+          [&](std::int32_t i, Row const& row) {
+            Scalar const unit = inverse * row.v;
+            v[i] = unit;
+            operand.keep(at.step + 1, i, unit);
+            add_to(mine, 0, dot_term(unit, row.r));
+          });
+      if (!went_on) return;
+      d.of_dot.of(0).leave(team, mine);
+      d.advance(next);
+    }
+
+   private:
+    template <class Team>
+    KOKKOS_FORCEINLINE_FUNCTION double norm_squared(Team const& team, bool first) const {
+      auto const of_norm = first ? d.of_first_norm : d.of_norm.of(0);
+      return team.total(team.gather(of_norm.parts, of_norm), of_norm.parts)[0];
+    }
+
+    /// \brief 1 / ||v_i||; a vector without digits ends the cycle, in the benchmark mode it is 0.
+    template <class Team>
+    KOKKOS_FORCEINLINE_FUNCTION double inverse_norm(Team const& team, std::int32_t step,
+                                                    Control& next, double squared) const {
+      double const norm = Kokkos::sqrt(squared);
+      double const taken = step == 0 ? 0 : d.small.taken();
+      if (team.league_rank() == 0 && team.rank() == 0) d.small.H(step, step) = norm;
+      if (!Kokkos::isfinite(squared)) {
+        next.claim(Reason::not_finite, Cause::norm_of_w, norm);
+      } else if (!(squared > 1e-28 * taken)) {
+        if (d.limits.unconditional()) return 0;
+        next.claim(Reason::breakdown, Cause::norm_of_w, norm);
+      }
+      return 1 / norm;
+    }
+  };
+};
+
+}  // namespace Solder::Impl

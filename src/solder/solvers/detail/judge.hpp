@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+
+#include <solder/core/application.hpp>
+#include <solder/core/scalar.hpp>
+
+namespace Solder::Impl {
+
+/// \brief x in double (complex double), for products that are to be summed so.
+template <class Scalar>
+struct Widened {
+  Scalar const* values;
+
+  KOKKOS_FORCEINLINE_FUNCTION Wide<Scalar> operator[](std::int32_t i) const {
+    return Wide<Scalar>(values[i]);
+  }
+};
+
+/// \brief A source's rows of A x, summed in double where A's operator takes an x that is one
+/// (CsrOperator, SellOperator).
+template <class Operator, class Scalar>
+struct WideProduct {
+  Operator A;
+  std::int32_t league;
+  Scalar const* x;
+
+  bool operator==(WideProduct const&) const = default;
+
+  std::int32_t teams() const { return league; }
+
+  template <class Team, class Prepare, class Consume>
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const&,
+                                                Prepare const& prepare,
+                                                Consume const& consume) const {
+    constexpr bool widens =
+        !std::is_same_v<Scalar, Wide<Scalar>> &&
+        requires { A.for_each_row_product(team, Widened<Scalar>{x}, prepare, consume); };
+    if constexpr (widens)
+      return A.for_each_row_product(team, Widened<Scalar>{x}, prepare, consume);
+    else
+      return A.for_each_row_product(team, x, prepare, consume);
+  }
+};
+
+/// \brief s = b - A x, with (s, s), (b, b) and the nonzeros of b; the numbers stored are taken as
+/// they are, and everything else is done in double. Words: the matrix, and 4 a row.
+template <class Scalar>
+struct Residual {
+  static constexpr std::size_t sums = 3;
+
+  Scalar const *b, *x;
+  Scalar* s;
+  Sum<3> left;
+
+  bool operator==(Residual const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& Ax, Sums<3>& mine) const {
+    Wide<Scalar> const difference = Wide<Scalar>(b[i]) - Wide<Scalar>(Ax);
+    s[i] = narrow<Scalar>(difference);
+    // A column of zeros would hide an infinite x_i from s: 0 * NaN.
+    mine[0] += abs_squared(difference) + 0 * count_nonzero(x[i]);
+    mine[1] += abs_squared(b[i]);
+    mine[2] += count_nonzero(b[i]);
+  }
+};
+
+/// \brief Holds the claim against the true residual; sets x = 0 or begins anew from s where the
+/// judge says so.
+///
+/// \tparam Begin the method's beginning: a body whose rows are those of s, but with
+///         scalars(team, next, Scalars&)
+template <class Scalar, class Begin>
+struct Judge {
+  static constexpr std::size_t sums = Begin::sums;
+  using Scalars = typename Begin::Scalars;
+
+  Limits limits;
+  Recovery recovery;
+  Sum<3> of_residual;
+  Rows rows;
+  Scalar* x;
+  Begin begin;
+
+  bool operator==(Judge const&) const = default;
+
+  template <class F>
+  KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
+    return f(of_residual);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Sums<3> const& total, auto const&,
+                                           At const&, Control const&, Control& next,
+                                           Scalars& mine) const {
+    Verdict const verdict = judge(next, limits, total[0], total[1], total[2], recovery);
+    if (verdict == Verdict::zero) team.for_each_row(rows, [&](std::int32_t i) { x[i] = {}; });
+    if (verdict != Verdict::restart) return false;
+    begin.scalars(team, next, mine);
+    return true;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 1> const& s,
+                                       Scalars const& scalars, Sums<sums>& mine) const {
+    begin.row(i, s[0], scalars, mine);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const& now,
+                                       Control& next) const {
+    begin.end(team, mine, now, next);
+  }
+};
+
+/// \brief The judgement of every solver: the true residual, into s, and the judge.
+/// \param s free while a claim is judged
+/// \param rows how the vector stages of the solver deal the rows
+template <class Exec, class Opened, class Scalar, class Begin>
+auto judgement(Arena<Exec>& arena, char const* label, Opened const& A, Rows const& rows,
+               Limits const& limits, Recovery const& recovery, Scalar const* b, Scalar* x,
+               Scalar* s, Begin const& begin) {
+  auto const sums = arena.template sum<3>(A.league);
+  WideProduct<decltype(A.A), Scalar> const product{A.A, A.league, x};
+  return program(
+      stage("Solder::residual", Phase::judge, product, Residual<Scalar>{b, x, s, sums}),
+      stage(label, Phase::judge, arena.template range<Scalar>(rows, static_cast<Scalar const*>(s)),
+            Judge<Scalar, Begin>{limits, recovery, sums, rows, x, begin}));
+}
+
+}  // namespace Solder::Impl

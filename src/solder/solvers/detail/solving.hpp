@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include <solder/core/application.hpp>
+#include <solder/core/runners/engine.hpp>
+
+namespace Solder::Impl {
+
+/// \brief What all solvers are but for their method: the system, its memory and its runner, and
+/// the checks of what users give.
+template <class Exec, class Matrix, class Preconditioner>
+class Solving {
+  static_assert(LinearOperator<Matrix>,
+                "Solder: a matrix needs scalar_type, rows(), columns(), nonzeros(), words() and "
+                "device_operator(): see CsrMatrix");
+  static_assert(PreconditionerOn<Preconditioner, Exec>,
+                "Solder: a preconditioner needs rows(), words<Scalar>(rows) and open(arena): see "
+                "Application in core/application.hpp");
+
+ public:
+  using Scalar = typename Matrix::scalar_type;
+
+  /// \param name of the solver, for people: "Solder::Cg"
+  /// \param label of a whole solve in one kernel
+  /// \param restart as of Engine
+  /// \throws std::invalid_argument where A is not square, M has another size, or an option is out
+  /// of range
+  Solving(std::string const& name, std::string const& label, Exec const& exec, Matrix const& A,
+          Preconditioner const& M, SolverOptions const& options, std::int32_t restart)
+      : name_(name),
+        exec_(exec),
+        matrix_(A),
+        preconditioner_(M),
+        options_(checked(options)),
+        arena_(exec, options_.runner == Runner::team),
+        engine_(exec, label, options_.runner, restart, on_device) {
+    engine_.size_team(A.rows());
+  }
+
+  /// \brief Puts the programs together for the first time, which allocates all that they need;
+  /// programs(b, x, use) calls use(judgement, iteration).
+  template <class Programs>
+  void reserve(Programs const& programs) {
+    programs(static_cast<Scalar const*>(nullptr), static_cast<Scalar*>(nullptr),
+             [&](auto const& judgement, auto const& iteration) {
+               engine_.reserve(judgement, iteration);
+               return Report{};
+             });
+    setup_seconds_ = timer_.seconds();
+  }
+
+  /// \brief Solves A x = b from the x given.
+  /// \throws std::invalid_argument where b or x has another length or is strided, or M, set up
+  /// anew, another size
+  template <class B, class X, class Programs>
+  Report solve(B const& b, X const& x, Programs const& programs) {
+    using Access = Kokkos::SpaceAccessibility<Exec, typename B::memory_space>;
+    using AccessX = Kokkos::SpaceAccessibility<Exec, typename X::memory_space>;
+    static_assert(Access::accessible && AccessX::accessible,
+                  "Solder: the solver's execution space cannot access the memory of b or x");
+    check_vectors(b, x);
+    check_preconditioner();
+    Report report;
+    std::int32_t const zero_row = zero_row_of_preconditioner();
+    if (matrix_.rows() == 0) {
+      report.reason = Reason::converged;
+      report.history = {0};
+      report.runner = options_.runner;
+    } else {
+      arena_.rewind();
+      // A system whose Jacobi preconditioner would divide by zero is only judged.
+      int const most = options_.max_iterations;
+      if (zero_row >= 0) options_.max_iterations = 0;
+      try {
+        report = programs(b.data(), x.data(), [&](auto const& judgement, auto const& iteration) {
+          return engine_.solve(judgement, iteration, options_);
+        });
+      } catch (...) {
+        options_.max_iterations = most;
+        throw;
+      }
+      options_.max_iterations = most;
+    }
+    if constexpr (requires { preconditioner_.setup(); })
+      report.preconditioner = preconditioner_.setup();
+    if (zero_row >= 0 && report.reason == Reason::max_iterations) {
+      report.reason = Reason::breakdown;
+      report.detail = "the diagonal entry of row " + std::to_string(zero_row + 1) +
+                      " (counted from 1) is zero: Jacobi cannot divide by it";
+    }
+    report.setup_seconds += setup_seconds_;
+    return report;
+  }
+
+  Matrix const& matrix() const { return matrix_; }
+  Arena<Exec>& arena() { return arena_; }
+  auto open_preconditioner() { return preconditioner_.open(arena_); }
+  Limits limits() const { return {options_.tolerance, options_.max_iterations}; }
+
+  std::int32_t rows() const { return matrix_.rows(); }
+  /// \brief Words of sizeof(Scalar) that one application of M moves, the vector it is applied to
+  /// and the result apart.
+  double preconditioner_words() const {
+    return preconditioner_.template words<Scalar>(matrix_.rows());
+  }
+
+ private:
+  using Opened = decltype(std::declval<Preconditioner const&>().open(
+      std::declval<Arena<Exec>&>()));
+  static constexpr bool on_device = [] {
+    if constexpr (requires { Opened::on_device; })
+      return Opened::on_device;
+    else
+      return true;
+  }();
+
+  SolverOptions checked(SolverOptions options) const {
+    auto const& A = matrix_;
+    if (A.rows() != A.columns())
+      throw std::invalid_argument(name_ + ": a square matrix is needed, not " +
+                                  std::to_string(A.rows()) + " x " + std::to_string(A.columns()));
+    check_preconditioner();
+    if (!(options.tolerance >= 0) || options.max_iterations < 0)
+      throw std::invalid_argument(name_ + ": tolerance and max_iterations must not be negative");
+    if (options.runner == Runner::automatic && !on_device)
+      options.runner = Runner::launch;
+    else
+      options.runner = choose_runner<Exec>(options.runner, A.rows(), A.nonzeros());
+    return options;
+  }
+
+  void check_preconditioner() const {
+    std::int32_t const rows = preconditioner_.rows();
+    if (rows >= 0 && rows != matrix_.rows())
+      throw std::invalid_argument(name_ + ": the preconditioner has " + std::to_string(rows) +
+                                  " rows, and the matrix " + std::to_string(matrix_.rows()));
+  }
+
+  template <class B, class X>
+  void check_vectors(B const& b, X const& x) const {
+    auto const n = static_cast<std::size_t>(matrix_.rows());
+    if (b.extent(0) != n || x.extent(0) != n)
+      throw std::invalid_argument(name_ + ": b and x need " + std::to_string(n) +
+                                  " entries, not " + std::to_string(b.extent(0)) + " and " +
+                                  std::to_string(x.extent(0)));
+    if (n > 0 && !(b.span_is_contiguous() && x.span_is_contiguous()))
+      throw std::invalid_argument(name_ + ": b and x must be contiguous, not strided, views");
+  }
+
+  std::int32_t zero_row_of_preconditioner() const {
+    if constexpr (requires { preconditioner_.zero_row(); })
+      return preconditioner_.zero_row();
+    else
+      return -1;
+  }
+
+  Kokkos::Timer timer_;
+  std::string name_;
+  Exec exec_;
+  Matrix matrix_;
+  Preconditioner preconditioner_;
+  SolverOptions options_;
+  Arena<Exec> arena_;
+  Engine<Exec> engine_;
+  double setup_seconds_ = 0;
+};
+
+}  // namespace Solder::Impl
