@@ -10,6 +10,7 @@
 #include <solder/core/errors.hpp>
 #include <stdexcept>
 
+#include "footprint.hpp"
 #include "memory.hpp"
 #include "schema.hpp"
 #include "solve.hpp"
@@ -79,26 +80,50 @@ void check_outputs(std::vector<FileConfig> const& files, Errors& errors) {
   }
 }
 
-/// What a solve on a host space needs beside the system: a second copy of it and work vectors.
-template <class T>
-void check_memory(RunConfig const& run, System<T> const& system, Errors& errors) {
-  constexpr double work_vectors = 10;
-  double const needed =
-      double(system.bytes()) + work_vectors * double(system.rhs.size() * sizeof(T));
+/// Checks that main memory suffices for runs of one problem that is made already, or has to be as
+/// well. False after an error.
+bool check_memory(std::vector<RunConfig const*> const& runs, Counts const& matrix, bool is_made,
+                  Errors& errors) {
   double const available = double(available_memory());
-  if (on_host(run.execution.space) && needed > available)
-    errors.add(run.where(run.matrix_key()), run.problem.name, " needs ", memory_text(needed),
-               " more memory to be solved; ", memory_text(available), " is available");
+  bool suffices = true;
+  for (RunConfig const* const run : runs) {
+    if (!on_host(run->execution.space)) continue;
+    std::vector<Share> const shares = footprint(*run, matrix, is_made);
+    double needed = 0;
+    for (Share const& share : shares) needed += share.bytes;
+    if (needed <= available) continue;
+    std::string parts;
+    for (Share const& share : shares)
+      if (share.bytes > needed / 100)
+        parts += concat(parts.empty() ? "" : ", ", share.what, " ", memory_text(share.bytes));
+    auto const less = [](Share const& a, Share const& b) { return a.bytes < b.bytes; };
+    std::string_view const key = std::max_element(shares.begin(), shares.end(), less)->key;
+    errors.add(run->where(key), key, ": ", run->problem.name, " needs ", memory_text(needed),
+               " more memory to be solved (", parts, "); ", memory_text(available),
+               " is available");
+    suffices = false;
+  }
+  return suffices;
 }
 
-void check_problem(RunConfig const& run, SystemStore& store, Errors& errors) {
+/// Checks one problem and the memory of all its runs: first by what is known of the matrix before
+/// it is made, then by the matrix.
+void check_problem(std::vector<RunConfig const*> const& runs, SystemStore& store, Errors& errors) {
+  RunConfig const& run = *runs[0];
   auto const report_memory = [&] {
-    errors.add(run.where(run.matrix_key()), run.problem.name,
+    errors.add(run.where(run.matrix_key()), run.matrix_key(), ": ", run.problem.name,
                " does not fit in memory: ", memory_text(double(available_memory())), " available");
   };
+  Counts const promised = promised_counts(run.problem);
+  if (!are_too_many(promised) && !check_memory(runs, promised, false, errors)) return;
   AllocationLimit const limit;
   try {
-    std::visit([&](auto const& system) { check_memory(run, *system, errors); }, store.get(run));
+    Counts const counts = std::visit(
+        [](auto const& system) {
+          return Counts{double(system->matrix.rows), double(system->matrix.nonzeros())};
+        },
+        store.get(run));
+    check_memory(runs, counts, true, errors);
   } catch (InputError const& error) {
     errors.add("", error.what());
   } catch (std::bad_alloc const&) {
@@ -114,14 +139,18 @@ void check_runs(std::vector<FileConfig> const& files, SystemStore& store, Errors
   for (FileConfig const& file : files)
     for (RunConfig const& run : file.runs) check_space(run, errors);
   check_outputs(files, errors);
-  std::vector<RunConfig const*> checked;
+  std::vector<std::vector<RunConfig const*>> problems;  // the runs of each
   for (FileConfig const& file : files)
     for (RunConfig const& run : file.runs) {
-      auto const same = [&](RunConfig const* other) { return other->problem == run.problem; };
-      if (std::any_of(checked.begin(), checked.end(), same)) continue;
-      checked.push_back(&run);
-      check_problem(run, store, errors);
+      auto const same = std::find_if(problems.begin(), problems.end(), [&](auto const& runs) {
+        return runs[0]->problem == run.problem;
+      });
+      if (same == problems.end())
+        problems.push_back({&run});
+      else
+        same->push_back(&run);
     }
+  for (auto const& runs : problems) check_problem(runs, store, errors);
 }
 
 }  // namespace Solder::Driver

@@ -187,13 +187,12 @@ std::vector<Bad> bad_inputs() {
        one,
        {"a.yaml:2", "A.mtx", "overwrite"}},
       {"outputs_of_two_files", good, "", {"a.yaml:3", "overwrite"}, "a.yaml a.yaml"},
-#ifndef __SANITIZE_ADDRESS__  // its operator new ends the program instead of throwing
       {"larger_than_memory",
-       "problem: {generate: poisson_3d_27pt, size: 430, scalar: complex_double}\n"
-       "output: {json: r.json}\n",
+       "problem: {generate: random_spd, size: 1000000000, nonzeros_per_row: 2}\n"
+       "solver:\n  name: gmres\n  restart: 1000\noutput: {json: r.json}\n",
        "",
-       {"a.yaml:1", "memory"}},
-#endif
+       {"a.yaml:4: solver.restart: random_spd(", "gmres(restart=1000) 8008.0 GB",
+        "more memory to be solved", "is available"}},
       {"too_large_for_the_library",
        "problem: {generate: random_spd, size: 1000000000}\noutput: {json: r.json}\n",
        "",

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "footprint.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+
+namespace Solder::Driver {
+namespace {
+
+/// What the bytes of a run follow from.
+struct Case {
+  RunConfig const& run;
+  Counts matrix;
+  double scalar;  ///< bytes
+
+  bool has(std::string_view preconditioner) const {
+    return run.preconditioner.name == preconditioner;
+  }
+  double vectors(double count) const { return count * matrix.rows * scalar; }
+  /// A matrix of as many rows in compressed rows.
+  double compressed(double nonzeros, double value) const {
+    return nonzeros * (value + 4) + matrix.rows * 4;
+  }
+};
+
+/// A solver or a preconditioner, what it allocates, and the key that makes this less. The only
+/// place that knows: a further one is a further line.
+struct Method {
+  std::string_view name;
+  std::string_view key;  ///< empty: the matrix's
+  double (*bytes)(Case const& of);
+};
+
+double bytes_of_gmres(Case const& of) {
+  double const steps = std::min(double(of.run.solver.restart), of.matrix.rows);
+  return of.vectors(steps + 1 + (of.has("jacobi") ? 1 : of.has("fsai") ? 2 : 0));
+}
+
+/// The factor and its conjugate transpose. That of two or more powers of A, or of many adaptive
+/// steps, is taken to be as dense as A: at the default thresholds most are a little less dense.
+double bytes_of_fsai(Case const& of) {
+  PreconditionerConfig const& fsai = of.run.preconditioner;
+  double const n = of.matrix.rows, all = of.matrix.nonzeros;
+  double nonzeros = all;
+  if (fsai.pattern == "adaptive")
+    nonzeros = std::min(all, n * (1 + double(fsai.steps) * fsai.entries_per_step));
+  else if (fsai.k < 2)
+    nonzeros = fsai.k == 0 ? n : (all + n) / 2;
+  bool const is_complex = of.run.problem.scalar >= Scalar::complex_float;
+  double const value = fsai.precision == "single" ? (is_complex ? 8 : 4) : of.scalar;
+  return 2 * of.compressed(nonzeros, value);
+}
+
+constexpr Method solvers[] = {
+    {"cg", "", [](Case const& of) { return of.vectors(of.has("fsai") ? 4 : 3); }},
+    {"bicgstab", "", [](Case const& of) { return of.vectors(of.has("fsai") ? 8 : 5); }},
+    {"gmres", "solver.restart", bytes_of_gmres},
+};
+
+constexpr Method preconditioners[] = {
+    {"none", "", [](Case const&) { return 0.0; }},
+    {"jacobi", "", [](Case const& of) { return of.vectors(1); }},
+    {"fsai", "preconditioner.name", bytes_of_fsai},
+};
+
+template <std::size_t Count>
+Method const& find(Method const (&methods)[Count], std::string_view name) {
+  auto const found = std::find_if(std::begin(methods), std::end(methods),
+                                  [&](Method const& method) { return method.name == name; });
+  if (found == std::end(methods))
+    throw std::logic_error(concat("nothing says what memory ", name, " takes"));
+  return *found;
+}
+
+double bytes_of(Scalar scalar) {
+  switch (scalar) {
+    case Scalar::float_:
+      return 4;
+    case Scalar::double_:
+    case Scalar::complex_float:
+      return 8;
+    case Scalar::complex_double:
+      break;
+  }
+  return 16;
+}
+
+}  // namespace
+
+std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is_made) {
+  Case const of{run, matrix, bytes_of(run.problem.scalar)};
+  Method const& solver = find(solvers, run.solver.name);
+  Method const& preconditioner = find(preconditioners, run.preconditioner.name);
+  auto const key = [&](std::string_view own) { return own.empty() ? run.matrix_key() : own; };
+  std::string const restart =
+      run.solver.restart > 0 ? concat("(restart=", std::to_string(run.solver.restart), ")") : "";
+  double const entries = matrix.nonzeros * (of.scalar + 4);
+  std::vector<Share> shares = {
+      {concat(run.solver.name, restart), key(solver.key), solver.bytes(of)},
+      {run.preconditioner.label, key(preconditioner.key), preconditioner.bytes(of)},
+      // with b and x, and the x that is handed back
+      {"the copy to solve", run.matrix_key(), entries + matrix.rows * 4 + of.vectors(3)}};
+  std::string const& format = run.execution.matrix_format;
+  if (format == "sell" || format == "ell")
+    shares.push_back({format, "execution.matrix_format", entries});
+  if (!is_made)
+    shares.push_back({"the system", run.matrix_key(), entries + matrix.rows * 8 + of.vectors(1)});
+  return shares;
+}
+
+}  // namespace Solder::Driver

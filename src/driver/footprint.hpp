@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config.hpp"
+#include "counts.hpp"
+
+namespace Solder::Driver {
+
+/// \brief Main memory that a solve on a host takes for one purpose.
+struct Share {
+  std::string what;      ///< for people, as in "gmres(restart=30)"
+  std::string_view key;  ///< of the configuration: what to change where it is too much
+  double bytes = 0;
+};
+
+/// \brief What a run on a host takes, by purpose: the solver's vectors, the preconditioner, copies
+/// of the system; the system itself only where it is yet to be made. A factor of fsai is estimated,
+/// and a padded matrix counts without its padding.
+std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is_made);
+
+}  // namespace Solder::Driver

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gtest/gtest.h>
+#include <driver/check.hpp>
+#include <driver/footprint.hpp>
+#include <driver/schema.hpp>
+#include <driver/solve.hpp>
+
+#include <algorithm>
+
+#include "../kokkos_events.hpp"
+#include "scratch.hpp"
+
+using namespace Solder::Driver;
+
+namespace {
+
+std::vector<RunConfig> runs_of(std::string const& text) {
+  Scratch const scratch;
+  Errors errors;
+  auto const files = read_config({scratch.write("a.yaml", text)}, {}, errors);
+  for (std::string const& message : errors.messages()) ADD_FAILURE() << message;
+  return files.empty() ? std::vector<RunConfig>() : files[0].runs;
+}
+
+/// The messages for a file of this text, one a line; empty if it can run.
+std::string errors_of(std::string const& text) {
+  Scratch const scratch;
+  Errors errors;
+  auto const files = read_config({scratch.write("a.yaml", text)}, {}, errors);
+  SystemStore store;
+  if (errors.empty()) check_runs(files, store, errors);
+  std::string all;
+  for (std::string const& message : errors.messages()) all += message + "\n";
+  return all;
+}
+
+/// A space that works in main memory; empty where there is none.
+std::string host_space() {
+  auto const names = space_names();
+  auto const host = std::ranges::find_if(names, on_host);
+  return host == names.end() ? "" : std::string(*host);
+}
+
+// ---- memory ----
+
+/// Bytes of the Kokkos views that have one of these labels, or one of these before "::".
+double allocated(SolderTest::KokkosEvents const& events, std::vector<std::string> const& labels) {
+  double bytes = 0;
+  for (auto const& allocation : events.allocations)
+    for (std::string const& label : labels)
+      if (allocation.label == label || allocation.label.starts_with(label + "::"))
+        bytes += double(allocation.bytes);
+  return bytes;
+}
+
+TEST(Footprint, IsWhatTheSolveAllocates) {
+  if (host_space().empty()) GTEST_SKIP() << "no space of this build works in main memory";
+  constexpr double n = 10000;
+  std::string const problem = "problem: {generate: fem_poisson_2d, size: 100}\n";
+  std::string const further =
+      "preconditioner: {name: [none, jacobi, fsai], k: [0, 1], tau: 0, delta: 0}\n"
+      "execution: {space: " +
+      host_space() + "}\n";
+  auto const runs = runs_of(
+      problem +
+      "solver: {name: [cg, bicgstab], form: [classical, pipelined], max_iterations: 3}\n" +
+      further + "---\n" + problem +
+      "solver: {name: gmres, form: [cgs2, pipelined], restart: [4, 30], max_iterations: 3}\n" +
+      further);
+  EXPECT_EQ(runs.size(), 2u * 2 * 4 + 2 * 2 * 4);
+  auto const system = make_system<double>(runs[0]);
+  Counts const counts = {n, double(system.matrix.nonzeros())};
+  EXPECT_NEAR(footprint(runs[0], counts, false).back().bytes, double(system.bytes()), 8);
+  for (RunConfig const& run : runs) {
+    std::string const what = run.solver.name + " " + run.preconditioner.label;
+    auto const shares = footprint(run, counts, true);
+    ASSERT_EQ(shares.size(), 3u);
+    SolderTest::KokkosEvents events;
+    auto const solved = solve<double>(run, system, {});
+    events.stop();
+    double const slack = 0.4 * 8 * n;  // bounds, sums, small matrices: less than half a vector
+    EXPECT_NEAR(shares[0].bytes, allocated(events, {"Solder::" + run.solver.name}), slack) << what;
+    double const nonzeros = double(solved.report.preconditioner.nonzeros);
+    double const preconditioner = run.preconditioner.name == "fsai"
+                                      ? 2 * (nonzeros * (8 + 4) + n * 4)
+                                      : allocated(events, {"Solder::jacobi"});
+    EXPECT_NEAR(shares[1].bytes, preconditioner, slack) << what;
+    double const solution = 8 * n;  // in no view
+    EXPECT_NEAR(shares[2].bytes,
+                allocated(events, {"Solder::csr", "Solder::b", "Solder::x"}) + solution, slack)
+        << what;
+  }
+}
+
+TEST(Footprint, CountsEverySolverPreconditionerScalarAndFormat) {
+  Counts const counts = {1000, 5000};
+  auto const bytes = [&](std::string const& text, int share) {
+    return footprint(runs_of("problem: {generate: fem_poisson_2d, size: 9}\n" + text)[0], counts,
+                     true)[share]
+        .bytes;
+  };
+  for (auto const name : rows_of("solver", "name")[0]->words)
+    EXPECT_GT(bytes(concat("solver: {name: ", name, "}\n"), 0), 0) << name;
+  for (auto const name : rows_of("preconditioner", "name")[0]->words)
+    EXPECT_EQ(bytes(concat("preconditioner: {name: ", name, "}\n"), 1) > 0, name != "none");
+  auto const of_scalar = [&](std::string const& scalar) {
+    return footprint(runs_of("problem: {generate: fem_poisson_2d, size: 9, scalar: " + scalar +
+                             "}\npreconditioner: {name: fsai, precision: single}\n")[0],
+                     counts, true);
+  };
+  EXPECT_EQ(of_scalar("float")[0].bytes, 4 * 4 * 1000);
+  EXPECT_EQ(of_scalar("complex_float")[0].bytes, 4 * 8 * 1000);
+  EXPECT_EQ(of_scalar("complex_double")[0].bytes, 4 * 16 * 1000);
+  EXPECT_EQ(of_scalar("double")[1].bytes, 2 * (5000 * (4 + 4) + 1000 * 4));
+  EXPECT_EQ(of_scalar("complex_double")[1].bytes, 2 * (5000 * (8 + 4) + 1000 * 4));
+  std::string const adaptive = "preconditioner: {name: fsai, pattern: adaptive, steps: ";
+  EXPECT_EQ(bytes(adaptive + "1, entries_per_step: 2}\n", 1), 2 * (3000 * (8 + 4) + 1000 * 4));
+  EXPECT_EQ(bytes(adaptive + "100}\n", 1), 2 * (5000 * (8 + 4) + 1000 * 4));
+  EXPECT_EQ(bytes("solver: {name: gmres, restart: 1000}\n", 0), 8 * 1001 * 1000);
+  EXPECT_EQ(bytes("execution: {matrix_format: ell}\n", 3), 5000 * (8 + 4));
+}
+
+/// Each run of a problem has its own needs, and the key to change is that of the largest.
+TEST(Check, MemoryOfEveryRunBeforeAnythingIsMade) {
+  if (host_space().empty()) GTEST_SKIP() << "no space of this build works in main memory";
+  std::string const further = "execution: {space: " + host_space() + "}\n";
+  std::string const restarts = errors_of(
+      "problem: {generate: random_spd, size: 2000000000, nonzeros_per_row: 1, seed: 1}\n"
+      "solver:\n  name: gmres\n  restart:\n    - 1000\n    - 900\n" +
+      further);
+  EXPECT_TRUE(contains(restarts, "a.yaml:5: solver.restart: random_spd(")) << restarts;
+  EXPECT_TRUE(contains(restarts, "gmres(restart=1000) 16016.0 GB")) << restarts;
+  EXPECT_TRUE(contains(restarts, "a.yaml:6: solver.restart: random_spd(")) << restarts;
+  EXPECT_TRUE(contains(restarts, "gmres(restart=900) 14416.0 GB")) << restarts;
+}
+
+/// What is known of a file before it is read counts as well.
+TEST(Check, MemoryOfAFileBeforeItIsRead) {
+  if (host_space().empty()) GTEST_SKIP() << "no space of this build works in main memory";
+  Scratch const scratch;
+  std::string const path = scratch.write("A.mtx",
+                                         "%%MatrixMarket matrix coordinate real general\n"
+                                         "1000000000 1000000000 1000000000\n1 1 1\n");
+  std::filesystem::resize_file(path, 10'000'000'000);  // a hole: takes no room
+  std::string const why = errors_of("problem: {matrix: " + path +
+                                    "}\nsolver: {name: gmres, restart: 1000}\n"
+                                    "execution: {space: " +
+                                    host_space() + "}\n");
+  EXPECT_TRUE(contains(why, "a.yaml:2: solver.restart: A needs ")) << why;
+  EXPECT_TRUE(contains(why, "gmres(restart=1000) 8008.0 GB")) << why;
+}
+
+}  // namespace
