@@ -8,6 +8,7 @@
 #include <new>
 #include <set>
 #include <solder/core/errors.hpp>
+#include <solder/io/detail/whole_file.hpp>
 #include <stdexcept>
 
 #include "footprint.hpp"
@@ -34,18 +35,21 @@ void check_space(RunConfig const& run, Errors& errors) {
                "' is not in this build, which has ", join(names, " and "));
 }
 
-/// Why a file cannot be written there; empty if it can.
-std::string why_not_writable(fs::path const& path) {
+/// Why a file, of which no links lead further, cannot be written there; empty if it can.
+std::string why_not_writable(fs::path const& file) {
   std::error_code code;
-  fs::path const folder = path.parent_path().empty() ? fs::path(".") : path.parent_path();
+  fs::path const folder = file.parent_path().empty() ? fs::path(".") : file.parent_path();
+  bool const is_there = fs::exists(file, code);
+  if (!is_there && fs::is_symlink(file, code)) return "its links lead in a circle";
   if (!fs::exists(folder, code)) return "its folder does not exist";
   if (!fs::is_directory(folder, code)) return concat("'", folder.string(), "' is not a folder");
-  if (path.filename().empty() || fs::is_directory(path, code)) return "it is a folder";
+  if (file.filename().empty() || fs::is_directory(file, code)) return "it is a folder";
+  if (is_there && access(file.c_str(), W_OK) != 0) return "it is write-protected";
+  if (is_there && !fs::is_regular_file(file, code)) return {};  // a device or pipe: not replaced
   if (access(folder.c_str(), W_OK | X_OK) != 0) return "its folder is not writable";
   // While it is written a file has a suffix of up to 19 characters.
-  if (path.filename().native().size() > 255 - 19) return "its name is longer than 236 characters";
-  if (!fs::exists(path, code)) return {};
-  return access(path.c_str(), W_OK) == 0 ? "" : "it is write-protected";
+  if (file.filename().native().size() > 255 - 19) return "its name is longer than 236 characters";
+  return {};
 }
 
 void check_outputs(std::vector<FileConfig> const& files, Errors& errors) {
@@ -64,11 +68,14 @@ void check_outputs(std::vector<FileConfig> const& files, Errors& errors) {
   auto const check = [&](fs::path const& path, RunConfig const& run, std::string const& key) {
     std::error_code code;
     if (path.empty()) return;
-    std::string const what = concat(key, " '", path.string(), "'");
-    if (std::string const why = why_not_writable(path); !why.empty())
+    fs::path const file = Solder::Impl::written_file(path);
+    std::string const link =
+        fs::is_symlink(path, code) ? concat(", a link to '", file.string(), "',") : std::string();
+    std::string const what = concat(key, " '", path.string(), "'", link);
+    if (std::string const why = why_not_writable(file); !why.empty())
       errors.add(run.where(key), what, " cannot be written: ", why);
-    if (fs::exists(path, code) && !fs::is_regular_file(path, code)) return;  // a device or a pipe
-    auto const [place, is_new] = taken.emplace(identity(path), concat(key, " of ", run.where(key)));
+    if (fs::exists(file, code) && !fs::is_regular_file(file, code)) return;  // a device or a pipe
+    auto const [place, is_new] = taken.emplace(identity(file), concat(key, " of ", run.where(key)));
     if (!is_new) errors.add(run.where(key), what, " would overwrite ", place->second);
   };
   for (FileConfig const& file : files) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <driver/check.hpp>
 #include <driver/footprint.hpp>
 #include <driver/schema.hpp>
@@ -23,8 +24,7 @@ std::vector<RunConfig> runs_of(std::string const& text) {
 }
 
 /// The messages for a file of this text, one a line; empty if it can run.
-std::string errors_of(std::string const& text) {
-  Scratch const scratch;
+std::string errors_of(std::string const& text, Scratch const& scratch = {}) {
   Errors errors;
   auto const files = read_config({scratch.write("a.yaml", text)}, {}, errors);
   SystemStore store;
@@ -148,6 +148,96 @@ TEST(Check, MemoryOfAFileBeforeItIsRead) {
                                     host_space() + "}\n");
   EXPECT_TRUE(contains(why, "a.yaml:2: solver.restart: A needs ")) << why;
   EXPECT_TRUE(contains(why, "gmres(restart=1000) 8008.0 GB")) << why;
+}
+
+// ---- outputs ----
+
+namespace fs = std::filesystem;
+
+std::string with_outputs(std::string const& outputs) {
+  return "problem: {matrix: A.mtx}\noutput: {" + outputs + "}\n";
+}
+
+/// A folder with a matrix, in which links can be made.
+struct Folder : Scratch {
+  Folder() { write("A.mtx", "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n"); }
+  void link(std::string const& name, std::string const& to) const {
+    fs::create_symlink(to, path(name));
+  }
+  void expect_refused(std::string const& outputs, std::vector<std::string> const& parts) const {
+    std::string const errors = errors_of(with_outputs(outputs), *this);
+    EXPECT_FALSE(errors.empty()) << outputs;
+    for (std::string const& part : parts)
+      EXPECT_TRUE(contains(errors, part)) << "no '" << part << "' in: " << errors;
+  }
+  void expect_fine(std::string const& outputs) const {
+    EXPECT_EQ(errors_of(with_outputs(outputs), *this), "");
+  }
+};
+
+TEST(Outputs, BehindLinksAreCheckedWhereTheyAreWritten) {
+  Folder const folder;
+  fs::create_directories(folder.path("out/in"));
+  folder.link("into_nothing", "no/such/folder/r.json");
+  folder.expect_refused("json: into_nothing", {"a.yaml:2: output.json '", "into_nothing'",
+                                               "no/such/folder/r.json'", "does not exist"});
+  folder.link("by_another", "into_nothing");
+  folder.expect_refused("json: by_another", {"no/such/folder/r.json'", "does not exist"});
+  folder.link("absolute", folder.path("no/r.json"));
+  folder.expect_refused("json: absolute", {"no/r.json'", "does not exist"});
+  folder.link("to_folder", "out");
+  folder.expect_refused("json: to_folder", {"it is a folder"});
+  folder.link("round", "and_round");
+  folder.link("and_round", "round");
+  folder.expect_refused("json: round", {"a.yaml:2: output.json '", "circle"});
+  folder.link("to_long", "out/" + std::string(240, 'x'));
+  folder.expect_refused("json: to_long", {"longer than 236 characters"});
+
+  folder.link("to_new", "out/r.json");
+  folder.expect_fine("json: to_new");
+  folder.link("out/in/up", "../r.json");  // relative to the folder of the link
+  folder.expect_fine("json: out/in/up");
+  folder.write("old.json", "");
+  folder.link("to_old", "old.json");
+  folder.expect_fine("json: to_old");
+  folder.expect_fine("json: to_folder/r.json");
+}
+
+TEST(Outputs, ThatAreOneFileThroughLinksAreRefused) {
+  Folder const folder;
+  fs::create_directory(folder.path("out"));
+  folder.link("to_new", "out/r");
+  folder.link("again", "to_new");
+  folder.link("out_again", "out");
+  folder.write("old", "");
+  folder.link("to_old", "old");
+  for (std::string const outputs :
+       {"json: to_new, history: out/r", "json: out/r, history: to_new",
+        "json: to_new, history: again", "json: out_again/r, history: to_new",
+        "json: old, history: to_old"})
+    folder.expect_refused(outputs, {"output.history '", "would overwrite output.json of"});
+  folder.link("to_matrix", "A.mtx");
+  folder.expect_refused("solution: to_matrix", {"would overwrite the matrix of"});
+  folder.link("to_yaml", "a.yaml");
+  folder.expect_refused("json: to_yaml", {"would overwrite the input file"});
+  folder.expect_fine("json: /dev/null, history: /dev/null");
+}
+
+/// Root may write everywhere: what the rights are is for others.
+TEST(Outputs, BehindLinksNeedTheRightToWriteThere) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  Folder const folder;
+  fs::create_directory(folder.path("out"));
+  folder.write("out/old.json", "");
+  folder.link("to_new", "out/r.json");
+  folder.link("to_old", "out/old.json");
+  folder.expect_fine("json: to_new, history: to_old");
+  fs::permissions(folder.path("out"), fs::perms::owner_read | fs::perms::owner_exec);
+  folder.expect_refused("json: to_new", {"its folder is not writable"});
+  folder.expect_refused("json: to_old", {"its folder is not writable"});
+  fs::permissions(folder.path("out"), fs::perms::owner_all);
+  fs::permissions(folder.path("out/old.json"), fs::perms::owner_read);
+  folder.expect_refused("json: to_old", {"write-protected"});
 }
 
 }  // namespace

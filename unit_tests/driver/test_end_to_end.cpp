@@ -238,6 +238,20 @@ TEST(Driver, ConvergedRunWritesEverythingAndReturnsZero) {
   EXPECT_LE(std::sqrt(squares / 225), 1e-8) << "the x that was written solves the system";
 }
 
+TEST(Driver, OutputsAreWrittenWhereTheirLinksLead) {
+  Scratch const scratch;
+  std::filesystem::create_directory(scratch.path("out"));
+  for (std::string const name : {"r.json", "x.mtx", "h.csv"})
+    std::filesystem::create_symlink("out/" + name, scratch.path(name));
+  scratch.write("a.yaml", good);
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (std::string const name : {"r.json", "x.mtx", "h.csv"}) {
+    EXPECT_TRUE(std::filesystem::is_symlink(scratch.path(name))) << name;
+    EXPECT_TRUE(std::filesystem::is_regular_file(scratch.path("out/" + name))) << name;
+  }
+}
+
 TEST(Driver, EveryMatrixFormatConvergesAlike) {
   Scratch const scratch;
   auto const spaces = Solder::Driver::space_names();

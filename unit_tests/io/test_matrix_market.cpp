@@ -532,6 +532,23 @@ TEST_F(MatrixMarket, ReplacesAFileThroughALinkAndKeepsTheLink) {
   EXPECT_EQ(folder.files(), 2u);
 }
 
+TEST_F(MatrixMarket, MakesTheFileThatLinksLeadTo) {
+  fs::create_directory(folder.path("in"));
+  fs::create_symlink("in/second", folder.path("first"));
+  fs::create_symlink("../target.mtx", folder.path("in/second"));
+  Solder::write_matrix_market_vector(folder.path("first"), std::vector<double>{1, 2});
+  EXPECT_TRUE(fs::is_symlink(folder.path("first")));
+  EXPECT_TRUE(fs::is_symlink(folder.path("in/second")));
+  ASSERT_TRUE(fs::is_regular_file(folder.path("target.mtx")));
+  EXPECT_EQ(Solder::read_matrix_market_vector<double>(folder.path("target.mtx")),
+            (std::vector<double>{1, 2}));
+  fs::create_symlink("round", folder.path("and_round"));
+  fs::create_symlink("and_round", folder.path("round"));
+  EXPECT_THROW(Solder::write_matrix_market_vector(folder.path("round"), std::vector<double>{1, 2}),
+               Solder::InputError);
+  EXPECT_TRUE(fs::is_symlink(folder.path("round")));
+}
+
 TEST_F(MatrixMarket, LeavesNothingBehindWhereItCannotWrite) {
   std::vector<double> const vector(100000, 1.0 / 3);
   auto const error = [&](std::string const& path) -> std::string {

@@ -22,14 +22,34 @@
 
 namespace Solder::Impl {
 
+/// \brief The file that writing to path makes or replaces: path, or where its links lead, be there
+/// a file yet or not. Still a link where links lead in a circle.
+inline std::filesystem::path written_file(std::filesystem::path const& path) {
+  constexpr int most_links = 40;
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    auto const file = std::filesystem::canonical(path, error);
+    return error ? path : file;  // what a pipe's link names is no path
+  }
+  auto file = path;
+  for (int k = 0; k < most_links && std::filesystem::is_symlink(file, error); ++k) {
+    auto const to = std::filesystem::read_symlink(file, error);
+    if (error) break;
+    file = file.parent_path() / to;
+  }
+  return file;
+}
+
 /// \brief Writes text to a file that appears whole, by renaming, when commit() is called, or not at
-/// all; gzipped where the name ends in .gz. A link is followed; a device or pipe is written
-/// directly.
+/// all; gzipped where the name ends in .gz. Links are followed, also to a file that is not there
+/// yet; a device or pipe is written directly.
 class WholeFile {
  public:
-  explicit WholeFile(std::string const& path) : path_(path), target_(path) {
+  explicit WholeFile(std::string const& path) : path_(path), target_(written_file(path)) {
     std::error_code error;
-    if (auto const real_path = std::filesystem::canonical(path, error); !error) target_ = real_path;
+    bool const in_circle =
+        !std::filesystem::exists(target_, error) && std::filesystem::is_symlink(target_, error);
+    if (in_circle) fail("its links lead in a circle");
     auto const status = std::filesystem::status(target_, error);
     if (std::filesystem::is_directory(status)) fail("it is a directory");
     bool const direct =
