@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// All that is public but the reading and writing of files: <solder/io/matrix_market.hpp>, which
+// needs zlib (link Solder::io). Who includes only what is needed compiles faster.
+#include <solder/core/errors.hpp>
+#include <solder/core/report.hpp>
+#include <solder/core/scalar.hpp>
+#include <solder/kernels/batched_cholesky.hpp>
+#include <solder/kernels/multi_dot.hpp>
+#include <solder/matrix/csr.hpp>
+#include <solder/matrix/format.hpp>
+#include <solder/matrix/host_csr.hpp>
+#include <solder/matrix/sell.hpp>
+#include <solder/matrix/transpose.hpp>
+#include <solder/preconditioners/fsai.hpp>
+#include <solder/preconditioners/jacobi.hpp>
+#include <solder/problems/generators.hpp>
+#include <solder/solvers/bicgstab.hpp>
+#include <solder/solvers/cg.hpp>
+#include <solder/solvers/gmres.hpp>
