@@ -135,6 +135,8 @@ void expect_wrapping() {
                                                arrays.columns.data(), arrays.values.data()));
     CsrMatrix const deduced(exec, other);
     static_assert(std::is_same_v<decltype(deduced), Matrix const>);
+    CsrMatrix const of_views(exec, 3000, 4000, arrays.row_offsets, arrays.columns, arrays.values);
+    static_assert(std::is_same_v<decltype(of_views), Matrix const>);
     matrices.emplace_back("look-alike", deduced);
     for (auto const& allocation : events.allocations) {
       EXPECT_LT(allocation.bytes, 3000 * sizeof(std::int32_t)) << allocation.label;

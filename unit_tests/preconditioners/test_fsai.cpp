@@ -473,12 +473,22 @@ TYPED_TEST(FsaiOfDouble, RefusesMoreNonzerosThanOffsetsCount) {
   }
 }
 
-TYPED_TEST(FsaiOfDouble, WideOffsets) {
-  TypeParam const exec;
-  auto const A = Solder::fem_poisson_2d<double>(9);
-  Fsai<double, TypeParam, double, std::int64_t> const M(
-      exec, CsrMatrix<double, TypeParam, std::int64_t>(exec, A), {0, 2, 0.05});
-  expect_equal(host_csr(exec, M.G()), FsaiOracle<double>(A).static_fsai(0, 2, 0.05), 1e-14);
+template <class Exec, class Offset>
+void expect_deduced_with_offsets() {
+  Exec const exec;
+  auto const host = Solder::fem_poisson_2d<double>(9);
+  CsrMatrix<double, Exec, Offset> const A(exec, host);
+  FsaiOptions const options{0, 2, 0.05};
+  Fsai const M(exec, A, options);
+  static_assert(std::is_same_v<decltype(M), Fsai<double, Exec, double, Offset> const>);
+  static_assert(std::is_same_v<decltype(Fsai(exec, A)), Fsai<double, Exec, double, Offset>>);
+  expect_equal(host_csr(exec, M.G()), FsaiOracle<double>(host).static_fsai(0, 2, 0.05), 1e-14);
+}
+
+TYPED_TEST(FsaiOfDouble, DeducesTheScalarAndTheOffsets) {
+  expect_deduced_with_offsets<TypeParam, std::int32_t>();
+  expect_deduced_with_offsets<TypeParam, std::int64_t>();
+  expect_deduced_with_offsets<TypeParam, std::size_t>();  // as Tpetra's are
 }
 
 TYPED_TEST(FsaiOfDouble, KernelsOfTheInstanceGiven) {

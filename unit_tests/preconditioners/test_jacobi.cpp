@@ -122,6 +122,71 @@ TYPED_TEST(JacobiOfDouble, DuplicatesOfTheDiagonalAreSummed) {
   EXPECT_EQ((Jacobi<double, TypeParam>(exec, A).zero_row()), 1);
 }
 
+TYPED_TEST(JacobiOf, OfADiagonalAlone) {
+  using Exec = typename TypeParam::Exec;
+  using Scalar = typename TypeParam::Scalar;
+  Exec const exec;
+  auto entries = random_vector<Scalar>(700, 6);
+  Jacobi M(exec, to_device(exec, entries));
+  static_assert(std::is_same_v<decltype(M), Jacobi<Scalar, Exec>>);
+  EXPECT_EQ(M.rows(), 700);
+  EXPECT_EQ(M.zero_row(), -1);
+  expect_inverse(exec, M, entries);
+
+  entries = random_vector<Scalar>(700, 7);
+  Kokkos::View<Scalar const*, typename Exec::memory_space> const other = to_device(exec, entries);
+  M.refresh(exec, other);
+  expect_inverse(exec, M, entries);
+  entries[612] = entries[345] = Scalar{};
+  M.refresh(exec, to_device(exec, entries));
+  EXPECT_EQ(M.zero_row(), 345);
+  EXPECT_EQ(Jacobi(exec, to_device(exec, entries)).zero_row(), 345);
+}
+
+TYPED_TEST(JacobiOfDouble, DiagonalsWithAStrideOrOfAnotherScalar) {
+  TypeParam const exec;
+  Kokkos::View<double**, Kokkos::LayoutRight, typename TypeParam::memory_space> const columns(
+      "SolderTest::columns", 3, 2);
+  Kokkos::deep_copy(columns, 2.0);
+  Kokkos::deep_copy(Kokkos::subview(columns, Kokkos::ALL(), 1), 4.0);
+  expect_inverse<TypeParam, double>(exec, Jacobi(exec, Kokkos::subview(columns, Kokkos::ALL(), 1)),
+                                    {4, 4, 4});
+  expect_inverse<TypeParam, double>(
+      exec, Jacobi<double, TypeParam>(exec, to_device(exec, std::vector<float>{2, 5})), {2, 5});
+}
+
+TYPED_TEST(JacobiOfDouble, DiagonalsOfAnotherLengthAreRefused) {
+  TypeParam const exec;
+  auto const three = to_device(exec, std::vector<double>{1, 2, 3}),
+             two = to_device(exec, std::vector<double>{1, 2});
+  Jacobi M(exec, three);
+  try {
+    M.refresh(exec, two);
+    ADD_FAILURE() << "accepted";
+  } catch (std::invalid_argument const& error) {
+    EXPECT_STREQ(error.what(), "Solder::Jacobi: a diagonal of 3 entries is needed, not 2");
+  }
+  using Unmanaged = Kokkos::View<double const*, typename TypeParam::memory_space,
+                                 Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  std::size_t const most = 2147483647 - (1 << 22);  // nothing of it may be read
+  EXPECT_THROW(Jacobi(exec, Unmanaged(three.data(), most + 1)), std::length_error);
+}
+
+template <class Exec, class Offset>
+void expect_scalar_deduced() {
+  Exec const exec;
+  CsrMatrix<float, Exec, Offset> const A(exec, diagonal<float>({2, -5, 3}));
+  Jacobi const M(exec, A);
+  static_assert(std::is_same_v<decltype(M), Jacobi<float, Exec> const>);
+  expect_inverse<Exec, float>(exec, M, {2, -5, 3});
+}
+
+TYPED_TEST(JacobiOfDouble, DeducesTheScalarWhateverTheOffsets) {
+  expect_scalar_deduced<TypeParam, std::int32_t>();
+  expect_scalar_deduced<TypeParam, std::int64_t>();
+  expect_scalar_deduced<TypeParam, std::size_t>();
+}
+
 TYPED_TEST(JacobiOfDouble, SquareMatricesOnly) {
   TypeParam const exec;
   using Matrix = CsrMatrix<double, TypeParam>;

@@ -495,6 +495,10 @@ class CsrMatrix {
   std::int32_t longest_row_ = 0, lane_bits_ = 0, teams_ = 1, vector_teams_ = 1;
 };
 
+template <class Exec, Impl::IsView RowOffsets, Impl::IsView ColumnIndices, Impl::IsView EntryValues>
+CsrMatrix(Exec const&, std::int32_t, std::int32_t, RowOffsets const&, ColumnIndices const&,
+          EntryValues const&) -> CsrMatrix<typename EntryValues::non_const_value_type, Exec,
+                                           typename RowOffsets::non_const_value_type>;
 template <class Exec, CrsMatrixLike M>
 CsrMatrix(Exec const&, M const&)
     -> CsrMatrix<std::remove_cvref_t<decltype(*std::declval<M const&>().values.data())>, Exec,

@@ -417,4 +417,8 @@ class Fsai {
       std::make_shared<State>();  // shared by copies: refresh reaches all
 };
 
+template <class Scalar, class Exec, class Offset>
+Fsai(Exec const&, CsrMatrix<Scalar, Exec, Offset> const&, FsaiOptions const& = {})
+    -> Fsai<Scalar, Exec, Scalar, Offset>;
+
 }  // namespace Solder

@@ -1,16 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include <solder/core/arena.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
+#include <solder/matrix/csr.hpp>
 
 namespace Solder {
+
+namespace Impl {
+
+/// \brief The diagonal entries of a matrix in compressed rows, duplicates summed.
+template <class Scalar, class Offset>
+struct DiagonalOfRows {
+  Offset const* offsets;
+  std::int32_t const* columns;
+  Scalar const* values;
+
+  KOKKOS_FUNCTION Scalar operator()(std::int32_t i) const {
+    Scalar sum{};
+    for (Offset k = offsets[i]; k < offsets[i + 1]; ++k)
+      if (columns[k] == i) sum += values[k];
+    return sum;
+  }
+};
+
+/// \brief inverse[i] = 1 / diagonal(i), and the first i for which that is zero.
+template <class Scalar, class Diagonal>
+struct InvertDiagonal {
+  Diagonal diagonal;
+  Scalar* inverse;
+
+  KOKKOS_FUNCTION void operator()(std::int32_t i, std::int32_t& zero) const {
+    Scalar const entry(diagonal(i));
+    inverse[i] = Scalar(1) / entry;
+    if (entry == Scalar{} && i < zero) zero = i;
+  }
+};
+
+}  // namespace Impl
 
 /// \brief No preconditioner: z = r.
 struct Identity {
@@ -52,7 +87,7 @@ using NoOperation = Identity::Operator;
 ///
 /// Costs no kernel: solvers scale inside their own. A zero or missing diagonal entry is remembered,
 /// and solvers refuse to start with it (Reason::breakdown names the row). Call refresh after the
-/// values of A have changed.
+/// values of A have changed. Where A is an operator without entries, hand over its diagonal.
 template <class Scalar, class Exec>
 class Jacobi {
  public:
@@ -73,37 +108,43 @@ class Jacobi {
   /// \brief Inverts the diagonal of a square matrix with CsrMatrix's members; one kernel.
   /// \throws std::invalid_argument where A is not square
   template <class Matrix>
-  Jacobi(Exec const& exec, Matrix const& A)
-      : inverse_(Kokkos::view_alloc("Solder::jacobi::inverse", exec, Kokkos::WithoutInitializing),
-                 A.rows()),
-        zero_row_(Kokkos::view_alloc("Solder::jacobi::zero_row", Kokkos::WithoutInitializing)) {
+  Jacobi(Exec const& exec, Matrix const& A) : Jacobi(exec, A.rows()) {
     refresh(exec, A);
   }
 
+  /// \brief Inverts a diagonal that lies in a view of rank 1, of memory that Exec can access; one
+  /// kernel. Keeps no reference to it.
+  /// \throws std::length_error where it is longer than kernels take: 2^31 - 2^22 - 1 entries
+  template <Impl::IsView Diagonal>
+  Jacobi(Exec const& exec, Diagonal const& diagonal) : Jacobi(exec, checked_rows(diagonal)) {
+    refresh(exec, diagonal);
+  }
+
   /// \brief Inverts the diagonal again, A having the same rows and new values.
+  /// \throws std::invalid_argument where A is not square or has other rows
   template <class Matrix>
   void refresh(Exec const& exec, Matrix const& A) {
-    if (A.rows() != A.columns() || std::size_t(A.rows()) != inverse_.extent(0))
-      throw std::invalid_argument("Solder::Jacobi: a square matrix of " +
-                                  std::to_string(inverse_.extent(0)) + " rows is needed, not " +
-                                  std::to_string(A.rows()) + " x " + std::to_string(A.columns()));
-    auto const* const offsets = A.row_offsets().data();
-    std::int32_t const* const columns = A.column_indices().data();
-    Scalar const* const values = A.values().data();
-    Scalar* const inverse = inverse_.data();
-    std::int32_t const none = std::numeric_limits<std::int32_t>::max();
-    std::int32_t first = none;
-    Kokkos::parallel_reduce(
-        "Solder::jacobi::invert", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
-        KOKKOS_LAMBDA(int i, std::int32_t& zero) {
-          Scalar diagonal{};
-          for (auto k = offsets[i]; k < offsets[i + 1]; ++k)
-            if (columns[k] == i) diagonal += values[k];
-          inverse[i] = Scalar(1) / diagonal;
-          if (diagonal == Scalar{} && i < zero) zero = i;
-        },
-        Kokkos::Min<std::int32_t>(first));
-    zero_row_() = first == none ? -1 : first;
+    if (A.rows() != A.columns() || A.rows() != rows())
+      throw std::invalid_argument("Solder::Jacobi: a square matrix of " + std::to_string(rows()) +
+                                  " rows is needed, not " + std::to_string(A.rows()) + " x " +
+                                  std::to_string(A.columns()));
+    using Offset = std::remove_cvref_t<decltype(*A.row_offsets().data())>;
+    invert(exec, Impl::DiagonalOfRows<Scalar, Offset>{
+                     A.row_offsets().data(), A.column_indices().data(), A.values().data()});
+  }
+
+  /// \brief The same with a diagonal of new values.
+  /// \throws std::invalid_argument where it has another length
+  template <Impl::IsView Diagonal>
+  void refresh(Exec const& exec, Diagonal const& diagonal) {
+    static_assert(Diagonal::rank() == 1, "Solder::Jacobi: a diagonal is a view of rank 1");
+    static_assert(Impl::can_access<Exec, Diagonal>,
+                  "Solder::Jacobi: Exec cannot access the memory of this diagonal; copy it to "
+                  "Exec::memory_space");
+    if (diagonal.extent(0) != inverse_.extent(0))
+      throw std::invalid_argument("Solder::Jacobi: a diagonal of " + std::to_string(rows()) +
+                                  " entries is needed, not " + std::to_string(diagonal.extent(0)));
+    invert(exec, diagonal);
   }
 
   /// \brief Rows of the matrices that it is for.
@@ -117,8 +158,37 @@ class Jacobi {
   std::int32_t zero_row() const { return zero_row_(); }
 
  private:
+  Jacobi(Exec const& exec, std::int32_t rows)
+      : inverse_(Kokkos::view_alloc("Solder::jacobi::inverse", exec, Kokkos::WithoutInitializing),
+                 rows),
+        zero_row_(Kokkos::view_alloc("Solder::jacobi::zero_row", Kokkos::WithoutInitializing)) {}
+
+  template <class Diagonal>
+  static std::int32_t checked_rows(Diagonal const& diagonal) {
+    if (diagonal.extent(0) > std::size_t(Impl::most_rows))
+      throw std::length_error("Solder::Jacobi: at most " + std::to_string(Impl::most_rows) +
+                              " entries, not " + std::to_string(diagonal.extent(0)));
+    return static_cast<std::int32_t>(diagonal.extent(0));
+  }
+
+  /// \brief diagonal(i) is entry i, on the device.
+  template <class Diagonal>
+  void invert(Exec const& exec, Diagonal const& diagonal) {
+    std::int32_t const none = std::numeric_limits<std::int32_t>::max();
+    std::int32_t first = none;
+    Kokkos::parallel_reduce("Solder::jacobi::invert", Kokkos::RangePolicy<Exec>(exec, 0, rows()),
+                            Impl::InvertDiagonal<Scalar, Diagonal>{diagonal, inverse_.data()},
+                            Kokkos::Min<std::int32_t>(first));
+    zero_row_() = first == none ? -1 : first;
+  }
+
   Kokkos::View<Scalar*, typename Exec::memory_space> inverse_;
   Kokkos::View<std::int32_t, Kokkos::HostSpace> zero_row_;  // shared by copies, as inverse_ is
 };
+
+template <class Scalar, class Exec, class Offset>
+Jacobi(Exec const&, CsrMatrix<Scalar, Exec, Offset> const&) -> Jacobi<Scalar, Exec>;
+template <class Exec, Impl::IsView Diagonal>
+Jacobi(Exec const&, Diagonal const&) -> Jacobi<typename Diagonal::non_const_value_type, Exec>;
 
 }  // namespace Solder
