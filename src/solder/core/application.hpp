@@ -32,19 +32,19 @@ struct Application {
   Source rows;
 };
 
-/// \brief A body that keeps what it is given. Words: 1 a row.
-template <class Scalar>
-struct Store {
-  Place<Scalar> to;
+/// \brief A body that keeps what it is given, in a vector, a pointer or a Place. Words: 1 a row.
+template <class Scalar, class Vector>
+struct StoreBody {
+  Vector to;
   struct Scalars {
     Scalar* to;
   };
-  bool operator==(Store const&) const = default;
+  bool operator==(StoreBody const&) const = default;
 
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, auto const&, At const& at,
                                            Control const&, Control&, Scalars& s) const {
-    s.to = to.at(at);
+    s.to = vector_at(to, at);
     return true;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value,
@@ -52,6 +52,15 @@ struct Store {
     s.to[i] = value;
   }
 };
+
+template <class Scalar>
+StoreBody<Scalar, Scalar*> store(Scalar* to) {
+  return {to};
+}
+template <class Scalar>
+StoreBody<Scalar, Place<Scalar>> store(Place<Scalar> const& to) {
+  return {to};
+}
 
 /// \brief A pointwise preconditioner's z = M r, as the function of a Mapped source.
 template <class M>
@@ -73,8 +82,12 @@ struct OpenedMatrix {
   Rows rows;
   std::int32_t league;
 
-  Application<Program<>, Product<Operator, Scalar>> apply(Phase, Place<Scalar const> x) const {
-    return {{}, {A, league, x}};
+  /// \param x a pointer, or a Place
+  template <class Vector>
+  auto apply(Phase, Vector const& x) const {
+    auto const read = as_read(x);
+    using Source = Product<Operator, std::remove_const_t<decltype(read)>>;
+    return Application<Program<>, Source>{{}, Source{A, league, read}};
   }
 };
 

@@ -74,8 +74,8 @@ class Arena {
   Range<Scalar, sizeof...(From)> range(Rows const& rows, From const&... from) const {
     return {rows, teams(rows.teams), {{from...}}};
   }
-  template <class Scalar>
-  PlacedRange<Scalar> placed_range(Rows const& rows, Place<Scalar const> from) const {
+  template <class Vector>
+  PlacedRange<Vector> placed_range(Rows const& rows, Vector const& from) const {
     return {rows, teams(rows.teams), from};
   }
 

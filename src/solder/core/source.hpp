@@ -13,7 +13,8 @@ struct At {
   std::int32_t turn = 0;  ///< of the innermost Repeat
 };
 
-/// \brief Where a vector lies: an array, column `step` of a basis, or one of two arrays by turns.
+/// \brief Where a vector lies that is column `step` of a basis, or one of two arrays by turns. An
+/// array that stays where it is, is a pointer: a kernel then has its address in the argument space.
 template <class Scalar>
 struct Place {
   Scalar* values = nullptr;
@@ -21,20 +22,33 @@ struct Place {
   std::int64_t per_odd_turn = 0;  ///< scalars from the vector of even turns to that of odd ones
 
   KOKKOS_FUNCTION Place() {}
-  KOKKOS_FUNCTION Place(Scalar* array) : values(array) {}
   KOKKOS_FUNCTION Place(Scalar* first, std::int64_t step, std::int64_t odd_turn)
       : values(first), per_step(step), per_odd_turn(odd_turn) {}
-  /// \brief What may be written may be read.
-  template <class Other>
-    requires std::is_same_v<Other const, Scalar>
-  KOKKOS_FUNCTION Place(Place<Other> const& other)
-      : values(other.values), per_step(other.per_step), per_odd_turn(other.per_odd_turn) {}
-
   KOKKOS_FORCEINLINE_FUNCTION Scalar* at(At const& at) const {
     return values + at.step * per_step + (at.turn & 1) * per_odd_turn;
   }
   bool operator==(Place const&) const = default;
 };
+
+/// \brief The vector, in this run of a stage.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar* vector_at(Scalar* array, At const&) {
+  return array;
+}
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar* vector_at(Place<Scalar> const& place, At const& at) {
+  return place.at(at);
+}
+
+/// \brief The same vector, to be read only.
+template <class Scalar>
+Scalar const* as_read(Scalar* array) {
+  return array;
+}
+template <class Scalar>
+Place<Scalar const> as_read(Place<Scalar> const& place) {
+  return {place.values, place.per_step, place.per_odd_turn};
+}
 
 /// \brief A source hands (i, value) to a consumer, for every row i of the calling team, once, while
 /// the value is in a register:
@@ -74,12 +88,12 @@ struct Range {
   }
 };
 
-/// \brief Rows of one vector, wherever it lies.
-template <class Scalar>
+/// \brief Rows of one vector, wherever it lies: a pointer or a Place.
+template <class Vector>
 struct PlacedRange {
   Rows rows;
   std::int32_t league;
-  Place<Scalar const> from;
+  Vector from;
 
   bool operator==(PlacedRange const&) const = default;
 
@@ -89,17 +103,18 @@ struct PlacedRange {
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
                                                 Prepare const& prepare,
                                                 Consume const& consume) const {
-    Scalar const* const values = from.at(at);
+    auto const* const values = vector_at(from, at);
     return team.for_each_row(rows, [&](std::int32_t i) { return values[i]; }, prepare, consume);
   }
 };
 
-/// \brief The products of a matrix's rows with a vector. Words: the matrix, and 1 a row.
-template <class Operator, class Scalar>
+/// \brief The products of a matrix's rows with a vector, a pointer or a Place. Words: the matrix,
+/// and 1 a row.
+template <class Operator, class Vector>
 struct Product {
   Operator A;
   std::int32_t league;
-  Place<Scalar const> x;
+  Vector x;
 
   bool operator==(Product const&) const = default;
 
@@ -109,7 +124,7 @@ struct Product {
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
                                                 Prepare const& prepare,
                                                 Consume const& consume) const {
-    return A.for_each_row_product(team, x.at(at), prepare, consume);
+    return A.for_each_row_product(team, vector_at(x, at), prepare, consume);
   }
 };
 

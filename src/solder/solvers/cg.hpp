@@ -234,7 +234,7 @@ class Cg {
         program(judgement(w, rows, b, x,
                           CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, {rr, {}}}),
                 start.before,
-                stage("Solder::cg::keep", Phase::begin, start.rows, Store<Scalar>{z}),
+                stage("Solder::cg::keep", Phase::begin, start.rows, store(z)),
                 stage("Solder::cg::begin", Phase::begin,
                       w.arena.template range<Scalar>(rows, w.r, z),
                       CgBegunApart<Scalar>{w.p, norms})),

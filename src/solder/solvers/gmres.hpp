@@ -145,11 +145,10 @@ class Gmres {
                                                               keeps ? stride * (restart_ + 1)
                                                                     : solving_.rows());
     Cycle const cycle = open_cycle(A.rows, V, A.league);
-    Place<Scalar> const z_of_step(z, keeps ? stride : 0, 0);
+    Place<Scalar> const v(V.values, stride, 0), z_of_step(z, keeps ? stride : 0, 0);
     Operand const operand{pointwise_of(M), z, keeps ? stride : 0};
 
     auto const AMv = [&] {
-      Place<Scalar const> const v(V.values, stride, 0);
       if constexpr (identity)
         return A.apply(Phase::iterate, v);
       else
@@ -159,10 +158,10 @@ class Gmres {
       if constexpr (pointwise) {
         return AMv.before;
       } else {
-        auto const Mv = M.apply(Phase::iterate, Place<Scalar const>(V.values, stride, 0));
+        auto const Mv = M.apply(Phase::iterate, v);
         return program(Mv.before,
                        stage("Solder::gmres::keep", Phase::iterate, Mv.rows,
-                             Store<Scalar>{z_of_step}),
+                             store(z_of_step)),
                        AMv.before);
       }
     }();
@@ -220,7 +219,7 @@ class Gmres {
           Kept ? TallBasis<Scalar const>{operand.z, operand.per_step} : cycle.V.from(0);
       using Update = GmresUpdate<Scalar, Variant, Operation, how>;
       if constexpr (how == GmresCorrection::apart) {
-        auto const Mz = M.apply(Phase::correct, Place<Scalar const>(operand.z));
+        auto const Mz = M.apply(Phase::correct, operand.z);
         return program(Update(cycle, operand.m, basis, operand.z, league), Mz.before,
                        stage("Solder::gmres::correct", Phase::correct, Mz.rows,
                              GmresCorrect<Scalar>{x}));

@@ -63,21 +63,24 @@ struct FsaiOperator {
     return arena.template turning_sum<1>(G_league);
   }
 
-  auto apply(Phase phase, Place<Scalar const> r) const {
-    return applied(phase, r, Impl::SplitFactor<Scalar, 0>{t, {}});
+  /// \param r a pointer, or a Place
+  template <class Vector>
+  auto apply(Phase phase, Vector const& r) const {
+    return applied(phase, as_read(r), Impl::SplitFactor<Scalar, 0>{t, {}});
   }
-  auto apply(Phase phase, Place<Scalar const> r, TurningSum<1> const& rz) const {
-    return applied(phase, r, Impl::SplitFactor<Scalar, 1>{t, rz});
+  template <class Vector>
+  auto apply(Phase phase, Vector const& r, TurningSum<1> const& rz) const {
+    return applied(phase, as_read(r), Impl::SplitFactor<Scalar, 1>{t, rz});
   }
 
  private:
-  template <class Body>
-  auto applied(Phase phase, Place<Scalar const> r, Body const& body) const {
+  template <class Vector, class Body>
+  auto applied(Phase phase, Vector const& r, Body const& body) const {
     using Operator = CsrOperator<Factor, Offset>;
     auto const before = program(
-        stage("Solder::fsai::factor", phase, Product<Operator, Scalar>{G, G_league, r}, body));
-    return Application<std::remove_const_t<decltype(before)>, Product<Operator, Scalar>>{
-        before, {GH, GH_league, Place<Scalar const>(t)}};
+        stage("Solder::fsai::factor", phase, Product<Operator, Vector>{G, G_league, r}, body));
+    return Application<std::remove_const_t<decltype(before)>, Product<Operator, Scalar const*>>{
+        before, {GH, GH_league, t}};
   }
 };
 
