@@ -221,7 +221,7 @@ TYPED_TEST(Team, EveryRowIsMetOnce) {
                  prepared = to_device(exec, std::vector<int>(1));
       for (bool const answer : {false, true}) {
         run_league(exec, teams, 1,
-                   RowsBody{{n, bounds.data()}, met.data(), prepared.data(), answer});
+                   RowsBody{{n, static_cast<std::int32_t>(slices.size()) - 1, bounds.data()}, met.data(), prepared.data(), answer});
         for (int const count : to_host(exec, met))
           ASSERT_EQ(count, answer ? 101 : 0) << n << " rows, " << teams;
       }

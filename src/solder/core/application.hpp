@@ -32,6 +32,11 @@ struct Application {
   Source rows;
 };
 
+template <class Before, class Source>
+Application<Before, Source> application(Before const& before, Source const& rows) {
+  return {before, rows};
+}
+
 /// \brief A body that keeps what it is given, in a vector, a pointer or a Place. Words: 1 a row.
 template <class Scalar, class Vector>
 struct StoreBody {
@@ -73,6 +78,10 @@ struct PointwiseOf {
                                                 Kokkos::Array<Scalar, 1> const& r) const {
     return m(i, r[0]);
   }
+  template <class Scalar>
+  KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(At const&, std::int32_t i, Scalar const& r) const {
+    return m(i, r);
+  }
 };
 
 /// \brief An opened matrix whose rows come from a product.
@@ -86,10 +95,19 @@ struct OpenedMatrix {
   template <class Vector>
   auto apply(Phase, Vector const& x) const {
     auto const read = as_read(x);
-    using Source = Product<Operator, std::remove_const_t<decltype(read)>>;
-    return Application<Program<>, Source>{{}, Source{A, league, read}};
+    return application(program(),
+                       Product<Operator, std::remove_const_t<decltype(read)>>{A, league, read});
   }
 };
+
+/// \brief Whether all that an opened preconditioner does are stages of the device.
+template <class Opened>
+inline constexpr bool is_on_device = [] {
+  if constexpr (requires { Opened::on_device; })
+    return Opened::on_device;
+  else
+    return true;
+}();
 
 /// \brief What a solver asks of a matrix, or of a user's own operator.
 template <class Matrix>

@@ -183,7 +183,7 @@ Stage<Source, Body> stage(char const* label, Phase phase, Source const& source, 
 /// On GPUs it may be called once or twice more than needed, when the solve has ended meanwhile.
 struct HostStage {
   Phase phase;
-  std::function<void()> work;
+  std::function<void(At const&)> work;
 };
 
 }  // namespace Solder

@@ -156,6 +156,12 @@ class Jacobi {
   }
   /// \brief The row whose diagonal entry is zero, or -1.
   std::int32_t zero_row() const { return zero_row_(); }
+  /// \brief Why it cannot be applied, in a sentence; empty where it can.
+  std::string defect() const {
+    if (zero_row() < 0) return {};
+    return "the diagonal entry of row " + std::to_string(zero_row() + 1) +
+           " (counted from 1) is zero: Jacobi cannot divide by it";
+  }
 
  private:
   Jacobi(Exec const& exec, std::int32_t rows)

@@ -114,6 +114,22 @@ class Engine {
     }
   }
 
+  /// \brief Runs the stages of Phase::judge of a program once, and waits for them.
+  template <class Program>
+  void run(Program const& program) {
+    mailbox_.clear();
+    history_.clear();
+    needs_ = {};
+    needs_.add(program, {});
+    if constexpr (is_host_space<Exec>) {
+      HostProgram const steps(program);
+      emit(true, launch, [&](auto const& f) { steps.for_each_stage({}, f); });
+    } else {
+      emit(true, launch, [&](auto const& f) { program.for_each_stage({}, f); });
+    }
+    mailbox_.receive(exec_, 1, history_);
+  }
+
   /// \brief Solves, and reports all but the form, words_per_iteration and the construction's time.
   template <class Judgement, class Iteration>
   Report solve(Judgement const& judgement, Iteration const& iteration,
@@ -252,13 +268,13 @@ class Engine {
       Control* const out = slots_.data() + (last ? 0 : 2 - k % 2);
       if constexpr (std::is_same_v<Stage, HostStep>) {
         if (stage.work != nullptr) {
-          if (in->phase == stage.phase) stage.work->work();
+          if ((fresh ? Control{} : *in).phase == stage.phase) stage.work->work(at);
           return;
         }
         send(stage.label, team_policy<Exec, 1>(exec_, stage.teams, 1, 0),
              HostStageKernel{stage, in, out, mailbox_.outbox(), at, last, fresh && k == 0});
       } else if constexpr (std::is_same_v<Stage, HostStage>) {
-        stage.work();
+        stage.work(at);
         return;
       } else {
         StageKernel<Stage> const kernel{stage, in,   out, mailbox_.outbox(), at, needs_.most_sums,

@@ -79,8 +79,7 @@ struct FsaiOperator {
     using Operator = CsrOperator<Factor, Offset>;
     auto const before = program(
         stage("Solder::fsai::factor", phase, Product<Operator, Vector>{G, G_league, r}, body));
-    return Application<std::remove_const_t<decltype(before)>, Product<Operator, Scalar const*>>{
-        before, {GH, GH_league, t}};
+    return application(before, Product<Operator, Scalar const*>{GH, GH_league, t});
   }
 };
 

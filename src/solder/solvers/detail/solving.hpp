@@ -65,16 +65,16 @@ class Solving {
     check_vectors(b, x);
     check_preconditioner();
     Report report;
-    std::int32_t const zero_row = zero_row_of_preconditioner();
+    std::string const defect = defect_of_preconditioner();
     if (matrix_.rows() == 0) {
       report.reason = Reason::converged;
       report.history = {0};
       report.runner = options_.runner;
     } else {
       arena_.rewind();
-      // A system whose Jacobi preconditioner would divide by zero is only judged.
+      // With a preconditioner that cannot be applied the system is only judged.
       int const most = options_.max_iterations;
-      if (zero_row >= 0) options_.max_iterations = 0;
+      if (!defect.empty()) options_.max_iterations = 0;
       try {
         report = programs(b.data(), x.data(), [&](auto const& judgement, auto const& iteration) {
           return engine_.solve(judgement, iteration, options_);
@@ -87,10 +87,9 @@ class Solving {
     }
     if constexpr (requires { preconditioner_.setup(); })
       report.preconditioner = preconditioner_.setup();
-    if (zero_row >= 0 && report.reason == Reason::max_iterations) {
+    if (!defect.empty() && report.reason == Reason::max_iterations) {
       report.reason = Reason::breakdown;
-      report.detail = "the diagonal entry of row " + std::to_string(zero_row + 1) +
-                      " (counted from 1) is zero: Jacobi cannot divide by it";
+      report.detail = defect;
     }
     report.setup_seconds += setup_seconds_;
     return report;
@@ -111,12 +110,7 @@ class Solving {
  private:
   using Opened = decltype(std::declval<Preconditioner const&>().open(
       std::declval<Arena<Exec>&>()));
-  static constexpr bool on_device = [] {
-    if constexpr (requires { Opened::on_device; })
-      return Opened::on_device;
-    else
-      return true;
-  }();
+  static constexpr bool on_device = is_on_device<Opened>;
 
   SolverOptions checked(SolverOptions options) const {
     auto const& A = matrix_;
@@ -151,11 +145,11 @@ class Solving {
       throw std::invalid_argument(name_ + ": b and x must be contiguous, not strided, views");
   }
 
-  std::int32_t zero_row_of_preconditioner() const {
-    if constexpr (requires { preconditioner_.zero_row(); })
-      return preconditioner_.zero_row();
+  std::string defect_of_preconditioner() const {
+    if constexpr (requires { preconditioner_.defect(); })
+      return preconditioner_.defect();
     else
-      return -1;
+      return {};
   }
 
   Kokkos::Timer timer_;
