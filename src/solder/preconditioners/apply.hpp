@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <solder/core/application.hpp>
+
+namespace Solder {
+
+/// \brief A user's own preconditioner z = M r: a function that enqueues on the instance it is
+/// given, or one on the host.
+///
+/// The host calls it between two kernels, once for each application, so the launch runner is the
+/// only one, and a GPU waits for the host in each iteration. CG needs an M that is Hermitian
+/// positive definite; an M that is not the same in every call (an inner iteration) needs GMRES's
+/// form `flexible`. On GPUs it may be called once or twice more than needed. What it throws ends
+/// the solve, and comes out of solve().
+template <class Scalar, class Exec>
+class Apply {
+ public:
+  using scalar_type = Scalar;
+  using Input = Kokkos::View<Scalar const*, typename Exec::memory_space>;
+  using Output = Kokkos::View<Scalar*, typename Exec::memory_space>;
+  /// \brief (exec, r, z): computes z = M r, all n entries, by work on exec; r must stay as it is.
+  using Function = std::function<void(Exec const&, Input const&, Output const&)>;
+  /// \brief (r, z) in the host's memory.
+  using HostFunction = std::function<void(std::span<Scalar const>, std::span<Scalar>)>;
+
+  /// \throws std::invalid_argument where rows is negative or there is no function
+  Apply(std::int32_t rows, Function function) : rows_(rows), function_(std::move(function)) {
+    if (rows < 0 || !function_)
+      throw std::invalid_argument("Solder::Apply: a function is needed, and " +
+                                  std::to_string(rows) + " rows must not be negative");
+  }
+
+  /// \brief Of a function on the host: r is copied there and z back, each with a fence.
+  static Apply on_host(std::int32_t rows, HostFunction function) {
+    if (!function) return Apply(rows, Function{});
+    return Apply(rows, [f = std::move(function)](Exec const& exec, Input const& r,
+                                                 Output const& z) {
+      auto const r_host = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, r);
+      auto const z_host = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, z);
+      Kokkos::deep_copy(exec, r_host, r);
+      exec.fence("Solder::apply: r is on the host");
+      f({r_host.data(), r_host.extent(0)}, {z_host.data(), z_host.extent(0)});
+      Kokkos::deep_copy(exec, z, z_host);
+      exec.fence("Solder::apply: z is on the device");
+    });
+  }
+
+  /// \brief What solvers take along; see Application.
+  struct Opened {
+    static constexpr bool is_identity = false, is_pointwise = false, is_split = false,
+                          on_device = false;
+
+    Function function;
+    Exec exec;
+    Output z;
+    std::int32_t league;
+    Rows dealt;
+
+    Rows rows(Rows const& of_matrix) const { return of_matrix; }
+
+    template <class Vector>
+    auto apply(Phase phase, Vector const& r) const {
+      HostStage const work{phase, [*this, r](At const& at) {
+                             function(exec, Input(vector_at(r, at), z.extent(0)), z);
+                           }};
+      using Source = PlacedRange<Scalar const*>;
+      return Application<Program<HostStage>, Source>{program(work),
+                                                     Source{dealt, league, z.data()}};
+    }
+  };
+
+  Opened open(Arena<Exec>& arena) const {
+    Rows const rows = dealt(arena);
+    return {function_, arena.exec(),
+            Output(arena.template array<Scalar>("Solder::apply::z", rows_), rows_),
+            arena.teams(rows.teams), rows};
+  }
+  std::int32_t rows() const { return rows_; }
+  /// \brief Its own words are not known: those of z, written and read.
+  template <class Of>
+  static double words(std::int32_t rows) {
+    return 2.0 * rows;
+  }
+
+ private:
+  /// \brief z's rows in equal slices.
+  Rows dealt(Arena<Exec>& arena) const {
+    int const teams = Impl::vector_teams(arena.exec(), rows_);
+    if constexpr (!Impl::is_host_space<Exec>) return {rows_, teams, nullptr};
+    auto* const bounds = arena.template array<std::int32_t>("Solder::apply::bounds", teams + 1);
+    for (int t = 0; t <= teams; ++t)
+      bounds[t] = static_cast<std::int32_t>(std::int64_t(rows_) * t / teams);
+    return {rows_, teams, bounds};
+  }
+
+  std::int32_t rows_;
+  Function function_;
+};
+
+}  // namespace Solder
