@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <solder/core/application.hpp>
+#include <solder/preconditioners/detail/largest_eigenvalue.hpp>
+#include <solder/preconditioners/jacobi.hpp>
+
+namespace Solder {
+
+struct ChebyshevOptions {
+  int degree = 4;        ///< products with A in an application, from 1 to 100
+  double share = 0.03;   ///< smallest eigenvalue aimed at, as a share of the largest: between 0 and 1
+  int lanczos_steps = 12;  ///< to find the largest, from 2 to 100
+};
+
+namespace Impl {
+
+/// \brief A turn's weights: v = of_v v + of_residual M (r - A z), z = z + v.
+struct ChebyshevWeights {
+  double of_v, of_residual;
+  bool operator==(ChebyshevWeights const&) const = default;
+};
+
+/// \brief z = v = M r / theta, M r being handed out. Words: 2 a row.
+template <class Scalar>
+struct ChebyshevStart {
+  double inverse_theta;
+  Scalar *z, *v;
+
+  bool operator==(ChebyshevStart const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Mr) const {
+    Scalar const first = to_real<Scalar>(inverse_theta) * Mr;
+    z[i] = first;
+    v[i] = first;
+  }
+};
+
+/// \brief A turn with a pointwise M, A z being handed out. Words: 5 a row.
+template <class Scalar, class M, class Vector>
+struct ChebyshevTurn {
+  struct Scalars {
+    typename ScalarTraits<Scalar>::Real of_v, of_residual;
+    Scalar const *z_old, *r;
+    Scalar* z;
+  };
+
+  M m;
+  ChebyshevWeights const* weights;  ///< of each turn
+  Vector r;
+  Place<Scalar> z;  ///< in two arrays by turns: neighbours still read the old one
+  Scalar* v;
+
+  bool operator==(ChebyshevTurn const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION ChebyshevWeights ahead(At const& at) const {
+    return weights[at.turn];
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, ChebyshevWeights const& of,
+                                           At const& at, Control const&, Control&,
+                                           Scalars& s) const {
+    s = {to_real<Scalar>(of.of_v), to_real<Scalar>(of.of_residual), z.at(at), vector_at(r, at),
+         z.at({at.step, at.turn + 1})};
+    return true;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Az, Scalars const& s) const {
+    Scalar const step = s.of_v * v[i] + s.of_residual * m(i, s.r[i] - Az);
+    v[i] = step;
+    s.z[i] = s.z_old[i] + step;
+  }
+};
+
+/// \brief The last turn with a pointwise M: the rows of z. Words: 3 a row.
+template <class Scalar, class M, class Vector>
+struct ChebyshevEnd {
+  M m;
+  ChebyshevWeights of;
+  Vector r;
+  Scalar const *z, *v;
+
+  bool operator==(ChebyshevEnd const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(At const& at, std::int32_t i,
+                                                Scalar const& Az) const {
+    return z[i] + (to_real<Scalar>(of.of_v) * v[i] +
+                   to_real<Scalar>(of.of_residual) * m(i, vector_at(r, at)[i] - Az));
+  }
+};
+
+/// \brief s = r - A z, for an M that is not pointwise. Words: 2 a row.
+template <class Scalar, class Vector>
+struct ChebyshevResidual {
+  struct Scalars {
+    Scalar const* r;
+  };
+  Vector r;
+  Scalar* s;
+
+  bool operator==(ChebyshevResidual const&) const = default;
+
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, auto const&, At const& at,
+                                           Control const&, Control&, Scalars& scalars) const {
+    scalars.r = vector_at(r, at);
+    return true;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Az,
+                                       Scalars const& scalars) const {
+    s[i] = scalars.r[i] - Az;
+  }
+};
+
+/// \brief The rest of a turn, M s being handed out. Words: 4 a row.
+template <class Scalar>
+struct ChebyshevStep {
+  struct Scalars {
+    typename ScalarTraits<Scalar>::Real of_v, of_residual;
+  };
+  ChebyshevWeights const* weights;
+  Scalar *z, *v;
+
+  bool operator==(ChebyshevStep const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION ChebyshevWeights ahead(At const& at) const {
+    return weights[at.turn];
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, ChebyshevWeights const& of,
+                                           At const&, Control const&, Control&, Scalars& s) const {
+    s = {to_real<Scalar>(of.of_v), to_real<Scalar>(of.of_residual)};
+    return true;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Ms, Scalars const& s) const {
+    Scalar const step = s.of_v * v[i] + s.of_residual * Ms;
+    v[i] = step;
+    z[i] += step;
+  }
+};
+
+/// \brief The last of them: the rows of z. Words: 2 a row.
+template <class Scalar>
+struct ChebyshevLastStep {
+  ChebyshevWeights of;
+  Scalar const *z, *v;
+
+  bool operator==(ChebyshevLastStep const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(At const&, std::int32_t i, Scalar const& Ms) const {
+    return z[i] + (to_real<Scalar>(of.of_v) * v[i] + to_real<Scalar>(of.of_residual) * Ms);
+  }
+};
+
+/// \brief What a Chebyshev polynomial is in a program.
+template <class Scalar, class OpenedA, class Inner>
+struct ChebyshevOpened {
+  static constexpr bool is_identity = false, is_pointwise = false, is_split = false;
+  static constexpr bool on_device = is_on_device<Inner>;
+
+  OpenedA A;
+  Inner inner;
+  double inverse_theta;
+  ChebyshevWeights last;
+  ChebyshevWeights const* weights;
+  std::int32_t degree;
+  Scalar *z, *v, *s;     ///< z: two vectors where M is pointwise, else one and s
+  std::int32_t league;  ///< of stages over vectors
+
+  Rows rows(Rows const&) const {
+    if constexpr (Inner::is_pointwise)
+      return A.rows;
+    else
+      return inner.rows(A.rows);
+  }
+
+  /// \param r a pointer, or a Place
+  template <class Vector>
+  auto apply(Phase phase, Vector const& r_given) const {
+    auto const r = as_read(r_given);
+    using R = std::remove_const_t<decltype(r)>;
+    if constexpr (Inner::is_pointwise) {
+      Place<Scalar> const by_turns(z, 0, A.rows.count);
+      auto const start =
+          stage("Solder::chebyshev::start", phase,
+                mapped(PlacedRange<R>{A.rows, league, r}, PointwiseOf<Inner>{inner}),
+                ChebyshevStart<Scalar>{inverse_theta, z, v});
+      auto const Az = A.apply(phase, by_turns);
+      auto const turn = program(
+          Az.before, stage("Solder::chebyshev::turn", phase, Az.rows,
+                           ChebyshevTurn<Scalar, Inner, R>{inner, weights, r, by_turns, v}));
+      Scalar const* const newest = z + (degree - 1) % 2 * std::int64_t(A.rows.count);
+      auto const last = A.apply(phase, newest);
+      return application(
+          program(start, Repeat<decltype(turn)>{turn, degree - 1}, last.before),
+          mapped(last.rows, ChebyshevEnd<Scalar, Inner, R>{inner, this->last, r, newest, v}));
+    } else {
+      auto const Mr = inner.apply(phase, r), Ms = inner.apply(phase, s);
+      auto const Az = A.apply(phase, z);
+      auto const to_s =
+          program(Az.before, stage("Solder::chebyshev::residual", phase, Az.rows,
+                                   ChebyshevResidual<Scalar, R>{r, s}),
+                  Ms.before);
+      auto const turn = program(to_s, stage("Solder::chebyshev::turn", phase, Ms.rows,
+                                            ChebyshevStep<Scalar>{weights, z, v}));
+      return application(
+          program(Mr.before,
+                  stage("Solder::chebyshev::start", phase, Mr.rows,
+                        ChebyshevStart<Scalar>{inverse_theta, z, v}),
+                  Repeat<decltype(turn)>{turn, degree - 1}, to_s),
+          mapped(Ms.rows, ChebyshevLastStep<Scalar>{this->last, z, v}));
+    }
+  }
+};
+
+}  // namespace Impl
+
+/// \brief A polynomial in M A, times M: `degree` + 1 steps of the Chebyshev iteration for A z = r
+/// from z = 0, preconditioned by M (Saad, Iterative Methods for Sparse Linear Systems, 12.3.2):
+///
+///     z = v = M r / theta
+///     for k = 1, ..., degree:
+///       v = rho_k rho_k-1 v + (2 rho_k / delta) M (r - A z),  z = z + v
+///
+/// with theta and delta the middle and the half length of [share, 1] times the largest eigenvalue
+/// of M A, rho_0 = delta / theta and rho_k = 1 / (2 theta / delta - rho_k-1). No inner products;
+/// Hermitian positive definite where A and M are: for CG. The largest eigenvalue is found by a few
+/// steps of Lanczos's method on the device, and 10% is added.
+///
+/// Cost of an application: degree + 1 kernels and degree products where M is pointwise (the last
+/// one hands out the rows of z); else 2 degree + 1 kernels, the last handed out too, and degree + 1
+/// times M's own.
+///
+/// \tparam Matrix CsrMatrix, SellMatrix or another LinearOperator
+/// \tparam Inner M: any preconditioner; Fsai makes it "polynomial over FSAI"
+template <class Exec, class Matrix, class Inner = Identity>
+class Chebyshev {
+ public:
+  using Scalar = typename Matrix::scalar_type;
+
+  /// \brief Finds the largest eigenvalue, in `lanczos_steps` products and applications of M.
+  /// \throws std::invalid_argument where A is not square, M has another size or an option is out of
+  /// range
+  Chebyshev(Exec const& exec, Matrix const& A, Inner const& M, ChebyshevOptions const& options = {})
+      : options_(options), inner_(M), state_(std::make_shared<State>(State{A, {}, 0, {}})) {
+    if (options.degree < 1 || options.degree > 100 || !(options.share > 0 && options.share < 1) ||
+        options.lanczos_steps < 2 || options.lanczos_steps > 100)
+      throw std::invalid_argument(
+          "Solder::Chebyshev: degree must be from 1 to 100, share between 0 and 1 and "
+          "lanczos_steps from 2 to 100");
+    refresh(exec, A);
+  }
+  Chebyshev(Exec const& exec, Matrix const& A, ChebyshevOptions const& options = {})
+    requires std::is_same_v<Inner, Identity>
+      : Chebyshev(exec, A, Inner{}, options) {}
+
+  /// \brief Sets up again for a matrix with new values; M is to be refreshed before. Where it
+  /// throws, everything stays as it was.
+  void refresh(Exec const& exec, Matrix const& A) {
+    std::int32_t const rows = inner_.rows();
+    if (A.rows() != A.columns() || (rows >= 0 && rows != A.rows()))
+      throw std::invalid_argument("Solder::Chebyshev: a square matrix of the size of M is needed, "
+                                  "not " +
+                                  std::to_string(A.rows()) + " x " + std::to_string(A.columns()) +
+                                  (rows >= 0 ? " and " + std::to_string(rows) : ""));
+    double const largest =
+        A.rows() == 0 ? 1
+                      : 1.1 * Impl::Lanczos<Exec, Matrix, Inner>(exec, A, inner_)
+                                  .largest(options_.lanczos_steps);
+    bool const usable = largest > 0 && std::isfinite(largest);
+    auto const weights = weights_for(usable ? largest : 1);
+    Weights const table(
+        Kokkos::view_alloc("Solder::chebyshev::weights", exec, Kokkos::WithoutInitializing),
+        weights.size());
+    auto const staging = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, table);
+    exec.fence("Solder::chebyshev: staging is free");
+    for (std::size_t k = 0; k < weights.size(); ++k) staging(k) = weights[k];
+    Kokkos::deep_copy(exec, table, staging);
+    exec.fence("Solder::chebyshev: set up");
+    *state_ = {A, table, largest, usable ? std::string() : defect_of(largest)};
+  }
+
+  std::int32_t rows() const { return state_->A.rows(); }
+  /// \brief The upper end of the interval: an estimate of the largest eigenvalue of M A, and 10%.
+  double largest_eigenvalue() const { return state_->largest; }
+  ChebyshevOptions const& options() const { return options_; }
+  /// \brief Why it cannot be applied, in a sentence; empty where it can.
+  std::string defect() const {
+    if constexpr (requires { inner_.defect(); })
+      if (std::string const inner = inner_.defect(); !inner.empty()) return inner;
+    return state_->defect;
+  }
+  /// \brief Words of sizeof(Of) that one application moves, its operand and result apart.
+  template <class Of>
+  double words(std::int32_t rows) const {
+    double const n = rows, d = options_.degree, A = state_->A.words(),
+                 M = (d + 1) * inner_.template words<Of>(rows);
+    if constexpr (OpenedInner::is_pointwise)
+      return M + 2 * n + (d - 1) * (A + 5 * n) + A + 3 * n;
+    else
+      return M + 2 * n + d * (A + 3 * n) + (d - 1) * 4 * n + 2 * n;
+  }
+
+  /// \brief What solvers take along; see Application.
+  auto open(Arena<Exec>& arena) const {
+    std::int64_t const n = rows();
+    auto const A = open_matrix(arena, state_->A);
+    constexpr bool pointwise = OpenedInner::is_pointwise;
+    auto const vector = [&](char const* label, std::int64_t size) {
+      return arena.template array<Scalar>(label, size);
+    };
+    double const largest = usable_largest();
+    return Impl::ChebyshevOpened<Scalar, std::remove_const_t<decltype(A)>, OpenedInner>{
+        A,
+        inner_.open(arena),
+        1 / theta(largest),
+        weights_for(largest).back(),
+        state_->weights.data(),
+        options_.degree,
+        vector("Solder::chebyshev::z", pointwise ? 2 * n : n),
+        vector("Solder::chebyshev::v", n),
+        pointwise ? nullptr : vector("Solder::chebyshev::s", n),
+        arena.teams(A.rows.teams)};
+  }
+
+ private:
+  using OpenedInner =
+      decltype(std::declval<Inner const&>().open(std::declval<Arena<Exec>&>()));
+  using Weights = Kokkos::View<Impl::ChebyshevWeights*, typename Exec::memory_space>;
+  struct State {
+    Matrix A;
+    Weights weights;
+    double largest;
+    std::string defect;
+  };
+
+  double theta(double largest) const { return largest * (1 + options_.share) / 2; }
+
+  std::vector<Impl::ChebyshevWeights> weights_for(double largest) const {
+    double const delta = largest * (1 - options_.share) / 2, sigma = theta(largest) / delta;
+    std::vector<Impl::ChebyshevWeights> weights;
+    double rho = 1 / sigma;
+    for (int k = 1; k <= options_.degree; ++k) {
+      double const next = 1 / (2 * sigma - rho);
+      weights.push_back({next * rho, 2 * next / delta});
+      rho = next;
+    }
+    return weights;
+  }
+  double usable_largest() const {
+    return state_->defect.empty() ? state_->largest : 1;
+  }
+  static std::string defect_of(double largest) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g", largest / 1.1);
+    return std::string("the largest eigenvalue of M A, M the inner preconditioner of chebyshev, "
+                       "is estimated as ") +
+           text + ": it must be positive and finite";
+  }
+
+  ChebyshevOptions options_;
+  Inner inner_;
+  std::shared_ptr<State> state_;  // shared by copies: refresh reaches all
+};
+
+template <class Exec, class Matrix>
+Chebyshev(Exec const&, Matrix const&) -> Chebyshev<Exec, Matrix>;
+template <class Exec, class Matrix>
+Chebyshev(Exec const&, Matrix const&, ChebyshevOptions const&) -> Chebyshev<Exec, Matrix>;
+template <class Exec, class Matrix, class Inner>
+Chebyshev(Exec const&, Matrix const&, Inner const&) -> Chebyshev<Exec, Matrix, Inner>;
+template <class Exec, class Matrix, class Inner>
+Chebyshev(Exec const&, Matrix const&, Inner const&, ChebyshevOptions const&)
+    -> Chebyshev<Exec, Matrix, Inner>;
+
+}  // namespace Solder
