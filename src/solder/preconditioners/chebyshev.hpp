@@ -17,7 +17,7 @@ namespace Solder {
 
 struct ChebyshevOptions {
   int degree = 4;        ///< products with A in an application, from 1 to 100
-  double share = 0.03;   ///< smallest eigenvalue aimed at, as a share of the largest: between 0 and 1
+  double share = 0.02;   ///< smallest eigenvalue aimed at, as a share of the largest: between 0 and 1
   int lanczos_steps = 12;  ///< to find the largest, from 2 to 100
 };
 

@@ -118,7 +118,8 @@ class BiCgStab {
 
     auto const begin =
         judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q,
-                  BiCgStabBegin<Scalar, Opened, true>{M, rs, u, p, nullptr, sums});
+                  BiCgStabBegin<Scalar, Opened, true>{M, rs, u, p, nullptr, sums.rr(),
+                                                      sums.of_shadow, sums.kept});
     auto const up_to_t = program(
         Ap.before,
         stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
@@ -142,7 +143,7 @@ class BiCgStab {
                       BiCgStabUpdate<Scalar, Opened, false>(sums, M, x, u, p)),
                 stage("Solder::bicgstab::direction", Phase::iterate,
                       arena.template range<Scalar>(rows, u, p, q),
-                      BiCgStabDirection<Scalar, Opened>{sums, M, p})));
+                      BiCgStabDirection<Scalar, Opened>{sums.of_update, sums.kept, M, p})));
   }
 
   /// M cannot be undone, so r and s are kept beside u = M r and M s; w = M q.
@@ -167,7 +168,8 @@ class BiCgStab {
 
     auto const begin =
         program(judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q,
-                          BiCgStabBegin<Scalar, NoOperation, false>{{}, rs, u, p, r, sums}),
+                          BiCgStabBegin<Scalar, NoOperation, false>{
+                              {}, rs, u, p, r, sums.rr(), sums.of_shadow, sums.kept}),
                 start.before,
                 stage("Solder::bicgstab::begin", Phase::begin, start.rows,
                       BiCgStabBegun<Scalar>{u, p}));
@@ -195,7 +197,7 @@ class BiCgStab {
                              BiCgStabUpdateApart<Scalar, false>(sums, t, w, rs, x, r, u, p)),
                        stage("Solder::bicgstab::direction", Phase::iterate,
                              arena.template range<Scalar>(rows, u, p, w),
-                             BiCgStabDirection<Scalar, NoOperation>{sums, {}, p})));
+                             BiCgStabDirection<Scalar, NoOperation>{sums.of_update, sums.kept, {}, p})));
   }
 
   double words_per_iteration() const {

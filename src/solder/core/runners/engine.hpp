@@ -268,7 +268,7 @@ class Engine {
       Control* const out = slots_.data() + (last ? 0 : 2 - k % 2);
       if constexpr (std::is_same_v<Stage, HostStep>) {
         if (stage.work != nullptr) {
-          if ((fresh ? Control{} : *in).phase == stage.phase) stage.work->work(at);
+          if ((fresh && k == 0 ? Control{} : *in).phase == stage.phase) stage.work->work(at);
           return;
         }
         send(stage.label, team_policy<Exec, 1>(exec_, stage.teams, 1, 0),

@@ -16,11 +16,25 @@ KOKKOS_FORCEINLINE_FUNCTION double size_of(Kokkos::complex<double> const& s) {
   return Kokkos::fabs(s.real()) + Kokkos::fabs(s.imag());
 }
 
-/// \brief What the stages of BiCGStab share.
+/// \brief The scalars that one stage of BiCGStab computes and a later one needs.
+template <class Scalar>
+struct BiCgStabKept {
+  double* values;
+
+  bool operator==(BiCgStabKept const&) const = default;
+
+  static constexpr std::size_t size = 5 * parts<Scalar>;
+  KOKKOS_FUNCTION Kept<Scalar> rs_r() const { return {values}; }
+  KOKKOS_FUNCTION Kept<Scalar> alpha() const { return {values + parts<Scalar>}; }
+  KOKKOS_FUNCTION Kept<Scalar> inverse_rs_q() const { return {values + 2 * parts<Scalar>}; }
+  KOKKOS_FUNCTION Kept<Scalar> omega() const { return {values + 3 * parts<Scalar>}; }
+  KOKKOS_FUNCTION Kept<Scalar> inverse_norm_rs() const { return {values + 4 * parts<Scalar>}; }
+};
+
+/// \brief What the stages of BiCGStab leave for each other.
 ///
 /// The first product leaves (rs, q); the second (s, s), (t, t), (t, s), (rs, t) and (rs, s); the
-/// update (r, r), and in the classical form (rs, r). Scalars that one stage computes and a later
-/// one needs are kept.
+/// update (r, r), and in the classical form (rs, r).
 template <class Scalar>
 struct BiCgStabSums {
   using Inner = Wide<Scalar>;
@@ -36,7 +50,7 @@ struct BiCgStabSums {
   Sum<product> of_second_product;
   Sum<update> of_update;  ///< (r, r) first
   Sum<width> of_shadow;   ///< (rs, r) of a beginning where rs is not r
-  Kept<Scalar> rs_r, alpha, inverse_rs_q, omega, inverse_norm_rs;
+  BiCgStabKept<Scalar> kept;
 
   bool operator==(BiCgStabSums const&) const = default;
 
@@ -45,17 +59,12 @@ struct BiCgStabSums {
   template <class Exec>
   static BiCgStabSums in(Arena<Exec>& arena, Limits const& limits, int product_teams,
                          int vector_teams) {
-    auto const kept = [&] { return arena.template kept<Scalar>(); };
     return {limits,
             arena.template sum<width>(product_teams),
             arena.template sum<product>(product_teams),
             arena.template sum<update>(vector_teams),
             arena.template sum<width>(vector_teams),
-            kept(),
-            kept(),
-            kept(),
-            kept(),
-            kept()};
+            {arena.doubles(BiCgStabKept<Scalar>::size)}};
   }
 };
 
@@ -72,7 +81,9 @@ struct BiCgStabBegin {
 
   M m;
   Scalar *rs, *u, *p, *r;  ///< r: where M is not pointwise
-  BiCgStabSums<Scalar> shared;
+  Sum<1> rr;
+  Sum<sums - 1> of_shadow;
+  BiCgStabKept<Scalar> kept;
 
   bool operator==(BiCgStabBegin const&) const = default;
 
@@ -97,13 +108,13 @@ struct BiCgStabBegin {
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const&,
                                        Control& next) const {
-    shared.rr().leave(team, Sums<1>{{mine[0]}});
-    shared.rs_r.keep(team, next.true_squared);
-    shared.inverse_norm_rs.keep(team, 1 / Kokkos::sqrt(next.true_squared));
+    rr.leave(team, Sums<1>{{mine[0]}});
+    kept.rs_r().keep(team, next.true_squared);
+    kept.inverse_norm_rs().keep(team, 1 / Kokkos::sqrt(next.true_squared));
     if (next.another) {
       Sums<sums - 1> shadow;
       for (std::size_t v = 0; v + 1 < sums; ++v) shadow[v] = mine[v + 1];
-      shared.of_shadow.leave(team, shadow);
+      of_shadow.leave(team, shadow);
     }
     next.fresh = next.another;
     if constexpr (!Pointwise) next.phase = Phase::begin;
@@ -192,43 +203,53 @@ struct BiCgStabAlpha {
     Inner rs_r, inverse_norm_rs;
   };
 
-  Shared shared;
+  Limits limits;
+  Sum<1> rr;
+  Sum<Shared::width> of_first_product, of_shadow;
+  BiCgStabKept<Scalar> kept;
 
+  explicit BiCgStabAlpha(Shared const& s)
+      : limits(s.limits),
+        rr(s.rr()),
+        of_first_product(s.of_first_product),
+        of_shadow(s.of_shadow),
+        kept(s.kept) {}
   bool operator==(BiCgStabAlpha const&) const = default;
 
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
-    return f(shared.rr(), shared.of_first_product);
+    return f(rr, of_first_product);
   }
   KOKKOS_FORCEINLINE_FUNCTION Ahead ahead(At const&) const {
-    return {shared.rs_r.recall(), shared.inverse_norm_rs.recall()};
+    return {kept.rs_r().recall(), kept.inverse_norm_rs().recall()};
   }
   template <class Team, class Total>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Total const& total, Ahead const& kept,
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Total const& total, Ahead const& loaded,
                                            At const&, Control const& now, Control& next,
                                            Scalars& s) const {
-    Inner rs_r = kept.rs_r;
+    Inner rs_r = loaded.rs_r;
     if (now.fresh) {
-      auto const& of = shared.of_shadow;
-      rs_r = wide_at<Scalar>(team.total(team.gather(of.parts, of), of.parts), 0);
+      rs_r = wide_at<Scalar>(
+          team.total(team.gather(of_shadow.parts, of_shadow), of_shadow.parts), 0);
       next.fresh = false;
     }
-    double const rr = total[0], share = size_of(rs_r) * size_of(kept.inverse_norm_rs);
+    double const squared = total[0], share = size_of(rs_r) * size_of(loaded.inverse_norm_rs);
     auto const rs_q = wide_at<Scalar>(total, 1);
-    next.measure(rr);
+    next.measure(squared);
     Inner inverse = 1.0 / rs_q, alpha = rs_r * inverse;
-    bool const lost = share * share <= Shared::noise * Shared::noise * rr;
-    bool const unconditional = shared.limits.unconditional();
+    bool const lost = share * share <= Shared::noise * Shared::noise * squared;
+    bool const unconditional = limits.unconditional();
     bool const ordinary =
-        rr > now.stop_squared && rr <= Limits::divergence * Limits::divergence * now.b_squared &&
-        !(lost && (unconditional || rr <= now.best_squared / 2)) && size_of(alpha) > 0 &&
-        is_finite(inverse) && is_finite(alpha) && now.iteration < shared.limits.max_iterations;
+        squared > now.stop_squared &&
+        squared <= Limits::divergence * Limits::divergence * now.b_squared &&
+        !(lost && (unconditional || squared <= now.best_squared / 2)) && size_of(alpha) > 0 &&
+        is_finite(inverse) && is_finite(alpha) && now.iteration < limits.max_iterations;
     if (!ordinary) {
-      bicgstab_end(shared.limits, now, next, rr, rs_r, rs_q);
+      bicgstab_end(limits, now, next, squared, rs_r, rs_q);
       inverse = alpha = Inner{};
     }
-    shared.alpha.keep(team, alpha);
-    shared.inverse_rs_q.keep(team, inverse);
+    kept.alpha().keep(team, alpha);
+    kept.inverse_rs_q().keep(team, inverse);
     s.alpha = narrow<Scalar>(alpha);
     return next.phase == Phase::iterate;
   }
@@ -243,7 +264,7 @@ struct BiCgStabHalfStep : BiCgStabAlpha<Scalar> {
   Scalar* u;
 
   BiCgStabHalfStep(BiCgStabSums<Scalar> const& shared, M const& m_, Scalar* u_)
-      : BiCgStabAlpha<Scalar>{shared}, m(m_), u(u_) {}
+      : BiCgStabAlpha<Scalar>(shared), m(m_), u(u_) {}
   bool operator==(BiCgStabHalfStep const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 2> const& old,
@@ -263,7 +284,7 @@ struct BiCgStabHalfStepApart : BiCgStabAlpha<Scalar> {
 
   BiCgStabHalfStepApart(BiCgStabSums<Scalar> const& shared, Scalar const* q_, Scalar* w_,
                         Scalar* r_, Scalar* u_)
-      : BiCgStabAlpha<Scalar>{shared}, q(q_), w(w_), r(r_), u(u_) {}
+      : BiCgStabAlpha<Scalar>(shared), q(q_), w(w_), r(r_), u(u_) {}
   bool operator==(BiCgStabHalfStepApart const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value,
@@ -318,16 +339,24 @@ struct BiCgStabOmega {
     Inner alpha, omega, beta;
   };
 
-  Shared shared;
+  Limits limits;
+  Sum<Shared::product> of_second_product;
+  Sum<Shared::update> of_update;
+  BiCgStabKept<Scalar> kept;
 
+  explicit BiCgStabOmega(Shared const& s)
+      : limits(s.limits),
+        of_second_product(s.of_second_product),
+        of_update(s.of_update),
+        kept(s.kept) {}
   bool operator==(BiCgStabOmega const&) const = default;
 
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
-    return f(shared.of_second_product);
+    return f(of_second_product);
   }
   KOKKOS_FORCEINLINE_FUNCTION Ahead ahead(At const&) const {
-    return {shared.alpha.recall(), shared.inverse_rs_q.recall()};
+    return {kept.alpha().recall(), kept.inverse_rs_q().recall()};
   }
   /// \brief omega = (t, s) / (t, t) and (rs, r') = (rs, s) - omega (rs, t), and of it beta =
   /// (rs, r') / (omega (rs, q)).
@@ -335,7 +364,7 @@ struct BiCgStabOmega {
   /// Paper 1 leaves (rs, s) out, which without rounding is zero. Recomputed, which costs no word,
   /// it makes beta as good as the classical one.
   template <class Team, class Total>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Total const& total, Ahead const& kept,
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Total const& total, Ahead const& loaded,
                                            At const&, Control const& now, Control& next,
                                            Scalars& s) const {
     constexpr double noise_squared = Shared::noise * Shared::noise;
@@ -345,14 +374,14 @@ struct BiCgStabOmega {
                rs_s = wide_at<Scalar>(total, 2 + 2 * width);
     // Two divisions that do not wait for each other.
     Inner const omega = ts * (1 / tt), inverse_omega = tt / ts;
-    Step step{kept.alpha, omega, (rs_s * inverse_omega - rs_t) * kept.inverse_rs_q};
+    Step step{loaded.alpha, omega, (rs_s * inverse_omega - rs_t) * loaded.inverse_rs_q};
     double const size = size_of(omega);
     bool const ordinary = size * size * tt > noise_squared * ss &&
                           ss * noise_squared <= now.residual_squared && is_finite(omega) &&
                           is_finite(step.beta);
-    if (!ordinary) end_half_way(kept, now, next, step, ss, tt, size_of(ts));
-    shared.rs_r.keep(team, rs_s - step.omega * rs_t);
-    shared.omega.keep(team, step.omega);
+    if (!ordinary) end_half_way(loaded, now, next, step, ss, tt, size_of(ts));
+    kept.rs_r().keep(team, rs_s - step.omega * rs_t);
+    kept.omega().keep(team, step.omega);
     s = {narrow<Scalar>(step.alpha), narrow<Scalar>(step.omega), narrow<Scalar>(step.beta)};
     return next.phase == Phase::iterate || next.iteration != now.iteration;
   }
@@ -363,27 +392,27 @@ struct BiCgStabOmega {
   KOKKOS_FORCEINLINE_FUNCTION void count(Team const& team, Sums<N> const& mine,
                                          Control& next) const {
     if (next.phase != Phase::iterate) return;
-    Sum<N>{shared.of_update.values, shared.of_update.parts}.leave(team, mine);
+    Sum<N>{of_update.values, of_update.parts}.leave(team, mine);
     ++next.iteration;
   }
 
  private:
   /// \brief Why the second half cannot be taken as usual: sets omega = beta = 0, which leaves the
   /// half step; alpha = 0 too where that would do harm.
-  KOKKOS_FUNCTION void end_half_way(Ahead const& kept, Control const& now, Control& next,
+  KOKKOS_FUNCTION void end_half_way(Ahead const& loaded, Control const& now, Control& next,
                                     Step& step, double ss, double tt, double ts) const {
     step.omega = step.beta = Inner{};
-    if (shared.limits.unconditional()) {
+    if (limits.unconditional()) {
       if (!(Kokkos::isfinite(ss) && Kokkos::isfinite(tt)))
         next.claim(Reason::not_finite, Cause::As_s, ts);
       return;
     }
     if (!Kokkos::isfinite(ss))
-      next.claim(Reason::not_finite, Cause::rs_Ap, 1 / size_of(kept.inverse_rs_q));
+      next.claim(Reason::not_finite, Cause::rs_Ap, 1 / size_of(loaded.inverse_rs_q));
     else if (!(Kokkos::isfinite(tt) && Kokkos::isfinite(ts)))
       next.claim(Reason::not_finite, Cause::As_s, ts);
     else if (ss * Shared::noise * Shared::noise > now.residual_squared)
-      next.claim(Reason::breakdown, Cause::rs_Ap, 1 / size_of(kept.inverse_rs_q));
+      next.claim(Reason::breakdown, Cause::rs_Ap, 1 / size_of(loaded.inverse_rs_q));
     else
       next.claim(Reason::breakdown, Cause::As_s, ts);
     if (!(ss < now.residual_squared)) {
@@ -408,7 +437,7 @@ struct BiCgStabUpdate : BiCgStabOmega<Scalar> {
 
   BiCgStabUpdate(BiCgStabSums<Scalar> const& shared, M const& m_, Scalar* x_, Scalar* u_,
                  Scalar* p_)
-      : BiCgStabOmega<Scalar>{shared}, m(m_), x(x_), u(u_), p(p_) {}
+      : BiCgStabOmega<Scalar>(shared), m(m_), x(x_), u(u_), p(p_) {}
   bool operator==(BiCgStabUpdate const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 5> const& old,
@@ -444,7 +473,7 @@ struct BiCgStabUpdateApart : BiCgStabOmega<Scalar> {
 
   BiCgStabUpdateApart(BiCgStabSums<Scalar> const& shared, Scalar const* t_, Scalar const* w_,
                       Scalar const* rs_, Scalar* x_, Scalar* r_, Scalar* u_, Scalar* p_)
-      : BiCgStabOmega<Scalar>{shared}, t(t_), w(w_), rs(rs_), x(x_), r(r_), u(u_), p(p_) {}
+      : BiCgStabOmega<Scalar>(shared), t(t_), w(w_), rs(rs_), x(x_), r(r_), u(u_), p(p_) {}
   bool operator==(BiCgStabUpdateApart const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Mt, Scalars const& scalars,
@@ -480,7 +509,8 @@ struct BiCgStabDirection {
     Inner omega, inverse_rs_q;
   };
 
-  Shared shared;
+  Sum<Shared::update> of_update;
+  BiCgStabKept<Scalar> kept;
   M m;
   Scalar* p;
 
@@ -488,18 +518,18 @@ struct BiCgStabDirection {
 
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
-    return f(shared.of_update);
+    return f(of_update);
   }
   KOKKOS_FORCEINLINE_FUNCTION Ahead ahead(At const&) const {
-    return {shared.omega.recall(), shared.inverse_rs_q.recall()};
+    return {kept.omega().recall(), kept.inverse_rs_q().recall()};
   }
   template <class Team, class Total>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Total const& total, Ahead const& kept,
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Total const& total, Ahead const& loaded,
                                            At const&, Control const&, Control&, Scalars& s) const {
     auto const rs_r = wide_at<Scalar>(total, 1);
-    auto const beta = rs_r / kept.omega * kept.inverse_rs_q;
-    shared.rs_r.keep(team, rs_r);
-    s = {narrow<Scalar>(kept.omega), is_finite(beta) ? narrow<Scalar>(beta) : Scalar{}};
+    auto const beta = rs_r / loaded.omega * loaded.inverse_rs_q;
+    kept.rs_r().keep(team, rs_r);
+    s = {narrow<Scalar>(loaded.omega), is_finite(beta) ? narrow<Scalar>(beta) : Scalar{}};
     return true;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 3> const& old,
