@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <solder/io/detail/whole_file.hpp>
 
-#include "driver/fsai.hpp"
+#include "driver/makers.hpp"
 #include "measure.hpp"
 #include "text.hpp"
 

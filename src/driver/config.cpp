@@ -268,6 +268,9 @@ RunConfig run_of(Settings const& settings, Document const& document) {
                         static_cast<int>(get("preconditioner.k").integer),
                         static_cast<int>(get("preconditioner.steps").integer),
                         static_cast<int>(get("preconditioner.entries_per_step").integer),
+                        get("preconditioner.over").word,
+                        static_cast<int>(get("preconditioner.degree").integer),
+                        get("preconditioner.share").number,
                         label_of(preconditioner, settings, document)};
   run.execution = {get("execution.space").word, get("execution.runner").word,
                    get("execution.matrix_format").word,

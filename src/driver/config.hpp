@@ -42,9 +42,12 @@ struct SolverConfig {
 
 struct PreconditionerConfig {
   std::string name;
-  std::string pattern, precision;  ///< of fsai, as all that follow
+  std::string pattern, precision;  ///< of fsai, also under chebyshev, as all that follow
   double tau = 0, delta = 0, energy_limit = 0, improvement = 0;
   int k = 0, steps = 0, entries_per_step = 0;
+  std::string over;  ///< of chebyshev, as all that follow
+  int degree = 0;
+  double share = 0;
   /// For people: the name with the parameters that were given, as in "fsai(k=3)".
   std::string label;
 };

@@ -17,6 +17,7 @@ struct Case {
   bool has(std::string_view preconditioner) const {
     return run.preconditioner.name == preconditioner;
   }
+  bool is_pointwise() const { return has("none") || has("jacobi"); }
   double vectors(double count) const { return count * matrix.rows * scalar; }
   /// A matrix of as many rows in compressed rows.
   double compressed(double nonzeros, double value) const {
@@ -32,9 +33,15 @@ struct Method {
   double (*bytes)(Case const& of);
 };
 
+double bytes_of_cg(Case const& of) {
+  bool const pipelined = of.run.solver.form == "pipelined";
+  return of.vectors(3 + (of.is_pointwise() ? 0 : pipelined ? 2 : of.has("fsai") ? 0 : 1));
+}
+
 double bytes_of_gmres(Case const& of) {
   double const steps = std::min(double(of.run.solver.restart), of.matrix.rows);
-  return of.vectors(steps + 1 + (of.has("jacobi") ? 1 : of.has("fsai") ? 2 : 0));
+  double const z = of.has("none") ? 0 : of.run.solver.form == "flexible" ? steps + 1 : 1;
+  return of.vectors(steps + 1 + z);
 }
 
 /// The factor and its conjugate transpose. That of two or more powers of A, or of many adaptive
@@ -49,12 +56,18 @@ double bytes_of_fsai(Case const& of) {
     nonzeros = fsai.k == 0 ? n : (all + n) / 2;
   bool const is_complex = of.run.problem.scalar >= Scalar::complex_float;
   double const value = fsai.precision == "single" ? (is_complex ? 8 : 4) : of.scalar;
-  return 2 * of.compressed(nonzeros, value);
+  return 2 * of.compressed(nonzeros, value) + of.vectors(1);
+}
+
+/// z twice and v, or z, v and s; and what the polynomial is over.
+double bytes_of_chebyshev(Case const& of) {
+  std::string const& over = of.run.preconditioner.over;
+  return of.vectors(3) + (over == "fsai" ? bytes_of_fsai(of) : over == "jacobi" ? of.vectors(1) : 0);
 }
 
 constexpr Method solvers[] = {
-    {"cg", "", [](Case const& of) { return of.vectors(of.has("fsai") ? 4 : 3); }},
-    {"bicgstab", "", [](Case const& of) { return of.vectors(of.has("fsai") ? 8 : 5); }},
+    {"cg", "", bytes_of_cg},
+    {"bicgstab", "", [](Case const& of) { return of.vectors(of.is_pointwise() ? 5 : 7); }},
     {"gmres", "solver.restart", bytes_of_gmres},
 };
 
@@ -62,6 +75,7 @@ constexpr Method preconditioners[] = {
     {"none", "", [](Case const&) { return 0.0; }},
     {"jacobi", "", [](Case const& of) { return of.vectors(1); }},
     {"fsai", "preconditioner.name", bytes_of_fsai},
+    {"chebyshev", "preconditioner.name", bytes_of_chebyshev},
 };
 
 template <std::size_t Count>

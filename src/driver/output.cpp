@@ -23,9 +23,17 @@ double seconds_per_iteration(Report const& report) {
 
 /// What a preconditioner was told, took and gave; null where there is nothing to say.
 Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
-  if (config.name != "fsai") return nullptr;
+  if (config.name != "fsai" && config.name != "chebyshev") return nullptr;
   Json phases = Json::object();
   for (auto const& [name, seconds] : setup.phases) phases[name] = number(seconds);
+  Json polynomial = {{"over", config.over},
+                     {"degree", config.degree},
+                     {"share", config.share},
+                     {"largest_eigenvalue", number(setup.largest_eigenvalue)}};
+  if (config.name == "chebyshev" && config.over != "fsai") {
+    polynomial.update({{"phase_seconds", std::move(phases)}});
+    return polynomial;
+  }
   Json json = {{"pattern", config.pattern},
                {"delta", config.delta},
                {"energy_limit", config.energy_limit},
@@ -40,6 +48,7 @@ Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
                {"density", number(setup.density)},
                {"repaired_rows", setup.repaired_rows},
                {"phase_seconds", std::move(phases)}});
+  if (config.name == "chebyshev") json.update(polynomial);
   return json;
 }
 
@@ -54,7 +63,7 @@ Json json_of(RunResult const& result) {
             {"nonzeros", result.nonzeros},
             {"scalar", to_string(config.problem.scalar)}}},
           {"solver", config.solver.name},
-          {"form", config.solver.form.empty() ? Json(nullptr) : Json(config.solver.form)},
+          {"form", report.form},
           {"restart", config.solver.restart > 0 ? Json(config.solver.restart) : Json(nullptr)},
           {"preconditioner", config.preconditioner.name},
           {"preconditioner_setup", setup_json(config.preconditioner, report.preconditioner)},
@@ -132,8 +141,7 @@ std::string Table::heading() const {
 std::string Table::line(RunResult const& result) const {
   RunConfig const& config = *result.config;
   Report const& report = result.report;
-  std::string solver =
-      config.solver.name + (config.solver.form.empty() ? "" : " " + config.solver.form);
+  std::string solver = config.solver.name + " " + report.form;
   if (config.solver.restart > 0) solver += " " + std::to_string(config.solver.restart);
   std::string const per_iteration = report.iterations > 0
                                         ? format("%12.2f", seconds_per_iteration(report) * 1e6)

@@ -57,12 +57,23 @@ std::vector<std::string_view> stand_in_names() {
   return names;
 }
 
+/// What is a key of fsai is one of fsai under a polynomial too.
+std::vector<Key> with_fsai_under_chebyshev(std::vector<Key> keys) {
+  for (std::size_t k = 0; k < keys.size(); ++k) {
+    if (keys[k].selector != "preconditioner.name" || keys[k].for_values[0] != "fsai") continue;
+    Key under = keys[k];
+    under.selector = "preconditioner.over";
+    keys.insert(keys.begin() + static_cast<std::ptrdiff_t>(++k), under);
+  }
+  return keys;
+}
+
 }  // namespace
 
 std::vector<Key> const& schema() {
   constexpr std::string_view generator = "problem.generate", like = "problem.like";
   // clang-format off
-  static std::vector<Key> const keys = {
+  static std::vector<Key> const keys = with_fsai_under_chebyshev({
       {.section = "problem", .name = "matrix", .kind = Kind::path,
        .help = "Matrix Market file, .mtx or .mtx.gz"},
       {.section = "problem", .name = "generate",
@@ -171,13 +182,16 @@ std::vector<Key> const& schema() {
       {.section = "solver", .name = "name", .words = {"cg", "bicgstab", "gmres"},
        .default_value = "cg",
        .help = "iterative method"},
+      {.section = "solver", .name = "form", .words = {"auto", "classical", "pipelined"},
+       .default_value = "auto", .selector = "solver.name", .for_values = {"cg"},
+       .help = "textbook recurrences, or all sums at one point; auto: pipelined with none and jacobi"},
       {.section = "solver", .name = "form", .words = {"classical", "pipelined"},
-       .default_value = "pipelined", .selector = "solver.name",
-       .for_values = {"cg", "bicgstab"},
+       .default_value = "pipelined", .selector = "solver.name", .for_values = {"bicgstab"},
        .help = "textbook recurrences, or fused into fewer kernels"},
-      {.section = "solver", .name = "form", .words = {"pipelined", "cgs", "cgs2", "mgs"},
+      {.section = "solver", .name = "form",
+       .words = {"pipelined", "cgs", "cgs2", "mgs", "flexible"},
        .default_value = "cgs2", .selector = "solver.name", .for_values = {"gmres"},
-       .help = "simpler GMRES, or classical Gram-Schmidt once or repeated where needed, or modified"},
+       .help = "simpler GMRES; classical Gram-Schmidt once, or repeated where needed; modified; flexible"},
       {.section = "solver", .name = "restart", .kind = Kind::integer, .least = 1, .most = 1000,
        .default_value = "30", .selector = "solver.name", .for_values = {"gmres"},
        .help = "steps of a cycle"},
@@ -186,8 +200,17 @@ std::vector<Key> const& schema() {
       {.section = "solver", .name = "max_iterations", .kind = Kind::integer, .least = 1,
        .most = largest_int, .default_value = "10000", .help = "give up after so many"},
 
-      {.section = "preconditioner", .name = "name", .words = {"none", "jacobi", "fsai"},
+      {.section = "preconditioner", .name = "name", .words = {"none", "jacobi", "fsai", "chebyshev"},
        .default_value = "none", .help = "approximation of the inverse"},
+      {.section = "preconditioner", .name = "over", .words = {"none", "jacobi", "fsai"},
+       .default_value = "jacobi", .selector = "preconditioner.name", .for_values = {"chebyshev"},
+       .help = "the preconditioner that the polynomial smooths"},
+      {.section = "preconditioner", .name = "degree", .kind = Kind::integer, .least = 1, .most = 100,
+       .default_value = "4", .selector = "preconditioner.name", .for_values = {"chebyshev"},
+       .help = "of the polynomial: products with A in an application"},
+      {.section = "preconditioner", .name = "share", .kind = Kind::real, .least = 1e-6, .most = 0.9,
+       .default_value = "0.02", .selector = "preconditioner.name", .for_values = {"chebyshev"},
+       .help = "smallest eigenvalue that the polynomial aims at, as a share of the largest"},
       {.section = "preconditioner", .name = "pattern", .words = {"static", "adaptive"},
        .default_value = "static", .selector = "preconditioner.name", .for_values = {"fsai"},
        .help = "of the factor: a power of A, or grown row by row where the gradient is largest"},
@@ -232,7 +255,7 @@ std::vector<Key> const& schema() {
        .help = "Matrix Market file of x; numbered when there are several runs"},
       {.section = "output", .name = "history", .kind = Kind::path, .sweeps = false,
        .help = "CSV file of the residuals; numbered when there are several runs"},
-  };
+  });
   // clang-format on
   return keys;
 }

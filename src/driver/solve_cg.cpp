@@ -12,7 +12,8 @@ struct ByCg {
 
   static CgOptions options(SolverConfig const& config) {
     CgOptions options;
-    options.form = config.form == "classical" ? CgForm::classical : CgForm::pipelined;
+    for (CgForm const form : {CgForm::automatic, CgForm::classical, CgForm::pipelined})
+      if (to_string(form) == config.form) options.form = form;
     return options;
   }
 };

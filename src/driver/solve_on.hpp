@@ -14,7 +14,7 @@
 #include <solder/matrix/sell.hpp>
 #include <solder/preconditioners/jacobi.hpp>
 
-#include "fsai.hpp"
+#include "makers.hpp"
 #include "memory.hpp"
 #include "methods.hpp"
 #include "repeat.hpp"
@@ -31,18 +31,32 @@ inline void fill(SolverOptions& options, RunConfig const& run,
     if (to_string(runner) == run.execution.runner) options.runner = runner;
 }
 
-/// Makes the preconditioner and calls f(preconditioner).
+/// Makes the preconditioner called `name` and calls f(preconditioner).
 template <class T, class Exec, class Function>
-void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> const& A,
-                         Function const& f) {
-  PreconditionerConfig const& config = run.preconditioner;
-  if (config.name == "none") f(Identity{});
-  if (config.name == "jacobi") f(Jacobi<T, Exec>(exec, A));
-  if (config.name != "fsai") return;
+void with_plain_preconditioner(std::string const& name, Exec const& exec,
+                               PreconditionerConfig const& config, CsrMatrix<T, Exec> const& A,
+                               Function const& f) {
+  if (name == "none") f(Identity{});
+  if (name == "jacobi") f(Jacobi<T, Exec>(exec, A));
+  if (name != "fsai") return;
   if (config.precision == "single" && !std::is_same_v<T, Single<T>>)
     f(FsaiMaker<T, Exec>::single(exec, A, config));
   else
     f(FsaiMaker<T, Exec>::same(exec, A, config));
+}
+
+/// Makes the run's preconditioner, of A or a polynomial in `matrix`, which is A in the format of
+/// the run, and calls f(preconditioner).
+template <class T, class Exec, class Matrix, class Function>
+void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> const& A,
+                         Matrix const& matrix, Function const& f) {
+  PreconditionerConfig const& config = run.preconditioner;
+  if (config.name != "chebyshev")
+    return with_plain_preconditioner(config.name, exec, config, A, f);
+  with_plain_preconditioner(config.over, exec, config, A, [&](auto const& inner) {
+    f(ChebyshevMaker<Exec, Matrix, std::decay_t<decltype(inner)>>::make(exec, matrix, inner,
+                                                                       config));
+  });
 }
 
 /// The matrix in the padded format chosen. InputError if the memory of a host would not hold it.
@@ -115,7 +129,7 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   with_matrix(exec, run, A, [&](auto const& matrix, FormatChoice const& choice) {
     solved.matrix_format = to_string(choice.format);
     solved.format_reason = choice.reason;
-    with_preconditioner(exec, run, A, [&](auto const& M) { solve_with(matrix, M); });
+    with_preconditioner(exec, run, A, matrix, [&](auto const& M) { solve_with(matrix, M); });
   });
   solved.solution.resize(n);
   Kokkos::deep_copy(exec, HostVector(solved.solution.data(), n), x);

@@ -24,7 +24,7 @@ enum class Phase : std::int32_t {
 
 /// \brief The scalar behind a breakdown or an indefinite form; rs is the shadow residual of
 /// BiCGStab.
-enum class Cause : std::int32_t {
+enum class Cause : std::int16_t {
   none,
   p_Ap,
   r_z,
@@ -48,6 +48,7 @@ struct Control {
   Reason reason =
       Reason::running;  ///< the iteration's claim during Phase::judge, the verdict once finished
   Cause cause = Cause::none;
+  Cause another = Cause::none;  ///< of the breakdown after which another shadow residual was taken
   std::int32_t iteration = 0;   ///< completed updates of x
   std::int32_t step = 0;        ///< of a restarted method: vectors that the current cycle has added
   std::int32_t rounds = 0;      ///< of Gram-Schmidt, after the first, in the current step
@@ -55,8 +56,7 @@ struct Control {
   std::int32_t recorded = 0;    ///< history entries written so far
   std::int32_t posted = 0;      ///< history entries sent to the host so far
   bool zeroed = false;          ///< b = 0, and x has been set to 0
-  bool another = false;         ///< begun anew with another shadow residual
-  bool fresh = false;           ///< and its first iteration is still to come
+  bool fresh = false;           ///< its first iteration is still to come
   double b_squared = 0;         ///< ||b||^2
   double threshold = 0;         ///< relative residual at which the recursion claims convergence
   double stop_squared = 0;      ///< (threshold ||b||)^2
@@ -64,6 +64,7 @@ struct Control {
   double true_squared = 0;      ///< the latest recomputed ||b - A x||^2
   double best_squared = 0;      ///< true_squared at the last restart
   double value = 0;             ///< of the scalar named by cause
+  double another_value = 0;     ///< of that named by another
 
   /// \brief The recursion's ||r||^2 of the current iterate; recorded once per iteration.
   KOKKOS_FUNCTION void measure(double squared) {
@@ -211,9 +212,19 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
 
   if (first) return at_limit ? finish(Reason::max_iterations) : restart();
   if (claim == Reason::breakdown) {
-    control.another = recovery.has_another && !won_a_tenth && !control.another;
-    bool const again = recovery.restarts && (won_a_tenth || control.another);
-    return again && !at_limit ? restart() : finish(claim);
+    if (recovery.restarts && won_a_tenth && !at_limit) {
+      control.another = Cause::none;
+      return restart();
+    }
+    if (control.another != Cause::none) {  // which did not help: the first breakdown is the reason
+      control.cause = control.another;
+      control.value = control.another_value;
+    } else if (recovery.has_another && !at_limit) {
+      control.another = control.cause;
+      control.another_value = control.value;
+      return restart();
+    }
+    return finish(claim);
   }
   if (claim != Reason::converged && claim != Reason::running) return finish(claim);
   if (at_limit) return finish(Reason::max_iterations);

@@ -92,6 +92,7 @@ struct SetupReport {
   double density = 0;                    ///< nonzeros of the factor / nonzeros of A
   std::int64_t repaired_rows = 0;        ///< whose local matrix was not positive definite
   std::int32_t first_repaired_row = -1;  ///< -1: none
+  double largest_eigenvalue = 0;         ///< that a polynomial is made for; 0: there is none
 };
 
 /// \brief How a solve went.

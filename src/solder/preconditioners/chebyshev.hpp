@@ -249,7 +249,7 @@ class Chebyshev {
   /// \throws std::invalid_argument where A is not square, M has another size or an option is out of
   /// range
   Chebyshev(Exec const& exec, Matrix const& A, Inner const& M, ChebyshevOptions const& options = {})
-      : options_(options), inner_(M), state_(std::make_shared<State>(State{A, {}, 0, {}})) {
+      : options_(options), inner_(M), state_(std::make_shared<State>(State{A, {}, 0, 0, {}})) {
     if (options.degree < 1 || options.degree > 100 || !(options.share > 0 && options.share < 1) ||
         options.lanczos_steps < 2 || options.lanczos_steps > 100)
       throw std::invalid_argument(
@@ -270,6 +270,7 @@ class Chebyshev {
                                   "not " +
                                   std::to_string(A.rows()) + " x " + std::to_string(A.columns()) +
                                   (rows >= 0 ? " and " + std::to_string(rows) : ""));
+    Kokkos::Timer timer;
     double const largest =
         A.rows() == 0 ? 1
                       : 1.1 * Impl::Lanczos<Exec, Matrix, Inner>(exec, A, inner_)
@@ -284,13 +285,21 @@ class Chebyshev {
     for (std::size_t k = 0; k < weights.size(); ++k) staging(k) = weights[k];
     Kokkos::deep_copy(exec, table, staging);
     exec.fence("Solder::chebyshev: set up");
-    *state_ = {A, table, largest, usable ? std::string() : defect_of(largest)};
+    *state_ = {A, table, largest, timer.seconds(), usable ? std::string() : defect_of(largest)};
   }
 
   std::int32_t rows() const { return state_->A.rows(); }
   /// \brief The upper end of the interval: an estimate of the largest eigenvalue of M A, and 10%.
   double largest_eigenvalue() const { return state_->largest; }
   ChebyshevOptions const& options() const { return options_; }
+  /// \brief M's set-up, and what the polynomial added.
+  SetupReport setup() const {
+    SetupReport setup;
+    if constexpr (requires { inner_.setup(); }) setup = inner_.setup();
+    setup.phases.push_back({"largest eigenvalue", state_->seconds});
+    setup.largest_eigenvalue = state_->largest;
+    return setup;
+  }
   /// \brief Why it cannot be applied, in a sentence; empty where it can.
   std::string defect() const {
     if constexpr (requires { inner_.defect(); })
@@ -337,7 +346,7 @@ class Chebyshev {
   struct State {
     Matrix A;
     Weights weights;
-    double largest;
+    double largest, seconds;
     std::string defect;
   };
 

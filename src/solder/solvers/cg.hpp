@@ -222,9 +222,10 @@ class Cg {
     using namespace Impl;
     Work const w = open();
     Scalar *const z = vector("Solder::cg::z"), *const u = vector("Solder::cg::u");
-    Rows const rows = w.M.rows(w.A.rows);
     auto const Ap = w.A.apply(Phase::iterate, w.p);
     auto const start = w.M.apply(Phase::begin, w.r), Mq = w.M.apply(Phase::iterate, w.q);
+    Rows rows = w.M.rows(w.A.rows);  // norms are left by the rows of M r and by the update
+    if constexpr (!is_host_space<Exec>) rows.teams = start.rows.teams();
     int const teams = w.arena.teams(rows.teams);
     auto const pq = w.arena.template sum<1>(w.A.league);
     auto const qu = w.arena.template sum<1>(Mq.rows.teams());
@@ -234,10 +235,8 @@ class Cg {
         program(judgement(w, rows, b, x,
                           CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, {rr, {}}}),
                 start.before,
-                stage("Solder::cg::keep", Phase::begin, start.rows, store(z)),
-                stage("Solder::cg::begin", Phase::begin,
-                      w.arena.template range<Scalar>(rows, w.r, z),
-                      CgBegunApart<Scalar>{w.p, norms})),
+                stage("Solder::cg::begin", Phase::begin, start.rows,
+                      CgBegunApart<Scalar>{w.r, z, w.p, norms})),
         program(Ap.before,
                 stage("Solder::cg::product", Phase::iterate, Ap.rows,
                       CgProduct<Scalar, NoOperation, false>{w.p, w.q, {}, pq}),

@@ -89,7 +89,7 @@ struct BiCgStabBegin {
 
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void scalars(Team const&, Control& next, Scalars& s) const {
-    s.another = next.another;
+    s.another = next.another != Cause::none;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& s, Scalars const& scalars,
                                        Sums<sums>& mine) const {
@@ -111,12 +111,12 @@ struct BiCgStabBegin {
     rr.leave(team, Sums<1>{{mine[0]}});
     kept.rs_r().keep(team, next.true_squared);
     kept.inverse_norm_rs().keep(team, 1 / Kokkos::sqrt(next.true_squared));
-    if (next.another) {
+    next.fresh = next.another != Cause::none;
+    if (next.fresh) {
       Sums<sums - 1> shadow;
       for (std::size_t v = 0; v + 1 < sums; ++v) shadow[v] = mine[v + 1];
       of_shadow.leave(team, shadow);
     }
-    next.fresh = next.another;
     if constexpr (!Pointwise) next.phase = Phase::begin;
   }
 

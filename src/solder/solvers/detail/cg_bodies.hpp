@@ -374,21 +374,21 @@ struct CgBegun {
   }
 };
 
-/// \brief p = z, with (r, z) and (r, r): the end of a beginning that keeps z; the rows are those of
-/// r and z.
+/// \brief p = z, z being handed out and kept, with (r, z) and (r, r).
 template <class Scalar>
 struct CgBegunApart {
   static constexpr std::size_t sums = 2;
 
-  Scalar* p;
+  Scalar const* r;
+  Scalar *z, *p;
   TurningSum<2> norms;
 
   bool operator==(CgBegunApart const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 2> const& rz,
-                                       Sums<2>& mine) const {
-    p[i] = rz[1];
-    CgSums<CgNorms::together>::add(mine, rz[0], rz[1]);
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value, Sums<2>& mine) const {
+    z[i] = value;
+    p[i] = value;
+    CgSums<CgNorms::together>::add(mine, r[i], value);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<2> const& mine, Control const&,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <solder/matrix/sell.hpp>
+#include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/fsai.hpp>
 #include <type_traits>
 
@@ -12,7 +14,7 @@ namespace Solder::Driver {
 template <class T>
 using Single = std::conditional_t<ScalarTraits<T>::is_complex, Kokkos::complex<float>, float>;
 
-/// \brief Sets FSAI up as the configuration says, whatever solver it is for: compiled in fsai.cpp
+/// \brief Sets FSAI up as the configuration says, whatever solver it is for: compiled in makers.cpp
 /// only.
 template <class T, class Exec>
 struct FsaiMaker {
@@ -20,6 +22,13 @@ struct FsaiMaker {
                             PreconditionerConfig const& config);
   static Fsai<T, Exec, Single<T>> single(Exec const& exec, CsrMatrix<T, Exec> const& A,
                                          PreconditionerConfig const& config);
+};
+
+/// \brief Sets a Chebyshev polynomial up, likewise.
+template <class Exec, class Matrix, class Inner>
+struct ChebyshevMaker {
+  static Chebyshev<Exec, Matrix, Inner> make(Exec const& exec, Matrix const& A, Inner const& inner,
+                                             PreconditionerConfig const& config);
 };
 
 }  // namespace Solder::Driver

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
+#include "makers.hpp"
+
+#include <tuple>
+#include <type_traits>
+
+namespace Solder::Driver {
+namespace {
+
+FsaiOptions options_of(PreconditionerConfig const& config) {
+  FsaiOptions options;
+  options.adaptive = config.pattern == "adaptive";
+  options.delta = config.delta;
+  options.energy_limit = config.energy_limit;
+  if (options.adaptive) {
+    options.steps = config.steps;
+    options.entries_per_step = config.entries_per_step;
+    options.improvement = config.improvement;
+  } else {
+    options.tau = config.tau;
+    options.k = config.k;
+  }
+  return options;
+}
+
+}  // namespace
+
+template <class T, class Exec>
+Fsai<T, Exec> FsaiMaker<T, Exec>::same(Exec const& exec, CsrMatrix<T, Exec> const& A,
+                                       PreconditionerConfig const& config) {
+  return Fsai<T, Exec>(exec, A, options_of(config));
+}
+
+template <class T, class Exec>
+Fsai<T, Exec, Single<T>> FsaiMaker<T, Exec>::single(Exec const& exec, CsrMatrix<T, Exec> const& A,
+                                                    PreconditionerConfig const& config) {
+  return Fsai<T, Exec, Single<T>>(exec, A, options_of(config));
+}
+
+template <class Exec, class Matrix, class Inner>
+Chebyshev<Exec, Matrix, Inner> ChebyshevMaker<Exec, Matrix, Inner>::make(
+    Exec const& exec, Matrix const& A, Inner const& inner, PreconditionerConfig const& config) {
+  ChebyshevOptions options;
+  options.degree = config.degree;
+  options.share = config.share;
+  return Chebyshev<Exec, Matrix, Inner>(exec, A, inner, options);
+}
+
+/// What is compiled here, for a space: to take a function's address compiles it.
+template <class Exec>
+auto compiled() {
+  using T = SOLDER_SCALAR;
+  auto const chebyshev = []<class Matrix>(std::type_identity<Matrix>) {
+    return std::tuple(&ChebyshevMaker<Exec, Matrix, Identity>::make,
+                      &ChebyshevMaker<Exec, Matrix, Jacobi<T, Exec>>::make,
+                      &ChebyshevMaker<Exec, Matrix, Fsai<T, Exec>>::make,
+                      &ChebyshevMaker<Exec, Matrix, Fsai<T, Exec, Single<T>>>::make);
+  };
+  return std::tuple(&FsaiMaker<T, Exec>::same, &FsaiMaker<T, Exec>::single,
+                    chebyshev(std::type_identity<CsrMatrix<T, Exec>>()),
+                    chebyshev(std::type_identity<SellMatrix<T, Exec>>()));
+}
+
+#ifdef KOKKOS_ENABLE_SERIAL
+template auto compiled<Kokkos::Serial>();
+#endif
+#ifdef KOKKOS_ENABLE_OPENMP
+template auto compiled<Kokkos::OpenMP>();
+#endif
+#ifdef KOKKOS_ENABLE_CUDA
+template auto compiled<Kokkos::Cuda>();
+#endif
+#ifdef KOKKOS_ENABLE_HIP
+template auto compiled<Kokkos::HIP>();
+#endif
+
+}  // namespace Solder::Driver
