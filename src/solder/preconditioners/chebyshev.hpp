@@ -202,7 +202,8 @@ struct ChebyshevOpened {
           program(start, Repeat<decltype(turn)>{turn, degree - 1}, last.before),
           mapped(last.rows, ChebyshevEnd<Scalar, Inner, R>{inner, this->last, r, newest, v}));
     } else {
-      auto const Mr = inner.apply(phase, r), Ms = inner.apply(phase, s);
+      auto const Mr = inner.apply(phase, r);
+      auto const Ms = inner.apply(phase, s);
       auto const Az = A.apply(phase, z);
       auto const to_s =
           program(Az.before, stage("Solder::chebyshev::residual", phase, Az.rows,
