@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <string>
 
 #include <solder/core/kokkos_ext.hpp>
+#include <solder/core/team.hpp>
 
-namespace Solder::Impl {
+namespace Solder {
+
+namespace Impl {
 
 /// \brief Rows that kernels take. They are counted in 32 bits, and loops over them step beyond the
 /// last one before they compare: by 256 rows a warp of all of a GPU's teams at most, which is less
@@ -50,4 +54,39 @@ inline double host_work(std::int64_t entries, std::int64_t rows) {
   return 1.5 * static_cast<double>(entries) + 9.0 * static_cast<double>(rows);
 }
 
-}  // namespace Solder::Impl
+}  // namespace Impl
+
+/// \brief Rows in equal slices, for an operator of one's own whose rows all cost about the same.
+///
+/// It owns the bounds that Rows points to: the operator keeps it, and hands out rows(), and
+/// rows().teams as its `teams`, with its device_operator().
+template <class Exec>
+class EqualSlices {
+ public:
+  /// \brief As many slices as exec has threads, or as a GPU holds teams at once. No kernel.
+  /// \throws std::length_error where rows is negative or more than kernels take, 2^31 - 2^22 - 1
+  EqualSlices(Exec const& exec, std::int32_t rows)
+      : rows_(checked(rows)), teams_(Impl::vector_teams(exec, rows)) {
+    if constexpr (Impl::is_host_space<Exec>)
+      bounds_ = Impl::balanced_bounds<typename Exec::memory_space>(
+          "Solder::slices::bounds", teams_, rows, 1, [](std::int32_t i) { return double(i); });
+  }
+
+  /// \brief Valid while this object, or a copy of it, lives.
+  Rows rows() const { return {rows_, teams_, bounds_.data()}; }
+
+ private:
+  using Bounds = Kokkos::View<std::int32_t*, typename Exec::memory_space>;
+
+  static std::int32_t checked(std::int32_t rows) {
+    if (rows < 0 || rows > Impl::most_rows)
+      throw std::length_error("Solder::EqualSlices: rows must be from 0 to " +
+                              std::to_string(Impl::most_rows) + ", not " + std::to_string(rows));
+    return rows;
+  }
+
+  std::int32_t rows_, teams_;
+  Bounds bounds_ = Impl::no_view<Bounds>();
+};
+
+}  // namespace Solder
