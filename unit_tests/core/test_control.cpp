@@ -15,10 +15,12 @@ using Solder::Control;
 using Solder::Limits;
 using Solder::Phase;
 using Solder::Reason;
+using Solder::Recovery;
 using Solder::Verdict;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double ulp = std::numeric_limits<double>::epsilon();
 
 /// A control block in the middle of a solve with ||b|| = 1, whose iteration claims `why`.
 Control claiming(Reason why, double recursive_residual, double best_residual = 1e3) {
@@ -282,6 +284,70 @@ TEST(Control, GoingOnLowersTheThresholdAndARestartResetsIt) {
   }
   EXPECT_LT(lowered, 10);
   EXPECT_DOUBLE_EQ(control.threshold, 1e-6);
+}
+
+/// A solve whose recursion and truth stand an ulp apart, on both sides of the tolerance: the same
+/// claim must not come back for ever.
+TEST(Control, GoingOnAlwaysAsksForLessThanWasClaimed) {
+  int went_on = 0;
+  for (double const tolerance : {0.5802298395176403, 1.0 / 3, 0.1, 1e-6, 1e-10, 3e-15})
+    for (double const b_squared : {1.0, 3.0, 1e-200, 7.7e77})
+      for (int claimed = 0; claimed <= 40; ++claimed)
+        for (int truth = -3; truth <= 40; ++truth) {
+          Control control;
+          control.b_squared = b_squared;
+          control.iteration = 7;
+          control.recorded = 8;
+          control.set_threshold(tolerance);
+          control.best_squared = 1e3 * b_squared;
+          control.residual_squared = control.stop_squared * (1 - claimed * ulp);
+          control.phase = Phase::iterate;
+          control.claim(Reason::converged);
+          double const true_squared = control.stop_squared * (1 + truth * ulp);
+          if (judge(control, Limits{tolerance, 100}, true_squared, b_squared, 3) != Verdict::go_on)
+            continue;
+          ++went_on;
+          ASSERT_EQ(control.phase, Phase::iterate);
+          ASSERT_LT(control.stop_squared, control.residual_squared)
+              << tolerance << ", " << b_squared << ": " << claimed << " below, " << truth
+              << " above";
+        }
+  EXPECT_GT(went_on, 1000);
+}
+
+TEST(Control, AtTheIterationLimitEverythingEnds) {
+  for (Reason const claim :
+       {Reason::running, Reason::converged, Reason::max_iterations, Reason::breakdown,
+        Reason::indefinite_matrix, Reason::not_finite, Reason::diverged})
+    for (double const truth : {0.9e-6, 1e-6, (1 + 1e-15) * 1e-6, 1.05e-6, 1e-3, 1e9})
+      for (Recovery const& recovery :
+           {Recovery{}, Recovery{false, true, false}, Recovery{true, true, true}}) {
+        Control control = claiming(claim, 0.95e-6);
+        Limits const limits{1e-6, control.iteration};
+        EXPECT_EQ(judge(control, limits, truth * truth, 1, 3, recovery), Verdict::finish)
+            << to_string(claim) << ", " << truth;
+        EXPECT_EQ(control.phase, Phase::finished);
+        EXPECT_EQ(control.reason == Reason::converged, truth <= 1e-6);
+      }
+}
+
+TEST(Control, OneShadowResidualMoreAfterABreakdownThatWonNothing) {
+  Limits const limits{1e-6, 100};
+  Recovery const recovery{.continues = true, .restarts = true, .has_another = true};
+  Control control = claiming(Reason::breakdown, 1e-3, 1.05e-3);
+  EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, recovery), Verdict::restart);
+  EXPECT_TRUE(control.another);
+  // It did not help either.
+  control.claim(Reason::breakdown);
+  EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, recovery), Verdict::finish);
+  EXPECT_EQ(control.reason, Reason::breakdown);
+  // What has won something begins anew as it is, and may then try another again.
+  control = claiming(Reason::breakdown, 1e-3, 1);
+  EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, recovery), Verdict::restart);
+  EXPECT_FALSE(control.another);
+  // A method that has no other ends.
+  control = claiming(Reason::breakdown, 1e-3, 1.05e-3);
+  EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, Recovery{true, true, false}), Verdict::finish);
 }
 
 TEST(Control, MeasureRecordsOncePerIteration) {
