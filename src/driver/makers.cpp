@@ -54,12 +54,11 @@ auto compiled() {
   auto const chebyshev = []<class Matrix>(std::type_identity<Matrix>) {
     return std::tuple(&ChebyshevMaker<Exec, Matrix, Identity>::make,
                       &ChebyshevMaker<Exec, Matrix, Jacobi<T, Exec>>::make,
-                      &ChebyshevMaker<Exec, Matrix, Fsai<T, Exec>>::make,
-                      &ChebyshevMaker<Exec, Matrix, Fsai<T, Exec, Single<T>>>::make);
+                      &ChebyshevMaker<Exec, Matrix, Fsai<T, Exec>>::make);
   };
   return std::tuple(&FsaiMaker<T, Exec>::same, &FsaiMaker<T, Exec>::single,
                     chebyshev(std::type_identity<CsrMatrix<T, Exec>>()),
-                    chebyshev(std::type_identity<SellMatrix<T, Exec>>()));
+                    chebyshev(std::type_identity<PolynomialMatrix<SellMatrix<T, Exec>, T, Exec>>()));
 }
 
 #ifdef KOKKOS_ENABLE_SERIAL

@@ -24,6 +24,12 @@ struct FsaiMaker {
                                          PreconditionerConfig const& config);
 };
 
+/// \brief What a polynomial multiplies with, where the solver multiplies with a Matrix: the same; on
+/// hosts, which gain nothing from padded rows, compressed rows, so that there is less to compile.
+template <class Matrix, class T, class Exec>
+using PolynomialMatrix =
+    std::conditional_t<Solder::Impl::is_host_space<Exec>, CsrMatrix<T, Exec>, Matrix>;
+
 /// \brief Sets a Chebyshev polynomial up, likewise.
 template <class Exec, class Matrix, class Inner>
 struct ChebyshevMaker {

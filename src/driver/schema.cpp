@@ -57,10 +57,13 @@ std::vector<std::string_view> stand_in_names() {
   return names;
 }
 
-/// What is a key of fsai is one of fsai under a polynomial too.
+/// What is a key of fsai is one of fsai under a polynomial too, but for the precision: a polynomial
+/// over a factor in single is not compiled.
 std::vector<Key> with_fsai_under_chebyshev(std::vector<Key> keys) {
   for (std::size_t k = 0; k < keys.size(); ++k) {
-    if (keys[k].selector != "preconditioner.name" || keys[k].for_values[0] != "fsai") continue;
+    if (keys[k].selector != "preconditioner.name" || keys[k].for_values[0] != "fsai" ||
+        keys[k].name == "precision")
+      continue;
     Key under = keys[k];
     under.selector = "preconditioner.over";
     keys.insert(keys.begin() + static_cast<std::ptrdiff_t>(++k), under);

@@ -38,11 +38,7 @@ void with_plain_preconditioner(std::string const& name, Exec const& exec,
                                Function const& f) {
   if (name == "none") f(Identity{});
   if (name == "jacobi") f(Jacobi<T, Exec>(exec, A));
-  if (name != "fsai") return;
-  if (config.precision == "single" && !std::is_same_v<T, Single<T>>)
-    f(FsaiMaker<T, Exec>::single(exec, A, config));
-  else
-    f(FsaiMaker<T, Exec>::same(exec, A, config));
+  if (name == "fsai") f(FsaiMaker<T, Exec>::same(exec, A, config));
 }
 
 /// Makes the run's preconditioner, of A or a polynomial in `matrix`, which is A in the format of
@@ -51,12 +47,21 @@ template <class T, class Exec, class Matrix, class Function>
 void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> const& A,
                          Matrix const& matrix, Function const& f) {
   PreconditionerConfig const& config = run.preconditioner;
-  if (config.name != "chebyshev")
-    return with_plain_preconditioner(config.name, exec, config, A, f);
-  with_plain_preconditioner(config.over, exec, config, A, [&](auto const& inner) {
-    f(ChebyshevMaker<Exec, Matrix, std::decay_t<decltype(inner)>>::make(exec, matrix, inner,
-                                                                       config));
-  });
+  if (config.name == "chebyshev") {
+    using Of = PolynomialMatrix<Matrix, T, Exec>;
+    with_plain_preconditioner(config.over, exec, config, A, [&](auto const& inner) {
+      using Maker = ChebyshevMaker<Exec, Of, std::decay_t<decltype(inner)>>;
+      if constexpr (std::is_same_v<Of, Matrix>)
+        f(Maker::make(exec, matrix, inner, config));
+      else
+        f(Maker::make(exec, A, inner, config));
+    });
+  } else if (config.name == "fsai" && config.precision == "single" &&
+             !std::is_same_v<T, Single<T>>) {
+    f(FsaiMaker<T, Exec>::single(exec, A, config));
+  } else {
+    with_plain_preconditioner(config.name, exec, config, A, f);
+  }
 }
 
 /// The matrix in the padded format chosen. InputError if the memory of a host would not hold it.
