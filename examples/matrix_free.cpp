@@ -48,8 +48,9 @@ class HeatWithWind {
     // solver's consume goes on with the value while it is in a register, so nothing is stored here.
     // First all threads of the team call prepare, which says whether there is anything to do.
     //
-    // u is anything with u[i]. A team is a thread of a CPU or a block of a GPU: for_each_row hides
-    // which, and gives each i to one thread.
+    // u is anything with u[i]; were scalar_type float, the residual would be computed from doubles.
+    // A team is a thread of a CPU or a block of a GPU: for_each_row hides which, and gives each i
+    // to one thread.
     template <class Team, class U, class Prepare, class Consume>
     KOKKOS_FUNCTION bool for_each_row_product(Team const& team, U const& u, Prepare const& prepare,
                                               Consume const& consume) const {
