@@ -79,7 +79,7 @@ std::string lines(Row const& row) {
   double const best = best_peer_seconds(row);
   std::string text =
       line("solder",
-           row.config->solver.form + " " + std::string(to_string(row.solder.report.runner)) + " " +
+           row.solder.report.form + " " + std::string(to_string(row.solder.report.runner)) + " " +
                row.solder.matrix_format,
            row.solder.report.iterations, own,
            format("%9.1f%% %10.2f ", 100 * row.bandwidth_fraction(), 1.0) +

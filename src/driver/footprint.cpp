@@ -62,7 +62,9 @@ double bytes_of_fsai(Case const& of) {
 /// z twice and v, or z, v and s; and what the polynomial is over.
 double bytes_of_chebyshev(Case const& of) {
   std::string const& over = of.run.preconditioner.over;
-  return of.vectors(3) + (over == "fsai" ? bytes_of_fsai(of) : over == "jacobi" ? of.vectors(1) : 0);
+  return of.vectors(3) + (over == "fsai"     ? bytes_of_fsai(of)
+                          : over == "jacobi" ? of.vectors(1)
+                                             : 0);
 }
 
 constexpr Method solvers[] = {

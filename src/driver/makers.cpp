@@ -56,9 +56,10 @@ auto compiled() {
                       &ChebyshevMaker<Exec, Matrix, Jacobi<T, Exec>>::make,
                       &ChebyshevMaker<Exec, Matrix, Fsai<T, Exec>>::make);
   };
-  return std::tuple(&FsaiMaker<T, Exec>::same, &FsaiMaker<T, Exec>::single,
-                    chebyshev(std::type_identity<CsrMatrix<T, Exec>>()),
-                    chebyshev(std::type_identity<PolynomialMatrix<SellMatrix<T, Exec>, T, Exec>>()));
+  return std::tuple(
+      &FsaiMaker<T, Exec>::same, &FsaiMaker<T, Exec>::single,
+      chebyshev(std::type_identity<CsrMatrix<T, Exec>>()),
+      chebyshev(std::type_identity<PolynomialMatrix<SellMatrix<T, Exec>, T, Exec>>()));
 }
 
 #ifdef KOKKOS_ENABLE_SERIAL

@@ -12,9 +12,8 @@ struct ByGmres {
 
   static GmresOptions options(SolverConfig const& config) {
     GmresOptions options;
-    for (GmresForm const form :
-         {GmresForm::pipelined, GmresForm::cgs, GmresForm::cgs2, GmresForm::mgs,
-          GmresForm::flexible})
+    for (GmresForm const form : {GmresForm::pipelined, GmresForm::cgs, GmresForm::cgs2,
+                                 GmresForm::mgs, GmresForm::flexible})
       if (to_string(form) == config.form) options.form = form;
     options.restart = config.restart;
     return options;

@@ -13,6 +13,8 @@
 #include <solder/matrix/host_csr.hpp>
 #include <solder/matrix/sell.hpp>
 #include <solder/matrix/transpose.hpp>
+#include <solder/preconditioners/apply.hpp>
+#include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/fsai.hpp>
 #include <solder/preconditioners/jacobi.hpp>
 #include <solder/problems/generators.hpp>

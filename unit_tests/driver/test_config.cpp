@@ -146,6 +146,25 @@ TEST(Config, FsaiAndItsParameters) {
                {"it is for preconditioner.name: fsai\n"});
   expect_error(std::string(problem) + "preconditioner: {name: [none, fsai], steps: 3}\n",
                {"it is for preconditioner.pattern: adaptive\n"});
+  expect_error(
+      with_fsai + ", degree: 3}\n",
+      {"'preconditioner.degree' does not apply here; it is for preconditioner.name: chebyshev"});
+  std::string const polynomial = std::string(problem) + "preconditioner: {name: chebyshev";
+  PreconditionerConfig const by_default = runs_of(polynomial + "}\n")[0].preconditioner;
+  EXPECT_EQ(by_default.over, "jacobi");
+  EXPECT_EQ(by_default.degree, 4);
+  EXPECT_EQ(by_default.share, 0.02);
+  EXPECT_EQ(by_default.pattern, "");
+  PreconditionerConfig const over_fsai =
+      runs_of(polynomial + ", over: fsai, degree: 2, share: 0.1, k: 3}\n")[0].preconditioner;
+  EXPECT_EQ(over_fsai.pattern, "static");
+  EXPECT_EQ(over_fsai.k, 3);
+  EXPECT_EQ(over_fsai.tau, plain.tau);
+  EXPECT_EQ(over_fsai.label, "chebyshev(degree=2,k=3,over=fsai,share=0.1)");
+  expect_error(polynomial + ", over: fsai, precision: single}\n",
+               {"'preconditioner.precision' does not apply"});
+  expect_error(polynomial + ", share: 0}\n", {"preconditioner.share"});
+  expect_error(polynomial + ", degree: 0}\n", {"preconditioner.degree"});
   expect_error(with_fsai + ", tau: 1.5}\n", {"preconditioner.tau", "from 0 to 1"});
   expect_error(with_fsai + ", k: -1}\n", {"preconditioner.k"});
 }

@@ -325,39 +325,46 @@ TEST(Driver, OneFailureAmongManyRunsReturnsOne) {
 TEST(Driver, EveryScalarSpaceRunnerSolverFormAndPreconditioner) {
   Scratch const scratch;
   auto const spaces = Solder::Driver::space_names();
-  scratch.write("a.yaml",
-                "problem:\n"
-                "  {generate: fem_poisson_2d, size: 9, rhs: [ones, unit_solution, random],\n"
-                "   scalar: [float, double, complex_float, complex_double]}\n"
-                "solver: {name: [cg, bicgstab], form: [classical, pipelined], tolerance: 1e-4}\n"
-                "preconditioner: {name: [none, jacobi, fsai]}\n"
-                "execution:\n"
-                "  {space: [" +
-                    Solder::Driver::join(spaces, ", ") +
-                    "], runner: [auto, launch, graph, team], repeat: 2}\n"
-                    "output: {json: r.json}\n");
+  scratch.write(
+      "a.yaml",
+      "problem:\n"
+      "  {generate: fem_poisson_2d, size: 9, rhs: [ones, unit_solution, random],\n"
+      "   scalar: [float, double, complex_float, complex_double]}\n"
+      "solver: {name: [cg, bicgstab], form: [classical, pipelined], tolerance: 1e-4}\n"
+      "preconditioner: {name: [none, jacobi, fsai, chebyshev], over: [none, jacobi, fsai]}\n"
+      "execution:\n"
+      "  {space: [" +
+          Solder::Driver::join(spaces, ", ") +
+          "], runner: [auto, launch, graph, team], repeat: 2}\n"
+          "output: {json: r.json}\n");
   Outcome const outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   Json const json = Json::parse(scratch.read("r.json"));
-  EXPECT_EQ(json["runs"].size(), 4u * 3 * 2 * 2 * 3 * spaces.size() * 4);
-  for (Json const& run : json["runs"]) EXPECT_EQ(run["reason"], "converged") << run;
+  EXPECT_EQ(json["runs"].size(), 4u * 3 * 2 * 2 * 6 * spaces.size() * 4);
+  std::size_t pipelined = 0;
+  for (Json const& run : json["runs"]) {
+    EXPECT_EQ(run["reason"], "converged") << run;
+    pipelined += run["form"] == "pipelined";
+  }
+  EXPECT_EQ(pipelined, json["runs"].size() / 2) << "what is asked for is what runs";
 }
 
 TEST(Driver, EveryFormOfGmresOnEveryScalarAndRunner) {
   Scratch const scratch;
-  scratch.write("a.yaml",
-                "problem:\n"
-                "  {generate: convection_diffusion_2d, size: 9,\n"
-                "   scalar: [float, double, complex_float, complex_double]}\n"
-                "solver: {name: gmres, form: [pipelined, cgs, cgs2, mgs], restart: [7, 200],\n"
-                "         tolerance: 1e-4}\n"
-                "preconditioner: {name: [none, jacobi]}\n"
-                "execution: {runner: [auto, launch, graph, team]}\n"
-                "output: {json: r.json}\n");
+  scratch.write(
+      "a.yaml",
+      "problem:\n"
+      "  {generate: convection_diffusion_2d, size: 9,\n"
+      "   scalar: [float, double, complex_float, complex_double]}\n"
+      "solver: {name: gmres, form: [pipelined, cgs, cgs2, mgs, flexible], restart: [7, 200],\n"
+      "         tolerance: 1e-4}\n"
+      "preconditioner: {name: [none, jacobi]}\n"
+      "execution: {runner: [auto, launch, graph, team]}\n"
+      "output: {json: r.json}\n");
   Outcome const outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   Json const json = Json::parse(scratch.read("r.json"));
-  EXPECT_EQ(json["runs"].size(), 4u * 4 * 2 * 2 * 4);
+  EXPECT_EQ(json["runs"].size(), 4u * 5 * 2 * 2 * 4);
   for (Json const& run : json["runs"]) EXPECT_EQ(run["reason"], "converged") << run;
 }
 
@@ -387,6 +394,30 @@ TEST(Driver, FsaiReportsItsSetUp) {
   }
   EXPECT_EQ(runs[3]["preconditioner_setup"]["pattern"], "adaptive");
   EXPECT_EQ(runs[3]["preconditioner_setup"]["precision"], "single");
+}
+
+TEST(Driver, ChebyshevReportsItsSetUpAndTheFormThatRan) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem: {generate: fem_poisson_2d, size: 15}\n"
+                "solver: {name: [cg, gmres]}\n"
+                "preconditioner: {name: chebyshev, over: [none, jacobi, fsai], degree: 3}\n"
+                "output: {json: r.json}\n---\nproblem: {generate: fem_poisson_2d, size: 15}\n"
+                "preconditioner: {name: jacobi}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  Json const runs = Json::parse(scratch.read("r.json"))["runs"];
+  ASSERT_EQ(runs.size(), 7u);
+  for (int i = 0; i < 6; ++i) {
+    Json const& setup = runs[i]["preconditioner_setup"];
+    EXPECT_EQ(setup["over"], (Strings{"none", "jacobi", "fsai"})[i % 3]);
+    EXPECT_EQ(setup["degree"], 3);
+    EXPECT_EQ(setup.contains("nonzeros"), i % 3 == 2) << "of the factor";
+    EXPECT_GT(setup["largest_eigenvalue"].get<double>(), i % 3 == 0 ? 5 : 1);
+    EXPECT_EQ(runs[i]["form"], i < 3 ? "classical" : "cgs2");
+  }
+  EXPECT_EQ(runs[6]["form"], "pipelined") << "cg's auto";
+  EXPECT_TRUE(contains(outcome.out, "cg classical")) << outcome.out;
 }
 
 TEST(Driver, RowsThatFsaiRepairsAreSaid) {

@@ -12,7 +12,7 @@
 
 #include <solder/io/matrix_market.hpp>
 #include <solder/matrix/csr.hpp>
-#include <solder/preconditioners/fsai/adaptive.hpp>
+#include <solder/preconditioners/detail/fsai/adaptive.hpp>
 #include <solder/problems/poisson.hpp>
 #include <solder/problems/random.hpp>
 

@@ -10,7 +10,7 @@
 
 #include <solder/io/matrix_market.hpp>
 #include <solder/matrix/csr.hpp>
-#include <solder/preconditioners/fsai/pattern.hpp>
+#include <solder/preconditioners/detail/fsai/pattern.hpp>
 #include <solder/problems/elasticity.hpp>
 #include <solder/problems/poisson.hpp>
 #include <solder/problems/random.hpp>

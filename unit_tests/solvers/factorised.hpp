@@ -8,7 +8,7 @@
 #include "../preconditioners/fsai_oracle.hpp"
 #include "bench.hpp"
 
-#include <solder/preconditioners/fsai/operator.hpp>
+#include <solder/preconditioners/detail/fsai/operator.hpp>
 
 namespace SolderTest {
 

@@ -19,7 +19,8 @@ namespace Solder {
 /// `apply(phase, x)` is the Application to the vector at x, in stages of that phase.
 ///
 /// What a preconditioner M answers has one of three shapes:
-///   - `is_pointwise`: M(i, r_i) is z_i, M.undo(i, z_i) is r_i; is_identity: both are nothing. Fused
+///   - `is_pointwise`: M(i, r_i) is z_i, M.undo(i, z_i) is r_i; is_identity: both are nothing.
+///   Fused
 ///     into whatever kernel has r_i;
 ///   - `is_split`: M = F^H F, and apply(phase, r, rz) also leaves (r, z) = ||F r||^2 in
 ///     rz.of(iteration), at no cost;
@@ -126,7 +127,7 @@ concept LinearOperator = requires(Matrix const& A) {
 template <class M, class Exec>
 concept PreconditionerOn = requires(M const& m, Arena<Exec>& arena) {
   { m.rows() } -> std::convertible_to<std::int32_t>;
-  { m.open(arena) };
+  {m.open(arena)};
   { std::remove_cvref_t<decltype(m.open(arena))>::is_pointwise } -> std::convertible_to<bool>;
   { m.template words<double>(std::int32_t{}) } -> std::convertible_to<double>;
 };

@@ -16,7 +16,7 @@ namespace Solder {
 enum class Phase : std::int32_t {
   judge,  ///< the true residual is to be computed: at the start, and when the iteration believes it
           ///< is done
-  begin,    ///< a beginning from the true residual goes on beyond the judge: M is to be applied
+  begin,  ///< a beginning from the true residual goes on beyond the judge: M is to be applied
   iterate,  ///< the solver's own stages
   correct,  ///< the end of a cycle goes on: M is to be applied to the correction of x
   finished
@@ -146,8 +146,8 @@ KOKKOS_INLINE_FUNCTION bool finish_by_numbers(Control& control, Limits const& li
   } else if (!(Kokkos::isfinite(squared) && b_nonzeros >= 0)) {
     control.true_squared = nan;
     control.finish(Reason::not_finite);
-  } else if (b_nonzeros == 0 ||
-             (!limits.unconditional() && squared <= limits.tolerance * limits.tolerance * b_squared)) {
+  } else if (b_nonzeros == 0 || (!limits.unconditional() &&
+                                 squared <= limits.tolerance * limits.tolerance * b_squared)) {
     control.finish(Reason::converged);
   } else {
     return false;

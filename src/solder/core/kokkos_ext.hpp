@@ -8,6 +8,7 @@
 #include <Kokkos_Core.hpp>
 #include <Kokkos_Graph.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -157,6 +158,17 @@ KOKKOS_FORCEINLINE_FUNCTION void lane_barrier() {
   __threadfence_block();
   __builtin_amdgcn_wave_barrier();
 #endif
+}
+
+/// \brief Bytes of a functor that a launch can take along as arguments, where it is asked to.
+inline constexpr std::size_t most_argument_bytes = 3840;
+
+/// \brief The policy of a launch that takes its functor along as arguments, up to
+/// most_argument_bytes of it. (Otherwise Kokkos keeps larger ones than 512 bytes elsewhere.)
+template <class Policy>
+auto with_arguments(Policy const& policy) {
+  return Kokkos::Experimental::require(policy,
+                                       Kokkos::Experimental::WorkItemProperty::HintLightWeight);
 }
 
 /// \brief A chain of kernels recorded once and submitted many times.

@@ -104,7 +104,8 @@ struct PlacedRange {
                                                 Prepare const& prepare,
                                                 Consume const& consume) const {
     auto const* const values = vector_at(from, at);
-    return team.for_each_row(rows, [&](std::int32_t i) { return values[i]; }, prepare, consume);
+    return team.for_each_row(
+        rows, [&](std::int32_t i) { return values[i]; }, prepare, consume);
   }
 };
 
@@ -142,9 +143,8 @@ struct Mapped {
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
                                                 Prepare const& prepare,
                                                 Consume const& consume) const {
-    return source.for_each_row(team, at, prepare, [&](std::int32_t i, auto const& value) {
-      consume(i, f(at, i, value));
-    });
+    return source.for_each_row(
+        team, at, prepare, [&](std::int32_t i, auto const& value) { consume(i, f(at, i, value)); });
   }
 };
 

@@ -108,7 +108,7 @@ struct Stage {
     using type = Nothing;
   };
   template <class B>
-    requires requires { typename B::Scalars; }
+  requires requires { typename B::Scalars; }
   struct ScalarsOf<B> {
     using type = typename B::Scalars;
   };

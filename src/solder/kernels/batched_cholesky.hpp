@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <solder/kernels/cholesky/team.hpp>
+#include <solder/kernels/detail/cholesky/team.hpp>
 
 namespace Solder {
 

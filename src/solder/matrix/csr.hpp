@@ -385,6 +385,7 @@ class CsrMatrix {
                                                     ? std::numeric_limits<std::int64_t>::max() / 2
                                                     : std::numeric_limits<std::int32_t>::max() -
                                                           (1 << 16);
+  static constexpr std::int32_t most_rows = Impl::most_rows;
 
  private:
   static std::int32_t checked_rows(std::int64_t count) {

@@ -16,8 +16,9 @@
 namespace Solder {
 
 struct ChebyshevOptions {
-  int degree = 4;        ///< products with A in an application, from 1 to 100
-  double share = 0.02;   ///< smallest eigenvalue aimed at, as a share of the largest: between 0 and 1
+  int degree = 4;  ///< products with A in an application, from 1 to 100
+  double share =
+      0.02;  ///< smallest eigenvalue aimed at, as a share of the largest: between 0 and 1
   int lanczos_steps = 12;  ///< to find the largest, from 2 to 100
 };
 
@@ -171,7 +172,7 @@ struct ChebyshevOpened {
   ChebyshevWeights last;
   ChebyshevWeights const* weights;
   std::int32_t degree;
-  Scalar *z, *v, *s;     ///< z: two vectors where M is pointwise, else one and s
+  Scalar *z, *v, *s;    ///< z: two vectors where M is pointwise, else one and s
   std::int32_t league;  ///< of stages over vectors
 
   Rows rows(Rows const&) const {
@@ -188,10 +189,9 @@ struct ChebyshevOpened {
     using R = std::remove_const_t<decltype(r)>;
     if constexpr (Inner::is_pointwise) {
       Place<Scalar> const by_turns(z, 0, A.rows.count);
-      auto const start =
-          stage("Solder::chebyshev::start", phase,
-                mapped(PlacedRange<R>{A.rows, league, r}, PointwiseOf<Inner>{inner}),
-                ChebyshevStart<Scalar>{inverse_theta, z, v});
+      auto const start = stage("Solder::chebyshev::start", phase,
+                               mapped(PlacedRange<R>{A.rows, league, r}, PointwiseOf<Inner>{inner}),
+                               ChebyshevStart<Scalar>{inverse_theta, z, v});
       auto const Az = A.apply(phase, by_turns);
       auto const turn = program(
           Az.before, stage("Solder::chebyshev::turn", phase, Az.rows,
@@ -205,18 +205,17 @@ struct ChebyshevOpened {
       auto const Mr = inner.apply(phase, r);
       auto const Ms = inner.apply(phase, s);
       auto const Az = A.apply(phase, z);
-      auto const to_s =
-          program(Az.before, stage("Solder::chebyshev::residual", phase, Az.rows,
-                                   ChebyshevResidual<Scalar, R>{r, s}),
-                  Ms.before);
+      auto const to_s = program(
+          Az.before,
+          stage("Solder::chebyshev::residual", phase, Az.rows, ChebyshevResidual<Scalar, R>{r, s}),
+          Ms.before);
       auto const turn = program(to_s, stage("Solder::chebyshev::turn", phase, Ms.rows,
                                             ChebyshevStep<Scalar>{weights, z, v}));
-      return application(
-          program(Mr.before,
-                  stage("Solder::chebyshev::start", phase, Mr.rows,
-                        ChebyshevStart<Scalar>{inverse_theta, z, v}),
-                  Repeat<decltype(turn)>{turn, degree - 1}, to_s),
-          mapped(Ms.rows, ChebyshevLastStep<Scalar>{this->last, z, v}));
+      return application(program(Mr.before,
+                                 stage("Solder::chebyshev::start", phase, Mr.rows,
+                                       ChebyshevStart<Scalar>{inverse_theta, z, v}),
+                                 Repeat<decltype(turn)>{turn, degree - 1}, to_s),
+                         mapped(Ms.rows, ChebyshevLastStep<Scalar>{this->last, z, v}));
     }
   }
 };
@@ -258,8 +257,8 @@ class Chebyshev {
           "lanczos_steps from 2 to 100");
     refresh(exec, A);
   }
-  Chebyshev(Exec const& exec, Matrix const& A, ChebyshevOptions const& options = {})
-    requires std::is_same_v<Inner, Identity>
+  Chebyshev(Exec const& exec, Matrix const& A,
+            ChebyshevOptions const& options = {}) requires std::is_same_v<Inner, Identity>
       : Chebyshev(exec, A, Inner{}, options) {}
 
   /// \brief Sets up again for a matrix with new values; M is to be refreshed before. Where it
@@ -267,15 +266,15 @@ class Chebyshev {
   void refresh(Exec const& exec, Matrix const& A) {
     std::int32_t const rows = inner_.rows();
     if (A.rows() != A.columns() || (rows >= 0 && rows != A.rows()))
-      throw std::invalid_argument("Solder::Chebyshev: a square matrix of the size of M is needed, "
-                                  "not " +
-                                  std::to_string(A.rows()) + " x " + std::to_string(A.columns()) +
-                                  (rows >= 0 ? " and " + std::to_string(rows) : ""));
+      throw std::invalid_argument(
+          "Solder::Chebyshev: a square matrix of the size of M is needed, "
+          "not " +
+          std::to_string(A.rows()) + " x " + std::to_string(A.columns()) +
+          (rows >= 0 ? " and " + std::to_string(rows) : ""));
     Kokkos::Timer timer;
-    double const largest =
-        A.rows() == 0 ? 1
-                      : 1.1 * Impl::Lanczos<Exec, Matrix, Inner>(exec, A, inner_)
-                                  .largest(options_.lanczos_steps);
+    double const largest = A.rows() == 0 ? 1
+                                         : 1.1 * Impl::Lanczos<Exec, Matrix, Inner>(exec, A, inner_)
+                                                     .largest(options_.lanczos_steps);
     bool const usable = largest > 0 && std::isfinite(largest);
     auto const weights = weights_for(usable ? largest : 1);
     Weights const table(
@@ -341,8 +340,7 @@ class Chebyshev {
   }
 
  private:
-  using OpenedInner =
-      decltype(std::declval<Inner const&>().open(std::declval<Arena<Exec>&>()));
+  using OpenedInner = decltype(std::declval<Inner const&>().open(std::declval<Arena<Exec>&>()));
   using Weights = Kokkos::View<Impl::ChebyshevWeights*, typename Exec::memory_space>;
   struct State {
     Matrix A;
@@ -364,14 +362,13 @@ class Chebyshev {
     }
     return weights;
   }
-  double usable_largest() const {
-    return state_->defect.empty() ? state_->largest : 1;
-  }
+  double usable_largest() const { return state_->defect.empty() ? state_->largest : 1; }
   static std::string defect_of(double largest) {
     char text[32];
     std::snprintf(text, sizeof text, "%.3g", largest / 1.1);
-    return std::string("the largest eigenvalue of M A, M the inner preconditioner of chebyshev, "
-                       "is estimated as ") +
+    return std::string(
+               "the largest eigenvalue of M A, M the inner preconditioner of chebyshev, "
+               "is estimated as ") +
            text + ": it must be positive and finite";
   }
 

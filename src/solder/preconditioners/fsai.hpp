@@ -15,10 +15,10 @@
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/duplicates.hpp>
 #include <solder/matrix/transpose.hpp>
-#include <solder/preconditioners/fsai/adaptive.hpp>
-#include <solder/preconditioners/fsai/operator.hpp>
-#include <solder/preconditioners/fsai/pattern.hpp>
-#include <solder/preconditioners/fsai/values.hpp>
+#include <solder/preconditioners/detail/fsai/adaptive.hpp>
+#include <solder/preconditioners/detail/fsai/operator.hpp>
+#include <solder/preconditioners/detail/fsai/pattern.hpp>
+#include <solder/preconditioners/detail/fsai/values.hpp>
 
 namespace Solder {
 

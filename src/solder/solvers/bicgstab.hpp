@@ -84,8 +84,7 @@ class BiCgStab {
 
  private:
   using Scalar = scalar_type;
-  using Opened = decltype(std::declval<Preconditioner const&>().open(
-      std::declval<Arena<Exec>&>()));
+  using Opened = decltype(std::declval<Preconditioner const&>().open(std::declval<Arena<Exec>&>()));
   using Sums = Impl::BiCgStabSums<Scalar>;
 
   Scalar* vector(char const* label) {
@@ -125,25 +124,25 @@ class BiCgStab {
         stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
               BiCgStabFirstProduct<Scalar>{rs, q, sums.of_first_product}),
         stage("Solder::bicgstab::half_step", Phase::iterate,
-              arena.template range<Scalar>(rows, u, q), BiCgStabHalfStep<Scalar, Opened>(sums, M, u)),
+              arena.template range<Scalar>(rows, u, q),
+              BiCgStabHalfStep<Scalar, Opened>(sums, M, u)),
         Au.before,
         stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
               BiCgStabSecondProduct<Scalar, Opened, true>{M, u, rs, t, sums.of_second_product}));
 
     if (form_ == BiCgStabForm::pipelined)
-      return use(begin, program(up_to_t, stage("Solder::bicgstab::update", Phase::iterate,
-                                               arena.template range<Scalar>(rows, x, u, p, t, q),
-                                               BiCgStabUpdate<Scalar, Opened, true>(sums, M, x, u,
-                                                                                    p))));
-    return use(
-        begin,
-        program(up_to_t,
-                stage("Solder::bicgstab::update", Phase::iterate,
-                      arena.template range<Scalar>(rows, x, u, p, t, rs),
-                      BiCgStabUpdate<Scalar, Opened, false>(sums, M, x, u, p)),
-                stage("Solder::bicgstab::direction", Phase::iterate,
-                      arena.template range<Scalar>(rows, u, p, q),
-                      BiCgStabDirection<Scalar, Opened>{sums.of_update, sums.kept, M, p})));
+      return use(begin,
+                 program(up_to_t, stage("Solder::bicgstab::update", Phase::iterate,
+                                        arena.template range<Scalar>(rows, x, u, p, t, q),
+                                        BiCgStabUpdate<Scalar, Opened, true>(sums, M, x, u, p))));
+    return use(begin,
+               program(up_to_t,
+                       stage("Solder::bicgstab::update", Phase::iterate,
+                             arena.template range<Scalar>(rows, x, u, p, t, rs),
+                             BiCgStabUpdate<Scalar, Opened, false>(sums, M, x, u, p)),
+                       stage("Solder::bicgstab::direction", Phase::iterate,
+                             arena.template range<Scalar>(rows, u, p, q),
+                             BiCgStabDirection<Scalar, Opened>{sums.of_update, sums.kept, M, p})));
   }
 
   /// M cannot be undone, so r and s are kept beside u = M r and M s; w = M q.
@@ -153,12 +152,11 @@ class BiCgStab {
     auto& arena = solving_.arena();
     auto const A = open_matrix(arena, solving_.matrix());
     auto const M = solving_.open_preconditioner();
-    Scalar *const u = vector("Solder::bicgstab::u"), *const p = vector("Solder::bicgstab::p"),
-                  *const q = vector("Solder::bicgstab::q"),
-                  *const t = vector("Solder::bicgstab::t"),
-                  *const rs = vector("Solder::bicgstab::rs"),
-                  *const r = vector("Solder::bicgstab::r"),
-                  *const w = vector("Solder::bicgstab::w");
+    Scalar
+        *const u = vector("Solder::bicgstab::u"),
+               *const p = vector("Solder::bicgstab::p"), *const q = vector("Solder::bicgstab::q"),
+               *const t = vector("Solder::bicgstab::t"), *const rs = vector("Solder::bicgstab::rs"),
+               *const r = vector("Solder::bicgstab::r"), *const w = vector("Solder::bicgstab::w");
     auto const Ap = A.apply(Phase::iterate, p), Au = A.apply(Phase::iterate, u);
     auto const start = M.apply(Phase::begin, r), Mq = M.apply(Phase::iterate, q),
                Mt = M.apply(Phase::iterate, t);
@@ -166,38 +164,37 @@ class BiCgStab {
     if constexpr (!is_host_space<Exec>) rows.teams = Mt.rows.teams();
     Sums const sums = Sums::in(arena, solving_.limits(), A.league, arena.teams(rows.teams));
 
-    auto const begin =
-        program(judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q,
-                          BiCgStabBegin<Scalar, NoOperation, false>{
-                              {}, rs, u, p, r, sums.rr(), sums.of_shadow, sums.kept}),
-                start.before,
-                stage("Solder::bicgstab::begin", Phase::begin, start.rows,
-                      BiCgStabBegun<Scalar>{u, p}));
-    auto const up_to_Mt = program(
-        Ap.before,
-        stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
-              BiCgStabFirstProduct<Scalar>{rs, q, sums.of_first_product}),
-        Mq.before,
-        stage("Solder::bicgstab::half_step", Phase::iterate, Mq.rows,
-              BiCgStabHalfStepApart<Scalar>(sums, q, w, r, u)),
-        Au.before,
-        stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
-              BiCgStabSecondProduct<Scalar, NoOperation, false>{{}, r, rs, t,
-                                                                sums.of_second_product}),
-        Mt.before);
+    auto const begin = program(
+        judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q,
+                  BiCgStabBegin<Scalar, NoOperation, false>{
+                      {}, rs, u, p, r, sums.rr(), sums.of_shadow, sums.kept}),
+        start.before,
+        stage("Solder::bicgstab::begin", Phase::begin, start.rows, BiCgStabBegun<Scalar>{u, p}));
+    auto const up_to_Mt = program(Ap.before,
+                                  stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
+                                        BiCgStabFirstProduct<Scalar>{rs, q, sums.of_first_product}),
+                                  Mq.before,
+                                  stage("Solder::bicgstab::half_step", Phase::iterate, Mq.rows,
+                                        BiCgStabHalfStepApart<Scalar>(sums, q, w, r, u)),
+                                  Au.before,
+                                  stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
+                                        BiCgStabSecondProduct<Scalar, NoOperation, false>{
+                                            {}, r, rs, t, sums.of_second_product}),
+                                  Mt.before);
 
     if (form_ == BiCgStabForm::pipelined)
-      return use(begin,
-                 program(up_to_Mt, stage("Solder::bicgstab::update", Phase::iterate, Mt.rows,
-                                         BiCgStabUpdateApart<Scalar, true>(sums, t, w, rs, x, r, u,
-                                                                           p))));
-    return use(begin,
-               program(up_to_Mt,
-                       stage("Solder::bicgstab::update", Phase::iterate, Mt.rows,
-                             BiCgStabUpdateApart<Scalar, false>(sums, t, w, rs, x, r, u, p)),
-                       stage("Solder::bicgstab::direction", Phase::iterate,
-                             arena.template range<Scalar>(rows, u, p, w),
-                             BiCgStabDirection<Scalar, NoOperation>{sums.of_update, sums.kept, {}, p})));
+      return use(
+          begin,
+          program(up_to_Mt, stage("Solder::bicgstab::update", Phase::iterate, Mt.rows,
+                                  BiCgStabUpdateApart<Scalar, true>(sums, t, w, rs, x, r, u, p))));
+    return use(
+        begin,
+        program(up_to_Mt,
+                stage("Solder::bicgstab::update", Phase::iterate, Mt.rows,
+                      BiCgStabUpdateApart<Scalar, false>(sums, t, w, rs, x, r, u, p)),
+                stage("Solder::bicgstab::direction", Phase::iterate,
+                      arena.template range<Scalar>(rows, u, p, w),
+                      BiCgStabDirection<Scalar, NoOperation>{sums.of_update, sums.kept, {}, p})));
   }
 
   double words_per_iteration() const {

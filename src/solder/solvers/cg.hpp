@@ -44,8 +44,8 @@ struct CgOptions : SolverOptions {
 ///     z     = M r                                            kernels of M, where not pointwise
 ///     beta  = (r', z') / (r, z),  p = z + beta p             the last: direction
 ///
-/// Where M is split, M = F^H F (Fsai), (r, z) comes with F r and z is never stored: direction is the
-/// product by F^H. Otherwise z is stored, and direction is a kernel of its own.
+/// Where M is split, M = F^H F (Fsai), (r, z) comes with F r and z is never stored: direction is
+/// the product by F^H. Otherwise z is stored, and direction is a kernel of its own.
 ///
 /// Cost of an iteration, no fence. Words: the matrix, those of M, and a row:
 ///
@@ -92,8 +92,7 @@ class Cg {
 
  private:
   using Scalar = scalar_type;
-  using Opened = decltype(std::declval<Preconditioner const&>().open(
-      std::declval<Arena<Exec>&>()));
+  using Opened = decltype(std::declval<Preconditioner const&>().open(std::declval<Arena<Exec>&>()));
   static constexpr bool pointwise = Opened::is_pointwise;
 
   /// \brief use(judgement, iteration) of the form.
@@ -147,13 +146,12 @@ class Cg {
     auto const begin = judgement(w, rows, b, x, CgBegin<Scalar, Opened, how>{w.M, w.r, w.p, norms});
 
     if (form_ == CgForm::pipelined)
-      return use(begin,
-                 program(Ap.before,
-                         stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                               CgProduct<Scalar, Opened, true>{w.p, w.q, w.M, of_product}),
-                         stage("Solder::cg::update", Phase::iterate, all,
-                               CgUpdate<Scalar, Opened, how>{w.M, w.limits, x, w.r, w.p, norms,
-                                                             of_product})));
+      return use(begin, program(Ap.before,
+                                stage("Solder::cg::product", Phase::iterate, Ap.rows,
+                                      CgProduct<Scalar, Opened, true>{w.p, w.q, w.M, of_product}),
+                                stage("Solder::cg::update", Phase::iterate, all,
+                                      CgUpdate<Scalar, Opened, how>{w.M, w.limits, x, w.r, w.p,
+                                                                    norms, of_product})));
     Sum<1> const pq{of_product.values, of_product.parts};
     auto const z = mapped(w.arena.template range<Scalar>(rows, w.r), PointwiseOf<Opened>{w.M});
     return use(begin, program(Ap.before,
@@ -187,10 +185,10 @@ class Cg {
           return direction(z.rows);
         } else {
           Scalar* const kept = vector("Solder::cg::z");
-          return program(stage("Solder::cg::keep", Phase::iterate, z.rows,
-                               CgKeep<Scalar>{w.r, kept, rz}),
-                         direction(mapped(w.arena.template range<Scalar>(rows, kept),
-                                          PointwiseOf<NoOperation>{})));
+          return program(
+              stage("Solder::cg::keep", Phase::iterate, z.rows, CgKeep<Scalar>{w.r, kept, rz}),
+              direction(
+                  mapped(w.arena.template range<Scalar>(rows, kept), PointwiseOf<NoOperation>{})));
         }
       }();
       return use(
@@ -237,15 +235,15 @@ class Cg {
                 start.before,
                 stage("Solder::cg::begin", Phase::begin, start.rows,
                       CgBegunApart<Scalar>{w.r, z, w.p, norms})),
-        program(Ap.before,
-                stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                      CgProduct<Scalar, NoOperation, false>{w.p, w.q, {}, pq}),
-                Mq.before,
-                stage("Solder::cg::keep", Phase::iterate, Mq.rows,
-                      CgKeepProduct<Scalar>{w.q, u, qu}),
-                stage("Solder::cg::update", Phase::iterate,
-                      w.arena.template range<Scalar>(rows, x, w.r, z, w.p, w.q, u),
-                      CgUpdateApart<Scalar>{w.limits, x, w.r, z, w.p, {norms, {}}, pq, qu})));
+        program(
+            Ap.before,
+            stage("Solder::cg::product", Phase::iterate, Ap.rows,
+                  CgProduct<Scalar, NoOperation, false>{w.p, w.q, {}, pq}),
+            Mq.before,
+            stage("Solder::cg::keep", Phase::iterate, Mq.rows, CgKeepProduct<Scalar>{w.q, u, qu}),
+            stage("Solder::cg::update", Phase::iterate,
+                  w.arena.template range<Scalar>(rows, x, w.r, z, w.p, w.q, u),
+                  CgUpdateApart<Scalar>{w.limits, x, w.r, z, w.p, {norms, {}}, pq, qu})));
   }
 
   double words_per_iteration() const {

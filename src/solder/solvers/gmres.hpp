@@ -109,8 +109,7 @@ class Gmres {
 
  private:
   using Scalar = scalar_type;
-  using Opened = decltype(std::declval<Preconditioner const&>().open(
-      std::declval<Arena<Exec>&>()));
+  using Opened = decltype(std::declval<Preconditioner const&>().open(std::declval<Arena<Exec>&>()));
   using Cycle = Impl::GmresCycle<Scalar>;
   static constexpr bool pointwise = Opened::is_pointwise, identity = Opened::is_identity;
   /// What makes M v together with v: a pointwise M, or nothing.
@@ -137,13 +136,13 @@ class Gmres {
                                            : std::max(1, resident_league(arena.exec()) - 1));
     auto const M = solving_.open_preconditioner();
     std::int64_t const stride = (std::int64_t(solving_.rows()) + 31) / 32 * 32;  // full cache lines
-    bool const keeps = form_ == GmresForm::flexible && !identity;  // all z_j = M v_j
+    bool const keeps = form_ == GmresForm::flexible && !identity;                // all z_j = M v_j
     TallBasis<Scalar> const V{
         arena.template array<Scalar>("Solder::gmres::basis", stride * (restart_ + 1)), stride};
-    Scalar* const z = identity ? nullptr
-                               : arena.template array<Scalar>("Solder::gmres::z",
-                                                              keeps ? stride * (restart_ + 1)
-                                                                    : solving_.rows());
+    Scalar* const z =
+        identity ? nullptr
+                 : arena.template array<Scalar>("Solder::gmres::z",
+                                                keeps ? stride * (restart_ + 1) : solving_.rows());
     Cycle const cycle = open_cycle(A.rows, V, A.league);
     Place<Scalar> const v(V.values, stride, 0), z_of_step(z, keeps ? stride : 0, 0);
     Operand const operand{pointwise_of(M), z, keeps ? stride : 0};
@@ -160,21 +159,19 @@ class Gmres {
       } else {
         auto const Mv = M.apply(Phase::iterate, v);
         return program(Mv.before,
-                       stage("Solder::gmres::keep", Phase::iterate, Mv.rows,
-                             store(z_of_step)),
+                       stage("Solder::gmres::keep", Phase::iterate, Mv.rows, store(z_of_step)),
                        AMv.before);
       }
     }();
 
     if (form_ == GmresForm::pipelined) {
       using Simpler = SimplerGmres<Scalar>;
-      return use(
-          judgement<Simpler>(A, M, cycle, operand, b, x),
-          program(before,
-                  GmresProduct<decltype(AMv.rows), Scalar, Simpler>(cycle, AMv.rows, clerks),
-                  AfterFirst{program(typename Simpler::Dots(cycle),
-                                     typename Simpler::Orthogonalise(cycle))},
-                  typename Simpler::template Normalise<Operand>(cycle, operand)));
+      return use(judgement<Simpler>(A, M, cycle, operand, b, x),
+                 program(before,
+                         GmresProduct<decltype(AMv.rows), Scalar, Simpler>(cycle, AMv.rows, clerks),
+                         AfterFirst{program(typename Simpler::Dots(cycle),
+                                            typename Simpler::Orthogonalise(cycle))},
+                         typename Simpler::template Normalise<Operand>(cycle, operand)));
     }
     if (form_ == GmresForm::mgs) {
       using Modified = ModifiedGmres<Scalar>;
@@ -187,19 +184,18 @@ class Gmres {
                       program(Project(cycle, operand)), 1, 1}));
     }
     using Arnoldi = ArnoldiGmres<Scalar>;
-    auto const first = program(
-        before, GmresProduct<decltype(AMv.rows), Scalar, Arnoldi>(cycle, AMv.rows, clerks),
-        typename Arnoldi::template Dots<1>(cycle));
+    auto const first =
+        program(before, GmresProduct<decltype(AMv.rows), Scalar, Arnoldi>(cycle, AMv.rows, clerks),
+                typename Arnoldi::template Dots<1>(cycle));
     if (form_ == GmresForm::cgs)
       return use(judgement<Arnoldi>(A, M, cycle, operand, b, x),
                  program(first, typename Arnoldi::template Orthogonalise<1, true, Operand>(
                                     cycle, operand)));
-    auto const steps = program(
-        first, typename Arnoldi::template Orthogonalise<1, false, Operand>(cycle, operand),
-        typename Arnoldi::template Dots<2>(cycle),
-        typename Arnoldi::template Orthogonalise<2, true, Operand>(cycle, operand));
-    if (keeps)
-      return use(judgement<Arnoldi, true>(A, M, cycle, operand, b, x), steps);
+    auto const steps =
+        program(first, typename Arnoldi::template Orthogonalise<1, false, Operand>(cycle, operand),
+                typename Arnoldi::template Dots<2>(cycle),
+                typename Arnoldi::template Orthogonalise<2, true, Operand>(cycle, operand));
+    if (keeps) return use(judgement<Arnoldi, true>(A, M, cycle, operand, b, x), steps);
     return use(judgement<Arnoldi>(A, M, cycle, operand, b, x), steps);
   }
 
@@ -220,9 +216,9 @@ class Gmres {
       using Update = GmresUpdate<Scalar, Variant, Operation, how>;
       if constexpr (how == GmresCorrection::apart) {
         auto const Mz = M.apply(Phase::correct, operand.z);
-        return program(Update(cycle, operand.m, basis, operand.z, league), Mz.before,
-                       stage("Solder::gmres::correct", Phase::correct, Mz.rows,
-                             GmresCorrect<Scalar>{x}));
+        return program(
+            Update(cycle, operand.m, basis, operand.z, league), Mz.before,
+            stage("Solder::gmres::correct", Phase::correct, Mz.rows, GmresCorrect<Scalar>{x}));
       } else {
         return program(Update(cycle, operand.m, basis, x, league));
       }
@@ -243,9 +239,8 @@ class Gmres {
 
   /// On GPUs vector stages go by the number of rows, whatever the matrix.
   int vector_teams(Rows const& rows) {
-    return Impl::is_host_space<Exec>
-               ? rows.teams
-               : Impl::vector_teams(solving_.arena().exec(), solving_.rows());
+    return Impl::is_host_space<Exec> ? rows.teams
+                                     : Impl::vector_teams(solving_.arena().exec(), solving_.rows());
   }
   Rows dealt(Rows const& rows) { return {rows.count, vector_teams(rows), rows.bounds}; }
 
@@ -258,7 +253,8 @@ class Gmres {
     double* const small = arena.doubles(GmresSmall<Scalar>::size(restart_));
     double* workspace = nullptr;
     if constexpr (is_host_space<Exec>)
-      workspace = arena.doubles(std::size_t(rows.teams) * multi_dot_workspace<Scalar>(restart_ + 1));
+      workspace =
+          arena.doubles(std::size_t(rows.teams) * multi_dot_workspace<Scalar>(restart_ + 1));
     return {rows,
             solving_.limits(),
             V,

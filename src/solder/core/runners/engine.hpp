@@ -84,7 +84,9 @@ class Engine {
         runner_(runner),
         restart_(restart),
         whole_cycles_(restart > 0 && (!is_host_space<Exec> || runner == Runner::graph)),
-        steps_(whole_cycles_ ? restart : on_device ? batch : 1),
+        steps_(whole_cycles_ ? restart
+               : on_device   ? batch
+                             : 1),
         mailbox_(exec, runner == Runner::team ? team_batch
                                               : static_cast<std::int32_t>(std::bit_ceil(
                                                     2 * static_cast<std::uint32_t>(steps_)))),
@@ -104,7 +106,7 @@ class Engine {
     if constexpr (All::on_device)
       static_assert(std::equality_comparable<All> && std::is_trivially_copyable_v<All>,
                     "Solder: a stage that devices run must be a plain, comparable struct");
-    if constexpr (!is_host_space<Exec> && All::on_device) {
+    if constexpr (!is_host_space<Exec> && All::on_device && !is_carried<All>) {
       if (runner_ != Runner::team) return;
       on_host_ = decltype(on_host_)("Solder::engine::programs", exec_, sizeof(All));
       on_device_ = decltype(on_device_)(
@@ -191,7 +193,8 @@ class Engine {
               node = node.then_parallel_for(std::string(label), policy, kernel);
             });
           });
-        if (runner_ == Runner::team) std::memcpy(on_host_.data(), &programs, sizeof(Programs));
+        if (runner_ == Runner::team && !is_carried<Programs>)
+          std::memcpy(on_host_.data(), &programs, sizeof(Programs));
       }
     }
   }
@@ -218,8 +221,7 @@ class Engine {
         if (runner_ == Runner::team)
           run_team(programs, sent == 0);
         else if (control.phase == Phase::judge)
-          emit(sent == 0, launch,
-               [&](auto const& f) { programs.judgement.for_each_stage({}, f); });
+          emit(sent == 0, launch, [&](auto const& f) { programs.judgement.for_each_stage({}, f); });
         else
           submit(programs, control.step);
         ++sent;
@@ -277,12 +279,12 @@ class Engine {
         stage.work(at);
         return;
       } else {
-        StageKernel<Stage> const kernel{stage, in,   out, mailbox_.outbox(), at, needs_.most_sums,
-                                        last,  fresh && k == 0};
+        StageKernel<Stage> const kernel{
+            stage, in, out, mailbox_.outbox(), at, needs_.most_sums, last, fresh && k == 0};
         static_assert(sizeof(kernel) <= largest_functor);
         constexpr int threads = Stage::threads;
-        send(stage.label,
-             team_policy<Exec, threads>(exec_, stage.teams(), threads, needs_.bytes()), kernel);
+        send(stage.label, team_policy<Exec, threads>(exec_, stage.teams(), threads, needs_.bytes()),
+             kernel);
       }
       ++k;
     });
@@ -315,19 +317,28 @@ class Engine {
                              mailbox_.outbox(), fresh});
     } else if constexpr (Programs<Judgement, Iteration>::on_device) {
       using All = Programs<Judgement, Iteration>;
-      auto* const there = reinterpret_cast<All*>(on_device_.data());
-      SolveKernel<All> const kernel{
-          changed_ ? reinterpret_cast<All const*>(on_host_.data()) : nullptr,
-          there,
-          slots_.data(),
-          mailbox_.outbox(),
-          needs_.most_sums,
-          fresh};
-      changed_ = false;
-      launch(label_.c_str(),
-             team_policy<Exec, team_threads>(exec_, 1, team_size_, needs_.bytes()), kernel);
+      auto const policy = team_policy<Exec, team_threads>(exec_, 1, team_size_, needs_.bytes());
+      if constexpr (is_carried<All>) {
+        SolveKernel<All> const kernel{programs, slots_.data(), mailbox_.outbox(), needs_.most_sums,
+                                      fresh};
+        launch(label_.c_str(), with_arguments(policy), kernel);
+      } else {
+        CopiedSolveKernel<All> const kernel{
+            changed_ ? reinterpret_cast<All const*>(on_host_.data()) : nullptr,
+            reinterpret_cast<All*>(on_device_.data()),
+            slots_.data(),
+            mailbox_.outbox(),
+            needs_.most_sums,
+            fresh};
+        changed_ = false;
+        launch(label_.c_str(), policy, kernel);
+      }
     }
   }
+
+  /// Whether the launch of a whole solve takes the programs along.
+  template <class All>
+  static constexpr bool is_carried = sizeof(SolveKernel<All>) <= most_argument_bytes;
 
   /// \brief On average over a whole cycle, its judgement included, where the iteration is a cycle.
   template <class Programs>

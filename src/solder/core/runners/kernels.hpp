@@ -86,10 +86,28 @@ struct Programs {
 /// \brief A whole solve as one GPU kernel of one team.
 ///
 /// Ends early when the letter is full; the host then launches it again and it goes on where it was.
-/// The programs are too many bytes for a launch to take along: the first kernel that sees them
-/// copies them from memory of the host.
 template <class Programs>
 struct SolveKernel {
+  Programs programs;
+  Control* control;
+  Outbox outbox;
+  std::int32_t most_sums;
+  bool fresh;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    DeviceTeam<Member> const team(member, 0, 1, most_sums);
+    run_whole_solve(team, programs, control, outbox, fresh,
+                    [&](auto const& stage, At const& at, Control const& now, Control& next) {
+                      stage.run(team, at, now, next);
+                    });
+  }
+};
+
+/// \brief The same for programs of too many bytes for a launch to take along: the first kernel that
+/// sees them copies them from memory of the host.
+template <class Programs>
+struct CopiedSolveKernel {
   Programs const* from;  ///< null: they have been copied
   Programs* programs;
   Control* control;
@@ -108,12 +126,12 @@ struct SolveKernel {
         target[k] = source[k];
       team.barrier();
     }
-    run_whole_solve(
-        team, *programs, control, outbox, fresh,
-        [&](auto const& stage, At const& at, Control const& now, Control& next) {
-          auto const mine = stage;  // in registers: nothing that the stage writes is part of it
-          mine.run(team, at, now, next);
-        });
+    run_whole_solve(team, *programs, control, outbox, fresh,
+                    [&](auto const& stage, At const& at, Control const& now, Control& next) {
+                      auto const mine =
+                          stage;  // in registers: nothing that the stage writes is part of it
+                      mine.run(team, at, now, next);
+                    });
   }
 };
 
@@ -200,11 +218,10 @@ struct HostSolveKernel {
 
   void operator()(int) const {
     HostTeam const team{0, 1};
-    run_whole_solve(
-        team, *this, control, outbox, fresh,
-        [&](HostStep const& step, At const& at, Control const& now, Control& next) {
-          step.run(step.stage, team, at, now, next);
-        });
+    run_whole_solve(team, *this, control, outbox, fresh,
+                    [&](HostStep const& step, At const& at, Control const& now, Control& next) {
+                      step.run(step.stage, team, at, now, next);
+                    });
   }
 };
 

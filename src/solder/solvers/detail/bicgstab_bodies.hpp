@@ -224,13 +224,13 @@ struct BiCgStabAlpha {
     return {kept.rs_r().recall(), kept.inverse_norm_rs().recall()};
   }
   template <class Team, class Total>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Total const& total, Ahead const& loaded,
-                                           At const&, Control const& now, Control& next,
-                                           Scalars& s) const {
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Total const& total,
+                                           Ahead const& loaded, At const&, Control const& now,
+                                           Control& next, Scalars& s) const {
     Inner rs_r = loaded.rs_r;
     if (now.fresh) {
-      rs_r = wide_at<Scalar>(
-          team.total(team.gather(of_shadow.parts, of_shadow), of_shadow.parts), 0);
+      rs_r =
+          wide_at<Scalar>(team.total(team.gather(of_shadow.parts, of_shadow), of_shadow.parts), 0);
       next.fresh = false;
     }
     double const squared = total[0], share = size_of(rs_r) * size_of(loaded.inverse_norm_rs);
@@ -239,11 +239,11 @@ struct BiCgStabAlpha {
     Inner inverse = 1.0 / rs_q, alpha = rs_r * inverse;
     bool const lost = share * share <= Shared::noise * Shared::noise * squared;
     bool const unconditional = limits.unconditional();
-    bool const ordinary =
-        squared > now.stop_squared &&
-        squared <= Limits::divergence * Limits::divergence * now.b_squared &&
-        !(lost && (unconditional || squared <= now.best_squared / 2)) && size_of(alpha) > 0 &&
-        is_finite(inverse) && is_finite(alpha) && now.iteration < limits.max_iterations;
+    bool const ordinary = squared > now.stop_squared &&
+                          squared <= Limits::divergence * Limits::divergence * now.b_squared &&
+                          !(lost && (unconditional || squared <= now.best_squared / 2)) &&
+                          size_of(alpha) > 0 && is_finite(inverse) && is_finite(alpha) &&
+                          now.iteration < limits.max_iterations;
     if (!ordinary) {
       bicgstab_end(limits, now, next, squared, rs_r, rs_q);
       inverse = alpha = Inner{};
@@ -364,9 +364,9 @@ struct BiCgStabOmega {
   /// Paper 1 leaves (rs, s) out, which without rounding is zero. Recomputed, which costs no word,
   /// it makes beta as good as the classical one.
   template <class Team, class Total>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Total const& total, Ahead const& loaded,
-                                           At const&, Control const& now, Control& next,
-                                           Scalars& s) const {
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Total const& total,
+                                           Ahead const& loaded, At const&, Control const& now,
+                                           Control& next, Scalars& s) const {
     constexpr double noise_squared = Shared::noise * Shared::noise;
     constexpr std::size_t width = Shared::width;
     double const ss = total[0], tt = total[1];
@@ -524,8 +524,9 @@ struct BiCgStabDirection {
     return {kept.omega().recall(), kept.inverse_rs_q().recall()};
   }
   template <class Team, class Total>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Total const& total, Ahead const& loaded,
-                                           At const&, Control const&, Control&, Scalars& s) const {
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Total const& total,
+                                           Ahead const& loaded, At const&, Control const&, Control&,
+                                           Scalars& s) const {
     auto const rs_r = wide_at<Scalar>(total, 1);
     auto const beta = rs_r / loaded.omega * loaded.inverse_rs_q;
     kept.rs_r().keep(team, rs_r);

@@ -4,6 +4,7 @@
 // The bodies of CG's stages.
 
 #include <cstdint>
+#include <type_traits>
 
 #include <solder/core/application.hpp>
 #include <solder/core/scalar.hpp>
@@ -18,8 +19,11 @@ template <CgNorms How>
 struct CgSums {
   static constexpr std::size_t size = How == CgNorms::together ? 2 : 1;  ///< that a step leaves
 
+  struct Nothing {
+    bool operator==(Nothing const&) const = default;
+  };
   TurningSum<size> left;  ///< (r, z) and (r, r); (r, r) only, where (r, z) is left apart
-  TurningSum<1> rz;       ///< where it is left apart; else not used
+  [[no_unique_address]] std::conditional_t<How == CgNorms::apart, TurningSum<1>, Nothing> rz;
 
   bool operator==(CgSums const&) const = default;
 

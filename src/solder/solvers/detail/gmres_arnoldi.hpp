@@ -116,8 +116,8 @@ struct ArnoldiGmres {
     using GmresStage<Scalar>::d;
 
     explicit Dots(Cycle const& cycle)
-        : GmresStage<Scalar>{
-              Round == 1 ? "Solder::gmres::dots" : "Solder::gmres::dots_again", cycle} {}
+        : GmresStage<Scalar>{Round == 1 ? "Solder::gmres::dots" : "Solder::gmres::dots_again",
+                             cycle} {}
     bool operator==(Dots const&) const = default;
 
     int teams() const { return d.of_dots.parts; }

@@ -31,12 +31,11 @@ struct WideProduct {
   std::int32_t teams() const { return league; }
 
   template <class Team, class Prepare, class Consume>
-  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const&,
-                                                Prepare const& prepare,
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const&, Prepare const& prepare,
                                                 Consume const& consume) const {
-    constexpr bool widens =
-        !std::is_same_v<Scalar, Wide<Scalar>> &&
-        requires { A.for_each_row_product(team, Widened<Scalar>{x}, prepare, consume); };
+    constexpr bool widens = !std::is_same_v<Scalar, Wide<Scalar>> && requires {
+      A.for_each_row_product(team, Widened<Scalar>{x}, prepare, consume);
+    };
     if constexpr (widens)
       return A.for_each_row_product(team, Widened<Scalar>{x}, prepare, consume);
     else

@@ -108,8 +108,7 @@ class Solving {
   }
 
  private:
-  using Opened = decltype(std::declval<Preconditioner const&>().open(
-      std::declval<Arena<Exec>&>()));
+  using Opened = decltype(std::declval<Preconditioner const&>().open(std::declval<Arena<Exec>&>()));
   static constexpr bool on_device = is_on_device<Opened>;
 
   SolverOptions checked(SolverOptions options) const {
@@ -138,8 +137,8 @@ class Solving {
   void check_vectors(B const& b, X const& x) const {
     auto const n = static_cast<std::size_t>(matrix_.rows());
     if (b.extent(0) != n || x.extent(0) != n)
-      throw std::invalid_argument(name_ + ": b and x need " + std::to_string(n) +
-                                  " entries, not " + std::to_string(b.extent(0)) + " and " +
+      throw std::invalid_argument(name_ + ": b and x need " + std::to_string(n) + " entries, not " +
+                                  std::to_string(b.extent(0)) + " and " +
                                   std::to_string(x.extent(0)));
     if (n > 0 && !(b.span_is_contiguous() && x.span_is_contiguous()))
       throw std::invalid_argument(name_ + ": b and x must be contiguous, not strided, views");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <solder/preconditioners/fsai/local_rows.hpp>
+#include <solder/preconditioners/detail/fsai/local_rows.hpp>
 
 namespace Solder::Impl::fsai {
 

@@ -4,7 +4,7 @@
 /// \file
 /// \brief Cholesky factorization of one matrix by a team of warps.
 
-#include <solder/kernels/cholesky/rows.hpp>
+#include <solder/kernels/detail/cholesky/rows.hpp>
 
 namespace Solder::Impl {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <solder/preconditioners/fsai/local_rows.hpp>
+#include <solder/preconditioners/detail/fsai/local_rows.hpp>
 
 namespace Solder::Impl::fsai {
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <solder/preconditioners/fsai/tiles.hpp>
+#include <solder/preconditioners/detail/fsai/tiles.hpp>
 
 namespace Solder::Impl::fsai {
 

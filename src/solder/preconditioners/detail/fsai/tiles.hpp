@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <type_traits>
 
-#include <solder/kernels/cholesky/lanes.hpp>
-#include <solder/preconditioners/fsai/local_rows.hpp>
+#include <solder/kernels/detail/cholesky/lanes.hpp>
+#include <solder/preconditioners/detail/fsai/local_rows.hpp>
 
 /// \file
 /// \brief Cholesky's factorisation of a local matrix of any size by a GPU's team, in tiles of 8 x 8

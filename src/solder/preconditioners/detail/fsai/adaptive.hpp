@@ -12,7 +12,7 @@
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
-#include <solder/preconditioners/fsai/adaptive/row.hpp>
+#include <solder/preconditioners/detail/fsai/adaptive/row.hpp>
 
 namespace Solder {
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include <solder/core/scalar.hpp>
-#include <solder/kernels/cholesky/lanes.hpp>
+#include <solder/kernels/detail/cholesky/lanes.hpp>
 #include <solder/matrix/csr.hpp>
-#include <solder/preconditioners/fsai/filter.hpp>
+#include <solder/preconditioners/detail/fsai/filter.hpp>
 
 /// \file
 /// \brief What all kernels that compute rows of an FSAI share: the lower triangle of A, a chunk of

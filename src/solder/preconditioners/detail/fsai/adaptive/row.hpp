@@ -6,8 +6,8 @@
 
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
-#include <solder/preconditioners/fsai/adaptive/table.hpp>
-#include <solder/preconditioners/fsai/filter.hpp>
+#include <solder/preconditioners/detail/fsai/adaptive/table.hpp>
+#include <solder/preconditioners/detail/fsai/filter.hpp>
 
 namespace Solder {
 

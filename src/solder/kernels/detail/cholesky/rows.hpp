@@ -9,7 +9,7 @@
 /// column: l = a_rk / l_kk, then a_rj -= l conj(l_jk) for j > k, the l_jk being read from scratch
 /// that all rows share. A matrix is an accessor: a(r, c) is a reference to the entry, r >= c.
 
-#include <solder/kernels/cholesky/lanes.hpp>
+#include <solder/kernels/detail/cholesky/lanes.hpp>
 
 namespace Solder::Impl {
 

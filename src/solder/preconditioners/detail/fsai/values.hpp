@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <limits>
 
-#include <solder/preconditioners/fsai/host_rows.hpp>
-#include <solder/preconditioners/fsai/large_rows.hpp>
-#include <solder/preconditioners/fsai/small_rows.hpp>
+#include <solder/preconditioners/detail/fsai/host_rows.hpp>
+#include <solder/preconditioners/detail/fsai/large_rows.hpp>
+#include <solder/preconditioners/detail/fsai/small_rows.hpp>
 
 namespace Solder {
 
