@@ -238,6 +238,88 @@ TYPED_TEST_P(SolverEnds, MonitorSeesTheIterationsPass) {
       });
 }
 
+/// The recursion and the truth may stand an ulp apart with the tolerance between them: neither may
+/// send the solve back to the other for ever. (What does not end here, ctest ends.)
+TYPED_TEST_P(SolverEnds, ToleranceBetweenTheRecursionAndTheTruth) {
+  using Options = typename TypeParam::Options;
+  auto const expect_an_end = [&](HostCsr<double> const& A, Vector const& b, Vector const& x0,
+                                 Options const& options, bool jacobi) {
+    auto const s = solve(this->exec, A, jacobi, b, x0, options);
+    auto const [relative, rounding] = true_residual(A, b, s.x);
+    EXPECT_NEAR(s.report.true_relative_residual, relative, rounding + 1e-12 * relative);
+    EXPECT_LE(s.report.iterations, options.max_iterations);
+    EXPECT_NE(s.report.reason, Reason::running);
+    if (s.report.reason == Reason::converged) {
+      EXPECT_LE(s.report.true_relative_residual, options.tolerance * (1 + 1e-15));
+    } else {
+      EXPECT_GE(s.report.true_relative_residual, options.tolerance * (1 - 1e-15));
+    }
+  };
+  auto const identity = diagonal(Vector(3, 1.0));
+  Vector const ones(3, 1.0), near{.3, .4, .6};
+  for (int const most : {1, 2, 100})
+    in_every_way<Options>(0.5802298395176403, most, [&](Options const& options, bool jacobi) {
+      expect_an_end(identity, ones, near, options, jacobi);
+    });
+  for (int k = 0; k < 40; ++k) {
+    int const n = 3 + k % 7;
+    auto const A = Solder::random_spd<double>(n, 3, 100 + k);
+    auto const b = random_vector<double>(n, 200 + k);
+    in_every_way<Options>(0.3, 100, [&](Options options, bool jacobi) {
+      auto const before = solve(this->exec, A, jacobi, b, Vector(n), options);
+      options.tolerance = before.report.true_relative_residual;
+      if (options.tolerance > 0) expect_an_end(A, b, before.x, options, jacobi);
+    });
+  }
+}
+
+/// What no tolerance can be met with: the limit holds wherever the recursion has got to.
+TYPED_TEST_P(SolverEnds, TheLimitHoldsBeyondTheAttainableAccuracy) {
+  auto const A = Solder::random_spd<double>(40, 5, 3);
+  auto const b = random_vector<double>(40, 4);
+  for (int most = 1; most <= 60; ++most)
+    in_every_way<typename TypeParam::Options>(
+        1e-17, most, [&](typename TypeParam::Options const& options, bool jacobi) {
+          auto const s = solve(this->exec, A, jacobi, b, Vector(40), options);
+          expect_true_report(A, b, s, options);
+        });
+}
+
+/// The exception comes out; b and x may go at once, and the solver knows nothing of it later.
+TYPED_TEST_P(SolverEnds, AMonitorMayThrow) {
+  using Exec = typename TypeParam::Exec;
+  using Options = typename TypeParam::Options;
+  struct Enough {};
+  auto const host = Solder::fem_poisson_2d<double>(20);
+  CsrMatrix<double, Exec> const A(this->exec, host);
+  auto const b = random_vector<double>(host.rows, 1);
+  Vector const x0(host.rows);
+  in_every_way<Options>(1e-8, 1000, [&](Options options, bool jacobi) {
+    if (jacobi) return;
+    auto const alone = solve(this->exec, host, false, b, x0, options);
+    int calls = 0, enough = 0;
+    options.monitor = [&](Solder::Progress const&) {
+      if (++calls == enough) throw Enough();
+    };
+    SolverOf<Options, Exec, double> solver(this->exec, A, Identity{}, options);
+    for (enough = 1; enough <= 3; ++enough) {
+      calls = 0;
+      if (options.runner == Runner::team && enough > 1) break;  // it hears but of the end
+      {
+        auto const other = to_device(this->exec, random_vector<double>(host.rows, 9));
+        auto const gone = to_device(this->exec, x0);
+        EXPECT_THROW(solver.solve(other, gone), Enough);
+      }
+      calls = 100;
+      auto const b_device = to_device(this->exec, b), x = to_device(this->exec, x0);
+      Report const report = solver.solve(b_device, x);
+      EXPECT_EQ(report.reason, Reason::converged);
+      EXPECT_EQ(report.history, alone.report.history);
+      EXPECT_EQ(to_host(this->exec, x), alone.x);
+    }
+  });
+}
+
 TYPED_TEST_P(SolverEnds, RefusesWhatCannotBe) {
   using Exec = typename TypeParam::Exec;
   using Options = typename TypeParam::Options;
@@ -257,6 +339,16 @@ TYPED_TEST_P(SolverEnds, RefusesWhatCannotBe) {
   options = {};
   options.max_iterations = -1;
   EXPECT_THROW(Solver(exec, A, {}, options), std::invalid_argument);
+
+  using WithJacobi = SolverOf<Options, Exec, double, Jacobi<double, Exec>>;
+  for (int const other : {0, 1, 2, 4, 1000}) try {
+      WithJacobi(exec, A, Jacobi<double, Exec>(exec, Matrix(exec, diagonal(Vector(other, 1.0)))));
+      ADD_FAILURE() << "a Jacobi of " << other << " rows was taken for 3";
+    } catch (std::invalid_argument const& error) {
+      EXPECT_TRUE(contains(error.what(), "the preconditioner has " + std::to_string(other) +
+                                             " rows, and the matrix 3"))
+          << error.what();
+    }
 
   Solver solver(exec, A);
   auto const three = to_device(exec, Vector(3, 1.0)), two = to_device(exec, Vector(2, 1.0));
@@ -292,7 +384,9 @@ REGISTER_TYPED_TEST_SUITE_P(SolverEnds, MaxIterations, AtOnceFromThePerfectGuess
                             ZeroRightHandSideOfASingularOrBrokenMatrix, EmptyRow,
                             ZeroDiagonalNamesTheRow, NotFinite,
                             ANormOfBThatUnderflowsIsNeverConverged, ANormOfBThatIsSmallConverges,
-                            NoUnknowns, MonitorSeesTheIterationsPass, RefusesWhatCannotBe,
-                            LongHistoriesArriveComplete);
+                            NoUnknowns, MonitorSeesTheIterationsPass,
+                            ToleranceBetweenTheRecursionAndTheTruth,
+                            TheLimitHoldsBeyondTheAttainableAccuracy, AMonitorMayThrow,
+                            RefusesWhatCannotBe, LongHistoriesArriveComplete);
 
 }  // namespace SolderTest

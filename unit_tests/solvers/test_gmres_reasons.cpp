@@ -231,6 +231,39 @@ TYPED_TEST(GmresEnds, ReportsKernelsWordsTimesAndRunner) {
   });
 }
 
+/// The last step may meet a tolerance that the truth does not: no step more is taken for that.
+template <class Scalar>
+void expect_no_step_beyond_the_limit(double tolerance) {
+  Kokkos::DefaultExecutionSpace const exec;
+  auto const A = Solder::random_spd<Scalar>(40, 5, 3);
+  auto const b = random_vector<Scalar>(40, 4);
+  std::vector<Scalar> const x0(40);
+  int at_limit = 0;
+  for (GmresForm const form :
+       {GmresForm::cgs2, GmresForm::cgs, GmresForm::mgs, GmresForm::pipelined, GmresForm::flexible})
+    for (Runner const runner : {Runner::launch, Runner::team})
+      for (bool const jacobi : {false, true})
+        for (int most = 1; most <= 24; ++most) {
+          if (jacobi != (form == GmresForm::flexible)) continue;  // flexible keeps all M v_j
+          auto options = gmres(form, 8);
+          options.runner = runner;
+          options.tolerance = tolerance;
+          options.max_iterations = most;
+          SCOPED_TRACE(name_of(options) + ", " + std::string(to_string(runner)) +
+                       (jacobi ? ", jacobi" : ", none") + ", at most " + std::to_string(most));
+          auto const s = solve(exec, A, jacobi, b, x0, options);
+          expect_true_report(A, b, s, options);
+          at_limit += s.report.reason == Reason::max_iterations;
+        }
+  EXPECT_GT(at_limit, 0);
+}
+
+TEST(GmresLimit, HoldsWhereTheRecursionMeetsWhatTheTruthDoesNot) {
+  expect_no_step_beyond_the_limit<float>(1e-7);
+  expect_no_step_beyond_the_limit<Kokkos::complex<float>>(1e-7);
+  expect_no_step_beyond_the_limit<double>(1e-16);
+}
+
 INSTANTIATE_TYPED_TEST_SUITE_P(Gmres, SolverEnds, WaysOf<GmresOptions>, TypeName);
 
 }  // namespace
