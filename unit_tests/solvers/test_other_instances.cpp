@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Solvers on a host instance that has another concurrency than the one the matrix, or the
+// preconditioner, was made on: rows are sliced as whoever has the bounds says.
+#include "bicgstab.hpp"
+#include "cg.hpp"
+#include "gmres.hpp"
+
+#include <solder/preconditioners/chebyshev.hpp>
+#include <solder/preconditioners/fsai.hpp>
+#include <solder/problems/poisson.hpp>
+
+namespace {
+
+using namespace SolderTest;
+using Exec = Kokkos::DefaultHostExecutionSpace;
+
+/// A matrix as an instance of `teams` threads would slice it; the first slice of several is empty.
+struct Sliced {
+  using scalar_type = double;
+  CsrMatrix<double, Exec> A;
+  std::vector<std::int32_t> bounds;
+
+  Sliced(CsrMatrix<double, Exec> const& matrix, int teams) : A(matrix), bounds{0} {
+    for (int t = 1; t <= teams; ++t)
+      bounds.push_back(teams == 1 ? A.rows() : A.rows() * (t - 1) / (teams - 1));
+  }
+  std::int32_t rows() const { return A.rows(); }
+  std::int32_t columns() const { return A.columns(); }
+  std::int64_t nonzeros() const { return A.nonzeros(); }
+  double words() const { return A.words(); }
+  auto device_operator() const {
+    auto op = A.device_operator();
+    op.teams = static_cast<std::int32_t>(bounds.size()) - 1;
+    op.rows = {A.rows(), op.teams, bounds.data()};
+    return op;
+  }
+};
+
+struct OtherInstances : testing::Test {
+  HostCsr<double> host = Solder::fem_poisson_2d<double>(19);
+  std::vector<double> b = random_vector<double>(host.rows, 91),
+                      x0 = random_vector<double>(host.rows, 92);
+  Exec exec;
+  CsrMatrix<double, Exec> A{exec, host};
+
+  /// Whatever the slices, in every form: the solution, and of b = 0 all of x = 0.
+  template <class Options, class Preconditioner>
+  void expect_solves(Preconditioner const& M) {
+    auto const device_b = to_device(exec, b), x = to_device(exec, x0);
+    auto const zeros = to_device(exec, std::vector<double>(b.size()));
+    for (int const teams : {1, 2, 3, 5, 8})
+      for (auto const& [form, options] : Method<Options>::forms())
+        for (Runner const runner : {Runner::launch, Runner::team}) {
+          SCOPED_TRACE(std::to_string(teams) + " slices, " + form + ", " +
+                       std::string(to_string(runner)));
+          auto o = options;
+          o.runner = runner;
+          o.tolerance = 1e-10;
+          o.max_iterations = 2000;
+          Sliced const sliced(A, teams);
+          SolverOn<Options, Exec, Sliced, Preconditioner> solver(exec, sliced, M, o);
+          Kokkos::deep_copy(x, to_device(exec, x0));
+          Solved<double> s;
+          s.report = solver.solve(device_b, x);
+          s.x = to_host(exec, x);
+          EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
+          expect_true_report(host, b, s, o);
+
+          Kokkos::deep_copy(x, to_device(exec, x0));
+          EXPECT_EQ(solver.solve(zeros, x).reason, Reason::converged);
+          EXPECT_EQ(to_host(exec, x), std::vector<double>(b.size()));
+        }
+  }
+};
+
+TEST_F(OtherInstances, CgSolves) { expect_solves<CgOptions>(Identity{}); }
+TEST_F(OtherInstances, CgSolvesWithFsai) { expect_solves<CgOptions>(Solder::Fsai(exec, A)); }
+TEST_F(OtherInstances, CgSolvesWithChebyshevOverFsai) {
+  expect_solves<CgOptions>(Solder::Chebyshev(exec, A, Solder::Fsai(exec, A)));
+}
+TEST_F(OtherInstances, BiCgStabSolves) { expect_solves<BiCgStabOptions>(Identity{}); }
+TEST_F(OtherInstances, BiCgStabSolvesWithFsai) {
+  expect_solves<BiCgStabOptions>(Solder::Fsai(exec, A));
+}
+TEST_F(OtherInstances, GmresSolvesWithFsai) { expect_solves<GmresOptions>(Solder::Fsai(exec, A)); }
+
+#ifdef KOKKOS_ENABLE_SERIAL
+/// One slice of Serial's, on all threads.
+TEST_F(OtherInstances, AMatrixOfSerial) {
+  CsrMatrix<double, Kokkos::Serial> const of_serial(Kokkos::Serial(), host);
+  SolverOn<CgOptions, Exec, CsrMatrix<double, Kokkos::Serial>, Identity> solver(exec, of_serial);
+  auto const x = to_device(exec, x0);
+  Solved<double> s;
+  s.report = solver.solve(to_device(exec, b), x);
+  s.x = to_host(exec, x);
+  EXPECT_EQ(s.report.reason, Reason::converged);
+  expect_true_report(host, b, s, CgOptions{});
+}
+#endif
+
+}  // namespace
