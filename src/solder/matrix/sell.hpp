@@ -146,7 +146,7 @@ struct SellOperator {
       }
       for (std::int32_t l = Impl::warp - lanes; l >= 0; l -= lanes) {
         std::int32_t const row = slice(s, l).row;
-        Scalar sum{};
+        X sum{};
         for (std::int32_t k = 0; k < lanes; ++k) sum += sums[l + k];
         if (row >= 0) consume(row, sum);
       }
