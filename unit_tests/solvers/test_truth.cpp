@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The true residual of a solve in single precision is that of the numbers as they are stored: its
+// products are exact and its sums double. All solvers have one judge; CG asks it here.
+#include "cg.hpp"
+
+#include <complex>
+
+#include <solder/matrix/sell.hpp>
+#include <solder/problems/poisson.hpp>
+#include <solder/problems/random.hpp>
+#include <solder/problems/waves.hpp>
+
+namespace {
+
+using namespace SolderTest;
+using Exec = Kokkos::DefaultExecutionSpace;
+using Long = std::complex<long double>;
+
+template <class Scalar>
+Long exactly(Scalar const& value) {
+  return {plain(value).real(), plain(value).imag()};
+}
+
+/// ||b - A x|| / ||b|| with the digits of long double.
+template <class Scalar>
+double exact_residual(HostCsr<Scalar> const& A, std::vector<Scalar> const& b,
+                      std::vector<Scalar> const& x) {
+  long double squared = 0, b_squared = 0;
+  for (std::int32_t i = 0; i < A.rows; ++i) {
+    Long r = exactly(b[i]);
+    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
+      r -= exactly(A.values[k]) * exactly(x[A.columns[k]]);
+    squared += std::norm(r);
+    b_squared += std::norm(exactly(b[i]));
+  }
+  return double(std::sqrt(squared / b_squared));
+}
+
+/// The report of a solve, and of a judgement of the x that it returned.
+template <class Matrix, class Scalar>
+void expect_the_exact_residual(Exec const& exec, HostCsr<Scalar> const& host, Matrix const& A,
+                               std::vector<Scalar> const& b, std::vector<Scalar> const& x0) {
+  for (Runner const runner : {Runner::launch, Runner::graph, Runner::team})
+    for (int const most : {0, 300}) {
+      SCOPED_TRACE(std::string(to_string(runner)) + ", " + std::to_string(most) + " iterations");
+      CgOptions options;
+      options.runner = runner;
+      options.max_iterations = most;
+      options.tolerance = 1e-10;
+      SolverOn<CgOptions, Exec, Matrix, Identity> solver(exec, A, Identity{}, options);
+      auto const x = to_device(exec, x0);
+      Report const report = solver.solve(to_device(exec, b), x);
+      double const exact = exact_residual(host, b, to_host(exec, x));
+      EXPECT_NEAR(report.true_relative_residual, exact, 1e-3 * exact);
+      EXPECT_EQ(report.reason == Reason::converged, exact <= options.tolerance)
+          << to_string(report.reason) << ", " << exact;
+    }
+}
+
+/// In every format, with the x0 that is as close to the solution as the scalar allows.
+template <class Scalar>
+void expect_the_exact_residual_in_all_formats(HostCsr<Scalar> const& host) {
+  Exec const exec;
+  // b = A x rounded: what is left of b - A x is rounding alone.
+  auto const x0 = random_vector<Scalar>(host.rows, 1);
+  std::vector<Scalar> b(host.rows);
+  for (std::int32_t i = 0; i < host.rows; ++i) {
+    Complex sum = 0;
+    for (auto k = host.row_offsets[i]; k < host.row_offsets[i + 1]; ++k)
+      sum += plain(host.values[k]) * plain(x0[host.columns[k]]);
+    if constexpr (Solder::ScalarTraits<Scalar>::is_complex)
+      b[i] = Scalar(float(sum.real()), float(sum.imag()));
+    else
+      b[i] = float(sum.real());
+  }
+  EXPECT_LT(exact_residual(host, b, x0), 1e-7);
+  EXPECT_GT(exact_residual(host, b, x0), 1e-9);
+  CsrMatrix<Scalar, Exec> const A(exec, host);
+  using Sell = Solder::SellMatrix<Scalar, Exec>;
+  {
+    SCOPED_TRACE("csr");
+    expect_the_exact_residual(exec, host, A, b, x0);
+  }
+  {
+    SCOPED_TRACE("sell");
+    expect_the_exact_residual(exec, host, Sell::sell(exec, A), b, x0);
+  }
+  SCOPED_TRACE("ell");
+  expect_the_exact_residual(exec, host, Sell::ell(exec, A), b, x0);
+}
+
+TEST(Truth, AThirdIsNotAThirdInFloat) {
+  for (float const divisor : {3.0f, 7.0f, 1.1f}) {
+    Exec const exec;
+    auto const host = diagonal<float>({divisor});
+    // Exactly it is about 3e-8 of b: a product in float would round it away.
+    ASSERT_GT(exact_residual(host, {1}, {1 / divisor}), 1e-9);
+    expect_the_exact_residual(exec, host, CsrMatrix<float, Exec>(exec, host), {1}, {0});
+    expect_the_exact_residual(exec, host, CsrMatrix<float, Exec>(exec, host), {1}, {1 / divisor});
+  }
+}
+
+TEST(Truth, ShortRows) {
+  expect_the_exact_residual_in_all_formats(Solder::fem_poisson_2d<float>(20));
+  expect_the_exact_residual_in_all_formats(
+      Solder::magnetic_laplacian_2d<Kokkos::complex<float>>(20, 0.1));
+}
+
+TEST(Truth, LongRows) {
+  expect_the_exact_residual_in_all_formats(Solder::random_spd<float>(1500, 700, 5));
+  expect_the_exact_residual_in_all_formats(Solder::random_spd<Kokkos::complex<float>>(900, 400, 6));
+}
+
+}  // namespace
