@@ -139,7 +139,7 @@ class Cg {
     constexpr std::size_t size = CgSums<how>::size;
     Work const w = open();
     Rows const rows = w.A.rows;
-    CgSums<how> const norms{w.arena.template turning_sum<size>(w.arena.teams(rows.teams)), {}};
+    CgSums<how> const norms{w.arena.template turning_sum<size>(w.arena.teams(rows.teams))};
     auto const of_product = w.arena.template sum<2>(w.A.league);
     auto const Ap = w.A.apply(Phase::iterate, w.p);
     auto const all = w.arena.template range<Scalar>(rows, x, w.r, w.p, w.q);
@@ -243,7 +243,7 @@ class Cg {
             stage("Solder::cg::keep", Phase::iterate, Mq.rows, CgKeepProduct<Scalar>{w.q, u, qu}),
             stage("Solder::cg::update", Phase::iterate,
                   w.arena.template range<Scalar>(rows, x, w.r, z, w.p, w.q, u),
-                  CgUpdateApart<Scalar>{w.limits, x, w.r, z, w.p, {norms, {}}, pq, qu})));
+                  CgUpdateApart<Scalar>{w.limits, x, w.r, z, w.p, {norms}, pq, qu})));
   }
 
   double words_per_iteration() const {

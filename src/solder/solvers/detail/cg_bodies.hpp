@@ -4,7 +4,6 @@
 // The bodies of CG's stages.
 
 #include <cstdint>
-#include <type_traits>
 
 #include <solder/core/application.hpp>
 #include <solder/core/scalar.hpp>
@@ -19,29 +18,41 @@ template <CgNorms How>
 struct CgSums {
   static constexpr std::size_t size = How == CgNorms::together ? 2 : 1;  ///< that a step leaves
 
-  struct Nothing {
-    bool operator==(Nothing const&) const = default;
-  };
-  TurningSum<size> left;  ///< (r, z) and (r, r); (r, r) only, where (r, z) is left apart
-  [[no_unique_address]] std::conditional_t<How == CgNorms::apart, TurningSum<1>, Nothing> rz;
+  TurningSum<size> left;  ///< (r, z) and (r, r)
 
   bool operator==(CgSums const&) const = default;
 
   template <class F, class... More>
   KOKKOS_FORCEINLINE_FUNCTION auto with(F const& f, More const&... more) const {
-    if constexpr (How == CgNorms::apart)
-      return f(rz, left, more...);
-    else
-      return f(left, more...);
+    return f(left, more...);
   }
   /// \brief The number of totals that with() gives before `more`: (r, z) first, (r, r) last.
-  static constexpr std::size_t totals = How == CgNorms::one ? 1 : 2;
+  static constexpr std::size_t totals = size;
 
   /// \brief Adds the terms of a row.
   template <class Scalar>
   KOKKOS_FORCEINLINE_FUNCTION static void add(Sums<size>& mine, Scalar const& r, Scalar const& z) {
-    if constexpr (How != CgNorms::apart) mine[0] += real_dot(r, z);
-    if constexpr (How != CgNorms::one) mine[size - 1] += abs_squared(r);
+    mine[0] += real_dot(r, z);
+    if constexpr (How == CgNorms::together) mine[1] += abs_squared(r);
+  }
+};
+
+template <>
+struct CgSums<CgNorms::apart> {
+  static constexpr std::size_t size = 1, totals = 2;
+
+  TurningSum<1> left;  ///< (r, r)
+  TurningSum<1> rz;
+
+  bool operator==(CgSums const&) const = default;
+
+  template <class F, class... More>
+  KOKKOS_FORCEINLINE_FUNCTION auto with(F const& f, More const&... more) const {
+    return f(rz, left, more...);
+  }
+  template <class Scalar>
+  KOKKOS_FORCEINLINE_FUNCTION static void add(Sums<1>& mine, Scalar const& r, Scalar const&) {
+    mine[0] += abs_squared(r);
   }
 };
 
