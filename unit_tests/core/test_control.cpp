@@ -336,7 +336,7 @@ TEST(Control, OneShadowResidualMoreAfterABreakdownThatWonNothing) {
   Recovery const recovery{.continues = true, .restarts = true, .has_another = true};
   Control control = claiming(Reason::breakdown, 1e-3, 1.05e-3);
   EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, recovery), Verdict::restart);
-  EXPECT_TRUE(control.another);
+  EXPECT_NE(control.another, Cause::none);
   // It did not help either.
   control.claim(Reason::breakdown);
   EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, recovery), Verdict::finish);
@@ -344,7 +344,7 @@ TEST(Control, OneShadowResidualMoreAfterABreakdownThatWonNothing) {
   // What has won something begins anew as it is, and may then try another again.
   control = claiming(Reason::breakdown, 1e-3, 1);
   EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, recovery), Verdict::restart);
-  EXPECT_FALSE(control.another);
+  EXPECT_EQ(control.another, Cause::none);
   // A method that has no other ends.
   control = claiming(Reason::breakdown, 1e-3, 1.05e-3);
   EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, Recovery{true, true, false}), Verdict::finish);
