@@ -325,7 +325,9 @@ struct BiCgStabSecondProduct {
 };
 
 /// \brief The scalars of the second half of an iteration, and what all its bodies share.
-template <class Scalar>
+///
+/// \tparam Pipelined omega is not needed any more
+template <class Scalar, bool Pipelined>
 struct BiCgStabOmega {
   using Shared = BiCgStabSums<Scalar>;
   using Inner = typename Shared::Inner;
@@ -381,7 +383,7 @@ struct BiCgStabOmega {
                           is_finite(step.beta);
     if (!ordinary) end_half_way(loaded, now, next, step, ss, tt, size_of(ts));
     kept.rs_r().keep(team, rs_s - step.omega * rs_t);
-    kept.omega().keep(team, step.omega);
+    if constexpr (!Pipelined) kept.omega().keep(team, step.omega);
     s = {narrow<Scalar>(step.alpha), narrow<Scalar>(step.omega), narrow<Scalar>(step.beta)};
     return next.phase == Phase::iterate || next.iteration != now.iteration;
   }
@@ -428,16 +430,16 @@ struct BiCgStabOmega {
 /// with (r, r); classical with (rs, r) in place of p. The rows are those of x, u, p, t, and q or,
 /// classical, rs. Words: 8 a row; classical 7.
 template <class Scalar, class M, bool Pipelined>
-struct BiCgStabUpdate : BiCgStabOmega<Scalar> {
+struct BiCgStabUpdate : BiCgStabOmega<Scalar, Pipelined> {
   static constexpr std::size_t sums = Pipelined ? 1 : BiCgStabSums<Scalar>::update;
-  using typename BiCgStabOmega<Scalar>::Scalars;
+  using typename BiCgStabOmega<Scalar, Pipelined>::Scalars;
 
   M m;
   Scalar *x, *u, *p;
 
   BiCgStabUpdate(BiCgStabSums<Scalar> const& shared, M const& m_, Scalar* x_, Scalar* u_,
                  Scalar* p_)
-      : BiCgStabOmega<Scalar>(shared), m(m_), x(x_), u(u_), p(p_) {}
+      : BiCgStabOmega<Scalar, Pipelined>(shared), m(m_), x(x_), u(u_), p(p_) {}
   bool operator==(BiCgStabUpdate const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 5> const& old,
@@ -464,16 +466,23 @@ struct BiCgStabUpdate : BiCgStabOmega<Scalar> {
 /// M r = M s - omega M t and, pipelined, p = M r + beta (p - omega w). Words: 11 a row; classical
 /// 10.
 template <class Scalar, bool Pipelined>
-struct BiCgStabUpdateApart : BiCgStabOmega<Scalar> {
+struct BiCgStabUpdateApart : BiCgStabOmega<Scalar, Pipelined> {
   static constexpr std::size_t sums = Pipelined ? 1 : BiCgStabSums<Scalar>::update;
-  using typename BiCgStabOmega<Scalar>::Scalars;
+  using typename BiCgStabOmega<Scalar, Pipelined>::Scalars;
 
   Scalar const *t, *w, *rs;
   Scalar *x, *r, *u, *p;
 
   BiCgStabUpdateApart(BiCgStabSums<Scalar> const& shared, Scalar const* t_, Scalar const* w_,
                       Scalar const* rs_, Scalar* x_, Scalar* r_, Scalar* u_, Scalar* p_)
-      : BiCgStabOmega<Scalar>(shared), t(t_), w(w_), rs(rs_), x(x_), r(r_), u(u_), p(p_) {}
+      : BiCgStabOmega<Scalar, Pipelined>(shared),
+        t(t_),
+        w(w_),
+        rs(rs_),
+        x(x_),
+        r(r_),
+        u(u_),
+        p(p_) {}
   bool operator==(BiCgStabUpdateApart const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Mt, Scalars const& scalars,
