@@ -318,8 +318,13 @@ class Chebyshev {
   }
 
   /// \brief What solvers take along; see Application.
+  /// \throws std::invalid_argument where M was set up anew for another size, and this was not
   auto open(Arena<Exec>& arena) const {
     std::int64_t const n = rows();
+    if (inner_.rows() >= 0 && inner_.rows() != n)
+      throw std::invalid_argument("Solder::Chebyshev: set up for " + std::to_string(n) +
+                                  " rows, and the preconditioner within was set up anew for " +
+                                  std::to_string(inner_.rows()) + ": call refresh");
     auto const A = open_matrix(arena, state_->A);
     constexpr bool pointwise = OpenedInner::is_pointwise;
     auto const vector = [&](char const* label, std::int64_t size) {
