@@ -335,12 +335,15 @@ TEST(Control, OneShadowResidualMoreAfterABreakdownThatWonNothing) {
   Limits const limits{1e-6, 100};
   Recovery const recovery{.continues = true, .restarts = true, .has_another = true};
   Control control = claiming(Reason::breakdown, 1e-3, 1.05e-3);
+  control.claim(Reason::breakdown, Cause::rs_Ap, 7);
   EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, recovery), Verdict::restart);
-  EXPECT_NE(control.another, Cause::none);
-  // It did not help either.
-  control.claim(Reason::breakdown);
+  EXPECT_EQ(control.another, Cause::rs_Ap);
+  // It did not help either: the first breakdown is the one that is named.
+  control.claim(Reason::breakdown, Cause::As_s, 8);
   EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, recovery), Verdict::finish);
   EXPECT_EQ(control.reason, Reason::breakdown);
+  EXPECT_EQ(control.cause, Cause::rs_Ap);
+  EXPECT_EQ(control.value, 7);
   // What has won something begins anew as it is, and may then try another again.
   control = claiming(Reason::breakdown, 1e-3, 1);
   EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, recovery), Verdict::restart);

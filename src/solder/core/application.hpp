@@ -111,6 +111,13 @@ inline constexpr bool is_on_device = [] {
 }();
 
 /// \brief What a solver asks of a matrix, or of a user's own operator.
+///
+/// device_operator() answers a plain struct whose `rows` deals its rows (on hosts into as many
+/// slices as it has `teams`), with for_each_row_product(team, x, prepare, consume): see Product and
+/// CsrOperator. x is whatever answers x[i], and a row is to be summed in the type of x[i]: the judge
+/// hands in doubles where vectors are float, and its residual is as true as these sums. nonzeros()
+/// is what a product takes in multiplications, words() the words of the scalar that it reads of the
+/// matrix.
 template <class Matrix>
 concept LinearOperator = requires(Matrix const& A) {
   typename Matrix::scalar_type;

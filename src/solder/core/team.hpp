@@ -14,7 +14,7 @@ namespace Solder {
 ///
 /// On hosts team t owns the contiguous slice [bounds[t], bounds[t+1]), t < teams, balanced by work,
 /// so that a row meets the same core in every stage; a league has one team or as many as there are
-/// slices. On GPUs rows are dealt cyclically, thread by thread, and bounds is not used.
+/// slices. On GPUs rows are dealt cyclically, thread by thread, and bounds is not read for that.
 struct Rows {
   std::int32_t count;
   std::int32_t teams;  ///< the league that vector stages take
