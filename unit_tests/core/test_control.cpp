@@ -346,6 +346,7 @@ TEST(Control, OneShadowResidualMoreAfterABreakdownThatWonNothing) {
   EXPECT_EQ(control.value, 7);
   // What has won something begins anew as it is, and may then try another again.
   control = claiming(Reason::breakdown, 1e-3, 1);
+  control.another = Cause::rs_r;
   EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, recovery), Verdict::restart);
   EXPECT_EQ(control.another, Cause::none);
   // A method that has no other ends.

@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include <driver/check.hpp>
 #include <driver/footprint.hpp>
+#include <driver/memory.hpp>
 #include <driver/schema.hpp>
 #include <driver/solve.hpp>
 
@@ -125,6 +126,7 @@ TEST(Footprint, CountsEverySolverPreconditionerScalarAndFormat) {
 /// Each run of a problem has its own needs, and the key to change is that of the largest.
 TEST(Check, MemoryOfEveryRunBeforeAnythingIsMade) {
   if (host_space().empty()) GTEST_SKIP() << "no space of this build works in main memory";
+  if (double(available_memory()) > 1e15) GTEST_SKIP() << "this system does not tell its memory";
   std::string const further = "execution: {space: " + host_space() + "}\n";
   std::string const restarts = errors_of(
       "problem: {generate: random_spd, size: 2000000000, nonzeros_per_row: 1, seed: 1}\n"
@@ -139,6 +141,7 @@ TEST(Check, MemoryOfEveryRunBeforeAnythingIsMade) {
 /// What is known of a file before it is read counts as well.
 TEST(Check, MemoryOfAFileBeforeItIsRead) {
   if (host_space().empty()) GTEST_SKIP() << "no space of this build works in main memory";
+  if (double(available_memory()) > 1e15) GTEST_SKIP() << "this system does not tell its memory";
   Scratch const scratch;
   std::string const path = scratch.write("A.mtx",
                                          "%%MatrixMarket matrix coordinate real general\n"

@@ -54,7 +54,7 @@ TEST(Config, Defaults) {
   EXPECT_EQ(run.problem.seed, 1);
   EXPECT_EQ(run.problem.scalar, Scalar::double_);
   EXPECT_EQ(run.solver.name, "cg");
-  EXPECT_EQ(run.solver.form, "pipelined");
+  EXPECT_EQ(run.solver.form, "auto");
   EXPECT_EQ(run.solver.tolerance, 1e-8);
   EXPECT_EQ(run.solver.max_iterations, 10000);
   EXPECT_EQ(run.preconditioner.name, "none");

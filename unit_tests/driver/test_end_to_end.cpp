@@ -2,6 +2,7 @@
 // Runs the driver's executable as a user does.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <driver/memory.hpp>
 #include <driver/schema.hpp>
 #include <driver/solve.hpp>
 
@@ -63,6 +64,9 @@ class BadInput : public testing::TestWithParam<Bad> {};
 
 TEST_P(BadInput, IsRefusedByNameAndNothingIsWritten) {
   Bad const& bad = GetParam();
+  if (bad.name == std::string("larger_than_memory") &&
+      Solder::Driver::available_memory() > 1'000'000'000'000'000)
+    GTEST_SKIP() << "this system does not tell its memory";
   Scratch const scratch;
   scratch.write("a.yaml", bad.yaml);
   scratch.write("good.yaml",
