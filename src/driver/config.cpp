@@ -350,7 +350,8 @@ void report_unused(Sweep const& sweep, Errors& errors) {
     }
     rows = deciding(rows, sweep.document);
     for (Key const* row : rows)
-      values.insert(values.end(), row->for_values.begin(), row->for_values.end());
+      if (row->selector == rows[0]->selector)
+        values.insert(values.end(), row->for_values.begin(), row->for_values.end());
     errors.add(entry.where, "'", entry.full_name(), "' does not apply here; it is for ",
                rows[0]->selector, ": ", join(values));
   }

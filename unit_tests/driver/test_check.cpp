@@ -85,7 +85,9 @@ TEST(Footprint, IsWhatTheSolveAllocates) {
     double const nonzeros = double(solved.report.preconditioner.nonzeros);
     double const preconditioner =
         (nonzeros > 0 ? 2 * (nonzeros * (8 + 4) + n * 4) : 0) +
-        allocated(events, {"Solder::jacobi", "Solder::fsai::t", "Solder::chebyshev"});
+        allocated(events, {"Solder::jacobi", "Solder::fsai::t", "Solder::chebyshev"}) -
+        // Lanczos's method has one of its own, which is gone when the solve begins.
+        (run.preconditioner.over == "fsai" ? 8 * n : 0);
     EXPECT_NEAR(shares[1].bytes, preconditioner, slack) << what;
     double const solution = 8 * n;  // in no view
     EXPECT_NEAR(shares[2].bytes,

@@ -37,6 +37,7 @@ void fill(Example& example) {
   report.solve_seconds = 3;
   report.kernels_per_iteration = 2;
   report.words_per_iteration = 11.5;
+  report.form = "pipelined";
   report.runner = Solder::Runner::launch;
   example.result = {&example.config, 10, 28, "serial", report, "sell", "4% padding"};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -50,7 +51,8 @@ class Solving {
                engine_.reserve(judgement, iteration);
                return Report{};
              });
-    setup_seconds_ = timer_.seconds();
+    setup_seconds_ =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
   /// \brief Solves A x = b from the x given.
@@ -151,7 +153,7 @@ class Solving {
       return {};
   }
 
-  Kokkos::Timer timer_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::string name_;
   Exec exec_;
   Matrix matrix_;
