@@ -4,6 +4,7 @@
 #include <solder/matrix/sell.hpp>
 #include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/fsai.hpp>
+#include <solder/preconditioners/jacobi.hpp>
 #include <type_traits>
 
 #include "config.hpp"

@@ -4,6 +4,7 @@
 // All that is public but the reading and writing of files: <solder/io/matrix_market.hpp>, which
 // needs zlib (link Solder::io). Who includes only what is needed compiles faster.
 #include <solder/core/errors.hpp>
+#include <solder/core/identity.hpp>
 #include <solder/core/report.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/kernels/batched_cholesky.hpp>

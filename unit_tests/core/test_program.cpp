@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include <solder/core/application.hpp>
+#include <solder/matrix/csr.hpp>
 #include <solder/preconditioners/apply.hpp>
 #include <solder/solvers/cg.hpp>
 

@@ -9,6 +9,7 @@
 
 #include <solder/io/matrix_market.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/preconditioners/jacobi.hpp>
 #include <solder/solvers/cg.hpp>
 
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <solder/core/application.hpp>
+#include <solder/core/identity.hpp>
 #include <solder/preconditioners/detail/largest_eigenvalue.hpp>
-#include <solder/preconditioners/jacobi.hpp>
 
 namespace Solder {
 

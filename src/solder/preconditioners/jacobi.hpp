@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include <solder/core/arena.hpp>
+#include <solder/core/identity.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
@@ -47,42 +48,6 @@ struct InvertDiagonal {
 
 }  // namespace Impl
 
-/// \brief No preconditioner: z = r.
-struct Identity {
-  /// \brief Applied inside a solver's own kernels, row by row.
-  struct Operator {
-    static constexpr bool is_identity = true, is_pointwise = true;
-
-    template <class Scalar>
-    KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t, Scalar const& r) const {
-      return r;
-    }
-    /// \brief The r of which z = M r.
-    template <class Scalar>
-    KOKKOS_FORCEINLINE_FUNCTION Scalar undo(std::int32_t, Scalar const& z) const {
-      return z;
-    }
-    bool operator==(Operator const&) const = default;
-  };
-
-  /// \brief Rows of the matrices that it is for; -1: of any.
-  static constexpr std::int32_t rows() { return -1; }
-  template <class Exec>
-  Operator open(Arena<Exec>&) const {
-    return {};
-  }
-  /// \brief Words of sizeof(Scalar) that one application moves, its operand and result apart.
-  template <class Scalar>
-  static constexpr double words(std::int32_t) {
-    return 0;
-  }
-};
-
-namespace Impl {
-/// \brief In place of an M that does not come into it.
-using NoOperation = Identity::Operator;
-}  // namespace Impl
-
 /// \brief The diagonal preconditioner z = D^-1 r, D = diag(A).
 ///
 /// Costs no kernel: solvers scale inside their own. A zero or missing diagonal entry is remembered,
@@ -91,7 +56,7 @@ using NoOperation = Identity::Operator;
 template <class Scalar, class Exec>
 class Jacobi {
  public:
-  /// \brief See Identity::Operator.
+  /// \brief See Identity::Operator in core/identity.hpp.
   struct Operator {
     Scalar const* inverse;
     static constexpr bool is_identity = false, is_pointwise = true;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <solder/preconditioners/jacobi.hpp>
+#include <solder/core/identity.hpp>
 #include <solder/solvers/detail/bicgstab_bodies.hpp>
 #include <solder/solvers/detail/judge.hpp>
 #include <solder/solvers/detail/solving.hpp>

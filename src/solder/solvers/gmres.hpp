@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include <solder/preconditioners/jacobi.hpp>
+#include <solder/core/identity.hpp>
 #include <solder/solvers/detail/gmres_arnoldi.hpp>
 #include <solder/solvers/detail/gmres_simpler.hpp>
 #include <solder/solvers/detail/judge.hpp>
