@@ -74,18 +74,10 @@ class Solving {
       report.runner = options_.runner;
     } else {
       arena_.rewind();
-      // With a preconditioner that cannot be applied the system is only judged.
-      int const most = options_.max_iterations;
-      if (!defect.empty()) options_.max_iterations = 0;
-      try {
-        report = programs(b.data(), x.data(), [&](auto const& judgement, auto const& iteration) {
-          return engine_.solve(judgement, iteration, options_);
-        });
-      } catch (...) {
-        options_.max_iterations = most;
-        throw;
-      }
-      options_.max_iterations = most;
+      only_judged_ = !defect.empty();
+      report = programs(b.data(), x.data(), [&](auto const& judgement, auto const& iteration) {
+        return engine_.solve(judgement, iteration, options_);
+      });
     }
     if constexpr (requires { preconditioner_.setup(); })
       report.preconditioner = preconditioner_.setup();
@@ -100,7 +92,9 @@ class Solving {
   Matrix const& matrix() const { return matrix_; }
   Arena<Exec>& arena() { return arena_; }
   auto open_preconditioner() { return preconditioner_.open(arena_); }
-  Limits limits() const { return {options_.tolerance, options_.max_iterations}; }
+  Limits limits() const {
+    return {options_.tolerance, only_judged_ ? 0 : options_.max_iterations};
+  }
 
   std::int32_t rows() const { return matrix_.rows(); }
   /// \brief Words of sizeof(Scalar) that one application of M moves, the vector it is applied to
@@ -162,6 +156,7 @@ class Solving {
   Arena<Exec> arena_;
   Engine<Exec> engine_;
   double setup_seconds_ = 0;
+  bool only_judged_ = false;  ///< in this solve: the preconditioner cannot be applied
 };
 
 }  // namespace Solder::Impl
