@@ -82,6 +82,25 @@ struct CgScalars {
   double alpha, beta;
 };
 
+/// \brief The same, rounded for the rows.
+template <class Scalar>
+struct CgRowScalars {
+  typename ScalarTraits<Scalar>::Real alpha, beta;
+
+  KOKKOS_FORCEINLINE_FUNCTION void set(CgScalars const& step) {
+    alpha = to_real<Scalar>(step.alpha);
+    beta = to_real<Scalar>(step.beta);
+  }
+};
+
+/// \brief The end of an iteration: leaves its sums, for the next one, and counts it.
+template <std::size_t N, class Team>
+KOKKOS_FORCEINLINE_FUNCTION void cg_count(TurningSum<N> const& left, Team const& team,
+                                          Sums<N> const& mine, Control const& now, Control& next) {
+  left.of(now.iteration + 1).leave(team, mine);
+  ++next.iteration;
+}
+
 /// \brief Whether a square has all its digits: (A p, M A p) may leave the range of double where the
 /// scalars of the classical form do not.
 KOKKOS_FORCEINLINE_FUNCTION bool in_range(double square) {
@@ -144,9 +163,7 @@ KOKKOS_FORCEINLINE_FUNCTION CgScalars cg_scalars(Limits const& limits, Control c
 template <class Scalar, class M, CgNorms How>
 struct CgUpdate {
   static constexpr std::size_t sums = CgSums<How>::size;
-  struct Scalars {
-    typename ScalarTraits<Scalar>::Real alpha, beta;
-  };
+  using Scalars = CgRowScalars<Scalar>;
 
   M m;
   Limits limits;
@@ -165,8 +182,7 @@ struct CgUpdate {
                                            Control const& now, Control& next,
                                            Scalars& scalars) const {
     constexpr std::size_t n = CgSums<How>::totals;
-    auto const step = cg_scalars<true>(limits, now, next, s[0], s[n - 1], s[n], s[n + 1]);
-    scalars = {to_real<Scalar>(step.alpha), to_real<Scalar>(step.beta)};
+    scalars.set(cg_scalars<true>(limits, now, next, s[0], s[n - 1], s[n], s[n + 1]));
     return next.phase == Phase::iterate;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 4> const& old,
@@ -181,8 +197,7 @@ struct CgUpdate {
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const& now,
                                        Control& next) const {
-    left.left.of(now.iteration + 1).leave(team, mine);
-    ++next.iteration;
+    cg_count(left.left, team, mine, now, next);
   }
 };
 
@@ -191,8 +206,7 @@ struct CgUpdate {
 template <class Scalar>
 struct CgUpdateApart {
   static constexpr std::size_t sums = 2;
-  using Pointwise = CgUpdate<Scalar, int, CgNorms::together>;
-  using Scalars = typename Pointwise::Scalars;
+  using Scalars = CgRowScalars<Scalar>;
 
   Limits limits;
   Scalar *x, *r, *z, *p;
@@ -209,8 +223,7 @@ struct CgUpdateApart {
   KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, Sums<4> const& s, auto const&, At const&,
                                            Control const& now, Control& next,
                                            Scalars& scalars) const {
-    auto const step = cg_scalars<true>(limits, now, next, s[0], s[1], s[2], s[3]);
-    scalars = {to_real<Scalar>(step.alpha), to_real<Scalar>(step.beta)};
+    scalars.set(cg_scalars<true>(limits, now, next, s[0], s[1], s[2], s[3]));
     return next.phase == Phase::iterate;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 6> const& old,
@@ -225,8 +238,7 @@ struct CgUpdateApart {
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<2> const& mine, Control const& now,
                                        Control& next) const {
-    left.left.of(now.iteration + 1).leave(team, mine);
-    ++next.iteration;
+    cg_count(left.left, team, mine, now, next);
   }
 };
 
@@ -273,8 +285,7 @@ struct CgStep {
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const& now,
                                        Control& next) const {
-    left.left.of(now.iteration + 1).leave(team, mine);
-    ++next.iteration;
+    cg_count(left.left, team, mine, now, next);
   }
 };
 
