@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include <solder/core/arena.hpp>
 #include <solder/core/program.hpp>
@@ -114,10 +115,10 @@ inline constexpr bool is_on_device = [] {
 ///
 /// device_operator() answers a plain struct whose `rows` deals its rows (on hosts into as many
 /// slices as it has `teams`), with for_each_row_product(team, x, prepare, consume): see Product and
-/// CsrOperator. x is whatever answers x[i], and a row is to be summed in the type of x[i]: the judge
-/// hands in doubles where vectors are float, and its residual is as true as these sums. nonzeros()
-/// is what a product takes in multiplications, words() the words of the scalar that it reads of the
-/// matrix.
+/// CsrOperator. x is whatever answers x[i], and a row is to be summed in the type of x[i]: the
+/// judge hands in doubles where vectors are float, and its residual is as true as these sums.
+/// nonzeros() is what a product takes in multiplications, words() the words of the scalar that it
+/// reads of the matrix.
 template <class Matrix>
 concept LinearOperator = requires(Matrix const& A) {
   typename Matrix::scalar_type;
@@ -147,5 +148,12 @@ auto open_matrix(Arena<Exec> const& arena, Matrix const& A,
   return OpenedMatrix<std::remove_cvref_t<decltype(op)>, typename Matrix::scalar_type>{
       op, op.rows, arena.teams(std::min(op.teams, most_teams))};
 }
+
+/// \brief The types of an opened matrix and of an opened preconditioner.
+template <class Matrix, class Exec>
+using OpenedMatrixOf =
+    decltype(open_matrix(std::declval<Arena<Exec> const&>(), std::declval<Matrix const&>()));
+template <class Preconditioner, class Exec>
+using OpenedOf = decltype(std::declval<Preconditioner const&>().open(std::declval<Arena<Exec>&>()));
 
 }  // namespace Solder

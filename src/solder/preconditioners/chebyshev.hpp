@@ -345,7 +345,7 @@ class Chebyshev {
   }
 
  private:
-  using OpenedInner = decltype(std::declval<Inner const&>().open(std::declval<Arena<Exec>&>()));
+  using OpenedInner = OpenedOf<Inner, Exec>;
   using Weights = Kokkos::View<Impl::ChebyshevWeights*, typename Exec::memory_space>;
   struct State {
     Matrix A;

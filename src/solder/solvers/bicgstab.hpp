@@ -84,7 +84,7 @@ class BiCgStab {
 
  private:
   using Scalar = scalar_type;
-  using Opened = decltype(std::declval<Preconditioner const&>().open(std::declval<Arena<Exec>&>()));
+  using Opened = OpenedOf<Preconditioner, Exec>;
   using Sums = Impl::BiCgStabSums<Scalar>;
 
   Scalar* vector(char const* label) {

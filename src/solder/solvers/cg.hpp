@@ -92,7 +92,7 @@ class Cg {
 
  private:
   using Scalar = scalar_type;
-  using Opened = decltype(std::declval<Preconditioner const&>().open(std::declval<Arena<Exec>&>()));
+  using Opened = OpenedOf<Preconditioner, Exec>;
   static constexpr bool pointwise = Opened::is_pointwise;
 
   /// \brief use(judgement, iteration) of the form.
@@ -107,7 +107,7 @@ class Cg {
   /// What all forms begin with.
   struct Work {
     Arena<Exec>& arena;
-    decltype(open_matrix(std::declval<Arena<Exec> const&>(), std::declval<Matrix const&>())) A;
+    OpenedMatrixOf<Matrix, Exec> A;
     Opened M;
     Limits limits;
     Scalar *r, *p, *q;

@@ -109,7 +109,7 @@ class Gmres {
 
  private:
   using Scalar = scalar_type;
-  using Opened = decltype(std::declval<Preconditioner const&>().open(std::declval<Arena<Exec>&>()));
+  using Opened = OpenedOf<Preconditioner, Exec>;
   using Cycle = Impl::GmresCycle<Scalar>;
   static constexpr bool pointwise = Opened::is_pointwise, identity = Opened::is_identity;
   /// What makes M v together with v: a pointwise M, or nothing.

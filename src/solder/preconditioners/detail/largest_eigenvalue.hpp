@@ -18,8 +18,8 @@ inline double largest_of_tridiagonal(std::vector<double> const& diagonal,
                                      std::vector<double> const& beside) {
   double low = diagonal[0], high = diagonal[0];
   for (std::size_t i = 0; i < diagonal.size(); ++i) {
-    double const radius = (i > 0 ? std::abs(beside[i - 1]) : 0) +
-                          (i + 1 < diagonal.size() ? std::abs(beside[i]) : 0);
+    double const radius =
+        (i > 0 ? std::abs(beside[i - 1]) : 0) + (i + 1 < diagonal.size() ? std::abs(beside[i]) : 0);
     low = std::min(low, diagonal[i] - radius);
     high = std::max(high, diagonal[i] + radius);
   }
@@ -127,8 +127,8 @@ class Lanczos {
   }
   void apply_preconditioner() {
     if constexpr (decltype(M_)::is_pointwise) {
-      auto const Mw = mapped(arena_.template range<Scalar>(A_.rows, w_),
-                             PointwiseOf<decltype(M_)>{M_});
+      auto const Mw =
+          mapped(arena_.template range<Scalar>(A_.rows, w_), PointwiseOf<decltype(M_)>{M_});
       engine_.run(program(stage("Solder::lanczos::apply", Phase::judge, Mw, store(v_))));
     } else {
       auto const Mw = M_.apply(Phase::judge, w_);
@@ -148,8 +148,8 @@ class Lanczos {
   Exec exec_;
   std::int32_t n_;
   Arena<Exec> arena_;
-  decltype(open_matrix(std::declval<Arena<Exec> const&>(), std::declval<Matrix const&>())) A_;
-  decltype(std::declval<Preconditioner const&>().open(std::declval<Arena<Exec>&>())) M_;
+  OpenedMatrixOf<Matrix, Exec> A_;
+  OpenedOf<Preconditioner, Exec> M_;
   Engine<Exec> engine_;
   MultiDot<Scalar, Exec> dot_;
   typename MultiDot<Scalar, Exec>::Products product_;

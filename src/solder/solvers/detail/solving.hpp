@@ -104,7 +104,7 @@ class Solving {
   }
 
  private:
-  using Opened = decltype(std::declval<Preconditioner const&>().open(std::declval<Arena<Exec>&>()));
+  using Opened = OpenedOf<Preconditioner, Exec>;
   static constexpr bool on_device = is_on_device<Opened>;
 
   SolverOptions checked(SolverOptions options) const {
