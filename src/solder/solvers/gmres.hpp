@@ -206,7 +206,7 @@ class Gmres {
                  Scalar const* b, Scalar* x) {
     using namespace Impl;
     auto& arena = solving_.arena();
-    int const league = arena.teams(vector_teams(A.rows));
+    int const league = arena.teams(A.rows.teams);
     auto const end = [&] {
       constexpr auto how = Kept || identity ? GmresCorrection::kept
                            : pointwise      ? GmresCorrection::pointwise
@@ -225,7 +225,7 @@ class Gmres {
     }();
     return program(
         GmresLeastSquares<Scalar, Variant>(cycle), end,
-        Impl::judgement(arena, "Solder::gmres::judge", A, dealt(A.rows), cycle.limits,
+        Impl::judgement(arena, "Solder::gmres::judge", A, A.rows, cycle.limits,
                         {.continues = false, .restarts = true}, b, x, cycle.true_residual(),
                         GmresBegin<Scalar, Variant, Operand>{cycle.V, cycle.small, operand}));
   }
@@ -237,17 +237,10 @@ class Gmres {
       return {};
   }
 
-  /// On GPUs vector stages go by the number of rows, whatever the matrix.
-  int vector_teams(Rows const& rows) {
-    return Impl::is_host_space<Exec> ? rows.teams
-                                     : Impl::vector_teams(solving_.arena().exec(), solving_.rows());
-  }
-  Rows dealt(Rows const& rows) { return {rows.count, vector_teams(rows), rows.bounds}; }
-
   Cycle open_cycle(Rows const& rows, TallBasis<Scalar> const& V, int product_teams) {
     using namespace Impl;
     auto& arena = solving_.arena();
-    int const vector = arena.teams(vector_teams(rows));
+    int const vector = arena.teams(rows.teams);
     int const dots = arena.teams(multi_dot_teams(arena.exec(), rows.count, product_teams));
     constexpr std::size_t p = parts<Scalar>;
     double* const small = arena.doubles(GmresSmall<Scalar>::size(restart_));
