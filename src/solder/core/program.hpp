@@ -121,4 +121,11 @@ constexpr auto program(First const& first, Rest const&... rest) {
   return Impl::joined(Impl::as_program(first), program(rest...));
 }
 
+/// \brief These stages several times: see Repeat.
+template <class Stages>
+constexpr Repeat<Stages> repeat(Stages const& stages, std::int32_t always,
+                                std::int32_t per_step = 0) {
+  return {stages, always, per_step};
+}
+
 }  // namespace Solder

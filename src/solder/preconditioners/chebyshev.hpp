@@ -199,7 +199,7 @@ struct ChebyshevOpened {
       Scalar const* const newest = z + (degree - 1) % 2 * std::int64_t(A.rows.count);
       auto const last = A.apply(phase, newest);
       return application(
-          program(start, Repeat<decltype(turn)>{turn, degree - 1}, last.before),
+          program(start, repeat(turn, degree - 1), last.before),
           mapped(last.rows, ChebyshevEnd<Scalar, Inner, R>{inner, this->last, r, newest, v}));
     } else {
       auto const Mr = inner.apply(phase, r);
@@ -214,7 +214,7 @@ struct ChebyshevOpened {
       return application(program(Mr.before,
                                  stage("Solder::chebyshev::start", phase, Mr.rows,
                                        ChebyshevStart<Scalar>{inverse_theta, z, v}),
-                                 Repeat<decltype(turn)>{turn, degree - 1}, to_s),
+                                 repeat(turn, degree - 1), to_s),
                          mapped(Ms.rows, ChebyshevLastStep<Scalar>{this->last, z, v}));
     }
   }

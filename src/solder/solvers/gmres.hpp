@@ -180,8 +180,7 @@ class Gmres {
           judgement<ArnoldiGmres<Scalar>>(A, M, cycle, operand, b, x),
           program(before,
                   GmresProduct<decltype(AMv.rows), Scalar, Modified>(cycle, AMv.rows, clerks),
-                  Repeat<decltype(program(Project(cycle, operand)))>{
-                      program(Project(cycle, operand)), 1, 1}));
+                  repeat(program(Project(cycle, operand)), 1, 1)));
     }
     using Arnoldi = ArnoldiGmres<Scalar>;
     auto const first =
