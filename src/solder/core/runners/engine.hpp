@@ -99,6 +99,12 @@ class Engine {
     exec.fence("Solder::engine: the mailbox is ready");
   }
 
+  /// \brief GPU threads of the team runner's team, for systems of `rows` rows.
+  void size_team(std::int32_t rows) {
+    team_size_ = league_threads;
+    while (team_size_ < team_threads && team_size_ < rows) team_size_ *= 2;
+  }
+
   /// \brief Takes the memory that these programs need, so that no solve allocates.
   template <class Judgement, class Iteration>
   void reserve(Judgement const&, Iteration const&) {
@@ -351,14 +357,6 @@ class Engine {
     return double(kernels) / steps;
   }
 
- public:
-  /// \brief GPU threads of the team runner's team, for systems of `rows` rows.
-  void size_team(std::int32_t rows) {
-    team_size_ = league_threads;
-    while (team_size_ < team_threads && team_size_ < rows) team_size_ *= 2;
-  }
-
- private:
   Exec exec_;
   std::string label_;
   Runner runner_;
