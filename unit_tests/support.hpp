@@ -87,6 +87,14 @@ Exec another_instance() {
   return Kokkos::Experimental::partition_space(Exec(), 1)[0];
 }
 
+inline constexpr Solder::Runner every_runner[] = {Solder::Runner::launch, Solder::Runner::graph,
+                                                  Solder::Runner::team, Solder::Runner::resident};
+
+/// \brief Whether a kernel runs the whole solve.
+inline bool is_whole(Solder::Runner runner) {
+  return runner == Solder::Runner::team || runner == Solder::Runner::resident;
+}
+
 // ---- Copies ----
 
 template <class Exec, class T>

@@ -254,9 +254,12 @@ RunConfig run_of(Settings const& settings, Document const& document) {
       std::find(scalar_names.begin(), scalar_names.end(), get("problem.scalar").word);
   run.problem.scalar = static_cast<Scalar>(scalar - scalar_names.begin());
   run.problem.name = name_of(run.problem, settings, document);
-  run.solver = {get("solver.name").word, get("solver.form").word, get("solver.tolerance").number,
+  run.solver = {get("solver.name").word,
+                get("solver.form").word,
+                get("solver.tolerance").number,
                 static_cast<int>(get("solver.max_iterations").integer),
-                static_cast<int>(get("solver.restart").integer)};
+                static_cast<int>(get("solver.restart").integer),
+                get("solver.second_round").word};
   std::string const preconditioner = get("preconditioner.name").word;
   run.preconditioner = {preconditioner,
                         get("preconditioner.pattern").word,

@@ -37,7 +37,8 @@ struct SolverConfig {
   std::string name, form;
   double tolerance = 0;
   int max_iterations = 0;
-  int restart = 0;  ///< of gmres
+  int restart = 0;           ///< of gmres
+  std::string second_round;  ///< of gmres
 };
 
 struct PreconditionerConfig {

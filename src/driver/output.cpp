@@ -65,6 +65,8 @@ Json json_of(RunResult const& result) {
           {"solver", config.solver.name},
           {"form", report.form},
           {"restart", config.solver.restart > 0 ? Json(config.solver.restart) : Json(nullptr)},
+          {"second_round",
+           !config.solver.second_round.empty() ? Json(config.solver.second_round) : Json(nullptr)},
           {"preconditioner", config.preconditioner.name},
           {"preconditioner_setup", setup_json(config.preconditioner, report.preconditioner)},
           {"space", result.space},

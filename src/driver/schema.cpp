@@ -202,6 +202,9 @@ std::vector<Key> const& schema() {
        .default_value = "1e-8", .help = "stop at ||b - A x|| <= tolerance * ||b||; 0: never"},
       {.section = "solver", .name = "max_iterations", .kind = Kind::integer, .least = 1,
        .most = largest_int, .default_value = "10000", .help = "give up after so many"},
+      {.section = "solver", .name = "second_round", .words = {"lost", "halved"},
+       .default_value = "lost", .selector = "solver.form", .for_values = {"cgs2", "flexible"},
+       .help = "when cgs2 and flexible orthogonalise again: orthogonality lost, or ||w||^2 halved"},
 
       {.section = "preconditioner", .name = "name", .words = {"none", "jacobi", "fsai", "chebyshev"},
        .default_value = "none", .help = "approximation of the inverse"},
@@ -245,7 +248,7 @@ std::vector<Key> const& schema() {
       {.section = "execution", .name = "space",
        .words = {"default", "serial", "openmp", "cuda", "hip"},
        .default_value = "default", .help = "where to run, of what this build has"},
-      {.section = "execution", .name = "runner", .words = {"auto", "launch", "graph", "team"},
+      {.section = "execution", .name = "runner", .words = {"auto", "launch", "graph", "team", "resident"},
        .default_value = "auto", .help = "how to launch the kernels"},
       {.section = "execution", .name = "matrix_format", .words = {"auto", "csr", "sell", "ell"},
        .default_value = "auto", .help = "how to store the matrix for its products"},

@@ -16,6 +16,8 @@ struct ByGmres {
                                  GmresForm::mgs, GmresForm::flexible})
       if (to_string(form) == config.form) options.form = form;
     options.restart = config.restart;
+    for (GmresSecondRound const round : {GmresSecondRound::lost, GmresSecondRound::halved})
+      if (to_string(round) == config.second_round) options.second_round = round;
     return options;
   }
 };

@@ -27,7 +27,8 @@ inline void fill(SolverOptions& options, RunConfig const& run,
   options.tolerance = run.solver.tolerance;
   options.max_iterations = run.solver.max_iterations;
   options.monitor = monitor;
-  for (Runner const runner : {Runner::automatic, Runner::launch, Runner::graph, Runner::team})
+  for (Runner const runner :
+       {Runner::automatic, Runner::launch, Runner::graph, Runner::team, Runner::resident})
     if (to_string(runner) == run.execution.runner) options.runner = runner;
 }
 

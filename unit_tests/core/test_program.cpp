@@ -186,9 +186,10 @@ TEST(Arena, OnlyARequestThatHasGrownMoves) {
   EXPECT_EQ(to_host(exec, Kokkos::View<double*, Exec>(large[1], 1000)), std::vector<double>(1000));
 }
 
-TEST(Arena, OneTeamIsALeague) {
-  EXPECT_EQ(Arena<Exec>(Exec(), true).teams(17), 1);
-  EXPECT_EQ(Arena<Exec>(Exec(), false).teams(17), 17);
+TEST(Arena, AWholeSolveHasOneLeague) {
+  EXPECT_EQ(Arena<Exec>(Exec(), 1).teams(17), 1);
+  EXPECT_EQ(Arena<Exec>(Exec(), 20).teams(17), 20);
+  EXPECT_EQ(Arena<Exec>(Exec(), 0).teams(17), 17);
 }
 
 // ---- Runs ----
@@ -196,8 +197,9 @@ TEST(Arena, OneTeamIsALeague) {
 /// Rows of one team; enough for what is not about leagues.
 Rows rows_of_one_team(int count) { return {count, 1, nullptr}; }
 
-Engine engine_of(Runner runner, int restart = 0, bool on_device = true) {
-  return Engine(Exec(), "SolderTest::solve", runner, restart, on_device);
+Engine engine_of(Runner runner, int restart = 0, bool on_device = true,
+                 Solder::Impl::WholeLeague league = {}) {
+  return Engine(Exec(), "SolderTest::solve", runner, restart, on_device, league);
 }
 
 /// x = 2 x + turn, from where the turn before left it to the other array.
@@ -229,7 +231,7 @@ TEST(Engine, RunsAProgramOnce) {
     twice.resize(2 * n);
     auto const x = to_device(exec, twice);
     Place<double> const by_turns(x.data(), 0, n);
-    Arena<Exec> arena(exec, true);
+    Arena<Exec> arena(exec, 1);
     auto const turn = program(stage("SolderTest::turn", Phase::judge,
                                     arena.placed_range(rows_of_one_team(n), as_read(by_turns)),
                                     DoubleAndAddTurn{by_turns}));
@@ -319,13 +321,14 @@ double mixed(double x, int restart, int most) {
 TEST(Engine, AllRunnersRunTheStagesOfACycleInTheirOrder) {
   Exec const exec;
   int const n = 300;
-  for (Runner const runner : {Runner::launch, Runner::graph, Runner::team})
+  for (Runner const runner : every_runner)
     for (int const restart : {1, 3, 8})
       for (int const most : {0, 1, 3, 7, 24, 50}) {
         SCOPED_TRACE(std::string(to_string(runner)) + ", " + std::to_string(restart) + ", " +
                      std::to_string(most));
         auto const x = to_device(exec, std::vector<double>(n, 5.0));
-        Arena<Exec> arena(exec, true);
+        auto const league = Solder::Impl::choose_league(exec, runner, n);
+        Arena<Exec> arena(exec, Solder::Impl::is_host_space<Exec> ? 1 : league.teams);
         auto const range =
             arena.placed_range(rows_of_one_team(n), static_cast<double const*>(x.data()));
         auto const mix = [&](auto const& body) {
@@ -336,8 +339,7 @@ TEST(Engine, AllRunnersRunTheStagesOfACycleInTheirOrder) {
         auto const iteration = program(Repeat{program(mix(Mix{1, x.data()})), 1, 1},
                                        AfterFirst{program(mix(Mix{2, x.data()}))},
                                        mix(MixAndCount{{3, x.data()}, restart, most}));
-        auto engine = engine_of(runner, restart);
-        engine.size_team(n);
+        auto engine = engine_of(runner, restart, true, league);
         engine.reserve(judgement, iteration);
         Solder::SolverOptions options;
         auto const report = engine.solve(judgement, iteration, options);
@@ -354,7 +356,7 @@ TEST(Engine, TheHostsPartComesInItsTurnAndOnlyInItsPhase) {
   int const n = 10, most = 5;
   bool const host = Solder::Impl::is_host_space<Exec>;
   auto const x = to_device(exec, std::vector<double>(n, 5.0));
-  Arena<Exec> arena(exec, true);
+  Arena<Exec> arena(exec, 1);
   auto const range = arena.placed_range(rows_of_one_team(n), static_cast<double const*>(x.data()));
   std::vector<double> seen;
   int judged = 0, corrected = 0;
@@ -390,7 +392,7 @@ TEST(Engine, TheHostsPartComesInItsTurnAndOnlyInItsPhase) {
 
 TEST(Engine, OnlyTheLaunchRunnerTakesTheHostsPart) {
   EXPECT_NO_THROW(engine_of(Runner::launch, 0, false));
-  for (Runner const runner : {Runner::graph, Runner::team}) {
+  for (Runner const runner : {Runner::graph, Runner::team, Runner::resident}) {
     EXPECT_NO_THROW(engine_of(runner, 0, true));
     EXPECT_THROW(engine_of(runner, 0, false), std::invalid_argument);
   }
@@ -405,7 +407,7 @@ TEST(Engine, SolversWithAPreconditionerOfTheHostsChooseTheLaunchRunner) {
       Apply::on_host(3, [](auto r, auto z) { std::copy(r.begin(), r.end(), z.begin()); });
   using Cg = Solder::Cg<Exec, Solder::CsrMatrix<double, Exec>, Apply>;
   Solder::CgOptions options;
-  for (Runner const runner : {Runner::graph, Runner::team}) {
+  for (Runner const runner : {Runner::graph, Runner::team, Runner::resident}) {
     options.runner = runner;
     try {
       Cg(exec, A, M, options);

@@ -26,6 +26,7 @@ TEST(Report, NamesOfRunners) {
   EXPECT_EQ(to_string(Runner::launch), "launch");
   EXPECT_EQ(to_string(Runner::graph), "graph");
   EXPECT_EQ(to_string(Runner::team), "team");
+  EXPECT_EQ(to_string(Runner::resident), "resident");
   EXPECT_EQ(to_string(Runner(99)), "unknown");
 }
 

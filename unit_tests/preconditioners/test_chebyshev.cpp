@@ -310,7 +310,7 @@ TEST(Chebyshev, RefreshFollowsTheValuesInAllCopiesAndSolvers) {
     EXPECT_EQ(solver.solve(to_device(exec, b), x).reason, Reason::converged);
     return to_host(exec, x);
   };
-  for (Runner const runner : {Runner::launch, Runner::graph, Runner::team}) {
+  for (Runner const runner : every_runner) {
     CgOptions options;
     options.runner = runner;
     Solver solver(exec, A, copy, options);
@@ -365,7 +365,7 @@ TEST(Chebyshev, MatricesThatItIsNotForAreNamed) {
   broken.values[17] = nan;
   HostCsr<double> const zero{3, 3, {0, 1, 2, 3}, {0, 1, 2}, {0, 0, 0}};
   for (auto const& [name, form] : Method<CgOptions>::forms())
-    for (Runner const runner : {Runner::launch, Runner::team}) {
+    for (Runner const runner : {Runner::launch, Runner::team, Runner::resident}) {
       SCOPED_TRACE(name + ", " + std::string(to_string(runner)));
       CgOptions options = form;
       options.runner = runner;

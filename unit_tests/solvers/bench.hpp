@@ -125,20 +125,20 @@ void expect_kernels(F const& kernels_per_iteration) {
       });
 }
 
-/// \brief Expects that solves under the launch and the team runner do nothing but launch kernels;
-/// under the team runner one.
+/// \brief Expects that solves do nothing but launch kernels; one where the runner has the whole
+/// solve in a kernel.
 template <class Options, class Exec, class Preconditioners = RowWise>
 void expect_nothing_but_kernels() {
   Bench<Exec> bench;
   with_each_preconditioner_and_form<Options, Preconditioners>(
       bench, [&](auto const& M, Options const& options) {
-        for (Runner const runner : {Runner::launch, Runner::team}) {
+        for (Runner const runner : {Runner::launch, Runner::team, Runner::resident}) {
           for (double const tolerance : {0.0, 1e-8}) {
             SCOPED_TRACE(to_string(runner));
             auto const events =
                 bench.watch(M, with(options, runner, tolerance == 0 ? 50 : 1000, tolerance));
             bench.expect_only_kernels_of_the_instance(*events);
-            if (runner == Runner::team) {
+            if (is_whole(runner)) {
               EXPECT_EQ(events->kernels.size(), 1u);
             }
           }
@@ -166,7 +166,7 @@ void expect_construction_on_the_instance() {
   Bench<Exec> bench;
   with_each_preconditioner_and_form<Options, Preconditioners>(
       bench, [&](auto const& M, Options const& options) {
-        for (Runner const runner : {Runner::launch, Runner::graph, Runner::team}) {
+        for (Runner const runner : every_runner) {
           SCOPED_TRACE(to_string(runner));
           KokkosEvents const events;
           SolverOf<Options, Exec, double, std::decay_t<decltype(M)>> solver(
@@ -206,9 +206,11 @@ void expect_padded_formats_take_the_same_kernels(F const& kernels_per_iteration)
       EXPECT_EQ(more->kernels.size() - base->kernels.size(), 32 * kernels_per_iteration(options));
       bench.expect_only_kernels_of_the_instance(*more);
       bench.expect_only_kernels_of_the_instance(*watch(Runner::launch, 1000, 1e-8));
-      auto const team = watch(Runner::team, 1000, 1e-8);
-      bench.expect_only_kernels_of_the_instance(*team);
-      EXPECT_EQ(team->kernels.size(), 1u);
+      for (Runner const runner : {Runner::team, Runner::resident}) {
+        auto const whole = watch(runner, 1000, 1e-8);
+        bench.expect_only_kernels_of_the_instance(*whole);
+        EXPECT_EQ(whole->kernels.size(), 1u);
+      }
     });
   }
 }
@@ -228,7 +230,7 @@ void expect_padded_formats_repeat() {
     x.insert(x.end(), report.history.begin(), report.history.end());
     return x;
   };
-  for (Runner const runner : {Runner::launch, Runner::graph, Runner::team}) {
+  for (Runner const runner : every_runner) {
     SCOPED_TRACE(to_string(runner));
     auto const once = padded_formats(bench), again = padded_formats(bench);
     for (std::size_t k = 0; k < once.size(); ++k)

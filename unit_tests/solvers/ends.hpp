@@ -304,7 +304,7 @@ TYPED_TEST_P(SolverEnds, AMonitorMayThrow) {
     SolverOf<Options, Exec, double> solver(this->exec, A, Identity{}, options);
     for (enough = 1; enough <= 3; ++enough) {
       calls = 0;
-      if (options.runner == Runner::team && enough > 1) break;  // it hears but of the end
+      if (is_whole(options.runner) && enough > 1) break;  // it hears but of the end
       {
         auto const other = to_device(this->exec, random_vector<double>(host.rows, 9));
         auto const gone = to_device(this->exec, x0);
@@ -366,7 +366,7 @@ TYPED_TEST_P(SolverEnds, LongHistoriesArriveComplete) {
   auto const A = Solder::random_spd<double>(30, 5, 1);
   auto const b = random_vector<double>(30, 1);
   Vector first;
-  for (Runner const runner : {Runner::launch, Runner::graph, Runner::team}) {
+  for (Runner const runner : every_runner) {
     typename TypeParam::Options options;
     options.tolerance = 0;
     options.max_iterations = 9000;

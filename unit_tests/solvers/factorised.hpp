@@ -76,7 +76,7 @@ struct Factorised {
 template <class Options, class F>
 void in_each_form_and_runner(double tolerance, int max_iterations, F const& f) {
   for (auto const& [name, form] : Method<Options>::forms())
-    for (Runner const runner : {Runner::launch, Runner::graph, Runner::team}) {
+    for (Runner const runner : every_runner) {
       SCOPED_TRACE(name + ", " + std::string(to_string(runner)));
       f(with(form, runner, max_iterations, tolerance));
     }

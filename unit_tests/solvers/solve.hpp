@@ -63,7 +63,7 @@ Solved<Scalar> solve(Exec const& exec, HostCsr<Scalar> const& host, bool jacobi,
 template <class Options, class F>
 void in_every_way(double tolerance, int max_iterations, F const& f) {
   for (auto const& [name, form] : Method<Options>::forms()) {
-    for (Runner const runner : {Runner::launch, Runner::graph, Runner::team}) {
+    for (Runner const runner : every_runner) {
       for (bool const jacobi : {false, true}) {
         SCOPED_TRACE(name + ", " + std::string(to_string(runner)) +
                      (jacobi ? ", jacobi" : ", identity"));

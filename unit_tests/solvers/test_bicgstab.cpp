@@ -204,7 +204,7 @@ TYPED_TEST(BiCgStabOn, NeverClaimsWhatTheResidualDenies) {
     options.tolerance = std::pow(10.0, (wide ? -5.0 : -2.0) - 2.0 * (seed % 5));
     options.max_iterations = 2000;
     options.form = seed % 2 ? BiCgStabForm::classical : BiCgStabForm::pipelined;
-    options.runner = seed % 3 == 0 ? Runner::launch : seed % 3 == 1 ? Runner::graph : Runner::team;
+    options.runner = every_runner[seed % 4];
     for (bool const jacobi : {false, true}) {
       auto const s = solve(this->exec, A, jacobi, b, std::vector<Scalar>(A.rows), options);
       expect_true_report(A, b, s, options);

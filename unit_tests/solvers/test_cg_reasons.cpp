@@ -133,7 +133,7 @@ TYPED_TEST(CgEnds, ReportsKernelsWordsTimesAndRunner) {
   in_every_way<CgOptions>(1e-8, 100, [&](CgOptions const& options, bool jacobi) {
     Report const report = solve(this->exec, A, jacobi, b, Vector(A.rows), options).report;
     bool const pipelined = options.form == CgForm::pipelined;
-    EXPECT_EQ(report.kernels_per_iteration, options.runner == Runner::team ? 0 : pipelined ? 2 : 3);
+    EXPECT_EQ(report.kernels_per_iteration, is_whole(options.runner) ? 0 : pipelined ? 2 : 3);
     EXPECT_DOUBLE_EQ(report.words_per_iteration,
                      matrix + ((pipelined ? 9 : 11) + (jacobi ? 2 : 0)) * A.rows);
     EXPECT_GE(report.setup_seconds, 0);

@@ -192,10 +192,10 @@ TYPED_TEST(EveryPreconditioner, SolvesInTheFormAskedFor) {
     auto list = forms<TypeParam>();
     if constexpr (std::is_same_v<TypeParam, CgOptions>) list.push_back({});  // automatic
     for (auto const& form : list)
-      for (Runner const runner : {Runner::launch, Runner::team}) {
+      for (Runner const runner : {Runner::launch, Runner::team, Runner::resident}) {
         auto const options = with(form, runner, 2000, 1e-10);
         SCOPED_TRACE(std::string(to_string(form.form)) + ", " + std::string(to_string(runner)));
-        if (runner == Runner::team && !about.on_device) {
+        if (is_whole(runner) && !about.on_device) {
           EXPECT_THROW(this->solve(matrix, M, options), std::invalid_argument);
           continue;
         }

@@ -113,7 +113,7 @@ TEST(Factorised, AnInfiniteSolutionIsNeverTakenForAnAnswer) {
   auto const host = diagonal<double>({1, 2, 0, 4});
   CsrMatrix<double, Exec> const A(exec, host);
   GivenFactor<double, Exec> const M(exec, FsaiOracle<double>(host).static_fsai(0.05, 2, 0.05));
-  for (Runner const runner : {Runner::launch, Runner::graph, Runner::team})
+  for (Runner const runner : every_runner)
     for (int const iterations : {10, 3000}) {
       auto const s = solve_with(exec, A, M, std::vector<double>(4, 1.0),
                                 with(BiCgStabOptions{}, runner, iterations, 1e-8));
@@ -132,7 +132,7 @@ TEST(Factorised, ANaNInTheFactorIsNamed) {
   GivenFactor<double, Exec> const M(exec, factor);
   auto const b = random_vector<double>(host.rows, 74);
   CsrMatrix<double, Exec> const A(exec, host);
-  for (Runner const runner : {Runner::launch, Runner::graph, Runner::team}) {
+  for (Runner const runner : every_runner) {
     EXPECT_EQ(solve_with(exec, A, M, b, with(CgOptions{}, runner, 100, 1e-8)).report.reason,
               Reason::not_finite);
     EXPECT_EQ(solve_with(exec, A, M, b, with(BiCgStabOptions{}, runner, 100, 1e-8)).report.reason,

@@ -285,7 +285,7 @@ TYPED_TEST(GmresOn, NeverClaimsWhatTheResidualDenies) {
     options.restart = 5 + seed % 40;
     options.tolerance = std::pow(10.0, (wide ? -5.0 : -2.0) - 2.0 * (seed % 5));
     options.max_iterations = 2000;
-    options.runner = seed % 3 == 0 ? Runner::launch : seed % 3 == 1 ? Runner::graph : Runner::team;
+    options.runner = every_runner[seed % 4];
     for (bool const jacobi : {false, true}) {
       auto const s = solve(this->exec, A, jacobi, b, std::vector<Scalar>(A.rows), options);
       expect_true_report(A, b, s, options);

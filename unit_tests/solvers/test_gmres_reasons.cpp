@@ -222,7 +222,7 @@ TYPED_TEST(GmresEnds, ReportsKernelsWordsTimesAndRunner) {
                                                       {GmresForm::cgs2, 44},
                                                       {GmresForm::mgs, 48}};
     EXPECT_EQ(report.kernels_per_iteration,
-              options.runner == Runner::team ? 0 : of_a_cycle_of_8.at(options.form) / 8);
+              is_whole(options.runner) ? 0 : of_a_cycle_of_8.at(options.form) / 8);
     EXPECT_GT(report.words_per_iteration, A.nonzeros() * 1.5 * 9 / 8 + 10 * A.rows);
     EXPECT_LT(report.words_per_iteration, A.nonzeros() * 1.5 * 9 / 8 + 30 * A.rows);
     EXPECT_GE(report.setup_seconds, 0);
@@ -241,7 +241,7 @@ void expect_no_step_beyond_the_limit(double tolerance) {
   int at_limit = 0;
   for (GmresForm const form :
        {GmresForm::cgs2, GmresForm::cgs, GmresForm::mgs, GmresForm::pipelined, GmresForm::flexible})
-    for (Runner const runner : {Runner::launch, Runner::team})
+    for (Runner const runner : {Runner::launch, Runner::team, Runner::resident})
       for (bool const jacobi : {false, true})
         for (int most = 1; most <= 24; ++most) {
           if (jacobi != (form == GmresForm::flexible)) continue;  // flexible keeps all M v_j

@@ -49,8 +49,9 @@ struct OtherInstances : testing::Test {
     auto const device_b = to_device(exec, b), x = to_device(exec, x0);
     auto const zeros = to_device(exec, std::vector<double>(b.size()));
     for (int const teams : {1, 2, 3, 5, 8})
-      for (auto const& [form, options] : Method<Options>::forms())
-        for (Runner const runner : {Runner::launch, Runner::team}) {
+      for (auto const& [form, options] : Method<Options>::forms()) {
+        Solved<double> launched;
+        for (Runner const runner : {Runner::launch, Runner::team, Runner::resident}) {
           SCOPED_TRACE(std::to_string(teams) + " slices, " + form + ", " +
                        std::string(to_string(runner)));
           auto o = options;
@@ -65,11 +66,17 @@ struct OtherInstances : testing::Test {
           s.x = to_host(exec, x);
           EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
           expect_true_report(host, b, s, o);
+          if (runner == Runner::launch) launched = s;
+          if (runner == Runner::resident && Solder::Impl::is_host_space<Exec>) {
+            EXPECT_TRUE(same_bits(s.x, launched.x));
+            EXPECT_TRUE(same_bits(s.report.history, launched.report.history));
+          }
 
           Kokkos::deep_copy(x, to_device(exec, x0));
           EXPECT_EQ(solver.solve(zeros, x).reason, Reason::converged);
           EXPECT_EQ(to_host(exec, x), std::vector<double>(b.size()));
         }
+      }
   }
 };
 

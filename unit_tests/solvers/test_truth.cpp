@@ -40,7 +40,7 @@ double exact_residual(HostCsr<Scalar> const& A, std::vector<Scalar> const& b,
 template <class Matrix, class Scalar>
 void expect_the_exact_residual(Exec const& exec, HostCsr<Scalar> const& host, Matrix const& A,
                                std::vector<Scalar> const& b, std::vector<Scalar> const& x0) {
-  for (Runner const runner : {Runner::launch, Runner::graph, Runner::team})
+  for (Runner const runner : every_runner)
     for (int const most : {0, 300}) {
       SCOPED_TRACE(std::string(to_string(runner)) + ", " + std::to_string(most) + " iterations");
       CgOptions options;

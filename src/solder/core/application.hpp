@@ -146,7 +146,7 @@ auto open_matrix(Arena<Exec> const& arena, Matrix const& A,
                  std::int32_t most_teams = std::numeric_limits<std::int32_t>::max()) {
   auto const op = A.device_operator();
   return OpenedMatrix<std::remove_cvref_t<decltype(op)>, typename Matrix::scalar_type>{
-      op, op.rows, arena.teams(std::min(op.teams, most_teams))};
+      op, op.rows, std::min(arena.teams(op.teams), most_teams)};
 }
 
 /// \brief The types of an opened matrix and of an opened preconditioner.

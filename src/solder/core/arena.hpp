@@ -22,13 +22,14 @@ namespace Solder {
 template <class Exec>
 class Arena {
  public:
-  /// \param one_team the league of every stage is one team (Runner::team)
-  Arena(Exec const& exec, bool one_team) : exec_(exec), one_team_(one_team) {}
+  /// \param league teams of every stage's league, where one kernel of so many teams runs the whole
+  /// solve: 1 under Runner::team; 0: each stage takes as many as it wants
+  Arena(Exec const& exec, int league) : exec_(exec), league_(league) {}
 
   Exec const& exec() const { return exec_; }
-  bool one_team() const { return one_team_; }
+  int league() const { return league_; }
   /// \brief The league of a stage that would take `wanted` teams.
-  int teams(int wanted) const { return one_team_ ? 1 : wanted; }
+  int teams(int wanted) const { return league_ > 0 ? league_ : wanted; }
 
   void rewind() { next_array_ = next_block_ = used_ = 0; }
 
@@ -88,7 +89,7 @@ class Arena {
   }
 
   Exec exec_;
-  bool one_team_;
+  int league_;
   std::vector<Doubles> arrays_, blocks_;
   std::size_t next_array_ = 0, next_block_ = 0, used_ = 0;
 };

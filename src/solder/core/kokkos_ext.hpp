@@ -8,6 +8,7 @@
 #include <Kokkos_Core.hpp>
 #include <Kokkos_Graph.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -157,6 +158,78 @@ KOKKOS_FORCEINLINE_FUNCTION void lane_barrier() {
 #elif defined(__HIP_DEVICE_COMPILE__)
   __threadfence_block();
   __builtin_amdgcn_wave_barrier();
+#endif
+}
+
+/// \brief Whether the teams of a kernel that have started all make progress, whatever the others
+/// do: what a barrier among them needs.
+template <class Exec>
+inline constexpr bool has_progress = [] {
+  bool promised = is_host_space<Exec>;
+#if defined(KOKKOS_ENABLE_CUDA)
+  promised = promised || std::is_same_v<Exec, Kokkos::Cuda>;
+#endif
+#if defined(KOKKOS_ENABLE_HIP)
+  promised = promised || std::is_same_v<Exec, Kokkos::HIP>;
+#endif
+  return promised;
+}();
+
+/// \brief Multiprocessors of a GPU, or the cores of a host.
+template <class Exec>
+int multiprocessors([[maybe_unused]] Exec const& exec) {
+#if defined(KOKKOS_ENABLE_CUDA)
+  if constexpr (std::is_same_v<Exec, Kokkos::Cuda>)
+    return exec.cuda_device_prop().multiProcessorCount;
+#endif
+#if defined(KOKKOS_ENABLE_HIP)
+  if constexpr (std::is_same_v<Exec, Kokkos::HIP>)
+    return exec.hip_device_prop().multiProcessorCount;
+#endif
+  return exec.concurrency();
+}
+
+/// \brief Whether this is a GPU like those that the crossovers of the runners were measured on: of
+/// NVIDIA's Hopper generation.
+template <class Exec>
+bool is_measured([[maybe_unused]] Exec const& exec) {
+#if defined(KOKKOS_ENABLE_CUDA)
+  if constexpr (std::is_same_v<Exec, Kokkos::Cuda>) return exec.cuda_device_prop().major == 9;
+#endif
+  return false;
+}
+
+/// \brief Adds 1 and answers what was there before. Whoever reads the sum by load_acquire also
+/// sees what this thread wrote before, and what it had seen.
+KOKKOS_FORCEINLINE_FUNCTION std::int32_t add_one_release(std::int32_t* place) {
+  return desul::atomic_fetch_add(place, 1, desul::MemoryOrderRelease(), desul::MemoryScopeDevice());
+}
+
+/// \brief See add_one_release.
+KOKKOS_FORCEINLINE_FUNCTION std::int32_t load_acquire(std::int32_t const* place) {
+#if defined(__CUDA_ARCH__)
+  std::int32_t value;
+  asm volatile("ld.acquire.gpu.s32 %0, [%1];" : "=r"(value) : "l"(place) : "memory");
+  return value;
+#elif defined(__HIP_DEVICE_COMPILE__)
+  return __hip_atomic_load(place, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT);
+#else
+  return std::atomic_ref<std::int32_t>(*const_cast<std::int32_t*>(place))
+      .load(std::memory_order_acquire);
+#endif
+}
+
+/// \brief Writes what others read by load_acquire; on hosts.
+KOKKOS_FORCEINLINE_FUNCTION void store_release(std::int32_t* place, std::int32_t value) {
+  desul::atomic_store(place, value, desul::MemoryOrderRelease(), desul::MemoryScopeDevice());
+}
+
+/// \brief Tells a core that this thread only waits.
+inline void spin_pause() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__) && defined(__GNUC__)
+  asm volatile("yield");
 #endif
 }
 

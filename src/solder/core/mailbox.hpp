@@ -18,6 +18,7 @@ struct Letter {
   Control control;
   std::int32_t entries;   ///< history entries
   std::int32_t sequence;  ///< written last: posts counted from 1
+  bool abandoned;         ///< the teams of a whole solve did not meet: nothing was done
 };
 
 /// \brief The device's side of the mailbox: two letters in turn, so that one is read while the next
@@ -36,7 +37,7 @@ struct Outbox {
 
   /// \brief Sends a letter; all threads of team 0 call this together.
   template <class Team>
-  KOKKOS_FUNCTION void post(Team const& team, Control& control) const {
+  KOKKOS_FUNCTION void post(Team const& team, Control& control, bool abandoned = false) const {
     team.barrier();  // the newest history entry was written by one thread of this team
     ++control.posts;
     int const side = control.posts & 1;
@@ -49,6 +50,7 @@ struct Outbox {
     if (team.rank() == 0) {
       letters[side].control = control;
       letters[side].entries = entries;
+      letters[side].abandoned = abandoned;
       system_fence();
       *static_cast<std::int32_t volatile*>(&letters[side].sequence) = control.posts;
     }
@@ -94,6 +96,9 @@ class Mailbox {
     for (int k = 0; k < letter.entries; ++k) history.push_back(letter.control.relative(entries[k]));
     return letter.control;
   }
+
+  /// \brief Whether the letter received last says that its kernel did nothing.
+  bool abandoned(std::int32_t post) const { return letters_[post & 1].abandoned; }
 
  private:
   MailboxArray<Letter, Exec> letters_;

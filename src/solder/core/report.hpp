@@ -46,8 +46,8 @@ constexpr std::string_view to_string(Reason reason) {
   return "unknown";
 }
 
-/// \brief Who executes a program of stages; see core/runners.hpp.
-enum class Runner : std::int32_t { automatic, launch, graph, team };
+/// \brief Who executes a program of stages; see Engine in core/runners/engine.hpp.
+enum class Runner : std::int32_t { automatic, launch, graph, team, resident };
 
 constexpr std::string_view to_string(Runner runner) {
   switch (runner) {
@@ -59,6 +59,8 @@ constexpr std::string_view to_string(Runner runner) {
       return "graph";
     case Runner::team:
       return "team";
+    case Runner::resident:
+      return "resident";
   }
   return "unknown";
 }
@@ -109,7 +111,7 @@ struct Report {
   double setup_seconds =
       0;  ///< solver construction: workspace and, for the graph runner, its recording
   double solve_seconds = 0;
-  double kernels_per_iteration = 0;  ///< 0 under the team runner: the whole solve is one kernel
+  double kernels_per_iteration = 0;  ///< 0 where the whole solve is one kernel (team, resident)
   double words_per_iteration =
       0;  ///< words of sizeof(Scalar) to and from memory, caches not counted
   Runner runner = Runner::automatic;  ///< the one that ran: never automatic

@@ -72,7 +72,7 @@ struct Range {
     return rows == other.rows && league == other.league;
   }
 
-  std::int32_t teams() const { return league; }
+  KOKKOS_FUNCTION std::int32_t teams() const { return league; }
 
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const&, Prepare const& prepare,
@@ -97,7 +97,7 @@ struct PlacedRange {
 
   bool operator==(PlacedRange const&) const = default;
 
-  std::int32_t teams() const { return league; }
+  KOKKOS_FUNCTION std::int32_t teams() const { return league; }
 
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
@@ -119,7 +119,7 @@ struct Product {
 
   bool operator==(Product const&) const = default;
 
-  std::int32_t teams() const { return league; }
+  KOKKOS_FUNCTION std::int32_t teams() const { return league; }
 
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
@@ -137,7 +137,7 @@ struct Mapped {
 
   bool operator==(Mapped const&) const = default;
 
-  std::int32_t teams() const { return source.teams(); }
+  KOKKOS_FUNCTION std::int32_t teams() const { return source.teams(); }
 
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,

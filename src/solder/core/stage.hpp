@@ -15,13 +15,31 @@ namespace Solder {
 
 namespace Impl {
 
+/// \brief Whether only team 0 of a stage knows what it has decided.
+template <class Stage>
+KOKKOS_FORCEINLINE_FUNCTION constexpr bool is_decided_by_first(Stage const& stage) {
+  if constexpr (requires { stage.first_decides; })
+    return stage.first_decides;
+  else
+    return false;
+}
+
+template <class Stage>
+KOKKOS_FORCEINLINE_FUNCTION bool is_idle(Stage const& stage, Control const& now,
+                                         Control const& next) {
+  if constexpr (requires { stage.idle(now, next); })
+    return stage.idle(now, next);
+  else
+    return false;
+}
+
 /// \brief Kokkos keeps what a launch takes along, 512 bytes and more, out of the ordinary argument
 /// space before 5.0; 152 of them are the team policy's, and a stage's kernel adds 72.
 inline constexpr std::size_t largest_functor = 352, largest_stage = largest_functor - 72;
 
 /// \brief How many sums the rows of a body leave.
 template <class Body>
-constexpr std::size_t sums_of() {
+KOKKOS_FUNCTION constexpr std::size_t sums_of() {
   if constexpr (requires { Body::sums; })
     return Body::sums;
   else
@@ -30,14 +48,14 @@ constexpr std::size_t sums_of() {
 
 struct CountSums {
   template <class... S>
-  constexpr auto operator()(S const&...) const {
+  KOKKOS_FUNCTION constexpr auto operator()(S const&...) const {
     return std::integral_constant<std::size_t, (S::size + ...)>{};
   }
 };
 
 /// \brief How many sums of earlier stages a body needs.
 template <class Body>
-constexpr std::size_t sums_needed_by() {
+KOKKOS_FUNCTION constexpr std::size_t sums_needed_by() {
   if constexpr (requires(Body const& body) { body.with_earlier(CountSums{}); })
     return decltype(std::declval<Body const&>().with_earlier(CountSums{}))::value;
   else
@@ -53,8 +71,11 @@ constexpr std::size_t sums_needed_by() {
 ///   - `static constexpr int most_sums`, the most values that it sums at once, and
 ///     `int workspace() const`, the doubles of team scratch that it needs besides,
 ///   - `run(team, at, now, next) const`: called by every thread of every team. Returns at once
-///     unless now.phase is its phase; each thread of team 0 changes `next` in the same way, and
+///     unless now.phase is its phase; each thread of each team changes `next` in the same way, and
 ///     team 0's copy goes to the next stage. What a stage reads, no team writes in that stage.
+///   - `static constexpr bool first_decides = true` where `next` is changed by team 0 only,
+///   - `bool idle(now, next) const`, where needed: whether it has written nothing but `next`, so
+///     that the next stage need not wait for it.
 ///
 /// This one goes through the rows of a source and gives each to a body, a plain struct with
 ///   - `row(i, value, scalars, mine) const`; without `scalars` or `mine` where the body has none,
@@ -71,7 +92,8 @@ constexpr std::size_t sums_needed_by() {
 ///
 /// Loading ahead, the test of the phase and the gathering of earlier sums, in a fixed order, are
 /// written here, once. Where earlier sums are few they are gathered before it is known whether they
-/// are needed: their latency then hides the control block's.
+/// are needed: their latency then hides the control block's. In a kernel of a whole solve the
+/// control block is known, and only what is needed is gathered, first of all.
 template <class Source, class Body>
 struct Stage {
   char const* label;
@@ -88,7 +110,7 @@ struct Stage {
   static constexpr int most_sums = static_cast<int>(
       std::max({std::size_t(2), Impl::sums_of<Body>(), Impl::sums_needed_by<Body>()}));
   static constexpr int workspace() { return 0; }
-  int teams() const { return source.teams(); }
+  KOKKOS_FUNCTION int teams() const { return source.teams(); }
 
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
@@ -144,15 +166,20 @@ struct Stage {
     } else {
       std::int32_t most = 0;
       ((most = earlier.parts > most ? earlier.parts : most), ...);
-      Sums<(S::gathered + ...)> shares{};
-      if (team.gathers_ahead(most)) shares = team.gather(most, earlier.all()...);
+      [[maybe_unused]] Sums<(S::gathered + ...)> shares{};
+      Sums<(S::size + ...)> share{};
+      if constexpr (Team::knows_control) {
+        if (now.phase == phase) share = team.gather(most, earlier.of(now.iteration)...);
+      } else if (team.gathers_ahead(most)) {
+        shares = team.gather(most, earlier.all()...);
+      }
       went_on = source.for_each_row(
           team, at,
           [&] {
             if (now.phase != phase) return false;
-            auto const share = team.gathers_ahead(most)
-                                   ? Impl::of_iteration<S...>(shares, now.iteration)
-                                   : team.gather(most, earlier.of(now.iteration)...);
+            if constexpr (!Team::knows_control)
+              share = team.gathers_ahead(most) ? Impl::of_iteration<S...>(shares, now.iteration)
+                                               : team.gather(most, earlier.of(now.iteration)...);
             return body.scalars(team, team.total(share, most), loaded, at, now, next, scalars);
           },
           consume);

@@ -54,6 +54,8 @@ int vector_teams(Exec const& exec, std::int64_t items) {
 ///
 /// Both team types offer the same members; stages are written once against them.
 struct HostTeam {
+  static constexpr bool knows_control = false;
+
   int league_rank_, league_size_;
 
   KOKKOS_FUNCTION int league_rank() const { return league_rank_; }
@@ -142,10 +144,15 @@ struct HostTeam {
   }
 };
 
+/// \brief What kernel a GPU's team belongs to: a stage's, or a whole solve's, in a league or alone.
+enum class TeamOf { stage, solve, solve_alone };
+
 /// \brief What a stage sees of a GPU: a Kokkos team whose vector lanes are a warp.
-template <class Member>
+template <class Member, TeamOf Kind = TeamOf::stage>
 class DeviceTeam {
  public:
+  static constexpr bool knows_control = Kind != TeamOf::stage, alone = Kind == TeamOf::solve_alone;
+
   /// \param most_sums the largest N of this kernel's sums: what its scratch was made for
   KOKKOS_FUNCTION DeviceTeam(Member const& team, int league_rank, int league_size, int most_sums)
       : member_(team),
@@ -155,8 +162,8 @@ class DeviceTeam {
         slots_in_set_(most_sums * warps),
         scratch_(static_cast<double*>(team.team_scratch(0).get_shmem(0))) {}
 
-  KOKKOS_FUNCTION int league_rank() const { return league_rank_; }
-  KOKKOS_FUNCTION int league_size() const { return league_size_; }
+  KOKKOS_FUNCTION int league_rank() const { return alone ? 0 : league_rank_; }
+  KOKKOS_FUNCTION int league_size() const { return alone ? 1 : league_size_; }
   KOKKOS_FUNCTION int rank() const { return member_.team_rank() * warp + lane_; }
   KOKKOS_FUNCTION int size() const { return member_.team_size() * warp; }
   KOKKOS_FUNCTION void barrier() const { member_.team_barrier(); }
@@ -215,6 +222,12 @@ class DeviceTeam {
     --other.league_size_;
     return other;
   }
+  /// \brief This team in the league of the first `teams` ones.
+  KOKKOS_FUNCTION DeviceTeam in_league(int teams) const {
+    DeviceTeam other = *this;
+    other.league_size_ = teams;
+    return other;
+  }
 
   KOKKOS_FUNCTION int lane() const { return lane_; }
   KOKKOS_FUNCTION static constexpr int lanes() { return warp; }
@@ -264,6 +277,16 @@ class DeviceTeam {
       }),
        ...);
       for (std::size_t v = 0; v < (N + ...); ++v) share[v] += high[v];
+    } else if (is_for_each_warp(most)) {
+      double more[(N + ...)][loads]{};
+      (sums_of.for_each_value([&](double const* values) {
+        for (int u = 0; u < loads; ++u)
+          if (lane_ + u * warp < sums_of.parts) more[at][u] = values[lane_ + u * warp];
+        ++at;
+      }),
+       ...);
+      for (std::size_t v = 0; v < (N + ...); ++v)
+        for (int u = 0; u < loads; ++u) share[v] += more[v][u];
     } else {
       (sums_of.for_each_value([&](double const* values) {
         for (std::int32_t j = rank(); j < sums_of.parts; j += size()) share[at] += values[j];
@@ -277,11 +300,11 @@ class DeviceTeam {
   KOKKOS_FUNCTION static constexpr bool gathers_ahead(std::int32_t most) { return most <= few; }
 
   /// Few partial sums are summed by every warp for itself, without a barrier; one needs no sum at
-  /// all.
+  /// all. In a kernel of a whole solve `few` are more: its teams are fewer, and wait more often.
   template <std::size_t N>
   KOKKOS_FORCEINLINE_FUNCTION Sums<N> total(Sums<N> share, std::int32_t most) const {
     if (most == 1) return share;
-    if (most > few) return sum(share);
+    if (!is_for_each_warp(most)) return sum(share);
     butterfly(share, warp / 2);
     return share;
   }
@@ -289,6 +312,11 @@ class DeviceTeam {
  private:
   /// Partial sums that a warp can gather with two loads a lane.
   static constexpr std::int32_t few = 2 * warp;
+  /// And with this many, in a kernel of a whole solve.
+  static constexpr int loads = 5;
+  KOKKOS_FUNCTION static constexpr bool is_for_each_warp(std::int32_t most) {
+    return most <= (knows_control ? loads * warp : few);
+  }
   /// Warps, that is Kokkos threads, of the largest team.
   static constexpr int warps = most_threads / warp;
 

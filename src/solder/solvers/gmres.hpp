@@ -18,7 +18,8 @@ namespace Solder {
 
 /// \brief How GMRES makes its basis orthogonal.
 ///
-/// `cgs2`, the default: classical Gram-Schmidt, a second time where once was not enough.
+/// `cgs2`, the default: classical Gram-Schmidt, a second time where once was not enough; see
+/// GmresSecondRound.
 /// `cgs`: classical Gram-Schmidt once: the fastest iteration; where it loses orthogonality a cycle
 /// does less than its residual says, and the judge restarts it.
 /// `mgs`: modified Gram-Schmidt, a kernel for each vector of the basis: for comparison.
@@ -44,7 +45,8 @@ constexpr std::string_view to_string(GmresForm form) {
 
 struct GmresOptions : SolverOptions {
   GmresForm form = GmresForm::cgs2;
-  int restart = 30;  ///< steps of a cycle, from 1 to 1000
+  int restart = 30;                                        ///< steps of a cycle, from 1 to 1000
+  GmresSecondRound second_round = GmresSecondRound::lost;  ///< of cgs2 and flexible
 };
 
 /// \brief The restarted generalised minimal residual method, GMRES(m), for any nonsingular system,
@@ -59,13 +61,13 @@ struct GmresOptions : SolverOptions {
 ///       h_j+1,j = ||w||,  v_j+1 = w / h_j+1,j
 ///     y = argmin || ||r|| e_1 - H y ||,  x = x + M V y
 ///
-/// cgs: all h_k,j from one pass over the basis: 3 kernels a step. cgs2: a second round where the
-/// first took more than half of ||w||^2 away (Daniel, Gragg, Kaufman & Stewart's criterion, decided
-/// on the device): 5 kernels. mgs: one kernel for each k: 2 + j kernels. flexible: cgs2, and
-/// x = x + Z y with the z_j = M v_j kept.
-/// Simpler GMRES (pipelined): see detail/gmres_simpler.hpp; 2 kernels in the first step of a cycle,
-/// then 4. Every cycle ends with 4 kernels more: the small least squares problem, x, the true
-/// residual, the judge. No fence; nothing is left to the host.
+/// cgs: all h_k,j from one pass over the basis: 3 kernels a step. cgs2: a second round where too
+/// much orthogonality is lost, or where the first took more than half of ||w||^2 away
+/// (GmresSecondRound; decided on the device): 5 kernels. mgs: one kernel for each k: 2 + j kernels.
+/// flexible: cgs2, and x = x + Z y with the z_j = M v_j kept. Simpler GMRES (pipelined): see
+/// detail/gmres_simpler.hpp; 2 kernels in the first step of a cycle, then 4. Every cycle ends with
+/// 4 kernels more: the small least squares problem, x, the true residual, the judge. No fence;
+/// nothing is left to the host.
 ///
 /// A pointwise M (none, Jacobi) is applied inside these kernels. Any other takes its own in every
 /// step and, but for flexible, at a cycle's end, each time with one that keeps or adds what they
@@ -89,6 +91,7 @@ class Gmres {
   Gmres(Exec const& exec, Matrix const& A, Preconditioner const& M = {},
         GmresOptions const& options = {})
       : form_(options.form),
+        second_round_(options.second_round),
         restart_(checked_restart(options.restart, A.rows())),
         solving_("Solder::Gmres", "Solder::gmres::solve", exec, A, M, options, restart_) {
     solving_.reserve([&](auto... all) { return with_programs(all...); });
@@ -130,10 +133,11 @@ class Gmres {
     using namespace Impl;
     auto& arena = solving_.arena();
     // A GPU's product has a clerk: a team of its own that accounts for the step before.
-    std::int32_t const clerks = arena.one_team() || is_host_space<Exec> ? 0 : 1;
-    auto const A = open_matrix(arena, solving_.matrix(),
-                               clerks == 0 ? std::numeric_limits<std::int32_t>::max()
-                                           : std::max(1, resident_league(arena.exec()) - 1));
+    std::int32_t const clerks = arena.league() == 1 || is_host_space<Exec> ? 0 : 1;
+    auto const A =
+        open_matrix(arena, solving_.matrix(),
+                    clerks == 0 ? std::numeric_limits<std::int32_t>::max()
+                                : std::max(1, arena.teams(resident_league(arena.exec())) - 1));
     auto const M = solving_.open_preconditioner();
     std::int64_t const stride = (std::int64_t(solving_.rows()) + 31) / 32 * 32;  // full cache lines
     bool const keeps = form_ == GmresForm::flexible && !identity;                // all z_j = M v_j
@@ -192,7 +196,7 @@ class Gmres {
                                     cycle, operand)));
     auto const steps =
         program(first, typename Arnoldi::template Orthogonalise<1, false, Operand>(cycle, operand),
-                typename Arnoldi::template Dots<2>(cycle),
+                typename Arnoldi::template Dots<2>(cycle, second_round_),
                 typename Arnoldi::template Orthogonalise<2, true, Operand>(cycle, operand));
     if (keeps) return use(judgement<Arnoldi, true>(A, M, cycle, operand, b, x), steps);
     return use(judgement<Arnoldi>(A, M, cycle, operand, b, x), steps);
@@ -273,6 +277,7 @@ class Gmres {
   }
 
   GmresForm form_;
+  GmresSecondRound second_round_;
   std::int32_t restart_;
   Impl::Solving<Exec, Matrix, Preconditioner> solving_;
 };

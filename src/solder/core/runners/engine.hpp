@@ -10,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <solder/core/runners/kernels.hpp>
@@ -23,12 +24,57 @@ namespace Solder::Impl {
 template <class Exec>
 inline constexpr std::int64_t team_crossover = is_host_space<Exec> ? 6'000 : 16'000;
 
+/// \brief The same, up to which a kernel of as many teams as the device holds at once beats a graph
+/// of kernels, on devices like those that it was measured on.
+template <class Exec>
+inline constexpr std::int64_t resident_crossover = is_host_space<Exec> ? 1'000'000 : 6'000'000;
+
+/// \brief Whether a barrier of all teams is quick, as far as one can know: on devices like those
+/// that it was measured on; on hosts with no more threads than cores.
+template <class Exec>
+bool can_meet(Exec const& exec) {
+  if (!is_host_space<Exec>) return is_measured(exec);
+  return exec.concurrency() > 1 &&
+         static_cast<unsigned>(exec.concurrency()) <= std::thread::hardware_concurrency();
+}
+
 /// \brief The runner that `auto` stands for.
 template <class Exec>
-Runner choose_runner(Runner wanted, std::int64_t rows, std::int64_t nonzeros) {
+Runner choose_runner(Exec const& exec, Runner wanted, std::int64_t rows, std::int64_t nonzeros) {
   if (wanted != Runner::automatic) return wanted;
-  if (nonzeros + 4 * rows <= team_crossover<Exec>) return Runner::team;
+  std::int64_t const work = nonzeros + 4 * rows;
+  if (work <= team_crossover<Exec>) return Runner::team;
+  if (work <= resident_crossover<Exec> && can_meet(exec)) return Runner::resident;
   return is_host_space<Exec> ? Runner::launch : Runner::graph;
+}
+
+/// \brief The league of a kernel of a whole solve, and the GPU threads of its teams.
+struct WholeLeague {
+  int teams = 0;  ///< 0: there is no such kernel
+  int threads = league_threads;
+};
+
+/// \brief One team, or as many as have work and are sure to fit: one for each multiprocessor, all
+/// threads of a host.
+///
+/// \param items rows, times lanes that share one
+template <class Exec>
+WholeLeague choose_league(Exec const& exec, Runner runner, std::int64_t items) {
+  WholeLeague league;
+  if (runner == Runner::team) {
+    league.teams = 1;
+    while (league.threads < team_threads && league.threads < items) league.threads *= 2;
+  } else if (runner == Runner::resident) {
+    std::int64_t const most = multiprocessors(exec);
+    if (is_host_space<Exec>) {
+      league.teams = static_cast<int>(most);
+    } else {
+      if (items > most * league.threads) league.threads = team_threads;
+      league.teams = static_cast<int>(
+          std::clamp<std::int64_t>((items + league.threads - 1) / league.threads, 2, most));
+    }
+  }
+  return league;
 }
 
 /// \brief The policy of a kernel of `teams` teams: ranges on hosts (one team is one thread), Kokkos
@@ -66,7 +112,7 @@ struct ScratchNeeds {
 };
 
 /// \brief Executes a solver's programs: the judgement at the start and whenever the iteration
-/// claims an end, the iteration in between, by any of the three runners.
+/// claims an end, the iteration in between, by any of the runners.
 ///
 /// The control block stays on the device. The host learns of it through the mailbox, once per batch
 /// of iterations, while on GPUs the next batch already runs; nothing here fences, allocates or
@@ -77,32 +123,34 @@ class Engine {
   /// \param restart steps of a cycle, of a restarted method; 0: the iteration is no cycle. The
   /// iteration of a cycle is one of its steps, and each cycle ends with a judgement.
   /// \param on_device false: the programs have host stages
+  /// \param league of the kernel of a whole solve, where the runner has one
   Engine(Exec const& exec, std::string const& label, Runner runner, std::int32_t restart,
-         bool on_device)
+         bool on_device, WholeLeague league = {})
       : exec_(exec),
         label_(label),
         runner_(runner),
+        league_(league),
         restart_(restart),
         whole_cycles_(restart > 0 && (!is_host_space<Exec> || runner == Runner::graph)),
         steps_(whole_cycles_ ? restart
                : on_device   ? batch
                              : 1),
-        mailbox_(exec, runner == Runner::team ? team_batch
-                                              : static_cast<std::int32_t>(std::bit_ceil(
-                                                    2 * static_cast<std::uint32_t>(steps_)))),
+        mailbox_(exec, league.teams > 0 ? room_of_letter
+                                        : static_cast<std::int32_t>(std::bit_ceil(
+                                              2 * static_cast<std::uint32_t>(steps_)))),
         slots_(Kokkos::view_alloc("Solder::control", exec, Kokkos::WithoutInitializing), 3) {
     if (!on_device && runner != Runner::launch)
       throw std::invalid_argument(label + ": the runner must be launch, not " +
                                   std::string(to_string(runner)) +
                                   ", where the host has a part in every iteration");
+    if (runner == Runner::resident && !has_progress<Exec>)
+      throw std::invalid_argument(label +
+                                  ": the runner resident is for CPUs and the GPUs of "
+                                  "CUDA and HIP; others promise no teams that wait");
+    if (league.teams > 1)
+      gate_ = decltype(gate_)(Kokkos::view_alloc("Solder::engine::gate", exec), 1);
     history_.reserve(4096);
     exec.fence("Solder::engine: the mailbox is ready");
-  }
-
-  /// \brief GPU threads of the team runner's team, for systems of `rows` rows.
-  void size_team(std::int32_t rows) {
-    team_size_ = league_threads;
-    while (team_size_ < team_threads && team_size_ < rows) team_size_ *= 2;
   }
 
   /// \brief Takes the memory that these programs need, so that no solve allocates.
@@ -113,7 +161,7 @@ class Engine {
       static_assert(std::equality_comparable<All> && std::is_trivially_copyable_v<All>,
                     "Solder: a stage that devices run must be a plain, comparable struct");
     if constexpr (!is_host_space<Exec> && All::on_device && !is_carried<All>) {
-      if (runner_ != Runner::team) return;
+      if (league_.teams == 0) return;
       on_host_ = decltype(on_host_)("Solder::engine::programs", exec_, sizeof(All));
       on_device_ = decltype(on_device_)(
           Kokkos::view_alloc("Solder::engine::programs", exec_, Kokkos::WithoutInitializing),
@@ -154,6 +202,8 @@ class Engine {
                     SolverOptions const& options) {
     Kokkos::Timer timer;
     Programs<Judgement, Iteration> const programs{judgement, iteration};
+    abandoned_ = false;
+    most_of_this_letter_ = options.monitor ? monitored : most_of_letter;
     prepare(programs);
     Report report;
     report.setup_seconds = timer.seconds();
@@ -175,10 +225,18 @@ class Engine {
     report.relative_residual = control.relative(control.residual_squared);
     report.true_relative_residual = control.relative(control.true_squared);
     report.history = history_;
-    report.kernels_per_iteration = runner_ == Runner::team ? 0 : kernels_per_iteration(programs);
-    report.runner = runner_;
+    report.kernels_per_iteration = is_whole() ? 0 : kernels_per_iteration(programs);
+    report.runner = abandoned_ ? fallback : runner_;
+    if (abandoned_ && report.detail.empty())
+      report.detail = "the runner resident found the device too busy to hold all its teams at once";
     return report;
   }
+
+  /// \brief What runs where the teams of a whole solve did not meet.
+  static constexpr Runner fallback = is_host_space<Exec> ? Runner::launch : Runner::graph;
+
+  /// \brief Whether a kernel runs the whole solve.
+  bool is_whole() const { return league_.teams > 0 && !abandoned_; }
 
   /// \brief Readies the runner for these programs: scratch, and the graph, which is recorded anew
   /// only when they have changed. On hosts, whose graphs are lists of launches, it is launched.
@@ -193,16 +251,21 @@ class Engine {
         changed_ = before == nullptr || !(*before == programs);
         if (!changed_) return;
         recorded_ = programs;
-        if (runner_ == Runner::graph)
-          chain_ = std::make_unique<KernelChain<Exec>>(exec_, [&](auto& node) {
-            emit_batch(programs, 0, [&](char const* label, auto const& policy, auto const& kernel) {
-              node = node.then_parallel_for(std::string(label), policy, kernel);
-            });
-          });
-        if (runner_ == Runner::team && !is_carried<Programs>)
+        chain_.reset();
+        if (runner_ == Runner::graph) record(programs);
+        if (is_whole() && !is_carried<Programs>)
           std::memcpy(on_host_.data(), &programs, sizeof(Programs));
       }
     }
+  }
+
+  template <class Programs>
+  void record(Programs const& programs) {
+    chain_ = std::make_unique<KernelChain<Exec>>(exec_, [&](auto& node) {
+      emit_batch(programs, 0, [&](char const* label, auto const& policy, auto const& kernel) {
+        node = node.then_parallel_for(std::string(label), policy, kernel);
+      });
+    });
   }
 
   /// \brief The final control block; monitor is called with each letter's.
@@ -213,19 +276,22 @@ class Engine {
     std::int32_t sent = 0, received = 0;
     auto const receive = [&] {
       Control const control = mailbox_.receive(exec_, ++received, history_);
-      monitor(control);
+      if (is_whole() && mailbox_.abandoned(received))
+        abandoned_ = true;
+      else
+        monitor(control);
       return control;
     };
 
     // With nothing in flight the phase says what to launch. On GPUs a batch is sent ahead while the
     // letter of the one before is awaited; should that letter end the iteration, the batch does
     // nothing.
-    bool const ahead = !is_host_space<Exec> && runner_ != Runner::team;
     Control control;
     while (control.phase != Phase::finished) {
+      bool const ahead = !is_host_space<Exec> && !is_whole();
       if (received == sent) {
-        if (runner_ == Runner::team)
-          run_team(programs, sent == 0);
+        if (is_whole())
+          run_whole(programs, sent == 0);
         else if (control.phase == Phase::judge)
           emit(sent == 0, launch, [&](auto const& f) { programs.judgement.for_each_stage({}, f); });
         else
@@ -245,8 +311,9 @@ class Engine {
   /// Iterations per letter of the launch and graph runners; a cycle and its judgement on GPUs, for
   /// a method that has cycles. On hosts nothing runs ahead, and a letter is free.
   static constexpr std::int32_t batch = is_host_space<Exec> ? 1 : 16;
-  /// Most iterations in one kernel of the team runner.
-  static constexpr std::int32_t team_batch = 4096;
+  /// Most iterations in a letter of a kernel of a whole solve, and how many end it, but for the
+  /// rest of a cycle; fewer where a monitor is to hear of them.
+  static constexpr std::int32_t room_of_letter = 4096, most_of_letter = 3072, monitored = 256;
 
   static constexpr auto launch = [](char const* label, auto const& policy, auto const& kernel) {
     Kokkos::parallel_for(label, policy, kernel);
@@ -279,7 +346,7 @@ class Engine {
           if ((fresh && k == 0 ? Control{} : *in).phase == stage.phase) stage.work->work(at);
           return;
         }
-        send(stage.label, team_policy<Exec, 1>(exec_, stage.teams, 1, 0),
+        send(stage.label, team_policy<Exec, 1>(exec_, stage.teams(), 1, 0),
              HostStageKernel{stage, in, out, mailbox_.outbox(), at, last, fresh && k == 0});
       } else if constexpr (std::is_same_v<Stage, HostStage>) {
         stage.work(at);
@@ -310,41 +377,48 @@ class Engine {
   template <class Programs>
   void submit(Programs const& programs, std::int32_t step) {
     if constexpr (!is_host_space<Exec>) {
-      if (runner_ == Runner::graph) return chain_->submit(exec_);
+      if (runner_ != Runner::launch) {
+        if (chain_ == nullptr) record(programs);  // a whole solve was abandoned
+        return chain_->submit(exec_);
+      }
     }
     emit_batch(programs, step, launch);
   }
 
   template <class Judgement, class Iteration>
-  void run_team(Programs<Judgement, Iteration> const& programs, bool fresh) {
+  void run_whole(Programs<Judgement, Iteration> const& programs, bool fresh) {
+    WholeSolve const solve{slots_.data(), gate_.data(),         mailbox_.outbox(),
+                           league_.teams, most_of_this_letter_, fresh};
     if constexpr (is_host_space<Exec>) {
-      launch(label_.c_str(), team_policy<Exec, 1>(exec_, 1, 1, 0),
-             HostSolveKernel{programs.judgement, programs.iteration, slots_.data(),
-                             mailbox_.outbox(), fresh});
+      launch(label_.c_str(), team_policy<Exec, 1>(exec_, league_.teams, 1, 0),
+             HostSolveKernel{programs.judgement, programs.iteration, solve});
     } else if constexpr (Programs<Judgement, Iteration>::on_device) {
-      using All = Programs<Judgement, Iteration>;
-      auto const policy = team_policy<Exec, team_threads>(exec_, 1, team_size_, needs_.bytes());
-      if constexpr (is_carried<All>) {
-        SolveKernel<All> const kernel{programs, slots_.data(), mailbox_.outbox(), needs_.most_sums,
-                                      fresh};
-        launch(label_.c_str(), with_arguments(policy), kernel);
-      } else {
-        CopiedSolveKernel<All> const kernel{
-            changed_ ? reinterpret_cast<All const*>(on_host_.data()) : nullptr,
-            reinterpret_cast<All*>(on_device_.data()),
-            slots_.data(),
-            mailbox_.outbox(),
-            needs_.most_sums,
-            fresh};
-        changed_ = false;
-        launch(label_.c_str(), policy, kernel);
-      }
+      if (league_.teams == 1)
+        launch_whole<TeamOf::solve_alone>(programs, solve);
+      else
+        launch_whole<TeamOf::solve>(programs, solve);
+    }
+  }
+
+  template <TeamOf Kind, class All>
+  void launch_whole(All const& programs, WholeSolve const& solve) {
+    auto const policy =
+        team_policy<Exec, team_threads>(exec_, league_.teams, league_.threads, needs_.bytes());
+    if constexpr (is_carried<All>) {
+      launch(label_.c_str(), with_arguments(policy),
+             SolveKernel<All, Kind>{programs, solve, needs_.most_sums});
+    } else {
+      launch(label_.c_str(), policy,
+             CopiedSolveKernel<All, Kind>{
+                 changed_ ? reinterpret_cast<All const*>(on_host_.data()) : nullptr,
+                 reinterpret_cast<All*>(on_device_.data()), solve, needs_.most_sums});
+      changed_ = false;
     }
   }
 
   /// Whether the launch of a whole solve takes the programs along.
   template <class All>
-  static constexpr bool is_carried = sizeof(SolveKernel<All>) <= most_argument_bytes;
+  static constexpr bool is_carried = sizeof(SolveKernel<All, TeamOf::solve>) <= most_argument_bytes;
 
   /// \brief On average over a whole cycle, its judgement included, where the iteration is a cycle.
   template <class Programs>
@@ -360,12 +434,15 @@ class Engine {
   Exec exec_;
   std::string label_;
   Runner runner_;
+  WholeLeague league_;
   std::int32_t restart_;
   bool whole_cycles_;   ///< a batch is a cycle and its judgement
   std::int32_t steps_;  ///< of a batch
-  int team_size_ = league_threads;
   Mailbox<Exec> mailbox_;
   Kokkos::View<Control*, typename Exec::memory_space> slots_;
+  Kokkos::View<Gate*, typename Exec::memory_space> gate_;
+  std::int32_t most_of_this_letter_ = most_of_letter;
+  bool abandoned_ = false;  ///< in this solve: its kernel's teams did not meet
   ScratchNeeds needs_;
   std::unique_ptr<KernelChain<Exec>> chain_;
   std::any recorded_;     ///< the programs of the graph, or those on the device

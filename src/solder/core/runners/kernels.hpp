@@ -9,6 +9,7 @@
 
 #include <solder/core/mailbox.hpp>
 #include <solder/core/program.hpp>
+#include <solder/core/runners/gate.hpp>
 
 namespace Solder::Impl {
 
@@ -28,31 +29,74 @@ KOKKOS_FORCEINLINE_FUNCTION void run_in_league(Stage const& stage, Team const& t
   if (team.rank() == 0) *out = next;
 }
 
-/// \brief Runs `now` through the stages that `programs` holds until the solve has ended or the
-/// letter is full: barriers take the place of launches. run(stage, at, now, next) runs a stage.
-SOLDER_FOR_HOST_OR_DEVICE
-template <class Team, class Programs, class Run>
-KOKKOS_FORCEINLINE_FUNCTION void run_whole_solve(Team const& team, Programs const& programs,
-                                                 Control* control, Outbox const& outbox, bool fresh,
-                                                 Run const& run) {
-  Control now = fresh ? Control{} : *control;
-  auto const pass = [&](auto const& stage, At const& at) {
-    if (now.phase != stage.phase) return;
-    Control next = now;
-    run(stage, at, now, next);
-    if (team.rank() == 0) outbox.record(now, next);
-    team.barrier();
-    now = next;
-  };
-  while (now.phase != Phase::finished && now.recorded - now.posted < outbox.capacity) {
-    if (now.phase == Phase::judge)
-      programs.judgement.for_each_stage({}, pass);
-    else
-      programs.iteration.for_each_stage({now.step, 0}, pass);
+/// \brief What a kernel of a whole solve takes along beside the programs.
+struct WholeSolve {
+  Control* slots;  ///< [3]: where the solve stands, and two by turns
+  Gate* gate;
+  Outbox outbox;
+  std::int32_t league;  ///< teams
+  std::int32_t letter;  ///< history entries that fill it
+  bool fresh;           ///< begins with a new control block
+
+  /// \brief Runs the control block through the stages that `programs` holds until the solve has
+  /// ended, or the letter is full and no cycle is under way: barriers take the place of launches.
+  /// run_stage(stage, team, at, now, next) runs a stage and answers whether the next one must wait
+  /// for it.
+  ///
+  /// What all teams decide in the same way stays in registers. Where only the first one knows, it
+  /// leaves the control block in one of two slots, by turns.
+  SOLDER_FOR_HOST_OR_DEVICE
+  template <class Team, class Programs, class Run>
+  KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, Programs const& programs,
+                                       Run const& run_stage) const {
+    Residence<Team> residence(team, gate);
+    bool const all_here = residence.join();
+    bool const first_team = team.league_rank() == 0, first = first_team && team.rank() == 0;
+    Control now = fresh ? Control{} : slots[0];
+    int turn = 1;
+    auto const pass = [&](auto const& stage, At const& at) {
+      if (now.phase != stage.phase) return;
+      Control next = now;
+      int const teams = stage.teams();
+      bool waits = true;
+      if constexpr (std::is_same_v<Team, HostTeam>) {
+        // A matrix may have more slices of rows than this league has threads; the first of a
+        // thread's slices has its word, so that the first of all has the first thread's.
+        for (int rank = team.league_rank(); rank < teams; rank += league) {
+          Control each = now;
+          bool const wrote = run_stage(stage, HostTeam{rank, teams}, at, now, each);
+          if (rank != team.league_rank()) continue;
+          next = each;
+          waits = wrote;
+        }
+      } else if (team.league_size() == 1 || team.league_rank() < teams) {
+        waits = run_stage(stage, team.in_league(teams), at, now, next);
+      }
+      if (first) outbox.record(now, next);
+      if (team.league_size() > 1 && (teams < league || is_decided_by_first(stage))) {
+        turn = 3 - turn;
+        if (first) slots[turn] = next;
+        residence.wait();
+        now = slots[turn];
+      } else {
+        if (waits) residence.wait();
+        now = next;
+      }
+    };
+    auto const has_room = [&] { return now.recorded - now.posted < letter || now.step > 0; };
+    while (all_here && now.phase != Phase::finished && has_room()) {
+      if (now.phase == Phase::judge)
+        programs.judgement.for_each_stage({}, pass);
+      else
+        programs.iteration.for_each_stage({now.step, 0}, pass);
+    }
+    if (first_team) {
+      outbox.post(team, now, !all_here);
+      if (first) slots[0] = now;
+    }
+    residence.leave();
   }
-  outbox.post(team, now);
-  if (team.rank() == 0) *control = now;
-}
+};
 
 /// \brief A stage on a GPU.
 template <class Stage>
@@ -83,42 +127,43 @@ struct Programs {
   bool operator==(Programs const&) const = default;
 };
 
-/// \brief A whole solve as one GPU kernel of one team.
+/// \brief A whole solve as one GPU kernel, of one team or of as many as the device holds.
 ///
 /// Ends early when the letter is full; the host then launches it again and it goes on where it was.
-template <class Programs>
+///
+/// \tparam Kind TeamOf::solve or solve_alone
+template <class Programs, TeamOf Kind>
 struct SolveKernel {
   Programs programs;
-  Control* control;
-  Outbox outbox;
+  WholeSolve solve;
   std::int32_t most_sums;
-  bool fresh;
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(Member const& member) const {
-    DeviceTeam<Member> const team(member, 0, 1, most_sums);
-    run_whole_solve(team, programs, control, outbox, fresh,
-                    [&](auto const& stage, At const& at, Control const& now, Control& next) {
-                      stage.run(team, at, now, next);
-                    });
+    using Team = DeviceTeam<Member, Kind>;
+    solve.run(
+        Team(member, member.league_rank(), solve.league, most_sums), programs,
+        [&](auto const& stage, Team const& team, At const& at, Control const& now, Control& next) {
+          stage.run(team, at, now, next);
+          return !is_idle(stage, now, next);
+        });
   }
 };
 
 /// \brief The same for programs of too many bytes for a launch to take along: the first kernel that
 /// sees them copies them from memory of the host.
-template <class Programs>
+template <class Programs, TeamOf Kind>
 struct CopiedSolveKernel {
   Programs const* from;  ///< null: they have been copied
   Programs* programs;
-  Control* control;
-  Outbox outbox;
+  WholeSolve solve;
   std::int32_t most_sums;
-  bool fresh;
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(Member const& member) const {
-    DeviceTeam<Member> const team(member, 0, 1, most_sums);
-    if (from != nullptr) {
+    using Team = DeviceTeam<Member, Kind>;
+    Team const team(member, member.league_rank(), solve.league, most_sums);
+    if (from != nullptr && team.league_rank() == 0) {
       static_assert(sizeof(Programs) % sizeof(std::int32_t) == 0);
       auto const* const source = reinterpret_cast<std::int32_t const*>(from);
       auto* const target = reinterpret_cast<std::int32_t*>(programs);
@@ -126,40 +171,46 @@ struct CopiedSolveKernel {
         target[k] = source[k];
       team.barrier();
     }
-    run_whole_solve(team, *programs, control, outbox, fresh,
-                    [&](auto const& stage, At const& at, Control const& now, Control& next) {
-                      auto const mine =
-                          stage;  // in registers: nothing that the stage writes is part of it
-                      mine.run(team, at, now, next);
-                    });
+    solve.run(team, *programs,
+              [&](auto const& stage, Team const& stage_team, At const& at, Control const& now,
+                  Control& next) {
+                auto const mine = stage;  // in registers: nothing that it writes is part of it
+                mine.run(stage_team, at, now, next);
+                return !is_idle(mine, now, next);
+              });
   }
 };
 
-/// \brief A stage on a host: where it is, and how to run it. A stage is compiled once for all host
-/// spaces, runners and programs.
+/// \brief A stage on a host: where it is, and how to run it (see WholeSolve::run). A stage is
+/// compiled once for all host spaces, runners and programs.
 struct HostStep {
   char const* label;
   Phase phase;
-  int teams;
+  std::int32_t league;
   void const* stage;
-  void (*run)(void const* stage, HostTeam const&, At const&, Control const&, Control&);
+  bool first_decides;
+  bool (*run)(void const* stage, HostTeam const&, At const&, Control const&, Control&);
   HostStage const* work;  ///< not null: no kernel, but this
+
+  KOKKOS_FUNCTION int teams() const { return league; }
 };
 
 template <class Stage>
 HostStep host_step(Stage const& stage) {
   if constexpr (std::is_same_v<Stage, HostStage>)
-    return {"", stage.phase, 0, nullptr, nullptr, &stage};
+    return {"", stage.phase, 0, nullptr, false, nullptr, &stage};
   else
     return {stage.label,
             stage.phase,
             stage.teams(),
             &stage,
+            is_decided_by_first(stage),
             [](void const* where, HostTeam const& team, At const& at, Control const& now,
                Control& next) {
               // A copy: the compiler then knows that nothing the stage writes is part of it.
               Stage const mine = *static_cast<Stage const*>(where);
               mine.run(team, at, now, next);
+              return !is_idle(mine, now, next);
             },
             nullptr};
 }
@@ -205,23 +256,23 @@ struct HostStageKernel {
     step.run(step.stage, team, when, now, next);
   }
   void operator()(int league_rank) const {
-    run_in_league(*this, HostTeam{league_rank, step.teams}, at, in, out, outbox, posts, fresh);
+    run_in_league(*this, HostTeam{league_rank, step.teams()}, at, in, out, outbox, posts, fresh);
   }
 };
 
-/// \brief A whole solve on one core of a host.
+/// \brief A whole solve as one parallel region of a host: its threads are held for all of it.
 struct HostSolveKernel {
   HostProgram judgement, iteration;
-  Control* control;
-  Outbox outbox;
-  bool fresh;
+  WholeSolve solve;
 
-  void operator()(int) const {
-    HostTeam const team{0, 1};
-    run_whole_solve(team, *this, control, outbox, fresh,
-                    [&](HostStep const& step, At const& at, Control const& now, Control& next) {
-                      step.run(step.stage, team, at, now, next);
-                    });
+  struct RunStep {
+    KOKKOS_FUNCTION bool operator()(HostStep const& step, HostTeam const& team, At const& at,
+                                    Control const& now, Control& next) const {
+      return step.run(step.stage, team, at, now, next);
+    }
+  };
+  void operator()(int league_rank) const {
+    solve.run(HostTeam{league_rank, solve.league}, *this, RunStep{});
   }
 };
 

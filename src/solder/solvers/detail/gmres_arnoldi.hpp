@@ -28,6 +28,7 @@ struct ArnoldiGmres {
       small.scale(0) = inverse;
       small.length(0) = inverse > 0 ? 1 / inverse : 0;
       small.t(0) = 1;
+      small.lost(0) = 0;
     }
     return {};
   }
@@ -46,6 +47,19 @@ struct ArnoldiGmres {
     auto const of = d.of_norm.of(now.rounds);
     return team.total(team.gather(of.parts, of), of.parts)[0];
   }
+
+  /// \brief What is lost of the orthogonality of the basis, V_j, by step j's round over w.
+  ///
+  /// V^H (w - V V^H w) = (I - V^H V) V^H w, and rounding adds its share: the cosines of the new
+  /// vector with the basis are at most (lost + eps) ||w|| / ||w - V V^H w||.
+  KOKKOS_FUNCTION static double lost_after(GmresSmall<Scalar> const& s, std::int32_t j,
+                                           double norm_squared) {
+    constexpr double eps = Kokkos::Experimental::epsilon_v<typename ScalarTraits<Scalar>::Real>;
+    return (s.lost(j) + eps) * Kokkos::sqrt(1 + s.taken() / norm_squared);
+  }
+  /// \brief How much may be: the residual that the cycle believes in is as much off, relatively.
+  static constexpr double most_lost =
+      sizeof(typename ScalarTraits<Scalar>::Real) == 4 ? 3e-2 : 1e-3;
 
   /// \brief h_k,k-1, t and the residual of step k - 1, in team 0.
   template <class Team>
@@ -70,6 +84,8 @@ struct ArnoldiGmres {
       s.t(k) = t;
       s.length(k) = norm;
       s.scale(k) = norm > 0 ? 1 / norm : 0;
+      // A second round leaves what rounding does; the basis is then as good as it was.
+      s.lost(k) = now.rounds == 0 ? lost_after(s, k - 1, norm_squared) : s.lost(k - 1);
     }
     bool const exhausted = !(norm_squared > 1e-28 * s.taken());
     bool const solved = norm == 0 && abs_squared(product) > 0;
@@ -115,12 +131,18 @@ struct ArnoldiGmres {
     static constexpr int threads = multi_dot_threads;
     using GmresStage<Scalar>::d;
 
-    explicit Dots(Cycle const& cycle)
+    GmresSecondRound second_round;  ///< when there is a second round
+
+    explicit Dots(Cycle const& cycle, GmresSecondRound second_round_ = {})
         : GmresStage<Scalar>{Round == 1 ? "Solder::gmres::dots" : "Solder::gmres::dots_again",
-                             cycle} {}
+                             cycle},
+          second_round(second_round_) {}
     bool operator==(Dots const&) const = default;
 
-    int teams() const { return d.of_dots.parts; }
+    KOKKOS_FUNCTION int teams() const { return d.of_dots.parts; }
+    KOKKOS_FUNCTION static bool idle(Control const&, Control const& next) {
+      return Round == 2 && next.rounds == 0;
+    }
 
     template <class Team>
     KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
@@ -129,7 +151,11 @@ struct ArnoldiGmres {
                         d.of_dots.values, d.workspace(team), [&] {
                           if (now.phase != phase) return false;
                           if constexpr (Round == 1) return true;
-                          bool const again = newest_norm_squared(d, team, now) < d.small.taken();
+                          double const squared = newest_norm_squared(d, team, now);
+                          bool const again =
+                              second_round == GmresSecondRound::halved
+                                  ? squared < d.small.taken()
+                                  : !(lost_after(d.small, at.step, squared) <= most_lost);
                           next.rounds = again;
                           return again;
                         });
@@ -152,7 +178,10 @@ struct ArnoldiGmres {
           operand(operand_) {}
     bool operator==(Orthogonalise const&) const = default;
 
-    int teams() const { return d.of_norm.parts; }
+    KOKKOS_FUNCTION int teams() const { return d.of_norm.parts; }
+    KOKKOS_FUNCTION static bool idle(Control const& now, Control const&) {
+      return Round == 2 && now.rounds == 0;
+    }
 
     template <class Team>
     KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
@@ -243,7 +272,7 @@ struct ModifiedGmres : ArnoldiGmres<Scalar> {
         : GmresStage<Scalar>{"Solder::gmres::project", cycle}, operand(operand_) {}
     bool operator==(Project const&) const = default;
 
-    int teams() const { return d.of_norm.parts; }
+    KOKKOS_FUNCTION int teams() const { return d.of_norm.parts; }
 
     template <class Team>
     KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,

@@ -85,7 +85,7 @@ struct SimplerGmres {
     explicit Dots(Cycle const& cycle) : GmresStage<Scalar>{"Solder::gmres::dots", cycle} {}
     bool operator==(Dots const&) const = default;
 
-    int teams() const { return d.of_dots.parts; }
+    KOKKOS_FUNCTION int teams() const { return d.of_dots.parts; }
 
     template <class Team>
     KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
@@ -104,7 +104,7 @@ struct SimplerGmres {
         : GmresStage<Scalar>{"Solder::gmres::orthogonalise", cycle} {}
     bool operator==(Orthogonalise const&) const = default;
 
-    int teams() const { return d.of_norm.parts; }
+    KOKKOS_FUNCTION int teams() const { return d.of_norm.parts; }
 
     template <class Team>
     KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
@@ -160,7 +160,7 @@ struct SimplerGmres {
         : GmresStage<Scalar>{"Solder::gmres::normalise", cycle}, operand(operand_) {}
     bool operator==(Normalise const&) const = default;
 
-    int teams() const { return d.of_norm.parts; }
+    KOKKOS_FUNCTION int teams() const { return d.of_norm.parts; }
 
     template <class Team>
     KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,

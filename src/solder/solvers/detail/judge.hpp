@@ -28,7 +28,7 @@ struct WideProduct {
 
   bool operator==(WideProduct const&) const = default;
 
-  std::int32_t teams() const { return league; }
+  KOKKOS_FUNCTION std::int32_t teams() const { return league; }
 
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const&, Prepare const& prepare,

@@ -37,10 +37,10 @@ class Solving {
         matrix_(A),
         preconditioner_(M),
         options_(checked(options)),
-        arena_(exec, options_.runner == Runner::team),
-        engine_(exec, label, options_.runner, restart, on_device) {
-    engine_.size_team(A.rows());
-  }
+        league_(choose_league(exec, options_.runner,
+                              options_.runner == Runner::team ? A.rows() : items(A))),
+        arena_(exec, is_host_space<Exec> && league_.teams > 1 ? 0 : league_.teams),
+        engine_(exec, label, options_.runner, restart, on_device, league_) {}
 
   /// \brief Puts the programs together for the first time, which allocates all that they need;
   /// programs(b, x, use) calls use(judgement, iteration).
@@ -92,9 +92,7 @@ class Solving {
   Matrix const& matrix() const { return matrix_; }
   Arena<Exec>& arena() { return arena_; }
   auto open_preconditioner() { return preconditioner_.open(arena_); }
-  Limits limits() const {
-    return {options_.tolerance, only_judged_ ? 0 : options_.max_iterations};
-  }
+  Limits limits() const { return {options_.tolerance, only_judged_ ? 0 : options_.max_iterations}; }
 
   std::int32_t rows() const { return matrix_.rows(); }
   /// \brief Words of sizeof(Scalar) that one application of M moves, the vector it is applied to
@@ -118,8 +116,14 @@ class Solving {
     if (options.runner == Runner::automatic && !on_device)
       options.runner = Runner::launch;
     else
-      options.runner = choose_runner<Exec>(options.runner, A.rows(), A.nonzeros());
+      options.runner = choose_runner(exec_, options.runner, A.rows(), A.nonzeros());
     return options;
+  }
+
+  /// \brief GPU threads that A gives work to: its rows, times the lanes that share one.
+  static std::int64_t items(Matrix const& A) {
+    return std::max<std::int64_t>(A.rows(),
+                                  A.device_operator().teams * std::int64_t(league_threads));
   }
 
   void check_preconditioner() const {
@@ -153,6 +157,7 @@ class Solving {
   Matrix matrix_;
   Preconditioner preconditioner_;
   SolverOptions options_;
+  WholeLeague league_;
   Arena<Exec> arena_;
   Engine<Exec> engine_;
   double setup_seconds_ = 0;

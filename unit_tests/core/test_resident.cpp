@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <solder/core/arena.hpp>
+#include <solder/core/runners/engine.hpp>
+
+#include "../kokkos_events.hpp"
+#include "../support.hpp"
+
+// The runner that keeps all its teams on the device for a whole solve: their barrier, and what
+// happens where they do not meet.
+
+namespace {
+
+using namespace SolderTest;
+using Solder::Arena;
+using Solder::At;
+using Solder::Control;
+using Solder::Phase;
+using Solder::program;
+using Solder::Reason;
+using Solder::Report;
+using Solder::Rows;
+using Solder::Runner;
+using Solder::Sum;
+using Solder::Sums;
+using Solder::Impl::choose_league;
+using Solder::Impl::is_host_space;
+using Solder::Impl::WholeLeague;
+
+constexpr double modulus = 1009;
+
+KOKKOS_FUNCTION double reduced(double value) {
+  return value - modulus * Kokkos::floor(value / modulus);
+}
+
+/// Leaves the sum of x.
+struct Add {
+  static constexpr std::size_t sums = 1;
+  Sum<1> left;
+  bool operator==(Add const&) const = default;
+
+  KOKKOS_FUNCTION void row(std::int32_t, double value, Sums<1>& mine) const { mine[0] += value; }
+};
+
+/// to_i = x_i+7 + (the sum of x), from whatever team has row i + 7, by turns between two arrays;
+/// the newest is copied by the last stage.
+struct Shift {
+  struct Scalars {
+    double total;
+  };
+  Sum<1> sum;
+  double const* from;
+  double* to;
+  std::int32_t n;
+  bool operator==(Shift const&) const = default;
+
+  template <class F>
+  KOKKOS_FUNCTION auto with_earlier(F const& f) const {
+    return f(sum);
+  }
+  template <class Team>
+  KOKKOS_FUNCTION bool scalars(Team const&, Sums<1> const& total, auto const&, At const&,
+                               Control const&, Control&, Scalars& s) const {
+    s.total = reduced(total[0]);
+    return true;
+  }
+  KOKKOS_FUNCTION void row(std::int32_t i, double, Scalars const& s) const {
+    to[i] = reduced(from[(i + 7) % n] + s.total);
+  }
+};
+
+/// x = the newest, and counts.
+struct Count {
+  double* x;
+  std::int32_t most;
+  bool operator==(Count const&) const = default;
+
+  KOKKOS_FUNCTION void row(std::int32_t i, double value) const { x[i] = value; }
+  template <class Team>
+  KOKKOS_FUNCTION void end(Team const&, Sums<0> const&, Control const&, Control& next) const {
+    ++next.iteration;
+    next.measure(1);
+    if (next.iteration == most) next.phase = Phase::judge;
+  }
+};
+
+/// Ends the solve after `most` iterations; only its first team knows.
+template <class Source>
+struct Judge {
+  static constexpr bool first_decides = true;
+  static constexpr int threads = Solder::Impl::league_threads, most_sums = 2;
+  char const* label = "SolderTest::judge";
+  Phase phase = Phase::judge;
+  Source source;
+  std::int32_t most;
+  bool operator==(Judge const&) const = default;
+
+  static constexpr int workspace() { return 0; }
+  KOKKOS_FUNCTION int teams() const { return source.teams(); }
+  template <class Team>
+  KOKKOS_FUNCTION void run(Team const& team, At const&, Control const& now, Control& next) const {
+    if (now.phase != phase || team.league_rank() != 0) return;
+    if (now.iteration == 0) next.measure(1);
+    next.phase = Phase::iterate;
+    if (now.iteration >= most) next.finish(Reason::max_iterations);
+  }
+};
+
+std::vector<double> oracle(std::vector<double> x, int iterations) {
+  int const n = static_cast<int>(x.size());
+  for (int k = 0; k < 2 * iterations; ++k) {
+    double sum = 0;
+    for (double const value : x) sum += value;
+    auto next = x;
+    for (int i = 0; i < n; ++i) next[i] = reduced(x[(i + 7) % n] + reduced(sum));
+    x = next;
+  }
+  return x;
+}
+
+/// A solve of this method, and its data.
+template <class Exec>
+class Method {
+ public:
+  /// \param slices of the rows, on hosts; 0: one for each thread
+  Method(Exec const& exec, Runner runner, int n, WholeLeague league, int slices = 0)
+      : exec_(exec),
+        n_(n),
+        arena_(exec, is_host_space<Exec> ? 0 : league.teams),
+        engine_(exec, "SolderTest::solve", runner, 0, true, league),
+        teams_(is_host_space<Exec> ? std::min(n, slices > 0 ? slices : exec.concurrency())
+                                   : Solder::Impl::vector_teams(exec, n)) {
+    std::vector<std::int32_t> bounds;
+    for (int t = 0; t <= teams_; ++t)
+      bounds.push_back(static_cast<std::int32_t>(std::int64_t(n) * t / teams_));
+    bounds_ = to_device(exec, bounds);
+    for (int k = 0; k < n; ++k) x0_.push_back((k * 37) % 1000);
+    x_ = to_device(exec, x0_);
+    y_ = to_device(exec, x0_);
+  }
+
+  Report solve(int iterations, std::function<void(Solder::Progress const&)> monitor = {}) {
+    arena_.rewind();
+    Rows const rows{n_, teams_, is_host_space<Exec> ? bounds_.data() : nullptr};
+    auto const range_of = [&](double const* from) { return arena_.placed_range(rows, from); };
+    double const *const x = x_.data(), *const y = y_.data();
+    auto const sum = arena_.template sum<1>(range_of(x).teams());
+    auto const step = [&](double const* from, double* to) {
+      return program(
+          stage("SolderTest::add", Phase::iterate, range_of(from), Add{sum}),
+          stage("SolderTest::shift", Phase::iterate, range_of(from), Shift{sum, from, to, n_}));
+    };
+    // y after an odd number of steps: the last stage brings it home.
+    auto const judgement =
+        program(Judge<decltype(range_of(x))>{.source = range_of(x), .most = iterations});
+    auto const iteration = program(
+        step(x, y_.data()), step(y, z().data()),
+        stage("SolderTest::count", Phase::iterate, range_of(static_cast<double const*>(z().data())),
+              Count{x_.data(), iterations}));
+    engine_.reserve(judgement, iteration);
+    Kokkos::deep_copy(exec_, x_, to_device(exec_, x0_));
+    exec_.fence("SolderTest: ready");
+    Solder::SolverOptions options;
+    options.monitor = monitor;
+    return engine_.solve(judgement, iteration, options);
+  }
+
+  bool is_right(int iterations) const { return to_host(exec_, x_) == oracle(x0_, iterations); }
+
+ private:
+  Kokkos::View<double*, typename Exec::memory_space> const& z() {
+    if (z_.extent(0) == 0) z_ = to_device(exec_, x0_);
+    return z_;
+  }
+
+  Exec exec_;
+  int n_;
+  Arena<Exec> arena_;
+  Solder::Impl::Engine<Exec> engine_;
+  int teams_;
+  std::vector<double> x0_;
+  Kokkos::View<double*, typename Exec::memory_space> x_, y_, z_;
+  Kokkos::View<std::int32_t*, typename Exec::memory_space> bounds_;
+};
+
+template <class Exec>
+WholeLeague league_of(Exec const& exec, int n) {
+  return choose_league(exec, Runner::resident, n);
+}
+
+/// More teams than the device, or the host, can hold at once.
+template <class Exec>
+WholeLeague league_that_cannot_meet(Exec const& exec) {
+  if (is_host_space<Exec>) return {exec.concurrency() + 1, 1};
+  return {40 * Solder::Impl::multiprocessors(exec), Solder::Impl::team_threads};
+}
+
+constexpr Runner fallback_on_host = Runner::launch, fallback_on_device = Runner::graph;
+template <class Exec>
+constexpr Runner fallback = is_host_space<Exec> ? fallback_on_host : fallback_on_device;
+
+template <class Exec>
+class Resident : public testing::Test {
+ protected:
+  Exec exec;
+};
+TYPED_TEST_SUITE(Resident, Spaces::Types, TypeName);
+
+TYPED_TEST(Resident, TeamsSeeWhatOthersWroteBeforeABarrier) {
+  for (int const n : {1, 8, 1000, 20011, 300007}) {
+    Method<TypeParam> method(this->exec, Runner::resident, n, league_of(this->exec, n));
+    for (int const iterations : {0, 1, 2, n > 30000 ? 10 : 200}) {
+      auto const report = method.solve(iterations);
+      EXPECT_EQ(report.reason, Reason::max_iterations);
+      EXPECT_EQ(report.iterations, iterations);
+      EXPECT_EQ(report.runner, Runner::resident) << report.detail;
+      EXPECT_EQ(report.detail, "");
+      EXPECT_EQ(report.history.size(), std::size_t(iterations) + 1);
+      EXPECT_TRUE(method.is_right(iterations)) << n << " rows, " << iterations << " iterations";
+    }
+  }
+}
+
+TYPED_TEST(Resident, TakesAnyNumberOfSlices) {
+  int const n = 1000, threads = this->exec.concurrency();
+  if (!is_host_space<TypeParam>) GTEST_SKIP() << "only hosts have slices";
+  for (int const slices : {1, threads + 1, 2 * threads, 3 * threads + 1}) {
+    Method<TypeParam> method(this->exec, Runner::resident, n, league_of(this->exec, n), slices);
+    auto const report = method.solve(30);
+    EXPECT_EQ(report.runner, Runner::resident);
+    EXPECT_EQ(report.history.size(), 31u);
+    EXPECT_TRUE(method.is_right(30)) << slices << " slices";
+  }
+}
+
+TYPED_TEST(Resident, IsOneKernelAndNothingElse) {
+  int const n = 20011;
+  Method<TypeParam> method(this->exec, Runner::resident, n, league_of(this->exec, n));
+  method.solve(1);
+  for (int const iterations : {1, 1000}) {
+    KokkosEvents const before;
+    method.solve(iterations);
+    auto const whole = [](auto const& kernel) { return kernel.label == "SolderTest::solve"; };
+    EXPECT_EQ(std::count_if(before.kernels.begin(), before.kernels.end(), whole), 1);
+    for (auto const& kernel : before.kernels)
+      EXPECT_EQ(kernel.label.find("SolderTest::shift"), std::string::npos);
+  }
+}
+
+TYPED_TEST(Resident, AMonitorHearsOfTheIterations) {
+  int const n = 2000, iterations = 3000;
+  Method<TypeParam> method(this->exec, Runner::resident, n, league_of(this->exec, n));
+  std::vector<int> heard;
+  auto const report = method.solve(
+      iterations, [&](Solder::Progress const& progress) { heard.push_back(progress.iteration); });
+  EXPECT_EQ(report.runner, Runner::resident);
+  EXPECT_GE(heard.size(), 10u);
+  EXPECT_TRUE(std::is_sorted(heard.begin(), heard.end()));
+  EXPECT_TRUE(method.is_right(iterations));
+}
+
+TYPED_TEST(Resident, AMonitorMayStopTheSolve) {
+  int const n = 2000;
+  Method<TypeParam> method(this->exec, Runner::resident, n, league_of(this->exec, n));
+  struct Enough {};
+  EXPECT_THROW(method.solve(1'000'000'000, [](auto const&) { throw Enough(); }), Enough);
+  method.solve(20);
+  EXPECT_TRUE(method.is_right(20));
+}
+
+TYPED_TEST(Resident, TeamsThatDoNotMeetAbandonAndTheSolveEndsAllTheSame) {
+  int const n = 20011;
+  Method<TypeParam> method(this->exec, Runner::resident, n, league_that_cannot_meet(this->exec));
+  for (int const iterations : {0, 1, 50, 20}) {
+    auto const report = method.solve(iterations);
+    EXPECT_EQ(report.runner, fallback<TypeParam>);
+    EXPECT_NE(report.detail.find("resident"), std::string::npos) << report.detail;
+    EXPECT_EQ(report.iterations, iterations);
+    EXPECT_EQ(report.history.size(), std::size_t(iterations) + 1);
+    EXPECT_TRUE(method.is_right(iterations)) << iterations << " iterations";
+  }
+}
+
+/// Two leagues that each fit alone, from two threads: each might hold a part of the device.
+TYPED_TEST(Resident, TwoSolvesAtOnceBothEnd) {
+  if (is_host_space<TypeParam>) GTEST_SKIP() << "a host space has one instance";
+  int const n = 40009, rounds = 500;
+  auto const instances = Kokkos::Experimental::partition_space(this->exec, 1, 1);
+  std::atomic<int> right = 0, resident = 0;
+  auto const work = [&](TypeParam const& exec) {
+    Method<TypeParam> method(exec, Runner::resident, n, league_of(exec, n));
+    for (int k = 0; k < rounds; ++k) {
+      resident += method.solve(5 + k % 50).runner == Runner::resident;
+      if (k % 25 == 0) right += method.is_right(5 + k % 50);
+    }
+  };
+  std::thread other([&] { work(instances[1]); });
+  work(instances[0]);
+  other.join();
+  EXPECT_EQ(right, 2 * rounds / 25);
+  this->RecordProperty("resident", resident);
+}
+
+struct Busy {
+  std::int64_t turns;
+  double* sink;
+  KOKKOS_FUNCTION void operator()(int i) const {
+    double value = i;
+    for (std::int64_t k = 0; k < turns; ++k) value = Kokkos::sin(value) + 1;
+    if (value > 5) *sink = value;
+  }
+};
+
+/// Somebody else's kernel fills the device for longer than the teams wait.
+TYPED_TEST(Resident, AKernelOfSomebodyElseDoesNotHoldItUpForEver) {
+  if (is_host_space<TypeParam>) GTEST_SKIP() << "a host space has one instance";
+  int const n = 40009;
+  auto const instances = Kokkos::Experimental::partition_space(this->exec, 1, 1);
+  Method<TypeParam> method(instances[0], Runner::resident, n, league_of(this->exec, n));
+  method.solve(1);
+  Kokkos::View<double, typename TypeParam::memory_space> const sink("SolderTest::sink");
+  for (int k = 0; k < 5; ++k) {
+    Kokkos::parallel_for("SolderTest::busy",
+                         Kokkos::RangePolicy<TypeParam>(instances[1], 0, 2'000'000),
+                         Busy{20000, sink.data()});
+    method.solve(30);
+    EXPECT_TRUE(method.is_right(30));
+  }
+}
+
+TEST(ResidentChoice, TheLeagueFitsTheDevice) {
+  using Exec = Kokkos::DefaultExecutionSpace;
+  Exec const exec;
+  int const most = Solder::Impl::multiprocessors(exec);
+  for (std::int64_t const n : {1, 300, 5000, 100000, 100000000}) {
+    auto const league = choose_league(exec, Runner::resident, n);
+    EXPECT_LE(league.teams, most);
+    EXPECT_GE(league.teams, is_host_space<Exec> ? 1 : 2);
+    EXPECT_EQ(choose_league(exec, Runner::team, n).teams, 1);
+    EXPECT_EQ(choose_league(exec, Runner::graph, n).teams, 0);
+    EXPECT_EQ(choose_league(exec, Runner::launch, n).teams, 0);
+  }
+}
+
+}  // namespace
