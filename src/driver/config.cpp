@@ -150,13 +150,15 @@ std::vector<Key const*> selectors_of(Key const& row) {
   return rows_of(row.selector.substr(0, dot), row.selector.substr(dot + 1));
 }
 
+bool applies(Key const& row, Sweep const& sweep, Choice const& choice);
+
 /// The value that decides whether a key applies: as chosen, or else the default of that key.
 std::string_view selected(Sweep const& sweep, Choice const& choice, std::string_view selector) {
   auto const& entries = sweep.document.entries;
   for (std::size_t i = 0; i < entries.size(); ++i)
     if (entries[i].full_name() == selector) return choice[i]->text;
   for (Key const& row : schema())
-    if (row.full_name() == selector) return row.default_value;
+    if (row.full_name() == selector && applies(row, sweep, choice)) return row.default_value;
   return {};
 }
 
@@ -318,11 +320,11 @@ bool selectable(Key const& row, Document const& document) {
   };
   Entry const* const given = document.find(row.selector);
   auto const selectors = selectors_of(row);
-  bool const selected = given ? std::any_of(given->values.begin(), given->values.end(),
-                                            [&](Text const& value) { return selects(value.text); })
-                              : selects(selectors[0]->default_value);
+  bool const selected =
+      !given || std::any_of(given->values.begin(), given->values.end(),
+                            [&](Text const& value) { return selects(value.text); });
   return selected && std::any_of(selectors.begin(), selectors.end(), [&](Key const* selector) {
-           return selectable(*selector, document);
+           return (given || selects(selector->default_value)) && selectable(*selector, document);
          });
 }
 

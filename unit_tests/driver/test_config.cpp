@@ -109,6 +109,26 @@ TEST(Config, DocumentsOfAFileRunOneAfterTheOtherAndShareTheOutput) {
   EXPECT_EQ(runs[2].output.history.filename(), "h-3.csv");
 }
 
+TEST(Config, TheSecondRoundIsOfSomeFormsOfGmres) {
+  auto const rounds = [](std::string const& solver) {
+    std::vector<std::string> found;
+    for (auto const& run : runs_of(std::string(problem) + "solver: {" + solver + "}\n"))
+      found.push_back(run.solver.form + " " + run.solver.second_round);
+    return found;
+  };
+  using Rounds = std::vector<std::string>;
+  EXPECT_EQ(rounds("name: gmres"), Rounds{"cgs2 lost"});
+  EXPECT_EQ(rounds("name: gmres, second_round: halved"), Rounds{"cgs2 halved"});
+  EXPECT_EQ(rounds("name: gmres, form: flexible"), Rounds{"flexible lost"});
+  EXPECT_EQ(rounds("name: gmres, form: mgs"), Rounds{"mgs "});
+  EXPECT_EQ(rounds("name: cg"), Rounds{"auto "});
+  EXPECT_EQ(rounds("name: gmres, form: [cgs, cgs2], second_round: [lost, halved]"),
+            (Rounds{"cgs ", "cgs2 lost", "cgs2 halved"}));
+  for (char const* const solver : {"name: cg", "name: bicgstab", "name: gmres, form: cgs"})
+    expect_error(std::string(problem) + "solver: {" + solver + ", second_round: lost}\n",
+                 {"'solver.second_round' does not apply here"});
+}
+
 TEST(Config, FsaiAndItsParameters) {
   std::string const with_fsai = std::string(problem) + "preconditioner: {name: fsai";
   PreconditionerConfig const plain = runs_of(with_fsai + "}\n")[0].preconditioner;
