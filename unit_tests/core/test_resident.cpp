@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
-#include <cmath>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,8 +50,7 @@ struct Add {
   KOKKOS_FUNCTION void row(std::int32_t, double value, Sums<1>& mine) const { mine[0] += value; }
 };
 
-/// to_i = x_i+7 + (the sum of x), from whatever team has row i + 7, by turns between two arrays;
-/// the newest is copied by the last stage.
+/// to_i = from_i+7 + (the sum of from), from whatever team has row i + 7.
 struct Shift {
   struct Scalars {
     double total;
@@ -76,7 +76,7 @@ struct Shift {
   }
 };
 
-/// x = the newest, and counts.
+/// Brings what two steps have made back to x, and counts.
 struct Count {
   double* x;
   std::int32_t most;
@@ -144,26 +144,25 @@ class Method {
     for (int k = 0; k < n; ++k) x0_.push_back((k * 37) % 1000);
     x_ = to_device(exec, x0_);
     y_ = to_device(exec, x0_);
+    z_ = to_device(exec, x0_);
   }
 
   Report solve(int iterations, std::function<void(Solder::Progress const&)> monitor = {}) {
     arena_.rewind();
     Rows const rows{n_, teams_, is_host_space<Exec> ? bounds_.data() : nullptr};
     auto const range_of = [&](double const* from) { return arena_.placed_range(rows, from); };
-    double const *const x = x_.data(), *const y = y_.data();
+    double const *const x = x_.data(), *const y = y_.data(), *const z = z_.data();
     auto const sum = arena_.template sum<1>(range_of(x).teams());
     auto const step = [&](double const* from, double* to) {
       return program(
           stage("SolderTest::add", Phase::iterate, range_of(from), Add{sum}),
           stage("SolderTest::shift", Phase::iterate, range_of(from), Shift{sum, from, to, n_}));
     };
-    // y after an odd number of steps: the last stage brings it home.
     auto const judgement =
         program(Judge<decltype(range_of(x))>{.source = range_of(x), .most = iterations});
     auto const iteration = program(
-        step(x, y_.data()), step(y, z().data()),
-        stage("SolderTest::count", Phase::iterate, range_of(static_cast<double const*>(z().data())),
-              Count{x_.data(), iterations}));
+        step(x, y_.data()), step(y, z_.data()),
+        stage("SolderTest::count", Phase::iterate, range_of(z), Count{x_.data(), iterations}));
     engine_.reserve(judgement, iteration);
     Kokkos::deep_copy(exec_, x_, to_device(exec_, x0_));
     exec_.fence("SolderTest: ready");
@@ -175,11 +174,6 @@ class Method {
   bool is_right(int iterations) const { return to_host(exec_, x_) == oracle(x0_, iterations); }
 
  private:
-  Kokkos::View<double*, typename Exec::memory_space> const& z() {
-    if (z_.extent(0) == 0) z_ = to_device(exec_, x0_);
-    return z_;
-  }
-
   Exec exec_;
   int n_;
   Arena<Exec> arena_;
@@ -202,9 +196,8 @@ WholeLeague league_that_cannot_meet(Exec const& exec) {
   return {40 * Solder::Impl::multiprocessors(exec), Solder::Impl::team_threads};
 }
 
-constexpr Runner fallback_on_host = Runner::launch, fallback_on_device = Runner::graph;
 template <class Exec>
-constexpr Runner fallback = is_host_space<Exec> ? fallback_on_host : fallback_on_device;
+constexpr Runner fallback = is_host_space<Exec> ? Runner::launch : Runner::graph;
 
 template <class Exec>
 class Resident : public testing::Test {
