@@ -17,7 +17,9 @@
 #include <solder/preconditioners/apply.hpp>
 #include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/fsai.hpp>
+#include <solder/preconditioners/incomplete.hpp>
 #include <solder/preconditioners/jacobi.hpp>
+#include <solder/preconditioners/triangular_solve.hpp>
 #include <solder/problems/generators.hpp>
 #include <solder/solvers/bicgstab.hpp>
 #include <solder/solvers/cg.hpp>

@@ -70,6 +70,17 @@ class Arena {
     return values;
   }
 
+  /// \brief The rows of vectors of this length, dealt in equal slices on hosts; for stages of what
+  /// has no matrix.
+  Rows equal_rows(std::int32_t count) {
+    int const wanted = Impl::vector_teams(exec_, count);
+    if constexpr (!Impl::is_host_space<Exec>) return {count, wanted, nullptr};
+    auto* const bounds = array<std::int32_t>("Solder::bounds", wanted + 1);
+    for (int t = 0; t <= wanted; ++t)
+      bounds[t] = static_cast<std::int32_t>(std::int64_t(count) * t / wanted);
+    return {count, wanted, bounds};
+  }
+
   /// \brief The rows of a vector stage on these teams.
   template <class Scalar, class... From>
   Range<Scalar, sizeof...(From)> range(Rows const& rows, From const&... from) const {

@@ -117,6 +117,24 @@ KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<Real> lane_exchange(Kokkos::complex<
   return {lane_exchange(value.real(), mask), lane_exchange(value.imag(), mask)};
 }
 
+/// \brief The value of GPU lane `from`. All lanes of a warp call this together.
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION Real lane_value(Real value, [[maybe_unused]] int from) {
+#if defined(__CUDA_ARCH__)
+  return __shfl_sync(0xffffffffu, value, from);
+#elif defined(__HIP_DEVICE_COMPILE__)
+  return __shfl(value, from, warp);
+#else
+  return value;
+#endif
+}
+
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<Real> lane_value(Kokkos::complex<Real> const& value,
+                                                             int from) {
+  return {lane_value(value.real(), from), lane_value(value.imag(), from)};
+}
+
 /// \brief Bit l of the answer: whether lane l of the warp says yes. All lanes of a warp call this
 /// together.
 KOKKOS_FORCEINLINE_FUNCTION std::uint32_t lane_votes(bool yes) {
@@ -219,7 +237,40 @@ KOKKOS_FORCEINLINE_FUNCTION std::int32_t load_acquire(std::int32_t const* place)
 #endif
 }
 
-/// \brief Writes what others read by load_acquire; on hosts.
+/// \brief What lies there now, whoever wrote it: other threads write it by store_relaxed while this
+/// one reads. One word, with no order among words.
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION Real load_relaxed(Real const* place) {
+#if defined(__CUDA_ARCH__)
+  Real value;
+  if constexpr (std::is_same_v<Real, double>)
+    asm volatile("ld.relaxed.gpu.f64 %0, [%1];" : "=d"(value) : "l"(place) : "memory");
+  else
+    asm volatile("ld.relaxed.gpu.f32 %0, [%1];" : "=f"(value) : "l"(place) : "memory");
+  return value;
+#elif defined(__HIP_DEVICE_COMPILE__)
+  return __hip_atomic_load(place, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+#else
+  return std::atomic_ref<Real>(*const_cast<Real*>(place)).load(std::memory_order_relaxed);
+#endif
+}
+
+/// \brief See load_relaxed.
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION void store_relaxed(Real* place, Real value) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (std::is_same_v<Real, double>)
+    asm volatile("st.relaxed.gpu.f64 [%0], %1;" ::"l"(place), "d"(value) : "memory");
+  else
+    asm volatile("st.relaxed.gpu.f32 [%0], %1;" ::"l"(place), "f"(value) : "memory");
+#elif defined(__HIP_DEVICE_COMPILE__)
+  __hip_atomic_store(place, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+#else
+  std::atomic_ref<Real>(*place).store(value, std::memory_order_relaxed);
+#endif
+}
+
+/// \brief Writes what others read by load_acquire.
 KOKKOS_FORCEINLINE_FUNCTION void store_release(std::int32_t* place, std::int32_t value) {
   desul::atomic_store(place, value, desul::MemoryOrderRelease(), desul::MemoryScopeDevice());
 }

@@ -78,7 +78,7 @@ class Apply {
   };
 
   Opened open(Arena<Exec>& arena) const {
-    Rows const rows = dealt(arena);
+    Rows const rows = arena.equal_rows(rows_);
     return {function_, arena.exec(),
             Output(arena.template array<Scalar>("Solder::apply::z", rows_), rows_),
             arena.teams(rows.teams), rows};
@@ -91,16 +91,6 @@ class Apply {
   }
 
  private:
-  /// \brief z's rows in equal slices.
-  Rows dealt(Arena<Exec>& arena) const {
-    int const teams = Impl::vector_teams(arena.exec(), rows_);
-    if constexpr (!Impl::is_host_space<Exec>) return {rows_, teams, nullptr};
-    auto* const bounds = arena.template array<std::int32_t>("Solder::apply::bounds", teams + 1);
-    for (int t = 0; t <= teams; ++t)
-      bounds[t] = static_cast<std::int32_t>(std::int64_t(rows_) * t / teams);
-    return {rows_, teams, bounds};
-  }
-
   std::int32_t rows_;
   Function function_;
 };

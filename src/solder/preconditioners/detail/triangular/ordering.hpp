@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+#include <solder/preconditioners/detail/triangular/dependencies.hpp>
+
+namespace Solder {
+
+/// \brief In which order an incomplete factorisation eliminates.
+enum class Ordering : std::int32_t {
+  natural,     ///< as the matrix has it
+  rcm,         ///< reverse Cuthill-McKee: a narrow band
+  multicolour  ///< rows without common entries together: as few levels as there are colours
+};
+
+constexpr std::string_view to_string(Ordering ordering) {
+  switch (ordering) {
+    case Ordering::natural:
+      return "natural";
+    case Ordering::rcm:
+      return "rcm";
+    case Ordering::multicolour:
+      return "multicolour";
+  }
+  return "unknown";
+}
+
+namespace Impl::triangular {
+
+/// \brief Who is next to whom: the pattern of A + A^T, on the host, without its diagonal.
+struct Neighbours {
+  std::vector<std::int64_t> offsets;
+  std::vector<std::int32_t> columns;
+
+  std::int32_t rows() const { return static_cast<std::int32_t>(offsets.size()) - 1; }
+  std::int32_t degree(std::int32_t i) const {
+    return static_cast<std::int32_t>(offsets[i + 1] - offsets[i]);
+  }
+  template <class F>
+  void for_each(std::int32_t i, F const& f) const {
+    for (std::int64_t k = offsets[i]; k < offsets[i + 1]; ++k) f(columns[k]);
+  }
+};
+
+template <class Offset>
+Neighbours neighbours_of(std::int32_t rows, Offset const* offsets, std::int32_t const* columns) {
+  Neighbours all;
+  all.offsets.assign(std::size_t(rows) + 1, 0);
+  auto const for_each_pair = [&](auto const& f) {
+    for (std::int32_t i = 0; i < rows; ++i)
+      for (Offset k = offsets[i]; k < offsets[i + 1]; ++k)
+        if (columns[k] != i) f(i, columns[k]);
+  };
+  for_each_pair([&](std::int32_t i, std::int32_t j) {
+    ++all.offsets[i + 1];
+    ++all.offsets[j + 1];
+  });
+  std::partial_sum(all.offsets.begin(), all.offsets.end(), all.offsets.begin());
+  all.columns.resize(all.offsets.back());
+  std::vector<std::int64_t> at(all.offsets.begin(), all.offsets.end() - 1);
+  for_each_pair([&](std::int32_t i, std::int32_t j) {
+    all.columns[at[i]++] = j;
+    all.columns[at[j]++] = i;
+  });
+  std::int64_t kept = 0, begin = 0;  // sorted, without repetitions
+  for (std::int32_t i = 0; i < rows; ++i) {
+    auto const first = all.columns.begin() + begin, last = all.columns.begin() + all.offsets[i + 1];
+    begin = all.offsets[i + 1];
+    std::sort(first, last);
+    auto const end = std::unique(first, last);
+    std::copy(first, end, all.columns.begin() + kept);
+    all.offsets[i] = kept;
+    kept += end - first;
+  }
+  all.offsets[rows] = kept;
+  all.columns.resize(kept);
+  return all;
+}
+
+/// \brief Cuthill and McKee's order from a row of least degree of each component, reversed.
+inline std::vector<std::int32_t> reverse_cuthill_mckee(Neighbours const& next) {
+  std::int32_t const rows = next.rows();
+  std::vector<std::int32_t> order, degrees(rows);
+  std::int32_t most = 0;
+  for (std::int32_t i = 0; i < rows; ++i) most = std::max(most, degrees[i] = next.degree(i));
+  order.reserve(rows);
+  std::vector<char> seen(rows, 0);
+  auto const fewer = [&](std::int32_t a, std::int32_t b) {
+    return degrees[a] != degrees[b] ? degrees[a] < degrees[b] : a < b;
+  };
+  for (std::int32_t const start : sorted_by(degrees, most + 1)) {
+    if (seen[start]) continue;
+    std::size_t at = order.size();
+    order.push_back(start);
+    seen[start] = 1;
+    for (; at < order.size(); ++at) {
+      std::size_t const first = order.size();
+      next.for_each(order[at], [&](std::int32_t j) {
+        if (!seen[j]) order.push_back(j);
+        seen[j] = 1;
+      });
+      std::sort(order.begin() + first, order.end(), fewer);
+    }
+  }
+  std::reverse(order.begin(), order.end());
+  return order;
+}
+
+/// \brief Colour by colour, each row having the first colour that none of its neighbours before it
+/// has.
+inline std::vector<std::int32_t> by_colour(Neighbours const& next) {
+  std::int32_t const rows = next.rows();
+  std::vector<std::int32_t> colour(rows, -1), taken_by;
+  for (std::int32_t i = 0; i < rows; ++i) {
+    next.for_each(i, [&](std::int32_t j) {
+      if (colour[j] >= 0) taken_by[colour[j]] = i;
+    });
+    std::int32_t c = 0;
+    while (c < static_cast<std::int32_t>(taken_by.size()) && taken_by[c] == i) ++c;
+    if (c == static_cast<std::int32_t>(taken_by.size())) taken_by.push_back(-1);
+    colour[i] = c;
+  }
+  return sorted_by(colour, static_cast<std::int32_t>(taken_by.size()));
+}
+
+/// \brief The rows in the order of elimination.
+template <class Offset>
+std::vector<std::int32_t> ordered(Ordering ordering, std::int32_t rows, Offset const* offsets,
+                                  std::int32_t const* columns) {
+  if (ordering == Ordering::rcm)
+    return reverse_cuthill_mckee(neighbours_of(rows, offsets, columns));
+  if (ordering == Ordering::multicolour) return by_colour(neighbours_of(rows, offsets, columns));
+  std::vector<std::int32_t> order(rows);
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+}  // namespace Impl::triangular
+}  // namespace Solder

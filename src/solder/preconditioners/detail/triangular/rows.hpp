@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+#include <solder/core/runners/gate.hpp>
+#include <solder/core/source.hpp>
+
+namespace Solder::Impl::triangular {
+
+/// \brief The bits of "not yet": a NaN that no arithmetic makes. An entry of x is flag and value in
+/// one word, so that nobody needs a fence; where an entry is computed as this very NaN, another one
+/// is stored.
+template <class Real>
+struct NotYet;
+template <>
+struct NotYet<double> {
+  using Bits = std::uint64_t;
+  static constexpr Bits bits = 0x7ff8'5eed'0000'0001;
+};
+template <>
+struct NotYet<float> {
+  using Bits = std::uint32_t;
+  static constexpr Bits bits = 0x7fc5'eed1;
+};
+
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION bool is_not_yet(Real value) {
+  return Kokkos::bit_cast<typename NotYet<Real>::Bits>(value) == NotYet<Real>::bits;
+}
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION bool is_not_yet(Kokkos::complex<Real> const& value) {
+  return is_not_yet(value.real()) || is_not_yet(value.imag());
+}
+
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar not_yet() {
+  using Real = typename ScalarTraits<Scalar>::Real;
+  constexpr auto bits = NotYet<Real>::bits;
+  auto const mark = Kokkos::bit_cast<Real>(bits);
+  if constexpr (ScalarTraits<Scalar>::is_complex)
+    return {mark, mark};
+  else
+    return mark;
+}
+
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION Real but_marked(Real value) {
+  return is_not_yet(value) ? Kokkos::Experimental::quiet_NaN_v<Real> : value;
+}
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<Real> but_marked(Kokkos::complex<Real> const& value) {
+  return {but_marked(value.real()), but_marked(value.imag())};
+}
+
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<Real> load_relaxed(Kokkos::complex<Real> const* from) {
+  auto const* const parts = reinterpret_cast<Real const*>(from);
+  return {Impl::load_relaxed(parts), Impl::load_relaxed(parts + 1)};
+}
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION void store_relaxed(Kokkos::complex<Real>* to,
+                                               Kokkos::complex<Real> const& value) {
+  auto* const parts = reinterpret_cast<Real*>(to);
+  Impl::store_relaxed(parts, value.real());
+  Impl::store_relaxed(parts + 1, value.imag());
+}
+using Impl::load_relaxed;
+using Impl::store_relaxed;
+
+/// \brief The device side of a triangular matrix: its rows in the order of a schedule.
+///
+/// Slot s is row rows[s]; its entries but the diagonal are k = offsets[s], ..., offsets[s + 1] - 1.
+/// From own[s] on, and only on GPUs, they belong to rows of the same tile: columns[k] is then not a
+/// column but a slot, counted from the tile's first.
+template <class Scalar>
+struct TriangularOperator {
+  /// Entries that a lane waits for at once, and those of its own tile that it keeps in registers.
+  static constexpr int batch = 4, kept = 8;
+
+  std::int32_t const* rows;
+  std::int32_t const* begin;  ///< [tiles + 1] of each tile's slots
+  std::int32_t const* depth;  ///< of each tile: rows on the longest way within it
+  std::int32_t const* offsets;
+  std::int32_t const* own;
+  std::int32_t const* columns;
+  Scalar const* values;
+  Scalar const* inverse;  ///< of the diagonal, by slots; null: ones
+  std::int32_t tiles;
+  std::int32_t lane_bits;  ///< 2^lane_bits lanes share a row
+
+  bool operator==(TriangularOperator const&) const = default;
+};
+
+/// \brief The rows of x = T^-1 b, as a source. x must say "not yet" everywhere, and *ticket be 0,
+/// before it begins; x is complete after the stage.
+///
+/// One kernel without a barrier. A warp (a thread on hosts) takes the next tile that nobody has, so
+/// that all it can wait for has been taken by somebody who runs. It waits for the entries of x that
+/// belong to other tiles, and then solves its rows: Algorithm 1 of paper 3, external edges first,
+/// with registers for its local memory. Needs teams that make progress once they have started
+/// (has_progress). The order of summation is fixed; which team hands a row out is not, so a
+/// consumer must not sum.
+///
+/// Words: T's entries, 4 a row, and x once for each entry of another tile.
+template <class Scalar, class Vector>
+struct TriangularRows {
+  TriangularOperator<Scalar> T;
+  std::int32_t league;
+  Vector b;
+  Scalar* x;
+  std::int32_t* ticket;
+
+  bool operator==(TriangularRows const&) const = default;
+
+  KOKKOS_FUNCTION std::int32_t teams() const { return league; }
+
+  template <class Team, class Prepare, class Consume>
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
+                                                Prepare const& prepare,
+                                                Consume const& consume) const {
+    if (!prepare()) return false;
+    auto const* const right = vector_at(b, at);
+    if constexpr (std::is_same_v<Team, HostTeam>) {
+      for (std::int32_t t = add_one_release(ticket); t < T.tiles; t = add_one_release(ticket))
+        solve_tile_of_thread(t, right, consume);
+    } else {
+      auto const take = [&] { return team.lane() == 0 ? add_one_release(ticket) : 0; };
+      std::int32_t t = lane_value(take(), 0);
+      while (t < T.tiles) {
+        std::int32_t const next = take();  // asked for before the work, needed after it
+        solve_tile_of_warp(team.lane(), t, right, consume);
+        t = lane_value(next, 0);
+      }
+    }
+    return true;
+  }
+
+ private:
+  template <class Consume>
+  void solve_tile_of_thread(std::int32_t t, Scalar const* right, Consume const& consume) const {
+    for (std::int32_t s = T.begin[t]; s < T.begin[t + 1]; ++s) {
+      std::int32_t const i = T.rows[s];
+      Scalar sum{};
+      for (std::int32_t k = T.offsets[s]; k < T.offsets[s + 1]; ++k) {
+        Scalar entry = load_relaxed(x + T.columns[k]);
+        for (Waiting<true> waiting; is_not_yet(entry); entry = load_relaxed(x + T.columns[k]))
+          waiting.turn();
+        sum += T.values[k] * entry;
+      }
+      Scalar solved = right[i] - sum;
+      if (T.inverse != nullptr) solved *= T.inverse[s];
+      hand_out(i, but_marked(solved), consume);
+    }
+  }
+
+  template <class Consume>
+  KOKKOS_FORCEINLINE_FUNCTION void hand_out(std::int32_t i, Scalar const& solved,
+                                            Consume const& consume) const {
+    store_relaxed(x + i, solved);
+    consume(i, solved);
+  }
+
+  /// \brief A tile has at most a warp's lanes over 2^lane_bits rows; all lanes of a row know its
+  /// sum.
+  ///
+  /// Within the tile the lanes solve as often as it is deep, all rows at once, from what the rows
+  /// that they need have so far: after k times the rows of depth k are right, and stay so.
+  template <class Consume>
+  KOKKOS_FORCEINLINE_FUNCTION void solve_tile_of_warp(int lane, std::int32_t t, Scalar const* right,
+                                                      Consume const& consume) const {
+    constexpr int batch = TriangularOperator<Scalar>::batch,
+                  kept = TriangularOperator<Scalar>::kept;
+    std::int32_t const lanes = 1 << T.lane_bits, begin = T.begin[t], depth = T.depth[t];
+    std::int32_t const place = lane >> T.lane_bits, of_row = lane & (lanes - 1);
+    bool const is_row = place < T.begin[t + 1] - begin;
+    std::int32_t const s = begin + (is_row ? place : 0), i = T.rows[s];
+    std::int32_t const own = T.own[s], end = T.offsets[s + 1];
+    Scalar const of_b = right[i], inverse = T.inverse == nullptr ? Scalar(1) : T.inverse[s];
+
+    Scalar value[kept];
+    std::int32_t slot[kept];
+    for (int u = 0; u < kept; ++u) {
+      bool const is = own + u < end;
+      slot[u] = is ? T.columns[own + u] << T.lane_bits : -1;
+      value[u] = is ? T.values[own + u] * inverse : Scalar{};
+    }
+    std::int32_t const most_own = most_of_warp(end - own);
+
+    Scalar sum{};
+    for (std::int32_t k = T.offsets[s] + of_row; k < own; k += batch * lanes)
+      sum += others(k, own, lanes);
+    lane_barrier();
+    for (int m = lanes / 2; m > 0; m /= 2) sum += lane_exchange(sum, m);
+
+    Scalar const outer = (of_b - sum) * inverse;
+    Scalar solved = outer;
+    if (most_own <= 2)
+      solve_within<2>(depth, outer, value, slot, solved);
+    else if (most_own <= 4)
+      solve_within<4>(depth, outer, value, slot, solved);
+    else if (most_own <= kept)
+      solve_within<kept>(depth, outer, value, slot, solved);
+    else
+      for (std::int32_t turn = 1; turn < depth; ++turn) {
+        Scalar rest = outer;
+        for (std::int32_t k = own; k < own + most_own; ++k) {
+          Scalar const needed = lane_value(solved, (k < end ? T.columns[k] : 0) << T.lane_bits);
+          if (k < end) rest -= T.values[k] * inverse * needed;
+        }
+        solved = rest;
+      }
+    if (is_row && of_row == 0) hand_out(i, but_marked(solved), consume);
+  }
+
+  /// \brief The turns within a tile whose rows need N of its rows at most; slot -1: none.
+  template <int N>
+  KOKKOS_FORCEINLINE_FUNCTION static void solve_within(std::int32_t depth, Scalar const& outer,
+                                                       Scalar const* value,
+                                                       std::int32_t const* slot, Scalar& solved) {
+    for (std::int32_t turn = 1; turn < depth; ++turn) {
+      Scalar rest = outer;
+      for (int u = 0; u < N; ++u) {
+        Scalar const needed = lane_value(solved, slot[u] < 0 ? 0 : slot[u]);
+        if (slot[u] >= 0) rest -= value[u] * needed;
+      }
+      solved = rest;
+    }
+  }
+
+  /// \brief The products with entries k, k + step, ... before `end`, `batch` of them, once all are
+  /// there. These are of tiles that were taken before, by a warp that does not wait for this one.
+  KOKKOS_FORCEINLINE_FUNCTION Scalar others(std::int32_t k, std::int32_t end,
+                                            std::int32_t step) const {
+    constexpr int batch = TriangularOperator<Scalar>::batch;
+    Scalar value[batch], entry[batch];
+    std::int32_t column[batch];
+    for (int u = 0; u < batch; ++u) {
+      bool const is = k + u * step < end;
+      column[u] = is ? T.columns[k + u * step] : 0;
+      value[u] = is ? T.values[k + u * step] : Scalar{};
+      entry[u] = is ? not_yet<Scalar>() : Scalar{};
+    }
+    bool all = false;
+    while (!all) {
+      all = true;
+      for (int u = 0; u < batch; ++u)
+        if (is_not_yet(entry[u])) entry[u] = load_relaxed(x + column[u]);
+      for (int u = 0; u < batch; ++u) all = all && !is_not_yet(entry[u]);
+    }
+    Scalar sum{};
+    for (int u = 0; u < batch; ++u) sum += value[u] * entry[u];
+    return sum;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION static std::int32_t most_of_warp(std::int32_t count) {
+    for (int m = warp / 2; m > 0; m /= 2) {
+      std::int32_t const other = lane_exchange(count, m);
+      count = other > count ? other : count;
+    }
+    return count;
+  }
+};
+
+/// \brief What solves of T and of another factor find before they begin: x and y "not yet", two
+/// tickets of 0. A stage. Words: 2 a row.
+template <class Scalar>
+struct NothingSolved {
+  static constexpr char const* label = "Solder::triangular::begin";
+  static constexpr int threads = league_threads, most_sums = 1;
+
+  Phase phase;
+  Rows rows;
+  std::int32_t league;
+  Scalar *x, *y;
+  std::int32_t* tickets;
+
+  bool operator==(NothingSolved const&) const = default;
+  static constexpr int workspace() { return 0; }
+  KOKKOS_FUNCTION int teams() const { return league; }
+
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const&, Control const& now,
+                                       Control&) const {
+    if (now.phase != phase) return;
+    team.for_each_row(rows, [&](std::int32_t i) {
+      x[i] = not_yet<Scalar>();
+      y[i] = not_yet<Scalar>();
+    });
+    if (team.league_rank() == 0 && team.rank() == 0) tickets[0] = tickets[1] = 0;
+  }
+};
+
+/// \brief A body that needs nothing of a row: its source keeps what is wanted.
+struct Keep {
+  bool operator==(Keep const&) const = default;
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t, auto const&) const {}
+};
+
+}  // namespace Solder::Impl::triangular

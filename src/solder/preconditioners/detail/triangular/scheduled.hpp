@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <solder/core/arena.hpp>
+#include <solder/preconditioners/detail/triangular/rows.hpp>
+#include <solder/preconditioners/detail/triangular/tiles.hpp>
+
+namespace Solder {
+
+/// \brief In which order, and in which groups, the rows of a triangular matrix are solved.
+enum class TriangularSchedule : std::int32_t {
+  automatic,  ///< the one that the model of paper 3, (5), followed row by row, says is quickest
+  natural,    ///< rows that follow each other share a tile
+  levels,     ///< tiles of rows of one level, which need nothing of each other: most concurrency
+  partition   ///< tiles of rows that need each other: most locality
+};
+
+constexpr std::string_view to_string(TriangularSchedule schedule) {
+  switch (schedule) {
+    case TriangularSchedule::automatic:
+      return "auto";
+    case TriangularSchedule::natural:
+      return "natural";
+    case TriangularSchedule::levels:
+      return "levels";
+    case TriangularSchedule::partition:
+      return "partition";
+  }
+  return "unknown";
+}
+
+/// \brief The schedule that was chosen, and what was seen of the matrix.
+struct TriangularReport {
+  TriangularSchedule schedule = TriangularSchedule::automatic;  ///< never automatic
+  std::int32_t levels = 0;
+  std::int32_t tiles = 0;
+  std::int32_t tile_levels = 0;  ///< of the graph that the tiles are vertices of
+  std::int64_t entries = 0;      ///< off the diagonal
+  std::int64_t external = 0;     ///< of them with an entry of x of another tile
+  double predicted_seconds = 0;  ///< by the model; 0: there was no choice
+  double analysis_seconds = 0;   ///< on the host
+};
+
+namespace Impl::triangular {
+
+/// \brief Measured: docs/performance.md.
+template <class Exec>
+Costs costs_of(Exec const& exec) {
+  if constexpr (is_host_space<Exec>)
+    return {3e-7, exec.concurrency() > 1 ? 2e-7 : 0, 0, 2e-9, std::max(1, int(exec.concurrency()))};
+  else
+    return {2e-6, 0.57e-6, 0.05e-6, 0, resident_league(exec) * (league_threads / warp)};
+}
+
+/// \brief Lanes of a GPU that share a row, in bits: a lane is to have about as many entries as it
+/// waits for at once; half as many where all are of other tiles.
+template <class Scalar, class Exec>
+std::int32_t choose_lane_bits(TriangularSchedule schedule, Dependencies const& needs) {
+  if (is_host_space<Exec>) return 0;
+  std::int64_t const entries = static_cast<std::int64_t>(needs.columns.size()),
+                     a_row = std::int64_t(TriangularOperator<Scalar>::batch) * needs.rows();
+  std::int32_t bits = 0;
+  while (bits < 5 && entries > (a_row << bits)) ++bits;
+  return schedule == TriangularSchedule::levels && bits < 5 ? bits + 1 : bits;
+}
+
+/// \brief Levels in work at once on a GPU. Who waits for levels far away slows down the others by
+/// asking: more of them take up to four times as long.
+inline constexpr std::int64_t levels_ahead = 8;
+
+/// \brief Rows of a tile at most.
+template <class Exec>
+constexpr std::int32_t most_rows(std::int32_t lane_bits) {
+  return is_host_space<Exec> ? 256 : warp >> lane_bits;
+}
+
+/// \param alone one thread takes all tiles: it goes through natural ones in their order
+template <class Exec>
+Tiles tiles_by(TriangularSchedule schedule, Dependencies const& needs,
+               std::vector<std::int32_t> const& level, std::int32_t levels, std::int32_t most,
+               bool alone) {
+  if (schedule == TriangularSchedule::partition)
+    return partition(needs, level, levels, most, is_host_space<Exec> ? 32 : std::max(2, most / 4));
+  if (schedule == TriangularSchedule::natural) {
+    std::vector<std::int32_t> order(needs.rows());
+    std::iota(order.begin(), order.end(), 0);
+    Tiles const tiles = cut(std::move(order), most);
+    return alone ? tiles : by_level_of_tiles(needs, tiles);
+  }
+  Tiles tiles;
+  tiles.levels = levels;
+  tiles.order = sorted_by(level, levels);
+  for (std::int32_t p = 1; p <= needs.rows(); ++p)
+    if (p == needs.rows() || level[tiles.order[p]] != level[tiles.order[p - 1]] ||
+        p - tiles.begin.back() == most)
+      tiles.begin.push_back(p);
+  return tiles;
+}
+
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar taken(Scalar const& value, [[maybe_unused]] bool conjugated) {
+  if constexpr (ScalarTraits<Scalar>::is_complex)
+    return conjugated ? Kokkos::conj(value) : value;
+  else
+    return value;
+}
+
+/// \brief A triangular matrix on the device, in the order of a schedule.
+template <class Scalar, class Exec>
+class Scheduled {
+ public:
+  using Space = typename Exec::memory_space;
+
+  Scheduled() = default;
+
+  /// \param needs the pattern, counted from the row that is solved first
+  /// \param label the number in vectors of each row of `needs`
+  /// \param source where the values of the entries of `needs` lie
+  /// \param diagonal and those of the diagonal, by rows of `needs`; empty: ones
+  Scheduled(Exec const& exec, Dependencies const& needs, std::vector<std::int32_t> const& label,
+            std::vector<std::int32_t> const& source, std::vector<std::int32_t> const& diagonal,
+            TriangularSchedule wanted) {
+    Kokkos::Timer timer;
+    std::int32_t const rows = needs.rows();
+    std::vector<std::int32_t> level;
+    report_.levels = find_levels(needs, level);
+    report_.entries = static_cast<std::int64_t>(needs.columns.size());
+    Tiles const tiles = choose(exec, needs, level, wanted);
+    report_.tiles = tiles.count();
+    report_.tile_levels = tiles.levels;
+
+    // Entries of other tiles first, then those of the row's own, the first solved first.
+    auto const tile = tiles.tile_of_rows();
+    std::vector<std::int32_t> place(rows), label_of_slot(rows), diagonal_of_slot,
+        depth(tiles.count(), 1), depth_of_row(rows, 1);
+    for (std::int32_t s = 0; s < rows; ++s) {
+      place[tiles.order[s]] = s;
+      label_of_slot[s] = label[tiles.order[s]];
+    }
+    std::vector<std::int32_t> offsets(rows + 1, 0), own_from(rows), columns, sources;
+    columns.reserve(needs.columns.size());
+    sources.reserve(needs.columns.size());
+    std::vector<std::pair<std::int32_t, std::int32_t>> own;
+    for (std::int32_t s = 0; s < rows; ++s) {
+      std::int32_t const i = tiles.order[s];
+      own.clear();
+      for (std::int32_t k = needs.offsets[i]; k < needs.offsets[i + 1]; ++k) {
+        std::int32_t const j = needs.columns[k];
+        if (!is_host_space<Exec> && tile[j] == tile[i]) {
+          own.emplace_back(place[j], source[k]);
+          depth_of_row[i] = std::max(depth_of_row[i], depth_of_row[j] + 1);
+        } else {
+          columns.push_back(label[j]);
+          sources.push_back(source[k]);
+        }
+        report_.external += tile[j] != tile[i];
+      }
+      depth[tile[i]] = std::max(depth[tile[i]], depth_of_row[i]);
+      own_from[s] = static_cast<std::int32_t>(columns.size());
+      std::sort(own.begin(), own.end());
+      for (auto const& [slot, from] : own) {
+        columns.push_back(slot - tiles.begin[tile[i]]);
+        sources.push_back(from);
+      }
+      offsets[s + 1] = static_cast<std::int32_t>(columns.size());
+    }
+    if (!diagonal.empty()) {
+      diagonal_of_slot.resize(rows);
+      for (std::int32_t s = 0; s < rows; ++s) diagonal_of_slot[s] = diagonal[tiles.order[s]];
+    }
+    rows_ = copy(exec, label_of_slot);
+    begin_ = copy(exec, tiles.begin);
+    offsets_ = copy(exec, offsets);
+    own_ = copy(exec, own_from);
+    depth_ = copy(exec, depth);
+    columns_ = copy(exec, columns);
+    sources_ = copy(exec, sources);
+    diagonal_sources_ = copy(exec, diagonal_of_slot);
+    by_level_ = copy(exec, sorted_by(level, report_.levels));
+    values_ = Values(Kokkos::view_alloc("Solder::triangular::values", exec), columns.size());
+    inverse_ =
+        Values(Kokkos::view_alloc("Solder::triangular::inverse", exec), diagonal_of_slot.size());
+    exec.fence("Solder::triangular: the schedule is on the device");
+    report_.analysis_seconds = timer.seconds();
+  }
+
+  /// \brief Takes the values from where the sources say, or their conjugates: one kernel or two.
+  void update(Exec const& exec, Scalar const* from, bool conjugated = false) const {
+    auto const* const sources = sources_.data();
+    auto const* const diagonals = diagonal_sources_.data();
+    auto* const values = values_.data();
+    auto* const inverse = inverse_.data();
+    Kokkos::parallel_for(
+        "Solder::triangular::update",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, values_.extent(0)),
+        KOKKOS_LAMBDA(std::int64_t k) { values[k] = taken(from[sources[k]], conjugated); });
+    Kokkos::parallel_for(
+        "Solder::triangular::invert",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, inverse_.extent(0)),
+        KOKKOS_LAMBDA(std::int64_t s) {
+          inverse[s] = Scalar(1) / taken(from[diagonals[s]], conjugated);
+        });
+  }
+
+  /// \brief The first row, as vectors count, whose diagonal entry has no finite inverse, or -1.
+  std::int32_t first_without_inverse(Exec const& exec) const {
+    std::int32_t const none = std::numeric_limits<std::int32_t>::max();
+    std::int32_t first = none;
+    auto const* const inverse = inverse_.data();
+    auto const* const rows = rows_.data();
+    Kokkos::parallel_reduce(
+        "Solder::triangular::check",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, inverse_.extent(0)),
+        KOKKOS_LAMBDA(std::int64_t s, std::int32_t & least) {
+          // An infinite entry has the inverse 0.
+          if (!(count_nonzero(inverse[s]) == 1) && rows[s] < least) least = rows[s];
+        },
+        Kokkos::Min<std::int32_t>(first));
+    return first == none ? -1 : first;
+  }
+
+  TriangularOperator<Scalar> device_operator() const {
+    return {rows_.data(),   begin_.data(),
+            depth_.data(),  offsets_.data(),
+            own_.data(),    columns_.data(),
+            values_.data(), inverse_.extent(0) > 0 ? inverse_.data() : nullptr,
+            report_.tiles,  lane_bits_};
+  }
+  /// \brief Teams that its solves want: on GPUs warps for the tiles of `levels_ahead` levels.
+  std::int32_t teams(Exec const& exec) const {
+    if (is_host_space<Exec>) return std::max(1, int(exec.concurrency()));
+    std::int64_t const tiles = levels_ahead * report_.tiles / std::max(report_.tile_levels, 1);
+    return vector_teams(exec, std::min<std::int64_t>(tiles, report_.tiles) * warp);
+  }
+  /// \brief The rows by level, counted as in the pattern.
+  std::int32_t const* rows_by_level() const { return by_level_.data(); }
+  TriangularReport const& report() const { return report_; }
+
+ private:
+  using Indices = Kokkos::View<std::int32_t*, Space>;
+  using Values = Kokkos::View<Scalar*, Space>;
+
+  /// \brief The tiles of the schedule that is wanted, or of the quickest by the model. GPUs have no
+  /// use for tiles of a few long rows, nor for chains where levels are wide.
+  Tiles choose(Exec const& exec, Dependencies const& needs, std::vector<std::int32_t> const& level,
+               TriangularSchedule wanted) {
+    std::vector<TriangularSchedule> candidates{wanted};
+    bool const alone = is_host_space<Exec> && exec.concurrency() == 1;
+    if (wanted == TriangularSchedule::automatic && alone) {
+      candidates = {TriangularSchedule::natural};
+    } else if (wanted == TriangularSchedule::automatic) {
+      candidates = {TriangularSchedule::levels};
+      if (choose_lane_bits<Scalar, Exec>(TriangularSchedule::partition, needs) < 2)
+        candidates.push_back(TriangularSchedule::partition);
+      if (is_host_space<Exec> || needs.rows() / 64 < report_.levels)
+        candidates.push_back(TriangularSchedule::natural);
+    }
+    Tiles best;
+    report_.predicted_seconds = std::numeric_limits<double>::infinity();
+    for (auto const schedule : candidates) {
+      std::int32_t const bits = choose_lane_bits<Scalar, Exec>(schedule, needs);
+      Tiles tiles =
+          tiles_by<Exec>(schedule, needs, level, report_.levels, most_rows<Exec>(bits), alone);
+      double const seconds = candidates.size() == 1 ? 0 : predict(needs, tiles, costs_of(exec));
+      if (seconds >= report_.predicted_seconds) continue;
+      report_.predicted_seconds = seconds;
+      report_.schedule = schedule;
+      lane_bits_ = bits;
+      best = std::move(tiles);
+    }
+    return best;
+  }
+
+  static Indices copy(Exec const& exec, std::vector<std::int32_t> const& from) {
+    Indices const to(
+        Kokkos::view_alloc("Solder::triangular::schedule", exec, Kokkos::WithoutInitializing),
+        from.size());
+    Kokkos::deep_copy(exec, to,
+                      Kokkos::View<std::int32_t const*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
+                          from.data(), from.size()));
+    exec.fence("Solder::triangular: a part of the schedule is copied");
+    return to;
+  }
+
+  std::int32_t lane_bits_ = 0;
+  TriangularReport report_;
+  Indices rows_ = no_view<Indices>(), begin_ = rows_, depth_ = rows_, offsets_ = rows_,
+          own_ = rows_, columns_ = rows_, sources_ = rows_, diagonal_sources_ = rows_,
+          by_level_ = rows_;
+  Values values_ = no_view<Values>(), inverse_ = values_;
+};
+
+}  // namespace Impl::triangular
+}  // namespace Solder

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include <solder/preconditioners/detail/triangular/dependencies.hpp>
+
+namespace Solder::Impl::triangular {
+
+/// \brief A schedule: rows in tiles, tiles in the order in which teams take them.
+///
+/// A row needs rows that come before it in `order`, so whoever waits, waits for a tile that
+/// somebody has taken already.
+struct Tiles {
+  std::vector<std::int32_t> order;     ///< the rows, tile by tile
+  std::vector<std::int32_t> begin{0};  ///< where each tile begins in `order`, and the end
+  std::int32_t levels = 0;             ///< tiles on the longest way
+
+  std::int32_t count() const { return static_cast<std::int32_t>(begin.size()) - 1; }
+
+  /// \brief The tile of each row.
+  std::vector<std::int32_t> tile_of_rows() const {
+    std::vector<std::int32_t> tile(order.size());
+    for (std::int32_t t = 0; t < count(); ++t)
+      for (std::int32_t p = begin[t]; p < begin[t + 1]; ++p) tile[order[p]] = t;
+    return tile;
+  }
+};
+
+/// \brief Every `most` rows of an order that serves, a tile.
+inline Tiles cut(std::vector<std::int32_t> order, std::int32_t most) {
+  Tiles tiles;
+  auto const rows = static_cast<std::int32_t>(order.size());
+  for (std::int64_t end = most; end < rows; end += most)
+    tiles.begin.push_back(static_cast<std::int32_t>(end));
+  if (rows > 0) tiles.begin.push_back(rows);
+  tiles.order = std::move(order);
+  return tiles;
+}
+
+/// \brief The tiles of `tiles` level by level of the graph that they are vertices of: those that
+/// can be worked on at the same time are taken one after another.
+inline Tiles by_level_of_tiles(Dependencies const& needs, Tiles const& tiles) {
+  auto const tile = tiles.tile_of_rows();
+  std::vector<std::int32_t> level(tiles.count(), 0);
+  std::int32_t levels = 0;
+  for (std::int32_t t = 0; t < tiles.count(); ++t) {
+    for (std::int32_t p = tiles.begin[t]; p < tiles.begin[t + 1]; ++p)
+      needs.for_each_needed(tiles.order[p], [&](std::int32_t j) {
+        if (tile[j] != t) level[t] = std::max(level[t], level[tile[j]] + 1);
+      });
+    levels = std::max(levels, level[t] + 1);
+  }
+  Tiles sorted;
+  sorted.levels = levels;
+  sorted.order.reserve(tiles.order.size());
+  for (std::int32_t const t : sorted_by(level, levels)) {
+    sorted.order.insert(sorted.order.end(), tiles.order.begin() + tiles.begin[t],
+                        tiles.order.begin() + tiles.begin[t + 1]);
+    sorted.begin.push_back(static_cast<std::int32_t>(sorted.order.size()));
+  }
+  return sorted;
+}
+
+/// \brief Sub-graphs of at most `most` rows that keep together what depends on each other: paper
+/// 3's Algorithm 3, for one band of `height` levels after the other.
+///
+/// The rows of a band's first level are dealt to sub-graphs in their order, and each row of its
+/// other levels goes to the last sub-graph of its parents' in the band, or the next one that has
+/// room: then the graph of sub-graphs has no circle. A row without a parent in the band goes where
+/// the row before it in its level went, or later.
+inline Tiles partition(Dependencies const& needs, std::vector<std::int32_t> const& level,
+                       std::int32_t levels, std::int32_t most, std::int32_t height) {
+  std::int32_t const rows = needs.rows(), wide = std::max(1, most / height);
+  auto const sorted = sorted_by(level, levels);
+  std::vector<std::int32_t> part(rows, -1), size, next, keys;
+  auto const grow = [&](std::int32_t parts) {
+    while (static_cast<std::int32_t>(size.size()) < parts) {
+      next.push_back(static_cast<std::int32_t>(size.size()));
+      size.push_back(0);
+    }
+  };
+  auto const first_with_room = [&](std::int32_t part) {  // next[p] == p: p has room
+    grow(part + 1);
+    std::int32_t found = part;
+    while (next[found] != found) found = next[found];
+    for (; next[part] != found; part = std::exchange(next[part], found)) {
+    }
+    return found;
+  };
+  Tiles tiles;
+  tiles.order.reserve(rows);
+  std::vector<std::int32_t> band;
+  std::int32_t begin = 0;
+  for (std::int32_t first = 0; first < levels; first += height) {
+    size.clear();
+    next.clear();
+    keys.clear();
+    band.clear();
+    std::int32_t end = begin, last = 0, level_before = -1;
+    for (; end < rows && level[sorted[end]] < first + height; ++end) {
+      std::int32_t const i = sorted[end];
+      if (level[i] != level_before) last = 0;
+      level_before = level[i];
+      std::int32_t at = -1;
+      needs.for_each_needed(i, [&](std::int32_t j) {
+        if (level[j] >= first) at = std::max(at, part[j]);
+      });
+      if (level[i] == first)
+        at = (end - begin) / wide;
+      else if (at < 0)
+        at = last;
+      at = first_with_room(at);
+      if (++size[at] == most) {
+        grow(at + 2);
+        next[at] = at + 1;
+      }
+      part[i] = last = at;
+      keys.push_back(at);
+      band.push_back(i);
+    }
+    for (std::int32_t const k : sorted_by(keys, static_cast<std::int32_t>(size.size()))) {
+      if (!tiles.order.empty() && static_cast<std::int32_t>(tiles.order.size()) > begin &&
+          part[tiles.order.back()] != keys[k])
+        tiles.begin.push_back(static_cast<std::int32_t>(tiles.order.size()));
+      tiles.order.push_back(band[k]);
+    }
+    tiles.begin.push_back(static_cast<std::int32_t>(tiles.order.size()));
+    begin = end;
+  }
+  return by_level_of_tiles(needs, tiles);
+}
+
+/// \brief What a schedule costs; seconds. Paper 3's (5) has the first three as alpha, tau' and tau.
+struct Costs {
+  double tile;         ///< from taking a tile to its first row
+  double external;     ///< from the end of a tile to that of one that was waiting for it
+  double turn;         ///< of a tile of a GPU, for all rows of one depth
+  double entry;        ///< of a row, where a team solves one row after the other; else 0
+  std::int32_t teams;  ///< tiles in work at once
+};
+
+/// \brief The seconds that a solve takes: paper 3's performance model, followed tile by tile. Who
+/// is free takes the next tile, which ends when those that it needs have ended, and its own rows
+/// are solved.
+inline double predict(Dependencies const& needs, Tiles const& tiles, Costs const& costs) {
+  auto const tile = tiles.tile_of_rows();
+  std::vector<float> end(tiles.count(), 0);
+  std::vector<std::int32_t> depth(needs.rows(), 1);
+  std::priority_queue<float, std::vector<float>, std::greater<>> free;
+  for (std::int32_t t = 0; t < std::min(costs.teams, tiles.count()); ++t) free.push(0);
+  float last = 0;
+  for (std::int32_t t = 0; t < tiles.count(); ++t) {
+    double ready = free.top() + costs.tile;
+    free.pop();
+    std::int32_t deepest = 1, entries = 0;
+    for (std::int32_t p = tiles.begin[t]; p < tiles.begin[t + 1]; ++p) {
+      std::int32_t const i = tiles.order[p];
+      needs.for_each_needed(i, [&](std::int32_t j) {
+        if (tile[j] == t)
+          depth[i] = std::max(depth[i], depth[j] + 1);
+        else
+          ready = std::max(ready, end[tile[j]] + costs.external);
+      });
+      deepest = std::max(deepest, depth[i]);
+      entries += 1 + needs.offsets[i + 1] - needs.offsets[i];
+    }
+    end[t] = static_cast<float>(ready + costs.turn * (deepest - 1) + costs.entry * entries);
+    free.push(end[t]);
+    last = std::max(last, end[t]);
+  }
+  return last;
+}
+
+}  // namespace Solder::Impl::triangular

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <solder/core/application.hpp>
+#include <solder/core/report.hpp>
+#include <solder/matrix/csr.hpp>
+#include <solder/matrix/duplicates.hpp>
+#include <solder/preconditioners/detail/triangular/factorise.hpp>
+#include <solder/preconditioners/detail/triangular/ordering.hpp>
+#include <solder/preconditioners/detail/triangular/scheduled.hpp>
+
+namespace Solder {
+
+/// \brief Which factorisation within the pattern of A.
+enum class Factorisation : std::int32_t {
+  ic0,  ///< of a Hermitian positive definite A: pivots are positive, by a shift where need be
+  ilu0  ///< of any A: pivots are not zero
+};
+
+struct IncompleteOptions {
+  TriangularSchedule schedule = TriangularSchedule::automatic;
+  Ordering ordering = Ordering::natural;
+  /// ic0, where a pivot is not positive: A + shift diag(A) is factorised instead, with this shift
+  /// and then with twice as much, up to 1000 times; from 0 to 1. 0: never.
+  double shift = 1e-3;
+
+  bool operator==(IncompleteOptions const&) const = default;
+};
+
+namespace Impl::triangular {
+
+/// \brief A's pattern in the order of elimination: row i is row label[i] of A, its entries are
+/// sorted, and the value of entry k is A's value number source[k].
+struct OrderedPattern {
+  std::vector<std::int32_t> label, offsets{0}, columns, source, diagonal;
+  std::int32_t without_diagonal = -1;  ///< a row of A that has no diagonal entry, or -1
+  std::int32_t unsymmetric = -1;       ///< a row of A with an entry whose mirror image is missing
+};
+
+template <class Offset>
+OrderedPattern ordered_pattern(Ordering ordering, std::int32_t rows, Offset const* offsets,
+                               std::int32_t const* columns) {
+  OrderedPattern P;
+  P.label = ordered(ordering, rows, offsets, columns);
+  std::vector<std::int32_t> rank(rows);
+  for (std::int32_t i = 0; i < rows; ++i) rank[P.label[i]] = i;
+  P.columns.reserve(offsets[rows]);
+  P.source.reserve(offsets[rows]);
+  P.diagonal.assign(rows, -1);
+  std::vector<std::pair<std::int32_t, std::int32_t>> row;
+  for (std::int32_t i = 0; i < rows; ++i) {
+    row.clear();
+    for (Offset k = offsets[P.label[i]]; k < offsets[P.label[i] + 1]; ++k)
+      row.emplace_back(rank[columns[k]], static_cast<std::int32_t>(k));
+    std::sort(row.begin(), row.end());
+    for (auto const& [column, k] : row) {
+      if (column == i) P.diagonal[i] = static_cast<std::int32_t>(P.columns.size());
+      P.columns.push_back(column);
+      P.source.push_back(k);
+    }
+    P.offsets.push_back(static_cast<std::int32_t>(P.columns.size()));
+    if (P.diagonal[i] < 0 && (P.without_diagonal < 0 || P.label[i] < P.without_diagonal))
+      P.without_diagonal = P.label[i];
+  }
+  for (std::int32_t i = 0; i < rows && P.unsymmetric < 0; ++i)
+    for (std::int32_t k = P.offsets[i]; k < P.offsets[i + 1]; ++k) {
+      auto const* const first = P.columns.data() + P.offsets[P.columns[k]];
+      auto const* const last = P.columns.data() + P.offsets[P.columns[k] + 1];
+      if (!std::binary_search(first, last, i)) {
+        P.unsymmetric = P.label[i];
+        break;
+      }
+    }
+  return P;
+}
+
+/// \brief One triangle of an ordered pattern, counted from the row that is solved first.
+struct Triangle {
+  Dependencies needs;
+  std::vector<std::int32_t> label, source, diagonal;
+};
+
+inline Triangle triangle_of(OrderedPattern const& P, bool lower) {
+  auto const rows = static_cast<std::int32_t>(P.label.size());
+  Triangle T;
+  for (std::int32_t turn = 0; turn < rows; ++turn) {
+    std::int32_t const i = lower ? turn : rows - 1 - turn;
+    std::int32_t const from = lower ? P.offsets[i] : P.diagonal[i] + 1,
+                       to = lower ? P.diagonal[i] : P.offsets[i + 1];
+    for (std::int32_t k = from; k < to; ++k) {
+      T.needs.columns.push_back(lower ? P.columns[k] : rows - 1 - P.columns[k]);
+      T.source.push_back(k);
+    }
+    T.needs.offsets.push_back(static_cast<std::int32_t>(T.needs.columns.size()));
+    T.label.push_back(P.label[i]);
+    if (!lower) T.diagonal.push_back(P.diagonal[i]);
+  }
+  return T;
+}
+
+}  // namespace Impl::triangular
+
+/// \brief An incomplete factorisation A ~ L U without fill: L has a diagonal of ones, and both have
+/// A's pattern (Saad, Iterative Methods for Sparse Linear Systems, 10.3). For a Hermitian A that is
+/// IC(0): U = D L^H, and M = (L D L^H)^-1 is Hermitian.
+///
+/// The pattern is analysed once, on the host; the factors are made on the device, one row as soon
+/// as the rows that it needs are done, and again by refresh. Applied by two triangular solves, a
+/// kernel each (TriangularRows), and one kernel before them.
+///
+/// Where it cannot be made (a diagonal entry missing, a pivot zero or, for ic0, not positive in
+/// spite of shifts, a pattern that is not symmetric) it can be constructed, and defect() says why
+/// it cannot be applied; solvers refuse to start with it, with that sentence.
+template <class Scalar, class Exec>
+class Incomplete {
+ public:
+  using scalar_type = Scalar;
+
+  /// \throws std::invalid_argument where A is not square or an option is out of range,
+  /// std::length_error where A has 2^31 nonzeros or more
+  template <class Offset>
+  Incomplete(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, Factorisation kind,
+             IncompleteOptions const& options = {})
+      : kind_(kind), options_(options), state_(std::make_shared<State>()) {
+    if (!Impl::has_progress<Exec>)
+      throw std::invalid_argument(name() +
+                                  ": for CPUs and the GPUs of CUDA and HIP; others promise no "
+                                  "teams that wait");
+    if (!(options.shift >= 0 && options.shift <= 1))
+      throw std::invalid_argument(name() + ": shift = " + std::to_string(options.shift) +
+                                  " must be from 0 to 1");
+    refresh(exec, A);
+  }
+
+  /// \brief Factorises again: on the device alone where A has the pattern that it had, in place of
+  /// the factors that were. Waits for the device.
+  template <class Offset>
+  void refresh(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& given) {
+    if (given.rows() != given.columns())
+      throw std::invalid_argument(name() + ": a square matrix is needed, not " +
+                                  std::to_string(given.rows()) + " x " +
+                                  std::to_string(given.columns()));
+    if (given.nonzeros() > std::numeric_limits<std::int32_t>::max())
+      throw std::length_error(name() + ": at most 2^31 - 1 nonzeros, not " +
+                              std::to_string(given.nonzeros()));
+    auto const A = sum_duplicates(exec, given);
+    Kokkos::Timer timer;
+    if (!has_pattern_of(exec, A)) {
+      auto const fresh = analyse(exec, A);
+      fresh->analysis_seconds = timer.seconds();
+      *state_ = *fresh;
+    }
+    timer.reset();
+    factorise(exec, A.values().data());
+    state_->factorise_seconds = timer.seconds();
+  }
+
+  std::int32_t rows() const { return state_->rows; }
+  Factorisation kind() const { return kind_; }
+  IncompleteOptions const& options() const { return options_; }
+  TriangularReport const& lower() const { return state_->lower.report(); }
+  TriangularReport const& upper() const { return state_->upper.report(); }
+  /// \brief What was added to the diagonal, as a share of it.
+  double shift() const { return state_->shift; }
+  /// \brief L below the diagonal and U above and on it, by rows in the order of elimination.
+  auto const& factor_offsets() const { return state_->offsets; }
+  auto const& factor_columns() const { return state_->columns; }
+  auto const& factor_values() const { return state_->values; }
+  std::vector<std::int32_t> const& elimination() const { return state_->label; }
+
+  SetupReport setup() const {
+    SetupReport setup;
+    setup.phases = {{"analysis", state_->analysis_seconds},
+                    {"factorisation", state_->factorise_seconds}};
+    setup.nonzeros = state_->nonzeros;
+    setup.density = 1;
+    setup.shift = state_->shift;
+    if (state_->defect.empty())
+      setup.schedule = std::string(to_string(lower().schedule)) + ", " +
+                       std::string(to_string(upper().schedule));
+    return setup;
+  }
+  /// \brief Why it cannot be applied, in a sentence; empty where it can.
+  std::string defect() const { return state_->defect; }
+
+  /// \brief Words of sizeof(Of) that one application moves, its operand and result apart: the
+  /// factors once, y and z marked, written and read.
+  template <class Of>
+  double words(std::int32_t rows) const {
+    double const entry = double(sizeof(Scalar) + sizeof(std::int32_t)) / sizeof(Of);
+    return state_->nonzeros * entry + rows * (7 + 4.0 * sizeof(std::int32_t) / sizeof(Of));
+  }
+
+  /// \brief What solvers take along; see Application.
+  struct Opened {
+    static constexpr bool is_identity = false, is_pointwise = false, is_split = false;
+
+    Impl::triangular::TriangularOperator<Scalar> lower, upper;
+    std::int32_t lower_league, upper_league, league;
+    Rows dealt;
+    Scalar *y, *z;
+    std::int32_t* tickets;
+
+    Rows rows(Rows const& of_matrix) const { return of_matrix; }
+
+    /// \param r_given a pointer, or a Place
+    template <class Vector>
+    auto apply(Phase phase, Vector const& r_given) const {
+      namespace tri = Impl::triangular;
+      auto const r = as_read(r_given);
+      using R = std::remove_const_t<decltype(r)>;
+      return application(
+          program(tri::NothingSolved<Scalar>{phase, dealt, league, y, z, tickets},
+                  stage("Solder::incomplete::lower", phase,
+                        tri::TriangularRows<Scalar, R>{lower, lower_league, r, y, tickets},
+                        tri::Keep{}),
+                  stage("Solder::incomplete::upper", phase,
+                        tri::TriangularRows<Scalar, Scalar const*>{upper, upper_league, y, z,
+                                                                   tickets + 1},
+                        tri::Keep{})),
+          PlacedRange<Scalar const*>{dealt, league, z});
+    }
+  };
+
+  Opened open(Arena<Exec>& arena) const {
+    auto const vector = [&](char const* label) {
+      return arena.template array<Scalar>(label, rows());
+    };
+    Rows const dealt = arena.equal_rows(rows());
+    auto* const y = vector("Solder::incomplete::y");
+    auto* const z = vector("Solder::incomplete::z");
+    return {state_->lower.device_operator(),
+            state_->upper.device_operator(),
+            arena.teams(state_->lower.teams(arena.exec())),
+            arena.teams(state_->upper.teams(arena.exec())),
+            arena.teams(dealt.teams),
+            dealt,
+            y,
+            z,
+            arena.template array<std::int32_t>("Solder::incomplete::tickets", 2)};
+  }
+
+ private:
+  using Space = typename Exec::memory_space;
+  using Indices = Kokkos::View<std::int32_t*, Space>;
+  using Values = Kokkos::View<Scalar*, Space>;
+  using Offsets = Kokkos::View<std::int64_t*, Space>;
+  struct State {
+    std::int32_t rows = 0;
+    std::int64_t nonzeros = 0;
+    std::vector<std::int32_t> label;
+    // A's pattern as it was given, to know it again, and in the order of elimination
+    Offsets given_offsets = Impl::no_view<Offsets>();
+    Indices given_columns = Impl::no_view<Indices>(), offsets = given_columns,
+            columns = given_columns, source = given_columns, diagonal = given_columns,
+            done = given_columns, counters = given_columns;
+    Values values = Impl::no_view<Values>();
+    Impl::triangular::Scheduled<Scalar, Exec> lower, upper;
+    double analysis_seconds = 0, factorise_seconds = 0, shift = 0;
+    std::string structural, defect;
+  };
+
+  std::string name() const {
+    return kind_ == Factorisation::ic0 ? "Solder::Incomplete (ic0)" : "Solder::Incomplete (ilu0)";
+  }
+
+ public:  // nvcc takes no lambdas from private functions
+  template <class Offset>
+  bool has_pattern_of(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) const {
+    if (A.rows() != state_->rows || A.nonzeros() != state_->nonzeros ||
+        state_->given_offsets.extent(0) == 0)
+      return false;
+    auto const* const old_offsets = state_->given_offsets.data();
+    auto const* const old_columns = state_->given_columns.data();
+    auto const* const offsets = A.row_offsets().data();
+    auto const* const columns = A.column_indices().data();
+    std::int32_t different = 0;
+    Kokkos::parallel_reduce(
+        "Solder::incomplete::compare", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
+        KOKKOS_LAMBDA(int i, std::int32_t& here) {
+          bool same = old_offsets[i + 1] == std::int64_t(offsets[i + 1]);
+          if (same)
+            for (Offset k = offsets[i]; same && k < offsets[i + 1]; ++k)
+              same = old_columns[k] == columns[k];
+          if (!same) here = 1;
+        },
+        Kokkos::Max<std::int32_t>(different));
+    return different <= 0;
+  }
+
+  /// \brief Fills in A's values, with `shift` times the diagonal added.
+  void fill(Exec const& exec, Scalar const* from, double shift) const {
+    auto const* const source = state_->source.data();
+    auto const* const diagonal = state_->diagonal.data();
+    auto* const values = state_->values.data();
+    Kokkos::parallel_for(
+        "Solder::incomplete::fill",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, state_->nonzeros),
+        KOKKOS_LAMBDA(std::int64_t k) { values[k] = from[source[k]]; });
+    using Real = typename ScalarTraits<Scalar>::Real;
+    Real const factor = static_cast<Real>(1 + shift);
+    if (shift > 0)
+      Kokkos::parallel_for(
+          "Solder::incomplete::shift", Kokkos::RangePolicy<Exec>(exec, 0, state_->rows),
+          KOKKOS_LAMBDA(int i) { values[diagonal[i]] *= factor; });
+  }
+
+ private:
+  template <class Offset>
+  std::shared_ptr<State> analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) const {
+    namespace tri = Impl::triangular;
+    auto const state = std::make_shared<State>();
+    auto const offsets = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.row_offsets());
+    auto const columns =
+        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.column_indices());
+    tri::OrderedPattern const P =
+        tri::ordered_pattern(options_.ordering, A.rows(), offsets.data(), columns.data());
+    state->rows = A.rows();
+    state->nonzeros = A.nonzeros();
+    state->label = P.label;
+    auto const row = [](std::int32_t i) { return std::to_string(i + 1) + " (counted from 1)"; };
+    if (P.without_diagonal >= 0)
+      state->structural = "row " + row(P.without_diagonal) +
+                          " has no diagonal entry: incomplete factors have no pivot there";
+    else if (kind_ == Factorisation::ic0 && P.unsymmetric >= 0)
+      state->structural = "row " + row(P.unsymmetric) +
+                          " has an entry whose mirror image is missing: ic0 needs a Hermitian "
+                          "matrix, ilu0 does not";
+    state->given_offsets =
+        copy<std::int64_t>(exec, {offsets.data(), offsets.data() + offsets.extent(0)});
+    state->given_columns =
+        copy<std::int32_t>(exec, {columns.data(), columns.data() + columns.extent(0)});
+    if (!state->structural.empty()) return state;
+
+    auto const L = tri::triangle_of(P, true), U = tri::triangle_of(P, false);
+    state->lower = tri::Scheduled<Scalar, Exec>(exec, L.needs, L.label, L.source, L.diagonal,
+                                                options_.schedule);
+    state->upper = tri::Scheduled<Scalar, Exec>(exec, U.needs, U.label, U.source, U.diagonal,
+                                                options_.schedule);
+    state->offsets = copy(exec, P.offsets);
+    state->columns = copy(exec, P.columns);
+    state->source = copy(exec, P.source);
+    state->diagonal = copy(exec, P.diagonal);
+    state->values =
+        Values(Kokkos::view_alloc("Solder::incomplete::factors", exec), P.columns.size());
+    state->done = Indices(Kokkos::view_alloc("Solder::incomplete::done", exec), A.rows());
+    state->counters = Indices(Kokkos::view_alloc("Solder::incomplete::counters", exec), 2);
+    return state;
+  }
+
+  void factorise(Exec const& exec, Scalar const* from) {
+    State& state = *state_;
+    state.defect = state.structural;
+    state.shift = 0;
+    if (!state.defect.empty() || state.rows == 0) return;
+    double const first = options_.shift;
+    std::int32_t wrong = eliminate(exec, from, 0);
+    if (kind_ == Factorisation::ic0)
+      for (double shift = first; wrong >= 0 && shift > 0 && shift <= 1000 * first; shift *= 2) {
+        state.shift = shift;
+        wrong = eliminate(exec, from, shift);
+      }
+    if (wrong >= 0) {
+      std::string const row = std::to_string(state.label[wrong] + 1) + " (counted from 1)";
+      state.defect = kind_ == Factorisation::ic0
+                         ? "the pivot of row " + row + " of ic0 is not positive" +
+                               (state.shift > 0 ? ", not even with the diagonal increased by " +
+                                                      std::to_string(state.shift)
+                                                : "")
+                         : "the pivot of row " + row + " of ilu0 is zero or not finite";
+      return;
+    }
+    state.lower.update(exec, state.values.data());
+    state.upper.update(exec, state.values.data());
+    exec.fence("Solder::incomplete: the factors are ready");
+  }
+
+  /// \brief The first row in the order of elimination whose pivot does not do, or -1.
+  std::int32_t eliminate(Exec const& exec, Scalar const* from, double shift) {
+    State& state = *state_;
+    fill(exec, from, shift);
+    Kokkos::deep_copy(exec, state.done, 0);
+    auto const counters = Kokkos::create_mirror_view(Kokkos::HostSpace(), state.counters);
+    counters(0) = 0;
+    counters(1) = std::numeric_limits<std::int32_t>::max();
+    Kokkos::deep_copy(exec, state.counters, counters);
+    Impl::triangular::IncompleteRows<Scalar> const rows{state.rows,
+                                                        state.offsets.data(),
+                                                        state.columns.data(),
+                                                        state.diagonal.data(),
+                                                        state.lower.rows_by_level(),
+                                                        state.values.data(),
+                                                        state.done.data(),
+                                                        state.counters.data(),
+                                                        state.counters.data() + 1,
+                                                        kind_ == Factorisation::ic0
+                                                            ? Impl::triangular::Pivots::positive
+                                                            : Impl::triangular::Pivots::nonzero};
+    std::int64_t const at_once =
+        Impl::triangular::levels_ahead * state.rows / state.lower.report().levels + 1;
+    int const teams =
+        Impl::vector_teams(exec, Impl::is_host_space<Exec> ? state.rows : at_once * Impl::warp);
+    if constexpr (Impl::is_host_space<Exec>)
+      Kokkos::parallel_for(
+          "Solder::incomplete::factorise",
+          Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>, Kokkos::IndexType<int>>(
+              exec, 0, teams),
+          rows);
+    else
+      Kokkos::parallel_for(
+          "Solder::incomplete::factorise",
+          Kokkos::TeamPolicy<Exec,
+                             Kokkos::LaunchBounds<Impl::league_threads, Impl::resident_teams>>(
+              exec, teams, Impl::league_threads / Impl::warp, Impl::warp),
+          rows);
+    Kokkos::deep_copy(exec, counters, state.counters);
+    exec.fence("Solder::incomplete: factorised");
+    return counters(1) == std::numeric_limits<std::int32_t>::max() ? -1 : counters(1);
+  }
+
+  template <class T>
+  static Kokkos::View<T*, Space> copy(Exec const& exec, std::vector<T> const& from) {
+    Kokkos::View<T*, Space> const to(
+        Kokkos::view_alloc("Solder::incomplete::pattern", exec, Kokkos::WithoutInitializing),
+        from.size());
+    Kokkos::deep_copy(exec, to,
+                      Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
+                          from.data(), from.size()));
+    exec.fence("Solder::incomplete: a part of the pattern is copied");
+    return to;
+  }
+
+  Factorisation kind_;
+  IncompleteOptions options_;
+  std::shared_ptr<State> state_;  // shared by copies: refresh reaches all
+};
+
+template <class Exec, class Scalar, class Offset>
+Incomplete(Exec const&, CsrMatrix<Scalar, Exec, Offset> const&, Factorisation)
+    -> Incomplete<Scalar, Exec>;
+template <class Exec, class Scalar, class Offset>
+Incomplete(Exec const&, CsrMatrix<Scalar, Exec, Offset> const&, Factorisation,
+           IncompleteOptions const&) -> Incomplete<Scalar, Exec>;
+
+}  // namespace Solder

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <solder/core/runners/engine.hpp>
+#include <solder/matrix/csr.hpp>
+#include <solder/preconditioners/detail/triangular/scheduled.hpp>
+
+namespace Solder {
+
+/// \brief What a triangular matrix is, and what is to be solved with it.
+struct TriangularShape {
+  enum class Triangle : std::int32_t { lower, upper };
+  enum class Transpose : std::int32_t { none, transpose, conjugate_transpose };
+
+  Triangle triangle = Triangle::lower;
+  bool unit_diagonal = false;  ///< the diagonal is ones; entries there are not read
+  Transpose transpose = Transpose::none;
+};
+
+namespace Impl::triangular {
+
+/// \brief Keeps a row of the solution, and clears it in the vector that the next solve flags.
+template <class Scalar>
+struct StoreAndClear {
+  Scalar *x, *next;
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value) const {
+    x[i] = value;
+    next[i] = not_yet<Scalar>();
+  }
+};
+
+/// \brief A solve as one kernel of its own; readies the ticket of the next one.
+template <class Scalar>
+struct SolveRows {
+  TriangularRows<Scalar, Scalar const*> rows;
+  StoreAndClear<Scalar> body;
+  std::int32_t* next_ticket;
+
+  void operator()(int rank) const { run(HostTeam{rank, rows.teams()}); }
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    run(DeviceTeam<Member>(member, member.league_rank(), member.league_size(), 1));
+  }
+
+ private:
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team) const {
+    if (team.league_rank() == 0 && team.rank() == 0) *next_ticket = 0;
+    rows.for_each_row(
+        team, At{}, [] { return true; },
+        [&](std::int32_t i, Scalar const& value) { body.row(i, value); });
+  }
+};
+
+}  // namespace Impl::triangular
+
+/// \brief Solves T x = b, or with T^T or T^H, for a sparse triangular T.
+///
+/// `analyse` looks at the pattern, on the host, once: it makes tiles of rows of at most 256 and
+/// orders them (TriangularSchedule; report() says how). `update_values` takes new values. `solve`
+/// is one kernel, in which a row is solved as soon as the rows that it needs are: see
+/// Impl::triangular::TriangularRows. The same input gives the same bits.
+///
+/// Rupp et al.'s and Anzt et al.'s solvers take it as part of a preconditioner: Incomplete. After
+/// paper 3 (Picciau et al.: partitions that fit local memory, and its performance model (5)) and
+/// Liu et al., A synchronization-free algorithm for parallel sparse triangular solves (2016).
+template <class Scalar, class Exec>
+class TriangularSolve {
+ public:
+  /// \brief Analyses T and takes its values.
+  /// \throws std::invalid_argument where T is not square, has an entry in the other triangle, or
+  /// lacks a diagonal entry, has two in a row or a zero one; std::length_error where it has 2^31
+  /// nonzeros or more
+  template <class Offset>
+  TriangularSolve(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& T,
+                  TriangularShape const& shape = {},
+                  TriangularSchedule schedule = TriangularSchedule::automatic)
+      : shape_(shape), schedule_(schedule) {
+    if (!Impl::has_progress<Exec>)
+      throw std::invalid_argument(
+          "Solder::TriangularSolve: for CPUs and the GPUs of CUDA and HIP; others promise no "
+          "teams that wait");
+    analyse(exec, T);
+    update_values(exec, T);
+  }
+
+  /// \brief Looks at the pattern of T; solves wait for update_values.
+  template <class Offset>
+  void analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& T) {
+    require(T.rows() == T.columns(), "a square matrix is needed, not " + std::to_string(T.rows()) +
+                                         " x " + std::to_string(T.columns()));
+    if (T.nonzeros() > std::numeric_limits<std::int32_t>::max())
+      throw std::length_error("Solder::TriangularSolve: at most 2^31 - 1 nonzeros, not " +
+                              std::to_string(T.nonzeros()));
+    has_values_ = false;
+    auto const offsets = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), T.row_offsets());
+    auto const columns =
+        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), T.column_indices());
+    rows_ = T.rows();
+    nonzeros_ = T.nonzeros();
+    make_schedule(exec, offsets.data(), columns.data());
+    for (int k = 0; k < 2; ++k) {
+      flags_[k] =
+          Values(Kokkos::view_alloc("Solder::triangular::flags", exec, Kokkos::WithoutInitializing),
+                 rows_);
+      Kokkos::deep_copy(exec, flags_[k], Impl::triangular::not_yet<Scalar>());
+    }
+    tickets_ = Indices(Kokkos::view_alloc("Solder::triangular::tickets", exec), 2);
+    turn_ = 0;
+    exec.fence("Solder::triangular: analysed");
+  }
+
+  /// \brief Takes the values of a T with the pattern that was analysed. Waits for the device.
+  template <class Offset>
+  void update_values(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& T) {
+    require(T.rows() == rows_ && T.nonzeros() == nonzeros_,
+            "the pattern that was analysed has " + std::to_string(rows_) + " rows and " +
+                std::to_string(nonzeros_) + " nonzeros, not " + std::to_string(T.rows()) + " and " +
+                std::to_string(T.nonzeros()) + ": call analyse");
+    has_values_ = false;
+    scheduled_.update(exec, T.values().data(),
+                      shape_.transpose == TriangularShape::Transpose::conjugate_transpose);
+    std::int32_t const zero = scheduled_.first_without_inverse(exec);
+    require(zero < 0, "the diagonal entry of row " + std::to_string(zero + 1) +
+                          " (counted from 1) is zero or not finite");
+    has_values_ = true;
+  }
+
+  /// \brief Solves for one right-hand side, or for each column of a matrix of them. x may be b.
+  /// Enqueues a kernel each on `exec`, which must be the same in all solves, or fenced between.
+  /// \throws std::logic_error where the values are not those of the pattern, std::invalid_argument
+  /// where b or x has another length
+  template <class B, class X>
+  void solve(Exec const& exec, B const& b, X const& x) const {
+    static_assert(Impl::can_access<Exec, B> && Impl::can_access<Exec, X>,
+                  "Solder::TriangularSolve: Exec cannot access the memory of b or x");
+    if (!has_values_)
+      throw std::logic_error(
+          "Solder::TriangularSolve: the pattern was analysed anew, and its values are not known: "
+          "call update_values");
+    require(std::int64_t(b.extent(0)) == rows_ && std::int64_t(x.extent(0)) == rows_,
+            "b and x must have " + std::to_string(rows_) + " entries, not " +
+                std::to_string(b.extent(0)) + " and " + std::to_string(x.extent(0)));
+    if constexpr (B::rank() == 1) {
+      require((rows_ < 2 || b.stride(0) == 1) && (rows_ < 2 || x.stride(0) == 1),
+              "b and x must be contiguous");
+      launch(exec, b.data(), x.data());
+    } else {
+      require(b.extent(1) == x.extent(1), "b and x must have as many columns");
+      for (std::size_t c = 0; c < b.extent(1); ++c)
+        solve(exec, Kokkos::subview(b, Kokkos::ALL, c), Kokkos::subview(x, Kokkos::ALL, c));
+    }
+  }
+
+  std::int32_t rows() const { return rows_; }
+  TriangularReport const& report() const { return scheduled_.report(); }
+
+ private:
+  using Space = typename Exec::memory_space;
+  using Values = Kokkos::View<Scalar*, Space>;
+  using Indices = Kokkos::View<std::int32_t*, Space>;
+
+  static void require(bool fine, std::string const& what) {
+    if (!fine) throw std::invalid_argument("Solder::TriangularSolve: " + what);
+  }
+
+  template <class Offset>
+  void make_schedule(Exec const& exec, Offset const* offsets, std::int32_t const* columns) {
+    bool const lower = shape_.triangle == TriangularShape::Triangle::lower;
+    bool const turned = shape_.transpose != TriangularShape::Transpose::none;
+    bool const from_first = lower != turned;  // row 0 is solved first
+    auto const place = [&](std::int32_t i) { return from_first ? i : rows_ - 1 - i; };
+    std::vector<std::int32_t> diagonal(rows_, -1), label(rows_);
+    Impl::triangular::Dependencies needs;
+    needs.offsets.assign(std::size_t(rows_) + 1, 0);
+    auto const for_each_entry = [&](auto const& f) {  // f(solved row, needed row, entry)
+      for (std::int32_t i = 0; i < rows_; ++i)
+        for (Offset k = offsets[i]; k < offsets[i + 1]; ++k)
+          if (columns[k] != i)
+            f(place(turned ? columns[k] : i), place(turned ? i : columns[k]),
+              static_cast<std::int32_t>(k));
+    };
+    for (std::int32_t i = 0; i < rows_; ++i) {
+      label[place(i)] = i;
+      for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
+        if (columns[k] == i) {
+          require(shape_.unit_diagonal || diagonal[place(i)] < 0,
+                  "row " + std::to_string(i + 1) + " (counted from 1) has two diagonal entries");
+          diagonal[place(i)] = static_cast<std::int32_t>(k);
+        } else {
+          require((columns[k] < i) == lower,
+                  "row " + std::to_string(i + 1) + " has an entry in column " +
+                      std::to_string(columns[k] + 1) + " (counted from 1), which is not in the " +
+                      (lower ? "lower" : "upper") + " triangle");
+        }
+      }
+      require(shape_.unit_diagonal || diagonal[place(i)] >= 0,
+              "row " + std::to_string(i + 1) + " (counted from 1) has no diagonal entry");
+    }
+    for_each_entry(
+        [&](std::int32_t i, std::int32_t, std::int32_t) { ++needs.offsets[std::size_t(i) + 1]; });
+    std::partial_sum(needs.offsets.begin(), needs.offsets.end(), needs.offsets.begin());
+    std::vector<std::int32_t> at(needs.offsets.begin(), needs.offsets.end() - 1),
+        source(needs.offsets.back());
+    needs.columns.resize(source.size());
+    for_each_entry([&](std::int32_t i, std::int32_t j, std::int32_t k) {
+      needs.columns[at[i]] = j;
+      source[at[i]++] = k;
+    });
+    if (shape_.unit_diagonal) diagonal.clear();
+    scheduled_ =
+        Impl::triangular::Scheduled<Scalar, Exec>(exec, needs, label, source, diagonal, schedule_);
+  }
+
+  void launch(Exec const& exec, Scalar const* b, Scalar* x) const {
+    using Rows = Impl::triangular::TriangularRows<Scalar, Scalar const*>;
+    if (rows_ == 0) return;
+    int const now = turn_, next = 1 - turn_;
+    turn_ = next;
+    int const teams = scheduled_.teams(exec);
+    Kokkos::parallel_for(
+        "Solder::triangular::solve",
+        Impl::team_policy<Exec, Impl::league_threads>(exec, teams, Impl::league_threads,
+                                                      Impl::DeviceTeam<int>::scratch_bytes(1, 0)),
+        Impl::triangular::SolveRows<Scalar>{
+            Rows{scheduled_.device_operator(), teams, b, flags_[now].data(), tickets_.data() + now},
+            {x, flags_[next].data()},
+            tickets_.data() + next});
+  }
+
+  TriangularShape shape_;
+  TriangularSchedule schedule_;
+  std::int32_t rows_ = 0;
+  std::int64_t nonzeros_ = 0;
+  bool has_values_ = false;
+  mutable int turn_ = 0;
+  Impl::triangular::Scheduled<Scalar, Exec> scheduled_;
+  Values flags_[2] = {Impl::no_view<Values>(), Impl::no_view<Values>()};
+  Indices tickets_ = Impl::no_view<Indices>();
+};
+
+template <class Exec, class Scalar, class Offset, class... More>
+TriangularSolve(Exec const&, CsrMatrix<Scalar, Exec, Offset> const&, More const&...)
+    -> TriangularSolve<Scalar, Exec>;
+
+}  // namespace Solder
