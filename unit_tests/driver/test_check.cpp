@@ -59,8 +59,8 @@ TEST(Footprint, IsWhatTheSolveAllocates) {
   constexpr double n = 10000;
   std::string const problem = "problem: {generate: fem_poisson_2d, size: 100}\n";
   std::string const further =
-      "preconditioner: {name: [none, jacobi, fsai, chebyshev], over: [jacobi, fsai], k: [0, 1], "
-      "tau: 0, delta: 0}\n"
+      "preconditioner: {name: [none, jacobi, fsai, chebyshev, ic0, ilu0], over: [jacobi, fsai], "
+      "k: [0, 1], tau: 0, delta: 0}\n"
       "execution: {space: " +
       host_space() + "}\n";
   auto const runs = runs_of(
@@ -69,7 +69,7 @@ TEST(Footprint, IsWhatTheSolveAllocates) {
       further + "---\n" + problem +
       "solver: {name: gmres, form: [cgs2, flexible], restart: [4, 30], max_iterations: 3}\n" +
       further);
-  EXPECT_EQ(runs.size(), 2u * 2 * 7 + 2 * 2 * 7);
+  EXPECT_EQ(runs.size(), 2u * 2 * 9 + 2 * 2 * 9);
   auto const system = make_system<double>(runs[0]);
   Counts const counts = {n, double(system.matrix.nonzeros())};
   EXPECT_NEAR(footprint(runs[0], counts, false).back().bytes, double(system.bytes()), 8);
@@ -83,9 +83,15 @@ TEST(Footprint, IsWhatTheSolveAllocates) {
     double const slack = 0.4 * 8 * n;  // bounds, sums, small matrices: less than half a vector
     EXPECT_NEAR(shares[0].bytes, allocated(events, {"Solder::" + run.solver.name}), slack) << what;
     double const nonzeros = double(solved.report.preconditioner.nonzeros);
+    bool const is_incomplete =
+        run.preconditioner.name == "ic0" || run.preconditioner.name == "ilu0";
+    double const analysis = 24 * counts.nonzeros;  // in no view
     double const preconditioner =
-        (nonzeros > 0 ? 2 * (nonzeros * (8 + 4) + n * 4) : 0) +
-        allocated(events, {"Solder::jacobi", "Solder::fsai::t", "Solder::chebyshev"}) -
+        (is_incomplete  ? analysis
+         : nonzeros > 0 ? 2 * (nonzeros * (8 + 4) + n * 4)
+                        : 0) +
+        allocated(events, {"Solder::jacobi", "Solder::fsai::t", "Solder::chebyshev",
+                           "Solder::incomplete", "Solder::triangular"}) -
         // Lanczos's method has one of its own, which is gone when the solve begins.
         (run.preconditioner.over == "fsai" ? 8 * n : 0);
     EXPECT_NEAR(shares[1].bytes, preconditioner, slack) << what;
@@ -121,6 +127,9 @@ TEST(Footprint, CountsEverySolverPreconditionerScalarAndFormat) {
   std::string const adaptive = "preconditioner: {name: fsai, pattern: adaptive, steps: ";
   EXPECT_EQ(bytes(adaptive + "1, entries_per_step: 2}\n", 1), 2 * (3000 * (8 + 4) + 1000 * 4) + t);
   EXPECT_EQ(bytes(adaptive + "100}\n", 1), 2 * (5000 * (8 + 4) + 1000 * 4) + t);
+  for (std::string const name : {"ic0", "ilu0"})
+    EXPECT_EQ(bytes("preconditioner: {name: " + name + ", ordering: rcm}\n", 1),
+              5000 * (2 * 8 + 44) + 1000 * 48 + 2 * t);
   EXPECT_EQ(bytes("solver: {name: gmres, restart: 1000}\n", 0), 8 * 1001 * 1000);
   EXPECT_EQ(bytes("execution: {matrix_format: ell}\n", 3), 5000 * (8 + 4));
 }

@@ -189,6 +189,43 @@ TEST(Config, FsaiAndItsParameters) {
   expect_error(with_fsai + ", k: -1}\n", {"preconditioner.k"});
 }
 
+TEST(Config, IncompleteFactorsAndTheirParameters) {
+  auto const text = [](std::string const& keys) {
+    return std::string(problem) + "preconditioner: {" + keys + "}\n";
+  };
+  PreconditionerConfig const ic0 = runs_of(text("name: ic0"))[0].preconditioner;
+  EXPECT_EQ(ic0.ordering, "natural");
+  EXPECT_EQ(ic0.schedule, "auto");
+  EXPECT_EQ(ic0.shift, 1e-3);
+  EXPECT_EQ(ic0.label, "ic0");
+  PreconditionerConfig const given =
+      runs_of(text("name: ic0, ordering: rcm, schedule: levels, shift: 0.25"))[0].preconditioner;
+  EXPECT_EQ(given.ordering, "rcm");
+  EXPECT_EQ(given.schedule, "levels");
+  EXPECT_EQ(given.shift, 0.25);
+  EXPECT_EQ(given.label, "ic0(ordering=rcm,schedule=levels,shift=0.25)");
+  PreconditionerConfig const ilu0 =
+      runs_of(text("name: ilu0, ordering: multicolour, schedule: partition"))[0].preconditioner;
+  EXPECT_EQ(ilu0.ordering, "multicolour");
+  EXPECT_EQ(ilu0.schedule, "partition");
+  EXPECT_EQ(ilu0.label, "ilu0(ordering=multicolour,schedule=partition)");
+  EXPECT_EQ(runs_of(text("name: [ic0, ilu0], shift: [0, 1]")).size(), 3u);
+  for (char const* const name : {"none", "jacobi", "fsai", "chebyshev"})
+    for (char const* const key : {"ordering: rcm", "schedule: levels"})
+      expect_error(text(concat("name: ", name, ", ", key)),
+                   {"a.yaml:2: 'preconditioner.", "it is for preconditioner.name: ic0 or ilu0\n"});
+  expect_error(text("name: ilu0, shift: 0.1"),
+               {"a.yaml:2: 'preconditioner.shift' does not apply here; it is for "
+                "preconditioner.name: ic0\n"});
+  expect_error(text("name: ic0, k: 2"), {"'preconditioner.k' does not apply here", "fsai"});
+  expect_error(text("name: chebyshev, over: ic0"), {"a.yaml:2: preconditioner.over", "'ic0'"});
+  expect_error(text("name: ilu"), {"a.yaml:2: ", "did you mean 'ilu0'?"});
+  expect_error(text("name: ic0, ordering: multicolor"), {"did you mean 'multicolour'?"});
+  expect_error(text("name: ic0, schedule: level"), {"did you mean 'levels'?"});
+  expect_error(text("name: ic0, shift: 1.5"), {"preconditioner.shift", "from 0 to 1", "'1.5'"});
+  expect_error(text("name: ic0, shift: -0.1"), {"preconditioner.shift", "from 0 to 1"});
+}
+
 TEST(Config, JsonIsYaml) {
   auto const runs =
       runs_of(R"({"problem": {"generate": "poisson_3d_7pt", "size": 3, "rhs": "random"},

@@ -329,22 +329,22 @@ TEST(Driver, OneFailureAmongManyRunsReturnsOne) {
 TEST(Driver, EveryScalarSpaceRunnerSolverFormAndPreconditioner) {
   Scratch const scratch;
   auto const spaces = Solder::Driver::space_names();
-  scratch.write(
-      "a.yaml",
-      "problem:\n"
-      "  {generate: fem_poisson_2d, size: 9, rhs: [ones, unit_solution, random],\n"
-      "   scalar: [float, double, complex_float, complex_double]}\n"
-      "solver: {name: [cg, bicgstab], form: [classical, pipelined], tolerance: 1e-4}\n"
-      "preconditioner: {name: [none, jacobi, fsai, chebyshev], over: [none, jacobi, fsai]}\n"
-      "execution:\n"
-      "  {space: [" +
-          Solder::Driver::join(spaces, ", ") +
-          "], runner: [auto, launch, graph, team], repeat: 2}\n"
-          "output: {json: r.json}\n");
+  scratch.write("a.yaml",
+                "problem:\n"
+                "  {generate: fem_poisson_2d, size: 9, rhs: [ones, unit_solution, random],\n"
+                "   scalar: [float, double, complex_float, complex_double]}\n"
+                "solver: {name: [cg, bicgstab], form: [classical, pipelined], tolerance: 1e-4}\n"
+                "preconditioner:\n"
+                "  {name: [none, jacobi, fsai, chebyshev, ic0, ilu0], over: [none, jacobi, fsai]}\n"
+                "execution:\n"
+                "  {space: [" +
+                    Solder::Driver::join(spaces, ", ") +
+                    "], runner: [auto, launch, graph, team], repeat: 2}\n"
+                    "output: {json: r.json}\n");
   Outcome const outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   Json const json = Json::parse(scratch.read("r.json"));
-  EXPECT_EQ(json["runs"].size(), 4u * 3 * 2 * 2 * 6 * spaces.size() * 4);
+  EXPECT_EQ(json["runs"].size(), 4u * 3 * 2 * 2 * 8 * spaces.size() * 4);
   std::size_t pipelined = 0;
   for (Json const& run : json["runs"]) {
     EXPECT_EQ(run["reason"], "converged") << run;
@@ -362,13 +362,13 @@ TEST(Driver, EveryFormOfGmresOnEveryScalarAndRunner) {
       "   scalar: [float, double, complex_float, complex_double]}\n"
       "solver: {name: gmres, form: [pipelined, cgs, cgs2, mgs, flexible], restart: [7, 200],\n"
       "         tolerance: 1e-4}\n"
-      "preconditioner: {name: [none, jacobi]}\n"
+      "preconditioner: {name: [none, jacobi, ilu0]}\n"
       "execution: {runner: [auto, launch, graph, team]}\n"
       "output: {json: r.json}\n");
   Outcome const outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   Json const json = Json::parse(scratch.read("r.json"));
-  EXPECT_EQ(json["runs"].size(), 4u * 5 * 2 * 2 * 4);
+  EXPECT_EQ(json["runs"].size(), 4u * 5 * 2 * 3 * 4);
   for (Json const& run : json["runs"]) EXPECT_EQ(run["reason"], "converged") << run;
 }
 
@@ -436,6 +436,102 @@ TEST(Driver, RowsThatFsaiRepairsAreSaid) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "a.yaml:2: A: 1 of 3 rows of fsai, the first of them row 2"))
       << outcome.err;
+}
+
+TEST(Driver, IncompleteFactorsReportTheirSetUp) {
+  Scratch const scratch;
+  scratch.write(
+      "a.yaml",
+      "problem: {generate: fem_poisson_2d, size: 15, scalar: [double, complex_double]}\n"
+      "preconditioner: {name: [jacobi, ic0], ordering: [natural, rcm, multicolour]}\n"
+      "output: {json: r.json}\n"
+      "---\nproblem:\n"
+      "  {generate: convection_diffusion_2d, size: 15, scalar: [double, complex_double]}\n"
+      "solver: {name: [bicgstab, gmres]}\n"
+      "preconditioner: {name: [jacobi, ilu0], schedule: [auto, natural, levels, partition]}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "") << "no shift is needed";
+  auto const A = Solder::fem_poisson_2d<double>(15);
+  Json const runs = Json::parse(scratch.read("r.json"))["runs"];
+  ASSERT_EQ(runs.size(), 2u * 4 + 2 * 2 * 5);
+  Json jacobi;
+  for (Json const& run : runs) {
+    EXPECT_EQ(run["reason"], "converged");
+    EXPECT_LE(run["true_relative_residual"].get<double>(), 1e-8);
+    if (run["preconditioner"] == "jacobi") {
+      jacobi = run;
+      continue;
+    }
+    EXPECT_LT(run["iterations"], jacobi["iterations"]) << run;
+    Json const& setup = run["preconditioner_setup"];
+    EXPECT_GT(setup["nonzeros"], 0);
+    for (char const* const phase : {"analysis", "factorisation"})
+      EXPECT_GE(setup["phase_seconds"][phase].get<double>(), 0);
+    EXPECT_EQ(setup.contains("shift"), run["preconditioner"] == "ic0");
+    EXPECT_EQ(setup.contains("shift_taken"), run["preconditioner"] == "ic0");
+    std::string const schedule = setup["schedule"], taken = setup["schedule_taken"];
+    if (schedule != "auto") {
+      EXPECT_EQ(taken, schedule + ", " + schedule) << "of L and of U";
+    }
+    EXPECT_FALSE(contains(taken, "auto")) << taken;
+  }
+  for (int i = 1; i < 4; ++i) {
+    Json const& setup = runs[i]["preconditioner_setup"];
+    EXPECT_EQ(setup["ordering"], (Strings{"natural", "rcm", "multicolour"})[i - 1]);
+    EXPECT_EQ(setup["shift"], 1e-3);
+    EXPECT_EQ(setup["shift_taken"], 0);
+    EXPECT_EQ(setup["nonzeros"], A.nonzeros());
+  }
+}
+
+/// Kershaw's matrix: positive definite, and its fourth pivot is not, unless the diagonal grows.
+TEST(Driver, TheShiftThatIc0NeedsIsSaid) {
+  Scratch const scratch;
+  scratch.write("A.mtx",
+                "%%MatrixMarket matrix coordinate real symmetric\n4 4 8\n"
+                "1 1 3\n2 1 -2\n4 1 2\n2 2 3\n3 2 -2\n3 3 3\n4 3 -2\n4 4 3\n");
+  scratch.write("a.yaml",
+                "problem: {matrix: A.mtx}\npreconditioner:\n  {name: ic0, shift: [1e-3, 1e-4, 0]}\n"
+                "output: {json: r.json}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err,
+                       "a.yaml:3: A: ic0 needed a diagonal that is 25.6% larger: without, a pivot"))
+      << outcome.err;
+  EXPECT_EQ(outcome.err.find("ic0 needed"), outcome.err.rfind("ic0 needed")) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "the pivot of row 4 (counted from 1) of ic0 is not positive"))
+      << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "not even with the diagonal increased by 0.0512"))
+      << outcome.err;
+  Json const runs = Json::parse(scratch.read("r.json"))["runs"];
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[0]["reason"], "converged");
+  EXPECT_EQ(runs[0]["preconditioner_setup"]["shift"], 1e-3);
+  EXPECT_EQ(runs[0]["preconditioner_setup"]["shift_taken"], 0.256);
+  for (int i = 1; i < 3; ++i) {
+    EXPECT_EQ(runs[i]["reason"], "breakdown");
+    EXPECT_TRUE(runs[i]["preconditioner_setup"]["shift_taken"].is_null());
+    EXPECT_TRUE(runs[i]["preconditioner_setup"]["schedule_taken"].is_null());
+  }
+}
+
+TEST(Driver, WhyIncompleteFactorsCannotBeMadeIsSaid) {
+  Scratch const scratch;
+  scratch.write("A.mtx", market("2 2 3\n1 1 2\n1 2 1\n2 2 2\n"));
+  scratch.write("B.mtx", market("2 2 2\n1 2 1\n2 1 1\n"));
+  scratch.write("a.yaml",
+                "problem: {matrix: [A.mtx, B.mtx]}\nsolver: {name: gmres}\n"
+                "preconditioner: {name: [ic0, ilu0]}\noutput: {json: r.json}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "row 1 (counted from 1) has an entry whose mirror image"))
+      << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "row 1 (counted from 1) has no diagonal entry")) << outcome.err;
+  Strings reasons;
+  for (Json const& run : Json::parse(scratch.read("r.json"))["runs"])
+    reasons.push_back(run["reason"]);
+  EXPECT_EQ(reasons, (Strings{"breakdown", "converged", "breakdown", "breakdown"}));
 }
 
 TEST(Driver, EachFileHasItsOwnJson) {
