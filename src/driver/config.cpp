@@ -276,6 +276,9 @@ RunConfig run_of(Settings const& settings, Document const& document) {
                         get("preconditioner.over").word,
                         static_cast<int>(get("preconditioner.degree").integer),
                         get("preconditioner.share").number,
+                        get("preconditioner.ordering").word,
+                        get("preconditioner.schedule").word,
+                        get("preconditioner.shift").number,
                         label_of(preconditioner, settings, document)};
   run.execution = {get("execution.space").word, get("execution.runner").word,
                    get("execution.matrix_format").word,

@@ -46,9 +46,11 @@ struct PreconditionerConfig {
   std::string pattern, precision;  ///< of fsai, also under chebyshev (no precision), as all below
   double tau = 0, delta = 0, energy_limit = 0, improvement = 0;
   int k = 0, steps = 0, entries_per_step = 0;
-  std::string over;  ///< of chebyshev, as all that follow
+  std::string over;  ///< of chebyshev, as degree and share
   int degree = 0;
   double share = 0;
+  std::string ordering, schedule;  ///< of ic0 and ilu0
+  double shift = 0;                ///< of ic0
   /// For people: the name with the parameters that were given, as in "fsai(k=3)".
   std::string label;
 };

@@ -38,6 +38,21 @@ Fsai<T, Exec, Single<T>> FsaiMaker<T, Exec>::single(Exec const& exec, CsrMatrix<
   return Fsai<T, Exec, Single<T>>(exec, A, options_of(config));
 }
 
+template <class T, class Exec>
+Incomplete<T, Exec> IncompleteMaker<T, Exec>::make(Exec const& exec, CsrMatrix<T, Exec> const& A,
+                                                   PreconditionerConfig const& config) {
+  IncompleteOptions options;
+  for (TriangularSchedule const schedule :
+       {TriangularSchedule::automatic, TriangularSchedule::natural, TriangularSchedule::levels,
+        TriangularSchedule::partition})
+    if (to_string(schedule) == config.schedule) options.schedule = schedule;
+  for (Ordering const ordering : {Ordering::natural, Ordering::rcm, Ordering::multicolour})
+    if (to_string(ordering) == config.ordering) options.ordering = ordering;
+  options.shift = config.shift;
+  auto const kind = config.name == "ic0" ? Factorisation::ic0 : Factorisation::ilu0;
+  return Incomplete<T, Exec>(exec, A, kind, options);
+}
+
 template <class Exec, class Matrix, class Inner>
 Chebyshev<Exec, Matrix, Inner> ChebyshevMaker<Exec, Matrix, Inner>::make(
     Exec const& exec, Matrix const& A, Inner const& inner, PreconditionerConfig const& config) {
@@ -57,7 +72,7 @@ auto compiled() {
                       &ChebyshevMaker<Exec, Matrix, Fsai<T, Exec>>::make);
   };
   return std::tuple(
-      &FsaiMaker<T, Exec>::same, &FsaiMaker<T, Exec>::single,
+      &FsaiMaker<T, Exec>::same, &FsaiMaker<T, Exec>::single, &IncompleteMaker<T, Exec>::make,
       chebyshev(std::type_identity<CsrMatrix<T, Exec>>()),
       chebyshev(std::type_identity<PolynomialMatrix<SellMatrix<T, Exec>, T, Exec>>()));
 }

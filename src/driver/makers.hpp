@@ -4,6 +4,7 @@
 #include <solder/matrix/sell.hpp>
 #include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/fsai.hpp>
+#include <solder/preconditioners/incomplete.hpp>
 #include <solder/preconditioners/jacobi.hpp>
 #include <type_traits>
 
@@ -25,8 +26,16 @@ struct FsaiMaker {
                                          PreconditionerConfig const& config);
 };
 
-/// \brief What a polynomial multiplies with, where the solver multiplies with a Matrix: the same; on
-/// hosts, which gain nothing from padded rows, compressed rows, so that there is less to compile.
+/// \brief Factorises, ic0 or ilu0, likewise: one type for both.
+template <class T, class Exec>
+struct IncompleteMaker {
+  static Incomplete<T, Exec> make(Exec const& exec, CsrMatrix<T, Exec> const& A,
+                                  PreconditionerConfig const& config);
+};
+
+/// \brief What a polynomial multiplies with, where the solver multiplies with a Matrix: the same;
+/// on hosts, which gain nothing from padded rows, compressed rows, so that there is less to
+/// compile.
 template <class Matrix, class T, class Exec>
 using PolynomialMatrix =
     std::conditional_t<Solder::Impl::is_host_space<Exec>, CsrMatrix<T, Exec>, Matrix>;

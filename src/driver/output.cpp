@@ -21,11 +21,26 @@ double seconds_per_iteration(Report const& report) {
   return report.iterations > 0 ? report.solve_seconds / report.iterations : std::nan("");
 }
 
+/// Of ic0 and ilu0.
+Json incomplete_json(PreconditionerConfig const& config, SetupReport const& setup, Json phases) {
+  bool const is_made = !setup.schedule.empty();
+  Json json = {{"ordering", config.ordering}, {"schedule", config.schedule}};
+  if (config.name == "ic0")
+    json.update(
+        {{"shift", config.shift}, {"shift_taken", is_made ? number(setup.shift) : Json(nullptr)}});
+  json.update({{"schedule_taken", is_made ? Json(setup.schedule) : Json(nullptr)},
+               {"nonzeros", setup.nonzeros},
+               {"phase_seconds", std::move(phases)}});
+  return json;
+}
+
 /// What a preconditioner was told, took and gave; null where there is nothing to say.
 Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
-  if (config.name != "fsai" && config.name != "chebyshev") return nullptr;
+  if (config.name == "none" || config.name == "jacobi") return nullptr;
   Json phases = Json::object();
   for (auto const& [name, seconds] : setup.phases) phases[name] = number(seconds);
+  if (config.name == "ic0" || config.name == "ilu0")
+    return incomplete_json(config, setup, std::move(phases));
   Json polynomial = {{"over", config.over},
                      {"degree", config.degree},
                      {"share", config.share},

@@ -56,6 +56,15 @@ void report_repairs(RunResult const& result) {
             << std::endl;
 }
 
+/// Says that ic0 is not of the matrix itself. Where no shift did, the failure says it.
+void report_shift(RunResult const& result) {
+  SetupReport const& setup = result.report.preconditioner;
+  if (setup.shift == 0 || setup.schedule.empty()) return;
+  std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
+            << ": ic0 needed a diagonal that is " << 100 * setup.shift
+            << "% larger: without, a pivot is not positive" << std::endl;
+}
+
 /// Solves a run. What goes wrong is thrown with the file and the name of the problem in front.
 RunResult run_named(RunConfig const& config, SystemStore& store) {
   std::string const name = concat(config.where(""), ": ", config.problem.name, ": ");
@@ -78,6 +87,7 @@ void run_file(FileConfig const& file, SystemStore& store, Table const& table, bo
     results.push_back(run_named(config, store));
     std::cout << table.line(results.back()) << std::flush;
     report_repairs(results.back());
+    report_shift(results.back());
     if (results.back().report.reason != Reason::converged) {
       failed = true;
       report_failure(results.back());

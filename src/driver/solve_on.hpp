@@ -60,6 +60,8 @@ void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Ex
   } else if (config.name == "fsai" && config.precision == "single" &&
              !std::is_same_v<T, Single<T>>) {
     f(FsaiMaker<T, Exec>::single(exec, A, config));
+  } else if (config.name == "ic0" || config.name == "ilu0") {
+    f(IncompleteMaker<T, Exec>::make(exec, A, config));
   } else {
     with_plain_preconditioner(config.name, exec, config, A, f);
   }

@@ -528,9 +528,9 @@ TEST(Driver, WhyIncompleteFactorsCannotBeMadeIsSaid) {
   EXPECT_TRUE(contains(outcome.err, "row 1 (counted from 1) has an entry whose mirror image"))
       << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "row 1 (counted from 1) has no diagonal entry")) << outcome.err;
+  Json const runs = Json::parse(scratch.read("r.json"))["runs"];
   Strings reasons;
-  for (Json const& run : Json::parse(scratch.read("r.json"))["runs"])
-    reasons.push_back(run["reason"]);
+  for (Json const& run : runs) reasons.push_back(run["reason"]);
   EXPECT_EQ(reasons, (Strings{"breakdown", "converged", "breakdown", "breakdown"}));
 }
 

@@ -206,7 +206,7 @@ class Incomplete {
     static constexpr bool is_identity = false, is_pointwise = false, is_split = false;
 
     Impl::triangular::TriangularOperator<Scalar> lower, upper;
-    std::int32_t lower_league, upper_league, league;
+    std::int32_t lower_league, upper_league, lower_workers, upper_workers, league;
     Rows dealt;
     Scalar *y, *z;
     std::int32_t* tickets;
@@ -219,16 +219,16 @@ class Incomplete {
       namespace tri = Impl::triangular;
       auto const r = as_read(r_given);
       using R = std::remove_const_t<decltype(r)>;
-      return application(
-          program(tri::NothingSolved<Scalar>{phase, dealt, league, y, z, tickets},
-                  stage("Solder::incomplete::lower", phase,
-                        tri::TriangularRows<Scalar, R>{lower, lower_league, r, y, tickets},
-                        tri::Keep{}),
-                  stage("Solder::incomplete::upper", phase,
-                        tri::TriangularRows<Scalar, Scalar const*>{upper, upper_league, y, z,
-                                                                   tickets + 1},
-                        tri::Keep{})),
-          PlacedRange<Scalar const*>{dealt, league, z});
+      return application(program(tri::NothingSolved<Scalar>{phase, dealt, league, y, z, tickets},
+                                 stage("Solder::incomplete::lower", phase,
+                                       tri::TriangularRows<Scalar, R>{lower, lower_league,
+                                                                      lower_workers, r, y, tickets},
+                                       tri::Keep{}),
+                                 stage("Solder::incomplete::upper", phase,
+                                       tri::TriangularRows<Scalar, Scalar const*>{
+                                           upper, upper_league, upper_workers, y, z, tickets + 1},
+                                       tri::Keep{})),
+                         PlacedRange<Scalar const*>{dealt, league, z});
     }
   };
 
@@ -243,6 +243,8 @@ class Incomplete {
             state_->upper.device_operator(),
             arena.teams(state_->lower.teams(arena.exec())),
             arena.teams(state_->upper.teams(arena.exec())),
+            state_->lower.workers(),
+            state_->upper.workers(),
             arena.teams(dealt.teams),
             dealt,
             y,

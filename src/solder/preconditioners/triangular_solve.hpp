@@ -229,7 +229,8 @@ class TriangularSolve {
         Impl::team_policy<Exec, Impl::league_threads>(exec, teams, Impl::league_threads,
                                                       Impl::DeviceTeam<int>::scratch_bytes(1, 0)),
         Impl::triangular::SolveRows<Scalar>{
-            Rows{scheduled_.device_operator(), teams, b, flags_[now].data(), tickets_.data() + now},
+            Rows{scheduled_.device_operator(), teams, scheduled_.workers(), b, flags_[now].data(),
+                 tickets_.data() + now},
             {x, flags_[next].data()},
             tickets_.data() + next});
   }

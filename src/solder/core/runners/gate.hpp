@@ -48,7 +48,7 @@ struct Waiting<true> {
            std::chrono::steady_clock::now() - since > std::chrono::milliseconds(200);
   }
 
-  static constexpr std::int32_t patient = 8192;
+  std::int32_t patient = 8192;  ///< turns before it gives way
   std::int32_t turns = 0;
   std::chrono::steady_clock::time_point since{};
 };

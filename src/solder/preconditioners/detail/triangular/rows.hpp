@@ -109,6 +109,7 @@ template <class Scalar, class Vector>
 struct TriangularRows {
   TriangularOperator<Scalar> T;
   std::int32_t league;
+  std::int32_t workers;  ///< warps of a GPU that take tiles, spread over the league
   Vector b;
   Scalar* x;
   std::int32_t* ticket;
@@ -126,7 +127,7 @@ struct TriangularRows {
     if constexpr (std::is_same_v<Team, HostTeam>) {
       for (std::int32_t t = add_one_release(ticket); t < T.tiles; t = add_one_release(ticket))
         solve_tile_of_thread(t, right, consume);
-    } else {
+    } else if (team.warp_rank() * team.league_size() + team.league_rank() < workers) {
       auto const take = [&] { return team.lane() == 0 ? add_one_release(ticket) : 0; };
       std::int32_t t = lane_value(take(), 0);
       while (t < T.tiles) {
@@ -146,7 +147,8 @@ struct TriangularRows {
       Scalar sum{};
       for (std::int32_t k = T.offsets[s]; k < T.offsets[s + 1]; ++k) {
         Scalar entry = load_relaxed(x + T.columns[k]);
-        for (Waiting<true> waiting; is_not_yet(entry); entry = load_relaxed(x + T.columns[k]))
+        for (Waiting<true> waiting{.patient = 256}; is_not_yet(entry);
+             entry = load_relaxed(x + T.columns[k]))
           waiting.turn();
         sum += T.values[k] * entry;
       }

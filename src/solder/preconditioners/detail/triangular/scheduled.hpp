@@ -235,11 +235,15 @@ class Scheduled {
             values_.data(), inverse_.extent(0) > 0 ? inverse_.data() : nullptr,
             report_.tiles,  lane_bits_};
   }
-  /// \brief Teams that its solves want: on GPUs warps for the tiles of `levels_ahead` levels.
+  /// \brief Warps of a GPU that solve: for the tiles of `levels_ahead` levels.
+  std::int32_t workers() const {
+    std::int64_t const ahead = levels_ahead * report_.tiles / std::max(report_.tile_levels, 1) + 1;
+    return static_cast<std::int32_t>(std::min<std::int64_t>(ahead, report_.tiles));
+  }
+  /// \brief Teams that its solves want; on GPUs a warp of each at least, so that they spread.
   std::int32_t teams(Exec const& exec) const {
     if (is_host_space<Exec>) return std::max(1, int(exec.concurrency()));
-    std::int64_t const tiles = levels_ahead * report_.tiles / std::max(report_.tile_levels, 1);
-    return vector_teams(exec, std::min<std::int64_t>(tiles, report_.tiles) * warp);
+    return std::clamp(workers(), 1, resident_league(exec));
   }
   /// \brief The rows by level, counted as in the pattern.
   std::int32_t const* rows_by_level() const { return by_level_.data(); }
