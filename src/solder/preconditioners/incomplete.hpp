@@ -410,21 +410,23 @@ class Incomplete {
                                                             : Impl::triangular::Pivots::nonzero};
     std::int64_t const at_once =
         Impl::triangular::levels_ahead * state.rows / state.lower.report().levels + 1;
-    int const teams =
-        Impl::vector_teams(exec, Impl::is_host_space<Exec> ? state.rows : at_once * Impl::warp);
-    if constexpr (Impl::is_host_space<Exec>)
+    if constexpr (Impl::is_host_space<Exec>) {
       Kokkos::parallel_for(
           "Solder::incomplete::factorise",
           Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>, Kokkos::IndexType<int>>(
-              exec, 0, teams),
+              exec, 0, Impl::vector_teams(exec, state.rows)),
           rows);
-    else
+    } else {
+      // More teams of a multiprocessor than others have: most of the time a row waits for memory.
+      constexpr int warps = Impl::league_threads / Impl::warp, teams_at_once = 6;
+      std::int64_t const wanted = (at_once + warps - 1) / warps;
+      std::int64_t const most = std::int64_t(Impl::multiprocessors(exec)) * teams_at_once;
       Kokkos::parallel_for(
           "Solder::incomplete::factorise",
-          Kokkos::TeamPolicy<Exec,
-                             Kokkos::LaunchBounds<Impl::league_threads, Impl::resident_teams>>(
-              exec, teams, Impl::league_threads / Impl::warp, Impl::warp),
+          Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<Impl::league_threads, teams_at_once>>(
+              exec, static_cast<int>(std::min(wanted, most)), warps, Impl::warp),
           rows);
+    }
     Kokkos::deep_copy(exec, counters, state.counters);
     exec.fence("Solder::incomplete: factorised");
     return counters(1) == std::numeric_limits<std::int32_t>::max() ? -1 : counters(1);

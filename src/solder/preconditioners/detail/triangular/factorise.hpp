@@ -15,9 +15,9 @@ enum class Pivots : std::int32_t { nonzero, positive };
 /// \brief A = L U within the pattern of A, in place, row by row: Saad, Iterative Methods for Sparse
 /// Linear Systems, algorithm 10.4 (IKJ). Columns ascend in each row.
 ///
-/// A row takes its turn in an order in which what it needs comes before it, and waits for each row
-/// that it needs to be done; a warp a row on GPUs. A pivot that does not do is remembered, the
-/// first one by rows, and the rest goes on, to nobody's use.
+/// A row takes its turn in an order in which what it needs comes before it, and waits until the
+/// rows that it needs are done; a warp a row on GPUs, whose lanes wait for a row each. A pivot that
+/// does not do is remembered, the first one by rows, and the rest goes on, to nobody's use.
 template <class Scalar>
 struct IncompleteRows {
   std::int32_t rows;
@@ -54,9 +54,11 @@ struct IncompleteRows {
   template <class Wait>
   KOKKOS_FORCEINLINE_FUNCTION void eliminate(std::int32_t i, int lane, int lanes) const {
     std::int32_t const begin = offsets[i], end = offsets[i + 1], pivot_place = diagonal[i];
+    for (std::int32_t k = begin + lane; k < pivot_place; k += lanes)
+      for (Wait wait; load_acquire(done + columns[k]) == 0;) wait.turn();
+    lane_barrier();
     for (std::int32_t k = begin; k < pivot_place; ++k) {
       std::int32_t const j = columns[k];
-      for (Wait wait; load_acquire(done + j) == 0;) wait.turn();
       Scalar const factor = values[k] / values[diagonal[j]];
       lane_barrier();  // all have read values[k]
       if (lane == 0) values[k] = factor;

@@ -201,7 +201,9 @@ struct TriangularRows {
     Scalar solved = outer;
     if (most_own <= 2)
       solve_within<2>(depth, outer, value, slot, solved);
-    else if (most_own <= 4)
+    else if (most_own == 3)
+      solve_within<3>(depth, outer, value, slot, solved);
+    else if (most_own == 4)
       solve_within<4>(depth, outer, value, slot, solved);
     else if (most_own <= kept)
       solve_within<kept>(depth, outer, value, slot, solved);

@@ -75,7 +75,7 @@ std::int32_t choose_lane_bits(TriangularSchedule schedule, Dependencies const& n
 
 /// \brief Levels in work at once on a GPU. Who waits for levels far away slows down the others by
 /// asking: more of them take up to four times as long.
-inline constexpr std::int64_t levels_ahead = 8;
+inline constexpr std::int64_t levels_ahead = 5;
 
 /// \brief Rows of a tile at most.
 template <class Exec>
