@@ -73,13 +73,14 @@ Json json_of(Contest const& contest, std::string const& size_name) {
 
 }  // namespace
 
-void Contest::add(std::string const& who, std::string const& how,
-                  std::vector<double> const& samples, double error) {
+Contestant& Contest::add(std::string const& who, std::string const& how,
+                         std::vector<double> const& samples, double error) {
   auto const same = [&](Contestant const& c) { return c.who == who && c.how == how; };
   auto found = std::find_if(contestants.begin(), contestants.end(), same);
   if (found == contestants.end()) found = contestants.insert(contestants.end(), {who, how, {}, 0});
   found->samples.insert(found->samples.end(), samples.begin(), samples.end());
   found->error = error <= found->error ? found->error : error;  // NaN is not lost
+  return *found;
 }
 
 void Contest::add_absent(std::string const& why) {
@@ -115,7 +116,7 @@ std::string ContestTable::lines(Contest const& contest) const {
   return text;
 }
 
-std::string ContestTable::means(std::vector<Contest> const& contests) const {
+std::string ContestTable::means(std::vector<Contest> const& contests) {
   std::string text;
   for (auto const& [names, ratios] : all_ratios(contests))
     text += format("solder %s: %s takes %.3f times as long, least %.3f (geometric mean of %d)\n",
@@ -124,20 +125,33 @@ std::string ContestTable::means(std::vector<Contest> const& contests) const {
   return text;
 }
 
-void ContestTable::write_json(std::filesystem::path const& path,
-                              std::vector<Contest> const& contests) const {
-  Json document{
-      {"device", Driver::device_name()}, {"summary", Json::array()}, {"runs", Json::array()}};
+std::string title_of(Driver::RunConfig const& run) {
+  std::string text = run.problem.name;
+  if (run.problem.scalar != Driver::Scalar::double_)
+    text += ", " + std::string(Driver::to_string(run.problem.scalar));
+  if (run.execution.space != "default") text += ", " + run.execution.space;
+  return text;
+}
+
+void write_contests(std::filesystem::path const& path, std::vector<Contest> const& contests,
+                    Json const& runs) {
+  Json document{{"device", Driver::device_name()}, {"summary", Json::array()}, {"runs", runs}};
   for (auto const& [names, ratios] : all_ratios(contests))
     document["summary"].push_back({{"solder", names.first},
                                    {"peer", names.second},
                                    {"geometric_mean", geometric_mean(ratios)},
                                    {"least", least(ratios)},
                                    {"problems", ratios.size()}});
-  for (Contest const& contest : contests) document["runs"].push_back(json_of(contest, size_name_));
   Solder::Impl::WholeFile output(path.string());
   output.text(document.dump(2) + "\n");
   output.commit();
+}
+
+void ContestTable::write_json(std::filesystem::path const& path,
+                              std::vector<Contest> const& contests) const {
+  Json runs = Json::array();
+  for (Contest const& contest : contests) runs.push_back(json_of(contest, size_name_));
+  write_contests(path, contests, runs);
 }
 
 }  // namespace Solder::Perf

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "driver/config.hpp"
 #include "peers/product.hpp"
 
 namespace Solder::Perf {
@@ -15,6 +17,7 @@ struct Contestant {
   std::string who, how;
   std::vector<double> samples;  ///< seconds
   double error;                 ///< the largest, relative to the sum of the absolute terms
+  std::vector<double> analysis{}, update{};  ///< seconds before the first, of what needs them
 
   double seconds() const { return median(samples); }
   bool is_solder() const { return who == "solder"; }
@@ -31,12 +34,20 @@ struct Contest {
   std::vector<std::string> absent{};  ///< why a peer gave nothing
 
   /// \brief Adds samples to a contestant, who may be new.
-  void add(std::string const& who, std::string const& how, std::vector<double> const& samples,
-           double error);
+  Contestant& add(std::string const& who, std::string const& how,
+                  std::vector<double> const& samples, double error);
   void add_absent(std::string const& why);
   /// \brief The time of the first peer's first variant, or 0 where none ran.
   double reference_seconds() const;
 };
+
+/// \brief The run's problem, with what is not as usual.
+std::string title_of(Driver::RunConfig const& run);
+
+/// \brief Writes the runs after their device and the geometric means of contests, as JSON; the file
+/// appears whole or not at all.
+void write_contests(std::filesystem::path const& path, std::vector<Contest> const& contests,
+                    nlohmann::ordered_json const& runs);
 
 /// \brief The table of one measurement and what sums it up.
 class ContestTable {
@@ -49,8 +60,8 @@ class ContestTable {
   std::string lines(Contest const& contest) const;
   /// \brief The geometric mean over all problems, and the least, of a peer's time over Solder's:
   /// each of Solder's ways with each of a peer's and with its best.
-  std::string means(std::vector<Contest> const& contests) const;
-  /// \brief All that, as JSON; the file appears whole or not at all.
+  static std::string means(std::vector<Contest> const& contests);
+  /// \brief All that, as JSON: see write_contests.
   void write_json(std::filesystem::path const& path, std::vector<Contest> const& contests) const;
 
  private:

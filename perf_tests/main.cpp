@@ -14,6 +14,7 @@
 #include "setups.hpp"
 #include "solves.hpp"
 #include "spmv.hpp"
+#include "triangular.hpp"
 
 namespace Solder::Perf {
 namespace {
@@ -23,7 +24,9 @@ constexpr std::string_view usage =
     "Times what the files describe, as solder-driver reads them, and two keys more:\n"
     "  measure: solve (a fixed number of iterations; the default), setup (of fsai, phase by "
     "phase,\n"
-    "           with its memory), spmv (y = A x alone),\n"
+    "           with its memory), spmv (y = A x alone), triangular (solves with the factors of "
+    "ILU(0),\n"
+    "           or with a matrix that is triangular),\n"
     "           multi_dot (h = V^H y for a tall basis; in place of a problem: multi_dot: {rows: "
     "...,\n"
     "           columns: [...], scalar: double}) or\n"
@@ -121,6 +124,8 @@ int run(int argc, char* argv[]) {
       time_setups(files[job.number], store, machine);
     else if (job.measure == "spmv")
       time_products(files[job.number], peers, store, machine);
+    else if (job.measure == "triangular")
+      time_triangles(files[job.number], peers, store, machine);
     else
       time_solves(files[job.number], peers, store, machine);
   }

@@ -65,11 +65,6 @@ void with_matrix(Exec const& exec, Driver::RunConfig const& config, HostCsr<T> c
     f(csr, name);
 }
 
-/// Kernels that take a few milliseconds together, so that the fence does not count.
-int launches_for(double seconds) {
-  return static_cast<int>(std::clamp(5e-3 / seconds, 1.0, 2000.0));
-}
-
 /// A matrix, the vector it is to be multiplied by, and what must come of it.
 template <class T>
 class Task {
@@ -214,15 +209,6 @@ void time_peers(Group& group, Task<T> const& task, std::vector<std::string> cons
   }
 }
 
-/// The problem, with what is not as usual.
-std::string title(Driver::RunConfig const& run) {
-  std::string text = run.problem.name;
-  if (run.problem.scalar != Driver::Scalar::double_)
-    text += ", " + std::string(Driver::to_string(run.problem.scalar));
-  if (run.execution.space != "default") text += ", " + run.execution.space;
-  return text;
-}
-
 std::vector<Group> groups_of(Driver::FileConfig const& file, Driver::SystemStore& store,
                              Machine& machine) {
   std::vector<Group> groups;
@@ -235,7 +221,7 @@ std::vector<Group> groups_of(Driver::FileConfig const& file, Driver::SystemStore
     if (group == groups.end())
       groups.push_back({{&run},
                         store.get(run),
-                        {title(run), 0, 0, 0, machine.at(run.execution.space).bandwidth.copy},
+                        {title_of(run), 0, 0, 0, machine.at(run.execution.space).bandwidth.copy},
                         Driver::on_host(run.execution.space)});
     else
       group->runs.push_back(&run);
