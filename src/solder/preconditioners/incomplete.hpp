@@ -44,7 +44,6 @@ namespace Impl::triangular {
 struct OrderedPattern {
   std::vector<std::int32_t> label, offsets{0}, columns, source, diagonal;
   std::int32_t without_diagonal = -1;  ///< a row of A that has no diagonal entry, or -1
-  std::int32_t unsymmetric = -1;       ///< a row of A with an entry whose mirror image is missing
 };
 
 template <class Offset>
@@ -62,7 +61,7 @@ OrderedPattern ordered_pattern(Ordering ordering, std::int32_t rows, Offset cons
     row.clear();
     for (Offset k = offsets[P.label[i]]; k < offsets[P.label[i] + 1]; ++k)
       row.emplace_back(rank[columns[k]], static_cast<std::int32_t>(k));
-    std::sort(row.begin(), row.end());
+    if (!std::is_sorted(row.begin(), row.end())) std::sort(row.begin(), row.end());
     for (auto const& [column, k] : row) {
       if (column == i) P.diagonal[i] = static_cast<std::int32_t>(P.columns.size());
       P.columns.push_back(column);
@@ -72,16 +71,18 @@ OrderedPattern ordered_pattern(Ordering ordering, std::int32_t rows, Offset cons
     if (P.diagonal[i] < 0 && (P.without_diagonal < 0 || P.label[i] < P.without_diagonal))
       P.without_diagonal = P.label[i];
   }
-  for (std::int32_t i = 0; i < rows && P.unsymmetric < 0; ++i)
+  return P;
+}
+
+/// \brief A row of A with an entry whose mirror image is missing, or -1.
+inline std::int32_t unsymmetric_row(OrderedPattern const& P) {
+  for (std::size_t i = 0; i < P.label.size(); ++i)
     for (std::int32_t k = P.offsets[i]; k < P.offsets[i + 1]; ++k) {
       auto const* const first = P.columns.data() + P.offsets[P.columns[k]];
       auto const* const last = P.columns.data() + P.offsets[P.columns[k] + 1];
-      if (!std::binary_search(first, last, i)) {
-        P.unsymmetric = P.label[i];
-        break;
-      }
+      if (!std::binary_search(first, last, static_cast<std::int32_t>(i))) return P.label[i];
     }
-  return P;
+  return -1;
 }
 
 /// \brief One triangle of an ordered pattern, counted from the row that is solved first.
@@ -93,6 +94,8 @@ struct Triangle {
 inline Triangle triangle_of(OrderedPattern const& P, bool lower) {
   auto const rows = static_cast<std::int32_t>(P.label.size());
   Triangle T;
+  T.needs.columns.reserve(P.columns.size() / 2 + 1);
+  T.source.reserve(P.columns.size() / 2 + 1);
   for (std::int32_t turn = 0; turn < rows; ++turn) {
     std::int32_t const i = lower ? turn : rows - 1 - turn;
     std::int32_t const from = lower ? P.offsets[i] : P.diagonal[i] + 1,
@@ -334,8 +337,9 @@ class Incomplete {
     if (P.without_diagonal >= 0)
       state->structural = "row " + row(P.without_diagonal) +
                           " has no diagonal entry: incomplete factors have no pivot there";
-    else if (kind_ == Factorisation::ic0 && P.unsymmetric >= 0)
-      state->structural = "row " + row(P.unsymmetric) +
+    else if (std::int32_t const i = kind_ == Factorisation::ic0 ? tri::unsymmetric_row(P) : -1;
+             i >= 0)
+      state->structural = "row " + row(i) +
                           " has an entry whose mirror image is missing: ic0 needs a Hermitian "
                           "matrix, ilu0 does not";
     state->given_offsets =

@@ -166,9 +166,13 @@ class TriangularSolve {
   using Values = Kokkos::View<Scalar*, Space>;
   using Indices = Kokkos::View<std::int32_t*, Space>;
 
-  static void require(bool fine, std::string const& what) {
-    if (!fine) throw std::invalid_argument("Solder::TriangularSolve: " + what);
+  [[noreturn]] static void refuse(std::string const& what) {
+    throw std::invalid_argument("Solder::TriangularSolve: " + what);
   }
+  static void require(bool fine, std::string const& what) {
+    if (!fine) refuse(what);
+  }
+  static std::string counted(std::int32_t i) { return std::to_string(i + 1) + " (counted from 1)"; }
 
   template <class Offset>
   void make_schedule(Exec const& exec, Offset const* offsets, std::int32_t const* columns) {
@@ -190,18 +194,16 @@ class TriangularSolve {
       label[place(i)] = i;
       for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
         if (columns[k] == i) {
-          require(shape_.unit_diagonal || diagonal[place(i)] < 0,
-                  "row " + std::to_string(i + 1) + " (counted from 1) has two diagonal entries");
+          if (!shape_.unit_diagonal && diagonal[place(i)] >= 0)
+            refuse("row " + counted(i) + " has two diagonal entries");
           diagonal[place(i)] = static_cast<std::int32_t>(k);
-        } else {
-          require((columns[k] < i) == lower,
-                  "row " + std::to_string(i + 1) + " has an entry in column " +
-                      std::to_string(columns[k] + 1) + " (counted from 1), which is not in the " +
-                      (lower ? "lower" : "upper") + " triangle");
+        } else if ((columns[k] < i) != lower) {
+          refuse("row " + counted(i) + " has an entry in column " + counted(columns[k]) +
+                 ", which is not in the " + (lower ? "lower" : "upper") + " triangle");
         }
       }
-      require(shape_.unit_diagonal || diagonal[place(i)] >= 0,
-              "row " + std::to_string(i + 1) + " (counted from 1) has no diagonal entry");
+      if (!shape_.unit_diagonal && diagonal[place(i)] < 0)
+        refuse("row " + counted(i) + " has no diagonal entry");
     }
     for_each_entry(
         [&](std::int32_t i, std::int32_t, std::int32_t) { ++needs.offsets[std::size_t(i) + 1]; });
