@@ -203,7 +203,7 @@ std::vector<Key> const& schema() {
       {.section = "solver", .name = "max_iterations", .kind = Kind::integer, .least = 1,
        .most = largest_int, .default_value = "10000", .help = "give up after so many"},
       {.section = "solver", .name = "second_round", .words = {"lost", "halved"},
-       .default_value = "halved", .selector = "solver.form", .for_values = {"cgs2", "flexible"},
+       .default_value = "lost", .selector = "solver.form", .for_values = {"cgs2", "flexible"},
        .help = "when cgs2 and flexible orthogonalise again: orthogonality lost, or ||w||^2 halved"},
 
       {.section = "preconditioner", .name = "name",

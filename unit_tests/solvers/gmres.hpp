@@ -32,8 +32,8 @@ struct Method<GmresOptions> {
     std::vector<std::pair<std::string, GmresOptions>> list;
     for (auto const form : {GmresForm::cgs2, GmresForm::cgs, GmresForm::mgs, GmresForm::pipelined})
       list.push_back({name_of(gmres(form, restart)), gmres(form, restart)});
-    list.push_back({"cgs2, lost", gmres(GmresForm::cgs2, restart)});
-    list.back().second.second_round = Solder::GmresSecondRound::lost;
+    list.push_back({"cgs2, halved", gmres(GmresForm::cgs2, restart)});
+    list.back().second.second_round = Solder::GmresSecondRound::halved;
     return list;
   }
 };

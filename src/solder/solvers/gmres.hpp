@@ -46,7 +46,7 @@ constexpr std::string_view to_string(GmresForm form) {
 struct GmresOptions : SolverOptions {
   GmresForm form = GmresForm::cgs2;
   int restart = 30;                                          ///< steps of a cycle, from 1 to 1000
-  GmresSecondRound second_round = GmresSecondRound::halved;  ///< of cgs2 and flexible
+  GmresSecondRound second_round = GmresSecondRound::lost;  ///< of cgs2 and flexible
 };
 
 /// \brief The restarted generalised minimal residual method, GMRES(m), for any nonsingular system,

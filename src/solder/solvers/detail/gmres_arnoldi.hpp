@@ -54,12 +54,18 @@ struct ArnoldiGmres {
   /// vector with the basis are at most (lost + eps) ||w|| / ||w - V V^H w||.
   KOKKOS_FUNCTION static double lost_after(GmresSmall<Scalar> const& s, std::int32_t j,
                                            double norm_squared) {
-    constexpr double eps = Kokkos::Experimental::epsilon_v<typename ScalarTraits<Scalar>::Real>;
     return (s.lost(j) + eps) * Kokkos::sqrt(1 + s.taken() / norm_squared);
   }
-  /// \brief How much may be: the residual that the cycle believes in is as much off, relatively.
-  static constexpr double most_lost =
-      sizeof(typename ScalarTraits<Scalar>::Real) == 4 ? 3e-2 : 1e-3;
+  static constexpr double eps =
+      Kokkos::Experimental::epsilon_v<typename ScalarTraits<Scalar>::Real>;
+  /// \brief Whether one round is enough in step j: little is lost (the residual that the cycle
+  /// believes in is as much off, relatively), and the step loses no more than two digits: what
+  /// steps lose adds up, and no later round mends it.
+  KOKKOS_FUNCTION static bool keeps_orthogonality(GmresSmall<Scalar> const& s, std::int32_t j,
+                                                  double norm_squared) {
+    constexpr double most_lost = sizeof(typename ScalarTraits<Scalar>::Real) == 4 ? 3e-2 : 1e-4;
+    return lost_after(s, j, norm_squared) <= most_lost && s.taken() <= 1e4 * norm_squared;
+  }
 
   /// \brief h_k,k-1, t and the residual of step k - 1, in team 0.
   template <class Team>
@@ -69,6 +75,11 @@ struct ArnoldiGmres {
     auto const& s = d.small;
     double const norm_squared = newest_norm_squared(d, team, now);
     double const norm = Kokkos::sqrt(norm_squared);
+    // A second round loses what its own cancellation does.
+    auto const of_first = d.of_norm.of(0);
+    double const first_squared =
+        now.rounds == 0 ? norm_squared
+                        : team.total(team.gather(of_first.parts, of_first), of_first.parts)[0];
     constexpr std::size_t last = parts<Scalar>;
     Sums<last + 1> sums{};
     for (std::int32_t i = team.lane(); i < k; i += team.lanes()) {
@@ -84,8 +95,9 @@ struct ArnoldiGmres {
       s.t(k) = t;
       s.length(k) = norm;
       s.scale(k) = norm > 0 ? 1 / norm : 0;
-      // A second round leaves what rounding does; the basis is then as good as it was.
-      s.lost(k) = now.rounds == 0 ? lost_after(s, k - 1, norm_squared) : s.lost(k - 1);
+      s.lost(k) = now.rounds == 0 ? lost_after(s, k - 1, norm_squared)
+                                  : (s.lost(k - 1) + eps) *
+                                        Kokkos::sqrt(Kokkos::max(1., first_squared / norm_squared));
     }
     bool const exhausted = !(norm_squared > 1e-28 * s.taken());
     bool const solved = norm == 0 && abs_squared(product) > 0;
@@ -152,10 +164,9 @@ struct ArnoldiGmres {
                           if (now.phase != phase) return false;
                           if constexpr (Round == 1) return true;
                           double const squared = newest_norm_squared(d, team, now);
-                          bool const again =
-                              second_round == GmresSecondRound::halved
-                                  ? squared < d.small.taken()
-                                  : !(lost_after(d.small, at.step, squared) <= most_lost);
+                          bool const again = second_round == GmresSecondRound::halved
+                                                 ? squared < d.small.taken()
+                                                 : !keeps_orthogonality(d.small, at.step, squared);
                           next.rounds = again;
                           return again;
                         });
