@@ -254,7 +254,7 @@ std::vector<Key> const& schema() {
        .help = "of the triangular solves: how their rows are grouped; auto: by a model of the time"},
       {.section = "preconditioner", .name = "shift", .kind = Kind::real, .most = 1,
        .default_value = "1e-3", .selector = "preconditioner.name", .for_values = {"ic0"},
-       .help = "share of the diagonal that is added where a pivot is not positive, and up to 1000 times as much; 0: never"},
+       .help = "share of the diagonal that is added where a pivot is not positive, doubled nine times at most; 0: never"},
 
       {.section = "execution", .name = "space",
        .words = {"default", "serial", "openmp", "cuda", "hip"},

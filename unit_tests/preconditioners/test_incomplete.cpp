@@ -288,6 +288,37 @@ TEST(IncompleteErrors, NameTheRow) {
                std::invalid_argument);
 }
 
+TEST(IncompleteErrors, APivotWithoutAnInverseIsNamed) {
+  for (auto const kind : {Factorisation::ic0, Factorisation::ilu0})
+    EXPECT_NE(defect_of(diagonal<double>({1, 1e-310, 2}), kind)
+                  .find("the pivot of row 2 (counted from 1)"),
+              std::string::npos);
+}
+
+/// The first row needs and is needed by all: the work is the nonzeros', not the rows' squared.
+TEST(IncompleteErrors, AHubIsEliminatedInItsTurn) {
+  std::int32_t const rows = 100000;
+  HostCsr<double> arrow;
+  arrow.rows = arrow.columns_count = rows;
+  arrow.row_offsets = {0};
+  for (std::int32_t i = 0; i < rows; ++i) {
+    if (i == 0)
+      for (std::int32_t j = 0; j < rows; ++j) arrow.columns.push_back(j);
+    else
+      arrow.columns.insert(arrow.columns.end(), {0, i});
+    arrow.row_offsets.push_back(static_cast<std::int64_t>(arrow.columns.size()));
+  }
+  arrow.values.assign(arrow.columns.size(), -1);
+  arrow.values[0] = rows;
+  for (std::int32_t i = 1; i < rows; ++i) arrow.values[arrow.row_offsets[i + 1] - 1] = 4;
+  Exec const exec;
+  CsrMatrix<double, Exec> const A(exec, arrow);
+  Kokkos::Timer timer;
+  Incomplete const M(exec, A, Factorisation::ic0);
+  EXPECT_EQ(M.defect(), "");
+  EXPECT_LT(timer.seconds(), 20);  // a tenth of a second, and minutes by the square
+}
+
 /// A positive definite matrix whose IC(0) breaks down (Kershaw 1978): the diagonal is increased.
 TEST(IncompleteErrors, AShiftMendsPivotsThatAreNotPositive) {
   auto const host = sparse<double>({{3, -2, 0, 2}, {-2, 3, -2, 0}, {0, -2, 3, -2}, {2, 0, -2, 3}});

@@ -369,6 +369,21 @@ TEST(TriangularErrors, UnsortedColumnsAndDuplicatesOffTheDiagonalAreFine) {
   EXPECT_THROW(TriangularSolve(exec, wrong), std::invalid_argument);
 }
 
+TEST(TriangularErrors, WhatIsRefusedChangesNothing) {
+  static_assert(!std::is_copy_constructible_v<TriangularSolve<double, Exec>>);
+  Exec const exec;
+  auto const host = triangles<double>()["grid"];
+  CsrMatrix<double, Exec> const T(exec, host), full(exec, Solder::fem_poisson_2d<double>(50));
+  TriangularSolve solve(exec, T);
+  auto const b = random_vector<double>(host.rows, 4);
+  auto const x = solved(exec, solve, b);
+  EXPECT_THROW(solve.analyse(exec, full), std::invalid_argument);
+  EXPECT_THROW(solve.update_values(exec, full), std::invalid_argument);
+  EXPECT_TRUE(same_bits(solved(exec, solve, b), x));
+  auto moved = std::move(solve);
+  EXPECT_TRUE(same_bits(solved(exec, moved, b), x));
+}
+
 TEST(TriangularErrors, SizesAreChecked) {
   Exec const exec;
   CsrMatrix<double, Exec> const T(exec, Solder::fem_poisson_2d<double>(1)),

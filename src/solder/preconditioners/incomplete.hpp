@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -31,7 +32,7 @@ struct IncompleteOptions {
   TriangularSchedule schedule = TriangularSchedule::automatic;
   Ordering ordering = Ordering::natural;
   /// ic0, where a pivot is not positive: A + shift diag(A) is factorised instead, with this shift
-  /// and then with twice as much, up to 1000 times; from 0 to 1. 0: never.
+  /// and then with twice as much, nine times at most; from 0 to 1. 0: never.
   double shift = 1e-3;
 
   bool operator==(IncompleteOptions const&) const = default;
@@ -115,7 +116,8 @@ inline Triangle triangle_of(OrderedPattern const& P, bool lower) {
 
 /// \brief An incomplete factorisation A ~ L U without fill: L has a diagonal of ones, and both have
 /// A's pattern (Saad, Iterative Methods for Sparse Linear Systems, 10.3). For a Hermitian A that is
-/// IC(0): U = D L^H, and M = (L D L^H)^-1 is Hermitian.
+/// IC(0): U = D L^H, and M = (L D L^H)^-1 is Hermitian. Of a Hermitian matrix only the pattern and
+/// the pivots are checked.
 ///
 /// The pattern is analysed once, on the host; the factors are made on the device, one row as soon
 /// as the rows that it needs are done, and again by refresh. Applied by two triangular solves, a
@@ -372,16 +374,18 @@ class Incomplete {
     double const first = options_.shift;
     std::int32_t wrong = eliminate(exec, from, 0);
     if (kind_ == Factorisation::ic0)
-      for (double shift = first; wrong >= 0 && shift > 0 && shift <= 1000 * first; shift *= 2) {
+      for (double shift = first; wrong >= 0 && shift > 0 && shift <= 512 * first; shift *= 2) {
         state.shift = shift;
         wrong = eliminate(exec, from, shift);
       }
     if (wrong >= 0) {
       std::string const row = std::to_string(state.label[wrong] + 1) + " (counted from 1)";
+      char percent[32];
+      std::snprintf(percent, sizeof percent, "%.3g", 100 * state.shift);
       state.defect = kind_ == Factorisation::ic0
-                         ? "the pivot of row " + row + " of ic0 is not positive" +
-                               (state.shift > 0 ? ", not even with the diagonal increased by " +
-                                                      std::to_string(state.shift)
+                         ? "the pivot of row " + row + " of ic0 is not positive, or not finite" +
+                               (state.shift > 0 ? ", even with a diagonal that is " +
+                                                      std::string(percent) + "% larger"
                                                 : "")
                          : "the pivot of row " + row + " of ilu0 is zero or not finite";
       return;
@@ -389,6 +393,9 @@ class Incomplete {
     state.lower.update(exec, state.values.data());
     state.upper.update(exec, state.values.data());
     exec.fence("Solder::incomplete: the factors are ready");
+    if (std::int32_t const i = state.upper.first_without_inverse(exec); i >= 0)
+      state.defect = "the pivot of row " + std::to_string(i + 1) + " (counted from 1) of " +
+                     (kind_ == Factorisation::ic0 ? "ic0" : "ilu0") + " is too small to divide by";
   }
 
   /// \brief The first row in the order of elimination whose pivot does not do, or -1.

@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <solder/core/runners/engine.hpp>
@@ -90,7 +91,11 @@ class TriangularSolve {
     update_values(exec, T);
   }
 
-  /// \brief Looks at the pattern of T; solves wait for update_values.
+  TriangularSolve(TriangularSolve&&) = default;  // not copied: solves take turns with its memory
+  TriangularSolve& operator=(TriangularSolve&&) = default;
+
+  /// \brief Looks at the pattern of T; solves wait for update_values. Where it throws, everything
+  /// stays as it was.
   template <class Offset>
   void analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& T) {
     require(T.rows() == T.columns(), "a square matrix is needed, not " + std::to_string(T.rows()) +
@@ -98,20 +103,25 @@ class TriangularSolve {
     if (T.nonzeros() > std::numeric_limits<std::int32_t>::max())
       throw std::length_error("Solder::TriangularSolve: at most 2^31 - 1 nonzeros, not " +
                               std::to_string(T.nonzeros()));
-    has_values_ = false;
     auto const offsets = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), T.row_offsets());
     auto const columns =
         Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), T.column_indices());
+    auto scheduled = make_schedule(exec, T.rows(), offsets.data(), columns.data());
+    auto const unsolved = [&] {
+      Values const flags(
+          Kokkos::view_alloc("Solder::triangular::flags", exec, Kokkos::WithoutInitializing),
+          T.rows());
+      Kokkos::deep_copy(exec, flags, Impl::triangular::not_yet<Scalar>());
+      return flags;
+    };
+    Values const one = unsolved(), other = unsolved();
+    tickets_ = Indices(Kokkos::view_alloc("Solder::triangular::tickets", exec), 2);
+    flags_[0] = one;
+    flags_[1] = other;
+    scheduled_ = std::move(scheduled);
     rows_ = T.rows();
     nonzeros_ = T.nonzeros();
-    make_schedule(exec, offsets.data(), columns.data());
-    for (int k = 0; k < 2; ++k) {
-      flags_[k] =
-          Values(Kokkos::view_alloc("Solder::triangular::flags", exec, Kokkos::WithoutInitializing),
-                 rows_);
-      Kokkos::deep_copy(exec, flags_[k], Impl::triangular::not_yet<Scalar>());
-    }
-    tickets_ = Indices(Kokkos::view_alloc("Solder::triangular::tickets", exec), 2);
+    has_values_ = false;
     turn_ = 0;
     exec.fence("Solder::triangular: analysed");
   }
@@ -142,8 +152,8 @@ class TriangularSolve {
                   "Solder::TriangularSolve: Exec cannot access the memory of b or x");
     if (!has_values_)
       throw std::logic_error(
-          "Solder::TriangularSolve: the pattern was analysed anew, and its values are not known: "
-          "call update_values");
+          "Solder::TriangularSolve: the values that go with the pattern are not known, or were "
+          "refused: call update_values");
     require(std::int64_t(b.extent(0)) == rows_ && std::int64_t(x.extent(0)) == rows_,
             "b and x must have " + std::to_string(rows_) + " entries, not " +
                 std::to_string(b.extent(0)) + " and " + std::to_string(x.extent(0)));
@@ -175,22 +185,24 @@ class TriangularSolve {
   static std::string counted(std::int32_t i) { return std::to_string(i + 1) + " (counted from 1)"; }
 
   template <class Offset>
-  void make_schedule(Exec const& exec, Offset const* offsets, std::int32_t const* columns) {
+  Impl::triangular::Scheduled<Scalar, Exec> make_schedule(Exec const& exec, std::int32_t rows,
+                                                          Offset const* offsets,
+                                                          std::int32_t const* columns) const {
     bool const lower = shape_.triangle == TriangularShape::Triangle::lower;
     bool const turned = shape_.transpose != TriangularShape::Transpose::none;
     bool const from_first = lower != turned;  // row 0 is solved first
-    auto const place = [&](std::int32_t i) { return from_first ? i : rows_ - 1 - i; };
-    std::vector<std::int32_t> diagonal(rows_, -1), label(rows_);
+    auto const place = [&](std::int32_t i) { return from_first ? i : rows - 1 - i; };
+    std::vector<std::int32_t> diagonal(rows, -1), label(rows);
     Impl::triangular::Dependencies needs;
-    needs.offsets.assign(std::size_t(rows_) + 1, 0);
+    needs.offsets.assign(std::size_t(rows) + 1, 0);
     auto const for_each_entry = [&](auto const& f) {  // f(solved row, needed row, entry)
-      for (std::int32_t i = 0; i < rows_; ++i)
+      for (std::int32_t i = 0; i < rows; ++i)
         for (Offset k = offsets[i]; k < offsets[i + 1]; ++k)
           if (columns[k] != i)
             f(place(turned ? columns[k] : i), place(turned ? i : columns[k]),
               static_cast<std::int32_t>(k));
     };
-    for (std::int32_t i = 0; i < rows_; ++i) {
+    for (std::int32_t i = 0; i < rows; ++i) {
       label[place(i)] = i;
       for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
         if (columns[k] == i) {

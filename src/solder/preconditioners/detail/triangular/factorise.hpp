@@ -34,7 +34,7 @@ struct IncompleteRows {
   /// \brief One thread of a host.
   void operator()(int) const {
     for (std::int32_t t = add_one_release(ticket); t < rows; t = add_one_release(ticket))
-      eliminate<Waiting<true>>(order[t], 0, 1);
+      eliminate(order[t], 0, 1, Waiting<true>{.patient = 256});
   }
 
   /// \brief A team of warps of a GPU.
@@ -46,26 +46,36 @@ struct IncompleteRows {
       std::int32_t t = lane == 0 ? add_one_release(ticket) : 0;
       for (int m = warp / 2; m > 0; m /= 2) t += lane_exchange(t, m);
       if (t >= rows) break;
-      eliminate<Waiting<false>>(order[t], lane, warp);
+      eliminate(order[t], lane, warp, Waiting<false>{});
     }
   }
 
  private:
   template <class Wait>
-  KOKKOS_FORCEINLINE_FUNCTION void eliminate(std::int32_t i, int lane, int lanes) const {
+  KOKKOS_FORCEINLINE_FUNCTION void eliminate(std::int32_t i, int lane, int lanes,
+                                             Wait const& patience) const {
     std::int32_t const begin = offsets[i], end = offsets[i + 1], pivot_place = diagonal[i];
     for (std::int32_t k = begin + lane; k < pivot_place; k += lanes)
-      for (Wait wait; load_acquire(done + columns[k]) == 0;) wait.turn();
+      for (Wait wait = patience; load_acquire(done + columns[k]) == 0;) wait.turn();
     lane_barrier();
     for (std::int32_t k = begin; k < pivot_place; ++k) {
       std::int32_t const j = columns[k];
       Scalar const factor = values[k] / values[diagonal[j]];
       lane_barrier();  // all have read values[k]
       if (lane == 0) values[k] = factor;
-      for (std::int32_t e = diagonal[j] + 1 + lane; e < offsets[j + 1]; e += lanes) {
-        std::int32_t const at = find(columns[e], k + 1, end);
-        if (at < end && columns[at] == columns[e]) values[at] -= factor * values[e];
-      }
+      // The shorter of what is left of row i and of row j's part of U is gone through, and its
+      // columns are looked up in the other one: hubs have rows that are long for all who need them.
+      std::int32_t const first = diagonal[j] + 1, last = offsets[j + 1];
+      if (last - first <= end - k)
+        for (std::int32_t e = first + lane; e < last; e += lanes) {
+          std::int32_t const at = find(columns[e], k + 1, end);
+          if (at < end && columns[at] == columns[e]) values[at] -= factor * values[e];
+        }
+      else
+        for (std::int32_t at = k + 1 + lane; at < end; at += lanes) {
+          std::int32_t const e = find(columns[at], first, last);
+          if (e < last && columns[at] == columns[e]) values[at] -= factor * values[e];
+        }
       lane_barrier();
     }
     if (lane == 0 && !is_fine(values[pivot_place])) Kokkos::atomic_min(wrong, i);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <solder/core/control.hpp>
 #include <solder/core/runners/gate.hpp>
 #include <solder/core/source.hpp>
 
