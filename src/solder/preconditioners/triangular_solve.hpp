@@ -228,8 +228,8 @@ class TriangularSolve {
       source[at[i]++] = k;
     });
     if (shape_.unit_diagonal) diagonal.clear();
-    scheduled_ =
-        Impl::triangular::Scheduled<Scalar, Exec>(exec, needs, label, source, diagonal, schedule_);
+    return Impl::triangular::Scheduled<Scalar, Exec>(exec, needs, label, source, diagonal,
+                                                     schedule_);
   }
 
   void launch(Exec const& exec, Scalar const* b, Scalar* x) const {
