@@ -31,18 +31,6 @@ KOKKOS_FORCEINLINE_FUNCTION void sync_lanes() {
 #endif
 }
 
-/// \brief The value of lane number `lane` of the warp. All lanes call this together.
-template <class Real>
-KOKKOS_FORCEINLINE_FUNCTION Real from_lane(Real value, [[maybe_unused]] int lane) {
-#if defined(__CUDA_ARCH__)
-  return __shfl_sync(0xffffffffu, value, lane);
-#elif defined(__HIP_DEVICE_COMPILE__)
-  return __shfl(value, lane, warp);
-#else
-  return value;
-#endif
-}
-
 /// \brief As many scalars as one access to scratch moves: 16 bytes.
 template <class Scalar>
 struct alignas(16) Packet {

@@ -57,7 +57,7 @@ KOKKOS_FORCEINLINE_FUNCTION int factor_rows(Scalar (&row)[Width], int rank, int 
     if (k >= steps) continue;
     Scalar* const column = columns + (Keep ? k : k % 2) * Width;
     if (diagonal) {
-      Real pivot = from_lane(real_of(row[k]), first_lane + k);
+      Real pivot = lane_value(real_of(row[k]), first_lane + k);
       bool good;
       Real const inverse = inverse_root(pivot, good);
       if (!good && info == 0) info = k + 1;

@@ -24,10 +24,7 @@ struct RowTeam {
   /// bits of mask. All lanes of a warp call these together.
   template <class Scalar>
   KOKKOS_FORCEINLINE_FUNCTION Scalar from(int source, Scalar const& value) const {
-    if constexpr (ScalarTraits<Scalar>::is_complex)
-      return {from_lane(value.real(), source), from_lane(value.imag(), source)};
-    else
-      return from_lane(value, source);
+    return lane_value(value, source);
   }
   template <class Scalar>
   KOKKOS_FORCEINLINE_FUNCTION Scalar exchange(Scalar const& value, int mask) const {

@@ -26,18 +26,9 @@ struct AdaptiveLanes {
   }
 
   /// \brief The value of lane `from`.
-  KOKKOS_FORCEINLINE_FUNCTION double broadcast(double value, [[maybe_unused]] int from) const {
-#if defined(__CUDA_ARCH__)
-    return __shfl_sync(0xffffffffu, value, from);
-#elif defined(__HIP_DEVICE_COMPILE__)
-    return __shfl(value, from, warp);
-#else
-    return value;
-#endif
-  }
-  KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<double> broadcast(
-      Kokkos::complex<double> const& value, int from) const {
-    return {broadcast(value.real(), from), broadcast(value.imag(), from)};
+  template <class Number>
+  KOKKOS_FORCEINLINE_FUNCTION Number broadcast(Number const& value, int from) const {
+    return lane_value(value, from);
   }
 
   /// \brief The value of the lane whose number differs in the bits of `mask`.
