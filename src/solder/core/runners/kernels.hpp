@@ -29,6 +29,15 @@ KOKKOS_FORCEINLINE_FUNCTION void run_in_league(Stage const& stage, Team const& t
   if (team.rank() == 0) *out = next;
 }
 
+/// \brief Runs a stage as part of a whole solve. Answers whether the next one must wait for it.
+SOLDER_FOR_HOST_OR_DEVICE
+template <class Stage, class Team>
+KOKKOS_FORCEINLINE_FUNCTION bool run_in_solve(Stage const& stage, Team const& team, At const& at,
+                                              Control const& now, Control& next) {
+  stage.run(team, at, now, next);
+  return !is_idle(stage, now, next);
+}
+
 /// \brief What a kernel of a whole solve takes along beside the programs.
 struct WholeSolve {
   Control* slots;  ///< [3]: where the solve stands, and two by turns
@@ -141,12 +150,9 @@ struct SolveKernel {
   template <class Member>
   KOKKOS_FUNCTION void operator()(Member const& member) const {
     using Team = DeviceTeam<Member, Kind>;
-    solve.run(
-        Team(member, member.league_rank(), solve.league, most_sums), programs,
-        [&](auto const& stage, Team const& team, At const& at, Control const& now, Control& next) {
-          stage.run(team, at, now, next);
-          return !is_idle(stage, now, next);
-        });
+    solve.run(Team(member, member.league_rank(), solve.league, most_sums), programs,
+              [&](auto const& stage, Team const& team, At const& at, Control const& now,
+                  Control& next) { return run_in_solve(stage, team, at, now, next); });
   }
 };
 
@@ -175,8 +181,7 @@ struct CopiedSolveKernel {
               [&](auto const& stage, Team const& stage_team, At const& at, Control const& now,
                   Control& next) {
                 auto const mine = stage;  // in registers: nothing that it writes is part of it
-                mine.run(stage_team, at, now, next);
-                return !is_idle(mine, now, next);
+                return run_in_solve(mine, stage_team, at, now, next);
               });
   }
 };
@@ -209,8 +214,7 @@ HostStep host_step(Stage const& stage) {
                Control& next) {
               // A copy: the compiler then knows that nothing the stage writes is part of it.
               Stage const mine = *static_cast<Stage const*>(where);
-              mine.run(team, at, now, next);
-              return !is_idle(mine, now, next);
+              return run_in_solve(mine, team, at, now, next);
             },
             nullptr};
 }
