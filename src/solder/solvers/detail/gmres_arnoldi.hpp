@@ -40,11 +40,11 @@ struct ArnoldiGmres {
   KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const&, Team const&, std::int32_t,
                                                 Sums<0> const&) {}
 
-  /// \brief ||w||^2 that the newest step left.
+  /// \brief ||w||^2 that the newest step's first (0) or second (1) round left.
   template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static double newest_norm_squared(Cycle const& d, Team const& team,
-                                                                Control const& now) {
-    auto const of = d.of_norm.of(now.rounds);
+  KOKKOS_FORCEINLINE_FUNCTION static double norm_squared_after(std::int32_t round, Cycle const& d,
+                                                               Team const& team) {
+    auto const of = d.of_norm.of(round);
     return team.total(team.gather(of.parts, of), of.parts)[0];
   }
 
@@ -73,13 +73,10 @@ struct ArnoldiGmres {
                                                       std::int32_t k, Control const& now,
                                                       Control& next) {
     auto const& s = d.small;
-    double const norm_squared = newest_norm_squared(d, team, now);
+    double const norm_squared = norm_squared_after(now.rounds, d, team);
     double const norm = Kokkos::sqrt(norm_squared);
     // A second round loses what its own cancellation does.
-    auto const of_first = d.of_norm.of(0);
-    double const first_squared =
-        now.rounds == 0 ? norm_squared
-                        : team.total(team.gather(of_first.parts, of_first), of_first.parts)[0];
+    double const first_squared = now.rounds == 0 ? norm_squared : norm_squared_after(0, d, team);
     constexpr std::size_t last = parts<Scalar>;
     Sums<last + 1> sums{};
     for (std::int32_t i = team.lane(); i < k; i += team.lanes()) {
@@ -163,7 +160,7 @@ struct ArnoldiGmres {
                         d.of_dots.values, d.workspace(team), [&] {
                           if (now.phase != phase) return false;
                           if constexpr (Round == 1) return true;
-                          double const squared = newest_norm_squared(d, team, now);
+                          double const squared = norm_squared_after(now.rounds, d, team);
                           bool const again = second_round == GmresSecondRound::halved
                                                  ? squared < d.small.taken()
                                                  : !keeps_orthogonality(d.small, at.step, squared);
