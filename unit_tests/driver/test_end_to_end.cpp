@@ -502,8 +502,7 @@ TEST(Driver, TheShiftThatIc0NeedsIsSaid) {
   EXPECT_EQ(outcome.err.find("ic0 needed"), outcome.err.rfind("ic0 needed")) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "the pivot of row 4 (counted from 1) of ic0 is not positive"))
       << outcome.err;
-  EXPECT_TRUE(contains(outcome.err, "even with a diagonal that is 5.12% larger"))
-      << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "even with a diagonal that is 5.12% larger")) << outcome.err;
   Json const runs = Json::parse(scratch.read("r.json"))["runs"];
   ASSERT_EQ(runs.size(), 3u);
   EXPECT_EQ(runs[0]["reason"], "converged");
