@@ -26,4 +26,12 @@ class InputError : public std::runtime_error {
   }
 };
 
+namespace Impl {
+
+/// \brief A row or column as people and Matrix Market files count.
+inline std::string counted(std::int64_t index) {
+  return std::to_string(index + 1) + " (counted from 1)";
+}
+
+}  // namespace Impl
 }  // namespace Solder

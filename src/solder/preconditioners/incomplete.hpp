@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <solder/core/application.hpp>
+#include <solder/core/errors.hpp>
 #include <solder/core/report.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/duplicates.hpp>
@@ -137,10 +138,7 @@ class Incomplete {
   Incomplete(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, Factorisation kind,
              IncompleteOptions const& options = {})
       : kind_(kind), options_(options), state_(std::make_shared<State>()) {
-    if (!Impl::has_progress<Exec>)
-      throw std::invalid_argument(name() +
-                                  ": for CPUs and the GPUs of CUDA and HIP; others promise no "
-                                  "teams that wait");
+    Impl::triangular::require_progress<Exec>(name());
     if (!(options.shift >= 0 && options.shift <= 1))
       throw std::invalid_argument(name() + ": shift = " + std::to_string(options.shift) +
                                   " must be from 0 to 1");
@@ -270,7 +268,7 @@ class Incomplete {
     Offsets given_offsets = Impl::no_view<Offsets>();
     Indices given_columns = Impl::no_view<Indices>(), offsets = given_columns,
             columns = given_columns, source = given_columns, diagonal = given_columns,
-            done = given_columns, counters = given_columns;
+            by_level = given_columns, done = given_columns, counters = given_columns;
     Values values = Impl::no_view<Values>();
     Impl::triangular::Scheduled<Scalar, Exec> lower, upper;
     double analysis_seconds = 0, factorise_seconds = 0, shift = 0;
@@ -335,19 +333,18 @@ class Incomplete {
     state->rows = A.rows();
     state->nonzeros = A.nonzeros();
     state->label = P.label;
-    auto const row = [](std::int32_t i) { return std::to_string(i + 1) + " (counted from 1)"; };
     if (P.without_diagonal >= 0)
-      state->structural = "row " + row(P.without_diagonal) +
+      state->structural = "row " + Impl::counted(P.without_diagonal) +
                           " has no diagonal entry: incomplete factors have no pivot there";
     else if (std::int32_t const i = kind_ == Factorisation::ic0 ? tri::unsymmetric_row(P) : -1;
              i >= 0)
-      state->structural = "row " + row(i) +
+      state->structural = "row " + Impl::counted(i) +
                           " has an entry whose mirror image is missing: ic0 needs a Hermitian "
                           "matrix, ilu0 does not";
     state->given_offsets =
-        copy<std::int64_t>(exec, {offsets.data(), offsets.data() + offsets.extent(0)});
+        tri::on_device<std::int64_t>(exec, {offsets.data(), offsets.data() + offsets.extent(0)});
     state->given_columns =
-        copy<std::int32_t>(exec, {columns.data(), columns.data() + columns.extent(0)});
+        tri::on_device<std::int32_t>(exec, {columns.data(), columns.data() + columns.extent(0)});
     if (!state->structural.empty()) return state;
 
     auto const L = tri::triangle_of(P, true), U = tri::triangle_of(P, false);
@@ -355,10 +352,13 @@ class Incomplete {
                                                 options_.schedule);
     state->upper = tri::Scheduled<Scalar, Exec>(exec, U.needs, U.label, U.source, U.diagonal,
                                                 options_.schedule);
-    state->offsets = copy(exec, P.offsets);
-    state->columns = copy(exec, P.columns);
-    state->source = copy(exec, P.source);
-    state->diagonal = copy(exec, P.diagonal);
+    state->offsets = tri::on_device(exec, P.offsets);
+    state->columns = tri::on_device(exec, P.columns);
+    state->source = tri::on_device(exec, P.source);
+    state->diagonal = tri::on_device(exec, P.diagonal);
+    std::vector<std::int32_t> level;
+    std::int32_t const levels = tri::find_levels(L.needs, level);
+    state->by_level = tri::on_device(exec, tri::sorted_by(level, levels));
     state->values =
         Values(Kokkos::view_alloc("Solder::incomplete::factors", exec), P.columns.size());
     state->done = Indices(Kokkos::view_alloc("Solder::incomplete::done", exec), A.rows());
@@ -379,7 +379,7 @@ class Incomplete {
         wrong = eliminate(exec, from, shift);
       }
     if (wrong >= 0) {
-      std::string const row = std::to_string(state.label[wrong] + 1) + " (counted from 1)";
+      std::string const row = Impl::counted(state.label[wrong]);
       char percent[32];
       std::snprintf(percent, sizeof percent, "%.3g", 100 * state.shift);
       state.defect = kind_ == Factorisation::ic0
@@ -394,7 +394,7 @@ class Incomplete {
     state.upper.update(exec, state.values.data());
     exec.fence("Solder::incomplete: the factors are ready");
     if (std::int32_t const i = state.upper.first_without_inverse(exec); i >= 0)
-      state.defect = "the pivot of row " + std::to_string(i + 1) + " (counted from 1) of " +
+      state.defect = "the pivot of row " + Impl::counted(i) + " of " +
                      (kind_ == Factorisation::ic0 ? "ic0" : "ilu0") + " is too small to divide by";
   }
 
@@ -411,7 +411,7 @@ class Incomplete {
                                                         state.offsets.data(),
                                                         state.columns.data(),
                                                         state.diagonal.data(),
-                                                        state.lower.rows_by_level(),
+                                                        state.by_level.data(),
                                                         state.values.data(),
                                                         state.done.data(),
                                                         state.counters.data(),
@@ -441,18 +441,6 @@ class Incomplete {
     Kokkos::deep_copy(exec, counters, state.counters);
     exec.fence("Solder::incomplete: factorised");
     return counters(1) == std::numeric_limits<std::int32_t>::max() ? -1 : counters(1);
-  }
-
-  template <class T>
-  static Kokkos::View<T*, Space> copy(Exec const& exec, std::vector<T> const& from) {
-    Kokkos::View<T*, Space> const to(
-        Kokkos::view_alloc("Solder::incomplete::pattern", exec, Kokkos::WithoutInitializing),
-        from.size());
-    Kokkos::deep_copy(exec, to,
-                      Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
-                          from.data(), from.size()));
-    exec.fence("Solder::incomplete: a part of the pattern is copied");
-    return to;
   }
 
   Factorisation kind_;

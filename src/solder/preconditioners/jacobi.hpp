@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include <solder/core/arena.hpp>
+#include <solder/core/errors.hpp>
 #include <solder/core/identity.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
@@ -124,8 +125,8 @@ class Jacobi {
   /// \brief Why it cannot be applied, in a sentence; empty where it can.
   std::string defect() const {
     if (zero_row() < 0) return {};
-    return "the diagonal entry of row " + std::to_string(zero_row() + 1) +
-           " (counted from 1) is zero: Jacobi cannot divide by it";
+    return "the diagonal entry of row " + Impl::counted(zero_row()) +
+           " is zero: Jacobi cannot divide by it";
   }
 
  private:

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <solder/core/errors.hpp>
 #include <solder/core/runners/engine.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/preconditioners/detail/triangular/scheduled.hpp>
@@ -83,10 +84,7 @@ class TriangularSolve {
                   TriangularShape const& shape = {},
                   TriangularSchedule schedule = TriangularSchedule::automatic)
       : shape_(shape), schedule_(schedule) {
-    if (!Impl::has_progress<Exec>)
-      throw std::invalid_argument(
-          "Solder::TriangularSolve: for CPUs and the GPUs of CUDA and HIP; others promise no "
-          "teams that wait");
+    Impl::triangular::require_progress<Exec>("Solder::TriangularSolve");
     analyse(exec, T);
     update_values(exec, T);
   }
@@ -137,8 +135,8 @@ class TriangularSolve {
     scheduled_.update(exec, T.values().data(),
                       shape_.transpose == TriangularShape::Transpose::conjugate_transpose);
     std::int32_t const zero = scheduled_.first_without_inverse(exec);
-    require(zero < 0, "the diagonal entry of row " + std::to_string(zero + 1) +
-                          " (counted from 1) is zero or not finite");
+    require(zero < 0,
+            "the diagonal entry of row " + Impl::counted(zero) + " is zero or not finite");
     has_values_ = true;
   }
 
@@ -182,7 +180,6 @@ class TriangularSolve {
   static void require(bool fine, std::string const& what) {
     if (!fine) refuse(what);
   }
-  static std::string counted(std::int32_t i) { return std::to_string(i + 1) + " (counted from 1)"; }
 
   template <class Offset>
   Impl::triangular::Scheduled<Scalar, Exec> make_schedule(Exec const& exec, std::int32_t rows,
@@ -207,15 +204,16 @@ class TriangularSolve {
       for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
         if (columns[k] == i) {
           if (!shape_.unit_diagonal && diagonal[place(i)] >= 0)
-            refuse("row " + counted(i) + " has two diagonal entries");
+            refuse("row " + Impl::counted(i) + " has two diagonal entries");
           diagonal[place(i)] = static_cast<std::int32_t>(k);
         } else if ((columns[k] < i) != lower) {
-          refuse("row " + counted(i) + " has an entry in column " + counted(columns[k]) +
-                 ", which is not in the " + (lower ? "lower" : "upper") + " triangle");
+          refuse("row " + Impl::counted(i) + " has an entry in column " +
+                 Impl::counted(columns[k]) + ", which is not in the " +
+                 (lower ? "lower" : "upper") + " triangle");
         }
       }
       if (!shape_.unit_diagonal && diagonal[place(i)] < 0)
-        refuse("row " + counted(i) + " has no diagonal entry");
+        refuse("row " + Impl::counted(i) + " has no diagonal entry");
     }
     for_each_entry(
         [&](std::int32_t i, std::int32_t, std::int32_t) { ++needs.offsets[std::size_t(i) + 1]; });

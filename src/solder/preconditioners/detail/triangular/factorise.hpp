@@ -39,12 +39,10 @@ struct IncompleteRows {
 
   /// \brief A team of warps of a GPU.
   template <class Member>
-  KOKKOS_FUNCTION void operator()(Member const& member) const {
+  KOKKOS_FUNCTION void operator()(Member const&) const {
     int const lane = lane_number();
-    (void)member;
     while (true) {
-      std::int32_t t = lane == 0 ? add_one_release(ticket) : 0;
-      for (int m = warp / 2; m > 0; m /= 2) t += lane_exchange(t, m);
+      std::int32_t const t = lane_value(lane == 0 ? add_one_release(ticket) : 0, 0);
       if (t >= rows) break;
       eliminate(order[t], lane, warp, Waiting<false>{});
     }
@@ -97,13 +95,9 @@ struct IncompleteRows {
   }
 
   KOKKOS_FORCEINLINE_FUNCTION bool is_fine(Scalar const& pivot) const {
-    if constexpr (ScalarTraits<Scalar>::is_complex) {
-      if (!Kokkos::isfinite(pivot.real()) || !Kokkos::isfinite(pivot.imag())) return false;
-      return pivots == Pivots::positive ? pivot.real() > 0 : pivot != Scalar{};
-    } else {
-      if (!Kokkos::isfinite(pivot)) return false;
-      return pivots == Pivots::positive ? pivot > 0 : pivot != Scalar{};
-    }
+    Wide<Scalar> const wide = pivot;
+    return is_finite(wide) &&
+           (pivots == Pivots::positive ? real_part(wide) > 0 : pivot != Scalar{});
   }
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,7 +19,7 @@ namespace Solder {
 
 /// \brief In which order, and in which groups, the rows of a triangular matrix are solved.
 enum class TriangularSchedule : std::int32_t {
-  automatic,  ///< the one that the model of paper 3, (5), followed row by row, says is quickest
+  automatic,  ///< the one that the model of paper 3, (5), followed tile by tile, says is quickest
   natural,    ///< rows that follow each other share a tile
   levels,     ///< tiles of rows of one level, which need nothing of each other: most concurrency
   partition   ///< tiles of rows that need each other: most locality
@@ -51,6 +52,29 @@ struct TriangularReport {
 };
 
 namespace Impl::triangular {
+
+/// \throws std::invalid_argument where Exec is not known to let every team that has started make
+/// progress, as those that wait for each other need
+template <class Exec>
+void require_progress(std::string const& who) {
+  if (!has_progress<Exec>)
+    throw std::invalid_argument(
+        who + ": for CPUs and the GPUs of CUDA and HIP; others promise no teams that wait");
+}
+
+/// \brief A copy in the memory of Exec. Waits for it.
+template <class T, class Exec>
+Kokkos::View<T*, typename Exec::memory_space> on_device(Exec const& exec,
+                                                        std::vector<T> const& from) {
+  Kokkos::View<T*, typename Exec::memory_space> const to(
+      Kokkos::view_alloc("Solder::triangular::pattern", exec, Kokkos::WithoutInitializing),
+      from.size());
+  Kokkos::deep_copy(
+      exec, to,
+      Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(from.data(), from.size()));
+  exec.fence("Solder::triangular: a part of the pattern is copied");
+  return to;
+}
 
 /// \brief Measured: docs/performance.md.
 template <class Exec>
@@ -177,15 +201,14 @@ class Scheduled {
       diagonal_of_slot.resize(rows);
       for (std::int32_t s = 0; s < rows; ++s) diagonal_of_slot[s] = diagonal[tiles.order[s]];
     }
-    rows_ = copy(exec, label_of_slot);
-    begin_ = copy(exec, tiles.begin);
-    offsets_ = copy(exec, offsets);
-    own_ = copy(exec, own_from);
-    depth_ = copy(exec, depth);
-    columns_ = copy(exec, columns);
-    sources_ = copy(exec, sources);
-    diagonal_sources_ = copy(exec, diagonal_of_slot);
-    by_level_ = copy(exec, sorted_by(level, report_.levels));
+    rows_ = on_device(exec, label_of_slot);
+    begin_ = on_device(exec, tiles.begin);
+    offsets_ = on_device(exec, offsets);
+    own_ = on_device(exec, own_from);
+    depth_ = on_device(exec, depth);
+    columns_ = on_device(exec, columns);
+    sources_ = on_device(exec, sources);
+    diagonal_sources_ = on_device(exec, diagonal_of_slot);
     values_ = Values(Kokkos::view_alloc("Solder::triangular::values", exec), columns.size());
     inverse_ =
         Values(Kokkos::view_alloc("Solder::triangular::inverse", exec), diagonal_of_slot.size());
@@ -245,8 +268,6 @@ class Scheduled {
     if (is_host_space<Exec>) return std::max(1, int(exec.concurrency()));
     return std::clamp(workers(), 1, resident_league(exec));
   }
-  /// \brief The rows by level, counted as in the pattern.
-  std::int32_t const* rows_by_level() const { return by_level_.data(); }
   TriangularReport const& report() const { return report_; }
 
  private:
@@ -284,22 +305,10 @@ class Scheduled {
     return best;
   }
 
-  static Indices copy(Exec const& exec, std::vector<std::int32_t> const& from) {
-    Indices const to(
-        Kokkos::view_alloc("Solder::triangular::schedule", exec, Kokkos::WithoutInitializing),
-        from.size());
-    Kokkos::deep_copy(exec, to,
-                      Kokkos::View<std::int32_t const*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
-                          from.data(), from.size()));
-    exec.fence("Solder::triangular: a part of the schedule is copied");
-    return to;
-  }
-
   std::int32_t lane_bits_ = 0;
   TriangularReport report_;
   Indices rows_ = no_view<Indices>(), begin_ = rows_, depth_ = rows_, offsets_ = rows_,
-          own_ = rows_, columns_ = rows_, sources_ = rows_, diagonal_sources_ = rows_,
-          by_level_ = rows_;
+          own_ = rows_, columns_ = rows_, sources_ = rows_, diagonal_sources_ = rows_;
   Values values_ = no_view<Values>(), inverse_ = values_;
 };
 

@@ -95,13 +95,11 @@ inline Tiles partition(Dependencies const& needs, std::vector<std::int32_t> cons
   };
   Tiles tiles;
   tiles.order.reserve(rows);
-  std::vector<std::int32_t> band;
   std::int32_t begin = 0;
   for (std::int32_t first = 0; first < levels; first += height) {
     size.clear();
     next.clear();
     keys.clear();
-    band.clear();
     std::int32_t end = begin, last = 0, level_before = -1;
     for (; end < rows && level[sorted[end]] < first + height; ++end) {
       std::int32_t const i = sorted[end];
@@ -122,13 +120,12 @@ inline Tiles partition(Dependencies const& needs, std::vector<std::int32_t> cons
       }
       part[i] = last = at;
       keys.push_back(at);
-      band.push_back(i);
     }
     for (std::int32_t const k : sorted_by(keys, static_cast<std::int32_t>(size.size()))) {
-      if (!tiles.order.empty() && static_cast<std::int32_t>(tiles.order.size()) > begin &&
+      if (static_cast<std::int32_t>(tiles.order.size()) > begin &&
           part[tiles.order.back()] != keys[k])
         tiles.begin.push_back(static_cast<std::int32_t>(tiles.order.size()));
-      tiles.order.push_back(band[k]);
+      tiles.order.push_back(sorted[begin + k]);
     }
     tiles.begin.push_back(static_cast<std::int32_t>(tiles.order.size()));
     begin = end;
