@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <solder/core/team.hpp>
 
@@ -48,6 +49,16 @@ Scalar const* as_read(Scalar* array) {
 template <class Scalar>
 Place<Scalar const> as_read(Place<Scalar> const& place) {
   return {place.values, place.per_step, place.per_odd_turn};
+}
+
+/// \brief A source, body or stage as it is in one run of the stage: what At decides, such as where
+/// a vector lies, becomes an argument of the kernel, which saves registers.
+template <class T>
+auto bound(T const& t, At const& at) {
+  if constexpr (requires { t.bound(at); })
+    return t.bound(at);
+  else
+    return t;
 }
 
 /// \brief A source hands (i, value) to a consumer, for every row i of the calling team, once, while
@@ -126,6 +137,10 @@ struct Product {
                                                 Prepare const& prepare,
                                                 Consume const& consume) const {
     return A.for_each_row_product(team, vector_at(x, at), prepare, consume);
+  }
+  auto bound(At const& at) const {
+    auto const vector = vector_at(x, at);
+    return Product<Operator, std::remove_const_t<decltype(vector)>>{A, league, vector};
   }
 };
 

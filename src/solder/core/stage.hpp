@@ -74,6 +74,7 @@ KOKKOS_FUNCTION constexpr std::size_t sums_needed_by() {
 ///     unless now.phase is its phase; each thread of each team changes `next` in the same way, and
 ///     team 0's copy goes to the next stage. What a stage reads, no team writes in that stage.
 ///   - `static constexpr bool first_decides = true` where `next` is changed by team 0 only,
+///   - `bound(at) const`, where needed: see bound(),
 ///   - `bool idle(now, next) const`, where needed: whether it has written nothing but `next`, so
 ///     that the next stage need not wait for it.
 ///
@@ -111,6 +112,12 @@ struct Stage {
       std::max({std::size_t(2), Impl::sums_of<Body>(), Impl::sums_needed_by<Body>()}));
   static constexpr int workspace() { return 0; }
   KOKKOS_FUNCTION int teams() const { return source.teams(); }
+  auto bound(At const& at) const {
+    auto const bound_source = Solder::bound(source, at);
+    auto const bound_body = Solder::bound(body, at);
+    return Stage<std::remove_const_t<decltype(bound_source)>,
+                 std::remove_const_t<decltype(bound_body)>>{label, phase, bound_source, bound_body};
+  }
 
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,

@@ -181,6 +181,10 @@ struct GmresProduct : GmresStage<Scalar> {
   bool operator==(GmresProduct const&) const = default;
 
   KOKKOS_FUNCTION int teams() const { return source.teams() + clerks; }
+  auto bound(At const& at) const {
+    auto const here = Solder::bound(source, at);
+    return GmresProduct<std::remove_const_t<decltype(here)>, Scalar, Variant>(d, here, clerks);
+  }
 
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
