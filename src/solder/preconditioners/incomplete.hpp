@@ -268,8 +268,8 @@ class Incomplete {
     Offsets given_offsets = Impl::no_view<Offsets>();
     Indices given_columns = Impl::no_view<Indices>(), offsets = given_columns,
             columns = given_columns, source = given_columns, diagonal = given_columns,
-            by_level = given_columns, done = given_columns, counters = given_columns;
-    Values values = Impl::no_view<Values>();
+            by_level = given_columns, counters = given_columns;
+    Values values = Impl::no_view<Values>(), work = values;
     Impl::triangular::Scheduled<Scalar, Exec> lower, upper;
     double analysis_seconds = 0, factorise_seconds = 0, shift = 0;
     std::string structural, defect;
@@ -301,23 +301,6 @@ class Incomplete {
         },
         Kokkos::Max<std::int32_t>(different));
     return different <= 0;
-  }
-
-  /// \brief Fills in A's values, with `shift` times the diagonal added.
-  void fill(Exec const& exec, Scalar const* from, double shift) const {
-    auto const* const source = state_->source.data();
-    auto const* const diagonal = state_->diagonal.data();
-    auto* const values = state_->values.data();
-    Kokkos::parallel_for(
-        "Solder::incomplete::fill",
-        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, state_->nonzeros),
-        KOKKOS_LAMBDA(std::int64_t k) { values[k] = from[source[k]]; });
-    using Real = typename ScalarTraits<Scalar>::Real;
-    Real const factor = static_cast<Real>(1 + shift);
-    if (shift > 0)
-      Kokkos::parallel_for(
-          "Solder::incomplete::shift", Kokkos::RangePolicy<Exec>(exec, 0, state_->rows),
-          KOKKOS_LAMBDA(int i) { values[diagonal[i]] *= factor; });
   }
 
  private:
@@ -361,7 +344,12 @@ class Incomplete {
     state->by_level = tri::on_device(exec, tri::sorted_by(level, levels));
     state->values =
         Values(Kokkos::view_alloc("Solder::incomplete::factors", exec), P.columns.size());
-    state->done = Indices(Kokkos::view_alloc("Solder::incomplete::done", exec), A.rows());
+    std::int32_t longest = 0;
+    for (std::int32_t i = 0; i < A.rows(); ++i)
+      longest = std::max(longest, P.offsets[i + 1] - P.offsets[i]);
+    bool const in_lanes = !Impl::is_host_space<Exec> && longest <= Impl::warp;
+    state->work = Values(Kokkos::view_alloc("Solder::incomplete::work", exec),
+                         in_lanes ? 0 : P.columns.size());
     state->counters = Indices(Kokkos::view_alloc("Solder::incomplete::counters", exec), 2);
     return state;
   }
@@ -401,19 +389,22 @@ class Incomplete {
   /// \brief The first row in the order of elimination whose pivot does not do, or -1.
   std::int32_t eliminate(Exec const& exec, Scalar const* from, double shift) {
     State& state = *state_;
-    fill(exec, from, shift);
-    Kokkos::deep_copy(exec, state.done, 0);
+    Kokkos::deep_copy(exec, state.values, Impl::triangular::not_yet<Scalar>());
     auto const counters = Kokkos::create_mirror_view(Kokkos::HostSpace(), state.counters);
     counters(0) = 0;
     counters(1) = std::numeric_limits<std::int32_t>::max();
     Kokkos::deep_copy(exec, state.counters, counters);
+    using Real = typename ScalarTraits<Scalar>::Real;
     Impl::triangular::IncompleteRows<Scalar> const rows{state.rows,
                                                         state.offsets.data(),
                                                         state.columns.data(),
                                                         state.diagonal.data(),
                                                         state.by_level.data(),
+                                                        state.source.data(),
+                                                        from,
+                                                        static_cast<Real>(1 + shift),
                                                         state.values.data(),
-                                                        state.done.data(),
+                                                        state.work.data(),
                                                         state.counters.data(),
                                                         state.counters.data() + 1,
                                                         kind_ == Factorisation::ic0
@@ -429,7 +420,7 @@ class Incomplete {
           rows);
     } else {
       // More teams of a multiprocessor than others have: most of the time a row waits for memory.
-      constexpr int warps = Impl::league_threads / Impl::warp, teams_at_once = 6;
+      constexpr int warps = Impl::league_threads / Impl::warp, teams_at_once = 4;
       std::int64_t const wanted = (at_once + warps - 1) / warps;
       std::int64_t const most = std::int64_t(Impl::multiprocessors(exec)) * teams_at_once;
       Kokkos::parallel_for(

@@ -2,31 +2,40 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
 #include <solder/core/runners/gate.hpp>
 #include <solder/core/scalar.hpp>
+#include <solder/preconditioners/detail/triangular/marks.hpp>
 
 namespace Solder::Impl::triangular {
 
 /// \brief Which pivots a factorisation takes.
 enum class Pivots : std::int32_t { nonzero, positive };
 
-/// \brief A = L U within the pattern of A, in place, row by row: Saad, Iterative Methods for Sparse
-/// Linear Systems, algorithm 10.4 (IKJ). Columns ascend in each row.
+/// \brief A = L U within the pattern of A, row by row: Saad, Iterative Methods for Sparse Linear
+/// Systems, algorithm 10.4 (IKJ). Columns ascend in each row.
 ///
-/// A row takes its turn in an order in which what it needs comes before it, and waits until the
-/// rows that it needs are done; a warp a row on GPUs, whose lanes wait for a row each. A pivot that
-/// does not do is remembered, the first one by rows, and the rest goes on, to nobody's use.
+/// A row takes its turn in an order in which what it needs comes before it. It is made apart from
+/// the factors, where all is "not yet" at first, and each entry of a row that it needs is waited
+/// for: flag and value are one word. A pivot that does not do is remembered, the first one by rows,
+/// and the rest goes on, to nobody's use.
+///
+/// On GPUs a warp takes a row, a lane an entry. Where the rows that it needs are looked up depends
+/// on the pattern alone: it is done before they are waited for, `batch` rows at a time.
 template <class Scalar>
 struct IncompleteRows {
+  using Real = typename ScalarTraits<Scalar>::Real;
+
   std::int32_t rows;
   std::int32_t const* offsets;
   std::int32_t const* columns;
   std::int32_t const* diagonal;  ///< places of the diagonal entries
   std::int32_t const* order;
-  Scalar* values;
-  std::int32_t* done;    ///< [rows] 0 at first
+  std::int32_t const* source;  ///< of each entry, in `given`
+  Scalar const* given;         ///< A's values
+  Real of_diagonal;            ///< what A's diagonal is multiplied by
+  Scalar* values;              ///< the factors; "not yet" at first
+  Scalar* work;          ///< as many: rows that a warp's lanes, or a host's thread, cannot hold
   std::int32_t* ticket;  ///< 0 at first
   std::int32_t* wrong;   ///< the first row with a pivot that does not do; else as it was
   Pivots pivots;
@@ -34,7 +43,7 @@ struct IncompleteRows {
   /// \brief One thread of a host.
   void operator()(int) const {
     for (std::int32_t t = add_one_release(ticket); t < rows; t = add_one_release(ticket))
-      eliminate(order[t], 0, 1, Waiting<true>{.patient = 256});
+      eliminate_in_memory(order[t], 0, 1, Waiting<true>{.patient = 256});
   }
 
   /// \brief A team of warps of a GPU.
@@ -44,41 +53,116 @@ struct IncompleteRows {
     while (true) {
       std::int32_t const t = lane_value(lane == 0 ? add_one_release(ticket) : 0, 0);
       if (t >= rows) break;
-      eliminate(order[t], lane, warp, Waiting<false>{});
+      std::int32_t const i = order[t];
+      if (!eliminate_in_lanes(i, lane)) eliminate_in_memory(i, lane, warp, Waiting<false>{});
     }
   }
 
  private:
+  /// Rows that are waited for at once.
+  static constexpr int batch = 4;
+
+  KOKKOS_FORCEINLINE_FUNCTION Scalar of_A(std::int32_t place, std::int32_t pivot_place) const {
+    Scalar const value = given[source[place]];
+    return place == pivot_place ? of_diagonal * value : value;
+  }
   template <class Wait>
-  KOKKOS_FORCEINLINE_FUNCTION void eliminate(std::int32_t i, int lane, int lanes,
-                                             Wait const& patience) const {
+  KOKKOS_FORCEINLINE_FUNCTION Scalar wait_for(std::int32_t place, Wait const& patience) const {
+    Scalar value = load_relaxed(values + place);
+    for (Wait wait = patience; is_not_yet(value); value = load_relaxed(values + place)) wait.turn();
+    return value;
+  }
+
+  /// \brief A row whose entries, and those right of the diagonal of each row that it needs, are no
+  /// more than a warp's lanes; else answers false.
+  KOKKOS_FORCEINLINE_FUNCTION bool eliminate_in_lanes(std::int32_t i, int lane) const {
+    std::int32_t const begin = offsets[i], size = offsets[i + 1] - begin,
+                       lower = diagonal[i] - begin;
+    if (size > warp) return false;
+    std::int32_t const column = lane < size ? columns[begin + lane] : rows;
+    std::int32_t const upper = lane < lower ? diagonal[column] : 0,
+                       upper_size = lane < lower ? offsets[column + 1] - upper : 0;
+    if (lane_votes(upper_size > warp) != 0) return false;
+    Scalar value = lane < size ? of_A(begin + lane, diagonal[i]) : Scalar{};
+    for (std::int32_t first = 0; first < lower; first += batch) {
+      std::int32_t from[batch];  // the lane of the needed row's entry in this lane's column, or -1
+      Scalar entry[batch];
+      for (int b = 0; b < batch; ++b) {
+        std::int32_t const k = first + b < lower ? first + b : first;
+        std::int32_t const place = lane_value(upper, k), count = lane_value(upper_size, k);
+        from[b] = lane_of(column, lane < count ? columns[place + lane] : rows, count);
+      }
+      bool all = false;
+      for (int b = 0; b < batch; ++b) entry[b] = first + b < lower ? not_yet<Scalar>() : Scalar{};
+      while (!all) {
+        all = true;
+        for (int b = 0; b < batch; ++b) {
+          std::int32_t const k = first + b < lower ? first + b : first;
+          std::int32_t const place = lane_value(upper, k), count = lane_value(upper_size, k);
+          if (is_not_yet(entry[b]))
+            entry[b] = lane < count ? load_relaxed(values + place + lane) : Scalar{};
+        }
+        for (int b = 0; b < batch; ++b) all = all && !is_not_yet(entry[b]);
+        all = lane_votes(!all) == 0;
+      }
+      for (int b = 0; b < batch; ++b) {
+        if (first + b >= lower) break;
+        Scalar const factor = lane_value(value, first + b) / lane_value(entry[b], 0);
+        Scalar const needed = lane_value(entry[b], from[b] < 0 ? 0 : from[b]);
+        if (lane == first + b)
+          value = factor;
+        else if (lane > first + b && from[b] >= 0)
+          value -= factor * needed;
+      }
+    }
+    if (lane < size) store_relaxed(values + begin + lane, but_marked(value));
+    if (lane == lower && !is_fine(value)) Kokkos::atomic_min(wrong, i);
+    return true;
+  }
+
+  /// \brief The lane, among the first `count`, whose `of_lane` is `wanted`, or -1; they ascend.
+  KOKKOS_FORCEINLINE_FUNCTION static std::int32_t lane_of(std::int32_t wanted, std::int32_t of_lane,
+                                                          std::int32_t count) {
+    std::int32_t from = 0;
+    for (std::int32_t step = warp / 2; step > 0; step /= 2) {
+      std::int32_t const next = from + step;
+      std::int32_t const there = lane_value(of_lane, next < warp ? next : 0);
+      if (next < count && there <= wanted) from = next;
+    }
+    std::int32_t const found = lane_value(of_lane, from);
+    return found == wanted ? from : -1;
+  }
+
+  template <class Wait>
+  KOKKOS_FORCEINLINE_FUNCTION void eliminate_in_memory(std::int32_t i, int lane, int lanes,
+                                                       Wait const& patience) const {
     std::int32_t const begin = offsets[i], end = offsets[i + 1], pivot_place = diagonal[i];
-    for (std::int32_t k = begin + lane; k < pivot_place; k += lanes)
-      for (Wait wait = patience; load_acquire(done + columns[k]) == 0;) wait.turn();
+    for (std::int32_t k = begin + lane; k < end; k += lanes) work[k] = of_A(k, pivot_place);
     lane_barrier();
     for (std::int32_t k = begin; k < pivot_place; ++k) {
       std::int32_t const j = columns[k];
-      Scalar const factor = values[k] / values[diagonal[j]];
-      lane_barrier();  // all have read values[k]
-      if (lane == 0) values[k] = factor;
+      Scalar const factor = work[k] / wait_for(diagonal[j], patience);
+      lane_barrier();  // all have read work[k]
+      if (lane == 0) work[k] = factor;
       // The shorter of what is left of row i and of row j's part of U is gone through, and its
       // columns are looked up in the other one: hubs have rows that are long for all who need them.
       std::int32_t const first = diagonal[j] + 1, last = offsets[j + 1];
       if (last - first <= end - k)
         for (std::int32_t e = first + lane; e < last; e += lanes) {
           std::int32_t const at = find(columns[e], k + 1, end);
-          if (at < end && columns[at] == columns[e]) values[at] -= factor * values[e];
+          if (at < end && columns[at] == columns[e]) work[at] -= factor * wait_for(e, patience);
         }
       else
         for (std::int32_t at = k + 1 + lane; at < end; at += lanes) {
           std::int32_t const e = find(columns[at], first, last);
-          if (e < last && columns[at] == columns[e]) values[at] -= factor * values[e];
+          if (e < last && columns[at] == columns[e]) work[at] -= factor * wait_for(e, patience);
         }
       lane_barrier();
     }
-    if (lane == 0 && !is_fine(values[pivot_place])) Kokkos::atomic_min(wrong, i);
+    for (std::int32_t k = begin + lane; k < end; k += lanes)
+      store_relaxed(values + k, but_marked(work[k]));
+    if (lane == 0 && !is_fine(work[pivot_place])) Kokkos::atomic_min(wrong, i);
     lane_barrier();
-    if (lane == 0) store_release(done + i, 1);
   }
 
   /// \brief The first place from `from` on whose column is not before `column`.
