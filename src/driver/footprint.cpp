@@ -44,6 +44,12 @@ double bytes_of_gmres(Case const& of) {
   return of.vectors(steps + 1 + z);
 }
 
+double bytes_of_idr(Case const& of) {
+  SolverConfig const& idr = of.run.solver;
+  double const s = std::min(double(idr.shadow_space), of.matrix.rows);
+  return of.vectors(2 * s + 3 + (idr.smoothing ? 2 : 0) + (of.is_pointwise() ? 0 : 1));
+}
+
 /// The factor and its conjugate transpose. That of two or more powers of A, or of many adaptive
 /// steps, is taken to be as dense as A: at the default thresholds most are a little less dense.
 double bytes_of_fsai(Case const& of) {
@@ -67,16 +73,18 @@ double bytes_of_chebyshev(Case const& of) {
                                              : 0);
 }
 
-/// The factors twice, in the orders of elimination and of the schedules, with A's pattern and where
-/// each value comes from; y and z. And what the host's analysis takes, 24 bytes a nonzero.
+/// The factors thrice, as they are made, in the order of elimination and of the schedules, with A's
+/// pattern and where each value comes from; y and z. And what the host's analysis takes, 24 bytes a
+/// nonzero.
 double bytes_of_incomplete(Case const& of) {
-  return of.matrix.nonzeros * (2 * of.scalar + 5 * 4 + 24) + of.matrix.rows * 48 + of.vectors(2);
+  return of.matrix.nonzeros * (3 * of.scalar + 5 * 4 + 24) + of.matrix.rows * 40 + of.vectors(2);
 }
 
 constexpr Method solvers[] = {
     {"cg", "", bytes_of_cg},
     {"bicgstab", "", [](Case const& of) { return of.vectors(of.is_pointwise() ? 5 : 7); }},
     {"gmres", "solver.restart", bytes_of_gmres},
+    {"idr", "solver.shadow_space", bytes_of_idr},
 };
 
 constexpr Method preconditioners[] = {
@@ -117,11 +125,14 @@ std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is
   Method const& solver = find(solvers, run.solver.name);
   Method const& preconditioner = find(preconditioners, run.preconditioner.name);
   auto const key = [&](std::string_view own) { return own.empty() ? run.matrix_key() : own; };
-  std::string const restart =
-      run.solver.restart > 0 ? concat("(restart=", std::to_string(run.solver.restart), ")") : "";
+  std::string const cycle =
+      run.solver.restart > 0 ? concat("(restart=", std::to_string(run.solver.restart), ")")
+      : run.solver.shadow_space > 0
+          ? concat("(shadow_space=", std::to_string(run.solver.shadow_space), ")")
+          : "";
   double const entries = matrix.nonzeros * (of.scalar + 4);
   std::vector<Share> shares = {
-      {concat(run.solver.name, restart), key(solver.key), solver.bytes(of)},
+      {concat(run.solver.name, cycle), key(solver.key), solver.bytes(of)},
       {run.preconditioner.label, key(preconditioner.key), preconditioner.bytes(of)},
       // with b and x, and the x that is handed back
       {"the copy to solve", run.matrix_key(), entries + matrix.rows * 4 + of.vectors(3)}};

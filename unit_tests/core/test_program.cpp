@@ -199,7 +199,7 @@ Rows rows_of_one_team(int count) { return {count, 1, nullptr}; }
 
 Engine engine_of(Runner runner, int restart = 0, bool on_device = true,
                  Solder::Impl::WholeLeague league = {}) {
-  return Engine(Exec(), "SolderTest::solve", runner, restart, on_device, league);
+  return Engine(Exec(), "SolderTest::solve", runner, {restart}, on_device, league);
 }
 
 /// x = 2 x + turn, from where the turn before left it to the other array.

@@ -134,7 +134,7 @@ class Method {
       : exec_(exec),
         n_(n),
         arena_(exec, is_host_space<Exec> ? 0 : league.teams),
-        engine_(exec, "SolderTest::solve", runner, 0, true, league),
+        engine_(exec, "SolderTest::solve", runner, {}, true, league),
         teams_(is_host_space<Exec> ? std::min(n, slices > 0 ? slices : exec.concurrency())
                                    : Solder::Impl::vector_teams(exec, n)) {
     std::vector<std::int32_t> bounds;

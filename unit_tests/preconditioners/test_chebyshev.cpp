@@ -151,7 +151,7 @@ std::vector<Scalar> applied(M const& m, std::vector<Scalar> const& r, bool one_t
   auto const from = to_device(exec, r),
              z = to_device(exec, std::vector<Scalar>(r.size(), Scalar(7)));
   auto const application = opened.apply(Phase::judge, from.data());
-  Solder::Impl::Engine<Exec> engine(exec, "SolderTest::apply", Runner::launch, 0, true);
+  Solder::Impl::Engine<Exec> engine(exec, "SolderTest::apply", Runner::launch, {}, true);
   engine.run(Solder::program(
       application.before,
       Solder::stage("SolderTest::keep", Phase::judge, application.rows, Solder::store(z.data()))));

@@ -23,7 +23,7 @@ enum class Phase : std::int32_t {
 };
 
 /// \brief The scalar behind a breakdown or an indefinite form; rs is the shadow residual of
-/// BiCGStab.
+/// BiCGStab, p a vector of IDR(s)'s shadow space.
 enum class Cause : std::int16_t {
   none,
   p_Ap,
@@ -34,7 +34,9 @@ enum class Cause : std::int16_t {
   rs_Ap,
   As_s,
   norm_of_w,
-  cycle
+  cycle,
+  p_g,
+  t_r
 };
 
 /// \brief The state of a solve, on the device.
@@ -51,7 +53,7 @@ struct Control {
   Cause another = Cause::none;  ///< of the breakdown after which another shadow residual was taken
   std::int32_t iteration = 0;   ///< completed updates of x
   std::int32_t step = 0;        ///< of a restarted method: vectors that the current cycle has added
-  std::int32_t rounds = 0;      ///< of Gram-Schmidt, after the first, in the current step
+  std::int32_t rounds = 0;      ///< extra passes of the current step: of Gram-Schmidt, of smoothing
   std::int32_t posts = 0;       ///< letters sent to the host
   std::int32_t recorded = 0;    ///< history entries written so far
   std::int32_t posted = 0;      ///< history entries sent to the host so far
@@ -269,6 +271,10 @@ inline std::string describe(Control const& control) {
         return "(A s, s) = ";
       case Cause::norm_of_w:
         return "||A v|| outside the Krylov space = ";
+      case Cause::p_g:
+        return "(p, g), p of the shadow space and g = A u, = ";
+      case Cause::t_r:
+        return "(A M r, r), which omega comes from, = ";
       default:
         return "(r, z) = ";
     }

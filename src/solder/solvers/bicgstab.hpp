@@ -64,7 +64,7 @@ class BiCgStab {
   /// another size or an option is out of range
   BiCgStab(Exec const& exec, Matrix const& A, Preconditioner const& M = {},
            BiCgStabOptions const& options = {})
-      : solving_("Solder::BiCgStab", "Solder::bicgstab::solve", exec, A, M, options, 0),
+      : solving_("Solder::BiCgStab", "Solder::bicgstab::solve", exec, A, M, options),
         form_(options.form) {
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }

@@ -72,7 +72,7 @@ class Cg {
   /// All work of all solves goes to exec. \throws std::invalid_argument where A is not square, M
   /// has another size or an option is out of range
   Cg(Exec const& exec, Matrix const& A, Preconditioner const& M = {}, CgOptions const& options = {})
-      : solving_("Solder::Cg", "Solder::cg::solve", exec, A, M, options, 0), form_(options.form) {
+      : solving_("Solder::Cg", "Solder::cg::solve", exec, A, M, options), form_(options.form) {
     if (form_ == CgForm::automatic) form_ = pointwise ? CgForm::pipelined : CgForm::classical;
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }

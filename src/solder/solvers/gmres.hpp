@@ -45,7 +45,7 @@ constexpr std::string_view to_string(GmresForm form) {
 
 struct GmresOptions : SolverOptions {
   GmresForm form = GmresForm::cgs2;
-  int restart = 30;                                          ///< steps of a cycle, from 1 to 1000
+  int restart = 30;                                        ///< steps of a cycle, from 1 to 1000
   GmresSecondRound second_round = GmresSecondRound::lost;  ///< of cgs2 and flexible
 };
 
@@ -93,7 +93,7 @@ class Gmres {
       : form_(options.form),
         second_round_(options.second_round),
         restart_(checked_restart(options.restart, A.rows())),
-        solving_("Solder::Gmres", "Solder::gmres::solve", exec, A, M, options, restart_) {
+        solving_("Solder::Gmres", "Solder::gmres::solve", exec, A, M, options, {restart_}) {
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
 

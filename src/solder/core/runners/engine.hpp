@@ -111,6 +111,12 @@ struct ScratchNeeds {
   int bytes() const { return DeviceTeam<int>::scratch_bytes(most_sums, workspace); }
 };
 
+/// \brief The cycles of a method.
+struct Cycle {
+  std::int32_t steps = 0;  ///< of each; 0: the method has no cycles
+  bool is_judged = true;   ///< each ends with a judgement
+};
+
 /// \brief Executes a solver's programs: the judgement at the start and whenever the iteration
 /// claims an end, the iteration in between, by any of the runners.
 ///
@@ -120,21 +126,21 @@ struct ScratchNeeds {
 template <class Exec>
 class Engine {
  public:
-  /// \param restart steps of a cycle, of a restarted method; 0: the iteration is no cycle. The
-  /// iteration of a cycle is one of its steps, and each cycle ends with a judgement.
+  /// \param cycle of a method that has some; the iteration is then one of its steps
   /// \param on_device false: the programs have host stages
   /// \param league of the kernel of a whole solve, where the runner has one
-  Engine(Exec const& exec, std::string const& label, Runner runner, std::int32_t restart,
+  Engine(Exec const& exec, std::string const& label, Runner runner, Cycle const& cycle,
          bool on_device, WholeLeague league = {})
       : exec_(exec),
         label_(label),
         runner_(runner),
         league_(league),
-        restart_(restart),
-        whole_cycles_(restart > 0 && (!is_host_space<Exec> || runner == Runner::graph)),
-        steps_(whole_cycles_ ? restart
-               : on_device   ? batch
-                             : 1),
+        cycle_(cycle),
+        whole_cycles_(cycle.steps > 0 && (!is_host_space<Exec> || runner == Runner::graph)),
+        steps_(whole_cycles_
+                   ? cycle.steps * (cycle.is_judged ? 1 : std::max(1, batch / cycle.steps))
+               : on_device ? batch
+                           : 1),
         mailbox_(exec, league.teams > 0 ? room_of_letter
                                         : static_cast<std::int32_t>(std::bit_ceil(
                                               2 * static_cast<std::uint32_t>(steps_)))),
@@ -245,7 +251,7 @@ class Engine {
     if constexpr (!is_host_space<Exec>) {
       needs_ = {};
       needs_.add(programs.judgement, {});
-      needs_.add(programs.iteration, {std::max(restart_, 1) - 1, 0});
+      needs_.add(programs.iteration, {std::max(cycle_.steps, 1) - 1, 0});
       if constexpr (Programs::on_device) {
         auto const* const before = std::any_cast<Programs>(&recorded_);
         changed_ = before == nullptr || !(*before == programs);
@@ -352,8 +358,9 @@ class Engine {
         stage.work(at);
         return;
       } else {
-        StageKernel<Stage> const kernel{
-            stage, in, out, mailbox_.outbox(), at, needs_.most_sums, last, fresh && k == 0};
+        auto const here = bound(stage, at);
+        StageKernel<std::remove_const_t<decltype(here)>> const kernel{
+            here, in, out, mailbox_.outbox(), at, needs_.most_sums, last, fresh && k == 0};
         static_assert(sizeof(kernel) <= largest_functor);
         constexpr int threads = Stage::threads;
         send(stage.label, team_policy<Exec, threads>(exec_, stage.teams(), threads, needs_.bytes()),
@@ -368,8 +375,8 @@ class Engine {
   void emit_batch(Programs const& programs, std::int32_t first, Send const& send) {
     emit(false, send, [&](auto const& f) {
       for (int k = first; k < first + steps_; ++k)
-        programs.iteration.for_each_stage({restart_ > 0 ? k : 0, 0}, f);
-      if (whole_cycles_) programs.judgement.for_each_stage({}, f);
+        programs.iteration.for_each_stage({cycle_.steps > 0 ? k % cycle_.steps : 0, 0}, f);
+      if (whole_cycles_ && cycle_.is_judged) programs.judgement.for_each_stage({}, f);
     });
   }
 
@@ -425,9 +432,9 @@ class Engine {
   double kernels_per_iteration(Programs const& programs) const {
     int kernels = 0;
     auto const count = [&](auto const& stage, At const&) { kernels += !is_host_work(stage); };
-    int const steps = std::max(restart_, 1);
+    int const steps = std::max(cycle_.steps, 1);
     for (int step = 0; step < steps; ++step) programs.iteration.for_each_stage({step, 0}, count);
-    if (restart_ > 0) programs.judgement.for_each_stage({}, count);
+    if (cycle_.steps > 0 && cycle_.is_judged) programs.judgement.for_each_stage({}, count);
     return double(kernels) / steps;
   }
 
@@ -435,8 +442,8 @@ class Engine {
   std::string label_;
   Runner runner_;
   WholeLeague league_;
-  std::int32_t restart_;
-  bool whole_cycles_;   ///< a batch is a cycle and its judgement
+  Cycle cycle_;
+  bool whole_cycles_;   ///< a batch is a cycle and its judgement, or some cycles
   std::int32_t steps_;  ///< of a batch
   Mailbox<Exec> mailbox_;
   Kokkos::View<Control*, typename Exec::memory_space> slots_;

@@ -54,7 +54,7 @@ class Lanczos {
         arena_(exec, false),
         A_(open_matrix(arena_, A)),
         M_(M.open(arena_)),
-        engine_(exec, "Solder::lanczos", Runner::launch, 0, is_on_device<decltype(M_)>),
+        engine_(exec, "Solder::lanczos", Runner::launch, {}, is_on_device<decltype(M_)>),
         dot_(exec, n_, 1),
         product_("Solder::lanczos::product", 1),
         v_(vector("Solder::lanczos::v")),

@@ -27,11 +27,11 @@ class Solving {
 
   /// \param name of the solver, for people: "Solder::Cg"
   /// \param label of a whole solve in one kernel
-  /// \param restart as of Engine
+  /// \param cycle as of Engine
   /// \throws std::invalid_argument where A is not square, M has another size, or an option is out
   /// of range
   Solving(std::string const& name, std::string const& label, Exec const& exec, Matrix const& A,
-          Preconditioner const& M, SolverOptions const& options, std::int32_t restart)
+          Preconditioner const& M, SolverOptions const& options, Cycle const& cycle = {})
       : name_(name),
         exec_(exec),
         matrix_(A),
@@ -40,7 +40,7 @@ class Solving {
         league_(choose_league(exec, options_.runner,
                               options_.runner == Runner::team ? A.rows() : items(A))),
         arena_(exec, is_host_space<Exec> && league_.teams > 1 ? 0 : league_.teams),
-        engine_(exec, label, options_.runner, restart, on_device, league_) {}
+        engine_(exec, label, options_.runner, cycle, on_device, league_) {}
 
   /// \brief Puts the programs together for the first time, which allocates all that they need;
   /// programs(b, x, use) calls use(judgement, iteration).
