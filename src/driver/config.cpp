@@ -261,7 +261,10 @@ RunConfig run_of(Settings const& settings, Document const& document) {
                 get("solver.tolerance").number,
                 static_cast<int>(get("solver.max_iterations").integer),
                 static_cast<int>(get("solver.restart").integer),
-                get("solver.second_round").word};
+                get("solver.second_round").word,
+                static_cast<int>(get("solver.shadow_space").integer),
+                get("solver.smoothing").word == "true",
+                get("solver.seed").integer};
   std::string const preconditioner = get("preconditioner.name").word;
   run.preconditioner = {preconditioner,
                         get("preconditioner.pattern").word,

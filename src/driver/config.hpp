@@ -39,6 +39,9 @@ struct SolverConfig {
   int max_iterations = 0;
   int restart = 0;           ///< of gmres
   std::string second_round;  ///< of gmres
+  int shadow_space = 0;      ///< of idr, as smoothing and seed
+  bool smoothing = false;
+  std::int64_t seed = 0;
 };
 
 struct PreconditionerConfig {

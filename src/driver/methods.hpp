@@ -11,6 +11,7 @@ namespace Solder::Driver {
 struct ByBiCgStab;
 struct ByCg;
 struct ByGmres;
+struct ByIdr;
 
 /// \brief solve() by one method. Each pair of method and scalar is a translation unit of its own.
 template <class Method, class T>

@@ -82,6 +82,8 @@ Json json_of(RunResult const& result) {
           {"restart", config.solver.restart > 0 ? Json(config.solver.restart) : Json(nullptr)},
           {"second_round",
            !config.solver.second_round.empty() ? Json(config.solver.second_round) : Json(nullptr)},
+          {"shadow_space",
+           config.solver.shadow_space > 0 ? Json(config.solver.shadow_space) : Json(nullptr)},
           {"preconditioner", config.preconditioner.name},
           {"preconditioner_setup", setup_json(config.preconditioner, report.preconditioner)},
           {"space", result.space},
@@ -159,7 +161,8 @@ std::string Table::line(RunResult const& result) const {
   RunConfig const& config = *result.config;
   Report const& report = result.report;
   std::string solver = config.solver.name + " " + report.form;
-  if (config.solver.restart > 0) solver += " " + std::to_string(config.solver.restart);
+  int const cycle = std::max(config.solver.restart, config.solver.shadow_space);
+  if (cycle > 0) solver += " " + std::to_string(cycle);
   std::string const per_iteration = report.iterations > 0
                                         ? format("%12.2f", seconds_per_iteration(report) * 1e6)
                                         : format("%12s", "-");

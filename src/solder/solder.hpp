@@ -24,3 +24,4 @@
 #include <solder/solvers/bicgstab.hpp>
 #include <solder/solvers/cg.hpp>
 #include <solder/solvers/gmres.hpp>
+#include <solder/solvers/idr.hpp>

@@ -68,8 +68,10 @@ TEST(Footprint, IsWhatTheSolveAllocates) {
       "solver: {name: [cg, bicgstab], form: [classical, pipelined], max_iterations: 3}\n" +
       further + "---\n" + problem +
       "solver: {name: gmres, form: [cgs2, flexible], restart: [4, 30], max_iterations: 3}\n" +
+      further + "---\n" + problem +
+      "solver: {name: idr, shadow_space: [1, 8], smoothing: [false, true], max_iterations: 3}\n" +
       further);
-  EXPECT_EQ(runs.size(), 2u * 2 * 9 + 2 * 2 * 9);
+  EXPECT_EQ(runs.size(), 2u * 2 * 9 + 2 * 2 * 9 + 2 * 2 * 9);
   auto const system = make_system<double>(runs[0]);
   Counts const counts = {n, double(system.matrix.nonzeros())};
   EXPECT_NEAR(footprint(runs[0], counts, false).back().bytes, double(system.bytes()), 8);
@@ -129,7 +131,7 @@ TEST(Footprint, CountsEverySolverPreconditionerScalarAndFormat) {
   EXPECT_EQ(bytes(adaptive + "100}\n", 1), 2 * (5000 * (8 + 4) + 1000 * 4) + t);
   for (std::string const name : {"ic0", "ilu0"})
     EXPECT_EQ(bytes("preconditioner: {name: " + name + ", ordering: rcm}\n", 1),
-              5000 * (2 * 8 + 44) + 1000 * 48 + 2 * t);
+              5000 * (3 * 8 + 44) + 1000 * 40 + 2 * t);
   EXPECT_EQ(bytes("solver: {name: gmres, restart: 1000}\n", 0), 8 * 1001 * 1000);
   EXPECT_EQ(bytes("execution: {matrix_format: ell}\n", 3), 5000 * (8 + 4));
 }

@@ -56,15 +56,15 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   auto const& run = json["runs"][1];
   keys.clear();
   for (auto const& [key, value] : run.items()) keys += key + " ";
-  EXPECT_EQ(
-      keys,
-      "problem solver form restart second_round preconditioner preconditioner_setup space runner "
-      "matrix_format matrix_format_reason "
-      "reason iterations "
-      "relative_residual "
-      "true_relative_residual setup_seconds solve_seconds seconds_per_iteration "
-      "kernels_per_iteration "
-      "words_per_iteration history ");
+  EXPECT_EQ(keys,
+            "problem solver form restart second_round shadow_space preconditioner "
+            "preconditioner_setup space runner "
+            "matrix_format matrix_format_reason "
+            "reason iterations "
+            "relative_residual "
+            "true_relative_residual setup_seconds solve_seconds seconds_per_iteration "
+            "kernels_per_iteration "
+            "words_per_iteration history ");
   EXPECT_EQ(run["problem"].dump(),
             R"({"name":"bus","rows":10,"nonzeros":28,"scalar":"complex_float"})");
   EXPECT_EQ(run["runner"], "launch");

@@ -104,6 +104,15 @@ void with_each_preconditioner_and_form(Bench<Exec>& bench, F const& f) {
   }
 }
 
+/// \brief Iterations that are sent to a GPU together, or a multiple of them.
+template <class Options>
+int iterations_of_batches(Options const& options) {
+  if constexpr (requires { Method<Options>::iterations_of_a_batch(options); })
+    return Method<Options>::iterations_of_a_batch(options);
+  else
+    return 16;
+}
+
 /// \brief Expects kernels_per_iteration(options) kernels an iteration, and not many around them; of
 /// a restarted method on average over a cycle, of 8 steps.
 template <class Options, class Exec, class Preconditioners = RowWise, class F>
@@ -116,9 +125,9 @@ void expect_kernels(F const& kernels_per_iteration) {
               bench.watch(M, with(options, Runner::launch, iterations))->kernels.size());
         };
         double const each = kernels_per_iteration(options);
-        int const base = kernels(20);
-        EXPECT_EQ(kernels(20 + 16) - base, each * 16);
-        EXPECT_EQ(kernels(20 + 16 * 9) - base, each * 16 * 9);
+        int const base = kernels(20), batch = iterations_of_batches(options);
+        EXPECT_EQ(kernels(20 + batch) - base, each * batch);
+        EXPECT_EQ(kernels(20 + batch * 9) - base, each * batch * 9);
         // The judgement at both ends, and a batch ahead on GPUs.
         int const ahead = Solder::Impl::is_host_space<Exec> ? 1 : 48;
         EXPECT_LE(base, each * (20 + ahead) + 2 * Preconditioners::kernels_of_judgement);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every solver with every preconditioner, on CSR and SELL, in all forms: what it solves, what it
-// says of it, and the kernels it takes. Compiled for each scalar.
+// A solver with every preconditioner, on CSR and SELL, in all forms: what it solves, what it says
+// of it, and the kernels it takes. Compiled for each solver, named by its options, and scalar.
 #include "bench.hpp"
 #include "bicgstab.hpp"
 #include "cg.hpp"
 #include "gmres.hpp"
+#include "idr.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -22,6 +23,7 @@ using Solder::Chebyshev;
 using Solder::Fsai;
 using Exec = Kokkos::DefaultExecutionSpace;
 using Scalar = SOLDER_TEST_SCALAR;
+using Options = SOLDER_TEST_OPTIONS;
 using Csr = CsrMatrix<Scalar, Exec>;
 using Sell = Solder::SellMatrix<Scalar, Exec>;
 
@@ -36,20 +38,20 @@ struct About {
   bool is_split = false, on_device = true;
 };
 
-double kernels_per_iteration(CgOptions const& options, About const& M) {
+[[maybe_unused]] double kernels_per_iteration(CgOptions const& options, About const& M) {
   bool const pipelined = options.form == CgForm::pipelined;
   if (M.kernels == 0 || M.is_split) return (M.kernels == 0 && !pipelined ? 3 : 2) + M.kernels;
   return (pipelined ? 2 : 3) + M.kernels;
 }
 
-double kernels_per_iteration(BiCgStabOptions const& options, About const& M) {
+[[maybe_unused]] double kernels_per_iteration(BiCgStabOptions const& options, About const& M) {
   return (M.kernels == 0 ? 4 : 2 + 2 * M.kernels) +
          (options.form == BiCgStabForm::classical ? 1 : 0);
 }
 
 /// On average over a cycle, its end included: there M is applied once more, unless all M v_j were
 /// kept.
-double kernels_per_iteration(GmresOptions const& options, About const& M) {
+[[maybe_unused]] double kernels_per_iteration(GmresOptions const& options, About const& M) {
   int const m = options.restart;
   int const steps = [&] {
     switch (options.form) {
@@ -67,21 +69,28 @@ double kernels_per_iteration(GmresOptions const& options, About const& M) {
   return double(steps + m * M.kernels + end) / m;
 }
 
+[[maybe_unused]] double kernels_per_iteration(IdrOptions const& options, About const& M) {
+  return (has_shadow_kernel(options) ? 3 : 2) + M.kernels;
+}
+
 /// All of them; of GMRES with short cycles.
-template <class Options>
-std::vector<Options> forms() {
-  std::vector<Options> list;
-  for (auto const& [name, options] : Method<Options>::forms()) list.push_back(options);
-  if constexpr (std::is_same_v<Options, GmresOptions>)
+template <class Of>
+std::vector<Of> forms_of() {
+  std::vector<Of> list;
+  for (auto const& [name, options] : Method<Of>::forms()) list.push_back(options);
+  if constexpr (std::is_same_v<Of, GmresOptions>)
     if (list.back().form != GmresForm::flexible) list.push_back(gmres(GmresForm::flexible, 8));
   return list;
 }
 /// The form that a report should name.
-template <class Options>
-std::string form_that_runs(Options const& options, [[maybe_unused]] About const& M) {
-  if constexpr (std::is_same_v<Options, CgOptions>)
+template <class Of>
+std::string form_that_runs(Of const& options, [[maybe_unused]] About const& M) {
+  if constexpr (std::is_same_v<Of, CgOptions>)
     if (options.form == CgForm::automatic) return M.kernels == 0 ? "pipelined" : "classical";
-  return std::string(to_string(options.form));
+  if constexpr (std::is_same_v<Of, IdrOptions>)
+    return options.smoothing ? "smoothed" : "biorthogonal";
+  else
+    return std::string(to_string(options.form));
 }
 
 // ---- A system with every preconditioner ----
@@ -109,7 +118,6 @@ Apply<Scalar, Exec> scaling(std::int32_t rows) {
           }};
 }
 
-template <class Options>
 struct EveryPreconditioner : testing::Test {
   Exec exec = another_instance<Exec>();
   HostCsr<Scalar> host = laplacian<Scalar>(18);
@@ -176,32 +184,21 @@ struct EveryPreconditioner : testing::Test {
   }
 };
 
-using Solvers = testing::Types<CgOptions, BiCgStabOptions, GmresOptions>;
-struct SolverName {
-  template <class Options>
-  static std::string GetName(int) {
-    return std::is_same_v<Options, CgOptions>         ? "Cg"
-           : std::is_same_v<Options, BiCgStabOptions> ? "BiCgStab"
-                                                      : "Gmres";
-  }
-};
-TYPED_TEST_SUITE(EveryPreconditioner, Solvers, SolverName);
-
-TYPED_TEST(EveryPreconditioner, SolvesInTheFormAskedFor) {
-  this->with_each_and_format([&](About const& about, auto const& M, auto const& matrix) {
-    auto list = forms<TypeParam>();
-    if constexpr (std::is_same_v<TypeParam, CgOptions>) list.push_back({});  // automatic
+TEST_F(EveryPreconditioner, SolvesInTheFormAskedFor) {
+  with_each_and_format([&](About const& about, auto const& M, auto const& matrix) {
+    auto list = forms_of<Options>();
+    if constexpr (std::is_same_v<Options, CgOptions>) list.push_back({});  // automatic
     for (auto const& form : list)
       for (Runner const runner : {Runner::launch, Runner::team, Runner::resident}) {
         auto const options = with(form, runner, 2000, 1e-10);
-        SCOPED_TRACE(std::string(to_string(form.form)) + ", " + std::string(to_string(runner)));
+        SCOPED_TRACE(form_that_runs(form, about) + ", " + std::string(to_string(runner)));
         if (is_whole(runner) && !about.on_device) {
-          EXPECT_THROW(this->solve(matrix, M, options), std::invalid_argument);
+          EXPECT_THROW(solve(matrix, M, options), std::invalid_argument);
           continue;
         }
-        auto const s = this->solve(matrix, M, options), again = this->solve(matrix, M, options);
+        auto const s = solve(matrix, M, options), again = solve(matrix, M, options);
         EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
-        expect_true_report(this->host, this->b, s, options);
+        expect_true_report(host, b, s, options);
         EXPECT_EQ(s.report.form, form_that_runs(form, about));
         EXPECT_EQ(s.report.runner, runner);
         EXPECT_TRUE(same_bits(s.x, again.x));
@@ -210,13 +207,14 @@ TYPED_TEST(EveryPreconditioner, SolvesInTheFormAskedFor) {
   });
 }
 
-TYPED_TEST(EveryPreconditioner, TakesItsKernelsAndNothingElse) {
-  this->with_each_and_format([&](About const& about, auto const& M, auto const& matrix) {
-    for (auto const& form : forms<TypeParam>()) {
-      SCOPED_TRACE(to_string(form.form));
-      auto const few = this->watch(matrix, M, with(form, Runner::launch, 16)),
-                 more = this->watch(matrix, M, with(form, Runner::launch, 32));
-      EXPECT_EQ(double(more->kernels.size() - few->kernels.size()) / 16,
+TEST_F(EveryPreconditioner, TakesItsKernelsAndNothingElse) {
+  with_each_and_format([&](About const& about, auto const& M, auto const& matrix) {
+    for (auto const& form : forms_of<Options>()) {
+      SCOPED_TRACE(form_that_runs(form, about));
+      int const steps = iterations_of_batches(form);
+      auto const few = watch(matrix, M, with(form, Runner::launch, steps)),
+                 more = watch(matrix, M, with(form, Runner::launch, 2 * steps));
+      EXPECT_EQ(double(more->kernels.size() - few->kernels.size()) / steps,
                 kernels_per_iteration(form, about));
       auto const count = [&](char const* label) {
         auto const in = [&](auto const& events) {
@@ -235,60 +233,60 @@ TYPED_TEST(EveryPreconditioner, TakesItsKernelsAndNothingElse) {
         EXPECT_EQ(events->allocations.size(), 0u);
         for (auto const& kernel : events->kernels) {
           EXPECT_EQ(kernel.label.rfind("Solder::", 0), 0u) << kernel.label;
-          EXPECT_EQ(kernel.device, id_of(this->exec)) << kernel.label;
+          EXPECT_EQ(kernel.device, id_of(exec)) << kernel.label;
         }
       }
       if (!about.on_device) continue;
-      auto const whole = this->watch(matrix, M, with(form, Runner::team, 16));
+      auto const whole = watch(matrix, M, with(form, Runner::team, 16));
       EXPECT_EQ(whole->kernels.size(), 1u);
       EXPECT_EQ(whole->fences.size() + whole->copies.size() + whole->allocations.size(), 0u);
     }
   });
 }
 
-TYPED_TEST(EveryPreconditioner, OneOfAnotherSizeIsRefused) {
-  auto const options = with(TypeParam{}, Runner::launch, 100, 1e-8);
+TEST_F(EveryPreconditioner, OneOfAnotherSizeIsRefused) {
+  auto const options = with(Options{}, Runner::launch, 100, 1e-8);
   for (int const nodes : {3, 17, 19}) {
     auto const other_host = laplacian<Scalar>(nodes);
-    Csr const other(this->exec, other_host);
-    this->with_each(other, [&](About const& about, auto const& M) {
-      using Solver = SolverOn<TypeParam, Exec, Csr, std::decay_t<decltype(M)>>;
+    Csr const other(exec, other_host);
+    with_each(other, [&](About const& about, auto const& M) {
+      using Solver = SolverOn<Options, Exec, Csr, std::decay_t<decltype(M)>>;
       if (about.name == "none") return;
-      EXPECT_THROW(Solver(this->exec, this->A, M, options), std::invalid_argument) << about.name;
+      EXPECT_THROW(Solver(exec, A, M, options), std::invalid_argument) << about.name;
     });
     // One that had the size, and was then set up for another matrix.
-    this->with_each(this->A, [&](About const& about, auto M) {
+    with_each(A, [&](About const& about, auto M) {
       using M_ = decltype(M);
-      if constexpr (requires { M.refresh(this->exec, other); } &&
+      if constexpr (requires { M.refresh(exec, other); } &&
                     !std::is_same_v<M_, Jacobi<Scalar, Exec>>) {
         SCOPED_TRACE(about.name);
-        SolverOn<TypeParam, Exec, Csr, M_> solver(this->exec, this->A, M, options);
-        auto const before = this->solve_by(solver);
+        SolverOn<Options, Exec, Csr, M_> solver(exec, A, M, options);
+        auto const before = solve_by(solver);
         try {
-          M.refresh(this->exec, other);
+          M.refresh(exec, other);
         } catch (std::invalid_argument const&) {  // it is bound to the size of what is within
-          EXPECT_TRUE(same_bits(this->solve_by(solver).x, before.x));
+          EXPECT_TRUE(same_bits(solve_by(solver).x, before.x));
           return;
         }
-        EXPECT_THROW(this->solve_by(solver), std::invalid_argument);
-        M.refresh(this->exec, this->A);
-        EXPECT_TRUE(same_bits(this->solve_by(solver).x, before.x));
+        EXPECT_THROW(solve_by(solver), std::invalid_argument);
+        M.refresh(exec, A);
+        EXPECT_TRUE(same_bits(solve_by(solver).x, before.x));
       }
     });
     // What is within was set up for another matrix, and what is around it not yet.
-    Fsai<Scalar, Exec> fsai(this->exec, this->A);
-    Chebyshev polynomial(this->exec, this->A, fsai, {degree});
+    Fsai<Scalar, Exec> fsai(exec, A);
+    Chebyshev polynomial(exec, A, fsai, {degree});
     using M_ = decltype(polynomial);
-    SolverOn<TypeParam, Exec, Csr, M_> solver(this->exec, this->A, polynomial, options);
-    auto const before = this->solve_by(solver);
-    fsai.refresh(this->exec, other);
-    EXPECT_THROW(this->solve_by(solver), std::invalid_argument);
-    EXPECT_THROW((SolverOn<TypeParam, Exec, Csr, M_>(this->exec, this->A, polynomial, options)),
+    SolverOn<Options, Exec, Csr, M_> solver(exec, A, polynomial, options);
+    auto const before = solve_by(solver);
+    fsai.refresh(exec, other);
+    EXPECT_THROW(solve_by(solver), std::invalid_argument);
+    EXPECT_THROW((SolverOn<Options, Exec, Csr, M_>(exec, A, polynomial, options)),
                  std::invalid_argument);
-    EXPECT_THROW((SolverOn<TypeParam, Exec, Csr, M_>(this->exec, other, polynomial, options)),
+    EXPECT_THROW((SolverOn<Options, Exec, Csr, M_>(exec, other, polynomial, options)),
                  std::invalid_argument);
-    fsai.refresh(this->exec, this->A);
-    EXPECT_TRUE(same_bits(this->solve_by(solver).x, before.x));
+    fsai.refresh(exec, A);
+    EXPECT_TRUE(same_bits(solve_by(solver).x, before.x));
   }
 }
 

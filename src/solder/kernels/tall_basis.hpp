@@ -147,27 +147,37 @@ KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows,
   }
 }
 
-/// \brief Sums up `values` values that `teams` teams left, for all threads of the team to see:
-/// f(v, total, factor(v)) by one thread for each, then a barrier. factor loads ahead.
-template <class Team, class Factor, class F>
+/// \brief Sums up `values` values that earlier stages left, for all threads of the team to see:
+/// f(v, total of sum_of(v), factor(v)) by one thread for each, then a barrier. factor loads ahead.
+///
+/// \tparam Batch values that a warp takes at once: 1 where they are no more than warps
+template <int Batch, class Team, class SumOf, class Factor, class F>
 KOKKOS_FORCEINLINE_FUNCTION void for_each_total(Team const& team, std::int32_t values,
-                                                std::int32_t teams, double const* partials,
-                                                Factor const& factor, F const& f) {
-  constexpr int batch = 4;
+                                                SumOf const& sum_of, Factor const& factor,
+                                                F const& f) {
+  constexpr int batch = Batch, loads = 16 / Batch;
   for (std::int32_t first = team.warp_rank() * batch; first < values;
        first += team.warps_of_team() * batch) {
     Sums<batch> share{};
     double factors[batch];
-    for (int k = 0; k < batch; ++k) factors[k] = first + k < values ? factor(first + k) : 0;
-    for (std::int32_t j = team.lane(); j < teams; j += batch * team.lanes()) {
-      double term[batch][batch];
+    Sum<1> sums[batch];
+    std::int32_t most = 0;
+    for (int k = 0; k < batch; ++k) {
+      bool const inside = first + k < values;
+      factors[k] = inside ? factor(first + k) : 0;
+      sums[k] = inside ? sum_of(first + k) : Sum<1>{nullptr, 0};
+      most = sums[k].parts > most ? sums[k].parts : most;
+    }
+    for (std::int32_t j = team.lane(); j < most; j += loads * team.lanes()) {
+      double term[batch][loads];
       for (int k = 0; k < batch; ++k)
-        for (int u = 0; u < batch; ++u) {
+        for (int u = 0; u < loads; ++u) {
           std::int32_t const t = j + u * team.lanes();
-          term[k][u] = first + k < values && t < teams ? partials[(first + k) * teams + t] : 0;
+          term[k][u] = t < sums[k].parts ? sums[k].values[t] : 0;
         }
       for (int k = 0; k < batch; ++k)
-        share[k] += (term[k][0] + term[k][1]) + (term[k][2] + term[k][3]);
+        for (int u = 0; u < loads; u += 4)
+          share[k] += (term[k][u] + term[k][u + 1]) + (term[k][u + 2] + term[k][u + 3]);
     }
     team.sum_lanes(share);
     if (team.lane() == 0)
@@ -175,6 +185,17 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_total(Team const& team, std::int32_t v
         if (first + k < values) f(first + k, share[k], factors[k]);
   }
   team.barrier();
+}
+
+/// \brief The same for values that one stage of `teams` teams left, one after another.
+template <class Team, class Factor, class F>
+KOKKOS_FORCEINLINE_FUNCTION void for_each_total(Team const& team, std::int32_t values,
+                                                std::int32_t teams, double const* partials,
+                                                Factor const& factor, F const& f) {
+  auto const sum_of = [&](std::int32_t v) {
+    return Sum<1>{const_cast<double*>(partials) + v * teams, teams};
+  };
+  for_each_total<4>(team, values, sum_of, factor, f);
 }
 
 /// \brief From the last rows to the first, finish(i, start(i) - sum over k < count of c(k) v_k[i])

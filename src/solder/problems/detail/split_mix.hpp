@@ -3,14 +3,9 @@
 
 #include <cstdint>
 
-namespace Solder::Impl {
+#include <solder/core/mix_bits.hpp>
 
-/// \brief Scrambles 64 bits: the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
-constexpr std::uint64_t mix_bits(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
+namespace Solder::Impl {
 
 /// \brief SplitMix64 with distributions of its own: a seed gives the same numbers on every
 /// platform.
