@@ -13,7 +13,7 @@ namespace Solder::Perf {
 
 /// \brief Steps of a cycle of the run's solver, 1 where it has none: what is timed is whole cycles.
 inline int cycle_of(Driver::RunConfig const& config) {
-  return config.solver.name == "gmres" ? config.solver.restart : 1;
+  return std::max(config.solver.restart, config.solver.shadow_space + 1);
 }
 
 /// \brief Solver times for a fixed number of iterations, and how to ask the same of others.

@@ -39,14 +39,15 @@ struct PeerProblem {
 
 /// \brief What to run, and how long
 struct PeerRequest {
-  std::string solver;          ///< "cg", "bicgstab" or "gmres"
-  int restart;                 ///< steps of a cycle of GMRES
+  std::string solver;          ///< "cg", "bicgstab", "gmres" or "idr"
+  int restart;                 ///< steps of a cycle: of GMRES; of IDR(s), s + 1
   std::string preconditioner;  ///< "none" or "jacobi"
-  int iterations;              ///< of one timed solve; of GMRES two or more whole cycles
-  int repeats;                 ///< timed solves; the median counts
+  int iterations;        ///< of one timed solve; where there are cycles, two or more whole ones
+  int repeats;           ///< timed solves; the median counts
   int check_iterations;  ///< of the untimed solve whose true residual is compared; at most a cycle
   bool on_device;        ///< run where device memory is; else on the host
   int threads;           ///< of the host; 0: as many as the peer takes by itself
+  std::vector<double> shadow_space{};  ///< of IDR(s): its s vectors, one after another
 };
 
 /// \brief One way in which a peer ran the problem

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Solvers from cuSPARSE and cuBLAS calls. CG, BiCGStab and GMRES with the scalars on the host, as
-// most programs do; CG with all scalars on the device and one iteration captured in a CUDA graph,
-// the best that one can build from these calls.
+// Solvers from cuSPARSE and cuBLAS calls. CG, BiCGStab, GMRES and IDR(s) with the scalars on the
+// host, as most programs do; CG with all scalars on the device and one iteration captured in a CUDA
+// graph, the best that one can build from these calls.
 
 #include "vendor.hpp"
 
@@ -320,6 +320,134 @@ class VendorGmres {
   DeviceArray<Scalar> basis_, projections_, update_, z_;
 };
 
+/// \brief IDR(s) with biorthogonal residuals, preconditioned from the right: what paper 5 composes,
+/// with all products with the shadow space in one gemv a step
+///
+/// The host solves the small systems, and waits for that gemv once a step, and for a norm.
+template <class Scalar>
+class VendorIdr {
+ public:
+  VendorIdr(VendorSystem<Scalar> const& system, std::vector<double> const& shadow_space)
+      : system_(system),
+        s_(static_cast<int>(shadow_space.size()) / system.n),
+        stride_((system.n + 31) / 32 * 32),
+        P_(padded(shadow_space)),
+        G_(allocate<Scalar>(std::size_t(stride_) * s_)),
+        U_(allocate<Scalar>(std::size_t(stride_) * s_)),
+        products_(allocate<Scalar>(s_)),
+        coefficients_(allocate<Scalar>(s_)),
+        r_(system.vector()),
+        v_(system.vector()),
+        z_(system.vector()),
+        t_(system.vector()) {}
+
+  PeerRun<Scalar> solve(int iterations) const {
+    auto const& A = system_;
+    A.start(CUBLAS_POINTER_MODE_HOST);
+    A.copy(A.b.get(), r_.get());
+    for (auto const* const basis : {&G_, &U_})
+      check(cudaMemsetAsync(basis->get(), 0, std::size_t(stride_) * s_ * sizeof(Scalar),
+                            A.handles.stream));
+    std::vector<Scalar> M(s_ * s_);
+    for (int k = 0; k < s_; ++k) M[k * s_ + k] = 1;
+    Scalar omega = 1;
+    auto const begin = A.handles.synchronized_now();
+    for (int done = 0; done < iterations;) {
+      auto f = products_with_P(r_.get());
+      for (int k = 0; k < s_ && done < iterations; ++k, ++done) step(k, M, f, omega);
+      if (done < iterations) {
+        reduce_dimension(omega);
+        ++done;
+      }
+    }
+    return A.finish(begin, iterations);
+  }
+
+ private:
+  DeviceArray<Scalar> padded(std::vector<double> const& vectors) const {
+    std::vector<Scalar> columns(std::size_t(stride_) * s_);
+    for (int j = 0; j < s_; ++j)
+      for (int i = 0; i < system_.n; ++i)
+        columns[std::size_t(j) * stride_ + i] =
+            static_cast<Scalar>(vectors[std::size_t(j) * system_.n + i]);
+    return copy_to_device<Scalar>(columns);
+  }
+  Scalar* column(DeviceArray<Scalar> const& basis, int k) const {
+    return basis.get() + std::size_t(k) * stride_;
+  }
+  std::vector<Scalar> products_with_P(Scalar const* v) const {
+    Scalar const one = 1, zero = 0;
+    gemv(system_.handles.blas, CUBLAS_OP_T, system_.n, s_, &one, P_.get(), stride_, v, &zero,
+         products_.get());
+    system_.handles.synchronized_now();
+    return copy_to_host(products_.get(), s_);
+  }
+  /// \brief to = keep to + factor (c_from basis_from + ... ), `count` columns
+  void add(Scalar factor, DeviceArray<Scalar> const& basis, int from, int count, Scalar keep,
+           Scalar* to) const {
+    gemv(system_.handles.blas, CUBLAS_OP_N, system_.n, count, &factor, column(basis, from), stride_,
+         coefficients_.get(), &keep, to);
+  }
+  void set_coefficients(Scalar const* c, int count) const {
+    check(cudaMemcpyAsync(coefficients_.get(), c, count * sizeof(Scalar), cudaMemcpyHostToDevice,
+                          system_.handles.stream));
+  }
+  void wait_for_norm() const {
+    Scalar length;
+    norm(system_.handles.blas, system_.n, r_.get(), &length);
+  }
+
+  void step(int k, std::vector<Scalar>& M, std::vector<Scalar>& f, Scalar omega) const {
+    auto const& A = system_;
+    Scalar *const g = column(G_, k), *const u = column(U_, k);
+    std::vector<Scalar> c(f.begin() + k, f.end());
+    for (int i = k; i < s_; ++i) {
+      for (int j = k; j < i; ++j) c[i - k] -= M[i * s_ + j] * c[j - k];
+      c[i - k] /= M[i * s_ + i];
+    }
+    set_coefficients(c.data(), s_ - k);
+    A.copy(r_.get(), v_.get());
+    add(-1, G_, k, s_ - k, 1, v_.get());
+    add(1, U_, k, s_ - k, 0, t_.get());
+    A.axpy(omega, A.precondition(v_.get(), z_.get()), t_.get());
+    A.copy(t_.get(), u);
+    A.multiply_by_matrix(u, g);
+    std::vector<Scalar> m = products_with_P(g), alpha(k);
+    for (int i = 0; i < k; ++i) {
+      alpha[i] = m[i] / M[i * s_ + i];
+      for (int j = i; j < s_; ++j) m[j] -= alpha[i] * M[j * s_ + i];
+    }
+    if (k > 0) {
+      set_coefficients(alpha.data(), k);
+      add(-1, G_, 0, k, 1, g);
+      add(-1, U_, 0, k, 1, u);
+    }
+    for (int i = k; i < s_; ++i) M[i * s_ + k] = m[i];
+    Scalar const beta = f[k] / m[k];
+    A.axpy(-beta, g, r_.get());
+    A.axpy(beta, u, A.x.get());
+    for (int i = k + 1; i < s_; ++i) f[i] -= beta * m[i];
+    wait_for_norm();
+  }
+
+  void reduce_dimension(Scalar& omega) const {
+    auto const& A = system_;
+    Scalar* const z = A.precondition(r_.get(), z_.get());
+    A.multiply_by_matrix(z, t_.get());
+    Scalar const tr = A.dot(t_.get(), r_.get()), tt = A.dot(t_.get(), t_.get()),
+                 rr = A.dot(r_.get(), r_.get());
+    Scalar const cosine = std::abs(tr) / std::sqrt(tt * rr), kappa = Scalar(0.7);
+    omega = tr / tt * (cosine < kappa ? kappa / cosine : Scalar(1));
+    A.axpy(omega, z, A.x.get());
+    A.axpy(-omega, t_.get(), r_.get());
+    wait_for_norm();
+  }
+
+  VendorSystem<Scalar> const& system_;
+  int s_, stride_;
+  DeviceArray<Scalar> P_, G_, U_, products_, coefficients_, r_, v_, z_, t_;
+};
+
 }  // namespace
 
 template <class Scalar>
@@ -343,6 +471,11 @@ std::vector<PeerTiming> run_vendor(PeerProblem<Scalar> const& problem, PeerReque
     VendorGmres<Scalar> const gmres(system, request.restart);
     return {time_variant("host scalars", problem, request,
                          [&](int iterations) { return gmres.solve(iterations); })};
+  }
+  if (request.solver == "idr") {
+    VendorIdr<Scalar> const idr(system, request.shadow_space);
+    return {time_variant("host scalars", problem, request,
+                         [&](int iterations) { return idr.solve(iterations); })};
   }
   return {};
 }
