@@ -211,8 +211,10 @@ void expect_padded_formats_take_the_same_kernels(F const& kernels_per_iteration)
       auto const watch = [&](Runner runner, int iterations, double tolerance) {
         return bench.watch_with(A, M, with(options, runner, iterations, tolerance));
       };
-      auto const base = watch(Runner::launch, 20, 0), more = watch(Runner::launch, 52, 0);
-      EXPECT_EQ(more->kernels.size() - base->kernels.size(), 32 * kernels_per_iteration(options));
+      int const further = 2 * iterations_of_batches(options);
+      auto const base = watch(Runner::launch, 20, 0), more = watch(Runner::launch, 20 + further, 0);
+      EXPECT_EQ(more->kernels.size() - base->kernels.size(),
+                further * kernels_per_iteration(options));
       bench.expect_only_kernels_of_the_instance(*more);
       bench.expect_only_kernels_of_the_instance(*watch(Runner::launch, 1000, 1e-8));
       for (Runner const runner : {Runner::team, Runner::resident}) {
