@@ -9,6 +9,7 @@
 
 #include <solder/core/identity.hpp>
 #include <solder/solvers/detail/idr_stages.hpp>
+#include <solder/solvers/detail/idr_update.hpp>
 #include <solder/solvers/detail/judge.hpp>
 #include <solder/solvers/detail/solving.hpp>
 
