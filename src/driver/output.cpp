@@ -67,9 +67,15 @@ Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
   return json;
 }
 
+/// Vectors of the shadow space of IDR(s), the ones that there were; 0 of other solvers.
+std::int64_t shadow_space(RunResult const& result) {
+  return std::min<std::int64_t>(result.config->solver.shadow_space, result.rows);
+}
+
 Json json_of(RunResult const& result) {
   RunConfig const& config = *result.config;
   Report const& report = result.report;
+  bool const is_idr = config.solver.shadow_space > 0;
   Json history = Json::array();
   for (double residual : report.history) history.push_back(number(residual));
   return {{"problem",
@@ -82,8 +88,8 @@ Json json_of(RunResult const& result) {
           {"restart", config.solver.restart > 0 ? Json(config.solver.restart) : Json(nullptr)},
           {"second_round",
            !config.solver.second_round.empty() ? Json(config.solver.second_round) : Json(nullptr)},
-          {"shadow_space",
-           config.solver.shadow_space > 0 ? Json(config.solver.shadow_space) : Json(nullptr)},
+          {"shadow_space", is_idr ? Json(shadow_space(result)) : Json(nullptr)},
+          {"seed", is_idr ? Json(config.solver.seed) : Json(nullptr)},
           {"preconditioner", config.preconditioner.name},
           {"preconditioner_setup", setup_json(config.preconditioner, report.preconditioner)},
           {"space", result.space},
@@ -151,7 +157,7 @@ Table::Table(std::vector<FileConfig> const& files) : name_width_(7), preconditio
 }
 
 std::string Table::heading() const {
-  return format("%-*s %10s %11s %-14s %-18s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s  %s\n",
+  return format("%-*s %10s %11s %-14s %-19s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s  %s\n",
                 name_width_, "problem", "rows", "nonzeros", "scalar", "solver",
                 preconditioner_width_, "preconditioner", "space", "runner", "reason", "iterations",
                 "true residual", "setup ms", "solve ms", "us/iteration", "matrix format");
@@ -161,14 +167,14 @@ std::string Table::line(RunResult const& result) const {
   RunConfig const& config = *result.config;
   Report const& report = result.report;
   std::string solver = config.solver.name + " " + report.form;
-  int const cycle = std::max(config.solver.restart, config.solver.shadow_space);
+  auto const cycle = std::max<std::int64_t>(config.solver.restart, shadow_space(result));
   if (cycle > 0) solver += " " + std::to_string(cycle);
   std::string const per_iteration = report.iterations > 0
                                         ? format("%12.2f", seconds_per_iteration(report) * 1e6)
                                         : format("%12s", "-");
   std::string const matrix_format = result.matrix_format + ": " + result.format_reason;
   return format(
-      "%-*s %10lld %11lld %-14s %-18s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s  %s\n",
+      "%-*s %10lld %11lld %-14s %-19s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s  %s\n",
       name_width_, config.problem.name.c_str(), static_cast<long long>(result.rows),
       static_cast<long long>(result.nonzeros),
       std::string(to_string(config.problem.scalar)).c_str(), solver.c_str(), preconditioner_width_,

@@ -57,7 +57,7 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   keys.clear();
   for (auto const& [key, value] : run.items()) keys += key + " ";
   EXPECT_EQ(keys,
-            "problem solver form restart second_round shadow_space preconditioner "
+            "problem solver form restart second_round shadow_space seed preconditioner "
             "preconditioner_setup space runner "
             "matrix_format matrix_format_reason "
             "reason iterations "

@@ -36,7 +36,8 @@ enum class Cause : std::int16_t {
   norm_of_w,
   cycle,
   p_g,
-  t_r
+  t_r,
+  hidden_r
 };
 
 /// \brief The state of a solve, on the device.
@@ -275,6 +276,8 @@ inline std::string describe(Control const& control) {
         return "(p, g), p of the shadow space and g = A u, = ";
       case Cause::t_r:
         return "(A M r, r), which omega comes from, = ";
+      case Cause::hidden_r:
+        return "the residual before smoothing, relative to ||b||, = ";
       default:
         return "(r, z) = ";
     }

@@ -28,35 +28,38 @@ struct IdrOptions : SolverOptions {
 /// With P = [p_0, ..., p_s-1] a random shadow space, G = U = 0, M = I, omega = 1, r = b - A x,
 /// f = P^H r, and B the preconditioner:
 ///
-///     for k = 0, ..., s - 1:
-///       u_k  = sum_i c_i u_i + omega B (r - sum_i c_i g_i),  M c = f   i, M, f from k on
-///       g_k  = A u_k                                                   kernel 1: product
-///       g_k -= sum_i a_i g_i,  u_k -= sum_i a_i u_i                    so that (p_i, g_k) = 0, i <
-///       k M_i,k = (p_i, g_k),  beta = f_k / M_k,k r -= beta g_k,  x += beta u_k,  f -= beta M_k
-///       kernel 2: update
-///     t = A B r,  omega = (t, r) / (t, t),  r -= omega t,  x += omega B r    kernels 1 and 2
+///     for k = 0, ..., s - 1, with M, f and c from their entries k on:
+///       M c = f,  v = r - sum_i c_i g_i,  u_k = sum_i c_i u_i + omega B v
+///       g_k = A u_k                                        kernel 1: product
+///       g_k = g_k - sum_i a_i g_i,  u_k = u_k - sum_i a_i u_i,
+///         so that (p_i, g_k) = 0 for i < k;  M_i,k = (p_i, g_k)
+///       beta = f_k / M_k,k,  r = r - beta g_k,
+///       x = x + beta u_k,  f = f - beta M_k                kernel 2: update
+///     t = A B r,  omega = (t, r) / (t, t)                  kernel 1: product
+///     r = r - omega t,  x = x + omega B r                  kernel 2: update
 ///
-/// A step, which costs a product, is what counts as an iteration: s + 1 of them are a cycle. All
-/// products with P that a step needs come with its product (Collignon and van Gijzen 2011), and the
-/// entries of P are made where they are needed instead of read. So the update, which knows all
-/// coefficients, makes the next step's direction in the same pass over G and U. At a cycle's end
-/// P^H r is computed anew.
+/// where omega is larger if t and r are all but orthogonal (kappa = 0.7). A step, which costs a
+/// product, is what counts as an iteration: s + 1 of them are a cycle. All products with P that a
+/// step needs come with its product (Collignon and van Gijzen 2011), and the entries of P are made
+/// where they are needed instead of read. So the update, which knows all coefficients, makes the
+/// next step's direction in the same pass over G and U. At a cycle's end P^H r is computed anew.
 ///
-/// A pointwise B is applied within the update. Any other takes its own kernels, and one that adds
-/// what they hand out.
+/// A pointwise B is applied within the update. The last of the kernels of any other hands out what
+/// it has made, to be added to u.
 ///
-/// Cost of an iteration on average over a cycle, no fence; s > 4, and on GPUs a large
-/// system, take a kernel more, and n words:
+/// Cost of an iteration on average over a cycle, no fence:
 ///
 ///     B                   kernels    words
 ///     pointwise           2          A, (2 s^2 + 11 s + 8) / (s + 1) n, B
 ///     another, k kernels  2 + k      A, (2 s^2 + 15 s + 12) / (s + 1) n, B
 ///
-/// and 4 n with smoothing. Memory: 2 s + 3 vectors, two more with smoothing, one more where B is
-/// not pointwise, and B's.
+/// and 4 n words more with smoothing. For s > 4, and for large systems on GPUs, P^H g takes a
+/// kernel of its own, and n words for every 8 vectors of P. Memory: 2 s + 3 vectors, two more with
+/// smoothing, one more where B is not pointwise, and B's.
 ///
 /// Where (p_k, g_k) or omega has no digits left the iteration begins anew if it has won something,
-/// and once with another shadow space if not; so it does where its residual is not the true one.
+/// and once with another shadow space if not; so it does where its residual is not the true one,
+/// and, with smoothing, where the residual that is smoothed has grown beyond use.
 ///
 /// \tparam Matrix, Preconditioner as of Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>

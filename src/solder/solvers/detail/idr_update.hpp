@@ -129,22 +129,25 @@ struct IdrUpdate {
     Number const gamma =
         rs != nullptr && now.rounds == 0 && of.dd() > 0 ? Number(of.ds() / of.dd()) : Number{};
     step.share = narrow<Scalar>(gamma);
-    if (claims_end(of, gamma, now, next)) {
-      if (rs == nullptr || now.rounds > 0 || next.reason == Reason::not_finite) return false;
-      next.rounds = 1;  // what is judged is the smoothed x
-      team.for_each_row(rows, [&](std::int32_t i) { smooth(i, step.share, r[i], x[i]); });
-      return false;
+    bool ends = claims_end(of, gamma, now, next);
+    if (!ends) {
+      if (team.warp_rank() == 0) {
+        if (k < d.s)
+          solve_small(team, of, small, k, now.fresh);
+        else
+          begin_cycle(team, of, small);
+      }
+      team.barrier();
+      ends = is_lost(of, k) && !d.limits.unconditional();
+      if (ends)
+        next.claim(Reason::breakdown, k < d.s ? Cause::p_g : Cause::t_r,
+                   Kokkos::abs(k < d.s ? of.m(k) : of.gr()));
     }
-    if (team.warp_rank() == 0) {
-      if (k < d.s)
-        solve_small(team, of, small, k, now.fresh);
-      else
-        begin_cycle(team, of, small);
-    }
-    team.barrier();
-    if (is_lost(of, k) && !d.limits.unconditional()) {
-      auto const scalar = k < d.s ? of.m(k) : of.gr();
-      next.claim(Reason::breakdown, k < d.s ? Cause::p_g : Cause::t_r, Kokkos::abs(scalar));
+    if (ends) {
+      if (rs != nullptr && now.rounds == 0 && next.reason != Reason::not_finite) {
+        next.rounds = 1;  // what is judged is the smoothed x
+        team.for_each_row(rows, [&](std::int32_t i) { smooth(i, step.share, r[i], x[i]); });
+      }
       return false;
     }
     step.beta = narrow<Scalar>(of.beta());
@@ -195,8 +198,16 @@ struct IdrUpdate {
     else if (now.iteration >= d.limits.max_iterations)
       next.claim(Reason::max_iterations);
     else if (!unconditional && rr > Limits::divergence * Limits::divergence * now.b_squared)
-      next.claim(Reason::diverged);
+      end_far_away(rr, now, next);
     return next.phase != phase;
+  }
+
+  /// \brief With smoothing what has been reached is not lost: it can be begun from anew.
+  KOKKOS_FUNCTION void end_far_away(double rr, Control const& now, Control& next) const {
+    if (rs == nullptr)
+      next.claim(Reason::diverged);
+    else
+      next.claim(Reason::breakdown, Cause::hidden_r, Kokkos::sqrt(rr / now.b_squared));
   }
 
   /// Below this the cosine of an angle is nothing but rounding.
