@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "solves.hpp"
 
-#include <algorithm>
 #include <iostream>
 #include <solder/kernels/shadow_space.hpp>
 #include <type_traits>
@@ -27,21 +26,16 @@ void ask(PeerResult& peer, Row const& row, Driver::System<T> const& system, int 
                                  system.matrix.columns, system.matrix.values, system.rhs};
     Driver::RunConfig const& config = *row.config;
     bool const host = Driver::on_host(config.execution.space);
-    PeerRequest request{config.solver.name,
-                        cycle_of(config),
-                        config.preconditioner.name,
-                        row.solder.iterations,
-                        repeats,
-                        row.solder.check_iterations,
-                        !host,
-                        host ? threads : 0};
-    if (config.solver.name == "idr") {
-      int const s = std::min(config.solver.shadow_space, problem.rows);
-      ShadowSpace<T> const shadow{static_cast<std::uint64_t>(config.solver.seed)};
-      for (int j = 0; j < s; ++j)
-        for (std::int32_t i = 0; i < problem.rows; ++i)
-          request.shadow_space.push_back(shadow.entry(i, j));
-    }
+    ShadowSpace<T> const shadow{static_cast<std::uint64_t>(config.solver.seed)};
+    PeerRequest const request{config.solver.name,
+                              cycle_of(config),
+                              config.preconditioner.name,
+                              row.solder.iterations,
+                              repeats,
+                              row.solder.check_iterations,
+                              !host,
+                              host ? threads : 0,
+                              [shadow](std::int32_t i, int j) { return shadow.entry(i, j); }};
     try {
       timings = run_peer(peer.name, problem, request);
     } catch (std::exception const& error) {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,7 +48,8 @@ struct PeerRequest {
   int check_iterations;  ///< of the untimed solve whose true residual is compared; at most a cycle
   bool on_device;        ///< run where device memory is; else on the host
   int threads;           ///< of the host; 0: as many as the peer takes by itself
-  std::vector<double> shadow_space{};  ///< of IDR(s): its s vectors, one after another
+  /// Of IDR(s): entry `row` of vector number `vector` of its shadow space.
+  std::function<double(std::int32_t row, int vector)> shadow_entry{};
 };
 
 /// \brief One way in which a peer ran the problem

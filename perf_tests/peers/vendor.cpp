@@ -327,11 +327,11 @@ class VendorGmres {
 template <class Scalar>
 class VendorIdr {
  public:
-  VendorIdr(VendorSystem<Scalar> const& system, std::vector<double> const& shadow_space)
+  VendorIdr(VendorSystem<Scalar> const& system, PeerRequest const& request)
       : system_(system),
-        s_(static_cast<int>(shadow_space.size()) / system.n),
+        s_(std::min(request.restart - 1, system.n)),
         stride_((system.n + 31) / 32 * 32),
-        P_(padded(shadow_space)),
+        P_(shadow_space(request)),
         G_(allocate<Scalar>(std::size_t(stride_) * s_)),
         U_(allocate<Scalar>(std::size_t(stride_) * s_)),
         products_(allocate<Scalar>(s_)),
@@ -364,12 +364,11 @@ class VendorIdr {
   }
 
  private:
-  DeviceArray<Scalar> padded(std::vector<double> const& vectors) const {
+  DeviceArray<Scalar> shadow_space(PeerRequest const& request) const {
     std::vector<Scalar> columns(std::size_t(stride_) * s_);
     for (int j = 0; j < s_; ++j)
       for (int i = 0; i < system_.n; ++i)
-        columns[std::size_t(j) * stride_ + i] =
-            static_cast<Scalar>(vectors[std::size_t(j) * system_.n + i]);
+        columns[std::size_t(j) * stride_ + i] = static_cast<Scalar>(request.shadow_entry(i, j));
     return copy_to_device<Scalar>(columns);
   }
   Scalar* column(DeviceArray<Scalar> const& basis, int k) const {
@@ -473,7 +472,7 @@ std::vector<PeerTiming> run_vendor(PeerProblem<Scalar> const& problem, PeerReque
                          [&](int iterations) { return gmres.solve(iterations); })};
   }
   if (request.solver == "idr") {
-    VendorIdr<Scalar> const idr(system, request.shadow_space);
+    VendorIdr<Scalar> const idr(system, request);
     return {time_variant("host scalars", problem, request,
                          [&](int iterations) { return idr.solve(iterations); })};
   }
