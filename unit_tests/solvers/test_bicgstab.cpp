@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // BiCGStab against textbook BiCGStab and Gaussian elimination, for every scalar, on the default
 // space; the other spaces are met in test_bicgstab_reasons.cpp.
+#include "basics.hpp"
 #include "bicgstab.hpp"
 #include "problems.hpp"
 
@@ -137,30 +138,17 @@ TYPED_TEST(BiCgStabOn, SolvesWhatEliminationSolves) {
     auto const expected = dense_solve(A, b);
     auto const once = [&](BiCgStabOptions const& options, bool jacobi) {
       auto const s = solve(this->exec, A, jacobi, b, std::vector<Scalar>(A.rows), options);
-      double difference = 0, size = 0;
-      for (std::int32_t i = 0; i < A.rows; ++i) {
-        difference += std::norm(plain(s.x[i]) - expected[i]);
-        size += std::norm(expected[i]);
-      }
       // Condition numbers are below 100.
-      EXPECT_LE(std::sqrt(difference / size), 100 * reachable<Scalar>);
+      EXPECT_LE(relative_difference(s.x, expected), 100 * reachable<Scalar>);
     };
     in_every_way<BiCgStabOptions>(reachable<Scalar>, 1000, once);
   }
 }
 
 TYPED_TEST(BiCgStabOn, SolvesAnewWithTheSameBits) {
-  using Exec = typename TypeParam::Exec;
   using Scalar = typename TypeParam::Scalar;
-  auto const host = problems<Scalar>().back().A;
-  CsrMatrix<Scalar, Exec> const A(this->exec, host);
-  auto const once = [&](BiCgStabOptions const& options, bool jacobi) {
-    if (jacobi)
-      expect_solves_anew(this->exec, host, A, Jacobi<Scalar, Exec>(this->exec, A), options);
-    else
-      expect_solves_anew(this->exec, host, A, Identity{}, options);
-  };
-  in_every_way<BiCgStabOptions>(reachable<Scalar>, 1000, once);
+  expect_solves_anew_in_every_way<BiCgStabOptions>(this->exec, problems<Scalar>().back().A,
+                                                   reachable<Scalar>);
 }
 
 TYPED_TEST(BiCgStabOn, ToleranceZeroRunsEveryIteration) {
@@ -242,24 +230,9 @@ TYPED_TEST(BiCgStabOn, AResidualThatDriftedIsReplaced) {
 
 TYPED_TEST(BiCgStabOn, EntriesHugeAndSmall) {
   using Scalar = typename TypeParam::Scalar;
-  using Real = typename Solder::ScalarTraits<Scalar>::Real;
-  bool const wide = epsilon<Scalar> < 1e-10;
-  double const large = wide ? 1e40 : 1e12, small = wide ? 1e-40 : 1e-12;
-  for (double const of_A : {large, small}) {
-    for (double const of_b : {large, small}) {
-      SCOPED_TRACE(std::to_string(std::log10(of_A)) + " " + std::to_string(std::log10(of_b)));
-      auto A = problems<Scalar>()[2].A;
-      for (auto& value : A.values) value *= Real(of_A);
-      auto b = random_vector<Scalar>(A.rows, 53);
-      for (auto& value : b) value *= Real(of_b);
-      auto const once = [&](BiCgStabOptions const& options, bool jacobi) {
-        auto const s = solve(this->exec, A, jacobi, b, std::vector<Scalar>(A.rows), options);
-        EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
-        expect_true_report(A, b, s, options);
-      };
-      in_every_way<BiCgStabOptions>(reachable<Scalar>, 1000, once);
-    }
-  }
+  expect_convergence_whatever_the_size<BiCgStabOptions>(this->exec, problems<Scalar>()[2].A,
+                                                        epsilon<Scalar> < 1e-10 ? 1e40 : 1e12,
+                                                        reachable<Scalar>);
 }
 
 TYPED_TEST(BiCgStabOn, FewerRowsThanATeamHasThreads) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // IDR(s) against the textbook's IDR(s) and Gaussian elimination, for every scalar, on the default
 // space; the other spaces are met in test_idr_reasons.cpp.
+#include "basics.hpp"
 #include "idr_oracle.hpp"
 #include "problems.hpp"
 
@@ -120,28 +121,16 @@ TYPED_TEST(IdrOn, SolvesWhatEliminationSolves) {
     auto const expected = dense_solve(A, random_vector<Scalar>(A.rows, 35));
     in_every_way<IdrOptions>(reachable<Scalar>, 1000, [&](IdrOptions const& options, bool jacobi) {
       auto const s = this->solved(A, options, jacobi, 35);
-      double difference = 0, size = 0;
-      for (std::int32_t i = 0; i < A.rows; ++i) {
-        difference += std::norm(plain(s.x[i]) - expected[i]);
-        size += std::norm(expected[i]);
-      }
       // Condition numbers are below 100.
-      EXPECT_LE(std::sqrt(difference / size), 100 * reachable<Scalar>);
+      EXPECT_LE(relative_difference(s.x, expected), 100 * reachable<Scalar>);
     });
   }
 }
 
 TYPED_TEST(IdrOn, SolvesAnewWithTheSameBits) {
-  using Exec = typename TypeParam::Exec;
   using Scalar = typename TypeParam::Scalar;
-  auto const host = problems<Scalar>().back().A;
-  CsrMatrix<Scalar, Exec> const A(this->exec, host);
-  in_every_way<IdrOptions>(reachable<Scalar>, 1000, [&](IdrOptions const& options, bool jacobi) {
-    if (jacobi)
-      expect_solves_anew(this->exec, host, A, Jacobi<Scalar, Exec>(this->exec, A), options);
-    else
-      expect_solves_anew(this->exec, host, A, Identity{}, options);
-  });
+  expect_solves_anew_in_every_way<IdrOptions>(this->exec, problems<Scalar>().back().A,
+                                              reachable<Scalar>);
 }
 
 TYPED_TEST(IdrOn, RunnersGoTheSameWay) {
@@ -288,22 +277,8 @@ TYPED_TEST(IdrOn, AResidualThatDriftedIsReplaced) {
 
 TYPED_TEST(IdrOn, EntriesHugeAndSmall) {
   using Scalar = typename TypeParam::Scalar;
-  using Real = typename Solder::ScalarTraits<Scalar>::Real;
-  double const large = is_wide<Scalar> ? 1e40 : 1e12, small = 1 / large;
-  for (double const of_A : {large, small})
-    for (double const of_b : {large, small}) {
-      SCOPED_TRACE(std::to_string(std::log10(of_A)) + " " + std::to_string(std::log10(of_b)));
-      auto A = problems<Scalar>()[2].A;
-      for (auto& value : A.values) value *= Real(of_A);
-      auto b = random_vector<Scalar>(A.rows, 53);
-      for (auto& value : b) value *= Real(of_b);
-      in_every_way<IdrOptions>(
-          reachable<Scalar>, 1000, [&](IdrOptions const& options, bool jacobi) {
-            auto const s = solve(this->exec, A, jacobi, b, std::vector<Scalar>(A.rows), options);
-            EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
-            expect_true_report(A, b, s, options);
-          });
-    }
+  expect_convergence_whatever_the_size<IdrOptions>(
+      this->exec, problems<Scalar>()[2].A, is_wide<Scalar> ? 1e40 : 1e12, reachable<Scalar>);
 }
 
 /// Where s is more than the rows it is as many as those.
