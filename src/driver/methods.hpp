@@ -5,7 +5,7 @@
 
 namespace Solder::Driver {
 
-/// \brief One type for each solver, defined in solve_<solver>.cpp: Solver, the class template, and
+/// \brief One type for each solver, defined in solve_<solver>.cpp: Of, the class template, and
 /// options(SolverConfig). A further solver is a further line here, in solve.cpp, in footprint.cpp,
 /// in schema() and in CMakeLists.txt.
 struct ByBiCgStab;

@@ -7,8 +7,8 @@
 namespace Solder::Driver {
 
 struct ByBiCgStab {
-  template <class Exec, class Matrix, class Preconditioner>
-  using Solver = BiCgStab<Exec, Matrix, Preconditioner>;
+  template <class Exec, class OpenedA, class OpenedM>
+  using Of = Solder::Impl::BiCgStabMethod<Exec, OpenedA, OpenedM>;
 
   static BiCgStabOptions options(SolverConfig const& config) {
     BiCgStabOptions options;

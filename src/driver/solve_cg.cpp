@@ -7,8 +7,8 @@
 namespace Solder::Driver {
 
 struct ByCg {
-  template <class Exec, class Matrix, class Preconditioner>
-  using Solver = Cg<Exec, Matrix, Preconditioner>;
+  template <class Exec, class OpenedA, class OpenedM>
+  using Of = Solder::Impl::CgMethod<Exec, OpenedA, OpenedM>;
 
   static CgOptions options(SolverConfig const& config) {
     CgOptions options;

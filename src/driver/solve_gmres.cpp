@@ -7,8 +7,8 @@
 namespace Solder::Driver {
 
 struct ByGmres {
-  template <class Exec, class Matrix, class Preconditioner>
-  using Solver = Gmres<Exec, Matrix, Preconditioner>;
+  template <class Exec, class OpenedA, class OpenedM>
+  using Of = Solder::Impl::GmresMethod<Exec, OpenedA, OpenedM>;
 
   static GmresOptions options(SolverConfig const& config) {
     GmresOptions options;

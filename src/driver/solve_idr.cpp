@@ -7,8 +7,8 @@
 namespace Solder::Driver {
 
 struct ByIdr {
-  template <class Exec, class Matrix, class Preconditioner>
-  using Solver = Idr<Exec, Matrix, Preconditioner>;
+  template <class Exec, class OpenedA, class OpenedM>
+  using Of = Solder::Impl::IdrMethod<Exec, OpenedA, OpenedM>;
 
   static IdrOptions options(SolverConfig const& config) {
     IdrOptions options;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 #include <solder/core/arena.hpp>
@@ -89,6 +88,8 @@ struct PointwiseOf {
 /// \brief An opened matrix whose rows come from a product.
 template <class Operator, class Scalar>
 struct OpenedMatrix {
+  using scalar_type = Scalar;
+
   Operator A;
   Rows rows;
   std::int32_t league;
@@ -115,7 +116,9 @@ inline constexpr bool is_on_device = [] {
 ///
 /// device_operator() answers a plain struct whose `rows` deals its rows (on hosts into as many
 /// slices as it has `teams`), with for_each_row_product(team, x, prepare, consume): see Product and
-/// CsrOperator. x is whatever answers x[i], and a row is to be summed in the type of x[i]: the
+/// CsrOperator. On hosts it goes through its team's rows by team.for_each_row, or from
+/// team.first(rows) to team.last(rows): it is called for some of them at a time. x is whatever
+/// answers x[i], and a row is to be summed in the type of x[i]: the
 /// judge hands in doubles where vectors are float, and its residual is as true as these sums.
 /// nonzeros() is what a product takes in multiplications, words() the words of the scalar that it
 /// reads of the matrix.
@@ -139,21 +142,5 @@ concept PreconditionerOn = requires(M const& m, Arena<Exec>& arena) {
   { std::remove_cvref_t<decltype(m.open(arena))>::is_pointwise } -> std::convertible_to<bool>;
   { m.template words<double>(std::int32_t{}) } -> std::convertible_to<double>;
 };
-
-/// \brief A matrix in a program; `most_teams` limits its league.
-template <class Exec, LinearOperator Matrix>
-auto open_matrix(Arena<Exec> const& arena, Matrix const& A,
-                 std::int32_t most_teams = std::numeric_limits<std::int32_t>::max()) {
-  auto const op = A.device_operator();
-  return OpenedMatrix<std::remove_cvref_t<decltype(op)>, typename Matrix::scalar_type>{
-      op, op.rows, std::min(arena.teams(op.teams), most_teams)};
-}
-
-/// \brief The types of an opened matrix and of an opened preconditioner.
-template <class Matrix, class Exec>
-using OpenedMatrixOf =
-    decltype(open_matrix(std::declval<Arena<Exec> const&>(), std::declval<Matrix const&>()));
-template <class Preconditioner, class Exec>
-using OpenedOf = decltype(std::declval<Preconditioner const&>().open(std::declval<Arena<Exec>&>()));
 
 }  // namespace Solder

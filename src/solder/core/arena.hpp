@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <any>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,31 @@
 #include <solder/core/sums.hpp>
 
 namespace Solder {
+
+namespace Impl {
+
+/// \brief Values that a program refers to: they stay where they are until rewind(), after which the
+/// same requests are answered with the same memory.
+class Keeper {
+ public:
+  template <class T>
+  T const* keep(T const& value) {
+    if (next_ == kept_.size()) kept_.emplace_back();
+    std::any& slot = kept_[next_++];
+    if (T* const before = std::any_cast<T>(&slot))
+      *before = value;
+    else
+      slot = value;
+    return std::any_cast<T>(&slot);
+  }
+  void rewind() { next_ = 0; }
+
+ private:
+  std::deque<std::any> kept_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace Impl
 
 /// \brief The memory of a solver: its vectors, sums and kept scalars, handed out while its program
 /// is put together.
@@ -31,7 +58,12 @@ class Arena {
   /// \brief The league of a stage that would take `wanted` teams.
   int teams(int wanted) const { return league_ > 0 ? league_ : wanted; }
 
-  void rewind() { next_array_ = next_block_ = used_ = 0; }
+  void rewind() {
+    next_array_ = next_block_ = used_ = 0;
+    keeper_.rewind();
+  }
+
+  Impl::Keeper& keeper() { return keeper_; }
 
   /// \brief An array of its own, zero at first.
   template <class T>
@@ -102,6 +134,7 @@ class Arena {
   Exec exec_;
   int league_;
   std::vector<Doubles> arrays_, blocks_;
+  Impl::Keeper keeper_;
   std::size_t next_array_ = 0, next_block_ = 0, used_ = 0;
 };
 

@@ -143,5 +143,15 @@ KOKKOS_FORCEINLINE_FUNCTION typename ScalarTraits<Scalar>::Real to_real(double s
   return static_cast<typename ScalarTraits<Scalar>::Real>(s);
 }
 
+/// \brief x in double (complex double), for products that are to be summed so.
+template <class Scalar>
+struct Widened {
+  Scalar const* values;
+
+  KOKKOS_FORCEINLINE_FUNCTION Wide<Scalar> operator[](std::int32_t i) const {
+    return Wide<Scalar>(values[i]);
+  }
+};
+
 }  // namespace Impl
 }  // namespace Solder

@@ -68,7 +68,9 @@ auto bound(T const& t, At const& at) {
 ///
 /// loads what it can, calls prepare() and returns its answer; if that is true, calls
 /// consume(i, value). All threads of the team call it together, and prepare answers the same in
-/// all. `teams()` is its league; operator== compares.
+/// all. `teams()` is its league, `dealt_rows()` the rows as hosts deal them; operator== compares.
+/// On hosts the rows of a team are those between team.first(dealt_rows()) and team.last(...), or,
+/// if in_order() says no, as many others.
 ///
 /// This one: rows of N vectors, all loaded together. Words: N a row.
 template <class Scalar, int N>
@@ -84,6 +86,8 @@ struct Range {
   }
 
   KOKKOS_FUNCTION std::int32_t teams() const { return league; }
+  Rows dealt_rows() const { return rows; }
+  static constexpr bool in_order() { return true; }
 
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const&, Prepare const& prepare,
@@ -109,6 +113,8 @@ struct PlacedRange {
   bool operator==(PlacedRange const&) const = default;
 
   KOKKOS_FUNCTION std::int32_t teams() const { return league; }
+  Rows dealt_rows() const { return rows; }
+  static constexpr bool in_order() { return true; }
 
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
@@ -131,6 +137,13 @@ struct Product {
   bool operator==(Product const&) const = default;
 
   KOKKOS_FUNCTION std::int32_t teams() const { return league; }
+  Rows dealt_rows() const { return A.rows; }
+  bool in_order() const {
+    if constexpr (requires { A.in_order(); })
+      return A.in_order();
+    else
+      return true;
+  }
 
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
@@ -153,6 +166,8 @@ struct Mapped {
   bool operator==(Mapped const&) const = default;
 
   KOKKOS_FUNCTION std::int32_t teams() const { return source.teams(); }
+  Rows dealt_rows() const { return source.dealt_rows(); }
+  bool in_order() const { return source.in_order(); }
 
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,

@@ -57,7 +57,12 @@ struct HostTeam {
   static constexpr bool knows_control = false;
 
   int league_rank_, league_size_;
+  std::int32_t first_ = 0, last_ = -1;  ///< of a window; last_ < 0: all rows of the team
 
+  /// \brief The same thread, for some of its rows.
+  KOKKOS_FUNCTION HostTeam window(std::int32_t first, std::int32_t last) const {
+    return {league_rank_, league_size_, first, last};
+  }
   KOKKOS_FUNCTION int league_rank() const { return league_rank_; }
   KOKKOS_FUNCTION int league_size() const { return league_size_; }
   KOKKOS_FUNCTION int rank() const { return 0; }
@@ -75,10 +80,10 @@ struct HostTeam {
   KOKKOS_FUNCTION static void sum_lanes(Sums<N>&) {}
 
   KOKKOS_FUNCTION std::int32_t first(Rows const& rows) const {
-    return league_size_ == 1 ? 0 : rows.bounds[league_rank_];
+    return last_ >= 0 ? first_ : league_size_ == 1 ? 0 : rows.bounds[league_rank_];
   }
   KOKKOS_FUNCTION std::int32_t last(Rows const& rows) const {
-    return league_size_ == 1 ? rows.count : rows.bounds[league_rank_ + 1];
+    return last_ >= 0 ? last_ : league_size_ == 1 ? rows.count : rows.bounds[league_rank_ + 1];
   }
 
   /// \brief f(i) for every row i of this team; all threads of the team take part.
@@ -143,6 +148,23 @@ struct HostTeam {
     return share;
   }
 };
+
+/// \brief The products of compressed rows with x, from the last of the team's rows to the first:
+/// what the vector stages, which go upwards, touched last is still in the cache.
+template <class Offset, class Scalar, class Operand, class Consume>
+KOKKOS_FORCEINLINE_FUNCTION void compressed_products(HostTeam const& team, Rows const& rows,
+                                                     Offset const* row_offsets,
+                                                     std::int32_t const* columns,
+                                                     Scalar const* values, Operand const& x,
+                                                     Consume const& consume) {
+  using X = std::remove_cvref_t<decltype(x[0])>;
+  team.for_each_row_downwards(rows, [&](std::int32_t i) {
+    X sum{};
+    for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
+      sum += X(values[k]) * x[columns[k]];
+    consume(i, sum);
+  });
+}
 
 /// \brief What kernel a GPU's team belongs to: a stage's, or a whole solve's, in a league or alone.
 enum class TeamOf { stage, solve, solve_alone };

@@ -52,14 +52,8 @@ struct CsrOperator {
                                                         Prepare const& prepare,
                                                         Consumer const& consume) const {
     if constexpr (std::is_same_v<Team, Impl::HostTeam>) {
-      using X = std::remove_cvref_t<decltype(x[0])>;
       if (!prepare()) return false;
-      team.for_each_row_downwards(rows, [&](std::int32_t i) {
-        X sum{};
-        for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
-          sum += X(values[k]) * x[columns[k]];
-        consume(i, sum);
-      });
+      Impl::compressed_products(team, rows, row_offsets, columns, values, x, consume);
       return true;
     } else {
       return device_products(team, x, prepare, consume);

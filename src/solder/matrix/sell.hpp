@@ -33,6 +33,9 @@ struct SellOperator {
   std::int32_t lane_bits;
   std::int32_t teams;
 
+  /// On hosts the rows of some of a team's slices are not those between two bounds.
+  static constexpr bool in_order() { return false; }
+
   bool operator==(SellOperator const&) const = default;
 
   /// \brief What a lane must know of a slice before it can load an entry.

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include <solder/core/application.hpp>
 #include <solder/core/identity.hpp>
+#include <solder/core/open.hpp>
 #include <solder/preconditioners/detail/largest_eigenvalue.hpp>
 
 namespace Solder {
@@ -333,7 +333,7 @@ class Chebyshev {
     double const largest = usable_largest();
     return Impl::ChebyshevOpened<Scalar, std::remove_const_t<decltype(A)>, OpenedInner>{
         A,
-        inner_.open(arena),
+        open_preconditioner<Scalar>(arena, inner_),
         1 / theta(largest),
         weights_for(largest).back(),
         state_->weights.data(),
@@ -345,7 +345,7 @@ class Chebyshev {
   }
 
  private:
-  using OpenedInner = OpenedOf<Inner, Exec>;
+  using OpenedInner = OpenedOf<Inner, Exec, Scalar>;
   using Weights = Kokkos::View<Impl::ChebyshevWeights*, typename Exec::memory_space>;
   struct State {
     Matrix A;

@@ -22,6 +22,11 @@ struct BiCgStabOptions : SolverOptions {
   BiCgStabForm form = BiCgStabForm::pipelined;
 };
 
+namespace Impl {
+template <class Exec, class OpenedA, class OpenedM>
+class BiCgStabMethod;
+}
+
 /// \brief The right-preconditioned stabilised biconjugate gradient method, for any square system.
 ///
 /// Pipelined (paper 1, Algorithm 4), with rs = r of the beginning, for i = 0, 1, ... to
@@ -55,27 +60,35 @@ struct BiCgStabOptions : SolverOptions {
 ///
 /// \tparam Matrix, Preconditioner as of Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
-class BiCgStab {
- public:
-  using scalar_type = typename Matrix::scalar_type;
+class BiCgStab : public Impl::Solver<Impl::BiCgStabMethod, Exec, Matrix, Preconditioner> {
+  using Base = Impl::Solver<Impl::BiCgStabMethod, Exec, Matrix, Preconditioner>;
 
+ public:
   /// \brief Allocates the workspace, 5 vectors, two more where M is not pointwise, and M's. All
   /// work of all solves goes to exec. \throws std::invalid_argument where A is not square, M has
   /// another size or an option is out of range
   BiCgStab(Exec const& exec, Matrix const& A, Preconditioner const& M = {},
            BiCgStabOptions const& options = {})
-      : solving_("Solder::BiCgStab", "Solder::bicgstab::solve", exec, A, M, options),
+      : Base(exec, A, M, options) {}
+};
+
+namespace Impl {
+
+template <class Exec, class OpenedA, class OpenedM>
+class BiCgStabMethod {
+ public:
+  using Scalar = typename OpenedA::scalar_type;
+  using System = Impl::System<Exec, OpenedA, OpenedM>;
+
+  BiCgStabMethod(Exec const& exec, std::unique_ptr<System> system, BiCgStabOptions const& options)
+      : solving_("Solder::BiCgStab", "Solder::bicgstab::solve", exec, std::move(system), options),
         form_(options.form) {
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
 
-  /// \brief Solves A x = b from the initial guess in x.
-  ///
-  /// b and x are rank-1 contiguous views of rows() scalars, accessible from Exec. Returns when x is
-  /// complete on exec (fence exec before another instance reads it). \throws std::invalid_argument
-  /// where b or x has another length or is strided
-  template <class B, class X>
-  Report solve(B const& b, X const& x) {
+  Solving<Exec, OpenedA, OpenedM> const& solving() const { return solving_; }
+
+  Report solve(Scalar const* b, Scalar* x) {
     Report report = solving_.solve(b, x, [&](auto... all) { return with_programs(all...); });
     report.form = to_string(form_);
     report.words_per_iteration = words_per_iteration();
@@ -83,9 +96,7 @@ class BiCgStab {
   }
 
  private:
-  using Scalar = scalar_type;
-  using Opened = OpenedOf<Preconditioner, Exec>;
-  using Sums = Impl::BiCgStabSums<Scalar>;
+  using Sums = BiCgStabSums<Scalar>;
 
   Scalar* vector(char const* label) {
     return solving_.arena().template array<Scalar>(label, solving_.rows());
@@ -94,7 +105,7 @@ class BiCgStab {
   /// \brief use(judgement, iteration) of the form.
   template <class Use>
   Report with_programs(Scalar const* b, Scalar* x, Use const& use) {
-    if constexpr (Opened::is_pointwise)
+    if constexpr (OpenedM::is_pointwise)
       return with_pointwise(b, x, use);
     else
       return with_another(b, x, use);
@@ -103,9 +114,8 @@ class BiCgStab {
   /// r and s are kept as u = M r and M s; q is free while a claim is judged.
   template <class Use>
   Report with_pointwise(Scalar const* b, Scalar* x, Use const& use) {
-    using namespace Impl;
     auto& arena = solving_.arena();
-    auto const A = open_matrix(arena, solving_.matrix());
+    auto const A = solving_.open_matrix();
     auto const M = solving_.open_preconditioner();
     Rows const rows = A.rows;
     Scalar *const u = vector("Solder::bicgstab::u"), *const p = vector("Solder::bicgstab::p"),
@@ -117,40 +127,39 @@ class BiCgStab {
 
     auto const begin =
         judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q,
-                  BiCgStabBegin<Scalar, Opened, true>{M, rs, u, p, nullptr, sums.rr(),
-                                                      sums.of_shadow, sums.kept});
+                  BiCgStabBegin<Scalar, OpenedM, true>{M, rs, u, p, nullptr, sums.rr(),
+                                                       sums.of_shadow, sums.kept});
     auto const up_to_t = program(
         Ap.before,
         stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
               BiCgStabFirstProduct<Scalar>{rs, q, sums.of_first_product}),
         stage("Solder::bicgstab::half_step", Phase::iterate,
               arena.template range<Scalar>(rows, u, q),
-              BiCgStabHalfStep<Scalar, Opened>(sums, M, u)),
+              BiCgStabHalfStep<Scalar, OpenedM>(sums, M, u)),
         Au.before,
         stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
-              BiCgStabSecondProduct<Scalar, Opened, true>{M, u, rs, t, sums.of_second_product}));
+              BiCgStabSecondProduct<Scalar, OpenedM, true>{M, u, rs, t, sums.of_second_product}));
 
     if (form_ == BiCgStabForm::pipelined)
       return use(begin,
                  program(up_to_t, stage("Solder::bicgstab::update", Phase::iterate,
                                         arena.template range<Scalar>(rows, x, u, p, t, q),
-                                        BiCgStabUpdate<Scalar, Opened, true>(sums, M, x, u, p))));
+                                        BiCgStabUpdate<Scalar, OpenedM, true>(sums, M, x, u, p))));
     return use(begin,
                program(up_to_t,
                        stage("Solder::bicgstab::update", Phase::iterate,
                              arena.template range<Scalar>(rows, x, u, p, t, rs),
-                             BiCgStabUpdate<Scalar, Opened, false>(sums, M, x, u, p)),
+                             BiCgStabUpdate<Scalar, OpenedM, false>(sums, M, x, u, p)),
                        stage("Solder::bicgstab::direction", Phase::iterate,
                              arena.template range<Scalar>(rows, u, p, q),
-                             BiCgStabDirection<Scalar, Opened>{sums.of_update, sums.kept, M, p})));
+                             BiCgStabDirection<Scalar, OpenedM>{sums.of_update, sums.kept, M, p})));
   }
 
   /// M cannot be undone, so r and s are kept beside u = M r and M s; w = M q.
   template <class Use>
   Report with_another(Scalar const* b, Scalar* x, Use const& use) {
-    using namespace Impl;
     auto& arena = solving_.arena();
-    auto const A = open_matrix(arena, solving_.matrix());
+    auto const A = solving_.open_matrix();
     auto const M = solving_.open_preconditioner();
     Scalar
         *const u = vector("Solder::bicgstab::u"),
@@ -199,16 +208,18 @@ class BiCgStab {
 
   double words_per_iteration() const {
     bool const pipelined = form_ == BiCgStabForm::pipelined;
-    double const vectors = (Opened::is_pointwise ? 17 : 23) + (pipelined ? 0 : 3);
-    double const applications = !Opened::is_pointwise ? 2 : pipelined ? 3 : 4;
-    return 2 * solving_.matrix().words() + vectors * solving_.rows() +
+    double const vectors = (OpenedM::is_pointwise ? 17 : 23) + (pipelined ? 0 : 3);
+    double const applications = !OpenedM::is_pointwise ? 2 : pipelined ? 3 : 4;
+    return 2 * solving_.matrix_words() + vectors * solving_.rows() +
            applications * solving_.preconditioner_words();
   }
 
   static constexpr Recovery recovery{.continues = true, .restarts = true, .has_another = true};
 
-  Impl::Solving<Exec, Matrix, Preconditioner> solving_;
+  Solving<Exec, OpenedA, OpenedM> solving_;
   BiCgStabForm form_;
 };
+
+}  // namespace Impl
 
 }  // namespace Solder

@@ -24,6 +24,11 @@ struct CgOptions : SolverOptions {
   CgForm form = CgForm::automatic;
 };
 
+namespace Impl {
+template <class Exec, class OpenedA, class OpenedM>
+class CgMethod;
+}
+
 /// \brief The preconditioned conjugate gradient method for real symmetric or complex Hermitian
 /// positive definite systems.
 ///
@@ -64,26 +69,35 @@ struct CgOptions : SolverOptions {
 ///         row products
 /// \tparam Preconditioner see Application
 template <class Exec, class Matrix, class Preconditioner = Identity>
-class Cg {
- public:
-  using scalar_type = typename Matrix::scalar_type;
+class Cg : public Impl::Solver<Impl::CgMethod, Exec, Matrix, Preconditioner> {
+  using Base = Impl::Solver<Impl::CgMethod, Exec, Matrix, Preconditioner>;
 
+ public:
   /// \brief Allocates the workspace: 3 vectors, one or two more where M is not pointwise, and M's.
   /// All work of all solves goes to exec. \throws std::invalid_argument where A is not square, M
   /// has another size or an option is out of range
   Cg(Exec const& exec, Matrix const& A, Preconditioner const& M = {}, CgOptions const& options = {})
-      : solving_("Solder::Cg", "Solder::cg::solve", exec, A, M, options), form_(options.form) {
+      : Base(exec, A, M, options) {}
+};
+
+namespace Impl {
+
+template <class Exec, class OpenedA, class OpenedM>
+class CgMethod {
+ public:
+  using Scalar = typename OpenedA::scalar_type;
+  using System = Impl::System<Exec, OpenedA, OpenedM>;
+
+  CgMethod(Exec const& exec, std::unique_ptr<System> system, CgOptions const& options)
+      : solving_("Solder::Cg", "Solder::cg::solve", exec, std::move(system), options),
+        form_(options.form) {
     if (form_ == CgForm::automatic) form_ = pointwise ? CgForm::pipelined : CgForm::classical;
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
 
-  /// \brief Solves A x = b from the initial guess in x.
-  ///
-  /// b and x are rank-1 contiguous views of rows() scalars, accessible from Exec. Returns when x is
-  /// complete on exec (fence exec before another instance reads it). \throws std::invalid_argument
-  /// where b or x has another length or is strided
-  template <class B, class X>
-  Report solve(B const& b, X const& x) {
+  Solving<Exec, OpenedA, OpenedM> const& solving() const { return solving_; }
+
+  Report solve(Scalar const* b, Scalar* x) {
     Report report = solving_.solve(b, x, [&](auto... all) { return with_programs(all...); });
     report.form = to_string(form_);
     report.words_per_iteration = words_per_iteration();
@@ -91,9 +105,7 @@ class Cg {
   }
 
  private:
-  using Scalar = scalar_type;
-  using Opened = OpenedOf<Preconditioner, Exec>;
-  static constexpr bool pointwise = Opened::is_pointwise;
+  static constexpr bool pointwise = OpenedM::is_pointwise;
 
   /// \brief use(judgement, iteration) of the form.
   template <class Use>
@@ -107,15 +119,15 @@ class Cg {
   /// What all forms begin with.
   struct Work {
     Arena<Exec>& arena;
-    OpenedMatrixOf<Matrix, Exec> A;
-    Opened M;
+    OpenedA A;
+    OpenedM M;
     Limits limits;
     Scalar *r, *p, *q;
   };
   Work open() {
     auto& arena = solving_.arena();
     return {arena,
-            open_matrix(arena, solving_.matrix()),
+            solving_.open_matrix(),
             solving_.open_preconditioner(),
             solving_.limits(),
             vector("Solder::cg::r"),
@@ -134,8 +146,7 @@ class Cg {
 
   template <class Use>
   Report with_pointwise(Scalar const* b, Scalar* x, Use const& use) {
-    using namespace Impl;
-    constexpr CgNorms how = Opened::is_identity ? CgNorms::one : CgNorms::together;
+    constexpr CgNorms how = OpenedM::is_identity ? CgNorms::one : CgNorms::together;
     constexpr std::size_t size = CgSums<how>::size;
     Work const w = open();
     Rows const rows = w.A.rows;
@@ -143,29 +154,29 @@ class Cg {
     auto const of_product = w.arena.template sum<2>(w.A.league);
     auto const Ap = w.A.apply(Phase::iterate, w.p);
     auto const all = w.arena.template range<Scalar>(rows, x, w.r, w.p, w.q);
-    auto const begin = judgement(w, rows, b, x, CgBegin<Scalar, Opened, how>{w.M, w.r, w.p, norms});
+    auto const begin =
+        judgement(w, rows, b, x, CgBegin<Scalar, OpenedM, how>{w.M, w.r, w.p, norms});
 
     if (form_ == CgForm::pipelined)
       return use(begin, program(Ap.before,
                                 stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                                      CgProduct<Scalar, Opened, true>{w.p, w.q, w.M, of_product}),
+                                      CgProduct<Scalar, OpenedM, true>{w.p, w.q, w.M, of_product}),
                                 stage("Solder::cg::update", Phase::iterate, all,
-                                      CgUpdate<Scalar, Opened, how>{w.M, w.limits, x, w.r, w.p,
-                                                                    norms, of_product})));
+                                      CgUpdate<Scalar, OpenedM, how>{w.M, w.limits, x, w.r, w.p,
+                                                                     norms, of_product})));
     Sum<1> const pq{of_product.values, of_product.parts};
-    auto const z = mapped(w.arena.template range<Scalar>(rows, w.r), PointwiseOf<Opened>{w.M});
+    auto const z = mapped(w.arena.template range<Scalar>(rows, w.r), PointwiseOf<OpenedM>{w.M});
     return use(begin, program(Ap.before,
                               stage("Solder::cg::product", Phase::iterate, Ap.rows,
                                     CgProduct<Scalar, NoOperation, false>{w.p, w.q, {}, pq}),
                               stage("Solder::cg::step", Phase::iterate, all,
-                                    CgStep<Scalar, Opened, how>{w.M, w.limits, x, w.r, norms, pq}),
+                                    CgStep<Scalar, OpenedM, how>{w.M, w.limits, x, w.r, norms, pq}),
                               stage("Solder::cg::direction", Phase::iterate, z,
                                     CgDirection<Scalar, size>{w.p, norms.left.all()})));
   }
 
   template <class Use>
   Report classical(Scalar const* b, Scalar* x, Use const& use) {
-    using namespace Impl;
     constexpr CgNorms how = CgNorms::apart;
     Work const w = open();
     Rows const rows = w.M.rows(w.A.rows);
@@ -175,7 +186,7 @@ class Cg {
 
     auto const with_z = [&](TurningSum<1> const& rz, auto const& start, auto const& z) {
       CgSums<how> const norms{rr, rz};
-      constexpr bool split = Opened::is_split;
+      constexpr bool split = OpenedM::is_split;
       auto const direction = [&](auto const& source) {
         return stage("Solder::cg::direction", Phase::iterate, source,
                      CgDirection<Scalar, 1>{w.p, rz.all()});
@@ -205,8 +216,8 @@ class Cg {
                   z.before, z_and_direction));
     };
 
-    if constexpr (Opened::is_split) {
-      auto const rz = w.M.inner_sum(w.arena);
+    if constexpr (OpenedM::is_split) {
+      auto const rz = w.arena.template turning_sum<1>(w.M.inner_teams());
       return with_z(rz, w.M.apply(Phase::begin, w.r, rz), w.M.apply(Phase::iterate, w.r, rz));
     } else {
       auto const z = w.M.apply(Phase::iterate, w.r);
@@ -217,7 +228,6 @@ class Cg {
 
   template <class Use>
   Report pipelined(Scalar const* b, Scalar* x, Use const& use) {
-    using namespace Impl;
     Work const w = open();
     Scalar *const z = vector("Solder::cg::z"), *const u = vector("Solder::cg::u");
     auto const Ap = w.A.apply(Phase::iterate, w.p);
@@ -247,17 +257,19 @@ class Cg {
   }
 
   double words_per_iteration() const {
-    double const n = solving_.rows(), A = solving_.matrix().words(),
+    double const n = solving_.rows(), A = solving_.matrix_words(),
                  M = solving_.preconditioner_words();
     bool const pipelined = form_ == CgForm::pipelined;
     if constexpr (pointwise)
       return A + (pipelined ? 9 : 11) * n + 2 * M;
     else
-      return A + (pipelined ? 15 : Opened::is_split ? 10 : 13) * n + M;
+      return A + (pipelined ? 15 : OpenedM::is_split ? 10 : 13) * n + M;
   }
 
-  Impl::Solving<Exec, Matrix, Preconditioner> solving_;
+  Solving<Exec, OpenedA, OpenedM> solving_;
   CgForm form_;
 };
+
+}  // namespace Impl
 
 }  // namespace Solder

@@ -49,6 +49,12 @@ struct GmresOptions : SolverOptions {
   GmresSecondRound second_round = GmresSecondRound::lost;  ///< of cgs2 and flexible
 };
 
+namespace Impl {
+inline constexpr int most_restart = 1000;
+template <class Exec, class OpenedA, class OpenedM>
+class GmresMethod;
+}  // namespace Impl
+
 /// \brief The restarted generalised minimal residual method, GMRES(m), for any nonsingular system,
 /// preconditioned from the right: the residual it minimises is the true one.
 ///
@@ -79,10 +85,11 @@ struct GmresOptions : SolverOptions {
 ///
 /// \tparam Matrix, Preconditioner as for Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
-class Gmres {
+class Gmres : public Impl::Solver<Impl::GmresMethod, Exec, Matrix, Preconditioner> {
+  using Base = Impl::Solver<Impl::GmresMethod, Exec, Matrix, Preconditioner>;
+
  public:
-  using scalar_type = typename Matrix::scalar_type;
-  static constexpr int most_restart = 1000;
+  static constexpr int most_restart = Impl::most_restart;
 
   /// \brief Allocates the basis. All work of all solves goes to exec. A restart longer than A has
   /// rows is cut.
@@ -90,20 +97,29 @@ class Gmres {
   /// range
   Gmres(Exec const& exec, Matrix const& A, Preconditioner const& M = {},
         GmresOptions const& options = {})
+      : Base(exec, A, M, options) {}
+};
+
+namespace Impl {
+
+template <class Exec, class OpenedA, class OpenedM>
+class GmresMethod {
+ public:
+  using Scalar = typename OpenedA::scalar_type;
+  using System = Impl::System<Exec, OpenedA, OpenedM>;
+
+  GmresMethod(Exec const& exec, std::unique_ptr<System> system, GmresOptions const& options)
       : form_(options.form),
         second_round_(options.second_round),
-        restart_(checked_restart(options.restart, A.rows())),
-        solving_("Solder::Gmres", "Solder::gmres::solve", exec, A, M, options, {restart_}) {
+        restart_(checked_restart(options.restart, system->rows())),
+        solving_("Solder::Gmres", "Solder::gmres::solve", exec, std::move(system), options,
+                 {restart_}) {
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
 
-  /// \brief Solves A x = b from the initial guess in x.
-  ///
-  /// b and x are rank-1 contiguous views of rows() scalars, accessible from Exec. Returns when x is
-  /// complete on exec (fence exec before another instance reads it). \throws std::invalid_argument
-  /// where b or x has another length or is strided
-  template <class B, class X>
-  Report solve(B const& b, X const& x) {
+  Solving<Exec, OpenedA, OpenedM> const& solving() const { return solving_; }
+
+  Report solve(Scalar const* b, Scalar* x) {
     Report report = solving_.solve(b, x, [&](auto... all) { return with_programs(all...); });
     report.form = to_string(form_);
     report.words_per_iteration = words_per_iteration();
@@ -111,13 +127,11 @@ class Gmres {
   }
 
  private:
-  using Scalar = scalar_type;
-  using Opened = OpenedOf<Preconditioner, Exec>;
-  using Cycle = Impl::GmresCycle<Scalar>;
-  static constexpr bool pointwise = Opened::is_pointwise, identity = Opened::is_identity;
+  using Cycle = GmresCycle<Scalar>;
+  static constexpr bool pointwise = OpenedM::is_pointwise, identity = OpenedM::is_identity;
   /// What makes M v together with v: a pointwise M, or nothing.
-  using Operation = std::conditional_t<pointwise, Opened, Impl::NoOperation>;
-  using Operand = Impl::GmresOperand<Scalar, Operation, !identity && pointwise>;
+  using Operation = std::conditional_t<pointwise, OpenedM, NoOperation>;
+  using Operand = GmresOperand<Scalar, Operation, !identity && pointwise>;
 
   static std::int32_t checked_restart(int restart, std::int32_t rows) {
     if (restart < 1 || restart > most_restart)
@@ -130,14 +144,13 @@ class Gmres {
   /// \brief use(judgement, iteration) of the form.
   template <class Use>
   Report with_programs(Scalar const* b, Scalar* x, Use const& use) {
-    using namespace Impl;
     auto& arena = solving_.arena();
     // A GPU's product has a clerk: a team of its own that accounts for the step before.
     std::int32_t const clerks = arena.league() == 1 || is_host_space<Exec> ? 0 : 1;
     auto const A =
-        open_matrix(arena, solving_.matrix(),
-                    clerks == 0 ? std::numeric_limits<std::int32_t>::max()
-                                : std::max(1, arena.teams(resident_league(arena.exec())) - 1));
+        clerks == 0
+            ? solving_.open_matrix()
+            : solving_.open_matrix(std::max(1, arena.teams(resident_league(arena.exec())) - 1));
     auto const M = solving_.open_preconditioner();
     std::int64_t const stride = (std::int64_t(solving_.rows()) + 31) / 32 * 32;  // full cache lines
     bool const keeps = form_ == GmresForm::flexible && !identity;                // all z_j = M v_j
@@ -204,10 +217,9 @@ class Gmres {
 
   /// \brief The end of a cycle: the small system, x += M V y, the true residual and the judge.
   /// \tparam Kept x += Z y
-  template <class Variant, bool Kept = false, class OpenedA>
-  auto judgement(OpenedA const& A, Opened const& M, Cycle const& cycle, Operand const& operand,
+  template <class Variant, bool Kept = false>
+  auto judgement(OpenedA const& A, OpenedM const& M, Cycle const& cycle, Operand const& operand,
                  Scalar const* b, Scalar* x) {
-    using namespace Impl;
     auto& arena = solving_.arena();
     int const league = arena.teams(A.rows.teams);
     auto const end = [&] {
@@ -233,7 +245,7 @@ class Gmres {
                         GmresBegin<Scalar, Variant, Operand>{cycle.V, cycle.small, operand}));
   }
 
-  static Operation pointwise_of(Opened const& M) {
+  static Operation pointwise_of(OpenedM const& M) {
     if constexpr (pointwise)
       return M;
     else
@@ -241,7 +253,6 @@ class Gmres {
   }
 
   Cycle open_cycle(Rows const& rows, TallBasis<Scalar> const& V, int product_teams) {
-    using namespace Impl;
     auto& arena = solving_.arena();
     int const vector = arena.teams(rows.teams);
     int const dots = arena.teams(multi_dot_teams(arena.exec(), rows.count, product_teams));
@@ -273,13 +284,15 @@ class Gmres {
     double const of_end = (m + 2 + 3 + 2) / m, M = solving_.preconditioner_words();
     bool const once = form_ == GmresForm::flexible;
     double const of_M = pointwise ? 2 * M : (once ? 1 : 1 + 1 / m) * (M + n);
-    return solving_.matrix().words() * (1 + 1 / m) + (of_steps + of_end) * n + of_M;
+    return solving_.matrix_words() * (1 + 1 / m) + (of_steps + of_end) * n + of_M;
   }
 
   GmresForm form_;
   GmresSecondRound second_round_;
   std::int32_t restart_;
-  Impl::Solving<Exec, Matrix, Preconditioner> solving_;
+  Solving<Exec, OpenedA, OpenedM> solving_;
 };
+
+}  // namespace Impl
 
 }  // namespace Solder

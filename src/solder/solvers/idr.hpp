@@ -21,6 +21,11 @@ struct IdrOptions : SolverOptions {
   std::uint64_t seed = 1;  ///< of the shadow space
 };
 
+namespace Impl {
+template <class Exec, class OpenedA, class OpenedM>
+class IdrMethod;
+}
+
 /// \brief The induced dimension reduction method IDR(s) for any nonsingular system, preconditioned
 /// from the right: the variant with biorthogonal residuals (Van Gijzen and Sonneveld 2011; paper
 /// 5).
@@ -63,31 +68,40 @@ struct IdrOptions : SolverOptions {
 ///
 /// \tparam Matrix, Preconditioner as of Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
-class Idr {
+class Idr : public Impl::Solver<Impl::IdrMethod, Exec, Matrix, Preconditioner> {
+  using Base = Impl::Solver<Impl::IdrMethod, Exec, Matrix, Preconditioner>;
+
  public:
-  using scalar_type = typename Matrix::scalar_type;
-  static constexpr int most_shadow_space = ShadowSpace<scalar_type>::most;
+  static constexpr int most_shadow_space = ShadowSpace<typename Matrix::scalar_type>::most;
 
   /// \brief Allocates the workspace. All work of all solves goes to exec.
   /// \throws std::invalid_argument where A is not square, M has another size or an option is out of
   /// range
   Idr(Exec const& exec, Matrix const& A, Preconditioner const& M = {},
       IdrOptions const& options = {})
-      : s_(checked_shadow_space(options.shadow_space, A.rows())),
+      : Base(exec, A, M, options) {}
+};
+
+namespace Impl {
+
+template <class Exec, class OpenedA, class OpenedM>
+class IdrMethod {
+ public:
+  using Scalar = typename OpenedA::scalar_type;
+  using System = Impl::System<Exec, OpenedA, OpenedM>;
+
+  IdrMethod(Exec const& exec, std::unique_ptr<System> system, IdrOptions const& options)
+      : s_(checked_shadow_space(options.shadow_space, system->rows())),
         smoothing_(options.smoothing),
         shadow_{options.seed},
-        solving_("Solder::Idr", "Solder::idr::solve", exec, A, M, options,
+        solving_("Solder::Idr", "Solder::idr::solve", exec, std::move(system), options,
                  {.steps = s_ + 1, .is_judged = false}) {
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
 
-  /// \brief Solves A x = b from the initial guess in x.
-  ///
-  /// b and x are rank-1 contiguous views of rows() scalars, accessible from Exec. Returns when x is
-  /// complete on exec (fence exec before another instance reads it). \throws std::invalid_argument
-  /// where b or x has another length or is strided
-  template <class B, class X>
-  Report solve(B const& b, X const& x) {
+  Solving<Exec, OpenedA, OpenedM> const& solving() const { return solving_; }
+
+  Report solve(Scalar const* b, Scalar* x) {
     Report report = solving_.solve(b, x, [&](auto... all) { return with_programs(all...); });
     report.form = smoothing_ ? "smoothed" : "biorthogonal";
     report.words_per_iteration = words_per_iteration();
@@ -95,24 +109,22 @@ class Idr {
   }
 
  private:
-  using Scalar = scalar_type;
-  using Opened = OpenedOf<Preconditioner, Exec>;
-  using Cycle = Impl::IdrCycle<Scalar>;
-  static constexpr bool pointwise = Opened::is_pointwise;
+  using Cycle = IdrCycle<Scalar>;
+  static constexpr bool pointwise = OpenedM::is_pointwise;
 
   static std::int32_t checked_shadow_space(int s, std::int32_t rows) {
-    if (s < 1 || s > most_shadow_space)
+    constexpr int most = ShadowSpace<Scalar>::most;
+    if (s < 1 || s > most)
       throw std::invalid_argument("Solder::Idr: shadow_space must be from 1 to " +
-                                  std::to_string(most_shadow_space) + ", not " + std::to_string(s));
+                                  std::to_string(most) + ", not " + std::to_string(s));
     return std::max(1, std::min(s, rows));
   }
 
   /// \brief use(judgement, iteration).
   template <class Use>
   Report with_programs(Scalar const* b, Scalar* x, Use const& use) {
-    using namespace Impl;
     auto& arena = solving_.arena();
-    auto const A = open_matrix(arena, solving_.matrix());
+    auto const A = solving_.open_matrix();
     auto const M = solving_.open_preconditioner();
     auto const vector = [&](char const* label) {
       return arena.template array<Scalar>(label, solving_.rows());
@@ -149,10 +161,10 @@ class Idr {
     };
     if constexpr (pointwise) {
       return use(
-          program(judged(IdrBegin<Scalar, Opened, true>{d, M, plain_x, r, smoothed_x, rs}),
+          program(judged(IdrBegin<Scalar, OpenedM, true>{d, M, plain_x, r, smoothed_x, rs}),
                   shadow(Phase::begin)),
-          program(products, IdrUpdate<Scalar, Opened, false>{d, M, rows, plain_x, r, v, smoothed_x,
-                                                             rs, workspace, league}));
+          program(products, IdrUpdate<Scalar, OpenedM, false>{d, M, rows, plain_x, r, v, smoothed_x,
+                                                              rs, workspace, league}));
     } else {
       auto const Mr = M.apply(Phase::begin, r), Mv = M.apply(Phase::iterate, v);
       return use(
@@ -171,7 +183,6 @@ class Idr {
   }
 
   Cycle open_cycle(int product_teams, int vector_teams) {
-    using namespace Impl;
     auto& arena = solving_.arena();
     std::int64_t const stride = (std::int64_t(solving_.rows()) + 31) / 32 * 32;  // full cache lines
     auto const basis = [&](char const* label) {
@@ -196,16 +207,16 @@ class Idr {
   /// \brief Whether P^H g comes with the product.
   bool is_fused() {
     bool const is_small = solving_.arena().league() > 0 || solving_.rows() <= most_fused_rows;
-    return s_ <= Cycle::width && (Impl::is_host_space<Exec> || is_small);
+    return s_ <= Cycle::width && (is_host_space<Exec> || is_small);
   }
 
   /// \brief On average over a cycle.
   double words_per_iteration() {
-    double const s = s_, passes = std::ceil(s / Impl::IdrShadow<Scalar>::width);
+    double const s = s_, passes = std::ceil(s / IdrShadow<Scalar>::width);
     double const of_shadow = (is_fused() ? 0 : passes * (s + 1)) + (s_ > Cycle::width ? passes : 0);
     double const of_cycle = 2 * s * s + 11 * s + 8 + of_shadow;
     double const of_step = (pointwise ? 0 : 4) + (smoothing_ ? 4 : 0);
-    return solving_.matrix().words() + (of_cycle / (s + 1) + of_step) * solving_.rows() +
+    return solving_.matrix_words() + (of_cycle / (s + 1) + of_step) * solving_.rows() +
            solving_.preconditioner_words();
   }
 
@@ -219,7 +230,9 @@ class Idr {
   std::int32_t s_;
   bool smoothing_;
   ShadowSpace<Scalar> shadow_;
-  Impl::Solving<Exec, Matrix, Preconditioner> solving_;
+  Solving<Exec, OpenedA, OpenedM> solving_;
 };
+
+}  // namespace Impl
 
 }  // namespace Solder

@@ -181,12 +181,12 @@ class Engine {
   void run(Program const& program) {
     mailbox_.clear();
     history_.clear();
-    needs_ = {};
-    needs_.add(program, {});
     if constexpr (is_host_space<Exec>) {
       HostProgram const steps(program);
       emit(true, launch, [&](auto const& f) { steps.for_each_stage({}, f); });
     } else {
+      needs_ = {};
+      needs_.add(program, {});
       emit(true, launch, [&](auto const& f) { program.for_each_stage({}, f); });
     }
     mailbox_.receive(exec_, 1, history_);

@@ -202,7 +202,9 @@ struct HostStep {
 
 template <class Stage>
 HostStep host_step(Stage const& stage) {
-  if constexpr (std::is_same_v<Stage, HostStage>)
+  if constexpr (std::is_same_v<Stage, HostStep>)
+    return stage;
+  else if constexpr (std::is_same_v<Stage, HostStage>)
     return {"", stage.phase, 0, nullptr, false, nullptr, &stage};
   else
     return {stage.label,
@@ -219,9 +221,11 @@ HostStep host_step(Stage const& stage) {
             nullptr};
 }
 
-/// \brief A program on a host, whatever its stages.
+/// \brief A program on a host, whatever its stages; or a part of one.
 class HostProgram {
  public:
+  static constexpr bool on_device = true;
+
   template <class Program>
   explicit HostProgram(Program const& program)
       : program_(&program), visit_([](void const* where, At const& from, Visitor const& visitor) {
@@ -237,6 +241,7 @@ class HostProgram {
                             (*static_cast<F const*>(where))(step, when);
                           }});
   }
+  bool operator==(HostProgram const&) const = default;
 
  private:
   struct Visitor {

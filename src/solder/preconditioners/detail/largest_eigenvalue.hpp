@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <solder/core/application.hpp>
+#include <solder/core/open.hpp>
 #include <solder/core/runners/engine.hpp>
 #include <solder/kernels/multi_dot.hpp>
 
@@ -53,7 +53,7 @@ class Lanczos {
         n_(A.rows()),
         arena_(exec, false),
         A_(open_matrix(arena_, A)),
-        M_(M.open(arena_)),
+        M_(open_preconditioner<Scalar>(arena_, M)),
         engine_(exec, "Solder::lanczos", Runner::launch, {}, is_on_device<decltype(M_)>),
         dot_(exec, n_, 1),
         product_("Solder::lanczos::product", 1),
@@ -149,7 +149,7 @@ class Lanczos {
   std::int32_t n_;
   Arena<Exec> arena_;
   OpenedMatrixOf<Matrix, Exec> A_;
-  OpenedOf<Preconditioner, Exec> M_;
+  OpenedOf<Preconditioner, Exec, Scalar> M_;
   Engine<Exec> engine_;
   MultiDot<Scalar, Exec> dot_;
   typename MultiDot<Scalar, Exec>::Products product_;

@@ -8,16 +8,6 @@
 
 namespace Solder::Impl {
 
-/// \brief x in double (complex double), for products that are to be summed so.
-template <class Scalar>
-struct Widened {
-  Scalar const* values;
-
-  KOKKOS_FORCEINLINE_FUNCTION Wide<Scalar> operator[](std::int32_t i) const {
-    return Wide<Scalar>(values[i]);
-  }
-};
-
 /// \brief A source's rows of A x, summed in double where A's operator takes an x that is one
 /// (CsrOperator, SellOperator).
 template <class Operator, class Scalar>

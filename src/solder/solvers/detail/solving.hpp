@@ -2,45 +2,116 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
-#include <solder/core/application.hpp>
+#include <solder/core/open.hpp>
 #include <solder/core/runners/engine.hpp>
 
 namespace Solder::Impl {
 
-/// \brief What all solvers are but for their method: the system, its memory and its runner, and
-/// the checks of what users give.
+/// \brief What a solver asks of A and M, whatever their types. Called where a solve begins.
+template <class Exec, class OpenedA_, class OpenedM_>
+class System {
+ public:
+  using OpenedA = OpenedA_;
+  using OpenedM = OpenedM_;
+
+  virtual ~System() = default;
+  virtual std::int32_t rows() const = 0;
+  virtual std::int32_t columns() const = 0;
+  virtual std::int64_t nonzeros() const = 0;
+  /// \brief GPU threads that A gives work to: its rows, times the lanes that share one.
+  virtual std::int64_t items() const = 0;
+  virtual double matrix_words() const = 0;
+  virtual OpenedA open_matrix(Arena<Exec>& arena, std::int32_t most_teams) const = 0;
+
+  /// \brief Rows of M; -1: it is for any.
+  virtual std::int32_t preconditioner_rows() const = 0;
+  /// \brief Words of sizeof(Scalar) that one application of M moves, the vector it is applied to
+  /// and the result apart.
+  virtual double preconditioner_words() const = 0;
+  virtual OpenedM open_preconditioner(Arena<Exec>& arena) const = 0;
+  /// \brief Why M cannot be applied; empty where it can.
+  virtual std::string defect() const = 0;
+  virtual SetupReport setup() const = 0;
+};
+
 template <class Exec, class Matrix, class Preconditioner>
-class Solving {
-  static_assert(LinearOperator<Matrix>,
-                "Solder: a matrix needs scalar_type, rows(), columns(), nonzeros(), words() and "
-                "device_operator(): see CsrMatrix");
-  static_assert(PreconditionerOn<Preconditioner, Exec>,
-                "Solder: a preconditioner needs rows(), words<Scalar>(rows) and open(arena): see "
-                "Application in core/application.hpp");
+class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
+                                     OpenedOf<Preconditioner, Exec, typename Matrix::scalar_type>> {
+  using Scalar = typename Matrix::scalar_type;
 
  public:
-  using Scalar = typename Matrix::scalar_type;
+  using AsSeen = System<Exec, OpenedMatrixOf<Matrix, Exec>, OpenedOf<Preconditioner, Exec, Scalar>>;
+
+  SystemOf(Matrix const& A, Preconditioner const& M) : A_(A), M_(M) {}
+
+  std::int32_t rows() const override { return A_.rows(); }
+  std::int32_t columns() const override { return A_.columns(); }
+  std::int64_t nonzeros() const override { return A_.nonzeros(); }
+  std::int64_t items() const override {
+    return std::max<std::int64_t>(A_.rows(),
+                                  A_.device_operator().teams * std::int64_t(league_threads));
+  }
+  double matrix_words() const override { return A_.words(); }
+  OpenedMatrixOf<Matrix, Exec> open_matrix(Arena<Exec>& arena,
+                                           std::int32_t most_teams) const override {
+    return Solder::open_matrix(arena, A_, most_teams);
+  }
+
+  std::int32_t preconditioner_rows() const override { return M_.rows(); }
+  double preconditioner_words() const override { return M_.template words<Scalar>(A_.rows()); }
+  OpenedOf<Preconditioner, Exec, Scalar> open_preconditioner(Arena<Exec>& arena) const override {
+    return Solder::open_preconditioner<Scalar>(arena, M_);
+  }
+  std::string defect() const override {
+    if constexpr (requires { M_.defect(); })
+      return M_.defect();
+    else
+      return {};
+  }
+  SetupReport setup() const override {
+    if constexpr (requires { M_.setup(); })
+      return M_.setup();
+    else
+      return {};
+  }
+
+ private:
+  Matrix A_;
+  Preconditioner M_;
+};
+
+/// \brief What all solvers are but for their method: the system, its memory and its runner, and
+/// the checks of what users give.
+template <class Exec, class OpenedA, class OpenedM>
+class Solving {
+ public:
+  using Scalar = typename OpenedA::scalar_type;
+  using GivenSystem = System<Exec, OpenedA, OpenedM>;
 
   /// \param name of the solver, for people: "Solder::Cg"
   /// \param label of a whole solve in one kernel
   /// \param cycle as of Engine
   /// \throws std::invalid_argument where A is not square, M has another size, or an option is out
   /// of range
-  Solving(std::string const& name, std::string const& label, Exec const& exec, Matrix const& A,
-          Preconditioner const& M, SolverOptions const& options, Cycle const& cycle = {})
+  Solving(std::string const& name, std::string const& label, Exec const& exec,
+          std::unique_ptr<GivenSystem> system, SolverOptions const& options,
+          Cycle const& cycle = {})
       : name_(name),
         exec_(exec),
-        matrix_(A),
-        preconditioner_(M),
+        system_(std::move(system)),
         options_(checked(options)),
-        league_(choose_league(exec, options_.runner,
-                              options_.runner == Runner::team ? A.rows() : items(A))),
+        league_(
+            choose_league(exec, options_.runner,
+                          options_.runner == Runner::team ? system_->rows() : system_->items())),
         arena_(exec, is_host_space<Exec> && league_.teams > 1 ? 0 : league_.teams),
-        engine_(exec, label, options_.runner, cycle, on_device, league_) {}
+        engine_(exec, label, options_.runner, cycle, is_on_device<OpenedM>, league_) {}
 
   /// \brief Puts the programs together for the first time, which allocates all that they need;
   /// programs(b, x, use) calls use(judgement, iteration).
@@ -55,32 +126,35 @@ class Solving {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
+  /// \throws std::invalid_argument where b or x has another length or is strided
+  void check_vectors(std::size_t b, std::size_t x, bool contiguous) const {
+    auto const n = static_cast<std::size_t>(rows());
+    if (b != n || x != n)
+      throw std::invalid_argument(name_ + ": b and x need " + std::to_string(n) + " entries, not " +
+                                  std::to_string(b) + " and " + std::to_string(x));
+    if (n > 0 && !contiguous)
+      throw std::invalid_argument(name_ + ": b and x must be contiguous, not strided, views");
+  }
+
   /// \brief Solves A x = b from the x given.
-  /// \throws std::invalid_argument where b or x has another length or is strided, or M, set up
-  /// anew, another size
-  template <class B, class X, class Programs>
-  Report solve(B const& b, X const& x, Programs const& programs) {
-    using Access = Kokkos::SpaceAccessibility<Exec, typename B::memory_space>;
-    using AccessX = Kokkos::SpaceAccessibility<Exec, typename X::memory_space>;
-    static_assert(Access::accessible && AccessX::accessible,
-                  "Solder: the solver's execution space cannot access the memory of b or x");
-    check_vectors(b, x);
+  /// \throws std::invalid_argument where M, set up anew, has another size
+  template <class Programs>
+  Report solve(Scalar const* b, Scalar* x, Programs const& programs) {
     check_preconditioner();
     Report report;
-    std::string const defect = defect_of_preconditioner();
-    if (matrix_.rows() == 0) {
+    std::string const defect = system_->defect();
+    if (rows() == 0) {
       report.reason = Reason::converged;
       report.history = {0};
       report.runner = options_.runner;
     } else {
       arena_.rewind();
       only_judged_ = !defect.empty();
-      report = programs(b.data(), x.data(), [&](auto const& judgement, auto const& iteration) {
+      report = programs(b, x, [&](auto const& judgement, auto const& iteration) {
         return engine_.solve(judgement, iteration, options_);
       });
     }
-    if constexpr (requires { preconditioner_.setup(); })
-      report.preconditioner = preconditioner_.setup();
+    report.preconditioner = system_->setup();
     if (!defect.empty() && report.reason == Reason::max_iterations) {
       report.reason = Reason::breakdown;
       report.detail = defect;
@@ -89,79 +163,92 @@ class Solving {
     return report;
   }
 
-  Matrix const& matrix() const { return matrix_; }
   Arena<Exec>& arena() { return arena_; }
-  auto open_preconditioner() { return preconditioner_.open(arena_); }
+  OpenedA open_matrix(std::int32_t most_teams = std::numeric_limits<std::int32_t>::max()) {
+    return system_->open_matrix(arena_, most_teams);
+  }
+  OpenedM open_preconditioner() { return system_->open_preconditioner(arena_); }
   Limits limits() const { return {options_.tolerance, only_judged_ ? 0 : options_.max_iterations}; }
 
-  std::int32_t rows() const { return matrix_.rows(); }
-  /// \brief Words of sizeof(Scalar) that one application of M moves, the vector it is applied to
-  /// and the result apart.
-  double preconditioner_words() const {
-    return preconditioner_.template words<Scalar>(matrix_.rows());
-  }
+  std::int32_t rows() const { return system_->rows(); }
+  double matrix_words() const { return system_->matrix_words(); }
+  double preconditioner_words() const { return system_->preconditioner_words(); }
 
  private:
-  using Opened = OpenedOf<Preconditioner, Exec>;
-  static constexpr bool on_device = is_on_device<Opened>;
-
   SolverOptions checked(SolverOptions options) const {
-    auto const& A = matrix_;
-    if (A.rows() != A.columns())
+    if (rows() != system_->columns())
       throw std::invalid_argument(name_ + ": a square matrix is needed, not " +
-                                  std::to_string(A.rows()) + " x " + std::to_string(A.columns()));
+                                  std::to_string(rows()) + " x " +
+                                  std::to_string(system_->columns()));
     check_preconditioner();
     if (!(options.tolerance >= 0) || options.max_iterations < 0)
       throw std::invalid_argument(name_ + ": tolerance and max_iterations must not be negative");
-    if (options.runner == Runner::automatic && !on_device)
+    if (options.runner == Runner::automatic && !is_on_device<OpenedM>)
       options.runner = Runner::launch;
     else
-      options.runner = choose_runner(exec_, options.runner, A.rows(), A.nonzeros());
+      options.runner = choose_runner(exec_, options.runner, rows(), system_->nonzeros());
     return options;
   }
 
-  /// \brief GPU threads that A gives work to: its rows, times the lanes that share one.
-  static std::int64_t items(Matrix const& A) {
-    return std::max<std::int64_t>(A.rows(),
-                                  A.device_operator().teams * std::int64_t(league_threads));
-  }
-
   void check_preconditioner() const {
-    std::int32_t const rows = preconditioner_.rows();
-    if (rows >= 0 && rows != matrix_.rows())
-      throw std::invalid_argument(name_ + ": the preconditioner has " + std::to_string(rows) +
-                                  " rows, and the matrix " + std::to_string(matrix_.rows()));
-  }
-
-  template <class B, class X>
-  void check_vectors(B const& b, X const& x) const {
-    auto const n = static_cast<std::size_t>(matrix_.rows());
-    if (b.extent(0) != n || x.extent(0) != n)
-      throw std::invalid_argument(name_ + ": b and x need " + std::to_string(n) + " entries, not " +
-                                  std::to_string(b.extent(0)) + " and " +
-                                  std::to_string(x.extent(0)));
-    if (n > 0 && !(b.span_is_contiguous() && x.span_is_contiguous()))
-      throw std::invalid_argument(name_ + ": b and x must be contiguous, not strided, views");
-  }
-
-  std::string defect_of_preconditioner() const {
-    if constexpr (requires { preconditioner_.defect(); })
-      return preconditioner_.defect();
-    else
-      return {};
+    std::int32_t const of_M = system_->preconditioner_rows();
+    if (of_M >= 0 && of_M != rows())
+      throw std::invalid_argument(name_ + ": the preconditioner has " + std::to_string(of_M) +
+                                  " rows, and the matrix " + std::to_string(rows()));
   }
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::string name_;
   Exec exec_;
-  Matrix matrix_;
-  Preconditioner preconditioner_;
+  std::unique_ptr<GivenSystem> system_;
   SolverOptions options_;
   WholeLeague league_;
   Arena<Exec> arena_;
   Engine<Exec> engine_;
   double setup_seconds_ = 0;
   bool only_judged_ = false;  ///< in this solve: the preconditioner cannot be applied
+};
+
+/// \brief What users see of a solver: a method for the types of their matrix and preconditioner.
+///
+/// \tparam Method a class template of Exec, OpenedA and OpenedM with solving() and
+///         solve(b, x), made of an Exec, a system and options
+template <template <class, class, class> class Method, class Exec, class Matrix,
+          class Preconditioner>
+class Solver {
+  static_assert(LinearOperator<Matrix>,
+                "Solder: a matrix needs scalar_type, rows(), columns(), nonzeros(), words() and "
+                "device_operator(): see CsrMatrix");
+  static_assert(PreconditionerOn<Preconditioner, Exec>,
+                "Solder: a preconditioner needs rows(), words<Scalar>(rows) and open(arena): see "
+                "Application in core/application.hpp");
+
+ public:
+  using scalar_type = typename Matrix::scalar_type;
+
+  /// \brief Solves A x = b from the initial guess in x.
+  ///
+  /// b and x are rank-1 contiguous views of rows() scalars, accessible from Exec. Returns when x is
+  /// complete on exec (fence exec before another instance reads it). \throws std::invalid_argument
+  /// where b or x has another length or is strided, or M, set up anew, another size
+  template <class B, class X>
+  Report solve(B const& b, X const& x) {
+    using Access = Kokkos::SpaceAccessibility<Exec, typename B::memory_space>;
+    using AccessX = Kokkos::SpaceAccessibility<Exec, typename X::memory_space>;
+    static_assert(Access::accessible && AccessX::accessible,
+                  "Solder: the solver's execution space cannot access the memory of b or x");
+    method_.solving().check_vectors(b.extent(0), x.extent(0),
+                                    b.span_is_contiguous() && x.span_is_contiguous());
+    return method_.solve(b.data(), x.data());
+  }
+
+ protected:
+  template <class Options>
+  Solver(Exec const& exec, Matrix const& A, Preconditioner const& M, Options const& options)
+      : method_(exec, std::make_unique<SystemOf<Exec, Matrix, Preconditioner>>(A, M), options) {}
+
+ private:
+  Method<Exec, OpenedMatrixOf<Matrix, Exec>, OpenedOf<Preconditioner, Exec, scalar_type>> method_;
 };
 
 }  // namespace Solder::Impl

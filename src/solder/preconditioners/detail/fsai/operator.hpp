@@ -58,10 +58,7 @@ struct FsaiOperator {
   /// \brief Vector stages deal rows as the factors' kernels do.
   Rows rows(Rows const&) const { return {G.rows.count, G.teams, G.rows.bounds}; }
 
-  template <class Exec>
-  TurningSum<1> inner_sum(Arena<Exec>& arena) const {
-    return arena.template turning_sum<1>(G_league);
-  }
+  std::int32_t inner_teams() const { return G_league; }
 
   /// \param r a pointer, or a Place
   template <class Vector>

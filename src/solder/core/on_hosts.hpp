@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// A and M on hosts, whatever their types. Their rows go to the solver through a block of the stack
+// and a pointer to a function, which costs a nanosecond a row; in return a solver is compiled once
+// for all matrices and all preconditioners of a kind. On GPUs, where a row must stay in a register,
+// each pair has its own kernels.
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include <solder/core/application.hpp>
+#include <solder/core/arena.hpp>
+#include <solder/core/runners/kernels.hpp>
+#include <solder/core/scalar.hpp>
+
+namespace Solder::Impl {
+
+/// \brief The values of the rows of a window; or, where their source deals them in an order of its
+/// own, of as many others.
+template <class Value>
+class RowBlock {
+ public:
+  /// Rows of a window; a slice of a SellMatrix that begins in one may reach beyond it.
+  static constexpr std::int32_t window = 128, room = window + warp;
+
+  KOKKOS_FUNCTION explicit RowBlock(std::int32_t first) : first_(first) {}
+
+  /// \brief Takes a row of the window.
+  KOKKOS_FORCEINLINE_FUNCTION void take(std::int32_t row, Value const& value) {
+    auto const at = static_cast<std::uint32_t>(row) - static_cast<std::uint32_t>(first_);
+    if (at >= static_cast<std::uint32_t>(window)) refuse();
+    values_[at] = value;
+  }
+  /// \brief Takes any row.
+  KOKKOS_FORCEINLINE_FUNCTION void take_any(std::int32_t row, Value const& value) {
+    if (size_ == room) refuse();
+    rows_[size_] = row;
+    values_[size_] = value;
+    ++size_;
+  }
+  /// \brief The rows of the window, which ends at `end`, from the last one to the first.
+  template <class Consume>
+  KOKKOS_FORCEINLINE_FUNCTION void hand_out_window(std::int32_t end, Consume const& consume) const {
+    for (std::int32_t i = end - 1; i >= first_; --i) consume(i, values_[i - first_]);
+  }
+  /// \brief The rows that take_any() took, in their order.
+  template <class Consume>
+  KOKKOS_FORCEINLINE_FUNCTION void hand_out(Consume const& consume) const {
+    for (std::int32_t k = 0; k < size_; ++k) consume(rows_[k], values_[k]);
+  }
+
+ private:
+  KOKKOS_FUNCTION static void refuse() {
+    Kokkos::abort(
+        "Solder: an operator or a source hands out rows that are not its team's; on hosts it "
+        "must go through them by team.for_each_row, or between team.first and team.last");
+  }
+
+  std::int32_t first_, size_ = 0;
+  std::int32_t rows_[room];
+  Value values_[room];
+};
+
+/// \brief fill(part, block), then use(end of the window, block), for windows of the team's rows,
+/// from the last one to the first.
+template <class Value, class Fill, class Use>
+KOKKOS_FORCEINLINE_FUNCTION void for_each_window(HostTeam const& team, Rows const& rows,
+                                                 Fill const& fill, Use const& use) {
+  std::int32_t const first = team.first(rows);
+  for (std::int32_t end = team.last(rows); end > first;) {
+    std::int32_t const begin =
+        end - first > RowBlock<Value>::window ? end - RowBlock<Value>::window : first;
+    RowBlock<Value> block(begin);
+    fill(team.window(begin, end), block);
+    use(end, block);
+    end = begin;
+  }
+}
+
+/// \brief The operator of a matrix; see LinearOperator. The rows of a CsrMatrix, which most
+/// matrices are, are gone through here; those of another one by its own operator.
+template <class Scalar>
+struct HostOperator {
+  template <class X>
+  using Fill = void (*)(void const* op, HostTeam const&, X const& x,
+                        RowBlock<std::remove_cvref_t<decltype(x[0])>>&);
+
+  Rows rows;
+  std::int32_t teams;
+  std::int32_t const *row_offsets = nullptr, *columns = nullptr;
+  Scalar const* values = nullptr;
+  void const* op = nullptr;  ///< null: the rows are those above
+  Fill<Scalar const*> fill = nullptr;
+  Fill<Widened<Scalar>> fill_widened = nullptr;
+
+  bool operator==(HostOperator const&) const = default;
+  bool in_order() const { return op == nullptr; }
+
+  template <class X, class Prepare, class Consume>
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(HostTeam const& team, X const& x,
+                                                        Prepare const& prepare,
+                                                        Consume const& consume) const {
+    if (!prepare()) return false;
+    if (op == nullptr)
+      compressed_products(team, rows, row_offsets, columns, values, x, consume);
+    else if constexpr (std::is_same_v<X, Widened<Scalar>>)
+      products(fill_widened, team, x, consume);
+    else
+      products(fill, team, x, consume);
+    return true;
+  }
+
+ private:
+  template <class X, class Consume>
+  KOKKOS_FORCEINLINE_FUNCTION void products(Fill<X> of, HostTeam const& team, X const& x,
+                                            Consume const& consume) const {
+    using Value = std::remove_cvref_t<decltype(x[0])>;
+    for_each_window<Value>(
+        team, rows, [&](HostTeam const& part, RowBlock<Value>& block) { of(op, part, x, block); },
+        [&](std::int32_t, RowBlock<Value> const& block) { block.hand_out(consume); });
+  }
+};
+
+inline constexpr auto always = [] { return true; };
+
+/// \brief Any operator as a HostOperator; `kept` stays where it is.
+template <class Scalar, class Operator>
+HostOperator<Scalar> host_operator(Operator const* kept) {
+  HostOperator<Scalar> host{kept->rows, kept->teams};
+  if constexpr (requires {
+                  { kept->row_offsets } -> std::convertible_to<std::int32_t const*>;
+                  { kept->columns } -> std::convertible_to<std::int32_t const*>;
+                  { kept->values } -> std::convertible_to<Scalar const*>;
+                }) {
+    host.row_offsets = kept->row_offsets;
+    host.columns = kept->columns;
+    host.values = kept->values;
+  } else {
+    constexpr auto products = [](void const* op, HostTeam const& team, auto const& x, auto& block) {
+      static_cast<Operator const*>(op)->for_each_row_product(
+          team, x, always, [&](std::int32_t i, auto const& value) { block.take_any(i, value); });
+    };
+    host.op = kept;
+    host.fill = products;
+    if constexpr (!std::is_same_v<Scalar, Wide<Scalar>>) host.fill_widened = products;
+  }
+  return host;
+}
+
+/// \brief A source whose rows are any other source's; see Range.
+template <class Scalar>
+struct HostRows {
+  Rows rows;
+  std::int32_t league;
+  bool is_in_order;
+  void const* source;
+  void (*fill)(void const* source, HostTeam const&, At const&, RowBlock<Scalar>&);
+
+  bool operator==(HostRows const&) const = default;
+
+  KOKKOS_FUNCTION std::int32_t teams() const { return league; }
+  Rows dealt_rows() const { return rows; }
+  bool in_order() const { return is_in_order; }
+
+  template <class Prepare, class Consume>
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(HostTeam const& team, At const& at,
+                                                Prepare const& prepare,
+                                                Consume const& consume) const {
+    if (!prepare()) return false;
+    for_each_window<Scalar>(
+        team, rows,
+        [&](HostTeam const& part, RowBlock<Scalar>& block) { fill(source, part, at, block); },
+        [&](std::int32_t end, RowBlock<Scalar> const& block) {
+          if (is_in_order)
+            block.hand_out_window(end, consume);
+          else
+            block.hand_out(consume);
+        });
+    return true;
+  }
+};
+
+/// \brief An opened preconditioner that is not pointwise; see Application.
+template <class Scalar, bool Split, bool OnDevice>
+struct HostPreconditioner {
+  static constexpr bool is_identity = false, is_pointwise = false, is_split = Split,
+                        on_device = OnDevice;
+  using Operand = Place<Scalar const>;
+  using Applied = Application<HostProgram, HostRows<Scalar>>;
+
+  Keeper* keeper;
+  void const* opened;
+  std::int32_t inner;
+  Rows (*rows_of)(void const* opened, Rows const& of_matrix);
+  Applied (*applied)(void const* opened, Keeper&, Phase, Operand const&);
+  Applied (*applied_and_inner)(void const* opened, Keeper&, Phase, Operand const&,
+                               TurningSum<1> const&);
+
+  Rows rows(Rows const& of_matrix) const { return rows_of(opened, of_matrix); }
+  std::int32_t inner_teams() const { return inner; }
+  template <class Vector>
+  Applied apply(Phase phase, Vector const& r) const {
+    return applied(opened, *keeper, phase, place(r));
+  }
+  template <class Vector>
+  Applied apply(Phase phase, Vector const& r, TurningSum<1> const& rz) const requires Split {
+    return applied_and_inner(opened, *keeper, phase, place(r), rz);
+  }
+
+ private:
+  static Operand place(Scalar const* r) { return {r, 0, 0}; }
+  static Operand place(Operand const& r) { return r; }
+  static Operand place(Place<Scalar> const& r) { return as_read(r); }
+};
+
+/// \brief An application whose types only its keeper knows.
+template <class Scalar, class Applied>
+Application<HostProgram, HostRows<Scalar>> host_application(Keeper& keeper,
+                                                            Applied const& application) {
+  using Before = decltype(application.before);
+  using Source = decltype(application.rows);
+  static_assert(!Before::on_device ||
+                    (std::equality_comparable<Before> && std::is_trivially_copyable_v<Before>),
+                "Solder: a stage that devices run must be a plain, comparable struct");
+  Applied const* const kept = keeper.keep(application);
+  using Fill = void (*)(void const*, HostTeam const&, At const&, RowBlock<Scalar>&);
+  Fill const in_order = [](void const* source, HostTeam const& team, At const& at,
+                           RowBlock<Scalar>& block) {
+    static_cast<Source const*>(source)->for_each_row(
+        team, at, always, [&](std::int32_t i, Scalar const& value) { block.take(i, value); });
+  };
+  Fill const permuted = [](void const* source, HostTeam const& team, At const& at,
+                           RowBlock<Scalar>& block) {
+    static_cast<Source const*>(source)->for_each_row(
+        team, at, always, [&](std::int32_t i, Scalar const& value) { block.take_any(i, value); });
+  };
+  bool const is_in_order = kept->rows.in_order();
+  return {HostProgram(kept->before),
+          {kept->rows.dealt_rows(), kept->rows.teams(), is_in_order, &kept->rows,
+           is_in_order ? in_order : permuted}};
+}
+
+/// \brief Any opened preconditioner that is not pointwise.
+template <class Scalar, class Opened>
+auto host_preconditioner(Keeper& keeper, Opened const& opened) {
+  using Host = HostPreconditioner<Scalar, Opened::is_split, is_on_device<Opened>>;
+  using Operand = typename Host::Operand;
+  Host host{&keeper,
+            keeper.keep(opened),
+            0,
+            [](void const* of, Rows const& of_matrix) {
+              return static_cast<Opened const*>(of)->rows(of_matrix);
+            },
+            [](void const* of, Keeper& keeps, Phase phase, Operand const& r) {
+              return host_application<Scalar>(keeps,
+                                              static_cast<Opened const*>(of)->apply(phase, r));
+            },
+            nullptr};
+  if constexpr (Opened::is_split) {
+    host.inner = opened.inner_teams();
+    host.applied_and_inner = [](void const* of, Keeper& keeps, Phase phase, Operand const& r,
+                                TurningSum<1> const& rz) {
+      return host_application<Scalar>(keeps, static_cast<Opened const*>(of)->apply(phase, r, rz));
+    };
+  }
+  return host;
+}
+
+}  // namespace Solder::Impl
