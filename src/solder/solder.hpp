@@ -12,8 +12,10 @@
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/format.hpp>
 #include <solder/matrix/host_csr.hpp>
+#include <solder/matrix/product.hpp>
 #include <solder/matrix/sell.hpp>
 #include <solder/matrix/transpose.hpp>
+#include <solder/preconditioners/amg.hpp>
 #include <solder/preconditioners/apply.hpp>
 #include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/fsai.hpp>

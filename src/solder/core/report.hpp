@@ -95,7 +95,8 @@ struct SetupReport {
   std::int64_t repaired_rows = 0;        ///< whose local matrix was not positive definite
   std::int32_t first_repaired_row = -1;  ///< -1: none
   double largest_eigenvalue = 0;         ///< that a polynomial is made for; 0: there is none
-  double shift = 0;      ///< of the diagonal, relative, that an incomplete factorisation needed
+  double shift = 0;  ///< of the diagonal, relative, that an incomplete factorisation needed
+  std::vector<std::int32_t> level_rows;  ///< of a multigrid hierarchy, the finest level first
   std::string schedule;  ///< of triangular solves, of L and of U; empty: there are none
 };
 

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <solder/preconditioners/detail/amg/cycle.hpp>
+#include <solder/preconditioners/detail/amg/hierarchy.hpp>
+
+namespace Solder {
+
+/// \brief `jacobi`: damped, every sweep alike. `chebyshev`: the sweeps' weights are the inverse
+/// roots of a Chebyshev polynomial.
+enum class AmgSmoother { jacobi, chebyshev };
+
+constexpr std::string_view to_string(AmgSmoother smoother) {
+  return smoother == AmgSmoother::jacobi ? "jacobi" : "chebyshev";
+}
+
+struct AmgOptions {
+  /// Couplings are strong from this share of the geometric mean of both rows' largest; 0 to 1.
+  double strength = 0.25;
+  AmgSmoother smoother = AmgSmoother::chebyshev;
+  int sweeps = 1;               ///< before and after the coarse grid, 1 to 8
+  int levels = 16;              ///< at most, 2 to 16
+  std::int32_t coarsest = 128;  ///< rows from which a level is solved directly, 1 to 1000
+};
+
+/// \brief Smoothed aggregation multigrid, a V-cycle as the preconditioner of Hermitian positive
+/// definite systems (Vanek, Mandel and Brezina 1996), real and complex, of scalar problems: what is
+/// slow to converge is taken to be nearly constant.
+///
+///     x = first sweeps for A x = b from 0
+///     r = R (b - A x),  solve A_c e = r on the next level in the same way,  x = x + P e
+///     x = as many sweeps more
+///
+/// with P = (I - omega D^-1 F) T of the tentative prolongator T, F being A without its weak
+/// couplings, R = P^H and A_c = R A P. A sweep is x = x + w D^-1 (b - A x). The cycle is Hermitian
+/// positive definite as A is: for CG.
+///
+/// Set up on the device: strength of coupling, aggregation by an independent set of distance 2, the
+/// sparse products, the largest eigenvalue of D^-1 A by a few steps of Lanczos's method. The
+/// coarsest level is inverted on the host. The same hierarchy in every run.
+///
+/// Cost of a cycle with one sweep: of each level but the coarsest a product with Q^H = P^H (I - w A
+/// D^-1) down and one with [S Q] up, where S is what both sweeps make of b, which has A's pattern,
+/// and Q a sweep after P: 2 levels - 1 kernels, the last of which hands out the rows of z. A sweep
+/// more takes two products with A a level, and any more two kernels, at the beginning and the end.
+///
+/// \tparam Exec where it is set up and applied
+template <class Scalar, class Exec>
+class Amg {
+ public:
+  using scalar_type = Scalar;
+  using Matrix = CsrMatrix<Scalar, Exec>;
+  using Options = AmgOptions;
+
+  /// \brief A level of the hierarchy, for people.
+  struct LevelReport {
+    std::int32_t rows;
+    std::int64_t nonzeros;
+  };
+
+  /// \throws std::invalid_argument where A is not square or an option is out of range
+  Amg(Exec const& exec, Matrix const& A, AmgOptions const& options = {})
+      : options_(options), state_(made(exec, A)) {}
+
+  /// \brief Sets up anew, for A with other values or of another pattern. Where it throws,
+  /// everything stays as it was.
+  void refresh(Exec const& exec, Matrix const& A) { *state_ = std::move(*made(exec, A)); }
+
+  std::int32_t rows() const { return state_->levels.front().A.rows(); }
+  AmgOptions const& options() const { return options_; }
+  std::vector<LevelReport> levels() const {
+    std::vector<LevelReport> reports;
+    for (auto const& level : state_->levels)
+      reports.push_back({level.A.rows(), level.A.nonzeros()});
+    return reports;
+  }
+  /// \brief Nonzeros of all levels, by those of the finest.
+  double operator_complexity() const {
+    double sum = 0;
+    for (auto const& level : state_->levels) sum += static_cast<double>(level.A.nonzeros());
+    return sum / std::max(1.0, static_cast<double>(state_->levels.front().A.nonzeros()));
+  }
+  SetupReport setup() const {
+    SetupReport setup;
+    setup.phases = state_->phases;
+    for (auto const& level : state_->levels) {
+      setup.nonzeros += level.A.nonzeros();
+      setup.level_rows.push_back(level.A.rows());
+    }
+    setup.density = operator_complexity();
+    setup.largest_eigenvalue = state_->levels.front().largest;
+    return setup;
+  }
+  /// \brief Why it cannot be applied, in a sentence; empty where it can.
+  std::string defect() const { return state_->defect; }
+
+  /// \brief Words of sizeof(Of) that one application moves, its operand and result apart.
+  template <class Of>
+  double words(std::int32_t) const {
+    double sum = 0;
+    auto const& levels = state_->levels;
+    for (std::size_t l = 0; l < levels.size(); ++l) {
+      double const n = levels[l].A.rows();
+      bool const coarsest = l + 1 == levels.size(), direct = coarsest && state_->is_direct;
+      sum += levels[l].SQ ? levels[l].SQ->words() + 2 * n : 0;
+      if (levels[l].QH) sum += levels[l].QH->words() + n + 2.0 * levels[l + 1].A.rows();
+      if (!direct) sum += (options_.sweeps - 1) * (2 * levels[l].A.words() + 13 * n);
+    }
+    return sum;
+  }
+
+  /// \brief What solvers take along; see Application.
+  Impl::amg::Opened<Scalar> open(Arena<Exec>& arena) const {
+    auto const& levels = state_->levels;
+    Impl::amg::Opened<Scalar> opened{};
+    auto& cycle = opened.cycle;
+    cycle.levels = static_cast<std::int32_t>(levels.size());
+    cycle.sweeps = options_.sweeps;
+    cycle.direct = state_->is_direct;
+    for (std::size_t l = 0; l < levels.size(); ++l) {
+      auto& to = cycle.level[l];
+      auto const vector = [&](char const* label) {
+        return arena.template array<Scalar>(label, levels[l].A.rows());
+      };
+      to.A = levels[l].A.device_operator();
+      to.SQ = levels[l].SQ ? levels[l].SQ->device_operator() : to.A;
+      to.QH = levels[l].QH ? levels[l].QH->device_operator() : to.A;
+      to.A_league = arena.teams(to.A.teams);
+      to.SQ_league = arena.teams(to.SQ.teams);
+      to.QH_league = arena.teams(to.QH.teams);
+      to.inverse = levels[l].D.open(arena).inverse;
+      bool const more_sweeps = options_.sweeps > 1;
+      if (l > 0 || more_sweeps) {
+        to.b = vector("Solder::amg::b");
+        to.z = vector("Solder::amg::z");
+      }
+      if (more_sweeps) {
+        to.x = vector("Solder::amg::x");
+        for (auto& r : to.r) r = vector("Solder::amg::r");
+      }
+      for (int k = 0; k < options_.sweeps; ++k)
+        to.weights[k] = Impl::to_real<Scalar>(weights()[k] / levels[l].largest);
+    }
+    opened.dealt = cycle.level[0].SQ.rows;
+    return opened;
+  }
+
+ private:
+  using State = Impl::amg::Hierarchy<Scalar, Exec>;
+
+  std::shared_ptr<State> made(Exec const& exec, Matrix const& A) const {
+    if (!(options_.strength >= 0 && options_.strength <= 1) || options_.sweeps < 1 ||
+        options_.sweeps > Impl::amg::most_sweeps || options_.levels < 2 ||
+        options_.levels > Impl::amg::most_levels || options_.coarsest < 1 ||
+        options_.coarsest > 1000)
+      throw std::invalid_argument(
+          "Solder::Amg: strength must be from 0 to 1, sweeps from 1 to 8, levels from 2 to 16 and "
+          "coarsest from 1 to 1000");
+    if (A.rows() != A.columns())
+      throw std::invalid_argument("Solder::Amg: a square matrix is needed, not " +
+                                  std::to_string(A.rows()) + " x " + std::to_string(A.columns()));
+    return std::make_shared<State>(exec, A, options_.strength, options_.levels, options_.coarsest,
+                                   weights().front());
+  }
+
+  /// \brief Of the sweeps, times the largest eigenvalue; the first one's are those beside the
+  /// coarse grid.
+  std::vector<double> weights() const {
+    if (options_.smoother == AmgSmoother::jacobi)
+      return std::vector<double>(options_.sweeps, 4.0 / 3);
+    return Impl::amg::chebyshev_weights(options_.sweeps, share);
+  }
+
+  /// Of the largest eigenvalue: where what a coarse grid leaves to the sweeps begins.
+  static constexpr double share = 0.2;
+
+  AmgOptions options_;
+  std::shared_ptr<State> state_;
+};
+
+template <class Scalar, class Exec>
+Amg(Exec const&, CsrMatrix<Scalar, Exec> const&, AmgOptions const& = {}) -> Amg<Scalar, Exec>;
+
+}  // namespace Solder

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/mix_bits.hpp>
+#include <solder/core/scalar.hpp>
+#include <solder/matrix/csr.hpp>
+
+namespace Solder::Impl::amg {
+
+template <class T, class Exec>
+Kokkos::View<T*, typename Exec::memory_space> allocate(Exec const& exec, std::string const& label,
+                                                       std::int64_t size) {
+  return Kokkos::View<T*, typename Exec::memory_space>(
+      Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), size);
+}
+
+/// \brief Which entries couple strongly: those as large as `strength` times the geometric mean of
+/// the largest ones of the two rows. (Against the diagonal instead, a stencil of 27 points, whose
+/// couplings are all alike and small, would have none.)
+template <class Scalar>
+struct Coupling {
+  CsrOperator<Scalar, std::int32_t> A;
+  double const* largest;  ///< |a_ij| of each row beside the diagonal
+  double strength;
+
+  KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t i, std::int32_t k) const {
+    std::int32_t const j = A.columns[k];
+    if (j == i) return false;
+    double const size = Kokkos::sqrt(abs_squared(A.values[k]));
+    constexpr double rounding = 1e-12;  // as large as the largest is as large
+    return size > 0 && (1 + rounding) * size >= strength * Kokkos::sqrt(largest[i] * largest[j]);
+  }
+};
+
+/// \brief The largest |a_ij| beside the diagonal of each row. One kernel, a thread a row.
+template <class Exec, class Scalar>
+Kokkos::View<double*, typename Exec::memory_space> largest_couplings(
+    Exec const& exec, CsrMatrix<Scalar, Exec> const& matrix) {
+  auto const A = matrix.device_operator();
+  auto const view = allocate<double>(exec, "Solder::amg::largest", A.rows.count);
+  double* const largest = view.data();
+  Kokkos::parallel_for(
+      "Solder::amg::largest", Kokkos::RangePolicy<Exec>(exec, 0, A.rows.count),
+      KOKKOS_LAMBDA(std::int32_t i) {
+        double squared = 0;
+        for (std::int32_t k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
+          if (A.columns[k] != i) squared = Kokkos::max(squared, abs_squared(A.values[k]));
+        largest[i] = Kokkos::sqrt(squared);
+      });
+  return view;
+}
+
+/// \brief Strong couplings in compressed rows.
+template <class Exec>
+struct Graph {
+  Kokkos::View<std::int32_t*, typename Exec::memory_space> offsets, columns;
+};
+
+template <class Exec, class Scalar>
+Graph<Exec> strong_graph(Exec const& exec, Coupling<Scalar> const& coupling) {
+  std::int32_t const n = coupling.A.rows.count;
+  Graph<Exec> graph;
+  graph.offsets = allocate<std::int32_t>(exec, "Solder::amg::strong_offsets", std::int64_t(n) + 1);
+  std::int32_t* const offsets = graph.offsets.data();
+  std::int64_t total = 0;
+  Kokkos::parallel_scan(
+      "Solder::amg::count_strong", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
+      KOKKOS_LAMBDA(std::int32_t i, std::int64_t & at, bool last) {
+        if (last) offsets[i] = static_cast<std::int32_t>(at);
+        if (i == n) return;
+        for (std::int32_t k = coupling.A.row_offsets[i]; k < coupling.A.row_offsets[i + 1]; ++k)
+          at += coupling.is_strong(i, k);
+      },
+      total);
+  exec.fence("Solder::amg: strong couplings are counted");
+  graph.columns = allocate<std::int32_t>(exec, "Solder::amg::strong_columns", total);
+  std::int32_t* const columns = graph.columns.data();
+  Kokkos::parallel_for(
+      "Solder::amg::list_strong", Kokkos::RangePolicy<Exec>(exec, 0, n),
+      KOKKOS_LAMBDA(std::int32_t i) {
+        std::int32_t at = offsets[i];
+        for (std::int32_t k = coupling.A.row_offsets[i]; k < coupling.A.row_offsets[i + 1]; ++k)
+          if (coupling.is_strong(i, k)) columns[at++] = coupling.A.columns[k];
+      });
+  return graph;
+}
+
+/// \brief Who a row is while the roots are sought: the key is a state, then a number that looks
+/// random, then the row, so that no two are alike and neighbours can tell who comes first.
+struct Candidate {
+  static constexpr std::uint64_t out = 0, undecided = 1, root = 2;
+
+  KOKKOS_FUNCTION static std::uint64_t key(std::uint64_t state, std::int32_t i) {
+    return state << 62 | (mix_bits(static_cast<std::uint64_t>(i) + 1) >> 34) << 32 |
+           static_cast<std::uint32_t>(i);
+  }
+  KOKKOS_FUNCTION static std::uint64_t state(std::uint64_t key) { return key >> 62; }
+};
+
+/// \brief Rows in aggregates: that of each row, -1 for rows without strong couplings, which need no
+/// coarse grid.
+template <class Exec>
+struct Aggregates {
+  Kokkos::View<std::int32_t*, typename Exec::memory_space> of_row;
+  std::int32_t count = 0;
+};
+
+/// \brief An independent set of distance 2, maximal, by rounds: a row that comes first within
+/// distance 2 is a root, whoever has a root there is none (Bell, Dalton and Olson 2012, Algorithm
+/// 5). A root and its neighbours are an aggregate; who is left, at distance 2, joins the
+/// neighbouring aggregate that it is coupled with most strongly. The same in every run.
+template <class Exec, class Scalar>
+Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scalar> const& coupling,
+                           Graph<Exec> const& graph) {
+  using Policy = Kokkos::RangePolicy<Exec>;
+  std::int32_t const n = coupling.A.rows.count;
+  std::int32_t const *const offsets = graph.offsets.data(), *const columns = graph.columns.data();
+  auto const keys_view = allocate<std::uint64_t>(exec, "Solder::amg::keys", n);
+  auto const near_view = allocate<std::uint64_t>(exec, "Solder::amg::largest_near", n);
+  std::uint64_t *const keys = keys_view.data(), *const near = near_view.data();
+  Kokkos::parallel_for(
+      "Solder::amg::begin", Policy(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
+        bool const alone = offsets[i] == offsets[i + 1];
+        keys[i] = Candidate::key(alone ? Candidate::out : Candidate::undecided, i);
+      });
+  for (std::int32_t undecided = n; undecided > 0;) {
+    Kokkos::parallel_for(
+        "Solder::amg::largest_near", Policy(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
+          std::uint64_t largest = keys[i];
+          for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k)
+            largest = Kokkos::max(largest, keys[columns[k]]);
+          near[i] = largest;
+        });
+    Kokkos::parallel_reduce(
+        "Solder::amg::decide", Policy(exec, 0, n),
+        KOKKOS_LAMBDA(std::int32_t i, std::int32_t & left) {
+          if (Candidate::state(keys[i]) != Candidate::undecided) return;
+          std::uint64_t largest = near[i];
+          for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k)
+            largest = Kokkos::max(largest, near[columns[k]]);
+          if (largest == keys[i])
+            keys[i] = Candidate::key(Candidate::root, i);
+          else if (Candidate::state(largest) == Candidate::root)
+            keys[i] = Candidate::key(Candidate::out, i);
+          else
+            ++left;
+        },
+        undecided);
+  }
+  Aggregates<Exec> aggregates;
+  aggregates.of_row = allocate<std::int32_t>(exec, "Solder::amg::aggregate", n);
+  std::int32_t* const of_row = aggregates.of_row.data();
+  Kokkos::parallel_scan(
+      "Solder::amg::number_roots", Policy(exec, 0, n),
+      KOKKOS_LAMBDA(std::int32_t i, std::int32_t & at, bool last) {
+        bool const is_root = Candidate::state(keys[i]) == Candidate::root;
+        if (last) of_row[i] = is_root ? at : -1;
+        at += is_root;
+      },
+      aggregates.count);
+  // A row has at most one root beside it, for two would be within distance 2 of each other.
+  auto const joined_view = allocate<std::int32_t>(exec, "Solder::amg::joined", n);
+  std::int32_t* const joined = joined_view.data();
+  Kokkos::parallel_for(
+      "Solder::amg::neighbours", Policy(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
+        std::int32_t mine = of_row[i];
+        for (std::int32_t k = offsets[i]; k < offsets[i + 1] && mine < 0; ++k)
+          if (Candidate::state(keys[columns[k]]) == Candidate::root) mine = of_row[columns[k]];
+        joined[i] = mine;
+      });
+  Kokkos::parallel_for(
+      "Solder::amg::leftovers", Policy(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
+        std::int32_t mine = joined[i];
+        if (mine < 0) {
+          double strongest = 0;
+          for (std::int32_t k = coupling.A.row_offsets[i]; k < coupling.A.row_offsets[i + 1]; ++k) {
+            std::int32_t const j = coupling.A.columns[k];
+            if (!coupling.is_strong(i, k) || joined[j] < 0) continue;
+            double const size = abs_squared(coupling.A.values[k]);
+            if (size > strongest || (size == strongest && joined[j] < mine)) {
+              strongest = size;
+              mine = joined[j];
+            }
+          }
+        }
+        of_row[i] = mine;
+      });
+  exec.fence("Solder::amg: aggregates are made");
+  return aggregates;
+}
+
+}  // namespace Solder::Impl::amg

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <solder/core/report.hpp>
+#include <solder/matrix/duplicates.hpp>
+#include <solder/matrix/product.hpp>
+#include <solder/matrix/transpose.hpp>
+#include <solder/preconditioners/detail/amg/aggregates.hpp>
+#include <solder/preconditioners/detail/amg/dense_inverse.hpp>
+#include <solder/preconditioners/detail/amg/prolongator.hpp>
+#include <solder/preconditioners/detail/largest_eigenvalue.hpp>
+#include <solder/preconditioners/jacobi.hpp>
+
+namespace Solder::Impl::amg {
+
+/// \brief The grids of a cycle, made from the finest to the coarsest.
+template <class Scalar, class Exec>
+class Hierarchy {
+ public:
+  using Matrix = CsrMatrix<Scalar, Exec>;
+
+  struct Level {
+    Matrix A;
+    Jacobi<Scalar, Exec> D;
+    double largest;                ///< bound of the eigenvalues of D^-1 A, as far as one knows
+    std::optional<Matrix> P;       ///< from the next coarser level
+    std::optional<Matrix> QH, SQ;  ///< what a cycle multiplies with; see Cycle
+  };
+
+  std::vector<Level> levels;
+  bool is_direct = false;  ///< the coarsest level's SQ is the inverse of A
+  std::vector<SetupReport::Phase> phases;
+  std::string defect;  ///< why there can be no cycle; empty: there can
+
+  /// \brief Makes levels until one has `coarsest` rows or fewer, there are `most`, or aggregates
+  /// take no tenth of the rows away. `weight`, divided by the largest eigenvalue, is that of a
+  /// level's sweeps beside the coarse grid.
+  Hierarchy(Exec const& exec, Matrix const& given, double strength, int most, std::int32_t coarsest,
+            double weight)
+      : exec_(exec), weight_(weight) {
+    Matrix const A = sum_duplicates(exec, given);
+    end_phase("duplicates");
+    add_level(A);
+    while (defect.empty() && static_cast<int>(levels.size()) < most &&
+           (levels.back().A.rows() > coarsest || levels.size() == 1))
+      if (!coarsen(strength, coarsest)) break;
+    memory_ = {};
+    if (!defect.empty() || A.rows() == 0) return;
+    if (levels.back().A.rows() <= coarsest && levels.size() > 1)
+      invert_coarsest();
+    else
+      finish(levels.back(),
+             Matrix(exec, HostCsr<Scalar>{levels.back().A.rows(), 0, zeros(), {}, {}}));
+  }
+
+ private:
+  /// \brief Steps of Lanczos's method, and what is added to its estimate, which is from below.
+  static constexpr int lanczos_steps = 8;
+  static constexpr double margin = 1.1;
+  static constexpr double epsilon =
+      std::numeric_limits<typename ScalarTraits<Scalar>::Real>::epsilon();
+
+  void end_phase(std::string const& name) {
+    exec_.fence("Solder::amg: a phase of the set-up has ended");
+    auto const now = std::chrono::steady_clock::now();
+    double const seconds = std::chrono::duration<double>(now - phase_began_).count();
+    phase_began_ = now;
+    for (auto& phase : phases)
+      if (phase.name == name) {
+        phase.seconds += seconds;
+        return;
+      }
+    phases.push_back({name, seconds});
+  }
+
+  void add_level(Matrix const& A) {
+    Jacobi<Scalar, Exec> const D(exec_, A);
+    double largest = 1;
+    if (A.rows() > 0) {
+      if (std::string const zero = D.defect(); !zero.empty()) {
+        defect =
+            "on level " + std::to_string(levels.size() + 1) + " of the multigrid hierarchy " + zero;
+      } else {
+        largest = Lanczos<Exec, Matrix, Jacobi<Scalar, Exec>>(exec_, A, D).largest(lanczos_steps);
+        if (!(largest > 0) || !std::isfinite(largest))
+          defect = "on level " + std::to_string(levels.size() + 1) +
+                   " of the multigrid hierarchy the matrix is not positive definite, or not finite";
+        largest *= margin;
+      }
+    }
+    levels.push_back({A, D, largest, {}, {}, {}});
+    end_phase("eigenvalues");
+  }
+
+  /// \brief Adds a level; false where that would not be much smaller.
+  bool coarsen(double strength, std::int32_t coarsest) {
+    Matrix const A = levels.back().A;
+    auto const largest = largest_couplings(exec_, A);
+    Coupling<Scalar> const coupling{A.device_operator(), largest.data(), strength};
+    auto const graph = strong_graph(exec_, coupling);
+    end_phase("strength");
+    auto aggregates = aggregate(exec_, coupling, graph);
+    end_phase("aggregation");
+    if (A.rows() <= coarsest) keep_all(aggregates);  // its own coarse grid, to be inverted
+    if (aggregates.count == 0 || (A.rows() > coarsest && aggregates.count > 0.9 * A.rows()))
+      return false;
+    Matrix P = tentative<Scalar>(exec_, aggregates);
+    double const omega = 4.0 / 3 / levels.back().largest;
+    if (A.rows() > coarsest)
+      P = Impl::product(exec_, smoothing<Scalar>(exec_, coupling, graph, omega), P, memory_);
+    end_phase("prolongator");
+    Matrix const AP = Impl::product(exec_, A, P, memory_);
+    Matrix const R = conjugate_transpose(exec_, P);
+    Matrix const coarse = Impl::product(exec_, R, AP, memory_);
+    pin(exec_, inverse_of(levels.back()), R, coarse, std::pow(epsilon, 2.0 / 3));
+    end_phase("coarse matrix");
+    Level& fine = levels.back();
+    fine.P = P;
+    smooth(exec_, inverse_of(fine), weight_ / fine.largest, P, AP);
+    fine.QH = conjugate_transpose(exec_, AP);
+    finish(fine, AP);
+    end_phase("cycle");
+    add_level(coarse);
+    return defect.empty();
+  }
+
+ public:
+  /// \brief Each row an aggregate of its own. (Public, for CUDA takes lambdas of public functions
+  /// only.)
+  void keep_all(Aggregates<Exec>& aggregates) {
+    std::int32_t* const of_row = aggregates.of_row.data();
+    aggregates.count = static_cast<std::int32_t>(aggregates.of_row.extent(0));
+    Kokkos::parallel_for(
+        "Solder::amg::keep_all", Kokkos::RangePolicy<Exec>(exec_, 0, aggregates.count),
+        KOKKOS_LAMBDA(std::int32_t i) { of_row[i] = i; });
+  }
+
+ private:
+  /// \brief Makes what a cycle's way up multiplies with.
+  void finish(Level& level, Matrix const& Q) {
+    level.SQ = sweeps_and_correction(exec_, inverse_of(level), weight_ / level.largest, level.A, Q);
+  }
+  Scalar const* inverse_of(Level const& level) {
+    Arena<Exec> arena(exec_, 0);
+    return level.D.open(arena).inverse;
+  }
+  std::vector<std::int64_t> zeros() const {
+    return std::vector<std::int64_t>(std::size_t(levels.back().A.rows()) + 1);
+  }
+
+  /// \brief The inverse of the coarsest level, made on the host, as a matrix with all entries.
+  void invert_coarsest() {
+    using Number = Wide<Scalar>;
+    Matrix const& A = levels.back().A;
+    std::int32_t const n = A.rows();
+    auto const offsets = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.row_offsets());
+    auto const columns =
+        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.column_indices());
+    auto const values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.values());
+    std::vector<Number> dense(std::size_t(n) * n);
+    for (std::int32_t i = 0; i < n; ++i)
+      for (auto k = offsets(i); k < offsets(i + 1); ++k)
+        dense[std::size_t(i) * n + columns(k)] += Number(values(k));
+    if (invert_hermitian(n, dense, epsilon) >= 0) {
+      defect =
+          "on the coarsest level of the multigrid hierarchy the matrix is not positive definite";
+      return;
+    }
+    HostCsr<Scalar> host;
+    host.rows = host.columns_count = n;
+    for (std::int32_t i = 0; i <= n; ++i) host.row_offsets.push_back(std::int64_t(i) * n);
+    for (std::int32_t i = 0; i < n; ++i)
+      for (std::int32_t j = 0; j < n; ++j) {
+        host.columns.push_back(j);
+        host.values.push_back(narrow<Scalar>(dense[std::size_t(i) * n + j]));
+      }
+    levels.back().SQ.emplace(exec_, host);
+    is_direct = true;
+    end_phase("coarsest level");
+  }
+
+  Exec exec_;
+  double weight_;
+  ProductMemory<Exec> memory_;
+  std::chrono::steady_clock::time_point phase_began_ = std::chrono::steady_clock::now();
+};
+
+/// \brief The weights of the sweeps x = x + w D^-1 (b - A x), times the largest eigenvalue of D^-1
+/// A, for eigenvalues from `share` of it on: the inverse roots of the Chebyshev polynomial there.
+inline std::vector<double> chebyshev_weights(int sweeps, double share) {
+  std::vector<double> weights;
+  for (int k = 0; k < sweeps; ++k)
+    weights.push_back(
+        2 / (1 + share + (1 - share) * std::cos(std::numbers::pi * (2 * k + 1) / (2.0 * sweeps))));
+  return weights;
+}
+
+}  // namespace Solder::Impl::amg

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <solder/matrix/product.hpp>
+#include <solder/preconditioners/detail/amg/aggregates.hpp>
+
+namespace Solder::Impl::amg {
+
+/// \brief The tentative prolongator: row i has a 1 in the column of its aggregate, so that the
+/// constant lies in its range; rows without an aggregate are empty. Columns are not made of length
+/// 1, which would change nothing but the scale of the coarse unknowns.
+template <class Scalar, class Exec>
+CsrMatrix<Scalar, Exec> tentative(Exec const& exec, Aggregates<Exec> const& aggregates) {
+  auto const n = static_cast<std::int32_t>(aggregates.of_row.extent(0));
+  std::int32_t const* const of_row = aggregates.of_row.data();
+  auto const offsets =
+      allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
+  std::int32_t* const to = offsets.data();
+  std::int32_t total = 0;
+  Kokkos::parallel_scan(
+      "Solder::amg::tentative_rows", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
+      KOKKOS_LAMBDA(std::int32_t i, std::int32_t & at, bool last) {
+        if (last) to[i] = at;
+        if (i < n) at += of_row[i] >= 0;
+      },
+      total);
+  exec.fence("Solder::amg: rows of the tentative prolongator");
+  auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", total);
+  auto const values = allocate<Scalar>(exec, "Solder::csr::values", total);
+  std::int32_t* const to_columns = columns.data();
+  Kokkos::parallel_for(
+      "Solder::amg::tentative", Kokkos::RangePolicy<Exec>(exec, 0, n),
+      KOKKOS_LAMBDA(std::int32_t i) {
+        if (of_row[i] >= 0) to_columns[to[i]] = of_row[i];
+      });
+  Kokkos::deep_copy(exec, values, Scalar(1));
+  return {exec, n, aggregates.count, offsets, columns, values};
+}
+
+/// \brief I - omega D^-1 F, where F is A without its weak couplings, which its diagonal takes up
+/// instead as far as it stays positive; an entry for the diagonal and each strong coupling.
+template <class Scalar, class Exec>
+CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Coupling<Scalar> const& coupling,
+                                  Graph<Exec> const& graph, double omega) {
+  std::int32_t const n = coupling.A.rows.count;
+  std::int32_t const* const strong = graph.offsets.data();
+  std::int64_t const nonzeros = n + std::int64_t(graph.columns.extent(0));
+  auto const offsets =
+      allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
+  auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", nonzeros);
+  auto const values = allocate<Scalar>(exec, "Solder::csr::values", nonzeros);
+  std::int32_t *const to = offsets.data(), *const to_columns = columns.data();
+  Scalar* const to_values = values.data();
+  Kokkos::parallel_for(
+      "Solder::amg::smoothing", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
+      KOKKOS_LAMBDA(std::int32_t i) {
+        to[i] = strong[i < n ? i : n] + i;
+        if (i == n) return;
+        double diagonal = 0, weak = 0;
+        for (std::int32_t k = coupling.A.row_offsets[i]; k < coupling.A.row_offsets[i + 1]; ++k) {
+          if (coupling.A.columns[k] == i)
+            diagonal = real_part(coupling.A.values[k]);
+          else if (!coupling.is_strong(i, k))
+            weak += real_part(coupling.A.values[k]);
+        }
+        double const filtered = diagonal + weak > 0.1 * diagonal ? diagonal + weak : diagonal;
+        double const factor = filtered > 0 ? omega / filtered : 0;
+        std::int32_t at = strong[i] + i;
+        to_columns[at] = i;
+        to_values[at++] = Scalar(to_real<Scalar>(1 - factor * filtered));
+        for (std::int32_t k = coupling.A.row_offsets[i]; k < coupling.A.row_offsets[i + 1]; ++k)
+          if (coupling.is_strong(i, k)) {
+            to_columns[at] = coupling.A.columns[k];
+            to_values[at++] = to_real<Scalar>(-factor) * coupling.A.values[k];
+          }
+      });
+  exec.fence("Solder::amg: the smoothing of the prolongator is ready");
+  return {exec, n, n, offsets, columns, values};
+}
+
+/// \brief Gives coarse unknowns whose diagonal entry is nothing but rounding, for what they stand
+/// for has no energy (the constant of a pure Neumann problem), the one that they would have without
+/// couplings: sum_i |p_i|^2 a_ii.
+template <class Scalar, class Exec>
+void pin(Exec const& exec, Scalar const* inverse, CsrMatrix<Scalar, Exec> const& R,
+         CsrMatrix<Scalar, Exec> const& coarse, double rounding) {
+  auto const r = R.device_operator(), a = coarse.device_operator();
+  auto* const values = const_cast<Scalar*>(a.values);
+  Kokkos::parallel_for(
+      "Solder::amg::pin", Kokkos::RangePolicy<Exec>(exec, 0, R.rows()),
+      KOKKOS_LAMBDA(std::int32_t i) {
+        double size = 0;
+        for (std::int32_t k = r.row_offsets[i]; k < r.row_offsets[i + 1]; ++k)
+          size += abs_squared(r.values[k]) / real_part(inverse[r.columns[k]]);
+        for (std::int32_t k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k)
+          if (a.columns[k] == i && Kokkos::abs(real_part(a.values[k])) <= rounding * size)
+            values[k] = Scalar(to_real<Scalar>(size));
+      });
+}
+
+/// \brief Q = (I - w D^-1 A) P, a sweep after the prolongator, in the place of A P, whose pattern
+/// has P's in it: both have ascending columns.
+template <class Scalar, class Exec>
+void smooth(Exec const& exec, Scalar const* inverse, double w, CsrMatrix<Scalar, Exec> const& P,
+            CsrMatrix<Scalar, Exec> const& AP) {
+  auto const p = P.device_operator(), ap = AP.device_operator();
+  auto* const values = const_cast<Scalar*>(ap.values);
+  auto const weight = to_real<Scalar>(w);
+  Kokkos::parallel_for(
+      "Solder::amg::smooth", Kokkos::RangePolicy<Exec>(exec, 0, P.rows()),
+      KOKKOS_LAMBDA(std::int32_t i) {
+        std::int32_t k = p.row_offsets[i];
+        for (std::int32_t q = ap.row_offsets[i]; q < ap.row_offsets[i + 1]; ++q) {
+          values[q] = -weight * (inverse[i] * values[q]);
+          if (k < p.row_offsets[i + 1] && p.columns[k] == ap.columns[q]) values[q] += p.values[k++];
+        }
+      });
+}
+
+/// \brief [S Q] of a sweep before and one after the coarse grid: S = 2 w D^-1 - w^2 D^-1 A D^-1 is
+/// what both make of b without it, Q what becomes of the coarse correction, whose columns follow
+/// those of S.
+template <class Scalar, class Exec>
+CsrMatrix<Scalar, Exec> sweeps_and_correction(Exec const& exec, Scalar const* inverse, double w,
+                                              CsrMatrix<Scalar, Exec> const& A,
+                                              CsrMatrix<Scalar, Exec> const& Q) {
+  std::int32_t const n = A.rows();
+  std::int64_t const nonzeros = A.nonzeros() + Q.nonzeros();
+  auto const offsets =
+      allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
+  auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", nonzeros);
+  auto const values = allocate<Scalar>(exec, "Solder::csr::values", nonzeros);
+  auto const a = A.device_operator(), q = Q.device_operator();
+  std::int32_t *const to = offsets.data(), *const to_columns = columns.data();
+  Scalar* const to_values = values.data();
+  auto const weight = to_real<Scalar>(w);
+  Kokkos::parallel_for(
+      "Solder::amg::sweeps_and_correction", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
+      KOKKOS_LAMBDA(std::int32_t i) {
+        std::int32_t at = a.row_offsets[i] + q.row_offsets[i];
+        to[i] = at;
+        if (i == n) return;
+        Scalar const mine = weight * inverse[i];
+        bool doubled = false;
+        for (std::int32_t k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k, ++at) {
+          std::int32_t const j = a.columns[k];
+          Scalar value = -(mine * a.values[k] * (weight * inverse[j]));
+          if (j == i && !doubled) {
+            value += mine + mine;
+            doubled = true;
+          }
+          to_columns[at] = j;
+          to_values[at] = value;
+        }
+        for (std::int32_t k = q.row_offsets[i]; k < q.row_offsets[i + 1]; ++k, ++at) {
+          to_columns[at] = n + q.columns[k];
+          to_values[at] = q.values[k];
+        }
+      });
+  exec.fence("Solder::amg: a level's cycle is ready");
+  return {exec, n, n + Q.columns(), offsets, columns, values};
+}
+
+}  // namespace Solder::Impl::amg
