@@ -282,6 +282,11 @@ RunConfig run_of(Settings const& settings, Document const& document) {
                         get("preconditioner.ordering").word,
                         get("preconditioner.schedule").word,
                         get("preconditioner.shift").number,
+                        get("preconditioner.strength").number,
+                        get("preconditioner.smoother").word,
+                        static_cast<int>(get("preconditioner.sweeps").integer),
+                        static_cast<int>(get("preconditioner.levels").integer),
+                        static_cast<int>(get("preconditioner.coarsest").integer),
                         label_of(preconditioner, settings, document)};
   run.execution = {get("execution.space").word, get("execution.runner").word,
                    get("execution.matrix_format").word,

@@ -54,6 +54,9 @@ struct PreconditionerConfig {
   double share = 0;
   std::string ordering, schedule;  ///< of ic0 and ilu0
   double shift = 0;                ///< of ic0
+  double strength = 0;             ///< of amg, as those that follow
+  std::string smoother;
+  int sweeps = 0, levels = 0, coarsest = 0;
   /// For people: the name with the parameters that were given, as in "fsai(k=3)".
   std::string label;
 };

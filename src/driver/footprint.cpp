@@ -80,6 +80,12 @@ double bytes_of_incomplete(Case const& of) {
   return of.matrix.nonzeros * (3 * of.scalar + 5 * 4 + 24) + of.matrix.rows * 40 + of.vectors(2);
 }
 
+/// The coarser levels, P, and what the cycle multiplies with, S with A's pattern and Q twice: on
+/// most twice; and three vectors a level.
+double bytes_of_amg(Case const& of) {
+  return 4 * of.compressed(of.matrix.nonzeros, of.scalar) + of.vectors(3);
+}
+
 constexpr Method solvers[] = {
     {"cg", "", bytes_of_cg},
     {"bicgstab", "", [](Case const& of) { return of.vectors(of.is_pointwise() ? 5 : 7); }},
@@ -94,6 +100,7 @@ constexpr Method preconditioners[] = {
     {"chebyshev", "preconditioner.name", bytes_of_chebyshev},
     {"ic0", "preconditioner.name", bytes_of_incomplete},
     {"ilu0", "preconditioner.name", bytes_of_incomplete},
+    {"amg", "preconditioner.name", bytes_of_amg},
 };
 
 template <std::size_t Count>

@@ -53,6 +53,19 @@ Incomplete<T, Exec> IncompleteMaker<T, Exec>::make(Exec const& exec, CsrMatrix<T
   return Incomplete<T, Exec>(exec, A, kind, options);
 }
 
+template <class T, class Exec>
+Amg<T, Exec> AmgMaker<T, Exec>::make(Exec const& exec, CsrMatrix<T, Exec> const& A,
+                                     PreconditionerConfig const& config) {
+  AmgOptions options;
+  options.strength = config.strength;
+  for (AmgSmoother const smoother : {AmgSmoother::jacobi, AmgSmoother::chebyshev})
+    if (to_string(smoother) == config.smoother) options.smoother = smoother;
+  options.sweeps = config.sweeps;
+  options.levels = config.levels;
+  options.coarsest = config.coarsest;
+  return Amg<T, Exec>(exec, A, options);
+}
+
 template <class Exec, class Matrix, class Inner>
 Chebyshev<Exec, Matrix, Inner> ChebyshevMaker<Exec, Matrix, Inner>::make(
     Exec const& exec, Matrix const& A, Inner const& inner, PreconditionerConfig const& config) {
@@ -73,7 +86,7 @@ auto compiled() {
   };
   return std::tuple(
       &FsaiMaker<T, Exec>::same, &FsaiMaker<T, Exec>::single, &IncompleteMaker<T, Exec>::make,
-      chebyshev(std::type_identity<CsrMatrix<T, Exec>>()),
+      &AmgMaker<T, Exec>::make, chebyshev(std::type_identity<CsrMatrix<T, Exec>>()),
       chebyshev(std::type_identity<PolynomialMatrix<SellMatrix<T, Exec>, T, Exec>>()));
 }
 

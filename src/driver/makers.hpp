@@ -2,6 +2,7 @@
 #pragma once
 
 #include <solder/matrix/sell.hpp>
+#include <solder/preconditioners/amg.hpp>
 #include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/fsai.hpp>
 #include <solder/preconditioners/incomplete.hpp>
@@ -31,6 +32,13 @@ template <class T, class Exec>
 struct IncompleteMaker {
   static Incomplete<T, Exec> make(Exec const& exec, CsrMatrix<T, Exec> const& A,
                                   PreconditionerConfig const& config);
+};
+
+/// \brief Makes a multigrid hierarchy, likewise.
+template <class T, class Exec>
+struct AmgMaker {
+  static Amg<T, Exec> make(Exec const& exec, CsrMatrix<T, Exec> const& A,
+                           PreconditionerConfig const& config);
 };
 
 /// \brief What a polynomial multiplies with, where the solver multiplies with a Matrix: the same;

@@ -34,6 +34,19 @@ Json incomplete_json(PreconditionerConfig const& config, SetupReport const& setu
   return json;
 }
 
+Json amg_json(PreconditionerConfig const& config, SetupReport const& setup, Json phases) {
+  return {{"strength", config.strength},
+          {"smoother", config.smoother},
+          {"sweeps", config.sweeps},
+          {"levels", config.levels},
+          {"coarsest", config.coarsest},
+          {"level_rows", setup.level_rows},
+          {"nonzeros", setup.nonzeros},
+          {"operator_complexity", number(setup.density)},
+          {"largest_eigenvalue", number(setup.largest_eigenvalue)},
+          {"phase_seconds", std::move(phases)}};
+}
+
 /// What a preconditioner was told, took and gave; null where there is nothing to say.
 Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
   if (config.name == "none" || config.name == "jacobi") return nullptr;
@@ -41,6 +54,7 @@ Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
   for (auto const& [name, seconds] : setup.phases) phases[name] = number(seconds);
   if (config.name == "ic0" || config.name == "ilu0")
     return incomplete_json(config, setup, std::move(phases));
+  if (config.name == "amg") return amg_json(config, setup, std::move(phases));
   Json polynomial = {{"over", config.over},
                      {"degree", config.degree},
                      {"share", config.share},

@@ -45,6 +45,8 @@ void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Ex
     f(FsaiMaker<T, Exec>::single(exec, A, config));
   } else if (config.name == "ic0" || config.name == "ilu0") {
     f(IncompleteMaker<T, Exec>::make(exec, A, config));
+  } else if (config.name == "amg") {
+    f(AmgMaker<T, Exec>::make(exec, A, config));
   } else {
     with_plain_preconditioner(config.name, exec, config, A, f);
   }

@@ -226,6 +226,37 @@ TEST(Config, IncompleteFactorsAndTheirParameters) {
   expect_error(text("name: ic0, shift: -0.1"), {"preconditioner.shift", "from 0 to 1"});
 }
 
+TEST(Config, MultigridAndItsParameters) {
+  auto const text = [](std::string const& keys) {
+    return std::string(problem) + "preconditioner: {" + keys + "}\n";
+  };
+  PreconditionerConfig const plain = runs_of(text("name: amg"))[0].preconditioner;
+  EXPECT_EQ(plain.strength, 0.25);
+  EXPECT_EQ(plain.smoother, "chebyshev");
+  EXPECT_EQ(plain.sweeps, 1);
+  EXPECT_EQ(plain.levels, 16);
+  EXPECT_EQ(plain.coarsest, 128);
+  EXPECT_EQ(plain.label, "amg");
+  PreconditionerConfig const given = runs_of(text(
+      "name: amg, strength: 0.5, smoother: jacobi, sweeps: 2, levels: 3, coarsest: 9"))[0]
+                                         .preconditioner;
+  EXPECT_EQ(given.strength, 0.5);
+  EXPECT_EQ(given.smoother, "jacobi");
+  EXPECT_EQ(given.sweeps, 2);
+  EXPECT_EQ(given.levels, 3);
+  EXPECT_EQ(given.coarsest, 9);
+  EXPECT_EQ(given.label, "amg(strength=0.5,smoother=jacobi,sweeps=2,levels=3,coarsest=9)");
+  for (char const* const key :
+       {"strength: 0.1", "smoother: jacobi", "sweeps: 2", "levels: 3", "coarsest: 9"})
+    expect_error(text(concat("name: fsai, ", key)),
+                 {"a.yaml:2: 'preconditioner.", "it is for preconditioner.name: amg\n"});
+  expect_error(text("name: amg, strength: 1.5"), {"preconditioner.strength", "from 0 to 1"});
+  expect_error(text("name: amg, smoother: jacob"), {"did you mean 'jacobi'?"});
+  expect_error(text("name: amg, sweeps: 0"), {"preconditioner.sweeps", "from 1 to 8"});
+  expect_error(text("name: amg, levels: 1"), {"preconditioner.levels", "from 2 to 16"});
+  expect_error(text("name: amg, coarsest: 1001"), {"preconditioner.coarsest", "from 1 to 1000"});
+}
+
 TEST(Config, JsonIsYaml) {
   auto const runs =
       runs_of(R"({"problem": {"generate": "poisson_3d_7pt", "size": 3, "rhs": "random"},

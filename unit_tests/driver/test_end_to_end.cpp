@@ -329,22 +329,23 @@ TEST(Driver, OneFailureAmongManyRunsReturnsOne) {
 TEST(Driver, EveryScalarSpaceRunnerSolverFormAndPreconditioner) {
   Scratch const scratch;
   auto const spaces = Solder::Driver::space_names();
-  scratch.write("a.yaml",
-                "problem:\n"
-                "  {generate: fem_poisson_2d, size: 9, rhs: [ones, unit_solution, random],\n"
-                "   scalar: [float, double, complex_float, complex_double]}\n"
-                "solver: {name: [cg, bicgstab], form: [classical, pipelined], tolerance: 1e-4}\n"
-                "preconditioner:\n"
-                "  {name: [none, jacobi, fsai, chebyshev, ic0, ilu0], over: [none, jacobi, fsai]}\n"
-                "execution:\n"
-                "  {space: [" +
-                    Solder::Driver::join(spaces, ", ") +
-                    "], runner: [auto, launch, graph, team], repeat: 2}\n"
-                    "output: {json: r.json}\n");
+  scratch.write(
+      "a.yaml",
+      "problem:\n"
+      "  {generate: fem_poisson_2d, size: 9, rhs: [ones, unit_solution, random],\n"
+      "   scalar: [float, double, complex_float, complex_double]}\n"
+      "solver: {name: [cg, bicgstab], form: [classical, pipelined], tolerance: 1e-4}\n"
+      "preconditioner:\n"
+      "  {name: [none, jacobi, fsai, chebyshev, ic0, ilu0, amg], over: [none, jacobi, fsai]}\n"
+      "execution:\n"
+      "  {space: [" +
+          Solder::Driver::join(spaces, ", ") +
+          "], runner: [auto, launch, graph, team], repeat: 2}\n"
+          "output: {json: r.json}\n");
   Outcome const outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   Json const json = Json::parse(scratch.read("r.json"));
-  EXPECT_EQ(json["runs"].size(), 4u * 3 * 2 * 2 * 8 * spaces.size() * 4);
+  EXPECT_EQ(json["runs"].size(), 4u * 3 * 2 * 2 * 9 * spaces.size() * 4);
   std::size_t pipelined = 0;
   for (Json const& run : json["runs"]) {
     EXPECT_EQ(run["reason"], "converged") << run;
@@ -482,6 +483,41 @@ TEST(Driver, IncompleteFactorsReportTheirSetUp) {
     EXPECT_EQ(setup["shift"], 1e-3);
     EXPECT_EQ(setup["shift_taken"], 0);
     EXPECT_EQ(setup["nonzeros"], A.nonzeros());
+  }
+}
+
+TEST(Driver, MultigridReportsItsHierarchy) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem: {generate: fem_poisson_2d, size: 63}\n"
+                "solver: {name: [cg, gmres, idr]}\n"
+                "preconditioner: {name: amg, sweeps: [1, 2], smoother: [jacobi, chebyshev]}\n"
+                "execution: {matrix_format: [csr, sell]}\n"
+                "output: {json: r.json}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  Json const runs = Json::parse(scratch.read("r.json"))["runs"];
+  ASSERT_EQ(runs.size(), 3u * 2 * 2 * 2);
+  for (Json const& run : runs) {
+    EXPECT_EQ(run["reason"], "converged");
+    EXPECT_LE(run["true_relative_residual"].get<double>(), 1e-8);
+    EXPECT_LE(run["iterations"], 26) << run;
+    Json const& setup = run["preconditioner_setup"];
+    EXPECT_EQ(setup["strength"], 0.25);
+    EXPECT_EQ(setup["levels"], 16);
+    EXPECT_EQ(setup["coarsest"], 128);
+    std::vector<int> const rows = setup["level_rows"];
+    ASSERT_GE(rows.size(), 3u);
+    EXPECT_EQ(rows.front(), 63 * 63);
+    EXPECT_LE(rows.back(), 128);
+    for (std::size_t l = 1; l < rows.size(); ++l) EXPECT_LT(3 * rows[l], rows[l - 1]);
+    EXPECT_GT(setup["nonzeros"], run["nonzeros"]);
+    EXPECT_NEAR(setup["operator_complexity"].get<double>(),
+                setup["nonzeros"].get<double>() / run["nonzeros"].get<double>(), 1e-12);
+    EXPECT_GT(setup["largest_eigenvalue"], 1);
+    EXPECT_LT(setup["largest_eigenvalue"], 2.3);
+    for (char const* const phase : {"strength", "aggregation", "prolongator", "coarse matrix"})
+      EXPECT_GE(setup["phase_seconds"][phase].get<double>(), 0);
   }
 }
 
