@@ -192,6 +192,80 @@ struct ProductRows {
   }
 };
 
+/// \brief The same for rows of at most `most` entries, each by a thread of a GPU, whose own memory
+/// holds them in the order of their columns.
+template <class Scalar>
+struct ShortProductRows {
+  static constexpr std::int32_t most = 32;
+
+  CsrOperator<Scalar, std::int32_t> X, Y;
+  std::int32_t too_long;
+  std::int32_t* lengths;  ///< [rows]; null: the entries are wanted
+  std::int32_t const* offsets;
+  std::int32_t* columns;
+  Scalar* values;
+
+  KOKKOS_FUNCTION void operator()(std::int32_t i) const {
+    std::int32_t mine[most];
+    if (lengths != nullptr) {
+      std::int32_t n = 0;
+      for_each_term(i, [&](std::int32_t j, std::int32_t, std::int32_t) {
+        std::int32_t const at = place(mine, n, j);
+        if (at < n && mine[at] == j) return true;
+        if (n == most) {
+          n = too_long;
+          return false;
+        }
+        insert(mine, n++, at, j);
+        return true;
+      });
+      lengths[i] = n;
+    } else if (offsets[i + 1] - offsets[i] <= most) {
+      Scalar sums[most]{};
+      std::int32_t n = 0;
+      for_each_term(i, [&](std::int32_t j, std::int32_t k, std::int32_t q) {
+        Scalar const term = X.values[k] * Y.values[q];
+        std::int32_t const at = place(mine, n, j);
+        if (at < n && mine[at] == j) {
+          sums[at] += term;
+        } else {
+          insert(sums, n, at, term);
+          insert(mine, n++, at, j);
+        }
+        return true;
+      });
+      for (std::int32_t t = 0; t < n; ++t) {
+        columns[offsets[i] + t] = mine[t];
+        values[offsets[i] + t] = sums[t];
+      }
+    }
+  }
+
+ private:
+  /// \brief f(column, entry of X, entry of Y) until it says no.
+  template <class F>
+  KOKKOS_FORCEINLINE_FUNCTION void for_each_term(std::int32_t i, F const& f) const {
+    for (std::int32_t k = X.row_offsets[i]; k < X.row_offsets[i + 1]; ++k) {
+      std::int32_t const j = X.columns[k];
+      for (std::int32_t q = Y.row_offsets[j]; q < Y.row_offsets[j + 1]; ++q)
+        if (!f(Y.columns[q], k, q)) return;
+    }
+  }
+  /// \brief Where column j is among the n, or belongs.
+  KOKKOS_FORCEINLINE_FUNCTION static std::int32_t place(std::int32_t const* mine, std::int32_t n,
+                                                        std::int32_t j) {
+    std::int32_t at = n;
+    while (at > 0 && mine[at - 1] >= j) --at;
+    return at;
+  }
+  template <class T>
+  KOKKOS_FORCEINLINE_FUNCTION static void insert(T* list, std::int32_t n, std::int32_t at,
+                                                 T const& what) {
+    for (std::int32_t t = n; t > at; --t) list[t] = list[t - 1];
+    list[at] = what;
+  }
+};
+
 /// \brief Terms of the row of X Y that has the most of them, as a bound of its length.
 template <class Exec, class Scalar>
 std::int64_t most_terms(Exec const& exec, CsrOperator<Scalar, std::int32_t> const& X,
@@ -221,6 +295,9 @@ inline std::int32_t bits_for(std::int64_t length, std::int32_t lane_bits) {
   while (most_entries(bits, lane_bits) < length) ++bits;
   return bits;
 }
+
+/// \brief Terms of a row up to which a thread takes it.
+inline constexpr std::int64_t few_terms = 300;
 
 template <class Exec>
 std::int32_t longest_length(Exec const& exec, std::int32_t const* lengths, std::int32_t n) {
@@ -286,7 +363,8 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
   using Rows = ProductRows<Exec, Scalar>;
   std::int32_t const n = X.rows(), lane_bits = row_lane_bits<Exec>(Y.rows(), Y.nonzeros());
   auto const x = X.device_operator(), y = Y.device_operator();
-  std::int64_t const most = std::min<std::int64_t>(most_terms(exec, x, y), Y.columns());
+  std::int64_t const terms = most_terms(exec, x, y),
+                     most = std::min<std::int64_t>(terms, Y.columns());
   std::int64_t const of_entry = sizeof(std::int32_t) + sizeof(Scalar);
   std::int64_t const budget =
       std::max<std::int64_t>(std::int64_t(64) << 20, of_entry * (X.nonzeros() + Y.nonzeros()) / 3);
@@ -324,8 +402,17 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
       std::size_t(n) + 1);
   std::int32_t* const lengths = offsets.data();
   rows.lengths = lengths;
-  run("Solder::product::count", small);
-  bool const two_passes = large > small && longest_length(exec, lengths, n) == Rows::too_long;
+  // On GPUs rows of few terms are likely to be short.
+  ShortProductRows<Scalar> short_rows{x, y, Rows::too_long, lengths, nullptr, nullptr, nullptr};
+  bool const by_threads = !is_host_space<Exec> && terms <= few_terms;
+  Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>> const all(exec, 0, n);
+  if (by_threads)
+    Kokkos::parallel_for("Solder::product::count_short", all, short_rows);
+  else
+    run("Solder::product::count", small);
+  std::int32_t const at_first =
+      by_threads ? ShortProductRows<Scalar>::most : most_entries(small, lane_bits);
+  bool const two_passes = most > at_first && longest_length(exec, lengths, n) == Rows::too_long;
   if (two_passes) {
     rows.shortest = Rows::too_long;
     run("Solder::product::count_long", large);
@@ -343,9 +430,14 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
   rows.columns = columns.data();
   rows.values = values.data();
   rows.shortest = 0;
-  run("Solder::product::entries", small);
+  if (by_threads) {
+    short_rows = {x, y, 0, nullptr, offsets.data(), columns.data(), values.data()};
+    Kokkos::parallel_for("Solder::product::short_entries", all, short_rows);
+  } else {
+    run("Solder::product::entries", small);
+  }
   if (two_passes) {
-    rows.shortest = most_entries(small, lane_bits) + 1;
+    rows.shortest = at_first + 1;
     run("Solder::product::long_entries", large);
   }
   exec.fence("Solder::product: made");

@@ -65,8 +65,9 @@ class Hierarchy {
   }
 
  private:
-  /// \brief Steps of Lanczos's method, and what is added to its estimate, which is from below.
-  static constexpr int lanczos_steps = 8;
+  /// \brief Steps of Lanczos's method, fewer on coarser levels, and what its estimate, which is
+  /// from below, is multiplied with.
+  static constexpr int lanczos_steps = 8, fewer_steps = 5;
   static constexpr double margin = 1.1;
   static constexpr double epsilon =
       std::numeric_limits<typename ScalarTraits<Scalar>::Real>::epsilon();
@@ -92,7 +93,8 @@ class Hierarchy {
         defect =
             "on level " + std::to_string(levels.size() + 1) + " of the multigrid hierarchy " + zero;
       } else {
-        largest = Lanczos<Exec, Matrix, Jacobi<Scalar, Exec>>(exec_, A, D).largest(lanczos_steps);
+        largest = Lanczos<Exec, Matrix, Jacobi<Scalar, Exec>>(exec_, A, D)
+                      .largest(levels.empty() ? lanczos_steps : fewer_steps);
         if (!(largest > 0) || !std::isfinite(largest))
           defect = "on level " + std::to_string(levels.size() + 1) +
                    " of the multigrid hierarchy the matrix is not positive definite, or not finite";

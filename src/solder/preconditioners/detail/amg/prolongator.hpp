@@ -120,9 +120,9 @@ void smooth(Exec const& exec, Scalar const* inverse, double w, CsrMatrix<Scalar,
       });
 }
 
-/// \brief [S Q] of a sweep before and one after the coarse grid: S = 2 w D^-1 - w^2 D^-1 A D^-1 is
-/// what both make of b without it, Q what becomes of the coarse correction, whose columns follow
-/// those of S.
+/// \brief [S Q] (A having no duplicates) of a sweep before and one after the coarse grid: S = 2 w
+/// D^-1 - w^2 D^-1 A D^-1 is what both make of b without it, Q what becomes of the coarse
+/// correction, whose columns follow those of S.
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> sweeps_and_correction(Exec const& exec, Scalar const* inverse, double w,
                                               CsrMatrix<Scalar, Exec> const& A,
@@ -137,25 +137,27 @@ CsrMatrix<Scalar, Exec> sweeps_and_correction(Exec const& exec, Scalar const* in
   std::int32_t *const to = offsets.data(), *const to_columns = columns.data();
   Scalar* const to_values = values.data();
   auto const weight = to_real<Scalar>(w);
+  std::int32_t const bits = row_lane_bits<Exec>(n, nonzeros), lanes = 1 << bits;
   Kokkos::parallel_for(
-      "Solder::amg::sweeps_and_correction", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
-      KOKKOS_LAMBDA(std::int32_t i) {
-        std::int32_t at = a.row_offsets[i] + q.row_offsets[i];
-        to[i] = at;
+      "Solder::amg::sweeps_and_correction",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0,
+                                                                 (n + std::int64_t(1)) << bits),
+      KOKKOS_LAMBDA(std::int64_t id) {
+        auto const i = static_cast<std::int32_t>(id >> bits),
+                   lane = static_cast<std::int32_t>(id & (lanes - 1));
+        std::int32_t const first = a.row_offsets[i] + q.row_offsets[i];
+        if (lane == 0) to[i] = first;
         if (i == n) return;
         Scalar const mine = weight * inverse[i];
-        bool doubled = false;
-        for (std::int32_t k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k, ++at) {
-          std::int32_t const j = a.columns[k];
+        for (std::int32_t k = a.row_offsets[i] + lane; k < a.row_offsets[i + 1]; k += lanes) {
+          std::int32_t const j = a.columns[k], at = k + q.row_offsets[i];
           Scalar value = -(mine * a.values[k] * (weight * inverse[j]));
-          if (j == i && !doubled) {
-            value += mine + mine;
-            doubled = true;
-          }
+          if (j == i) value += mine + mine;
           to_columns[at] = j;
           to_values[at] = value;
         }
-        for (std::int32_t k = q.row_offsets[i]; k < q.row_offsets[i + 1]; ++k, ++at) {
+        for (std::int32_t k = q.row_offsets[i] + lane; k < q.row_offsets[i + 1]; k += lanes) {
+          std::int32_t const at = k + a.row_offsets[i + 1];
           to_columns[at] = n + q.columns[k];
           to_values[at] = q.values[k];
         }
