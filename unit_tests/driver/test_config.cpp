@@ -245,7 +245,7 @@ TEST(Config, MultigridAndItsParameters) {
   EXPECT_EQ(given.sweeps, 2);
   EXPECT_EQ(given.levels, 3);
   EXPECT_EQ(given.coarsest, 9);
-  EXPECT_EQ(given.label, "amg(strength=0.5,smoother=jacobi,sweeps=2,levels=3,coarsest=9)");
+  EXPECT_EQ(given.label, "amg(coarsest=9,levels=3,smoother=jacobi,strength=0.5,sweeps=2)");
   for (char const* const key :
        {"strength: 0.1", "smoother: jacobi", "sweeps: 2", "levels: 3", "coarsest: 9"})
     expect_error(text(concat("name: fsai, ", key)),

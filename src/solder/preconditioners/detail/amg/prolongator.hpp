@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 
 #include <solder/matrix/product.hpp>
@@ -40,6 +41,15 @@ CsrMatrix<Scalar, Exec> tentative(Exec const& exec, Aggregates<Exec> const& aggr
   return {exec, n, aggregates.count, offsets, columns, values};
 }
 
+/// \brief \throws std::length_error where a matrix of the hierarchy has too many entries for its
+/// offsets
+template <class Matrix>
+void check_entries(std::int64_t nonzeros) {
+  if (nonzeros > Matrix::most_nonzeros)
+    throw std::length_error("Solder::Amg: a matrix of the hierarchy has " +
+                            std::to_string(nonzeros) + " nonzeros, too many for 32-bit offsets");
+}
+
 /// \brief I - omega D^-1 F, where F is A without its weak couplings, which its diagonal takes up
 /// instead as far as it stays positive; an entry for the diagonal and each strong coupling.
 template <class Scalar, class Exec>
@@ -48,6 +58,7 @@ CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Coupling<Scalar> const& coup
   std::int32_t const n = coupling.A.rows.count;
   std::int32_t const* const strong = graph.offsets.data();
   std::int64_t const nonzeros = n + std::int64_t(graph.columns.extent(0));
+  check_entries<CsrMatrix<Scalar, Exec>>(nonzeros);
   auto const offsets =
       allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
   auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", nonzeros);
@@ -129,6 +140,7 @@ CsrMatrix<Scalar, Exec> sweeps_and_correction(Exec const& exec, Scalar const* in
                                               CsrMatrix<Scalar, Exec> const& Q) {
   std::int32_t const n = A.rows();
   std::int64_t const nonzeros = A.nonzeros() + Q.nonzeros();
+  check_entries<CsrMatrix<Scalar, Exec>>(nonzeros);
   auto const offsets =
       allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
   auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", nonzeros);
