@@ -111,4 +111,56 @@ TEST(Truth, LongRows) {
   expect_the_exact_residual_in_all_formats(Solder::random_spd<Kokkos::complex<float>>(900, 400, 6));
 }
 
+/// A + shift I: an operator of one's own, whose members have the names of CsrOperator's.
+struct Shifted {
+  using scalar_type = double;
+
+  struct Operator {
+    std::int32_t const *row_offsets, *columns;
+    double const* values;
+    Solder::Rows rows;
+    std::int32_t teams;
+    double shift;
+
+    bool operator==(Operator const&) const = default;
+
+    template <class Team, class U, class Prepare, class Consume>
+    KOKKOS_FUNCTION bool for_each_row_product(Team const& team, U const& u, Prepare const& prepare,
+                                              Consume const& consume) const {
+      if (!prepare()) return false;
+      team.for_each_row(rows, [&](std::int32_t i) {
+        double sum = shift * u[i];
+        for (std::int32_t k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
+          sum += values[k] * u[columns[k]];
+        consume(i, sum);
+      });
+      return true;
+    }
+  };
+
+  CsrMatrix<double, Exec> A;
+  double shift;
+
+  std::int32_t rows() const { return A.rows(); }
+  std::int32_t columns() const { return A.columns(); }
+  std::int64_t nonzeros() const { return A.nonzeros(); }
+  double words() const { return A.words(); }
+  Operator device_operator() const {
+    auto const op = A.device_operator();
+    Solder::Rows const rows{op.rows.count, op.rows.teams, op.rows.bounds};
+    return {op.row_offsets, op.columns, op.values, rows, op.teams, shift};
+  }
+};
+
+TEST(TrueResidual, IsThatOfOperatorsOfOnesOwn) {
+  Exec const exec;
+  auto host = Solder::fem_poisson_2d<double>(20);
+  CsrMatrix<double, Exec> const A(exec, host);
+  auto const b = random_vector<double>(host.rows, 7);
+  for (std::int32_t i = 0; i < host.rows; ++i)
+    for (auto k = host.row_offsets[i]; k < host.row_offsets[i + 1]; ++k)
+      if (host.columns[k] == i) host.values[k] += 5;
+  expect_the_exact_residual(exec, host, Shifted{A, 5}, b, std::vector<double>(host.rows));
+}
+
 }  // namespace

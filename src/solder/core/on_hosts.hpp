@@ -15,7 +15,12 @@
 #include <solder/core/runners/kernels.hpp>
 #include <solder/core/scalar.hpp>
 
-namespace Solder::Impl {
+namespace Solder {
+
+template <class Scalar, class Offset>
+struct CsrOperator;  // of matrix/csr.hpp
+
+namespace Impl {
 
 /// \brief The values of the rows of a window; or, where their source deals them in an order of its
 /// own, of as many others.
@@ -129,11 +134,7 @@ inline constexpr auto always = [] { return true; };
 template <class Scalar, class Operator>
 HostOperator<Scalar> host_operator(Operator const* kept) {
   HostOperator<Scalar> host{kept->rows, kept->teams};
-  if constexpr (requires {
-                  { kept->row_offsets } -> std::convertible_to<std::int32_t const*>;
-                  { kept->columns } -> std::convertible_to<std::int32_t const*>;
-                  { kept->values } -> std::convertible_to<Scalar const*>;
-                }) {
+  if constexpr (std::is_same_v<Operator, CsrOperator<Scalar, std::int32_t>>) {
     host.row_offsets = kept->row_offsets;
     host.columns = kept->columns;
     host.values = kept->values;
@@ -268,4 +269,5 @@ auto host_preconditioner(Keeper& keeper, Opened const& opened) {
   return host;
 }
 
-}  // namespace Solder::Impl
+}  // namespace Impl
+}  // namespace Solder

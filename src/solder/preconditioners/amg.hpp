@@ -29,7 +29,7 @@ struct AmgOptions {
   AmgSmoother smoother = AmgSmoother::chebyshev;
   int sweeps = 1;               ///< before and after the coarse grid, 1 to 8
   int levels = 16;              ///< at most, 2 to 16
-  std::int32_t coarsest = 128;  ///< rows from which a level is solved directly, 1 to 1000
+  std::int32_t coarsest = 128;  ///< rows up to which a level is inverted on the host, 1 to 1000
 };
 
 /// \brief Smoothed aggregation multigrid, a V-cycle as the preconditioner of Hermitian positive
@@ -52,6 +52,8 @@ struct AmgOptions {
 /// D^-1) down and one with [S Q] up, where S is what both sweeps make of b, which has A's pattern,
 /// and Q a sweep after P: 2 levels - 1 kernels, the last of which hands out the rows of z. A sweep
 /// more takes two products with A a level, and any more two kernels, at the beginning and the end.
+///
+/// The matrix has 32-bit row offsets. The inverse takes coarsest^3 operations.
 ///
 /// \tparam Exec where it is set up and applied
 template <class Scalar, class Exec>
