@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Chebyshev polynomials against plain loops, applied in a program as solvers do.
 #include "../solvers/cg.hpp"
+#include "applied.hpp"
+#include "plain.hpp"
 
 #include <functional>
 #include <stdexcept>
@@ -18,57 +20,8 @@ using Exec = Kokkos::DefaultExecutionSpace;
 using Solder::Chebyshev;
 using Solder::ChebyshevOptions;
 using Solder::Fsai;
-using Solder::Phase;
-using Vector = std::vector<Complex>;
 
 // ---- Plain loops ----
-
-template <class Scalar>
-Vector plain(std::vector<Scalar> const& v) {
-  Vector result;
-  for (auto const& entry : v) result.push_back(SolderTest::plain(entry));
-  return result;
-}
-
-/// A matrix as rows of (column, value), whatever it was made of.
-struct Rows {
-  std::vector<std::vector<std::pair<std::int32_t, Complex>>> rows;
-
-  template <class Scalar>
-  explicit Rows(HostCsr<Scalar> const& A) : rows(A.rows) {
-    for (std::int32_t i = 0; i < A.rows; ++i)
-      for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
-        rows[i].push_back({A.columns[k], SolderTest::plain(A.values[k])});
-  }
-  template <class Scalar>
-  explicit Rows(CsrMatrix<Scalar, Exec> const& A) : rows(A.rows()) {
-    Exec const exec;
-    auto const offsets = to_host(exec, A.row_offsets());
-    auto const columns = to_host(exec, A.column_indices());
-    auto const values = to_host(exec, A.values());
-    for (std::int32_t i = 0; i < A.rows(); ++i)
-      for (auto k = offsets[i]; k < offsets[i + 1]; ++k)
-        rows[i].push_back({columns[k], SolderTest::plain(values[k])});
-  }
-
-  Vector times(Vector const& x) const {
-    Vector y(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      for (auto const& [j, a] : rows[i]) y[i] += a * x[j];
-    return y;
-  }
-  Vector adjoint_times(Vector const& x) const {
-    Vector y(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      for (auto const& [j, a] : rows[i]) y[j] += std::conj(a) * x[i];
-    return y;
-  }
-  Complex diagonal(std::size_t i) const {
-    for (auto const& [j, a] : rows[i])
-      if (std::size_t(j) == i) return a;
-    return 0;
-  }
-};
 
 /// M = F^H F of plain loops.
 struct PlainInner {
@@ -76,34 +29,29 @@ struct PlainInner {
   Vector operator()(Vector const& r) const { return FH(F(r)); }
 };
 
-PlainInner plain_inner(Rows const&, Identity const&) {
+PlainInner plain_inner(Plain const&, Identity const&) {
   auto const same = [](Vector const& r) { return r; };
   return {same, same};
 }
 template <class Scalar>
-PlainInner plain_inner(Rows const& A, Jacobi<Scalar, Exec> const&) {
+PlainInner plain_inner(Plain const& A, Jacobi<Scalar, Exec> const&) {
   auto const scale = [&A](Vector r) {
-    for (std::size_t i = 0; i < r.size(); ++i) r[i] /= std::sqrt(A.diagonal(i));
+    for (std::size_t i = 0; i < r.size(); ++i)
+      r[i] /= std::sqrt(A.at(std::int32_t(i), std::int32_t(i)));
     return r;
   };
   return {scale, scale};
 }
 template <class Scalar>
-PlainInner plain_inner(Rows const&, Fsai<Scalar, Exec> const& M) {
-  Rows const G(M.G());
+PlainInner plain_inner(Plain const&, Fsai<Scalar, Exec> const& M) {
+  Plain const G(M.G());
   return {[G](Vector const& r) { return G.times(r); },
-          [G](Vector const& r) { return G.adjoint_times(r); }};
-}
-
-Complex inner(Vector const& a, Vector const& b) {
-  Complex sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += std::conj(a[i]) * b[i];
-  return sum;
+          [GH = G.adjoint()](Vector const& r) { return GH.times(r); }};
 }
 
 /// degree + 1 steps of the Chebyshev semi-iterative method in its second-order form (Golub &
 /// Varga), which the library does not use, for eigenvalues in [share, 1] times `largest`.
-Vector plain_chebyshev(Rows const& A, PlainInner const& M, Vector const& r, int degree,
+Vector plain_chebyshev(Plain const& A, PlainInner const& M, Vector const& r, int degree,
                        double share, double largest) {
   double const theta = largest * (1 + share) / 2, rho = (1 - share) / (1 + share);
   std::size_t const n = r.size();
@@ -125,13 +73,13 @@ Vector plain_chebyshev(Rows const& A, PlainInner const& M, Vector const& r, int 
 }
 
 /// The largest eigenvalue of F A F^H, from below, by the power method.
-double plain_largest(Rows const& A, PlainInner const& M) {
+double plain_largest(Plain const& A, PlainInner const& M) {
   Vector v(A.rows.size());
   for (std::size_t i = 0; i < v.size(); ++i)
     v[i] = Complex(std::sin(1.0 + 7.0 * i), std::cos(3.0 * i));
   double largest = 0;
   for (int k = 0; k < 3000; ++k) {
-    double const norm = std::sqrt(inner(v, v).real());
+    double const norm = norm_of(v);
     for (auto& entry : v) entry /= norm;
     auto const w = M.F(A.times(M.FH(v)));
     largest = inner(v, w).real();
@@ -142,29 +90,12 @@ double plain_largest(Rows const& A, PlainInner const& M) {
 
 // ---- The library ----
 
-/// z = M r in a program of its own.
-template <class M, class Scalar>
-std::vector<Scalar> applied(M const& m, std::vector<Scalar> const& r, bool one_team = false) {
-  Exec const exec;
-  Solder::Arena<Exec> arena(exec, one_team);
-  auto const opened = m.open(arena);
-  auto const from = to_device(exec, r),
-             z = to_device(exec, std::vector<Scalar>(r.size(), Scalar(7)));
-  auto const application = opened.apply(Phase::judge, from.data());
-  Solder::Impl::Engine<Exec> engine(exec, "SolderTest::apply", Runner::launch, {}, true);
-  engine.run(Solder::program(
-      application.before,
-      Solder::stage("SolderTest::keep", Phase::judge, application.rows, Solder::store(z.data()))));
-  EXPECT_TRUE(same_bits(to_host(exec, from), r)) << "r was written to";
-  return to_host(exec, z);
-}
-
 /// All checks of a matrix and one M.
 template <class Scalar, class Inner>
 void expect_polynomial(HostCsr<Scalar> const& host, CsrMatrix<Scalar, Exec> const& A,
                        Inner const& M) {
   Exec const exec;
-  Rows const plain_A(host);
+  Plain const plain_A(host);
   auto const plain_M = plain_inner(plain_A, M);
   double const exact = plain_largest(plain_A, plain_M);
   auto const u = random_vector<Scalar>(host.rows, 1), v = random_vector<Scalar>(host.rows, 2);
@@ -180,7 +111,7 @@ void expect_polynomial(HostCsr<Scalar> const& host, CsrMatrix<Scalar, Exec> cons
 
       auto const Cu = applied(C, u), Cv = applied(C, v);
       auto const expected = plain_chebyshev(plain_A, plain_M, plain(v), degree, share, largest);
-      double const size = std::sqrt(inner(expected, expected).real());
+      double const size = norm_of(expected);
       for (std::int32_t i = 0; i < host.rows; ++i)
         ASSERT_LE(std::abs(SolderTest::plain(Cv[i]) - expected[i]), 1e-12 * size) << "row " << i;
 

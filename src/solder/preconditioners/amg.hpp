@@ -61,7 +61,6 @@ class Amg {
  public:
   using scalar_type = Scalar;
   using Matrix = CsrMatrix<Scalar, Exec>;
-  using Options = AmgOptions;
 
   /// \brief A level of the hierarchy, for people.
   struct LevelReport {
@@ -124,7 +123,8 @@ class Amg {
   Impl::amg::Opened<Scalar> open(Arena<Exec>& arena) const {
     auto const& levels = state_->levels;
     Impl::amg::Opened<Scalar> opened{};
-    auto& cycle = opened.cycle;
+    auto& cycle = opened.levels;
+    std::vector<double> const of_sweeps = weights();
     cycle.levels = static_cast<std::int32_t>(levels.size());
     cycle.sweeps = options_.sweeps;
     cycle.direct = state_->is_direct;
@@ -150,7 +150,7 @@ class Amg {
         for (auto& r : to.r) r = vector("Solder::amg::r");
       }
       for (int k = 0; k < options_.sweeps; ++k)
-        to.weights[k] = Impl::to_real<Scalar>(weights()[k] / levels[l].largest);
+        to.weights[k] = Impl::to_real<Scalar>(of_sweeps[k] / levels[l].largest);
     }
     opened.dealt = cycle.level[0].SQ.rows;
     return opened;

@@ -155,6 +155,20 @@ struct Level {
   }
 };
 
+/// \brief All levels, the finest first, and how a cycle goes through them.
+template <class Scalar>
+struct Levels {
+  std::int32_t levels, sweeps;
+  bool direct;  ///< the coarsest level is solved by its inverse
+  Level<Scalar> level[most_levels];
+
+  bool operator==(Levels const& other) const {
+    for (int l = 0; l < levels; ++l)
+      if (!(level[l] == other.level[l])) return false;
+    return levels == other.levels && sweeps == other.sweeps && direct == other.direct;
+  }
+};
+
 /// \brief A V-cycle for r: the stages of all levels, down to the coarsest and up again.
 ///
 /// The innermost pair of sweeps, before and after the coarse grid, is one with it. From x = 0 they
@@ -166,21 +180,15 @@ struct Level {
 /// so that a level takes two products and nothing else: one with Q^H down, one with [S Q] up. Other
 /// sweeps come before and after these, each a product with A.
 template <class Scalar, class Vector>
-struct Cycle {
+struct Cycle : Levels<Scalar> {
   using Plain = Product<Operator<Scalar>, Scalar const*>;
+  using Levels<Scalar>::levels, Levels<Scalar>::sweeps, Levels<Scalar>::direct,
+      Levels<Scalar>::level;
 
   Phase phase;
-  std::int32_t levels, sweeps;
-  bool direct;  ///< the coarsest level is solved by its inverse
   Vector given;
-  Level<Scalar> level[most_levels];
 
-  bool operator==(Cycle const& other) const {
-    for (int l = 0; l < levels; ++l)
-      if (!(level[l] == other.level[l])) return false;
-    return phase == other.phase && levels == other.levels && sweeps == other.sweeps &&
-           direct == other.direct && given == other.given;
-  }
+  bool operator==(Cycle const&) const = default;
 
   SOLDER_FOR_HOST_OR_DEVICE
   template <class F>
@@ -267,7 +275,7 @@ template <class Scalar>
 struct Opened {
   static constexpr bool is_identity = false, is_pointwise = false, is_split = false;
 
-  Cycle<Scalar, Scalar const*> cycle;
+  Levels<Scalar> levels;
   Rows dealt;
 
   Rows rows(Rows const&) const { return dealt; }
@@ -276,10 +284,8 @@ struct Opened {
   template <class Vector>
   auto apply(Phase phase, Vector const& r_given) const {
     auto const r = as_read(r_given);
-    Cycle<Scalar, std::remove_const_t<decltype(r)>> mine{
-        phase, cycle.levels, cycle.sweeps, cycle.direct, r, {}};
-    for (std::int32_t l = 0; l < cycle.levels; ++l) mine.level[l] = cycle.level[l];
-    return application(program(mine), mine.rows());
+    Cycle<Scalar, std::remove_const_t<decltype(r)>> const cycle{levels, phase, r};
+    return application(program(cycle), cycle.rows());
   }
 };
 

@@ -105,23 +105,18 @@ class Hierarchy {
     end_phase("eigenvalues");
   }
 
-  /// \brief Adds a level; false where that would not be much smaller.
+  /// \brief Adds a level; false where that would not be much smaller. A grid that is small enough
+  /// to be inverted is its own coarse grid.
   bool coarsen(double strength, std::int32_t coarsest) {
     Matrix const A = levels.back().A;
-    auto const largest = largest_couplings(exec_, A);
-    Coupling<Scalar> const coupling{A.device_operator(), largest.data(), strength};
-    auto const graph = strong_graph(exec_, coupling);
-    end_phase("strength");
-    auto aggregates = aggregate(exec_, coupling, graph);
-    end_phase("aggregation");
-    if (A.rows() <= coarsest) keep_all(aggregates);  // its own coarse grid, to be inverted
-    if (aggregates.count == 0 || (A.rows() > coarsest && aggregates.count > 0.9 * A.rows()))
-      return false;
-    Matrix P = tentative<Scalar>(exec_, aggregates);
-    double const omega = 4.0 / 3 / levels.back().largest;
-    if (A.rows() > coarsest)
-      P = Impl::product(exec_, smoothing<Scalar>(exec_, coupling, graph, omega), P, memory_);
+    std::optional<Matrix> prolongator;
+    if (A.rows() <= coarsest)
+      prolongator = tentative<Scalar>(exec_, all_rows(A.rows()));
+    else
+      prolongator = smoothed_prolongator(A, strength);
+    if (!prolongator) return false;
     end_phase("prolongator");
+    Matrix const& P = *prolongator;
     Matrix const AP = Impl::product(exec_, A, P, memory_);
     Matrix const R = conjugate_transpose(exec_, P);
     Matrix const coarse = Impl::product(exec_, R, AP, memory_);
@@ -137,15 +132,31 @@ class Hierarchy {
     return defect.empty();
   }
 
+  /// \brief None where the aggregates would not be much fewer than the rows.
+  std::optional<Matrix> smoothed_prolongator(Matrix const& A, double strength) {
+    auto const largest = largest_couplings(exec_, A);
+    Coupling<Scalar> const coupling{A.device_operator(), largest.data(), strength};
+    auto const graph = strong_graph(exec_, coupling);
+    end_phase("strength");
+    auto const aggregates = aggregate(exec_, coupling, graph);
+    end_phase("aggregation");
+    if (aggregates.count == 0 || aggregates.count > 0.9 * A.rows()) return {};
+    double const omega = 4.0 / 3 / levels.back().largest;
+    return Impl::product(exec_, smoothing<Scalar>(exec_, coupling, graph, omega),
+                         tentative<Scalar>(exec_, aggregates), memory_);
+  }
+
  public:
   /// \brief Each row an aggregate of its own. (Public, for CUDA takes lambdas of public functions
   /// only.)
-  void keep_all(Aggregates<Exec>& aggregates) {
-    std::int32_t* const of_row = aggregates.of_row.data();
-    aggregates.count = static_cast<std::int32_t>(aggregates.of_row.extent(0));
+  Aggregates<Exec> all_rows(std::int32_t count) const {
+    Aggregates<Exec> const all{allocate<std::int32_t>(exec_, "Solder::amg::aggregate", count),
+                               count};
+    std::int32_t* const of_row = all.of_row.data();
     Kokkos::parallel_for(
-        "Solder::amg::keep_all", Kokkos::RangePolicy<Exec>(exec_, 0, aggregates.count),
+        "Solder::amg::all_rows", Kokkos::RangePolicy<Exec>(exec_, 0, count),
         KOKKOS_LAMBDA(std::int32_t i) { of_row[i] = i; });
+    return all;
   }
 
  private:

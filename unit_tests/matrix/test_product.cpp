@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The product of two sparse matrices against plain loops.
+#include "../support.hpp"
+
+#include <map>
+#include <stdexcept>
+
+#include <solder/matrix/product.hpp>
+#include <solder/problems/poisson.hpp>
+
+namespace {
+
+using namespace SolderTest;
+using ComplexDouble = Kokkos::complex<double>;
+using Solder::CsrMatrix;
+using Solder::HostCsr;
+
+/// Columns in any order and with duplicates, every fourth row empty, row 1 of `longest` entries.
+template <class Scalar>
+HostCsr<Scalar> random_matrix(std::int32_t rows, std::int32_t columns, int longest, unsigned seed) {
+  std::mt19937 generator(seed);
+  HostCsr<Scalar> A{rows, columns, {0}, {}, {}};
+  for (std::int32_t i = 0; i < rows; ++i) {
+    int const length = columns == 0 || i % 4 == 3 ? 0 : i == 1 ? longest : int(generator() % 12);
+    for (int k = 0; k < length; ++k)
+      A.columns.push_back(static_cast<std::int32_t>(generator() % columns));
+    A.row_offsets.push_back(static_cast<std::int64_t>(A.columns.size()));
+  }
+  A.values = random_vector<Scalar>(A.columns.size(), seed + 1);
+  return A;
+}
+
+template <class Scalar, class Exec>
+void check_product(Exec const& exec, HostCsr<Scalar> const& X_host, HostCsr<Scalar> const& Y_host) {
+  CsrMatrix<Scalar, Exec> const X(exec, X_host), Y(exec, Y_host);
+  auto const Z = Solder::product(exec, X, Y);
+  ASSERT_EQ(Z.rows(), X_host.rows);
+  ASSERT_EQ(Z.columns(), Y_host.columns_count);
+  auto const offsets = to_host(exec, Z.row_offsets());
+  auto const columns = to_host(exec, Z.column_indices());
+  auto const values = to_host(exec, Z.values());
+  ASSERT_EQ(offsets.size(), std::size_t(X_host.rows) + 1);
+  ASSERT_EQ(offsets[0], 0);
+  for (std::int32_t i = 0; i < X_host.rows; ++i) {
+    struct Sum {
+      Complex value = 0;
+      double sizes = 0;
+      int terms = 0;
+    };
+    std::map<std::int32_t, Sum> expected;
+    for (auto k = X_host.row_offsets[i]; k < X_host.row_offsets[i + 1]; ++k)
+      for (auto q = Y_host.row_offsets[X_host.columns[k]];
+           q < Y_host.row_offsets[X_host.columns[k] + 1]; ++q) {
+        Complex const term =
+            SolderTest::plain(X_host.values[k]) * SolderTest::plain(Y_host.values[q]);
+        Sum& sum = expected[Y_host.columns[q]];
+        sum.value += term;
+        sum.sizes += std::abs(term);
+        ++sum.terms;
+      }
+    ASSERT_EQ(std::size_t(offsets[i + 1] - offsets[i]), expected.size()) << "row " << i;
+    auto k = offsets[i];
+    for (auto const& [column, sum] : expected) {
+      ASSERT_EQ(columns[k], column) << "row " << i;
+      ASSERT_LE(std::abs(SolderTest::plain(values[k]) - sum.value),
+                (sum.terms + 3) * epsilon<Scalar> * sum.sizes)
+          << "row " << i << ", column " << column;
+      ++k;
+    }
+  }
+  auto const again = Solder::product(exec, X, Y);
+  EXPECT_TRUE(same_bits(to_host(exec, again.row_offsets()), offsets));
+  EXPECT_TRUE(same_bits(to_host(exec, again.column_indices()), columns));
+  EXPECT_TRUE(same_bits(to_host(exec, again.values()), values));
+}
+
+template <class Scalar, class Exec>
+void check_products(Exec const& exec) {
+  check_product(exec, random_matrix<Scalar>(90, 150, 700, 1),
+                random_matrix<Scalar>(150, 70, 300, 2));
+  check_product(exec, random_matrix<Scalar>(400, 300, 500, 3),
+                random_matrix<Scalar>(300, 2000, 20, 4));
+  check_product(exec, random_matrix<Scalar>(2, 40, 9, 5), random_matrix<Scalar>(40, 1, 9, 6));
+  for (int const n : {0, 5})
+    for (int const k : {0, 5})
+      for (int const m : {0, 5})
+        check_product(exec, random_matrix<Scalar>(n, k, 3, 7), random_matrix<Scalar>(k, m, 3, 8));
+}
+
+template <class Exec>
+struct ProductOn : testing::Test {};
+TYPED_TEST_SUITE(ProductOn, Spaces::Types, TypeName);
+
+TYPED_TEST(ProductOn, IsThatOfPlainLoops) {
+  TypeParam const exec;
+  check_products<float>(exec);
+  check_products<double>(exec);
+  check_products<ComplexDouble>(exec);
+  check_product(exec, Solder::fem_poisson_2d<double>(30), Solder::fem_poisson_2d<double>(30));
+}
+
+/// Rows of all lengths around powers of two, long and short ones by turns.
+TYPED_TEST(ProductOn, HasRowsOfEveryLength) {
+  TypeParam const exec;
+  HostCsr<double> Y{0, 3000, {0}, {}, {}};
+  for (int const size : {64, 96, 128, 224, 256, 512, 992, 1024, 2048, 2990})
+    for (int length = size - 3; length <= size + 3; ++length)
+      for (int const entries : {length, length % 7}) {
+        for (int k = 0; k < entries; ++k) Y.columns.push_back(k * 1009 % 3000);
+        Y.row_offsets.push_back(static_cast<std::int64_t>(Y.columns.size()));
+        ++Y.rows;
+      }
+  Y.values = random_vector<double>(Y.columns.size(), 9);
+  check_product(exec, diagonal(random_vector<double>(Y.rows, 10)), Y);
+}
+
+TYPED_TEST(ProductOn, RefusesWhatDoesNotFit) {
+  TypeParam const exec;
+  CsrMatrix<double, TypeParam> const X(exec, random_matrix<double>(3, 4, 2, 1)),
+      Y(exec, random_matrix<double>(3, 4, 2, 2));
+  EXPECT_THROW(Solder::product(exec, X, Y), std::invalid_argument);
+}
+
+}  // namespace

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The set-up of smoothed aggregation multigrid against plain loops.
+#include "amg.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace {
+
+using namespace SolderTest;
+namespace amg = Solder::Impl::amg;
+
+template <class Exec>
+struct AmgOn : testing::Test {};
+TYPED_TEST_SUITE(AmgOn, Spaces::Types, TypeName);
+
+// ---- Aggregates ----
+
+/// Strong couplings and aggregates of plain loops.
+template <class Scalar>
+struct PlainAggregates {
+  std::vector<std::vector<std::int32_t>> strong;
+  std::vector<std::int32_t> roots;  ///< ascending
+
+  PlainAggregates(HostCsr<Scalar> const& A, double strength) : strong(A.rows) {
+    std::vector<double> largest(A.rows);
+    for (std::int32_t i = 0; i < A.rows; ++i)
+      for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
+        if (A.columns[k] != i)
+          largest[i] = std::max(largest[i], std::abs(SolderTest::plain(A.values[k])));
+    for (std::int32_t i = 0; i < A.rows; ++i)
+      for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k) {
+        auto const j = A.columns[k];
+        double const size = std::abs(SolderTest::plain(A.values[k]));
+        if (j != i && size > 0 && size >= strength * std::sqrt(largest[i] * largest[j]))
+          strong[i].push_back(j);
+      }
+    // Greedy, those of the largest keys first.
+    std::vector<std::int32_t> order;
+    for (std::int32_t i = 0; i < A.rows; ++i)
+      if (!strong[i].empty()) order.push_back(i);
+    std::sort(order.begin(), order.end(), [](std::int32_t i, std::int32_t j) {
+      return amg::Candidate::key(1, i) > amg::Candidate::key(1, j);
+    });
+    std::vector<bool> covered(A.rows);
+    for (auto const i : order) {
+      if (covered[i]) continue;
+      roots.push_back(i);
+      covered[i] = true;
+      for (auto const j : strong[i]) {
+        covered[j] = true;
+        for (auto const k : strong[j]) covered[k] = true;
+      }
+    }
+    std::sort(roots.begin(), roots.end());
+  }
+};
+
+/// What the set-up makes first.
+template <class Scalar, class Exec>
+struct Made {
+  CsrMatrix<Scalar, Exec> A;
+  decltype(amg::largest_couplings(Exec(), A)) sizes;
+  amg::Coupling<Scalar> coupling;
+  amg::Graph<Exec> graph;
+  amg::Aggregates<Exec> aggregates;
+
+  Made(Exec const& exec, HostCsr<Scalar> const& host, double strength)
+      : A(exec, host),
+        sizes(amg::largest_couplings(exec, A)),
+        coupling{A.device_operator(), sizes.data(), strength},
+        graph(amg::strong_graph(exec, coupling)),
+        aggregates(amg::aggregate(exec, coupling, graph)) {}
+};
+
+template <class Scalar, class Exec>
+void check_aggregates(Exec const& exec, HostCsr<Scalar> const& host, double strength) {
+  Made<Scalar, Exec> const made(exec, host, strength);
+  PlainAggregates<Scalar> const expected(host, strength);
+  auto const offsets = to_host(exec, made.graph.offsets);
+  auto const columns = to_host(exec, made.graph.columns);
+  ASSERT_EQ(offsets.size(), std::size_t(host.rows) + 1);
+  for (std::int32_t i = 0; i < host.rows; ++i)
+    ASSERT_EQ(
+        std::vector<std::int32_t>(columns.begin() + offsets[i], columns.begin() + offsets[i + 1]),
+        expected.strong[i])
+        << "row " << i;
+  ASSERT_EQ(std::size_t(offsets.back()), columns.size());
+
+  auto const of_row = to_host(exec, made.aggregates.of_row);
+  ASSERT_EQ(of_row.size(), std::size_t(host.rows));
+  ASSERT_EQ(std::size_t(made.aggregates.count), expected.roots.size());
+  std::vector<std::int32_t> near(host.rows, -1);  // the aggregates of the roots and around them
+  for (std::size_t r = 0; r < expected.roots.size(); ++r) {
+    near[expected.roots[r]] = static_cast<std::int32_t>(r);
+    for (auto const j : expected.strong[expected.roots[r]]) {
+      ASSERT_EQ(near[j], -1);
+      near[j] = static_cast<std::int32_t>(r);
+    }
+  }
+  Plain const A(host);
+  for (std::int32_t i = 0; i < host.rows; ++i) {
+    if (near[i] >= 0 || expected.strong[i].empty()) {
+      ASSERT_EQ(of_row[i], near[i]) << "row " << i;
+      continue;
+    }
+    double strongest = 0, mine = -1;
+    for (auto const j : expected.strong[i])
+      if (near[j] >= 0) {
+        strongest = std::max(strongest, std::abs(A.at(i, j)));
+        if (near[j] == of_row[i]) mine = std::max(mine, std::abs(A.at(i, j)));
+      }
+    ASSERT_GE(mine, strongest * (1 - 1e-14)) << "row " << i;
+  }
+  auto const again = amg::aggregate(exec, made.coupling, made.graph);
+  EXPECT_EQ(to_host(exec, again.of_row), of_row);
+}
+
+template <class Scalar, class Exec>
+void check_all_aggregates(Exec const& exec) {
+  for (auto const& [name, A] : matrices<Scalar>())
+    for (double const strength : {0.0, 0.25, 0.6, 0.9}) {
+      SCOPED_TRACE(name + ", strength " + std::to_string(strength));
+      check_aggregates(exec, A, strength);
+    }
+}
+
+TYPED_TEST(AmgOn, AggregatesAreThoseOfTheGreedyOrder) {
+  TypeParam const exec;
+  check_all_aggregates<double>(exec);
+  check_all_aggregates<ComplexDouble>(exec);
+  check_aggregates(exec, diagonal<double>({1, 2, 3}), 0.25);
+  check_aggregates(exec, diagonal<double>({}), 0.25);
+  check_aggregates(exec, HostCsr<double>{3, 3, {0, 0, 0, 0}, {}, {}}, 0.25);
+}
+
+/// The largest coupling of both rows is strong at every strength that is allowed.
+TYPED_TEST(AmgOn, TheLargestCouplingsAreStrong) {
+  TypeParam const exec;
+  auto const host = Solder::magnetic_laplacian_2d<ComplexDouble>(12, 0.1);
+  Made<ComplexDouble, TypeParam> const made(exec, host, 1 - 1e-13);
+  EXPECT_EQ(made.graph.columns.extent(0), std::size_t(host.nonzeros() - host.rows));
+  Solder::TripletBuilder<ComplexDouble> builder;
+  for (std::int32_t i = 0; i < 200; i += 2) {
+    ComplexDouble const value((1 + i % 17) * std::cos(i), std::sin(1.3 * i));
+    builder.add(i, i, 2);
+    builder.add(i + 1, i + 1, 2);
+    builder.add(i, i + 1, value);
+    builder.add(i + 1, i, Solder::Impl::conjugated(value));
+  }
+  Made<ComplexDouble, TypeParam> const pairs(exec, builder.build(200, 200), 1.0);
+  EXPECT_EQ(pairs.graph.columns.extent(0), 200u);
+}
+
+// ---- Prolongators ----
+
+template <class Scalar, class Exec>
+void check_prolongators(Exec const& exec, HostCsr<Scalar> const& host, double strength) {
+  Made<Scalar, Exec> const made(exec, host, strength);
+  auto const of_row = to_host(exec, made.aggregates.of_row);
+  auto const T_made = amg::tentative<Scalar>(exec, made.aggregates);
+  Plain const T(T_made);
+  ASSERT_EQ(T.size(), host.rows);
+  ASSERT_EQ(T.columns, made.aggregates.count);
+  for (std::int32_t i = 0; i < host.rows; ++i) {
+    ASSERT_EQ(T.rows[i].size(), of_row[i] >= 0 ? 1u : 0u) << "row " << i;
+    if (of_row[i] >= 0) {
+      ASSERT_EQ(T.at(i, of_row[i]), 1.0) << "row " << i;
+    }
+  }
+
+  double const omega = 0.7;
+  auto const S_made = amg::smoothing<Scalar>(exec, made.coupling, made.graph, omega);
+  Plain const A(host), S(S_made), P(Solder::product(exec, S_made, T_made));
+  PlainAggregates<Scalar> const expected(host, strength);
+  Plain smoothing(host.rows, host.rows);
+  for (std::int32_t i = 0; i < host.rows; ++i) {
+    double weak = 0, filtered = A.at(i, i).real();
+    std::set<std::int32_t> const strong(expected.strong[i].begin(), expected.strong[i].end());
+    for (auto const& [j, a] : A.rows[i])
+      if (j != i && !strong.count(j)) weak += a.real();
+    if (filtered + weak > 0.1 * filtered) filtered += weak;
+    smoothing.rows[i][i] = 1 - omega;
+    for (auto const j : strong) smoothing.rows[i][j] = -omega / filtered * A.at(i, j);
+  }
+  expect_near(S, smoothing, 1e-14);
+  ASSERT_EQ(S_made.nonzeros(), std::int64_t(made.graph.columns.extent(0)) + host.rows);
+  // Constants stay constant where A makes zero of them, and all rows around are in aggregates.
+  for (std::int32_t i = 0; i < host.rows; ++i)
+    if (std::abs(A.row_sum(i)) <= 1e-14 && of_row[i] >= 0) {
+      ASSERT_LE(std::abs(P.row_sum(i) - 1.0), 1e-13) << "row " << i;
+    }
+}
+
+template <class Scalar, class Exec>
+void check_all_prolongators(Exec const& exec) {
+  for (auto const& [name, A] : matrices<Scalar>())
+    for (double const strength : {0.0, 0.25, 0.9}) {
+      SCOPED_TRACE(name + ", strength " + std::to_string(strength));
+      check_prolongators(exec, A, strength);
+    }
+}
+
+TYPED_TEST(AmgOn, ProlongatorsAreThoseOfPlainLoops) {
+  TypeParam const exec;
+  check_all_prolongators<double>(exec);
+  check_all_prolongators<ComplexDouble>(exec);
+}
+
+// ---- The inverse of the coarsest level ----
+
+/// Row by row, and n.
+template <class Number>
+Plain dense(std::int32_t n, std::vector<Number> const& entries) {
+  Plain A(n, n);
+  for (std::int32_t i = 0; i < n; ++i)
+    for (std::int32_t j = 0; j < n; ++j) A.rows[i][j] = SolderTest::plain(entries[i * n + j]);
+  return A;
+}
+Plain identity(std::int32_t n) {
+  Plain I(n, n);
+  for (std::int32_t i = 0; i < n; ++i) I.rows[i][i] = 1;
+  return I;
+}
+
+template <class Number>
+void check_inverses() {
+  for (std::int32_t const n : {1, 2, 7, 40}) {
+    auto const B = random_vector<Number>(n * n, n);
+    std::vector<Number> A(n * n);
+    for (std::int32_t i = 0; i < n; ++i)
+      for (std::int32_t j = 0; j < n; ++j) {
+        if (i == j) A[i * n + j] = 1;
+        for (std::int32_t k = 0; k < n; ++k)
+          A[i * n + j] += B[i * n + k] * Solder::Impl::conjugated(B[j * n + k]);
+      }
+    auto X = A;
+    ASSERT_EQ(amg::invert_hermitian(n, X, epsilon<Number>), -1) << n;
+    expect_near(dense(n, A).times(dense(n, X)), identity(n), 1e-13 * n * n);
+    expect_near(dense(n, X), dense(n, X).adjoint(), 0);
+  }
+}
+
+TEST(AmgInverse, IsTheInverse) {
+  check_inverses<double>();
+  check_inverses<ComplexDouble>();
+}
+
+TEST(AmgInverse, OfSingularMatricesSolvesWhatCanBeSolved) {
+  for (std::int32_t const n : {1, 2, 5, 40}) {
+    Plain const A(n == 1 ? diagonal<double>({0}) : path_laplacian(n, 0.9));
+    std::vector<double> entries;
+    for (std::int32_t i = 0; i < n; ++i)
+      for (std::int32_t j = 0; j < n; ++j) entries.push_back(A.at(i, j).real());
+    ASSERT_EQ(amg::invert_hermitian(n, entries, epsilon<double>), -1) << n;
+    Plain const X = dense(n, entries);
+    expect_near(A.times(X).times(A), A, 1e-13 * n);
+  }
+}
+
+TEST(AmgInverse, NamesANegativePivot) {
+  auto const negative = [](std::int32_t n, std::vector<double> a) {
+    return amg::invert_hermitian(n, a, epsilon<double>);
+  };
+  EXPECT_EQ(negative(1, {-1}), 0);
+  EXPECT_EQ(negative(2, {1, 2, 2, 1}), 1);
+  EXPECT_EQ(negative(3, {1, 0, 0, 0, -1, 0, 0, 0, -2}), 1);
+  EXPECT_EQ(negative(3, {4, 1, 0, 1, 4, 1, 0, 1, 4}), -1);
+  EXPECT_EQ(negative(0, {}), -1);
+}
+
+/// A small pivot of a small diagonal entry is no rounding.
+TEST(AmgInverse, MayHaveRowsOfAnyScale) {
+  std::vector<double> two{1, 0, 0, 1e-16};
+  ASSERT_EQ(amg::invert_hermitian(2, two, epsilon<double>), -1);
+  EXPECT_NEAR(two[3], 1e16, 1e3);
+  std::vector<double> of_floats{1, 0, 0, 1e-6};
+  ASSERT_EQ(amg::invert_hermitian(2, of_floats, epsilon<float>), -1);
+  EXPECT_NEAR(of_floats[3], 1e6, 1);
+  std::vector<double> negative{1, 0, 0, -1e-16};
+  EXPECT_EQ(amg::invert_hermitian(2, negative, epsilon<double>), 1);
+}
+
+// ---- The hierarchy ----
+
+template <class Scalar>
+void check_hierarchy(HostCsr<Scalar> const& host, int most, std::int32_t coarsest) {
+  Default const exec;
+  CsrMatrix<Scalar, Default> const A(exec, host);
+  auto const H = hierarchy(A, {.levels = most, .coarsest = coarsest});
+  ASSERT_EQ(H.defect, "");
+  ASSERT_GE(H.levels.size(), 2u);
+  ASSERT_LE(H.levels.size(), std::size_t(most));
+  expect_near(Plain(H.levels[0].A), Plain(host), 0);
+  for (std::size_t l = 0; l + 1 < H.levels.size(); ++l) {
+    SCOPED_TRACE("level " + std::to_string(l));
+    auto const &here = H.levels[l], &next = H.levels[l + 1];
+    Plain const P(*here.P), fine(here.A), coarse(next.A);
+    expect_near(coarse, P.adjoint().times(fine).times(P), 1e-13 * fine.largest());
+    expect_near(coarse, coarse.adjoint(), 1e-14 * coarse.largest());
+    ASSERT_LT(next.A.rows(), here.A.rows());
+  }
+  Plain const last(H.levels.back().A);
+  ASSERT_EQ(H.is_direct, last.size() <= coarsest);
+}
+
+TEST(AmgHierarchy, CoarseMatricesAreThoseOfPlainLoops) {
+  check_hierarchy(Solder::fem_poisson_2d<double>(18), 16, 128);
+  check_hierarchy(Solder::fem_poisson_2d<double>(18), 16, 5);
+  check_hierarchy(Solder::fem_poisson_2d<double>(18), 2, 5);
+  check_hierarchy(Solder::poisson_3d_27pt<double>(7), 3, 1);
+  check_hierarchy(Solder::random_spd<double>(300, 5, 1), 16, 100);
+  check_hierarchy(Solder::magnetic_laplacian_2d<ComplexDouble>(18, 0.1), 16, 10);
+}
+
+/// As far as can be known: of the matrices that everybody solves.
+TEST(AmgHierarchy, KnowsTheLargestEigenvalues) {
+  Default const exec;
+  for (auto const& [name, host] : matrices<double>()) {
+    SCOPED_TRACE(name);
+    CsrMatrix<double, Default> const A(exec, host);
+    auto const inverse = inverse_diagonal(host);
+    auto v = random_vector<double>(host.rows, 1);
+    double exact = 0;  // the power method for D^-1 A, similar to a symmetric matrix
+    for (int k = 0; k < 3000; ++k) {
+      double const size = norm(v);
+      for (double& entry : v) entry /= size;
+      v = multiply(host, v);
+      for (std::int32_t i = 0; i < host.rows; ++i) v[i] *= inverse[i];
+      exact = norm(v);
+    }
+    double const largest = Amg<double, Default>(exec, A).setup().largest_eigenvalue;
+    EXPECT_GE(largest, exact);
+    EXPECT_LE(largest, 1.2 * exact);
+  }
+}
+
+}  // namespace
