@@ -20,6 +20,10 @@ template <class T>
 void ask(PeerResult& peer, Row const& row, Driver::System<T> const& system, int repeats,
          int threads) {
   if (!peer.why_not.empty()) return;
+  if (system.right_hand_sides() > 1) {
+    peer.why_not = "several right-hand sides";
+    return;
+  }
   std::vector<PeerTiming> timings;
   if constexpr (std::is_floating_point_v<T>) {
     PeerProblem<T> const problem{system.matrix.rows, system.matrix.row_offsets,

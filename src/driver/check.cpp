@@ -127,7 +127,8 @@ void check_problem(std::vector<RunConfig const*> const& runs, SystemStore& store
   try {
     Counts const counts = std::visit(
         [](auto const& system) {
-          return Counts{double(system->matrix.rows), double(system->matrix.nonzeros())};
+          return Counts{double(system->matrix.rows), double(system->matrix.nonzeros()),
+                        double(system->right_hand_sides())};
         },
         store.get(run));
     check_memory(runs, counts, true, errors);

@@ -201,6 +201,17 @@ Settings resolve(Sweep& sweep, Choice const& choice, Errors& errors) {
   return settings;
 }
 
+/// Refuses several right-hand sides that would all be the same.
+void check_right_hand_sides(Settings const& settings, Errors& errors) {
+  auto const count = settings.find("problem.rhs_count"), rhs = settings.find("problem.rhs");
+  if (count == settings.end() || rhs == settings.end() || count->second.integer < 2) return;
+  std::string const& word = rhs->second.word;
+  if (word.empty() || word == "random") return;
+  errors.add(count->second.where, "problem.rhs_count is ", count->second.text,
+             ", but problem.rhs is '", word,
+             "', which is the same every time; give rhs: random, or a file of so many columns");
+}
+
 /// "name(key=value,...)": the name, and those keys of the rows chosen that were given.
 template <class Chosen>
 std::string with_parameters(std::string const& name, Settings const& settings,
@@ -251,6 +262,7 @@ RunConfig run_of(Settings const& settings, Document const& document) {
   run.problem.generate = get("problem.generate").word;
   run.problem.rhs = get("problem.rhs").word;
   run.problem.rhs_file = get("problem.rhs").path;
+  run.problem.rhs_count = static_cast<std::int32_t>(get("problem.rhs_count").integer);
   run.problem.seed = get("problem.seed").integer;
   auto const scalar =
       std::find(scalar_names.begin(), scalar_names.end(), get("problem.scalar").word);
@@ -417,6 +429,7 @@ std::vector<RunConfig> expand(Document const& document, Errors& errors) {
       rest /= values.size();
     }
     Settings const settings = resolve(sweep, choice, errors);
+    check_right_hand_sides(settings, errors);
     std::vector<std::string> identity;
     for (std::size_t i = 0; i < choice.size(); ++i)
       identity.push_back(settings.contains(document.entries[i].full_name()) ? choice[i]->text : "");

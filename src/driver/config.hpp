@@ -16,7 +16,10 @@ namespace Solder::Driver {
 enum class Scalar { float_, double_, complex_float, complex_double };
 std::string_view to_string(Scalar scalar);
 
-/// \brief A linear system: a file or a generator, and a right-hand side.
+/// \brief So many right-hand sides a problem may have.
+inline constexpr std::int32_t most_right_hand_sides = 1000;
+
+/// \brief A linear system: a file or a generator, and right-hand sides.
 struct ProblemConfig {
   std::filesystem::path matrix;  ///< empty: generated
   std::string generate;          ///< empty: from a file
@@ -24,6 +27,7 @@ struct ProblemConfig {
       parameters;   ///< of the generator, the seed apart
   std::string rhs;  ///< ones, unit_solution, random, or empty: rhs_file
   std::filesystem::path rhs_file;
+  std::int32_t rhs_count = 0;  ///< right-hand sides; 0: one, or as many as rhs_file has columns
   std::int64_t seed = 1;
   Scalar scalar = Scalar::double_;
   /// For people: the file name without folder and endings, or the generator with the parameters

@@ -104,8 +104,23 @@ double largest_size(std::string_view generator) {
   return size;
 }
 
+std::int32_t promised_right_hand_sides(ProblemConfig const& problem) {
+  std::error_code code;
+  if (problem.rhs_count > 0) return problem.rhs_count;
+  if (!std::filesystem::is_regular_file(problem.rhs_file, code)) return 1;
+  try {
+    return std::clamp(read_matrix_market_header(problem.rhs_file.string()).columns, 1,
+                      most_right_hand_sides);
+  } catch (InputError const&) {  // whoever reads them says why
+    return 1;
+  }
+}
+
 Counts promised_counts(ProblemConfig const& problem) {
-  return problem.matrix.empty() ? counts_of_generator(problem) : counts_of_file(problem.matrix);
+  Counts counts =
+      problem.matrix.empty() ? counts_of_generator(problem) : counts_of_file(problem.matrix);
+  counts.right_hand_sides = promised_right_hand_sides(problem);
+  return counts;
 }
 
 }  // namespace Solder::Driver

@@ -2,23 +2,53 @@
 #include "footprint.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <solder/core/team.hpp>
 #include <stdexcept>
+
+#include "columns.hpp"
 
 namespace Solder::Driver {
 namespace {
+
+/// How the right-hand sides of a run are solved, see ColumnsOf of the library: in groups as equal
+/// as can be, of the right-hand sides that are solved at once.
+struct Groups {
+  double count = 1;
+  double width = 1;          ///< of the largest
+  bool are_unequal = false;  ///< some are narrower by one
+
+  Groups(RunConfig const& run, Counts const& counts) {
+    std::string const& format = run.execution.matrix_format;
+    bool const together = takes_columns(run) && format != "sell" && format != "ell";
+    double const entries = std::floor(most_counts.rows / std::max(counts.rows, 1.0));
+    double const most = together ? std::clamp<double>(entries, 1, Solder::Impl::most_columns) : 1;
+    count = std::ceil(counts.right_hand_sides / most);
+    width = std::ceil(counts.right_hand_sides / count);
+    are_unequal = width * count > counts.right_hand_sides;
+  }
+
+  /// Columns for which there are a solver's vectors.
+  double solver_columns() const { return width + (are_unequal ? width - 1 : 0); }
+  /// Columns of b and x that are copied, where there are several groups.
+  double copied_columns() const { return count > 1 ? 2 * width : 0; }
+};
 
 /// What the bytes of a run follow from.
 struct Case {
   RunConfig const& run;
   Counts matrix;
   double scalar;  ///< bytes
+  Groups groups;
 
   bool has(std::string_view preconditioner) const {
     return run.preconditioner.name == preconditioner;
   }
   bool is_pointwise() const { return has("none") || has("jacobi"); }
   double vectors(double count) const { return count * matrix.rows * scalar; }
+  /// Vectors that a solver has of its own.
+  double work_vectors(double count) const { return vectors(count * groups.solver_columns()); }
   /// A matrix of as many rows in compressed rows.
   double compressed(double nonzeros, double value) const {
     return nonzeros * (value + 4) + matrix.rows * 4;
@@ -35,19 +65,19 @@ struct Method {
 
 double bytes_of_cg(Case const& of) {
   bool const pipelined = of.run.solver.form == "pipelined";
-  return of.vectors(3 + (of.is_pointwise() ? 0 : pipelined ? 2 : of.has("fsai") ? 0 : 1));
+  return of.work_vectors(3 + (of.is_pointwise() ? 0 : pipelined ? 2 : of.has("fsai") ? 0 : 1));
 }
 
 double bytes_of_gmres(Case const& of) {
   double const steps = std::min(double(of.run.solver.restart), of.matrix.rows);
   double const z = of.has("none") ? 0 : of.run.solver.form == "flexible" ? steps + 1 : 1;
-  return of.vectors(steps + 1 + z);
+  return of.work_vectors(steps + 1 + z);
 }
 
 double bytes_of_idr(Case const& of) {
   SolverConfig const& idr = of.run.solver;
   double const s = std::min(double(idr.shadow_space), of.matrix.rows);
-  return of.vectors(2 * s + 3 + (idr.smoothing ? 2 : 0) + (of.is_pointwise() ? 0 : 1));
+  return of.work_vectors(2 * s + 3 + (idr.smoothing ? 2 : 0) + (of.is_pointwise() ? 0 : 1));
 }
 
 /// The factor and its conjugate transpose. That of two or more powers of A, or of many adaptive
@@ -62,33 +92,34 @@ double bytes_of_fsai(Case const& of) {
     nonzeros = fsai.k == 0 ? n : (all + n) / 2;
   bool const is_complex = of.run.problem.scalar >= Scalar::complex_float;
   double const value = fsai.precision == "single" ? (is_complex ? 8 : 4) : of.scalar;
-  return 2 * of.compressed(nonzeros, value) + of.vectors(1);
+  return 2 * of.compressed(nonzeros, value) + of.work_vectors(1);
 }
 
 /// z twice and v, or z, v and s; and what the polynomial is over.
 double bytes_of_chebyshev(Case const& of) {
   std::string const& over = of.run.preconditioner.over;
-  return of.vectors(3) + (over == "fsai"     ? bytes_of_fsai(of)
-                          : over == "jacobi" ? of.vectors(1)
-                                             : 0);
+  return of.work_vectors(3) + (over == "fsai"     ? bytes_of_fsai(of)
+                               : over == "jacobi" ? of.vectors(1)
+                                                  : 0);
 }
 
 /// The factors thrice, as they are made, in the order of elimination and of the schedules, with A's
 /// pattern and where each value comes from; y and z. And what the host's analysis takes, 24 bytes a
 /// nonzero.
 double bytes_of_incomplete(Case const& of) {
-  return of.matrix.nonzeros * (3 * of.scalar + 5 * 4 + 24) + of.matrix.rows * 40 + of.vectors(2);
+  return of.matrix.nonzeros * (3 * of.scalar + 5 * 4 + 24) + of.matrix.rows * 40 +
+         of.work_vectors(2);
 }
 
 /// The coarser levels, P, and what the cycle multiplies with, S with A's pattern and Q twice: on
 /// most twice; and three vectors a level.
 double bytes_of_amg(Case const& of) {
-  return 4 * of.compressed(of.matrix.nonzeros, of.scalar) + of.vectors(3);
+  return 4 * of.compressed(of.matrix.nonzeros, of.scalar) + of.work_vectors(3);
 }
 
 constexpr Method solvers[] = {
     {"cg", "", bytes_of_cg},
-    {"bicgstab", "", [](Case const& of) { return of.vectors(of.is_pointwise() ? 5 : 7); }},
+    {"bicgstab", "", [](Case const& of) { return of.work_vectors(of.is_pointwise() ? 5 : 7); }},
     {"gmres", "solver.restart", bytes_of_gmres},
     {"idr", "solver.shadow_space", bytes_of_idr},
 };
@@ -128,9 +159,13 @@ double bytes_of(Scalar scalar) {
 }  // namespace
 
 std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is_made) {
-  Case const of{run, matrix, bytes_of(run.problem.scalar)};
+  Case const of{run, matrix, bytes_of(run.problem.scalar), Groups(run, matrix)};
   Method const& solver = find(solvers, run.solver.name);
   Method const& preconditioner = find(preconditioners, run.preconditioner.name);
+  bool const is_one = matrix.right_hand_sides == 1;
+  std::string_view const columns_key = is_one                      ? run.matrix_key()
+                                       : run.problem.rhs_count > 0 ? "problem.rhs_count"
+                                                                   : "problem.rhs";
   auto const key = [&](std::string_view own) { return own.empty() ? run.matrix_key() : own; };
   std::string const cycle =
       run.solver.restart > 0 ? concat("(restart=", std::to_string(run.solver.restart), ")")
@@ -139,15 +174,23 @@ std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is
           : "";
   double const entries = matrix.nonzeros * (of.scalar + 4);
   std::vector<Share> shares = {
-      {concat(run.solver.name, cycle), key(solver.key), solver.bytes(of)},
+      {concat(run.solver.name, cycle), solver.key.empty() ? columns_key : solver.key,
+       solver.bytes(of)},
       {run.preconditioner.label, key(preconditioner.key), preconditioner.bytes(of)},
       // with b and x, and the x that is handed back
-      {"the copy to solve", run.matrix_key(), entries + matrix.rows * 4 + of.vectors(3)}};
+      {"the copy to solve", run.matrix_key(),
+       entries + matrix.rows * 4 + (is_one ? of.vectors(3) : 0)}};
   std::string const& format = run.execution.matrix_format;
   if (format == "sell" || format == "ell")
     shares.push_back({format, "execution.matrix_format", entries});
+  double const columns = matrix.right_hand_sides;
+  if (!is_one)
+    shares.push_back(
+        {concat(std::to_string(std::int64_t(columns)), " right-hand sides and solutions"),
+         columns_key, of.vectors(3 * columns + of.groups.copied_columns())});
   if (!is_made)
-    shares.push_back({"the system", run.matrix_key(), entries + matrix.rows * 8 + of.vectors(1)});
+    shares.push_back(
+        {"the system", run.matrix_key(), entries + matrix.rows * 8 + of.vectors(columns)});
   return shares;
 }
 

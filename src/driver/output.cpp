@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <solder/io/detail/whole_file.hpp>
 
+#include "counts.hpp"
 #include "solve.hpp"
 
 namespace Solder::Driver {
@@ -122,6 +123,19 @@ Json json_of(RunResult const& result) {
           {"history", std::move(history)}};
 }
 
+/// Of several right-hand sides: how many there are, and how each went.
+void add_columns(Json& run, RunResult const& result) {
+  if (result.columns.size() < 2) return;
+  Json columns = Json::array();
+  for (Report const& column : result.columns)
+    columns.push_back({{"reason", to_string(column.reason)},
+                       {"iterations", column.iterations},
+                       {"relative_residual", number(column.relative_residual)},
+                       {"true_relative_residual", number(column.true_relative_residual)}});
+  run["right_hand_sides"] = result.columns.size();
+  run["columns"] = std::move(columns);
+}
+
 void write_text(fs::path const& path, std::string const& text) {
   Solder::Impl::WholeFile file(path.string());
   file.text(text);
@@ -141,7 +155,10 @@ std::string format(char const* pattern, Arguments... arguments) {
 
 std::string json_text(std::vector<RunResult> const& results, std::string const& device) {
   Json runs = Json::array();
-  for (RunResult const& result : results) runs.push_back(json_of(result));
+  for (RunResult const& result : results) {
+    runs.push_back(json_of(result));
+    add_columns(runs.back(), result);
+  }
   Json const document = {{"solder", SOLDER_VERSION},
                          {"kokkos", kokkos_version()},
                          {"device", device},
@@ -154,16 +171,28 @@ void write_json(fs::path const& path, std::vector<RunResult> const& results,
   write_text(path, json_text(results, device));
 }
 
-void write_history(fs::path const& path, Report const& report) {
-  std::string text = "iteration,relative_residual\n";
-  for (std::size_t i = 0; i < report.history.size(); ++i)
-    text += format("%zu,%.17g\n", i, report.history[i]);
+void write_history(fs::path const& path, std::vector<Report> const& columns) {
+  std::string text = "iteration";
+  std::size_t lines = 0;
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    lines = std::max(lines, columns[c].history.size());
+    text += columns.size() == 1 ? ",relative_residual" : format(",relative_residual_%zu", c + 1);
+  }
+  text += "\n";
+  for (std::size_t i = 0; i < lines; ++i) {
+    text += format("%zu", i);
+    for (Report const& column : columns)
+      text += i < column.history.size() ? format(",%.17g", column.history[i]) : ",";
+    text += "\n";
+  }
   write_text(path, text);
 }
 
 Table::Table(std::vector<FileConfig> const& files) : name_width_(7), preconditioner_width_(14) {
   for (FileConfig const& file : files)
     for (RunConfig const& run : file.runs) {
+      shows_right_hand_sides_ =
+          shows_right_hand_sides_ || promised_right_hand_sides(run.problem) > 1;
       name_width_ = std::max(name_width_, static_cast<int>(run.problem.name.size()));
       preconditioner_width_ =
           std::max(preconditioner_width_, static_cast<int>(run.preconditioner.label.size()));
@@ -171,10 +200,11 @@ Table::Table(std::vector<FileConfig> const& files) : name_width_(7), preconditio
 }
 
 std::string Table::heading() const {
-  return format("%-*s %10s %11s %-14s %-19s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s  %s\n",
-                name_width_, "problem", "rows", "nonzeros", "scalar", "solver",
-                preconditioner_width_, "preconditioner", "space", "runner", "reason", "iterations",
-                "true residual", "setup ms", "solve ms", "us/iteration", "matrix format");
+  return format("%-*s %10s %11s%s %-14s %-19s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s  %s\n",
+                name_width_, "problem", "rows", "nonzeros", shows_right_hand_sides_ ? "  rhs" : "",
+                "scalar", "solver", preconditioner_width_, "preconditioner", "space", "runner",
+                "reason", "iterations", "true residual", "setup ms", "solve ms", "us/iteration",
+                "matrix format");
 }
 
 std::string Table::line(RunResult const& result) const {
@@ -187,10 +217,12 @@ std::string Table::line(RunResult const& result) const {
                                         ? format("%12.2f", seconds_per_iteration(report) * 1e6)
                                         : format("%12s", "-");
   std::string const matrix_format = result.matrix_format + ": " + result.format_reason;
+  std::string const right_hand_sides =
+      shows_right_hand_sides_ ? format(" %4zu", result.columns.size()) : "";
   return format(
-      "%-*s %10lld %11lld %-14s %-19s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s  %s\n",
+      "%-*s %10lld %11lld%s %-14s %-19s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s  %s\n",
       name_width_, config.problem.name.c_str(), static_cast<long long>(result.rows),
-      static_cast<long long>(result.nonzeros),
+      static_cast<long long>(result.nonzeros), right_hand_sides.c_str(),
       std::string(to_string(config.problem.scalar)).c_str(), solver.c_str(), preconditioner_width_,
       config.preconditioner.label.c_str(), result.space.c_str(),
       std::string(to_string(report.runner)).c_str(), std::string(to_string(report.reason)).c_str(),

@@ -16,8 +16,9 @@ struct RunResult {
   RunConfig const* config;
   std::int64_t rows = 0, nonzeros = 0;
   std::string space;
-  Report report;
+  Report report;                             ///< of all right-hand sides
   std::string matrix_format, format_reason;  ///< see Solved
+  std::vector<Report> columns{};             ///< of each right-hand side
 };
 
 /// \brief All runs of a file as JSON (see docs/yaml.md). Numbers that are not finite become null.
@@ -28,8 +29,10 @@ std::string json_text(std::vector<RunResult> const& results, std::string const& 
 void write_json(std::filesystem::path const& path, std::vector<RunResult> const& results,
                 std::string const& device);
 
-/// \brief "iteration,relative_residual" and one line for each iteration; otherwise as write_json.
-void write_history(std::filesystem::path const& path, Report const& report);
+/// \brief "iteration,relative_residual" and one line for each iteration; of several right-hand
+/// sides "iteration,relative_residual_1,..." with nothing after the end of one; otherwise as
+/// write_json.
+void write_history(std::filesystem::path const& path, std::vector<Report> const& columns);
 
 /// \brief The table on standard output: a heading, then a line for each run.
 class Table {
@@ -40,6 +43,7 @@ class Table {
 
  private:
   int name_width_, preconditioner_width_;
+  bool shows_right_hand_sides_ = false;  ///< where some run has several
 };
 
 }  // namespace Solder::Driver

@@ -10,6 +10,7 @@
 #include <solder/problems/generators.hpp>
 #include <string>
 
+#include "columns_file.hpp"
 #include "counts.hpp"
 #include "memory.hpp"
 #include "schema.hpp"
@@ -73,21 +74,26 @@ HostCsr<T> generate(ProblemConfig const& problem) {
   throw InputError(name + " is complex; choose the scalar complex_float or complex_double");
 }
 
-/// Uniform in [-1, 1), real and imaginary part each, the same on every platform.
+/// Uniform in [-1, 1), real and imaginary part each, the same on every platform; column c is that
+/// of seed + c.
 template <class T>
-std::vector<T> random_vector(std::size_t n, std::int64_t seed) {
+std::vector<T> random_columns(std::size_t n, std::int32_t columns, std::int64_t seed) {
   using Real = typename ScalarTraits<T>::Real;
-  Solder::Impl::SplitMix random(static_cast<std::uint64_t>(seed));
-  auto const next = [&] { return static_cast<Real>(Solder::Impl::symmetric_unit(random.bits())); };
-  std::vector<T> vector(n);
-  for (T& value : vector) {
+  std::vector<Solder::Impl::SplitMix> random;
+  for (std::int32_t c = 0; c < columns; ++c)
+    random.emplace_back(static_cast<std::uint64_t>(seed + c));
+  std::vector<T> values(n * columns);
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    auto const next = [&] {
+      return static_cast<Real>(Solder::Impl::symmetric_unit(random[k % columns].bits()));
+    };
     Real const real = next();
     if constexpr (ScalarTraits<T>::is_complex)
-      value = T(real, next());
+      values[k] = T(real, next());
     else
-      value = real;
+      values[k] = real;
   }
-  return vector;
+  return values;
 }
 
 template <class T>
@@ -131,7 +137,8 @@ std::vector<T> make_rhs(ProblemConfig const& problem, HostCsr<T> const& matrix) 
   auto const n = static_cast<std::size_t>(matrix.rows);
   if (problem.rhs == "ones") return std::vector<T>(n, T(1));
   if (problem.rhs == "unit_solution") return row_sums(matrix);
-  if (problem.rhs == "random") return random_vector<T>(n, problem.seed);
+  if (problem.rhs == "random")
+    return random_columns<T>(n, std::max(problem.rhs_count, 1), problem.seed);
   std::string const file = problem.rhs_file.string();
   if (!std::filesystem::exists(problem.rhs_file)) {
     std::string_view const near =
@@ -140,12 +147,7 @@ std::vector<T> make_rhs(ProblemConfig const& problem, HostCsr<T> const& matrix) 
                      near.empty() ? "there is no such file"
                                   : concat("there is no such file; did you mean '", near, "'?"));
   }
-  auto rhs = read_matrix_market_vector<T>(file);
-  if (rhs.size() != n)
-    throw InputError(file, 0,
-                     concat("has ", std::to_string(rhs.size()), " entries, but the matrix has ",
-                            std::to_string(n), " rows"));
-  return rhs;
+  return read_columns<T>(file, matrix.rows, problem.rhs_count);
 }
 
 /// What `make` returns; an InputError gets the origin and the name of the key in front.

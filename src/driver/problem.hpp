@@ -12,12 +12,15 @@
 
 namespace Solder::Driver {
 
-/// \brief A square matrix and a right-hand side of its size, in host memory.
+/// \brief A square matrix and right-hand sides of its size, in host memory.
 template <class T>
 struct System {
   HostCsr<T> matrix;
-  std::vector<T> rhs;
+  std::vector<T> rhs;  ///< entry i of column c is number i * right_hand_sides() + c
 
+  std::int32_t right_hand_sides() const {
+    return static_cast<std::int32_t>(rhs.size() / static_cast<std::size_t>(matrix.rows));
+  }
   std::uint64_t bytes() const {
     return matrix.row_offsets.size() * 8 + matrix.columns.size() * (4 + sizeof(T)) +
            rhs.size() * sizeof(T);
@@ -26,7 +29,7 @@ struct System {
 
 /// \brief Reads or generates the system of a run. Throws InputError, which begins with where the
 /// matrix or the right-hand side was given, for files that are missing, malformed or do not fit the
-/// scalar, a matrix that is empty or not square, and a right-hand side of another length;
+/// scalar, a matrix that is empty or not square, and right-hand sides of another length or number;
 /// std::bad_alloc (see AllocationLimit) for what memory cannot hold.
 template <class T>
 System<T> make_system(RunConfig const& run);

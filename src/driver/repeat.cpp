@@ -25,21 +25,31 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-Report solve_repeatedly(int repeat, std::function<Report()> const& solve) {
-  Report first = solve();
-  std::vector<double> seconds{first.solve_seconds};
+std::vector<Report> solve_repeatedly(int repeat,
+                                     std::function<std::vector<Report>()> const& solve) {
+  std::vector<Report> first = solve();
+  std::vector<std::vector<double>> seconds;
+  for (Report const& report : first) seconds.push_back({report.solve_seconds});
   for (int i = 2; i <= repeat; ++i) {
-    Report const report = solve();
-    seconds.push_back(report.solve_seconds);
-    if (report.iterations != first.iterations ||
-        !std::equal(report.history.begin(), report.history.end(), first.history.begin(),
-                    first.history.end(), same_bits))
+    std::vector<Report> const reports = solve();
+    for (std::size_t c = 0; c < first.size(); ++c) {
+      Report const &now = reports[c], &before = first[c];
+      seconds[c].push_back(now.solve_seconds);
+      if (now.iterations == before.iterations &&
+          std::equal(now.history.begin(), now.history.end(), before.history.begin(),
+                     before.history.end(), same_bits))
+        continue;
+      std::string const of_column =
+          first.size() > 1
+              ? concat(" for right-hand side ", std::to_string(c + 1), " (counted from 1)")
+              : "";
       throw std::runtime_error(concat("repeat ", std::to_string(i), " went another way than the ",
-                                      "first: ", std::to_string(report.iterations),
-                                      " iterations, not ", std::to_string(first.iterations),
+                                      "first", of_column, ": ", std::to_string(now.iterations),
+                                      " iterations, not ", std::to_string(before.iterations),
                                       ", or other residuals"));
+    }
   }
-  first.solve_seconds = median(seconds);
+  for (std::size_t c = 0; c < first.size(); ++c) first[c].solve_seconds = median(seconds[c]);
   return first;
 }
 

@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <solder/core/report.hpp>
+#include <vector>
 
 namespace Solder::Driver {
 
-/// \brief Calls `solve` so often, which must begin anew each time: the first report, with the
-/// median of solve_seconds. Throws std::runtime_error if iterations or residuals differ in any bit.
-Report solve_repeatedly(int repeat, std::function<Report()> const& solve);
+/// \brief Calls `solve` so often, which must begin anew each time: the first reports, one of each
+/// right-hand side, with the medians of solve_seconds. Throws std::runtime_error if iterations or
+/// residuals differ in any bit.
+std::vector<Report> solve_repeatedly(int repeat, std::function<std::vector<Report>()> const& solve);
 
 }  // namespace Solder::Driver

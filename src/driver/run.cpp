@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "run.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <new>
-#include <solder/io/matrix_market/write.hpp>
 #include <stdexcept>
 
+#include "columns_file.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "solve.hpp"
@@ -24,21 +25,31 @@ RunResult run_one(RunConfig const& config, System<T> const& system) {
     solved = solve<T>(config, system, {});
   }
   if (!config.output.solution.empty())
-    write_matrix_market_vector<T>(config.output.solution.string(), solved.solution);
-  if (!config.output.history.empty()) write_history(config.output.history, solved.report);
+    write_columns<T>(config.output.solution.string(), solved.solution, system.right_hand_sides());
+  if (!config.output.history.empty()) write_history(config.output.history, solved.columns);
   return {&config,
           system.matrix.rows,
           system.matrix.nonzeros(),
           solved.space,
           std::move(solved.report),
           solved.matrix_format,
-          solved.format_reason};
+          solved.format_reason,
+          std::move(solved.columns)};
 }
 
+/// Says why a run failed; of several right-hand sides, why the first that did.
 void report_failure(RunResult const& result) {
-  Report const& report = result.report;
-  std::cerr << result.config->where("") << ": " << result.config->problem.name
-            << " did not converge: " << to_string(report.reason) << " after " << report.iterations
+  auto const& columns = result.columns;
+  std::cerr << result.config->where("") << ": " << result.config->problem.name;
+  auto const failed = [](Report const& column) { return column.reason != Reason::converged; };
+  Report const& report = *std::find_if(columns.begin(), columns.end(), failed);
+  if (columns.size() > 1)
+    std::cerr << ": " << std::count_if(columns.begin(), columns.end(), failed) << " of "
+              << columns.size() << " right-hand sides did not converge: the first of them, number "
+              << &report - columns.data() + 1 << " (counted from 1): ";
+  else
+    std::cerr << " did not converge: ";
+  std::cerr << to_string(report.reason) << " after " << report.iterations
             << " iterations, true relative residual " << report.true_relative_residual
             << (report.detail.empty() ? "" : "; ") << report.detail << std::endl;
 }

@@ -5,8 +5,10 @@
 // scalar.
 
 #include <cctype>
+#include <memory>
 #include <utility>
 
+#include "columns.hpp"
 #include "methods.hpp"
 #include "repeat.hpp"
 #include "spaces.hpp"
@@ -24,6 +26,36 @@ inline void fill(SolverOptions& options, RunConfig const& run,
     if (to_string(runner) == run.execution.runner) options.runner = runner;
 }
 
+/// \brief Solves for the columns of a run's system, from x = 0: one report of each; and whether
+/// they were solved together.
+template <class OfMethod, class T, class Exec, class Options>
+std::pair<std::vector<Report>, bool> solve_columns(
+    Exec const& exec, SystemOn<T, Exec> const& made,
+    std::shared_ptr<typename OfMethod::System> const& system, Options const& options, int columns,
+    int repeat) {
+  if (columns == 1) {
+    OfMethod method(exec, system, options);
+    return {
+        solve_repeatedly(repeat,
+                         [&] {
+                           made.clear_x(exec);
+                           return std::vector<Report>{method.solve(made.b.data(), made.x.data())};
+                         }),
+        false};
+  }
+  using View = Kokkos::View<T**, Kokkos::LayoutRight, typename Exec::memory_space,
+                            Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  std::size_t const rows = made.b.extent(0) / columns;
+  View const b(made.b.data(), rows, columns), x(made.x.data(), rows, columns);
+  Solder::Impl::ColumnsOf<OfMethod> all(exec, system, options);
+  return {solve_repeatedly(repeat,
+                           [&] {
+                             made.clear_x(exec);
+                             return all.solve(exec, b, x);
+                           }),
+          all.together()};
+}
+
 template <class Method, class T, class Exec>
 void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
               std::function<void(Progress const&)> const& monitor, Solved<T>& solved) {
@@ -33,12 +65,13 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   std::visit(
       [&](auto& of) {
         using Given = typename std::decay_t<decltype(of)>::element_type;
-        typename Method::template Of<Exec, typename Given::OpenedA, typename Given::OpenedM> method(
-            exec, std::move(of), options);
-        solved.report = solve_repeatedly(run.execution.repeat, [&] {
-          made.clear_x(exec);
-          return method.solve(made.b.data(), made.x.data());
-        });
+        using OfMethod =
+            typename Method::template Of<Exec, typename Given::OpenedA, typename Given::OpenedM>;
+        auto [columns, together] =
+            solve_columns<OfMethod>(exec, made, std::shared_ptr<Given>(std::move(of)), options,
+                                    system.right_hand_sides(), run.execution.repeat);
+        solved.report = summary(columns, together);
+        solved.columns = std::move(columns);
       },
       made.system);
   solved.report.setup_seconds += made.setup_seconds;

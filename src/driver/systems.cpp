@@ -10,6 +10,7 @@
 #include <solder/matrix/sell.hpp>
 #include <solder/preconditioners/jacobi.hpp>
 
+#include "columns.hpp"
 #include "memory.hpp"
 
 namespace Solder::Driver {
@@ -66,13 +67,16 @@ SellMatrix<T, Exec> make_padded(Exec const& exec, CsrMatrix<T, Exec> const& A,
 }
 
 /// \brief Puts the matrix into the format of the run, and calls f(matrix, format and why). A format
-/// that nobody asked for gives way to CSR where memory does not suffice for it.
+/// that nobody asked for gives way to CSR where memory does not suffice for it, and where several
+/// right-hand sides are then solved at once.
 template <class T, class Exec, class Function>
-void with_matrix(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> const& A,
+void with_matrix(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> const& A, bool several,
                  Function const& f) {
   MatrixFormat wanted = MatrixFormat::automatic;
   for (MatrixFormat const format : {MatrixFormat::csr, MatrixFormat::sell, MatrixFormat::ell})
     if (to_string(format) == run.execution.matrix_format) wanted = format;
+  if (several && wanted == MatrixFormat::automatic && takes_columns(run))
+    return f(A, {MatrixFormat::csr, "for several right-hand sides at once"});
   RowStatistics const rows = row_statistics(exec, A);
   FormatChoice choice;
   std::optional<SellMatrix<T, Exec>> padded;
@@ -107,15 +111,16 @@ SystemOn<T, Exec>::SystemOn(Exec const& exec, RunConfig const& run, System<T> co
   Kokkos::deep_copy(exec, b, ConstHostVector(of.rhs.data(), n));
   exec.fence("Solder::driver: system copied");
   Kokkos::Timer timer;
-  with_matrix(exec, run, A, [&](auto const& matrix, FormatChoice const& choice) {
-    matrix_format = to_string(choice.format);
-    format_reason = choice.reason;
-    with_preconditioner(exec, run, A, matrix, [&](auto const& M) {
-      using Made =
-          Solder::Impl::SystemOf<Exec, std::decay_t<decltype(matrix)>, std::decay_t<decltype(M)>>;
-      system = std::unique_ptr<typename Made::AsSeen>(std::make_unique<Made>(matrix, M));
-    });
-  });
+  with_matrix(
+      exec, run, A, of.right_hand_sides() > 1, [&](auto const& matrix, FormatChoice const& choice) {
+        matrix_format = to_string(choice.format);
+        format_reason = choice.reason;
+        with_preconditioner(exec, run, A, matrix, [&](auto const& M) {
+          using Made = Solder::Impl::SystemOf<Exec, std::decay_t<decltype(matrix)>,
+                                              std::decay_t<decltype(M)>>;
+          system = std::unique_ptr<typename Made::AsSeen>(std::make_unique<Made>(matrix, M));
+        });
+      });
   exec.fence("Solder::driver: matrix and preconditioner made");
   setup_seconds = timer.seconds();
 }

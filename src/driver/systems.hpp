@@ -55,7 +55,7 @@ struct SystemOn {
       typename Impl::SystemsWith<T, Exec, CsrMatrix<T, Exec>>::type>::type;
 
   Any system;
-  Kokkos::View<T*, Exec> b, x;
+  Kokkos::View<T*, Exec> b, x;  ///< of all columns, row by row
   std::string matrix_format, format_reason;
   double setup_seconds = 0;  ///< of the format and the preconditioner
 

@@ -104,6 +104,67 @@ TEST(Footprint, IsWhatTheSolveAllocates) {
   }
 }
 
+/// Beside the solver of one column there are those of groups of at most 32, two where their widths
+/// differ, and copies of the columns of a group where there are several groups.
+TEST(Footprint, OfSeveralRightHandSidesIsWhatTheSolveAllocates) {
+  if (host_space().empty()) GTEST_SKIP() << "no space of this build works in main memory";
+  constexpr double n = 10000;
+  auto const runs = runs_of(
+      "problem: {generate: fem_poisson_2d, size: 100, rhs: random, rhs_count: [2, 8, 32, 33, 64]}\n"
+      "solver: {name: [cg, bicgstab, gmres], max_iterations: 3}\n"
+      "preconditioner: {name: [none, jacobi, fsai, chebyshev, ic0], k: 0}\n"
+      "execution: {space: " +
+      host_space() + ", matrix_format: [auto, sell]}\n");
+  EXPECT_EQ(runs.size(), 5u * 3 * 5 * 2);
+  for (RunConfig const& run : runs) {
+    auto const system = make_system<double>(run);
+    double const columns = system.right_hand_sides();
+    std::string const what =
+        concat(std::to_string(system.right_hand_sides()), " ", run.solver.name, " ",
+               run.preconditioner.label, " ", run.execution.matrix_format);
+    Counts const counts = {n, double(system.matrix.nonzeros()), columns};
+    EXPECT_NEAR(footprint(run, counts, false).back().bytes, double(system.bytes()), 8) << what;
+    auto const shares = footprint(run, counts, true);
+    auto const share = std::ranges::find_if(
+        shares, [](Share const& each) { return contains(each.what, "right-hand sides"); });
+    ASSERT_NE(share, shares.end());
+    SolderTest::KokkosEvents events;
+    solve<double>(run, system, {});
+    events.stop();
+    double const slack = 0.4 * 8 * n;  // of each column
+    EXPECT_NEAR(shares[0].bytes, allocated(events, {"Solder::" + run.solver.name}), slack * columns)
+        << what;
+    double const solution = 8 * n * columns;  // in no view
+    double copy = 0;                          // of b's columns, and x's: a wider one replaces it
+    for (auto const& allocation : events.allocations)
+      if (allocation.label == "Solder::columns") copy = std::max(copy, double(allocation.bytes));
+    EXPECT_NEAR(share->bytes, allocated(events, {"Solder::b", "Solder::x"}) + solution + 2 * copy,
+                slack)
+        << what;
+    EXPECT_EQ(share->key, "problem.rhs_count");
+    if (run.preconditioner.name == "fsai" || run.preconditioner.name == "chebyshev") {
+      double const work = allocated(events, {"Solder::fsai::t", "Solder::chebyshev"});
+      auto one = counts;
+      one.right_hand_sides = 1;
+      double const vectors = run.preconditioner.name == "fsai" ? 1 : 3;
+      EXPECT_NEAR(shares[1].bytes - footprint(run, one, true)[1].bytes, work - vectors * 8 * n,
+                  slack * columns)
+          << what;
+    }
+  }
+}
+
+TEST(Check, MemoryOfTooManyRightHandSides) {
+  if (host_space().empty()) GTEST_SKIP() << "no space of this build works in main memory";
+  if (double(available_memory()) > 1e12) GTEST_SKIP() << "this system does not tell its memory";
+  std::string const why = errors_of(
+      "problem:\n  generate: random_spd\n  size: 100000000\n  nonzeros_per_row: 1\n"
+      "  rhs: random\n  rhs_count: 1000\nexecution: {space: " +
+      host_space() + "}\n");
+  EXPECT_TRUE(contains(why, "a.yaml:6: problem.rhs_count: random_spd(")) << why;
+  EXPECT_TRUE(contains(why, "1000 right-hand sides and solutions 24")) << why;
+}
+
 TEST(Footprint, CountsEverySolverPreconditionerScalarAndFormat) {
   Counts const counts = {1000, 5000};
   auto const bytes = [&](std::string const& text, int share) {

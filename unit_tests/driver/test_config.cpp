@@ -51,6 +51,7 @@ TEST(Config, Defaults) {
   EXPECT_EQ(std::get<double>(run.problem.parameters.at("size")), 9);
   EXPECT_EQ(run.problem.parameters.size(), 1u);
   EXPECT_EQ(run.problem.rhs, "ones");
+  EXPECT_EQ(run.problem.rhs_count, 0);
   EXPECT_EQ(run.problem.seed, 1);
   EXPECT_EQ(run.problem.scalar, Scalar::double_);
   EXPECT_EQ(run.solver.name, "cg");
@@ -69,7 +70,8 @@ TEST(Config, Defaults) {
 
 TEST(Config, EveryKey) {
   auto const runs = runs_of(
-      "problem: {matrix: /m/bus.mtx.gz, rhs: b.mtx, seed: 7, scalar: complex_float}\n"
+      "problem: {matrix: /m/bus.mtx.gz, rhs: b.mtx, rhs_count: 4, seed: 7, "
+      "scalar: complex_float}\n"
       "solver: {name: cg, form: classical, tolerance: 0.5, max_iterations: 12}\n"
       "preconditioner: {name: jacobi}\n"
       "execution: {space: serial, runner: graph, matrix_format: sell, repeat: 3}\n"
@@ -82,6 +84,7 @@ TEST(Config, EveryKey) {
   EXPECT_EQ(run.problem.rhs_file.filename(), "b.mtx");
   EXPECT_TRUE(run.problem.rhs_file.is_absolute())
       << "relative to the file's folder, which is absolute here";
+  EXPECT_EQ(run.problem.rhs_count, 4);
   EXPECT_EQ(run.problem.seed, 7);
   EXPECT_EQ(run.problem.scalar, Scalar::complex_float);
   EXPECT_EQ(run.solver.form, "classical");
@@ -344,6 +347,34 @@ TEST(Config, ParametersBelongToTheirGenerator) {
   ASSERT_EQ(runs.size(), 2u);
   expect_error("problem: {generate: [fem_poisson_2d, poisson_3d_7pt], size: 2000}\n",
                {"problem.size", "from 1 to 674"});
+}
+
+TEST(Config, SeveralRightHandSidesDiffer) {
+  auto const with = [](std::string const& keys) {
+    return "problem:\n  generate: fem_poisson_2d\n  size: 9\n" + keys;
+  };
+  auto const counts = [&](std::string const& keys) {
+    std::vector<std::int32_t> found;
+    for (auto const& run : runs_of(with(keys))) found.push_back(run.problem.rhs_count);
+    return found;
+  };
+  using Counts = std::vector<std::int32_t>;
+  EXPECT_EQ(counts("  rhs: random\n  rhs_count: [1, 8, 1000]\n"), (Counts{1, 8, 1000}));
+  EXPECT_EQ(counts("  rhs: b.mtx\n  rhs_count: 3\n"), Counts{3});
+  EXPECT_EQ(counts("  rhs: b.mtx\n"), Counts{0}) << "as many as the file has";
+  EXPECT_EQ(counts("  rhs: [ones, unit_solution]\n  rhs_count: 1\n"), (Counts{1, 1}));
+  for (std::string const same : {"ones", "unit_solution"})
+    expect_error(with("  rhs: " + same + "\n  rhs_count: 8\n"),
+                 {"a.yaml:5: problem.rhs_count is 8, but problem.rhs is '" + same + "', which is",
+                  "give rhs: random, or a file of so many columns"});
+  expect_error(with("  rhs_count: 2\n"), {"a.yaml:4: problem.rhs_count is 2", "'ones'"});
+  expect_error(with("  rhs: [random, ones]\n  rhs_count: [1, 2]\n"), {"a.yaml:5: ", "'ones'"});
+  expect_error(with("  rhs: random\n"), {"--set problem.rhs_count=2", "'ones'"},
+               {"problem.rhs=ones", "problem.rhs_count=2"});
+  for (std::string const wrong : {"0", "1001", "-1", "2.5", "many", "'8'"})
+    expect_error(with("  rhs: random\n  rhs_count: " + wrong + "\n"),
+                 {"a.yaml:5: problem.rhs_count must be an integer from 1 to 1000"});
+  expect_error(with("  rhs: random\n  rhs_cuont: 8\n"), {"did you mean 'rhs_count'"});
 }
 
 TEST(Config, StandInsAreLikeAMatrixOrHaveFigures) {

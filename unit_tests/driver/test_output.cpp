@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gtest/gtest.h>
+#include <driver/columns.hpp>
 #include <driver/output.hpp>
 #include <driver/progress.hpp>
 #include <driver/repeat.hpp>
 #include <driver/solve.hpp>
 
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <solder/core/errors.hpp>
@@ -39,7 +41,32 @@ void fill(Example& example) {
   report.words_per_iteration = 11.5;
   report.form = "pipelined";
   report.runner = Solder::Runner::launch;
-  example.result = {&example.config, 10, 28, "serial", report, "sell", "4% padding"};
+  example.result = {&example.config, 10, 28, "serial", report, "sell", "4% padding", {report}};
+}
+
+/// Three right-hand sides: the first converges, the second breaks down, the third takes longest.
+std::vector<Solder::Report> three_columns() {
+  Solder::Report report;
+  report.setup_seconds = 0.25;
+  report.solve_seconds = 2;
+  std::vector<Solder::Report> columns(3, report);
+  columns[0].reason = Solder::Reason::converged;
+  columns[0].iterations = 1;
+  columns[0].relative_residual = 0.125;
+  columns[0].true_relative_residual = 0.25;
+  columns[0].history = {1, 0.125};
+  columns[1].reason = Solder::Reason::breakdown;
+  columns[1].detail = "a divisor is zero";
+  columns[1].iterations = 0;
+  columns[1].relative_residual = 1;
+  columns[1].true_relative_residual = std::numeric_limits<double>::quiet_NaN();
+  columns[1].history = {1};
+  columns[2].reason = Solder::Reason::max_iterations;
+  columns[2].iterations = 2;
+  columns[2].relative_residual = 0.5;
+  columns[2].true_relative_residual = 0.5;
+  columns[2].history = {1, 2, 0.5};
+  return columns;
 }
 
 TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
@@ -76,6 +103,47 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   EXPECT_EQ(run["history"].dump(), "[1.0,null,0.1]");
 }
 
+TEST(Json, HasAnEntryForEachOfSeveralRightHandSides) {
+  Example example;
+  fill(example);
+  auto const one = nlohmann::ordered_json::parse(json_text({example.result}, ""))["runs"][0];
+  EXPECT_FALSE(one.contains("right_hand_sides"));
+  EXPECT_FALSE(one.contains("columns"));
+  example.result.columns = three_columns();
+  auto const run = nlohmann::ordered_json::parse(json_text({example.result}, ""))["runs"][0];
+  EXPECT_EQ(run["right_hand_sides"], 3);
+  ASSERT_EQ(run["columns"].size(), 3u);
+  EXPECT_EQ(run["columns"][0].dump(),
+            R"({"reason":"converged","iterations":1,"relative_residual":0.125,)"
+            R"("true_relative_residual":0.25})");
+  EXPECT_EQ(run["columns"][1].dump(),
+            R"({"reason":"breakdown","iterations":0,"relative_residual":1.0,)"
+            R"("true_relative_residual":null})");
+  EXPECT_EQ(run["columns"][2]["reason"], "max_iterations");
+  for (auto const& [key, value] : one.items()) EXPECT_EQ(run[key], value) << key;
+}
+
+TEST(Summary, IsOfTheWorstColumns) {
+  auto columns = three_columns();
+  auto const apart = summary(columns, false);
+  EXPECT_EQ(apart.reason, Solder::Reason::breakdown);
+  EXPECT_EQ(apart.detail, "a divisor is zero");
+  EXPECT_EQ(apart.iterations, 2);
+  EXPECT_EQ(apart.relative_residual, 1);
+  EXPECT_TRUE(std::isnan(apart.true_relative_residual));
+  EXPECT_EQ(apart.history, (std::vector<double>{1, 2, 1}));
+  EXPECT_EQ(apart.setup_seconds, 0.25);
+  EXPECT_EQ(apart.solve_seconds, 6);
+  EXPECT_EQ(summary(columns, true).solve_seconds, 2) << "one group";
+  columns[2].solve_seconds = 3;
+  EXPECT_EQ(summary(columns, true).solve_seconds, 5) << "a group of two, and one of one";
+
+  std::vector<Solder::Report> const converged(2, columns[0]);
+  EXPECT_EQ(summary(converged, false).reason, Solder::Reason::converged);
+  EXPECT_EQ(summary({columns[0]}, false).solve_seconds, 2);
+  EXPECT_EQ(summary({columns[0], columns[2]}, false).reason, Solder::Reason::max_iterations);
+}
+
 TEST(Json, WithoutIterationsThereIsNoTimePerIteration) {
   Example example;
   fill(example);
@@ -106,9 +174,13 @@ TEST(History, IsALineForEachIteration) {
   Scratch const scratch;
   Example example;
   fill(example);
-  write_history(scratch.path("h.csv"), example.result.report);
+  write_history(scratch.path("h.csv"), example.result.columns);
   EXPECT_EQ(scratch.read("h.csv"),
             "iteration,relative_residual\n0,1\n1,inf\n2,0.10000000000000001\n");
+  write_history(scratch.path("h.csv"), three_columns());
+  EXPECT_EQ(scratch.read("h.csv"),
+            "iteration,relative_residual_1,relative_residual_2,relative_residual_3\n"
+            "0,1,1,1\n1,0.125,,2\n2,,,0.5\n");
 }
 
 TEST(TableOfRuns, LinesStandUnderTheHeading) {
@@ -121,6 +193,27 @@ TEST(TableOfRuns, LinesStandUnderTheHeading) {
   for (char const* part : {"longer_than", "complex_float", "cg pipelined", "jacobi", "serial",
                            "launch", "converged", "1500000.00"})
     EXPECT_TRUE(contains(line, part)) << part << " in " << line;
+}
+
+TEST(TableOfRuns, ShowsTheNumberOfRightHandSidesWhereSomeRunHasSeveral) {
+  Example one, three;
+  fill(one);
+  fill(three);
+  EXPECT_FALSE(contains(Table({{"a.yaml", {one.config}}}).heading(), "rhs"));
+  three.config.problem.rhs = "random";
+  three.config.problem.rhs_count = 3;
+  three.result.columns = three_columns();
+  Table const table({{"a.yaml", {one.config}}, {"b.yaml", {three.config}}});
+  auto const end = table.heading().find(" rhs ") + 4;
+  ASSERT_NE(end, std::string::npos + 4);
+  EXPECT_EQ(table.line(one.result).substr(end - 3, 4), "  1 ");
+  EXPECT_EQ(table.line(three.result).substr(end - 3, 4), "  3 ");
+  EXPECT_EQ(table.line(three.result).find("sell: 4%"), table.heading().find("matrix format"));
+
+  Scratch const scratch;
+  one.config.problem.rhs_file =
+      scratch.write("b.mtx", "%%MatrixMarket matrix array real general\n1 2\n1\n2\n");
+  EXPECT_TRUE(contains(Table({{"a.yaml", {one.config}}}).heading(), "rhs")) << "two columns";
 }
 
 /// What a progress line writes when it is told at these milliseconds; its own end included.
@@ -161,14 +254,29 @@ auto fake_solve(std::vector<double> const& seconds, std::vector<double> const& l
     report.iterations = 1;
     report.history = {1, last[i]};
     report.solve_seconds = seconds[i++];
-    return report;
+    return std::vector{report};
+  };
+}
+
+/// The same for two right-hand sides, of which the second takes twice as long.
+auto fake_columns(std::vector<double> const& seconds, std::vector<double> const& last) {
+  return [solve = fake_solve(seconds, std::vector<double>(seconds.size())),
+          second = fake_solve(seconds, last)]() mutable {
+    auto reports = solve();
+    reports.push_back(second()[0]);
+    reports[1].solve_seconds *= 2;
+    return reports;
   };
 }
 
 TEST(Repeat, ReportsTheMedianTime) {
-  EXPECT_EQ(solve_repeatedly(1, fake_solve({5}, {0})).solve_seconds, 5);
-  EXPECT_EQ(solve_repeatedly(3, fake_solve({9, 1, 2}, {0, 0, 0})).solve_seconds, 2);
-  EXPECT_EQ(solve_repeatedly(4, fake_solve({9, 1, 2, 4}, {0, 0, 0, 0})).solve_seconds, 3);
+  EXPECT_EQ(solve_repeatedly(1, fake_solve({5}, {0}))[0].solve_seconds, 5);
+  EXPECT_EQ(solve_repeatedly(3, fake_solve({9, 1, 2}, {0, 0, 0}))[0].solve_seconds, 2);
+  EXPECT_EQ(solve_repeatedly(4, fake_solve({9, 1, 2, 4}, {0, 0, 0, 0}))[0].solve_seconds, 3);
+  auto const columns = solve_repeatedly(3, fake_columns({9, 1, 2}, {0, 0, 0}));
+  ASSERT_EQ(columns.size(), 2u);
+  EXPECT_EQ(columns[0].solve_seconds, 2);
+  EXPECT_EQ(columns[1].solve_seconds, 4);
 }
 
 TEST(Repeat, RefusesWhatIsNotBitEqual) {
@@ -176,6 +284,14 @@ TEST(Repeat, RefusesWhatIsNotBitEqual) {
   EXPECT_THROW(solve_repeatedly(2, fake_solve({1, 1}, {0.5, 0.5000000001})), std::runtime_error);
   EXPECT_THROW(solve_repeatedly(2, fake_solve({1, 1}, {0., -0.})), std::runtime_error);
   EXPECT_NO_THROW(solve_repeatedly(2, fake_solve({1, 1}, {nan, nan})));
+  EXPECT_NO_THROW(solve_repeatedly(2, fake_columns({1, 1}, {nan, nan})));
+  try {
+    solve_repeatedly(3, fake_columns({1, 1, 1}, {0.5, 0.5, 0.25}));
+    FAIL() << "the second right-hand side went another way";
+  } catch (std::runtime_error const& error) {
+    EXPECT_TRUE(contains(error.what(), "repeat 3") && contains(error.what(), "right-hand side 2"))
+        << error.what();
+  }
 }
 
 TEST(Spaces, DefaultComesFirst) {

@@ -237,6 +237,86 @@ TEST(Problem, RightHandSides) {
       << why;
 }
 
+/// Column c of a system's right-hand sides.
+template <class T>
+std::vector<T> column(System<T> const& system, std::int32_t c) {
+  std::vector<T> entries;
+  for (std::int32_t i = 0; i < system.matrix.rows; ++i)
+    entries.push_back(system.rhs[std::size_t(i) * system.right_hand_sides() + c]);
+  return entries;
+}
+
+TEST(Problem, ColumnsOfAFileAreRightHandSides) {
+  Scratch const scratch;
+  std::string const matrix = "{matrix: " + scratch.write("A.mtx", three_by_three).string();
+  auto const file = [&](std::string const& kind, std::string const& rest) {
+    return matrix + ", scalar: complex_double, rhs: " +
+           scratch.write("b.mtx", "%%MatrixMarket matrix " + kind + "\n" + rest).string();
+  };
+  auto const expect_columns = [&](std::string const& problem) {
+    auto const system = make_system<Complex>(problem_of(problem));
+    EXPECT_EQ(system.right_hand_sides(), 2);
+    EXPECT_EQ(column(system, 0), (std::vector<Complex>{1, 2, 3}));
+    EXPECT_EQ(column(system, 1), (std::vector<Complex>{Complex(4), Complex(5), Complex(6)}));
+    EXPECT_EQ(system.bytes(), 4 * 8 + 4 * (4 + 16) + 6 * 16);
+  };
+  std::string const array = file("array real general", "3 2\n1\n2\n3\n4\n5\n6\n");
+  expect_columns(array + "}");
+  expect_columns(array + ", rhs_count: 2}");
+  EXPECT_EQ(promised_counts(problem_of(array + "}").problem).right_hand_sides, 2);
+  expect_columns(file("array complex general", "3 2\n1 0\n2 0\n3 0\n4 0\n5 0\n6 0\n") + "}");
+  expect_columns(file("coordinate integer general",
+                      "3 2 7\n1 2 4\n2 2 5\n3 2 6\n1 1 1\n2 1 2\n3 1 1\n3 1 2\n") +
+                 "}");
+}
+
+TEST(Problem, FilesThatAreNotTheRightHandSidesWanted) {
+  Scratch const scratch;
+  std::string const matrix = "{matrix: " + scratch.write("A.mtx", three_by_three).string();
+  auto const why = [&](std::string const& kind, std::string const& rest,
+                       std::string const& further = "") {
+    return why_refused(problem_of(
+        matrix + further + ", rhs: " +
+        scratch.write("b.mtx", "%%MatrixMarket matrix " + kind + "\n" + rest).string() + "}"));
+  };
+  auto const expect_refused = [](std::string const& why, std::string const& part) {
+    EXPECT_TRUE(contains(why, "a.yaml:1: problem.rhs: ") && contains(why, "b.mtx") &&
+                contains(why, part))
+        << "no '" << part << "' in: " << why;
+  };
+  std::string const array = "array real general", six = "1\n2\n3\n4\n5\n6\n";
+  expect_refused(why(array, "2 3\n" + six), "is 2 x 3, but the matrix has 3 rows");
+  expect_refused(why(array, "3 2\n" + six, ", rhs_count: 4"),
+                 "has 2 columns, but problem.rhs_count is 4");
+  expect_refused(why(array, "3 2\n" + six, ", rhs_count: 1"),
+                 "has 2 columns, but problem.rhs_count is 1");
+  expect_refused(why(array, "3 1\n1\n2\n3\n", ", rhs_count: 2"),
+                 "has 1 column, but problem.rhs_count is 2");
+  expect_refused(why(array, "3 0\n"), "no columns");
+  expect_refused(why(array, "3 2\n1\n2\n3\n4\n5\n"), "truncated");
+  expect_refused(why(array, "3 2\n" + six + "7\n"), "goes on");
+  expect_refused(why("array real symmetric", "3 3\n" + six), "is not general");
+  expect_refused(why("coordinate real general", "3 1001 1\n1 1 1\n"), "at most 1000 right-hand");
+  expect_refused(why("coordinate real general", "3 2 2\n1 1 1e308\n1 1 1e308\n"), "more than the");
+}
+
+TEST(Problem, RandomColumnsAreThoseOfTheNextSeeds) {
+  for (std::string const scalar : {"double", "complex_double"}) {
+    std::string const text =
+        "{generate: fem_poisson_2d, size: 7, rhs: random, scalar: " + scalar + ", ";
+    auto const several = problem_of(text + "seed: 3, rhs_count: 5}");
+    EXPECT_EQ(promised_counts(several.problem).right_hand_sides, 5);
+    auto const system = make_system<Complex>(several);
+    ASSERT_EQ(system.right_hand_sides(), 5);
+    for (int c = 0; c < 5; ++c) {
+      auto const one =
+          make_system<Complex>(problem_of(concat(text, "seed: ", std::to_string(3 + c), "}")));
+      EXPECT_EQ(one.right_hand_sides(), 1);
+      EXPECT_EQ(column(system, c), one.rhs) << c;
+    }
+  }
+}
+
 TEST(Problem, RandomRightHandSideDependsOnTheSeedOnly) {
   std::string const text =
       "{generate: fem_poisson_2d, size: 30, scalar: complex_double, rhs: random, seed: ";

@@ -89,6 +89,12 @@ struct PointwiseOf {
 template <class Operator, class Scalar>
 struct OpenedMatrix {
   using scalar_type = Scalar;
+  static constexpr bool takes_columns = [] {
+    if constexpr (requires { Operator::takes_columns; })
+      return Operator::takes_columns;
+    else
+      return false;
+  }();
 
   Operator A;
   Rows rows;
@@ -111,6 +117,16 @@ inline constexpr bool is_on_device = [] {
   else
     return true;
 }();
+
+/// \brief Whether these take vectors of several right-hand sides; see HostTeam. What says nothing
+/// does not: it is then given one column after another.
+template <class... T>
+inline constexpr bool takes_columns = ([] {
+  if constexpr (requires { T::takes_columns; })
+    return T::takes_columns;
+  else
+    return false;
+}() && ...);
 
 /// \brief What a solver asks of a matrix, or of a user's own operator.
 ///

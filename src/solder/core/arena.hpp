@@ -51,12 +51,20 @@ class Arena {
  public:
   /// \param league teams of every stage's league, where one kernel of so many teams runs the whole
   /// solve: 1 under Runner::team; 0: each stage takes as many as it wants
-  Arena(Exec const& exec, int league) : exec_(exec), league_(league) {}
+  /// \param columns right-hand sides of the solve
+  /// \param most_teams of a league, where there are several columns
+  Arena(Exec const& exec, int league, std::int32_t columns = 1, int most_teams = 1)
+      : exec_(exec), league_(league), columns_(columns), most_teams_(most_teams) {}
 
   Exec const& exec() const { return exec_; }
   int league() const { return league_; }
-  /// \brief The league of a stage that would take `wanted` teams.
-  int teams(int wanted) const { return league_ > 0 ? league_ : wanted; }
+  std::int32_t columns() const { return columns_; }
+  /// \brief The league of a stage that would take `wanted` teams for one column.
+  int teams(int wanted) const {
+    if (league_ > 0) return league_;
+    if (Impl::is_host_space<Exec> || columns_ == 1) return wanted;
+    return static_cast<int>(std::min<std::int64_t>(std::int64_t(wanted) * columns_, most_teams_));
+  }
 
   void rewind() {
     next_array_ = next_block_ = used_ = 0;
@@ -75,18 +83,23 @@ class Arena {
     return reinterpret_cast<T*>(array.data());
   }
 
-  template <std::size_t N>
-  Sum<N> sum(int parts) {
-    return {doubles(N * parts), parts};
-  }
-  template <std::size_t N>
-  TurningSum<N> turning_sum(int parts) {
-    return {doubles(2 * N * parts), parts};
-  }
+  /// \brief A vector of `rows` entries in each column, zero at first.
   template <class Scalar>
-  Kept<Scalar> kept() {
-    return {doubles(parts<Scalar>)};
+  Scalar* vector(std::string const& label, std::int64_t rows) {
+    return array<Scalar>(label, rows * columns_);
   }
+
+  /// \param teams that leave a part each
+  template <std::size_t N>
+  Sum<N> sum(int teams) {
+    return {doubles(N * teams * columns_), teams * columns_};
+  }
+  template <std::size_t N>
+  TurningSum<N> turning_sum(int teams) {
+    return {doubles(2 * N * teams * columns_), teams * columns_};
+  }
+  /// \brief Kept scalars of a column, up to 16 doubles.
+  double* kept() { return doubles(Kept<double>::stride * columns_); }
 
   /// \brief A few doubles, in memory that such requests share.
   double* doubles(std::size_t count) {
@@ -133,6 +146,8 @@ class Arena {
 
   Exec exec_;
   int league_;
+  std::int32_t columns_;
+  int most_teams_;
   std::vector<Doubles> arrays_, blocks_;
   Impl::Keeper keeper_;
   std::size_t next_array_ = 0, next_block_ = 0, used_ = 0;

@@ -57,7 +57,26 @@ struct Outbox {
   }
 };
 
-/// \brief The host's side: waits for letters without a fence.
+/// \brief Waits, without a fence, until a letter has this sequence number. Should nothing come for
+/// two seconds the instance is fenced, so that an error on the device surfaces instead of a hang.
+template <class Exec>
+void wait_for_letter(Exec const& exec, std::int32_t& sequence, std::int32_t post) {
+  auto const arrived = [&] {
+    return std::atomic_ref<std::int32_t>(sequence).load(std::memory_order_acquire) == post;
+  };
+  auto const start = std::chrono::steady_clock::now();
+  for (std::uint64_t spin = 0; !arrived(); ++spin) {
+    if (spin % 1024 == 1023) {
+      std::this_thread::yield();
+      if (std::chrono::steady_clock::now() - start > std::chrono::seconds(2)) {
+        exec.fence("Solder::mailbox: waiting for the device");
+        if (!arrived()) throw std::runtime_error("Solder: the device sent no word of the solve");
+      }
+    }
+  }
+}
+
+/// \brief The host's side.
 template <class Exec>
 class Mailbox {
  public:
@@ -74,24 +93,9 @@ class Mailbox {
 
   /// \brief Waits for letter number `post` (counted from 1) and appends its history, as relative
   /// residuals.
-  ///
-  /// Should nothing come for two seconds the instance is fenced, so that an error on the device
-  /// surfaces instead of a hang.
   Control receive(Exec const& exec, std::int32_t post, std::vector<double>& history) const {
     Letter& letter = letters_[post & 1];
-    auto const arrived = [&] {
-      return std::atomic_ref<std::int32_t>(letter.sequence).load(std::memory_order_acquire) == post;
-    };
-    auto const start = std::chrono::steady_clock::now();
-    for (std::uint64_t spin = 0; !arrived(); ++spin) {
-      if (spin % 1024 == 1023) {
-        std::this_thread::yield();
-        if (std::chrono::steady_clock::now() - start > std::chrono::seconds(2)) {
-          exec.fence("Solder::mailbox: waiting for the device");
-          if (!arrived()) throw std::runtime_error("Solder: the device sent no word of the solve");
-        }
-      }
-    }
+    wait_for_letter(exec, letter.sequence, post);
     double const* const entries = copies_.data() + std::size_t(post & 1) * capacity_;
     for (int k = 0; k < letter.entries; ++k) history.push_back(letter.control.relative(entries[k]));
     return letter.control;

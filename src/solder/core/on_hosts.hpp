@@ -28,13 +28,16 @@ template <class Value>
 class RowBlock {
  public:
   /// Rows of a window; a slice of a SellMatrix that begins in one may reach beyond it.
-  static constexpr std::int32_t window = 128, room = window + warp;
+  static constexpr std::int32_t window = HostTeam::window_rows, room = window + warp;
 
-  KOKKOS_FUNCTION explicit RowBlock(std::int32_t first) : first_(first) {}
+  /// \param team of the window, or of its column
+  KOKKOS_FUNCTION explicit RowBlock(HostTeam const& team)
+      : first_(team.first_), columns_(team.columns()), column_(team.column()) {}
 
   /// \brief Takes a row of the window.
   KOKKOS_FORCEINLINE_FUNCTION void take(std::int32_t row, Value const& value) {
-    auto const at = static_cast<std::uint32_t>(row) - static_cast<std::uint32_t>(first_);
+    std::int32_t const of_column = columns_ == 1 ? row : row / columns_;
+    auto const at = static_cast<std::uint32_t>(of_column) - static_cast<std::uint32_t>(first_);
     if (at >= static_cast<std::uint32_t>(window)) refuse();
     values_[at] = value;
   }
@@ -48,7 +51,8 @@ class RowBlock {
   /// \brief The rows of the window, which ends at `end`, from the last one to the first.
   template <class Consume>
   KOKKOS_FORCEINLINE_FUNCTION void hand_out_window(std::int32_t end, Consume const& consume) const {
-    for (std::int32_t i = end - 1; i >= first_; --i) consume(i, values_[i - first_]);
+    for (std::int32_t i = end - 1; i >= first_; --i)
+      consume(i * columns_ + column_, values_[i - first_]);
   }
   /// \brief The rows that take_any() took, in their order.
   template <class Consume>
@@ -63,7 +67,7 @@ class RowBlock {
         "must go through them by team.for_each_row, or between team.first and team.last");
   }
 
-  std::int32_t first_, size_ = 0;
+  std::int32_t first_, columns_, column_, size_ = 0;
   std::int32_t rows_[room];
   Value values_[room];
 };
@@ -77,8 +81,9 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_window(HostTeam const& team, Rows cons
   for (std::int32_t end = team.last(rows); end > first;) {
     std::int32_t const begin =
         end - first > RowBlock<Value>::window ? end - RowBlock<Value>::window : first;
-    RowBlock<Value> block(begin);
-    fill(team.window(begin, end), block);
+    HostTeam const part = team.window(begin, end);
+    RowBlock<Value> block(part);
+    fill(part, block);
     use(end, block);
     end = begin;
   }
@@ -100,8 +105,15 @@ struct HostOperator {
   Fill<Scalar const*> fill = nullptr;
   Fill<Widened<Scalar>> fill_widened = nullptr;
 
+  static constexpr bool takes_columns = true;  ///< as far as the matrix does
+
   bool operator==(HostOperator const&) const = default;
   bool in_order() const { return op == nullptr; }
+  bool has_columns() const { return op == nullptr; }
+  template <class X, class Consume>
+  void for_each_row_of_columns(HostTeam const& team, X const& x, Consume const& consume) const {
+    products_of_columns(team, rows, row_offsets, columns, values, x, consume);
+  }
 
   template <class X, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(HostTeam const& team, X const& x,
@@ -153,6 +165,8 @@ HostOperator<Scalar> host_operator(Operator const* kept) {
 /// \brief A source whose rows are any other source's; see Range.
 template <class Scalar>
 struct HostRows {
+  static constexpr bool goes_downwards = true;
+
   Rows rows;
   std::int32_t league;
   bool is_in_order;
@@ -187,7 +201,7 @@ struct HostRows {
 template <class Scalar, bool Split, bool OnDevice>
 struct HostPreconditioner {
   static constexpr bool is_identity = false, is_pointwise = false, is_split = Split,
-                        on_device = OnDevice;
+                        on_device = OnDevice, takes_columns = true;  ///< as far as M does
   using Operand = Place<Scalar const>;
   using Applied = Application<HostProgram, HostRows<Scalar>>;
 

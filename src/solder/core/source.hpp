@@ -70,7 +70,8 @@ auto bound(T const& t, At const& at) {
 /// consume(i, value). All threads of the team call it together, and prepare answers the same in
 /// all. `teams()` is its league, `dealt_rows()` the rows as hosts deal them; operator== compares.
 /// On hosts the rows of a team are those between team.first(dealt_rows()) and team.last(...), or,
-/// if in_order() says no, as many others.
+/// if in_order() says no, as many others; `static constexpr bool goes_downwards = true` if the last
+/// one comes first.
 ///
 /// This one: rows of N vectors, all loaded together. Words: N a row.
 template <class Scalar, int N>
@@ -130,6 +131,8 @@ struct PlacedRange {
 /// and 1 a row.
 template <class Operator, class Vector>
 struct Product {
+  static constexpr bool goes_downwards = true;
+
   Operator A;
   std::int32_t league;
   Vector x;
@@ -151,6 +154,16 @@ struct Product {
                                                 Consume const& consume) const {
     return A.for_each_row_product(team, vector_at(x, at), prepare, consume);
   }
+
+  /// \brief Whether a host can have all columns of a row at once.
+  bool has_columns() const requires requires(Operator const& op) { op.has_columns(); }
+  { return A.has_columns(); }
+  /// \brief consume(column, i, value) for all columns of the team's rows.
+  template <class Consume>
+  void for_each_row_of_columns(Impl::HostTeam const& team, At const& at,
+                               Consume const& consume) const {
+    A.for_each_row_of_columns(team, vector_at(x, at), consume);
+  }
   auto bound(At const& at) const {
     auto const vector = vector_at(x, at);
     return Product<Operator, std::remove_const_t<decltype(vector)>>{A, league, vector};
@@ -160,6 +173,13 @@ struct Product {
 /// \brief f(at, i, value) of another source's rows.
 template <class Source, class Function>
 struct Mapped {
+  static constexpr bool goes_downwards = [] {
+    if constexpr (requires { Source::goes_downwards; })
+      return Source::goes_downwards;
+    else
+      return false;
+  }();
+
   Source source;
   Function f;
 

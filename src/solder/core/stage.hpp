@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <new>
 #include <type_traits>
 
 #include <solder/core/control.hpp>
@@ -62,6 +63,15 @@ KOKKOS_FUNCTION constexpr std::size_t sums_needed_by() {
     return 0;
 }
 
+/// \brief Whether a source hands out the rows of a host's slice from the last one to the first.
+template <class Source>
+inline constexpr bool goes_downwards = [] {
+  if constexpr (requires { Source::goes_downwards; })
+    return Source::goes_downwards;
+  else
+    return false;
+}();
+
 }  // namespace Impl
 
 /// \brief A stage is one kernel of a program, as a value that carries its own pointers:
@@ -87,7 +97,7 @@ KOKKOS_FUNCTION constexpr std::size_t sums_needed_by() {
 ///     go through the rows,
 ///   - `with_earlier(f) const`, f(the sums that earlier stages left ...), Sum or TurningSum, whose
 ///     totals scalars() is given,
-///   - `ahead(at) const`: what else is to be loaded before the control block has arrived,
+///   - `ahead(team, at) const`: what else is to be loaded before the control block has arrived,
 ///   - `end(team, mine, now, next) const`: instead of leaving the sums, or to take account,
 /// all but row() where needed.
 ///
@@ -142,22 +152,48 @@ struct Stage {
     using type = typename B::Scalars;
   };
 
+  /// \brief Gives a row to the body.
+  template <class Value>
+  KOKKOS_FORCEINLINE_FUNCTION void give(std::int32_t i, Value const& value,
+                                        typename ScalarsOf<Body>::type const& scalars,
+                                        Sums<Impl::sums_of<Body>()>& mine) const {
+    if constexpr (has_scalars && has_sums)
+      body.row(i, value, scalars, mine);
+    else if constexpr (has_scalars)
+      body.row(i, value, scalars);
+    else if constexpr (has_sums)
+      body.row(i, value, mine);
+    else
+      body.row(i, value);
+  }
+
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<Impl::sums_of<Body>()> const& mine,
+                                       Control const& now, Control& next) const {
+    if constexpr (requires { body.end(team, mine, now, next); })
+      body.end(team, mine, now, next);
+    else if constexpr (has_sums)
+      body.left.leave(team, mine);
+  }
+
   template <class Team, class... S>
   KOKKOS_FORCEINLINE_FUNCTION void run_with(Team const& team, At const& at, Control const& now,
                                             Control& next, S const&... earlier) const {
+    if constexpr (std::is_same_v<Team, Impl::HostTeam>)
+      run_on_host(team, at, &now, &next, earlier...);
+    else if constexpr (Team::has_columns)
+      run_for_column(team, at, now, next, earlier...);
+    else
+      run_on_device(team, at, now, next, earlier...);
+  }
+
+  template <class Team, class... S>
+  KOKKOS_FORCEINLINE_FUNCTION void run_on_device(Team const& team, At const& at, Control const& now,
+                                                 Control& next, S const&... earlier) const {
     typename ScalarsOf<Body>::type scalars;
     Sums<Impl::sums_of<Body>()> mine{};
-    auto const loaded = ahead(at);
-    auto const consume = [&](std::int32_t i, auto const& value) {
-      if constexpr (has_scalars && has_sums)
-        body.row(i, value, scalars, mine);
-      else if constexpr (has_scalars)
-        body.row(i, value, scalars);
-      else if constexpr (has_sums)
-        body.row(i, value, mine);
-      else
-        body.row(i, value);
-    };
+    auto const loaded = ahead(team, at);
+    auto const consume = [&](std::int32_t i, auto const& value) { give(i, value, scalars, mine); };
     bool went_on;
     if constexpr (sizeof...(S) == 0) {
       went_on = source.for_each_row(
@@ -191,16 +227,108 @@ struct Stage {
           },
           consume);
     }
-    if (!went_on) return;
-    if constexpr (requires { body.end(team, mine, now, next); })
-      body.end(team, mine, now, next);
-    else if constexpr (has_sums)
-      body.left.leave(team, mine);
+    if (went_on) end(team, mine, now, next);
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION auto ahead(At const& at) const {
-    if constexpr (requires { body.ahead(at); })
-      return body.ahead(at);
+  /// \brief Each thread has a column, and columns may be in different phases: what threads do
+  /// together, gathering sums and leaving them, they do whatever their column's phase, and nothing
+  /// comes of it where that is another. What a body computes once a team, and the control block,
+  /// are the business of a column's first thread, which tells the others; next is its alone.
+  template <class Team, class... S>
+  KOKKOS_FORCEINLINE_FUNCTION void run_for_column(Team const& team, At const& at,
+                                                  Control const& now, Control& next,
+                                                  S const&... earlier) const {
+    using Scalars = typename ScalarsOf<Body>::type;
+    bool const has_work = now.phase == phase, first = team.slot() == 0;
+    if (!team.any_column(has_work)) {
+      if (first) next = now;
+      return;
+    }
+    Sums<Impl::sums_of<Body>()> mine{};
+    Scalars scalars;
+    bool const went_on = source.for_each_row(
+        team, at,
+        [&] {
+          Sums<(S::size + ... + 0)> total{};
+          if constexpr (sizeof...(S) > 0)
+            total = team.total_of_column(team.gather_for_column(earlier.of(now.iteration)...));
+          if (first) {
+            Control decided = now;
+            bool goes_on = has_work;
+            if constexpr (has_scalars) {
+              if (has_work)
+                goes_on = body.scalars(team, total, ahead(team, at), at, now, decided, scalars);
+              team.template tell<Scalars>(scalars);
+            }
+            team.tell_control(decided, goes_on);
+          }
+          team.barrier();
+          if constexpr (has_scalars) scalars = team.template told<Scalars>();
+          return team.told_to_go_on();
+        },
+        [&](std::int32_t i, auto const& value) { give(i, value, scalars, mine); });
+    Control decided = team.told_control();
+    if (went_on) end(team, mine, now, decided);
+    if constexpr (has_sums) team.template leave_together<Impl::sums_of<Body>()>();
+    if (first) next = decided;
+  }
+
+  /// \brief now and next are the first of as many control blocks as there are columns.
+  template <class... S>
+  KOKKOS_FORCEINLINE_FUNCTION void run_on_host(Impl::HostTeam const& team, At const& at,
+                                               Control const* now, Control* next,
+                                               S const&... earlier) const {
+    struct Column {
+      typename ScalarsOf<Body>::type scalars;
+      Sums<Impl::sums_of<Body>()> mine{};
+      bool went_on = false;
+    };
+    alignas(Column) std::byte memory[Impl::most_columns * sizeof(Column)];
+    auto* const columns = reinterpret_cast<Column*>(memory);
+    std::int32_t const count = team.columns();
+    bool any = false;
+    for (std::int32_t c = 0; c < count; ++c) {
+      Column& column = *new (columns + c) Column;
+      if (now[c].phase != phase) continue;
+      auto const of_column = team.for_column(c);
+      column.went_on = true;
+      if constexpr (has_scalars) {
+        Sums<(S::size + ... + 0)> total{};
+        if constexpr (sizeof...(S) > 0)
+          total = of_column.gather(0, earlier.of(now[c].iteration)...);
+        column.went_on = body.scalars(of_column, total, ahead(of_column, at), at, now[c], next[c],
+                                      column.scalars);
+      }
+      any = any || column.went_on;
+    }
+    if (!any) return;
+    constexpr bool downwards = Impl::goes_downwards<Source>;
+    team.for_each_window(source.dealt_rows(), downwards, [&](Impl::HostTeam const& part) {
+      if constexpr (requires { source.has_columns(); }) {
+        if (count > 1 && source.has_columns())
+          return source.for_each_row_of_columns(
+              part, at, [&](std::int32_t c, std::int32_t i, auto const& value) {
+                if (columns[c].went_on) give(i, value, columns[c].scalars, columns[c].mine);
+              });
+      }
+      for (std::int32_t c = 0; c < count; ++c) {
+        if (!columns[c].went_on) continue;
+        auto const scalars = columns[c].scalars;
+        auto mine = columns[c].mine;
+        source.for_each_row(
+            part.for_column(c), at, [] { return true; },
+            [&](std::int32_t i, auto const& value) { give(i, value, scalars, mine); });
+        columns[c].mine = mine;
+      }
+    });
+    for (std::int32_t c = 0; c < count; ++c)
+      if (columns[c].went_on) end(team.for_column(c), columns[c].mine, now[c], next[c]);
+  }
+
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION auto ahead(Team const& team, At const& at) const {
+    if constexpr (requires { body.ahead(team, at); })
+      return body.ahead(team, at);
     else
       return Nothing{};
   }

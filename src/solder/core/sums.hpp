@@ -15,14 +15,15 @@ template <std::size_t N>
 using Sums = Kokkos::Array<double, N>;
 
 /// \brief Where one stage leaves N sums for the stages after it: `parts` partial sums of each, one
-/// after another. A handle; the memory is the arena's.
+/// after another. A handle; the memory is the arena's. Of several right-hand sides the partial sums
+/// of all columns are together, as the entries of their vectors are.
 template <std::size_t N>
 struct Sum {
   static constexpr std::size_t size = N;      ///< sums
   static constexpr std::size_t gathered = N;  ///< of which this many are loaded ahead
 
   double* values;
-  std::int32_t parts;  ///< teams of the league that leaves them
+  std::int32_t parts;  ///< teams of the league that leaves them, times columns
 
   bool operator==(Sum const&) const = default;
 
@@ -35,9 +36,7 @@ struct Sum {
   /// \brief Leaves this team's sums for later stages.
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void leave(Team const& team, Sums<N> const& mine) const {
-    Sums<N> const sums = team.sum_for_first(mine);
-    if (team.rank() == 0)
-      for (std::size_t v = 0; v < N; ++v) values[v * parts + team.league_rank()] = sums[v];
+    team.leave(values, parts, mine);
   }
 
   KOKKOS_FUNCTION Sum of(std::int32_t) const { return *this; }
@@ -65,15 +64,21 @@ struct TurningSum {
 /// \brief A scalar that one stage computes, redundantly in every team, and a later one needs.
 template <class Scalar>
 struct Kept {
+  /// Doubles from a column's kept scalars to the next one's: all that a solver keeps fits.
+  static constexpr std::int32_t stride = 16;
+
   double* value;
 
   bool operator==(Kept const&) const = default;
 
   template <class Team>
   KOKKOS_FUNCTION void keep(Team const& team, Wide<Scalar> const& s) const {
-    if (team.league_rank() == 0 && team.rank() == 0) Impl::set_wide(value, 0, s);
+    if (team.writes()) Impl::set_wide(value + team.column() * stride, 0, s);
   }
-  KOKKOS_FUNCTION Wide<Scalar> recall() const { return Impl::wide_at<Scalar>(value, 0); }
+  template <class Team>
+  KOKKOS_FUNCTION Wide<Scalar> recall(Team const& team) const {
+    return Impl::wide_at<Scalar>(value + team.column() * stride, 0);
+  }
 };
 
 namespace Impl {

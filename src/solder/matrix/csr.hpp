@@ -38,6 +38,9 @@ struct CsrOperator {
   std::int32_t lane_bits;
   std::int32_t teams;
 
+  /// Whether it takes vectors of several right-hand sides; see HostTeam.
+  static constexpr bool takes_columns = true;
+
   bool operator==(CsrOperator const&) const = default;
 
   /// \brief If prepare(), whose answer is returned, says so: gives consume(i, (A x)_i) for every
@@ -55,6 +58,8 @@ struct CsrOperator {
       if (!prepare()) return false;
       Impl::compressed_products(team, rows, row_offsets, columns, values, x, consume);
       return true;
+    } else if constexpr (Team::has_columns) {
+      return column_products(team, x, prepare, consume);
     } else {
       return device_products(team, x, prepare, consume);
     }
@@ -64,6 +69,9 @@ struct CsrOperator {
   KOKKOS_FORCEINLINE_FUNCTION static constexpr std::int32_t short_row(std::int32_t lane_bits) {
     return 16 << lane_bits;
   }
+
+  /// Nonzeros of the longest row of a warp; longer ones are a whole team's.
+  static constexpr std::int32_t most_of_warp = 2048;
 
  private:
   /// Lanes of a group, in bits, that share a listed row.
@@ -102,6 +110,119 @@ struct CsrOperator {
     if (place >= count) return {-1, 0, 0};
     std::int32_t const i = list == nullptr ? count - 1 - place : list[place];
     return {i, row_offsets[i], row_offsets[i + 1]};
+  }
+
+  /// \brief A column of an x of several.
+  template <class Operand>
+  struct Column {
+    Operand const& x;
+    std::int32_t columns, column;
+
+    KOKKOS_FORCEINLINE_FUNCTION auto operator[](std::int32_t i) const {
+      return x[i * columns + column];
+    }
+  };
+
+  /// \brief Entries of two neighbouring columns: number `at`, which is even, and the next one.
+  template <class X>
+  struct alignas(2 * sizeof(X) < 16 ? 2 * sizeof(X) : 16) Pair {
+    X first, second;
+  };
+  template <class X, class Operand>
+  KOKKOS_FORCEINLINE_FUNCTION static Pair<X> pair_at(Operand const& x, std::int32_t at) {
+    if constexpr (std::is_pointer_v<Operand>)
+      return *reinterpret_cast<Pair<X> const*>(x + at);
+    else
+      return {x[at], x[at + 1]};
+  }
+
+  /// \brief Each slot of the team (see ColumnTeam) has two rows at a time. A thread computes one of
+  /// them, for its own column and for its neighbour's, so that two columns are one load, and the
+  /// neighbours exchange a sum. The longest rows are shared by all threads of a column. Columns are
+  /// even, and x is aligned to pairs.
+  template <class Team, class Operand, class Prepare, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION bool column_products(Team const& team, Operand const& x,
+                                                   Prepare const& prepare,
+                                                   Consumer const& consume) const {
+    using X = std::remove_cvref_t<decltype(x[0])>;
+    std::int32_t const width = team.columns(), odd = team.column() & 1,
+                       step = team.league_size() * 2 * team.slots();
+    bool const lists = rows.bounds != nullptr;
+    std::int32_t base = team.league_rank() * 2 * team.slots();
+    auto const row_of = [&](std::int32_t first) {
+      std::int32_t const row = first + 2 * team.slot() + odd;
+      bool const none = team.slot() == team.slots() || row >= rows.count;
+      return none ? Row{-1, 0, 0} : Row{row, row_offsets[row], row_offsets[row + 1]};
+    };
+    Row next = row_of(base);
+    bool const went_on = prepare();
+    if (!team.any_column(went_on)) return false;
+    for (; base < rows.count; base += step) {
+      Row const now = next;
+      next = row_of(base + step);
+      X sums[2]{};
+      if (now.row >= 0 && !(lists && is_longest(now.row)))
+        add_pair(x, now.begin, now.end, team.column() & ~1, width, sums);
+      X const got = Impl::lane_exchange(odd != 0 ? sums[0] : sums[1], 1);
+      if (!went_on || team.slot() == team.slots()) continue;
+      std::int32_t const lower = base + 2 * team.slot();
+      if (lower < rows.count && !(lists && is_longest(lower)))
+        consume(lower * width + team.column(), odd != 0 ? got : sums[0]);
+      if (lower + 1 < rows.count && !(lists && is_longest(lower + 1)))
+        consume((lower + 1) * width + team.column(), odd != 0 ? sums[1] : got);
+    }
+    if (lists) longest_rows(team, x, went_on, consume);
+    return went_on;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION bool is_longest(std::int32_t row) const {
+    return static_cast<std::int64_t>(row_offsets[row + 1] - row_offsets[row]) > most_of_warp;
+  }
+
+  /// \brief Adds the terms of the entries begin to end - 1 of the columns `pair` and pair + 1.
+  template <class Operand, class X>
+  KOKKOS_FORCEINLINE_FUNCTION void add_pair(Operand const& x, Offset begin, Offset end,
+                                            std::int32_t pair, std::int32_t width,
+                                            X (&sums)[2]) const {
+    constexpr int batch = 4;
+    for (Offset k = begin; k < end; k += batch) {
+      Scalar value[batch];
+      Pair<X> factor[batch];
+      std::int32_t column[batch];
+      for (int j = 0; j < batch; ++j) {
+        Offset const at = k + j < end ? k + j : end - 1;
+        column[j] = columns[at];
+        value[j] = k + j < end ? values[at] : Scalar{};
+      }
+      for (int j = 0; j < batch; ++j) factor[j] = pair_at<X>(x, column[j] * width + pair);
+      for (int j = 0; j < batch; ++j) {
+        sums[0] += X(value[j]) * factor[j].first;
+        sums[1] += X(value[j]) * factor[j].second;
+      }
+    }
+  }
+
+  template <class Team, class Operand, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION void longest_rows(Team const& team, Operand const& x, bool went_on,
+                                                Consumer const& consume) const {
+    using X = std::remove_cvref_t<decltype(x[0])>;
+    Column<Operand> const mine{x, team.columns(), team.column()};
+    std::int32_t const listed = rows.bounds[0] + rows.bounds[1], longest = rows.bounds[2];
+    for (std::int32_t k = team.league_rank(); k < longest; k += team.league_size()) {
+      std::int32_t const row = rows.bounds[3 + listed + k];
+      X share{};
+      if (team.slot() < team.slots())
+        share = part<X>(mine, row_offsets[row] + team.slot(), row_offsets[row + 1], team.slots());
+      X total;
+      if constexpr (ScalarTraits<X>::is_complex) {
+        Sums<2> const sums =
+            team.total_of_column(Sums<2>{{double(share.real()), double(share.imag())}});
+        total = X(Impl::to_real<X>(sums[0]), Impl::to_real<X>(sums[1]));
+      } else {
+        total = static_cast<X>(team.total_of_column(Sums<1>{{double(share)}})[0]);
+      }
+      if (went_on && team.slot() == 0) consume(row * team.columns() + team.column(), total);
+    }
   }
 
   template <class Team, class Operand, class Prepare, class Consumer>
@@ -467,7 +588,8 @@ class CsrMatrix {
   /// \brief Rows of groups: one batch of loads for each lane; of warps: up to 8 batches.
   void list_long_rows(Exec const& exec) {
     Offset const* const offsets = row_offsets_.data();
-    constexpr std::int64_t most_of_warp = 2048, no_limit = std::numeric_limits<std::int64_t>::max();
+    constexpr std::int64_t most_of_warp = Operator::most_of_warp,
+                           no_limit = std::numeric_limits<std::int64_t>::max();
     std::int64_t const short_row = Operator::short_row(lane_bits_);
     std::int64_t const most_of_group = lane_bits_ < 2 ? 64 << lane_bits_ : most_of_warp;
     std::int32_t const count = Impl::list_rows(exec, offsets, rows_, short_row, no_limit);

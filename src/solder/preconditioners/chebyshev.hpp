@@ -62,7 +62,7 @@ struct ChebyshevTurn {
 
   bool operator==(ChebyshevTurn const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION ChebyshevWeights ahead(At const& at) const {
+  KOKKOS_FORCEINLINE_FUNCTION ChebyshevWeights ahead(auto const&, At const& at) const {
     return weights[at.turn];
   }
   template <class Team>
@@ -131,7 +131,7 @@ struct ChebyshevStep {
 
   bool operator==(ChebyshevStep const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION ChebyshevWeights ahead(At const& at) const {
+  KOKKOS_FORCEINLINE_FUNCTION ChebyshevWeights ahead(auto const&, At const& at) const {
     return weights[at.turn];
   }
   template <class Team>
@@ -165,6 +165,7 @@ template <class Scalar, class OpenedA, class Inner>
 struct ChebyshevOpened {
   static constexpr bool is_identity = false, is_pointwise = false, is_split = false;
   static constexpr bool on_device = is_on_device<Inner>;
+  static constexpr bool takes_columns = Solder::takes_columns<OpenedA, Inner>;
 
   OpenedA A;
   Inner inner;
@@ -174,6 +175,7 @@ struct ChebyshevOpened {
   std::int32_t degree;
   Scalar *z, *v, *s;    ///< z: two vectors where M is pointwise, else one and s
   std::int32_t league;  ///< of stages over vectors
+  std::int64_t length;  ///< of a vector
 
   Rows rows(Rows const&) const {
     if constexpr (Inner::is_pointwise)
@@ -188,7 +190,7 @@ struct ChebyshevOpened {
     auto const r = as_read(r_given);
     using R = std::remove_const_t<decltype(r)>;
     if constexpr (Inner::is_pointwise) {
-      Place<Scalar> const by_turns(z, 0, A.rows.count);
+      Place<Scalar> const by_turns(z, 0, length);
       auto const start = stage("Solder::chebyshev::start", phase,
                                mapped(PlacedRange<R>{A.rows, league, r}, PointwiseOf<Inner>{inner}),
                                ChebyshevStart<Scalar>{inverse_theta, z, v});
@@ -196,7 +198,7 @@ struct ChebyshevOpened {
       auto const turn = program(
           Az.before, stage("Solder::chebyshev::turn", phase, Az.rows,
                            ChebyshevTurn<Scalar, Inner, R>{inner, weights, r, by_turns, v}));
-      Scalar const* const newest = z + (degree - 1) % 2 * std::int64_t(A.rows.count);
+      Scalar const* const newest = z + (degree - 1) % 2 * length;
       auto const last = A.apply(phase, newest);
       return application(
           program(start, repeat(turn, degree - 1), last.before),
@@ -328,7 +330,7 @@ class Chebyshev {
     auto const A = open_matrix(arena, state_->A);
     constexpr bool pointwise = OpenedInner::is_pointwise;
     auto const vector = [&](char const* label, std::int64_t size) {
-      return arena.template array<Scalar>(label, size);
+      return arena.template vector<Scalar>(label, size);
     };
     double const largest = usable_largest();
     return Impl::ChebyshevOpened<Scalar, std::remove_const_t<decltype(A)>, OpenedInner>{
@@ -341,7 +343,8 @@ class Chebyshev {
         vector("Solder::chebyshev::z", pointwise ? 2 * n : n),
         vector("Solder::chebyshev::v", n),
         pointwise ? nullptr : vector("Solder::chebyshev::s", n),
-        arena.teams(A.rows.teams)};
+        arena.teams(A.rows.teams),
+        n * arena.columns()};
   }
 
  private:

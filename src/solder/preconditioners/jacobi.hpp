@@ -60,15 +60,21 @@ class Jacobi {
   /// \brief See Identity::Operator in core/identity.hpp.
   struct Operator {
     Scalar const* inverse;
-    static constexpr bool is_identity = false, is_pointwise = true;
+    std::int32_t columns;  ///< entries of vectors that belong to a row
+    static constexpr bool is_identity = false, is_pointwise = true, takes_columns = true;
 
     KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t i, Scalar const& r) const {
-      return inverse[i] * r;
+      return inverse[row(i)] * r;
     }
     KOKKOS_FORCEINLINE_FUNCTION Scalar undo(std::int32_t i, Scalar const& z) const {
-      return z / inverse[i];
+      return z / inverse[row(i)];
     }
     bool operator==(Operator const&) const = default;
+
+   private:
+    KOKKOS_FORCEINLINE_FUNCTION std::int32_t row(std::int32_t i) const {
+      return columns == 1 ? i : i / columns;
+    }
   };
 
   /// \brief Inverts the diagonal of a square matrix with CsrMatrix's members; one kernel.
@@ -115,7 +121,7 @@ class Jacobi {
 
   /// \brief Rows of the matrices that it is for.
   std::int32_t rows() const { return static_cast<std::int32_t>(inverse_.extent(0)); }
-  Operator open(Arena<Exec>&) const { return {inverse_.data()}; }
+  Operator open(Arena<Exec>& arena) const { return {inverse_.data(), arena.columns()}; }
   template <class Of>
   static constexpr double words(std::int32_t rows) {
     return rows;

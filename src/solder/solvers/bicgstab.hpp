@@ -7,7 +7,7 @@
 #include <solder/core/identity.hpp>
 #include <solder/solvers/detail/bicgstab_bodies.hpp>
 #include <solder/solvers/detail/judge.hpp>
-#include <solder/solvers/detail/solving.hpp>
+#include <solder/solvers/detail/solver.hpp>
 
 namespace Solder {
 
@@ -60,8 +60,9 @@ class BiCgStabMethod;
 ///
 /// \tparam Matrix, Preconditioner as of Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
-class BiCgStab : public Impl::Solver<Impl::BiCgStabMethod, Exec, Matrix, Preconditioner> {
-  using Base = Impl::Solver<Impl::BiCgStabMethod, Exec, Matrix, Preconditioner>;
+class BiCgStab
+    : public Impl::Solver<Impl::BiCgStabMethod, Exec, Matrix, Preconditioner, BiCgStabOptions> {
+  using Base = Impl::Solver<Impl::BiCgStabMethod, Exec, Matrix, Preconditioner, BiCgStabOptions>;
 
  public:
   /// \brief Allocates the workspace, 5 vectors, two more where M is not pointwise, and M's. All
@@ -79,9 +80,12 @@ class BiCgStabMethod {
  public:
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
+  static constexpr bool takes_columns = true;
 
-  BiCgStabMethod(Exec const& exec, std::unique_ptr<System> system, BiCgStabOptions const& options)
-      : solving_("Solder::BiCgStab", "Solder::bicgstab::solve", exec, std::move(system), options),
+  BiCgStabMethod(Exec const& exec, std::shared_ptr<System> system, BiCgStabOptions const& options,
+                 std::int32_t columns = 1)
+      : solving_("Solder::BiCgStab", "Solder::bicgstab::solve", exec, std::move(system), options,
+                 {}, columns),
         form_(options.form) {
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
@@ -89,22 +93,25 @@ class BiCgStabMethod {
   Solving<Exec, OpenedA, OpenedM> const& solving() const { return solving_; }
 
   Report solve(Scalar const* b, Scalar* x) {
-    Report report = solving_.solve(b, x, [&](auto... all) { return with_programs(all...); });
-    report.form = to_string(form_);
-    report.words_per_iteration = words_per_iteration();
-    return report;
+    return complete(solving_.solve(b, x, [&](auto... all) { return with_programs(all...); }));
+  }
+  /// \brief Entry i of column c is number i * columns + c of b and of x.
+  std::vector<Report> solve_columns(Scalar const* b, Scalar* x) {
+    auto reports = solving_.solve_columns(b, x, [&](auto... all) { return with_programs(all...); });
+    for (Report& report : reports) report = complete(report);
+    return reports;
   }
 
  private:
   using Sums = BiCgStabSums<Scalar>;
 
   Scalar* vector(char const* label) {
-    return solving_.arena().template array<Scalar>(label, solving_.rows());
+    return solving_.arena().template vector<Scalar>(label, solving_.rows());
   }
 
   /// \brief use(judgement, iteration) of the form.
   template <class Use>
-  Report with_programs(Scalar const* b, Scalar* x, Use const& use) {
+  auto with_programs(Scalar const* b, Scalar* x, Use const& use) {
     if constexpr (OpenedM::is_pointwise)
       return with_pointwise(b, x, use);
     else
@@ -113,7 +120,7 @@ class BiCgStabMethod {
 
   /// r and s are kept as u = M r and M s; q is free while a claim is judged.
   template <class Use>
-  Report with_pointwise(Scalar const* b, Scalar* x, Use const& use) {
+  auto with_pointwise(Scalar const* b, Scalar* x, Use const& use) {
     auto& arena = solving_.arena();
     auto const A = solving_.open_matrix();
     auto const M = solving_.open_preconditioner();
@@ -157,7 +164,7 @@ class BiCgStabMethod {
 
   /// M cannot be undone, so r and s are kept beside u = M r and M s; w = M q.
   template <class Use>
-  Report with_another(Scalar const* b, Scalar* x, Use const& use) {
+  auto with_another(Scalar const* b, Scalar* x, Use const& use) {
     auto& arena = solving_.arena();
     auto const A = solving_.open_matrix();
     auto const M = solving_.open_preconditioner();
@@ -204,6 +211,13 @@ class BiCgStabMethod {
                 stage("Solder::bicgstab::direction", Phase::iterate,
                       arena.template range<Scalar>(rows, u, p, w),
                       BiCgStabDirection<Scalar, NoOperation>{sums.of_update, sums.kept, {}, p})));
+  }
+
+  /// \brief What Solving does not know.
+  Report complete(Report report) const {
+    report.form = to_string(form_);
+    report.words_per_iteration = words_per_iteration();
+    return report;
   }
 
   double words_per_iteration() const {

@@ -7,7 +7,7 @@
 #include <solder/core/identity.hpp>
 #include <solder/solvers/detail/cg_bodies.hpp>
 #include <solder/solvers/detail/judge.hpp>
-#include <solder/solvers/detail/solving.hpp>
+#include <solder/solvers/detail/solver.hpp>
 
 namespace Solder {
 
@@ -69,8 +69,8 @@ class CgMethod;
 ///         row products
 /// \tparam Preconditioner see Application
 template <class Exec, class Matrix, class Preconditioner = Identity>
-class Cg : public Impl::Solver<Impl::CgMethod, Exec, Matrix, Preconditioner> {
-  using Base = Impl::Solver<Impl::CgMethod, Exec, Matrix, Preconditioner>;
+class Cg : public Impl::Solver<Impl::CgMethod, Exec, Matrix, Preconditioner, CgOptions> {
+  using Base = Impl::Solver<Impl::CgMethod, Exec, Matrix, Preconditioner, CgOptions>;
 
  public:
   /// \brief Allocates the workspace: 3 vectors, one or two more where M is not pointwise, and M's.
@@ -87,9 +87,11 @@ class CgMethod {
  public:
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
+  static constexpr bool takes_columns = true;
 
-  CgMethod(Exec const& exec, std::unique_ptr<System> system, CgOptions const& options)
-      : solving_("Solder::Cg", "Solder::cg::solve", exec, std::move(system), options),
+  CgMethod(Exec const& exec, std::shared_ptr<System> system, CgOptions const& options,
+           std::int32_t columns = 1)
+      : solving_("Solder::Cg", "Solder::cg::solve", exec, std::move(system), options, {}, columns),
         form_(options.form) {
     if (form_ == CgForm::automatic) form_ = pointwise ? CgForm::pipelined : CgForm::classical;
     solving_.reserve([&](auto... all) { return with_programs(all...); });
@@ -98,10 +100,13 @@ class CgMethod {
   Solving<Exec, OpenedA, OpenedM> const& solving() const { return solving_; }
 
   Report solve(Scalar const* b, Scalar* x) {
-    Report report = solving_.solve(b, x, [&](auto... all) { return with_programs(all...); });
-    report.form = to_string(form_);
-    report.words_per_iteration = words_per_iteration();
-    return report;
+    return complete(solving_.solve(b, x, [&](auto... all) { return with_programs(all...); }));
+  }
+  /// \brief Entry i of column c is number i * columns + c of b and of x.
+  std::vector<Report> solve_columns(Scalar const* b, Scalar* x) {
+    auto reports = solving_.solve_columns(b, x, [&](auto... all) { return with_programs(all...); });
+    for (Report& report : reports) report = complete(report);
+    return reports;
   }
 
  private:
@@ -109,7 +114,7 @@ class CgMethod {
 
   /// \brief use(judgement, iteration) of the form.
   template <class Use>
-  Report with_programs(Scalar const* b, Scalar* x, Use const& use) {
+  auto with_programs(Scalar const* b, Scalar* x, Use const& use) {
     if constexpr (pointwise)
       return with_pointwise(b, x, use);
     else
@@ -135,7 +140,7 @@ class CgMethod {
             vector("Solder::cg::q")};
   }
   Scalar* vector(char const* label) {
-    return solving_.arena().template array<Scalar>(label, solving_.rows());
+    return solving_.arena().template vector<Scalar>(label, solving_.rows());
   }
   /// q is free while a claim is judged.
   template <class Begin>
@@ -145,7 +150,7 @@ class CgMethod {
   }
 
   template <class Use>
-  Report with_pointwise(Scalar const* b, Scalar* x, Use const& use) {
+  auto with_pointwise(Scalar const* b, Scalar* x, Use const& use) {
     constexpr CgNorms how = OpenedM::is_identity ? CgNorms::one : CgNorms::together;
     constexpr std::size_t size = CgSums<how>::size;
     Work const w = open();
@@ -176,7 +181,7 @@ class CgMethod {
   }
 
   template <class Use>
-  Report classical(Scalar const* b, Scalar* x, Use const& use) {
+  auto classical(Scalar const* b, Scalar* x, Use const& use) {
     constexpr CgNorms how = CgNorms::apart;
     Work const w = open();
     Rows const rows = w.M.rows(w.A.rows);
@@ -227,7 +232,7 @@ class CgMethod {
   }
 
   template <class Use>
-  Report pipelined(Scalar const* b, Scalar* x, Use const& use) {
+  auto pipelined(Scalar const* b, Scalar* x, Use const& use) {
     Work const w = open();
     Scalar *const z = vector("Solder::cg::z"), *const u = vector("Solder::cg::u");
     auto const Ap = w.A.apply(Phase::iterate, w.p);
@@ -254,6 +259,13 @@ class CgMethod {
             stage("Solder::cg::update", Phase::iterate,
                   w.arena.template range<Scalar>(rows, x, w.r, z, w.p, w.q, u),
                   CgUpdateApart<Scalar>{w.limits, x, w.r, z, w.p, {norms}, pq, qu})));
+  }
+
+  /// \brief What Solving does not know.
+  Report complete(Report report) const {
+    report.form = to_string(form_);
+    report.words_per_iteration = words_per_iteration();
+    return report;
   }
 
   double words_per_iteration() const {

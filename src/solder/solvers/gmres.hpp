@@ -12,7 +12,7 @@
 #include <solder/solvers/detail/gmres_arnoldi.hpp>
 #include <solder/solvers/detail/gmres_simpler.hpp>
 #include <solder/solvers/detail/judge.hpp>
-#include <solder/solvers/detail/solving.hpp>
+#include <solder/solvers/detail/solver.hpp>
 
 namespace Solder {
 
@@ -85,8 +85,8 @@ class GmresMethod;
 ///
 /// \tparam Matrix, Preconditioner as for Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
-class Gmres : public Impl::Solver<Impl::GmresMethod, Exec, Matrix, Preconditioner> {
-  using Base = Impl::Solver<Impl::GmresMethod, Exec, Matrix, Preconditioner>;
+class Gmres : public Impl::Solver<Impl::GmresMethod, Exec, Matrix, Preconditioner, GmresOptions> {
+  using Base = Impl::Solver<Impl::GmresMethod, Exec, Matrix, Preconditioner, GmresOptions>;
 
  public:
   static constexpr int most_restart = Impl::most_restart;
@@ -107,8 +107,9 @@ class GmresMethod {
  public:
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
+  static constexpr bool takes_columns = false;
 
-  GmresMethod(Exec const& exec, std::unique_ptr<System> system, GmresOptions const& options)
+  GmresMethod(Exec const& exec, std::shared_ptr<System> system, GmresOptions const& options)
       : form_(options.form),
         second_round_(options.second_round),
         restart_(checked_restart(options.restart, system->rows())),

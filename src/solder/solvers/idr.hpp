@@ -11,7 +11,7 @@
 #include <solder/solvers/detail/idr_stages.hpp>
 #include <solder/solvers/detail/idr_update.hpp>
 #include <solder/solvers/detail/judge.hpp>
-#include <solder/solvers/detail/solving.hpp>
+#include <solder/solvers/detail/solver.hpp>
 
 namespace Solder {
 
@@ -68,8 +68,8 @@ class IdrMethod;
 ///
 /// \tparam Matrix, Preconditioner as of Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
-class Idr : public Impl::Solver<Impl::IdrMethod, Exec, Matrix, Preconditioner> {
-  using Base = Impl::Solver<Impl::IdrMethod, Exec, Matrix, Preconditioner>;
+class Idr : public Impl::Solver<Impl::IdrMethod, Exec, Matrix, Preconditioner, IdrOptions> {
+  using Base = Impl::Solver<Impl::IdrMethod, Exec, Matrix, Preconditioner, IdrOptions>;
 
  public:
   static constexpr int most_shadow_space = ShadowSpace<typename Matrix::scalar_type>::most;
@@ -89,8 +89,9 @@ class IdrMethod {
  public:
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
+  static constexpr bool takes_columns = false;
 
-  IdrMethod(Exec const& exec, std::unique_ptr<System> system, IdrOptions const& options)
+  IdrMethod(Exec const& exec, std::shared_ptr<System> system, IdrOptions const& options)
       : s_(checked_shadow_space(options.shadow_space, system->rows())),
         smoothing_(options.smoothing),
         shadow_{options.seed},

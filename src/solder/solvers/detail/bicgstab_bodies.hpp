@@ -23,7 +23,7 @@ struct BiCgStabKept {
 
   bool operator==(BiCgStabKept const&) const = default;
 
-  static constexpr std::size_t size = 5 * parts<Scalar>;
+  static_assert(5 * parts<Scalar> <= Kept<Scalar>::stride);
   KOKKOS_FUNCTION Kept<Scalar> rs_r() const { return {values}; }
   KOKKOS_FUNCTION Kept<Scalar> alpha() const { return {values + parts<Scalar>}; }
   KOKKOS_FUNCTION Kept<Scalar> inverse_rs_q() const { return {values + 2 * parts<Scalar>}; }
@@ -64,7 +64,7 @@ struct BiCgStabSums {
             arena.template sum<product>(product_teams),
             arena.template sum<update>(vector_teams),
             arena.template sum<width>(vector_teams),
-            {arena.doubles(BiCgStabKept<Scalar>::size)}};
+            {arena.kept()}};
   }
 };
 
@@ -77,6 +77,7 @@ struct BiCgStabBegin {
   static constexpr std::size_t sums = BiCgStabSums<Scalar>::update;
   struct Scalars {
     bool another;
+    std::int32_t columns;
   };
 
   M m;
@@ -88,12 +89,12 @@ struct BiCgStabBegin {
   bool operator==(BiCgStabBegin const&) const = default;
 
   template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void scalars(Team const&, Control& next, Scalars& s) const {
-    s.another = next.another != Cause::none;
+  KOKKOS_FORCEINLINE_FUNCTION void scalars(Team const& team, Control& next, Scalars& s) const {
+    s = {next.another != Cause::none, team.columns()};
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& s, Scalars const& scalars,
                                        Sums<sums>& mine) const {
-    Scalar const shadow = scalars.another ? to_real<Scalar>(weight(i)) * s : s;
+    Scalar const shadow = scalars.another ? to_real<Scalar>(weight(i / scalars.columns)) * s : s;
     rs[i] = shadow;
     if constexpr (Pointwise) {
       Scalar const z = m(i, s);
@@ -220,8 +221,9 @@ struct BiCgStabAlpha {
   KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
     return f(rr, of_first_product);
   }
-  KOKKOS_FORCEINLINE_FUNCTION Ahead ahead(At const&) const {
-    return {kept.rs_r().recall(), kept.inverse_norm_rs().recall()};
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION Ahead ahead(Team const& team, At const&) const {
+    return {kept.rs_r().recall(team), kept.inverse_norm_rs().recall(team)};
   }
   template <class Team, class Total>
   KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Total const& total,
@@ -357,8 +359,9 @@ struct BiCgStabOmega {
   KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
     return f(of_second_product);
   }
-  KOKKOS_FORCEINLINE_FUNCTION Ahead ahead(At const&) const {
-    return {kept.alpha().recall(), kept.inverse_rs_q().recall()};
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION Ahead ahead(Team const& team, At const&) const {
+    return {kept.alpha().recall(team), kept.inverse_rs_q().recall(team)};
   }
   /// \brief omega = (t, s) / (t, t) and (rs, r') = (rs, s) - omega (rs, t), and of it beta =
   /// (rs, r') / (omega (rs, q)).
@@ -529,8 +532,9 @@ struct BiCgStabDirection {
   KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
     return f(of_update);
   }
-  KOKKOS_FORCEINLINE_FUNCTION Ahead ahead(At const&) const {
-    return {kept.omega().recall(), kept.inverse_rs_q().recall()};
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION Ahead ahead(Team const& team, At const&) const {
+    return {kept.omega().recall(team), kept.inverse_rs_q().recall(team)};
   }
   template <class Team, class Total>
   KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Total const& total,

@@ -130,7 +130,9 @@ struct IdrDirection {
 
   bool operator==(IdrDirection const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION Wide<Scalar> ahead(At const&) const { return d.small.omega(); }
+  KOKKOS_FORCEINLINE_FUNCTION Wide<Scalar> ahead(auto const&, At const&) const {
+    return d.small.omega();
+  }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, Wide<Scalar> const& omega,
                                            At const& at, Control const& now, Control&,

@@ -12,6 +12,8 @@ namespace Solder::Impl {
 /// (CsrOperator, SellOperator).
 template <class Operator, class Scalar>
 struct WideProduct {
+  static constexpr bool goes_downwards = true;
+
   Operator A;
   std::int32_t league;
   Scalar const* x;
@@ -19,6 +21,7 @@ struct WideProduct {
   bool operator==(WideProduct const&) const = default;
 
   KOKKOS_FUNCTION std::int32_t teams() const { return league; }
+  Rows dealt_rows() const { return A.rows; }
 
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const&, Prepare const& prepare,
@@ -30,6 +33,16 @@ struct WideProduct {
       return A.for_each_row_product(team, Widened<Scalar>{x}, prepare, consume);
     else
       return A.for_each_row_product(team, x, prepare, consume);
+  }
+
+  bool has_columns() const requires requires(Operator const& op) { op.has_columns(); }
+  { return A.has_columns(); }
+  template <class Consume>
+  void for_each_row_of_columns(HostTeam const& team, At const&, Consume const& consume) const {
+    if constexpr (std::is_same_v<Scalar, Wide<Scalar>>)
+      A.for_each_row_of_columns(team, x, consume);
+    else
+      A.for_each_row_of_columns(team, Widened<Scalar>{x}, consume);
   }
 };
 

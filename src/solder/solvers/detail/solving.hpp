@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <solder/core/open.hpp>
+#include <solder/core/runners/column_engine.hpp>
 #include <solder/core/runners/engine.hpp>
 
 namespace Solder::Impl {
@@ -39,6 +40,8 @@ class System {
   /// \brief Why M cannot be applied; empty where it can.
   virtual std::string defect() const = 0;
   virtual SetupReport setup() const = 0;
+  /// \brief Whether A and M take vectors of several right-hand sides.
+  virtual bool takes_columns() const = 0;
 };
 
 template <class Exec, class Matrix, class Preconditioner>
@@ -81,6 +84,11 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
     else
       return {};
   }
+  bool takes_columns() const override {
+    return Solder::takes_columns<
+        std::remove_cvref_t<decltype(A_.device_operator())>,
+        std::remove_cvref_t<decltype(M_.open(std::declval<Arena<Exec>&>()))>>;
+  }
 
  private:
   Matrix A_;
@@ -98,20 +106,27 @@ class Solving {
   /// \param name of the solver, for people: "Solder::Cg"
   /// \param label of a whole solve in one kernel
   /// \param cycle as of Engine
+  /// \param columns right-hand sides of each solve
   /// \throws std::invalid_argument where A is not square, M has another size, or an option is out
   /// of range
   Solving(std::string const& name, std::string const& label, Exec const& exec,
-          std::unique_ptr<GivenSystem> system, SolverOptions const& options,
-          Cycle const& cycle = {})
+          std::shared_ptr<GivenSystem> system, SolverOptions const& options,
+          Cycle const& cycle = {}, std::int32_t columns = 1)
       : name_(name),
         exec_(exec),
         system_(std::move(system)),
-        options_(checked(options)),
+        options_(checked(options, columns)),
         league_(
             choose_league(exec, options_.runner,
                           options_.runner == Runner::team ? system_->rows() : system_->items())),
-        arena_(exec, is_host_space<Exec> && league_.teams > 1 ? 0 : league_.teams),
-        engine_(exec, label, options_.runner, cycle, is_on_device<OpenedM>, league_) {}
+        arena_(exec, is_host_space<Exec> && league_.teams > 1 ? 0 : league_.teams, columns,
+               column_league(exec, std::int64_t(columns) * system_->rows())) {
+    if (columns == 1)
+      engine_ = std::make_unique<Engine<Exec>>(exec, label, options_.runner, cycle,
+                                               is_on_device<OpenedM>, league_);
+    else
+      column_engine_ = std::make_unique<ColumnEngine<Exec>>(exec, columns, options_.runner);
+  }
 
   /// \brief Puts the programs together for the first time, which allocates all that they need;
   /// programs(b, x, use) calls use(judgement, iteration).
@@ -119,7 +134,7 @@ class Solving {
   void reserve(Programs const& programs) {
     programs(static_cast<Scalar const*>(nullptr), static_cast<Scalar*>(nullptr),
              [&](auto const& judgement, auto const& iteration) {
-               engine_.reserve(judgement, iteration);
+               if (engine_ != nullptr) engine_->reserve(judgement, iteration);
                return Report{};
              });
     setup_seconds_ =
@@ -136,31 +151,43 @@ class Solving {
       throw std::invalid_argument(name_ + ": b and x must be contiguous, not strided, views");
   }
 
+  /// \throws std::invalid_argument where b or x has other extents
+  void check_columns(std::size_t b_rows, std::size_t b_columns, std::size_t x_rows,
+                     std::size_t x_columns) const {
+    auto const n = static_cast<std::size_t>(rows());
+    if (b_rows == n && x_rows == n && b_columns == x_columns) return;
+    auto const extents = [](std::size_t many, std::size_t columns) {
+      return std::to_string(many) + " x " + std::to_string(columns);
+    };
+    throw std::invalid_argument(name_ + ": b and x need " + std::to_string(n) +
+                                " rows, and the same columns, not " + extents(b_rows, b_columns) +
+                                " and " + extents(x_rows, x_columns));
+  }
+
   /// \brief Solves A x = b from the x given.
   /// \throws std::invalid_argument where M, set up anew, has another size
   template <class Programs>
   Report solve(Scalar const* b, Scalar* x, Programs const& programs) {
-    check_preconditioner();
-    Report report;
-    std::string const defect = system_->defect();
-    if (rows() == 0) {
-      report.reason = Reason::converged;
-      report.history = {0};
-      report.runner = options_.runner;
-    } else {
-      arena_.rewind();
-      only_judged_ = !defect.empty();
+    begin_solve();
+    Report report = trivial();
+    if (rows() > 0)
       report = programs(b, x, [&](auto const& judgement, auto const& iteration) {
-        return engine_.solve(judgement, iteration, options_);
+        return engine_->solve(judgement, iteration, options_);
       });
-    }
-    report.preconditioner = system_->setup();
-    if (!defect.empty() && report.reason == Reason::max_iterations) {
-      report.reason = Reason::breakdown;
-      report.detail = defect;
-    }
-    report.setup_seconds += setup_seconds_;
-    return report;
+    return complete(report);
+  }
+
+  /// \brief The same for all columns: entry i of column c is number i * columns + c.
+  template <class Programs>
+  std::vector<Report> solve_columns(Scalar const* b, Scalar* x, Programs const& programs) {
+    begin_solve();
+    std::vector<Report> reports(arena_.columns(), trivial());
+    if (rows() > 0)
+      reports = programs(b, x, [&](auto const& judgement, auto const& iteration) {
+        return column_engine_->solve(judgement, iteration, options_);
+      });
+    for (Report& report : reports) report = complete(report);
+    return reports;
   }
 
   Arena<Exec>& arena() { return arena_; }
@@ -171,11 +198,39 @@ class Solving {
   Limits limits() const { return {options_.tolerance, only_judged_ ? 0 : options_.max_iterations}; }
 
   std::int32_t rows() const { return system_->rows(); }
-  double matrix_words() const { return system_->matrix_words(); }
-  double preconditioner_words() const { return system_->preconditioner_words(); }
+  /// \brief Words of the matrix, and of an application of M, for each column.
+  double matrix_words() const { return system_->matrix_words() / arena_.columns(); }
+  double preconditioner_words() const {
+    double const words = system_->preconditioner_words();
+    return OpenedM::is_pointwise ? words / arena_.columns() : words;
+  }
 
  private:
-  SolverOptions checked(SolverOptions options) const {
+  void begin_solve() {
+    check_preconditioner();
+    arena_.rewind();
+    only_judged_ = !system_->defect().empty();
+  }
+  /// \brief Of a system without rows.
+  Report trivial() const {
+    Report report;
+    report.reason = Reason::converged;
+    report.history = {0};
+    report.runner = options_.runner;
+    return report;
+  }
+  /// \brief What the engine does not know.
+  Report complete(Report report) const {
+    report.preconditioner = system_->setup();
+    if (only_judged_ && report.reason == Reason::max_iterations) {
+      report.reason = Reason::breakdown;
+      report.detail = system_->defect();
+    }
+    report.setup_seconds += setup_seconds_;
+    return report;
+  }
+
+  SolverOptions checked(SolverOptions options, std::int32_t columns) const {
     if (rows() != system_->columns())
       throw std::invalid_argument(name_ + ": a square matrix is needed, not " +
                                   std::to_string(rows()) + " x " +
@@ -183,7 +238,10 @@ class Solving {
     check_preconditioner();
     if (!(options.tolerance >= 0) || options.max_iterations < 0)
       throw std::invalid_argument(name_ + ": tolerance and max_iterations must not be negative");
-    if (options.runner == Runner::automatic && !is_on_device<OpenedM>)
+    if (columns > 1)
+      options.runner =
+          options.runner == Runner::launch || is_host_space<Exec> ? Runner::launch : Runner::graph;
+    else if (options.runner == Runner::automatic && !is_on_device<OpenedM>)
       options.runner = Runner::launch;
     else
       options.runner = choose_runner(exec_, options.runner, rows(), system_->nonzeros());
@@ -200,55 +258,14 @@ class Solving {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::string name_;
   Exec exec_;
-  std::unique_ptr<GivenSystem> system_;
+  std::shared_ptr<GivenSystem> system_;
   SolverOptions options_;
   WholeLeague league_;
   Arena<Exec> arena_;
-  Engine<Exec> engine_;
+  std::unique_ptr<Engine<Exec>> engine_;               ///< for one column
+  std::unique_ptr<ColumnEngine<Exec>> column_engine_;  ///< for more
   double setup_seconds_ = 0;
   bool only_judged_ = false;  ///< in this solve: the preconditioner cannot be applied
-};
-
-/// \brief What users see of a solver: a method for the types of their matrix and preconditioner.
-///
-/// \tparam Method a class template of Exec, OpenedA and OpenedM with solving() and
-///         solve(b, x), made of an Exec, a system and options
-template <template <class, class, class> class Method, class Exec, class Matrix,
-          class Preconditioner>
-class Solver {
-  static_assert(LinearOperator<Matrix>,
-                "Solder: a matrix needs scalar_type, rows(), columns(), nonzeros(), words() and "
-                "device_operator(): see CsrMatrix");
-  static_assert(PreconditionerOn<Preconditioner, Exec>,
-                "Solder: a preconditioner needs rows(), words<Scalar>(rows) and open(arena): see "
-                "Application in core/application.hpp");
-
- public:
-  using scalar_type = typename Matrix::scalar_type;
-
-  /// \brief Solves A x = b from the initial guess in x.
-  ///
-  /// b and x are rank-1 contiguous views of rows() scalars, accessible from Exec. Returns when x is
-  /// complete on exec (fence exec before another instance reads it). \throws std::invalid_argument
-  /// where b or x has another length or is strided, or M, set up anew, another size
-  template <class B, class X>
-  Report solve(B const& b, X const& x) {
-    using Access = Kokkos::SpaceAccessibility<Exec, typename B::memory_space>;
-    using AccessX = Kokkos::SpaceAccessibility<Exec, typename X::memory_space>;
-    static_assert(Access::accessible && AccessX::accessible,
-                  "Solder: the solver's execution space cannot access the memory of b or x");
-    method_.solving().check_vectors(b.extent(0), x.extent(0),
-                                    b.span_is_contiguous() && x.span_is_contiguous());
-    return method_.solve(b.data(), x.data());
-  }
-
- protected:
-  template <class Options>
-  Solver(Exec const& exec, Matrix const& A, Preconditioner const& M, Options const& options)
-      : method_(exec, std::make_unique<SystemOf<Exec, Matrix, Preconditioner>>(A, M), options) {}
-
- private:
-  Method<Exec, OpenedMatrixOf<Matrix, Exec>, OpenedOf<Preconditioner, Exec, scalar_type>> method_;
 };
 
 }  // namespace Solder::Impl

@@ -48,6 +48,7 @@ struct CorrectedRows {
 
   bool operator==(CorrectedRows const&) const = default;
   KOKKOS_FUNCTION std::int32_t teams() const { return league; }
+  Rows dealt_rows() const { return SQ.rows; }
 
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
@@ -88,6 +89,7 @@ struct ScaledProduct {
 
   bool operator==(ScaledProduct const&) const = default;
   KOKKOS_FUNCTION std::int32_t teams() const { return league; }
+  Rows dealt_rows() const { return A.rows; }
 
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const&, Prepare const& prepare,

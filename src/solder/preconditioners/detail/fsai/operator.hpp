@@ -39,7 +39,8 @@ struct SplitFactor {
 /// (r, z) = ||t||^2, and the rows of z = G^H t.
 template <class Scalar, class Factor, class Offset>
 struct FsaiOperator {
-  static constexpr bool is_identity = false, is_pointwise = false, is_split = true;
+  static constexpr bool is_identity = false, is_pointwise = false, is_split = true,
+                        takes_columns = true;
 
   CsrOperator<Factor, Offset> G, GH;
   std::int32_t G_league, GH_league;
@@ -53,7 +54,7 @@ struct FsaiOperator {
         GH(GH_),
         G_league(arena.teams(G_.teams)),
         GH_league(arena.teams(GH_.teams)),
-        t(arena.template array<Scalar>("Solder::fsai::t", G_.rows.count)) {}
+        t(arena.template vector<Scalar>("Solder::fsai::t", G_.rows.count)) {}
 
   /// \brief Vector stages deal rows as the factors' kernels do.
   Rows rows(Rows const&) const { return {G.rows.count, G.teams, G.rows.bounds}; }

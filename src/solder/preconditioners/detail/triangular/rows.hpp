@@ -58,6 +58,8 @@ struct TriangularRows {
   bool operator==(TriangularRows const&) const = default;
 
   KOKKOS_FUNCTION std::int32_t teams() const { return league; }
+  /// \brief None: a tile is solved by who takes it first.
+  Rows dealt_rows() const { return {}; }
 
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "columns.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace Solder::Driver {
+namespace {
+
+double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+
+}  // namespace
+
+bool takes_columns(RunConfig const& run) {
+  std::string const& solver = run.solver.name;
+  std::string const& preconditioner = run.preconditioner.name;
+  return (solver == "cg" || solver == "bicgstab") &&
+         (preconditioner == "none" || preconditioner == "jacobi" || preconditioner == "fsai" ||
+          preconditioner == "chebyshev");
+}
+
+Report summary(std::vector<Report> const& columns, bool together) {
+  Report all = columns[0];
+  for (std::size_t c = 1; c < columns.size(); ++c) {
+    Report const& column = columns[c];
+    if (all.reason == Reason::converged && column.reason != Reason::converged) {
+      all.reason = column.reason;
+      all.detail = column.detail;
+    }
+    all.iterations = std::max(all.iterations, column.iterations);
+    all.relative_residual = worse(all.relative_residual, column.relative_residual);
+    all.true_relative_residual = worse(all.true_relative_residual, column.true_relative_residual);
+    all.setup_seconds = std::max(all.setup_seconds, column.setup_seconds);
+    bool const is_counted = together && column.solve_seconds == columns[c - 1].solve_seconds;
+    if (!is_counted) all.solve_seconds += column.solve_seconds;
+    if (all.history.size() < column.history.size())
+      all.history.resize(column.history.size(), all.history.empty() ? 0 : all.history.back());
+    for (std::size_t i = 0; i < all.history.size() && !column.history.empty(); ++i)
+      all.history[i] =
+          worse(all.history[i], column.history[std::min(i, column.history.size() - 1)]);
+  }
+  return all;
+}
+
+}  // namespace Solder::Driver

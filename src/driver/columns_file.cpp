@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "columns_file.hpp"
+
+#include <Kokkos_Core.hpp>
+#include <solder/io/matrix_market.hpp>
+
+#include "config.hpp"
+
+namespace Solder::Driver {
+namespace {
+
+/// Why a file of this size does not hold the columns wanted; empty if it does.
+std::string why_not_columns(MatrixMarketHeader const& header, std::int32_t rows,
+                            std::int32_t columns) {
+  std::string const of_file = std::to_string(header.columns);
+  if (header.rows != rows)
+    return concat(header.columns == 1 ? concat("has ", std::to_string(header.rows), " entries")
+                                      : concat("is ", std::to_string(header.rows), " x ", of_file),
+                  ", but the matrix has ", std::to_string(rows), " rows");
+  if (header.columns < 1) return "has no columns";
+  if (columns > 0 && header.columns != columns)
+    return concat("has ", of_file, header.columns == 1 ? " column" : " columns",
+                  ", but problem.rhs_count is ", std::to_string(columns),
+                  "; make it the same or leave it out");
+  if (header.columns > most_right_hand_sides)
+    return concat("has ", of_file, " columns; there may be at most ",
+                  std::to_string(most_right_hand_sides), " right-hand sides");
+  if (header.columns > 1 && header.symmetry != MarketSymmetry::general)
+    return "is not general; several right-hand sides need a general file, which stores all entries";
+  return {};
+}
+
+}  // namespace
+
+template <class T>
+std::vector<T> read_columns(std::string const& path, std::int32_t rows, std::int32_t columns) {
+  return Solder::Impl::read_market_file(path, [&](auto& lines, MatrixMarketHeader const& header) {
+    if (std::string const why = why_not_columns(header, rows, columns); !why.empty())
+      lines.fail_file(why);
+    bool const is_array = header.format == MarketFormat::array;
+    std::vector<T> values(std::size_t(header.rows) * header.columns);
+    Solder::Impl::read_entries<T>(lines, header, [&](auto row, auto column, T const& value) {
+      T& entry = values[std::size_t(row) * header.columns + column];
+      if (is_array)
+        entry = value;
+      else
+        entry += value;
+    });
+    Solder::Impl::check_sums(lines, values);
+    return values;
+  });
+}
+
+template <class T>
+void write_columns(std::string const& path, std::vector<T> const& values, std::int32_t columns) {
+  std::size_t const rows = values.size() / static_cast<std::size_t>(columns);
+  Solder::Impl::WholeFile file(path);
+  file.text(concat("%%MatrixMarket matrix array ", Solder::Impl::market_field<T>(), " general\n"));
+  file.number(static_cast<std::int64_t>(rows));
+  file.text(concat(" ", std::to_string(columns), "\n"));
+  for (std::int32_t c = 0; c < columns; ++c)
+    for (std::size_t i = 0; i < rows; ++i) {
+      file.number(values[i * columns + c]);
+      file.text("\n");
+    }
+  file.commit();
+}
+
+template std::vector<float> read_columns(std::string const&, std::int32_t, std::int32_t);
+template std::vector<double> read_columns(std::string const&, std::int32_t, std::int32_t);
+template std::vector<Kokkos::complex<float>> read_columns(std::string const&, std::int32_t,
+                                                          std::int32_t);
+template std::vector<Kokkos::complex<double>> read_columns(std::string const&, std::int32_t,
+                                                           std::int32_t);
+template void write_columns(std::string const&, std::vector<float> const&, std::int32_t);
+template void write_columns(std::string const&, std::vector<double> const&, std::int32_t);
+template void write_columns(std::string const&, std::vector<Kokkos::complex<float>> const&,
+                            std::int32_t);
+template void write_columns(std::string const&, std::vector<Kokkos::complex<double>> const&,
+                            std::int32_t);
+
+}  // namespace Solder::Driver

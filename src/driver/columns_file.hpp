@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace Solder::Driver {
+
+/// \brief Reads the columns of a Matrix Market file, array or coordinate: entry i of column c is
+/// number i * columns + c of the result.
+///
+/// \param rows that the file must have
+/// \param columns likewise; 0: any number up to most_right_hand_sides
+/// \throws InputError where the file has others, and as read_matrix_market does
+template <class T>
+std::vector<T> read_columns(std::string const& path, std::int32_t rows, std::int32_t columns);
+
+/// \brief Writes them as Matrix Market array; otherwise as write_matrix_market_vector, which writes
+/// the same for one column.
+template <class T>
+void write_columns(std::string const& path, std::vector<T> const& values, std::int32_t columns);
+
+}  // namespace Solder::Driver

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <solder/matrix/partition.hpp>
+#include <solder/solvers/detail/solving.hpp>
+
+namespace Solder::Impl {
+
+/// \brief Copies columns first, ..., first + width - 1 of a view to the first columns of an array
+/// of rows of `stride`, the others being zero; or back.
+template <class View, class Scalar>
+struct CopyColumns {
+  View view;
+  Scalar* packed;
+  std::int32_t first, width, stride;
+  bool back;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const {
+    auto const i = k / stride, c = k % stride;
+    if constexpr (!std::is_const_v<typename View::value_type>) {
+      if (back) {
+        if (c < width) view(i, first + c) = packed[k];
+        return;
+      }
+    }
+    packed[k] = c < width ? view(i, first + c) : Scalar{};
+  }
+};
+
+/// \brief Whether entry c of row i of a view is number i * columns + c of its data, and pairs of
+/// columns are aligned.
+template <class View>
+bool is_packed(View const& view) {
+  using Scalar = typename View::non_const_value_type;
+  constexpr std::size_t alignment = std::min<std::size_t>(2 * sizeof(Scalar), 16);
+  return view.span_is_contiguous() && (view.extent(1) == 1 || view.stride(1) == 1) &&
+         (view.extent(0) <= 1 || view.stride(0) == view.extent(1)) &&
+         reinterpret_cast<std::uintptr_t>(view.data()) % alignment == 0;
+}
+
+/// \brief A method for several right-hand sides: groups of columns together where the method, A and
+/// M take them, else one column after another.
+template <class Method>
+class ColumnsOf {
+ public:
+  using System = typename Method::System;
+  using Scalar = typename Method::Scalar;
+
+  template <class Exec, class Options>
+  ColumnsOf(Exec const& exec, std::shared_ptr<System> system, Options const& options)
+      : make_([exec, system, options](std::int32_t columns) {
+          if constexpr (possible)
+            return std::make_unique<Method>(exec, system, options, columns);
+          else
+            return std::make_unique<Method>(exec, system, options);
+        }),
+        system_(std::move(system)) {}
+
+  /// \brief Whether columns are solved together, where there are enough of them.
+  bool together() const {
+    if constexpr (possible)
+      return system_->takes_columns();
+    else
+      return false;
+  }
+
+  /// \brief A report for each column.
+  template <class Exec, class B, class X>
+  std::vector<Report> solve(Exec const& exec, B const& b, X const& x) {
+    auto const count = static_cast<std::int32_t>(b.extent(1));
+    std::int32_t const most = at_once(count, is_host_space<Exec>),
+                       groups = (count + most - 1) / most;
+    std::vector<Report> reports;
+    for (std::int32_t g = 0; g < groups; ++g) {
+      auto const bound = [&](std::int32_t k) {
+        return static_cast<std::int32_t>(std::int64_t(count) * k / groups);
+      };
+      Columns const columns{bound(g), bound(g + 1) - bound(g)};
+      std::int32_t const stride =
+          most == 1 || is_host_space<Exec> ? columns.width : columns.width + columns.width % 2;
+      std::vector<Report> of_group;
+      if (groups == 1 && stride == count && is_packed(b) && is_packed(x)) {
+        of_group = solve_group(b.data(), x.data(), stride);
+      } else {
+        reserve<Exec>(exec, b.extent(0) * stride);
+        copy(exec, b, columns, b_.get(), stride, false);
+        copy(exec, x, columns, x_.get(), stride, false);
+        of_group = solve_group(b_.get(), x_.get(), stride);
+        copy(exec, x, columns, x_.get(), stride, true);
+      }
+      std::move(of_group.begin(), of_group.begin() + columns.width, std::back_inserter(reports));
+    }
+    return reports;
+  }
+
+ private:
+  struct Columns {
+    std::int32_t first, width;
+  };
+  struct OfWidth {
+    std::int32_t width = 0;
+    std::unique_ptr<Method> method;
+  };
+
+  static constexpr bool possible =
+      Method::takes_columns && takes_columns<typename System::OpenedA, typename System::OpenedM>;
+  /// Fewer columns than these are solved one after another on GPUs, which is quicker there.
+  static constexpr std::int32_t few = 3;
+
+  /// \brief Columns that are solved together, at most: the number of an entry is an int32.
+  std::int32_t at_once(std::int32_t count, bool on_host) const {
+    if (!together() || (!on_host && count < few)) return 1;
+    std::int64_t const most = most_rows / std::max<std::int64_t>(system_->rows(), 1);
+    return most < few ? 1 : static_cast<std::int32_t>(std::min<std::int64_t>(most, most_columns));
+  }
+
+  /// \param width columns of b and x
+  std::vector<Report> solve_group(Scalar const* b, Scalar* x, std::int32_t width) {
+    if (methods_[0].width != width) {
+      std::swap(methods_[0], methods_[1]);  // groups differ by a column
+      if (methods_[0].width != width) {
+        methods_[0] = {};
+        methods_[0] = {width, make_(width)};
+      }
+    }
+    Method& method = *methods_[0].method;
+    if constexpr (possible)
+      if (width > 1) return method.solve_columns(b, x);
+    return {method.solve(b, x)};
+  }
+
+  template <class Exec, class View>
+  static void copy(Exec const& exec, View const& view, Columns const& columns, Scalar* packed,
+                   std::int32_t stride, bool back) {
+    Kokkos::parallel_for(
+        "Solder::columns::copy",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(
+            exec, 0, std::int64_t(view.extent(0)) * stride),
+        CopyColumns<View, Scalar>{view, packed, columns.first, columns.width, stride, back});
+  }
+
+  template <class Exec>
+  void reserve(Exec const& exec, std::size_t size) {
+    if (size <= size_) return;
+    for (auto* const array : {&b_, &x_}) {
+      array->reset();
+      Kokkos::View<Scalar*, typename Exec::memory_space> const view(
+          Kokkos::view_alloc("Solder::columns", exec, Kokkos::WithoutInitializing), size);
+      *array = std::shared_ptr<Scalar>(view.data(), [view](Scalar*) {});
+    }
+    size_ = size;
+  }
+
+  std::function<std::unique_ptr<Method>(std::int32_t)> make_;
+  std::shared_ptr<System> system_;
+  OfWidth methods_[2];
+  std::shared_ptr<Scalar> b_, x_;  ///< columns of a group, packed
+  std::size_t size_ = 0;
+};
+
+}  // namespace Solder::Impl

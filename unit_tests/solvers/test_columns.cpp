@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Several right-hand sides at once, each column against a solve of its own.
+#include "../kokkos_events.hpp"
+#include "bicgstab.hpp"
+#include "cg.hpp"
+#include "columns.hpp"
+#include "gmres.hpp"
+
+#include <map>
+#include <stdexcept>
+
+#include <solder/matrix/sell.hpp>
+#include <solder/preconditioners/chebyshev.hpp>
+#include <solder/preconditioners/fsai.hpp>
+#include <solder/preconditioners/incomplete.hpp>
+#include <solder/problems/convection_diffusion.hpp>
+#include <solder/problems/poisson.hpp>
+#include <solder/problems/random.hpp>
+#include <solder/problems/waves.hpp>
+
+namespace {
+
+using namespace SolderTest;
+using Solder::Fsai;
+
+/// Widths of full and of broken packs, and of two groups.
+constexpr int widths[] = {1, 2, 3, 5, 8, 13, 33};
+
+/// Hermitian positive definite, of some hundred rows, badly scaled.
+template <class Scalar>
+HostCsr<Scalar> definite(std::int32_t side) {
+  if constexpr (Solder::ScalarTraits<Scalar>::is_complex)
+    return Solder::magnetic_laplacian_2d<Scalar>(side, 0.1);
+  else
+    return Solder::fem_poisson_2d<Scalar>(side);
+}
+
+/// Right-hand sides that end in many ways: 0, a solution that is known from the start, one of 1e-3
+/// of it, one that has a NaN; the others are random.
+template <class Scalar>
+void mix(HostCsr<Scalar> const& A, Vectors<Scalar>& b, Vectors<Scalar>& x0) {
+  auto const set = [&](std::size_t c, auto const& change) {
+    if (c < b.size()) change(b[c], x0[c]);
+  };
+  set(1, [](auto& bc, auto&) { std::fill(bc.begin(), bc.end(), Scalar{}); });
+  set(2, [&](auto& bc, auto& xc) {
+    std::fill(bc.begin(), bc.end(), Scalar{});
+    for (std::int32_t i = 0; i < A.rows; ++i)
+      for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
+        bc[i] += A.values[k] * xc[A.columns[k]];
+  });
+  set(4, [](auto& bc, auto&) { bc[bc.size() / 2] = Scalar(std::nan("")); });
+  set(6, [](auto&, auto& xc) { xc[3] = Scalar(std::nan("")); });
+}
+
+// ---- Each column as it is alone ----
+
+template <class Scalar>
+struct Columns : testing::Test {
+  HostCsr<Scalar> const host = definite<Scalar>(21);
+  CsrMatrix<Scalar, Default> const A{Default(), host};
+  double const tolerance =
+      std::is_same_v<typename Solder::ScalarTraits<Scalar>::Real, float> ? 3e-6 : 1e-9;
+
+  template <class Options, class Preconditioner>
+  void expect_all_widths(Preconditioner const& M, Options options, double slack = 0) {
+    options.tolerance = tolerance;
+    for (int const width : widths) {
+      auto b = random_columns<Scalar>(host.rows, width, 10),
+           x0 = random_columns<Scalar>(host.rows, width, 100);
+      mix(host, b, x0);
+      expect_columns_as_alone(A, M, options, b, x0, slack);
+    }
+  }
+};
+using Scalars = testing::Types<float, double, Kokkos::complex<float>, Kokkos::complex<double>>;
+struct ScalarName {
+  template <class Scalar>
+  static std::string GetName(int) {
+    return std::string(Solder::scalar_name<Scalar>());
+  }
+};
+TYPED_TEST_SUITE(Columns, Scalars, ScalarName);
+
+TYPED_TEST(Columns, OfCgAreAsAlone) {
+  Default const exec;
+  for (auto const& [name, form] : Method<CgOptions>::forms()) {
+    SCOPED_TRACE(name);
+    this->expect_all_widths(Identity{}, form, 0.02);
+    this->expect_all_widths(Jacobi<TypeParam, Default>(exec, this->A), form, 0.02);
+    this->expect_all_widths(Fsai<TypeParam, Default>(exec, this->A), form, 0.02);
+  }
+}
+
+template <class Scalar>
+struct ColumnsOfBiCgStab : Columns<Scalar> {};
+using Some = testing::Types<float, Kokkos::complex<double>>;
+TYPED_TEST_SUITE(ColumnsOfBiCgStab, Some, ScalarName);
+
+TYPED_TEST(ColumnsOfBiCgStab, AreAsAlone) {
+  Default const exec;
+  for (auto const& [name, form] : Method<Solder::BiCgStabOptions>::forms()) {
+    SCOPED_TRACE(name);
+    this->expect_all_widths(Identity{}, form, 0.3);
+    this->expect_all_widths(Jacobi<TypeParam, Default>(exec, this->A), form, 0.3);
+    this->expect_all_widths(Fsai<TypeParam, Default>(exec, this->A), form, 0.3);
+  }
+}
+
+TEST(ColumnsOf, PolynomialsAreAsAlone) {
+  Default const exec;
+  auto const host = Solder::fem_poisson_2d<double>(25);
+  CsrMatrix<double, Default> const A(exec, host);
+  auto const b = random_columns<double>(host.rows, 7, 1),
+             x0 = random_columns<double>(host.rows, 7, 50);
+  Jacobi<double, Default> const J(exec, A);
+  Fsai<double, Default> const F(exec, A);
+  for (auto const& [name, form] : Method<CgOptions>::forms()) {
+    expect_columns_as_alone(A, Solder::Chebyshev(exec, A, J, {.degree = 3}), form, b, x0, 0.02);
+    expect_columns_as_alone(A, Solder::Chebyshev(exec, A, F, {.degree = 2}), form, b, x0, 0.02);
+  }
+}
+
+/// Rows of thousands, rows without entries, a pattern that is not symmetric.
+TEST(ColumnsOf, IrregularMatricesAreAsAlone) {
+  Default const exec;
+  std::int32_t const n = 6000;
+  Solder::TripletBuilder<double> builder;
+  for (std::int32_t i = 0; i < n; ++i) {
+    if (i % 1000 == 999) continue;
+    builder.add(i, i, i == 7 ? 3000 : 4);
+    if (i != 7) builder.add(i, (i * 37) % n, -0.5);
+    if (i % 2 == 0) builder.add(7, i, 0.25);
+    for (std::int32_t k = 0; i % 50 == 3 && k < 300; ++k) builder.add(i, (i + 11 * k) % n, 0.01);
+  }
+  auto const host = builder.build(n, n);
+  CsrMatrix<double, Default> const A(exec, host);
+  auto b = random_columns<double>(n, 9, 1);
+  for (auto& column : b)
+    for (std::int32_t i = 999; i < n; i += 1000) column[i] = 0;
+  Solder::BiCgStabOptions options;
+  options.max_iterations = 60;
+  expect_columns_as_alone(A, Identity{}, options, b, Vectors<double>(9, std::vector<double>(n)),
+                          0.1);
+}
+
+/// Where the tolerance is near what can be attained the judge sends some columns back, others end
+/// stagnated, and at the iteration limit: all in the same solve.
+TEST(ColumnsOf, JudgedAtDifferentTimesAreAsAlone) {
+  Default const exec;
+  auto const host = Solder::fem_poisson_2d<float>(40);
+  CsrMatrix<float, Default> const A(exec, host);
+  Jacobi<float, Default> const M(exec, A);
+  auto b = random_columns<float>(host.rows, 12, 5);
+  for (int c = 0; c < 12; ++c)
+    for (auto& entry : b[c]) entry = std::ldexp(entry, 3 * c);
+  auto const x0 = random_columns<float>(host.rows, 12, 80);
+  for (double const tolerance : {1e-5, 2e-6, 1e-6, 3e-7, 1e-8})
+    for (int const limit : {0, 1, 40, 3000}) {
+      SCOPED_TRACE(std::to_string(tolerance) + ", " + std::to_string(limit));
+      for (auto options :
+           {Method<CgOptions>::forms()[0].second, Method<CgOptions>::forms()[1].second}) {
+        options.tolerance = tolerance;
+        options.max_iterations = limit;
+        if (Solder::Impl::is_host_space<Default> || limit < 40)
+          expect_columns_as_alone(A, M, options, b, x0);
+      }
+      Solder::BiCgStabOptions options;
+      options.tolerance = tolerance;
+      options.max_iterations = limit;
+      if (Solder::Impl::is_host_space<Default> || limit < 40)
+        expect_columns_as_alone(A, M, options, b, x0);
+    }
+}
+
+/// An indefinite matrix ends CG in one column and not in another, which is in the definite part.
+TEST(ColumnsOf, SingularAndIndefiniteProblemsAreAsAlone) {
+  Default const exec;
+  std::int32_t const n = 300;
+  Solder::TripletBuilder<double> builder;
+  for (std::int32_t i = 0; i < n; ++i) builder.add(i, i, i < 100 ? 1 + i : i < 200 ? -1.0 - i : 0);
+  auto const host = builder.build(n, n);
+  CsrMatrix<double, Default> const A(exec, host);
+  auto b = random_columns<double>(n, 5, 3);
+  for (std::int32_t i = 0; i < n; ++i) {
+    if (i >= 100) b[0][i] = 0;             // definite
+    if (i < 100 || i >= 200) b[1][i] = 0;  // negative definite
+    if (i < 200) b[2][i] = 0;              // singular
+  }
+  Default const other;
+  SolverOf<CgOptions, Default, double> solver(other, A, Identity{}, CgOptions{});
+  auto const x = columns_to_device(Vectors<double>(5, std::vector<double>(n)));
+  auto const reports = solver.solve(columns_to_device(b), x);
+  EXPECT_EQ(reports[0].reason, Reason::converged);
+  EXPECT_EQ(reports[1].reason, Reason::indefinite_matrix);
+  EXPECT_EQ(reports[2].reason, Reason::breakdown);
+  expect_columns_as_alone(A, Identity{}, CgOptions{}, b, Vectors<double>(5, std::vector<double>(n)),
+                          0.1);
+}
+
+TEST(ColumnsOf, APreconditionerThatCannotBeAppliedIsSaidForAll) {
+  Default const exec;
+  Solder::TripletBuilder<double> builder;
+  builder.add(0, 0, 1.0);
+  builder.add(1, 0, 1.0);
+  builder.add(0, 1, 1.0);
+  CsrMatrix<double, Default> const A(exec, builder.build(2, 2));
+  expect_columns_as_alone(A, Jacobi<double, Default>(exec, A), CgOptions{},
+                          random_columns<double>(2, 4, 1), Vectors<double>(4, {0, 0}));
+}
+
+// ---- What is solved one column after another ----
+
+TEST(ColumnsOf, WhatTakesNoColumnsIsSolvedColumnByColumn) {
+  Default const exec;
+  auto const host = Solder::fem_poisson_2d<double>(15);
+  CsrMatrix<double, Default> const A(exec, host);
+  auto const b = random_columns<double>(host.rows, 4, 1),
+             x0 = random_columns<double>(host.rows, 4, 9);
+  CgOptions cg;
+  Solder::GmresOptions gmres;
+  cg.runner = gmres.runner = Runner::launch;
+  expect_columns_as_alone(A, Jacobi<double, Default>(exec, A), gmres, b, x0);
+  expect_columns_as_alone(Solder::SellMatrix<double, Default>::sell(exec, A), Identity{}, cg, b,
+                          x0);
+  expect_columns_as_alone(
+      A, Solder::Incomplete<double, Default>(exec, A, Solder::Factorisation::ic0), cg, b, x0);
+}
+
+// ---- Views and solvers ----
+
+TEST(ColumnsOf, AnyLayoutGivesTheSame) {
+  Default const exec;
+  auto const host = Solder::poisson_3d_27pt<double>(7);
+  CsrMatrix<double, Default> const A(exec, host);
+  SolverOf<CgOptions, Default, double> solver(exec, A, Identity{}, CgOptions{});
+  for (int const width : {3, 6}) {
+    auto const b = random_columns<double>(host.rows, width, 1),
+               x0 = random_columns<double>(host.rows, width, 9);
+    auto const expected = columns_to_device(x0);
+    auto const reports = solver.solve(columns_to_device(b), expected);
+    auto const left = columns_to_device<double, Kokkos::LayoutLeft>(x0);
+    auto const again = solver.solve(columns_to_device<double, Kokkos::LayoutLeft>(b), left);
+    // Columns 2 to width + 1 of wider arrays.
+    auto wide_b = random_columns<double>(host.rows, width + 3, 77), wide_x = wide_b;
+    std::copy(b.begin(), b.end(), wide_b.begin() + 2);
+    std::copy(x0.begin(), x0.end(), wide_x.begin() + 2);
+    auto const device_b = columns_to_device(wide_b), device_x = columns_to_device(wide_x);
+    auto const some = std::make_pair(2, width + 2);
+    auto const x_part = Kokkos::subview(device_x, Kokkos::ALL, some);
+    auto const third = solver.solve(Kokkos::subview(device_b, Kokkos::ALL, some), x_part);
+    for (int c = 0; c < width; ++c) {
+      EXPECT_TRUE(same_bits(reports[c].history, again[c].history));
+      EXPECT_TRUE(same_bits(reports[c].history, third[c].history));
+      EXPECT_TRUE(same_bits(columns_to_host(expected)[c], columns_to_host(left)[c]));
+      EXPECT_TRUE(same_bits(columns_to_host(expected)[c], columns_to_host(device_x)[c + 2]));
+    }
+    for (int const c : {0, 1, width + 2})
+      EXPECT_TRUE(same_bits(columns_to_host(device_x)[c], wide_x[c])) << "another column";
+  }
+}
+
+TEST(ColumnsOf, ASolverSolvesAnewWithTheSameBitsWhateverTheWidths) {
+  Default const exec;
+  auto const host = Solder::fem_poisson_2d<double>(20);
+  CsrMatrix<double, Default> const A(exec, host);
+  Fsai<double, Default> const M(exec, A);
+  SolverOf<CgOptions, Default, double, Fsai<double, Default>> solver(exec, A, M, CgOptions{});
+  std::map<int, std::pair<std::vector<double>, Vectors<double>>> first;
+  for (int const width : {8, 3, 1, 33, 8, 3, 33, 5, 1, 8}) {
+    auto const b = random_columns<double>(host.rows, width, 7);
+    auto const x = columns_to_device(Vectors<double>(width, std::vector<double>(host.rows)));
+    auto const reports = solver.solve(columns_to_device(b), x);
+    auto const [found, fresh] =
+        first.try_emplace(width, reports.back().history, columns_to_host(x));
+    EXPECT_TRUE(same_bits(found->second.first, reports.back().history)) << width;
+    for (int c = 0; c < width; ++c)
+      EXPECT_TRUE(same_bits(found->second.second[c], columns_to_host(x)[c])) << width;
+  }
+}
+
+TEST(ColumnsOf, ExtentsThatDoNotFitAreRefusedAndNoColumnsAreFine) {
+  Default const exec;
+  CsrMatrix<double, Default> const A(exec, Solder::fem_poisson_2d<double>(5));
+  SolverOf<CgOptions, Default, double> solver(exec, A, Identity{}, CgOptions{});
+  auto const view = [](int rows, int columns) { return DeviceColumns<double>("v", rows, columns); };
+  EXPECT_THROW(solver.solve(view(24, 2), view(25, 2)), std::invalid_argument);
+  EXPECT_THROW(solver.solve(view(25, 2), view(25, 3)), std::invalid_argument);
+  EXPECT_THROW(solver.solve(view(26, 2), view(26, 2)), std::invalid_argument);
+  EXPECT_TRUE(solver.solve(view(25, 0), view(25, 0)).empty());
+
+  CsrMatrix<double, Default> const none(exec, HostCsr<double>{0, 0, {0}, {}, {}});
+  SolverOf<CgOptions, Default, double> of_none(exec, none, Identity{}, CgOptions{});
+  auto const reports = of_none.solve(view(0, 4), view(0, 4));
+  ASSERT_EQ(reports.size(), 4u);
+  for (Report const& report : reports) EXPECT_EQ(report.reason, Reason::converged);
+}
+
+TEST(ColumnsOf, AMonitorHearsOfTheSlowestAndMayEndTheSolve) {
+  Default const exec;
+  auto const host = Solder::fem_poisson_2d<double>(30);
+  CsrMatrix<double, Default> const A(exec, host);
+  CgOptions options;
+  int most = 0, calls = 0;
+  options.monitor = [&](Solder::Progress const& progress) {
+    most = std::max(most, progress.iteration);
+    if (++calls > 1000) throw std::runtime_error("enough");
+  };
+  auto const b = columns_to_device(random_columns<double>(host.rows, 6, 1));
+  auto const x = columns_to_device(Vectors<double>(6, std::vector<double>(host.rows)));
+  auto const reports =
+      SolverOf<CgOptions, Default, double>(exec, A, Identity{}, options).solve(b, x);
+  int slowest = 0;
+  for (Report const& report : reports) slowest = std::max(slowest, report.iterations);
+  EXPECT_LE(most, slowest);
+  EXPECT_GE(most, slowest - 16);
+
+  options.monitor = [](Solder::Progress const&) { throw std::runtime_error("enough"); };
+  SolverOf<CgOptions, Default, double> solver(exec, A, Identity{}, options);
+  EXPECT_THROW(solver.solve(b, x), std::runtime_error);
+}
+
+// ---- What a solve makes Kokkos do ----
+
+TEST(ColumnsOf, TheKernelsAreThoseOfOneColumnAndNothingElseHappens) {
+  Default const exec = another_instance<Default>();
+  auto const host = Solder::fem_poisson_2d<double>(30);
+  CsrMatrix<double, Default> const A(exec, host);
+  CgOptions options;
+  options.tolerance = 0;
+  options.max_iterations = 20;
+  options.runner = Runner::launch;
+  SolverOf<CgOptions, Default, double> solver(exec, A, Identity{}, options);
+  auto const b = columns_to_device(random_columns<double>(host.rows, 8, 1));
+  auto const x = columns_to_device(Vectors<double>(8, std::vector<double>(host.rows)));
+  solver.solve(b, x);
+  KokkosEvents events;
+  auto const reports = solver.solve(b, x);
+  events.stop();
+  int products = 0;
+  for (auto const& kernel : events.kernels) {
+    EXPECT_EQ(kernel.label.rfind("Solder::", 0), 0u) << kernel.label;
+    products += kernel.label == "Solder::cg::product";
+  }
+  // A batch of 16 iterations on GPUs, and one that is sent ahead.
+  int const most = Solder::Impl::is_host_space<Default> ? 21 : 48;
+  EXPECT_GE(products, 20);
+  EXPECT_LE(products, most);
+  EXPECT_EQ(reports[0].kernels_per_iteration, 2);
+  EXPECT_EQ(events.allocations.size(), 0u);
+  EXPECT_EQ(events.copies.size(), 0u);
+  EXPECT_EQ(events.fences, std::vector<std::string>{});
+}
+
+}  // namespace
