@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include <solder/matrix/sell.hpp>
+#include <solder/preconditioners/amg.hpp>
 #include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/fsai.hpp>
 #include <solder/preconditioners/incomplete.hpp>
@@ -119,6 +120,19 @@ TEST(ColumnsOf, PolynomialsAreAsAlone) {
     expect_columns_as_alone(A, Solder::Chebyshev(exec, A, J, {.degree = 3}), form, b, x0, 0.02);
     expect_columns_as_alone(A, Solder::Chebyshev(exec, A, F, {.degree = 2}), form, b, x0, 0.02);
   }
+}
+
+TEST(ColumnsOf, MultigridIsAsAlone) {
+  Default const exec;
+  auto const host = Solder::fem_poisson_2d<double>(40);
+  CsrMatrix<double, Default> const A(exec, host);
+  for (int const sweeps : {1, 2, 3})
+    for (auto const smoother : {Solder::AmgSmoother::chebyshev, Solder::AmgSmoother::jacobi}) {
+      Solder::Amg const M(exec, A, {.smoother = smoother, .sweeps = sweeps, .coarsest = 20});
+      for (int const width : {3, 8})
+        expect_columns_as_alone(A, M, CgOptions{}, random_columns<double>(host.rows, width, 1),
+                                random_columns<double>(host.rows, width, 50), 0.1);
+    }
 }
 
 /// Rows of thousands, rows without entries, a pattern that is not symmetric.

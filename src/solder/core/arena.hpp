@@ -52,18 +52,18 @@ class Arena {
   /// \param league teams of every stage's league, where one kernel of so many teams runs the whole
   /// solve: 1 under Runner::team; 0: each stage takes as many as it wants
   /// \param columns right-hand sides of the solve
-  /// \param most_teams of a league, where there are several columns
-  Arena(Exec const& exec, int league, std::int32_t columns = 1, int most_teams = 1)
-      : exec_(exec), league_(league), columns_(columns), most_teams_(most_teams) {}
+  /// \param column_league teams of every stage's league on GPUs, where there are several columns
+  Arena(Exec const& exec, int league, std::int32_t columns = 1, int column_league = 1)
+      : exec_(exec), league_(league), columns_(columns), column_league_(column_league) {}
 
   Exec const& exec() const { return exec_; }
   int league() const { return league_; }
   std::int32_t columns() const { return columns_; }
-  /// \brief The league of a stage that would take `wanted` teams for one column.
+  /// \brief The league of a stage that would take `wanted` teams. On GPUs all stages of several
+  /// columns take as many.
   int teams(int wanted) const {
     if (league_ > 0) return league_;
-    if (Impl::is_host_space<Exec> || columns_ == 1) return wanted;
-    return static_cast<int>(std::min<std::int64_t>(std::int64_t(wanted) * columns_, most_teams_));
+    return Impl::is_host_space<Exec> || columns_ == 1 ? wanted : column_league_;
   }
 
   void rewind() {
@@ -98,8 +98,11 @@ class Arena {
   TurningSum<N> turning_sum(int teams) {
     return {doubles(2 * N * teams * columns_), teams * columns_};
   }
-  /// \brief Kept scalars of a column, up to 16 doubles.
-  double* kept() { return doubles(Kept<double>::stride * columns_); }
+  /// \brief A kept scalar, with room behind it for others up to Kept::stride doubles.
+  template <class Scalar>
+  Kept<Scalar> kept() {
+    return {doubles(Kept<Scalar>::stride * columns_)};
+  }
 
   /// \brief A few doubles, in memory that such requests share.
   double* doubles(std::size_t count) {
@@ -147,7 +150,7 @@ class Arena {
   Exec exec_;
   int league_;
   std::int32_t columns_;
-  int most_teams_;
+  int column_league_;
   std::vector<Doubles> arrays_, blocks_;
   Impl::Keeper keeper_;
   std::size_t next_array_ = 0, next_block_ = 0, used_ = 0;

@@ -49,14 +49,15 @@ int resident_league(Exec const& exec) {
 /// multiprocessor holds at once.
 inline constexpr int column_threads = 256, column_teams = 4;
 
-/// \brief Teams of a league for several right-hand sides, at most: every team reads what all have
-/// left for each column, so there are no more than a multiprocessor each unless there is a lot to
-/// do.
+/// \brief Teams of a league for several right-hand sides: two a multiprocessor, for every team
+/// reads what all have left for each column, unless there is a lot to do.
 ///
 /// \param entries of a vector, of all columns
 template <class Exec>
 int column_league(Exec const& exec, std::int64_t entries) {
-  return multiprocessors(exec) * (entries > 4'000'000 ? column_teams : 2);
+  int const most = multiprocessors(exec) * (entries > 4'000'000 ? column_teams : 2);
+  return static_cast<int>(
+      std::clamp<std::int64_t>((entries + column_threads - 1) / column_threads, 1, most));
 }
 
 /// \brief Teams of a league over `items` rows (times lanes): one per thread on hosts, else as many

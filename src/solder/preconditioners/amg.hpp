@@ -127,11 +127,12 @@ class Amg {
     std::vector<double> const of_sweeps = weights();
     cycle.levels = static_cast<std::int32_t>(levels.size());
     cycle.sweeps = options_.sweeps;
+    cycle.columns = arena.columns();
     cycle.direct = state_->is_direct;
     for (std::size_t l = 0; l < levels.size(); ++l) {
       auto& to = cycle.level[l];
       auto const vector = [&](char const* label) {
-        return arena.template array<Scalar>(label, levels[l].A.rows());
+        return arena.template vector<Scalar>(label, levels[l].A.rows());
       };
       to.A = levels[l].A.device_operator();
       to.SQ = levels[l].SQ ? levels[l].SQ->device_operator() : to.A;
@@ -139,7 +140,7 @@ class Amg {
       to.A_league = arena.teams(to.A.teams);
       to.SQ_league = arena.teams(to.SQ.teams);
       to.QH_league = arena.teams(to.QH.teams);
-      to.inverse = levels[l].D.open(arena).inverse;
+      to.inverse = levels[l].D.open(arena);
       bool const more_sweeps = options_.sweeps > 1;
       if (l > 0 || more_sweeps) {
         to.b = vector("Solder::amg::b");

@@ -47,6 +47,27 @@ struct InvertDiagonal {
   }
 };
 
+/// \brief D^-1 in a program; see Identity::Operator in core/identity.hpp.
+template <class Scalar>
+struct JacobiOperator {
+  Scalar const* inverse;
+  std::int32_t columns;  ///< entries of vectors that belong to a row
+  static constexpr bool is_identity = false, is_pointwise = true, takes_columns = true;
+
+  KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t i, Scalar const& r) const {
+    return inverse[row(i)] * r;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Scalar undo(std::int32_t i, Scalar const& z) const {
+    return z / inverse[row(i)];
+  }
+  bool operator==(JacobiOperator const&) const = default;
+
+ private:
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t row(std::int32_t i) const {
+    return columns == 1 ? i : i / columns;
+  }
+};
+
 }  // namespace Impl
 
 /// \brief The diagonal preconditioner z = D^-1 r, D = diag(A).
@@ -57,25 +78,7 @@ struct InvertDiagonal {
 template <class Scalar, class Exec>
 class Jacobi {
  public:
-  /// \brief See Identity::Operator in core/identity.hpp.
-  struct Operator {
-    Scalar const* inverse;
-    std::int32_t columns;  ///< entries of vectors that belong to a row
-    static constexpr bool is_identity = false, is_pointwise = true, takes_columns = true;
-
-    KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t i, Scalar const& r) const {
-      return inverse[row(i)] * r;
-    }
-    KOKKOS_FORCEINLINE_FUNCTION Scalar undo(std::int32_t i, Scalar const& z) const {
-      return z / inverse[row(i)];
-    }
-    bool operator==(Operator const&) const = default;
-
-   private:
-    KOKKOS_FORCEINLINE_FUNCTION std::int32_t row(std::int32_t i) const {
-      return columns == 1 ? i : i / columns;
-    }
-  };
+  using Operator = Impl::JacobiOperator<Scalar>;
 
   /// \brief Inverts the diagonal of a square matrix with CsrMatrix's members; one kernel.
   /// \throws std::invalid_argument where A is not square

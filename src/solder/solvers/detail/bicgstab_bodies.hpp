@@ -64,7 +64,7 @@ struct BiCgStabSums {
             arena.template sum<product>(product_teams),
             arena.template sum<update>(vector_teams),
             arena.template sum<width>(vector_teams),
-            {arena.kept()}};
+            {arena.template kept<Scalar>().value}};
   }
 };
 

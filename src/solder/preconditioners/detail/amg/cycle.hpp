@@ -6,6 +6,7 @@
 
 #include <solder/core/application.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/preconditioners/jacobi.hpp>
 
 namespace Solder::Impl::amg {
 
@@ -19,22 +20,27 @@ using Operator = CsrOperator<Scalar, std::int32_t>;
 template <class Scalar>
 struct WithCorrection {
   Scalar const *r, *e;
-  std::int32_t rows;
+  std::int32_t length;  ///< entries of r
 
   KOKKOS_FORCEINLINE_FUNCTION Scalar operator[](std::int32_t j) const {
-    return j < rows ? r[j] : e[j - rows];
+    return j < length ? r[j] : e[j - length];
   }
 };
+
+/// \brief D^-1.
+template <class Scalar>
+using Diagonal = JacobiOperator<Scalar>;
 
 /// \brief w D^-1 r.
 template <class Scalar>
 struct Scaled {
   typename ScalarTraits<Scalar>::Real weight;
-  Scalar const *inverse, *r;
+  Diagonal<Scalar> inverse;
+  Scalar const* r;
 
   bool operator==(Scaled const&) const = default;
   KOKKOS_FORCEINLINE_FUNCTION Scalar operator[](std::int32_t j) const {
-    return weight * (inverse[j] * r[j]);
+    return weight * inverse(j, r[j]);
   }
 };
 
@@ -42,7 +48,7 @@ struct Scaled {
 template <class Scalar, class Vector>
 struct CorrectedRows {
   Operator<Scalar> SQ;
-  std::int32_t league;
+  std::int32_t league, columns;
   Vector r;
   Scalar const* e;
 
@@ -54,8 +60,9 @@ struct CorrectedRows {
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
                                                 Prepare const& prepare,
                                                 Consume const& consume) const {
-    return SQ.for_each_row_product(team, WithCorrection<Scalar>{vector_at(r, at), e, SQ.rows.count},
-                                   prepare, consume);
+    return SQ.for_each_row_product(
+        team, WithCorrection<Scalar>{vector_at(r, at), e, SQ.rows.count * columns}, prepare,
+        consume);
   }
 };
 
@@ -129,12 +136,13 @@ struct Corrected {
 template <class Scalar>
 struct SweepAfter {
   typename ScalarTraits<Scalar>::Real weight;
-  Scalar const *inverse, *b, *z;
+  Diagonal<Scalar> inverse;
+  Scalar const *b, *z;
   Scalar* x;
 
   bool operator==(SweepAfter const&) const = default;
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Az) const {
-    x[i] = z[i] + weight * (inverse[i] * (b[i] - Az));
+    x[i] = z[i] + weight * inverse(i, b[i] - Az);
   }
 };
 
@@ -143,7 +151,7 @@ template <class Scalar>
 struct Level {
   Operator<Scalar> QH, SQ, A;  ///< of the coarsest level SQ is S, or the inverse
   std::int32_t QH_league, SQ_league, A_league;
-  Scalar const* inverse;  ///< of the diagonal
+  Diagonal<Scalar> inverse;
   Scalar *b, *z;
   Scalar *x, *r[2];  ///< with more than one sweep: what they have made of x, residuals by turns
   Kokkos::Array<typename ScalarTraits<Scalar>::Real, most_sweeps> weights;
@@ -161,13 +169,15 @@ struct Level {
 template <class Scalar>
 struct Levels {
   std::int32_t levels, sweeps;
-  bool direct;  ///< the coarsest level is solved by its inverse
+  std::int32_t columns;  ///< of the vectors
+  bool direct;           ///< the coarsest level is solved by its inverse
   Level<Scalar> level[most_levels];
 
   bool operator==(Levels const& other) const {
     for (int l = 0; l < levels; ++l)
       if (!(level[l] == other.level[l])) return false;
-    return levels == other.levels && sweeps == other.sweeps && direct == other.direct;
+    return levels == other.levels && sweeps == other.sweeps && columns == other.columns &&
+           direct == other.direct;
   }
 };
 
@@ -184,8 +194,8 @@ struct Levels {
 template <class Scalar, class Vector>
 struct Cycle : Levels<Scalar> {
   using Plain = Product<Operator<Scalar>, Scalar const*>;
-  using Levels<Scalar>::levels, Levels<Scalar>::sweeps, Levels<Scalar>::direct,
-      Levels<Scalar>::level;
+  using Levels<Scalar>::levels, Levels<Scalar>::sweeps, Levels<Scalar>::columns,
+      Levels<Scalar>::direct, Levels<Scalar>::level;
 
   Phase phase;
   Vector given;
@@ -229,7 +239,7 @@ struct Cycle : Levels<Scalar> {
       }
       if (l == 0 && sweeps == 1) continue;  // rows() hands it out
       f(kernel("Solder::amg::correct",
-               CorrectedRows<Scalar, Scalar const*>{here.SQ, here.SQ_league,
+               CorrectedRows<Scalar, Scalar const*>{here.SQ, here.SQ_league, columns,
                                                     residual(here, sweeps - 1), correction(l)},
                Corrected<Scalar>{sweeps > 1 ? here.x : nullptr, here.z}),
         at);
@@ -245,7 +255,7 @@ struct Cycle : Levels<Scalar> {
   }
 
   CycleRows<Scalar, Vector> rows() const {
-    return {{level[0].SQ, level[0].SQ_league, given, correction(0)},
+    return {{level[0].SQ, level[0].SQ_league, columns, given, correction(0)},
             sweeps > 1 ? result(level[0]) : nullptr};
   }
 
@@ -275,7 +285,8 @@ struct Cycle : Levels<Scalar> {
 /// \brief What a multigrid cycle is in a program; see Application.
 template <class Scalar>
 struct Opened {
-  static constexpr bool is_identity = false, is_pointwise = false, is_split = false;
+  static constexpr bool is_identity = false, is_pointwise = false, is_split = false,
+                        takes_columns = true;
 
   Levels<Scalar> levels;
   Rows dealt;
