@@ -16,7 +16,7 @@ bool takes_columns(RunConfig const& run) {
   std::string const& preconditioner = run.preconditioner.name;
   return (solver == "cg" || solver == "bicgstab") &&
          (preconditioner == "none" || preconditioner == "jacobi" || preconditioner == "fsai" ||
-          preconditioner == "chebyshev");
+          preconditioner == "chebyshev" || preconditioner == "amg");
 }
 
 Report summary(std::vector<Report> const& columns, bool together) {

@@ -22,7 +22,7 @@ struct Groups {
   Groups(RunConfig const& run, Counts const& counts) {
     std::string const& format = run.execution.matrix_format;
     bool const together = takes_columns(run) && format != "sell" && format != "ell";
-    double const entries = std::floor(most_counts.rows / std::max(counts.rows, 1.0));
+    double const entries = 2 * std::floor(most_counts.rows / 4 / std::max(counts.rows, 1.0));
     double const most = together ? std::clamp<double>(entries, 1, Solder::Impl::most_columns) : 1;
     count = std::ceil(counts.right_hand_sides / most);
     width = std::ceil(counts.right_hand_sides / count);

@@ -241,6 +241,21 @@ TEST(ColumnsOf, WhatTakesNoColumnsIsSolvedColumnByColumn) {
       A, Solder::Incomplete<double, Default>(exec, A, Solder::Factorisation::ic0), cg, b, x0);
 }
 
+/// What a polynomial is made of may take no columns, which a host no longer sees in its type.
+TEST(ColumnsOf, PolynomialsOverWhatTakesNoColumnsAreSolvedColumnByColumn) {
+  Default const exec;
+  auto const host = Solder::fem_poisson_2d<double>(15);
+  CsrMatrix<double, Default> const A(exec, host);
+  auto const b = random_columns<double>(host.rows, 4, 1),
+             x0 = random_columns<double>(host.rows, 4, 9);
+  CgOptions options;
+  options.runner = Runner::launch;
+  Solder::Incomplete<double, Default> const I(exec, A, Solder::Factorisation::ic0);
+  expect_columns_as_alone(A, Solder::Chebyshev(exec, A, I), options, b, x0);
+  auto const sell = Solder::SellMatrix<double, Default>::sell(exec, A);
+  expect_columns_as_alone(A, Solder::Chebyshev(exec, sell, Identity{}), options, b, x0);
+}
+
 // ---- Views and solvers ----
 
 TEST(ColumnsOf, AnyLayoutGivesTheSame) {
@@ -279,7 +294,9 @@ TEST(ColumnsOf, ASolverSolvesAnewWithTheSameBitsWhateverTheWidths) {
   auto const host = Solder::fem_poisson_2d<double>(20);
   CsrMatrix<double, Default> const A(exec, host);
   Fsai<double, Default> const M(exec, A);
-  SolverOf<CgOptions, Default, double, Fsai<double, Default>> solver(exec, A, M, CgOptions{});
+  CgOptions options;
+  options.form = Solder::CgForm::pipelined;
+  SolverOf<CgOptions, Default, double, Fsai<double, Default>> solver(exec, A, M, options);
   std::map<int, std::pair<std::vector<double>, Vectors<double>>> first;
   for (int const width : {8, 3, 1, 33, 8, 3, 33, 5, 1, 8}) {
     auto const b = random_columns<double>(host.rows, width, 7);

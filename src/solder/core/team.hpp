@@ -48,6 +48,7 @@ int resident_league(Exec const& exec) {
 /// \brief GPU threads of a team for several right-hand sides, and such teams that a GPU's
 /// multiprocessor holds at once.
 inline constexpr int column_threads = 256, column_teams = 4;
+static_assert(column_threads / warp % 2 == 0);  // Kokkos begins a team's scratch by its warps
 
 /// \brief Teams of a league for several right-hand sides: two a multiprocessor, for every team
 /// reads what all have left for each column, unless there is a lot to do.

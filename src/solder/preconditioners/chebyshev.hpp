@@ -161,11 +161,13 @@ struct ChebyshevLastStep {
 };
 
 /// \brief What a Chebyshev polynomial is in a program.
-template <class Scalar, class OpenedA, class Inner>
+///
+/// \tparam Columns whether A and the inner preconditioner take several right-hand sides
+template <class Scalar, class OpenedA, class Inner, bool Columns>
 struct ChebyshevOpened {
   static constexpr bool is_identity = false, is_pointwise = false, is_split = false;
   static constexpr bool on_device = is_on_device<Inner>;
-  static constexpr bool takes_columns = Solder::takes_columns<OpenedA, Inner>;
+  static constexpr bool takes_columns = Columns;
 
   OpenedA A;
   Inner inner;
@@ -329,11 +331,15 @@ class Chebyshev {
                                   std::to_string(inner_.rows()) + ": call refresh");
     auto const A = open_matrix(arena, state_->A);
     constexpr bool pointwise = OpenedInner::is_pointwise;
+    // On hosts their types say nothing any more once they are opened.
+    constexpr bool columns =
+        takes_columns<std::remove_cvref_t<decltype(state_->A.device_operator())>,
+                      std::remove_cvref_t<decltype(inner_.open(arena))>>;
     auto const vector = [&](char const* label, std::int64_t size) {
       return arena.template vector<Scalar>(label, size);
     };
     double const largest = usable_largest();
-    return Impl::ChebyshevOpened<Scalar, std::remove_const_t<decltype(A)>, OpenedInner>{
+    return Impl::ChebyshevOpened<Scalar, std::remove_const_t<decltype(A)>, OpenedInner, columns>{
         A,
         open_preconditioner<Scalar>(arena, inner_),
         1 / theta(largest),

@@ -147,14 +147,16 @@ class ColumnEngine {
     return reports;
   }
 
-  /// \brief Of the column that is furthest from its end.
+  /// \brief The most iterations, and the largest residual, of the columns that have not ended; of
+  /// all where all have.
   Progress progress(double seconds) const {
     Progress worst{0, 0, seconds};
+    bool const ended = all_finished();
     for (Control const& control : controls_) {
-      if (control.phase == Phase::finished) continue;
+      if (control.phase == Phase::finished && !ended) continue;
+      double const residual = control.relative(control.residual_squared);
       worst.iteration = std::max<int>(worst.iteration, control.iteration);
-      worst.relative_residual =
-          std::max(worst.relative_residual, control.relative(control.residual_squared));
+      if (!(residual <= worst.relative_residual)) worst.relative_residual = residual;
     }
     return worst;
   }

@@ -120,7 +120,8 @@ class ColumnsOf {
   /// \brief Columns that are solved together, at most: the number of an entry is an int32.
   std::int32_t at_once(std::int32_t count, bool on_host) const {
     if (!together() || (!on_host && count < few)) return 1;
-    std::int64_t const most = most_rows / std::max<std::int64_t>(system_->rows(), 1);
+    // The operand of a multigrid level is nearly two vectors long; GPUs take an even stride.
+    std::int64_t const most = most_rows / 2 / std::max<std::int64_t>(system_->rows(), 1) / 2 * 2;
     return most < few ? 1 : static_cast<std::int32_t>(std::min<std::int64_t>(most, most_columns));
   }
 
@@ -152,6 +153,7 @@ class ColumnsOf {
   template <class Exec>
   void reserve(Exec const& exec, std::size_t size) {
     if (size <= size_) return;
+    size_ = 0;
     for (auto* const array : {&b_, &x_}) {
       array->reset();
       Kokkos::View<Scalar*, typename Exec::memory_space> const view(

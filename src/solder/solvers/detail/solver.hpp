@@ -47,7 +47,8 @@ class Solver {
   /// all have the time of their group. Cg and BiCgStab solve up to 32 columns together, which share
   /// the reads of A and M, where A is a CsrMatrix and M none, Jacobi, Fsai, Amg, or Chebyshev with
   /// one of them; all else is solved one column after another. Quickest where the entries of a row
-  /// are contiguous (Kokkos::LayoutRight): other columns are copied. \throws std::invalid_argument
+  /// are contiguous (Kokkos::LayoutRight): other columns are copied. The first such solve allocates
+  /// a workspace for its number of columns beside the solver's own. \throws std::invalid_argument
   /// where b or x has other extents, or M, set up anew, another size
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {

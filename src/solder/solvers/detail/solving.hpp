@@ -198,7 +198,8 @@ class Solving {
   Limits limits() const { return {options_.tolerance, only_judged_ ? 0 : options_.max_iterations}; }
 
   std::int32_t rows() const { return system_->rows(); }
-  /// \brief Words of the matrix, and of an application of M, for each column.
+  /// \brief Words of the matrix, and of an application of M, for each column: a column's share of
+  /// what is read once for all, but for an M that is not pointwise, which is counted as if alone.
   double matrix_words() const { return system_->matrix_words() / arena_.columns(); }
   double preconditioner_words() const {
     double const words = system_->preconditioner_words();
