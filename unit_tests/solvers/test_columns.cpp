@@ -74,14 +74,17 @@ struct Columns : testing::Test {
     }
   }
 };
-using Scalars = testing::Types<float, double, Kokkos::complex<float>, Kokkos::complex<double>>;
+/// All four scalars, between two solvers that share what is tested: each costs many seconds to
+/// compile.
+using OfCg = testing::Types<double, Kokkos::complex<float>>;
+using OfBiCgStab = testing::Types<float, Kokkos::complex<double>>;
 struct ScalarName {
   template <class Scalar>
   static std::string GetName(int) {
     return std::string(Solder::scalar_name<Scalar>());
   }
 };
-TYPED_TEST_SUITE(Columns, Scalars, ScalarName);
+TYPED_TEST_SUITE(Columns, OfCg, ScalarName);
 
 TYPED_TEST(Columns, OfCgAreAsAlone) {
   Default const exec;
@@ -95,8 +98,7 @@ TYPED_TEST(Columns, OfCgAreAsAlone) {
 
 template <class Scalar>
 struct ColumnsOfBiCgStab : Columns<Scalar> {};
-using Some = testing::Types<float, Kokkos::complex<double>>;
-TYPED_TEST_SUITE(ColumnsOfBiCgStab, Some, ScalarName);
+TYPED_TEST_SUITE(ColumnsOfBiCgStab, OfBiCgStab, ScalarName);
 
 TYPED_TEST(ColumnsOfBiCgStab, AreAsAlone) {
   Default const exec;
