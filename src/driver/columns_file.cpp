@@ -51,32 +51,11 @@ std::vector<T> read_columns(std::string const& path, std::int32_t rows, std::int
   });
 }
 
-template <class T>
-void write_columns(std::string const& path, std::vector<T> const& values, std::int32_t columns) {
-  std::size_t const rows = values.size() / static_cast<std::size_t>(columns);
-  Solder::Impl::WholeFile file(path);
-  file.text(concat("%%MatrixMarket matrix array ", Solder::Impl::market_field<T>(), " general\n"));
-  file.number(static_cast<std::int64_t>(rows));
-  file.text(concat(" ", std::to_string(columns), "\n"));
-  for (std::int32_t c = 0; c < columns; ++c)
-    for (std::size_t i = 0; i < rows; ++i) {
-      file.number(values[i * columns + c]);
-      file.text("\n");
-    }
-  file.commit();
-}
-
 template std::vector<float> read_columns(std::string const&, std::int32_t, std::int32_t);
 template std::vector<double> read_columns(std::string const&, std::int32_t, std::int32_t);
 template std::vector<Kokkos::complex<float>> read_columns(std::string const&, std::int32_t,
                                                           std::int32_t);
 template std::vector<Kokkos::complex<double>> read_columns(std::string const&, std::int32_t,
                                                            std::int32_t);
-template void write_columns(std::string const&, std::vector<float> const&, std::int32_t);
-template void write_columns(std::string const&, std::vector<double> const&, std::int32_t);
-template void write_columns(std::string const&, std::vector<Kokkos::complex<float>> const&,
-                            std::int32_t);
-template void write_columns(std::string const&, std::vector<Kokkos::complex<double>> const&,
-                            std::int32_t);
 
 }  // namespace Solder::Driver

@@ -16,9 +16,4 @@ namespace Solder::Driver {
 template <class T>
 std::vector<T> read_columns(std::string const& path, std::int32_t rows, std::int32_t columns);
 
-/// \brief Writes them as Matrix Market array; otherwise as write_matrix_market_vector, which writes
-/// the same for one column.
-template <class T>
-void write_columns(std::string const& path, std::vector<T> const& values, std::int32_t columns);
-
 }  // namespace Solder::Driver

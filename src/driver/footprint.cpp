@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <solder/core/team.hpp>
+#include <solder/matrix/partition.hpp>
 #include <stdexcept>
 
 #include "columns.hpp"
@@ -22,8 +22,7 @@ struct Groups {
   Groups(RunConfig const& run, Counts const& counts) {
     std::string const& format = run.execution.matrix_format;
     bool const together = takes_columns(run) && format != "sell" && format != "ell";
-    double const entries = 2 * std::floor(most_counts.rows / 4 / std::max(counts.rows, 1.0));
-    double const most = together ? std::clamp<double>(entries, 1, Solder::Impl::most_columns) : 1;
+    double const most = together ? Solder::Impl::columns_at_once(counts.rows) : 1;
     count = std::ceil(counts.right_hand_sides / most);
     width = std::ceil(counts.right_hand_sides / count);
     are_unequal = width * count > counts.right_hand_sides;

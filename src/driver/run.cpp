@@ -5,9 +5,9 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <solder/io/matrix_market/write.hpp>
 #include <stdexcept>
 
-#include "columns_file.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "solve.hpp"
@@ -25,7 +25,8 @@ RunResult run_one(RunConfig const& config, System<T> const& system) {
     solved = solve<T>(config, system, {});
   }
   if (!config.output.solution.empty())
-    write_columns<T>(config.output.solution.string(), solved.solution, system.right_hand_sides());
+    write_matrix_market_columns<T>(config.output.solution.string(), solved.solution,
+                                   system.right_hand_sides());
   if (!config.output.history.empty()) write_history(config.output.history, solved.columns);
   return {&config,
           system.matrix.rows,

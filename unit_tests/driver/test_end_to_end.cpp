@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Runs the driver's executable as a user does.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <driver/memory.hpp>
 #include <driver/schema.hpp>
 #include <driver/solve.hpp>
@@ -14,40 +13,13 @@
 #include <solder/problems/generators.hpp>
 #include <sstream>
 
-#include "scratch.hpp"
+#include "drive.hpp"
 
 namespace {
-
-using Json = nlohmann::json;
-using Strings = std::vector<std::string>;
-
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-/// Runs the driver in a folder, with `arguments` as in a shell.
-Outcome drive(Scratch const& folder, std::string const& arguments) {
-  Scratch const streams;
-  std::string const command = "cd '" + folder.path("").string() + "' && '" SOLDER_DRIVER_PATH "' " +
-                              arguments + " >'" + streams.path("out").string() + "' 2>'" +
-                              streams.path("err").string() + "'";
-  int const status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, streams.read("out"), streams.read("err")};
-}
 
 constexpr char const* good =
     "problem: {generate: fem_poisson_2d, size: 15}\npreconditioner: {name: jacobi}\n"
     "output: {json: r.json, solution: x.mtx, history: h.csv}\n";
-
-std::string of_matrix(std::string const& further = "") {
-  return "problem: {matrix: A.mtx" + further +
-         "}\noutput: {json: r.json, solution: x.mtx, history: h.csv}\n";
-}
-
-std::string market(std::string const& rest, std::string const& kind = "coordinate real general") {
-  return "%%MatrixMarket matrix " + kind + "\n" + rest;
-}
 
 // ---- bad input ----
 
@@ -253,163 +225,6 @@ TEST(Driver, ConvergedRunWritesEverythingAndReturnsZero) {
     squares += residual * residual;
   }
   EXPECT_LE(std::sqrt(squares / 225), 1e-8) << "the x that was written solves the system";
-}
-
-// ---- several right-hand sides ----
-
-/// A Matrix Market array file: entry i of column c is column[c][i].
-std::vector<std::vector<double>> array_of(std::string const& text) {
-  std::istringstream stream(text);
-  std::string banner;
-  std::getline(stream, banner);
-  EXPECT_EQ(banner, "%%MatrixMarket matrix array real general");
-  std::size_t rows = 0, columns = 0;
-  stream >> rows >> columns;
-  std::vector<std::vector<double>> array(columns, std::vector<double>(rows));
-  for (auto& column : array)
-    for (double& entry : column) stream >> entry;
-  EXPECT_TRUE(bool(stream)) << "all entries are there";
-  EXPECT_TRUE((stream >> banner).eof()) << "and no others";
-  return array;
-}
-
-/// ||b - A x|| / ||b||
-double residual_of(Solder::HostCsr<double> const& A, std::vector<double> const& b,
-                   std::vector<double> const& x) {
-  double squares = 0, all = 0;
-  for (int i = 0; i < A.rows; ++i) {
-    double residual = b[i];
-    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
-      residual -= A.values[k] * x[A.columns[k]];
-    squares += residual * residual;
-    all += b[i] * b[i];
-  }
-  return std::sqrt(squares / all);
-}
-
-TEST(Driver, FiveRightHandSidesAreFiveRuns) {
-  Scratch const scratch;
-  std::string const further =
-      "solver: {name: [cg, bicgstab, gmres, idr], tolerance: 1e-9}\n"
-      "preconditioner: {name: [none, jacobi, fsai, ic0]}\n";
-  std::string const problem = "problem: {generate: fem_poisson_2d, size: 15, rhs: random, ";
-  scratch.write("five.yaml", problem + "rhs_count: 5, seed: 7}\n" + further +
-                                 "execution: {repeat: 2}\noutput: {json: five.json, solution: "
-                                 "five.mtx, history: five.csv}\n");
-  scratch.write("one.yaml", problem + "seed: [7, 8, 9, 10, 11]}\n" + further +
-                                "output: {json: one.json, solution: one.mtx}\n");
-  Outcome const outcome = drive(scratch, "five.yaml one.yaml");
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_TRUE(contains(outcome.out, " rhs ")) << outcome.out;
-  Json const five = Json::parse(scratch.read("five.json"))["runs"];
-  Json const one = Json::parse(scratch.read("one.json"))["runs"];
-  ASSERT_EQ(five.size(), 16u);
-  ASSERT_EQ(one.size(), 5 * 16u);
-  auto const A = Solder::fem_poisson_2d<double>(15);
-  auto const number = [](std::size_t i) { return (i < 9 ? "0" : "") + std::to_string(i + 1); };
-  for (std::size_t k = 0; k < 16; ++k) {
-    auto const what = std::string(five[k]["solver"]) + " " + std::string(five[k]["preconditioner"]);
-    EXPECT_EQ(five[k]["right_hand_sides"], 5);
-    ASSERT_EQ(five[k]["columns"].size(), 5u);
-    auto const x = array_of(scratch.read("five-" + number(k) + ".mtx"));
-    ASSERT_EQ(x.size(), 5u);
-    int most = 0;
-    double worst = 0;
-    for (std::size_t c = 0; c < 5; ++c) {
-      Json const &column = five[k]["columns"][c], &alone = one[16 * c + k];
-      ASSERT_EQ(alone["solver"], five[k]["solver"]);
-      ASSERT_EQ(alone["preconditioner"], five[k]["preconditioner"]);
-      EXPECT_FALSE(alone.contains("columns"));
-      EXPECT_EQ(column["reason"], "converged") << what;
-      EXPECT_NEAR(column["iterations"].get<int>(), alone["iterations"].get<int>(),
-                  std::max(1, alone["iterations"].get<int>() / 10))
-          << what;
-      auto const x_alone = array_of(scratch.read("one-" + number(16 * c + k) + ".mtx"))[0];
-      double difference = 0, largest = 0;
-      for (std::size_t i = 0; i < 225; ++i) {
-        difference = std::max(difference, std::abs(x[c][i] - x_alone[i]));
-        largest = std::max(largest, std::abs(x_alone[i]));
-      }
-      EXPECT_LE(difference, 1e-6 * largest) << what << ", column " << c;
-      most = std::max(most, column["iterations"].get<int>());
-      worst = std::max(worst, column["true_relative_residual"].get<double>());
-    }
-    EXPECT_EQ(five[k]["iterations"], most) << what;
-    EXPECT_EQ(five[k]["true_relative_residual"], worst) << what;
-    EXPECT_LE(worst, 1e-9) << what;
-    EXPECT_EQ(five[k]["history"].size(), std::size_t(most) + 1) << what;
-    std::string const history = scratch.read("five-" + number(k) + ".csv");
-    EXPECT_EQ(std::ranges::count(history, '\n'), most + 2) << what;
-    EXPECT_TRUE(history.starts_with("iteration,relative_residual_1,relative_residual_2,")) << what;
-  }
-}
-
-TEST(Driver, AFileOfSeveralColumnsIsSeveralRightHandSides) {
-  Scratch const scratch;
-  auto const A = Solder::fem_poisson_2d<double>(15);
-  std::vector<std::vector<double>> b(37, std::vector<double>(225));  // two groups
-  std::string text = "225 37\n";
-  for (std::size_t c = 0; c < b.size(); ++c)
-    for (std::size_t i = 0; i < 225; ++i) {
-      b[c][i] = double((i * (c + 1)) % 7) - 2;
-      text += std::to_string(int(b[c][i])) + "\n";
-    }
-  scratch.write("b.mtx", market(text, "array integer general"));
-  for (std::string const solver : {"cg", "gmres"}) {
-    scratch.write("a.yaml",
-                  "problem: {generate: fem_poisson_2d, size: 15, rhs: b.mtx}\n"
-                  "solver: {name: " +
-                      solver +
-                      "}\npreconditioner: {name: jacobi}\n"
-                      "output: {json: r.json, solution: x.mtx}\n");
-    Outcome const outcome = drive(scratch, "a.yaml");
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_TRUE(contains(outcome.out, " rhs ")) << outcome.out;
-    auto const x = array_of(scratch.read("x.mtx"));
-    ASSERT_EQ(x.size(), b.size());
-    Json const run = Json::parse(scratch.read("r.json"))["runs"][0];
-    EXPECT_EQ(run["right_hand_sides"], 37);
-    for (std::size_t c = 0; c < b.size(); ++c) {
-      double const residual = residual_of(A, b[c], x[c]);
-      EXPECT_LE(residual, 1.001e-8) << c;
-      EXPECT_NEAR(run["columns"][c]["true_relative_residual"].get<double>(), residual, 1e-12);
-    }
-  }
-}
-
-TEST(Driver, RightHandSidesThatFailAreCounted) {
-  Scratch const scratch;
-  scratch.write("A.mtx", market("2 2 2\n1 1 1\n2 2 -1\n"));
-  scratch.write("b.mtx", market("2 3\n1\n0\n1\n2\n1\n3\n", "array real general"));
-  scratch.write("a.yaml", of_matrix(", rhs: b.mtx, rhs_count: 3"));
-  Outcome const outcome = drive(scratch, "a.yaml");
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_TRUE(contains(outcome.out, "indefinite_matrix")) << outcome.out;
-  EXPECT_TRUE(contains(outcome.err,
-                       "a.yaml: A: 2 of 3 right-hand sides did not converge: the first of them, "
-                       "number 2 (counted from 1): indefinite_matrix after "))
-      << outcome.err;
-  Json const run = Json::parse(scratch.read("r.json"))["runs"][0];
-  EXPECT_EQ(run["reason"], "indefinite_matrix");
-  Strings reasons;
-  for (Json const& column : run["columns"]) reasons.push_back(column["reason"]);
-  EXPECT_EQ(reasons, (Strings{"converged", "indefinite_matrix", "indefinite_matrix"}));
-  auto const x = array_of(scratch.read("x.mtx"));
-  ASSERT_EQ(x.size(), 3u) << "what there is is written";
-  EXPECT_EQ(x[0], (std::vector<double>{1, 0}));
-}
-
-TEST(Driver, RepeatsOfSeveralRightHandSidesGiveTheSameBits) {
-  Scratch const scratch;
-  scratch.write("a.yaml",
-                "problem: {generate: fem_poisson_2d, size: 31, rhs: random, rhs_count: 5}\n"
-                "preconditioner: {name: jacobi}\nexecution: {repeat: 3}\n"
-                "output: {solution: x.mtx, history: h.csv}\n");
-  ASSERT_EQ(drive(scratch, "a.yaml").code, 0);
-  std::string const history = scratch.read("h.csv"), solution = scratch.read("x.mtx");
-  ASSERT_EQ(drive(scratch, "a.yaml").code, 0);
-  EXPECT_EQ(scratch.read("h.csv"), history);
-  EXPECT_EQ(scratch.read("x.mtx"), solution);
 }
 
 // ---- more of runs ----

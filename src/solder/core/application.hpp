@@ -85,16 +85,21 @@ struct PointwiseOf {
   }
 };
 
+/// \brief Whether these take vectors of several right-hand sides; see HostTeam. What says nothing
+/// does not: it is then given one column after another.
+template <class... T>
+inline constexpr bool takes_columns = ([] {
+  if constexpr (requires { T::takes_columns; })
+    return T::takes_columns;
+  else
+    return false;
+}() && ...);
+
 /// \brief An opened matrix whose rows come from a product.
 template <class Operator, class Scalar>
 struct OpenedMatrix {
   using scalar_type = Scalar;
-  static constexpr bool takes_columns = [] {
-    if constexpr (requires { Operator::takes_columns; })
-      return Operator::takes_columns;
-    else
-      return false;
-  }();
+  static constexpr bool takes_columns = Solder::takes_columns<Operator>;
 
   Operator A;
   Rows rows;
@@ -117,16 +122,6 @@ inline constexpr bool is_on_device = [] {
   else
     return true;
 }();
-
-/// \brief Whether these take vectors of several right-hand sides; see HostTeam. What says nothing
-/// does not: it is then given one column after another.
-template <class... T>
-inline constexpr bool takes_columns = ([] {
-  if constexpr (requires { T::takes_columns; })
-    return T::takes_columns;
-  else
-    return false;
-}() && ...);
 
 /// \brief What a solver asks of a matrix, or of a user's own operator.
 ///

@@ -77,16 +77,11 @@ class RowBlock {
 template <class Value, class Fill, class Use>
 KOKKOS_FORCEINLINE_FUNCTION void for_each_window(HostTeam const& team, Rows const& rows,
                                                  Fill const& fill, Use const& use) {
-  std::int32_t const first = team.first(rows);
-  for (std::int32_t end = team.last(rows); end > first;) {
-    std::int32_t const begin =
-        end - first > RowBlock<Value>::window ? end - RowBlock<Value>::window : first;
-    HostTeam const part = team.window(begin, end);
+  team.for_each_window(rows, true, [&](HostTeam const& part) {
     RowBlock<Value> block(part);
     fill(part, block);
-    use(end, block);
-    end = begin;
-  }
+    use(part.last_, block);
+  });
 }
 
 /// \brief The operator of a matrix; see LinearOperator. The rows of a CsrMatrix, which most

@@ -61,6 +61,15 @@ auto bound(T const& t, At const& at) {
     return t;
 }
 
+/// \brief Whether a source hands out the rows of a host's slice from the last one to the first.
+template <class Source>
+inline constexpr bool goes_downwards = [] {
+  if constexpr (requires { Source::goes_downwards; })
+    return Source::goes_downwards;
+  else
+    return false;
+}();
+
 /// \brief A source hands (i, value) to a consumer, for every row i of the calling team, once, while
 /// the value is in a register:
 ///
@@ -173,12 +182,7 @@ struct Product {
 /// \brief f(at, i, value) of another source's rows.
 template <class Source, class Function>
 struct Mapped {
-  static constexpr bool goes_downwards = [] {
-    if constexpr (requires { Source::goes_downwards; })
-      return Source::goes_downwards;
-    else
-      return false;
-  }();
+  static constexpr bool goes_downwards = Solder::goes_downwards<Source>;
 
   Source source;
   Function f;

@@ -63,15 +63,6 @@ KOKKOS_FUNCTION constexpr std::size_t sums_needed_by() {
     return 0;
 }
 
-/// \brief Whether a source hands out the rows of a host's slice from the last one to the first.
-template <class Source>
-inline constexpr bool goes_downwards = [] {
-  if constexpr (requires { Source::goes_downwards; })
-    return Source::goes_downwards;
-  else
-    return false;
-}();
-
 }  // namespace Impl
 
 /// \brief A stage is one kernel of a program, as a value that carries its own pointers:
@@ -302,8 +293,7 @@ struct Stage {
       any = any || column.went_on;
     }
     if (!any) return;
-    constexpr bool downwards = Impl::goes_downwards<Source>;
-    team.for_each_window(source.dealt_rows(), downwards, [&](Impl::HostTeam const& part) {
+    auto const go_through = [&](Impl::HostTeam const& part) {
       if constexpr (requires { source.has_columns(); }) {
         if (count > 1 && source.has_columns())
           return source.for_each_row_of_columns(
@@ -320,7 +310,12 @@ struct Stage {
             [&](std::int32_t i, auto const& value) { give(i, value, scalars, mine); });
         columns[c].mine = mine;
       }
-    });
+    };
+    // In windows a column's rows come in the order that they have alone.
+    if (count == 1)
+      go_through(team);
+    else
+      team.for_each_window(source.dealt_rows(), goes_downwards<Source>, go_through);
     for (std::int32_t c = 0; c < count; ++c)
       if (columns[c].went_on) end(team.for_column(c), columns[c].mine, now[c], next[c]);
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <solder/core/column_mailbox.hpp>
+#include <solder/core/column_team.hpp>
 #include <solder/core/runners/engine.hpp>
 
 namespace Solder::Impl {
@@ -129,20 +130,11 @@ class ColumnEngine {
     double const seconds = timer.seconds();
     int kernels = 0;
     programs.iteration.for_each_stage({}, [&](auto const&, At const&) { ++kernels; });
-    std::vector<Report> reports(columns_);
+    std::vector<Report> reports;
     for (std::int32_t c = 0; c < columns_; ++c) {
-      Control const& control = controls_[c];
-      Report& report = reports[c];
-      report.reason = control.reason;
-      report.detail = describe(control);
-      report.iterations = control.iteration;
-      report.relative_residual = control.relative(control.residual_squared);
-      report.true_relative_residual = control.relative(control.true_squared);
-      report.history = histories_[c];
-      report.setup_seconds = setup_seconds;
-      report.solve_seconds = seconds;
-      report.kernels_per_iteration = kernels;
-      report.runner = runner_;
+      reports.push_back(report_of(controls_[c], histories_[c], setup_seconds, seconds));
+      reports.back().kernels_per_iteration = kernels;
+      reports.back().runner = runner_;
     }
     return reports;
   }

@@ -112,6 +112,21 @@ struct ScratchNeeds {
   int bytes() const { return DeviceTeam<int>::scratch_bytes(most_sums, workspace); }
 };
 
+/// \brief What the end of a solve says of itself; all but the runner and its kernels.
+inline Report report_of(Control const& control, std::vector<double> const& history,
+                        double setup_seconds, double solve_seconds) {
+  Report report;
+  report.reason = control.reason;
+  report.detail = describe(control);
+  report.iterations = control.iteration;
+  report.relative_residual = control.relative(control.residual_squared);
+  report.true_relative_residual = control.relative(control.true_squared);
+  report.history = history;
+  report.setup_seconds = setup_seconds;
+  report.solve_seconds = solve_seconds;
+  return report;
+}
+
 /// \brief The cycles of a method.
 struct Cycle {
   std::int32_t steps = 0;  ///< of each; 0: the method has no cycles
@@ -212,8 +227,7 @@ class Engine {
     abandoned_ = false;
     most_of_this_letter_ = options.monitor ? monitored : most_of_letter;
     prepare(programs);
-    Report report;
-    report.setup_seconds = timer.seconds();
+    double const setup_seconds = timer.seconds();
     timer.reset();
     Control control;
     try {
@@ -225,13 +239,7 @@ class Engine {
       exec_.fence("Solder::engine: the solve was abandoned");
       throw;
     }
-    report.solve_seconds = timer.seconds();
-    report.reason = control.reason;
-    report.detail = describe(control);
-    report.iterations = control.iteration;
-    report.relative_residual = control.relative(control.residual_squared);
-    report.true_relative_residual = control.relative(control.true_squared);
-    report.history = history_;
+    Report report = report_of(control, history_, setup_seconds, timer.seconds());
     report.kernels_per_iteration = is_whole() ? 0 : kernels_per_iteration(programs);
     report.runner = abandoned_ ? fallback : runner_;
     if (abandoned_ && report.detail.empty())

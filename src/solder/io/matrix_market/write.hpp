@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -50,20 +51,32 @@ void write_matrix_market(std::string const& path, HostCsr<Scalar> const& matrix)
   file.commit();
 }
 
-/// \brief Writes a vector as Matrix Market array, n x 1; otherwise as write_matrix_market.
+/// \brief Writes columns as Matrix Market array, entry i of column c being number i * columns + c
+/// of `values`; otherwise as write_matrix_market.
 template <class Scalar>
-void write_matrix_market_vector(std::string const& path, std::vector<Scalar> const& vector) {
+void write_matrix_market_columns(std::string const& path, std::vector<Scalar> const& values,
+                                 std::int32_t columns) {
+  std::size_t const rows = values.size() / static_cast<std::size_t>(columns);
   Impl::WholeFile file(path);
   file.text("%%MatrixMarket matrix array ");
   file.text(Impl::market_field<Scalar>());
   file.text(" general\n");
-  file.number(static_cast<std::int64_t>(vector.size()));
-  file.text(" 1\n");
-  for (Scalar const& value : vector) {
-    file.number(value);
-    file.text("\n");
-  }
+  file.number(static_cast<std::int64_t>(rows));
+  file.text(" ");
+  file.number(static_cast<std::int64_t>(columns));
+  file.text("\n");
+  for (std::int32_t c = 0; c < columns; ++c)
+    for (std::size_t i = 0; i < rows; ++i) {
+      file.number(values[i * columns + c]);
+      file.text("\n");
+    }
   file.commit();
+}
+
+/// \brief Writes a vector as Matrix Market array, n x 1; otherwise as write_matrix_market.
+template <class Scalar>
+void write_matrix_market_vector(std::string const& path, std::vector<Scalar> const& vector) {
+  write_matrix_market_columns(path, vector, 1);
 }
 
 }  // namespace Solder

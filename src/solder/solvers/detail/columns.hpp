@@ -117,12 +117,9 @@ class ColumnsOf {
   /// Fewer columns than these are solved one after another on GPUs, which is quicker there.
   static constexpr std::int32_t few = 3;
 
-  /// \brief Columns that are solved together, at most: the number of an entry is an int32.
+  /// \brief Columns that are solved together, at most.
   std::int32_t at_once(std::int32_t count, bool on_host) const {
-    if (!together() || (!on_host && count < few)) return 1;
-    // The operand of a multigrid level is nearly two vectors long; GPUs take an even stride.
-    std::int64_t const most = most_rows / 2 / std::max<std::int64_t>(system_->rows(), 1) / 2 * 2;
-    return most < few ? 1 : static_cast<std::int32_t>(std::min<std::int64_t>(most, most_columns));
+    return !together() || (!on_host && count < few) ? 1 : columns_at_once(system_->rows());
   }
 
   /// \param width columns of b and x

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "scratch.hpp"
+
+using Json = nlohmann::json;
+using Strings = std::vector<std::string>;
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+/// Runs the driver in a folder, with `arguments` as in a shell.
+inline Outcome drive(Scratch const& folder, std::string const& arguments) {
+  Scratch const streams;
+  std::string const command = "cd '" + folder.path("").string() + "' && '" SOLDER_DRIVER_PATH "' " +
+                              arguments + " >'" + streams.path("out").string() + "' 2>'" +
+                              streams.path("err").string() + "'";
+  int const status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, streams.read("out"), streams.read("err")};
+}
+
+inline std::string of_matrix(std::string const& further = "") {
+  return "problem: {matrix: A.mtx" + further +
+         "}\noutput: {json: r.json, solution: x.mtx, history: h.csv}\n";
+}
+
+inline std::string market(std::string const& rest,
+                          std::string const& kind = "coordinate real general") {
+  return "%%MatrixMarket matrix " + kind + "\n" + rest;
+}
