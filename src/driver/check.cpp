@@ -11,6 +11,7 @@
 #include <solder/io/detail/whole_file.hpp>
 #include <stdexcept>
 
+#include "columns.hpp"
 #include "footprint.hpp"
 #include "memory.hpp"
 #include "schema.hpp"
@@ -33,6 +34,47 @@ void check_space(RunConfig const& run, Errors& errors) {
   if (std::find(names.begin(), names.end(), run.execution.space) == names.end())
     errors.add(run.where("execution.space"), "execution.space '", run.execution.space,
                "' is not in this build, which has ", join(names, " and "));
+}
+
+/// Refuses what a batch cannot be solved with.
+void check_batch(RunConfig const& run, Errors& errors) {
+  if (run.problem.batch == 0) return;
+  auto const need = [&](bool fine, std::string_view key, std::string_view allowed,
+                        std::string_view given) {
+    if (!fine)
+      errors.add(run.where(key), "problem.batch needs ", key, ": ", allowed, ", not ", given);
+  };
+  auto const is_one_of = [](std::string_view word, std::string_view a, std::string_view b) {
+    return word == a || word == b;
+  };
+  auto const& [problem, solver, preconditioner, execution, output, origins] = run;
+  need(takes_batches(solver.name, "none"), "solver.name", "cg or bicgstab", solver.name);
+  need(takes_batches("cg", preconditioner.name), "preconditioner.name",
+       "none, jacobi, fsai or chebyshev", preconditioner.name);
+  need(is_one_of(execution.runner, "auto", "team"), "execution.runner", "auto or team",
+       execution.runner);
+  need(is_one_of(execution.matrix_format, "auto", "csr"), "execution.matrix_format", "auto or csr",
+       execution.matrix_format);
+  need(problem.rhs_count < 2, "problem.rhs_count", "1", std::to_string(problem.rhs_count));
+  need(problem.rhs_file.empty(), "problem.rhs", "ones, unit_solution or random", "a file");
+  if (!output.history.empty())
+    errors.add(run.where("output.history"),
+               "output.history does not apply beside problem.batch: its systems keep none");
+}
+
+/// Refuses what block_cg does not take.
+void check_block(RunConfig const& run, Errors& errors) {
+  if (!is_block(run)) return;
+  auto const need = [&](bool fine, std::string_view key, std::string_view allowed,
+                        std::string_view given) {
+    if (!fine) errors.add(run.where(key), "block_cg needs ", key, ": ", allowed, ", not ", given);
+  };
+  std::string const &format = run.execution.matrix_format, &runner = run.execution.runner;
+  need(takes_columns(run), "preconditioner.name", "none, jacobi, fsai, chebyshev or amg",
+       run.preconditioner.name);
+  need(format == "auto" || format == "csr", "execution.matrix_format", "auto or csr", format);
+  need(runner != "team" && runner != "resident", "execution.runner", "auto, launch or graph",
+       runner);
 }
 
 /// Why a file, of which no links lead further, cannot be written there; empty if it can.
@@ -145,7 +187,11 @@ void check_problem(std::vector<RunConfig const*> const& runs, SystemStore& store
 
 void check_runs(std::vector<FileConfig> const& files, SystemStore& store, Errors& errors) {
   for (FileConfig const& file : files)
-    for (RunConfig const& run : file.runs) check_space(run, errors);
+    for (RunConfig const& run : file.runs) {
+      check_space(run, errors);
+      check_batch(run, errors);
+      check_block(run, errors);
+    }
   check_outputs(files, errors);
   std::vector<std::vector<RunConfig const*>> problems;  // the runs of each
   for (FileConfig const& file : files)

@@ -2,17 +2,24 @@
 #pragma once
 
 #include <solder/core/report.hpp>
+#include <string_view>
 #include <vector>
 
 #include "config.hpp"
 
 namespace Solder::Driver {
 
+/// \brief Whether the solver is for blocks of right-hand sides alone.
+bool is_block(RunConfig const& run);
+
 /// \brief Whether the library solves several right-hand sides of this run at once, if the matrix is
 /// in compressed rows (see Solver::solve).
 bool takes_columns(RunConfig const& run);
 
-/// \brief One report of all right-hand sides; of one: its own.
+/// \brief Whether the library solves a batch of systems with these methods; see Solver::solve.
+bool takes_batches(std::string_view solver, std::string_view preconditioner);
+
+/// \brief One report of all right-hand sides, or of all systems of a batch; of one: its own.
 ///
 /// The most iterations, the worst residuals and, iteration by iteration, the worst history, in
 /// which those that ended keep their last residual; the reason and the detail of the first that did

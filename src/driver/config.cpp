@@ -263,6 +263,7 @@ RunConfig run_of(Settings const& settings, Document const& document) {
   run.problem.rhs = get("problem.rhs").word;
   run.problem.rhs_file = get("problem.rhs").path;
   run.problem.rhs_count = static_cast<std::int32_t>(get("problem.rhs_count").integer);
+  run.problem.batch = static_cast<std::int32_t>(get("problem.batch").integer);
   run.problem.seed = get("problem.seed").integer;
   auto const scalar =
       std::find(scalar_names.begin(), scalar_names.end(), get("problem.scalar").word);

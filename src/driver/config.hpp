@@ -18,6 +18,8 @@ std::string_view to_string(Scalar scalar);
 
 /// \brief So many right-hand sides a problem may have.
 inline constexpr std::int32_t most_right_hand_sides = 1000;
+/// \brief So many systems a batch may have.
+inline constexpr std::int32_t most_systems = 1'000'000;
 
 /// \brief A linear system: a file or a generator, and right-hand sides.
 struct ProblemConfig {
@@ -28,6 +30,7 @@ struct ProblemConfig {
   std::string rhs;  ///< ones, unit_solution, random, or empty: rhs_file
   std::filesystem::path rhs_file;
   std::int32_t rhs_count = 0;  ///< right-hand sides; 0: one, or as many as rhs_file has columns
+  std::int32_t batch = 0;      ///< systems of the matrix's size, each alone; 0: no batch
   std::int64_t seed = 1;
   Scalar scalar = Scalar::double_;
   /// For people: the file name without folder and endings, or the generator with the parameters

@@ -119,6 +119,8 @@ std::int32_t promised_right_hand_sides(ProblemConfig const& problem) {
 Counts promised_counts(ProblemConfig const& problem) {
   Counts counts =
       problem.matrix.empty() ? counts_of_generator(problem) : counts_of_file(problem.matrix);
+  counts.rows *= std::max(problem.batch, 1);
+  counts.nonzeros *= std::max(problem.batch, 1);
   counts.right_hand_sides = promised_right_hand_sides(problem);
   return counts;
 }

@@ -18,6 +18,7 @@ struct Groups {
   double count = 1;
   double width = 1;          ///< of the largest
   bool are_unequal = false;  ///< some are narrower by one
+  bool is_padded = false;    ///< a block has at least two columns
 
   Groups(RunConfig const& run, Counts const& counts) {
     std::string const& format = run.execution.matrix_format;
@@ -26,12 +27,14 @@ struct Groups {
     count = std::ceil(counts.right_hand_sides / most);
     width = std::ceil(counts.right_hand_sides / count);
     are_unequal = width * count > counts.right_hand_sides;
+    is_padded = is_block(run) && width < 2;
+    if (is_padded) width = 2;
   }
 
   /// Columns for which there are a solver's vectors.
   double solver_columns() const { return width + (are_unequal ? width - 1 : 0); }
   /// Columns of b and x that are copied, where there are several groups.
-  double copied_columns() const { return count > 1 ? 2 * width : 0; }
+  double copied_columns() const { return count > 1 || is_padded ? 2 * width : 0; }
 };
 
 /// What the bytes of a run follow from.
@@ -66,6 +69,9 @@ double bytes_of_cg(Case const& of) {
   bool const pipelined = of.run.solver.form == "pipelined";
   return of.work_vectors(3 + (of.is_pointwise() ? 0 : pipelined ? 2 : of.has("fsai") ? 0 : 1));
 }
+
+/// q, p, v and y, and z where there is a preconditioner.
+double bytes_of_block_cg(Case const& of) { return of.work_vectors(of.has("none") ? 4 : 5); }
 
 double bytes_of_gmres(Case const& of) {
   double const steps = std::min(double(of.run.solver.restart), of.matrix.rows);
@@ -118,6 +124,7 @@ double bytes_of_amg(Case const& of) {
 
 constexpr Method solvers[] = {
     {"cg", "", bytes_of_cg},
+    {"block_cg", "", bytes_of_block_cg},
     {"bicgstab", "", [](Case const& of) { return of.work_vectors(of.is_pointwise() ? 5 : 7); }},
     {"gmres", "solver.restart", bytes_of_gmres},
     {"idr", "solver.shadow_space", bytes_of_idr},
@@ -187,6 +194,8 @@ std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is
     shares.push_back(
         {concat(std::to_string(std::int64_t(columns)), " right-hand sides and solutions"),
          columns_key, of.vectors(3 * columns + of.groups.copied_columns())});
+  if (run.problem.batch > 0)  // where each begins, how it ended, and its report
+    shares.push_back({"how each system ended", "problem.batch", run.problem.batch * 1000.0});
   if (!is_made)
     shares.push_back(
         {"the system", run.matrix_key(), entries + matrix.rows * 8 + of.vectors(columns)});

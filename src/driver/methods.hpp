@@ -9,6 +9,7 @@ namespace Solder::Driver {
 /// options(SolverConfig). A further solver is a further line here, in solve.cpp, in footprint.cpp,
 /// in schema() and in CMakeLists.txt.
 struct ByBiCgStab;
+struct ByBlockCg;
 struct ByCg;
 struct ByGmres;
 struct ByIdr;

@@ -123,17 +123,18 @@ Json json_of(RunResult const& result) {
           {"history", std::move(history)}};
 }
 
-/// Of several right-hand sides: how many there are, and how each went.
+/// Of several right-hand sides, or of a batch: how many there are, and how each went.
 void add_columns(Json& run, RunResult const& result) {
-  if (result.columns.size() < 2) return;
+  bool const is_batch = result.config->problem.batch > 0;
+  if (!is_batch && result.columns.size() < 2) return;
   Json columns = Json::array();
   for (Report const& column : result.columns)
     columns.push_back({{"reason", to_string(column.reason)},
                        {"iterations", column.iterations},
                        {"relative_residual", number(column.relative_residual)},
                        {"true_relative_residual", number(column.true_relative_residual)}});
-  run["right_hand_sides"] = result.columns.size();
-  run["columns"] = std::move(columns);
+  run[is_batch ? "batch" : "right_hand_sides"] = result.columns.size();
+  run[is_batch ? "systems" : "columns"] = std::move(columns);
 }
 
 void write_text(fs::path const& path, std::string const& text) {
@@ -193,6 +194,7 @@ Table::Table(std::vector<FileConfig> const& files) : name_width_(7), preconditio
     for (RunConfig const& run : file.runs) {
       shows_right_hand_sides_ =
           shows_right_hand_sides_ || promised_right_hand_sides(run.problem) > 1;
+      shows_systems_ = shows_systems_ || run.problem.batch > 0;
       name_width_ = std::max(name_width_, static_cast<int>(run.problem.name.size()));
       preconditioner_width_ =
           std::max(preconditioner_width_, static_cast<int>(run.preconditioner.label.size()));
@@ -200,11 +202,11 @@ Table::Table(std::vector<FileConfig> const& files) : name_width_(7), preconditio
 }
 
 std::string Table::heading() const {
-  return format("%-*s %10s %11s%s %-14s %-19s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s  %s\n",
-                name_width_, "problem", "rows", "nonzeros", shows_right_hand_sides_ ? "  rhs" : "",
-                "scalar", "solver", preconditioner_width_, "preconditioner", "space", "runner",
-                "reason", "iterations", "true residual", "setup ms", "solve ms", "us/iteration",
-                "matrix format");
+  return format("%-*s %10s %11s%s%s %-14s %-19s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s  %s\n",
+                name_width_, "problem", "rows", "nonzeros", shows_systems_ ? " systems" : "",
+                shows_right_hand_sides_ ? "  rhs" : "", "scalar", "solver", preconditioner_width_,
+                "preconditioner", "space", "runner", "reason", "iterations", "true residual",
+                "setup ms", "solve ms", "us/iteration", "matrix format");
 }
 
 std::string Table::line(RunResult const& result) const {
@@ -217,12 +219,15 @@ std::string Table::line(RunResult const& result) const {
                                         ? format("%12.2f", seconds_per_iteration(report) * 1e6)
                                         : format("%12s", "-");
   std::string const matrix_format = result.matrix_format + ": " + result.format_reason;
+  bool const is_batch = config.problem.batch > 0;
   std::string const right_hand_sides =
-      shows_right_hand_sides_ ? format(" %4zu", result.columns.size()) : "";
+      shows_right_hand_sides_ ? format(" %4zu", is_batch ? 1 : result.columns.size()) : "";
+  std::string const systems =
+      shows_systems_ ? format(" %7zu", is_batch ? result.columns.size() : 1) : "";
   return format(
-      "%-*s %10lld %11lld%s %-14s %-19s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s  %s\n",
+      "%-*s %10lld %11lld%s%s %-14s %-19s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s  %s\n",
       name_width_, config.problem.name.c_str(), static_cast<long long>(result.rows),
-      static_cast<long long>(result.nonzeros), right_hand_sides.c_str(),
+      static_cast<long long>(result.nonzeros), systems.c_str(), right_hand_sides.c_str(),
       std::string(to_string(config.problem.scalar)).c_str(), solver.c_str(), preconditioner_width_,
       config.preconditioner.label.c_str(), result.space.c_str(),
       std::string(to_string(report.runner)).c_str(), std::string(to_string(report.reason)).c_str(),

@@ -18,7 +18,7 @@ struct RunResult {
   std::string space;
   Report report;                             ///< of all right-hand sides
   std::string matrix_format, format_reason;  ///< see Solved
-  std::vector<Report> columns{};             ///< of each right-hand side
+  std::vector<Report> columns{};             ///< of each right-hand side, or system
 };
 
 /// \brief All runs of a file as JSON (see docs/yaml.md). Numbers that are not finite become null.
@@ -43,7 +43,7 @@ class Table {
 
  private:
   int name_width_, preconditioner_width_;
-  bool shows_right_hand_sides_ = false;  ///< where some run has several
+  bool shows_right_hand_sides_ = false, shows_systems_ = false;  ///< where some run has several
 };
 
 }  // namespace Solder::Driver

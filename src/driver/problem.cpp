@@ -6,6 +6,7 @@
 #include <solder/core/errors.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/io/matrix_market.hpp>
+#include <solder/matrix/batch.hpp>
 #include <solder/problems/detail/split_mix.hpp>
 #include <solder/problems/generators.hpp>
 #include <string>
@@ -117,6 +118,7 @@ void check_counts(std::string const& name, Counts const& counts) {
                           text(most_counts)));
 }
 
+/// Refuses a matrix that is too large, not square or empty.
 template <class T>
 HostCsr<T> make_matrix(ProblemConfig const& problem) {
   std::string const name = problem.matrix.empty() ? problem.name : problem.matrix.string();
@@ -130,6 +132,27 @@ HostCsr<T> make_matrix(ProblemConfig const& problem) {
                             std::to_string(matrix.columns_count)));
   if (matrix.rows == 0) throw InputError(name, 0, "the matrix is empty");
   return matrix;
+}
+
+/// The systems of a batch; where the matrix is a random one, each has a seed of its own.
+template <class T>
+HostBatch<T> make_batch(ProblemConfig const& problem) {
+  std::string const& name = problem.generate;
+  bool const is_random =
+      name == "random_spd" || name == "stand_in" || name == "block_lower_triangular";
+  ProblemConfig one = problem;
+  HostCsr<T> matrix = make_matrix<T>(problem);
+  double const systems = problem.batch;
+  check_counts(problem.name, {systems * matrix.rows, systems * double(matrix.nonzeros())});
+  HostBatch<T> batch;
+  batch.reserve(std::int64_t(problem.batch) * matrix.rows, problem.batch * matrix.nonzeros());
+  for (std::int32_t k = 0; k < problem.batch; ++k) {
+    one.seed = problem.seed + k;
+    if (k > 0 && is_random) matrix = generate<T>(one);
+    batch.append(matrix);
+  }
+  check_counts(problem.name, {double(batch.matrix.rows), double(batch.matrix.nonzeros())});
+  return batch;
 }
 
 template <class T>
@@ -182,7 +205,15 @@ AnySystem make_any(RunConfig const& run) {
 template <class T>
 System<T> make_system(RunConfig const& run) {
   System<T> system;
-  system.matrix = with_origin(run, run.matrix_key(), [&] { return make_matrix<T>(run.problem); });
+  with_origin(run, run.matrix_key(), [&] {
+    if (run.problem.batch == 0) {
+      system.matrix = make_matrix<T>(run.problem);
+      return;
+    }
+    HostBatch<T> batch = make_batch<T>(run.problem);
+    system.matrix = std::move(batch.matrix);
+    system.starts = std::move(batch.starts);
+  });
   system.rhs =
       with_origin(run, "problem.rhs", [&] { return make_rhs<T>(run.problem, system.matrix); });
   return system;

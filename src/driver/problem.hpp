@@ -16,7 +16,8 @@ namespace Solder::Driver {
 template <class T>
 struct System {
   HostCsr<T> matrix;
-  std::vector<T> rhs;  ///< entry i of column c is number i * right_hand_sides() + c
+  std::vector<T> rhs;                  ///< entry i of column c is number i * right_hand_sides() + c
+  std::vector<std::int32_t> starts{};  ///< of a batch: see HostBatch; empty: it is none
 
   std::int32_t right_hand_sides() const {
     return static_cast<std::int32_t>(rhs.size() / static_cast<std::size_t>(matrix.rows));

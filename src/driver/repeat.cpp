@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "errors.hpp"
@@ -25,8 +26,8 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-std::vector<Report> solve_repeatedly(int repeat,
-                                     std::function<std::vector<Report>()> const& solve) {
+std::vector<Report> solve_repeatedly(int repeat, std::function<std::vector<Report>()> const& solve,
+                                     std::string_view each) {
   std::vector<Report> first = solve();
   std::vector<std::vector<double>> seconds;
   for (Report const& report : first) seconds.push_back({report.solve_seconds});
@@ -36,13 +37,13 @@ std::vector<Report> solve_repeatedly(int repeat,
       Report const &now = reports[c], &before = first[c];
       seconds[c].push_back(now.solve_seconds);
       if (now.iterations == before.iterations &&
+          same_bits(now.true_relative_residual, before.true_relative_residual) &&
           std::equal(now.history.begin(), now.history.end(), before.history.begin(),
                      before.history.end(), same_bits))
         continue;
       std::string const of_column =
-          first.size() > 1
-              ? concat(" for right-hand side ", std::to_string(c + 1), " (counted from 1)")
-              : "";
+          first.size() > 1 ? concat(" for ", each, " ", std::to_string(c + 1), " (counted from 1)")
+                           : "";
       throw std::runtime_error(concat("repeat ", std::to_string(i), " went another way than the ",
                                       "first", of_column, ": ", std::to_string(now.iterations),
                                       " iterations, not ", std::to_string(before.iterations),

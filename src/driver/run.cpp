@@ -38,7 +38,7 @@ RunResult run_one(RunConfig const& config, System<T> const& system) {
           std::move(solved.columns)};
 }
 
-/// Says why a run failed; of several right-hand sides, why the first that did.
+/// Says why a run failed; of several right-hand sides or systems, why the first that did.
 void report_failure(RunResult const& result) {
   auto const& columns = result.columns;
   std::cerr << result.config->where("") << ": " << result.config->problem.name;
@@ -46,8 +46,10 @@ void report_failure(RunResult const& result) {
   Report const& report = *std::find_if(columns.begin(), columns.end(), failed);
   if (columns.size() > 1)
     std::cerr << ": " << std::count_if(columns.begin(), columns.end(), failed) << " of "
-              << columns.size() << " right-hand sides did not converge: the first of them, number "
-              << &report - columns.data() + 1 << " (counted from 1): ";
+              << columns.size()
+              << (result.config->problem.batch > 0 ? " systems" : " right-hand sides")
+              << " did not converge: the first of them, number " << &report - columns.data() + 1
+              << " (counted from 1): ";
   else
     std::cerr << " did not converge: ";
   std::cerr << to_string(report.reason) << " after " << report.iterations

@@ -91,6 +91,8 @@ std::vector<Key> const& schema() {
       {.section = "problem", .name = "rhs_count", .kind = Kind::integer, .least = 1,
        .most = most_right_hand_sides,
        .help = "right-hand sides: of random ones, or of a file, which has as many columns; left out: 1, or all columns"},
+      {.section = "problem", .name = "batch", .kind = Kind::integer, .least = 1, .most = most_systems,
+       .help = "so many independent systems, solved at once, each by one team: of random matrices each has the next seed"},
       {.section = "problem", .name = "seed", .kind = Kind::integer, .most = largest_seed,
        .default_value = "1", .help = "of the random right-hand side and of random matrices"},
       {.section = "problem", .name = "scalar",
@@ -185,7 +187,7 @@ std::vector<Key> const& schema() {
        .default_value = "none", .selector = generator, .for_values = {"stand_in"}, .unless = like,
        .help = "none, of the pattern, of the values too, or positive definite as well"},
 
-      {.section = "solver", .name = "name", .words = {"cg", "bicgstab", "gmres", "idr"},
+      {.section = "solver", .name = "name", .words = {"cg", "block_cg", "bicgstab", "gmres", "idr"},
        .default_value = "cg",
        .help = "iterative method"},
       {.section = "solver", .name = "form", .words = {"auto", "classical", "pipelined"},

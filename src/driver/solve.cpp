@@ -12,6 +12,7 @@ Solved<T> solve(RunConfig const& run, System<T> const& system,
                 std::function<void(Progress const&)> const& monitor) {
   if (run.solver.name == "cg") return solve_by<ByCg>(run, system, monitor);
   if (run.solver.name == "bicgstab") return solve_by<ByBiCgStab>(run, system, monitor);
+  if (run.solver.name == "block_cg") return solve_by<ByBlockCg>(run, system, monitor);
   if (run.solver.name == "gmres") return solve_by<ByGmres>(run, system, monitor);
   if (run.solver.name == "idr") return solve_by<ByIdr>(run, system, monitor);
   throw std::logic_error("no solver is named " + run.solver.name);  // schema() knows them all

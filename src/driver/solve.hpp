@@ -14,12 +14,13 @@ namespace Solder::Driver {
 /// \brief What a run gave.
 template <class T>
 struct Solved {
-  Report report;  ///< of all right-hand sides (see summary()); the median time of the repeats
+  Report report;  ///< of all right-hand sides or systems (see summary()); the median time of the
+                  ///< repeats
   std::string space;
   std::string matrix_format;    ///< csr, sell or ell
   std::string format_reason;    ///< why, in words
-  std::vector<T> solution;      ///< entry i of column c is number i * columns.size() + c
-  std::vector<Report> columns;  ///< of each right-hand side
+  std::vector<T> solution;      ///< entry i of column c of k is number i * k + c
+  std::vector<Report> columns;  ///< of each right-hand side, or of each system of a batch
 };
 
 /// \brief Solves from x = 0, execution.repeat times, on the space, with the solver, preconditioner,

@@ -6,6 +6,10 @@
 
 #include <cctype>
 #include <memory>
+#include <solder/matrix/batch.hpp>
+#include <solder/solvers/detail/batches.hpp>
+#include <solder/solvers/detail/columns.hpp>
+#include <tuple>
 #include <utility>
 
 #include "columns.hpp"
@@ -26,6 +30,22 @@ inline void fill(SolverOptions& options, RunConfig const& run,
     if (to_string(runner) == run.execution.runner) options.runner = runner;
 }
 
+/// \brief Solves the systems of a batch, from x = 0: one report of each.
+template <class OfMethod, class T, class Exec, class Options>
+std::vector<Report> solve_batch(Exec const& exec, SystemOn<T, Exec> const& made,
+                                std::shared_ptr<typename OfMethod::System> const& system,
+                                Options const& options, std::vector<std::int32_t> const& starts,
+                                int repeat) {
+  Solder::Impl::BatchOf<OfMethod, Exec> all(exec, system, options, Batch<Exec>(exec, starts));
+  return solve_repeatedly(
+      repeat,
+      [&] {
+        made.clear_x(exec);
+        return all.solve(made.b.data(), made.x.data());
+      },
+      "system");
+}
+
 /// \brief Solves for the columns of a run's system, from x = 0: one report of each; and whether
 /// they were solved together.
 template <class OfMethod, class T, class Exec, class Options>
@@ -33,15 +53,17 @@ std::pair<std::vector<Report>, bool> solve_columns(
     Exec const& exec, SystemOn<T, Exec> const& made,
     std::shared_ptr<typename OfMethod::System> const& system, Options const& options, int columns,
     int repeat) {
-  if (columns == 1) {
-    OfMethod method(exec, system, options);
-    return {
-        solve_repeatedly(repeat,
-                         [&] {
-                           made.clear_x(exec);
-                           return std::vector<Report>{method.solve(made.b.data(), made.x.data())};
-                         }),
-        false};
+  if constexpr (!requires { OfMethod::is_block; }) {
+    if (columns == 1) {
+      OfMethod method(exec, system, options);
+      return {
+          solve_repeatedly(repeat,
+                           [&] {
+                             made.clear_x(exec);
+                             return std::vector<Report>{method.solve(made.b.data(), made.x.data())};
+                           }),
+          false};
+    }
   }
   using View = Kokkos::View<T**, Kokkos::LayoutRight, typename Exec::memory_space,
                             Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
@@ -67,11 +89,18 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
         using Given = typename std::decay_t<decltype(of)>::element_type;
         using OfMethod =
             typename Method::template Of<Exec, typename Given::OpenedA, typename Given::OpenedM>;
-        auto [columns, together] =
-            solve_columns<OfMethod>(exec, made, std::shared_ptr<Given>(std::move(of)), options,
-                                    system.right_hand_sides(), run.execution.repeat);
-        solved.report = summary(columns, together);
-        solved.columns = std::move(columns);
+        std::shared_ptr<Given> const given(std::move(of));
+        bool together = true;
+        if (!system.starts.empty())
+          solved.columns = solve_batch<OfMethod>(exec, made, given, options, system.starts,
+                                                 run.execution.repeat);
+        else
+          std::tie(solved.columns, together) = solve_columns<OfMethod>(
+              exec, made, given, options, system.right_hand_sides(), run.execution.repeat);
+        solved.report = summary(solved.columns, together);
+        if (!system.starts.empty())  // of all systems
+          for (std::size_t k = 1; k < solved.columns.size(); ++k)
+            solved.report.words_per_iteration += solved.columns[k].words_per_iteration;
       },
       made.system);
   solved.report.setup_seconds += made.setup_seconds;

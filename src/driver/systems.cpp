@@ -75,8 +75,10 @@ void with_matrix(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> cons
   MatrixFormat wanted = MatrixFormat::automatic;
   for (MatrixFormat const format : {MatrixFormat::csr, MatrixFormat::sell, MatrixFormat::ell})
     if (to_string(format) == run.execution.matrix_format) wanted = format;
-  if (several && wanted == MatrixFormat::automatic && takes_columns(run))
-    return f(A, {MatrixFormat::csr, "for several right-hand sides at once"});
+  if (run.problem.batch > 0) return f(A, {MatrixFormat::csr, "for a batch"});
+  if ((several || is_block(run)) && wanted == MatrixFormat::automatic && takes_columns(run))
+    return f(A, {MatrixFormat::csr, is_block(run) ? "for a block of right-hand sides"
+                                                  : "for several right-hand sides at once"});
   RowStatistics const rows = row_statistics(exec, A);
   FormatChoice choice;
   std::optional<SellMatrix<T, Exec>> padded;

@@ -9,6 +9,7 @@
 #include <solder/core/scalar.hpp>
 #include <solder/kernels/batched_cholesky.hpp>
 #include <solder/kernels/multi_dot.hpp>
+#include <solder/matrix/batch.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/format.hpp>
 #include <solder/matrix/host_csr.hpp>
@@ -24,6 +25,7 @@
 #include <solder/preconditioners/triangular_solve.hpp>
 #include <solder/problems/generators.hpp>
 #include <solder/solvers/bicgstab.hpp>
+#include <solder/solvers/block_cg.hpp>
 #include <solder/solvers/cg.hpp>
 #include <solder/solvers/gmres.hpp>
 #include <solder/solvers/idr.hpp>

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <solder/io/matrix_market.hpp>
 #include <solder/problems/generators.hpp>
 #include <sstream>
@@ -26,6 +27,9 @@ std::vector<std::vector<double>> array_of(std::string const& text) {
   EXPECT_TRUE((stream >> banner).eof()) << "and no others";
   return array;
 }
+
+/// The number of run i of many, counted from 0, in a file's name.
+std::string number(std::size_t i) { return (i < 9 ? "0" : "") + std::to_string(i + 1); }
 
 /// ||b - A x|| / ||b||
 double residual_of(Solder::HostCsr<double> const& A, std::vector<double> const& b,
@@ -60,7 +64,6 @@ TEST(Driver, FiveRightHandSidesAreFiveRuns) {
   ASSERT_EQ(five.size(), 16u);
   ASSERT_EQ(one.size(), 5 * 16u);
   auto const A = Solder::fem_poisson_2d<double>(15);
-  auto const number = [](std::size_t i) { return (i < 9 ? "0" : "") + std::to_string(i + 1); };
   for (std::size_t k = 0; k < 16; ++k) {
     auto const what = std::string(five[k]["solver"]) + " " + std::string(five[k]["preconditioner"]);
     EXPECT_EQ(five[k]["right_hand_sides"], 5);
@@ -164,6 +167,69 @@ TEST(Driver, RepeatsOfSeveralRightHandSidesGiveTheSameBits) {
   ASSERT_EQ(drive(scratch, "a.yaml").code, 0);
   EXPECT_EQ(scratch.read("h.csv"), history);
   EXPECT_EQ(scratch.read("x.mtx"), solution);
+}
+
+TEST(Driver, ABlockNeedsFewerIterationsAndTellsTheTruth) {
+  Scratch const scratch;
+  scratch.write(
+      "a.yaml",
+      "problem: {generate: fem_poisson_2d, size: 31, rhs: random, rhs_count: [1, 16, 40]}\n"
+      "solver: {name: [block_cg, cg], tolerance: 1e-9}\n"
+      "preconditioner: {name: [none, jacobi, fsai, chebyshev, amg]}\n"
+      "execution: {repeat: 2}\noutput: {json: r.json, solution: x.mtx}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  Json const runs = Json::parse(scratch.read("r.json"))["runs"];
+  ASSERT_EQ(runs.size(), 30u);
+  auto const A = Solder::fem_poisson_2d<double>(31);
+  std::map<std::string, int> iterations;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    Json const& run = runs[r];
+    std::size_t const columns = run.contains("columns") ? run["columns"].size() : 1;
+    std::string const preconditioner = run["preconditioner"];
+    iterations[std::string(run["solver"]) + preconditioner + std::to_string(columns)] =
+        run["iterations"];
+    if (run["solver"] == "cg") continue;
+    EXPECT_EQ(run["form"], "block");
+    EXPECT_EQ(run["matrix_format"], "csr");
+    auto const x = array_of(scratch.read("x-" + number(r) + ".mtx"));
+    ASSERT_EQ(x.size(), columns);
+    // The same right-hand sides gave cg's solutions, which the other tests hold against the truth.
+    auto const of_cg = array_of(scratch.read("x-" + number(r + 5) + ".mtx"));
+    for (std::size_t c = 0; c < columns; ++c) {
+      double difference = 0, largest = 0;
+      for (std::int32_t i = 0; i < A.rows; ++i) {
+        difference = std::max(difference, std::abs(x[c][i] - of_cg[c][i]));
+        largest = std::max(largest, std::abs(of_cg[c][i]));
+      }
+      EXPECT_LE(difference, 1e-6 * largest) << preconditioner << ", column " << c;
+      if (columns > 1) {
+        EXPECT_EQ(run["columns"][c]["reason"], "converged");
+      }
+    }
+  }
+  for (std::string const of : {"none16", "jacobi16", "none40", "jacobi40"})
+    EXPECT_LE(iterations["block_cg" + of], 0.6 * iterations["cg" + of]) << of;
+}
+
+TEST(Driver, WhatABlockDoesNotTakeIsRefusedBeforeAnythingRuns) {
+  Scratch const scratch;
+  std::string const problem =
+      "problem: {generate: fem_poisson_2d, size: 5}\nsolver: {name: block_cg}\n";
+  std::map<std::string, std::string> const cases = {
+      {"preconditioner: {name: ic0}\n", "a.yaml:3: block_cg needs preconditioner.name: none, "},
+      {"execution: {matrix_format: sell}\n", "a.yaml:3: block_cg needs execution.matrix_format: "},
+      {"execution: {runner: resident}\n", "a.yaml:3: block_cg needs execution.runner: auto, "}};
+  for (auto const& [further, why] : cases) {
+    scratch.write("a.yaml", problem + further);
+    Outcome const outcome = drive(scratch, "a.yaml");
+    EXPECT_EQ(outcome.code, 2) << outcome.out;
+    EXPECT_TRUE(contains(outcome.err, why)) << outcome.err;
+  }
+  scratch.write(
+      "a.yaml",
+      "problem: {generate: fem_poisson_2d, size: 5, batch: 3}\nsolver: {name: block_cg}\n");
+  EXPECT_TRUE(contains(drive(scratch, "a.yaml").err, "problem.batch needs solver.name: cg or "));
 }
 
 }  // namespace

@@ -12,6 +12,9 @@
 #include <cstring>
 #include <vector>
 
+#include <solder/problems/poisson.hpp>
+#include <solder/problems/waves.hpp>
+
 namespace SolderTest {
 
 using Default = Kokkos::DefaultExecutionSpace;
@@ -51,6 +54,15 @@ Vectors<Scalar> random_columns(std::size_t rows, int count, unsigned seed) {
   for (int c = 0; c < count; ++c)
     columns.push_back(random_vector<Scalar>(rows, seed + unsigned(c)));
   return columns;
+}
+
+/// \brief Hermitian positive definite, of some hundred rows, badly scaled where it is real.
+template <class Scalar>
+HostCsr<Scalar> definite(std::int32_t side) {
+  if constexpr (Solder::ScalarTraits<Scalar>::is_complex)
+    return Solder::magnetic_laplacian_2d<Scalar>(side, 0.1);
+  else
+    return Solder::fem_poisson_2d<Scalar>(side);
 }
 
 /// \brief Whether they are the same, a NaN too.

@@ -27,15 +27,6 @@ using Solder::Fsai;
 /// Widths of full and of broken packs, and of two groups.
 constexpr int widths[] = {1, 2, 3, 5, 8, 13, 33};
 
-/// Hermitian positive definite, of some hundred rows, badly scaled.
-template <class Scalar>
-HostCsr<Scalar> definite(std::int32_t side) {
-  if constexpr (Solder::ScalarTraits<Scalar>::is_complex)
-    return Solder::magnetic_laplacian_2d<Scalar>(side, 0.1);
-  else
-    return Solder::fem_poisson_2d<Scalar>(side);
-}
-
 /// Right-hand sides that end in many ways: 0, a solution that is known from the start, one of 1e-3
 /// of it, one that has a NaN; the others are random.
 template <class Scalar>

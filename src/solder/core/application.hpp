@@ -95,11 +95,22 @@ inline constexpr bool takes_columns = ([] {
     return false;
 }() && ...);
 
+/// \brief Whether these can be had for the rows of one system of a batch alone: a row's value is
+/// made of others of its system by products, in stages without a state of their own.
+template <class... T>
+inline constexpr bool takes_batches = ([] {
+  if constexpr (requires { T::takes_batches; })
+    return T::takes_batches;
+  else
+    return false;
+}() && ...);
+
 /// \brief An opened matrix whose rows come from a product.
 template <class Operator, class Scalar>
 struct OpenedMatrix {
   using scalar_type = Scalar;
-  static constexpr bool takes_columns = Solder::takes_columns<Operator>;
+  static constexpr bool takes_columns = Solder::takes_columns<Operator>,
+                        takes_batches = Solder::takes_batches<Operator>;
 
   Operator A;
   Rows rows;

@@ -53,8 +53,14 @@ class Arena {
   /// solve: 1 under Runner::team; 0: each stage takes as many as it wants
   /// \param columns right-hand sides of the solve
   /// \param column_league teams of every stage's league on GPUs, where there are several columns
-  Arena(Exec const& exec, int league, std::int32_t columns = 1, int column_league = 1)
-      : exec_(exec), league_(league), columns_(columns), column_league_(column_league) {}
+  /// \param batch teams of which each has a system of a batch, where that is solved: `league` then
+  Arena(Exec const& exec, int league, std::int32_t columns = 1, int column_league = 1,
+        int batch = 1)
+      : exec_(exec),
+        league_(league),
+        columns_(columns),
+        column_league_(column_league),
+        batch_(batch) {}
 
   Exec const& exec() const { return exec_; }
   int league() const { return league_; }
@@ -101,7 +107,7 @@ class Arena {
   /// \brief A kept scalar, with room behind it for others up to Kept::stride doubles.
   template <class Scalar>
   Kept<Scalar> kept() {
-    return {doubles(Kept<Scalar>::stride * columns_)};
+    return {doubles(Kept<Scalar>::stride * std::max(columns_, batch_))};
   }
 
   /// \brief A few doubles, in memory that such requests share.
@@ -150,7 +156,7 @@ class Arena {
   Exec exec_;
   int league_;
   std::int32_t columns_;
-  int column_league_;
+  int column_league_, batch_;
   std::vector<Doubles> arrays_, blocks_;
   Impl::Keeper keeper_;
   std::size_t next_array_ = 0, next_block_ = 0, used_ = 0;

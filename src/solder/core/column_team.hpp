@@ -63,6 +63,7 @@ class ColumnTeam {
   KOKKOS_FUNCTION void barrier() const { member_.team_barrier(); }
   KOKKOS_FUNCTION std::int32_t columns() const { return columns_; }
   KOKKOS_FUNCTION std::int32_t column() const { return column_; }
+  KOKKOS_FUNCTION std::int32_t place() const { return column_; }
   /// \brief A slot is the threads, all of one warp, that have the same row: as many as columns.
   /// slots() of them are in the team; a warp's threads that are left over have the number slots().
   KOKKOS_FUNCTION std::int32_t slots() const { return slots_; }
@@ -70,6 +71,9 @@ class ColumnTeam {
   KOKKOS_FUNCTION bool writes() const { return league_rank() == 0 && slot_ == 0; }
   /// \brief Whether any column says yes: a warp has threads of all of them.
   KOKKOS_FUNCTION bool any_column(bool yes) const { return lane_votes(yes) != 0; }
+
+  /// \brief Memory of the team, of scratch_bytes; free where no sums are gathered or left.
+  KOKKOS_FUNCTION double* scratch() const { return scratch_; }
 
   /// \brief What the first thread of a column tells the others of it; a barrier is to be between.
   template <class Scalars>

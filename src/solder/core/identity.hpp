@@ -11,7 +11,8 @@ namespace Solder {
 struct Identity {
   /// \brief Applied inside a solver's own kernels, row by row.
   struct Operator {
-    static constexpr bool is_identity = true, is_pointwise = true, takes_columns = true;
+    static constexpr bool is_identity = true, is_pointwise = true, takes_columns = true,
+                          takes_batches = true;
 
     template <class Scalar>
     KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t, Scalar const& r) const {

@@ -100,7 +100,7 @@ struct HostOperator {
   Fill<Scalar const*> fill = nullptr;
   Fill<Widened<Scalar>> fill_widened = nullptr;
 
-  static constexpr bool takes_columns = true;  ///< as far as the matrix does
+  static constexpr bool takes_columns = true, takes_batches = true;  ///< as far as the matrix does
 
   bool operator==(HostOperator const&) const = default;
   bool in_order() const { return op == nullptr; }
@@ -196,7 +196,8 @@ struct HostRows {
 template <class Scalar, bool Split, bool OnDevice>
 struct HostPreconditioner {
   static constexpr bool is_identity = false, is_pointwise = false, is_split = Split,
-                        on_device = OnDevice, takes_columns = true;  ///< as far as M does
+                        on_device = OnDevice, takes_columns = true,
+                        takes_batches = true;  ///< as far as M does
   using Operand = Place<Scalar const>;
   using Applied = Application<HostProgram, HostRows<Scalar>>;
 

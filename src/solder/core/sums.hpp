@@ -64,7 +64,8 @@ struct TurningSum {
 /// \brief A scalar that one stage computes, redundantly in every team, and a later one needs.
 template <class Scalar>
 struct Kept {
-  /// Doubles from a column's kept scalars to the next one's: all that a solver keeps fits.
+  /// Doubles from the kept scalars of a column, or of a place in a batch, to the next one's: all
+  /// that a solver keeps fits.
   static constexpr std::int32_t stride = 16;
 
   double* value;
@@ -73,11 +74,11 @@ struct Kept {
 
   template <class Team>
   KOKKOS_FUNCTION void keep(Team const& team, Wide<Scalar> const& s) const {
-    if (team.writes()) Impl::set_wide(value + team.column() * stride, 0, s);
+    if (team.writes()) Impl::set_wide(value + team.place() * stride, 0, s);
   }
   template <class Team>
   KOKKOS_FUNCTION Wide<Scalar> recall(Team const& team) const {
-    return Impl::wide_at<Scalar>(value + team.column() * stride, 0);
+    return Impl::wide_at<Scalar>(value + team.place() * stride, 0);
   }
 };
 

@@ -68,6 +68,15 @@ KOKKOS_FORCEINLINE_FUNCTION Sums<(N + ...)> gather_alone(std::int32_t column, st
   return sums;
 }
 
+/// \brief One of the partial sums of each.
+template <std::size_t... N>
+KOKKOS_FORCEINLINE_FUNCTION Sums<(N + ...)> part_of(std::int32_t part, Sum<N> const&... sums_of) {
+  Sums<(N + ...)> sums;
+  std::size_t at = 0;
+  (sums_of.for_each_value([&](double const* values) { sums[at++] = values[part]; }), ...);
+  return sums;
+}
+
 /// \brief What a stage sees of a CPU: a team is one thread.
 ///
 /// All team types offer the same members; stages are written once against them.
@@ -75,6 +84,9 @@ KOKKOS_FORCEINLINE_FUNCTION Sums<(N + ...)> gather_alone(std::int32_t column, st
 /// Where a solve has several right-hand sides their vectors are one array, entry c of all columns
 /// being together: entry i of column c is number i * columns() + c. What a stage calls a row is
 /// that number, and a team has one column() at a time.
+///
+/// Where it has a system of a batch, whose rows are a window, place() is where it leaves and keeps
+/// what other systems have of their own.
 struct HostTeam {
   static constexpr bool knows_control = false, has_columns = false;
   /// Rows of a window, whose entries of all columns stay in the cache.
@@ -83,15 +95,17 @@ struct HostTeam {
   int league_rank_, league_size_;
   std::int32_t first_ = 0, last_ = -1;  ///< of a window; last_ < 0: all rows of the team
   std::int32_t columns_ = 1, column_ = 0;
+  std::int32_t of_batch_ = -1;  ///< its place in a batch; -1: it is in none
 
   /// \brief The same thread, for some of its rows.
   KOKKOS_FUNCTION HostTeam window(std::int32_t first, std::int32_t last) const {
-    return {league_rank_, league_size_, first, last, columns_, column_};
+    return {league_rank_, league_size_, first, last, columns_, column_, of_batch_};
   }
   /// \brief The same thread, for this column.
   KOKKOS_FUNCTION HostTeam for_column(std::int32_t column) const {
-    return {league_rank_, league_size_, first_, last_, columns_, column};
+    return {league_rank_, league_size_, first_, last_, columns_, column, of_batch_};
   }
+  KOKKOS_FUNCTION std::int32_t place() const { return of_batch_ < 0 ? column_ : of_batch_; }
   KOKKOS_FUNCTION std::int32_t columns() const { return columns_; }
   KOKKOS_FUNCTION std::int32_t column() const { return column_; }
   /// \brief f(the same thread for a window) for windows of the team's rows, the last one first if
@@ -172,8 +186,8 @@ struct HostTeam {
   template <std::size_t N>
   KOKKOS_FORCEINLINE_FUNCTION void leave(double* values, std::int32_t parts,
                                          Sums<N> const& mine) const {
-    for (std::size_t v = 0; v < N; ++v)
-      values[v * parts + league_rank_ * columns_ + column_] = mine[v];
+    std::int32_t const part = of_batch_ < 0 ? league_rank_ * columns_ + column_ : of_batch_;
+    for (std::size_t v = 0; v < N; ++v) values[v * parts + part] = mine[v];
   }
   /// \brief Whether this thread is to write what is once a league, and once a column.
   KOKKOS_FUNCTION bool writes() const { return league_rank_ == 0; }
@@ -182,6 +196,7 @@ struct HostTeam {
   /// largest number of parts among them.
   template <std::size_t... N>
   KOKKOS_FORCEINLINE_FUNCTION auto gather(std::int32_t, Sum<N> const&... sums_of) const {
+    if (of_batch_ >= 0) return part_of(of_batch_, sums_of...);
     return gather_alone(column_, columns_, sums_of...);
   }
 
@@ -269,7 +284,7 @@ template <class Member, TeamOf Kind = TeamOf::stage>
 class DeviceTeam {
  public:
   static constexpr bool knows_control = Kind != TeamOf::stage, alone = Kind == TeamOf::solve_alone,
-                        has_columns = false;
+                        has_columns = false, has_window = false;
 
   /// \param most_sums the largest N of this kernel's sums: what its scratch was made for
   KOKKOS_FUNCTION DeviceTeam(Member const& team, int league_rank, int league_size, int most_sums)
@@ -287,7 +302,11 @@ class DeviceTeam {
   KOKKOS_FUNCTION void barrier() const { member_.team_barrier(); }
   KOKKOS_FUNCTION static constexpr std::int32_t columns() { return 1; }
   KOKKOS_FUNCTION static constexpr std::int32_t column() { return 0; }
+  KOKKOS_FUNCTION static constexpr std::int32_t place() { return 0; }
   KOKKOS_FUNCTION bool writes() const { return league_rank() == 0 && rank() == 0; }
+  /// \brief The rows that the league shares.
+  KOKKOS_FUNCTION static constexpr std::int32_t first(Rows const&) { return 0; }
+  KOKKOS_FUNCTION static constexpr std::int32_t last(Rows const& rows) { return rows.count; }
 
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION void for_each_row(Rows const& rows, F const& f) const {

@@ -38,8 +38,8 @@ struct CsrOperator {
   std::int32_t lane_bits;
   std::int32_t teams;
 
-  /// Whether it takes vectors of several right-hand sides; see HostTeam.
-  static constexpr bool takes_columns = true;
+  /// Whether it takes vectors of several right-hand sides, and systems of a batch; see HostTeam.
+  static constexpr bool takes_columns = true, takes_batches = true;
 
   bool operator==(CsrOperator const&) const = default;
 
@@ -105,10 +105,11 @@ struct CsrOperator {
     Offset begin, end;
   };
 
-  KOKKOS_FORCEINLINE_FUNCTION Row row_at(std::int32_t place, std::int32_t count,
+  /// \param last the row after the last one, which is at place 0, where there is no list
+  KOKKOS_FORCEINLINE_FUNCTION Row row_at(std::int32_t place, std::int32_t count, std::int32_t last,
                                          std::int32_t const* list) const {
     if (place >= count) return {-1, 0, 0};
-    std::int32_t const i = list == nullptr ? count - 1 - place : list[place];
+    std::int32_t const i = list == nullptr ? last - 1 - place : list[place];
     return {i, row_offsets[i], row_offsets[i + 1]};
   }
 
@@ -231,31 +232,34 @@ struct CsrOperator {
                                                    Consumer const& consume) const {
     using X = std::remove_cvref_t<decltype(x[0])>;
     std::int32_t group_rows = 0, warp_rows = 0, team_rows = 0;
-    if (rows.bounds != nullptr) {
+    if (!Team::has_window && rows.bounds != nullptr) {
       group_rows = rows.bounds[0];
       warp_rows = rows.bounds[1];
       team_rows = rows.bounds[2];
     }
+    std::int32_t const last = team.last(rows);
     // First all rows but the listed ones; then the groups' list, then the warps'.
     int const passes = group_rows + warp_rows == 0 ? 1 : 3;
     for (int pass = 0; pass < passes; ++pass) {
       std::int32_t const* const list =
           pass == 0 ? nullptr : rows.bounds + (pass == 1 ? 3 : 3 + group_rows);
-      std::int32_t const count = pass == 0 ? rows.count : pass == 1 ? group_rows : warp_rows;
+      std::int32_t const count = pass == 0   ? last - team.first(rows)
+                                 : pass == 1 ? group_rows
+                                             : warp_rows;
       std::int32_t const bits = pass == 0 ? lane_bits : pass == 1 ? group_bits() : 5;
       std::int32_t const lanes = 1 << bits, lane = team.rank() & (lanes - 1);
       std::int32_t const at_once = team.size() >> bits, stride = team.league_size() * at_once;
       std::int32_t base = team.league_rank() * at_once, place = base + (team.rank() >> bits);
-      Row next = row_at(place, count, list);
+      Row next = row_at(place, count, last, list);
       if (pass == 0 && !prepare()) return false;
       // All lanes of a warp make the same number of turns, for they exchange their sums.
       for (; base < count; base += stride) {
         Row const now = next;
         place += stride;
-        next = row_at(place, count, list);
-        bool const mine =
-            now.row >= 0 &&
-            (pass > 0 || static_cast<std::int64_t>(now.end - now.begin) <= short_row(lane_bits));
+        next = row_at(place, count, last, list);
+        bool const mine = now.row >= 0 &&
+                          (Team::has_window || pass > 0 ||
+                           static_cast<std::int64_t>(now.end - now.begin) <= short_row(lane_bits));
         X sum = mine ? part<X>(x, now.begin + lane, now.end, lanes) : X{};
         for (int m = lanes / 2; m > 0; m /= 2) sum += Impl::lane_exchange(sum, m);
         if (mine && lane == 0) consume(now.row, sum);

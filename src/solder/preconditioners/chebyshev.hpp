@@ -162,12 +162,13 @@ struct ChebyshevLastStep {
 
 /// \brief What a Chebyshev polynomial is in a program.
 ///
-/// \tparam Columns whether A and the inner preconditioner take several right-hand sides
-template <class Scalar, class OpenedA, class Inner, bool Columns>
+/// \tparam Columns, Batches whether A and the inner preconditioner take several right-hand sides,
+///         and systems of a batch
+template <class Scalar, class OpenedA, class Inner, bool Columns, bool Batches>
 struct ChebyshevOpened {
   static constexpr bool is_identity = false, is_pointwise = false, is_split = false;
   static constexpr bool on_device = is_on_device<Inner>;
-  static constexpr bool takes_columns = Columns;
+  static constexpr bool takes_columns = Columns, takes_batches = Batches;
 
   OpenedA A;
   Inner inner;
@@ -332,25 +333,26 @@ class Chebyshev {
     auto const A = open_matrix(arena, state_->A);
     constexpr bool pointwise = OpenedInner::is_pointwise;
     // On hosts their types say nothing any more once they are opened.
-    constexpr bool columns =
-        takes_columns<std::remove_cvref_t<decltype(state_->A.device_operator())>,
-                      std::remove_cvref_t<decltype(inner_.open(arena))>>;
+    using Operator = std::remove_cvref_t<decltype(state_->A.device_operator())>;
+    using InnerAsGiven = std::remove_cvref_t<decltype(inner_.open(arena))>;
+    constexpr bool columns = takes_columns<Operator, InnerAsGiven>,
+                   batches = takes_batches<Operator, InnerAsGiven>;
     auto const vector = [&](char const* label, std::int64_t size) {
       return arena.template vector<Scalar>(label, size);
     };
     double const largest = usable_largest();
-    return Impl::ChebyshevOpened<Scalar, std::remove_const_t<decltype(A)>, OpenedInner, columns>{
-        A,
-        open_preconditioner<Scalar>(arena, inner_),
-        1 / theta(largest),
-        weights_for(largest).back(),
-        state_->weights.data(),
-        options_.degree,
-        vector("Solder::chebyshev::z", pointwise ? 2 * n : n),
-        vector("Solder::chebyshev::v", n),
-        pointwise ? nullptr : vector("Solder::chebyshev::s", n),
-        arena.teams(A.rows.teams),
-        n * arena.columns()};
+    return Impl::ChebyshevOpened<Scalar, std::remove_const_t<decltype(A)>, OpenedInner, columns,
+                                 batches>{A,
+                                          open_preconditioner<Scalar>(arena, inner_),
+                                          1 / theta(largest),
+                                          weights_for(largest).back(),
+                                          state_->weights.data(),
+                                          options_.degree,
+                                          vector("Solder::chebyshev::z", pointwise ? 2 * n : n),
+                                          vector("Solder::chebyshev::v", n),
+                                          pointwise ? nullptr : vector("Solder::chebyshev::s", n),
+                                          arena.teams(A.rows.teams),
+                                          n * arena.columns()};
   }
 
  private:

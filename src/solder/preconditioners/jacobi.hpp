@@ -52,7 +52,8 @@ template <class Scalar>
 struct JacobiOperator {
   Scalar const* inverse;
   std::int32_t columns;  ///< entries of vectors that belong to a row
-  static constexpr bool is_identity = false, is_pointwise = true, takes_columns = true;
+  static constexpr bool is_identity = false, is_pointwise = true, takes_columns = true,
+                        takes_batches = true;
 
   KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t i, Scalar const& r) const {
     return inverse[row(i)] * r;

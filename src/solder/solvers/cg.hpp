@@ -87,11 +87,11 @@ class CgMethod {
  public:
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
-  static constexpr bool takes_columns = true;
+  static constexpr bool takes_many = true;
 
   CgMethod(Exec const& exec, std::shared_ptr<System> system, CgOptions const& options,
-           std::int32_t columns = 1)
-      : solving_("Solder::Cg", "Solder::cg::solve", exec, std::move(system), options, {}, columns),
+           Many const& many = {})
+      : solving_("Solder::Cg", "Solder::cg::solve", exec, std::move(system), options, {}, many),
         form_(options.form) {
     if (form_ == CgForm::automatic) form_ = pointwise ? CgForm::pipelined : CgForm::classical;
     solving_.reserve([&](auto... all) { return with_programs(all...); });
@@ -102,9 +102,9 @@ class CgMethod {
   Report solve(Scalar const* b, Scalar* x) {
     return complete(solving_.solve(b, x, [&](auto... all) { return with_programs(all...); }));
   }
-  /// \brief Entry i of column c is number i * columns + c of b and of x.
-  std::vector<Report> solve_columns(Scalar const* b, Scalar* x) {
-    auto reports = solving_.solve_columns(b, x, [&](auto... all) { return with_programs(all...); });
+  /// \brief Several right-hand sides, or systems: see Many.
+  std::vector<Report> solve_many(Scalar const* b, Scalar* x) {
+    auto reports = solving_.solve_many(b, x, [&](auto... all) { return with_programs(all...); });
     for (Report& report : reports) report = complete(report);
     return reports;
   }

@@ -107,7 +107,7 @@ class GmresMethod {
  public:
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
-  static constexpr bool takes_columns = false;
+  static constexpr bool takes_many = false;
 
   GmresMethod(Exec const& exec, std::shared_ptr<System> system, GmresOptions const& options)
       : form_(options.form),

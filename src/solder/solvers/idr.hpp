@@ -89,7 +89,7 @@ class IdrMethod {
  public:
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
-  static constexpr bool takes_columns = false;
+  static constexpr bool takes_many = false;
 
   IdrMethod(Exec const& exec, std::shared_ptr<System> system, IdrOptions const& options)
       : s_(checked_shadow_space(options.shadow_space, system->rows())),

@@ -148,7 +148,8 @@ class ColumnEngine {
       if (control.phase == Phase::finished && !ended) continue;
       double const residual = control.relative(control.residual_squared);
       worst.iteration = std::max<int>(worst.iteration, control.iteration);
-      if (!(residual <= worst.relative_residual)) worst.relative_residual = residual;
+      if (std::isnan(residual) || residual > worst.relative_residual)
+        worst.relative_residual = residual;
     }
     return worst;
   }
@@ -240,10 +241,14 @@ class ColumnEngine {
         ColumnStageKernel<std::remove_const_t<decltype(here)>> const kernel{
             here, in, out, outbox_.data(), at, columns_, last};
         static_assert(sizeof(kernel) <= largest_functor);
+        // All leagues have the same scratch, so that the multiprocessors need not divide their
+        // memory anew between two of them.
+        constexpr int threads = Stage::threads > column_threads ? Stage::threads : column_threads;
+        constexpr int least_teams = threads > column_threads ? 1 : column_teams;
+        int const sums = threads > column_threads ? Stage::most_sums : needs_.most_sums;
         send(stage.label,
-             team_policy<Exec, column_threads, column_teams>(
-                 exec_, stage.teams(), column_threads,
-                 ColumnTeam<int>::scratch_bytes(needs_.most_sums, column_threads)),
+             team_policy<Exec, threads, least_teams>(exec_, stage.teams(), threads,
+                                                     ColumnTeam<int>::scratch_bytes(sums, threads)),
              kernel);
       }
       ++k;

@@ -49,7 +49,7 @@ bool is_packed(View const& view) {
 }
 
 /// \brief A method for several right-hand sides: groups of columns together where the method, A and
-/// M take them, else one column after another.
+/// M take them, else one column after another, if the method is not for blocks alone.
 template <class Method>
 class ColumnsOf {
  public:
@@ -60,9 +60,11 @@ class ColumnsOf {
   ColumnsOf(Exec const& exec, std::shared_ptr<System> system, Options const& options)
       : make_([exec, system, options](std::int32_t columns) {
           if constexpr (possible)
-            return std::make_unique<Method>(exec, system, options, columns);
-          else
+            return std::make_unique<Method>(exec, system, options, Many{columns});
+          else if constexpr (!is_block)
             return std::make_unique<Method>(exec, system, options);
+          else
+            return std::unique_ptr<Method>();
         }),
         system_(std::move(system)) {}
 
@@ -86,8 +88,7 @@ class ColumnsOf {
         return static_cast<std::int32_t>(std::int64_t(count) * k / groups);
       };
       Columns const columns{bound(g), bound(g + 1) - bound(g)};
-      std::int32_t const stride =
-          most == 1 || is_host_space<Exec> ? columns.width : columns.width + columns.width % 2;
+      std::int32_t const stride = stride_of(columns.width, most, is_host_space<Exec>);
       std::vector<Report> of_group;
       if (groups == 1 && stride == count && is_packed(b) && is_packed(x)) {
         of_group = solve_group(b.data(), x.data(), stride);
@@ -113,13 +114,22 @@ class ColumnsOf {
   };
 
   static constexpr bool possible =
-      Method::takes_columns && takes_columns<typename System::OpenedA, typename System::OpenedM>;
+      Method::takes_many && takes_columns<typename System::OpenedA, typename System::OpenedM>;
+  /// Whether the method is for blocks alone.
+  static constexpr bool is_block = requires { Method::is_block; };
   /// Fewer columns than these are solved one after another on GPUs, which is quicker there.
   static constexpr std::int32_t few = 3;
 
   /// \brief Columns that are solved together, at most.
   std::int32_t at_once(std::int32_t count, bool on_host) const {
-    return !together() || (!on_host && count < few) ? 1 : columns_at_once(system_->rows());
+    bool const one_by_one = !on_host && count < few && !is_block;
+    return !together() || one_by_one ? 1 : columns_at_once(system_->rows());
+  }
+  /// \brief The columns of a group of `width`: GPUs take an even number of them, and a block at
+  /// least two. Those that are added are zero.
+  static std::int32_t stride_of(std::int32_t width, std::int32_t most, bool on_host) {
+    if (is_block) return on_host ? std::max(width, 2) : width + width % 2;
+    return most == 1 || on_host ? width : width + width % 2;
   }
 
   /// \param width columns of b and x
@@ -133,8 +143,11 @@ class ColumnsOf {
     }
     Method& method = *methods_[0].method;
     if constexpr (possible)
-      if (width > 1) return method.solve_columns(b, x);
-    return {method.solve(b, x)};
+      if (width > 1) return method.solve_many(b, x);
+    if constexpr (is_block)
+      return {};
+    else
+      return {method.solve(b, x)};
   }
 
   template <class Exec, class View>

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <solder/solvers/detail/batches.hpp>
 #include <solder/solvers/detail/columns.hpp>
 
 namespace Solder::Impl {
@@ -12,8 +13,8 @@ namespace Solder::Impl {
 /// \brief What users see of a solver: a method for the types of their matrix and preconditioner.
 ///
 /// \tparam Method a class template of Exec, OpenedA and OpenedM with solving() and
-///         solve(b, x), made of an Exec, a system, options and the columns of each solve; where it
-///         takes_columns also with solve_columns(b, x)
+///         solve(b, x), made of an Exec, a system and options; where it takes_many also of a Many,
+///         with solve_many(b, x)
 template <template <class, class, class> class Method, class Exec, class Matrix,
           class Preconditioner, class Options>
 class Solver {
@@ -59,6 +60,29 @@ class Solver {
     return columns_->solve(exec_, b, x);
   }
 
+  /// \brief Solves the systems of a batch, each alone: A is block diagonal, and no row of A or M
+  /// has entries in another system's columns.
+  ///
+  /// b and x as of one system. Each system has its own iterations and reason, and a report; all
+  /// have the time of the whole, and none a history. One kernel, in which each team of a GPU, or
+  /// thread of a host, solves one system after another; a fence. For Cg and BiCgStab where A is a
+  /// CsrMatrix and M none, Jacobi, Fsai or Chebyshev with one of them. The first such solve of a
+  /// batch allocates a workspace beside the solver's own. \throws std::invalid_argument where A or
+  /// M is another, systems are coupled by A, the runner is not team or automatic, or b or x has
+  /// another length or is strided
+  template <class B, class X>
+  requires(B::rank() == 1 && X::rank() == 1) std::vector<Report> solve(B const& b, X const& x,
+                                                                       Batch<Exec> const& batch) {
+    check_access<B, X>();
+    method_.solving().check_vectors(b.extent(0), x.extent(0),
+                                    b.span_is_contiguous() && x.span_is_contiguous());
+    if (batch_ == nullptr || !batch_->is_for(batch)) {
+      batch_.reset();
+      batch_ = std::make_unique<BatchOf<MethodOf, Exec>>(exec_, system_, options_, batch);
+    }
+    return batch_->solve(b.data(), x.data());
+  }
+
  protected:
   Solver(Exec const& exec, Matrix const& A, Preconditioner const& M, Options const& options)
       : exec_(exec),
@@ -83,6 +107,7 @@ class Solver {
   Options options_;
   MethodOf method_;
   std::unique_ptr<ColumnsOf<MethodOf>> columns_;
+  std::unique_ptr<BatchOf<MethodOf, Exec>> batch_;
 };
 
 }  // namespace Solder::Impl

@@ -10,8 +10,10 @@
 #include <utility>
 
 #include <solder/core/open.hpp>
+#include <solder/core/runners/batch_engine.hpp>
 #include <solder/core/runners/column_engine.hpp>
 #include <solder/core/runners/engine.hpp>
+#include <solder/matrix/batch.hpp>
 
 namespace Solder::Impl {
 
@@ -42,6 +44,17 @@ class System {
   virtual SetupReport setup() const = 0;
   /// \brief Whether A and M take vectors of several right-hand sides.
   virtual bool takes_columns() const = 0;
+  /// \brief Whether A and M take the systems of a batch.
+  virtual bool takes_batches() const = 0;
+  /// \brief The first row of A with an entry in a column of another system, or -1; takes_batches().
+  virtual std::int32_t first_coupled_row(Exec const& exec, BatchRows const& systems) const = 0;
+};
+
+/// \brief What a method solves at once: some right-hand sides, entry i of column c being number
+/// i * columns + c of their vectors; or the systems of a batch.
+struct Many {
+  std::int32_t columns = 1;
+  BatchRows batch{};  ///< without systems: there is none
 };
 
 template <class Exec, class Matrix, class Preconditioner>
@@ -84,16 +97,56 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
     else
       return {};
   }
-  bool takes_columns() const override {
-    return Solder::takes_columns<
-        std::remove_cvref_t<decltype(A_.device_operator())>,
-        std::remove_cvref_t<decltype(M_.open(std::declval<Arena<Exec>&>()))>>;
+  bool takes_columns() const override { return Solder::takes_columns<Operator, OpenedAsGiven>; }
+  bool takes_batches() const override { return batches; }
+  std::int32_t first_coupled_row(Exec const& exec, BatchRows const& systems) const override {
+    if constexpr (batches)
+      return Impl::first_coupled_row(exec, A_, systems);
+    else
+      return -1;
   }
 
  private:
+  using Operator = std::remove_cvref_t<decltype(std::declval<Matrix const&>().device_operator())>;
+  // On hosts its type says nothing any more once it is opened there.
+  using OpenedAsGiven = std::remove_cvref_t<decltype(std::declval<Preconditioner const&>().open(
+      std::declval<Arena<Exec>&>()))>;
+  static constexpr bool batches =
+      Solder::takes_batches<Operator, OpenedAsGiven> && requires(Matrix const& A) {
+    A.row_offsets();
+    A.column_indices();
+  };
+
   Matrix A_;
   Preconditioner M_;
 };
+
+/// \brief Refuses what no solver takes.
+template <class System>
+void check_system(std::string const& name, System const& system, SolverOptions const& options) {
+  if (system.rows() != system.columns())
+    throw std::invalid_argument(name + ": a square matrix is needed, not " +
+                                std::to_string(system.rows()) + " x " +
+                                std::to_string(system.columns()));
+  std::int32_t const of_M = system.preconditioner_rows();
+  if (of_M >= 0 && of_M != system.rows())
+    throw std::invalid_argument(name + ": the preconditioner has " + std::to_string(of_M) +
+                                " rows, and the matrix " + std::to_string(system.rows()));
+  if (!(options.tolerance >= 0) || options.max_iterations < 0)
+    throw std::invalid_argument(name + ": tolerance and max_iterations must not be negative");
+}
+
+/// \brief Refuses several right-hand sides and solutions of other extents than n rows.
+inline void check_columns(std::string const& name, std::int32_t n, std::size_t b_rows,
+                          std::size_t b_columns, std::size_t x_rows, std::size_t x_columns) {
+  if (b_rows == std::size_t(n) && x_rows == std::size_t(n) && b_columns == x_columns) return;
+  auto const extents = [](std::size_t many, std::size_t columns) {
+    return std::to_string(many) + " x " + std::to_string(columns);
+  };
+  throw std::invalid_argument(name + ": b and x need " + std::to_string(n) +
+                              " rows, and the same columns, not " + extents(b_rows, b_columns) +
+                              " and " + extents(x_rows, x_columns));
+}
 
 /// \brief What all solvers are but for their method: the system, its memory and its runner, and
 /// the checks of what users give.
@@ -106,26 +159,27 @@ class Solving {
   /// \param name of the solver, for people: "Solder::Cg"
   /// \param label of a whole solve in one kernel
   /// \param cycle as of Engine
-  /// \param columns right-hand sides of each solve
+  /// \param many what each solve has
   /// \throws std::invalid_argument where A is not square, M has another size, or an option is out
   /// of range
   Solving(std::string const& name, std::string const& label, Exec const& exec,
           std::shared_ptr<GivenSystem> system, SolverOptions const& options,
-          Cycle const& cycle = {}, std::int32_t columns = 1)
+          Cycle const& cycle = {}, Many const& many = {})
       : name_(name),
         exec_(exec),
         system_(std::move(system)),
-        options_(checked(options, columns)),
+        options_(checked(options, many)),
         league_(
             choose_league(exec, options_.runner,
                           options_.runner == Runner::team ? system_->rows() : system_->items())),
-        arena_(exec, is_host_space<Exec> && league_.teams > 1 ? 0 : league_.teams, columns,
-               column_league(exec, std::int64_t(columns) * system_->rows())) {
-    if (columns == 1)
+        arena_(arena_for(exec, many)) {
+    if (many.batch.count > 0)
+      batch_engine_ = std::make_unique<BatchEngine<Exec>>(exec, label, many.batch);
+    else if (many.columns > 1)
+      column_engine_ = std::make_unique<ColumnEngine<Exec>>(exec, many.columns, options_.runner);
+    else
       engine_ = std::make_unique<Engine<Exec>>(exec, label, options_.runner, cycle,
                                                is_on_device<OpenedM>, league_);
-    else
-      column_engine_ = std::make_unique<ColumnEngine<Exec>>(exec, columns, options_.runner);
   }
 
   /// \brief Puts the programs together for the first time, which allocates all that they need;
@@ -154,14 +208,7 @@ class Solving {
   /// \throws std::invalid_argument where b or x has other extents
   void check_columns(std::size_t b_rows, std::size_t b_columns, std::size_t x_rows,
                      std::size_t x_columns) const {
-    auto const n = static_cast<std::size_t>(rows());
-    if (b_rows == n && x_rows == n && b_columns == x_columns) return;
-    auto const extents = [](std::size_t many, std::size_t columns) {
-      return std::to_string(many) + " x " + std::to_string(columns);
-    };
-    throw std::invalid_argument(name_ + ": b and x need " + std::to_string(n) +
-                                " rows, and the same columns, not " + extents(b_rows, b_columns) +
-                                " and " + extents(x_rows, x_columns));
+    Impl::check_columns(name_, rows(), b_rows, b_columns, x_rows, x_columns);
   }
 
   /// \brief Solves A x = b from the x given.
@@ -177,13 +224,16 @@ class Solving {
     return complete(report);
   }
 
-  /// \brief The same for all columns: entry i of column c is number i * columns + c.
-  template <class Programs>
-  std::vector<Report> solve_columns(Scalar const* b, Scalar* x, Programs const& programs) {
+  /// \brief The same for all right-hand sides, or systems.
+  /// \tparam Batches whether they may be systems of a batch
+  template <bool Batches = takes_batches<OpenedA, OpenedM>, class Programs>
+  std::vector<Report> solve_many(Scalar const* b, Scalar* x, Programs const& programs) {
     begin_solve();
     std::vector<Report> reports(arena_.columns(), trivial());
     if (rows() > 0)
       reports = programs(b, x, [&](auto const& judgement, auto const& iteration) {
+        if constexpr (Batches)
+          if (batch_engine_ != nullptr) return batch_engine_->solve(judgement, iteration, options_);
         return column_engine_->solve(judgement, iteration, options_);
       });
     for (Report& report : reports) report = complete(report);
@@ -208,7 +258,7 @@ class Solving {
 
  private:
   void begin_solve() {
-    check_preconditioner();
+    check_system(name_, *system_, options_);
     arena_.rewind();
     only_judged_ = !system_->defect().empty();
   }
@@ -231,15 +281,20 @@ class Solving {
     return report;
   }
 
-  SolverOptions checked(SolverOptions options, std::int32_t columns) const {
-    if (rows() != system_->columns())
-      throw std::invalid_argument(name_ + ": a square matrix is needed, not " +
-                                  std::to_string(rows()) + " x " +
-                                  std::to_string(system_->columns()));
-    check_preconditioner();
-    if (!(options.tolerance >= 0) || options.max_iterations < 0)
-      throw std::invalid_argument(name_ + ": tolerance and max_iterations must not be negative");
-    if (columns > 1)
+  Arena<Exec> arena_for(Exec const& exec, Many const& many) const {
+    if (many.batch.count > 0) {
+      int const places = BatchEngine<Exec>::places(exec, many.batch);
+      return {exec, places, 1, 1, places};
+    }
+    return {exec, is_host_space<Exec> && league_.teams > 1 ? 0 : league_.teams, many.columns,
+            column_league(exec, std::int64_t(many.columns) * rows())};
+  }
+
+  SolverOptions checked(SolverOptions options, Many const& many) const {
+    check_system(name_, *system_, options);
+    if (many.batch.count > 0)
+      options.runner = Runner::team;
+    else if (many.columns > 1)
       options.runner =
           options.runner == Runner::launch || is_host_space<Exec> ? Runner::launch : Runner::graph;
     else if (options.runner == Runner::automatic && !is_on_device<OpenedM>)
@@ -247,13 +302,6 @@ class Solving {
     else
       options.runner = choose_runner(exec_, options.runner, rows(), system_->nonzeros());
     return options;
-  }
-
-  void check_preconditioner() const {
-    std::int32_t const of_M = system_->preconditioner_rows();
-    if (of_M >= 0 && of_M != rows())
-      throw std::invalid_argument(name_ + ": the preconditioner has " + std::to_string(of_M) +
-                                  " rows, and the matrix " + std::to_string(rows()));
   }
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
@@ -265,6 +313,7 @@ class Solving {
   Arena<Exec> arena_;
   std::unique_ptr<Engine<Exec>> engine_;               ///< for one column
   std::unique_ptr<ColumnEngine<Exec>> column_engine_;  ///< for more
+  std::unique_ptr<BatchEngine<Exec>> batch_engine_;    ///< for a batch
   double setup_seconds_ = 0;
   bool only_judged_ = false;  ///< in this solve: the preconditioner cannot be applied
 };

@@ -40,7 +40,7 @@ struct SplitFactor {
 template <class Scalar, class Factor, class Offset>
 struct FsaiOperator {
   static constexpr bool is_identity = false, is_pointwise = false, is_split = true,
-                        takes_columns = true;
+                        takes_columns = true, takes_batches = true;
 
   CsrOperator<Factor, Offset> G, GH;
   std::int32_t G_league, GH_league;

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <solder/core/identity.hpp>
+#include <solder/solvers/detail/block_cg_stages.hpp>
+#include <solder/solvers/detail/columns.hpp>
+#include <solder/solvers/detail/judge.hpp>
+
+namespace Solder {
+
+struct BlockCgOptions : SolverOptions {};
+
+namespace Impl {
+template <class Exec, class OpenedA, class OpenedM>
+class BlockCgMethod;
+}
+
+/// \brief The block method of conjugate gradients (O'Leary 1980) for several right-hand sides of
+/// one real symmetric or complex Hermitian positive definite matrix: all columns search in one
+/// space, which grows by b directions an iteration, and need fewer iterations than each alone.
+///
+/// The residuals are R = Q C D, the columns of Q being orthonormal in the product of M (BCGrQ:
+/// Dubrulle 2001, preconditioned), which no dependence among them disturbs:
+///
+///     alpha = (P^H A P)^-1                      kernels: product, inner products, step
+///     Y = Y + P alpha C,  Q = Q - A P alpha     update; with Z = M Q where M is pointwise
+///     Z = M Q                                   kernels of M, where it is not
+///     Q^H Z = S^H S                             inner products (two where M is not 1), factor
+///     Q = Q S^-1, C = S C, P = Z S^-1 + P S^H   direction; Q S^-1 is made in the next update
+///
+/// and X = X + Y D where the columns are judged. S comes from a Cholesky factorisation with pivots;
+/// directions whose pivots are rounding leave the block, and it goes on with fewer. Whether a
+/// column has converged its own true residual says; columns that have are left as they are, and the
+/// others begin anew from theirs where the recursion has parted from the truth.
+///
+/// Cost of an iteration of b columns: 7 kernels without M, 8 and those of M else; the matrix once;
+/// a row and column 15 words, 19 with an M; 8 b operations a word, on top of the product's.
+///
+/// All columns together end indefinite where A or M is, and not_finite where a NaN comes up in the
+/// iteration; a NaN in b or x of one is its own affair.
+///
+/// \tparam Matrix CsrMatrix
+/// \tparam Preconditioner Hermitian positive definite: none, Jacobi, Fsai, Amg, or Chebyshev with
+///         one of them
+template <class Exec, class Matrix, class Preconditioner = Identity>
+class BlockCg {
+ public:
+  using scalar_type = typename Matrix::scalar_type;
+
+  /// \brief Takes no memory yet: the first solve allocates for its number of columns. All work of
+  /// all solves goes to exec, by launch on hosts and by graph on GPUs.
+  /// \throws std::invalid_argument where A is not square, M has another size, either takes no
+  /// vectors of several right-hand sides, or an option is out of range
+  BlockCg(Exec const& exec, Matrix const& A, Preconditioner const& M = {},
+          BlockCgOptions const& options = {})
+      : exec_(exec),
+        system_(std::make_shared<Impl::SystemOf<Exec, Matrix, Preconditioner>>(A, M)),
+        columns_(exec, system_, options) {
+    Impl::check_system("Solder::BlockCg", *system_, options);
+    if (Impl::columns_at_once(system_->rows()) < 2)
+      throw std::length_error("Solder::BlockCg: entries of two columns of " +
+                              std::to_string(system_->rows()) + " rows are too many to be counted");
+    if (!columns_.together())
+      throw std::invalid_argument(
+          "Solder::BlockCg: the matrix must be a CsrMatrix, and the preconditioner none, Jacobi, "
+          "Fsai, Amg or Chebyshev with one of them: others take one right-hand side");
+  }
+
+  /// \brief Solves A X = B from the initial guesses in X, up to 32 columns in a block, more in
+  /// equal groups. A report for each column; see the solve of several right-hand sides of other
+  /// solvers. \throws std::invalid_argument where b or x has other extents, or M, set up anew,
+  /// another size
+  template <class B, class X>
+  requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
+    using Access = Kokkos::SpaceAccessibility<Exec, typename B::memory_space>;
+    using AccessX = Kokkos::SpaceAccessibility<Exec, typename X::memory_space>;
+    static_assert(Access::accessible && AccessX::accessible,
+                  "Solder: the solver's execution space cannot access the memory of b or x");
+    Impl::check_columns("Solder::BlockCg", system_->rows(), b.extent(0), b.extent(1), x.extent(0),
+                        x.extent(1));
+    return columns_.solve(exec_, b, x);
+  }
+
+ private:
+  using Method = Impl::BlockCgMethod<Exec, OpenedMatrixOf<Matrix, Exec>,
+                                     OpenedOf<Preconditioner, Exec, scalar_type>>;
+
+  Exec exec_;
+  std::shared_ptr<typename Method::System> system_;
+  Impl::ColumnsOf<Method> columns_;
+};
+
+namespace Impl {
+
+template <class Exec, class OpenedA, class OpenedM>
+class BlockCgMethod {
+ public:
+  using Scalar = typename OpenedA::scalar_type;
+  using System = Impl::System<Exec, OpenedA, OpenedM>;
+  static constexpr bool takes_many = true, is_block = true;
+
+  BlockCgMethod(Exec const& exec, std::shared_ptr<System> system, BlockCgOptions const& options,
+                Many const& many)
+      : solving_("Solder::BlockCg", "Solder::block_cg::solve", exec, std::move(system), options, {},
+                 many),
+        b_(many.columns) {
+    solving_.reserve([&](auto... all) { return with_programs(all...); });
+  }
+
+  std::vector<Report> solve_many(Scalar const* b, Scalar* x) {
+    auto reports = solving_.template solve_many<false>(
+        b, x, [&](auto... all) { return with_programs(all...); });
+    for (Report& report : reports) {
+      report.form = "block";
+      report.words_per_iteration = words_per_iteration();
+    }
+    return reports;
+  }
+
+ private:
+  using Number = Wide<Scalar>;
+  using Small = BlockSmall<Scalar>;
+  static constexpr bool pointwise = OpenedM::is_pointwise, is_identity = OpenedM::is_identity;
+  using Pointwise = std::conditional_t<pointwise, OpenedM, NoOperation>;
+
+  Scalar* vector(char const* label) {
+    return solving_.arena().template vector<Scalar>(label, solving_.rows());
+  }
+
+  template <class Use>
+  auto with_programs(Scalar const* b, Scalar* x, Use const& use) {
+    auto& arena = solving_.arena();
+    OpenedA const A = solving_.open_matrix();
+    OpenedM const M = solving_.open_preconditioner();
+    Limits const limits = solving_.limits();
+    Rows const rows = A.rows;
+    int const league = arena.teams(rows.teams),
+              gram_teams = gram_league(arena.exec(), rows.count, b_, rows.teams);
+    Scalar *const q = vector("Solder::block_cg::q"), *const p = vector("Solder::block_cg::p"),
+                  *const v = vector("Solder::block_cg::v"),
+                  *const y = vector("Solder::block_cg::y"),
+                  *const z = is_identity ? q : vector("Solder::block_cg::z");
+    Small const small{arena.template array<double>("Solder::block_cg::small", Small::size(b_)), b_};
+    auto const inner_products = [&](char const* label) {
+      return arena.template array<Number>(label, std::int64_t(gram_teams) * b_ * b_);
+    };
+    Number *const of_H = inner_products("Solder::block_cg::H"),
+                  *const of_W = is_identity ? nullptr : inner_products("Solder::block_cg::W");
+    Pointwise const m = [&] {
+      if constexpr (pointwise)
+        return M;
+      else
+        return NoOperation{};
+    }();
+    Scalar* const z_of_pointwise = pointwise && !is_identity ? z : nullptr;
+
+    auto const gram = [&](Phase phase, Scalar const* left, Scalar const* right, Number* partials) {
+      return BlockGram<Scalar>{phase, rows, gram_teams, b_, left, right, partials};
+    };
+    auto const factor = [&](Phase phase) {
+      return BlockFactor<Scalar>{phase, small, limits, of_H, of_W, gram_teams};
+    };
+    auto const times = [&](Scalar* out, Scalar const* from, typename Small::Matrix matrix,
+                           Scalar const* from_too = nullptr,
+                           typename Small::Matrix matrix_too = Small::T, bool sums_up = false) {
+      return BlockProduct<Scalar>{
+          out, {from, from_too}, {small.matrix(matrix), small.matrix(matrix_too)}, sums_up};
+    };
+    auto const update = [&](char const* label, Phase phase, Phase then, auto const& first,
+                            BlockProduct<Scalar> const& second = {}, Scalar* z_too = nullptr,
+                            bool is_last = false) {
+      return BlockUpdate<Scalar, Pointwise>{label,  phase, then,   is_last, small, rows,
+                                            league, first, second, m,       z_too};
+    };
+    auto const z_of = [&](Phase phase) {
+      if constexpr (pointwise) {
+        return program();
+      } else {
+        auto const Mq = M.apply(phase, q);
+        return program(Mq.before, stage("Solder::block_cg::keep", phase, Mq.rows, store(z)));
+      }
+    };
+    auto const norms = [&] {
+      if constexpr (is_identity)
+        return program();
+      else
+        return program(gram(Phase::iterate, q, q, of_W));
+    };
+
+    // Twice: what is orthonormalised once is not orthonormal where the residuals are nearly
+    // dependent. y is free.
+    Scalar const* const z_once = is_identity ? v : y;
+    auto const orthonormalise = program(
+        gram(Phase::begin, q, z, of_H), factor(Phase::begin),
+        update("Solder::block_cg::begin", Phase::begin, Phase::begin, times(v, q, Small::rotation),
+               is_identity ? BlockProduct<Scalar>{} : times(y, z, Small::rotation)),
+        gram(Phase::begin, v, z_once, of_H), factor(Phase::begin),
+        update("Solder::block_cg::begin", Phase::begin, Phase::iterate,
+               times(q, v, Small::rotation), times(p, z_once, Small::rotation)));
+
+    auto const of_residual = arena.template sum<3>(A.league);
+    WideProduct<decltype(A.A), Scalar> const Ax{A.A, A.league, x};
+    auto const judgement = program(
+        stage("Solder::block_cg::add_up", Phase::judge, arena.template range<Scalar>(rows, x, y),
+              BlockAddUp<Scalar>{small, x}),
+        stage("Solder::residual", Phase::judge, Ax, Residual<Scalar>{b, x, v, of_residual}),
+        BlockJudge<Scalar>{small, limits, of_residual},
+        stage("Solder::block_cg::begin", Phase::begin, arena.template range<Scalar>(rows, v),
+              BlockBegin<Scalar, Pointwise>{small, m, q, z_of_pointwise}),
+        z_of(Phase::begin), orthonormalise);
+
+    auto const Ap = A.apply(Phase::iterate, p);
+    return use(
+        judgement,
+        program(
+            Ap.before, stage("Solder::block_cg::product", Phase::iterate, Ap.rows, store(v)),
+            gram(Phase::iterate, p, v, of_H), BlockStep<Scalar>{small, limits, of_H, gram_teams},
+            update("Solder::block_cg::update", Phase::iterate, Phase::iterate,
+                   times(q, q, Small::T, v, Small::step),
+                   times(y, p, Small::G, nullptr, Small::T, true), z_of_pointwise),
+            z_of(Phase::iterate), gram(Phase::iterate, q, z, of_H), norms(), factor(Phase::iterate),
+            update("Solder::block_cg::direction", Phase::iterate, Phase::iterate,
+                   times(p, z, Small::T, p, Small::K), {}, nullptr, true)));
+  }
+
+  double words_per_iteration() const {
+    return solving_.matrix_words() + (is_identity ? 15 : 19) * double(solving_.rows()) +
+           solving_.preconditioner_words();
+  }
+
+  Solving<Exec, OpenedA, OpenedM> solving_;
+  std::int32_t b_;
+};
+
+}  // namespace Impl
+
+}  // namespace Solder
