@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "batch.hpp"
 #include "batched_cholesky.hpp"
 #include "compare.hpp"
 #include "driver/check.hpp"
@@ -26,7 +27,9 @@ constexpr std::string_view usage =
     "phase,\n"
     "           with its memory), spmv (y = A x alone), triangular (solves with the factors of "
     "ILU(0),\n"
-    "           or with a matrix that is triangular),\n"
+    "           or with a matrix that is triangular), batch (all systems of problem.batch at once, "
+    "to the\n"
+    "           tolerance, beside one after another),\n"
     "           multi_dot (h = V^H y for a tall basis; in place of a problem: multi_dot: {rows: "
     "...,\n"
     "           columns: [...], scalar: double}) or\n"
@@ -107,6 +110,9 @@ int run(int argc, char* argv[]) {
   if (!errors.empty()) return fail();
   for (std::size_t i = 0; i < jobs.size(); ++i)
     jobs[i].compare = read_compare(arguments.files[i], errors);
+  for (Job const& job : jobs)
+    if (job.measure != "multi_dot" && job.measure != "batched_cholesky")
+      check_batches(job.measure, files[job.number], errors);
   Driver::SystemStore store;
   Driver::check_runs(files, store, errors);
   if (!errors.empty()) return fail();
@@ -126,6 +132,8 @@ int run(int argc, char* argv[]) {
       time_products(files[job.number], peers, store, machine);
     else if (job.measure == "triangular")
       time_triangles(files[job.number], peers, store, machine);
+    else if (job.measure == "batch")
+      time_batch_solves(files[job.number], peers, store, machine);
     else
       time_solves(files[job.number], peers, store, machine);
   }
