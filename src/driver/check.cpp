@@ -36,28 +36,41 @@ void check_space(RunConfig const& run, Errors& errors) {
                "' is not in this build, which has ", join(names, " and "));
 }
 
+/// Says what something needs the keys of a run to be.
+class Needs {
+ public:
+  Needs(std::string_view who, RunConfig const& run, Errors& errors)
+      : who_(who), run_(run), errors_(errors) {}
+
+  void operator()(bool fine, std::string_view key, std::string_view allowed,
+                  std::string_view given) const {
+    if (!fine) errors_.add(run_.where(key), who_, " needs ", key, ": ", allowed, ", not ", given);
+  }
+  void compressed_rows() const {
+    std::string const& format = run_.execution.matrix_format;
+    (*this)(format == "auto" || format == "csr", "execution.matrix_format", "auto or csr", format);
+  }
+
+ private:
+  std::string_view who_;
+  RunConfig const& run_;
+  Errors& errors_;
+};
+
 /// Refuses what a batch cannot be solved with.
 void check_batch(RunConfig const& run, Errors& errors) {
   if (run.problem.batch == 0) return;
-  auto const need = [&](bool fine, std::string_view key, std::string_view allowed,
-                        std::string_view given) {
-    if (!fine)
-      errors.add(run.where(key), "problem.batch needs ", key, ": ", allowed, ", not ", given);
-  };
-  auto const is_one_of = [](std::string_view word, std::string_view a, std::string_view b) {
-    return word == a || word == b;
-  };
-  auto const& [problem, solver, preconditioner, execution, output, origins] = run;
-  need(takes_batches(solver.name, "none"), "solver.name", "cg or bicgstab", solver.name);
-  need(takes_batches("cg", preconditioner.name), "preconditioner.name",
-       "none, jacobi, fsai or chebyshev", preconditioner.name);
-  need(is_one_of(execution.runner, "auto", "team"), "execution.runner", "auto or team",
-       execution.runner);
-  need(is_one_of(execution.matrix_format, "auto", "csr"), "execution.matrix_format", "auto or csr",
-       execution.matrix_format);
+  Needs const need("problem.batch", run, errors);
+  ProblemConfig const& problem = run.problem;
+  std::string const& runner = run.execution.runner;
+  need(solves_many(run.solver.name), "solver.name", "cg or bicgstab", run.solver.name);
+  need(takes_batches(run.preconditioner.name), "preconditioner.name",
+       "none, jacobi, fsai or chebyshev", run.preconditioner.name);
+  need(runner == "auto" || runner == "team", "execution.runner", "auto or team", runner);
+  need.compressed_rows();
   need(problem.rhs_count < 2, "problem.rhs_count", "1", std::to_string(problem.rhs_count));
   need(problem.rhs_file.empty(), "problem.rhs", "ones, unit_solution or random", "a file");
-  if (!output.history.empty())
+  if (!run.output.history.empty())
     errors.add(run.where("output.history"),
                "output.history does not apply beside problem.batch: its systems keep none");
 }
@@ -65,14 +78,11 @@ void check_batch(RunConfig const& run, Errors& errors) {
 /// Refuses what block_cg does not take.
 void check_block(RunConfig const& run, Errors& errors) {
   if (!is_block(run)) return;
-  auto const need = [&](bool fine, std::string_view key, std::string_view allowed,
-                        std::string_view given) {
-    if (!fine) errors.add(run.where(key), "block_cg needs ", key, ": ", allowed, ", not ", given);
-  };
-  std::string const &format = run.execution.matrix_format, &runner = run.execution.runner;
+  Needs const need("block_cg", run, errors);
+  std::string const& runner = run.execution.runner;
   need(takes_columns(run), "preconditioner.name", "none, jacobi, fsai, chebyshev or amg",
        run.preconditioner.name);
-  need(format == "auto" || format == "csr", "execution.matrix_format", "auto or csr", format);
+  need.compressed_rows();
   need(runner != "team" && runner != "resident", "execution.runner", "auto, launch or graph",
        runner);
 }

@@ -11,18 +11,19 @@ double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
 }  // namespace
 
-bool takes_batches(std::string_view solver, std::string_view preconditioner) {
-  return (solver == "cg" || solver == "bicgstab") &&
-         (preconditioner == "none" || preconditioner == "jacobi" || preconditioner == "fsai" ||
-          preconditioner == "chebyshev");
+bool solves_many(std::string_view solver) { return solver == "cg" || solver == "bicgstab"; }
+
+bool takes_batches(std::string_view preconditioner) {
+  return preconditioner == "none" || preconditioner == "jacobi" || preconditioner == "fsai" ||
+         preconditioner == "chebyshev";
 }
 
 bool is_block(RunConfig const& run) { return run.solver.name == "block_cg"; }
 
 bool takes_columns(RunConfig const& run) {
   std::string const& preconditioner = run.preconditioner.name;
-  return takes_batches(is_block(run) ? "cg" : run.solver.name,
-                       preconditioner == "amg" ? "none" : preconditioner);
+  return (solves_many(run.solver.name) || is_block(run)) &&
+         (takes_batches(preconditioner) || preconditioner == "amg");
 }
 
 Report summary(std::vector<Report> const& columns, bool together) {

@@ -16,8 +16,12 @@ bool is_block(RunConfig const& run);
 /// in compressed rows (see Solver::solve).
 bool takes_columns(RunConfig const& run);
 
-/// \brief Whether the library solves a batch of systems with these methods; see Solver::solve.
-bool takes_batches(std::string_view solver, std::string_view preconditioner);
+/// \brief Whether this solver solves several right-hand sides at once, each by itself, and batches
+/// of systems; see Solver::solve.
+bool solves_many(std::string_view solver);
+
+/// \brief Whether this preconditioner takes batches of systems.
+bool takes_batches(std::string_view preconditioner);
 
 /// \brief One report of all right-hand sides, or of all systems of a batch; of one: its own.
 ///

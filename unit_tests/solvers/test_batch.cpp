@@ -65,11 +65,7 @@ void make_vectors(std::vector<HostCsr<Scalar>> const& systems, Vectors<Scalar>& 
   if (systems.size() < enough) return;
   std::fill(b[zeros].begin(), b[zeros].end(), Scalar{});
   b[6][40] = Scalar(std::nan(""));
-  for (std::int32_t i = 0; i < systems[3].rows; ++i) {
-    b[3][i] = {};
-    for (auto e = systems[3].row_offsets[i]; e < systems[3].row_offsets[i + 1]; ++e)
-      b[3][i] += systems[3].values[e] * x0[3][systems[3].columns[e]];
-  }
+  b[3] = multiply(systems[3], x0[3]);
 }
 
 /// Solves a batch with one solver, and each system with one of its own, by one team; make(exec, A)

@@ -90,14 +90,6 @@ double dot(std::vector<double> const& a, std::vector<double> const& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-std::vector<double> product(HostCsr<double> const& A, std::vector<double> const& x) {
-  std::vector<double> y(A.rows);
-  for (std::int32_t i = 0; i < A.rows; ++i)
-    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
-      y[i] += A.values[k] * x[A.columns[k]];
-  return y;
-}
-
 Dense block_krylov(HostCsr<double> const& A, std::vector<double> const& M, Dense const& B,
                    int steps) {
   Dense V, newest;
@@ -122,7 +114,7 @@ Dense block_krylov(HostCsr<double> const& A, std::vector<double> const& M, Dense
       added.push_back(v);
     }
     newest.clear();
-    for (auto const& v : added) newest.push_back(scaled(product(A, v)));
+    for (auto const& v : added) newest.push_back(scaled(multiply(A, v)));
   }
   return V;
 }
@@ -135,7 +127,7 @@ std::vector<double> projected(HostCsr<double> const& A, Dense const& V,
   Dense L(m, std::vector<double>(m));
   std::vector<double> y(m);
   for (std::size_t i = 0; i < m; ++i) {
-    auto const Av = product(A, V[i]);
+    auto const Av = multiply(A, V[i]);
     for (std::size_t j = 0; j < m; ++j) L[i][j] = dot(V[j], Av);
     y[i] = dot(V[i], b);
   }
@@ -294,7 +286,7 @@ TEST(BlockCgOfDependentColumns, NeverBreaksDown) {
   auto x0 = zero;
   for (int const c : {0, 5, 11}) {
     x0[c] = random[c];
-    b[c] = product(host, x0[c]);
+    b[c] = multiply(host, x0[c]);
   }
   auto const outcome = solve_block(A, J, {}, b, x0);
   expect_truth(host, b, outcome, {});
@@ -368,7 +360,7 @@ TEST(BlockCgOfBrokenColumns, TheBenchmarkModeGoesOnWhateverIsLeft) {
   auto b = random_columns<double>(25, 24, 3);
   Vectors<double> x0(24, std::vector<double>(25));
   x0[3] = random_columns<double>(25, 1, 8)[0];
-  b[3] = product(host, x0[3]);
+  b[3] = multiply(host, x0[3]);
   x0[5].assign(25, 0);
   b[5].assign(25, 0);
   BlockCgOptions options;

@@ -35,12 +35,7 @@ void mix(HostCsr<Scalar> const& A, Vectors<Scalar>& b, Vectors<Scalar>& x0) {
     if (c < b.size()) change(b[c], x0[c]);
   };
   set(1, [](auto& bc, auto&) { std::fill(bc.begin(), bc.end(), Scalar{}); });
-  set(2, [&](auto& bc, auto& xc) {
-    std::fill(bc.begin(), bc.end(), Scalar{});
-    for (std::int32_t i = 0; i < A.rows; ++i)
-      for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
-        bc[i] += A.values[k] * xc[A.columns[k]];
-  });
+  set(2, [&](auto& bc, auto& xc) { bc = multiply(A, xc); });
   set(4, [](auto& bc, auto&) { bc[bc.size() / 2] = Scalar(std::nan("")); });
   set(6, [](auto&, auto& xc) { xc[3] = Scalar(std::nan("")); });
 }

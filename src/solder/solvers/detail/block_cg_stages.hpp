@@ -104,11 +104,14 @@ struct BlockJudge {
     });
     team.barrier();
     if (team.rank() == 0) small.value(Small::y) = static_cast<int>(BlockSum::none);
-    if (outcome == anew)
-      in_team(team, small.b * small.b, [&](std::int32_t e) {
-        std::int32_t const i = e / small.b, j = e % small.b;
-        small.at(Small::C, i, j) = i == j && small.takes_part(j) ? 1.0 : 0.0;
-      });
+    if (outcome == again) return;
+    in_team(team, small.b * small.b, [&](std::int32_t e) {
+      std::int32_t const i = e / small.b, j = e % small.b;
+      if (!small.takes_part(j))
+        small.at(Small::C, i, j) = 0.0;  // what has ended is not changed any more
+      else if (outcome == anew)
+        small.at(Small::C, i, j) = i == j ? 1.0 : 0.0;
+    });
   }
 
  private:
@@ -313,9 +316,6 @@ struct BlockStep {
       if (i == 0) small.of_column(Small::kept, j) = small.of_column(Small::place, j) >= 0;
     });
     small.multiply(team, Small::G, Small::step, Small::C, -1);
-    in_team(team, small.b * small.b, [&](std::int32_t e) {
-      if (small.is(Small::done, e % small.b)) small.matrix(Small::G)[e] = 0.0;
-    });
     if (fine) {
       if (team.rank() == 0)
         small.value(Small::y) = static_cast<int>(
@@ -540,19 +540,17 @@ struct BlockUpdate {
     std::int32_t const stride = at_once * team.slots();
     for (std::int32_t base = team.league_rank() * stride; base < rows.count;
          base += team.league_size() * stride) {
-      std::int32_t row[at_once];
-      bool is_mine[at_once];
+      std::int32_t row[at_once];  // -1: none
       for (int u = 0; u < at_once; ++u) {
-        row[u] = base + u * team.slots() + team.slot();
-        is_mine[u] = team.slot() < team.slots() && row[u] < rows.count;
-        if (!is_mine[u]) row[u] = -1;
+        std::int32_t const i = base + u * team.slots() + team.slot();
+        row[u] = team.slot() < team.slots() && i < rows.count ? i : -1;
       }
       Number sums[2][at_once]{};
       make(first, row, team.column(), sums[0]);
       if (second.out != nullptr) make(second, row, team.column(), sums[1]);
       lane_barrier();
       for (int u = 0; u < at_once; ++u)
-        if (is_mine[u]) write(row[u] * small.b + team.column(), sums[0][u], sums[1][u]);
+        if (row[u] >= 0) write(row[u] * small.b + team.column(), sums[0][u], sums[1][u]);
       lane_barrier();
     }
   }

@@ -4,7 +4,6 @@
 // The small dense part of the block method of conjugate gradients.
 
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 #include <solder/core/control.hpp>
