@@ -87,6 +87,19 @@ void check_block(RunConfig const& run, Errors& errors) {
        runner);
 }
 
+/// Refuses unknowns that are not those of nodes or points.
+void check_nodes(RunConfig const& run, std::int32_t rows, bool has_points, Errors& errors) {
+  PreconditionerConfig const& config = run.preconditioner;
+  if (config.near_nullspace == "rigid_body" && !has_points)
+    errors.add(run.where("preconditioner.near_nullspace"),
+               "near_nullspace: rigid_body needs the points whose displacements are the unknowns: "
+               "give problem.coordinates");
+  if (config.block_size > 0 && rows % config.block_size != 0)
+    errors.add(run.where("preconditioner.block_size"), "preconditioner.block_size ",
+               std::to_string(config.block_size), " does not divide the ", std::to_string(rows),
+               " rows of ", run.problem.name);
+}
+
 /// Why a file, of which no links lead further, cannot be written there; empty if it can.
 std::string why_not_writable(fs::path const& file) {
   std::error_code code;
@@ -115,6 +128,9 @@ void check_outputs(std::vector<FileConfig> const& files, Errors& errors) {
       if (!run.problem.rhs_file.empty())
         taken.emplace(identity(run.problem.rhs_file),
                       concat("the right-hand side of ", run.where("problem.rhs")));
+      if (!run.problem.coordinates.empty())
+        taken.emplace(identity(run.problem.coordinates),
+                      concat("the points of ", run.where("problem.coordinates")));
     }
   }
   auto const check = [&](fs::path const& path, RunConfig const& run, std::string const& key) {
@@ -178,7 +194,9 @@ void check_problem(std::vector<RunConfig const*> const& runs, SystemStore& store
   AllocationLimit const limit;
   try {
     Counts const counts = std::visit(
-        [](auto const& system) {
+        [&](auto const& system) {
+          for (RunConfig const* const each : runs)
+            check_nodes(*each, system->matrix.rows, system->points.dimensions > 0, errors);
           return Counts{double(system->matrix.rows), double(system->matrix.nonzeros()),
                         double(system->right_hand_sides())};
         },

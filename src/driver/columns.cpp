@@ -2,14 +2,8 @@
 #include "columns.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace Solder::Driver {
-namespace {
-
-double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
-
-}  // namespace
 
 bool solves_many(std::string_view solver) { return solver == "cg" || solver == "bicgstab"; }
 

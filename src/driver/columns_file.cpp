@@ -30,13 +30,28 @@ std::string why_not_columns(MatrixMarketHeader const& header, std::int32_t rows,
   return {};
 }
 
-}  // namespace
+/// Why a file of this size does not hold the points of a matrix; empty if it does.
+std::string why_not_points(MatrixMarketHeader const& header, std::int32_t unknowns) {
+  std::string const size =
+      concat("is ", std::to_string(header.rows), " x ", std::to_string(header.columns));
+  if (header.columns != 2 && header.columns != 3)
+    return concat(size, "; points have 2 or 3 coordinates, a column each");
+  if (std::int64_t(header.rows) * header.columns != unknowns)
+    return concat(size, ", but the ", std::to_string(unknowns), " rows of the matrix are those of ",
+                  unknowns % header.columns == 0
+                      ? concat(std::to_string(unknowns / header.columns), " points")
+                      : concat("no number of points with ", std::to_string(header.columns),
+                               " displacements each"));
+  if (header.symmetry != MarketSymmetry::general)
+    return "is not general; points need a general file, which stores all entries";
+  return {};
+}
 
-template <class T>
-std::vector<T> read_columns(std::string const& path, std::int32_t rows, std::int32_t columns) {
+/// All entries of a file for which why_not(its header) is empty, row by row.
+template <class T, class WhyNot>
+std::vector<T> read_rows(std::string const& path, WhyNot const& why_not) {
   return Solder::Impl::read_market_file(path, [&](auto& lines, MatrixMarketHeader const& header) {
-    if (std::string const why = why_not_columns(header, rows, columns); !why.empty())
-      lines.fail_file(why);
+    if (std::string const why = why_not(header); !why.empty()) lines.fail_file(why);
     bool const is_array = header.format == MarketFormat::array;
     std::vector<T> values(std::size_t(header.rows) * header.columns);
     Solder::Impl::read_entries<T>(lines, header, [&](auto row, auto column, T const& value) {
@@ -49,6 +64,24 @@ std::vector<T> read_columns(std::string const& path, std::int32_t rows, std::int
     Solder::Impl::check_sums(lines, values);
     return values;
   });
+}
+
+}  // namespace
+
+template <class T>
+std::vector<T> read_columns(std::string const& path, std::int32_t rows, std::int32_t columns) {
+  return read_rows<T>(path, [&](MatrixMarketHeader const& header) {
+    return why_not_columns(header, rows, columns);
+  });
+}
+
+Points read_points(std::string const& path, std::int32_t unknowns) {
+  Points points;
+  points.values = read_rows<double>(path, [&](MatrixMarketHeader const& header) {
+    points.dimensions = header.columns;
+    return why_not_points(header, unknowns);
+  });
+  return points;
 }
 
 template std::vector<float> read_columns(std::string const&, std::int32_t, std::int32_t);

@@ -16,4 +16,15 @@ namespace Solder::Driver {
 template <class T>
 std::vector<T> read_columns(std::string const& path, std::int32_t rows, std::int32_t columns);
 
+/// \brief Points in the plane or in space: coordinate d of point p is values[p * dimensions + d].
+struct Points {
+  std::vector<double> values;
+  std::int32_t dimensions = 0;  ///< 0: there are none
+};
+
+/// \brief Reads the points whose displacements are the unknowns of a matrix of so many rows.
+/// \throws InputError where the file has not 2 or 3 columns, not a row for each point, and as
+/// read_matrix_market does
+Points read_points(std::string const& path, std::int32_t unknowns);
+
 }  // namespace Solder::Driver

@@ -263,6 +263,7 @@ RunConfig run_of(Settings const& settings, Document const& document) {
   run.problem.rhs = get("problem.rhs").word;
   run.problem.rhs_file = get("problem.rhs").path;
   run.problem.rhs_count = static_cast<std::int32_t>(get("problem.rhs_count").integer);
+  run.problem.coordinates = get("problem.coordinates").path;
   run.problem.batch = static_cast<std::int32_t>(get("problem.batch").integer);
   run.problem.seed = get("problem.seed").integer;
   auto const scalar =
@@ -300,11 +301,14 @@ RunConfig run_of(Settings const& settings, Document const& document) {
                         static_cast<int>(get("preconditioner.sweeps").integer),
                         static_cast<int>(get("preconditioner.levels").integer),
                         static_cast<int>(get("preconditioner.coarsest").integer),
+                        get("preconditioner.near_nullspace").word,
+                        static_cast<int>(get("preconditioner.block_size").integer),
                         label_of(preconditioner, settings, document)};
   run.execution = {get("execution.space").word, get("execution.runner").word,
                    get("execution.matrix_format").word,
                    static_cast<int>(get("execution.repeat").integer)};
-  run.output = {get("output.json").path, get("output.solution").path, get("output.history").path};
+  run.output = {get("output.json").path, get("output.solution").path, get("output.history").path,
+                get("output.verbose").word == "true"};
   return run;
 }
 

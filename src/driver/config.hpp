@@ -30,7 +30,8 @@ struct ProblemConfig {
   std::string rhs;  ///< ones, unit_solution, random, or empty: rhs_file
   std::filesystem::path rhs_file;
   std::int32_t rhs_count = 0;  ///< right-hand sides; 0: one, or as many as rhs_file has columns
-  std::int32_t batch = 0;      ///< systems of the matrix's size, each alone; 0: no batch
+  std::filesystem::path coordinates;  ///< of the points, a file; empty: the generator's, or none
+  std::int32_t batch = 0;             ///< systems of the matrix's size, each alone; 0: no batch
   std::int64_t seed = 1;
   Scalar scalar = Scalar::double_;
   /// For people: the file name without folder and endings, or the generator with the parameters
@@ -64,6 +65,8 @@ struct PreconditionerConfig {
   double strength = 0;             ///< of amg, as those that follow
   std::string smoother;
   int sweeps = 0, levels = 0, coarsest = 0;
+  std::string near_nullspace;
+  int block_size = 0;  ///< 0: with rigid_body, as many as the points have coordinates
   /// For people: the name with the parameters that were given, as in "fsai(k=3)".
   std::string label;
 };
@@ -75,6 +78,7 @@ struct ExecutionConfig {
 
 struct OutputConfig {
   std::filesystem::path json, solution, history;  ///< empty: not wanted
+  bool verbose = false;
 };
 
 /// \brief One run, complete and valid as far as the text of the input can tell.

@@ -117,9 +117,13 @@ double bytes_of_incomplete(Case const& of) {
 }
 
 /// The coarser levels, P, and what the cycle multiplies with, S with A's pattern and Q twice: on
-/// most twice; and three vectors a level.
+/// most twice; and three vectors a level. Of several modes these, and their orthonormal bases.
 double bytes_of_amg(Case const& of) {
-  return 4 * of.compressed(of.matrix.nonzeros, of.scalar) + of.work_vectors(3);
+  PreconditionerConfig const& amg = of.run.preconditioner;
+  double const modes = amg.near_nullspace == "rigid_body" ? 6 : amg.block_size,
+               number = of.run.problem.scalar >= Scalar::complex_float ? 16 : 8;
+  return 4 * of.compressed(of.matrix.nonzeros, of.scalar) + of.work_vectors(3) +
+         (modes > 1 ? 2 * modes * number * of.matrix.rows : 0);
 }
 
 constexpr Method solvers[] = {

@@ -55,7 +55,7 @@ Incomplete<T, Exec> IncompleteMaker<T, Exec>::make(Exec const& exec, CsrMatrix<T
 
 template <class T, class Exec>
 Amg<T, Exec> AmgMaker<T, Exec>::make(Exec const& exec, CsrMatrix<T, Exec> const& A,
-                                     PreconditionerConfig const& config) {
+                                     PreconditionerConfig const& config, Points const& points) {
   AmgOptions options;
   options.strength = config.strength;
   for (AmgSmoother const smoother : {AmgSmoother::jacobi, AmgSmoother::chebyshev})
@@ -63,6 +63,17 @@ Amg<T, Exec> AmgMaker<T, Exec>::make(Exec const& exec, CsrMatrix<T, Exec> const&
   options.sweeps = config.sweeps;
   options.levels = config.levels;
   options.coarsest = config.coarsest;
+  if (config.near_nullspace == "rigid_body") {
+    using Coordinates = Kokkos::View<double const**, Kokkos::LayoutRight, Kokkos::HostSpace,
+                                     Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+    Coordinates const given(points.values.data(), points.values.size() / points.dimensions,
+                            points.dimensions);
+    options.block_size = points.dimensions;
+    auto const coordinates =
+        Kokkos::create_mirror_view_and_copy(typename Exec::memory_space(), given);
+    return Amg<T, Exec>(exec, A, rigid_body_modes(exec, coordinates), options);
+  }
+  options.block_size = config.block_size;
   return Amg<T, Exec>(exec, A, options);
 }
 

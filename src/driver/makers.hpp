@@ -9,6 +9,7 @@
 #include <solder/preconditioners/jacobi.hpp>
 #include <type_traits>
 
+#include "columns_file.hpp"
 #include "config.hpp"
 
 namespace Solder::Driver {
@@ -34,11 +35,11 @@ struct IncompleteMaker {
                                   PreconditionerConfig const& config);
 };
 
-/// \brief Makes a multigrid hierarchy, likewise.
+/// \brief Makes a multigrid hierarchy, likewise; of points only for near_nullspace: rigid_body.
 template <class T, class Exec>
 struct AmgMaker {
   static Amg<T, Exec> make(Exec const& exec, CsrMatrix<T, Exec> const& A,
-                           PreconditionerConfig const& config);
+                           PreconditionerConfig const& config, Points const& points);
 };
 
 /// \brief What a polynomial multiplies with, where the solver multiplies with a Matrix: the same;

@@ -41,7 +41,10 @@ Json amg_json(PreconditionerConfig const& config, SetupReport const& setup, Json
           {"sweeps", config.sweeps},
           {"levels", config.levels},
           {"coarsest", config.coarsest},
+          {"near_nullspace", config.near_nullspace},
+          {"block_size", config.block_size > 0 ? Json(config.block_size) : Json(nullptr)},
           {"level_rows", setup.level_rows},
+          {"level_nonzeros", setup.level_nonzeros},
           {"nonzeros", setup.nonzeros},
           {"operator_complexity", number(setup.density)},
           {"largest_eigenvalue", number(setup.largest_eigenvalue)},
@@ -233,6 +236,21 @@ std::string Table::line(RunResult const& result) const {
       std::string(to_string(report.runner)).c_str(), std::string(to_string(report.reason)).c_str(),
       report.iterations, report.true_relative_residual, report.setup_seconds * 1e3,
       report.solve_seconds * 1e3, per_iteration.c_str(), matrix_format.c_str());
+}
+
+std::string setup_text(SetupReport const& setup) {
+  std::string text;
+  for (std::size_t l = 0; l < setup.level_rows.size(); ++l) {
+    double const rows = setup.level_rows[l], nonzeros = double(setup.level_nonzeros[l]);
+    text += format("  level %2zu: %10.0f rows, %11.0f nonzeros, %6.1f a row\n", l + 1, rows,
+                   nonzeros, rows > 0 ? nonzeros / rows : 0);
+  }
+  if (!setup.level_rows.empty())
+    text += format("  nonzeros of all levels: %.2f times the matrix's\n", setup.density);
+  for (auto const& [name, seconds] : setup.phases)
+    text += format("%s%s %.2f ms", text.ends_with("ms") ? ", " : "  set-up: ", name.c_str(),
+                   seconds * 1e3);
+  return text.empty() ? text : text + "\n";
 }
 
 }  // namespace Solder::Driver

@@ -34,6 +34,10 @@ void write_json(std::filesystem::path const& path, std::vector<RunResult> const&
 /// write_json.
 void write_history(std::filesystem::path const& path, std::vector<Report> const& columns);
 
+/// \brief A preconditioner's set-up, for people, indented lines: the levels that it has, and its
+/// phases; empty where there is nothing to say.
+std::string setup_text(SetupReport const& setup);
+
 /// \brief The table on standard output: a heading, then a line for each run.
 class Table {
  public:

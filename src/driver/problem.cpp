@@ -214,6 +214,14 @@ System<T> make_system(RunConfig const& run) {
     system.matrix = std::move(batch.matrix);
     system.starts = std::move(batch.starts);
   });
+  system.points = with_origin(run, "problem.coordinates", [&] {
+    ProblemConfig const& problem = run.problem;
+    if (!problem.coordinates.empty())
+      return read_points(problem.coordinates.string(), system.matrix.rows);
+    if (problem.generate != "elasticity_3d" || problem.batch > 0) return Points{};
+    auto const size = static_cast<std::int64_t>(std::get<double>(problem.parameters.at("size")));
+    return Points{elasticity_3d_coordinates(size), 3};
+  });
   system.rhs =
       with_origin(run, "problem.rhs", [&] { return make_rhs<T>(run.problem, system.matrix); });
   return system;

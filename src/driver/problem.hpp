@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "columns_file.hpp"
 #include "config.hpp"
 
 namespace Solder::Driver {
@@ -18,19 +19,20 @@ struct System {
   HostCsr<T> matrix;
   std::vector<T> rhs;                  ///< entry i of column c is number i * right_hand_sides() + c
   std::vector<std::int32_t> starts{};  ///< of a batch: see HostBatch; empty: it is none
+  Points points{};                     ///< whose displacements the unknowns are, where known
 
   std::int32_t right_hand_sides() const {
     return static_cast<std::int32_t>(rhs.size() / static_cast<std::size_t>(matrix.rows));
   }
   std::uint64_t bytes() const {
     return matrix.row_offsets.size() * 8 + matrix.columns.size() * (4 + sizeof(T)) +
-           rhs.size() * sizeof(T);
+           rhs.size() * sizeof(T) + points.values.size() * 8;
   }
 };
 
 /// \brief Reads or generates the system of a run. Throws InputError, which begins with where the
 /// matrix or the right-hand side was given, for files that are missing, malformed or do not fit the
-/// scalar, a matrix that is empty or not square, and right-hand sides of another length or number;
+/// scalar, a matrix that is empty or not square, and right-hand sides or points of another number;
 /// std::bad_alloc (see AllocationLimit) for what memory cannot hold.
 template <class T>
 System<T> make_system(RunConfig const& run);

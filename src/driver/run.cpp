@@ -99,7 +99,9 @@ void run_file(FileConfig const& file, SystemStore& store, Table const& table, bo
   std::vector<RunResult> results;
   for (RunConfig const& config : file.runs) {
     results.push_back(run_named(config, store));
-    std::cout << table.line(results.back()) << std::flush;
+    std::cout << table.line(results.back());
+    if (config.output.verbose) std::cout << setup_text(results.back().report.preconditioner);
+    std::cout << std::flush;
     report_repairs(results.back());
     report_shift(results.back());
     if (results.back().report.reason != Reason::converged) {

@@ -91,6 +91,8 @@ std::vector<Key> const& schema() {
       {.section = "problem", .name = "rhs_count", .kind = Kind::integer, .least = 1,
        .most = most_right_hand_sides,
        .help = "right-hand sides: of random ones, or of a file, which has as many columns; left out: 1, or all columns"},
+      {.section = "problem", .name = "coordinates", .kind = Kind::path,
+       .help = "Matrix Market file of points, 2 or 3 columns, for near_nullspace: rigid_body; elasticity_3d has its own"},
       {.section = "problem", .name = "batch", .kind = Kind::integer, .least = 1, .most = most_systems,
        .help = "so many independent systems, solved at once, each by one team: of random matrices each has the next seed"},
       {.section = "problem", .name = "seed", .kind = Kind::integer, .most = largest_seed,
@@ -284,6 +286,12 @@ std::vector<Key> const& schema() {
       {.section = "preconditioner", .name = "coarsest", .kind = Kind::integer, .least = 1, .most = 1000,
        .default_value = "128", .selector = "preconditioner.name", .for_values = {"amg"},
        .help = "rows up to which a level is inverted instead of made coarser"},
+      {.section = "preconditioner", .name = "near_nullspace", .words = {"constant", "rigid_body"},
+       .default_value = "constant", .selector = "preconditioner.name", .for_values = {"amg"},
+       .help = "what converges slowly: nearly constant, or nearly the motion of a rigid body, for elasticity"},
+      {.section = "preconditioner", .name = "block_size", .kind = Kind::integer, .least = 1, .most = 32,
+       .default_value = "1", .selector = "preconditioner.near_nullspace", .for_values = {"constant"},
+       .help = "unknowns of a node, which follow one another and are aggregated together"},
 
       {.section = "execution", .name = "space",
        .words = {"default", "serial", "openmp", "cuda", "hip"},
@@ -301,6 +309,9 @@ std::vector<Key> const& schema() {
        .help = "Matrix Market file of x; numbered when there are several runs"},
       {.section = "output", .name = "history", .kind = Kind::path, .sweeps = false,
        .help = "CSV file of the residuals; numbered when there are several runs"},
+      {.section = "output", .name = "verbose", .words = {"true", "false"}, .default_value = "false",
+       .sweeps = false,
+       .help = "prints each preconditioner's set-up by phase, and the levels of amg"},
   });
   // clang-format on
   return keys;

@@ -30,7 +30,7 @@ void with_plain_preconditioner(std::string const& name, Exec const& exec,
 /// format of the run, and calls f(preconditioner).
 template <class T, class Exec, class Matrix, class Function>
 void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> const& A,
-                         Matrix const& matrix, Function const& f) {
+                         Points const& points, Matrix const& matrix, Function const& f) {
   PreconditionerConfig const& config = run.preconditioner;
   if (config.name == "chebyshev") {
     using Of = PolynomialMatrix<Matrix, T, Exec>;
@@ -47,7 +47,7 @@ void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Ex
   } else if (config.name == "ic0" || config.name == "ilu0") {
     f(IncompleteMaker<T, Exec>::make(exec, A, config));
   } else if (config.name == "amg") {
-    f(AmgMaker<T, Exec>::make(exec, A, config));
+    f(AmgMaker<T, Exec>::make(exec, A, config, points));
   } else {
     with_plain_preconditioner(config.name, exec, config, A, f);
   }
@@ -117,7 +117,7 @@ SystemOn<T, Exec>::SystemOn(Exec const& exec, RunConfig const& run, System<T> co
       exec, run, A, of.right_hand_sides() > 1, [&](auto const& matrix, FormatChoice const& choice) {
         matrix_format = to_string(choice.format);
         format_reason = choice.reason;
-        with_preconditioner(exec, run, A, matrix, [&](auto const& M) {
+        with_preconditioner(exec, run, A, of.points, matrix, [&](auto const& M) {
           using Made = Solder::Impl::SystemOf<Exec, std::decay_t<decltype(matrix)>,
                                               std::decay_t<decltype(M)>>;
           system = std::unique_ptr<typename Made::AsSeen>(std::make_unique<Made>(matrix, M));

@@ -239,18 +239,28 @@ TEST(Config, MultigridAndItsParameters) {
   EXPECT_EQ(plain.sweeps, 1);
   EXPECT_EQ(plain.levels, 16);
   EXPECT_EQ(plain.coarsest, 128);
+  EXPECT_EQ(plain.near_nullspace, "constant");
+  EXPECT_EQ(plain.block_size, 1);
   EXPECT_EQ(plain.label, "amg");
-  PreconditionerConfig const given = runs_of(text(
-      "name: amg, strength: 0.5, smoother: jacobi, sweeps: 2, levels: 3, coarsest: 9"))[0]
-                                         .preconditioner;
+  PreconditionerConfig const given =
+      runs_of(text("name: amg, strength: 0.5, smoother: jacobi, sweeps: 2, levels: 3, coarsest: 9, "
+                   "block_size: 4"))[0]
+          .preconditioner;
   EXPECT_EQ(given.strength, 0.5);
   EXPECT_EQ(given.smoother, "jacobi");
   EXPECT_EQ(given.sweeps, 2);
   EXPECT_EQ(given.levels, 3);
   EXPECT_EQ(given.coarsest, 9);
-  EXPECT_EQ(given.label, "amg(coarsest=9,levels=3,smoother=jacobi,strength=0.5,sweeps=2)");
-  for (char const* const key :
-       {"strength: 0.1", "smoother: jacobi", "sweeps: 2", "levels: 3", "coarsest: 9"})
+  EXPECT_EQ(given.block_size, 4);
+  EXPECT_EQ(given.label,
+            "amg(block_size=4,coarsest=9,levels=3,smoother=jacobi,strength=0.5,sweeps=2)");
+  PreconditionerConfig const rigid =
+      runs_of(text("name: amg, near_nullspace: rigid_body"))[0].preconditioner;
+  EXPECT_EQ(rigid.near_nullspace, "rigid_body");
+  EXPECT_EQ(rigid.block_size, 0);
+  EXPECT_EQ(rigid.label, "amg(near_nullspace=rigid_body)");
+  for (char const* const key : {"strength: 0.1", "smoother: jacobi", "sweeps: 2", "levels: 3",
+                                "coarsest: 9", "near_nullspace: constant"})
     expect_error(text(concat("name: fsai, ", key)),
                  {"a.yaml:2: 'preconditioner.", "it is for preconditioner.name: amg\n"});
   expect_error(text("name: amg, strength: 1.5"), {"preconditioner.strength", "from 0 to 1"});

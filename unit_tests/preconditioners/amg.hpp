@@ -23,6 +23,10 @@ using Solder::AmgOptions;
 using Default = Kokkos::DefaultExecutionSpace;
 using ComplexDouble = Kokkos::complex<double>;
 
+/// Lanes of a row, in bits.
+template <class Exec>
+inline constexpr std::int32_t lane_bits = Solder::Impl::is_host_space<Exec> ? 0 : 3;
+
 /// The graph Laplacian of edges (i, j, weight): each row sums to 0.
 inline HostCsr<double> graph_laplacian(
     std::int32_t n, std::vector<std::tuple<std::int32_t, std::int32_t, double>> const& edges) {

@@ -41,15 +41,7 @@ class BatchTeam : public DeviceTeam<Member, TeamOf::solve_alone> {
   template <class Load, class Prepare, class F>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Rows const&, Load const& load,
                                                 Prepare const& prepare, F const& f) const {
-    std::int32_t i = first_ + this->rank();
-    auto row = load(i < last_ ? i : first_);
-    if (!prepare()) return false;
-    while (i < last_) {
-      f(i, row);
-      i += this->size();
-      if (i < last_) row = load(i);
-    }
-    return true;
+    return Base::walk(first_ + this->rank(), last_, this->size(), first_, load, prepare, f);
   }
 
   template <std::size_t N>

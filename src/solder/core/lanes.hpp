@@ -36,6 +36,86 @@ std::int32_t row_lane_bits(std::int64_t rows, std::int64_t entries) {
   return bits;
 }
 
+/// \brief The lanes of a warp that work on a row together, an aligned power of two of them; on
+/// hosts a thread. For kernels over a range that begins at 0: thread `id` of these.
+template <class Exec>
+struct RowGroup {
+  static constexpr bool on_host = is_host_space<Exec>;
+
+  std::int32_t id, lane, lanes;
+
+  KOKKOS_FUNCTION std::int32_t rank() const { return lane; }
+  KOKKOS_FUNCTION std::int32_t size() const { return lanes; }
+
+  KOKKOS_FORCEINLINE_FUNCTION void barrier() const {
+#if defined(__CUDA_ARCH__)
+    __syncwarp(mask());
+#elif defined(__HIP_DEVICE_COMPILE__)
+    __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+#endif
+  }
+  /// \brief Bit l of the answer: whether lane l of the group says yes. All its lanes call this
+  /// together, as sum().
+  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t votes(bool yes) const {
+#if defined(__CUDA_ARCH__)
+    return __ballot_sync(mask(), yes) >> first();
+#elif defined(__HIP_DEVICE_COMPILE__)
+    return static_cast<std::uint32_t>(__ballot(yes) >> (__lane_id() & ~(lanes - 1))) &
+           (lanes == warp ? 0xffffffffu : (1u << lanes) - 1);
+#else
+    return yes ? 1 : 0;
+#endif
+  }
+  KOKKOS_FORCEINLINE_FUNCTION double sum(double value) const {
+#if defined(__CUDA_ARCH__)
+    for (int m = 1; m < lanes; m *= 2) value += __shfl_xor_sync(mask(), value, m);
+#elif defined(__HIP_DEVICE_COMPILE__)
+    for (int m = 1; m < lanes; m *= 2) value += __shfl_xor(value, m, warp);
+#endif
+    return value;
+  }
+  /// \brief The value of lane `from` of the group.
+  template <class Real>
+  KOKKOS_FORCEINLINE_FUNCTION Real value(Real mine, [[maybe_unused]] std::int32_t from) const {
+#if defined(__CUDA_ARCH__)
+    return __shfl_sync(mask(), mine, from, lanes);
+#elif defined(__HIP_DEVICE_COMPILE__)
+    return __shfl(mine, from, lanes);
+#else
+    return mine;
+#endif
+  }
+  template <class Real>
+  KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<Real> value(Kokkos::complex<Real> const& mine,
+                                                          std::int32_t from) const {
+    return {value(mine.real(), from), value(mine.imag(), from)};
+  }
+
+ private:
+  /// \brief Its first lane in the warp, and all of them.
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t first() const { return id & (warp - 1) & ~(lanes - 1); }
+  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t mask() const {
+    return (lanes == warp ? 0xffffffffu : (1u << lanes) - 1) << first();
+  }
+};
+
+/// \brief f(group, i) for each of `rows` rows, 2^bits lanes each.
+template <class Exec, class F>
+void for_each_row_group(Exec const& exec, std::string const& label, std::int32_t rows,
+                        std::int32_t bits, F const& f) {
+  std::int64_t const lanes = (std::int64_t(rows) << bits) + (is_host_space<Exec> ? 0 : warp - 1),
+                     all = is_host_space<Exec> ? lanes : lanes / warp * warp;
+  Kokkos::parallel_for(
+      label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, all),
+      KOKKOS_LAMBDA(std::int64_t id) {
+        auto const i = static_cast<std::int32_t>(id >> bits);
+        auto const in_warp = static_cast<std::int32_t>(id & (warp - 1));
+        std::int32_t const lanes_of_row = 1 << bits;
+        if (i < rows) f(RowGroup<Exec>{in_warp, in_warp & (lanes_of_row - 1), lanes_of_row}, i);
+      });
+}
+
 /// \brief A warp; on hosts a thread.
 template <class Exec>
 class WarpLanes {

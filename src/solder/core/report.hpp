@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -65,6 +66,9 @@ constexpr std::string_view to_string(Runner runner) {
   return "unknown";
 }
 
+/// \brief The larger one of two residuals; NaN is worse than any.
+inline double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+
 /// \brief What a monitor is told, once per batch of iterations.
 struct Progress {
   int iteration;
@@ -97,6 +101,7 @@ struct SetupReport {
   double largest_eigenvalue = 0;         ///< that a polynomial is made for; 0: there is none
   double shift = 0;  ///< of the diagonal, relative, that an incomplete factorisation needed
   std::vector<std::int32_t> level_rows;  ///< of a multigrid hierarchy, the finest level first
+  std::vector<std::int64_t> level_nonzeros;
   std::string schedule;  ///< of triangular solves, of L and of U; empty: there are none
 };
 

@@ -143,6 +143,16 @@ KOKKOS_FORCEINLINE_FUNCTION typename ScalarTraits<Scalar>::Real to_real(double s
   return static_cast<typename ScalarTraits<Scalar>::Real>(s);
 }
 
+/// \brief Two neighbouring numbers of an array, which is aligned as both are: one load.
+template <class X>
+struct alignas(2 * sizeof(X) < 16 ? 2 * sizeof(X) : 16) Pair {
+  X first, second;
+};
+template <class X>
+KOKKOS_FORCEINLINE_FUNCTION Pair<X> load_pair(X const* from) {
+  return *reinterpret_cast<Pair<X> const*>(from);
+}
+
 /// \brief x in double (complex double), for products that are to be summed so.
 template <class Scalar>
 struct Widened {

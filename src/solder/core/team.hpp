@@ -317,16 +317,8 @@ class DeviceTeam {
   template <class Load, class Prepare, class F>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Rows const& rows, Load const& load,
                                                 Prepare const& prepare, F const& f) const {
-    std::int32_t const stride = league_size() * size();
-    std::int32_t i = league_rank() * size() + rank();
-    auto row = load(i < rows.count ? i : 0);
-    if (!prepare()) return false;
-    while (i < rows.count) {
-      f(i, row);
-      i += stride;
-      if (i < rows.count) row = load(i);
-    }
-    return true;
+    return walk(league_rank() * size() + rank(), rows.count, league_size() * size(), 0, load,
+                prepare, f);
   }
 
   /// \brief for_each_row, the last turn first: what another stage, going upwards, read last is
@@ -367,6 +359,23 @@ class DeviceTeam {
     DeviceTeam other = *this;
     other.league_size_ = teams;
     return other;
+  }
+
+  /// \brief f(i, load(i)) for i, i + stride, ... before `last`: each row is loaded while the one
+  /// before is worked on, the first one, or the row `spare` where there is none, before prepare().
+  template <class Load, class Prepare, class F>
+  KOKKOS_FORCEINLINE_FUNCTION static bool walk(std::int32_t i, std::int32_t last,
+                                               std::int32_t stride, std::int32_t spare,
+                                               Load const& load, Prepare const& prepare,
+                                               F const& f) {
+    auto row = load(i < last ? i : spare);
+    if (!prepare()) return false;
+    while (i < last) {
+      f(i, row);
+      i += stride;
+      if (i < last) row = load(i);
+    }
+    return true;
   }
 
   KOKKOS_FUNCTION int lane() const { return lane_; }

@@ -125,14 +125,10 @@ struct CsrOperator {
   };
 
   /// \brief Entries of two neighbouring columns: number `at`, which is even, and the next one.
-  template <class X>
-  struct alignas(2 * sizeof(X) < 16 ? 2 * sizeof(X) : 16) Pair {
-    X first, second;
-  };
   template <class X, class Operand>
-  KOKKOS_FORCEINLINE_FUNCTION static Pair<X> pair_at(Operand const& x, std::int32_t at) {
+  KOKKOS_FORCEINLINE_FUNCTION static Impl::Pair<X> pair_at(Operand const& x, std::int32_t at) {
     if constexpr (std::is_pointer_v<Operand>)
-      return *reinterpret_cast<Pair<X> const*>(x + at);
+      return Impl::load_pair(x + at);
     else
       return {x[at], x[at + 1]};
   }
@@ -188,7 +184,7 @@ struct CsrOperator {
     constexpr int batch = 4;
     for (Offset k = begin; k < end; k += batch) {
       Scalar value[batch];
-      Pair<X> factor[batch];
+      Impl::Pair<X> factor[batch];
       std::int32_t column[batch];
       for (int j = 0; j < batch; ++j) {
         Offset const at = k + j < end ? k + j : end - 1;
@@ -571,8 +567,8 @@ class CsrMatrix {
   void partition(Exec const& exec) {
     Offset const* const offsets = row_offsets_.data();
     std::int32_t const n = rows_;
-    longest_row_ = Impl::longest_row(exec, offsets, n);
     if constexpr (Impl::is_host_space<Exec>) {
+      longest_row_ = Impl::longest_row(exec, offsets, n);
       teams_ = vector_teams_ =
           static_cast<std::int32_t>(std::clamp<std::int64_t>(n, 1, exec.concurrency()));
       bounds_ = Impl::balanced_bounds<memory_space>(
@@ -585,29 +581,48 @@ class CsrMatrix {
       while (lane_bits_ < 5 && (10 << lane_bits_) < mean) ++lane_bits_;
       teams_ = Impl::vector_teams(exec, std::int64_t(n) << lane_bits_);
       vector_teams_ = Impl::vector_teams(exec, n);
-      if (longest_row_ > Operator::short_row(lane_bits_)) list_long_rows(exec);
+      list_long_rows(exec);
     }
   }
 
-  /// \brief Rows of groups: one batch of loads for each lane; of warps: up to 8 batches.
+ public:
+  /// \brief Finds the longest row, and lists those that are long. Rows of groups: one batch of
+  /// loads for each lane; of warps: up to 8 batches. (Public, for CUDA takes lambdas of public
+  /// functions only.)
   void list_long_rows(Exec const& exec) {
     Offset const* const offsets = row_offsets_.data();
     constexpr std::int64_t most_of_warp = Operator::most_of_warp,
                            no_limit = std::numeric_limits<std::int64_t>::max();
     std::int64_t const short_row = Operator::short_row(lane_bits_);
     std::int64_t const most_of_group = lane_bits_ < 2 ? 64 << lane_bits_ : most_of_warp;
-    std::int32_t const count = Impl::list_rows(exec, offsets, rows_, short_row, no_limit);
+    std::int32_t groups = 0, warps = 0, teams = 0;
+    Kokkos::parallel_reduce(
+        "Solder::csr::count_long_rows", Kokkos::RangePolicy<Exec>(exec, 0, rows_),
+        KOKKOS_LAMBDA(int i, std::int32_t& longest, std::int32_t& of_groups, std::int32_t& of_warps,
+                      std::int32_t& of_teams) {
+          auto const length = static_cast<std::int64_t>(offsets[i + 1] - offsets[i]);
+          longest = Kokkos::max(longest, static_cast<std::int32_t>(length));
+          of_groups += length > short_row && length <= most_of_group;
+          of_warps += length > short_row && length > most_of_group && length <= most_of_warp;
+          of_teams += length > short_row && length > most_of_warp;
+        },
+        Kokkos::Max<std::int32_t>(longest_row_), groups, warps, teams);
+    longest_row_ = std::max(longest_row_, 0);
+    if (groups + warps + teams == 0) return;
     bounds_ = Kokkos::View<std::int32_t*, memory_space>(
-        Kokkos::view_alloc("Solder::csr::long_rows", exec, Kokkos::WithoutInitializing), count + 3);
-    std::int32_t* const list = bounds_.data() + 3;
-    std::int32_t const groups =
-        Impl::list_rows(exec, offsets, rows_, short_row, most_of_group, list, 0);
-    std::int32_t const warps =
-        Impl::list_rows(exec, offsets, rows_, most_of_group, most_of_warp, list, groups);
-    Impl::list_rows(exec, offsets, rows_, most_of_warp, no_limit, list, groups + warps);
-    Impl::set_three(exec, bounds_.data(), groups, warps, count - groups - warps);
+        Kokkos::view_alloc("Solder::csr::long_rows", exec, Kokkos::WithoutInitializing),
+        groups + warps + teams + 3);
+    auto const list = [&](std::int32_t count, std::int64_t above, std::int64_t most,
+                          std::int32_t at) {
+      if (count > 0) Impl::list_rows(exec, offsets, rows_, above, most, bounds_.data() + 3, at);
+    };
+    list(groups, short_row, most_of_group, 0);
+    list(warps, most_of_group, most_of_warp, groups);
+    list(teams, most_of_warp, no_limit, groups + warps);
+    Impl::set_three(exec, bounds_.data(), groups, warps, teams);
   }
 
+ private:
   std::int32_t rows_ = 0, columns_ = 0;
   Offsets row_offsets_;
   Columns column_indices_;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <solder/core/lanes.hpp>
 #include <solder/matrix/csr.hpp>
@@ -15,22 +16,21 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief The lanes of a warp that work on a row together, an aligned power of two of them; on
-/// hosts a thread. For kernels over a range that begins at 0: thread `id` of these.
-template <class Exec>
-struct RowGroup {
-  std::int32_t id, lane, size;
+/// \brief Entries that a table of 2^bits slots holds: three quarters of them.
+KOKKOS_FORCEINLINE_FUNCTION std::int32_t most_entries(std::int32_t bits) { return 3 << (bits - 2); }
 
-  KOKKOS_FORCEINLINE_FUNCTION void barrier() const {
-#if defined(__CUDA_ARCH__)
-    unsigned const lanes = size == warp ? 0xffffffffu : (1u << size) - 1;
-    __syncwarp(lanes << (id & (warp - 1) & ~(size - 1)));
-#elif defined(__HIP_DEVICE_COMPILE__)
-    __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
-    __builtin_amdgcn_wave_barrier();
-#endif
-  }
-};
+/// \brief Bits of the smallest table for so many entries.
+inline std::int32_t bits_for(std::int64_t entries) {
+  std::int32_t bits = 2;
+  while (most_entries(bits) < entries) ++bits;
+  return bits;
+}
+
+/// \brief Bytes of a table: sums, list, columns and count.
+template <class Scalar>
+std::int64_t table_bytes(std::int32_t bits) {
+  return (static_cast<std::int64_t>(sizeof(Scalar) + 4) << bits) + 8 * most_entries(bits) + 4;
+}
 
 /// \brief The columns of one row of a product, with open addressing, and a sum for each.
 ///
@@ -43,7 +43,7 @@ struct ProductTable {
 
   std::int32_t* columns;   ///< [slots]
   Scalar* sums;            ///< [slots], where there are values
-  std::uint64_t* entries;  ///< [slots / 2]: column and slot of each that is used
+  std::uint64_t* entries;  ///< [most_entries]: column and slot of each that is used; null: no list
   std::int32_t* count;
   std::int32_t bits;
   std::int32_t limit;  ///< entries that it holds
@@ -58,7 +58,7 @@ struct ProductTable {
       std::int32_t there = *static_cast<std::int32_t volatile const*>(columns + slot);
       if (there == empty) {
         if constexpr (shared)
-          there = Kokkos::atomic_compare_exchange(columns + slot, empty + 0, column);
+          there = compare_exchange(columns + slot, empty, column);
         else
           columns[slot] = column;
         if (there == empty) {
@@ -67,7 +67,7 @@ struct ProductTable {
             n = Kokkos::atomic_fetch_add(count, 1);
           else
             n = (*count)++;
-          entries[n] = (static_cast<std::uint64_t>(column) << 32) | slot;
+          if (entries != nullptr) entries[n] = (static_cast<std::uint64_t>(column) << 32) | slot;
           if constexpr (with_values) sums[slot] = term;
           return;
         }
@@ -84,9 +84,9 @@ struct ProductTable {
   }
   KOKKOS_FORCEINLINE_FUNCTION void clear(RowGroup<Exec> const& group) const {
     group.barrier();
-    std::int32_t const n = size();
-    for (std::int32_t t = group.lane; t < n; t += group.size)
-      columns[static_cast<std::uint32_t>(entries[t])] = empty;
+    std::int32_t const n = entries != nullptr ? size() : 1 << bits;
+    for (std::int32_t t = group.lane; t < n; t += group.size())
+      columns[entries != nullptr ? static_cast<std::uint32_t>(entries[t]) : t] = empty;
     group.barrier();
     if (group.lane == 0) *count = 0;
     group.barrier();
@@ -94,7 +94,7 @@ struct ProductTable {
 };
 
 /// \brief Rows of X Y: how many entries each has, or, where the offsets are known, the entries.
-/// Rows that are too long for a small table are left to a pass with large ones.
+/// Rows that are too long for a table are left to a pass with larger ones.
 template <class Exec, class Scalar>
 struct ProductRows {
   CsrOperator<Scalar, std::int32_t> X, Y;
@@ -113,7 +113,7 @@ struct ProductRows {
     auto const slots = static_cast<std::int64_t>(worker) << table.bits;
     table.columns += slots;
     table.sums += slots;
-    table.entries += slots / 2;
+    table.entries += worker * std::int64_t(most_entries(table.bits));
     table.count += worker;
     if constexpr (is_host_space<Exec>) {
       auto const bound = [&](std::int64_t w) {
@@ -128,7 +128,7 @@ struct ProductRows {
   /// \brief What is noted of a row that a table did not hold: too long for a length.
   static constexpr std::int32_t too_long = 1 << 30;
 
- private:
+  /// \brief Row i, if it is wanted; the table is empty before and after.
   KOKKOS_FORCEINLINE_FUNCTION void row(RowGroup<Exec> const& group,
                                        ProductTable<Exec, Scalar> const& table,
                                        std::int32_t i) const {
@@ -147,23 +147,36 @@ struct ProductRows {
     table.clear(group);
   }
 
-  /// \brief False where the table does not hold them all.
+ private:
+  /// \brief False where the table does not hold them all. Each lane loads an entry of X's row, and
+  /// where the row of Y is that belongs to it, for all.
   template <bool with_values>
   KOKKOS_FORCEINLINE_FUNCTION bool terms(RowGroup<Exec> const& group,
                                          ProductTable<Exec, Scalar> const& table,
                                          std::int32_t i) const {
-    for (std::int32_t k = X.row_offsets[i]; k < X.row_offsets[i + 1]; ++k) {
-      std::int32_t const j = X.columns[k], end = Y.row_offsets[j + 1];
-      Scalar const x = with_values ? X.values[k] : Scalar{};
-      for (std::int32_t first = Y.row_offsets[j]; first < end; first += group.size) {
-        std::int32_t const q = first + group.lane;
-        if (q < end)
-          table.template add<with_values>(Y.columns[q], with_values ? x * Y.values[q] : Scalar{});
-        group.barrier();
-        if constexpr (!with_values) {
-          bool const full = table.size() > table.limit;
-          group.barrier();  // nobody adds more before all have read
-          if (full) return false;
+    std::int32_t const last = X.row_offsets[i + 1];
+    for (std::int32_t k = X.row_offsets[i]; k < last; k += group.size()) {
+      std::int32_t begins = 0, ends = 0;
+      Scalar factor{};
+      if (k + group.rank() < last) {
+        std::int32_t const j = X.columns[k + group.rank()];
+        begins = Y.row_offsets[j];
+        ends = Y.row_offsets[j + 1];
+        if constexpr (with_values) factor = X.values[k + group.rank()];
+      }
+      for (std::int32_t t = 0; t < Kokkos::min(group.size(), last - k); ++t) {
+        std::int32_t const end = group.value(ends, t);
+        Scalar const x = with_values ? group.value(factor, t) : Scalar{};
+        for (std::int32_t first = group.value(begins, t); first < end; first += group.size()) {
+          std::int32_t const q = first + group.rank();
+          if (q < end)
+            table.template add<with_values>(Y.columns[q], with_values ? x * Y.values[q] : Scalar{});
+          group.barrier();
+          if constexpr (!with_values) {
+            bool const full = table.size() > table.limit;
+            group.barrier();  // nobody adds more before all have read
+            if (full) return false;
+          }
         }
       }
     }
@@ -178,17 +191,68 @@ struct ProductRows {
       columns[first + place] = static_cast<std::int32_t>(entry >> 32);
       values[first + place] = table.sums[static_cast<std::uint32_t>(entry)];
     };
-    if constexpr (is_host_space<Exec>) {
-      sort_keys(WarpLanes<Exec>{}, table.entries, n);
-      for (std::int32_t t = 0; t < n; ++t) put(t, table.entries[t]);
-    } else {
-      for (std::int32_t t = group.lane; t < n; t += group.size) {
-        std::uint64_t const mine = table.entries[t];
-        std::int32_t place = 0;
-        for (std::int32_t s = 0; s < n; ++s) place += table.entries[s] < mine;
-        put(place, mine);
-      }
+    bool const is_short = n <= 4 * group.size();
+    if (!is_short) sort_keys(group, table.entries, n);
+    for (std::int32_t t = group.rank(); t < n; t += group.size()) {
+      std::uint64_t const mine = table.entries[t];
+      std::int32_t place = is_short ? 0 : t;
+      for (std::int32_t s = 0; is_short && s < n; ++s) place += table.entries[s] < mine;
+      put(place, mine);
     }
+  }
+};
+
+/// \brief The same on a GPU with tables in the scratch of teams of `Warps` warps; to count there
+/// are neither sums nor a list.
+template <int Warps, class Exec, class Scalar>
+struct ProductRowsInScratch {
+  static constexpr int warps = Warps;
+  /// Of scratch, at most: to count many teams at once, else as large as there may be.
+  static constexpr std::int64_t most_bytes = 40000, most_bytes_to_count = Warps > 1 ? 16500 : 40000;
+
+  ProductRows<Exec, Scalar> rows;
+
+  KOKKOS_FUNCTION static std::int32_t groups(std::int32_t lane_bits) {
+    return warps * (warp >> lane_bits);
+  }
+  static std::int64_t bytes(std::int32_t lane_bits, std::int32_t bits, bool counts) {
+    return groups(lane_bits) * (counts ? (std::int64_t(4) << bits) + 4 : table_bytes<Scalar>(bits));
+  }
+  /// \brief Of the largest tables that there is room for.
+  static std::int32_t most_bits(std::int32_t lane_bits, bool counts) {
+    std::int32_t bits = 2;
+    while (bytes(lane_bits, bits + 1, counts) <= (counts ? most_bytes_to_count : most_bytes))
+      ++bits;
+    return bits;
+  }
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    bool const counts = rows.lengths != nullptr;
+    std::int32_t const id = member.team_rank() * warp + lane_number(), all = groups(rows.lane_bits),
+                       mine = id >> rows.lane_bits, slots = 1 << rows.tables.bits,
+                       entries = most_entries(rows.tables.bits);
+    RowGroup<Exec> const group{id, id & ((1 << rows.lane_bits) - 1), 1 << rows.lane_bits};
+    auto table = rows.tables;
+    char* at = static_cast<char*>(member.team_scratch(0).get_shmem_aligned(
+        all * (counts ? 4 * slots + 4 : slots * (sizeof(Scalar) + 4) + 8 * entries + 4), 16));
+    auto const carve = [&]<class T>(T*& pointer, std::int32_t count) {
+      pointer = reinterpret_cast<T*>(at) + mine * count;
+      at += all * count * sizeof(T);
+    };
+    table.entries = nullptr;
+    if (!counts) {
+      carve(table.sums, slots);
+      carve(table.entries, entries);
+    }
+    carve(table.columns, slots);
+    carve(table.count, 1);
+    for (std::int32_t t = group.lane; t < slots; t += group.size()) table.columns[t] = table.empty;
+    if (group.lane == 0) *table.count = 0;
+    group.barrier();
+    for (std::int32_t i = member.league_rank() * all + mine; i < rows.X.rows.count;
+         i += member.league_size() * all)
+      rows.row(group, table, i);
   }
 };
 
@@ -207,62 +271,32 @@ struct ShortProductRows {
 
   KOKKOS_FUNCTION void operator()(std::int32_t i) const {
     std::int32_t mine[most];
-    if (lengths != nullptr) {
-      std::int32_t n = 0;
-      for_each_term(i, [&](std::int32_t j, std::int32_t, std::int32_t) {
-        std::int32_t const at = place(mine, n, j);
-        if (at < n && mine[at] == j) return true;
-        if (n == most) {
-          n = too_long;
-          return false;
+    Scalar sums[most]{};
+    std::int32_t n = 0;
+    for (std::int32_t k = X.row_offsets[i]; k < X.row_offsets[i + 1] && n <= most; ++k) {
+      std::int32_t const row = X.columns[k];
+      for (std::int32_t q = Y.row_offsets[row]; q < Y.row_offsets[row + 1]; ++q) {
+        std::int32_t const j = Y.columns[q];
+        std::int32_t at = n;
+        while (at > 0 && mine[at - 1] >= j) --at;
+        if (at == n || mine[at] != j) {
+          if (++n > most) break;
+          for (std::int32_t t = n - 1; t > at; --t) {
+            mine[t] = mine[t - 1];
+            if (lengths == nullptr) sums[t] = sums[t - 1];
+          }
+          mine[at] = j;
+          if (lengths == nullptr) sums[at] = X.values[k] * Y.values[q];
+        } else if (lengths == nullptr) {
+          sums[at] += X.values[k] * Y.values[q];
         }
-        insert(mine, n++, at, j);
-        return true;
-      });
-      lengths[i] = n;
-    } else if (offsets[i + 1] - offsets[i] <= most) {
-      Scalar sums[most]{};
-      std::int32_t n = 0;
-      for_each_term(i, [&](std::int32_t j, std::int32_t k, std::int32_t q) {
-        Scalar const term = X.values[k] * Y.values[q];
-        std::int32_t const at = place(mine, n, j);
-        if (at < n && mine[at] == j) {
-          sums[at] += term;
-        } else {
-          insert(sums, n, at, term);
-          insert(mine, n++, at, j);
-        }
-        return true;
-      });
-      for (std::int32_t t = 0; t < n; ++t) {
-        columns[offsets[i] + t] = mine[t];
-        values[offsets[i] + t] = sums[t];
       }
     }
-  }
-
- private:
-  /// \brief f(column, entry of X, entry of Y) until it says no.
-  template <class F>
-  KOKKOS_FORCEINLINE_FUNCTION void for_each_term(std::int32_t i, F const& f) const {
-    for (std::int32_t k = X.row_offsets[i]; k < X.row_offsets[i + 1]; ++k) {
-      std::int32_t const j = X.columns[k];
-      for (std::int32_t q = Y.row_offsets[j]; q < Y.row_offsets[j + 1]; ++q)
-        if (!f(Y.columns[q], k, q)) return;
+    if (lengths != nullptr) lengths[i] = n > most ? too_long : n;
+    for (std::int32_t t = 0; lengths == nullptr && n <= most && t < n; ++t) {
+      columns[offsets[i] + t] = mine[t];
+      values[offsets[i] + t] = sums[t];
     }
-  }
-  /// \brief Where column j is among the n, or belongs.
-  KOKKOS_FORCEINLINE_FUNCTION static std::int32_t place(std::int32_t const* mine, std::int32_t n,
-                                                        std::int32_t j) {
-    std::int32_t at = n;
-    while (at > 0 && mine[at - 1] >= j) --at;
-    return at;
-  }
-  template <class T>
-  KOKKOS_FORCEINLINE_FUNCTION static void insert(T* list, std::int32_t n, std::int32_t at,
-                                                 T const& what) {
-    for (std::int32_t t = n; t > at; --t) list[t] = list[t - 1];
-    list[at] = what;
   }
 };
 
@@ -283,21 +317,8 @@ std::int64_t most_terms(Exec const& exec, CsrOperator<Scalar, std::int32_t> cons
   return most;
 }
 
-/// \brief Entries that a table of 2^bits slots holds: half its slots, but for a place for each lane
-/// that comes when it is full.
-inline std::int32_t most_entries(std::int32_t bits, std::int32_t lane_bits) {
-  return (1 << (bits - 1)) - (1 << lane_bits);
-}
-
-/// \brief Bits of the smallest table that holds rows of this length.
-inline std::int32_t bits_for(std::int64_t length, std::int32_t lane_bits) {
-  std::int32_t bits = lane_bits + 2;
-  while (most_entries(bits, lane_bits) < length) ++bits;
-  return bits;
-}
-
-/// \brief Terms of a row up to which a thread takes it.
-inline constexpr std::int64_t few_terms = 300;
+/// \brief Terms of a row up to which a thread counts its entries, and sums them.
+inline constexpr std::int64_t few_terms = 300, fewest_terms = 40;
 
 template <class Exec>
 std::int32_t longest_length(Exec const& exec, std::int32_t const* lengths, std::int32_t n) {
@@ -355,6 +376,43 @@ class ProductMemory {
   Kokkos::View<char*, typename Exec::memory_space> memory_;
 };
 
+/// \brief One pass over the rows of a product: who takes a row, and up to which length.
+struct ProductPass {
+  enum By { threads, scratch_of_warps, scratch_of_warp, memory };
+  By by;
+  std::int32_t lane_bits, bits;  ///< of a row's lanes, and of its table
+  std::int32_t limit;            ///< entries that it holds
+};
+
+/// \brief Passes of which each takes the rows that are too long for those before it.
+/// \param terms, most that a row has at most, and entries
+/// \param counts entries are counted; each lane may bring one before it is seen that they are too
+/// many
+template <class Exec, class Scalar>
+std::vector<ProductPass> product_passes(std::int32_t lane_bits, std::int64_t terms,
+                                        std::int64_t most, bool counts) {
+  std::vector<ProductPass> passes;
+  auto const add = [&](ProductPass::By by, std::int32_t lanes, std::int32_t most_bits) {
+    std::int32_t const spare = counts ? 1 << lanes : 0;
+    std::int32_t const bits = std::min(most_bits, bits_for(most + spare));
+    passes.push_back({by, lanes, bits, most_entries(bits) - spare});
+  };
+  if constexpr (is_host_space<Exec>) {
+    add(ProductPass::memory, 0, 6);
+  } else {
+    // Few terms mostly make few entries; a thread finds them quicker than it sums many.
+    if (terms <= (counts ? few_terms : fewest_terms))
+      passes.push_back({ProductPass::threads, 0, 0, ShortProductRows<Scalar>::most});
+    std::int32_t const lanes = std::max(lane_bits, 3);
+    add(ProductPass::scratch_of_warps, lanes,
+        ProductRowsInScratch<4, Exec, Scalar>::most_bits(lanes, counts));
+    add(ProductPass::scratch_of_warp, 5,
+        ProductRowsInScratch<1, Exec, Scalar>::most_bits(5, counts));
+  }
+  add(ProductPass::memory, lane_bits, 30);
+  return passes;
+}
+
 /// \brief See Solder::product. Y has no duplicates.
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const& X,
@@ -365,15 +423,13 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
   auto const x = X.device_operator(), y = Y.device_operator();
   std::int64_t const terms = most_terms(exec, x, y),
                      most = std::min<std::int64_t>(terms, Y.columns());
-  std::int64_t const of_entry = sizeof(std::int32_t) + sizeof(Scalar);
-  std::int64_t const budget =
-      std::max<std::int64_t>(std::int64_t(64) << 20, of_entry * (X.nonzeros() + Y.nonzeros()) / 3);
+  std::int64_t const budget = std::max<std::int64_t>(
+      std::int64_t(64) << 20, std::int64_t(4 + sizeof(Scalar)) * (X.nonzeros() + Y.nonzeros()) / 3);
   Rows rows{x, y, lane_bits, 1, {}, nullptr, 0, nullptr, nullptr, nullptr};
-  /// Runs what `rows` says with tables of 2^bits slots.
-  auto const run = [&](char const* label, std::int32_t bits) {
-    std::int64_t const slots = std::int64_t(1) << bits;
-    std::int64_t const table = slots * (of_entry + 4) + 4;
-    std::int64_t const at_once = std::max(1, static_cast<int>(exec.concurrency()) >> lane_bits);
+  auto const run_in_memory = [&](char const* label, ProductPass const& pass) {
+    std::int64_t const slots = std::int64_t(1) << pass.bits, table = table_bytes<Scalar>(pass.bits),
+                       at_once =
+                           std::max(1, static_cast<int>(exec.concurrency()) >> pass.lane_bits);
     auto const workers = static_cast<std::int32_t>(
         std::max<std::int64_t>(1, std::min({at_once, budget / table, std::int64_t(n)})));
     char* at = memory.take(exec, workers * table);
@@ -382,40 +438,56 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
       at += count * std::int64_t(sizeof(T));
     };
     carve(rows.tables.sums, workers * slots);
-    carve(rows.tables.entries, workers * slots / 2);
+    carve(rows.tables.entries, workers * std::int64_t(most_entries(pass.bits)));
     carve(rows.tables.columns, workers * slots);
     carve(rows.tables.count, workers);
-    rows.tables.bits = bits;
-    rows.tables.limit = most_entries(bits, lane_bits);
     rows.workers = workers;
     empty_tables(exec, rows.tables.columns, workers * slots, rows.tables.count, workers);
-    Kokkos::parallel_for(
-        label,
-        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>(exec, 0, workers << lane_bits),
-        rows);
+    Kokkos::parallel_for(label,
+                         Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>(
+                             exec, 0, workers << pass.lane_bits),
+                         rows);
   };
-  // A table that holds the longest row, and one that does for most rows, for the first pass.
-  std::int32_t const large = bits_for(most, lane_bits);
-  std::int32_t const small = std::min(large, std::max(5 + lane_bits, 6));
+  [[maybe_unused]] auto const run_in_scratch = [&]<class Kernel>(char const* label, Kernel kernel) {
+    std::int32_t const groups = Kernel::groups(rows.lane_bits),
+                       at_once = std::max(1, exec.concurrency() / (Kernel::warps * warp));
+    auto const bytes =
+        static_cast<int>(Kernel::bytes(rows.lane_bits, rows.tables.bits, rows.lengths != nullptr));
+    Kokkos::parallel_for(label,
+                         row_policy<Exec, Kernel::warps>(
+                             exec, std::clamp((n + groups - 1) / groups, 1, at_once), bytes + 16),
+                         kernel);
+  };
+  /// Runs what `rows` says for rows of `shortest` entries and more.
+  auto const run = [&](char const* label, ProductPass const& pass, std::int32_t shortest) {
+    rows.shortest = shortest;
+    rows.lane_bits = pass.lane_bits;
+    rows.tables.bits = pass.bits;
+    rows.tables.limit = pass.limit;
+    if constexpr (!is_host_space<Exec>) {
+      if (pass.by == ProductPass::threads)
+        return Kokkos::parallel_for(
+            label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>(exec, 0, n),
+            ShortProductRows<Scalar>{x, y, Rows::too_long, rows.lengths, rows.offsets, rows.columns,
+                                     rows.values});
+      if (pass.by == ProductPass::scratch_of_warps)
+        return run_in_scratch(label, ProductRowsInScratch<4, Exec, Scalar>{rows});
+      if (pass.by == ProductPass::scratch_of_warp)
+        return run_in_scratch(label, ProductRowsInScratch<1, Exec, Scalar>{rows});
+    }
+    run_in_memory(label, pass);
+  };
   auto const offsets = Kokkos::View<std::int32_t*, Space>(
       Kokkos::view_alloc("Solder::csr::row_offsets", exec, Kokkos::WithoutInitializing),
       std::size_t(n) + 1);
   std::int32_t* const lengths = offsets.data();
   rows.lengths = lengths;
-  // On GPUs rows of few terms are likely to be short.
-  ShortProductRows<Scalar> short_rows{x, y, Rows::too_long, lengths, nullptr, nullptr, nullptr};
-  bool const by_threads = !is_host_space<Exec> && terms <= few_terms;
-  Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>> const all(exec, 0, n);
-  if (by_threads)
-    Kokkos::parallel_for("Solder::product::count_short", all, short_rows);
-  else
-    run("Solder::product::count", small);
-  std::int32_t const at_first =
-      by_threads ? ShortProductRows<Scalar>::most : most_entries(small, lane_bits);
-  bool const two_passes = most > at_first && longest_length(exec, lengths, n) == Rows::too_long;
-  if (two_passes) {
-    rows.shortest = Rows::too_long;
-    run("Solder::product::count_long", large);
+  std::int32_t longest = 0, shortest = 0;
+  for (auto const& pass : product_passes<Exec, Scalar>(lane_bits, terms, most, true)) {
+    run("Solder::product::count", pass, shortest);
+    longest = longest_length(exec, lengths, n);
+    if (longest < Rows::too_long) break;
+    shortest = Rows::too_long;
   }
   std::int64_t const nonzeros = offsets_of_lengths(exec, lengths, n);
   if (nonzeros > CsrMatrix<Scalar, Exec>::most_nonzeros)
@@ -429,16 +501,11 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
   rows.offsets = offsets.data();
   rows.columns = columns.data();
   rows.values = values.data();
-  rows.shortest = 0;
-  if (by_threads) {
-    short_rows = {x, y, 0, nullptr, offsets.data(), columns.data(), values.data()};
-    Kokkos::parallel_for("Solder::product::short_entries", all, short_rows);
-  } else {
-    run("Solder::product::entries", small);
-  }
-  if (two_passes) {
-    rows.shortest = at_first + 1;
-    run("Solder::product::long_entries", large);
+  shortest = 0;
+  for (auto const& pass : product_passes<Exec, Scalar>(lane_bits, terms, longest, false)) {
+    run("Solder::product::entries", pass, shortest);
+    if (pass.limit >= longest) break;
+    shortest = pass.limit + 1;
   }
   exec.fence("Solder::product: made");
   return {exec, n, Y.columns(), offsets, columns, values};
@@ -450,9 +517,10 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
 ///
 /// Each row is summed in a table of its own, by as many lanes as a row of Y has entries
 /// (Gustavson's algorithm): twice, for its length and for its entries. Terms are added in the order
-/// of X's row. Beside the result it takes the tables: 64 MB, or a third of what X and Y take, if
-/// that is more. Waits for the device. \throws std::invalid_argument where X's columns are not Y's
-/// rows \throws std::length_error where the product has more than 2^31 - 2^16 - 1 entries
+/// of X's row. On GPUs the tables are in scratch. Those of rows with some thousand entries are in
+/// memory, as all are on hosts: 64 MB, or a third of what X and Y take, if that is more. Waits for
+/// the device. \throws std::invalid_argument where X's columns are not Y's rows \throws
+/// std::length_error where the product has more than 2^31 - 2^16 - 1 entries
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const& X,
                                 CsrMatrix<Scalar, Exec> const& Y) {

@@ -12,6 +12,7 @@
 
 #include <solder/preconditioners/detail/amg/cycle.hpp>
 #include <solder/preconditioners/detail/amg/hierarchy.hpp>
+#include <solder/preconditioners/near_nullspace.hpp>
 
 namespace Solder {
 
@@ -30,11 +31,16 @@ struct AmgOptions {
   int sweeps = 1;               ///< before and after the coarse grid, 1 to 8
   int levels = 16;              ///< at most, 2 to 16
   std::int32_t coarsest = 128;  ///< rows up to which a level is inverted on the host, 1 to 1000
+  /// Unknowns of a node, which follow one another, such as the displacements of a point: they
+  /// aggregate as one; 1 to 32, a divisor of the rows.
+  std::int32_t block_size = 1;
 };
 
 /// \brief Smoothed aggregation multigrid, a V-cycle as the preconditioner of Hermitian positive
-/// definite systems (Vanek, Mandel and Brezina 1996), real and complex, of scalar problems: what is
-/// slow to converge is taken to be nearly constant.
+/// definite systems (Vanek, Mandel and Brezina 1996), real and complex. What is slow to converge is
+/// taken to be nearly constant, with `block_size` each unknown of a node by itself, or to look like
+/// the vectors of a near-nullspace that is given, such as the rigid-body modes of elasticity (see
+/// rigid_body_modes).
 ///
 ///     x = first sweeps for A x = b from 0
 ///     r = R (b - A x),  solve A_c e = r on the next level in the same way,  x = x + P e
@@ -42,11 +48,14 @@ struct AmgOptions {
 ///
 /// with P = (I - omega D^-1 F) T of the tentative prolongator T, F being A without its weak
 /// couplings, R = P^H and A_c = R A P. A sweep is x = x + w D^-1 (b - A x). The cycle is Hermitian
-/// positive definite as A is: for CG.
+/// positive definite as A is: for CG. T is 1 in each aggregate, or, of several vectors, has in each
+/// aggregate as many orthonormal columns as these are independent there: the unknowns of a node of
+/// the coarse grid.
 ///
-/// Set up on the device: strength of coupling, aggregation by an independent set of distance 2, the
-/// sparse products, the largest eigenvalue of D^-1 A by a few steps of Lanczos's method. The
-/// coarsest level is inverted on the host. The same hierarchy in every run.
+/// Set up on the device: strength of coupling (of nodes: by the Frobenius norms of their blocks),
+/// aggregation by an independent set of distance 2, the bases of aggregates, the sparse products,
+/// the largest eigenvalue of D^-1 A by a few steps of Lanczos's method. The coarsest level is
+/// inverted on the host. The same hierarchy in every run.
 ///
 /// Cost of a cycle with one sweep: of each level but the coarsest a product with Q^H = P^H (I - w A
 /// D^-1) down and one with [S Q] up, where S is what both sweeps make of b, which has A's pattern,
@@ -72,8 +81,19 @@ class Amg {
   Amg(Exec const& exec, Matrix const& A, AmgOptions const& options = {})
       : options_(options), state_(made(exec, A)) {}
 
-  /// \brief Sets up anew, for A with other values or of another pattern. Where it throws,
-  /// everything stays as it was.
+  /// \param near_nullspace [rows][1 to 32 vectors], a rank-2 view on Exec's device, copied:
+  /// vectors that A makes nearly zero of, up to boundary conditions
+  /// \throws std::invalid_argument likewise, and where these are not finite or have not A's rows
+  template <class NearNullspace>
+  requires(Kokkos::is_view_v<NearNullspace>)
+      Amg(Exec const& exec, Matrix const& A, NearNullspace const& near_nullspace,
+          AmgOptions const& options = {})
+      : options_(options),
+        modes_(Impl::amg::given_modes<Scalar>(exec, near_nullspace)),
+        state_(made(exec, A)) {}
+
+  /// \brief Sets up anew, for A with other values or of another pattern; a near-nullspace that was
+  /// given stays. Where it throws, everything stays as it was.
   void refresh(Exec const& exec, Matrix const& A) { *state_ = std::move(*made(exec, A)); }
 
   std::int32_t rows() const { return state_->levels.front().A.rows(); }
@@ -96,6 +116,7 @@ class Amg {
     for (auto const& level : state_->levels) {
       setup.nonzeros += level.A.nonzeros();
       setup.level_rows.push_back(level.A.rows());
+      setup.level_nonzeros.push_back(level.A.nonzeros());
     }
     setup.density = operator_complexity();
     setup.largest_eigenvalue = state_->levels.front().largest;
@@ -164,15 +185,28 @@ class Amg {
     if (!(options_.strength >= 0 && options_.strength <= 1) || options_.sweeps < 1 ||
         options_.sweeps > Impl::amg::most_sweeps || options_.levels < 2 ||
         options_.levels > Impl::amg::most_levels || options_.coarsest < 1 ||
-        options_.coarsest > 1000)
+        options_.coarsest > 1000 || options_.block_size < 1 ||
+        options_.block_size > Impl::amg::most_modes)
       throw std::invalid_argument(
-          "Solder::Amg: strength must be from 0 to 1, sweeps from 1 to 8, levels from 2 to 16 and "
-          "coarsest from 1 to 1000");
+          "Solder::Amg: strength must be from 0 to 1, sweeps from 1 to 8, levels from 2 to 16, "
+          "coarsest from 1 to 1000 and block_size from 1 to 32");
     if (A.rows() != A.columns())
       throw std::invalid_argument("Solder::Amg: a square matrix is needed, not " +
                                   std::to_string(A.rows()) + " x " + std::to_string(A.columns()));
-    return std::make_shared<State>(exec, A, options_.strength, options_.levels, options_.coarsest,
-                                   weights().front());
+    std::int32_t const size = options_.block_size;
+    if (A.rows() % size != 0)
+      throw std::invalid_argument("Solder::Amg: block_size " + std::to_string(size) +
+                                  " does not divide the " + std::to_string(A.rows()) +
+                                  " rows of the matrix");
+    bool const given = modes_.count > 0;
+    if (given && modes_.rows() != A.rows())
+      throw std::invalid_argument(
+          "Solder::Amg: a near-nullspace of " + std::to_string(modes_.rows()) +
+          " rows is not one of a matrix of " + std::to_string(A.rows()) + " rows");
+    return std::make_shared<State>(
+        exec, A, options_.strength, options_.levels, options_.coarsest, weights().front(),
+        given || size == 1 ? modes_ : Impl::amg::constant_modes<Scalar>(exec, A.rows(), size),
+        size);
   }
 
   /// \brief Of the sweeps, times the largest eigenvalue; the first one's are those beside the
@@ -187,10 +221,15 @@ class Amg {
   static constexpr double share = 0.2;
 
   AmgOptions options_;
+  Impl::amg::Modes<Scalar, Exec> modes_;  ///< that were given
   std::shared_ptr<State> state_;
 };
 
 template <class Scalar, class Exec>
 Amg(Exec const&, CsrMatrix<Scalar, Exec> const&, AmgOptions const& = {}) -> Amg<Scalar, Exec>;
+template <class Scalar, class Exec, class NearNullspace>
+requires(Kokkos::is_view_v<NearNullspace>)
+    Amg(Exec const&, CsrMatrix<Scalar, Exec> const&, NearNullspace const&, AmgOptions const& = {})
+->Amg<Scalar, Exec>;
 
 }  // namespace Solder

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include <solder/matrix/host_csr.hpp>
 #include <solder/problems/detail/stencil.hpp>
@@ -148,6 +149,20 @@ HostCsr<Scalar> elasticity_3d(std::int64_t cells_per_side) {
     }
   }
   return matrix;
+}
+
+/// \brief Where the nodes of elasticity_3d are, in their order: x, y and z of one after another.
+inline std::vector<double> elasticity_3d_coordinates(std::int64_t cells_per_side) {
+  Impl::require_at_least("elasticity_3d", "size", cells_per_side, 2);
+  std::int64_t const n = cells_per_side;
+  std::vector<double> coordinates;
+  coordinates.reserve(std::size_t(Impl::checked_rows("elasticity_3d", {3, n - 1, n + 1, n + 1})));
+  for (std::int64_t z = 0; z <= n; ++z)
+    for (std::int64_t y = 0; y <= n; ++y)
+      for (std::int64_t x = 1; x < n; ++x)
+        for (std::int64_t const steps : {x, y, z})
+          coordinates.push_back(static_cast<double>(steps) / static_cast<double>(n));
+  return coordinates;
 }
 
 }  // namespace Solder

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -149,9 +148,7 @@ class BatchEngine {
       Report& report = reports.back();
       report.runner = Runner::team;
       worst.iteration = std::max(worst.iteration, report.iterations);
-      if (std::isnan(report.relative_residual) ||
-          report.relative_residual > worst.relative_residual)
-        worst.relative_residual = report.relative_residual;
+      worst.relative_residual = worse(report.relative_residual, worst.relative_residual);
     }
     if (options.monitor) options.monitor(worst);
     return reports;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <any>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -146,10 +145,9 @@ class ColumnEngine {
     bool const ended = all_finished();
     for (Control const& control : controls_) {
       if (control.phase == Phase::finished && !ended) continue;
-      double const residual = control.relative(control.residual_squared);
       worst.iteration = std::max<int>(worst.iteration, control.iteration);
-      if (std::isnan(residual) || residual > worst.relative_residual)
-        worst.relative_residual = residual;
+      worst.relative_residual =
+          worse(control.relative(control.residual_squared), worst.relative_residual);
     }
     return worst;
   }

@@ -165,17 +165,6 @@ struct BlockBegin {
   }
 };
 
-/// \brief Two neighbouring entries, aligned as both: one load.
-template <class Scalar>
-KOKKOS_FORCEINLINE_FUNCTION void load_pair(Scalar const* from, Scalar& first, Scalar& second) {
-  struct alignas(2 * sizeof(Scalar) < 16 ? 2 * sizeof(Scalar) : 16) Pair {
-    Scalar first, second;
-  };
-  Pair const pair = *reinterpret_cast<Pair const*>(from);
-  first = pair.first;
-  second = pair.second;
-}
-
 /// \brief Partial sums of the b x b inner products left^H right: those of a team are one after
 /// another. Words: 2 a row.
 ///
@@ -233,12 +222,16 @@ struct BlockGram {
   struct Parts {
     Scalar of[tile];
   };
+  KOKKOS_FORCEINLINE_FUNCTION static void put(Pair<Scalar> const& pair, Parts& parts, int u) {
+    parts.of[u] = pair.first;
+    parts.of[u + 1] = pair.second;
+  }
   KOKKOS_FORCEINLINE_FUNCTION void load(std::int32_t i, std::int32_t first, std::int32_t second,
                                         Parts& l, Parts& r) const {
     for (int u = 0; u < tile; u += 2) {  // b is even
       l.of[u] = l.of[u + 1] = r.of[u] = r.of[u + 1] = Scalar{};
-      if (first + u < b) load_pair(left + i * b + first + u, l.of[u], l.of[u + 1]);
-      if (second + u < b) load_pair(right + i * b + second + u, r.of[u], r.of[u + 1]);
+      if (first + u < b) put(load_pair(left + i * b + first + u), l, u);
+      if (second + u < b) put(load_pair(right + i * b + second + u), r, u);
     }
   }
 
@@ -567,9 +560,8 @@ struct BlockUpdate {
         Number const one = of.matrix[t][k * b + c], other = of.matrix[t][(k + 1) * b + c];
         for (int u = 0; u < at_once; ++u) {
           if (row[u] < 0) continue;
-          Scalar left, right;
-          load_pair(of.from[t] + row[u] * b + k, left, right);
-          sums[u] += Number(left) * one + Number(right) * other;
+          Pair<Scalar> const pair = load_pair(of.from[t] + row[u] * b + k);
+          sums[u] += Number(pair.first) * one + Number(pair.second) * other;
         }
       }
   }

@@ -5,9 +5,11 @@
 #include <string>
 
 #include <solder/core/kokkos_ext.hpp>
+#include <solder/core/lanes.hpp>
 #include <solder/core/mix_bits.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/product.hpp>
 
 namespace Solder::Impl::amg {
 
@@ -30,10 +32,12 @@ struct Coupling {
   KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t i, std::int32_t k) const {
     std::int32_t const j = A.columns[k];
     if (j == i) return false;
-    double const size = Kokkos::sqrt(abs_squared(A.values[k]));
-    constexpr double rounding = 1e-12;  // as large as the largest is as large
-    return size > 0 && (1 + rounding) * size >= strength * Kokkos::sqrt(largest[i] * largest[j]);
+    double const square = abs_squared(A.values[k]);
+    constexpr double rounding = 2e-12;  // as large as the largest is as large
+    return square > 0 && (1 + rounding) * square >= strength * strength * (largest[i] * largest[j]);
   }
+  /// \brief Whether the diagonal takes a weak one up.
+  KOKKOS_FUNCTION static bool is_lumped(std::int32_t, std::int32_t) { return true; }
 };
 
 /// \brief The largest |a_ij| beside the diagonal of each row. One kernel, a thread a row.
@@ -60,31 +64,49 @@ struct Graph {
   Kokkos::View<std::int32_t*, typename Exec::memory_space> offsets, columns;
 };
 
-template <class Exec, class Scalar>
-Graph<Exec> strong_graph(Exec const& exec, Coupling<Scalar> const& coupling) {
+/// \brief f(entry, its number among the strong ones, or -1) for the entries of row i, one for each
+/// lane at a time. \return how many are strong
+template <class Exec, class Couples, class F>
+KOKKOS_FORCEINLINE_FUNCTION std::int32_t for_each_coupling(RowGroup<Exec> const& group,
+                                                           Couples const& coupling, std::int32_t i,
+                                                           F const& f) {
+  std::int32_t const end = coupling.A.row_offsets[i + 1];
+  std::int32_t strong = 0;
+  for (std::int32_t first = coupling.A.row_offsets[i]; first < end; first += group.size()) {
+    std::int32_t const k = first + group.rank();
+    bool const is_strong = k < end && coupling.is_strong(i, k);
+    std::uint32_t const votes = group.votes(is_strong),
+                        before = votes & ((std::uint32_t(1) << group.rank()) - 1);
+    if (k < end) f(k, is_strong ? strong + bits_set(before) : -1);
+    strong += bits_set(votes);
+  }
+  return strong;
+}
+
+/// \tparam Couples Coupling, or NodeCoupling
+template <class Exec, class Couples>
+Graph<Exec> strong_graph(Exec const& exec, Couples const& coupling, std::int32_t lane_bits) {
+  using Group = RowGroup<Exec>;
   std::int32_t const n = coupling.A.rows.count;
   Graph<Exec> graph;
   graph.offsets = allocate<std::int32_t>(exec, "Solder::amg::strong_offsets", std::int64_t(n) + 1);
   std::int32_t* const offsets = graph.offsets.data();
-  std::int64_t total = 0;
-  Kokkos::parallel_scan(
-      "Solder::amg::count_strong", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
-      KOKKOS_LAMBDA(std::int32_t i, std::int64_t & at, bool last) {
-        if (last) offsets[i] = static_cast<std::int32_t>(at);
-        if (i == n) return;
-        for (std::int32_t k = coupling.A.row_offsets[i]; k < coupling.A.row_offsets[i + 1]; ++k)
-          at += coupling.is_strong(i, k);
-      },
-      total);
-  exec.fence("Solder::amg: strong couplings are counted");
+  for_each_row_group(
+      exec, "Solder::amg::count_strong", n, lane_bits,
+      KOKKOS_LAMBDA(Group const& group, std::int32_t i) {
+        std::int32_t const count =
+            for_each_coupling(group, coupling, i, [](std::int32_t, std::int32_t) {});
+        if (group.rank() == 0) offsets[i] = count;
+      });
+  std::int64_t const total = offsets_of_lengths(exec, offsets, n);
   graph.columns = allocate<std::int32_t>(exec, "Solder::amg::strong_columns", total);
   std::int32_t* const columns = graph.columns.data();
-  Kokkos::parallel_for(
-      "Solder::amg::list_strong", Kokkos::RangePolicy<Exec>(exec, 0, n),
-      KOKKOS_LAMBDA(std::int32_t i) {
-        std::int32_t at = offsets[i];
-        for (std::int32_t k = coupling.A.row_offsets[i]; k < coupling.A.row_offsets[i + 1]; ++k)
-          if (coupling.is_strong(i, k)) columns[at++] = coupling.A.columns[k];
+  for_each_row_group(
+      exec, "Solder::amg::list_strong", n, lane_bits,
+      KOKKOS_LAMBDA(Group const& group, std::int32_t i) {
+        for_each_coupling(group, coupling, i, [&](std::int32_t k, std::int32_t place) {
+          if (place >= 0) columns[offsets[i] + place] = coupling.A.columns[k];
+        });
       });
   return graph;
 }

@@ -18,6 +18,8 @@
 #include <solder/matrix/transpose.hpp>
 #include <solder/preconditioners/detail/amg/aggregates.hpp>
 #include <solder/preconditioners/detail/amg/dense_inverse.hpp>
+#include <solder/preconditioners/detail/amg/modes.hpp>
+#include <solder/preconditioners/detail/amg/nodes.hpp>
 #include <solder/preconditioners/detail/amg/prolongator.hpp>
 #include <solder/preconditioners/detail/largest_eigenvalue.hpp>
 #include <solder/preconditioners/jacobi.hpp>
@@ -45,17 +47,21 @@ class Hierarchy {
 
   /// \brief Makes levels until one has `coarsest` rows or fewer, there are `most`, or aggregates
   /// take no tenth of the rows away. `weight`, divided by the largest eigenvalue, is that of a
-  /// level's sweeps beside the coarse grid.
+  /// level's sweeps beside the coarse grid. Where modes are given, aggregates are of nodes of
+  /// `block_size` rows.
   Hierarchy(Exec const& exec, Matrix const& given, double strength, int most, std::int32_t coarsest,
-            double weight)
-      : exec_(exec), weight_(weight) {
+            double weight, Modes<Scalar, Exec> const& modes = {}, std::int32_t block_size = 1)
+      : exec_(exec), weight_(weight), modes_(modes) {
     Matrix const A = sum_duplicates(exec, given);
     end_phase("duplicates");
     add_level(A);
+    if (modes.count > 0) nodes_ = equal_nodes(exec, A.rows(), block_size);
     while (defect.empty() && static_cast<int>(levels.size()) < most &&
            (levels.back().A.rows() > coarsest || levels.size() == 1))
       if (!coarsen(strength, coarsest)) break;
     memory_ = {};
+    nodes_ = {};
+    modes_ = {};
     if (!defect.empty() || A.rows() == 0) return;
     if (levels.back().A.rows() <= coarsest && levels.size() > 1)
       invert_coarsest();
@@ -132,18 +138,48 @@ class Hierarchy {
     return defect.empty();
   }
 
-  /// \brief None where the aggregates would not be much fewer than the rows.
+  /// \brief None where the coarse unknowns would not be much fewer than the rows.
   std::optional<Matrix> smoothed_prolongator(Matrix const& A, double strength) {
-    auto const largest = largest_couplings(exec_, A);
-    Coupling<Scalar> const coupling{A.device_operator(), largest.data(), strength};
-    auto const graph = strong_graph(exec_, coupling);
+    double const omega = 4.0 / 3 / levels.back().largest;
+    std::int32_t const lane_bits = row_lane_bits<Exec>(A.rows(), A.nonzeros());
+    auto const coarse_enough = [&](std::int32_t count) {
+      return count > 0 && count <= 0.9 * A.rows();
+    };
+    if (modes_.count == 0) {
+      auto const largest = largest_couplings(exec_, A);
+      Coupling<Scalar> const coupling{A.device_operator(), largest.data(), strength};
+      auto const [graph, aggregates] = aggregated(coupling, lane_bits);
+      if (!coarse_enough(aggregates.count)) return {};
+      return Impl::product(exec_, smoothing<Scalar>(exec_, coupling, graph, omega, lane_bits),
+                           tentative<Scalar>(exec_, aggregates), memory_);
+    }
+    Nodes<Exec> const nodes = nodes_;
+    auto const norms = block_norms(exec_, A, nodes, memory_);
+    auto const largest = largest_couplings(exec_, norms);
+    Coupling<double> const of_nodes{norms.device_operator(), largest.data(), strength};
+    auto const aggregates =
+        aggregated(of_nodes, row_lane_bits<Exec>(norms.rows(), norms.nonzeros())).second;
+    if (aggregates.count == 0) return {};
+    auto made = tentative(exec_, nodes, aggregates, modes_);
+    if (!coarse_enough(made.T.columns())) return {};
+    nodes_ = made.nodes;
+    modes_ = made.modes;
+    NodeCoupling<Scalar> const coupling{A.device_operator(), of_nodes, nodes.of_row.data(),
+                                        nodes.first.data()};
+    return Impl::product(
+        exec_,
+        smoothing<Scalar>(exec_, coupling, strong_graph(exec_, coupling, lane_bits), omega,
+                          lane_bits),
+        made.T, memory_);
+  }
+  template <class Number>
+  std::pair<Graph<Exec>, Aggregates<Exec>> aggregated(Coupling<Number> const& coupling,
+                                                      std::int32_t lane_bits) {
+    auto const graph = strong_graph(exec_, coupling, lane_bits);
     end_phase("strength");
     auto const aggregates = aggregate(exec_, coupling, graph);
     end_phase("aggregation");
-    if (aggregates.count == 0 || aggregates.count > 0.9 * A.rows()) return {};
-    double const omega = 4.0 / 3 / levels.back().largest;
-    return Impl::product(exec_, smoothing<Scalar>(exec_, coupling, graph, omega),
-                         tentative<Scalar>(exec_, aggregates), memory_);
+    return {graph, aggregates};
   }
 
  public:
@@ -205,6 +241,8 @@ class Hierarchy {
 
   Exec exec_;
   double weight_;
+  Nodes<Exec> nodes_;  ///< of the coarsest level so far, where there are modes
+  Modes<Scalar, Exec> modes_;
   ProductMemory<Exec> memory_;
   std::chrono::steady_clock::time_point phase_began_ = std::chrono::steady_clock::now();
 };

@@ -52,9 +52,10 @@ void check_entries(std::int64_t nonzeros) {
 
 /// \brief I - omega D^-1 F, where F is A without its weak couplings, which its diagonal takes up
 /// instead as far as it stays positive; an entry for the diagonal and each strong coupling.
-template <class Scalar, class Exec>
-CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Coupling<Scalar> const& coupling,
-                                  Graph<Exec> const& graph, double omega) {
+/// \tparam Couples Coupling, or NodeCoupling
+template <class Scalar, class Exec, class Couples>
+CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples const& coupling,
+                                  Graph<Exec> const& graph, double omega, std::int32_t lane_bits) {
   std::int32_t const n = coupling.A.rows.count;
   std::int32_t const* const strong = graph.offsets.data();
   std::int64_t const nonzeros = n + std::int64_t(graph.columns.extent(0));
@@ -66,27 +67,36 @@ CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Coupling<Scalar> const& coup
   std::int32_t *const to = offsets.data(), *const to_columns = columns.data();
   Scalar* const to_values = values.data();
   Kokkos::parallel_for(
-      "Solder::amg::smoothing", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
-      KOKKOS_LAMBDA(std::int32_t i) {
-        to[i] = strong[i < n ? i : n] + i;
-        if (i == n) return;
+      "Solder::amg::smoothing_rows", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
+      KOKKOS_LAMBDA(std::int32_t i) { to[i] = strong[i] + i; });
+  for_each_row_group(
+      exec, "Solder::amg::smoothing", n, lane_bits,
+      KOKKOS_LAMBDA(RowGroup<Exec> const& group, std::int32_t i) {
+        std::int32_t const first = strong[i] + i, last = strong[i + 1] + i + 1;
         double diagonal = 0, weak = 0;
-        for (std::int32_t k = coupling.A.row_offsets[i]; k < coupling.A.row_offsets[i + 1]; ++k) {
-          if (coupling.A.columns[k] == i)
-            diagonal = real_part(coupling.A.values[k]);
-          else if (!coupling.is_strong(i, k))
-            weak += real_part(coupling.A.values[k]);
-        }
+        for_each_coupling(group, coupling, i, [&](std::int32_t k, std::int32_t place) {
+          std::int32_t const j = coupling.A.columns[k];
+          Scalar const value = coupling.A.values[k];
+          if (j == i) {
+            diagonal = real_part(value);
+          } else if (place >= 0) {
+            to_columns[first + 1 + place] = j;
+            to_values[first + 1 + place] = value;
+          } else if (coupling.is_lumped(i, k)) {
+            weak += real_part(value);
+          }
+        });
+        diagonal = group.sum(diagonal);
+        weak = group.sum(weak);
         double const filtered = diagonal + weak > 0.1 * diagonal ? diagonal + weak : diagonal;
         double const factor = filtered > 0 ? omega / filtered : 0;
-        std::int32_t at = strong[i] + i;
-        to_columns[at] = i;
-        to_values[at++] = Scalar(to_real<Scalar>(1 - factor * filtered));
-        for (std::int32_t k = coupling.A.row_offsets[i]; k < coupling.A.row_offsets[i + 1]; ++k)
-          if (coupling.is_strong(i, k)) {
-            to_columns[at] = coupling.A.columns[k];
-            to_values[at++] = to_real<Scalar>(-factor) * coupling.A.values[k];
-          }
+        if (group.rank() == 0) {
+          to_columns[first] = i;
+          to_values[first] = Scalar(to_real<Scalar>(1 - factor * filtered));
+        }
+        group.barrier();
+        for (std::int32_t q = first + 1 + group.rank(); q < last; q += group.size())
+          to_values[q] = to_real<Scalar>(-factor) * to_values[q];
       });
   exec.fence("Solder::amg: the smoothing of the prolongator is ready");
   return {exec, n, n, offsets, columns, values};

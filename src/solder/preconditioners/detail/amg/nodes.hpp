@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+
+#include <solder/matrix/product.hpp>
+#include <solder/preconditioners/detail/amg/aggregates.hpp>
+
+namespace Solder::Impl::amg {
+
+/// \brief Unknowns that aggregate as one, such as the displacements of a point: rows that follow
+/// one another.
+template <class Exec>
+struct Nodes {
+  Kokkos::View<std::int32_t*, typename Exec::memory_space> of_row;  ///< [rows]: its node
+  Kokkos::View<std::int32_t*, typename Exec::memory_space> first;   ///< [count + 1]: its first row
+  std::int32_t count = 0;
+};
+
+/// \brief 0, 1, 2, ...
+template <class Exec>
+Kokkos::View<std::int32_t*, typename Exec::memory_space> numbers(Exec const& exec,
+                                                                 std::int64_t size) {
+  auto const view = allocate<std::int32_t>(exec, "Solder::amg::numbers", size);
+  std::int32_t* const number = view.data();
+  Kokkos::parallel_for(
+      "Solder::amg::numbers",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, size),
+      KOKKOS_LAMBDA(std::int64_t i) { number[i] = static_cast<std::int32_t>(i); });
+  return view;
+}
+
+/// \brief Nodes of `size` rows each, which divides the rows.
+template <class Exec>
+Nodes<Exec> equal_nodes(Exec const& exec, std::int32_t rows, std::int32_t size) {
+  Nodes<Exec> nodes;
+  nodes.count = rows / size;
+  nodes.of_row = allocate<std::int32_t>(exec, "Solder::amg::node_of_row", rows);
+  nodes.first =
+      allocate<std::int32_t>(exec, "Solder::amg::first_of_node", std::int64_t(nodes.count) + 1);
+  std::int32_t *const of_row = nodes.of_row.data(), *const first = nodes.first.data();
+  Kokkos::parallel_for(
+      "Solder::amg::nodes", Kokkos::RangePolicy<Exec>(exec, 0, rows + 1),
+      KOKKOS_LAMBDA(std::int32_t i) {
+        if (i < rows) of_row[i] = i / size;
+        if (i % size == 0) first[i / size] = i;
+      });
+  return nodes;
+}
+
+/// \brief How strongly nodes couple: the Frobenius norms of A's blocks, as a matrix with a row a
+/// node, the root of each entry of N^T |A|^2 N, N having a 1 for each row in the column of its
+/// node.
+template <class Scalar, class Exec>
+CsrMatrix<double, Exec> block_norms(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
+                                    Nodes<Exec> const& nodes, ProductMemory<Exec>& memory) {
+  using Wide = Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>;
+  std::int32_t const n = A.rows();
+  auto const squares_view = allocate<double>(exec, "Solder::amg::squares", A.nonzeros()),
+             ones = allocate<double>(exec, "Solder::amg::ones", n);
+  Kokkos::deep_copy(exec, ones, 1.0);
+  Scalar const* const values = A.values().data();
+  double* const squares = squares_view.data();
+  Kokkos::parallel_for(
+      "Solder::amg::squares", Wide(exec, 0, A.nonzeros()),
+      KOKKOS_LAMBDA(std::int64_t k) { squares[k] = abs_squared(values[k]); });
+  auto const rows = numbers(exec, std::int64_t(n) + 1);
+  CsrMatrix<double, Exec> const squared(exec, n, n, A.row_offsets(), A.column_indices(),
+                                        squares_view),
+      N(exec, n, nodes.count, rows, nodes.of_row, ones),
+      NT(exec, nodes.count, n, nodes.first, Kokkos::subview(rows, std::make_pair(0, n)), ones);
+  auto const norms = Impl::product(exec, NT, Impl::product(exec, squared, N, memory), memory);
+  auto* const roots = const_cast<double*>(norms.values().data());
+  Kokkos::parallel_for(
+      "Solder::amg::roots", Wide(exec, 0, norms.nonzeros()),
+      KOKKOS_LAMBDA(std::int64_t k) { roots[k] = Kokkos::sqrt(roots[k]); });
+  return norms;
+}
+
+/// \brief Which entries couple strongly where unknowns aggregate by nodes: those of one node, and
+/// those of two nodes whose blocks are strong.
+template <class Scalar>
+struct NodeCoupling {
+  CsrOperator<Scalar, std::int32_t> A;
+  Coupling<double> nodes;  ///< of block_norms(A), whose columns ascend
+  std::int32_t const *of_row, *first;
+
+  KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t i, std::int32_t k) const {
+    std::int32_t const j = A.columns[k];
+    if (j == i) return false;
+    std::int32_t const node = of_row[i], other = of_row[j];
+    return node == other || nodes.is_strong(node, entry(node, other));
+  }
+  /// \brief Whether the diagonal takes a weak one up: of the same unknown of its node.
+  KOKKOS_FORCEINLINE_FUNCTION bool is_lumped(std::int32_t i, std::int32_t k) const {
+    std::int32_t const j = A.columns[k];
+    return i - first[of_row[i]] == j - first[of_row[j]];
+  }
+
+ private:
+  /// \brief Where the norm of their block is, which is there.
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t entry(std::int32_t node, std::int32_t other) const {
+    std::int32_t low = nodes.A.row_offsets[node], high = nodes.A.row_offsets[node + 1] - 1;
+    while (low < high) {
+      std::int32_t const middle = low + (high - low) / 2;
+      if (nodes.A.columns[middle] < other)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  }
+};
+
+}  // namespace Solder::Impl::amg
