@@ -148,36 +148,55 @@ struct ProductRows {
   }
 
  private:
-  /// \brief False where the table does not hold them all. Each lane loads an entry of X's row, and
-  /// where the row of Y is that belongs to it, for all.
+  /// \brief False where the table does not hold them all. On GPUs each lane loads an entry of X's
+  /// row, and where the row of Y is that belongs to it, for all.
   template <bool with_values>
   KOKKOS_FORCEINLINE_FUNCTION bool terms(RowGroup<Exec> const& group,
                                          ProductTable<Exec, Scalar> const& table,
                                          std::int32_t i) const {
     std::int32_t const last = X.row_offsets[i + 1];
-    for (std::int32_t k = X.row_offsets[i]; k < last; k += group.size()) {
-      std::int32_t begins = 0, ends = 0;
-      Scalar factor{};
-      if (k + group.rank() < last) {
-        std::int32_t const j = X.columns[k + group.rank()];
-        begins = Y.row_offsets[j];
-        ends = Y.row_offsets[j + 1];
-        if constexpr (with_values) factor = X.values[k + group.rank()];
+    if constexpr (is_host_space<Exec>) {
+      for (std::int32_t k = X.row_offsets[i]; k < last; ++k) {
+        std::int32_t const j = X.columns[k];
+        Scalar const factor = with_values ? X.values[k] : Scalar{};
+        if (!terms_of<with_values>(group, table, Y.row_offsets[j], Y.row_offsets[j + 1], factor))
+          return false;
       }
-      for (std::int32_t t = 0; t < Kokkos::min(group.size(), last - k); ++t) {
-        std::int32_t const end = group.value(ends, t);
-        Scalar const x = with_values ? group.value(factor, t) : Scalar{};
-        for (std::int32_t first = group.value(begins, t); first < end; first += group.size()) {
-          std::int32_t const q = first + group.rank();
-          if (q < end)
-            table.template add<with_values>(Y.columns[q], with_values ? x * Y.values[q] : Scalar{});
-          group.barrier();
-          if constexpr (!with_values) {
-            bool const full = table.size() > table.limit;
-            group.barrier();  // nobody adds more before all have read
-            if (full) return false;
-          }
+    } else {
+      for (std::int32_t k = X.row_offsets[i]; k < last; k += group.size()) {
+        std::int32_t begin = 0, end = 0;
+        Scalar factor{};
+        if (k + group.rank() < last) {
+          std::int32_t const j = X.columns[k + group.rank()];
+          begin = Y.row_offsets[j];
+          end = Y.row_offsets[j + 1];
+          if constexpr (with_values) factor = X.values[k + group.rank()];
         }
+        for (std::int32_t t = 0; t < Kokkos::min(group.size(), last - k); ++t)
+          if (!terms_of<with_values>(group, table, group.value(begin, t), group.value(end, t),
+                                     with_values ? group.value(factor, t) : Scalar{}))
+            return false;
+      }
+    }
+    return true;
+  }
+
+  /// \brief Those of `factor` and the entries begin to end - 1 of Y.
+  template <bool with_values>
+  KOKKOS_FORCEINLINE_FUNCTION bool terms_of(RowGroup<Exec> const& group,
+                                            ProductTable<Exec, Scalar> const& table,
+                                            std::int32_t begin, std::int32_t end,
+                                            Scalar const& factor) const {
+    for (std::int32_t first = begin; first < end; first += group.size()) {
+      std::int32_t const q = first + group.rank();
+      if (q < end)
+        table.template add<with_values>(Y.columns[q],
+                                        with_values ? factor * Y.values[q] : Scalar{});
+      group.barrier();
+      if constexpr (!with_values) {
+        bool const full = table.size() > table.limit;
+        group.barrier();  // nobody adds more before all have read
+        if (full) return false;
       }
     }
     return true;
@@ -191,13 +210,16 @@ struct ProductRows {
       columns[first + place] = static_cast<std::int32_t>(entry >> 32);
       values[first + place] = table.sums[static_cast<std::uint32_t>(entry)];
     };
-    bool const is_short = n <= 4 * group.size();
-    if (!is_short) sort_keys(group, table.entries, n);
-    for (std::int32_t t = group.rank(); t < n; t += group.size()) {
-      std::uint64_t const mine = table.entries[t];
-      std::int32_t place = is_short ? 0 : t;
-      for (std::int32_t s = 0; is_short && s < n; ++s) place += table.entries[s] < mine;
-      put(place, mine);
+    if (is_host_space<Exec> || n > 4 * group.size()) {
+      sort_keys(group, table.entries, n);
+      for (std::int32_t t = group.rank(); t < n; t += group.size()) put(t, table.entries[t]);
+    } else {
+      for (std::int32_t t = group.rank(); t < n; t += group.size()) {
+        std::uint64_t const mine = table.entries[t];
+        std::int32_t place = 0;
+        for (std::int32_t s = 0; s < n; ++s) place += table.entries[s] < mine;
+        put(place, mine);
+      }
     }
   }
 };
@@ -391,14 +413,16 @@ struct ProductPass {
 template <class Exec, class Scalar>
 std::vector<ProductPass> product_passes(std::int32_t lane_bits, std::int64_t terms,
                                         std::int64_t most, bool counts) {
+  // The emptier a table, the shorter the search; on GPUs the more of them there are.
+  constexpr std::int32_t least_bits = is_host_space<Exec> ? 7 : 2;
   std::vector<ProductPass> passes;
   auto const add = [&](ProductPass::By by, std::int32_t lanes, std::int32_t most_bits) {
     std::int32_t const spare = counts ? 1 << lanes : 0;
-    std::int32_t const bits = std::min(most_bits, bits_for(most + spare));
+    std::int32_t const bits = std::min(most_bits, std::max(least_bits, bits_for(most + spare)));
     passes.push_back({by, lanes, bits, most_entries(bits) - spare});
   };
   if constexpr (is_host_space<Exec>) {
-    add(ProductPass::memory, 0, 6);
+    add(ProductPass::memory, 0, least_bits);
   } else {
     // Few terms mostly make few entries; a thread finds them quicker than it sums many.
     if (terms <= (counts ? few_terms : fewest_terms))
