@@ -367,31 +367,33 @@ Solved<double> solved(HostCsr<double> const& host, AmgOf const& M, Runner runner
   return s;
 }
 
-/// CG's iterations, in two runners.
-int iterations(HostCsr<double> const& host, AmgOf const& M) {
+/// CG's iterations.
+int iterations(HostCsr<double> const& host, AmgOf const& M, Runner runner = Runner::launch) {
   EXPECT_EQ(M.defect(), "");
-  auto const s = solved(host, M, Runner::launch), alone = solved(host, M, Runner::team);
+  auto const s = solved(host, M, runner);
   EXPECT_EQ(s.report.reason, Solder::Reason::converged);
-  EXPECT_EQ(alone.report.reason, Solder::Reason::converged);
-  EXPECT_NEAR(alone.report.iterations, s.report.iterations, 1);
   return s.report.iterations;
 }
 
 TEST(AmgModes, MakeElasticityConvergeAtAnySize) {
   Default const exec;
   std::map<int, int> rigid, constant;
-  for (int const cells : {6, 12, 18}) {
+  for (int const cells : {6, 12, 16}) {
     auto const host = Solder::elasticity_3d<double>(cells);
     MatrixOf const A(exec, host);
-    rigid[cells] =
-        iterations(host, Amg(exec, A, to_device(exec, rigid_rows(cells)), {.block_size = 3}));
+    AmgOf const M(exec, A, to_device(exec, rigid_rows(cells)), {.block_size = 3});
+    rigid[cells] = iterations(host, M);
     constant[cells] = iterations(host, Amg(exec, A, {.block_size = 3}));
     EXPECT_LE(rigid[cells], constant[cells]);
+    if (cells == 6) {
+      EXPECT_NEAR(iterations(host, M, Runner::team), rigid[cells], 1);
+    }
+    if (cells == 12) {
+      EXPECT_LE(constant[cells], 0.6 * iterations(host, Amg(exec, A)));
+    }
   }
-  EXPECT_LE(rigid[18], 1.2 * rigid[12]);
-  EXPECT_LE(rigid[18], 28);
-  auto const host = Solder::elasticity_3d<double>(12);
-  EXPECT_LE(constant[12], 0.6 * iterations(host, Amg(exec, MatrixOf(exec, host))));
+  EXPECT_LE(rigid[16], 1.2 * rigid[12]);
+  EXPECT_LE(rigid[16], 27);
 }
 
 template <class Scalar>
