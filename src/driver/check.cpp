@@ -90,9 +90,10 @@ void check_block(RunConfig const& run, Errors& errors) {
 /// Refuses unknowns that are not those of nodes or points.
 void check_nodes(RunConfig const& run, std::int32_t rows, bool has_points, Errors& errors) {
   PreconditionerConfig const& config = run.preconditioner;
-  if (config.near_nullspace == "rigid_body" && !has_points)
+  if (config.near_nullspace == "rigid_body" && !has_points && run.problem.batch == 0)
     errors.add(run.where("preconditioner.near_nullspace"),
-               "near_nullspace: rigid_body needs the points whose displacements are the unknowns: "
+               "preconditioner.near_nullspace: rigid_body needs the points whose displacements are "
+               "the unknowns: "
                "give problem.coordinates");
   if (config.block_size > 0 && rows % config.block_size != 0)
     errors.add(run.where("preconditioner.block_size"), "preconditioner.block_size ",
