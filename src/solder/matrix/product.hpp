@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -22,14 +21,15 @@ KOKKOS_FORCEINLINE_FUNCTION std::int32_t most_entries(std::int32_t bits) { retur
 /// \brief Bits of the smallest table for so many entries.
 inline std::int32_t bits_for(std::int64_t entries) {
   std::int32_t bits = 2;
-  while (most_entries(bits) < entries) ++bits;
+  while (bits < 30 && most_entries(bits) < entries) ++bits;  // a larger table has no int32 size
   return bits;
 }
 
 /// \brief Bytes of a table: sums, list, columns and count.
 template <class Scalar>
 std::int64_t table_bytes(std::int32_t bits) {
-  return (static_cast<std::int64_t>(sizeof(Scalar) + 4) << bits) + 8 * most_entries(bits) + 4;
+  return (static_cast<std::int64_t>(sizeof(Scalar) + 4) << bits) +
+         std::int64_t(8) * most_entries(bits) + 4;
 }
 
 /// \brief The columns of one row of a product, with open addressing, and a sum for each.
@@ -513,6 +513,9 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
     if (longest < Rows::too_long) break;
     shortest = Rows::too_long;
   }
+  if (longest >= Rows::too_long)
+    throw std::length_error("Solder::product: a row of the product has more than " +
+                            std::to_string(most_entries(30) - warp) + " entries");
   std::int64_t const nonzeros = offsets_of_lengths(exec, lengths, n);
   if (nonzeros > CsrMatrix<Scalar, Exec>::most_nonzeros)
     throw std::length_error("Solder::product: the product has " + std::to_string(nonzeros) +

@@ -123,8 +123,8 @@ struct Candidate {
   KOKKOS_FUNCTION static std::uint64_t state(std::uint64_t key) { return key >> 62; }
 };
 
-/// \brief Rows in aggregates: that of each row, -1 for rows without strong couplings, which need no
-/// coarse grid.
+/// \brief Rows in aggregates: that of each row, -1 for rows without strong couplings, which are
+/// left to the sweeps: they solve a row, though not the rows of a node.
 template <class Exec>
 struct Aggregates {
   Kokkos::View<std::int32_t*, typename Exec::memory_space> of_row;
