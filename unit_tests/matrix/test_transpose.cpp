@@ -95,6 +95,14 @@ TYPED_TEST(TransposeOf, RowsOfEveryLength) {
                            500, 501, 999, 999, 2048, 2049, 4000, 0,   1};
   for (int j = 0; j < 300; ++j) lengths.push_back(j % 40);
   check(Exec(), with_column_lengths<Scalar>(lengths, 5000));
+  // So many rows that those for warps are listed.
+  check(Exec(), with_column_lengths<Scalar>(
+                    [] {
+                      std::vector<int> few(33000);
+                      for (int j = 0; j < 300; ++j) few[110 * j] = j;
+                      return few;
+                    }(),
+                    300));
 }
 
 template <class Exec>

@@ -171,8 +171,8 @@ void check_prolongators(Exec const& exec, HostCsr<Scalar> const& host, double st
   }
 
   double const omega = 0.7;
-  auto const S_made =
-      amg::smoothing<Scalar>(exec, made.coupling, made.graph, omega, lane_bits<Exec>);
+  auto const S_made = amg::smoothing<Scalar>(exec, made.coupling, made.graph, omega,
+                                             lane_bits<Exec>, made.A.longest_row());
   Plain const A(host), S(S_made), P(Solder::product(exec, S_made, T_made));
   PlainAggregates<Scalar> const expected(host, strength);
   Plain smoothing(host.rows, host.rows);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/allocate.hpp>
 #include <solder/core/source.hpp>
 #include <solder/core/sums.hpp>
 
@@ -146,11 +146,11 @@ class Arena {
   }
 
  private:
-  using Doubles = Kokkos::View<double*, typename Exec::memory_space>;
+  using Doubles = Impl::DeviceArray<double, Exec>;
   static constexpr std::size_t line = 16, block = 8192;  // doubles: 128 bytes, 64 kB
 
   Doubles allocate(std::string const& label, std::size_t size) const {
-    return Doubles(Kokkos::view_alloc(label, exec_), size);
+    return Impl::allocate_zeros<double>(exec_, label, static_cast<std::int64_t>(size));
   }
 
   Exec exec_;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/allocate.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/core/team.hpp>
 #include <solder/matrix/host_csr.hpp>
@@ -321,6 +321,11 @@ void set_three(Exec const& exec, std::int32_t* to, std::int32_t a, std::int32_t 
       });
 }
 
+/// \brief What is known of the lengths of a matrix's rows.
+struct RowLengths {
+  std::int32_t most = -1;  ///< of them; -1: nothing is known
+};
+
 template <class V>
 concept IsView = Kokkos::is_view_v<V>;
 
@@ -369,13 +374,13 @@ class CsrMatrix {
   template <Impl::IsView RowOffsets, Impl::IsView ColumnIndices, Impl::IsView EntryValues>
   CsrMatrix(Exec const& exec, std::int32_t rows, std::int32_t columns,
             RowOffsets const& row_offsets, ColumnIndices const& column_indices,
-            EntryValues const& values)
+            EntryValues const& values, Impl::RowLengths lengths = {})
       : CsrMatrix(exec, rows, columns, wrapped<Offsets>(row_offsets),
-                  wrapped<Columns>(column_indices), wrapped<Values>(values)) {}
+                  wrapped<Columns>(column_indices), wrapped<Values>(values), lengths) {}
 
   /// \brief The same.
   CsrMatrix(Exec const& exec, std::int32_t rows, std::int32_t columns, Offsets const& row_offsets,
-            Columns const& column_indices, Values const& values)
+            Columns const& column_indices, Values const& values, Impl::RowLengths lengths = {})
       : rows_(rows),
         columns_(columns),
         row_offsets_(row_offsets),
@@ -398,7 +403,7 @@ class CsrMatrix {
     if (std::max(rows, columns) > Impl::most_rows)
       throw std::length_error("Solder::CsrMatrix: at most " + std::to_string(Impl::most_rows) +
                               " rows and columns");
-    partition(exec);
+    partition(exec, lengths);
   }
 
   /// \brief Wraps raw device arrays without copying.
@@ -433,6 +438,7 @@ class CsrMatrix {
   std::int32_t rows() const { return rows_; }
   std::int32_t columns() const { return columns_; }
   std::int64_t nonzeros() const { return static_cast<std::int64_t>(values_.extent(0)); }
+  /// \brief Nonzeros of the longest row, or, where the library made this matrix, at least as many.
   std::int32_t longest_row() const { return longest_row_; }
   Offsets const& row_offsets() const { return row_offsets_; }
   Columns const& column_indices() const { return column_indices_; }
@@ -564,11 +570,11 @@ class CsrMatrix {
   }
 
   /// \brief Lanes a row, long rows and teams for GPUs; slices of equal work for hosts.
-  void partition(Exec const& exec) {
+  void partition(Exec const& exec, Impl::RowLengths lengths) {
     Offset const* const offsets = row_offsets_.data();
     std::int32_t const n = rows_;
     if constexpr (Impl::is_host_space<Exec>) {
-      longest_row_ = Impl::longest_row(exec, offsets, n);
+      longest_row_ = lengths.most < 0 ? Impl::longest_row(exec, offsets, n) : lengths.most;
       teams_ = vector_teams_ =
           static_cast<std::int32_t>(std::clamp<std::int64_t>(n, 1, exec.concurrency()));
       bounds_ = Impl::balanced_bounds<memory_space>(
@@ -581,7 +587,8 @@ class CsrMatrix {
       while (lane_bits_ < 5 && (10 << lane_bits_) < mean) ++lane_bits_;
       teams_ = Impl::vector_teams(exec, std::int64_t(n) << lane_bits_);
       vector_teams_ = Impl::vector_teams(exec, n);
-      list_long_rows(exec);
+      longest_row_ = lengths.most;
+      if (longest_row_ < 0 || longest_row_ > Operator::short_row(lane_bits_)) list_long_rows(exec);
     }
   }
 
@@ -609,9 +616,8 @@ class CsrMatrix {
         Kokkos::Max<std::int32_t>(longest_row_), groups, warps, teams);
     longest_row_ = std::max(longest_row_, 0);
     if (groups + warps + teams == 0) return;
-    bounds_ = Kokkos::View<std::int32_t*, memory_space>(
-        Kokkos::view_alloc("Solder::csr::long_rows", exec, Kokkos::WithoutInitializing),
-        groups + warps + teams + 3);
+    bounds_ =
+        Impl::allocate<std::int32_t>(exec, "Solder::csr::long_rows", groups + warps + teams + 3);
     auto const list = [&](std::int32_t count, std::int64_t above, std::int64_t most,
                           std::int32_t at) {
       if (count > 0) Impl::list_rows(exec, offsets, rows_, above, most, bounds_.data() + 3, at);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/allocate.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/transpose.hpp>
 
@@ -64,12 +64,11 @@ Duplicates find_duplicates(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> con
 template <class Scalar, class Exec, class Offset>
 CsrMatrix<Scalar, Exec, Offset> sum_neighbours(Exec const& exec,
                                                CsrMatrix<Scalar, Exec, Offset> const& A) {
-  using Space = typename Exec::memory_space;
   Offset const* const offsets = A.row_offsets().data();
   std::int32_t const* const columns = A.column_indices().data();
   Scalar const* const values = A.values().data();
-  Kokkos::View<Offset*, Space> const new_offsets(
-      Kokkos::view_alloc("Solder::csr::row_offsets", exec), std::size_t(A.rows()) + 1);
+  auto const new_offsets =
+      allocate_zeros<Offset>(exec, "Solder::csr::row_offsets", A.rows() + std::int64_t(1));
   Offset* const to = new_offsets.data();
   std::int64_t nonzeros = 0;
   Kokkos::parallel_scan(
@@ -80,10 +79,8 @@ CsrMatrix<Scalar, Exec, Offset> sum_neighbours(Exec const& exec,
         if (last) to[i + 1] = static_cast<Offset>(at);
       },
       nonzeros);
-  Kokkos::View<std::int32_t*, Space> const new_columns(
-      Kokkos::view_alloc("Solder::csr::columns", exec, Kokkos::WithoutInitializing), nonzeros);
-  Kokkos::View<Scalar*, Space> const new_values(
-      Kokkos::view_alloc("Solder::csr::values", exec, Kokkos::WithoutInitializing), nonzeros);
+  auto const new_columns = allocate<std::int32_t>(exec, "Solder::csr::columns", nonzeros);
+  auto const new_values = allocate<Scalar>(exec, "Solder::csr::values", nonzeros);
   std::int32_t* const to_columns = new_columns.data();
   Scalar* const to_values = new_values.data();
   Kokkos::parallel_for(

@@ -339,8 +339,9 @@ std::int64_t most_terms(Exec const& exec, CsrOperator<Scalar, std::int32_t> cons
   return most;
 }
 
-/// \brief Terms of a row up to which a thread counts its entries, and sums them.
-inline constexpr std::int64_t few_terms = 300, fewest_terms = 40;
+/// \brief Terms of a row up to which a thread sums its entries, and counts them where there are
+/// rows enough to keep a GPU's threads busy. (Few threads with many terms each only wait.)
+inline constexpr std::int64_t summed_by_thread = 40, counted_by_thread = 300;
 
 template <class Exec>
 std::int32_t longest_length(Exec const& exec, std::int32_t const* lengths, std::int32_t n) {
@@ -389,13 +390,12 @@ class ProductMemory {
   /// \brief Memory of so many bytes, in place of what was handed out before.
   char* take(Exec const& exec, std::int64_t bytes) {
     if (static_cast<std::int64_t>(memory_.extent(0)) < bytes)
-      memory_ = decltype(memory_)(
-          Kokkos::view_alloc("Solder::product::tables", exec, Kokkos::WithoutInitializing), bytes);
+      memory_ = allocate<char>(exec, "Solder::product::tables", bytes);
     return memory_.data();
   }
 
  private:
-  Kokkos::View<char*, typename Exec::memory_space> memory_;
+  DeviceArray<char, Exec> memory_ = no_view<DeviceArray<char, Exec>>();
 };
 
 /// \brief One pass over the rows of a product: who takes a row, and up to which length.
@@ -408,11 +408,12 @@ struct ProductPass {
 
 /// \brief Passes of which each takes the rows that are too long for those before it.
 /// \param terms, most that a row has at most, and entries
+/// \param is_full the rows are as many as half of a GPU's threads, or more
 /// \param counts entries are counted; each lane may bring one before it is seen that they are too
 /// many
 template <class Exec, class Scalar>
 std::vector<ProductPass> product_passes(std::int32_t lane_bits, std::int64_t terms,
-                                        std::int64_t most, bool counts) {
+                                        std::int64_t most, bool is_full, bool counts) {
   // The emptier a table, the shorter the search; on GPUs the more of them there are.
   constexpr std::int32_t least_bits = is_host_space<Exec> ? 7 : 2;
   std::vector<ProductPass> passes;
@@ -425,7 +426,7 @@ std::vector<ProductPass> product_passes(std::int32_t lane_bits, std::int64_t ter
     add(ProductPass::memory, 0, least_bits);
   } else {
     // Few terms mostly make few entries; a thread finds them quicker than it sums many.
-    if (terms <= (counts ? few_terms : fewest_terms))
+    if (terms <= (counts && is_full ? counted_by_thread : summed_by_thread))
       passes.push_back({ProductPass::threads, 0, 0, ShortProductRows<Scalar>::most});
     std::int32_t const lanes = std::max(lane_bits, 3);
     add(ProductPass::scratch_of_warps, lanes,
@@ -441,12 +442,13 @@ std::vector<ProductPass> product_passes(std::int32_t lane_bits, std::int64_t ter
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const& X,
                                 CsrMatrix<Scalar, Exec> const& Y, ProductMemory<Exec>& memory) {
-  using Space = typename Exec::memory_space;
   using Rows = ProductRows<Exec, Scalar>;
   std::int32_t const n = X.rows(), lane_bits = row_lane_bits<Exec>(Y.rows(), Y.nonzeros());
   auto const x = X.device_operator(), y = Y.device_operator();
-  std::int64_t const terms = most_terms(exec, x, y),
-                     most = std::min<std::int64_t>(terms, Y.columns());
+  std::int64_t terms = std::int64_t(X.longest_row()) * Y.longest_row();
+  if (terms > counted_by_thread) terms = most_terms(exec, x, y);
+  std::int64_t const most = std::min<std::int64_t>(terms, Y.columns());
+  bool const is_full = 2 * std::int64_t(n) >= exec.concurrency();
   std::int64_t const budget = std::max<std::int64_t>(
       std::int64_t(64) << 20, std::int64_t(4 + sizeof(Scalar)) * (X.nonzeros() + Y.nonzeros()) / 3);
   Rows rows{x, y, lane_bits, 1, {}, nullptr, 0, nullptr, nullptr, nullptr};
@@ -501,13 +503,12 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
     }
     run_in_memory(label, pass);
   };
-  auto const offsets = Kokkos::View<std::int32_t*, Space>(
-      Kokkos::view_alloc("Solder::csr::row_offsets", exec, Kokkos::WithoutInitializing),
-      std::size_t(n) + 1);
+  auto const offsets =
+      allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
   std::int32_t* const lengths = offsets.data();
   rows.lengths = lengths;
   std::int32_t longest = 0, shortest = 0;
-  for (auto const& pass : product_passes<Exec, Scalar>(lane_bits, terms, most, true)) {
+  for (auto const& pass : product_passes<Exec, Scalar>(lane_bits, terms, most, is_full, true)) {
     run("Solder::product::count", pass, shortest);
     longest = longest_length(exec, lengths, n);
     if (longest < Rows::too_long) break;
@@ -520,22 +521,20 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
   if (nonzeros > CsrMatrix<Scalar, Exec>::most_nonzeros)
     throw std::length_error("Solder::product: the product has " + std::to_string(nonzeros) +
                             " nonzeros, too many for 32-bit offsets");
-  Kokkos::View<std::int32_t*, Space> const columns(
-      Kokkos::view_alloc("Solder::csr::columns", exec, Kokkos::WithoutInitializing), nonzeros);
-  Kokkos::View<Scalar*, Space> const values(
-      Kokkos::view_alloc("Solder::csr::values", exec, Kokkos::WithoutInitializing), nonzeros);
+  auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", nonzeros);
+  auto const values = allocate<Scalar>(exec, "Solder::csr::values", nonzeros);
   rows.lengths = nullptr;
   rows.offsets = offsets.data();
   rows.columns = columns.data();
   rows.values = values.data();
   shortest = 0;
-  for (auto const& pass : product_passes<Exec, Scalar>(lane_bits, terms, longest, false)) {
+  for (auto const& pass : product_passes<Exec, Scalar>(lane_bits, terms, longest, is_full, false)) {
     run("Solder::product::entries", pass, shortest);
     if (pass.limit >= longest) break;
     shortest = pass.limit + 1;
   }
   exec.fence("Solder::product: made");
-  return {exec, n, Y.columns(), offsets, columns, values};
+  return {exec, n, Y.columns(), offsets, columns, values, {longest}};
 }
 
 }  // namespace Impl

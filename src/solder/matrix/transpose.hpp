@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/allocate.hpp>
 #include <solder/core/lanes.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
@@ -25,6 +25,8 @@ enum class TransposeRows { lanes, warp, team, memory };  // and the longest the 
 /// which a whole team takes it.
 inline constexpr std::int32_t transpose_warp_keys = 256, transpose_team_keys = 2048,
                               transpose_long_row = 1024;
+/// \brief Rows up to which none is listed for a pass: it looks at all of them.
+inline constexpr std::int32_t transpose_few_rows = 1 << 15;
 /// \brief Keys above which the whole device sorts a row.
 inline constexpr std::int32_t transpose_most_of_team = 1 << 16;
 
@@ -102,7 +104,8 @@ struct TransposeSortKernel {
 
   TransposeEntries<Scalar, Offset> entries;
   std::int32_t const* list;  ///< of rows; null: all
-  std::int32_t rows, batch, lane_bits;
+  std::int32_t rows, batch;
+  std::int32_t lane_bits;  ///< of rows in registers; without a list longer ones are a warp's
 
   KOKKOS_FUNCTION static constexpr int scratch_bytes() {
     constexpr int key = sizeof(TransposeKey);
@@ -128,8 +131,11 @@ struct TransposeSortKernel {
       auto* const scratch =
           static_cast<TransposeKey*>(member.team_scratch(0).get_shmem(scratch_bytes()));
       if constexpr (by == TransposeRows::warp) {
-        for (std::int32_t t = begin + warp_rank; t < end; t += member.team_size())
-          sort_in_scratch(WarpLanes<Exec>(), list[t], scratch + warp_rank * transpose_warp_keys);
+        for (std::int32_t t = begin + warp_rank; t < end; t += member.team_size()) {
+          std::int32_t const row = list == nullptr ? t : list[t], length = entries.length(row);
+          if (length > 1 << lane_bits && length <= transpose_warp_keys)
+            sort_in_scratch(WarpLanes<Exec>(), row, scratch + warp_rank * transpose_warp_keys);
+        }
       } else {
         for (std::int32_t t = begin; t < end; ++t)
           sort_in_scratch(TeamLanes<Exec, Member>(member, nullptr), list[t], scratch);
@@ -207,9 +213,8 @@ Kokkos::View<std::int32_t*, typename Exec::memory_space> transpose_list(Exec con
                                                                         std::int32_t rows,
                                                                         std::int64_t above,
                                                                         std::int64_t most) {
-  Kokkos::View<std::int32_t*, typename Exec::memory_space> const list(
-      Kokkos::view_alloc("Solder::transpose::rows", exec, Kokkos::WithoutInitializing),
-      list_rows(exec, offsets, rows, above, most));
+  auto const list = allocate<std::int32_t>(exec, "Solder::transpose::rows",
+                                           list_rows(exec, offsets, rows, above, most));
   if (list.extent(0) > 0) list_rows(exec, offsets, rows, above, most, list.data());
   return list;
 }
@@ -226,9 +231,7 @@ Kokkos::View<Offset*, typename Exec::memory_space> transpose_offsets(Exec const&
       "Solder::transpose::count",
       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, nonzeros),
       KOKKOS_LAMBDA(std::int64_t k) { Kokkos::atomic_inc(&count[columns[k]]); });
-  Kokkos::View<Offset*, typename Exec::memory_space> const offsets(
-      Kokkos::view_alloc("Solder::transpose::row_offsets", exec, Kokkos::WithoutInitializing),
-      n + 1);
+  auto const offsets = allocate<Offset>(exec, "Solder::transpose::row_offsets", n + 1);
   Offset* const starts = offsets.data();
   Kokkos::parallel_scan(
       "Solder::transpose::offsets",
@@ -245,9 +248,7 @@ template <class Exec, class Scalar, class Offset>
 Kokkos::View<TransposeKey*, typename Exec::memory_space> scatter_keys(
     Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, Offset const* starts,
     std::int32_t* left) {
-  Kokkos::View<TransposeKey*, typename Exec::memory_space> const keys(
-      Kokkos::view_alloc("Solder::transpose::keys", exec, Kokkos::WithoutInitializing),
-      A.nonzeros());
+  auto const keys = allocate<TransposeKey>(exec, "Solder::transpose::keys", A.nonzeros());
   std::int32_t const n = A.rows(), lane_bits = row_lane_bits<Exec>(n, A.nonzeros()),
                      batch = 4 * warps_of_rows * (warp >> lane_bits);
   auto const send = [&]<TransposeRows by>(std::integral_constant<TransposeRows, by>,
@@ -318,27 +319,23 @@ template <class Scalar, class Exec, class Offset>
 CsrMatrix<Scalar, Exec, Offset> conjugate_transpose(Exec const& exec,
                                                     CsrMatrix<Scalar, Exec, Offset> const& A) {
   using Impl::TransposeRows;
-  using Space = typename Exec::memory_space;
   std::int32_t const n = A.columns();
   std::int64_t const nonzeros = A.nonzeros();
-  Kokkos::View<std::int32_t*, Space> const counts(
-      Kokkos::view_alloc("Solder::transpose::counts", exec), n);
+  auto const counts = Impl::allocate_zeros<std::int32_t>(exec, "Solder::transpose::counts", n);
   auto const starts =
       Impl::transpose_offsets<Exec, Offset>(exec, nonzeros, A.column_indices().data(), counts);
   auto const keys = Impl::scatter_keys(exec, A, starts.data(), counts.data());
-  Kokkos::View<std::int32_t*, Space> const columns(
-      Kokkos::view_alloc("Solder::transpose::columns", exec, Kokkos::WithoutInitializing),
-      nonzeros);
-  Kokkos::View<Scalar*, Space> const values(
-      Kokkos::view_alloc("Solder::transpose::values", exec, Kokkos::WithoutInitializing), nonzeros);
+  auto const columns = Impl::allocate<std::int32_t>(exec, "Solder::transpose::columns", nonzeros);
+  auto const values = Impl::allocate<Scalar>(exec, "Solder::transpose::values", nonzeros);
   Impl::TransposeEntries<Scalar, Offset> const entries{A.row_offsets().data(), A.values().data(),
                                                        starts.data(),          keys.data(),
                                                        columns.data(),         values.data()};
   CsrMatrix<Scalar, Exec, Offset> const result(exec, n, A.rows(), starts, columns, values);
   std::int32_t const longest = result.longest_row();
+  bool const few_rows = n <= Impl::transpose_few_rows;
   std::int32_t lane_bits = 0;  // enough lanes for the longest row, or for twice the mean
   while (!Impl::is_host_space<Exec> && lane_bits < 5 && (1 << lane_bits) < longest &&
-         (std::int64_t(n) << lane_bits) < 2 * nonzeros)
+         (few_rows || (std::int64_t(n) << lane_bits) < 2 * nonzeros))
     ++lane_bits;
   Impl::sort_transpose_rows<TransposeRows::lanes>(exec, entries, nullptr, n, lane_bits);
   if constexpr (!Impl::is_host_space<Exec>) {
@@ -348,9 +345,12 @@ CsrMatrix<Scalar, Exec, Offset> conjugate_transpose(Exec const& exec,
     auto const rows = [](auto const& list) { return static_cast<std::int32_t>(list.extent(0)); };
     std::int32_t const of_warps = Impl::transpose_warp_keys, of_teams = Impl::transpose_team_keys,
                        most = Impl::transpose_most_of_team;
-    if (longest > 1 << lane_bits) {
+    if (longest > 1 << lane_bits && few_rows) {
+      Impl::sort_transpose_rows<TransposeRows::warp>(exec, entries, nullptr, n, lane_bits);
+    } else if (longest > 1 << lane_bits) {
       auto const list = listed(1 << lane_bits, of_warps);
-      Impl::sort_transpose_rows<TransposeRows::warp>(exec, entries, list.data(), rows(list), 0);
+      Impl::sort_transpose_rows<TransposeRows::warp>(exec, entries, list.data(), rows(list),
+                                                     lane_bits);
       exec.fence("Solder::transpose: the list of warps is free");
     }
     if (longest > of_warps) {

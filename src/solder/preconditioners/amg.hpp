@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -203,6 +204,8 @@ class Amg {
       throw std::invalid_argument(
           "Solder::Amg: a near-nullspace of " + std::to_string(modes_.rows()) +
           " rows is not one of a matrix of " + std::to_string(A.rows()) + " rows");
+    [[maybe_unused]] std::optional<Impl::PooledAllocations<Exec>> pool;
+    if constexpr (!Impl::is_host_space<Exec>) pool.emplace();
     return std::make_shared<State>(
         exec, A, options_.strength, options_.levels, options_.coarsest, weights().front(),
         given || size == 1 ? modes_ : Impl::amg::constant_modes<Scalar>(exec, A.rows(), size),

@@ -277,9 +277,11 @@ class Chebyshev {
           std::to_string(A.rows()) + " x " + std::to_string(A.columns()) +
           (rows >= 0 ? " and " + std::to_string(rows) : ""));
     Kokkos::Timer timer;
-    double const largest = A.rows() == 0 ? 1
-                                         : 1.1 * Impl::Lanczos<Exec, Matrix, Inner>(exec, A, inner_)
-                                                     .largest(options_.lanczos_steps);
+    double largest = 1;
+    if (A.rows() > 0) {
+      Impl::LanczosMemory<Exec> memory(exec, is_on_device<OpenedOf<Inner, Exec, Scalar>>);
+      largest = 1.1 * Impl::largest_eigenvalue(memory, A, inner_, options_.lanczos_steps);
+    }
     bool const usable = largest > 0 && std::isfinite(largest);
     auto const weights = weights_for(usable ? largest : 1);
     Weights const table(

@@ -8,10 +8,10 @@
 #include <string>
 #include <type_traits>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/arena.hpp>
 #include <solder/core/errors.hpp>
 #include <solder/core/identity.hpp>
-#include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
 
@@ -141,8 +141,7 @@ class Jacobi {
 
  private:
   Jacobi(Exec const& exec, std::int32_t rows)
-      : inverse_(Kokkos::view_alloc("Solder::jacobi::inverse", exec, Kokkos::WithoutInitializing),
-                 rows),
+      : inverse_(Impl::allocate<Scalar>(exec, "Solder::jacobi::inverse", rows)),
         zero_row_(Kokkos::view_alloc("Solder::jacobi::zero_row", Kokkos::WithoutInitializing)) {}
 
   template <class Diagonal>

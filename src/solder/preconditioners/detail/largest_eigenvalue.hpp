@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
+#include <solder/core/arena.hpp>
 #include <solder/core/open.hpp>
 #include <solder/core/runners/engine.hpp>
 
@@ -39,14 +41,16 @@ inline double largest_of_tridiagonal(std::vector<double> const& diagonal,
   return high;
 }
 
-/// \brief The first w: entries without a pattern. Where M is pointwise they are as large as M's are
-/// small, by the root: all rows then have their share of M's inner product, however A is scaled.
+/// \brief The first w: entries without a pattern, and no vector before it. Where M is pointwise
+/// they are as large as M's are small, by the root: all rows then have their share of M's inner
+/// product, however A is scaled.
 template <class Scalar, class OpenedM>
 struct LanczosStart {
-  Scalar* w;
+  Scalar *w, *older;
   OpenedM m;
 
   KOKKOS_FUNCTION void operator()(std::int32_t i) const {
+    older[i] = Scalar{};
     auto bits = static_cast<std::uint32_t>(i + 1) * 0x9e3779b9u;
     bits = (bits ^ (bits >> 16)) * 0x85ebca6bu;
     bits = (bits ^ (bits >> 13)) * 0xc2b2ae35u;
@@ -129,7 +133,22 @@ struct LanczosUpdate {
   }
 };
 
-/// \brief Lanczos's method for M A, self-adjoint in the inner product of M's inverse:
+/// \brief The memory of Lanczos's method, which several matrices one after another may share.
+template <class Exec>
+struct LanczosMemory {
+  Arena<Exec> arena;
+  Engine<Exec> engine;
+
+  /// \param on_device false: M has host stages
+  LanczosMemory(Exec const& exec, bool on_device)
+      : arena(exec, 0), engine(exec, "Solder::lanczos", Runner::launch, {}, on_device) {}
+};
+
+/// \brief An estimate, from below, of the largest eigenvalue of M A by Lanczos's method; the same
+/// in every run. Not positive or not finite where A or M is not positive definite, as far as it
+/// meets that.
+///
+/// M A is self-adjoint in the inner product of M's inverse, where
 ///
 ///     v = M w,  beta = (w, v)^(1/2),  q' = w / beta,  u = A v,  alpha = (v, u) / beta^2
 ///     w = u / beta - alpha q' - beta q,  q = q'
@@ -137,80 +156,62 @@ struct LanczosUpdate {
 /// makes q orthonormal in M, and M A tridiagonal: alpha on the diagonal, beta beside it. A step is
 /// three kernels, and those of M; the host waits once, at the end.
 template <class Exec, class Matrix, class Preconditioner>
-class Lanczos {
- public:
+double largest_eigenvalue(LanczosMemory<Exec>& memory, Matrix const& given_A,
+                          Preconditioner const& given_M, int most_steps) {
   using Scalar = typename Matrix::scalar_type;
+  Arena<Exec>& arena = memory.arena;
+  Exec const& exec = arena.exec();
+  std::int32_t const n = given_A.rows();
+  int const steps = std::min<int>(most_steps, n);
+  arena.rewind();
+  auto const A = open_matrix(arena, given_A);
+  auto const M = open_preconditioner<Scalar>(arena, given_M);
+  auto const vector = [&](char const* label) { return arena.template array<Scalar>(label, n); };
+  Scalar *const v = vector("Solder::lanczos::v"), *const w = vector("Solder::lanczos::w"),
+                *const u = vector("Solder::lanczos::u"),
+                *const older = vector("Solder::lanczos::older");
+  double* const records = arena.template array<double>("Solder::lanczos::records", 2 * steps);
+  Kokkos::parallel_for("Solder::lanczos::start", Kokkos::RangePolicy<Exec>(exec, 0, n),
+                       LanczosStart<Scalar, std::remove_const_t<decltype(M)>>{w, older, M});
 
-  Lanczos(Exec const& exec, Matrix const& A, Preconditioner const& M)
-      : exec_(exec),
-        n_(A.rows()),
-        arena_(exec, false),
-        A_(open_matrix(arena_, A)),
-        M_(open_preconditioner<Scalar>(arena_, M)),
-        engine_(exec, "Solder::lanczos", Runner::launch, {}, is_on_device<decltype(M_)>),
-        v_(vector("Solder::lanczos::v")),
-        w_(vector("Solder::lanczos::w")),
-        u_(vector("Solder::lanczos::u")),
-        older_(vector("Solder::lanczos::older")) {}
+  auto const all_steps = [&](auto const& Mw) {
+    auto const Av = A.apply(Phase::judge, v);
+    auto const wv = arena.template sum<1>(Mw.rows.teams()),
+               vu = arena.template sum<1>(Av.rows.teams());
+    memory.engine.run(
+        program(repeat(program(Mw.before,
+                               stage("Solder::lanczos::apply", Phase::judge, Mw.rows,
+                                     LanczosApply<Scalar>{w, v, wv}),
+                               Av.before,
+                               stage("Solder::lanczos::product", Phase::judge, Av.rows,
+                                     LanczosProduct<Scalar>{v, u, vu}),
+                               stage("Solder::lanczos::update", Phase::judge,
+                                     arena.template range<Scalar>(A.rows, w, u, older),
+                                     LanczosUpdate<Scalar>{w, older, wv, vu, records})),
+                       steps)));
+  };
+  if constexpr (decltype(M)::is_pointwise)
+    all_steps(application(program(), mapped(arena.template range<Scalar>(A.rows, w),
+                                            PointwiseOf<std::remove_const_t<decltype(M)>>{M})));
+  else
+    all_steps(M.apply(Phase::judge, w));
 
-  /// \brief An estimate, from below, of the largest eigenvalue; the same in every run. Not
-  /// positive or not finite where A or M is not positive definite, as far as it meets that.
-  double largest(int most_steps) {
-    int const steps = std::min<int>(most_steps, n_);
-    double* const records = arena_.template array<double>("Solder::lanczos::records", 2 * steps);
-    Kokkos::parallel_for("Solder::lanczos::start", Kokkos::RangePolicy<Exec>(exec_, 0, n_),
-                         LanczosStart<Scalar, decltype(M_)>{w_, M_});
-    if constexpr (decltype(M_)::is_pointwise)
-      run(steps, records,
-          application(program(), mapped(arena_.template range<Scalar>(A_.rows, w_),
-                                        PointwiseOf<decltype(M_)>{M_})));
-    else
-      run(steps, records, M_.apply(Phase::judge, w_));
-    Kokkos::View<double*, Kokkos::HostSpace> const sums("Solder::lanczos::sums", 2 * steps);
-    Kokkos::deep_copy(
-        exec_, sums,
-        Kokkos::View<double const*, typename Exec::memory_space>(records, sums.extent(0)));
-    exec_.fence("Solder::lanczos: all sums are known");
-    std::vector<double> alphas, betas;
-    for (int k = 0; k < steps; ++k) {
-      double const squared = sums(2 * k);
-      if (k == 0 && !(squared > 0)) return squared;
-      if (!std::isfinite(squared) || squared < 0) return squared;
-      double const beta = std::sqrt(squared);
-      if (k > 0 && beta <= 1e-12 * std::abs(alphas[0])) break;  // an invariant subspace
-      if (k > 0) betas.push_back(beta);
-      alphas.push_back(sums(2 * k + 1) / squared);
-    }
-    return largest_of_tridiagonal(alphas, betas);
+  Kokkos::View<double*, Kokkos::HostSpace> const sums("Solder::lanczos::sums", 2 * steps);
+  Kokkos::deep_copy(
+      exec, sums,
+      Kokkos::View<double const*, typename Exec::memory_space>(records, sums.extent(0)));
+  exec.fence("Solder::lanczos: all sums are known");
+  std::vector<double> alphas, betas;
+  for (int k = 0; k < steps; ++k) {
+    double const squared = sums(2 * k);
+    if (k == 0 && !(squared > 0)) return squared;
+    if (!std::isfinite(squared) || squared < 0) return squared;
+    double const beta = std::sqrt(squared);
+    if (k > 0 && beta <= 1e-12 * std::abs(alphas[0])) break;  // an invariant subspace
+    if (k > 0) betas.push_back(beta);
+    alphas.push_back(sums(2 * k + 1) / squared);
   }
-
- private:
-  Scalar* vector(char const* label) { return arena_.template array<Scalar>(label, n_); }
-
-  template <class Applied>
-  void run(int steps, double* records, Applied const& Mw) {
-    auto const Av = A_.apply(Phase::judge, v_);
-    auto const wv = arena_.template sum<1>(Mw.rows.teams()),
-               vu = arena_.template sum<1>(Av.rows.teams());
-    auto const all = arena_.template range<Scalar>(A_.rows, w_, u_, older_);
-    engine_.run(program(repeat(program(Mw.before,
-                                       stage("Solder::lanczos::apply", Phase::judge, Mw.rows,
-                                             LanczosApply<Scalar>{w_, v_, wv}),
-                                       Av.before,
-                                       stage("Solder::lanczos::product", Phase::judge, Av.rows,
-                                             LanczosProduct<Scalar>{v_, u_, vu}),
-                                       stage("Solder::lanczos::update", Phase::judge, all,
-                                             LanczosUpdate<Scalar>{w_, older_, wv, vu, records})),
-                               steps)));
-  }
-
-  Exec exec_;
-  std::int32_t n_;
-  Arena<Exec> arena_;
-  OpenedMatrixOf<Matrix, Exec> A_;
-  OpenedOf<Preconditioner, Exec, Scalar> M_;
-  Engine<Exec> engine_;
-  Scalar *v_, *w_, *u_, *older_;
-};
+  return largest_of_tridiagonal(alphas, betas);
+}
 
 }  // namespace Solder::Impl

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
-#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/allocate.hpp>
 #include <solder/core/lanes.hpp>
 #include <solder/core/mix_bits.hpp>
 #include <solder/core/scalar.hpp>
@@ -12,13 +11,6 @@
 #include <solder/matrix/product.hpp>
 
 namespace Solder::Impl::amg {
-
-template <class T, class Exec>
-Kokkos::View<T*, typename Exec::memory_space> allocate(Exec const& exec, std::string const& label,
-                                                       std::int64_t size) {
-  return Kokkos::View<T*, typename Exec::memory_space>(
-      Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), size);
-}
 
 /// \brief Which entries couple strongly: those as large as `strength` times the geometric mean of
 /// the largest ones of the two rows. (Against the diagonal instead, a stencil of 27 points, whose
@@ -149,7 +141,12 @@ Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scalar> const& coupling,
         bool const alone = offsets[i] == offsets[i + 1];
         keys[i] = Candidate::key(alone ? Candidate::out : Candidate::undecided, i);
       });
-  for (std::int32_t undecided = n; undecided > 0;) {
+  // The host waits for two rounds at a time; those after the last do nothing.
+  constexpr int at_once = is_host_space<Exec> ? 1 : 2;
+  auto const left_view = allocate<std::int32_t>(exec, "Solder::amg::undecided", 1);
+  Kokkos::View<std::int32_t, typename Exec::memory_space> const undecided(left_view.data());
+  std::int32_t left = n;
+  for (int round = 0; left > 0; ++round) {
     Kokkos::parallel_for(
         "Solder::amg::largest_near", Policy(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
           std::uint64_t largest = keys[i];
@@ -159,7 +156,7 @@ Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scalar> const& coupling,
         });
     Kokkos::parallel_reduce(
         "Solder::amg::decide", Policy(exec, 0, n),
-        KOKKOS_LAMBDA(std::int32_t i, std::int32_t & left) {
+        KOKKOS_LAMBDA(std::int32_t i, std::int32_t & others) {
           if (Candidate::state(keys[i]) != Candidate::undecided) return;
           std::uint64_t largest = near[i];
           for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k)
@@ -169,9 +166,12 @@ Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scalar> const& coupling,
           else if (Candidate::state(largest) == Candidate::root)
             keys[i] = Candidate::key(Candidate::out, i);
           else
-            ++left;
+            ++others;
         },
         undecided);
+    if (round % at_once != at_once - 1) continue;
+    Kokkos::deep_copy(exec, Kokkos::View<std::int32_t, Kokkos::HostSpace>(&left), undecided);
+    exec.fence("Solder::amg: known how many rows are undecided");
   }
   Aggregates<Exec> aggregates;
   aggregates.of_row = allocate<std::int32_t>(exec, "Solder::amg::aggregate", n);

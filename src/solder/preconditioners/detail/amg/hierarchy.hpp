@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <numbers>
 #include <optional>
 #include <string>
@@ -51,7 +52,10 @@ class Hierarchy {
   /// `block_size` rows.
   Hierarchy(Exec const& exec, Matrix const& given, double strength, int most, std::int32_t coarsest,
             double weight, Modes<Scalar, Exec> const& modes = {}, std::int32_t block_size = 1)
-      : exec_(exec), weight_(weight), modes_(modes) {
+      : exec_(exec),
+        weight_(weight),
+        modes_(modes),
+        lanczos_(std::make_unique<LanczosMemory<Exec>>(exec, true)) {
     Matrix const A = sum_duplicates(exec, given);
     end_phase("duplicates");
     add_level(A);
@@ -59,6 +63,7 @@ class Hierarchy {
     while (defect.empty() && static_cast<int>(levels.size()) < most &&
            (levels.back().A.rows() > coarsest || levels.size() == 1))
       if (!coarsen(strength, coarsest)) break;
+    lanczos_ = {};
     memory_ = {};
     nodes_ = {};
     modes_ = {};
@@ -99,8 +104,7 @@ class Hierarchy {
         defect =
             "on level " + std::to_string(levels.size() + 1) + " of the multigrid hierarchy " + zero;
       } else {
-        largest = Lanczos<Exec, Matrix, Jacobi<Scalar, Exec>>(exec_, A, D)
-                      .largest(levels.empty() ? lanczos_steps : fewer_steps);
+        largest = largest_eigenvalue(*lanczos_, A, D, levels.empty() ? lanczos_steps : fewer_steps);
         if (!(largest > 0) || !std::isfinite(largest))
           defect = "on level " + std::to_string(levels.size() + 1) +
                    " of the multigrid hierarchy the matrix is not positive definite, or not finite";
@@ -117,7 +121,7 @@ class Hierarchy {
     Matrix const A = levels.back().A;
     std::optional<Matrix> prolongator;
     if (A.rows() <= coarsest)
-      prolongator = tentative<Scalar>(exec_, all_rows(A.rows()));
+      prolongator = tentative<Scalar>(exec_, Aggregates<Exec>{numbers(exec_, A.rows()), A.rows()});
     else
       prolongator = smoothed_prolongator(A, strength);
     if (!prolongator) return false;
@@ -150,8 +154,9 @@ class Hierarchy {
       Coupling<Scalar> const coupling{A.device_operator(), largest.data(), strength};
       auto const [graph, aggregates] = aggregated(coupling, lane_bits);
       if (!coarse_enough(aggregates.count)) return {};
-      return Impl::product(exec_, smoothing<Scalar>(exec_, coupling, graph, omega, lane_bits),
-                           tentative<Scalar>(exec_, aggregates), memory_);
+      return Impl::product(
+          exec_, smoothing<Scalar>(exec_, coupling, graph, omega, lane_bits, A.longest_row()),
+          tentative<Scalar>(exec_, aggregates), memory_);
     }
     Nodes<Exec> const nodes = nodes_;
     auto const norms = block_norms(exec_, A, nodes, memory_);
@@ -169,7 +174,7 @@ class Hierarchy {
     return Impl::product(
         exec_,
         smoothing<Scalar>(exec_, coupling, strong_graph(exec_, coupling, lane_bits), omega,
-                          lane_bits),
+                          lane_bits, A.longest_row()),
         made.T, memory_);
   }
   template <class Number>
@@ -182,20 +187,6 @@ class Hierarchy {
     return {graph, aggregates};
   }
 
- public:
-  /// \brief Each row an aggregate of its own. (Public, for CUDA takes lambdas of public functions
-  /// only.)
-  Aggregates<Exec> all_rows(std::int32_t count) const {
-    Aggregates<Exec> const all{allocate<std::int32_t>(exec_, "Solder::amg::aggregate", count),
-                               count};
-    std::int32_t* const of_row = all.of_row.data();
-    Kokkos::parallel_for(
-        "Solder::amg::all_rows", Kokkos::RangePolicy<Exec>(exec_, 0, count),
-        KOKKOS_LAMBDA(std::int32_t i) { of_row[i] = i; });
-    return all;
-  }
-
- private:
   /// \brief Makes what a cycle's way up multiplies with.
   void finish(Level& level, Matrix const& Q) {
     level.SQ = sweeps_and_correction(exec_, inverse_of(level), weight_ / level.largest, level.A, Q);
@@ -243,6 +234,7 @@ class Hierarchy {
   double weight_;
   Nodes<Exec> nodes_;  ///< of the coarsest level so far, where there are modes
   Modes<Scalar, Exec> modes_;
+  std::unique_ptr<LanczosMemory<Exec>> lanczos_;
   ProductMemory<Exec> memory_;
   std::chrono::steady_clock::time_point phase_began_ = std::chrono::steady_clock::now();
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include <solder/matrix/product.hpp>
 #include <solder/preconditioners/detail/amg/aggregates.hpp>
@@ -54,7 +55,7 @@ Nodes<Exec> equal_nodes(Exec const& exec, std::int32_t rows, std::int32_t size) 
 template <class Scalar, class Exec>
 CsrMatrix<double, Exec> block_norms(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
                                     Nodes<Exec> const& nodes, ProductMemory<Exec>& memory) {
-  using Wide = Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>;
+  using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>;
   std::int32_t const n = A.rows();
   auto const squares_view = allocate<double>(exec, "Solder::amg::squares", A.nonzeros()),
              ones = allocate<double>(exec, "Solder::amg::ones", n);
@@ -62,7 +63,7 @@ CsrMatrix<double, Exec> block_norms(Exec const& exec, CsrMatrix<Scalar, Exec> co
   Scalar const* const values = A.values().data();
   double* const squares = squares_view.data();
   Kokkos::parallel_for(
-      "Solder::amg::squares", Wide(exec, 0, A.nonzeros()),
+      "Solder::amg::squares", Range(exec, 0, A.nonzeros()),
       KOKKOS_LAMBDA(std::int64_t k) { squares[k] = abs_squared(values[k]); });
   auto const rows = numbers(exec, std::int64_t(n) + 1);
   CsrMatrix<double, Exec> const squared(exec, n, n, A.row_offsets(), A.column_indices(),
@@ -72,7 +73,7 @@ CsrMatrix<double, Exec> block_norms(Exec const& exec, CsrMatrix<Scalar, Exec> co
   auto const norms = Impl::product(exec, NT, Impl::product(exec, squared, N, memory), memory);
   auto* const roots = const_cast<double*>(norms.values().data());
   Kokkos::parallel_for(
-      "Solder::amg::roots", Wide(exec, 0, norms.nonzeros()),
+      "Solder::amg::roots", Range(exec, 0, norms.nonzeros()),
       KOKKOS_LAMBDA(std::int64_t k) { roots[k] = Kokkos::sqrt(roots[k]); });
   return norms;
 }

@@ -38,7 +38,7 @@ CsrMatrix<Scalar, Exec> tentative(Exec const& exec, Aggregates<Exec> const& aggr
         if (of_row[i] >= 0) to_columns[to[i]] = of_row[i];
       });
   Kokkos::deep_copy(exec, values, Scalar(1));
-  return {exec, n, aggregates.count, offsets, columns, values};
+  return {exec, n, aggregates.count, offsets, columns, values, {1}};
 }
 
 /// \brief \throws std::length_error where a matrix of the hierarchy has too many entries for its
@@ -52,10 +52,12 @@ void check_entries(std::int64_t nonzeros) {
 
 /// \brief I - omega D^-1 F, where F is A without its weak couplings, which its diagonal takes up
 /// instead as far as it stays positive; an entry for the diagonal and each strong coupling.
+/// \param longest entries of a row of A
 /// \tparam Couples Coupling, or NodeCoupling
 template <class Scalar, class Exec, class Couples>
 CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples const& coupling,
-                                  Graph<Exec> const& graph, double omega, std::int32_t lane_bits) {
+                                  Graph<Exec> const& graph, double omega, std::int32_t lane_bits,
+                                  std::int32_t longest) {
   std::int32_t const n = coupling.A.rows.count;
   std::int32_t const* const strong = graph.offsets.data();
   std::int64_t const nonzeros = n + std::int64_t(graph.columns.extent(0));
@@ -99,7 +101,7 @@ CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples const& coupling,
           to_values[q] = to_real<Scalar>(-factor) * to_values[q];
       });
   exec.fence("Solder::amg: the smoothing of the prolongator is ready");
-  return {exec, n, n, offsets, columns, values};
+  return {exec, n, n, offsets, columns, values, {longest + 1}};
 }
 
 /// \brief Gives coarse unknowns whose diagonal entry is nothing but rounding, for what they stand
@@ -185,7 +187,7 @@ CsrMatrix<Scalar, Exec> sweeps_and_correction(Exec const& exec, Scalar const* in
         }
       });
   exec.fence("Solder::amg: a level's cycle is ready");
-  return {exec, n, n + Q.columns(), offsets, columns, values};
+  return {exec, n, n + Q.columns(), offsets, columns, values, {A.longest_row() + Q.longest_row()}};
 }
 
 }  // namespace Solder::Impl::amg

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <any>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <typeindex>
+#include <unordered_map>
+#include <utility>
+
+#include <solder/core/kokkos_ext.hpp>
+
+namespace Solder::Impl {
+
+template <class T, class Exec>
+using DeviceArray = Kokkos::View<T*, typename Exec::memory_space>;
+
+/// \brief While one lives, the small arrays that its thread allocates for Exec by `allocate` are
+/// parts of larger ones.
+///
+/// Each allocation makes a GPU wait for what runs and its host for 10 us: most of a set-up that
+/// makes hundreds of small arrays. A part is a View like any other; the whole lives until its last
+/// part is gone. They may be nested; the innermost counts.
+template <class Exec>
+class PooledAllocations {
+ public:
+  PooledAllocations() : outer_(std::exchange(current_, this)) {}
+  ~PooledAllocations() { current_ = outer_; }
+  PooledAllocations(PooledAllocations const&) = delete;
+  PooledAllocations& operator=(PooledAllocations const&) = delete;
+
+  /// \brief The one that counts for the calling thread, or null.
+  static PooledAllocations* current() { return current_; }
+
+  /// Bytes of a whole, and of the largest array that is a part of one.
+  static constexpr std::size_t whole = std::size_t(4) << 20, most = whole / 4;
+
+  /// \brief An array of `size` entries, at most `most` bytes, aligned as one of its own would be.
+  template <class T>
+  DeviceArray<T, Exec> part(Exec const& exec, std::size_t size) {
+    std::any& slot = rest_[typeid(T)];
+    if (!slot.has_value()) slot = no_view<DeviceArray<T, Exec>>();
+    auto& rest = *std::any_cast<DeviceArray<T, Exec>>(&slot);
+    std::size_t const step = alignment / sizeof(T), room = (size + step - 1) / step * step;
+    if (rest.extent(0) < room)
+      rest = DeviceArray<T, Exec>(
+          Kokkos::view_alloc("Solder::pool", exec, Kokkos::WithoutInitializing), whole / sizeof(T));
+    DeviceArray<T, Exec> const taken = Kokkos::subview(rest, std::make_pair(std::size_t(0), size));
+    rest = Kokkos::subview(rest, std::make_pair(room, rest.extent(0)));
+    return taken;
+  }
+
+ private:
+  static constexpr std::size_t alignment = 256;
+
+  static inline thread_local PooledAllocations* current_ = nullptr;
+  PooledAllocations* outer_;
+  std::unordered_map<std::type_index, std::any> rest_;  ///< of a whole of each type: a DeviceArray
+};
+
+/// \brief An array on the device, not initialised.
+template <class T, class Exec>
+DeviceArray<T, Exec> allocate(Exec const& exec, std::string const& label, std::int64_t size) {
+  auto* const pool = PooledAllocations<Exec>::current();
+  auto const entries = static_cast<std::size_t>(size);
+  if (pool != nullptr && entries * sizeof(T) <= pool->most)
+    return pool->template part<T>(exec, entries);
+  return DeviceArray<T, Exec>(Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing),
+                              entries);
+}
+
+/// \brief The same, zero at first.
+template <class T, class Exec>
+DeviceArray<T, Exec> allocate_zeros(Exec const& exec, std::string const& label, std::int64_t size) {
+  auto const array = allocate<T>(exec, label, size);
+  Kokkos::deep_copy(exec, array, T{});
+  return array;
+}
+
+}  // namespace Solder::Impl

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include <solder/core/allocate.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <solder/core/scalar.hpp>
+
+namespace {
+
+using Exec = Kokkos::DefaultExecutionSpace;
+using Pool = Solder::Impl::PooledAllocations<Exec>;
+template <class T>
+using Array = Solder::Impl::DeviceArray<T, Exec>;
+
+int allocations = 0;
+
+/// Allocations of Kokkos that f makes.
+template <class F>
+int allocations_of(F const& f) {
+  namespace Tools = Kokkos::Tools::Experimental;
+  allocations = 0;
+  Tools::set_allocate_data_callback(
+      [](Kokkos_Profiling_SpaceHandle, char const*, void const*, std::uint64_t) { ++allocations; });
+  f();
+  Tools::set_allocate_data_callback(nullptr);
+  return allocations;
+}
+
+template <class T>
+void fill(Exec const& exec, std::vector<Array<T>> const& arrays) {
+  for (std::size_t k = 0; k < arrays.size(); ++k) Kokkos::deep_copy(exec, arrays[k], T(double(k)));
+}
+template <class T>
+void expect_filled(std::vector<Array<T>> const& arrays) {
+  for (std::size_t k = 0; k < arrays.size(); ++k) {
+    auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), arrays[k]);
+    for (std::size_t i = 0; i < host.extent(0); ++i)
+      ASSERT_EQ(host(i), T(double(k))) << "entry " << i << " of array " << k;
+  }
+}
+
+TEST(Allocate, SmallArraysAreApartInFewAllocations) {
+  Exec const exec;
+  std::vector<Array<double>> doubles;
+  std::vector<Array<std::int32_t>> integers;
+  std::vector<Array<Kokkos::complex<double>>> complexes;
+  int const count = allocations_of([&] {
+    Pool const pool;
+    for (int k = 0; k < 300; ++k) {
+      doubles.push_back(Solder::Impl::allocate<double>(exec, "a", 37 * k));
+      integers.push_back(Solder::Impl::allocate<std::int32_t>(exec, "b", 1000 - k));
+      complexes.push_back(Solder::Impl::allocate<Kokkos::complex<double>>(exec, "c", 1 + k % 5));
+    }
+  });
+  // 13 MB of doubles, 1 MB of integers, and hardly any of the others
+  EXPECT_GE(count, 5);
+  EXPECT_LE(count, 8);
+  for (auto const& array : doubles)
+    EXPECT_EQ((std::uintptr_t(array.data()) - std::uintptr_t(doubles[0].data())) % 64, 0u);
+  fill(exec, doubles);
+  fill(exec, integers);
+  fill(exec, complexes);
+  exec.fence();
+  expect_filled(doubles);
+  expect_filled(integers);
+  expect_filled(complexes);
+}
+
+TEST(Allocate, PartsOutliveThePool) {
+  Exec const exec;
+  std::vector<Array<double>> kept;
+  {
+    Pool const pool;
+    for (int k = 0; k < 3; ++k) kept.push_back(Solder::Impl::allocate<double>(exec, "a", 100));
+    EXPECT_EQ(kept[0].use_count(), kept[2].use_count());
+  }
+  EXPECT_EQ(kept[0].use_count(), 3);
+  fill(exec, kept);
+  exec.fence();
+  expect_filled(kept);
+}
+
+TEST(Allocate, LargeArraysAreTheirOwn) {
+  Exec const exec;
+  Pool const pool;
+  auto const most = static_cast<std::int64_t>(Pool::most / sizeof(double));
+  EXPECT_EQ(Solder::Impl::allocate<double>(exec, "a", most + 1).use_count(), 1);
+  EXPECT_EQ(Solder::Impl::allocate<double>(exec, "a", most).use_count(), 2);
+}
+
+TEST(Allocate, PoolsAreNestedAndOfOneThread) {
+  Exec const exec;
+  auto const made = [&] { return Solder::Impl::allocate<double>(exec, "a", 10).use_count(); };
+  EXPECT_EQ(made(), 1);
+  {
+    Pool const outer;
+    auto const of_outer = Solder::Impl::allocate<double>(exec, "a", 10);
+    {
+      Pool const inner;
+      auto const of_inner = Solder::Impl::allocate<double>(exec, "a", 10);
+      EXPECT_EQ(of_inner.use_count(), 2);
+    }
+    EXPECT_EQ(Solder::Impl::allocate<double>(exec, "a", 10).use_count(), 3);
+    EXPECT_EQ(of_outer.use_count(), 2);
+    int elsewhere = 0;
+    std::thread([&] { elsewhere = made(); }).join();
+    EXPECT_EQ(elsewhere, 1);
+  }
+  EXPECT_EQ(made(), 1);
+}
+
+TEST(Allocate, ZerosAreZeroWhereverTheyLie) {
+  Exec const exec;
+  for (int pooled = 0; pooled < 2; ++pooled) {
+    std::optional<Pool> pool;
+    if (pooled != 0) pool.emplace();
+    Kokkos::deep_copy(Solder::Impl::allocate<double>(exec, "a", 5000), 1.0);
+    auto const zeros = Solder::Impl::allocate_zeros<double>(exec, "zeros", 5000);
+    auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), zeros);
+    for (int i = 0; i < 5000; ++i) ASSERT_EQ(host(i), 0);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Multigrid, by the driver's executable as a user runs it.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "drive.hpp"
+
+namespace {
+
+TEST(Driver, MultigridReportsItsHierarchy) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem: {generate: fem_poisson_2d, size: 63}\n"
+                "solver: {name: [cg, gmres, idr]}\n"
+                "preconditioner: {name: amg, sweeps: [1, 2], smoother: [jacobi, chebyshev]}\n"
+                "execution: {matrix_format: [csr, sell]}\n"
+                "output: {json: r.json}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  Json const runs = Json::parse(scratch.read("r.json"))["runs"];
+  ASSERT_EQ(runs.size(), 3u * 2 * 2 * 2);
+  for (Json const& run : runs) {
+    EXPECT_EQ(run["reason"], "converged");
+    EXPECT_LE(run["true_relative_residual"].get<double>(), 1e-8);
+    EXPECT_LE(run["iterations"], 26) << run;
+    Json const& setup = run["preconditioner_setup"];
+    EXPECT_EQ(setup["strength"], 0.25);
+    EXPECT_EQ(setup["levels"], 16);
+    EXPECT_EQ(setup["coarsest"], 128);
+    std::vector<int> const rows = setup["level_rows"];
+    ASSERT_GE(rows.size(), 3u);
+    EXPECT_EQ(rows.front(), 63 * 63);
+    EXPECT_LE(rows.back(), 128);
+    for (std::size_t l = 1; l < rows.size(); ++l) EXPECT_LT(3 * rows[l], rows[l - 1]);
+    EXPECT_GT(setup["nonzeros"], run["problem"]["nonzeros"]);
+    EXPECT_NEAR(setup["operator_complexity"].get<double>(),
+                setup["nonzeros"].get<double>() / run["problem"]["nonzeros"].get<double>(), 1e-12);
+    EXPECT_GT(setup["largest_eigenvalue"], 1);
+    EXPECT_LT(setup["largest_eigenvalue"], 2.3);
+    for (char const* const phase : {"strength", "aggregation", "prolongator", "coarse matrix"})
+      EXPECT_GE(setup["phase_seconds"][phase].get<double>(), 0);
+  }
+}
+
+/// Points of a grid of nodes x nodes x nodes, x fastest, as a Matrix Market array.
+std::string points_of_grid(int nodes, int dimensions) {
+  std::string text = "%%MatrixMarket matrix array real general\n" +
+                     std::to_string(nodes * nodes * nodes) + " " + std::to_string(dimensions) +
+                     "\n";
+  for (int d = 0; d < dimensions; ++d)
+    for (int p = 0; p < nodes * nodes * nodes; ++p)
+      text += std::to_string((d == 0 ? p : d == 1 ? p / nodes : p / nodes / nodes) % nodes) + "\n";
+  return text;
+}
+
+TEST(Driver, MultigridTakesRigidBodies) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem: {generate: elasticity_3d, size: 10}\n"
+                "preconditioner: {name: amg, near_nullspace: [constant, rigid_body]}\n"
+                "output: {json: a.json, verbose: true}\n");
+  scratch.write("b.yaml",
+                "problem: {generate: elasticity_3d, size: 10}\n"
+                "preconditioner: {name: amg, block_size: 3}\n"
+                "output: {json: b.json}\n");
+  Outcome const outcome = drive(scratch, "a.yaml b.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  Json const a = Json::parse(scratch.read("a.json"))["runs"],
+             b = Json::parse(scratch.read("b.json"))["runs"];
+  ASSERT_EQ(a.size(), 2u);
+  int const plain = a[0]["iterations"], rigid = a[1]["iterations"], nodes = b[0]["iterations"];
+  EXPECT_LT(2 * rigid, plain);
+  EXPECT_LT(rigid, nodes);
+  EXPECT_LT(nodes, plain);
+  EXPECT_EQ(a[0]["preconditioner_setup"]["near_nullspace"], "constant");
+  EXPECT_EQ(a[0]["preconditioner_setup"]["block_size"], 1);
+  EXPECT_EQ(b[0]["preconditioner_setup"]["block_size"], 3);
+  EXPECT_EQ(a[1]["preconditioner_setup"]["near_nullspace"], "rigid_body");
+  EXPECT_TRUE(a[1]["preconditioner_setup"]["block_size"].is_null());
+  Json const& setup = a[1]["preconditioner_setup"];
+  EXPECT_EQ(setup["level_rows"].size(), setup["level_nonzeros"].size());
+  EXPECT_EQ(setup["level_nonzeros"][0], a[1]["problem"]["nonzeros"]);
+  std::int64_t all = 0;
+  for (std::int64_t const nonzeros : setup["level_nonzeros"]) all += nonzeros;
+  EXPECT_EQ(setup["nonzeros"], all);
+  EXPECT_TRUE(contains(outcome.out, "  level  1:       3267 rows,")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.out, "  set-up: duplicates ")) << outcome.out;
+}
+
+TEST(Driver, MultigridTakesRigidBodiesInAllScalars) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem: {generate: elasticity_3d, size: 8,\n"
+                "          scalar: [float, double, complex_float, complex_double]}\n"
+                "solver: {tolerance: 1e-5}\n"
+                "preconditioner: {name: amg, near_nullspace: rigid_body, coarsest: 50}\n"
+                "output: {json: a.json}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  Json const runs = Json::parse(scratch.read("a.json"))["runs"];
+  ASSERT_EQ(runs.size(), 4u);
+  int const expected = runs[1]["iterations"];
+  EXPECT_LE(expected, 20);
+  for (Json const& run : runs) {
+    EXPECT_NEAR(run["iterations"].get<int>(), expected, 1) << run["problem"]["scalar"];
+    EXPECT_LE(run["true_relative_residual"].get<double>(), 1e-5);
+  }
+}
+
+/// The points of a file are those of the generator: as many iterations.
+TEST(Driver, PointsMayBeAFile) {
+  Scratch const scratch;
+  std::string points = "%%MatrixMarket matrix array real general\n245 3\n";
+  for (int d = 0; d < 3; ++d)
+    for (int z = 0; z < 7; ++z)
+      for (int y = 0; y < 7; ++y)
+        for (int x = 1; x < 6; ++x) points += std::to_string(d == 0 ? x : d == 1 ? y : z) + "\n";
+  scratch.write("points.mtx", points);
+  scratch.write("a.yaml",
+                "problem: {generate: elasticity_3d, size: 6}\n"
+                "solver: {name: [cg, gmres]}\n"
+                "preconditioner: {name: amg, near_nullspace: rigid_body, coarsest: 30}\n"
+                "output: {json: a.json}\n");
+  Outcome const own = drive(scratch, "a.yaml"),
+                given = drive(scratch,
+                              "a.yaml --set problem.coordinates=points.mtx "
+                              "--set output.json=b.json");
+  // Other points: all in a plane, which has three motions fewer.
+  std::string flat = "%%MatrixMarket matrix array real general\n245 3\n";
+  for (int d = 0; d < 3; ++d)
+    for (int p = 0; p < 245; ++p) flat += std::to_string(d == 2 ? 0 : (7 * d + 3) * p % 11) + "\n";
+  scratch.write("flat.mtx", flat);
+  Outcome const other = drive(scratch,
+                              "a.yaml --set problem.coordinates=flat.mtx "
+                              "--set output.json=c.json");
+  EXPECT_EQ(other.code, 0) << other.err;
+  EXPECT_EQ(own.code, 0) << own.err;
+  EXPECT_EQ(given.code, 0) << given.err;
+  Json const a = Json::parse(scratch.read("a.json"))["runs"],
+             b = Json::parse(scratch.read("b.json"))["runs"];
+  Json const c = Json::parse(scratch.read("c.json"))["runs"];
+  for (int k = 0; k < 2; ++k) {
+    EXPECT_EQ(a[k]["iterations"], b[k]["iterations"]);
+    EXPECT_LT(a[k]["iterations"], c[k]["iterations"]);
+  }
+
+  // In the plane, two displacements a point, which is no more than a grid with its unknowns in
+  // pairs to the solver.
+  scratch.write("grid.mtx", points_of_grid(4, 2));
+  scratch.write("b.yaml",
+                "problem: {generate: random_spd, size: 128, coordinates: grid.mtx}\n"
+                "preconditioner: {name: amg, near_nullspace: rigid_body}\n");
+  Outcome const plane = drive(scratch, "b.yaml");
+  EXPECT_EQ(plane.code, 0) << plane.err;
+}
+
+TEST(Driver, RefusesUnknownsThatAreNotThoseOfPoints) {
+  Scratch const scratch;
+  scratch.write("grid2.mtx", points_of_grid(4, 2));
+  scratch.write("grid3.mtx", points_of_grid(4, 3));
+  scratch.write("grid4.mtx", points_of_grid(4, 4));
+  auto const refused = [&](std::string const& problem, std::string const& preconditioner,
+                           std::vector<std::string> const& texts) {
+    scratch.write("a.yaml", "problem: {" + problem + "}\npreconditioner: {name: amg, " +
+                                preconditioner + "}\noutput: {json: a.json}\n");
+    Outcome const outcome = drive(scratch, "a.yaml");
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    for (std::string const& text : texts)
+      EXPECT_TRUE(contains(outcome.err, text)) << text << " in: " << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(scratch.path("a.json")));
+  };
+  std::string const rigid = "near_nullspace: rigid_body", random = "generate: random_spd, size: ";
+  refused(random + "128", rigid, {"a.yaml:2: ", "give problem.coordinates"});
+  refused(random + "128, coordinates: grid3.mtx", rigid,
+          {"a.yaml:1: problem.coordinates: ", "is 64 x 3, but the 128 rows of the matrix",
+           "no number of points with 3 displacements each"});
+  refused(random + "192, coordinates: grid2.mtx", rigid, {"is 64 x 2", "those of 96 points"});
+  refused(random + "256, coordinates: grid4.mtx", rigid, {"points have 2 or 3 coordinates"});
+  refused(random + "128, coordinates: nowhere.mtx", rigid, {"nowhere.mtx"});
+  refused(random + "128", rigid + ", block_size: 2",
+          {"preconditioner.block_size", "it is for preconditioner.near_nullspace: constant"});
+  refused(random + "128", "block_size: 3", {"a.yaml:2: ", "3 does not divide the 128 rows"});
+  refused(random + "128", "block_size: 33", {"from 1 to 32"});
+  refused("generate: elasticity_3d, size: 3", "near_nullspace: rigid",
+          {"did you mean 'rigid_body'?"});
+}
+
+}  // namespace
