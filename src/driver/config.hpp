@@ -54,7 +54,8 @@ struct SolverConfig {
 
 struct PreconditionerConfig {
   std::string name;
-  std::string pattern, precision;  ///< of fsai, also under chebyshev (no precision), as all below
+  std::string pattern, precision;  ///< of fsai, also under chebyshev (no precision), as all below;
+                                   ///< precision of amg too
   double tau = 0, delta = 0, energy_limit = 0, improvement = 0;
   int k = 0, steps = 0, entries_per_step = 0;
   std::string over;  ///< of chebyshev, as degree and share

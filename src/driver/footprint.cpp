@@ -51,6 +51,11 @@ struct Case {
   double vectors(double count) const { return count * matrix.rows * scalar; }
   /// Vectors that a solver has of its own.
   double work_vectors(double count) const { return vectors(count * groups.solver_columns()); }
+  /// Bytes of an entry of what the preconditioner stores.
+  double stored() const {
+    if (run.preconditioner.precision != "single") return scalar;
+    return run.problem.scalar >= Scalar::complex_float ? 8 : 4;
+  }
   /// A matrix of as many rows in compressed rows.
   double compressed(double nonzeros, double value) const {
     return nonzeros * (value + 4) + matrix.rows * 4;
@@ -95,9 +100,7 @@ double bytes_of_fsai(Case const& of) {
     nonzeros = std::min(all, n * (1 + double(fsai.steps) * fsai.entries_per_step));
   else if (fsai.k < 2)
     nonzeros = fsai.k == 0 ? n : (all + n) / 2;
-  bool const is_complex = of.run.problem.scalar >= Scalar::complex_float;
-  double const value = fsai.precision == "single" ? (is_complex ? 8 : 4) : of.scalar;
-  return 2 * of.compressed(nonzeros, value) + of.work_vectors(1);
+  return 2 * of.compressed(nonzeros, of.stored()) + of.work_vectors(1);
 }
 
 /// z twice and v, or z, v and s; and what the polynomial is over.
@@ -122,7 +125,7 @@ double bytes_of_amg(Case const& of) {
   PreconditionerConfig const& amg = of.run.preconditioner;
   double const modes = amg.near_nullspace == "rigid_body" ? 6 : amg.block_size,
                number = of.run.problem.scalar >= Scalar::complex_float ? 16 : 8;
-  return 4 * of.compressed(of.matrix.nonzeros, of.scalar) + of.work_vectors(3) +
+  return 4 * of.compressed(of.matrix.nonzeros, of.stored()) + of.work_vectors(3) +
          (modes > 1 ? 2 * modes * number * of.matrix.rows : 0);
 }
 

@@ -53,9 +53,10 @@ Incomplete<T, Exec> IncompleteMaker<T, Exec>::make(Exec const& exec, CsrMatrix<T
   return Incomplete<T, Exec>(exec, A, kind, options);
 }
 
-template <class T, class Exec>
-Amg<T, Exec> AmgMaker<T, Exec>::make(Exec const& exec, CsrMatrix<T, Exec> const& A,
-                                     PreconditionerConfig const& config, Points const& points) {
+template <class T, class Exec, class Stored>
+Amg<T, Exec, Stored> AmgMaker<T, Exec, Stored>::make(Exec const& exec, CsrMatrix<T, Exec> const& A,
+                                                     PreconditionerConfig const& config,
+                                                     Points const& points) {
   AmgOptions options;
   options.strength = config.strength;
   for (AmgSmoother const smoother : {AmgSmoother::jacobi, AmgSmoother::chebyshev})
@@ -71,10 +72,10 @@ Amg<T, Exec> AmgMaker<T, Exec>::make(Exec const& exec, CsrMatrix<T, Exec> const&
     options.block_size = points.dimensions;
     auto const coordinates =
         Kokkos::create_mirror_view_and_copy(typename Exec::memory_space(), given);
-    return Amg<T, Exec>(exec, A, rigid_body_modes(exec, coordinates), options);
+    return Amg<T, Exec, Stored>(exec, A, rigid_body_modes(exec, coordinates), options);
   }
   options.block_size = config.block_size;
-  return Amg<T, Exec>(exec, A, options);
+  return Amg<T, Exec, Stored>(exec, A, options);
 }
 
 template <class Exec, class Matrix, class Inner>
@@ -97,7 +98,8 @@ auto compiled() {
   };
   return std::tuple(
       &FsaiMaker<T, Exec>::same, &FsaiMaker<T, Exec>::single, &IncompleteMaker<T, Exec>::make,
-      &AmgMaker<T, Exec>::make, chebyshev(std::type_identity<CsrMatrix<T, Exec>>()),
+      &AmgMaker<T, Exec, T>::make, &AmgMaker<T, Exec, Single<T>>::make,
+      chebyshev(std::type_identity<CsrMatrix<T, Exec>>()),
       chebyshev(std::type_identity<PolynomialMatrix<SellMatrix<T, Exec>, T, Exec>>()));
 }
 

@@ -35,11 +35,12 @@ struct IncompleteMaker {
                                   PreconditionerConfig const& config);
 };
 
-/// \brief Makes a multigrid hierarchy, likewise; of points only for near_nullspace: rigid_body.
-template <class T, class Exec>
+/// \brief Makes a multigrid hierarchy, stored in Stored, likewise; of points only for
+/// near_nullspace: rigid_body.
+template <class T, class Exec, class Stored>
 struct AmgMaker {
-  static Amg<T, Exec> make(Exec const& exec, CsrMatrix<T, Exec> const& A,
-                           PreconditionerConfig const& config, Points const& points);
+  static Amg<T, Exec, Stored> make(Exec const& exec, CsrMatrix<T, Exec> const& A,
+                                   PreconditionerConfig const& config, Points const& points);
 };
 
 /// \brief What a polynomial multiplies with, where the solver multiplies with a Matrix: the same;

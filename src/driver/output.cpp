@@ -43,6 +43,7 @@ Json amg_json(PreconditionerConfig const& config, SetupReport const& setup, Json
           {"coarsest", config.coarsest},
           {"near_nullspace", config.near_nullspace},
           {"block_size", config.block_size > 0 ? Json(config.block_size) : Json(nullptr)},
+          {"precision", config.precision},
           {"level_rows", setup.level_rows},
           {"level_nonzeros", setup.level_nonzeros},
           {"nonzeros", setup.nonzeros},

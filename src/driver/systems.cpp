@@ -32,6 +32,7 @@ template <class T, class Exec, class Matrix, class Function>
 void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> const& A,
                          Points const& points, Matrix const& matrix, Function const& f) {
   PreconditionerConfig const& config = run.preconditioner;
+  bool const is_single = config.precision == "single" && !std::is_same_v<T, Single<T>>;
   if (config.name == "chebyshev") {
     using Of = PolynomialMatrix<Matrix, T, Exec>;
     with_plain_preconditioner(config.over, exec, config, A, [&](auto const& inner) {
@@ -41,13 +42,14 @@ void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Ex
       else
         f(Maker::make(exec, A, inner, config));
     });
-  } else if (config.name == "fsai" && config.precision == "single" &&
-             !std::is_same_v<T, Single<T>>) {
+  } else if (config.name == "fsai" && is_single) {
     f(FsaiMaker<T, Exec>::single(exec, A, config));
   } else if (config.name == "ic0" || config.name == "ilu0") {
     f(IncompleteMaker<T, Exec>::make(exec, A, config));
+  } else if (config.name == "amg" && is_single) {
+    f(AmgMaker<T, Exec, Single<T>>::make(exec, A, config, points));
   } else if (config.name == "amg") {
-    f(AmgMaker<T, Exec>::make(exec, A, config, points));
+    f(AmgMaker<T, Exec, T>::make(exec, A, config, points));
   } else {
     with_plain_preconditioner(config.name, exec, config, A, f);
   }

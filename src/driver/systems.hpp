@@ -40,8 +40,9 @@ struct SystemsWith {
   using type =
       typename Distinct<Variant, With<Identity>, With<Jacobi<T, Exec>>, With<Fsai<T, Exec>>,
                         With<Fsai<T, Exec, Single<T>>>, With<Incomplete<T, Exec>>,
-                        With<Amg<T, Exec>>, With<Polynomial<Identity>>,
-                        With<Polynomial<Jacobi<T, Exec>>>, With<Polynomial<Fsai<T, Exec>>>>::type;
+                        With<Amg<T, Exec>>, With<Amg<T, Exec, Single<T>>>,
+                        With<Polynomial<Identity>>, With<Polynomial<Jacobi<T, Exec>>>,
+                        With<Polynomial<Fsai<T, Exec>>>>::type;
 };
 
 }  // namespace Impl

@@ -187,6 +187,9 @@ TEST(Footprint, CountsEverySolverPreconditionerScalarAndFormat) {
   double const t = 8 * 1000;  // G r
   EXPECT_EQ(of_scalar("double")[1].bytes, 2 * (5000 * (4 + 4) + 1000 * 4) + t);
   EXPECT_EQ(of_scalar("complex_double")[1].bytes, 2 * (5000 * (8 + 4) + 1000 * 4) + 2 * t);
+  std::string const multigrid = "preconditioner: {name: amg, precision: ";
+  EXPECT_EQ(bytes(multigrid + "same}\n", 1), 4 * (5000 * (8 + 4) + 1000 * 4) + 3 * t);
+  EXPECT_EQ(bytes(multigrid + "single}\n", 1), 4 * (5000 * (4 + 4) + 1000 * 4) + 3 * t);
   std::string const adaptive = "preconditioner: {name: fsai, pattern: adaptive, steps: ";
   EXPECT_EQ(bytes(adaptive + "1, entries_per_step: 2}\n", 1), 2 * (3000 * (8 + 4) + 1000 * 4) + t);
   EXPECT_EQ(bytes(adaptive + "100}\n", 1), 2 * (5000 * (8 + 4) + 1000 * 4) + t);

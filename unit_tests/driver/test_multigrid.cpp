@@ -46,6 +46,30 @@ TEST(Driver, MultigridReportsItsHierarchy) {
   }
 }
 
+TEST(Driver, MultigridIsHadInSinglePrecision) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem: {generate: fem_poisson_2d, size: 40,\n"
+                "          scalar: [float, double, complex_double]}\n"
+                "solver: {tolerance: 1e-5}\n"
+                "preconditioner: {name: [fsai, amg], precision: [same, single]}\n"
+                "output: {json: a.json}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  Json const runs = Json::parse(scratch.read("a.json"))["runs"];
+  ASSERT_EQ(runs.size(), 3u * 2 * 2);
+  for (std::size_t k = 0; k < runs.size(); k += 2) {
+    Json const &same = runs[k], &single = runs[k + 1];
+    EXPECT_EQ(same["preconditioner_setup"]["precision"], "same");
+    EXPECT_EQ(single["preconditioner_setup"]["precision"], "single");
+    EXPECT_NEAR(same["iterations"].get<int>(), single["iterations"].get<int>(), 1);
+    EXPECT_LE(single["true_relative_residual"].get<double>(), 1e-5);
+    bool const is_float = same["problem"]["scalar"] == "float";
+    double const words = same["words_per_iteration"], fewer = single["words_per_iteration"];
+    EXPECT_EQ(fewer < words, !is_float) << same;
+  }
+}
+
 /// Points of a grid of nodes x nodes x nodes, x fastest, as a Matrix Market array.
 std::string points_of_grid(int nodes, int dimensions) {
   std::string text = "%%MatrixMarket matrix array real general\n" +

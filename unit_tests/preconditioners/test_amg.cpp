@@ -286,6 +286,70 @@ TEST(AmgSolves, WithEverySolver) {
   check(IdrOptions{});
 }
 
+// ---- In single precision ----
+
+template <class Scalar, class Stored>
+void check_single(HostCsr<Scalar> const& host, AmgOptions const& amg_options) {
+  Default const exec;
+  CsrMatrix<Scalar, Default> const A(exec, host);
+  Amg<Scalar, Default> const M(exec, A, amg_options);
+  Amg<Scalar, Default, Stored> single(exec, A, amg_options);
+  ASSERT_EQ(single.defect(), "");
+  auto const v = random_vector<Scalar>(host.rows, 2), expected = applied(M, v),
+             Mv = applied(single, v);
+  double difference = 0;
+  for (std::size_t i = 0; i < v.size(); ++i)
+    difference = std::max<double>(difference, Kokkos::abs(Mv[i] - expected[i]));
+  // It is in single precision. (Couplings that are exp(i t) are alike up to rounding: there the
+  // aggregates may be others.)
+  EXPECT_GT(difference, 1e-10 * norm(expected));
+  if (!Solder::ScalarTraits<Scalar>::is_complex) {
+    EXPECT_LE(difference, 1e-4 * norm(expected));
+  }
+  double const words = M.template words<Scalar>(host.rows);
+  EXPECT_LT(single.template words<Scalar>(host.rows), 0.75 * words);
+  EXPECT_GT(single.template words<Scalar>(host.rows), 0.5 * words);
+
+  auto const b = random_vector<Scalar>(host.rows, 3);
+  for (Runner const runner : every_runner) {
+    auto const options = cg(runner, 1e-11);
+    auto const solve = [&]<class M_>(M_ const& preconditioner) {
+      Solder::Cg solver(exec, A, preconditioner, options);
+      auto const x = to_device(exec, std::vector<Scalar>(b.size()));
+      Solved<Scalar> s;
+      s.report = solver.solve(to_device(exec, b), x);
+      s.x = to_host(exec, x);
+      return s;
+    };
+    auto const s = solve(single);
+    EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
+    expect_true_report(host, b, s, options);
+    EXPECT_NEAR(s.report.iterations, solve(M).report.iterations, 1);
+    EXPECT_TRUE(same_bits(solve(single).x, s.x));
+  }
+  single.refresh(exec, A);
+  EXPECT_TRUE(same_bits(applied(single, v), Mv));
+}
+
+TEST(AmgInSingle, SolvesAsTruly) {
+  check_single<double, float>(Solder::fem_poisson_2d<double>(40), {});
+  check_single<double, float>(Solder::poisson_3d_27pt<double>(12), {.sweeps = 2, .coarsest = 20});
+  check_single<ComplexDouble, Kokkos::complex<float>>(
+      Solder::magnetic_laplacian_2d<ComplexDouble>(20, 0.1), {.coarsest = 10});
+}
+
+TEST(AmgInSingle, RefusesEntriesThatItCannotHold) {
+  Default const exec;
+  auto host = Solder::fem_poisson_2d<double>(20);
+  for (double const scale : {1e60, 1e-60}) {
+    auto scaled = host;
+    for (double& value : scaled.values) value *= scale;
+    Amg<double, Default, float> const M(exec, MatrixOf(exec, scaled));
+    EXPECT_NE(M.defect(), "");
+    EXPECT_EQ(AmgOf(exec, MatrixOf(exec, scaled)).defect(), "");
+  }
+}
+
 // ---- Odd matrices ----
 
 /// A solve of a system that has a solution, in whatever way it ends.

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -66,7 +67,10 @@ struct AmgOptions {
 /// The matrix has 32-bit row offsets. The inverse takes coarsest^3 operations.
 ///
 /// \tparam Exec where it is set up and applied
-template <class Scalar, class Exec>
+/// \tparam Stored the scalar of the hierarchy and of its vectors: Scalar, or its single-precision
+/// kin, which halves what a cycle moves; the cycle is then as true as that, and so still fit for a
+/// preconditioner. A set-up needs entries that this scalar can hold.
+template <class Scalar, class Exec, class Stored = Scalar>
 class Amg {
  public:
   using scalar_type = Scalar;
@@ -90,7 +94,7 @@ class Amg {
       Amg(Exec const& exec, Matrix const& A, NearNullspace const& near_nullspace,
           AmgOptions const& options = {})
       : options_(options),
-        modes_(Impl::amg::given_modes<Scalar>(exec, near_nullspace)),
+        modes_(Impl::amg::given_modes<Stored>(exec, near_nullspace)),
         state_(made(exec, A)) {}
 
   /// \brief Sets up anew, for A with other values or of another pattern; a near-nullspace that was
@@ -138,13 +142,13 @@ class Amg {
       if (levels[l].QH) sum += levels[l].QH->words() + n + 2.0 * levels[l + 1].A.rows();
       if (!direct) sum += (options_.sweeps - 1) * (2 * levels[l].A.words() + 13 * n);
     }
-    return sum;
+    return sum * sizeof(Stored) / sizeof(Of);
   }
 
   /// \brief What solvers take along; see Application.
-  Impl::amg::Opened<Scalar> open(Arena<Exec>& arena) const {
+  Impl::amg::Opened<Stored> open(Arena<Exec>& arena) const {
     auto const& levels = state_->levels;
-    Impl::amg::Opened<Scalar> opened{};
+    Impl::amg::Opened<Stored> opened{};
     auto& cycle = opened.levels;
     std::vector<double> const of_sweeps = weights();
     cycle.levels = static_cast<std::int32_t>(levels.size());
@@ -154,7 +158,7 @@ class Amg {
     for (std::size_t l = 0; l < levels.size(); ++l) {
       auto& to = cycle.level[l];
       auto const vector = [&](char const* label) {
-        return arena.template vector<Scalar>(label, levels[l].A.rows());
+        return arena.template vector<Stored>(label, levels[l].A.rows());
       };
       to.A = levels[l].A.device_operator();
       to.SQ = levels[l].SQ ? levels[l].SQ->device_operator() : to.A;
@@ -173,14 +177,17 @@ class Amg {
         for (auto& r : to.r) r = vector("Solder::amg::r");
       }
       for (int k = 0; k < options_.sweeps; ++k)
-        to.weights[k] = Impl::to_real<Scalar>(of_sweeps[k] / levels[l].largest);
+        to.weights[k] = Impl::to_real<Stored>(of_sweeps[k] / levels[l].largest);
     }
     opened.dealt = cycle.level[0].SQ.rows;
     return opened;
   }
 
  private:
-  using State = Impl::amg::Hierarchy<Scalar, Exec>;
+  static_assert(std::is_same_v<Wide<Scalar>, Wide<Stored>> &&
+                    sizeof(Stored) <= sizeof(Scalar),
+                "Solder::Amg: a hierarchy is stored in Scalar or in its single-precision kin");
+  using State = Impl::amg::Hierarchy<Stored, Exec>;
 
   std::shared_ptr<State> made(Exec const& exec, Matrix const& A) const {
     if (!(options_.strength >= 0 && options_.strength <= 1) || options_.sweeps < 1 ||
@@ -207,8 +214,9 @@ class Amg {
     [[maybe_unused]] std::optional<Impl::PooledAllocations<Exec>> pool;
     if constexpr (!Impl::is_host_space<Exec>) pool.emplace();
     return std::make_shared<State>(
-        exec, A, options_.strength, options_.levels, options_.coarsest, weights().front(),
-        given || size == 1 ? modes_ : Impl::amg::constant_modes<Scalar>(exec, A.rows(), size),
+        exec, Impl::amg::stored_as<Stored>(exec, A), options_.strength, options_.levels,
+        options_.coarsest, weights().front(),
+        given || size == 1 ? modes_ : Impl::amg::constant_modes<Stored>(exec, A.rows(), size),
         size);
   }
 
@@ -224,7 +232,7 @@ class Amg {
   static constexpr double share = 0.2;
 
   AmgOptions options_;
-  Impl::amg::Modes<Scalar, Exec> modes_;  ///< that were given
+  Impl::amg::Modes<Stored, Exec> modes_;  ///< that were given
   std::shared_ptr<State> state_;
 };
 

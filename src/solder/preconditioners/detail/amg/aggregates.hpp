@@ -25,7 +25,8 @@ struct Coupling {
     std::int32_t const j = A.columns[k];
     if (j == i) return false;
     double const square = abs_squared(A.values[k]);
-    constexpr double rounding = 2e-12;  // as large as the largest is as large
+    // as large as the largest is as large
+    constexpr double rounding = sizeof(typename ScalarTraits<Scalar>::Real) == 4 ? 4e-6 : 2e-12;
     return square > 0 && (1 + rounding) * square >= strength * strength * (largest[i] * largest[j]);
   }
   /// \brief Whether the diagonal takes a weak one up.

@@ -17,13 +17,15 @@ template <class Scalar>
 using Operator = CsrOperator<Scalar, std::int32_t>;
 
 /// \brief A level's vector, and behind it the correction of the next coarser level.
-template <class Scalar>
+/// \tparam Scalar of the vector, Stored of the hierarchy
+template <class Scalar, class Stored>
 struct WithCorrection {
-  Scalar const *r, *e;
+  Scalar const* r;
+  Stored const* e;
   std::int32_t length;  ///< entries of r
 
   KOKKOS_FORCEINLINE_FUNCTION Scalar operator[](std::int32_t j) const {
-    return j < length ? r[j] : e[j - length];
+    return j < length ? r[j] : Scalar(e[j - length]);
   }
 };
 
@@ -45,12 +47,12 @@ struct Scaled {
 };
 
 /// \brief The rows of [S Q] [r; e]. Words: the matrix, and a row of each level.
-template <class Scalar, class Vector>
+template <class Stored, class Vector>
 struct CorrectedRows {
-  Operator<Scalar> SQ;
+  Operator<Stored> SQ;
   std::int32_t league, columns;
   Vector r;
-  Scalar const* e;
+  Stored const* e;
 
   bool operator==(CorrectedRows const&) const = default;
   KOKKOS_FUNCTION std::int32_t teams() const { return league; }
@@ -60,17 +62,18 @@ struct CorrectedRows {
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
                                                 Prepare const& prepare,
                                                 Consume const& consume) const {
+    using Scalar = std::remove_cvref_t<decltype(*vector_at(r, at))>;
     return SQ.for_each_row_product(
-        team, WithCorrection<Scalar>{vector_at(r, at), e, SQ.rows.count * columns}, prepare,
+        team, WithCorrection<Scalar, Stored>{vector_at(r, at), e, SQ.rows.count * columns}, prepare,
         consume);
   }
 };
 
 /// \brief The result of a cycle: these rows, or, where sweeps came after them, those of z.
-template <class Scalar, class Vector>
+template <class Stored, class Vector>
 struct CycleRows {
-  CorrectedRows<Scalar, Vector> corrected;
-  Scalar const* z;  ///< null: it is not there
+  CorrectedRows<Stored, Vector> corrected;
+  Stored const* z;  ///< null: it is not there
 
   bool operator==(CycleRows const&) const = default;
   KOKKOS_FUNCTION std::int32_t teams() const { return corrected.league; }
@@ -81,9 +84,10 @@ struct CycleRows {
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
                                                 Prepare const& prepare,
                                                 Consume const& consume) const {
+    using Scalar = std::remove_cvref_t<decltype(*vector_at(corrected.r, at))>;
     if (z == nullptr) return corrected.for_each_row(team, at, prepare, consume);
     return team.for_each_row(
-        corrected.SQ.rows, [&](std::int32_t i) { return z[i]; }, prepare, consume);
+        corrected.SQ.rows, [&](std::int32_t i) { return Scalar(z[i]); }, prepare, consume);
   }
 };
 
@@ -191,11 +195,12 @@ struct Levels {
 ///
 /// so that a level takes two products and nothing else: one with Q^H down, one with [S Q] up. Other
 /// sweeps come before and after these, each a product with A.
-template <class Scalar, class Vector>
-struct Cycle : Levels<Scalar> {
-  using Plain = Product<Operator<Scalar>, Scalar const*>;
-  using Levels<Scalar>::levels, Levels<Scalar>::sweeps, Levels<Scalar>::columns,
-      Levels<Scalar>::direct, Levels<Scalar>::level;
+/// \tparam Stored of the hierarchy and its vectors; r may be more precise
+template <class Stored, class Vector>
+struct Cycle : Levels<Stored> {
+  using Plain = Product<Operator<Stored>, Stored const*>;
+  using Levels<Stored>::levels, Levels<Stored>::sweeps, Levels<Stored>::columns,
+      Levels<Stored>::direct, Levels<Stored>::level;
 
   Phase phase;
   Vector given;
@@ -213,23 +218,23 @@ struct Cycle : Levels<Scalar> {
     // once.
     for (std::int32_t leg = 0; leg < 2 * levels - 1; ++leg) {
       std::int32_t const coarsest = levels - 1, l = leg < levels ? leg : 2 * coarsest - leg;
-      Level<Scalar> const& here = level[l];
+      Level<Stored> const& here = level[l];
       if (leg == coarsest && direct) {
         f(kernel("Solder::amg::coarsest", Plain{here.SQ, here.SQ_league, here.b}, keep(here.z)),
           at);
         continue;
       }
       for (std::int32_t k = 1; k < sweeps && leg <= coarsest; ++k) {
-        Scaled<Scalar> const step{here.weights[k], here.inverse, residual(here, k - 1)};
-        f(kernel("Solder::amg::sweep_before", ScaledProduct<Scalar>{here.A, here.A_league, step},
-                 SweepBefore<Scalar>{step, here.r[k & 1], here.x, k == 1}),
+        Scaled<Stored> const step{here.weights[k], here.inverse, residual(here, k - 1)};
+        f(kernel("Solder::amg::sweep_before", ScaledProduct<Stored>{here.A, here.A_league, step},
+                 SweepBefore<Stored>{step, here.r[k & 1], here.x, k == 1}),
           at);
       }
       if (leg < coarsest) {
-        Scalar* const next = level[l + 1].b;
+        Stored* const next = level[l + 1].b;
         if (l == 0 && sweeps == 1)
           f(kernel("Solder::amg::restrict",
-                   Product<Operator<Scalar>, Vector>{here.QH, here.QH_league, given}, keep(next)),
+                   Product<Operator<Stored>, Vector>{here.QH, here.QH_league, given}, keep(next)),
             at);
         else
           f(kernel("Solder::amg::restrict",
@@ -239,22 +244,22 @@ struct Cycle : Levels<Scalar> {
       }
       if (l == 0 && sweeps == 1) continue;  // rows() hands it out
       f(kernel("Solder::amg::correct",
-               CorrectedRows<Scalar, Scalar const*>{here.SQ, here.SQ_league, columns,
+               CorrectedRows<Stored, Stored const*>{here.SQ, here.SQ_league, columns,
                                                     residual(here, sweeps - 1), correction(l)},
-               Corrected<Scalar>{sweeps > 1 ? here.x : nullptr, here.z}),
+               Corrected<Stored>{sweeps > 1 ? here.x : nullptr, here.z}),
         at);
       for (std::int32_t k = sweeps - 1; k > 0; --k) {
         bool const from_z = (sweeps - 1 - k) % 2 == 0;
-        Scalar* const from = from_z ? here.z : here.x;
+        Stored* const from = from_z ? here.z : here.x;
         f(kernel("Solder::amg::sweep_after", Plain{here.A, here.A_league, from},
-                 SweepAfter<Scalar>{here.weights[k], here.inverse, here.b, from,
+                 SweepAfter<Stored>{here.weights[k], here.inverse, here.b, from,
                                     from_z ? here.x : here.z}),
           at);
       }
     }
   }
 
-  CycleRows<Scalar, Vector> rows() const {
+  CycleRows<Stored, Vector> rows() const {
     return {{level[0].SQ, level[0].SQ_league, columns, given, correction(0)},
             sweeps > 1 ? result(level[0]) : nullptr};
   }
@@ -265,30 +270,31 @@ struct Cycle : Levels<Scalar> {
                                                          Body const& body) const {
     return {label, phase, source, body};
   }
-  KOKKOS_FORCEINLINE_FUNCTION static StoreBody<Scalar, Scalar*> keep(Scalar* to) { return {to}; }
+  KOKKOS_FORCEINLINE_FUNCTION static StoreBody<Stored, Stored*> keep(Stored* to) { return {to}; }
   /// After k sweeps.
-  KOKKOS_FORCEINLINE_FUNCTION static Scalar const* residual(Level<Scalar> const& of,
+  KOKKOS_FORCEINLINE_FUNCTION static Stored const* residual(Level<Stored> const& of,
                                                             std::int32_t k) {
     return k == 0 ? of.b : of.r[k & 1];
   }
   /// Where a level's last sweep leaves its result.
-  KOKKOS_FORCEINLINE_FUNCTION Scalar const* result(Level<Scalar> const& of) const {
+  KOKKOS_FORCEINLINE_FUNCTION Stored const* result(Level<Stored> const& of) const {
     return sweeps % 2 == 1 ? of.z : of.x;
   }
   /// What the next coarser level made for this one; null: there is none.
-  KOKKOS_FORCEINLINE_FUNCTION Scalar const* correction(std::int32_t l) const {
+  KOKKOS_FORCEINLINE_FUNCTION Stored const* correction(std::int32_t l) const {
     if (l + 1 == levels) return nullptr;
     return l + 2 == levels && direct ? level[l + 1].z : result(level[l + 1]);
   }
 };
 
 /// \brief What a multigrid cycle is in a program; see Application.
-template <class Scalar>
+/// \tparam Stored of the hierarchy
+template <class Stored>
 struct Opened {
   static constexpr bool is_identity = false, is_pointwise = false, is_split = false,
                         takes_columns = true;
 
-  Levels<Scalar> levels;
+  Levels<Stored> levels;
   Rows dealt;
 
   Rows rows(Rows const&) const { return dealt; }
@@ -297,7 +303,7 @@ struct Opened {
   template <class Vector>
   auto apply(Phase phase, Vector const& r_given) const {
     auto const r = as_read(r_given);
-    Cycle<Scalar, std::remove_const_t<decltype(r)>> const cycle{levels, phase, r};
+    Cycle<Stored, std::remove_const_t<decltype(r)>> const cycle{levels, phase, r};
     return application(program(cycle), cycle.rows());
   }
 };

@@ -10,6 +10,7 @@
 #include <numbers>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,24 @@
 #include <solder/preconditioners/jacobi.hpp>
 
 namespace Solder::Impl::amg {
+
+/// \brief A with its entries in another scalar; A itself where that is its own.
+template <class Stored, class Scalar, class Exec>
+CsrMatrix<Stored, Exec> stored_as(Exec const& exec, CsrMatrix<Scalar, Exec> const& A) {
+  if constexpr (std::is_same_v<Stored, Scalar>) {
+    return A;
+  } else {
+    auto const values = allocate<Stored>(exec, "Solder::csr::values", A.nonzeros());
+    Scalar const* const from = A.values().data();
+    Stored* const to = values.data();
+    Kokkos::parallel_for(
+        "Solder::amg::stored",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, A.nonzeros()),
+        KOKKOS_LAMBDA(std::int64_t k) { to[k] = Stored(from[k]); });
+    return {exec,   A.rows(),         A.columns(), A.row_offsets(), A.column_indices(),
+            values, {A.longest_row()}};
+  }
+}
 
 /// \brief The grids of a cycle, made from the finest to the coarsest.
 template <class Scalar, class Exec>
