@@ -120,13 +120,14 @@ double bytes_of_incomplete(Case const& of) {
 }
 
 /// The coarser levels, P, and what the cycle multiplies with, S with A's pattern and Q twice: on
-/// most twice; and three vectors a level. Of several modes these, and their orthonormal bases.
+/// most twice; and three vectors a level. Of several modes these, as they were given and as a level
+/// has them, their orthonormal bases, and points.
 double bytes_of_amg(Case const& of) {
   PreconditionerConfig const& amg = of.run.preconditioner;
   double const modes = amg.near_nullspace == "rigid_body" ? 6 : amg.block_size,
                number = of.run.problem.scalar >= Scalar::complex_float ? 16 : 8;
   return 4 * of.compressed(of.matrix.nonzeros, of.stored()) + of.work_vectors(3) +
-         (modes > 1 ? 2 * modes * number * of.matrix.rows : 0);
+         (modes > 1 ? (3 * modes * number + 8) * of.matrix.rows : 0);
 }
 
 constexpr Method solvers[] = {

@@ -248,9 +248,11 @@ std::string setup_text(SetupReport const& setup) {
   }
   if (!setup.level_rows.empty())
     text += format("  nonzeros of all levels: %.2f times the matrix's\n", setup.density);
-  for (auto const& [name, seconds] : setup.phases)
-    text += format("%s%s %.2f ms", text.ends_with("ms") ? ", " : "  set-up: ", name.c_str(),
-                   seconds * 1e3);
+  char const* before = "  set-up: ";
+  for (auto const& [name, seconds] : setup.phases) {
+    text += format("%s%s %.2f ms", before, name.c_str(), seconds * 1e3);
+    before = ", ";
+  }
   return text.empty() ? text : text + "\n";
 }
 

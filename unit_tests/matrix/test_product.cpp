@@ -99,19 +99,48 @@ TYPED_TEST(ProductOn, IsThatOfPlainLoops) {
   check_product(exec, Solder::fem_poisson_2d<double>(30), Solder::fem_poisson_2d<double>(30));
 }
 
-/// Rows of all lengths around powers of two, long and short ones by turns.
+/// Rows of all lengths around those at which tables grow or end, long and short ones by turns.
 TYPED_TEST(ProductOn, HasRowsOfEveryLength) {
   TypeParam const exec;
-  HostCsr<double> Y{0, 3000, {0}, {}, {}};
-  for (int const size : {64, 96, 128, 224, 256, 512, 992, 1024, 2048, 2990})
+  HostCsr<double> Y{0, 8000, {0}, {}, {}};
+  for (int const size : {32, 48, 96, 128, 184, 192, 384, 736, 768, 1536, 3072, 6112, 6144, 7990})
     for (int length = size - 3; length <= size + 3; ++length)
       for (int const entries : {length, length % 7}) {
-        for (int k = 0; k < entries; ++k) Y.columns.push_back(k * 1009 % 3000);
+        for (int k = 0; k < entries; ++k) Y.columns.push_back(k * 1009 % 8000);
         Y.row_offsets.push_back(static_cast<std::int64_t>(Y.columns.size()));
         ++Y.rows;
       }
   Y.values = random_vector<double>(Y.columns.size(), 9);
   check_product(exec, diagonal(random_vector<double>(Y.rows, 10)), Y);
+  // Two rows of Y for each: as long, and twice as many terms.
+  HostCsr<double> X{Y.rows, Y.rows, {0}, {}, random_vector<double>(2 * Y.rows, 11)};
+  for (std::int32_t i = 0; i < Y.rows; ++i) {
+    X.columns.insert(X.columns.end(), {i, Y.rows - 1 - i});
+    X.row_offsets.push_back(2 * i + 2);
+  }
+  check_product(exec, X, Y);
+}
+
+/// Rows of X Y that have `terms` terms each, 2 of each column, but for a few rows.
+HostCsr<double> with_terms(std::int32_t rows, int terms) {
+  HostCsr<double> X{rows, 1000, {0}, {}, {}};
+  for (std::int32_t i = 0; i < rows; ++i) {
+    for (int k = 0; k < terms - i % 3; ++k) X.columns.push_back((i * 7 + k / 2) % 1000);
+    X.row_offsets.push_back(static_cast<std::int64_t>(X.columns.size()));
+  }
+  X.values = random_vector<double>(X.columns.size(), 12);
+  return X;
+}
+
+/// As many terms as a thread takes alone, and a few more and less.
+TYPED_TEST(ProductOn, HasRowsOfSoManyTerms) {
+  TypeParam const exec;
+  auto const Y = diagonal(random_vector<double>(1000, 13));
+  for (int const terms : {38, 39, 40, 41, 42, 64, 65, 66, 298, 299, 300, 301, 302})
+    check_product(exec, with_terms(500, terms), Y);
+  if (Solder::Impl::is_host_space<TypeParam>) return;
+  // More rows than half of a GPU's threads: counted by threads too.
+  check_product(exec, with_terms(150'000, 66), Y);
 }
 
 TYPED_TEST(ProductOn, RefusesWhatDoesNotFit) {

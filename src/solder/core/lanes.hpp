@@ -37,12 +37,13 @@ std::int32_t row_lane_bits(std::int64_t rows, std::int64_t entries) {
 }
 
 /// \brief The lanes of a warp that work on a row together, an aligned power of two of them; on
-/// hosts a thread. For kernels over a range that begins at 0: thread `id` of these.
+/// hosts a thread.
 template <class Exec>
 struct RowGroup {
   static constexpr bool on_host = is_host_space<Exec>;
 
-  std::int32_t id, lane, lanes;
+  std::int32_t id;  ///< of the lane in its warp, up to multiples of the warp
+  std::int32_t lane, lanes;
 
   KOKKOS_FUNCTION std::int32_t rank() const { return lane; }
   KOKKOS_FUNCTION std::int32_t size() const { return lanes; }

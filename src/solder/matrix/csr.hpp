@@ -316,7 +316,7 @@ std::int32_t list_rows(Exec const& exec, Offset const* offsets, std::int32_t row
 template <class Exec>
 void set_three(Exec const& exec, std::int32_t* to, std::int32_t a, std::int32_t b, std::int32_t c) {
   Kokkos::parallel_for(
-      "Solder::csr::count_long_rows", Kokkos::RangePolicy<Exec>(exec, 0, 3), KOKKOS_LAMBDA(int k) {
+      "Solder::csr::note_long_rows", Kokkos::RangePolicy<Exec>(exec, 0, 3), KOKKOS_LAMBDA(int k) {
         to[k] = k == 0 ? a : k == 1 ? b : c;
       });
 }

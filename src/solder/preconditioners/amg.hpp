@@ -52,7 +52,9 @@ struct AmgOptions {
 /// couplings, R = P^H and A_c = R A P. A sweep is x = x + w D^-1 (b - A x). The cycle is Hermitian
 /// positive definite as A is: for CG. T is 1 in each aggregate, or, of several vectors, has in each
 /// aggregate as many orthonormal columns as these are independent there: the unknowns of a node of
-/// the coarse grid.
+/// the coarse grid. The diagonal of F takes the weak couplings up, of several vectors those of the
+/// same unknown of a node. Rows (nodes) without strong couplings are left to the sweeps: several
+/// bodies that nothing holds together converge as slowly as by these alone.
 ///
 /// Set up on the device: strength of coupling (of nodes: by the Frobenius norms of their blocks),
 /// aggregation by an independent set of distance 2, the bases of aggregates, the sparse products,
@@ -87,7 +89,7 @@ class Amg {
       : options_(options), state_(made(exec, A)) {}
 
   /// \param near_nullspace [rows][1 to 32 vectors], a rank-2 view on Exec's device, copied:
-  /// vectors that A makes nearly zero of, up to boundary conditions
+  /// vectors that A makes nearly zero of, up to boundary conditions; entries up to 1e150
   /// \throws std::invalid_argument likewise, and where these are not finite or have not A's rows
   template <class NearNullspace>
   requires(Kokkos::is_view_v<NearNullspace>)
@@ -184,8 +186,7 @@ class Amg {
   }
 
  private:
-  static_assert(std::is_same_v<Wide<Scalar>, Wide<Stored>> &&
-                    sizeof(Stored) <= sizeof(Scalar),
+  static_assert(std::is_same_v<Wide<Scalar>, Wide<Stored>> && sizeof(Stored) <= sizeof(Scalar),
                 "Solder::Amg: a hierarchy is stored in Scalar or in its single-precision kin");
   using State = Impl::amg::Hierarchy<Stored, Exec>;
 

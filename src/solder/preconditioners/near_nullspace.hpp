@@ -12,15 +12,19 @@ namespace Solder {
 /// \brief The rigid-body modes of points, the near-nullspace of linear elasticity: for Amg, where
 /// the unknowns are the displacements of one point after another. In the plane three vectors, two
 /// translations and a rotation; in space six. They turn about the middle of the points, so that
-/// distances are small.
+/// distances are small. Waits for the device.
 ///
 /// \param coordinates [points][2 or 3], on Exec's device
-/// \return [points * dimensions][3 or 6] \throws std::invalid_argument where they are not 2 or 3
+/// \return [points * dimensions][3 or 6]
+/// \throws std::invalid_argument where the coordinates of a point are not 2 or 3
 template <class Exec, class Coordinates>
 Kokkos::View<double**, Kokkos::LayoutRight, typename Exec::memory_space> rigid_body_modes(
     Exec const& exec, Coordinates const& coordinates) {
   static_assert(Kokkos::is_view_v<Coordinates> && Coordinates::rank() == 2,
                 "Solder: coordinates are a rank-2 view, a point a row");
+  static_assert(
+      Kokkos::SpaceAccessibility<Exec, typename Coordinates::memory_space>::accessible,
+      "Solder: the execution space cannot access the coordinates; copy them to its memory first");
   std::size_t const points = coordinates.extent(0), dimensions = coordinates.extent(1);
   if (dimensions != 2 && dimensions != 3)
     throw std::invalid_argument("Solder::rigid_body_modes: points have 2 or 3 coordinates, not " +

@@ -12,6 +12,10 @@
 
 namespace Solder::Impl::amg {
 
+/// \brief Up to which share squares of entries are taken to differ by rounding alone.
+template <class Scalar>
+inline constexpr double tie = sizeof(typename ScalarTraits<Scalar>::Real) == 4 ? 4e-6 : 2e-12;
+
 /// \brief Which entries couple strongly: those as large as `strength` times the geometric mean of
 /// the largest ones of the two rows. (Against the diagonal instead, a stencil of 27 points, whose
 /// couplings are all alike and small, would have none.)
@@ -20,13 +24,12 @@ struct Coupling {
   CsrOperator<Scalar, std::int32_t> A;
   double const* largest;  ///< |a_ij| of each row beside the diagonal
   double strength;
+  double rounding = tie<Scalar>;  ///< as large as the largest is as large
 
   KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t i, std::int32_t k) const {
     std::int32_t const j = A.columns[k];
     if (j == i) return false;
     double const square = abs_squared(A.values[k]);
-    // as large as the largest is as large
-    constexpr double rounding = sizeof(typename ScalarTraits<Scalar>::Real) == 4 ? 4e-6 : 2e-12;
     return square > 0 && (1 + rounding) * square >= strength * strength * (largest[i] * largest[j]);
   }
   /// \brief Whether the diagonal takes a weak one up.

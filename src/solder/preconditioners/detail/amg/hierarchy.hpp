@@ -180,7 +180,7 @@ class Hierarchy {
     Nodes<Exec> const nodes = nodes_;
     auto const norms = block_norms(exec_, A, nodes, memory_);
     auto const largest = largest_couplings(exec_, norms);
-    Coupling<double> const of_nodes{norms.device_operator(), largest.data(), strength};
+    Coupling<double> const of_nodes{norms.device_operator(), largest.data(), strength, tie<Scalar>};
     auto const aggregates =
         aggregated(of_nodes, row_lane_bits<Exec>(norms.rows(), norms.nonzeros())).second;
     if (aggregates.count == 0) return {};

@@ -19,10 +19,12 @@ namespace Solder::Impl::amg {
 inline constexpr std::int32_t most_modes = 32;
 
 /// \brief Vectors of which what is slow to converge is made, the near-nullspace: entry i of vector
-/// c is entries[i * count + c]. None: the constant.
+/// c is entries[i * count + c]. Their squares must be in the range of doubles. None: the constant.
 template <class Scalar, class Exec>
 struct Modes {
-  Kokkos::View<Wide<Scalar>*, typename Exec::memory_space> entries;
+  using Array = DeviceArray<Wide<Scalar>, Exec>;
+
+  Array entries = no_view<Array>();
   std::int32_t count = 0;
 
   std::int64_t rows() const { return static_cast<std::int64_t>(entries.extent(0)) / count; }

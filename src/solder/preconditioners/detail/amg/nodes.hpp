@@ -13,15 +13,16 @@ namespace Solder::Impl::amg {
 /// one another.
 template <class Exec>
 struct Nodes {
-  Kokkos::View<std::int32_t*, typename Exec::memory_space> of_row;  ///< [rows]: its node
-  Kokkos::View<std::int32_t*, typename Exec::memory_space> first;   ///< [count + 1]: its first row
+  using Array = DeviceArray<std::int32_t, Exec>;
+
+  Array of_row = no_view<Array>();  ///< [rows]: its node
+  Array first = no_view<Array>();   ///< [count + 1]: its first row
   std::int32_t count = 0;
 };
 
 /// \brief 0, 1, 2, ...
 template <class Exec>
-Kokkos::View<std::int32_t*, typename Exec::memory_space> numbers(Exec const& exec,
-                                                                 std::int64_t size) {
+DeviceArray<std::int32_t, Exec> numbers(Exec const& exec, std::int64_t size) {
   auto const view = allocate<std::int32_t>(exec, "Solder::amg::numbers", size);
   std::int32_t* const number = view.data();
   Kokkos::parallel_for(
