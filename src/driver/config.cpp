@@ -308,7 +308,7 @@ RunConfig run_of(Settings const& settings, Document const& document) {
                    get("execution.matrix_format").word,
                    static_cast<int>(get("execution.repeat").integer)};
   run.output = {get("output.json").path, get("output.solution").path, get("output.history").path,
-                get("output.verbose").word == "true"};
+                get("output.verbose").word == "true", get("output.roofline").word == "true"};
   return run;
 }
 

@@ -79,7 +79,7 @@ struct ExecutionConfig {
 
 struct OutputConfig {
   std::filesystem::path json, solution, history;  ///< empty: not wanted
-  bool verbose = false;
+  bool verbose = false, roofline = false;
 };
 
 /// \brief One run, complete and valid as far as the text of the input can tell.

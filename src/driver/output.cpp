@@ -8,6 +8,7 @@
 #include <solder/io/detail/whole_file.hpp>
 
 #include "counts.hpp"
+#include "roofline.hpp"
 #include "solve.hpp"
 
 namespace Solder::Driver {
@@ -91,6 +92,14 @@ std::int64_t shadow_space(RunResult const& result) {
   return std::min<std::int64_t>(result.config->solver.shadow_space, result.rows);
 }
 
+Json roofline_json(RunResult const& result) {
+  if (result.copy_bandwidth == 0) return nullptr;
+  Roofline const shares = roofline(result);
+  return {{"copy_gb_s", number(result.copy_bandwidth * 1e-9)},
+          {"of_copy", number(shares.of_copy)},
+          {"of_model", number(shares.of_model)}};
+}
+
 Json json_of(RunResult const& result) {
   RunConfig const& config = *result.config;
   Report const& report = result.report;
@@ -124,6 +133,7 @@ Json json_of(RunResult const& result) {
           {"seconds_per_iteration", number(seconds_per_iteration(report))},
           {"kernels_per_iteration", number(report.kernels_per_iteration)},
           {"words_per_iteration", number(report.words_per_iteration)},
+          {"roofline", roofline_json(result)},
           {"history", std::move(history)}};
 }
 
@@ -199,6 +209,7 @@ Table::Table(std::vector<FileConfig> const& files) : name_width_(7), preconditio
       shows_right_hand_sides_ =
           shows_right_hand_sides_ || promised_right_hand_sides(run.problem) > 1;
       shows_systems_ = shows_systems_ || run.problem.batch > 0;
+      shows_roofline_ = shows_roofline_ || run.output.roofline;
       name_width_ = std::max(name_width_, static_cast<int>(run.problem.name.size()));
       preconditioner_width_ =
           std::max(preconditioner_width_, static_cast<int>(run.preconditioner.label.size()));
@@ -206,11 +217,12 @@ Table::Table(std::vector<FileConfig> const& files) : name_width_(7), preconditio
 }
 
 std::string Table::heading() const {
-  return format("%-*s %10s %11s%s%s %-14s %-19s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s  %s\n",
-                name_width_, "problem", "rows", "nonzeros", shows_systems_ ? " systems" : "",
-                shows_right_hand_sides_ ? "  rhs" : "", "scalar", "solver", preconditioner_width_,
-                "preconditioner", "space", "runner", "reason", "iterations", "true residual",
-                "setup ms", "solve ms", "us/iteration", "matrix format");
+  return format(
+      "%-*s %10s %11s%s%s %-14s %-19s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s%s  %s\n",
+      name_width_, "problem", "rows", "nonzeros", shows_systems_ ? " systems" : "",
+      shows_right_hand_sides_ ? "  rhs" : "", "scalar", "solver", preconditioner_width_,
+      "preconditioner", "space", "runner", "reason", "iterations", "true residual", "setup ms",
+      "solve ms", "us/iteration", shows_roofline_ ? "  of copy" : "", "matrix format");
 }
 
 std::string Table::line(RunResult const& result) const {
@@ -228,15 +240,19 @@ std::string Table::line(RunResult const& result) const {
       shows_right_hand_sides_ ? format(" %4zu", is_batch ? 1 : result.columns.size()) : "";
   std::string const systems =
       shows_systems_ ? format(" %7zu", is_batch ? result.columns.size() : 1) : "";
+  double const share = roofline(result).of_copy;
+  std::string const of_copy = !shows_roofline_       ? ""
+                              : std::isfinite(share) ? format(" %7.1f%%", 100 * share)
+                                                     : format(" %8s", "-");
   return format(
-      "%-*s %10lld %11lld%s%s %-14s %-19s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s  %s\n",
+      "%-*s %10lld %11lld%s%s %-14s %-19s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s%s  %s\n",
       name_width_, config.problem.name.c_str(), static_cast<long long>(result.rows),
       static_cast<long long>(result.nonzeros), systems.c_str(), right_hand_sides.c_str(),
       std::string(to_string(config.problem.scalar)).c_str(), solver.c_str(), preconditioner_width_,
       config.preconditioner.label.c_str(), result.space.c_str(),
       std::string(to_string(report.runner)).c_str(), std::string(to_string(report.reason)).c_str(),
       report.iterations, report.true_relative_residual, report.setup_seconds * 1e3,
-      report.solve_seconds * 1e3, per_iteration.c_str(), matrix_format.c_str());
+      report.solve_seconds * 1e3, per_iteration.c_str(), of_copy.c_str(), matrix_format.c_str());
 }
 
 std::string setup_text(SetupReport const& setup) {

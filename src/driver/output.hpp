@@ -19,6 +19,7 @@ struct RunResult {
   Report report;                             ///< of all right-hand sides
   std::string matrix_format, format_reason;  ///< see Solved
   std::vector<Report> columns{};             ///< of each right-hand side, or system
+  double copy_bandwidth = 0;                 ///< bytes per second; 0: it was not asked for
 };
 
 /// \brief All runs of a file as JSON (see docs/yaml.md). Numbers that are not finite become null.
@@ -48,6 +49,7 @@ class Table {
  private:
   int name_width_, preconditioner_width_;
   bool shows_right_hand_sides_ = false, shows_systems_ = false;  ///< where some run has several
+  bool shows_roofline_ = false;                                  ///< where some run has one
 };
 
 }  // namespace Solder::Driver

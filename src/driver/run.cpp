@@ -10,6 +10,7 @@
 
 #include "output.hpp"
 #include "progress.hpp"
+#include "roofline.hpp"
 #include "solve.hpp"
 
 namespace Solder::Driver {
@@ -99,6 +100,8 @@ void run_file(FileConfig const& file, SystemStore& store, Table const& table, bo
   std::vector<RunResult> results;
   for (RunConfig const& config : file.runs) {
     results.push_back(run_named(config, store));
+    if (config.output.roofline)
+      results.back().copy_bandwidth = copy_bandwidth(config.execution.space);
     std::cout << table.line(results.back());
     if (config.output.verbose) std::cout << setup_text(results.back().report.preconditioner);
     std::cout << std::flush;

@@ -312,6 +312,9 @@ std::vector<Key> const& schema() {
       {.section = "output", .name = "verbose", .words = {"true", "false"}, .default_value = "false",
        .sweeps = false,
        .help = "prints each preconditioner's set-up by phase, and the levels of amg"},
+      {.section = "output", .name = "roofline", .words = {"true", "false"},
+       .default_value = "false", .sweeps = false,
+       .help = "measures a copy, and says which share of its speed the iterations have"},
   });
   // clang-format on
   return keys;

@@ -473,6 +473,32 @@ TEST(Driver, IncompleteFactorsReportTheirSetUp) {
   }
 }
 
+/// The figures hang together, and all runs have the same copy beside them.
+TEST(Driver, MeasuresTheRooflineWhereItIsAskedFor) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem: {generate: fem_poisson_2d, size: 30, scalar: [float, complex_double]}\n"
+                "solver: {name: [cg, idr], tolerance: 1e-4}\n"
+                "output: {json: a.json, roofline: true}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "of copy")) << outcome.out;
+  Json const runs = Json::parse(scratch.read("a.json"))["runs"];
+  ASSERT_EQ(runs.size(), 4u);
+  double const copy = runs[0]["roofline"]["copy_gb_s"];
+  EXPECT_GT(copy, 0.1);
+  EXPECT_LT(copy, 1e5);
+  for (Json const& run : runs) {
+    double const bytes = run["problem"]["scalar"] == "float" ? 4 : 16;
+    EXPECT_EQ(run["roofline"]["copy_gb_s"], copy);
+    EXPECT_NEAR(run["roofline"]["of_copy"].get<double>() * copy * 1e9 *
+                    run["seconds_per_iteration"].get<double>(),
+                run["words_per_iteration"].get<double>() * bytes,
+                1e-6 * run["words_per_iteration"].get<double>() * bytes);
+    EXPECT_EQ(run["roofline"]["of_model"].is_null(), run["solver"] == "cg");
+  }
+}
+
 /// Kershaw's matrix: positive definite, and its fourth pivot is not, unless the diagonal grows.
 TEST(Driver, TheShiftThatIc0NeedsIsSaid) {
   Scratch const scratch;

@@ -91,7 +91,8 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
             "relative_residual "
             "true_relative_residual setup_seconds solve_seconds seconds_per_iteration "
             "kernels_per_iteration "
-            "words_per_iteration history ");
+            "words_per_iteration roofline history ");
+  EXPECT_TRUE(run["roofline"].is_null());
   EXPECT_EQ(run["problem"].dump(),
             R"({"name":"bus","rows":10,"nonzeros":28,"scalar":"complex_float"})");
   EXPECT_EQ(run["runner"], "launch");
@@ -101,6 +102,33 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   EXPECT_EQ(run["seconds_per_iteration"], 1.5);
   EXPECT_TRUE(run["true_relative_residual"].is_null());
   EXPECT_EQ(run["history"].dump(), "[1.0,null,0.1]");
+}
+
+/// 2 iterations of 11.5 words of 8 bytes in 3 s, where a copy moves 1000 bytes per second.
+TEST(Json, HasTheShareOfACopyWhereItIsAskedFor) {
+  Example example;
+  fill(example);
+  auto const of_run = [&] {
+    return nlohmann::ordered_json::parse(json_text({example.result}, ""))["runs"][0]["roofline"];
+  };
+  example.result.copy_bandwidth = 1000;
+  EXPECT_DOUBLE_EQ(of_run()["copy_gb_s"], 1e-6);
+  EXPECT_DOUBLE_EQ(of_run()["of_copy"], 2 * 11.5 * 8 / 3000);
+  EXPECT_TRUE(of_run()["of_model"].is_null());
+
+  // Paper 5: s + 1 steps move 22 + 27.5 s + 4.5 s^2 vectors, and the matrix in each step.
+  example.config.solver.name = "idr";
+  example.config.solver.shadow_space = 4;
+  double const step = (22 + 110 + 72) / 5.0 * 8 * 10 + (8 + 4) * 28;
+  EXPECT_DOUBLE_EQ(of_run()["of_model"], 2 * step / 3000);
+
+  // Columns count with the iterations that each took.
+  example.result.columns = three_columns();
+  for (Solder::Report& column : example.result.columns) column.words_per_iteration = 11.5;
+  EXPECT_DOUBLE_EQ(of_run()["of_copy"], 3 * 11.5 * 8 / 3000);
+
+  for (Solder::Report& column : example.result.columns) column.iterations = 0;
+  EXPECT_TRUE(of_run()["of_copy"].is_null());
 }
 
 TEST(Json, HasAnEntryForEachOfSeveralRightHandSides) {
@@ -214,6 +242,20 @@ TEST(TableOfRuns, ShowsTheNumberOfRightHandSidesWhereSomeRunHasSeveral) {
   one.config.problem.rhs_file =
       scratch.write("b.mtx", "%%MatrixMarket matrix array real general\n1 2\n1\n2\n");
   EXPECT_TRUE(contains(Table({{"a.yaml", {one.config}}}).heading(), "rhs")) << "two columns";
+}
+
+TEST(TableOfRuns, ShowsTheShareOfACopyWhereSomeRunAsksForIt) {
+  Example example, other;
+  fill(example);
+  fill(other);
+  EXPECT_FALSE(contains(Table({{"a.yaml", {example.config}}}).heading(), "of copy"));
+  example.config.output.roofline = true;
+  example.result.copy_bandwidth = 1000;
+  Table const table({{"a.yaml", {example.config}}, {"b.yaml", {other.config}}});
+  auto const end = table.heading().find("of copy") + 7;
+  EXPECT_EQ(table.line(example.result).substr(end - 7, 7), "   6.1%");
+  EXPECT_EQ(table.line(other.result).substr(end - 7, 7), "      -");
+  EXPECT_EQ(table.line(example.result).find("sell: 4%"), table.heading().find("matrix format"));
 }
 
 /// What a progress line writes when it is told at these milliseconds; its own end included.

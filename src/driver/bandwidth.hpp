@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#ifdef __linux__
+#include <unistd.h>
+#endif
+
+namespace Solder::Driver {
+
+/// \brief Bytes of the host's last-level cache, or 0 where the system does not say.
+inline std::size_t last_level_cache() {
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  return static_cast<std::size_t>(std::max<long>(0, sysconf(_SC_LEVEL3_CACHE_SIZE)));
+#else
+  return 0;
+#endif
+}
+
+/// \brief Times kernels on arrays of 256 MB, or of 4 times the last-level cache of a host where
+/// that is more.
+template <class Exec>
+class BandwidthTest {
+ public:
+  explicit BandwidthTest(Exec const& exec) : exec_(exec) {}
+
+  /// \brief An array on the device, all `value`.
+  Kokkos::View<double*, typename Exec::memory_space> array(std::string const& label,
+                                                           double value) const {
+    Kokkos::View<double*, typename Exec::memory_space> const array(
+        Kokkos::view_alloc(exec_, label, Kokkos::WithoutInitializing), entries());
+    fill(array.data(), value);
+    return array;
+  }
+  std::int64_t entries() const {
+    return static_cast<std::int64_t>(
+        std::max<std::size_t>(256'000'000, host ? 4 * last_level_cache() : 0) / sizeof(double));
+  }
+  Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>> all() const {
+    return {exec_, 0, entries()};
+  }
+
+  /// \brief Bytes per second of a kernel that reads and writes `words` words an entry: the median
+  /// of several batches; a batch on a device is 10 kernels, so that the fence at its end does not
+  /// count.
+  template <class Kernel>
+  double bytes_per_second(int words, Kernel const& kernel) const {
+    using Clock = std::chrono::steady_clock;
+    constexpr int batches = 15, batch = host ? 1 : 10;
+    std::vector<double> rates;
+    kernel();
+    for (int i = 0; i < batches; ++i) {
+      exec_.fence("Solder::bandwidth: begin");
+      auto const begin = Clock::now();
+      for (int k = 0; k < batch; ++k) kernel();
+      exec_.fence("Solder::bandwidth: end");
+      double const seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      rates.push_back(double(words) * double(entries()) * sizeof(double) * batch / seconds);
+    }
+    std::nth_element(rates.begin(), rates.begin() + batches / 2, rates.end());
+    return rates[batches / 2];
+  }
+
+  /// \brief Of b = a, a word read and a word written; what caches add does not count.
+  double copy() const {
+    auto const array_a = array("Solder::bandwidth::a", 1),
+               array_b = array("Solder::bandwidth::b", 2);
+    return copy_of(array_a.data(), array_b.data());
+  }
+
+  /// \brief copy() of these arrays. (Public, as fill, for CUDA takes lambdas of public functions
+  /// only.)
+  double copy_of(double const* a, double* b) const {
+    return bytes_per_second(2, [&] {
+      Kokkos::parallel_for(
+          "Solder::bandwidth::copy", all(), KOKKOS_LAMBDA(std::int64_t i) { b[i] = a[i]; });
+    });
+  }
+  void fill(double* values, double value) const {
+    Kokkos::parallel_for(
+        "Solder::bandwidth::fill", all(), KOKKOS_LAMBDA(std::int64_t i) { values[i] = value; });
+  }
+
+ private:
+  static constexpr bool host =
+      Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
+
+  Exec exec_;
+};
+
+}  // namespace Solder::Driver
