@@ -27,9 +27,9 @@ inline std::int32_t bits_for(std::int64_t entries) {
 
 /// \brief Bytes of a table: sums, list, columns and count.
 template <class Scalar>
-std::int64_t table_bytes(std::int32_t bits) {
+std::int64_t table_bytes(std::int32_t bits, std::int32_t counts = 1) {
   return (static_cast<std::int64_t>(sizeof(Scalar) + 4) << bits) +
-         std::int64_t(8) * most_entries(bits) + 4;
+         std::int64_t(8) * most_entries(bits) + 4 * counts;
 }
 
 /// \brief The columns of one row of a product, with open addressing, and a sum for each.
@@ -40,6 +40,8 @@ template <class Exec, class Scalar>
 struct ProductTable {
   static constexpr std::int32_t empty = -1;
   static constexpr bool shared = !is_host_space<Exec>;
+  /// From a worker's count to the next one's: on hosts each is in a cache line of its own.
+  static constexpr std::int32_t count_stride = is_host_space<Exec> ? 16 : 1;
 
   std::int32_t* columns;   ///< [slots]
   Scalar* sums;            ///< [slots], where there are values
@@ -114,7 +116,7 @@ struct ProductRows {
     table.columns += slots;
     table.sums += slots;
     table.entries += worker * std::int64_t(most_entries(table.bits));
-    table.count += worker;
+    table.count += worker * table.count_stride;
     if constexpr (is_host_space<Exec>) {
       auto const bound = [&](std::int64_t w) {
         return static_cast<std::int32_t>(X.rows.count * w / workers);
@@ -373,13 +375,13 @@ std::int64_t offsets_of_lengths(Exec const& exec, std::int32_t* lengths, std::in
 /// \brief What tables are before the first row.
 template <class Exec>
 void empty_tables(Exec const& exec, std::int32_t* columns, std::int64_t slots, std::int32_t* counts,
-                  std::int32_t workers) {
+                  std::int32_t some) {
   Kokkos::parallel_for(
       "Solder::product::empty",
       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, slots),
       KOKKOS_LAMBDA(std::int64_t i) {
         columns[i] = -1;
-        if (i < workers) counts[i] = 0;
+        if (i < some) counts[i] = 0;
       });
 }
 
@@ -453,7 +455,9 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
       std::int64_t(64) << 20, std::int64_t(4 + sizeof(Scalar)) * (X.nonzeros() + Y.nonzeros()) / 3);
   Rows rows{x, y, lane_bits, 1, {}, nullptr, 0, nullptr, nullptr, nullptr};
   auto const run_in_memory = [&](char const* label, ProductPass const& pass) {
-    std::int64_t const slots = std::int64_t(1) << pass.bits, table = table_bytes<Scalar>(pass.bits),
+    constexpr std::int32_t counts = ProductTable<Exec, Scalar>::count_stride;
+    std::int64_t const slots = std::int64_t(1) << pass.bits,
+                       table = table_bytes<Scalar>(pass.bits, counts),
                        at_once =
                            std::max(1, static_cast<int>(exec.concurrency()) >> pass.lane_bits);
     auto const workers = static_cast<std::int32_t>(
@@ -466,9 +470,9 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
     carve(rows.tables.sums, workers * slots);
     carve(rows.tables.entries, workers * std::int64_t(most_entries(pass.bits)));
     carve(rows.tables.columns, workers * slots);
-    carve(rows.tables.count, workers);
+    carve(rows.tables.count, workers * counts);
     rows.workers = workers;
-    empty_tables(exec, rows.tables.columns, workers * slots, rows.tables.count, workers);
+    empty_tables(exec, rows.tables.columns, workers * slots, rows.tables.count, workers * counts);
     Kokkos::parallel_for(label,
                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>(
                              exec, 0, workers << pass.lane_bits),
