@@ -95,6 +95,18 @@ RunResult run_named(RunConfig const& config, SystemStore& store) {
   }
 }
 
+/// Measures what runs are compared with, before there is anything that could be lost.
+void measure_copies(std::vector<FileConfig> const& files) {
+  for (FileConfig const& file : files)
+    for (RunConfig const& run : file.runs)
+      if (run.output.roofline) try {
+          copy_bandwidth(run.execution.space);
+        } catch (std::exception const& error) {
+          throw InputError(concat(run.where("output.roofline"),
+                                  ": output.roofline: a copy cannot be measured: ", error.what()));
+        }
+}
+
 /// All runs of one file, then its JSON; adds whether any failed.
 void run_file(FileConfig const& file, SystemStore& store, Table const& table, bool& failed) {
   std::vector<RunResult> results;
@@ -120,9 +132,10 @@ void run_file(FileConfig const& file, SystemStore& store, Table const& table, bo
 
 ExitCode run_all(std::vector<FileConfig> const& files, SystemStore& store) {
   Table const table(files);
-  std::cout << table.heading();
   bool failed = false;
   try {
+    measure_copies(files);
+    std::cout << table.heading();
     for (FileConfig const& file : files) run_file(file, store, table, failed);
   } catch (std::exception const& error) {
     std::cerr << "error: " << error.what() << std::endl;

@@ -120,6 +120,8 @@ TEST(Json, HasTheShareOfACopyWhereItIsAskedFor) {
   example.config.solver.name = "idr";
   example.config.solver.shadow_space = 4;
   double const step = (22 + 110 + 72) / 5.0 * 8 * 10 + (8 + 4) * 28;
+  EXPECT_TRUE(of_run()["of_model"].is_null()) << "it knows of no preconditioner";
+  example.config.preconditioner.name = "none";
   EXPECT_DOUBLE_EQ(of_run()["of_model"], 2 * step / 3000);
 
   // Columns count with the iterations that each took.

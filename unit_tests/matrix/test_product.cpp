@@ -140,7 +140,7 @@ TYPED_TEST(ProductOn, HasRowsOfSoManyTerms) {
     check_product(exec, with_terms(500, terms), Y);
   if (Solder::Impl::is_host_space<TypeParam>) return;
   // More rows than half of a GPU's threads: counted by threads too.
-  check_product(exec, with_terms(150'000, 66), Y);
+  check_product(exec, with_terms(exec.concurrency() / 2 + 1, 66), Y);
 }
 
 TYPED_TEST(ProductOn, RefusesWhatDoesNotFit) {

@@ -307,7 +307,7 @@ void check_single(HostCsr<Scalar> const& host, AmgOptions const& amg_options) {
     EXPECT_LE(difference, 1e-4 * norm(expected));
   }
   double const words = M.template words<Scalar>(host.rows);
-  EXPECT_LT(single.template words<Scalar>(host.rows), 0.75 * words);
+  EXPECT_LT(single.template words<Scalar>(host.rows), 0.8 * words);
   EXPECT_GT(single.template words<Scalar>(host.rows), 0.5 * words);
 
   auto const b = random_vector<Scalar>(host.rows, 3);
@@ -338,6 +338,48 @@ TEST(AmgInSingle, SolvesAsTruly) {
       Solder::magnetic_laplacian_2d<ComplexDouble>(20, 0.1), {.coarsest = 10});
 }
 
+/// Vectors are in the solver's precision: whatever the scale of b, the same iterations.
+TEST(AmgInSingle, TakesRightHandSidesOfAnyScale) {
+  Default const exec;
+  auto const host = Solder::fem_poisson_2d<double>(40);
+  MatrixOf const A(exec, host);
+  for (int const sweeps : {1, 2}) {
+    Amg<double, Default, float> const M(exec, A, {.sweeps = sweeps});
+    int expected = -1;
+    for (double const scale : {1.0, 1e60, 5e38, 1e-38, 1e-42, 1e-60}) {
+      auto b = random_vector<double>(host.rows, 3);
+      for (double& entry : b) entry *= scale;
+      Solder::Cg solver(exec, A, M, cg(Runner::launch));
+      auto const x = to_device(exec, std::vector<double>(b.size()));
+      auto const report = solver.solve(to_device(exec, b), x);
+      EXPECT_EQ(report.reason, Reason::converged) << report.detail;
+      if (expected < 0) expected = report.iterations;
+      EXPECT_NEAR(report.iterations, expected, 1) << scale;
+    }
+  }
+}
+
+/// 1e9 + 4 and -1e9 are 4, and 4 in single precision too.
+TEST(AmgInSingle, SumsDuplicatesBefore) {
+  Default const exec;
+  auto const host = Solder::fem_poisson_2d<double>(16);
+  HostCsr<double> split{host.rows, host.rows, {0}, {}, {}};
+  for (std::int32_t i = 0; i < host.rows; ++i) {
+    for (auto k = host.row_offsets[i]; k < host.row_offsets[i + 1]; ++k)
+      for (double const part : {1073741824.0, -1073741824.0 + host.values[k]}) {
+        split.columns.push_back(host.columns[k]);
+        split.values.push_back(part);
+      }
+    split.row_offsets.push_back(static_cast<std::int64_t>(split.columns.size()));
+  }
+  auto const r = random_vector<double>(host.rows, 5);
+  Amg<double, Default, float> const M(exec, MatrixOf(exec, host)),
+      of_split(exec, MatrixOf(exec, split));
+  auto const expected = applied(M, r), z = applied(of_split, r);
+  for (std::size_t i = 0; i < r.size(); ++i)
+    ASSERT_NEAR(z[i], expected[i], 1e-5 * norm(expected)) << "row " << i;
+}
+
 TEST(AmgInSingle, RefusesEntriesThatItCannotHold) {
   Default const exec;
   auto host = Solder::fem_poisson_2d<double>(20);
@@ -345,7 +387,7 @@ TEST(AmgInSingle, RefusesEntriesThatItCannotHold) {
     auto scaled = host;
     for (double& value : scaled.values) value *= scale;
     Amg<double, Default, float> const M(exec, MatrixOf(exec, scaled));
-    EXPECT_NE(M.defect(), "");
+    EXPECT_NE(M.defect().find("in single precision"), std::string::npos) << M.defect();
     EXPECT_EQ(AmgOf(exec, MatrixOf(exec, scaled)).defect(), "");
   }
 }

@@ -69,9 +69,9 @@ struct AmgOptions {
 /// The matrix has 32-bit row offsets. The inverse takes coarsest^3 operations.
 ///
 /// \tparam Exec where it is set up and applied
-/// \tparam Stored the scalar of the hierarchy and of its vectors: Scalar, or its single-precision
-/// kin, which halves what a cycle moves; the cycle is then as true as that, and so still fit for a
-/// preconditioner. A set-up needs entries that this scalar can hold.
+/// \tparam Stored the scalar of the hierarchy's matrices: Scalar, or its single-precision kin,
+/// which takes a third from what a cycle moves; the cycle is then as true as that, and so still fit
+/// for a preconditioner. Its vectors are Scalar's. Entries of A must be in this scalar's range.
 template <class Scalar, class Exec, class Stored = Scalar>
 class Amg {
  public:
@@ -135,22 +135,30 @@ class Amg {
   /// \brief Words of sizeof(Of) that one application moves, its operand and result apart.
   template <class Of>
   double words(std::int32_t) const {
-    double sum = 0;
+    double vectors = 0, matrices = 0;
     auto const& levels = state_->levels;
     for (std::size_t l = 0; l < levels.size(); ++l) {
       double const n = levels[l].A.rows();
       bool const coarsest = l + 1 == levels.size(), direct = coarsest && state_->is_direct;
-      sum += levels[l].SQ ? levels[l].SQ->words() + 2 * n : 0;
-      if (levels[l].QH) sum += levels[l].QH->words() + n + 2.0 * levels[l + 1].A.rows();
-      if (!direct) sum += (options_.sweeps - 1) * (2 * levels[l].A.words() + 13 * n);
+      if (levels[l].SQ) {
+        matrices += levels[l].SQ->words();
+        vectors += 2 * n;
+      }
+      if (levels[l].QH) {
+        matrices += levels[l].QH->words();
+        vectors += n + 2.0 * levels[l + 1].A.rows();
+      }
+      if (direct) continue;
+      matrices += (options_.sweeps - 1) * 2 * levels[l].A.words();
+      vectors += (options_.sweeps - 1) * 13 * n;
     }
-    return sum * sizeof(Stored) / sizeof(Of);
+    return vectors + matrices * sizeof(Stored) / sizeof(Of);
   }
 
   /// \brief What solvers take along; see Application.
-  Impl::amg::Opened<Stored> open(Arena<Exec>& arena) const {
+  Impl::amg::Opened<Scalar, Stored> open(Arena<Exec>& arena) const {
     auto const& levels = state_->levels;
-    Impl::amg::Opened<Stored> opened{};
+    Impl::amg::Opened<Scalar, Stored> opened{};
     auto& cycle = opened.levels;
     std::vector<double> const of_sweeps = weights();
     cycle.levels = static_cast<std::int32_t>(levels.size());
@@ -160,7 +168,7 @@ class Amg {
     for (std::size_t l = 0; l < levels.size(); ++l) {
       auto& to = cycle.level[l];
       auto const vector = [&](char const* label) {
-        return arena.template vector<Stored>(label, levels[l].A.rows());
+        return arena.template vector<Scalar>(label, levels[l].A.rows());
       };
       to.A = levels[l].A.device_operator();
       to.SQ = levels[l].SQ ? levels[l].SQ->device_operator() : to.A;
@@ -168,7 +176,7 @@ class Amg {
       to.A_league = arena.teams(to.A.teams);
       to.SQ_league = arena.teams(to.SQ.teams);
       to.QH_league = arena.teams(to.QH.teams);
-      to.inverse = levels[l].D.open(arena);
+      to.inverse = {levels[l].D.open(arena)};
       bool const more_sweeps = options_.sweeps > 1;
       if (l > 0 || more_sweeps) {
         to.b = vector("Solder::amg::b");
@@ -179,7 +187,7 @@ class Amg {
         for (auto& r : to.r) r = vector("Solder::amg::r");
       }
       for (int k = 0; k < options_.sweeps; ++k)
-        to.weights[k] = Impl::to_real<Stored>(of_sweeps[k] / levels[l].largest);
+        to.weights[k] = Impl::to_real<Scalar>(of_sweeps[k] / levels[l].largest);
     }
     opened.dealt = cycle.level[0].SQ.rows;
     return opened;
@@ -214,11 +222,15 @@ class Amg {
           " rows is not one of a matrix of " + std::to_string(A.rows()) + " rows");
     [[maybe_unused]] std::optional<Impl::PooledAllocations<Exec>> pool;
     if constexpr (!Impl::is_host_space<Exec>) pool.emplace();
-    return std::make_shared<State>(
+    auto made = std::make_shared<State>(
         exec, Impl::amg::stored_as<Stored>(exec, A), options_.strength, options_.levels,
         options_.coarsest, weights().front(),
         given || size == 1 ? modes_ : Impl::amg::constant_modes<Stored>(exec, A.rows(), size),
         size);
+    if (!std::is_same_v<Stored, Scalar> && !made->defect.empty())
+      made->defect +=
+          ", in single precision: where the matrix itself is sound, scale it or keep its precision";
+    return made;
   }
 
   /// \brief Of the sweeps, times the largest eigenvalue; the first one's are those beside the

@@ -17,27 +17,35 @@ template <class Scalar>
 using Operator = CsrOperator<Scalar, std::int32_t>;
 
 /// \brief A level's vector, and behind it the correction of the next coarser level.
-/// \tparam Scalar of the vector, Stored of the hierarchy
-template <class Scalar, class Stored>
+template <class Scalar>
 struct WithCorrection {
-  Scalar const* r;
-  Stored const* e;
+  Scalar const *r, *e;
   std::int32_t length;  ///< entries of r
 
   KOKKOS_FORCEINLINE_FUNCTION Scalar operator[](std::int32_t j) const {
-    return j < length ? r[j] : Scalar(e[j - length]);
+    return j < length ? r[j] : e[j - length];
   }
 };
 
-/// \brief D^-1.
-template <class Scalar>
-using Diagonal = JacobiOperator<Scalar>;
+/// \brief D^-1, stored in Stored, for vectors of Scalar.
+template <class Scalar, class Stored>
+struct Diagonal {
+  JacobiOperator<Stored> inverse;
+
+  bool operator==(Diagonal const&) const = default;
+  KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t i, Scalar const& r) const {
+    if constexpr (std::is_same_v<Scalar, Stored>)
+      return inverse(i, r);
+    else
+      return Scalar(inverse(i, Stored(1))) * r;
+  }
+};
 
 /// \brief w D^-1 r.
-template <class Scalar>
+template <class Scalar, class Stored>
 struct Scaled {
   typename ScalarTraits<Scalar>::Real weight;
-  Diagonal<Scalar> inverse;
+  Diagonal<Scalar, Stored> inverse;
   Scalar const* r;
 
   bool operator==(Scaled const&) const = default;
@@ -47,12 +55,12 @@ struct Scaled {
 };
 
 /// \brief The rows of [S Q] [r; e]. Words: the matrix, and a row of each level.
-template <class Stored, class Vector>
+template <class Scalar, class Stored, class Vector>
 struct CorrectedRows {
   Operator<Stored> SQ;
   std::int32_t league, columns;
   Vector r;
-  Stored const* e;
+  Scalar const* e;
 
   bool operator==(CorrectedRows const&) const = default;
   KOKKOS_FUNCTION std::int32_t teams() const { return league; }
@@ -62,18 +70,17 @@ struct CorrectedRows {
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
                                                 Prepare const& prepare,
                                                 Consume const& consume) const {
-    using Scalar = std::remove_cvref_t<decltype(*vector_at(r, at))>;
     return SQ.for_each_row_product(
-        team, WithCorrection<Scalar, Stored>{vector_at(r, at), e, SQ.rows.count * columns}, prepare,
+        team, WithCorrection<Scalar>{vector_at(r, at), e, SQ.rows.count * columns}, prepare,
         consume);
   }
 };
 
 /// \brief The result of a cycle: these rows, or, where sweeps came after them, those of z.
-template <class Stored, class Vector>
+template <class Scalar, class Stored, class Vector>
 struct CycleRows {
-  CorrectedRows<Stored, Vector> corrected;
-  Stored const* z;  ///< null: it is not there
+  CorrectedRows<Scalar, Stored, Vector> corrected;
+  Scalar const* z;  ///< null: it is not there
 
   bool operator==(CycleRows const&) const = default;
   KOKKOS_FUNCTION std::int32_t teams() const { return corrected.league; }
@@ -84,19 +91,18 @@ struct CycleRows {
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
                                                 Prepare const& prepare,
                                                 Consume const& consume) const {
-    using Scalar = std::remove_cvref_t<decltype(*vector_at(corrected.r, at))>;
     if (z == nullptr) return corrected.for_each_row(team, at, prepare, consume);
     return team.for_each_row(
-        corrected.SQ.rows, [&](std::int32_t i) { return Scalar(z[i]); }, prepare, consume);
+        corrected.SQ.rows, [&](std::int32_t i) { return z[i]; }, prepare, consume);
   }
 };
 
 /// \brief The rows of A w D^-1 r. Words: the matrix, and 2 a row.
-template <class Scalar>
+template <class Scalar, class Stored>
 struct ScaledProduct {
-  Operator<Scalar> A;
+  Operator<Stored> A;
   std::int32_t league;
-  Scaled<Scalar> operand;
+  Scaled<Scalar, Stored> operand;
 
   bool operator==(ScaledProduct const&) const = default;
   KOKKOS_FUNCTION std::int32_t teams() const { return league; }
@@ -111,9 +117,9 @@ struct ScaledProduct {
 
 /// \brief A sweep before, from a residual to the next one: x += w D^-1 r, r = r - A w D^-1 r, the
 /// product being handed out. Words: 5 a row.
-template <class Scalar>
+template <class Scalar, class Stored>
 struct SweepBefore {
-  Scaled<Scalar> step;
+  Scaled<Scalar, Stored> step;
   Scalar *next, *x;
   bool first;  ///< x is 0
 
@@ -137,10 +143,10 @@ struct Corrected {
 };
 
 /// \brief A sweep after: x = z + w D^-1 (b - A z), A z being handed out. Words: 4 a row.
-template <class Scalar>
+template <class Scalar, class Stored>
 struct SweepAfter {
   typename ScalarTraits<Scalar>::Real weight;
-  Diagonal<Scalar> inverse;
+  Diagonal<Scalar, Stored> inverse;
   Scalar const *b, *z;
   Scalar* x;
 
@@ -150,12 +156,12 @@ struct SweepAfter {
   }
 };
 
-/// \brief A level in a program.
-template <class Scalar>
+/// \brief A level in a program: matrices in Stored, vectors in Scalar.
+template <class Scalar, class Stored>
 struct Level {
-  Operator<Scalar> QH, SQ, A;  ///< of the coarsest level SQ is S, or the inverse
+  Operator<Stored> QH, SQ, A;  ///< of the coarsest level SQ is S, or the inverse
   std::int32_t QH_league, SQ_league, A_league;
-  Diagonal<Scalar> inverse;
+  Diagonal<Scalar, Stored> inverse;
   Scalar *b, *z;
   Scalar *x, *r[2];  ///< with more than one sweep: what they have made of x, residuals by turns
   Kokkos::Array<typename ScalarTraits<Scalar>::Real, most_sweeps> weights;
@@ -170,12 +176,12 @@ struct Level {
 };
 
 /// \brief All levels, the finest first, and how a cycle goes through them.
-template <class Scalar>
+template <class Scalar, class Stored>
 struct Levels {
   std::int32_t levels, sweeps;
   std::int32_t columns;  ///< of the vectors
   bool direct;           ///< the coarsest level is solved by its inverse
-  Level<Scalar> level[most_levels];
+  Level<Scalar, Stored> level[most_levels];
 
   bool operator==(Levels const& other) const {
     for (int l = 0; l < levels; ++l)
@@ -195,12 +201,12 @@ struct Levels {
 ///
 /// so that a level takes two products and nothing else: one with Q^H down, one with [S Q] up. Other
 /// sweeps come before and after these, each a product with A.
-/// \tparam Stored of the hierarchy and its vectors; r may be more precise
-template <class Stored, class Vector>
-struct Cycle : Levels<Stored> {
-  using Plain = Product<Operator<Stored>, Stored const*>;
-  using Levels<Stored>::levels, Levels<Stored>::sweeps, Levels<Stored>::columns,
-      Levels<Stored>::direct, Levels<Stored>::level;
+template <class Scalar, class Stored, class Vector>
+struct Cycle : Levels<Scalar, Stored> {
+  using Plain = Product<Operator<Stored>, Scalar const*>;
+  using Levels<Scalar, Stored>::levels, Levels<Scalar, Stored>::sweeps,
+      Levels<Scalar, Stored>::columns, Levels<Scalar, Stored>::direct,
+      Levels<Scalar, Stored>::level;
 
   Phase phase;
   Vector given;
@@ -218,20 +224,21 @@ struct Cycle : Levels<Stored> {
     // once.
     for (std::int32_t leg = 0; leg < 2 * levels - 1; ++leg) {
       std::int32_t const coarsest = levels - 1, l = leg < levels ? leg : 2 * coarsest - leg;
-      Level<Stored> const& here = level[l];
+      Level<Scalar, Stored> const& here = level[l];
       if (leg == coarsest && direct) {
         f(kernel("Solder::amg::coarsest", Plain{here.SQ, here.SQ_league, here.b}, keep(here.z)),
           at);
         continue;
       }
       for (std::int32_t k = 1; k < sweeps && leg <= coarsest; ++k) {
-        Scaled<Stored> const step{here.weights[k], here.inverse, residual(here, k - 1)};
-        f(kernel("Solder::amg::sweep_before", ScaledProduct<Stored>{here.A, here.A_league, step},
-                 SweepBefore<Stored>{step, here.r[k & 1], here.x, k == 1}),
+        Scaled<Scalar, Stored> const step{here.weights[k], here.inverse, residual(here, k - 1)};
+        f(kernel("Solder::amg::sweep_before",
+                 ScaledProduct<Scalar, Stored>{here.A, here.A_league, step},
+                 SweepBefore<Scalar, Stored>{step, here.r[k & 1], here.x, k == 1}),
           at);
       }
       if (leg < coarsest) {
-        Stored* const next = level[l + 1].b;
+        Scalar* const next = level[l + 1].b;
         if (l == 0 && sweeps == 1)
           f(kernel("Solder::amg::restrict",
                    Product<Operator<Stored>, Vector>{here.QH, here.QH_league, given}, keep(next)),
@@ -244,22 +251,22 @@ struct Cycle : Levels<Stored> {
       }
       if (l == 0 && sweeps == 1) continue;  // rows() hands it out
       f(kernel("Solder::amg::correct",
-               CorrectedRows<Stored, Stored const*>{here.SQ, here.SQ_league, columns,
-                                                    residual(here, sweeps - 1), correction(l)},
-               Corrected<Stored>{sweeps > 1 ? here.x : nullptr, here.z}),
+               CorrectedRows<Scalar, Stored, Scalar const*>{
+                   here.SQ, here.SQ_league, columns, residual(here, sweeps - 1), correction(l)},
+               Corrected<Scalar>{sweeps > 1 ? here.x : nullptr, here.z}),
         at);
       for (std::int32_t k = sweeps - 1; k > 0; --k) {
         bool const from_z = (sweeps - 1 - k) % 2 == 0;
-        Stored* const from = from_z ? here.z : here.x;
+        Scalar* const from = from_z ? here.z : here.x;
         f(kernel("Solder::amg::sweep_after", Plain{here.A, here.A_league, from},
-                 SweepAfter<Stored>{here.weights[k], here.inverse, here.b, from,
-                                    from_z ? here.x : here.z}),
+                 SweepAfter<Scalar, Stored>{here.weights[k], here.inverse, here.b, from,
+                                            from_z ? here.x : here.z}),
           at);
       }
     }
   }
 
-  CycleRows<Stored, Vector> rows() const {
+  CycleRows<Scalar, Stored, Vector> rows() const {
     return {{level[0].SQ, level[0].SQ_league, columns, given, correction(0)},
             sweeps > 1 ? result(level[0]) : nullptr};
   }
@@ -270,31 +277,31 @@ struct Cycle : Levels<Stored> {
                                                          Body const& body) const {
     return {label, phase, source, body};
   }
-  KOKKOS_FORCEINLINE_FUNCTION static StoreBody<Stored, Stored*> keep(Stored* to) { return {to}; }
+  KOKKOS_FORCEINLINE_FUNCTION static StoreBody<Scalar, Scalar*> keep(Scalar* to) { return {to}; }
   /// After k sweeps.
-  KOKKOS_FORCEINLINE_FUNCTION static Stored const* residual(Level<Stored> const& of,
+  KOKKOS_FORCEINLINE_FUNCTION static Scalar const* residual(Level<Scalar, Stored> const& of,
                                                             std::int32_t k) {
     return k == 0 ? of.b : of.r[k & 1];
   }
   /// Where a level's last sweep leaves its result.
-  KOKKOS_FORCEINLINE_FUNCTION Stored const* result(Level<Stored> const& of) const {
+  KOKKOS_FORCEINLINE_FUNCTION Scalar const* result(Level<Scalar, Stored> const& of) const {
     return sweeps % 2 == 1 ? of.z : of.x;
   }
   /// What the next coarser level made for this one; null: there is none.
-  KOKKOS_FORCEINLINE_FUNCTION Stored const* correction(std::int32_t l) const {
+  KOKKOS_FORCEINLINE_FUNCTION Scalar const* correction(std::int32_t l) const {
     if (l + 1 == levels) return nullptr;
     return l + 2 == levels && direct ? level[l + 1].z : result(level[l + 1]);
   }
 };
 
 /// \brief What a multigrid cycle is in a program; see Application.
-/// \tparam Stored of the hierarchy
-template <class Stored>
+/// \tparam Stored of the hierarchy's matrices
+template <class Scalar, class Stored>
 struct Opened {
   static constexpr bool is_identity = false, is_pointwise = false, is_split = false,
                         takes_columns = true;
 
-  Levels<Stored> levels;
+  Levels<Scalar, Stored> levels;
   Rows dealt;
 
   Rows rows(Rows const&) const { return dealt; }
@@ -303,7 +310,7 @@ struct Opened {
   template <class Vector>
   auto apply(Phase phase, Vector const& r_given) const {
     auto const r = as_read(r_given);
-    Cycle<Stored, std::remove_const_t<decltype(r)>> const cycle{levels, phase, r};
+    Cycle<Scalar, Stored, std::remove_const_t<decltype(r)>> const cycle{levels, phase, r};
     return application(program(cycle), cycle.rows());
   }
 };

@@ -28,12 +28,14 @@
 
 namespace Solder::Impl::amg {
 
-/// \brief A with its entries in another scalar; A itself where that is its own.
+/// \brief A with its entries, duplicates summed before, in another scalar; A itself where that is
+/// its own.
 template <class Stored, class Scalar, class Exec>
-CsrMatrix<Stored, Exec> stored_as(Exec const& exec, CsrMatrix<Scalar, Exec> const& A) {
+CsrMatrix<Stored, Exec> stored_as(Exec const& exec, CsrMatrix<Scalar, Exec> const& given) {
   if constexpr (std::is_same_v<Stored, Scalar>) {
-    return A;
+    return given;
   } else {
+    auto const A = sum_duplicates(exec, given);
     auto const values = allocate<Stored>(exec, "Solder::csr::values", A.nonzeros());
     Scalar const* const from = A.values().data();
     Stored* const to = values.data();
