@@ -448,6 +448,19 @@ std::vector<RunConfig> expand(Document const& document, Errors& errors) {
 
 std::string_view to_string(Scalar scalar) { return scalar_names[static_cast<std::size_t>(scalar)]; }
 
+double bytes_of(Scalar scalar) {
+  switch (scalar) {
+    case Scalar::float_:
+      return 4;
+    case Scalar::double_:
+    case Scalar::complex_float:
+      return 8;
+    case Scalar::complex_double:
+      break;
+  }
+  return 16;
+}
+
 std::string const& RunConfig::where(std::string_view key) const {
   auto const found = origins.find(key);
   return found == origins.end() ? origins.find("")->second : found->second;

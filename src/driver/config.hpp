@@ -15,6 +15,8 @@ namespace Solder::Driver {
 
 enum class Scalar { float_, double_, complex_float, complex_double };
 std::string_view to_string(Scalar scalar);
+/// \brief Bytes of a number.
+double bytes_of(Scalar scalar);
 
 /// \brief So many right-hand sides a problem may have.
 inline constexpr std::int32_t most_right_hand_sides = 1000;

@@ -157,19 +157,6 @@ Method const& find(Method const (&methods)[Count], std::string_view name) {
   return *found;
 }
 
-double bytes_of(Scalar scalar) {
-  switch (scalar) {
-    case Scalar::float_:
-      return 4;
-    case Scalar::double_:
-    case Scalar::complex_float:
-      return 8;
-    case Scalar::complex_double:
-      break;
-  }
-  return 16;
-}
-
 }  // namespace
 
 std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is_made) {

@@ -87,11 +87,6 @@ Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
   return json;
 }
 
-/// Vectors of the shadow space of IDR(s), the ones that there were; 0 of other solvers.
-std::int64_t shadow_space(RunResult const& result) {
-  return std::min<std::int64_t>(result.config->solver.shadow_space, result.rows);
-}
-
 Json roofline_json(RunResult const& result) {
   if (result.copy_bandwidth == 0) return nullptr;
   Roofline const shares = roofline(result);
@@ -167,6 +162,10 @@ std::string format(char const* pattern, Arguments... arguments) {
 }
 
 }  // namespace
+
+std::int64_t shadow_space(RunResult const& result) {
+  return std::min<std::int64_t>(result.config->solver.shadow_space, result.rows);
+}
 
 std::string json_text(std::vector<RunResult> const& results, std::string const& device) {
   Json runs = Json::array();

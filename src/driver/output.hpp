@@ -22,6 +22,9 @@ struct RunResult {
   double copy_bandwidth = 0;                 ///< bytes per second; 0: it was not asked for
 };
 
+/// \brief Vectors of the shadow space of IDR(s), the ones that there were; 0 of other solvers.
+std::int64_t shadow_space(RunResult const& result);
+
 /// \brief All runs of a file as JSON (see docs/yaml.md). Numbers that are not finite become null.
 std::string json_text(std::vector<RunResult> const& results, std::string const& device);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "roofline.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -12,23 +11,10 @@
 namespace Solder::Driver {
 namespace {
 
-double bytes_of(Scalar scalar) {
-  switch (scalar) {
-    case Scalar::float_:
-      return 4;
-    case Scalar::double_:
-    case Scalar::complex_float:
-      return 8;
-    default:
-      return 16;
-  }
-}
-
 /// Bytes of a step of IDR(s) whose operations share nothing, smoothing among them: s + 1 steps move
 /// 22 + 55/2 s + 9/2 s^2 vectors and the matrix s + 1 times (paper 5, section 6).
 double bytes_of_model(RunResult const& result, double scalar) {
-  double const s = static_cast<double>(
-                   std::min<std::int64_t>(result.config->solver.shadow_space, result.rows)),
+  double const s = static_cast<double>(shadow_space(result)),
                vectors = 22 + 55.0 / 2 * s + 9.0 / 2 * s * s;
   return vectors / (s + 1) * scalar * double(result.rows) + (scalar + 4) * double(result.nonzeros);
 }

@@ -222,15 +222,14 @@ class Amg {
           " rows is not one of a matrix of " + std::to_string(A.rows()) + " rows");
     [[maybe_unused]] std::optional<Impl::PooledAllocations<Exec>> pool;
     if constexpr (!Impl::is_host_space<Exec>) pool.emplace();
-    auto made = std::make_shared<State>(
-        exec, Impl::amg::stored_as<Stored>(exec, A), options_.strength, options_.levels,
-        options_.coarsest, weights().front(),
+    auto state = std::make_shared<State>(
+        exec, A, options_.strength, options_.levels, options_.coarsest, weights().front(),
         given || size == 1 ? modes_ : Impl::amg::constant_modes<Stored>(exec, A.rows(), size),
         size);
-    if (!std::is_same_v<Stored, Scalar> && !made->defect.empty())
-      made->defect +=
+    if (!std::is_same_v<Stored, Scalar> && !state->defect.empty())
+      state->defect +=
           ", in single precision: where the matrix itself is sound, scale it or keep its precision";
-    return made;
+    return state;
   }
 
   /// \brief Of the sweeps, times the largest eigenvalue; the first one's are those beside the

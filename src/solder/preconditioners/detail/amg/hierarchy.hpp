@@ -28,14 +28,12 @@
 
 namespace Solder::Impl::amg {
 
-/// \brief A with its entries, duplicates summed before, in another scalar; A itself where that is
-/// its own.
+/// \brief A with its entries in another scalar; A itself where that is its own.
 template <class Stored, class Scalar, class Exec>
-CsrMatrix<Stored, Exec> stored_as(Exec const& exec, CsrMatrix<Scalar, Exec> const& given) {
+CsrMatrix<Stored, Exec> stored_as(Exec const& exec, CsrMatrix<Scalar, Exec> const& A) {
   if constexpr (std::is_same_v<Stored, Scalar>) {
-    return given;
+    return A;
   } else {
-    auto const A = sum_duplicates(exec, given);
     auto const values = allocate<Stored>(exec, "Solder::csr::values", A.nonzeros());
     Scalar const* const from = A.values().data();
     Stored* const to = values.data();
@@ -43,6 +41,7 @@ CsrMatrix<Stored, Exec> stored_as(Exec const& exec, CsrMatrix<Scalar, Exec> cons
         "Solder::amg::stored",
         Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, A.nonzeros()),
         KOKKOS_LAMBDA(std::int64_t k) { to[k] = Stored(from[k]); });
+    exec.fence("Solder::amg: the entries are stored");
     return {exec,   A.rows(),         A.columns(), A.row_offsets(), A.column_indices(),
             values, {A.longest_row()}};
   }
@@ -70,14 +69,17 @@ class Hierarchy {
   /// \brief Makes levels until one has `coarsest` rows or fewer, there are `most`, or aggregates
   /// take no tenth of the rows away. `weight`, divided by the largest eigenvalue, is that of a
   /// level's sweeps beside the coarse grid. Where modes are given, aggregates are of nodes of
-  /// `block_size` rows.
-  Hierarchy(Exec const& exec, Matrix const& given, double strength, int most, std::int32_t coarsest,
-            double weight, Modes<Scalar, Exec> const& modes = {}, std::int32_t block_size = 1)
+  /// `block_size` rows. The matrix given may be more precise: duplicates are summed before its
+  /// entries are rounded.
+  template <class Given>
+  Hierarchy(Exec const& exec, CsrMatrix<Given, Exec> const& given, double strength, int most,
+            std::int32_t coarsest, double weight, Modes<Scalar, Exec> const& modes = {},
+            std::int32_t block_size = 1)
       : exec_(exec),
         weight_(weight),
         modes_(modes),
         lanczos_(std::make_unique<LanczosMemory<Exec>>(exec, true)) {
-    Matrix const A = sum_duplicates(exec, given);
+    Matrix const A = stored_as<Scalar>(exec, sum_duplicates(exec, given));
     end_phase("duplicates");
     add_level(A);
     if (modes.count > 0) nodes_ = equal_nodes(exec, A.rows(), block_size);
