@@ -9,13 +9,14 @@
 #include <vector>
 
 #include <solder/core/arena.hpp>
+#include <solder/core/runners/column_engine.hpp>
 #include <solder/core/runners/engine.hpp>
 
 #include "../kokkos_events.hpp"
 #include "../support.hpp"
 
-// The runner that keeps all its teams on the device for a whole solve: their barrier, and what
-// happens where they do not meet.
+// The runner that keeps all its teams on the device for a whole solve, of one or of several
+// right-hand sides: their barrier, and what happens where they do not meet.
 
 namespace {
 
@@ -313,6 +314,112 @@ struct Busy {
     if (value > 5) *sink = value;
   }
 };
+
+/// x grows by the sum of ones: how many entries the column has.
+struct Grow {
+  struct Scalars {
+    double total;
+  };
+  Sum<1> sum;
+  double* x;
+  bool operator==(Grow const&) const = default;
+
+  template <class F>
+  KOKKOS_FUNCTION auto with_earlier(F const& f) const {
+    return f(sum);
+  }
+  template <class Team>
+  KOKKOS_FUNCTION bool scalars(Team const&, Sums<1> const& total, auto const&, At const&,
+                               Control const&, Control&, Scalars& s) const {
+    s.total = total[0];
+    return true;
+  }
+  KOKKOS_FUNCTION void row(std::int32_t i, double value, Scalars const& s) const {
+    x[i] = value + s.total;
+  }
+  template <class Team>
+  KOKKOS_FUNCTION void end(Team const&, Sums<0> const&, Control const&, Control& next) const {
+    ++next.iteration;
+    next.measure(1);
+    next.phase = Phase::judge;
+  }
+};
+
+/// Ends the solve of column c after `most` - c iterations.
+struct JudgeColumns {
+  std::int32_t most;
+  bool operator==(JudgeColumns const&) const = default;
+
+  KOKKOS_FUNCTION void row(std::int32_t, double) const {}
+  template <class Team>
+  KOKKOS_FUNCTION void end(Team const& team, Sums<0> const&, Control const& now,
+                           Control& next) const {
+    if (now.iteration == 0) next.measure(1);
+    next.phase = Phase::iterate;
+    if (now.iteration >= most - team.column()) next.finish(Reason::max_iterations);
+  }
+};
+
+template <class Exec>
+void expect_columns(Exec const& exec, int league, int n, int most, bool meet) {
+  int const columns = 4;
+  Arena<Exec> arena(exec, 0, columns, league);
+  Solder::Impl::ColumnEngine<Exec> engine(exec, "SolderTest::columns", n, columns, Runner::resident,
+                                          league);
+  std::vector<double> const zero(std::size_t(n) * columns), one(zero.size(), 1);
+  auto const x = to_device(exec, zero), ones = to_device(exec, one);
+  auto const range_of = [&](double const* from) {
+    return arena.placed_range(Rows{n, league, nullptr}, from);
+  };
+  auto const sum = arena.template sum<1>(league);
+  auto const judgement =
+      program(stage("SolderTest::judge", Phase::judge, range_of(ones.data()), JudgeColumns{most}));
+  auto const iteration =
+      program(stage("SolderTest::add", Phase::iterate, range_of(ones.data()), Add{sum}),
+              stage("SolderTest::grow", Phase::iterate, range_of(x.data()), Grow{sum, x.data()}));
+  engine.reserve(judgement, iteration);
+  for (int turn = 0; turn < 2; ++turn) {
+    Kokkos::deep_copy(exec, x, 0.0);
+    KokkosEvents events;
+    auto const reports = engine.solve(judgement, iteration, Solder::SolverOptions{});
+    events.stop();
+    auto const whole = [](auto const& kernel) { return kernel.label == "SolderTest::columns"; };
+    // A letter has a thousand iterations.
+    EXPECT_EQ(std::count_if(events.kernels.begin(), events.kernels.end(), whole),
+              meet ? 1 + (most - 1) / 1000 : 1);
+    auto const result = to_host(exec, x);
+    for (int c = 0; c < columns; ++c) {
+      Report const& report = reports[c];
+      EXPECT_EQ(report.runner, meet ? Runner::resident : Runner::graph);
+      EXPECT_EQ(report.detail.find("resident") == std::string::npos, meet) << report.detail;
+      EXPECT_EQ(report.reason, Reason::max_iterations);
+      EXPECT_EQ(report.iterations, most - c);
+      EXPECT_EQ(report.history, std::vector<double>(most - c + 1, 1)) << n;
+      int wrong = 0;
+      for (int i = 0; i < n; ++i) wrong += result[i * columns + c] != double(n) * (most - c);
+      EXPECT_EQ(wrong, 0) << "column " << c << " of " << n << " rows";
+    }
+  }
+}
+
+TYPED_TEST(Resident, ColumnsEndAtTimesOfTheirOwnInOneKernel) {
+  if constexpr (is_host_space<TypeParam>) {
+    GTEST_SKIP() << "hosts launch several columns' stages";
+  } else {
+    int const most = Solder::Impl::multiprocessors(this->exec);
+    for (int const n : {1, 1000, 100003}) expect_columns(this->exec, most, n, 20, true);
+    expect_columns(this->exec, most, 500, 2500, true);
+  }
+}
+
+TYPED_TEST(Resident, ColumnsWhoseTeamsDoNotMeetAreLeftToTheGraph) {
+  if constexpr (is_host_space<TypeParam>) {
+    GTEST_SKIP() << "hosts launch several columns' stages";
+  } else {
+    int const too_many = 40 * Solder::Impl::multiprocessors(this->exec);
+    for (int const n : {1000, 1000003}) expect_columns(this->exec, too_many, n, 20, false);
+  }
+}
 
 /// Somebody else's kernel fills the device for longer than the teams wait.
 TYPED_TEST(Resident, AKernelOfSomebodyElseDoesNotHoldItUpForEver) {

@@ -371,4 +371,44 @@ TEST(ColumnsOf, TheKernelsAreThoseOfOneColumnAndNothingElseHappens) {
   EXPECT_EQ(events.fences, std::vector<std::string>{});
 }
 
+/// GPUs keep small systems on the device for the whole solve, whose programs its launch takes along
+/// or, multigrid's, has in memory; hosts launch.
+TEST(ColumnsOf, AWholeSolveIsOneKernelOnGpus) {
+  Default const exec;
+  bool const whole = !Solder::Impl::is_host_space<Default>;
+  auto const host = Solder::fem_poisson_2d<double>(60);
+  CsrMatrix<double, Default> const A(exec, host);
+  auto const b = columns_to_device(random_columns<double>(host.rows, 5, 1));
+  auto const expect_one = [&](auto const& M) {
+    Vectors<double> launched;
+    for (Runner const runner : {Runner::launch, Runner::resident, Runner::automatic}) {
+      CgOptions options;
+      options.tolerance = 1e-10;
+      options.runner = runner;
+      SolverOn<CgOptions, Default, CsrMatrix<double, Default>, std::decay_t<decltype(M)>> solver(
+          exec, A, M, options);
+      for (int turn = 0; turn < 2; ++turn) {
+        auto const x = columns_to_device(Vectors<double>(5, std::vector<double>(host.rows)));
+        KokkosEvents events;
+        auto const reports = solver.solve(b, x);
+        events.stop();
+        bool const is_whole = whole && runner != Runner::launch;
+        for (Report const& report : reports) {
+          EXPECT_EQ(report.reason, Reason::converged);
+          EXPECT_EQ(report.runner, is_whole ? Runner::resident : Runner::launch) << report.detail;
+          EXPECT_EQ(report.kernels_per_iteration == 0, is_whole);
+        }
+        if (is_whole) EXPECT_EQ(events.kernels.size(), 1u);
+        if (launched.empty()) launched = columns_to_host(x);
+        auto const found = columns_to_host(x);
+        for (std::size_t c = 0; c < found.size(); ++c)
+          for (std::size_t i = 0; i < found[c].size(); ++i)
+            ASSERT_NEAR(found[c][i], launched[c][i], 1e-6 * (1 + std::abs(launched[c][i])));
+      }
+    }
+  };
+  expect_one(Identity{});
+  expect_one(Solder::Amg(exec, A, {.coarsest = 20}));
+}
+
 }  // namespace

@@ -4,33 +4,35 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <solder/core/control.hpp>
 #include <solder/core/team.hpp>
 
 namespace Solder::Impl {
 
-/// \brief GPU threads of a team for several right-hand sides, and such teams that a GPU's
-/// multiprocessor holds at once.
-inline constexpr int column_threads = 256, column_teams = 4;
+/// \brief GPU threads of a team for several right-hand sides.
+inline constexpr int column_threads = 512;
 static_assert(column_threads / warp % 2 == 0);  // Kokkos begins a team's scratch by its warps
 
-/// \brief Teams of a league for several right-hand sides: two a multiprocessor, for every team
-/// reads what all have left for each column, unless there is a lot to do.
-///
-/// \param entries of a vector, of all columns
+/// \brief Teams of a league for several right-hand sides: every team reads what all have left for
+/// each column, so one a GPU's multiprocessor, with all the registers that there are, which is as
+/// many as a kernel of a whole solve may have. Two where a league of its own has a lot to do, and a
+/// product's warps have no more rows at once than the nearest cache takes.
 template <class Exec>
-int column_league(Exec const& exec, std::int64_t entries) {
-  int const most = multiprocessors(exec) * (entries > 4'000'000 ? column_teams : 2);
-  return static_cast<int>(
-      std::clamp<std::int64_t>((entries + column_threads - 1) / column_threads, 1, most));
+int column_league(Exec const& exec, Runner runner, std::int64_t rows, std::int32_t columns) {
+  std::int64_t const entries = rows * columns;
+  bool const is_a_lot = entries > 4'000'000 && columns > 2 && runner != Runner::resident;
+  return static_cast<int>(std::clamp<std::int64_t>((entries + column_threads - 1) / column_threads,
+                                                   1, multiprocessors(exec) * (is_a_lot ? 2 : 1)));
 }
 
 /// \brief What a stage of a solve for several right-hand sides sees of a GPU: each thread has a
 /// column, the same for all its rows, and neighbours have neighbouring columns.
 ///
 /// Threads of different columns may go different ways; what all threads of a team do together is
-/// any_column, gather_for_column with total_of_column, leave_together and barrier alone.
+/// any_column, gather_for_column with total_of_column, leave_together and barrier alone. Only the
+/// first thread of a column knows its control block; it tells the others what they need.
 template <class Member>
 class ColumnTeam {
  public:
@@ -45,15 +47,18 @@ class ColumnTeam {
         column_(lane_number() - slot_ * columns),
         is_power_((columns & (columns - 1)) == 0),
         told_(static_cast<Told*>(team.team_scratch(0).get_shmem(0)) + column_),
-        scratch_(reinterpret_cast<double*>(told_ - column_ + most_columns)) {
+        totals_(reinterpret_cast<double*>(told_ - column_ + most_columns)),
+        scratch_(totals_ + sums_at_once * most_columns) {
     std::int32_t const of_warp = warp / columns;
     slot_ = slot_ == of_warp ? slots_ : slot_ + team.team_rank() * of_warp;
   }
 
-  /// \brief Scratch bytes that so many sums at once need, in a team of `threads`.
-  static constexpr int scratch_bytes(int sums, int threads) {
+  /// Sums that are totalled at the same time, at most.
+  static constexpr int sums_at_once = 4;
+  /// \brief Scratch bytes of a team of `threads`, with `doubles` for each of them in scratch().
+  static constexpr int scratch_bytes(int doubles, int threads) {
     return static_cast<int>(sizeof(Told)) * most_columns +
-           static_cast<int>(sizeof(double)) * sums * (threads + most_columns);
+           static_cast<int>(sizeof(double)) * (sums_at_once * most_columns + doubles * threads);
   }
 
   KOKKOS_FUNCTION int league_rank() const { return member_.league_rank(); }
@@ -72,7 +77,7 @@ class ColumnTeam {
   /// \brief Whether any column says yes: a warp has threads of all of them.
   KOKKOS_FUNCTION bool any_column(bool yes) const { return lane_votes(yes) != 0; }
 
-  /// \brief Memory of the team, of scratch_bytes; free where no sums are gathered or left.
+  /// \brief Memory of the team, of scratch_bytes; free where no sums are totalled or left.
   KOKKOS_FUNCTION double* scratch() const { return scratch_; }
 
   /// \brief What the first thread of a column tells the others of it; a barrier is to be between.
@@ -81,16 +86,15 @@ class ColumnTeam {
     static_assert(sizeof(Scalars) <= sizeof(told_->scalars) && alignof(Scalars) <= 16);
     *reinterpret_cast<Scalars*>(told_->scalars) = scalars;
   }
-  KOKKOS_FORCEINLINE_FUNCTION void tell_control(Control const& control, bool goes_on) const {
-    told_->control = control;
-    told_->goes_on = goes_on;
-  }
+  KOKKOS_FORCEINLINE_FUNCTION void tell_to_go_on(bool goes_on) const { told_->goes_on = goes_on; }
   template <class Scalars>
   KOKKOS_FORCEINLINE_FUNCTION Scalars const& told() const {
     return *reinterpret_cast<Scalars const*>(told_->scalars);
   }
-  KOKKOS_FORCEINLINE_FUNCTION Control const& told_control() const { return told_->control; }
   KOKKOS_FORCEINLINE_FUNCTION bool told_to_go_on() const { return told_->goes_on; }
+
+  /// \brief Where a kernel of a whole solve keeps the column's control block, by turns.
+  KOKKOS_FORCEINLINE_FUNCTION Control& current(int turn) const { return told_->current[turn]; }
 
   /// \brief f(number of the entry) for all rows of the team, by the first thread of a column alone:
   /// for what happens seldom.
@@ -118,38 +122,44 @@ class ColumnTeam {
     return true;
   }
 
-  /// \brief This thread's shares of its column's partial sums.
+  /// \brief This thread's shares of its column's partial sums, all loaded together where they are
+  /// as many as a league of 132 leaves.
   template <std::size_t... N>
   KOKKOS_FORCEINLINE_FUNCTION auto gather_for_column(Sum<N> const&... sums_of) const {
-    constexpr int at_once = 4;
-    Sums<(N + ...)> share{};
+    constexpr std::size_t sums = (N + ...);
+    constexpr int at_once = sums <= 3 ? 5 : 3;
+    Sums<sums> share{};
     if (slot_ == slots_) return share;
+    std::int32_t most = 0;
+    ((most = sums_of.parts > most ? sums_of.parts : most), ...);
     std::int32_t const step = slots_ * columns_;
-    std::size_t at = 0;
-    (sums_of.for_each_value([&](double const* values) {
-      for (std::int32_t j = slot_ * columns_ + column_; j < sums_of.parts; j += at_once * step) {
-        double loaded[at_once];
+    for (std::int32_t j = slot_ * columns_ + column_; j < most; j += at_once * step) {
+      double loaded[sums][at_once];
+      std::size_t at = 0;
+      (sums_of.for_each_value([&](double const* values) {
         for (int u = 0; u < at_once; ++u)
-          loaded[u] = j + u * step < sums_of.parts ? values[j + u * step] : 0;
-        for (int u = 0; u < at_once; ++u) share[at] += loaded[u];
-      }
-      ++at;
-    }),
-     ...);
+          loaded[at][u] = j + u * step < sums_of.parts ? values[j + u * step] : 0;
+        ++at;
+      }),
+       ...);
+      for (std::size_t v = 0; v < sums; ++v)
+        for (int u = 0; u < at_once; ++u) share[v] += loaded[v][u];
+    }
     return share;
   }
-  /// \brief The totals of the shares of a column's threads, in a fixed order, known to all of them.
+  /// \brief The totals of the shares of a column's threads, in a fixed order, known to the first of
+  /// them.
   template <std::size_t N>
-  KOKKOS_FORCEINLINE_FUNCTION Sums<N> total_of_column(Sums<N> share) const {
-    for (std::size_t v = 0; v < N; ++v) keep_share(v, share[v]);
-    barrier();
-    double* const totals = scratch_ + N * size_;
-    for (std::int32_t v = slot_; v < std::int32_t(N) && slot_ < slots_; v += slots_)
-      totals[v * columns_ + column_] = sum_of_shares(v);
-    barrier();
-    for (std::size_t v = 0; v < N; ++v) share[v] = totals[v * columns_ + column_];
-    barrier();
-    return share;
+  KOKKOS_FORCEINLINE_FUNCTION Sums<N> total_of_column(Sums<N> const& share) const {
+    Sums<N> all{};
+    for_some_sums<N>(share, [&](auto first, auto many) {
+      for (std::int32_t v = slot_; v < many; v += slots_)
+        totals_[v * columns_ + column_] = sum_of_shares(v);
+      barrier();
+      if (slot_ == 0)
+        for (std::size_t v = 0; v < many; ++v) all[first + v] = totals_[v * columns_ + column_];
+    });
+    return all;
   }
 
   /// \brief The column's partial sums, gathered by each thread alone: for what happens seldom.
@@ -162,73 +172,92 @@ class ColumnTeam {
     return share;
   }
 
-  /// \brief Says where the team's sums are to be left, twice at most; leave_together does it.
+  /// \brief Says where the stage's sums are to be left, from the first one on, in one or two parts;
+  /// leave_together does it. The first thread of a column calls this.
   template <std::size_t N>
-  KOKKOS_FORCEINLINE_FUNCTION void leave(double* values, std::int32_t parts,
-                                         Sums<N> const& mine) const {
-    for (std::size_t v = 0; v < N; ++v) scratch_[(left_ + v) * size_ + rank_] = mine[v];
-    (left_ == 0 ? first_ : second_) = {values, parts, static_cast<std::int32_t>(N)};
-    left_ += static_cast<std::int32_t>(N);
+  KOKKOS_FORCEINLINE_FUNCTION void leave(double* values, std::int32_t parts, Sums<N> const&) const {
+    told_->leaving[told_->left > 0] = {values, parts, static_cast<std::int32_t>(N)};
+    told_->left += static_cast<std::int32_t>(N);
   }
-  /// \brief All threads call this when each has called leave, or has nothing to leave.
-  /// \tparam N sums, at most, that any column leaves
+  KOKKOS_FORCEINLINE_FUNCTION void leave_nothing() const { told_->left = 0; }
+  /// \brief All threads call this, with the stage's sums, when the first of each column has called
+  /// leave_nothing, and then leave where it has something to leave.
   template <std::size_t N>
-  KOKKOS_FORCEINLINE_FUNCTION void leave_together() const {
-    Sums<N> mine;
-    for (std::size_t v = 0; v < N; ++v) mine[v] = scratch_[v * size_ + rank_];
-    barrier();
-    for (std::size_t v = 0; v < N; ++v) keep_share(v, mine[v]);
-    barrier();
-    for (std::int32_t v = slot_; v < left_ && slot_ < slots_; v += slots_) {
-      Leaving const& to = v < first_.count ? first_ : second_;
-      std::int32_t const of = v < first_.count ? v : v - first_.count;
-      to.values[of * to.parts + league_rank() * columns_ + column_] = sum_of_shares(v);
-    }
-    left_ = 0;
-    barrier();
+  KOKKOS_FORCEINLINE_FUNCTION void leave_together(Sums<N> const& mine) const {
+    for_some_sums<N>(mine, [&](auto first, auto many) {
+      for (std::int32_t v = slot_; v < many; v += slots_) {
+        std::int32_t const number = static_cast<std::int32_t>(first) + v;
+        if (number >= told_->left) break;
+        bool const is_first = number < told_->leaving[0].count;
+        Leaving const to = told_->leaving[is_first ? 0 : 1];
+        std::int32_t const of = is_first ? number : number - told_->leaving[0].count;
+        to.values[of * to.parts + league_rank() * columns_ + column_] = sum_of_shares(v);
+      }
+      barrier();
+    });
   }
 
  private:
-  struct Told {
-    alignas(16) char scalars[64];
-    Control control;
-    bool goes_on;
-  };
   struct Leaving {
     double* values;
     std::int32_t parts, count;
   };
+  struct Told {
+    alignas(16) char scalars[64];
+    Leaving leaving[2];
+    std::int32_t left;
+    bool goes_on;
+    Control current[2];
+    char padding[128 - (88 + 2 * sizeof(Control)) % 128];
+  };
+  static_assert(sizeof(Told) % 128 == 16);  // neighbours' are in different banks of scratch
 
   KOKKOS_FUNCTION std::int32_t stride() const { return league_size() * slots_ * columns_; }
   KOKKOS_FUNCTION std::int32_t first_entry(std::int32_t last) const {
     return slot_ == slots_ ? last : (league_rank() * slots_ + slot_) * columns_ + column_;
   }
 
-  /// \brief Puts a share into scratch. Where a warp has whole rows its lanes add theirs first, and
-  /// it has one share for each column.
-  KOKKOS_FORCEINLINE_FUNCTION void keep_share(std::size_t v, double share) const {
-    if (!is_power_) {
-      if (slot_ < slots_) scratch_[v * size_ + slot_ * columns_ + column_] = share;
-      return;
-    }
-    for (std::int32_t m = warp / 2; m >= columns_; m /= 2) share += lane_exchange(share, m);
-    int const lane = rank_ % warp;
-    if (lane < columns_) scratch_[v * size_ + rank_ / warp * columns_ + lane] = share;
+  /// \brief use(number of the first, how many) for the sums, some at a time, when each warp has put
+  /// its share of them into scratch; use ends with a barrier, after which the shares may change.
+  template <std::size_t N, std::size_t First = 0, class Use>
+  KOKKOS_FORCEINLINE_FUNCTION void for_some_sums(Sums<N> const& share, Use const& use) const {
+    constexpr std::size_t many = N - First < sums_at_once ? N - First : sums_at_once;
+    for (std::size_t v = 0; v < many; ++v) keep_share(v, share[First + v]);
+    barrier();
+    use(std::integral_constant<std::size_t, First>{},
+        std::integral_constant<std::int32_t, std::int32_t(many)>{});
+    if constexpr (First + many < N) for_some_sums<N, First + many>(share, use);
   }
+
+  /// \brief Puts a warp's share of each column into scratch.
+  KOKKOS_FORCEINLINE_FUNCTION void keep_share(std::size_t v, double share) const {
+    int const lane = rank_ % warp;
+    double sum = share;
+    if (is_power_) {
+      for (std::int32_t m = warp / 2; m >= columns_; m /= 2) sum += lane_exchange(sum, m);
+    } else {
+      for (std::int32_t from = columns_; from + columns_ <= warp; from += columns_)
+        sum += lane_value(share, lane + from < warp ? lane + from : lane);
+    }
+    if (lane < columns_) scratch_[v * size_ + rank_ / warp * columns_ + lane] = sum;
+  }
+  /// \brief The sum of the warps' shares of this column.
   KOKKOS_FORCEINLINE_FUNCTION double sum_of_shares(std::int32_t v) const {
-    std::int32_t const many = is_power_ ? size_ / warp : slots_;
-    double sum = 0;
-    for (std::int32_t k = 0; k < many; ++k) sum += scratch_[v * size_ + k * columns_ + column_];
-    return sum;
+    constexpr int at_once = 8;  // a team has a multiple of as many warps
+    double const* const shares = scratch_ + v * size_ + column_;
+    Sums<at_once> sums{};
+    for (std::int32_t k = 0; k < size_ / warp; k += at_once)
+      for (int u = 0; u < at_once; ++u) sums[u] += shares[(k + u) * columns_];
+    for (int u = at_once / 2; u > 0; u /= 2)
+      for (int w = 0; w < u; ++w) sums[w] += sums[w + u];
+    return sums[0];
   }
 
   Member const& member_;
   std::int32_t columns_, size_, rank_, slots_, slot_, column_;
   bool is_power_;  ///< columns() is a power of two
   Told* told_;     ///< of this column
-  double* scratch_;
-  mutable std::int32_t left_ = 0;
-  mutable Leaving first_{}, second_{};
+  double *totals_, *scratch_;
 };
 
 }  // namespace Solder::Impl

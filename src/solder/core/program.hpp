@@ -15,7 +15,7 @@ struct Program;
 /// \brief Nothing to do.
 template <>
 struct Program<> {
-  static constexpr bool on_device = true;
+  static constexpr bool on_device = true, goes_through_rows = true;
   bool operator==(Program const&) const = default;
 
   SOLDER_FOR_HOST_OR_DEVICE
@@ -34,6 +34,14 @@ struct Program<First, Rest...> {
       return First::on_device && Program<Rest...>::on_device;
     else
       return Program<Rest...>::on_device;
+  }();
+
+  /// Whether all stages do.
+  static constexpr bool goes_through_rows = [] {
+    if constexpr (requires { First::goes_through_rows; })
+      return First::goes_through_rows && Program<Rest...>::goes_through_rows;
+    else
+      return Impl::goes_through_rows<First> && Program<Rest...>::goes_through_rows;
   }();
 
   First first;
@@ -57,7 +65,8 @@ struct Program<First, Rest...> {
 /// `per_step` counts; At::turn tells which time it is.
 template <class Stages>
 struct Repeat {
-  static constexpr bool on_device = Stages::on_device;
+  static constexpr bool on_device = Stages::on_device,
+                        goes_through_rows = Stages::goes_through_rows;
 
   Stages stages;
   std::int32_t always;
@@ -76,7 +85,8 @@ struct Repeat {
 /// \brief Stages that are left out in step 0 of a cycle.
 template <class Stages>
 struct AfterFirst {
-  static constexpr bool on_device = Stages::on_device;
+  static constexpr bool on_device = Stages::on_device,
+                        goes_through_rows = Stages::goes_through_rows;
 
   Stages stages;
 

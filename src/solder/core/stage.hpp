@@ -223,18 +223,16 @@ struct Stage {
 
   /// \brief Each thread has a column, and columns may be in different phases: what threads do
   /// together, gathering sums and leaving them, they do whatever their column's phase, and nothing
-  /// comes of it where that is another. What a body computes once a team, and the control block,
-  /// are the business of a column's first thread, which tells the others; next is its alone.
+  /// comes of it where that is another. What a body computes once a team, the control block, and
+  /// where sums are left, are the business of a column's first thread; next is its alone.
   template <class Team, class... S>
   KOKKOS_FORCEINLINE_FUNCTION void run_for_column(Team const& team, At const& at,
                                                   Control const& now, Control& next,
                                                   S const&... earlier) const {
     using Scalars = typename ScalarsOf<Body>::type;
     bool const has_work = now.phase == phase, first = team.slot() == 0;
-    if (!team.any_column(has_work)) {
-      if (first) next = now;
-      return;
-    }
+    if (first) next = now;
+    if (!team.any_column(has_work)) return;
     Sums<Impl::sums_of<Body>()> mine{};
     Scalars scalars;
     bool const went_on = source.for_each_row(
@@ -244,24 +242,24 @@ struct Stage {
           if constexpr (sizeof...(S) > 0)
             total = team.total_of_column(team.gather_for_column(earlier.of(now.iteration)...));
           if (first) {
-            Control decided = now;
             bool goes_on = has_work;
             if constexpr (has_scalars) {
               if (has_work)
-                goes_on = body.scalars(team, total, ahead(team, at), at, now, decided, scalars);
+                goes_on = body.scalars(team, total, ahead(team, at), at, now, next, scalars);
               team.template tell<Scalars>(scalars);
             }
-            team.tell_control(decided, goes_on);
+            team.tell_to_go_on(goes_on);
           }
           team.barrier();
           if constexpr (has_scalars) scalars = team.template told<Scalars>();
           return team.told_to_go_on();
         },
         [&](std::int32_t i, auto const& value) { give(i, value, scalars, mine); });
-    Control decided = team.told_control();
-    if (went_on) end(team, mine, now, decided);
-    if constexpr (has_sums) team.template leave_together<Impl::sums_of<Body>()>();
-    if (first) next = decided;
+    if (first) {
+      team.leave_nothing();
+      if (went_on) end(team, mine, now, next);
+    }
+    if constexpr (has_sums) team.leave_together(mine);
   }
 
   /// \brief now and next are the first of as many control blocks as there are columns.
@@ -328,6 +326,16 @@ struct Stage {
       return Nothing{};
   }
 };
+
+namespace Impl {
+
+/// \brief Whether a stage goes through rows, in whatever teams it is given; others have their own.
+template <class S>
+inline constexpr bool goes_through_rows = false;
+template <class Source, class Body>
+inline constexpr bool goes_through_rows<Stage<Source, Body>> = true;
+
+}  // namespace Impl
 
 template <class Source, class Body>
 Stage<Source, Body> stage(char const* label, Phase phase, Source const& source, Body const& body) {

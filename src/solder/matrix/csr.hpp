@@ -135,15 +135,16 @@ struct CsrOperator {
 
   /// \brief Each slot of the team (see ColumnTeam) has two rows at a time. A thread computes one of
   /// them, for its own column and for its neighbour's, so that two columns are one load, and the
-  /// neighbours exchange a sum. The longest rows are shared by all threads of a column. Columns are
-  /// even, and x is aligned to pairs.
+  /// neighbours exchange a sum. The longest rows are shared by all threads of a column, and all
+  /// rows by some where there are more threads than rows. Columns are even, and x is aligned to
+  /// pairs.
   template <class Team, class Operand, class Prepare, class Consumer>
   KOKKOS_FORCEINLINE_FUNCTION bool column_products(Team const& team, Operand const& x,
                                                    Prepare const& prepare,
                                                    Consumer const& consume) const {
     using X = std::remove_cvref_t<decltype(x[0])>;
     std::int32_t const width = team.columns(), odd = team.column() & 1,
-                       step = team.league_size() * 2 * team.slots();
+                       step = team.league_size() * 2 * team.slots(), sharing = sharing_bits(team);
     bool const lists = rows.bounds != nullptr;
     std::int32_t base = team.league_rank() * 2 * team.slots();
     auto const row_of = [&](std::int32_t first) {
@@ -151,9 +152,13 @@ struct CsrOperator {
       bool const none = team.slot() == team.slots() || row >= rows.count;
       return none ? Row{-1, 0, 0} : Row{row, row_offsets[row], row_offsets[row + 1]};
     };
-    Row next = row_of(base);
+    Row next = sharing > 0 ? shared_row(team, 0, sharing) : row_of(base);
     bool const went_on = prepare();
     if (!team.any_column(went_on)) return false;
+    if (sharing > 0) {
+      shared_rows(team, x, sharing, next, went_on, consume);
+      return went_on;
+    }
     for (; base < rows.count; base += step) {
       Row const now = next;
       next = row_of(base + step);
@@ -196,6 +201,48 @@ struct CsrOperator {
         sums[0] += X(value[j]) * factor[j].first;
         sums[1] += X(value[j]) * factor[j].second;
       }
+    }
+  }
+
+  /// \brief Threads of a column that share a row, in bits: up to the lanes that would.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t sharing_bits(Team const& team) const {
+    std::int32_t const slots = team.slots(), all = team.league_size() * slots;
+    std::int32_t bits = 0;
+    while (bits < lane_bits && all >> (bits + 1) >= rows.count && slots >> (bits + 1) > 0) ++bits;
+    return bits;
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION Row shared_row(Team const& team, std::int32_t turn,
+                                             std::int32_t bits) const {
+    std::int32_t const at_once = team.slots() >> bits, place = team.slot() >> bits,
+                       row = (turn * team.league_size() + team.league_rank()) * at_once + place;
+    bool const none = place >= at_once || row >= rows.count;
+    return none ? Row{-1, 0, 0} : Row{row, row_offsets[row], row_offsets[row + 1]};
+  }
+
+  /// \brief The products of as few rows, of which `now` is the thread's first: their shares are
+  /// added in the team's scratch.
+  template <class Team, class Operand, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION void shared_rows(Team const& team, Operand const& x,
+                                               std::int32_t bits, Row now, bool went_on,
+                                               Consumer const& consume) const {
+    using X = std::remove_cvref_t<decltype(x[0])>;
+    Column<Operand> const mine{x, team.columns(), team.column()};
+    std::int32_t const sharing = 1 << bits, number = team.slot() & (sharing - 1),
+                       turns = rows.count / (team.league_size() * (team.slots() >> bits)) + 1;
+    X* const share =
+        reinterpret_cast<X*>(team.scratch()) + team.slot() * team.columns() + team.column();
+    for (std::int32_t turn = 0; turn < turns; ++turn) {
+      if (turn > 0) now = shared_row(team, turn, bits);
+      if (now.row >= 0) *share = part<X>(mine, now.begin + number, now.end, Offset(sharing));
+      team.barrier();
+      if (now.row >= 0 && number == 0 && went_on) {
+        X sum{};
+        for (std::int32_t k = 0; k < sharing; ++k) sum += share[k * team.columns()];
+        consume(now.row * team.columns() + team.column(), sum);
+      }
+      team.barrier();
     }
   }
 

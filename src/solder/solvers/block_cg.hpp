@@ -141,7 +141,7 @@ class BlockCgMethod {
     OpenedM const M = solving_.open_preconditioner();
     Limits const limits = solving_.limits();
     Rows const rows = A.rows;
-    int const league = arena.teams(rows.teams),
+    int const league = block_league(arena.exec(), rows.count, b_, rows.teams),
               gram_teams = gram_league(arena.exec(), rows.count, b_, rows.teams);
     Scalar *const q = vector("Solder::block_cg::q"), *const p = vector("Solder::block_cg::p"),
                   *const v = vector("Solder::block_cg::v"),

@@ -13,8 +13,14 @@
 #include <solder/core/column_mailbox.hpp>
 #include <solder/core/column_team.hpp>
 #include <solder/core/runners/engine.hpp>
+#include <solder/core/runners/gate.hpp>
 
 namespace Solder::Impl {
+
+/// \brief Entries of a vector of all columns up to which a kernel of the whole solve beats a graph
+/// of kernels: where its launch takes the programs along, and where they lie in memory; see "Many
+/// right-hand sides" in docs/performance.md.
+inline constexpr std::int64_t column_crossover = 1'200'000, column_crossover_in_memory = 400'000;
 
 /// \brief A stage on a GPU, for all columns.
 template <class Stage>
@@ -43,6 +49,65 @@ struct ColumnStageKernel {
     if (!posts) return;
     team.barrier();
     if (team.rank() == 0) outbox->send(next.posts);
+  }
+};
+
+/// \brief A whole solve of all columns on a GPU, as one kernel of as many teams as the device
+/// holds: see WholeSolve. A stage that no column has work in is passed over.
+///
+/// \tparam Held CarriedPrograms or CopiedPrograms
+template <class Held>
+struct ColumnSolveKernel {
+  Held held;
+  Control* slots;  ///< [columns]: where the solve stands
+  Gate* gate;
+  ColumnOutbox const* outbox;
+  std::int32_t columns;
+  std::int32_t letter;  ///< history entries of a column that fill it
+  bool fresh;           ///< begins with new control blocks
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    ColumnTeam<Member> const team(member, columns);
+    auto const& programs = held.here(team);
+    Residence<ColumnTeam<Member>> residence(team, gate);
+    bool const all_here = residence.join(), is_first = team.slot() == 0;
+    int turn = 0;
+    if (is_first) team.current(turn) = fresh ? Control{} : slots[team.column()];
+    team.barrier();
+    auto const now = [&]() -> Control const& { return team.current(turn); };
+    auto const pass = [&](auto const& stage, At const& at) {
+      if (!team.any_column(now().phase == stage.phase)) return;
+      Control next;
+      auto const& mine = Held::ready(stage);
+      mine.run(team, at, now(), next);
+      if (is_first) {
+        if (team.league_rank() == 0) outbox->record(team.column(), now(), next);
+        team.current(1 - turn) = next;
+      }
+      turn = 1 - turn;
+      residence.wait();
+    };
+    auto const goes_on = [&] {
+      return team.any_column(now().phase != Phase::finished) &&
+             !team.any_column(now().recorded - now().posted >= letter);
+    };
+    while (all_here && goes_on()) {
+      programs.judgement.for_each_stage({}, pass);
+      programs.iteration.for_each_stage({}, pass);
+    }
+    if (team.league_rank() == 0) {
+      if (team.slot() < team.slots())
+        outbox->put_history(team.column(), now(), team.slot(), team.slots());
+      Control last = now();
+      if (is_first) {
+        outbox->put_control(team.column(), last);
+        slots[team.column()] = last;
+      }
+      team.barrier();
+      if (team.rank() == 0) outbox->send(last.posts, !all_here);
+    }
+    residence.leave();
   }
 };
 
@@ -76,15 +141,22 @@ struct HostColumnStageKernel {
 ///
 /// A column may be judged while another one iterates: a stage does the work of the columns whose
 /// phase is its own. On GPUs a batch is the judgement and some iterations, all kernels or one
-/// graph; on hosts what any column is in need of is launched.
+/// graph, or the whole solve is one kernel; on hosts what any column is in need of is launched.
 template <class Exec>
 class ColumnEngine {
  public:
-  ColumnEngine(Exec const& exec, std::int32_t columns, Runner runner)
+  /// \param label of a whole solve in one kernel
+  /// \param wanted automatic: the engine picks, when it has seen the programs
+  /// \param league teams of all stages on GPUs
+  ColumnEngine(Exec const& exec, std::string const& label, std::int64_t rows, std::int32_t columns,
+               Runner wanted, int league)
       : exec_(exec),
+        label_(label),
+        entries_(rows * columns),
         columns_(columns),
-        runner_(is_host_space<Exec> || runner == Runner::launch ? Runner::launch : Runner::graph),
-        mailbox_(exec, columns, 2 * batch),
+        league_(league),
+        wanted_(wanted),
+        mailbox_(exec, columns, may_be_whole() ? room_of_letter : 2 * batch),
         slots_(Kokkos::view_alloc("Solder::control", exec, Kokkos::WithoutInitializing),
                4 * std::size_t(columns)),
         outbox_(Kokkos::view_alloc("Solder::mailbox::outbox", exec, Kokkos::WithoutInitializing)),
@@ -93,7 +165,17 @@ class ColumnEngine {
     for (auto& history : histories_) history.reserve(1024);
     Kokkos::deep_copy(exec, outbox_, mailbox_.outbox());
     Kokkos::deep_copy(exec, slots_, Control{});
+    if (may_be_whole())
+      gate_ = decltype(gate_)(Kokkos::view_alloc("Solder::engine::gate", exec), 1);
     exec.fence("Solder::engine: the mailbox is ready");
+  }
+
+  /// \brief Takes the memory that these programs need, so that no solve allocates.
+  template <class Judgement, class Iteration>
+  void reserve(Judgement const&, Iteration const&) {
+    using All = Programs<Judgement, Iteration>;
+    if constexpr (takes_whole<All> && !is_carried<All>)
+      if (choose<All>() == Runner::resident) memory_.template reserve<All>(exec_);
   }
 
   /// \brief Solves; see Engine::solve. A report for each column; all have the time of the whole.
@@ -109,19 +191,50 @@ class ColumnEngine {
  private:
   /// Iterations of a letter.
   static constexpr std::int32_t batch = is_host_space<Exec> ? 1 : 16;
+  /// Most history entries of a column in a letter of a kernel of a whole solve, and how many end
+  /// it; fewer where a monitor is to hear of them.
+  static constexpr std::int32_t room_of_letter = 1024, most_of_letter = 1000, monitored = 256;
+
+  /// Whether a kernel of a whole solve takes these programs, and whether its launch does.
+  template <class All>
+  static constexpr bool takes_whole = !is_host_space<Exec> && All::goes_through_rows;
+  template <class All>
+  static constexpr bool is_carried =
+      sizeof(ColumnSolveKernel<CarriedPrograms<All>>) <= most_argument_bytes;
+
+  /// Whether some programs may be run as one kernel.
+  bool may_be_whole() const {
+    return !is_host_space<Exec> && has_progress<Exec> && wanted_ != Runner::launch &&
+           wanted_ != Runner::graph;
+  }
+  /// \brief The runner of these programs.
+  template <class All>
+  Runner choose() const {
+    if (is_host_space<Exec> || wanted_ == Runner::launch) return Runner::launch;
+    if (!takes_whole<All> || !may_be_whole()) return Runner::graph;
+    bool const is_small =
+        entries_ <= (is_carried<All> ? column_crossover : column_crossover_in_memory);
+    return wanted_ != Runner::automatic || (is_small && can_meet(exec_)) ? Runner::resident
+                                                                         : Runner::graph;
+  }
 
   template <class Judgement, class Iteration>
   std::vector<Report> solve_with(Judgement const& judgement, Iteration const& iteration,
                                  SolverOptions const& options) {
     Kokkos::Timer timer;
     Programs<Judgement, Iteration> const programs{judgement, iteration};
+    ran_ = choose<Programs<Judgement, Iteration>>();
     prepare(programs);
     double const setup_seconds = timer.seconds();
     timer.reset();
     try {
-      iterate(programs, [&] {
+      auto const monitor = [&] {
         if (options.monitor) options.monitor(progress(timer.seconds()));
-      });
+      };
+      if constexpr (takes_whole<Programs<Judgement, Iteration>>)
+        if (ran_ == Runner::resident)
+          run_whole(programs, options.monitor ? monitored : most_of_letter, monitor);
+      if (ran_ != Runner::resident) iterate(programs, monitor);
     } catch (...) {  // a monitor threw: nothing may go on with b and x
       exec_.fence("Solder::engine: the solve was abandoned");
       throw;
@@ -132,10 +245,38 @@ class ColumnEngine {
     std::vector<Report> reports;
     for (std::int32_t c = 0; c < columns_; ++c) {
       reports.push_back(report_of(controls_[c], histories_[c], setup_seconds, seconds));
-      reports.back().kernels_per_iteration = kernels;
-      reports.back().runner = runner_;
+      reports.back().kernels_per_iteration = ran_ == Runner::resident ? 0 : kernels;
+      reports.back().runner = ran_;
+      if (abandoned_ && reports.back().detail.empty()) reports.back().detail = too_busy;
     }
     return reports;
+  }
+
+  /// \brief Solves in kernels of the whole solve, a letter each; or leaves it to the graph where
+  /// their teams do not meet.
+  template <class All, class Monitor>
+  void run_whole(All const& programs, std::int32_t letter, Monitor const& monitor) {
+    clear();
+    for (std::int32_t received = 0; !all_finished();) {
+      auto const run = [&](auto const& policy, auto const& held) {
+        launch(label_.c_str(), policy,
+               ColumnSolveKernel<std::remove_cvref_t<decltype(held)>>{
+                   held, slots_.data(), gate_.data(), outbox_.data(), columns_, letter,
+                   received == 0});
+      };
+      auto const policy = policy_of<column_threads, 1>(league_);
+      if constexpr (is_carried<All>)
+        run(with_arguments(policy), CarriedPrograms<All>{programs});
+      else
+        run(policy, memory_.template next<All>());
+      mailbox_.receive(exec_, ++received, controls_, histories_);
+      if (mailbox_.abandoned(received)) {
+        abandoned_ = true;
+        ran_ = Runner::graph;
+        return;
+      }
+      monitor();
+    }
   }
 
   /// \brief The most iterations, and the largest residual, of the columns that have not ended; of
@@ -155,20 +296,23 @@ class ColumnEngine {
   template <class All>
   void prepare(All const& programs) {
     if constexpr (!is_host_space<Exec>) {
-      needs_ = {};
-      needs_.add(programs.judgement, {});
-      needs_.add(programs.iteration, {});
       auto const* const before = std::any_cast<All>(&recorded_);
       if (before != nullptr && *before == programs) return;
       recorded_ = programs;
       chain_.reset();
-      if (runner_ != Runner::graph) return;
-      chain_ = std::make_unique<KernelChain<Exec>>(exec_, [&](auto& node) {
-        emit_batch(programs, [&](char const* label, auto const& policy, auto const& kernel) {
-          node = node.then_parallel_for(std::string(label), policy, kernel);
-        });
-      });
+      if (ran_ == Runner::graph) record(programs);
+      if constexpr (takes_whole<All> && !is_carried<All>)
+        if (ran_ == Runner::resident) memory_.put(programs);
     }
+  }
+
+  template <class All>
+  void record(All const& programs) {
+    chain_ = std::make_unique<KernelChain<Exec>>(exec_, [&](auto& node) {
+      emit_batch(programs, [&](char const* label, auto const& policy, auto const& kernel) {
+        node = node.then_parallel_for(std::string(label), policy, kernel);
+      });
+    });
   }
 
   bool any_in(std::initializer_list<Phase> phases) const {
@@ -181,11 +325,18 @@ class ColumnEngine {
                        [](Control const& c) { return c.phase == Phase::finished; });
   }
 
-  template <class All, class Monitor>
-  void iterate(All const& programs, Monitor const& monitor) {
+  void clear() {
     mailbox_.clear();
     std::fill(controls_.begin(), controls_.end(), Control{});
     for (auto& history : histories_) history.clear();
+    abandoned_ = false;
+  }
+
+  template <class All, class Monitor>
+  void iterate(All const& programs, Monitor const& monitor) {
+    bool const was_abandoned = abandoned_;
+    clear();
+    abandoned_ = was_abandoned;
     std::int32_t sent = 0, received = 0;
     auto const judge = [&](bool fresh) {
       emit(fresh, launch, [&](auto const& f) { programs.judgement.for_each_stage({}, f); });
@@ -196,7 +347,8 @@ class ColumnEngine {
           judge(false);
         else
           emit(false, launch, [&](auto const& f) { programs.iteration.for_each_stage({}, f); });
-      } else if (chain_ != nullptr) {
+      } else if (ran_ == Runner::graph) {
+        if (chain_ == nullptr) record(programs);  // a whole solve was abandoned
         chain_->submit(exec_);
       } else {
         emit_batch(programs, launch);
@@ -239,18 +391,26 @@ class ColumnEngine {
         ColumnStageKernel<std::remove_const_t<decltype(here)>> const kernel{
             here, in, out, outbox_.data(), at, columns_, last};
         static_assert(sizeof(kernel) <= largest_functor);
-        // All leagues have the same scratch, so that the multiprocessors need not divide their
-        // memory anew between two of them.
-        constexpr int threads = Stage::threads > column_threads ? Stage::threads : column_threads;
-        constexpr int least_teams = threads > column_threads ? 1 : column_teams;
-        int const sums = threads > column_threads ? Stage::most_sums : needs_.most_sums;
-        send(stage.label,
-             team_policy<Exec, threads, least_teams>(exec_, stage.teams(), threads,
-                                                     ColumnTeam<int>::scratch_bytes(sums, threads)),
-             kernel);
+        if constexpr (!goes_through_rows<Stage>)
+          send(stage.label,
+               policy_of<Stage::threads, 2 * column_threads / Stage::threads>(stage.teams(),
+                                                                              Stage::most_sums),
+               kernel);
+        else if (league_ > multiprocessors(exec_))
+          send(stage.label, policy_of<column_threads, 2>(stage.teams()), kernel);
+        else
+          send(stage.label, policy_of<column_threads, 1>(stage.teams()), kernel);
       }
       ++k;
     });
+  }
+  /// \tparam LeastTeams that a multiprocessor is to hold at once
+  /// \param doubles of scratch for a thread; what stages that go through rows have is the same for
+  /// all, so that the multiprocessors need not divide their memory anew between two of them
+  template <int Threads, int LeastTeams>
+  auto policy_of(int teams, int doubles = ColumnTeam<int>::sums_at_once) const {
+    return team_policy<Exec, Threads, LeastTeams>(exec_, teams, Threads,
+                                                  ColumnTeam<int>::scratch_bytes(doubles, Threads));
   }
   template <class All, class Send>
   void emit_batch(All const& programs, Send const& send) {
@@ -261,14 +421,19 @@ class ColumnEngine {
   }
 
   Exec exec_;
+  std::string label_;
+  std::int64_t entries_;  ///< of a vector of all columns
   std::int32_t columns_;
-  Runner runner_;
+  int league_;
+  Runner wanted_, ran_ = wanted_;  ///< ran_: in this solve
+  bool abandoned_ = false;         ///< in this solve: its kernel's teams did not meet
   ColumnMailbox<Exec> mailbox_;
   Kokkos::View<Control*, typename Exec::memory_space> slots_;
   Kokkos::View<ColumnOutbox, typename Exec::memory_space> outbox_;
-  ScratchNeeds needs_;
+  Kokkos::View<Gate*, typename Exec::memory_space> gate_;
   std::unique_ptr<KernelChain<Exec>> chain_;
-  std::any recorded_;  ///< the programs of the graph
+  std::any recorded_;  ///< the programs of the graph, or those in memory_
+  ProgramMemory<Exec> memory_;
   std::vector<Control> controls_;
   std::vector<std::vector<double>> histories_;
 };

@@ -6,7 +6,6 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -127,6 +126,10 @@ inline Report report_of(Control const& control, std::vector<double> const& histo
   return report;
 }
 
+/// \brief Why the teams of a whole solve did not meet.
+inline constexpr char const* too_busy =
+    "the runner resident found the device too busy to hold all its teams at once";
+
 /// \brief The cycles of a method.
 struct Cycle {
   std::int32_t steps = 0;  ///< of each; 0: the method has no cycles
@@ -183,12 +186,7 @@ class Engine {
       static_assert(std::equality_comparable<All> && std::is_trivially_copyable_v<All>,
                     "Solder: a stage that devices run must be a plain, comparable struct");
     if constexpr (!is_host_space<Exec> && All::on_device && !is_carried<All>) {
-      if (league_.teams == 0) return;
-      on_host_ = decltype(on_host_)("Solder::engine::programs", exec_, sizeof(All));
-      on_device_ = decltype(on_device_)(
-          Kokkos::view_alloc("Solder::engine::programs", exec_, Kokkos::WithoutInitializing),
-          sizeof(All));
-      exec_.fence("Solder::engine: memory of programs is ready");
+      if (league_.teams > 0) memory_.template reserve<All>(exec_);
     }
   }
 
@@ -242,8 +240,7 @@ class Engine {
     Report report = report_of(control, history_, setup_seconds, timer.seconds());
     report.kernels_per_iteration = is_whole() ? 0 : kernels_per_iteration(programs);
     report.runner = abandoned_ ? fallback : runner_;
-    if (abandoned_ && report.detail.empty())
-      report.detail = "the runner resident found the device too busy to hold all its teams at once";
+    if (abandoned_ && report.detail.empty()) report.detail = too_busy;
     return report;
   }
 
@@ -263,13 +260,12 @@ class Engine {
       needs_.add(programs.iteration, {std::max(cycle_.steps, 1) - 1, 0});
       if constexpr (Programs::on_device) {
         auto const* const before = std::any_cast<Programs>(&recorded_);
-        changed_ = before == nullptr || !(*before == programs);
-        if (!changed_) return;
+        if (before != nullptr && *before == programs) return;
         recorded_ = programs;
         chain_.reset();
         if (runner_ == Runner::graph) record(programs);
-        if (is_whole() && !is_carried<Programs>)
-          std::memcpy(on_host_.data(), &programs, sizeof(Programs));
+        if constexpr (!is_carried<Programs>)
+          if (is_whole()) memory_.put(programs);
       }
     }
   }
@@ -420,21 +416,19 @@ class Engine {
   void launch_whole(All const& programs, WholeSolve const& solve) {
     auto const policy =
         team_policy<Exec, team_threads>(exec_, league_.teams, league_.threads, needs_.bytes());
-    if constexpr (is_carried<All>) {
+    if constexpr (is_carried<All>)
       launch(label_.c_str(), with_arguments(policy),
-             SolveKernel<All, Kind>{programs, solve, needs_.most_sums});
-    } else {
+             SolveKernel<CarriedPrograms<All>, Kind>{{programs}, solve, needs_.most_sums});
+    else
       launch(label_.c_str(), policy,
-             CopiedSolveKernel<All, Kind>{
-                 changed_ ? reinterpret_cast<All const*>(on_host_.data()) : nullptr,
-                 reinterpret_cast<All*>(on_device_.data()), solve, needs_.most_sums});
-      changed_ = false;
-    }
+             SolveKernel<CopiedPrograms<All>, Kind>{memory_.template next<All>(), solve,
+                                                    needs_.most_sums});
   }
 
   /// Whether the launch of a whole solve takes the programs along.
   template <class All>
-  static constexpr bool is_carried = sizeof(SolveKernel<All, TeamOf::solve>) <= most_argument_bytes;
+  static constexpr bool is_carried =
+      sizeof(SolveKernel<CarriedPrograms<All>, TeamOf::solve>) <= most_argument_bytes;
 
   /// \brief On average over a whole cycle, its judgement included, where the iteration is a cycle.
   template <class Programs>
@@ -461,10 +455,8 @@ class Engine {
   bool abandoned_ = false;  ///< in this solve: its kernel's teams did not meet
   ScratchNeeds needs_;
   std::unique_ptr<KernelChain<Exec>> chain_;
-  std::any recorded_;     ///< the programs of the graph, or those on the device
-  bool changed_ = false;  ///< since they were last copied to the device
-  MailboxArray<char, Exec> on_host_;
-  Kokkos::View<char*, typename Exec::memory_space> on_device_;
+  std::any recorded_;  ///< the programs of the graph, or those in memory_
+  ProgramMemory<Exec> memory_;
   std::vector<double> history_;
 };
 

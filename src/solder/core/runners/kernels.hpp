@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include <solder/core/mailbox.hpp>
 #include <solder/core/program.hpp>
@@ -132,43 +134,38 @@ struct Programs {
   Judgement judgement;
   Iteration iteration;
 
-  static constexpr bool on_device = Judgement::on_device && Iteration::on_device;
+  static constexpr bool on_device = Judgement::on_device && Iteration::on_device,
+                        goes_through_rows =
+                            Judgement::goes_through_rows && Iteration::goes_through_rows;
   bool operator==(Programs const&) const = default;
 };
 
-/// \brief A whole solve as one GPU kernel, of one team or of as many as the device holds.
-///
-/// Ends early when the letter is full; the host then launches it again and it goes on where it was.
-///
-/// \tparam Kind TeamOf::solve or solve_alone
-template <class Programs, TeamOf Kind>
-struct SolveKernel {
+/// \brief Programs that a launch takes along.
+template <class Programs>
+struct CarriedPrograms {
   Programs programs;
-  WholeSolve solve;
-  std::int32_t most_sums;
 
-  template <class Member>
-  KOKKOS_FUNCTION void operator()(Member const& member) const {
-    using Team = DeviceTeam<Member, Kind>;
-    solve.run(Team(member, member.league_rank(), solve.league, most_sums), programs,
-              [&](auto const& stage, Team const& team, At const& at, Control const& now,
-                  Control& next) { return run_in_solve(stage, team, at, now, next); });
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION Programs const& here(Team const&) const {
+    return programs;
+  }
+  /// \brief A stage as it is to be run.
+  template <class Stage>
+  KOKKOS_FORCEINLINE_FUNCTION static Stage const& ready(Stage const& stage) {
+    return stage;
   }
 };
 
-/// \brief The same for programs of too many bytes for a launch to take along: the first kernel that
-/// sees them copies them from memory of the host.
-template <class Programs, TeamOf Kind>
-struct CopiedSolveKernel {
+/// \brief Programs of too many bytes for that: the first kernel that sees them copies them from
+/// memory of the host.
+template <class Programs>
+struct CopiedPrograms {
   Programs const* from;  ///< null: they have been copied
   Programs* programs;
-  WholeSolve solve;
-  std::int32_t most_sums;
 
-  template <class Member>
-  KOKKOS_FUNCTION void operator()(Member const& member) const {
-    using Team = DeviceTeam<Member, Kind>;
-    Team const team(member, member.league_rank(), solve.league, most_sums);
+  /// \brief All threads call this, before the teams meet.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION Programs const& here(Team const& team) const {
     if (from != nullptr && team.league_rank() == 0) {
       static_assert(sizeof(Programs) % sizeof(std::int32_t) == 0);
       auto const* const source = reinterpret_cast<std::int32_t const*>(from);
@@ -177,13 +174,72 @@ struct CopiedSolveKernel {
         target[k] = source[k];
       team.barrier();
     }
-    solve.run(team, *programs,
+    return *programs;
+  }
+  /// \brief In registers: nothing that it writes is part of it.
+  template <class Stage>
+  KOKKOS_FORCEINLINE_FUNCTION static Stage ready(Stage const& stage) {
+    return stage;
+  }
+};
+
+/// \brief A whole solve as one GPU kernel, of one team or of as many as the device holds.
+///
+/// Ends early when the letter is full; the host then launches it again and it goes on where it was.
+///
+/// \tparam Held CarriedPrograms or CopiedPrograms
+/// \tparam Kind TeamOf::solve or solve_alone
+template <class Held, TeamOf Kind>
+struct SolveKernel {
+  Held held;
+  WholeSolve solve;
+  std::int32_t most_sums;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    using Team = DeviceTeam<Member, Kind>;
+    Team const team(member, member.league_rank(), solve.league, most_sums);
+    solve.run(team, held.here(team),
               [&](auto const& stage, Team const& stage_team, At const& at, Control const& now,
                   Control& next) {
-                auto const mine = stage;  // in registers: nothing that it writes is part of it
+                auto const& mine = Held::ready(stage);
                 return run_in_solve(mine, stage_team, at, now, next);
               });
   }
+};
+
+/// \brief Where programs lie that a launch does not take along: their own memory, of host and
+/// device.
+template <class Exec>
+class ProgramMemory {
+ public:
+  /// \brief Takes the memory.
+  template <class Programs>
+  void reserve(Exec const& exec) {
+    on_host_ = decltype(on_host_)("Solder::engine::programs", exec, sizeof(Programs));
+    on_device_ = decltype(on_device_)(
+        Kokkos::view_alloc("Solder::engine::programs", exec, Kokkos::WithoutInitializing),
+        sizeof(Programs));
+    exec.fence("Solder::engine: memory of programs is ready");
+  }
+  /// \brief These are to be run from now on. No kernel may be in flight.
+  template <class Programs>
+  void put(Programs const& programs) {
+    std::memcpy(on_host_.data(), &programs, sizeof(Programs));
+    is_new_ = true;
+  }
+  /// \brief What the next kernel takes along.
+  template <class Programs>
+  CopiedPrograms<Programs> next() {
+    bool const is_new = std::exchange(is_new_, false);
+    return {is_new ? reinterpret_cast<Programs const*>(on_host_.data()) : nullptr,
+            reinterpret_cast<Programs*>(on_device_.data())};
+  }
+
+ private:
+  MailboxArray<char, Exec> on_host_;
+  Kokkos::View<char*, typename Exec::memory_space> on_device_;
+  bool is_new_ = false;
 };
 
 /// \brief A stage on a host: where it is, and how to run it (see WholeSolve::run). A stage is
@@ -224,7 +280,7 @@ HostStep host_step(Stage const& stage) {
 /// \brief A program on a host, whatever its stages; or a part of one.
 class HostProgram {
  public:
-  static constexpr bool on_device = true;
+  static constexpr bool on_device = true, goes_through_rows = false;
 
   template <class Program>
   explicit HostProgram(Program const& program)

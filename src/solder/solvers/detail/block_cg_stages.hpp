@@ -16,8 +16,17 @@
 
 namespace Solder::Impl {
 
-/// \brief GPU threads of a stage of one team, which works on b x b matrices.
-inline constexpr int small_threads = 1024;
+/// \brief GPU threads of a stage of one team, which works on b x b matrices, and of a team of
+/// others.
+inline constexpr int small_threads = 1024, block_threads = 256;
+
+/// \brief Teams that share the rows of n x b vectors: four a GPU's multiprocessor.
+template <class Exec>
+int block_league(Exec const& exec, std::int32_t rows, std::int32_t b, int host_slices) {
+  if (is_host_space<Exec>) return host_slices;
+  return static_cast<int>(std::clamp<std::int64_t>(std::int64_t(rows) * b / block_threads, 1,
+                                                   4 * multiprocessors(exec)));
+}
 
 /// \brief Teams of a GPU that share inner products of so many rows: what they leave one team adds.
 template <class Exec>
@@ -173,7 +182,7 @@ template <class Scalar>
 struct BlockGram {
   using Number = Wide<Scalar>;
   static constexpr char const* label = "Solder::block_cg::inner_products";
-  static constexpr int threads = column_threads, tile = 4,
+  static constexpr int threads = block_threads, tile = 4,
                        most_sums = tile * static_cast<int>(parts<Scalar>);
 
   Phase phase;
@@ -460,7 +469,7 @@ struct BlockProduct {
 template <class Scalar, class M>
 struct BlockUpdate {
   using Small = BlockSmall<Scalar>;
-  static constexpr int threads = column_threads, most_sums = 1;
+  static constexpr int threads = block_threads, most_sums = 1;
 
   char const* label;
   Phase phase, then;  ///< then: the phase that follows

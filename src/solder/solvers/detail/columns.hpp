@@ -117,12 +117,9 @@ class ColumnsOf {
       Method::takes_many && takes_columns<typename System::OpenedA, typename System::OpenedM>;
   /// Whether the method is for blocks alone.
   static constexpr bool is_block = requires { Method::is_block; };
-  /// Fewer columns than these are solved one after another on GPUs, which is quicker there.
-  static constexpr std::int32_t few = 3;
-
   /// \brief Columns that are solved together, at most.
   std::int32_t at_once(std::int32_t count, bool on_host) const {
-    bool const one_by_one = !on_host && count < few && !is_block;
+    bool const one_by_one = !on_host && count == 1 && !is_block;
     return !together() || one_by_one ? 1 : columns_at_once(system_->rows());
   }
   /// \brief The columns of a group of `width`: GPUs take an even number of them, and a block at

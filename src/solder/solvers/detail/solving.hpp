@@ -169,14 +169,17 @@ class Solving {
         exec_(exec),
         system_(std::move(system)),
         options_(checked(options, many)),
-        league_(
-            choose_league(exec, options_.runner,
+        league_(many.columns > 1
+                    ? WholeLeague{}
+                    : choose_league(
+                          exec, options_.runner,
                           options_.runner == Runner::team ? system_->rows() : system_->items())),
         arena_(arena_for(exec, many)) {
     if (many.batch.count > 0)
       batch_engine_ = std::make_unique<BatchEngine<Exec>>(exec, label, many.batch);
     else if (many.columns > 1)
-      column_engine_ = std::make_unique<ColumnEngine<Exec>>(exec, many.columns, options_.runner);
+      column_engine_ = std::make_unique<ColumnEngine<Exec>>(
+          exec, label, system_->rows(), many.columns, options_.runner, arena_.teams(1));
     else
       engine_ = std::make_unique<Engine<Exec>>(exec, label, options_.runner, cycle,
                                                is_on_device<OpenedM>, league_);
@@ -189,6 +192,7 @@ class Solving {
     programs(static_cast<Scalar const*>(nullptr), static_cast<Scalar*>(nullptr),
              [&](auto const& judgement, auto const& iteration) {
                if (engine_ != nullptr) engine_->reserve(judgement, iteration);
+               if (column_engine_ != nullptr) column_engine_->reserve(judgement, iteration);
                return Report{};
              });
     setup_seconds_ =
@@ -287,7 +291,7 @@ class Solving {
       return {exec, places, 1, 1, places};
     }
     return {exec, is_host_space<Exec> && league_.teams > 1 ? 0 : league_.teams, many.columns,
-            column_league(exec, std::int64_t(many.columns) * rows())};
+            column_league(exec, options_.runner, rows(), many.columns)};
   }
 
   SolverOptions checked(SolverOptions options, Many const& many) const {
@@ -295,8 +299,10 @@ class Solving {
     if (many.batch.count > 0)
       options.runner = Runner::team;
     else if (many.columns > 1)
-      options.runner =
-          options.runner == Runner::launch || is_host_space<Exec> ? Runner::launch : Runner::graph;
+      options.runner = is_host_space<Exec> ? Runner::launch
+                       : options.runner == Runner::team
+                           ? Runner::resident
+                           : options.runner;  // automatic: the engine's
     else if (options.runner == Runner::automatic && !is_on_device<OpenedM>)
       options.runner = Runner::launch;
     else

@@ -203,6 +203,8 @@ struct Levels {
 /// sweeps come before and after these, each a product with A.
 template <class Scalar, class Stored, class Vector>
 struct Cycle : Levels<Scalar, Stored> {
+  static constexpr bool goes_through_rows = true;
+
   using Plain = Product<Operator<Stored>, Scalar const*>;
   using Levels<Scalar, Stored>::levels, Levels<Scalar, Stored>::sweeps,
       Levels<Scalar, Stored>::columns, Levels<Scalar, Stored>::direct,
