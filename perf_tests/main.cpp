@@ -8,6 +8,7 @@
 #include "batch.hpp"
 #include "batched_cholesky.hpp"
 #include "compare.hpp"
+#include "copy.hpp"
 #include "driver/check.hpp"
 #include "driver/config.hpp"
 #include "machine.hpp"
@@ -32,9 +33,10 @@ constexpr std::string_view usage =
     "           tolerance, beside one after another),\n"
     "           multi_dot (h = V^H y for a tall basis; in place of a problem: multi_dot: {rows: "
     "...,\n"
-    "           columns: [...], scalar: double}) or\n"
+    "           columns: [...], scalar: double}),\n"
     "           batched_cholesky (in place of a problem: batched_cholesky: {matrices: ...,\n"
-    "           orders: [...], scalar: double})\n"
+    "           orders: [...], scalar: double}) or\n"
+    "           copy (b = a; in place of a problem: copy: {rows: [...], scalar: double})\n"
     "  compare: [viennacl, kokkos_kernels, vendor, eigen], or some of these: libraries to time "
     "beside it\n";
 
@@ -74,6 +76,11 @@ std::vector<std::string> found(std::vector<std::string> const& compare) {
   return peers;
 }
 
+/// Whether a measure has sizes in place of linear systems.
+bool has_sizes(std::string const& measure) {
+  return measure == "multi_dot" || measure == "batched_cholesky" || measure == "copy";
+}
+
 /// What one file asks for.
 struct Job {
   std::string measure;
@@ -98,21 +105,26 @@ int run(int argc, char* argv[]) {
       job.sizes = read_multi_dot(file, arguments.assignments, errors);
     else if (job.measure == "batched_cholesky")
       job.sizes = read_batched_cholesky(file, arguments.assignments, errors);
+    else if (job.measure == "copy")
+      job.sizes = read_copy(file, arguments.assignments, errors);
     else
       of_runs.push_back(file);
   }
   if (of_runs.size() < jobs.size())
     std::erase_if(arguments.assignments, [](std::string const& a) {
-      return a.starts_with("multi_dot.") || a.starts_with("batched_cholesky.");
+      return a.starts_with("multi_dot.") || a.starts_with("batched_cholesky.") ||
+             a.starts_with("copy.");
     });
   auto const files =
       Driver::read_config(of_runs, arguments.assignments, errors, {"compare", "measure"});
   if (!errors.empty()) return fail();
   for (std::size_t i = 0; i < jobs.size(); ++i)
     jobs[i].compare = read_compare(arguments.files[i], errors);
+  for (std::size_t i = 0; i < jobs.size(); ++i)
+    if (jobs[i].measure == "copy" && !jobs[i].compare.empty())
+      errors.add(arguments.files[i].string(), "compare does not apply to measure: copy");
   for (Job const& job : jobs)
-    if (job.measure != "multi_dot" && job.measure != "batched_cholesky")
-      check_batches(job.measure, files[job.number], errors);
+    if (!has_sizes(job.measure)) check_batches(job.measure, files[job.number], errors);
   Driver::SystemStore store;
   Driver::check_runs(files, store, errors);
   if (!errors.empty()) return fail();
@@ -126,6 +138,8 @@ int run(int argc, char* argv[]) {
       time_multi_dot(job.sizes, peers, machine);
     else if (job.measure == "batched_cholesky")
       time_batched_cholesky(job.sizes, peers, machine);
+    else if (job.measure == "copy")
+      time_copy(job.sizes, machine);
     else if (job.measure == "setup")
       time_setups(files[job.number], store, machine);
     else if (job.measure == "spmv")
