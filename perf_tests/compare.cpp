@@ -74,7 +74,9 @@ std::vector<std::string> read_compare(std::filesystem::path const& file, Driver:
 }
 
 std::vector<std::string_view> measures() {
-  return {"solve", "setup", "spmv", "triangular", "batch", "multi_dot", "batched_cholesky", "copy"};
+  return {"solve", "setup",   "spmv",      "triangular",
+          "batch", "kernels", "multi_dot", "batched_cholesky",
+          "copy"};
 }
 
 std::string read_measure(std::filesystem::path const& file, Driver::Errors& errors) try {

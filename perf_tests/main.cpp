@@ -11,6 +11,7 @@
 #include "copy.hpp"
 #include "driver/check.hpp"
 #include "driver/config.hpp"
+#include "kernels.hpp"
 #include "machine.hpp"
 #include "multi_dot.hpp"
 #include "setups.hpp"
@@ -121,10 +122,14 @@ int run(int argc, char* argv[]) {
   for (std::size_t i = 0; i < jobs.size(); ++i)
     jobs[i].compare = read_compare(arguments.files[i], errors);
   for (std::size_t i = 0; i < jobs.size(); ++i)
-    if (jobs[i].measure == "copy" && !jobs[i].compare.empty())
-      errors.add(arguments.files[i].string(), "compare does not apply to measure: copy");
+    if ((jobs[i].measure == "copy" || jobs[i].measure == "kernels") && !jobs[i].compare.empty())
+      errors.add(arguments.files[i].string(),
+                 "compare does not apply to measure: ", jobs[i].measure);
   for (Job const& job : jobs)
-    if (!has_sizes(job.measure)) check_batches(job.measure, files[job.number], errors);
+    if (!has_sizes(job.measure)) {
+      check_batches(job.measure, files[job.number], errors);
+      if (job.measure == "kernels") check_kernels(files[job.number], errors);
+    }
   Driver::SystemStore store;
   Driver::check_runs(files, store, errors);
   if (!errors.empty()) return fail();
@@ -146,6 +151,8 @@ int run(int argc, char* argv[]) {
       time_products(files[job.number], peers, store, machine);
     else if (job.measure == "triangular")
       time_triangles(files[job.number], peers, store, machine);
+    else if (job.measure == "kernels")
+      time_kernels(files[job.number], store, machine);
     else if (job.measure == "batch")
       time_batch_solves(files[job.number], peers, store, machine);
     else
