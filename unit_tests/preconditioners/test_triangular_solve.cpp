@@ -329,6 +329,97 @@ std::string complaint(HostCsr<double> const& host, TriangularShape const& shape 
   return "nothing";
 }
 
+/// Whoever does the tasks of a strand in their order, each when what it waits for is done, has all
+/// that its rows need: found out by looking through all of it, whatever the number of threads.
+TEST(TriangularStrands, WaitForAllThatTheirRowsNeed) {
+  namespace tri = Solder::Impl::triangular;
+  using Host = Kokkos::DefaultHostExecutionSpace;
+  for (auto const& [name, T] : triangles<double>()) {
+    tri::Dependencies needs;
+    for (std::int32_t i = 0; i < T.rows; ++i) {
+      for (auto k = T.row_offsets[i]; k < T.row_offsets[i + 1]; ++k)
+        if (T.columns[k] != i) needs.columns.push_back(T.columns[k]);
+      needs.offsets.push_back(static_cast<std::int32_t>(needs.columns.size()));
+    }
+    std::vector<std::int32_t> level;
+    std::int32_t const levels = tri::find_levels(needs, level);
+    for (auto const schedule :
+         {TriangularSchedule::natural, TriangularSchedule::levels, TriangularSchedule::partition})
+      for (std::int32_t const count : {1, 2, 3, 7}) {
+        SCOPED_TRACE(name + ", " + std::string(to_string(schedule)) + ", " + std::to_string(count));
+        auto const tiles = tri::tiles_by<Host>(schedule, needs, level, levels, 16, count == 1);
+        auto const strands = tri::strands_of(needs, tiles, count);
+        auto const tasks = static_cast<std::int32_t>(strands.begin.size()) - 1;
+        ASSERT_EQ(std::int32_t(strands.first.size()), count + 1);
+        ASSERT_EQ(strands.first.back(), tasks);
+        ASSERT_EQ(strands.begin.back(), T.rows);
+        std::vector<std::int32_t> place(T.rows, -1), task(T.rows), strand(tasks);
+        for (std::int32_t s = 0; s < count; ++s)
+          for (std::int32_t k = strands.first[s]; k < strands.first[s + 1]; ++k) {
+            strand[k] = s;
+            for (std::int32_t p = strands.begin[k]; p < strands.begin[k + 1]; ++p) {
+              ASSERT_EQ(place[strands.order[p]], -1);
+              place[strands.order[p]] = p;
+              task[strands.order[p]] = k;
+            }
+          }
+        for (std::int32_t s = 0; s < count; ++s) {
+          std::vector<std::int32_t> waited(count, 0);
+          for (std::int32_t k = strands.first[s]; k < strands.first[s + 1]; ++k) {
+            for (std::int32_t n = strands.needs_begin[k]; n < strands.needs_begin[k + 1]; ++n) {
+              auto const [of, many] = strands.needs[n];
+              EXPECT_NE(of, s);
+              EXPECT_GT(many, waited[of]);  // or it waits in vain
+              waited[of] = many;
+            }
+            for (std::int32_t p = strands.begin[k]; p < strands.begin[k + 1]; ++p)
+              needs.for_each_needed(strands.order[p], [&](std::int32_t j) {
+                std::int32_t const of = strand[task[j]];
+                if (of == s)
+                  ASSERT_LT(place[j], p);
+                else
+                  ASSERT_LT(task[j] - strands.first[of], waited[of]);
+              });
+          }
+        }
+        // None waits for itself by way of others: there is always a task that can be done.
+        std::vector<std::int32_t> done(count, 0);
+        for (bool any = true; any;) {
+          any = false;
+          for (std::int32_t s = 0; s < count; ++s) {
+            std::int32_t const k = strands.first[s] + done[s];
+            if (k == strands.first[s + 1]) continue;
+            bool ready = true;
+            for (std::int32_t n = strands.needs_begin[k]; n < strands.needs_begin[k + 1]; ++n)
+              ready = ready && done[strands.needs[n].strand] >= strands.needs[n].tasks;
+            if (!ready) continue;
+            ++done[s];
+            any = true;
+          }
+        }
+        for (std::int32_t s = 0; s < count; ++s)
+          EXPECT_EQ(strands.first[s] + done[s], strands.first[s + 1]);
+      }
+  }
+}
+
+/// Analysed for the threads of one instance, solved by those of a smaller one: to the last bit.
+TEST(TriangularStrands, FewerThreadsComeToTheSameEnd) {
+  using Host = Kokkos::DefaultHostExecutionSpace;
+  Host const all;
+  if (all.concurrency() < 2) GTEST_SKIP() << "this host space has one thread";
+  auto const parts = Kokkos::Experimental::partition_space(all, 1, all.concurrency() - 1);
+  for (auto const& [name, host] : triangles<double>())
+    for (auto const schedule : schedules) {
+      SCOPED_TRACE(name + ", " + std::string(to_string(schedule)));
+      CsrMatrix<double, Host> const T(all, host);
+      TriangularSolve const solve(all, T, {}, schedule);
+      auto const b = random_vector<double>(host.rows, 5);
+      auto const x = solved(all, solve, b);
+      for (auto const& part : parts) EXPECT_TRUE(same_bits(solved(part, solve, b), x));
+    }
+}
+
 TEST(TriangularErrors, NameTheRow) {
   using Rows = std::vector<std::vector<double>>;
   EXPECT_EQ(complaint(sparse<double>(Rows{{1, 0}, {2, 3}})), "nothing");

@@ -212,7 +212,8 @@ class Incomplete {
     std::int32_t lower_league, upper_league, lower_workers, upper_workers, league;
     Rows dealt;
     Scalar *y, *z;
-    std::int32_t* tickets;
+    std::int32_t *lower_counters, *upper_counters;  ///< one after the other
+    std::int32_t counters;                          ///< of both
 
     Rows rows(Rows const& of_matrix) const { return of_matrix; }
 
@@ -222,16 +223,17 @@ class Incomplete {
       namespace tri = Impl::triangular;
       auto const r = as_read(r_given);
       using R = std::remove_const_t<decltype(r)>;
-      return application(program(tri::NothingSolved<Scalar>{phase, dealt, league, y, z, tickets},
-                                 stage("Solder::incomplete::lower", phase,
-                                       tri::TriangularRows<Scalar, R>{lower, lower_league,
-                                                                      lower_workers, r, y, tickets},
-                                       tri::Keep{}),
-                                 stage("Solder::incomplete::upper", phase,
-                                       tri::TriangularRows<Scalar, Scalar const*>{
-                                           upper, upper_league, upper_workers, y, z, tickets + 1},
-                                       tri::Keep{})),
-                         PlacedRange<Scalar const*>{dealt, league, z});
+      return application(
+          program(tri::NothingSolved<Scalar>{phase, dealt, league, y, z, lower_counters, counters},
+                  stage("Solder::incomplete::lower", phase,
+                        tri::TriangularRows<Scalar, R>{lower, lower_league, lower_workers, r, y,
+                                                       lower_counters},
+                        tri::Keep{}),
+                  stage("Solder::incomplete::upper", phase,
+                        tri::TriangularRows<Scalar, Scalar const*>{
+                            upper, upper_league, upper_workers, y, z, upper_counters},
+                        tri::Keep{})),
+          PlacedRange<Scalar const*>{dealt, league, z});
     }
   };
 
@@ -242,6 +244,10 @@ class Incomplete {
     Rows const dealt = arena.equal_rows(rows());
     auto* const y = vector("Solder::incomplete::y");
     auto* const z = vector("Solder::incomplete::z");
+    std::int32_t const of_lower = state_->lower.counters(),
+                       counters = of_lower + state_->upper.counters();
+    auto* const first =
+        arena.template array<std::int32_t>("Solder::incomplete::counters", counters);
     return {state_->lower.device_operator(),
             state_->upper.device_operator(),
             arena.teams(state_->lower.teams(arena.exec())),
@@ -252,7 +258,9 @@ class Incomplete {
             dealt,
             y,
             z,
-            arena.template array<std::int32_t>("Solder::incomplete::tickets", 2)};
+            first,
+            first + of_lower,
+            counters};
   }
 
  private:

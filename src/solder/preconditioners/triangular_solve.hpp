@@ -37,12 +37,13 @@ struct StoreAndClear {
   }
 };
 
-/// \brief A solve as one kernel of its own; readies the ticket of the next one.
+/// \brief A solve as one kernel of its own; readies the counters of the next one.
 template <class Scalar>
 struct SolveRows {
   TriangularRows<Scalar, Scalar const*> rows;
   StoreAndClear<Scalar> body;
-  std::int32_t* next_ticket;
+  std::int32_t* next_counters;
+  std::int32_t counters;
 
   void operator()(int rank) const { run(HostTeam{rank, rows.teams()}); }
   template <class Member>
@@ -53,7 +54,8 @@ struct SolveRows {
  private:
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team) const {
-    if (team.league_rank() == 0 && team.rank() == 0) *next_ticket = 0;
+    if (team.league_rank() == 0 && team.rank() == 0)
+      for (std::int32_t k = 0; k < counters; ++k) next_counters[k] = 0;
     rows.for_each_row(
         team, At{}, [] { return true; },
         [&](std::int32_t i, Scalar const& value) { body.row(i, value); });
@@ -113,7 +115,8 @@ class TriangularSolve {
       return flags;
     };
     Values const one = unsolved(), other = unsolved();
-    tickets_ = Indices(Kokkos::view_alloc("Solder::triangular::tickets", exec), 2);
+    counters_ = Indices(Kokkos::view_alloc("Solder::triangular::counters", exec),
+                        2 * std::size_t(scheduled.counters()));
     flags_[0] = one;
     flags_[1] = other;
     scheduled_ = std::move(scheduled);
@@ -236,15 +239,17 @@ class TriangularSolve {
     int const now = turn_, next = 1 - turn_;
     turn_ = next;
     int const teams = scheduled_.teams(exec);
+    std::int32_t const many = scheduled_.counters();
     Kokkos::parallel_for(
         "Solder::triangular::solve",
         Impl::team_policy<Exec, Impl::league_threads>(exec, teams, Impl::league_threads,
                                                       Impl::DeviceTeam<int>::scratch_bytes(1, 0)),
         Impl::triangular::SolveRows<Scalar>{
             Rows{scheduled_.device_operator(), teams, scheduled_.workers(), b, flags_[now].data(),
-                 tickets_.data() + now},
+                 counters_.data() + now * many},
             {x, flags_[next].data()},
-            tickets_.data() + next});
+            counters_.data() + next * many,
+            many});
   }
 
   TriangularShape shape_;
@@ -255,7 +260,7 @@ class TriangularSolve {
   mutable int turn_ = 0;
   Impl::triangular::Scheduled<Scalar, Exec> scheduled_;
   Values flags_[2] = {Impl::no_view<Values>(), Impl::no_view<Values>()};
-  Indices tickets_ = Impl::no_view<Indices>();
+  Indices counters_ = Impl::no_view<Indices>();
 };
 
 template <class Exec, class Scalar, class Offset, class... More>

@@ -8,14 +8,29 @@
 #include <solder/core/runners/gate.hpp>
 #include <solder/core/source.hpp>
 #include <solder/preconditioners/detail/triangular/marks.hpp>
+#include <solder/preconditioners/detail/triangular/strands.hpp>
 
 namespace Solder::Impl::triangular {
+
+/// \brief Strands as host threads see them; on GPUs there are none.
+struct StrandsOfHost {
+  /// Integers from one strand's counters to the next one's: each has a cache line for itself.
+  static constexpr std::int32_t counters = 64, done = 32;
+
+  std::int32_t count = 0;
+  std::int32_t const *first = nullptr, *begin = nullptr, *needs_begin = nullptr;  ///< see Strands
+  StrandNeed const* needs = nullptr;
+
+  bool operator==(StrandsOfHost const&) const = default;
+};
 
 /// \brief The device side of a triangular matrix: its rows in the order of a schedule.
 ///
 /// Slot s is row rows[s]; its entries but the diagonal are k = offsets[s], ..., offsets[s + 1] - 1.
-/// From own[s] on, and only on GPUs, they belong to rows of the same tile: columns[k] is then not a
-/// column but a slot, counted from the tile's first.
+/// On GPUs those from own[s] on belong to rows of the same tile: columns[k] is then not a column
+/// but a slot, counted from the tile's first. Hosts have strands in place of tiles, each row's
+/// entries in the order in which they are solved for, and values that are multiplied with the
+/// inverse of the diagonal: what a row waits for of the one before it then takes one operation.
 template <class Scalar>
 struct TriangularOperator {
   /// Entries that a lane waits for at once, and those of its own tile that it keeps in registers.
@@ -31,19 +46,22 @@ struct TriangularOperator {
   Scalar const* inverse;  ///< of the diagonal, by slots; null: ones
   std::int32_t tiles;
   std::int32_t lane_bits;  ///< 2^lane_bits lanes share a row
+  StrandsOfHost strands;
 
   bool operator==(TriangularOperator const&) const = default;
 };
 
-/// \brief The rows of x = T^-1 b, as a source. x must say "not yet" everywhere, and *ticket be 0,
-/// before it begins; x is complete after the stage.
+/// \brief The rows of x = T^-1 b, as a source. The counters must be 0 before it begins, and on GPUs
+/// x say "not yet" everywhere; x is complete after the stage.
 ///
-/// One kernel without a barrier. A warp (a thread on hosts) takes the next tile that nobody has, so
-/// that all it can wait for has been taken by somebody who runs. It waits for the entries of x that
-/// belong to other tiles, and then solves its rows: Algorithm 1 of paper 3, external edges first,
-/// with registers for its local memory. Needs teams that make progress once they have started
-/// (has_progress). The order of summation is fixed; which team hands a row out is not, so a
-/// consumer must not sum.
+/// One kernel without a barrier. On a GPU a warp takes the next tile that nobody has, so that all
+/// it can wait for has been taken by somebody who runs. It waits for the entries of x that belong
+/// to other tiles, and then solves its rows: Algorithm 1 of paper 3, external edges first, with
+/// registers for its local memory. Needs teams that make progress once they have started
+/// (has_progress). A thread of a host goes along its strand, task by task, each when other strands
+/// are as far as it needs; who cannot go on for a while takes a task of another strand that can, so
+/// that any number of threads comes to an end. The order of summation is fixed; which team hands a
+/// row out is not, so a consumer must not sum.
 ///
 /// Words: T's entries, 4 a row, and x once for each entry of another tile.
 template <class Scalar, class Vector>
@@ -53,7 +71,7 @@ struct TriangularRows {
   std::int32_t workers;  ///< warps of a GPU that take tiles, spread over the league
   Vector b;
   Scalar* x;
-  std::int32_t* ticket;
+  std::int32_t* counters;  ///< of GPUs a ticket
 
   bool operator==(TriangularRows const&) const = default;
 
@@ -68,10 +86,9 @@ struct TriangularRows {
     if (!prepare()) return false;
     auto const* const right = vector_at(b, at);
     if constexpr (std::is_same_v<Team, HostTeam>) {
-      for (std::int32_t t = add_one_release(ticket); t < T.tiles; t = add_one_release(ticket))
-        solve_tile_of_thread(t, right, consume);
+      solve_strands(team.league_rank(), team.league_size(), right, consume);
     } else if (team.warp_rank() * team.league_size() + team.league_rank() < workers) {
-      auto const take = [&] { return team.lane() == 0 ? add_one_release(ticket) : 0; };
+      auto const take = [&] { return team.lane() == 0 ? add_one_release(counters) : 0; };
       std::int32_t t = lane_value(take(), 0);
       while (t < T.tiles) {
         std::int32_t const next = take();  // asked for before the work, needed after it
@@ -84,28 +101,54 @@ struct TriangularRows {
 
  private:
   template <class Consume>
-  void solve_tile_of_thread(std::int32_t t, Scalar const* right, Consume const& consume) const {
-    for (std::int32_t s = T.begin[t]; s < T.begin[t + 1]; ++s) {
-      std::int32_t const i = T.rows[s];
-      Scalar sum{};
-      for (std::int32_t k = T.offsets[s]; k < T.offsets[s + 1]; ++k) {
-        Scalar entry = load_relaxed(x + T.columns[k]);
-        for (Waiting<true> waiting{.patient = 256}; is_not_yet(entry);
-             entry = load_relaxed(x + T.columns[k]))
-          waiting.turn();
-        sum += T.values[k] * entry;
+  void solve_strands(std::int32_t rank, std::int32_t threads, Scalar const* right,
+                     Consume const& consume) const {
+    StrandsOfHost const& strands = T.strands;
+    // Turns of waiting after which a thread looks at other strands than its own.
+    std::int32_t const own = rank % strands.count, faithful = threads < strands.count ? 0 : 64;
+    for (Waiting<true> waiting;;) {
+      bool all_taken = true, worked = false;
+      for (std::int32_t k = 0; k < strands.count && !worked; ++k) {
+        std::int32_t const s = own + k < strands.count ? own + k : own + k - strands.count;
+        std::int32_t* const taken = counters + s * StrandsOfHost::counters;
+        std::int32_t const next = load_acquire(taken);
+        if (strands.first[s] + next == strands.first[s + 1]) continue;
+        all_taken = false;
+        if (k > 0 && waiting.turns < faithful) break;
+        if (!is_ready(s, next) || compare_exchange(taken, next, next + 1) != next) continue;
+        solve_task(strands.first[s] + next, right, consume);
+        store_release(taken + StrandsOfHost::done, next + 1);
+        worked = true;
       }
-      Scalar solved = right[i] - sum;
-      if (T.inverse != nullptr) solved *= T.inverse[s];
-      hand_out(i, but_marked(solved), consume);
+      if (all_taken) return;
+      if (worked)
+        waiting = {};
+      else
+        waiting.turn();
     }
   }
-
+  /// \brief Whether what task `next` of strand s needs is done.
+  bool is_ready(std::int32_t s, std::int32_t next) const {
+    auto const has_done = [&](std::int32_t strand, std::int32_t tasks) {
+      return load_acquire(counters + strand * StrandsOfHost::counters + StrandsOfHost::done) >=
+             tasks;
+    };
+    if (!has_done(s, next)) return false;
+    std::int32_t const task = T.strands.first[s] + next;
+    for (std::int32_t k = T.strands.needs_begin[task]; k < T.strands.needs_begin[task + 1]; ++k)
+      if (!has_done(T.strands.needs[k].strand, T.strands.needs[k].tasks)) return false;
+    return true;
+  }
   template <class Consume>
-  KOKKOS_FORCEINLINE_FUNCTION void hand_out(std::int32_t i, Scalar const& solved,
-                                            Consume const& consume) const {
-    store_relaxed(x + i, solved);
-    consume(i, solved);
+  void solve_task(std::int32_t task, Scalar const* right, Consume const& consume) const {
+    for (std::int32_t s = T.strands.begin[task]; s < T.strands.begin[task + 1]; ++s) {
+      std::int32_t const i = T.rows[s];
+      Scalar solved = T.inverse == nullptr ? right[i] : right[i] * T.inverse[s];
+      for (std::int32_t k = T.offsets[s]; k < T.offsets[s + 1]; ++k)
+        solved -= T.values[k] * x[T.columns[k]];
+      x[i] = solved;
+      consume(i, solved);
+    }
   }
 
   /// \brief A tile has at most a warp's lanes over 2^lane_bits rows; all lanes of a row know its
@@ -159,7 +202,10 @@ struct TriangularRows {
         }
         solved = rest;
       }
-    if (is_row && of_row == 0) hand_out(i, but_marked(solved), consume);
+    if (!is_row || of_row > 0) return;
+    Scalar const handed_out = but_marked(solved);
+    store_relaxed(x + i, handed_out);
+    consume(i, handed_out);
   }
 
   /// \brief The turns within a tile whose rows need N of its rows at most; slot -1: none.
@@ -211,8 +257,8 @@ struct TriangularRows {
   }
 };
 
-/// \brief What solves of T and of another factor find before they begin: x and y "not yet", two
-/// tickets of 0. A stage. Words: 2 a row.
+/// \brief What solves of T and of another factor find before they begin: counters of 0 and, on
+/// GPUs, x and y "not yet". A stage. Words: 2 a row on GPUs.
 template <class Scalar>
 struct NothingSolved {
   static constexpr char const* label = "Solder::triangular::begin";
@@ -222,7 +268,8 @@ struct NothingSolved {
   Rows rows;
   std::int32_t league;
   Scalar *x, *y;
-  std::int32_t* tickets;
+  std::int32_t* counters;
+  std::int32_t many;  ///< counters
 
   bool operator==(NothingSolved const&) const = default;
   static constexpr int workspace() { return 0; }
@@ -232,11 +279,13 @@ struct NothingSolved {
   KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const&, Control const& now,
                                        Control&) const {
     if (now.phase != phase) return;
-    team.for_each_row(rows, [&](std::int32_t i) {
-      x[i] = not_yet<Scalar>();
-      y[i] = not_yet<Scalar>();
-    });
-    if (team.league_rank() == 0 && team.rank() == 0) tickets[0] = tickets[1] = 0;
+    if constexpr (!std::is_same_v<Team, HostTeam>)
+      team.for_each_row(rows, [&](std::int32_t i) {
+        x[i] = not_yet<Scalar>();
+        y[i] = not_yet<Scalar>();
+      });
+    if (team.league_rank() == 0 && team.rank() == 0)
+      for (std::int32_t k = 0; k < many; ++k) counters[k] = 0;
   }
 };
 

@@ -76,13 +76,20 @@ Kokkos::View<T*, typename Exec::memory_space> on_device(Exec const& exec,
   return to;
 }
 
-/// \brief Measured: docs/performance.md.
+/// \brief Threads of a host, which has as many strands.
 template <class Exec>
-Costs costs_of(Exec const& exec) {
+int threads_of(Exec const& exec) {
+  return std::max(1, static_cast<int>(exec.concurrency()));
+}
+
+/// \brief The seconds of a solve by the model. What things cost is measured: docs/performance.md.
+template <class Exec>
+double predicted(Exec const& exec, Dependencies const& needs, Tiles const& tiles) {
   if constexpr (is_host_space<Exec>)
-    return {3e-7, exec.concurrency() > 1 ? 2e-7 : 0, 0, 2e-9, std::max(1, int(exec.concurrency()))};
+    return predict(needs, strands_of(needs, tiles, threads_of(exec)), {1e-7, 2e-7, 2e-9});
   else
-    return {2e-6, 0.57e-6, 0.05e-6, 0, resident_league(exec) * (league_threads / warp)};
+    return predict(needs, tiles,
+                   {2e-6, 0.57e-6, 0.05e-6, resident_league(exec) * (league_threads / warp)});
 }
 
 /// \brief Lanes of a GPU that share a row, in bits: a lane is to have about as many entries as it
@@ -162,50 +169,64 @@ class Scheduled {
     report_.tiles = tiles.count();
     report_.tile_levels = tiles.levels;
 
-    // Entries of other tiles first, then those of the row's own, the first solved first.
+    std::vector<std::int32_t> order;
+    if constexpr (is_host_space<Exec>) {
+      auto strands = strands_of(needs, tiles, threads_of(exec));
+      first_ = on_device(exec, strands.first);
+      begin_ = on_device(exec, strands.begin);
+      needs_begin_ = on_device(exec, strands.needs_begin);
+      needs_ = on_device(exec, strands.needs);
+      order = std::move(strands.order);
+    } else {
+      begin_ = on_device(exec, tiles.begin);
+      order = tiles.order;
+    }
+    // Entries of other tiles first, then those of the row's own, or on hosts all, the first solved
+    // first.
     auto const tile = tiles.tile_of_rows();
     std::vector<std::int32_t> place(rows), label_of_slot(rows), diagonal_of_slot,
         depth(tiles.count(), 1), depth_of_row(rows, 1);
     for (std::int32_t s = 0; s < rows; ++s) {
-      place[tiles.order[s]] = s;
-      label_of_slot[s] = label[tiles.order[s]];
+      place[order[s]] = s;
+      label_of_slot[s] = label[order[s]];
     }
     std::vector<std::int32_t> offsets(rows + 1, 0), own_from(rows), columns, sources;
     columns.reserve(needs.columns.size());
     sources.reserve(needs.columns.size());
     std::vector<std::pair<std::int32_t, std::int32_t>> own;
     for (std::int32_t s = 0; s < rows; ++s) {
-      std::int32_t const i = tiles.order[s];
+      std::int32_t const i = order[s];
       own.clear();
       for (std::int32_t k = needs.offsets[i]; k < needs.offsets[i + 1]; ++k) {
         std::int32_t const j = needs.columns[k];
-        if (!is_host_space<Exec> && tile[j] == tile[i]) {
+        report_.external += tile[j] != tile[i];
+        if (is_host_space<Exec> || tile[j] == tile[i]) {
           own.emplace_back(place[j], source[k]);
           depth_of_row[i] = std::max(depth_of_row[i], depth_of_row[j] + 1);
         } else {
           columns.push_back(label[j]);
           sources.push_back(source[k]);
         }
-        report_.external += tile[j] != tile[i];
       }
       depth[tile[i]] = std::max(depth[tile[i]], depth_of_row[i]);
       own_from[s] = static_cast<std::int32_t>(columns.size());
-      std::sort(own.begin(), own.end());
+      if (!std::is_sorted(own.begin(), own.end())) std::sort(own.begin(), own.end());
       for (auto const& [slot, from] : own) {
-        columns.push_back(slot - tiles.begin[tile[i]]);
+        columns.push_back(is_host_space<Exec> ? label[order[slot]] : slot - tiles.begin[tile[i]]);
         sources.push_back(from);
       }
       offsets[s + 1] = static_cast<std::int32_t>(columns.size());
     }
     if (!diagonal.empty()) {
       diagonal_of_slot.resize(rows);
-      for (std::int32_t s = 0; s < rows; ++s) diagonal_of_slot[s] = diagonal[tiles.order[s]];
+      for (std::int32_t s = 0; s < rows; ++s) diagonal_of_slot[s] = diagonal[order[s]];
     }
     rows_ = on_device(exec, label_of_slot);
-    begin_ = on_device(exec, tiles.begin);
     offsets_ = on_device(exec, offsets);
-    own_ = on_device(exec, own_from);
-    depth_ = on_device(exec, depth);
+    if constexpr (!is_host_space<Exec>) {
+      own_ = on_device(exec, own_from);
+      depth_ = on_device(exec, depth);
+    }
     columns_ = on_device(exec, columns);
     sources_ = on_device(exec, sources);
     diagonal_sources_ = on_device(exec, diagonal_of_slot);
@@ -216,7 +237,7 @@ class Scheduled {
     report_.analysis_seconds = timer.seconds();
   }
 
-  /// \brief Takes the values from where the sources say, or their conjugates: one kernel or two.
+  /// \brief Takes the values from where the sources say, or their conjugates: one to three kernels.
   void update(Exec const& exec, Scalar const* from, bool conjugated = false) const {
     auto const* const sources = sources_.data();
     auto const* const diagonals = diagonal_sources_.data();
@@ -232,6 +253,14 @@ class Scheduled {
         KOKKOS_LAMBDA(std::int64_t s) {
           inverse[s] = Scalar(1) / taken(from[diagonals[s]], conjugated);
         });
+    if constexpr (is_host_space<Exec>) {
+      auto const* const offsets = offsets_.data();
+      Kokkos::parallel_for(
+          "Solder::triangular::scale", Kokkos::RangePolicy<Exec>(exec, 0, inverse_.extent(0)),
+          KOKKOS_LAMBDA(int s) {
+            for (std::int32_t k = offsets[s]; k < offsets[s + 1]; ++k) values[k] *= inverse[s];
+          });
+    }
   }
 
   /// \brief The first row, as vectors count, whose diagonal entry has no finite inverse, or -1.
@@ -252,11 +281,21 @@ class Scheduled {
   }
 
   TriangularOperator<Scalar> device_operator() const {
-    return {rows_.data(),   begin_.data(),
-            depth_.data(),  offsets_.data(),
-            own_.data(),    columns_.data(),
-            values_.data(), inverse_.extent(0) > 0 ? inverse_.data() : nullptr,
-            report_.tiles,  lane_bits_};
+    return {rows_.data(),
+            begin_.data(),
+            depth_.data(),
+            offsets_.data(),
+            own_.data(),
+            columns_.data(),
+            values_.data(),
+            inverse_.extent(0) > 0 ? inverse_.data() : nullptr,
+            report_.tiles,
+            lane_bits_,
+            {strands(), first_.data(), begin_.data(), needs_begin_.data(), needs_.data()}};
+  }
+  /// \brief Integers that a solve counts with.
+  std::int32_t counters() const {
+    return is_host_space<Exec> ? strands() * StrandsOfHost::counters : 1;
   }
   /// \brief Warps of a GPU that solve: for the tiles of `levels_ahead` levels.
   std::int32_t workers() const {
@@ -265,7 +304,7 @@ class Scheduled {
   }
   /// \brief Teams that its solves want; on GPUs a warp of each at least, so that they spread.
   std::int32_t teams(Exec const& exec) const {
-    if (is_host_space<Exec>) return std::max(1, int(exec.concurrency()));
+    if (is_host_space<Exec>) return threads_of(exec);
     return std::clamp(workers(), 1, resident_league(exec));
   }
   TriangularReport const& report() const { return report_; }
@@ -273,6 +312,11 @@ class Scheduled {
  private:
   using Indices = Kokkos::View<std::int32_t*, Space>;
   using Values = Kokkos::View<Scalar*, Space>;
+  using Needs = Kokkos::View<StrandNeed*, Space>;
+
+  std::int32_t strands() const {
+    return std::max(0, static_cast<std::int32_t>(first_.extent(0)) - 1);
+  }
 
   /// \brief The tiles of the schedule that is wanted, or of the quickest by the model. GPUs have no
   /// use for tiles of a few long rows, nor for chains where levels are wide.
@@ -295,7 +339,7 @@ class Scheduled {
       std::int32_t const bits = choose_lane_bits<Scalar, Exec>(schedule, needs);
       Tiles tiles =
           tiles_by<Exec>(schedule, needs, level, report_.levels, most_rows<Exec>(bits), alone);
-      double const seconds = candidates.size() == 1 ? 0 : predict(needs, tiles, costs_of(exec));
+      double const seconds = candidates.size() == 1 ? 0 : predicted(exec, needs, tiles);
       if (seconds >= report_.predicted_seconds) continue;
       report_.predicted_seconds = seconds;
       report_.schedule = schedule;
@@ -308,7 +352,9 @@ class Scheduled {
   std::int32_t lane_bits_ = 0;
   TriangularReport report_;
   Indices rows_ = no_view<Indices>(), begin_ = rows_, depth_ = rows_, offsets_ = rows_,
-          own_ = rows_, columns_ = rows_, sources_ = rows_, diagonal_sources_ = rows_;
+          own_ = rows_, columns_ = rows_, sources_ = rows_, diagonal_sources_ = rows_,
+          first_ = rows_, needs_begin_ = rows_;
+  Needs needs_ = no_view<Needs>();
   Values values_ = no_view<Values>(), inverse_ = values_;
 };
 

@@ -43,23 +43,26 @@ inline Tiles cut(std::vector<std::int32_t> order, std::int32_t most) {
   return tiles;
 }
 
-/// \brief The tiles of `tiles` level by level of the graph that they are vertices of: those that
-/// can be worked on at the same time are taken one after another.
-inline Tiles by_level_of_tiles(Dependencies const& needs, Tiles const& tiles) {
+/// \brief The level of each tile of an order that serves, in the graph that tiles are vertices of.
+inline std::vector<std::int32_t> levels_of_tiles(Dependencies const& needs, Tiles const& tiles) {
   auto const tile = tiles.tile_of_rows();
   std::vector<std::int32_t> level(tiles.count(), 0);
-  std::int32_t levels = 0;
-  for (std::int32_t t = 0; t < tiles.count(); ++t) {
+  for (std::int32_t t = 0; t < tiles.count(); ++t)
     for (std::int32_t p = tiles.begin[t]; p < tiles.begin[t + 1]; ++p)
       needs.for_each_needed(tiles.order[p], [&](std::int32_t j) {
         if (tile[j] != t) level[t] = std::max(level[t], level[tile[j]] + 1);
       });
-    levels = std::max(levels, level[t] + 1);
-  }
+  return level;
+}
+
+/// \brief The tiles of `tiles` level by level: those that can be worked on at the same time are
+/// taken one after another.
+inline Tiles by_level_of_tiles(Dependencies const& needs, Tiles const& tiles) {
+  auto const level = levels_of_tiles(needs, tiles);
   Tiles sorted;
-  sorted.levels = levels;
+  for (std::int32_t const of : level) sorted.levels = std::max(sorted.levels, of + 1);
   sorted.order.reserve(tiles.order.size());
-  for (std::int32_t const t : sorted_by(level, levels)) {
+  for (std::int32_t const t : sorted_by(level, sorted.levels)) {
     sorted.order.insert(sorted.order.end(), tiles.order.begin() + tiles.begin[t],
                         tiles.order.begin() + tiles.begin[t + 1]);
     sorted.begin.push_back(static_cast<std::int32_t>(sorted.order.size()));
@@ -133,12 +136,12 @@ inline Tiles partition(Dependencies const& needs, std::vector<std::int32_t> cons
   return by_level_of_tiles(needs, tiles);
 }
 
-/// \brief What a schedule costs; seconds. Paper 3's (5) has the first three as alpha, tau' and tau.
+/// \brief What a schedule costs a GPU; seconds. Paper 3's (5) has the first three as alpha, tau'
+/// and tau.
 struct Costs {
   double tile;         ///< from taking a tile to its first row
   double external;     ///< from the end of a tile to that of one that was waiting for it
-  double turn;         ///< of a tile of a GPU, for all rows of one depth
-  double entry;        ///< of a row, where a team solves one row after the other; else 0
+  double turn;         ///< of a tile, for all rows of one depth
   std::int32_t teams;  ///< tiles in work at once
 };
 
@@ -155,7 +158,7 @@ inline double predict(Dependencies const& needs, Tiles const& tiles, Costs const
   for (std::int32_t t = 0; t < tiles.count(); ++t) {
     double ready = free.top() + costs.tile;
     free.pop();
-    std::int32_t deepest = 1, entries = 0;
+    std::int32_t deepest = 1;
     for (std::int32_t p = tiles.begin[t]; p < tiles.begin[t + 1]; ++p) {
       std::int32_t const i = tiles.order[p];
       needs.for_each_needed(i, [&](std::int32_t j) {
@@ -165,9 +168,8 @@ inline double predict(Dependencies const& needs, Tiles const& tiles, Costs const
           ready = std::max(ready, end[tile[j]] + costs.external);
       });
       deepest = std::max(deepest, depth[i]);
-      entries += 1 + needs.offsets[i + 1] - needs.offsets[i];
     }
-    end[t] = static_cast<float>(ready + costs.turn * (deepest - 1) + costs.entry * entries);
+    end[t] = static_cast<float>(ready + costs.turn * (deepest - 1));
     free.push(end[t]);
     last = std::max(last, end[t]);
   }
