@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -120,9 +121,10 @@ inline Triangle triangle_of(OrderedPattern const& P, bool lower) {
 /// IC(0): U = D L^H, and M = (L D L^H)^-1 is Hermitian. Of a Hermitian matrix only the pattern and
 /// the pivots are checked.
 ///
-/// The pattern is analysed once, on the host; the factors are made on the device, one row as soon
-/// as the rows that it needs are done, and again by refresh. Applied by two triangular solves, a
-/// kernel each (TriangularRows), and one kernel before them.
+/// The pattern is analysed once, on the host, both triangles at the same time where it has threads;
+/// the factors are made on the device, one row as soon as the rows that it needs are done, and
+/// again by refresh. Applied by two triangular solves, a kernel each (TriangularRows), and one
+/// kernel before them.
 ///
 /// Where it cannot be made (a diagonal entry missing, a pivot zero or, for ic0, not positive in
 /// spite of shifts, a pattern that is not symmetric) it can be constructed, and defect() says why
@@ -197,11 +199,12 @@ class Incomplete {
   std::string defect() const { return state_->defect; }
 
   /// \brief Words of sizeof(Of) that one application moves, its operand and result apart: the
-  /// factors once, y and z marked, written and read.
+  /// factors once, y and z written and read, on GPUs marked before.
   template <class Of>
   double words(std::int32_t rows) const {
     double const entry = double(sizeof(Scalar) + sizeof(std::int32_t)) / sizeof(Of);
-    return state_->nonzeros * entry + rows * (7 + 4.0 * sizeof(std::int32_t) / sizeof(Of));
+    double const of_row = Impl::is_host_space<Exec> ? 5 : 7;
+    return state_->nonzeros * entry + rows * (of_row + 4.0 * sizeof(std::int32_t) / sizeof(Of));
   }
 
   /// \brief What solvers take along; see Application.
@@ -338,26 +341,45 @@ class Incomplete {
         tri::on_device<std::int32_t>(exec, {columns.data(), columns.data() + columns.extent(0)});
     if (!state->structural.empty()) return state;
 
-    auto const L = tri::triangle_of(P, true), U = tri::triangle_of(P, false);
-    state->lower = tri::Scheduled<Scalar, Exec>(exec, L.needs, L.label, L.source, L.diagonal,
-                                                options_.schedule);
-    state->upper = tri::Scheduled<Scalar, Exec>(exec, U.needs, U.label, U.source, U.diagonal,
-                                                options_.schedule);
+    // Both at once, where a host has threads.
+    using Scheduled = tri::Scheduled<Scalar, Exec>;
+    typename Scheduled::Plan plans[2];
+    std::vector<std::int32_t> by_level;
+    std::exception_ptr failed[2];
+    Kokkos::parallel_for(
+        "Solder::incomplete::analyse", Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, 2),
+        [&](int upper) {
+          try {
+            auto const T = tri::triangle_of(P, upper == 0);
+            plans[upper] =
+                Scheduled::planned(exec, T.needs, T.label, T.source, T.diagonal, options_.schedule);
+            if (upper == 1) return;
+            std::vector<std::int32_t> level;
+            std::int32_t const levels = tri::find_levels(T.needs, level);
+            by_level = tri::sorted_by(level, levels);
+          } catch (...) {
+            failed[upper] = std::current_exception();
+          }
+        });
+    Kokkos::DefaultHostExecutionSpace().fence("Solder::incomplete: the triangles are analysed");
+    for (auto const& failure : failed)
+      if (failure) std::rethrow_exception(failure);
+    state->lower = Scheduled(exec, plans[0]);
+    state->upper = Scheduled(exec, plans[1]);
     state->offsets = tri::on_device(exec, P.offsets);
     state->columns = tri::on_device(exec, P.columns);
     state->source = tri::on_device(exec, P.source);
     state->diagonal = tri::on_device(exec, P.diagonal);
-    std::vector<std::int32_t> level;
-    std::int32_t const levels = tri::find_levels(L.needs, level);
-    state->by_level = tri::on_device(exec, tri::sorted_by(level, levels));
-    state->values =
-        Values(Kokkos::view_alloc("Solder::incomplete::factors", exec), P.columns.size());
+    state->by_level = tri::on_device(exec, by_level);
+    auto const values = [&](std::string const& label, std::size_t size) {
+      return Values(Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), size);
+    };
+    state->values = values("Solder::incomplete::factors", P.columns.size());
     std::int32_t longest = 0;
     for (std::int32_t i = 0; i < A.rows(); ++i)
       longest = std::max(longest, P.offsets[i + 1] - P.offsets[i]);
     bool const in_lanes = !Impl::is_host_space<Exec> && longest <= Impl::warp;
-    state->work = Values(Kokkos::view_alloc("Solder::incomplete::work", exec),
-                         in_lanes ? 0 : P.columns.size());
+    state->work = values("Solder::incomplete::work", in_lanes ? 0 : P.columns.size());
     state->counters = Indices(Kokkos::view_alloc("Solder::incomplete::counters", exec), 2);
     return state;
   }

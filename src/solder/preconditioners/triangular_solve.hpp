@@ -229,8 +229,8 @@ class TriangularSolve {
       source[at[i]++] = k;
     });
     if (shape_.unit_diagonal) diagonal.clear();
-    return Impl::triangular::Scheduled<Scalar, Exec>(exec, needs, label, source, diagonal,
-                                                     schedule_);
+    using Scheduled = Impl::triangular::Scheduled<Scalar, Exec>;
+    return Scheduled(exec, Scheduled::planned(exec, needs, label, source, diagonal, schedule_));
   }
 
   void launch(Exec const& exec, Scalar const* b, Scalar* x) const {

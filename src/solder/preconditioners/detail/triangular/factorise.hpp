@@ -42,8 +42,9 @@ struct IncompleteRows {
 
   /// \brief One thread of a host.
   void operator()(int) const {
-    for (std::int32_t t = add_one_release(ticket); t < rows; t = add_one_release(ticket))
-      eliminate_in_memory(order[t], 0, 1, Waiting<true>{.patient = 256});
+    for (std::int64_t t = next_rows(); t < rows; t = next_rows())
+      for (std::int64_t p = t; p < t + rows_of_ticket && p < rows; ++p)
+        eliminate_in_memory(order[p], 0, 1, Waiting<true>{.patient = 256});
   }
 
   /// \brief A team of warps of a GPU.
@@ -59,8 +60,10 @@ struct IncompleteRows {
   }
 
  private:
-  /// Rows that are waited for at once.
-  static constexpr int batch = 4;
+  /// Rows that are waited for at once, and rows that a host's thread takes at once.
+  static constexpr int batch = 4, rows_of_ticket = 32;
+
+  std::int64_t next_rows() const { return std::int64_t(rows_of_ticket) * add_one_release(ticket); }
 
   KOKKOS_FORCEINLINE_FUNCTION Scalar of_A(std::int32_t place, std::int32_t pivot_place) const {
     Scalar const value = given[source[place]];
@@ -144,10 +147,18 @@ struct IncompleteRows {
       Scalar const factor = work[k] / wait_for(diagonal[j], patience);
       lane_barrier();  // all have read work[k]
       if (lane == 0) work[k] = factor;
-      // The shorter of what is left of row i and of row j's part of U is gone through, and its
-      // columns are looked up in the other one: hubs have rows that are long for all who need them.
+      // What is left of row i and row j's part of U are gone through together by a thread; by many,
+      // or where one is much longer, the shorter one, whose columns are looked up in the other one:
+      // hubs have rows that are long for all who need them.
       std::int32_t const first = diagonal[j] + 1, last = offsets[j + 1];
-      if (last - first <= end - k)
+      if (lanes == 1 && last - first <= 8 * (end - k) && end - k <= 8 * (last - first)) {
+        for (std::int32_t e = first, at = k + 1; e < last && at < end;) {
+          std::int32_t const here = columns[at], there = columns[e];
+          if (here == there) work[at] -= factor * wait_for(e, patience);
+          at += here <= there;
+          e += there <= here;
+        }
+      } else if (last - first <= end - k)
         for (std::int32_t e = first + lane; e < last; e += lanes) {
           std::int32_t const at = find(columns[e], k + 1, end);
           if (at < end && columns[at] == columns[e]) work[at] -= factor * wait_for(e, patience);

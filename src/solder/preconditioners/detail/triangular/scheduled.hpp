@@ -82,15 +82,28 @@ int threads_of(Exec const& exec) {
   return std::max(1, static_cast<int>(exec.concurrency()));
 }
 
-/// \brief The seconds of a solve by the model. What things cost is measured: docs/performance.md.
+/// \brief What a host's solve costs, measured: docs/performance.md.
+inline constexpr HostCosts host_costs{1e-7, 6e-7, 1.2e-9};
+
+/// \brief The seconds of a solve by the model.
 template <class Exec>
 double predicted(Exec const& exec, Dependencies const& needs, Tiles const& tiles) {
   if constexpr (is_host_space<Exec>)
-    return predict(needs, strands_of(needs, tiles, threads_of(exec)), {1e-7, 2e-7, 2e-9});
+    return predict(needs, strands_of(needs, tiles, threads_of(exec)), host_costs);
   else
     return predict(needs, tiles,
                    {2e-6, 0.57e-6, 0.05e-6, resident_league(exec) * (league_threads / warp)});
 }
+
+/// \brief The same if no thread of a host ever waited; of a GPU 0. A schedule that comes as close
+/// to it as `good_enough` is taken without a look at others.
+template <class Exec>
+double ideal_seconds(Exec const& exec, Dependencies const& needs) {
+  if (!is_host_space<Exec>) return 0;
+  return host_costs.entry * (double(needs.rows()) + double(needs.columns.size())) /
+         threads_of(exec);
+}
+inline constexpr double good_enough = 1.2;
 
 /// \brief Lanes of a GPU that share a row, in bits: a lane is to have about as many entries as it
 /// waits for at once; half as many where all are of other tiles.
@@ -151,90 +164,114 @@ class Scheduled {
  public:
   using Space = typename Exec::memory_space;
 
-  Scheduled() = default;
+  /// \brief A schedule on the host, as it will lie on the device.
+  struct Plan {
+    TriangularReport report;
+    std::int32_t lane_bits = 0;
+    std::vector<std::int32_t> rows, begin, depth, offsets{0}, own, columns, sources,
+        diagonal_sources;
+    std::vector<std::int32_t> first, needs_begin;  ///< of strands, as `begin`, where there are any
+    std::vector<StrandNeed> needs;
+  };
 
+  /// \brief Analyses a pattern. Nothing of the device is used: several threads may call it.
   /// \param needs the pattern, counted from the row that is solved first
   /// \param label the number in vectors of each row of `needs`
   /// \param source where the values of the entries of `needs` lie
   /// \param diagonal and those of the diagonal, by rows of `needs`; empty: ones
-  Scheduled(Exec const& exec, Dependencies const& needs, std::vector<std::int32_t> const& label,
-            std::vector<std::int32_t> const& source, std::vector<std::int32_t> const& diagonal,
-            TriangularSchedule wanted) {
+  static Plan planned(Exec const& exec, Dependencies const& needs,
+                      std::vector<std::int32_t> const& label,
+                      std::vector<std::int32_t> const& source,
+                      std::vector<std::int32_t> const& diagonal, TriangularSchedule wanted) {
     Kokkos::Timer timer;
+    Plan plan;
     std::int32_t const rows = needs.rows();
     std::vector<std::int32_t> level;
-    report_.levels = find_levels(needs, level);
-    report_.entries = static_cast<std::int64_t>(needs.columns.size());
-    Tiles const tiles = choose(exec, needs, level, wanted);
-    report_.tiles = tiles.count();
-    report_.tile_levels = tiles.levels;
+    plan.report.levels = find_levels(needs, level);
+    plan.report.entries = static_cast<std::int64_t>(needs.columns.size());
+    Tiles const tiles = choose(exec, needs, level, wanted, plan);
+    plan.report.tiles = tiles.count();
+    plan.report.tile_levels = tiles.levels;
 
     std::vector<std::int32_t> order;
     if constexpr (is_host_space<Exec>) {
       auto strands = strands_of(needs, tiles, threads_of(exec));
-      first_ = on_device(exec, strands.first);
-      begin_ = on_device(exec, strands.begin);
-      needs_begin_ = on_device(exec, strands.needs_begin);
-      needs_ = on_device(exec, strands.needs);
+      plan.first = std::move(strands.first);
+      plan.begin = std::move(strands.begin);
+      plan.needs_begin = std::move(strands.needs_begin);
+      plan.needs = std::move(strands.needs);
       order = std::move(strands.order);
     } else {
-      begin_ = on_device(exec, tiles.begin);
+      plan.begin = tiles.begin;
       order = tiles.order;
     }
     // Entries of other tiles first, then those of the row's own, or on hosts all, the first solved
     // first.
     auto const tile = tiles.tile_of_rows();
-    std::vector<std::int32_t> place(rows), label_of_slot(rows), diagonal_of_slot,
-        depth(tiles.count(), 1), depth_of_row(rows, 1);
+    std::vector<std::int32_t> place(rows), depth_of_row(rows, 1);
+    plan.depth.assign(tiles.count(), 1);
+    plan.rows.resize(rows);
     for (std::int32_t s = 0; s < rows; ++s) {
       place[order[s]] = s;
-      label_of_slot[s] = label[order[s]];
+      plan.rows[s] = label[order[s]];
     }
-    std::vector<std::int32_t> offsets(rows + 1, 0), own_from(rows), columns, sources;
-    columns.reserve(needs.columns.size());
-    sources.reserve(needs.columns.size());
+    plan.own.reserve(rows);
+    plan.offsets.reserve(std::size_t(rows) + 1);
+    plan.columns.reserve(needs.columns.size());
+    plan.sources.reserve(needs.columns.size());
     std::vector<std::pair<std::int32_t, std::int32_t>> own;
-    for (std::int32_t s = 0; s < rows; ++s) {
-      std::int32_t const i = order[s];
+    for (std::int32_t const i : order) {
       own.clear();
       for (std::int32_t k = needs.offsets[i]; k < needs.offsets[i + 1]; ++k) {
         std::int32_t const j = needs.columns[k];
-        report_.external += tile[j] != tile[i];
+        plan.report.external += tile[j] != tile[i];
         if (is_host_space<Exec> || tile[j] == tile[i]) {
           own.emplace_back(place[j], source[k]);
           depth_of_row[i] = std::max(depth_of_row[i], depth_of_row[j] + 1);
         } else {
-          columns.push_back(label[j]);
-          sources.push_back(source[k]);
+          plan.columns.push_back(label[j]);
+          plan.sources.push_back(source[k]);
         }
       }
-      depth[tile[i]] = std::max(depth[tile[i]], depth_of_row[i]);
-      own_from[s] = static_cast<std::int32_t>(columns.size());
+      plan.depth[tile[i]] = std::max(plan.depth[tile[i]], depth_of_row[i]);
+      plan.own.push_back(static_cast<std::int32_t>(plan.columns.size()));
       if (!std::is_sorted(own.begin(), own.end())) std::sort(own.begin(), own.end());
       for (auto const& [slot, from] : own) {
-        columns.push_back(is_host_space<Exec> ? label[order[slot]] : slot - tiles.begin[tile[i]]);
-        sources.push_back(from);
+        plan.columns.push_back(is_host_space<Exec> ? plan.rows[slot] : slot - tiles.begin[tile[i]]);
+        plan.sources.push_back(from);
       }
-      offsets[s + 1] = static_cast<std::int32_t>(columns.size());
+      plan.offsets.push_back(static_cast<std::int32_t>(plan.columns.size()));
     }
-    if (!diagonal.empty()) {
-      diagonal_of_slot.resize(rows);
-      for (std::int32_t s = 0; s < rows; ++s) diagonal_of_slot[s] = diagonal[order[s]];
+    if (!diagonal.empty())
+      for (std::int32_t const i : order) plan.diagonal_sources.push_back(diagonal[i]);
+    plan.report.analysis_seconds = timer.seconds();
+    return plan;
+  }
+
+  Scheduled() = default;
+
+  /// \brief Brings a plan to the device.
+  Scheduled(Exec const& exec, Plan const& plan)
+      : lane_bits_(plan.lane_bits),
+        report_(plan.report),
+        rows_(on_device(exec, plan.rows)),
+        begin_(on_device(exec, plan.begin)),
+        offsets_(on_device(exec, plan.offsets)),
+        columns_(on_device(exec, plan.columns)),
+        sources_(on_device(exec, plan.sources)),
+        diagonal_sources_(on_device(exec, plan.diagonal_sources)),
+        values_(uninitialised(exec, "Solder::triangular::values", plan.columns.size())),
+        inverse_(uninitialised(exec, "Solder::triangular::inverse", plan.diagonal_sources.size())) {
+    Kokkos::Timer timer;
+    if constexpr (is_host_space<Exec>) {
+      first_ = on_device(exec, plan.first);
+      needs_begin_ = on_device(exec, plan.needs_begin);
+      needs_ = on_device(exec, plan.needs);
+    } else {
+      own_ = on_device(exec, plan.own);
+      depth_ = on_device(exec, plan.depth);
     }
-    rows_ = on_device(exec, label_of_slot);
-    offsets_ = on_device(exec, offsets);
-    if constexpr (!is_host_space<Exec>) {
-      own_ = on_device(exec, own_from);
-      depth_ = on_device(exec, depth);
-    }
-    columns_ = on_device(exec, columns);
-    sources_ = on_device(exec, sources);
-    diagonal_sources_ = on_device(exec, diagonal_of_slot);
-    values_ = Values(Kokkos::view_alloc("Solder::triangular::values", exec), columns.size());
-    inverse_ =
-        Values(Kokkos::view_alloc("Solder::triangular::inverse", exec), diagonal_of_slot.size());
-    exec.fence("Solder::triangular: the schedule is on the device");
-    report_.analysis_seconds = timer.seconds();
+    report_.analysis_seconds += timer.seconds();
   }
 
   /// \brief Takes the values from where the sources say, or their conjugates: one to three kernels.
@@ -320,42 +357,50 @@ class Scheduled {
 
   /// \brief The tiles of the schedule that is wanted, or of the quickest by the model. GPUs have no
   /// use for tiles of a few long rows, nor for chains where levels are wide.
-  Tiles choose(Exec const& exec, Dependencies const& needs, std::vector<std::int32_t> const& level,
-               TriangularSchedule wanted) {
+  static Tiles choose(Exec const& exec, Dependencies const& needs,
+                      std::vector<std::int32_t> const& level, TriangularSchedule wanted,
+                      Plan& plan) {
     std::vector<TriangularSchedule> candidates{wanted};
     bool const alone = is_host_space<Exec> && exec.concurrency() == 1;
     if (wanted == TriangularSchedule::automatic && alone) {
       candidates = {TriangularSchedule::natural};
     } else if (wanted == TriangularSchedule::automatic) {
-      candidates = {TriangularSchedule::levels};
+      candidates.clear();
+      if (is_host_space<Exec> || needs.rows() / 64 < plan.report.levels)
+        candidates.push_back(TriangularSchedule::natural);
+      candidates.push_back(TriangularSchedule::levels);
       if (choose_lane_bits<Scalar, Exec>(TriangularSchedule::partition, needs) < 2)
         candidates.push_back(TriangularSchedule::partition);
-      if (is_host_space<Exec> || needs.rows() / 64 < report_.levels)
-        candidates.push_back(TriangularSchedule::natural);
     }
     Tiles best;
-    report_.predicted_seconds = std::numeric_limits<double>::infinity();
+    plan.report.predicted_seconds = std::numeric_limits<double>::infinity();
     for (auto const schedule : candidates) {
       std::int32_t const bits = choose_lane_bits<Scalar, Exec>(schedule, needs);
       Tiles tiles =
-          tiles_by<Exec>(schedule, needs, level, report_.levels, most_rows<Exec>(bits), alone);
+          tiles_by<Exec>(schedule, needs, level, plan.report.levels, most_rows<Exec>(bits), alone);
       double const seconds = candidates.size() == 1 ? 0 : predicted(exec, needs, tiles);
-      if (seconds >= report_.predicted_seconds) continue;
-      report_.predicted_seconds = seconds;
-      report_.schedule = schedule;
-      lane_bits_ = bits;
+      if (seconds >= plan.report.predicted_seconds) continue;
+      plan.report.predicted_seconds = seconds;
+      plan.report.schedule = schedule;
+      plan.lane_bits = bits;
       best = std::move(tiles);
+      if (seconds < good_enough * ideal_seconds(exec, needs)) break;
     }
     return best;
   }
 
+  static Indices none() { return no_view<Indices>(); }
+  static Values uninitialised(Exec const& exec, std::string const& label, std::size_t size) {
+    return Values(Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), size);
+  }
+
   std::int32_t lane_bits_ = 0;
   TriangularReport report_;
-  Indices rows_ = no_view<Indices>(), begin_ = rows_, depth_ = rows_, offsets_ = rows_,
-          own_ = rows_, columns_ = rows_, sources_ = rows_, diagonal_sources_ = rows_,
-          first_ = rows_, needs_begin_ = rows_;
+  Indices rows_ = none(), begin_ = none(), depth_ = none(), offsets_ = none(), own_ = none(),
+          columns_ = none(), sources_ = none(), diagonal_sources_ = none(), first_ = none(),
+          needs_begin_ = none();
   Needs needs_ = no_view<Needs>();
-  Values values_ = no_view<Values>(), inverse_ = values_;
+  Values values_ = no_view<Values>(), inverse_ = no_view<Values>();
 };
 
 }  // namespace Impl::triangular
