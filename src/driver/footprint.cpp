@@ -8,12 +8,14 @@
 #include <stdexcept>
 
 #include "columns.hpp"
+#include "solve.hpp"
 
 namespace Solder::Driver {
 namespace {
 
 /// How the right-hand sides of a run are solved, see ColumnsOf of the library: in groups as equal
-/// as can be, of the right-hand sides that are solved at once.
+/// as can be, of the right-hand sides that are solved at once. (GPUs group those of large systems
+/// otherwise, with no more columns in all.)
 struct Groups {
   double count = 1;
   double width = 1;          ///< of the largest
@@ -115,7 +117,8 @@ double bytes_of_chebyshev(Case const& of) {
 /// pattern and where each value comes from; y and z. And what the host's analysis takes, 24 bytes a
 /// nonzero.
 double bytes_of_incomplete(Case const& of) {
-  return of.matrix.nonzeros * (3 * of.scalar + 5 * 4 + 24) + of.matrix.rows * 40 +
+  double const of_row = on_host(of.run.execution.space) ? 32 : 40;
+  return of.matrix.nonzeros * (3 * of.scalar + 5 * 4 + 24) + of.matrix.rows * of_row +
          of.work_vectors(2);
 }
 

@@ -6,7 +6,9 @@
 #include "columns.hpp"
 #include "gmres.hpp"
 
+#include <bit>
 #include <map>
+#include <numeric>
 #include <stdexcept>
 
 #include <solder/matrix/sell.hpp>
@@ -409,6 +411,35 @@ TEST(ColumnsOf, AWholeSolveIsOneKernelOnGpus) {
   };
   expect_one(Identity{});
   expect_one(Solder::Amg(exec, A, {.coarsest = 20}));
+}
+
+/// Large systems on GPUs: no cost of any number of columns is more than a column's above that of
+/// one column less, and no more columns are solved at once than can be.
+TEST(GroupsOfColumns, HaveNoCliff) {
+  using Solder::Impl::quickest_groups;
+  using Groups = std::vector<std::int32_t>;
+  EXPECT_EQ(quickest_groups(1, 32), (Groups{1}));
+  EXPECT_EQ(quickest_groups(3, 32), (Groups{3}));
+  EXPECT_EQ(quickest_groups(9, 32), (Groups{8, 1}));
+  EXPECT_EQ(quickest_groups(17, 32), (Groups{16, 1}));
+  EXPECT_EQ(quickest_groups(32, 32), (Groups{32}));
+  EXPECT_EQ(quickest_groups(33, 32), (Groups{32, 1}));
+  EXPECT_EQ(quickest_groups(256, 32), Groups(8, 32));
+  EXPECT_EQ(quickest_groups(5, 1), Groups(5, 1));
+  double before = 0;
+  for (std::int32_t count = 1; count <= 100; ++count)
+    for (std::int32_t const most : {32, 20}) {
+      auto const groups = quickest_groups(count, most);
+      double cost = 0;
+      for (std::int32_t const width : groups) {
+        EXPECT_LE(std::bit_ceil(static_cast<unsigned>(width)), static_cast<unsigned>(most));
+        cost += Solder::Impl::pack_costs[std::bit_width(static_cast<unsigned>(width) - 1)];
+      }
+      EXPECT_EQ(std::accumulate(groups.begin(), groups.end(), 0), count);
+      if (most < 32) continue;
+      EXPECT_LE(cost, before + 1 + 1e-12) << count;
+      before = cost;
+    }
 }
 
 }  // namespace

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <limits>
+#include <map>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -48,6 +51,49 @@ bool is_packed(View const& view) {
          reinterpret_cast<std::uintptr_t>(view.data()) % alignment == 0;
 }
 
+/// \brief What an iteration of 1, 2, 4, ... columns of a large system takes on a GPU, in that of
+/// one column: measured, see "Many right-hand sides" in docs/performance.md. Other widths leave
+/// lanes of a warp idle, and take more than the sum of two of these.
+inline constexpr double pack_costs[] = {1, 1.37, 2.1, 3.25, 6, 11.9};
+
+/// \brief Columns of each group of `count` of them that take the least time by these costs, at most
+/// `most` in a group, the widest first. A group of a width between two is solved with columns of
+/// zeros up to the next one.
+inline std::vector<std::int32_t> quickest_groups(std::int32_t count, std::int32_t most) {
+  std::vector<double> cost{0};
+  std::vector<std::int32_t> taken{0};
+  for (std::int32_t c = 1; c <= count; ++c) {
+    cost.push_back(std::numeric_limits<double>::infinity());
+    taken.push_back(0);
+    std::int32_t width = 1;
+    for (double const of_pack : pack_costs) {
+      if (width > most) break;
+      double const sum = of_pack + cost[std::max(0, c - width)];
+      if (sum < cost[c]) {
+        cost[c] = sum;
+        taken[c] = std::min(width, c);
+      }
+      width *= 2;
+    }
+  }
+  std::vector<std::int32_t> widths;
+  for (std::int32_t left = count; left > 0; left -= taken[left]) widths.push_back(taken[left]);
+  std::sort(widths.begin(), widths.end(), std::greater<>());
+  return widths;
+}
+
+/// \brief Columns of each group of `count` of them, as few groups of nearly equal widths as there
+/// can be of at most `most`.
+inline std::vector<std::int32_t> equal_groups(std::int32_t count, std::int32_t most) {
+  std::int32_t const groups = (count + most - 1) / most;
+  auto const bound = [&](std::int32_t k) {
+    return static_cast<std::int32_t>(std::int64_t(count) * k / groups);
+  };
+  std::vector<std::int32_t> widths;
+  for (std::int32_t g = 0; g < groups; ++g) widths.push_back(bound(g + 1) - bound(g));
+  return widths;
+}
+
 /// \brief A method for several right-hand sides: groups of columns together where the method, A and
 /// M take them, else one column after another, if the method is not for blocks alone.
 template <class Method>
@@ -80,17 +126,25 @@ class ColumnsOf {
   template <class Exec, class B, class X>
   std::vector<Report> solve(Exec const& exec, B const& b, X const& x) {
     auto const count = static_cast<std::int32_t>(b.extent(1));
-    std::int32_t const most = at_once(count, is_host_space<Exec>),
-                       groups = (count + most - 1) / most;
+    std::int32_t const most = at_once(count, is_host_space<Exec>);
+    bool const in_packs = most > 1 && !is_block && !is_host_space<Exec> &&
+                          std::int64_t(count) * system_->rows() > column_crossover;
+    auto const widths = in_packs ? quickest_groups(count, most) : equal_groups(count, most);
+    auto const stride_of_group = [&](std::int32_t width) {
+      return in_packs ? static_cast<std::int32_t>(std::bit_ceil(static_cast<std::uint32_t>(width)))
+                      : stride_of(width, most, is_host_space<Exec>);
+    };
+    std::erase_if(methods_, [&](auto const& made) {
+      return std::none_of(widths.begin(), widths.end(),
+                          [&](std::int32_t width) { return stride_of_group(width) == made.first; });
+    });
     std::vector<Report> reports;
-    for (std::int32_t g = 0; g < groups; ++g) {
-      auto const bound = [&](std::int32_t k) {
-        return static_cast<std::int32_t>(std::int64_t(count) * k / groups);
-      };
-      Columns const columns{bound(g), bound(g + 1) - bound(g)};
-      std::int32_t const stride = stride_of(columns.width, most, is_host_space<Exec>);
+    Columns columns{0, 0};
+    for (std::int32_t const width : widths) {
+      columns = {columns.first + columns.width, width};
+      std::int32_t const stride = stride_of_group(width);
       std::vector<Report> of_group;
-      if (groups == 1 && stride == count && is_packed(b) && is_packed(x)) {
+      if (widths.size() == 1 && stride == count && is_packed(b) && is_packed(x)) {
         of_group = solve_group(b.data(), x.data(), stride);
       } else {
         reserve<Exec>(exec, b.extent(0) * stride);
@@ -99,7 +153,7 @@ class ColumnsOf {
         of_group = solve_group(b_.get(), x_.get(), stride);
         copy(exec, x, columns, x_.get(), stride, true);
       }
-      std::move(of_group.begin(), of_group.begin() + columns.width, std::back_inserter(reports));
+      std::move(of_group.begin(), of_group.begin() + width, std::back_inserter(reports));
     }
     return reports;
   }
@@ -107,10 +161,6 @@ class ColumnsOf {
  private:
   struct Columns {
     std::int32_t first, width;
-  };
-  struct OfWidth {
-    std::int32_t width = 0;
-    std::unique_ptr<Method> method;
   };
 
   static constexpr bool possible =
@@ -131,14 +181,9 @@ class ColumnsOf {
 
   /// \param width columns of b and x
   std::vector<Report> solve_group(Scalar const* b, Scalar* x, std::int32_t width) {
-    if (methods_[0].width != width) {
-      std::swap(methods_[0], methods_[1]);  // groups differ by a column
-      if (methods_[0].width != width) {
-        methods_[0] = {};
-        methods_[0] = {width, make_(width)};
-      }
-    }
-    Method& method = *methods_[0].method;
+    auto& made = methods_[width];
+    if (made == nullptr) made = make_(width);
+    Method& method = *made;
     if constexpr (possible)
       if (width > 1) return method.solve_many(b, x);
     if constexpr (is_block)
@@ -172,8 +217,8 @@ class ColumnsOf {
 
   std::function<std::unique_ptr<Method>(std::int32_t)> make_;
   std::shared_ptr<System> system_;
-  OfWidth methods_[2];
-  std::shared_ptr<Scalar> b_, x_;  ///< columns of a group, packed
+  std::map<std::int32_t, std::unique_ptr<Method>> methods_;  ///< by width, of the last solve
+  std::shared_ptr<Scalar> b_, x_;                            ///< columns of a group, packed
   std::size_t size_ = 0;
 };
 

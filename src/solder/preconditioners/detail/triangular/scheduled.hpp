@@ -83,7 +83,7 @@ int threads_of(Exec const& exec) {
 }
 
 /// \brief What a host's solve costs, measured: docs/performance.md.
-inline constexpr HostCosts host_costs{1e-7, 6e-7, 1.2e-9};
+inline constexpr HostCosts host_costs{1e-7, 6e-7, 3.5e-9, 0.4e-9};
 
 /// \brief The seconds of a solve by the model.
 template <class Exec>
@@ -100,7 +100,7 @@ double predicted(Exec const& exec, Dependencies const& needs, Tiles const& tiles
 template <class Exec>
 double ideal_seconds(Exec const& exec, Dependencies const& needs) {
   if (!is_host_space<Exec>) return 0;
-  return host_costs.entry * (double(needs.rows()) + double(needs.columns.size())) /
+  return (host_costs.row * needs.rows() + host_costs.entry * double(needs.columns.size())) /
          threads_of(exec);
 }
 inline constexpr double good_enough = 1.2;

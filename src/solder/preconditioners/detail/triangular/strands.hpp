@@ -110,7 +110,7 @@ inline Strands strands_of(Dependencies const& needs, Tiles const& tiles, std::in
 struct HostCosts {
   double task;      ///< from one task of a strand to the next
   double external;  ///< from the end of a task to that of one of another strand that waited for it
-  double entry;     ///< of a row, and the diagonal
+  double row, entry;
 };
 
 /// \brief The seconds that a solve takes: paper 3's performance model, (5), followed task by task.
@@ -130,8 +130,9 @@ inline double predict(Dependencies const& needs, Strands const& strands, HostCos
     }
     std::int64_t entries = 0;
     for (std::int32_t p = strands.begin[k]; p < strands.begin[k + 1]; ++p)
-      entries += 1 + needs.offsets[strands.order[p] + 1] - needs.offsets[strands.order[p]];
-    end[k] = ready + costs.task + costs.entry * static_cast<double>(entries);
+      entries += needs.offsets[strands.order[p] + 1] - needs.offsets[strands.order[p]];
+    end[k] = ready + costs.task + costs.row * (strands.begin[k + 1] - strands.begin[k]) +
+             costs.entry * static_cast<double>(entries);
     last = std::max(last, end[k]);
   }
   return last;
