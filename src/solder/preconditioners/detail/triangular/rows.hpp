@@ -106,7 +106,8 @@ struct TriangularRows {
     StrandsOfHost const& strands = T.strands;
     // Turns of waiting after which a thread looks at other strands than its own.
     std::int32_t const own = rank % strands.count, faithful = threads < strands.count ? 0 : 64;
-    for (Waiting<true> waiting;;) {
+    Waiting<true> const fresh{.patient = 256};
+    for (Waiting<true> waiting = fresh;;) {
       bool all_taken = true, worked = false;
       for (std::int32_t k = 0; k < strands.count && !worked; ++k) {
         std::int32_t const s = own + k < strands.count ? own + k : own + k - strands.count;
@@ -122,7 +123,7 @@ struct TriangularRows {
       }
       if (all_taken) return;
       if (worked)
-        waiting = {};
+        waiting = fresh;
       else
         waiting.turn();
     }
