@@ -231,10 +231,12 @@ class ColumnEngine {
       auto const monitor = [&] {
         if (options.monitor) options.monitor(progress(timer.seconds()));
       };
+      std::int32_t received = 0;
+      clear();
       if constexpr (takes_whole<Programs<Judgement, Iteration>>)
         if (ran_ == Runner::resident)
-          run_whole(programs, options.monitor ? monitored : most_of_letter, monitor);
-      if (ran_ != Runner::resident) iterate(programs, monitor);
+          received = run_whole(programs, options.monitor ? monitored : most_of_letter, monitor);
+      if (ran_ != Runner::resident) iterate(programs, monitor, received);
     } catch (...) {  // a monitor threw: nothing may go on with b and x
       exec_.fence("Solder::engine: the solve was abandoned");
       throw;
@@ -253,11 +255,11 @@ class ColumnEngine {
   }
 
   /// \brief Solves in kernels of the whole solve, a letter each; or leaves it to the graph where
-  /// their teams do not meet.
+  /// their teams do not meet, as far as it has come. \return letters received
   template <class All, class Monitor>
-  void run_whole(All const& programs, std::int32_t letter, Monitor const& monitor) {
-    clear();
-    for (std::int32_t received = 0; !all_finished();) {
+  std::int32_t run_whole(All const& programs, std::int32_t letter, Monitor const& monitor) {
+    std::int32_t received = 0;
+    while (!all_finished()) {
       auto const run = [&](auto const& policy, auto const& held) {
         launch(label_.c_str(), policy,
                ColumnSolveKernel<std::remove_cvref_t<decltype(held)>>{
@@ -273,10 +275,11 @@ class ColumnEngine {
       if (mailbox_.abandoned(received)) {
         abandoned_ = true;
         ran_ = Runner::graph;
-        return;
+        break;
       }
       monitor();
     }
+    return received;
   }
 
   /// \brief The most iterations, and the largest residual, of the columns that have not ended; of
@@ -332,12 +335,10 @@ class ColumnEngine {
     abandoned_ = false;
   }
 
+  /// \param received letters of a whole solve that was abandoned: what it had come to goes on
   template <class All, class Monitor>
-  void iterate(All const& programs, Monitor const& monitor) {
-    bool const was_abandoned = abandoned_;
-    clear();
-    abandoned_ = was_abandoned;
-    std::int32_t sent = 0, received = 0;
+  void iterate(All const& programs, Monitor const& monitor, std::int32_t received) {
+    std::int32_t sent = received;
     auto const judge = [&](bool fresh) {
       emit(fresh, launch, [&](auto const& f) { programs.judgement.for_each_stage({}, f); });
     };
@@ -355,8 +356,12 @@ class ColumnEngine {
       }
       ++sent;
     };
-    judge(true);
-    ++sent;
+    if (received == 0) {
+      judge(true);
+      ++sent;
+    } else {
+      submit();
+    }
     while (received < sent) {
       // On GPUs a batch is sent ahead while the letter of the one before is awaited.
       if (!is_host_space<Exec> && sent == received + 1 && !all_finished()) submit();
