@@ -101,6 +101,19 @@ void check_nodes(RunConfig const& run, std::int32_t rows, bool has_points, Error
                " rows of ", run.problem.name);
 }
 
+/// Refuses points that no run of the file uses.
+void check_points(FileConfig const& file, Errors& errors) {
+  auto const uses = [](RunConfig const& run) {
+    return run.preconditioner.near_nullspace == "rigid_body";
+  };
+  if (std::any_of(file.runs.begin(), file.runs.end(), uses)) return;
+  for (RunConfig const& run : file.runs)
+    if (!run.problem.coordinates.empty())
+      errors.add(run.where("problem.coordinates"),
+                 "problem.coordinates is for preconditioner.near_nullspace: rigid_body, which no "
+                 "run of this file has");
+}
+
 /// Why a file, of which no links lead further, cannot be written there; empty if it can.
 std::string why_not_writable(fs::path const& file) {
   std::error_code code;
@@ -215,12 +228,14 @@ void check_problem(std::vector<RunConfig const*> const& runs, SystemStore& store
 }  // namespace
 
 void check_runs(std::vector<FileConfig> const& files, SystemStore& store, Errors& errors) {
-  for (FileConfig const& file : files)
+  for (FileConfig const& file : files) {
+    check_points(file, errors);
     for (RunConfig const& run : file.runs) {
       check_space(run, errors);
       check_batch(run, errors);
       check_block(run, errors);
     }
+  }
   check_outputs(files, errors);
   std::vector<std::vector<RunConfig const*>> problems;  // the runs of each
   for (FileConfig const& file : files)

@@ -205,6 +205,8 @@ TEST(Driver, RefusesUnknownsThatAreNotThoseOfPoints) {
   refused(random + "192, coordinates: grid2.mtx", rigid, {"is 64 x 2", "those of 96 points"});
   refused(random + "256, coordinates: grid4.mtx", rigid, {"points have 2 or 3 coordinates"});
   refused(random + "128, coordinates: nowhere.mtx", rigid, {"nowhere.mtx"});
+  refused(random + "128, coordinates: grid2.mtx", "block_size: 2",
+          {"a.yaml:1: problem.coordinates is for", "rigid_body, which no run of this file has"});
   refused(random + "128", rigid + ", block_size: 2",
           {"preconditioner.block_size", "it is for preconditioner.near_nullspace: constant"});
   refused(random + "128", "block_size: 3", {"a.yaml:2: ", "3 does not divide the 128 rows"});
