@@ -305,6 +305,139 @@ TYPED_TEST(Resident, TwoSolvesAtOnceBothEnd) {
   this->RecordProperty("resident", resident);
 }
 
+/// q_i = p_i+7 + (the sum of p).
+template <class Vector = Solder::Owned<double>>
+struct ShiftToOwned {
+  struct Scalars {
+    double total;
+  };
+  Sum<1> sum;
+  double const* p;
+  Vector q;
+  std::int32_t n;
+  bool operator==(ShiftToOwned const&) const = default;
+
+  template <class Home>
+  KOKKOS_FUNCTION auto at_home(Home const& home) const {
+    return ShiftToOwned<decltype(home(q))>{sum, p, home(q), n};
+  }
+  template <class F>
+  KOKKOS_FUNCTION auto with_earlier(F const& f) const {
+    return f(sum);
+  }
+  template <class Team>
+  KOKKOS_FUNCTION bool scalars(Team const&, Sums<1> const& total, auto const&, At const&,
+                               Control const&, Control&, Scalars& s) const {
+    s.total = reduced(total[0]);
+    return true;
+  }
+  KOKKOS_FUNCTION void row(auto const& i, double, Scalars const& s) const {
+    q[i] = reduced(p[(i + 7) % n] + s.total);
+  }
+};
+
+/// x = x + q, p = q; every third time the judge is asked.
+template <class Vector = Solder::Owned<double>>
+struct AddOwned {
+  Vector x;
+  double* p;
+  bool operator==(AddOwned const&) const = default;
+
+  template <class Home>
+  KOKKOS_FUNCTION auto at_home(Home const& home) const {
+    return AddOwned<decltype(home(x))>{home(x), p};
+  }
+  KOKKOS_FUNCTION void row(auto const& i, Kokkos::Array<double, 2> const& old) const {
+    x[i] = reduced(old[0] + old[1]);
+    p[i] = old[1];
+  }
+  template <class Team>
+  KOKKOS_FUNCTION void end(Team const&, Sums<0> const&, Control const&, Control& next) const {
+    ++next.iteration;
+    next.measure(1);
+    if (next.iteration % 3 == 0) next.phase = Phase::judge;
+  }
+};
+
+/// p_i = x_i+3: the judgement has x in memory, whoever owns it.
+struct JudgeOwned {
+  double const* x;
+  double* p;
+  std::int32_t n, most;
+  bool operator==(JudgeOwned const&) const = default;
+
+  KOKKOS_FUNCTION void row(std::int32_t i, double) const { p[i] = x[(i + 3) % n]; }
+  template <class Team>
+  KOKKOS_FUNCTION void end(Team const&, Sums<0> const&, Control const& now, Control& next) const {
+    if (now.iteration == 0) next.measure(1);
+    next.phase = Phase::iterate;
+    if (now.iteration >= most) next.finish(Reason::max_iterations);
+  }
+};
+
+/// The leagues that keep vectors on chip: their scratch has room for some rows or for all of them,
+/// and they bring back what the judge reads.
+TYPED_TEST(Resident, OwnedVectorsAreBackInMemoryForTheJudge) {
+  int const sms = Solder::Impl::multiprocessors(this->exec), iterations = 30;
+  bool const on_chip = !is_host_space<TypeParam>;
+  struct Case {
+    int n, teams;
+    bool meet;
+  };
+  for (auto const& [n, teams, meet] :
+       {Case{1, 2, true}, Case{255, 2, true}, Case{1000, 3, true}, Case{20011, 5, true},
+        Case{300007, 3 * sms, true}, Case{20011, 40 * sms, false}}) {
+    WholeLeague const league =
+        on_chip ? WholeLeague{teams, Solder::Impl::league_threads, true} : league_of(this->exec, n);
+    int const slices = is_host_space<TypeParam> ? std::min(n, this->exec.concurrency()) : teams;
+    std::vector<std::int32_t> bounds;
+    for (int t = 0; t <= slices; ++t)
+      bounds.push_back(static_cast<std::int32_t>(std::int64_t(n) * t / slices));
+    auto const bounds_there = to_device(this->exec, bounds);
+    Rows const rows{n, slices, is_host_space<TypeParam> ? bounds_there.data() : nullptr};
+    std::vector<double> x0(n);
+    for (int k = 0; k < n; ++k) x0[k] = (k * 37) % 1000;
+    auto const x_there = to_device(this->exec, x0), p_there = to_device(this->exec, x0),
+               q_there = to_device(this->exec, x0);
+
+    Arena<TypeParam> arena(this->exec, is_host_space<TypeParam> ? 0 : teams);
+    Solder::Impl::Engine<TypeParam> engine(this->exec, "SolderTest::owned", Runner::resident, {},
+                                           true, league);
+    double* const p = p_there.data();
+    auto const x = arena.own(x_there.data()), q = arena.own(q_there.data());
+    auto const of_p = arena.placed_range(rows, p);
+    auto const sum = arena.template sum<1>(of_p.teams());
+    auto const judgement = program(
+        stage("SolderTest::judge", Phase::judge, of_p, JudgeOwned{x.memory, p, n, iterations}));
+    auto const iteration =
+        program(stage("SolderTest::add", Phase::iterate, of_p, Add{sum}),
+                stage("SolderTest::shift", Phase::iterate, of_p, ShiftToOwned<>{sum, p, q, n}),
+                stage("SolderTest::add_owned", Phase::iterate,
+                      arena.template range<double>(rows, x, q), AddOwned<>{x, p}));
+    engine.reserve(judgement, iteration);
+    Report report;
+    for (int k = 0; k < 5 && report.runner != Runner::resident; ++k) {
+      Kokkos::deep_copy(this->exec, x_there, to_device(this->exec, x0));
+      report = engine.template solve<true>(judgement, iteration, {}, arena.owned(), n);
+      if (!meet || !is_host_space<TypeParam>) break;  // a busy host may rightly abandon
+    }
+    EXPECT_EQ(report.runner, meet || is_host_space<TypeParam> ? Runner::resident : Runner::graph);
+    EXPECT_EQ(report.iterations, iterations);
+
+    std::vector<double> x_right = x0, p_right(n), q_right(n);
+    for (int k = 0; k < iterations; ++k) {
+      if (k % 3 == 0)
+        for (int i = 0; i < n; ++i) p_right[i] = x_right[(i + 3) % n];
+      double total = 0;
+      for (double const value : p_right) total += value;
+      for (int i = 0; i < n; ++i) q_right[i] = reduced(p_right[(i + 7) % n] + reduced(total));
+      for (int i = 0; i < n; ++i) x_right[i] = reduced(x_right[i] + q_right[i]);
+      p_right = q_right;
+    }
+    EXPECT_EQ(to_host(this->exec, x_there), x_right) << n << " rows, " << teams << " teams";
+  }
+}
+
 struct Busy {
   std::int64_t turns;
   double* sink;

@@ -8,8 +8,8 @@
 namespace {
 
 using namespace SolderTest;
-using Solder::Sum;
 using Solder::Rows;
+using Solder::Sum;
 using Solder::Sums;
 
 /// The three numbers that thread `rank` of team `league_rank` brings to a sum: integers, so that
@@ -221,7 +221,10 @@ TYPED_TEST(Team, EveryRowIsMetOnce) {
                  prepared = to_device(exec, std::vector<int>(1));
       for (bool const answer : {false, true}) {
         run_league(exec, teams, 1,
-                   RowsBody{{n, static_cast<std::int32_t>(slices.size()) - 1, bounds.data()}, met.data(), prepared.data(), answer});
+                   RowsBody{{n, static_cast<std::int32_t>(slices.size()) - 1, bounds.data()},
+                            met.data(),
+                            prepared.data(),
+                            answer});
         for (int const count : to_host(exec, met))
           ASSERT_EQ(count, answer ? 101 : 0) << n << " rows, " << teams;
       }

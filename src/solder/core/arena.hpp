@@ -74,6 +74,7 @@ class Arena {
 
   void rewind() {
     next_array_ = next_block_ = used_ = 0;
+    owned_ = {};
     keeper_.rewind();
   }
 
@@ -94,6 +95,16 @@ class Arena {
   Scalar* vector(std::string const& label, std::int64_t rows) {
     return array<Scalar>(label, rows * columns_);
   }
+
+  /// \brief A vector of which no product is taken in an iteration; see Owned.
+  template <class Scalar>
+  Owned<Scalar> own(Scalar* memory) {
+    if (owned_.count == OwnedVectors::most) return {memory};
+    owned_.entry_bytes = sizeof(Scalar);
+    owned_.vectors[owned_.count] = memory;
+    return {memory, owned_.count++};
+  }
+  OwnedVectors const& owned() const { return owned_; }
 
   /// \param teams that leave a part each
   template <std::size_t N>
@@ -137,8 +148,9 @@ class Arena {
 
   /// \brief The rows of a vector stage on these teams.
   template <class Scalar, class... From>
-  Range<Scalar, sizeof...(From)> range(Rows const& rows, From const&... from) const {
-    return {rows, teams(rows.teams), {{from...}}};
+  auto range(Rows const& rows, From const&... from) const {
+    using Source = Range<Scalar, std::remove_const_t<decltype(as_read(from))>...>;
+    return Source{rows, teams(rows.teams), {as_read(from)...}};
   }
   template <class Vector>
   PlacedRange<Vector> placed_range(Rows const& rows, Vector const& from) const {
@@ -159,6 +171,7 @@ class Arena {
   int column_league_, batch_;
   std::vector<Doubles> arrays_, blocks_;
   Impl::Keeper keeper_;
+  OwnedVectors owned_;
   std::size_t next_array_ = 0, next_block_ = 0, used_ = 0;
 };
 

@@ -217,6 +217,10 @@ bool is_measured([[maybe_unused]] Exec const& exec) {
   return false;
 }
 
+/// \brief Scratch that a team of a GPU may ask for: Kokkos before 5.2 gives 48 kB, of which it
+/// takes some itself.
+inline constexpr int most_scratch_bytes = 47 * 1024;
+
 /// \brief Adds 1 and answers what was there before. Whoever reads the sum by load_acquire also
 /// sees what this thread wrote before, and what it had seen.
 KOKKOS_FORCEINLINE_FUNCTION std::int32_t add_one_release(std::int32_t* place) {

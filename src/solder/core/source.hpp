@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
+#include <solder/core/owned.hpp>
 #include <solder/core/team.hpp>
 
 namespace Solder {
@@ -70,6 +72,44 @@ inline constexpr bool goes_downwards = [] {
     return false;
 }();
 
+namespace Impl {
+
+/// \brief Several vectors.
+template <class... Vectors>
+struct Together {
+  bool operator==(Together const&) const = default;
+
+  template <class Row, class Scalar>
+  KOKKOS_FORCEINLINE_FUNCTION void load(Row const&, Scalar*) const {}
+  template <class Home>
+  KOKKOS_FORCEINLINE_FUNCTION Together at_home(Home const&) const {
+    return {};
+  }
+};
+
+template <class First, class... Rest>
+struct Together<First, Rest...> {
+  First first;
+  Together<Rest...> rest;
+
+  bool operator==(Together const&) const = default;
+
+  /// \brief Entry i of each.
+  template <class Row, class Scalar>
+  KOKKOS_FORCEINLINE_FUNCTION void load(Row const& i, Scalar* row) const {
+    *row = first[i];
+    rest.load(i, row + 1);
+  }
+  template <class Home>
+  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
+    return Together<std::remove_cvref_t<decltype(home(first))>,
+                    std::remove_cvref_t<decltype(home(std::declval<Rest const&>()))>...>{
+        home(first), rest.at_home(home)};
+  }
+};
+
+}  // namespace Impl
+
 /// \brief A source hands (i, value) to a consumer, for every row i of the calling team, once, while
 /// the value is in a register:
 ///
@@ -82,18 +122,17 @@ inline constexpr bool goes_downwards = [] {
 /// if in_order() says no, as many others; `static constexpr bool goes_downwards = true` if the last
 /// one comes first.
 ///
-/// This one: rows of N vectors, all loaded together. Words: N a row.
-template <class Scalar, int N>
+/// This one: rows of several vectors, pointers or Owned, all loaded together. Words: one a row and
+/// vector.
+template <class Scalar, class... Vectors>
 struct Range {
+  static constexpr int N = sizeof...(Vectors);
+
   Rows rows;
   std::int32_t league;
-  Kokkos::Array<Scalar const*, N> from;
+  Impl::Together<Vectors...> from;
 
-  bool operator==(Range const& other) const {
-    for (int k = 0; k < N; ++k)
-      if (from[k] != other.from[k]) return false;
-    return rows == other.rows && league == other.league;
-  }
+  bool operator==(Range const&) const = default;
 
   KOKKOS_FUNCTION std::int32_t teams() const { return league; }
   Rows dealt_rows() const { return rows; }
@@ -104,12 +143,18 @@ struct Range {
                                                 Consume const& consume) const {
     return team.for_each_row(
         rows,
-        [&](std::int32_t i) {
+        [&](auto const& i) {
           Kokkos::Array<Scalar, N> row;
-          for (int k = 0; k < N; ++k) row[k] = from[k][i];
+          from.load(i, row.data());
           return row;
         },
         prepare, consume);
+  }
+
+  template <class Home>
+  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
+    return Range<Scalar, std::remove_cvref_t<decltype(home(std::declval<Vectors const&>()))>...>{
+        rows, league, from.at_home(home)};
   }
 };
 
@@ -198,7 +243,13 @@ struct Mapped {
                                                 Prepare const& prepare,
                                                 Consume const& consume) const {
     return source.for_each_row(
-        team, at, prepare, [&](std::int32_t i, auto const& value) { consume(i, f(at, i, value)); });
+        team, at, prepare, [&](auto const& i, auto const& value) { consume(i, f(at, i, value)); });
+  }
+
+  template <class Home>
+  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
+    auto const there = Solder::at_home(source, home);
+    return Mapped<std::remove_const_t<decltype(there)>, Function>{there, f};
   }
 };
 

@@ -105,8 +105,6 @@ struct Stage {
 
   bool operator==(Stage const&) const = default;
 
-  static_assert(sizeof(Source) + sizeof(Body) + 16 <= Impl::largest_stage,
-                "Solder: a stage takes too much along");
   static constexpr int threads = Impl::league_threads;
   /// A row that a whole team works on takes a sum of two values (CsrOperator).
   static constexpr int most_sums = static_cast<int>(
@@ -118,6 +116,14 @@ struct Stage {
     auto const bound_body = Solder::bound(body, at);
     return Stage<std::remove_const_t<decltype(bound_source)>,
                  std::remove_const_t<decltype(bound_body)>>{label, phase, bound_source, bound_body};
+  }
+
+  template <class Home>
+  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
+    auto const there = Solder::at_home(source, home);
+    auto const with = Solder::at_home(body, home);
+    return Stage<std::remove_const_t<decltype(there)>, std::remove_const_t<decltype(with)>>{
+        label, phase, there, with};
   }
 
   template <class Team>
@@ -144,8 +150,8 @@ struct Stage {
   };
 
   /// \brief Gives a row to the body.
-  template <class Value>
-  KOKKOS_FORCEINLINE_FUNCTION void give(std::int32_t i, Value const& value,
+  template <class Row, class Value>
+  KOKKOS_FORCEINLINE_FUNCTION void give(Row const& i, Value const& value,
                                         typename ScalarsOf<Body>::type const& scalars,
                                         Sums<Impl::sums_of<Body>()>& mine) const {
     if constexpr (has_scalars && has_sums)
@@ -184,7 +190,7 @@ struct Stage {
     typename ScalarsOf<Body>::type scalars;
     Sums<Impl::sums_of<Body>()> mine{};
     auto const loaded = ahead(team, at);
-    auto const consume = [&](std::int32_t i, auto const& value) { give(i, value, scalars, mine); };
+    auto const consume = [&](auto const& i, auto const& value) { give(i, value, scalars, mine); };
     bool went_on;
     if constexpr (sizeof...(S) == 0) {
       went_on = source.for_each_row(
@@ -339,6 +345,8 @@ inline constexpr bool goes_through_rows<Stage<Source, Body>> = true;
 
 template <class Source, class Body>
 Stage<Source, Body> stage(char const* label, Phase phase, Source const& source, Body const& body) {
+  static_assert(sizeof(Stage<Source, Body>) <= Impl::largest_stage,
+                "Solder: a stage takes too much along");
   return {label, phase, source, body};
 }
 

@@ -308,6 +308,22 @@ class DeviceTeam {
   KOKKOS_FUNCTION static constexpr std::int32_t first(Rows const&) { return 0; }
   KOKKOS_FUNCTION static constexpr std::int32_t last(Rows const& rows) { return rows.count; }
 
+  /// \brief What a body is given for row i; see OnChipTeam.
+  KOKKOS_FUNCTION static constexpr std::int32_t own(std::int32_t i) { return i; }
+  /// \brief The places that a product goes through, `at_once` of them at a time, for so many rows:
+  /// dealt by turns, whatever block has a team's threads.
+  KOKKOS_FUNCTION static constexpr std::int32_t places(std::int32_t count, std::int32_t) {
+    return count;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t first_place(std::int32_t, std::int32_t at_once,
+                                                       std::int32_t) const {
+    return league_rank() * at_once;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t next_place(std::int32_t place, std::int32_t at_once,
+                                                      std::int32_t) const {
+    return place + league_size() * at_once;
+  }
+
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION void for_each_row(Rows const& rows, F const& f) const {
     std::int32_t const stride = league_size() * size();

@@ -65,6 +65,10 @@ struct CsrOperator {
     }
   }
 
+  /// \brief Whether, on a GPU, the team of a whole solve that has row i of a vector hands out row
+  /// i.
+  bool keeps_rows() const { return rows.bounds == nullptr; }
+
   /// \brief Nonzeros of the longest row that is not listed.
   KOKKOS_FORCEINLINE_FUNCTION static constexpr std::int32_t short_row(std::int32_t lane_bits) {
     return 16 << lane_bits;
@@ -105,11 +109,13 @@ struct CsrOperator {
     Offset begin, end;
   };
 
-  /// \param last the row after the last one, which is at place 0, where there is no list
-  KOKKOS_FORCEINLINE_FUNCTION Row row_at(std::int32_t place, std::int32_t count, std::int32_t last,
-                                         std::int32_t const* list) const {
-    if (place >= count) return {-1, 0, 0};
+  /// \brief What is at one of `places`: without a list the rows from last - 1 downwards, those from
+  /// `end` on being none.
+  KOKKOS_FORCEINLINE_FUNCTION Row row_at(std::int32_t place, std::int32_t places, std::int32_t last,
+                                         std::int32_t end, std::int32_t const* list) const {
+    if (place >= places) return {-1, 0, 0};
     std::int32_t const i = list == nullptr ? last - 1 - place : list[place];
+    if (list == nullptr && i >= end) return {-1, 0, 0};
     return {i, row_offsets[i], row_offsets[i + 1]};
   }
 
@@ -280,32 +286,32 @@ struct CsrOperator {
       warp_rows = rows.bounds[1];
       team_rows = rows.bounds[2];
     }
-    std::int32_t const last = team.last(rows);
     // First all rows but the listed ones; then the groups' list, then the warps'.
     int const passes = group_rows + warp_rows == 0 ? 1 : 3;
     for (int pass = 0; pass < passes; ++pass) {
       std::int32_t const* const list =
           pass == 0 ? nullptr : rows.bounds + (pass == 1 ? 3 : 3 + group_rows);
-      std::int32_t const count = pass == 0   ? last - team.first(rows)
-                                 : pass == 1 ? group_rows
-                                             : warp_rows;
       std::int32_t const bits = pass == 0 ? lane_bits : pass == 1 ? group_bits() : 5;
       std::int32_t const lanes = 1 << bits, lane = team.rank() & (lanes - 1);
-      std::int32_t const at_once = team.size() >> bits, stride = team.league_size() * at_once;
-      std::int32_t base = team.league_rank() * at_once, place = base + (team.rank() >> bits);
-      Row next = row_at(place, count, last, list);
+      std::int32_t const at_once = team.size() >> bits, block = pass == 0 ? team.size() : at_once;
+      std::int32_t const first = team.first(rows), end = team.last(rows);
+      std::int32_t const places = pass == 0   ? team.places(end - first, block)
+                                  : pass == 1 ? group_rows
+                                              : warp_rows;
+      std::int32_t base = team.first_place(places, at_once, block);
+      Row next = row_at(base + (team.rank() >> bits), places, first + places, end, list);
       if (pass == 0 && !prepare()) return false;
       // All lanes of a warp make the same number of turns, for they exchange their sums.
-      for (; base < count; base += stride) {
+      while (base < places) {
         Row const now = next;
-        place += stride;
-        next = row_at(place, count, last, list);
+        base = team.next_place(base, at_once, block);
+        next = row_at(base + (team.rank() >> bits), places, first + places, end, list);
         bool const mine = now.row >= 0 &&
                           (Team::has_window || pass > 0 ||
                            static_cast<std::int64_t>(now.end - now.begin) <= short_row(lane_bits));
         X sum = mine ? part<X>(x, now.begin + lane, now.end, lanes) : X{};
         for (int m = lanes / 2; m > 0; m /= 2) sum += Impl::lane_exchange(sum, m);
-        if (mine && lane == 0) consume(now.row, sum);
+        if (mine && lane == 0) consume(team.own(now.row), sum);
       }
     }
     for (std::int32_t k = team.league_rank(); k < team_rows; k += team.league_size()) {
@@ -318,7 +324,7 @@ struct CsrOperator {
       } else {
         total = static_cast<X>(team.sum(Sums<1>{{double(mine)}})[0]);
       }
-      if (team.rank() == 0) consume(row, total);
+      if (team.rank() == 0) consume(team.own(row), total);
     }
     return true;
   }

@@ -36,6 +36,9 @@ struct SellOperator {
   /// On hosts the rows of some of a team's slices are not those between two bounds.
   static constexpr bool in_order() { return false; }
 
+  /// \brief See CsrOperator.
+  bool keeps_rows() const { return permutation == nullptr; }
+
   bool operator==(SellOperator const&) const = default;
 
   /// \brief What a lane must know of a slice before it can load an entry.
@@ -89,16 +92,21 @@ struct SellOperator {
                                                    Prepare const& prepare,
                                                    Consumer const& consume) const {
     std::int32_t const lane = team.lane(), lanes = 1 << lane_bits;
-    std::int32_t const stride = team.league_size() * team.warps_of_team();
-    std::int32_t s = slices - 1 - (team.league_rank() * team.warps_of_team() + team.warp_rank());
-    Slice now = s >= 0 ? slice(s, lane) : Slice{};
+    std::int32_t const at_once = team.warps_of_team(), block = at_once << lane_bits,
+                       places = team.places(slices, block);
+    std::int32_t base = team.first_place(places, at_once, block);
+    auto const slice_at = [&](std::int32_t place) {
+      std::int32_t const s = places - 1 - place;
+      return s >= 0 && s < slices ? slice(s, lane) : Slice{0, 0, -1};
+    };
+    Slice now = slice_at(base + team.warp_rank());
     if (!prepare()) return false;
-    while (s >= 0) {
-      s -= stride;
-      Slice const next = s >= 0 ? slice(s, lane) : Slice{};
+    while (base < places) {
+      base = team.next_place(base, at_once, block);
+      Slice const next = slice_at(base + team.warp_rank());
       ScalarOf<Operand> sum = lane_product(x, now, lane);
       for (int m = lanes / 2; m > 0; m /= 2) sum += Impl::lane_exchange(sum, m);
-      if (now.row >= 0 && (lane & (lanes - 1)) == 0) consume(now.row, sum);
+      if (now.row >= 0 && (lane & (lanes - 1)) == 0) consume(team.own(now.row), sum);
       now = next;
     }
     return true;

@@ -80,6 +80,7 @@ class BiCgStabMethod {
  public:
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
+  using MySolving = Impl::Solving<Exec, OpenedA, OpenedM, OpenedM::is_pointwise>;
   static constexpr bool takes_many = true;
 
   BiCgStabMethod(Exec const& exec, std::shared_ptr<System> system, BiCgStabOptions const& options,
@@ -90,7 +91,7 @@ class BiCgStabMethod {
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
 
-  Solving<Exec, OpenedA, OpenedM> const& solving() const { return solving_; }
+  MySolving const& solving() const { return solving_; }
 
   Report solve(Scalar const* b, Scalar* x) {
     return complete(solving_.solve(b, x, [&](auto... all) { return with_programs(all...); }));
@@ -125,16 +126,16 @@ class BiCgStabMethod {
     auto const A = solving_.open_matrix();
     auto const M = solving_.open_preconditioner();
     Rows const rows = A.rows;
-    Scalar *const u = vector("Solder::bicgstab::u"), *const p = vector("Solder::bicgstab::p"),
-                  *const q = vector("Solder::bicgstab::q"),
-                  *const t = vector("Solder::bicgstab::t"),
-                  *const rs = vector("Solder::bicgstab::rs");
+    Scalar *const u = vector("Solder::bicgstab::u"), *const p = vector("Solder::bicgstab::p");
+    auto const q = arena.own(vector("Solder::bicgstab::q")),
+               t = arena.own(vector("Solder::bicgstab::t")),
+               rs = arena.own(vector("Solder::bicgstab::rs")), own_x = arena.own(x);
     Sums const sums = Sums::in(arena, solving_.limits(), A.league, arena.teams(rows.teams));
     auto const Ap = A.apply(Phase::iterate, p), Au = A.apply(Phase::iterate, u);
 
     auto const begin =
-        judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q,
-                  BiCgStabBegin<Scalar, OpenedM, true>{M, rs, u, p, nullptr, sums.rr(),
+        judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q.memory,
+                  BiCgStabBegin<Scalar, OpenedM, true>{M, rs.memory, u, p, nullptr, sums.rr(),
                                                        sums.of_shadow, sums.kept});
     auto const up_to_t = program(
         Ap.before,
@@ -148,15 +149,16 @@ class BiCgStabMethod {
               BiCgStabSecondProduct<Scalar, OpenedM, true>{M, u, rs, t, sums.of_second_product}));
 
     if (form_ == BiCgStabForm::pipelined)
-      return use(begin,
-                 program(up_to_t, stage("Solder::bicgstab::update", Phase::iterate,
-                                        arena.template range<Scalar>(rows, x, u, p, t, q),
-                                        BiCgStabUpdate<Scalar, OpenedM, true>(sums, M, x, u, p))));
+      return use(
+          begin,
+          program(up_to_t, stage("Solder::bicgstab::update", Phase::iterate,
+                                 arena.template range<Scalar>(rows, own_x, u, p, t, q),
+                                 BiCgStabUpdate<Scalar, OpenedM, true>(sums, M, own_x, u, p))));
     return use(begin,
                program(up_to_t,
                        stage("Solder::bicgstab::update", Phase::iterate,
-                             arena.template range<Scalar>(rows, x, u, p, t, rs),
-                             BiCgStabUpdate<Scalar, OpenedM, false>(sums, M, x, u, p)),
+                             arena.template range<Scalar>(rows, own_x, u, p, t, rs),
+                             BiCgStabUpdate<Scalar, OpenedM, false>(sums, M, own_x, u, p)),
                        stage("Solder::bicgstab::direction", Phase::iterate,
                              arena.template range<Scalar>(rows, u, p, q),
                              BiCgStabDirection<Scalar, OpenedM>{sums.of_update, sums.kept, M, p})));
@@ -186,17 +188,18 @@ class BiCgStabMethod {
                       {}, rs, u, p, r, sums.rr(), sums.of_shadow, sums.kept}),
         start.before,
         stage("Solder::bicgstab::begin", Phase::begin, start.rows, BiCgStabBegun<Scalar>{u, p}));
-    auto const up_to_Mt = program(Ap.before,
-                                  stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
-                                        BiCgStabFirstProduct<Scalar>{rs, q, sums.of_first_product}),
-                                  Mq.before,
-                                  stage("Solder::bicgstab::half_step", Phase::iterate, Mq.rows,
-                                        BiCgStabHalfStepApart<Scalar>(sums, q, w, r, u)),
-                                  Au.before,
-                                  stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
-                                        BiCgStabSecondProduct<Scalar, NoOperation, false>{
-                                            {}, r, rs, t, sums.of_second_product}),
-                                  Mt.before);
+    auto const up_to_Mt =
+        program(Ap.before,
+                stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
+                      BiCgStabFirstProduct<Scalar>{{rs}, {q}, sums.of_first_product}),
+                Mq.before,
+                stage("Solder::bicgstab::half_step", Phase::iterate, Mq.rows,
+                      BiCgStabHalfStepApart<Scalar>(sums, q, w, r, u)),
+                Au.before,
+                stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
+                      BiCgStabSecondProduct<Scalar, NoOperation, false>{
+                          {}, r, {rs}, {t}, sums.of_second_product}),
+                Mt.before);
 
     if (form_ == BiCgStabForm::pipelined)
       return use(
@@ -230,7 +233,7 @@ class BiCgStabMethod {
 
   static constexpr Recovery recovery{.continues = true, .restarts = true, .has_another = true};
 
-  Solving<Exec, OpenedA, OpenedM> solving_;
+  MySolving solving_;
   BiCgStabForm form_;
 };
 

@@ -87,7 +87,8 @@ class CgMethod {
  public:
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
-  static constexpr bool takes_many = true;
+  static constexpr bool takes_many = true, pointwise = OpenedM::is_pointwise;
+  using MySolving = Impl::Solving<Exec, OpenedA, OpenedM, pointwise>;
 
   CgMethod(Exec const& exec, std::shared_ptr<System> system, CgOptions const& options,
            Many const& many = {})
@@ -97,7 +98,7 @@ class CgMethod {
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
 
-  Solving<Exec, OpenedA, OpenedM> const& solving() const { return solving_; }
+  MySolving const& solving() const { return solving_; }
 
   Report solve(Scalar const* b, Scalar* x) {
     return complete(solving_.solve(b, x, [&](auto... all) { return with_programs(all...); }));
@@ -110,8 +111,6 @@ class CgMethod {
   }
 
  private:
-  static constexpr bool pointwise = OpenedM::is_pointwise;
-
   /// \brief use(judgement, iteration) of the form.
   template <class Use>
   auto with_programs(Scalar const* b, Scalar* x, Use const& use) {
@@ -155,29 +154,31 @@ class CgMethod {
     constexpr std::size_t size = CgSums<how>::size;
     Work const w = open();
     Rows const rows = w.A.rows;
+    auto const q = w.arena.own(w.q), r = w.arena.own(w.r), own_x = w.arena.own(x);
     CgSums<how> const norms{w.arena.template turning_sum<size>(w.arena.teams(rows.teams))};
     auto const of_product = w.arena.template sum<2>(w.A.league);
     auto const Ap = w.A.apply(Phase::iterate, w.p);
-    auto const all = w.arena.template range<Scalar>(rows, x, w.r, w.p, w.q);
+    auto const all = w.arena.template range<Scalar>(rows, own_x, r, w.p, q);
     auto const begin =
         judgement(w, rows, b, x, CgBegin<Scalar, OpenedM, how>{w.M, w.r, w.p, norms});
 
     if (form_ == CgForm::pipelined)
       return use(begin, program(Ap.before,
                                 stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                                      CgProduct<Scalar, OpenedM, true>{w.p, w.q, w.M, of_product}),
+                                      CgProduct<Scalar, OpenedM, true>{w.p, q, w.M, of_product}),
                                 stage("Solder::cg::update", Phase::iterate, all,
-                                      CgUpdate<Scalar, OpenedM, how>{w.M, w.limits, x, w.r, w.p,
+                                      CgUpdate<Scalar, OpenedM, how>{w.M, w.limits, own_x, r, w.p,
                                                                      norms, of_product})));
     Sum<1> const pq{of_product.values, of_product.parts};
-    auto const z = mapped(w.arena.template range<Scalar>(rows, w.r), PointwiseOf<OpenedM>{w.M});
-    return use(begin, program(Ap.before,
-                              stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                                    CgProduct<Scalar, NoOperation, false>{w.p, w.q, {}, pq}),
-                              stage("Solder::cg::step", Phase::iterate, all,
-                                    CgStep<Scalar, OpenedM, how>{w.M, w.limits, x, w.r, norms, pq}),
-                              stage("Solder::cg::direction", Phase::iterate, z,
-                                    CgDirection<Scalar, size>{w.p, norms.left.all()})));
+    auto const z = mapped(w.arena.template range<Scalar>(rows, r), PointwiseOf<OpenedM>{w.M});
+    return use(begin,
+               program(Ap.before,
+                       stage("Solder::cg::product", Phase::iterate, Ap.rows,
+                             CgProduct<Scalar, NoOperation, false>{w.p, q, {}, pq}),
+                       stage("Solder::cg::step", Phase::iterate, all,
+                             CgStep<Scalar, OpenedM, how>{w.M, w.limits, own_x, r, norms, pq}),
+                       stage("Solder::cg::direction", Phase::iterate, z,
+                             CgDirection<Scalar, size>{w.p, norms.left.all()})));
   }
 
   template <class Use>
@@ -214,10 +215,10 @@ class CgMethod {
                         CgBegun<Scalar, !split>{w.r, w.p, rz})),
           program(Ap.before,
                   stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                        CgProduct<Scalar, NoOperation, false>{w.p, w.q, {}, pq}),
+                        CgProduct<Scalar, NoOperation, false>{w.p, {w.q}, {}, pq}),
                   stage("Solder::cg::step", Phase::iterate,
                         w.arena.template range<Scalar>(rows, x, w.r, w.p, w.q),
-                        CgStep<Scalar, NoOperation, how>{{}, w.limits, x, w.r, norms, pq}),
+                        CgStep<Scalar, NoOperation, how>{{}, w.limits, {x}, {w.r}, norms, pq}),
                   z.before, z_and_direction));
     };
 
@@ -253,7 +254,7 @@ class CgMethod {
         program(
             Ap.before,
             stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                  CgProduct<Scalar, NoOperation, false>{w.p, w.q, {}, pq}),
+                  CgProduct<Scalar, NoOperation, false>{w.p, {w.q}, {}, pq}),
             Mq.before,
             stage("Solder::cg::keep", Phase::iterate, Mq.rows, CgKeepProduct<Scalar>{w.q, u, qu}),
             stage("Solder::cg::update", Phase::iterate,
@@ -278,7 +279,7 @@ class CgMethod {
       return A + (pipelined ? 15 : OpenedM::is_split ? 10 : 13) * n + M;
   }
 
-  Solving<Exec, OpenedA, OpenedM> solving_;
+  MySolving solving_;
   CgForm form_;
 };
 

@@ -28,6 +28,18 @@ inline constexpr std::int64_t team_crossover = is_host_space<Exec> ? 6'000 : 16'
 template <class Exec>
 inline constexpr std::int64_t resident_crossover = is_host_space<Exec> ? 1'000'000 : 6'000'000;
 
+/// \brief The same of a method with Owned vectors, where a GPU's kernel keeps some on chip.
+template <class Exec>
+inline constexpr std::int64_t on_chip_crossover =
+    is_host_space<Exec> ? resident_crossover<Exec> : 24'000'000;
+
+/// \brief Rows for each multiprocessor from which on vectors on chip pay: with fewer the L2 cache
+/// holds what they would save.
+inline constexpr std::int64_t least_rows_on_chip = 2'700;
+
+/// \brief Nonzeros of a row, on average, up to which they do: of more words they save too few.
+inline constexpr std::int64_t most_of_row_on_chip = 16;
+
 /// \brief Whether a barrier of all teams is quick, as far as one can know: on devices like those
 /// that it was measured on; on hosts with no more threads than cores.
 template <class Exec>
@@ -38,12 +50,18 @@ bool can_meet(Exec const& exec) {
 }
 
 /// \brief The runner that `auto` stands for.
+///
+/// \param owns whether the method has Owned vectors
 template <class Exec>
-Runner choose_runner(Exec const& exec, Runner wanted, std::int64_t rows, std::int64_t nonzeros) {
+Runner choose_runner(Exec const& exec, Runner wanted, std::int64_t rows, std::int64_t nonzeros,
+                     bool owns = false) {
   if (wanted != Runner::automatic) return wanted;
   std::int64_t const work = nonzeros + 4 * rows;
   if (work <= team_crossover<Exec>) return Runner::team;
-  if (work <= resident_crossover<Exec> && can_meet(exec)) return Runner::resident;
+  bool const on_chip = owns && rows >= multiprocessors(exec) * least_rows_on_chip &&
+                       nonzeros <= most_of_row_on_chip * rows;
+  std::int64_t const most = on_chip ? on_chip_crossover<Exec> : resident_crossover<Exec>;
+  if (work <= most && can_meet(exec)) return Runner::resident;
   return is_host_space<Exec> ? Runner::launch : Runner::graph;
 }
 
@@ -51,14 +69,16 @@ Runner choose_runner(Exec const& exec, Runner wanted, std::int64_t rows, std::in
 struct WholeLeague {
   int teams = 0;  ///< 0: there is no such kernel
   int threads = league_threads;
+  bool on_chip = false;  ///< keeps Owned vectors there
 };
 
-/// \brief One team, or as many as have work and are sure to fit: one for each multiprocessor, all
-/// threads of a host.
+/// \brief One team, or as many as have work and are sure to fit: one for each multiprocessor, more
+/// where vectors are kept on chip; all threads of a host.
 ///
 /// \param items rows, times lanes that share one
+/// \param owns whether the method has Owned vectors
 template <class Exec>
-WholeLeague choose_league(Exec const& exec, Runner runner, std::int64_t items) {
+WholeLeague choose_league(Exec const& exec, Runner runner, std::int64_t items, bool owns = false) {
   WholeLeague league;
   if (runner == Runner::team) {
     league.teams = 1;
@@ -67,6 +87,9 @@ WholeLeague choose_league(Exec const& exec, Runner runner, std::int64_t items) {
     std::int64_t const most = multiprocessors(exec);
     if (is_host_space<Exec>) {
       league.teams = static_cast<int>(most);
+    } else if (owns && is_measured(exec) && items >= most * least_rows_on_chip) {
+      league.on_chip = true;
+      league.teams = resident_league(exec);
     } else {
       if (items > most * league.threads) league.threads = team_threads;
       league.teams = static_cast<int>(
@@ -207,21 +230,24 @@ class Engine {
   }
 
   /// \brief Solves, and reports all but the form, words_per_iteration and the construction's time.
-  template <class Judgement, class Iteration>
-  Report solve(Judgement const& judgement, Iteration const& iteration,
-               SolverOptions const& options) {
+  ///
+  /// \tparam Owns whether the iteration has Owned vectors: `owned`, of so many rows
+  template <bool Owns = false, class Judgement, class Iteration>
+  Report solve(Judgement const& judgement, Iteration const& iteration, SolverOptions const& options,
+               OwnedVectors const& owned = {}, std::int32_t rows = 0) {
+    plan_ = {owned, rows, Blocks::of(std::max(league_.teams, 2))};
     if constexpr (is_host_space<Exec>)
-      return solve_with(HostProgram(judgement), HostProgram(iteration), options);
+      return solve_with<false>(HostProgram(judgement), HostProgram(iteration), options);
     else
-      return solve_with(judgement, iteration, options);
+      return solve_with<Owns>(judgement, iteration, options);
   }
 
  private:
-  template <class Judgement, class Iteration>
+  template <bool Owns, class Judgement, class Iteration>
   Report solve_with(Judgement const& judgement, Iteration const& iteration,
                     SolverOptions const& options) {
     Kokkos::Timer timer;
-    Programs<Judgement, Iteration> const programs{judgement, iteration};
+    Programs<Judgement, Iteration, Owns> const programs{judgement, iteration};
     abandoned_ = false;
     most_of_this_letter_ = options.monitor ? monitored : most_of_letter;
     prepare(programs);
@@ -397,14 +423,16 @@ class Engine {
     emit_batch(programs, step, launch);
   }
 
-  template <class Judgement, class Iteration>
-  void run_whole(Programs<Judgement, Iteration> const& programs, bool fresh) {
+  template <class All>
+  void run_whole(All const& programs, bool fresh) {
     WholeSolve const solve{slots_.data(), gate_.data(),         mailbox_.outbox(),
                            league_.teams, most_of_this_letter_, fresh};
     if constexpr (is_host_space<Exec>) {
       launch(label_.c_str(), team_policy<Exec, 1>(exec_, league_.teams, 1, 0),
              HostSolveKernel{programs.judgement, programs.iteration, solve});
-    } else if constexpr (Programs<Judgement, Iteration>::on_device) {
+    } else if constexpr (All::on_device) {
+      if constexpr (All::owns)
+        if (league_.on_chip) return launch_on_chip(programs, solve);
       if (league_.teams == 1)
         launch_whole<TeamOf::solve_alone>(programs, solve);
       else
@@ -414,21 +442,40 @@ class Engine {
 
   template <TeamOf Kind, class All>
   void launch_whole(All const& programs, WholeSolve const& solve) {
-    auto const policy =
-        team_policy<Exec, team_threads>(exec_, league_.teams, league_.threads, needs_.bytes());
+    launch_held(
+        programs,
+        team_policy<Exec, team_threads>(exec_, league_.teams, league_.threads, needs_.bytes()),
+        [&](auto const& held) {
+          return SolveKernel<std::remove_cvref_t<decltype(held)>, Kind>{held, solve,
+                                                                        needs_.most_sums};
+        });
+  }
+  template <class All>
+  void launch_on_chip(All const& programs, WholeSolve const& solve) {
+    plan_.before = needs_.workspace;
+    plan_.set_room(most_scratch_bytes - needs_.bytes());
+    launch_held(programs,
+                team_policy<Exec, league_threads>(exec_, league_.teams, league_.threads,
+                                                  needs_.bytes() + plan_.bytes()),
+                [&](auto const& held) {
+                  return OnChipKernel<std::remove_cvref_t<decltype(held)>>{held, solve, plan_,
+                                                                           needs_.most_sums};
+                });
+  }
+  /// \brief Launches kernel_with(the programs as the launch has them).
+  template <class All, class Policy, class KernelWith>
+  void launch_held(All const& programs, Policy const& policy, KernelWith const& kernel_with) {
     if constexpr (is_carried<All>)
-      launch(label_.c_str(), with_arguments(policy),
-             SolveKernel<CarriedPrograms<All>, Kind>{{programs}, solve, needs_.most_sums});
+      launch(label_.c_str(), with_arguments(policy), kernel_with(CarriedPrograms<All>{programs}));
     else
-      launch(label_.c_str(), policy,
-             SolveKernel<CopiedPrograms<All>, Kind>{memory_.template next<All>(), solve,
-                                                    needs_.most_sums});
+      launch(label_.c_str(), policy, kernel_with(memory_.template next<All>()));
   }
 
   /// Whether the launch of a whole solve takes the programs along.
   template <class All>
-  static constexpr bool is_carried =
-      sizeof(SolveKernel<CarriedPrograms<All>, TeamOf::solve>) <= most_argument_bytes;
+  static constexpr bool is_carried = sizeof(SolveKernel<CarriedPrograms<All>, TeamOf::solve>) +
+                                         sizeof(OnChipPlan) <=
+                                     most_argument_bytes;
 
   /// \brief On average over a whole cycle, its judgement included, where the iteration is a cycle.
   template <class Programs>
@@ -458,6 +505,7 @@ class Engine {
   std::any recorded_;  ///< the programs of the graph, or those in memory_
   ProgramMemory<Exec> memory_;
   std::vector<double> history_;
+  OnChipPlan plan_;
 };
 
 }  // namespace Solder::Impl

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <solder/core/mailbox.hpp>
+#include <solder/core/on_chip.hpp>
 #include <solder/core/program.hpp>
 #include <solder/core/runners/gate.hpp>
 
@@ -56,9 +57,11 @@ struct WholeSolve {
   ///
   /// What all teams decide in the same way stays in registers. Where only the first one knows, it
   /// leaves the control block in one of two slots, by turns.
+  ///
+  /// \param on_chip what the stages of the iteration have in scratch
   SOLDER_FOR_HOST_OR_DEVICE
-  template <class Team, class Programs, class Run>
-  KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, Programs const& programs,
+  template <class Team, class Programs, class OnChip, class Run>
+  KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, Programs const& programs, OnChip& on_chip,
                                        Run const& run_stage) const {
     Residence<Team> residence(team, gate);
     bool const all_here = residence.join();
@@ -96,11 +99,15 @@ struct WholeSolve {
     };
     auto const has_room = [&] { return now.recorded - now.posted < letter || now.step > 0; };
     while (all_here && now.phase != Phase::finished && has_room()) {
-      if (now.phase == Phase::judge)
+      if (now.phase == Phase::judge) {
+        if (on_chip.bring_back(team)) residence.wait();
         programs.judgement.for_each_stage({}, pass);
-      else
+      } else {
+        on_chip.take(team);
         programs.iteration.for_each_stage({now.step, 0}, pass);
+      }
     }
+    on_chip.bring_back(team);
     if (first_team) {
       outbox.post(team, now, !all_here);
       if (first) slots[0] = now;
@@ -129,8 +136,12 @@ struct StageKernel {
 };
 
 /// \brief The two programs of a solve.
-template <class Judgement, class Iteration>
+///
+/// \tparam Owns whether the iteration has Owned vectors
+template <class Judgement, class Iteration, bool Owns = false>
 struct Programs {
+  static constexpr bool owns = Owns;
+
   Judgement judgement;
   Iteration iteration;
 
@@ -199,11 +210,34 @@ struct SolveKernel {
   KOKKOS_FUNCTION void operator()(Member const& member) const {
     using Team = DeviceTeam<Member, Kind>;
     Team const team(member, member.league_rank(), solve.league, most_sums);
-    solve.run(team, held.here(team),
+    NothingOnChip none;
+    solve.run(team, held.here(team), none,
               [&](auto const& stage, Team const& stage_team, At const& at, Control const& now,
                   Control& next) {
                 auto const& mine = Held::ready(stage);
                 return run_in_solve(mine, stage_team, at, now, next);
+              });
+  }
+};
+
+/// \brief The same of a league that keeps owned vectors on chip.
+template <class Held>
+struct OnChipKernel {
+  Held held;
+  WholeSolve solve;
+  OnChipPlan plan;
+  std::int32_t most_sums;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    using Team = OnChipTeam<Member>;
+    Team const team(member, member.league_rank(), solve.league, most_sums, plan.blocks);
+    OnChipMemory on_chip(plan, team.workspace(nullptr, 0));
+    solve.run(team, held.here(team), on_chip,
+              [&](auto const& stage, Team const& stage_team, At const& at, Control const& now,
+                  Control& next) {
+                auto const& mine = Held::ready(stage);
+                return run_in_solve(at_home(mine, on_chip), stage_team, at, now, next);
               });
   }
 };
@@ -337,7 +371,8 @@ struct HostSolveKernel {
     }
   };
   void operator()(int league_rank) const {
-    solve.run(HostTeam{league_rank, solve.league}, *this, RunStep{});
+    NothingOnChip none;
+    solve.run(HostTeam{league_rank, solve.league}, *this, none, RunStep{});
   }
 };
 

@@ -149,18 +149,20 @@ struct BiCgStabBegun {
 };
 
 /// \brief q = A p, with (rs, q). Words: the matrix, and 3 a row.
-template <class Scalar>
+template <class Scalar, class Vector = Owned<Scalar>>
 struct BiCgStabFirstProduct {
   static constexpr std::size_t sums = parts<Scalar>;
 
-  Scalar const* rs;
-  Scalar* q;
+  Vector rs, q;
   Sum<sums> left;
 
   bool operator==(BiCgStabFirstProduct const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value,
-                                       Sums<sums>& mine) const {
+  template <class Home>
+  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
+    return BiCgStabFirstProduct<Scalar, decltype(home(q))>{home(rs), home(q), left};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, Scalar const& value, Sums<sums>& mine) const {
     q[i] = value;
     add_to(mine, 0, dot_term(rs[i], value));
   }
@@ -301,19 +303,23 @@ struct BiCgStabHalfStepApart : BiCgStabAlpha<Scalar> {
 /// row.
 ///
 /// \tparam Pointwise s = M^-1 u; else it is kept in r
-template <class Scalar, class M, bool Pointwise>
+template <class Scalar, class M, bool Pointwise, class Vector = Owned<Scalar>>
 struct BiCgStabSecondProduct {
   static constexpr std::size_t width = parts<Scalar>, sums = BiCgStabSums<Scalar>::product;
 
   M m;
-  Scalar const *u_or_r, *rs;
-  Scalar* t;
+  Scalar const* u_or_r;
+  Vector rs, t;
   Sum<sums> left;
 
   bool operator==(BiCgStabSecondProduct const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value,
-                                       Sums<sums>& mine) const {
+  template <class Home>
+  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
+    return BiCgStabSecondProduct<Scalar, M, Pointwise, decltype(home(t))>{m, u_or_r, home(rs),
+                                                                          home(t), left};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, Scalar const& value, Sums<sums>& mine) const {
     Scalar s = u_or_r[i];
     if constexpr (Pointwise) s = m.undo(i, s);
     auto const shadow = rs[i];
@@ -348,7 +354,7 @@ struct BiCgStabOmega {
   Sum<Shared::update> of_update;
   BiCgStabKept<Scalar> kept;
 
-  explicit BiCgStabOmega(Shared const& s)
+  BiCgStabOmega(Shared const& s)
       : limits(s.limits),
         of_second_product(s.of_second_product),
         of_update(s.of_update),
@@ -432,20 +438,26 @@ struct BiCgStabOmega {
 /// \brief x += alpha p + omega M s, r = s - omega t and, pipelined, p = M r + beta (p - omega M q),
 /// with (r, r); classical with (rs, r) in place of p. The rows are those of x, u, p, t, and q or,
 /// classical, rs. Words: 8 a row; classical 7.
-template <class Scalar, class M, bool Pipelined>
+template <class Scalar, class M, bool Pipelined, class Vector = Owned<Scalar>>
 struct BiCgStabUpdate : BiCgStabOmega<Scalar, Pipelined> {
   static constexpr std::size_t sums = Pipelined ? 1 : BiCgStabSums<Scalar>::update;
-  using typename BiCgStabOmega<Scalar, Pipelined>::Scalars;
+  using Shared = BiCgStabOmega<Scalar, Pipelined>;
+  using typename Shared::Scalars;
 
   M m;
-  Scalar *x, *u, *p;
+  Vector x;
+  Scalar *u, *p;
 
-  BiCgStabUpdate(BiCgStabSums<Scalar> const& shared, M const& m_, Scalar* x_, Scalar* u_,
-                 Scalar* p_)
-      : BiCgStabOmega<Scalar, Pipelined>(shared), m(m_), x(x_), u(u_), p(p_) {}
+  KOKKOS_FUNCTION BiCgStabUpdate(Shared const& shared, M const& m_, Vector const& x_, Scalar* u_,
+                                 Scalar* p_)
+      : Shared(shared), m(m_), x(x_), u(u_), p(p_) {}
   bool operator==(BiCgStabUpdate const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 5> const& old,
+  template <class Home>
+  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
+    return BiCgStabUpdate<Scalar, M, Pipelined, decltype(home(x))>(*this, m, home(x), u, p);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, Kokkos::Array<Scalar, 5> const& old,
                                        Scalars const& s, Sums<sums>& mine) const {
     Scalar const Ms = old[1], p_old = old[2];
     Scalar const z = Ms - s.omega * m(i, old[3]);

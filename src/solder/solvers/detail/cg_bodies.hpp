@@ -58,19 +58,23 @@ struct CgSums<CgNorms::apart> {
 
 /// \brief q = A p, with (p, q) and, for the prediction of beta, (q, M q). Words: the matrix, and 2
 /// a row.
-template <class Scalar, class M, bool Predict>
+template <class Scalar, class M, bool Predict, class Vector = Owned<Scalar>>
 struct CgProduct {
   static constexpr std::size_t sums = Predict ? 2 : 1;
 
   Scalar const* p;
-  Scalar* q;
+  Vector q;
   M m;
   Sum<sums> left;
 
   bool operator==(CgProduct const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value,
-                                       Sums<sums>& mine) const {
+  template <class Home>
+  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
+    return CgProduct<Scalar, M, Predict, decltype(home(q))>{p, home(q), m, left};
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, Scalar const& value, Sums<sums>& mine) const {
     q[i] = value;
     mine[0] += real_dot(p[i], value);
     if constexpr (Predict) mine[1] += real_dot(value, m(i, value));
@@ -160,18 +164,25 @@ KOKKOS_FORCEINLINE_FUNCTION CgScalars cg_scalars(Limits const& limits, Control c
 
 /// \brief x += alpha p, r -= alpha q, p = M r + beta p, with (r, z) and (r, r); the rows are those
 /// of x, r, p and q. Words: 7 a row.
-template <class Scalar, class M, CgNorms How>
+template <class Scalar, class M, CgNorms How, class Vector = Owned<Scalar>>
 struct CgUpdate {
   static constexpr std::size_t sums = CgSums<How>::size;
   using Scalars = CgRowScalars<Scalar>;
 
   M m;
   Limits limits;
-  Scalar *x, *r, *p;
+  Vector x, r;
+  Scalar* p;
   CgSums<How> left;
   Sum<2> of_product;
 
   bool operator==(CgUpdate const&) const = default;
+
+  template <class Home>
+  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
+    return CgUpdate<Scalar, M, How, decltype(home(x))>{m, limits, home(x),   home(r),
+                                                       p, left,   of_product};
+  }
 
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
@@ -185,7 +196,7 @@ struct CgUpdate {
     scalars.set(cg_scalars<true>(limits, now, next, s[0], s[n - 1], s[n], s[n + 1]));
     return next.phase == Phase::iterate;
   }
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 4> const& old,
+  KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, Kokkos::Array<Scalar, 4> const& old,
                                        Scalars const& s, Sums<sums>& mine) const {
     Scalar const r_new = old[1] - s.alpha * old[3];
     Scalar const z = m(i, r_new);
@@ -244,7 +255,7 @@ struct CgUpdateApart {
 
 /// \brief x += alpha p, r -= alpha q, with (r, r), and with (r, z) where M is pointwise; the rows
 /// are those of x, r, p and q. Words: 6 a row.
-template <class Scalar, class M, CgNorms How>
+template <class Scalar, class M, CgNorms How, class Vector = Owned<Scalar>>
 struct CgStep {
   static constexpr std::size_t sums = CgSums<How>::size;
   struct Scalars {
@@ -253,11 +264,16 @@ struct CgStep {
 
   M m;
   Limits limits;
-  Scalar *x, *r;
+  Vector x, r;
   CgSums<How> left;
   Sum<1> of_product;
 
   bool operator==(CgStep const&) const = default;
+
+  template <class Home>
+  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
+    return CgStep<Scalar, M, How, decltype(home(x))>{m, limits, home(x), home(r), left, of_product};
+  }
 
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
@@ -272,7 +288,7 @@ struct CgStep {
         to_real<Scalar>(cg_scalars<false>(limits, now, next, s[0], s[n - 1], s[n], 0).alpha);
     return next.phase == Phase::iterate;
   }
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 4> const& old,
+  KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, Kokkos::Array<Scalar, 4> const& old,
                                        Scalars const& s, Sums<sums>& mine) const {
     Scalar const r_new = old[1] - s.alpha * old[3];
     x[i] = old[0] + s.alpha * old[2];

@@ -30,6 +30,9 @@ class System {
   virtual std::int64_t nonzeros() const = 0;
   /// \brief GPU threads that A gives work to: its rows, times the lanes that share one.
   virtual std::int64_t items() const = 0;
+  /// \brief Whether the team of a GPU that has row i in vector stages is handed out that row of A;
+  /// see OnChipTeam.
+  virtual bool keeps_rows() const = 0;
   virtual double matrix_words() const = 0;
   virtual OpenedA open_matrix(Arena<Exec>& arena, std::int32_t most_teams) const = 0;
 
@@ -73,6 +76,13 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
   std::int64_t items() const override {
     return std::max<std::int64_t>(A_.rows(),
                                   A_.device_operator().teams * std::int64_t(league_threads));
+  }
+  bool keeps_rows() const override {
+    auto const op = A_.device_operator();
+    if constexpr (requires { op.keeps_rows(); })
+      return op.keeps_rows();
+    else
+      return false;
   }
   double matrix_words() const override { return A_.words(); }
   OpenedMatrixOf<Matrix, Exec> open_matrix(Arena<Exec>& arena,
@@ -150,7 +160,9 @@ inline void check_columns(std::string const& name, std::int32_t n, std::size_t b
 
 /// \brief What all solvers are but for their method: the system, its memory and its runner, and
 /// the checks of what users give.
-template <class Exec, class OpenedA, class OpenedM>
+///
+/// \tparam Owns whether the method's iteration has Owned vectors
+template <class Exec, class OpenedA, class OpenedM, bool Owns = false>
 class Solving {
  public:
   using Scalar = typename OpenedA::scalar_type;
@@ -169,11 +181,11 @@ class Solving {
         exec_(exec),
         system_(std::move(system)),
         options_(checked(options, many)),
-        league_(many.columns > 1
-                    ? WholeLeague{}
-                    : choose_league(
-                          exec, options_.runner,
-                          options_.runner == Runner::team ? system_->rows() : system_->items())),
+        league_(many.columns > 1 ? WholeLeague{}
+                                 : choose_league(exec, options_.runner,
+                                                 options_.runner == Runner::team ? system_->rows()
+                                                                                 : system_->items(),
+                                                 Owns && system_->keeps_rows())),
         arena_(arena_for(exec, many)) {
     if (many.batch.count > 0)
       batch_engine_ = std::make_unique<BatchEngine<Exec>>(exec, label, many.batch);
@@ -223,7 +235,8 @@ class Solving {
     Report report = trivial();
     if (rows() > 0)
       report = programs(b, x, [&](auto const& judgement, auto const& iteration) {
-        return engine_->solve(judgement, iteration, options_);
+        return engine_->template solve<Owns>(judgement, iteration, options_, arena_.owned(),
+                                             rows());
       });
     return complete(report);
   }
@@ -306,7 +319,8 @@ class Solving {
     else if (options.runner == Runner::automatic && !is_on_device<OpenedM>)
       options.runner = Runner::launch;
     else
-      options.runner = choose_runner(exec_, options.runner, rows(), system_->nonzeros());
+      options.runner = choose_runner(exec_, options.runner, rows(), system_->nonzeros(),
+                                     Owns && system_->keeps_rows());
     return options;
   }
 
