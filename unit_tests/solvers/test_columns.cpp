@@ -144,8 +144,9 @@ TEST(ColumnsOf, IrregularMatricesAreAsAlone) {
     for (std::int32_t i = 999; i < n; i += 1000) column[i] = 0;
   Solder::BiCgStabOptions options;
   options.max_iterations = 60;
+  options.tolerance = 2e-6;  // where the residual falls steeply: before it lingers, at 1e-8
   expect_columns_as_alone(A, Identity{}, options, b, Vectors<double>(9, std::vector<double>(n)),
-                          0.1);
+                          0.2);
 }
 
 /// Where the tolerance is near what can be attained the judge sends some columns back, others end
@@ -363,8 +364,9 @@ TEST(ColumnsOf, TheKernelsAreThoseOfOneColumnAndNothingElseHappens) {
     EXPECT_EQ(kernel.label.rfind("Solder::", 0), 0u) << kernel.label;
     products += kernel.label == "Solder::cg::product";
   }
-  // A batch of 16 iterations on GPUs, and one that is sent ahead.
-  int const most = Solder::Impl::is_host_space<Default> ? 21 : 48;
+  // On GPUs batches of 16 iterations: the second one claims the end, the third begins with the
+  // judge, and a fourth has been sent ahead.
+  int const most = Solder::Impl::is_host_space<Default> ? 21 : 64;
   EXPECT_GE(products, 20);
   EXPECT_LE(products, most);
   EXPECT_EQ(reports[0].kernels_per_iteration, 2);
