@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Smoothed aggregation multigrid, its cycle and its solves, against plain loops.
+#include "../kokkos_events.hpp"
 #include "../solvers/bicgstab.hpp"
 #include "../solvers/cg.hpp"
 #include "../solvers/gmres.hpp"
@@ -608,16 +609,15 @@ TEST(AmgOfOddMatrices, RefusesWhatCannotBe) {
 TEST(AmgRefresh, FollowsTheValuesInAllCopiesAndSolvers) {
   Default const exec;
   auto const first = Solder::fem_poisson_2d<double>(24);
-  auto second = first;
-  std::vector<double> scales;
-  for (int i = 0; i < second.rows; ++i) scales.push_back(1 + i % 5);
-  scale_both_sides(second, scales);
+  auto second = first;  // couplings as strong on all levels
+  for (double& value : second.values) value *= 4;
+  auto const third = Solder::random_spd<double>(first.rows, 5, 1);  // another pattern
   auto const b = random_vector<double>(first.rows, 3);
-  MatrixOf const A(exec, first), B(exec, second);
+  MatrixOf const A(exec, first), B(exec, second), C(exec, third);
   AmgOptions const options{.coarsest = 10};
   AmgOf M(exec, A, options);
   auto const copy = M;
-  for (auto const* matrix : {&B, &A, &B}) {
+  for (auto const* matrix : {&B, &C, &A, &B}) {
     M.refresh(exec, *matrix);
     AmgOf const fresh(exec, *matrix, options);
     EXPECT_EQ(copy.setup().largest_eigenvalue, fresh.setup().largest_eigenvalue);
@@ -645,6 +645,51 @@ TEST(AmgRefresh, FollowsTheValuesInAllCopiesAndSolvers) {
     M.refresh(exec, A);
     EXPECT_TRUE(same_bits(solve_with(solver), before)) << to_string(runner);
   }
+}
+
+/// Other values in the same pattern: no aggregates are sought, and nothing is counted. Those of
+/// another pattern are set up as by a new one.
+TEST(AmgRefresh, ComputesOnlyValuesInTheSamePattern) {
+  Default const exec;
+  auto const first = Solder::fem_poisson_2d<double>(40);
+  auto second = first, third = Solder::poisson_3d_27pt<double>(11);
+  for (int i = 0; i < second.rows; ++i)
+    for (auto k = second.row_offsets[i]; k < second.row_offsets[i + 1]; ++k)
+      if (std::abs(second.columns[k] - i) == 1) second.values[k] *= 0.5;
+  auto const b = random_vector<double>(first.rows, 3);
+  MatrixOf const A(exec, first), B(exec, second);
+  AmgOf M(exec, A);
+  auto const before = applied(M, b);
+  auto const setup = M.setup();
+  KokkosEvents events;
+  M.refresh(exec, B);
+  events.stop();
+  for (auto const& kernel : events.kernels) {
+    EXPECT_EQ(kernel.label.find("Solder::amg::decide"), std::string::npos);
+    EXPECT_EQ(kernel.label.find("Solder::amg::count_strong"), std::string::npos);
+    EXPECT_EQ(kernel.label.find("Solder::product::count"), std::string::npos);
+  }
+  EXPECT_EQ(M.setup().level_rows, setup.level_rows);
+  EXPECT_EQ(M.setup().level_nonzeros, setup.level_nonzeros);
+  EXPECT_FALSE(same_bits(applied(M, b), before));
+  EXPECT_LE(solved(B, M, b, cg(Runner::launch)).report.iterations, 30);
+  M.refresh(exec, A);
+  EXPECT_TRUE(same_bits(applied(M, b), before));
+
+  // As many entries in each row, one of them elsewhere.
+  auto moved = first;
+  auto& columns = moved.columns;
+  auto const last = columns.begin() + moved.row_offsets[801];
+  ASSERT_LT(*(last - 1), first.rows - 1);
+  *(last - 1) = first.rows - 1;
+  MatrixOf const D(exec, moved);
+  M.refresh(exec, D);
+  EXPECT_TRUE(same_bits(applied(M, b), applied(AmgOf(exec, D), b)));
+
+  std::vector<double> const r(third.rows, 1.0);
+  MatrixOf const C(exec, third);
+  M.refresh(exec, C);
+  EXPECT_TRUE(same_bits(applied(M, r), applied(AmgOf(exec, C), r)));
 }
 
 TEST(AmgRefresh, ThatThrowsLeavesEverythingAsItWas) {

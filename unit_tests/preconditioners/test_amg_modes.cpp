@@ -184,8 +184,9 @@ struct Made {
         sizes(amg::largest_couplings(exec, norms)),
         of_nodes{norms.device_operator(), sizes.data(), strength},
         coupling{A.device_operator(), of_nodes, nodes.of_row.data(), nodes.first.data()},
-        aggregates(
-            amg::aggregate(exec, of_nodes, amg::strong_graph(exec, of_nodes, lane_bits<Exec>))) {}
+        aggregates(amg::aggregate(
+            exec, of_nodes, amg::strong_graph(exec, of_nodes, norms.nonzeros(), lane_bits<Exec>))) {
+  }
 };
 
 template <class Scalar, class Exec>
@@ -207,7 +208,7 @@ void check_nodes(Exec const& exec, Case<Scalar> const& of, double strength) {
   // A row of I - omega D^-1 F, where F has the blocks that are strong, and what is weak of an
   // unknown's own kind is on the diagonal.
   double const omega = 0.7;
-  auto const graph = amg::strong_graph(exec, made.coupling, lane_bits<Exec>);
+  auto const graph = amg::strong_graph(exec, made.coupling, made.A.nonzeros(), lane_bits<Exec>);
   Plain const S(amg::smoothing<Scalar>(exec, made.coupling, graph, omega, lane_bits<Exec>,
                                        made.A.longest_row()));
   Plain smoothing(of.A.rows, of.A.rows);
@@ -489,7 +490,7 @@ TEST(AmgModes, KeepTheirNearNullspaceInARefresh) {
   Default const exec;
   auto const host = Solder::elasticity_3d<double>(8);
   auto second = host;
-  for (double& value : second.values) value *= 4;  // exact: no tie is broken otherwise
+  for (double& value : second.values) value *= 4;
   auto const modes = to_device(exec, rigid_rows(8));
   MatrixOf const A(exec, host), B(exec, second);
   Amg M(exec, A, modes, {.block_size = 3});

@@ -70,7 +70,7 @@ struct Made {
       : A(exec, host),
         sizes(amg::largest_couplings(exec, A)),
         coupling{A.device_operator(), sizes.data(), strength},
-        graph(amg::strong_graph(exec, coupling, lane_bits<Exec>)),
+        graph(amg::strong_graph(exec, coupling, A.nonzeros(), lane_bits<Exec>)),
         aggregates(amg::aggregate(exec, coupling, graph)) {}
 };
 
@@ -313,6 +313,66 @@ TEST(AmgHierarchy, CoarseMatricesAreThoseOfPlainLoops) {
   check_hierarchy(Solder::poisson_3d_27pt<double>(7), 3, 1);
   check_hierarchy(Solder::random_spd<double>(300, 5, 1), 16, 100);
   check_hierarchy(Solder::magnetic_laplacian_2d<ComplexDouble>(18, 0.1), 16, 10);
+}
+
+/// Other values in the pattern of a hierarchy that is there: what was strong stays strong, and P
+/// and the coarse matrices are those of plain loops over it.
+template <class Scalar>
+void check_kept(HostCsr<Scalar> const& host, HostCsr<Scalar> const& other) {
+  Default const exec;
+  CsrMatrix<Scalar, Default> const A(exec, host), B(exec, other);
+  AmgOptions const options{.coarsest = 10};
+  auto const first = hierarchy(A, options), fresh = hierarchy(B, options);
+  Solder::Impl::amg::Hierarchy<Scalar, Default> const H(exec, B, options.strength, options.levels,
+                                                        options.coarsest, 1.0, {}, 1, &first);
+  ASSERT_EQ(H.defect, "");
+  ASSERT_EQ(H.levels.size(), first.levels.size());
+  ASSERT_NE(fresh.levels[1].A.nonzeros(), H.levels[1].A.nonzeros()) << "nothing is kept";
+  expect_near(Plain(H.levels[0].A), Plain(other), 0);
+  for (std::size_t l = 0; l + 1 < H.levels.size(); ++l) {
+    SCOPED_TRACE("level " + std::to_string(l));
+    auto const &here = H.levels[l], &next = H.levels[l + 1], &was = first.levels[l];
+    Plain const P(*here.P), fine(here.A), coarse(next.A);
+    expect_near(coarse, P.adjoint().times(fine).times(P), 1e-13 * fine.largest());
+    EXPECT_EQ(to_host(exec, here.P->column_indices()), to_host(exec, was.P->column_indices()));
+    EXPECT_EQ(to_host(exec, next.A.column_indices()),
+              to_host(exec, first.levels[l + 1].A.column_indices()));
+    if (was.graph.size == 0) continue;  // small enough to be its own coarse grid
+    auto const offsets = to_host(exec, here.A.row_offsets()),
+               columns = to_host(exec, here.A.column_indices()),
+               of_row = to_host(exec, was.aggregates.of_row);
+    auto const values = to_host(exec, here.A.values());
+    auto const strong = to_host(exec, was.graph.strong);
+    Plain S(here.A.rows(), here.A.rows()), T(here.A.rows(), was.aggregates.count);
+    for (std::int32_t i = 0; i < here.A.rows(); ++i) {
+      if (of_row[i] >= 0) T.rows[i][of_row[i]] = 1;
+      double diagonal = 0, weak = 0;
+      for (auto k = offsets[i]; k < offsets[i + 1]; ++k) {
+        double const real = Solder::Impl::real_part(values[k]);
+        if (columns[k] == i) diagonal = real;
+        if (columns[k] != i && strong[k] == 0) weak += real;
+      }
+      double const filtered = diagonal + weak > 0.1 * diagonal ? diagonal + weak : diagonal,
+                   factor = 4.0 / 3 / here.largest / filtered;
+      S.rows[i][i] = 1 - factor * filtered;
+      for (auto k = offsets[i]; k < offsets[i + 1]; ++k)
+        if (strong[k] != 0) S.rows[i][columns[k]] = -factor * plain(values[k]);
+    }
+    expect_near(P, S.times(T), 1e-13);
+  }
+}
+
+TEST(AmgHierarchy, KeepsWhatWasStrongForOtherValues) {
+  auto const weaken = [](auto host) {  // along one direction, the diagonal as it was
+    for (std::int32_t i = 0; i < host.rows; ++i)
+      for (auto k = host.row_offsets[i]; k < host.row_offsets[i + 1]; ++k)
+        if (std::abs(host.columns[k] - i) == 1) host.values[k] *= 0.01;
+    return host;
+  };
+  auto const fem = Solder::fem_poisson_2d<double>(24);
+  check_kept(fem, weaken(fem));
+  auto const magnetic = Solder::magnetic_laplacian_2d<ComplexDouble>(20, 0.1);
+  check_kept(magnetic, weaken(magnetic));
 }
 
 /// As far as can be known: of the matrices that everybody solves, and of one whose rows are of any

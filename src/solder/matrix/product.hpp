@@ -440,10 +440,25 @@ std::vector<ProductPass> product_passes(std::int32_t lane_bits, std::int64_t ter
   return passes;
 }
 
+/// \brief The rows of a product that is known from other values in the same patterns.
+template <class Exec>
+struct ProductPattern {
+  Kokkos::View<std::int32_t const*, typename Exec::memory_space> offsets;
+  std::int64_t nonzeros;
+  std::int32_t longest;
+};
+
+template <class Scalar, class Exec>
+ProductPattern<Exec> pattern_of(CsrMatrix<Scalar, Exec> const& A) {
+  return {A.row_offsets(), A.nonzeros(), A.longest_row()};
+}
+
 /// \brief See Solder::product. Y has no duplicates.
+/// \param known null: the entries of the rows are counted
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const& X,
-                                CsrMatrix<Scalar, Exec> const& Y, ProductMemory<Exec>& memory) {
+                                CsrMatrix<Scalar, Exec> const& Y, ProductMemory<Exec>& memory,
+                                ProductPattern<Exec> const* known = nullptr) {
   using Rows = ProductRows<Exec, Scalar>;
   std::int32_t const n = X.rows(), lane_bits = row_lane_bits<Exec>(Y.rows(), Y.nonzeros());
   auto const x = X.device_operator(), y = Y.device_operator();
@@ -507,31 +522,35 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
     }
     run_in_memory(label, pass);
   };
-  auto const offsets =
-      allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
-  std::int32_t* const lengths = offsets.data();
-  rows.lengths = lengths;
-  std::int32_t longest = 0, shortest = 0;
-  for (auto const& pass : product_passes<Exec, Scalar>(lane_bits, terms, most, is_full, true)) {
-    run("Solder::product::count", pass, shortest);
-    longest = longest_length(exec, lengths, n);
-    if (longest < Rows::too_long) break;
-    shortest = Rows::too_long;
-  }
-  if (longest >= Rows::too_long)
-    throw std::length_error("Solder::product: a row of the product has more than " +
-                            std::to_string(most_entries(30) - warp) + " entries");
-  std::int64_t const nonzeros = offsets_of_lengths(exec, lengths, n);
-  if (nonzeros > CsrMatrix<Scalar, Exec>::most_nonzeros)
-    throw std::length_error("Solder::product: the product has " + std::to_string(nonzeros) +
-                            " nonzeros, too many for 32-bit offsets");
+  auto const counted = [&]() -> ProductPattern<Exec> {
+    auto const offsets =
+        allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
+    std::int32_t* const lengths = offsets.data();
+    rows.lengths = lengths;
+    std::int32_t longest = 0, shortest = 0;
+    for (auto const& pass : product_passes<Exec, Scalar>(lane_bits, terms, most, is_full, true)) {
+      run("Solder::product::count", pass, shortest);
+      longest = longest_length(exec, lengths, n);
+      if (longest < Rows::too_long) break;
+      shortest = Rows::too_long;
+    }
+    if (longest >= Rows::too_long)
+      throw std::length_error("Solder::product: a row of the product has more than " +
+                              std::to_string(most_entries(30) - warp) + " entries");
+    std::int64_t const nonzeros = offsets_of_lengths(exec, lengths, n);
+    if (nonzeros > CsrMatrix<Scalar, Exec>::most_nonzeros)
+      throw std::length_error("Solder::product: the product has " + std::to_string(nonzeros) +
+                              " nonzeros, too many for 32-bit offsets");
+    return {offsets, nonzeros, longest};
+  };
+  auto const [offsets, nonzeros, longest] = known != nullptr ? *known : counted();
   auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", nonzeros);
   auto const values = allocate<Scalar>(exec, "Solder::csr::values", nonzeros);
   rows.lengths = nullptr;
   rows.offsets = offsets.data();
   rows.columns = columns.data();
   rows.values = values.data();
-  shortest = 0;
+  std::int32_t shortest = 0;
   for (auto const& pass : product_passes<Exec, Scalar>(lane_bits, terms, longest, is_full, false)) {
     run("Solder::product::entries", pass, shortest);
     if (pass.limit >= longest) break;

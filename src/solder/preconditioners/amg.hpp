@@ -100,8 +100,12 @@ class Amg {
         state_(made(exec, A)) {}
 
   /// \brief Sets up anew, for A with other values or of another pattern; a near-nullspace that was
-  /// given stays. Where it throws, everything stays as it was.
-  void refresh(Exec const& exec, Matrix const& A) { *state_ = std::move(*made(exec, A)); }
+  /// given stays. Where the pattern is the same, the aggregates are kept too, and the patterns of
+  /// all levels: only values are computed. (For values whose couplings are strong elsewhere make
+  /// another Amg.) Where it throws, everything stays as it was.
+  void refresh(Exec const& exec, Matrix const& A) {
+    *state_ = std::move(*made(exec, A, state_.get()));
+  }
 
   std::int32_t rows() const { return state_->levels.front().A.rows(); }
   AmgOptions const& options() const { return options_; }
@@ -198,7 +202,9 @@ class Amg {
                 "Solder::Amg: a hierarchy is stored in Scalar or in its single-precision kin");
   using State = Impl::amg::Hierarchy<Stored, Exec>;
 
-  std::shared_ptr<State> made(Exec const& exec, Matrix const& A) const {
+  /// \param before whose aggregates stay where A has its pattern
+  std::shared_ptr<State> made(Exec const& exec, Matrix const& A,
+                              State const* before = nullptr) const {
     if (!(options_.strength >= 0 && options_.strength <= 1) || options_.sweeps < 1 ||
         options_.sweeps > Impl::amg::most_sweeps || options_.levels < 2 ||
         options_.levels > Impl::amg::most_levels || options_.coarsest < 1 ||
@@ -224,8 +230,8 @@ class Amg {
     if constexpr (!Impl::is_host_space<Exec>) pool.emplace();
     auto state = std::make_shared<State>(
         exec, A, options_.strength, options_.levels, options_.coarsest, weights().front(),
-        given || size == 1 ? modes_ : Impl::amg::constant_modes<Stored>(exec, A.rows(), size),
-        size);
+        given || size == 1 ? modes_ : Impl::amg::constant_modes<Stored>(exec, A.rows(), size), size,
+        before);
     if (!std::is_same_v<Stored, Scalar> && !state->defect.empty())
       state->defect +=
           ", in single precision: where the matrix itself is sound, scale it or keep its precision";

@@ -57,7 +57,26 @@ Kokkos::View<double*, typename Exec::memory_space> largest_couplings(
 /// \brief Strong couplings in compressed rows.
 template <class Exec>
 struct Graph {
-  Kokkos::View<std::int32_t*, typename Exec::memory_space> offsets, columns;
+  DeviceArray<std::int32_t, Exec> offsets = no_view<DeviceArray<std::int32_t, Exec>>(),
+                                  columns = offsets;
+  DeviceArray<char, Exec> strong = no_view<DeviceArray<char, Exec>>();  ///< of A's entries
+  std::int64_t size = 0;                                                ///< how many there are
+};
+
+/// \brief The couplings that were strong when they were looked at, whatever the values are now.
+template <class Scalar>
+struct KeptCoupling {
+  CsrOperator<Scalar, std::int32_t> A;
+  char const* strong;                                      ///< of each entry
+  std::int32_t const *of_row = nullptr, *first = nullptr;  ///< of nodes: see NodeCoupling
+
+  KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t, std::int32_t k) const {
+    return strong[k] != 0;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION bool is_lumped(std::int32_t i, std::int32_t k) const {
+    std::int32_t const j = A.columns[k];
+    return of_row == nullptr || i - first[of_row[i]] == j - first[of_row[j]];
+  }
 };
 
 /// \brief f(entry, its number among the strong ones, or -1) for the entries of row i, one for each
@@ -79,9 +98,11 @@ KOKKOS_FORCEINLINE_FUNCTION std::int32_t for_each_coupling(RowGroup<Exec> const&
   return strong;
 }
 
+/// \param entries of A
 /// \tparam Couples Coupling, or NodeCoupling
 template <class Exec, class Couples>
-Graph<Exec> strong_graph(Exec const& exec, Couples const& coupling, std::int32_t lane_bits) {
+Graph<Exec> strong_graph(Exec const& exec, Couples const& coupling, std::int64_t entries,
+                         std::int32_t lane_bits) {
   using Group = RowGroup<Exec>;
   std::int32_t const n = coupling.A.rows.count;
   Graph<Exec> graph;
@@ -94,14 +115,17 @@ Graph<Exec> strong_graph(Exec const& exec, Couples const& coupling, std::int32_t
             for_each_coupling(group, coupling, i, [](std::int32_t, std::int32_t) {});
         if (group.rank() == 0) offsets[i] = count;
       });
-  std::int64_t const total = offsets_of_lengths(exec, offsets, n);
-  graph.columns = allocate<std::int32_t>(exec, "Solder::amg::strong_columns", total);
+  graph.size = offsets_of_lengths(exec, offsets, n);
+  graph.columns = allocate<std::int32_t>(exec, "Solder::amg::strong_columns", graph.size);
+  graph.strong = allocate<char>(exec, "Solder::amg::strong", entries);
   std::int32_t* const columns = graph.columns.data();
+  char* const strong = graph.strong.data();
   for_each_row_group(
       exec, "Solder::amg::list_strong", n, lane_bits,
       KOKKOS_LAMBDA(Group const& group, std::int32_t i) {
         for_each_coupling(group, coupling, i, [&](std::int32_t k, std::int32_t place) {
           if (place >= 0) columns[offsets[i] + place] = coupling.A.columns[k];
+          strong[k] = place >= 0;
         });
       });
   return graph;
@@ -123,7 +147,7 @@ struct Candidate {
 /// left to the sweeps: they solve a row, though not the rows of a node.
 template <class Exec>
 struct Aggregates {
-  Kokkos::View<std::int32_t*, typename Exec::memory_space> of_row;
+  DeviceArray<std::int32_t, Exec> of_row = no_view<DeviceArray<std::int32_t, Exec>>();
   std::int32_t count = 0;
 };
 

@@ -47,6 +47,32 @@ CsrMatrix<Stored, Exec> stored_as(Exec const& exec, CsrMatrix<Scalar, Exec> cons
   }
 }
 
+/// \brief Whether a matrix has the pattern of the one that SQ was made of with a Q of this pattern;
+/// see sweeps_and_correction. (That one need not be there any more.)
+template <class Scalar, class Exec>
+bool is_in(Exec const& exec, CsrMatrix<Scalar, Exec> const& A, CsrMatrix<Scalar, Exec> const& SQ,
+           ProductPattern<Exec> const& of_Q) {
+  if (A.rows() != SQ.rows() || A.nonzeros() + of_Q.nonzeros != SQ.nonzeros()) return false;
+  auto const a = A.device_operator(), sq = SQ.device_operator();
+  std::int32_t const* const q = of_Q.offsets.data();
+  std::int32_t const bits = row_lane_bits<Exec>(A.rows(), A.nonzeros()), lanes = 1 << bits;
+  std::int32_t different = 0;
+  Kokkos::parallel_reduce(
+      "Solder::amg::compare",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0,
+                                                                 std::int64_t(A.rows()) << bits),
+      KOKKOS_LAMBDA(std::int64_t id, std::int32_t & any) {
+        auto const i = static_cast<std::int32_t>(id >> bits);
+        std::int32_t const end = a.row_offsets[i + 1];
+        if (end + q[i + 1] != sq.row_offsets[i + 1]) any = 1;
+        for (std::int32_t k = a.row_offsets[i] + static_cast<std::int32_t>(id & (lanes - 1));
+             k < end; k += lanes)
+          if (a.columns[k] != sq.columns[k + q[i]]) any = 1;
+      },
+      Kokkos::Max<std::int32_t>(different));
+  return different <= 0;
+}
+
 /// \brief The grids of a cycle, made from the finest to the coarsest.
 template <class Scalar, class Exec>
 class Hierarchy {
@@ -56,9 +82,12 @@ class Hierarchy {
   struct Level {
     Matrix A;
     Jacobi<Scalar, Exec> D;
-    double largest;                ///< bound of the eigenvalues of D^-1 A, as far as one knows
-    std::optional<Matrix> P;       ///< from the next coarser level
-    std::optional<Matrix> QH, SQ;  ///< what a cycle multiplies with; see Cycle
+    double largest;                    ///< bound of the eigenvalues of D^-1 A, as far as one knows
+    Graph<Exec> graph{};               ///< its strong couplings, but not their columns
+    Aggregates<Exec> aggregates{};     ///< of its rows or nodes
+    std::optional<Matrix> P{};         ///< from the next coarser level
+    std::optional<Matrix> QH{}, SQ{};  ///< what a cycle multiplies with; see Cycle
+    std::optional<ProductPattern<Exec>> of_AP{};  ///< that of Q, too
   };
 
   std::vector<Level> levels;
@@ -71,21 +100,30 @@ class Hierarchy {
   /// level's sweeps beside the coarse grid. Where modes are given, aggregates are of nodes of
   /// `block_size` rows. The matrix given may be more precise: duplicates are summed before its
   /// entries are rounded.
+  ///
+  /// Where `before`, if it is not null, was made with the same arguments of a matrix of this
+  /// pattern, its strong couplings, aggregates and patterns stay.
   template <class Given>
   Hierarchy(Exec const& exec, CsrMatrix<Given, Exec> const& given, double strength, int most,
             std::int32_t coarsest, double weight, Modes<Scalar, Exec> const& modes = {},
-            std::int32_t block_size = 1)
+            std::int32_t block_size = 1, Hierarchy const* before = nullptr)
       : exec_(exec),
         weight_(weight),
         modes_(modes),
         lanczos_(std::make_unique<LanczosMemory<Exec>>(exec, true)) {
     Matrix const A = stored_as<Scalar>(exec, sum_duplicates(exec, given));
     end_phase("duplicates");
+    if (before != nullptr && before->defect.empty()) {
+      Level const& finest = before->levels.front();
+      if (finest.P && is_in(exec, A, *finest.SQ, *finest.of_AP)) before_ = before;
+    }
     add_level(A);
     if (modes.count > 0) nodes_ = equal_nodes(exec, A.rows(), block_size);
+    if (before_ != nullptr) most = static_cast<int>(before_->levels.size());
     while (defect.empty() && static_cast<int>(levels.size()) < most &&
            (levels.back().A.rows() > coarsest || levels.size() == 1))
       if (!coarsen(strength, coarsest)) break;
+    before_ = nullptr;
     lanczos_ = {};
     memory_ = {};
     nodes_ = {};
@@ -134,7 +172,7 @@ class Hierarchy {
         largest *= margin;
       }
     }
-    levels.push_back({A, D, largest, {}, {}, {}});
+    levels.push_back({.A = A, .D = D, .largest = largest});
     end_phase("eigenvalues");
   }
 
@@ -150,9 +188,15 @@ class Hierarchy {
     if (!prolongator) return false;
     end_phase("prolongator");
     Matrix const& P = *prolongator;
-    Matrix const AP = Impl::product(exec_, A, P, memory_);
+    std::optional<ProductPattern<Exec>> of_AP, of_coarse;
+    if (before_ != nullptr) {
+      of_AP = before_->levels[levels.size() - 1].of_AP;
+      of_coarse = pattern_of(before_->levels[levels.size()].A);
+    }
+    Matrix const AP = Impl::product(exec_, A, P, memory_, of_AP ? &*of_AP : nullptr);
     Matrix const R = conjugate_transpose(exec_, P);
-    Matrix const coarse = Impl::product(exec_, R, AP, memory_);
+    Matrix const coarse = Impl::product(exec_, R, AP, memory_, of_coarse ? &*of_coarse : nullptr);
+    levels.back().of_AP = pattern_of(AP);
     pin(exec_, inverse_of(levels.back()), R, coarse, std::pow(epsilon, 2.0 / 3));
     end_phase("coarse matrix");
     Level& fine = levels.back();
@@ -167,49 +211,71 @@ class Hierarchy {
 
   /// \brief None where the coarse unknowns would not be much fewer than the rows.
   std::optional<Matrix> smoothed_prolongator(Matrix const& A, double strength) {
-    double const omega = 4.0 / 3 / levels.back().largest;
     std::int32_t const lane_bits = row_lane_bits<Exec>(A.rows(), A.nonzeros());
     auto const coarse_enough = [&](std::int32_t count) {
       return count > 0 && count <= 0.9 * A.rows();
     };
+    Level& level = levels.back();
+    bool const keeps = before_ != nullptr;
+    if (keeps) {
+      level.graph = before_->levels[levels.size() - 1].graph;
+      level.aggregates = before_->levels[levels.size() - 1].aggregates;
+    }
     if (modes_.count == 0) {
+      if (keeps)
+        return smoothed(KeptCoupling<Scalar>{A.device_operator(), level.graph.strong.data()},
+                        tentative<Scalar>(exec_, level.aggregates), lane_bits);
       auto const largest = largest_couplings(exec_, A);
       Coupling<Scalar> const coupling{A.device_operator(), largest.data(), strength};
-      auto const [graph, aggregates] = aggregated(coupling, lane_bits);
-      if (!coarse_enough(aggregates.count)) return {};
-      return Impl::product(
-          exec_, smoothing<Scalar>(exec_, coupling, graph, omega, lane_bits, A.longest_row()),
-          tentative<Scalar>(exec_, aggregates), memory_);
+      level.graph = strong_graph(exec_, coupling, A.nonzeros(), lane_bits);
+      end_phase("strength");
+      level.aggregates = aggregate(exec_, coupling, level.graph);
+      end_phase("aggregation");
+      if (!coarse_enough(level.aggregates.count)) return {};
+      return smoothed(coupling, tentative<Scalar>(exec_, level.aggregates), lane_bits);
     }
     Nodes<Exec> const nodes = nodes_;
+    auto const with_modes = [&] {
+      auto made = tentative(exec_, nodes, level.aggregates, modes_);
+      nodes_ = made.nodes;
+      modes_ = made.modes;
+      return made.T;
+    };
+    if (keeps)
+      return smoothed(KeptCoupling<Scalar>{A.device_operator(), level.graph.strong.data(),
+                                           nodes.of_row.data(), nodes.first.data()},
+                      with_modes(), lane_bits);
     auto const norms = block_norms(exec_, A, nodes, memory_);
     auto const largest = largest_couplings(exec_, norms);
     Coupling<double> const of_nodes{norms.device_operator(), largest.data(), strength, tie<Scalar>};
-    auto const aggregates =
-        aggregated(of_nodes, row_lane_bits<Exec>(norms.rows(), norms.nonzeros())).second;
-    if (aggregates.count == 0) return {};
-    auto made = tentative(exec_, nodes, aggregates, modes_);
-    if (!coarse_enough(made.T.columns())) return {};
-    nodes_ = made.nodes;
-    modes_ = made.modes;
+    auto const graph = strong_graph(exec_, of_nodes, norms.nonzeros(),
+                                    row_lane_bits<Exec>(norms.rows(), norms.nonzeros()));
+    end_phase("strength");
+    level.aggregates = aggregate(exec_, of_nodes, graph);
+    end_phase("aggregation");
+    if (level.aggregates.count == 0) return {};
+    Matrix const T = with_modes();
+    if (!coarse_enough(T.columns())) return {};
     NodeCoupling<Scalar> const coupling{A.device_operator(), of_nodes, nodes.of_row.data(),
                                         nodes.first.data()};
-    return Impl::product(
-        exec_,
-        smoothing<Scalar>(exec_, coupling, strong_graph(exec_, coupling, lane_bits), omega,
-                          lane_bits, A.longest_row()),
-        made.T, memory_);
-  }
-  template <class Number>
-  std::pair<Graph<Exec>, Aggregates<Exec>> aggregated(Coupling<Number> const& coupling,
-                                                      std::int32_t lane_bits) {
-    auto const graph = strong_graph(exec_, coupling, lane_bits);
-    end_phase("strength");
-    auto const aggregates = aggregate(exec_, coupling, graph);
-    end_phase("aggregation");
-    return {graph, aggregates};
+    level.graph = strong_graph(exec_, coupling, A.nonzeros(), lane_bits);
+    return smoothed(coupling, T, lane_bits);
   }
 
+  /// \brief (I - omega D^-1 F) T.
+  template <class Couples>
+  Matrix smoothed(Couples const& coupling, Matrix const& T, std::int32_t lane_bits) {
+    Level& level = levels.back();
+    double const omega = 4.0 / 3 / level.largest;
+    std::optional<ProductPattern<Exec>> known;
+    if (before_ != nullptr) known = pattern_of(*before_->levels[levels.size() - 1].P);
+    Matrix const P = Impl::product(
+        exec_,
+        smoothing<Scalar>(exec_, coupling, level.graph, omega, lane_bits, level.A.longest_row()), T,
+        memory_, known ? &*known : nullptr);
+    level.graph.columns = no_view<DeviceArray<std::int32_t, Exec>>();
+    return P;
+  }
   /// \brief Makes what a cycle's way up multiplies with.
   void finish(Level& level, Matrix const& Q) {
     level.SQ = sweeps_and_correction(exec_, inverse_of(level), weight_ / level.largest, level.A, Q);
@@ -257,6 +323,7 @@ class Hierarchy {
   double weight_;
   Nodes<Exec> nodes_;  ///< of the coarsest level so far, where there are modes
   Modes<Scalar, Exec> modes_;
+  Hierarchy const* before_ = nullptr;  ///< whose aggregates and patterns stay
   std::unique_ptr<LanczosMemory<Exec>> lanczos_;
   ProductMemory<Exec> memory_;
   std::chrono::steady_clock::time_point phase_began_ = std::chrono::steady_clock::now();

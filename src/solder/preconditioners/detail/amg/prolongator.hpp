@@ -53,14 +53,14 @@ void check_entries(std::int64_t nonzeros) {
 /// \brief I - omega D^-1 F, where F is A without its weak couplings, which its diagonal takes up
 /// instead as far as it stays positive; an entry for the diagonal and each strong coupling.
 /// \param longest entries of a row of A
-/// \tparam Couples Coupling, or NodeCoupling
+/// \tparam Couples Coupling, NodeCoupling or KeptCoupling
 template <class Scalar, class Exec, class Couples>
 CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples const& coupling,
                                   Graph<Exec> const& graph, double omega, std::int32_t lane_bits,
                                   std::int32_t longest) {
   std::int32_t const n = coupling.A.rows.count;
   std::int32_t const* const strong = graph.offsets.data();
-  std::int64_t const nonzeros = n + std::int64_t(graph.columns.extent(0));
+  std::int64_t const nonzeros = n + graph.size;
   check_entries<CsrMatrix<Scalar, Exec>>(nonzeros);
   auto const offsets =
       allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
