@@ -604,6 +604,29 @@ TEST(AmgOfOddMatrices, RefusesWhatCannotBe) {
                std::invalid_argument);
 }
 
+/// The scale of a matrix is nobody's business, though squares of its entries have left the range.
+TEST(AmgOfOddMatrices, MayHaveAnyScale) {
+  Default const exec;
+  auto const check = [&](auto const& host) {
+    using Scalar = std::remove_cvref_t<decltype(host.values[0])>;
+    using Of = Amg<Scalar, Default>;
+    AmgOptions const options{.coarsest = 20};
+    Of const M(exec, CsrMatrix<Scalar, Default>(exec, host), options);
+    auto const r = random_vector<Scalar>(host.rows, 3), expected = applied(M, r);
+    for (double const scale : {std::ldexp(1.0, -680), std::ldexp(1.0, 680)}) {
+      auto scaled = host;
+      for (Scalar& value : scaled.values) value *= scale;
+      Of const of_scaled(exec, CsrMatrix<Scalar, Default>(exec, scaled), options);
+      EXPECT_EQ(of_scaled.setup().level_nonzeros, M.setup().level_nonzeros);
+      auto z = applied(of_scaled, r);
+      for (Scalar& value : z) value *= scale;
+      EXPECT_TRUE(same_bits(z, expected)) << scale;
+    }
+  };
+  check(Solder::fem_poisson_2d<double>(24));
+  check(Solder::magnetic_laplacian_2d<ComplexDouble>(18, 0.1));
+}
+
 // ---- Refresh ----
 
 TEST(AmgRefresh, FollowsTheValuesInAllCopiesAndSolvers) {

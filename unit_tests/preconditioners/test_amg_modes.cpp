@@ -486,6 +486,24 @@ TEST(AmgModes, SolveFreeBodies) {
   EXPECT_LE(std::sqrt(error), 1.01e-8 * norm(b));
 }
 
+/// The scale of a matrix is nobody's business, though squares of its entries have left the range.
+TEST(AmgModes, MatricesMayHaveAnyScale) {
+  Default const exec;
+  auto const host = Solder::elasticity_3d<double>(6);
+  AmgOptions const options{.coarsest = 20, .block_size = 3};
+  Amg const M(exec, MatrixOf(exec, host), options);
+  auto const r = random_vector<double>(host.rows, 3), expected = applied(M, r);
+  for (int const power : {-680, 680}) {
+    auto scaled = host;
+    for (double& value : scaled.values) value = std::ldexp(value, power);
+    Amg const of_scaled(exec, MatrixOf(exec, scaled), options);
+    EXPECT_EQ(of_scaled.setup().level_nonzeros, M.setup().level_nonzeros);
+    auto z = applied(of_scaled, r);
+    for (double& value : z) value = std::ldexp(value, power);
+    EXPECT_TRUE(same_bits(z, expected)) << "2^" << power;
+  }
+}
+
 TEST(AmgModes, KeepTheirNearNullspaceInARefresh) {
   Default const exec;
   auto const host = Solder::elasticity_3d<double>(8);

@@ -12,9 +12,18 @@
 
 namespace Solder::Impl::amg {
 
-/// \brief Up to which share squares of entries are taken to differ by rounding alone.
+/// \brief Up to which share entries are taken to differ by rounding alone.
 template <class Scalar>
-inline constexpr double tie = sizeof(typename ScalarTraits<Scalar>::Real) == 4 ? 4e-6 : 2e-12;
+inline constexpr double tie = sizeof(typename ScalarTraits<Scalar>::Real) == 4 ? 2e-6 : 1e-12;
+
+/// \brief |a|, of any size: its square may be out of range.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION double magnitude(Scalar const& a) {
+  if constexpr (ScalarTraits<Scalar>::is_complex)
+    return Kokkos::hypot(double(a.real()), double(a.imag()));
+  else
+    return Kokkos::fabs(double(a));
+}
 
 /// \brief Which entries couple strongly: those as large as `strength` times the geometric mean of
 /// the largest ones of the two rows. (Against the diagonal instead, a stencil of 27 points, whose
@@ -22,21 +31,22 @@ inline constexpr double tie = sizeof(typename ScalarTraits<Scalar>::Real) == 4 ?
 template <class Scalar>
 struct Coupling {
   CsrOperator<Scalar, std::int32_t> A;
-  double const* largest;  ///< |a_ij| of each row beside the diagonal
+  double const* largest;  ///< |a_ij| of each row beside the diagonal, its root
   double strength;
   double rounding = tie<Scalar>;  ///< as large as the largest is as large
 
   KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t i, std::int32_t k) const {
     std::int32_t const j = A.columns[k];
     if (j == i) return false;
-    double const square = abs_squared(A.values[k]);
-    return square > 0 && (1 + rounding) * square >= strength * strength * (largest[i] * largest[j]);
+    double const size = magnitude(A.values[k]);
+    return size > 0 && (1 + rounding) * size >= strength * (largest[i] * largest[j]);
   }
   /// \brief Whether the diagonal takes a weak one up.
   KOKKOS_FUNCTION static bool is_lumped(std::int32_t, std::int32_t) { return true; }
 };
 
-/// \brief The largest |a_ij| beside the diagonal of each row. One kernel, a thread a row.
+/// \brief The root of the largest |a_ij| beside the diagonal of each row. One kernel, a thread a
+/// row.
 template <class Exec, class Scalar>
 Kokkos::View<double*, typename Exec::memory_space> largest_couplings(
     Exec const& exec, CsrMatrix<Scalar, Exec> const& matrix) {
@@ -46,10 +56,10 @@ Kokkos::View<double*, typename Exec::memory_space> largest_couplings(
   Kokkos::parallel_for(
       "Solder::amg::largest", Kokkos::RangePolicy<Exec>(exec, 0, A.rows.count),
       KOKKOS_LAMBDA(std::int32_t i) {
-        double squared = 0;
+        double most = 0;
         for (std::int32_t k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
-          if (A.columns[k] != i) squared = Kokkos::max(squared, abs_squared(A.values[k]));
-        largest[i] = Kokkos::sqrt(squared);
+          if (A.columns[k] != i) most = Kokkos::max(most, magnitude(A.values[k]));
+        largest[i] = Kokkos::sqrt(most);
       });
   return view;
 }
@@ -230,7 +240,7 @@ Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scalar> const& coupling,
           for (std::int32_t k = coupling.A.row_offsets[i]; k < coupling.A.row_offsets[i + 1]; ++k) {
             std::int32_t const j = coupling.A.columns[k];
             if (!coupling.is_strong(i, k) || joined[j] < 0) continue;
-            double const size = abs_squared(coupling.A.values[k]);
+            double const size = magnitude(coupling.A.values[k]);
             if (size > strongest || (size == strongest && joined[j] < mine)) {
               strongest = size;
               mine = joined[j];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <utility>
 
@@ -63,9 +64,20 @@ CsrMatrix<double, Exec> block_norms(Exec const& exec, CsrMatrix<Scalar, Exec> co
   Kokkos::deep_copy(exec, ones, 1.0);
   Scalar const* const values = A.values().data();
   double* const squares = squares_view.data();
+  // A power of two takes the largest entry near 1, for squares have half the range.
+  double most = 0;
+  Kokkos::parallel_reduce(
+      "Solder::amg::most", Range(exec, 0, A.nonzeros()),
+      KOKKOS_LAMBDA(std::int64_t k, double& largest) {
+        largest = Kokkos::max(largest, magnitude(values[k]));
+      },
+      Kokkos::Max<double>(most));
+  double const scale = most > 0 && std::isfinite(most) ? std::ldexp(1.0, -std::ilogb(most)) : 1;
   Kokkos::parallel_for(
-      "Solder::amg::squares", Range(exec, 0, A.nonzeros()),
-      KOKKOS_LAMBDA(std::int64_t k) { squares[k] = abs_squared(values[k]); });
+      "Solder::amg::squares", Range(exec, 0, A.nonzeros()), KOKKOS_LAMBDA(std::int64_t k) {
+        double const size = magnitude(values[k]) * scale;
+        squares[k] = size * size;
+      });
   auto const rows = numbers(exec, std::int64_t(n) + 1);
   CsrMatrix<double, Exec> const squared(exec, n, n, A.row_offsets(), A.column_indices(),
                                         squares_view),
@@ -75,7 +87,7 @@ CsrMatrix<double, Exec> block_norms(Exec const& exec, CsrMatrix<Scalar, Exec> co
   auto* const roots = const_cast<double*>(norms.values().data());
   Kokkos::parallel_for(
       "Solder::amg::roots", Range(exec, 0, norms.nonzeros()),
-      KOKKOS_LAMBDA(std::int64_t k) { roots[k] = Kokkos::sqrt(roots[k]); });
+      KOKKOS_LAMBDA(std::int64_t k) { roots[k] = Kokkos::sqrt(roots[k]) / scale; });
   return norms;
 }
 
