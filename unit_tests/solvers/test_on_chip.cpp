@@ -12,6 +12,7 @@
 #include <solder/solvers/bicgstab.hpp>
 #include <solder/solvers/cg.hpp>
 
+#include "../kokkos_events.hpp"
 #include "../support.hpp"
 
 // Systems so large that the kernel of a whole solve keeps vectors on chip, on GPUs that it was
@@ -126,6 +127,26 @@ TYPED_TEST(OnChip, BiCgStabIsAsLaunched) {
   expect_same_as_launched<BiCgStab>(this->exec, A, Solder::Identity{}, options);
 }
 
+TYPED_TEST(OnChip, ASolveIsOneKernelAndNothingElse) {
+  using Matrix = Solder::CsrMatrix<double, TypeParam>;
+  Matrix const A(this->exec, Solder::fem_poisson_2d<double>(side));
+  auto const b = to_device(this->exec, std::vector<double>(A.rows(), 1.0)),
+             x = to_device(this->exec, std::vector<double>(A.rows()));
+  auto options = some_iterations<Solder::CgOptions>(40);
+  options.runner = Runner::resident;
+  Solder::Cg<TypeParam, Matrix> solver(this->exec, A, {}, options);
+  solver.solve(b, x);
+  KokkosEvents events;
+  Report const report = solver.solve(b, x);
+  events.stop();
+  if (report.runner != Runner::resident) GTEST_SKIP() << report.detail;  // a busy host
+  ASSERT_EQ(events.kernels.size(), 1u);
+  EXPECT_EQ(events.kernels[0].label, "Solder::cg::solve");
+  EXPECT_EQ(events.allocations.size(), 0u);
+  EXPECT_EQ(events.copies.size(), 0u);
+  EXPECT_EQ(events.fences, std::vector<std::string>{});
+}
+
 /// Letters that are full end the kernel, and the next one goes on; the judge is asked in between.
 TYPED_TEST(OnChip, GoesOnAfterALetter) {
   if (Solder::Impl::is_host_space<TypeParam>) GTEST_SKIP() << "it takes a GPU some milliseconds";
@@ -157,7 +178,9 @@ TEST(OnChipChoice, LeaguesFitTheDevice) {
   Exec const exec;
   auto const league = Solder::Impl::choose_league(exec, Runner::resident, 1'000'000, true);
   EXPECT_EQ(league.on_chip, Solder::Impl::is_measured(exec));
-  if (league.on_chip) EXPECT_EQ(league.teams, Solder::Impl::resident_league(exec));
+  if (league.on_chip) {
+    EXPECT_EQ(league.teams, Solder::Impl::resident_league(exec));
+  }
   EXPECT_FALSE(Solder::Impl::choose_league(exec, Runner::resident, 1'000'000, false).on_chip);
   EXPECT_FALSE(Solder::Impl::choose_league(exec, Runner::resident, 16'129, true).on_chip);
 }
