@@ -80,7 +80,8 @@ std::vector<Named<Scalar>> matrices() {
 template <class Scalar>
 Solder::Impl::amg::Hierarchy<Scalar, Default> hierarchy(CsrMatrix<Scalar, Default> const& A,
                                                         AmgOptions const& options) {
-  return {Default(), A, options.strength, options.levels, options.coarsest, 1.0};
+  Solder::Impl::amg::Sweeps const sweeps{.split = options.smoother == Solder::AmgSmoother::fsai};
+  return {Default(), A, options.strength, options.levels, options.coarsest, sweeps};
 }
 
 }  // namespace SolderTest

@@ -53,10 +53,10 @@ Vector solve_densely(Plain const& A, Vector const& b) {
   return dense_solve(sparse(rows), std::vector<ComplexDouble>(b.begin(), b.end()));
 }
 
-/// A V-cycle, textbook, of the matrices of a hierarchy.
+/// A cycle, textbook, of the matrices of a hierarchy.
 struct PlainCycle {
   struct Level {
-    Plain A, P, R;
+    Plain A, P, R, G, GH;
     double largest;
   };
   std::vector<Level> levels;
@@ -66,57 +66,79 @@ struct PlainCycle {
   template <class Scalar>
   PlainCycle(amg::Hierarchy<Scalar, Default> const& H, AmgOptions const& o)
       : is_direct(H.is_direct), options(o) {
-    for (auto const& level : H.levels) {
-      Plain const P = level.P ? Plain(*level.P) : Plain(0, 0);
-      levels.push_back({Plain(level.A), P, P.adjoint(), level.largest});
+    bool const with_fsai = options.smoother == AmgSmoother::fsai;
+    for (std::size_t l = 0; l < H.levels.size(); ++l) {
+      auto const& level = H.levels[l];
+      Plain const P = level.P ? Plain(*level.P) : Plain(0, 0),
+                  G = with_fsai && !(is_direct && l + 1 == H.levels.size()) ? Plain(level.fsai->G())
+                                                                            : Plain(0, 0);
+      levels.push_back({Plain(level.A), P, P.adjoint(), G, G.adjoint(),
+                        with_fsai ? level.largest_of_fsai : level.largest});
     }
   }
 
   /// For residuals that lie in [0.2, 1] of the largest eigenvalue: the zeros of a Chebyshev
   /// polynomial there.
-  double weight(std::size_t l, int k) const {
+  double weight(std::size_t l, int k, int sweeps) const {
     double const pi = std::acos(-1.0), top = levels[l].largest;
     if (options.smoother == AmgSmoother::jacobi) return 4 / (3 * top);
-    return 1 / (0.6 * top + 0.4 * top * std::cos(pi * (k + 0.5) / options.sweeps));
+    return 1 / (0.6 * top + 0.4 * top * std::cos(pi * (k + 0.5) / sweeps));
   }
   Vector residual(std::size_t l, Vector const& b, Vector const& x) const {
     auto r = levels[l].A.times(x);
     for (std::size_t i = 0; i < r.size(); ++i) r[i] = b[i] - r[i];
     return r;
   }
-  void sweep(std::size_t l, int k, Vector const& b, Vector& x) const {
-    auto const r = residual(l, b, x);
-    for (std::size_t i = 0; i < r.size(); ++i)
-      x[i] += weight(l, k) * r[i] / levels[l].A.at(std::int32_t(i), std::int32_t(i));
+  void sweep(std::size_t l, double weight, Vector const& b, Vector& x) const {
+    auto r = residual(l, b, x);
+    if (options.smoother == AmgSmoother::fsai)
+      r = levels[l].GH.times(levels[l].G.times(r));
+    else
+      for (std::size_t i = 0; i < r.size(); ++i)
+        r[i] /= levels[l].A.at(std::int32_t(i), std::int32_t(i));
+    for (std::size_t i = 0; i < r.size(); ++i) x[i] += weight * r[i];
   }
-  Vector operator()(Vector const& b, std::size_t l = 0) const {
-    bool const is_last = l + 1 == levels.size();
-    if (is_last && is_direct) return solve_densely(levels[l].A, b);
+  Vector operator()(Vector const& b) const {
     Vector x(b.size());
-    for (int k = 0; k < options.sweeps; ++k) sweep(l, k, b, x);
-    if (!is_last) {
-      auto const e = levels[l].P.times((*this)(levels[l].R.times(residual(l, b, x)), l + 1));
-      for (std::size_t i = 0; i < x.size(); ++i) x[i] += e[i];
-    }
-    for (int k = options.sweeps; k-- > 0;) sweep(l, k, b, x);
+    cycle(0, b, x);
     return x;
+  }
+  void cycle(std::size_t l, Vector const& b, Vector& x) const {
+    bool const is_last = l + 1 == levels.size();
+    if (is_last && is_direct) {
+      x = solve_densely(levels[l].A, b);
+      return;
+    }
+    for (int k = 0; k < options.pre; ++k) sweep(l, weight(l, k, options.pre), b, x);
+    if (!is_last) {
+      auto const r = levels[l].R.times(residual(l, b, x));
+      Vector e(r.size());
+      bool const twice = options.cycle == Solder::AmgCycle::w && l + 2 < levels.size();
+      for (int k = 0; k < (twice ? 2 : 1); ++k) cycle(l + 1, r, e);
+      auto const Pe = levels[l].P.times(e);
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] += Pe[i];
+    }
+    for (int k = options.post; k-- > 0;) sweep(l, weight(l, k, options.post), b, x);
   }
 };
 
+/// Every smoother, with these sweeps.
 template <class Scalar>
-void check_cycles(HostCsr<Scalar> const& host, AmgOptions options, std::size_t levels,
-                  bool direct) {
+void check_cycles(HostCsr<Scalar> const& host, AmgOptions options, std::size_t levels, bool direct,
+                  std::vector<std::pair<int, int>> const& sweeps) {
   Default const exec;
   CsrMatrix<Scalar, Default> const A(exec, host);
-  auto const H = hierarchy(A, options);
-  EXPECT_EQ(H.levels.size(), levels);
-  EXPECT_EQ(H.is_direct, direct);
   auto const u = random_vector<Scalar>(host.rows, 1), v = random_vector<Scalar>(host.rows, 2);
-  for (auto const smoother : {AmgSmoother::jacobi, AmgSmoother::chebyshev})
-    for (int const sweeps : {1, 2, 3, 8}) {
-      SCOPED_TRACE(std::string(to_string(smoother)) + ", " + std::to_string(sweeps) + " sweeps");
-      options.smoother = smoother;
-      options.sweeps = sweeps;
+  for (auto const smoother : {AmgSmoother::jacobi, AmgSmoother::chebyshev, AmgSmoother::fsai}) {
+    options.smoother = smoother;
+    auto const H = hierarchy(A, options);
+    EXPECT_EQ(H.levels.size(), levels);
+    EXPECT_EQ(H.is_direct, direct);
+    for (auto const& [pre, post] : sweeps) {
+      SCOPED_TRACE(std::string(to_string(smoother)) + ", " + std::to_string(pre) + " and " +
+                   std::to_string(post) + " sweeps");
+      options.pre = pre;
+      options.post = post;
       Amg<Scalar, Default> const M(exec, A, options);
       ASSERT_EQ(M.defect(), "");
       ASSERT_EQ(M.levels().size(), H.levels.size());
@@ -126,20 +148,30 @@ void check_cycles(HostCsr<Scalar> const& host, AmgOptions options, std::size_t l
       for (std::int32_t i = 0; i < host.rows; ++i)
         ASSERT_LE(std::abs(SolderTest::plain(Mv[i]) - expected[i]), 1e-12 * size) << "row " << i;
 
-      // Hermitian positive definite.
-      Complex const uMv = inner(plain(u), plain(Mv)), Muv = inner(plain(Mu), plain(v));
-      EXPECT_LE(std::abs(uMv - Muv), 1e-12 * norm(u) * norm(Mv));
-      Complex const uMu = inner(plain(u), plain(Mu));
-      EXPECT_GT(uMu.real(), 0);
-      EXPECT_LE(std::abs(uMu.imag()), 1e-12 * norm(u) * norm(Mu));
+      if (pre == post) {  // Hermitian positive definite
+        Complex const uMv = inner(plain(u), plain(Mv)), Muv = inner(plain(Mu), plain(v));
+        EXPECT_LE(std::abs(uMv - Muv), 1e-12 * norm(u) * norm(Mv));
+        Complex const uMu = inner(plain(u), plain(Mu));
+        EXPECT_GT(uMu.real(), 0);
+        EXPECT_LE(std::abs(uMu.imag()), 1e-12 * norm(u) * norm(Mu));
+      }
 
       EXPECT_TRUE(same_bits(applied(M, v), Mv));
-      EXPECT_TRUE(same_bits(applied(Amg<Scalar, Default>(exec, A, options), v), Mv));
+      Amg<Scalar, Default> again(exec, A, options);
+      EXPECT_TRUE(same_bits(applied(again, v), Mv));
+      again.refresh(exec, A);
+      EXPECT_TRUE(same_bits(applied(again, v), Mv));
       // One team takes the rows in the same order, one by one: nothing is summed across them.
       if (Solder::Impl::is_host_space<Default>) {
         EXPECT_TRUE(same_bits(applied(M, v, true), Mv));
       }
     }
+  }
+}
+template <class Scalar>
+void check_cycles(HostCsr<Scalar> const& host, AmgOptions const& options, std::size_t levels,
+                  bool direct) {
+  check_cycles(host, options, levels, direct, {{1, 1}, {2, 2}, {3, 3}, {8, 8}});
 }
 
 TEST(AmgCycle, IsThatOfPlainLoops) {
@@ -162,6 +194,26 @@ TEST(AmgCycle, IsThatOfPlainLoops) {
   }
   SCOPED_TRACE("random");
   check_cycles(Solder::random_spd<double>(400, 5, 4), {.coarsest = 10}, 3, true);
+}
+
+TEST(AmgCycle, MayHaveOtherSweepsAfterThanBefore) {
+  auto const grid = Solder::fem_poisson_2d<double>(24);
+  std::vector<std::pair<int, int>> const sweeps{{0, 1}, {1, 0}, {0, 3}, {2, 0},
+                                                {1, 2}, {3, 1}, {2, 5}};
+  check_cycles(grid, {.coarsest = 4}, 4, true, sweeps);
+  check_cycles(grid, {.levels = 3, .coarsest = 1}, 3, false, sweeps);
+  check_cycles(grid, {}, 2, true, sweeps);
+}
+
+TEST(AmgCycle, GoesTwiceThroughLevels) {
+  auto const grid = Solder::fem_poisson_2d<double>(40);
+  std::vector<std::pair<int, int>> const sweeps{{1, 1}, {2, 2}, {3, 3}, {0, 1}, {2, 1}, {1, 2}};
+  AmgOptions options{.cycle = Solder::AmgCycle::w, .coarsest = 2};
+  check_cycles(grid, options, 5, true, sweeps);
+  options.levels = 4;
+  check_cycles(grid, options, 4, false, sweeps);
+  options.levels = 2;
+  check_cycles(grid, options, 2, false, sweeps);
 }
 
 TEST(AmgCycle, IsThatOfPlainLoopsInComplex) {
@@ -228,6 +280,23 @@ int kernels_of_cycle(std::size_t levels, int sweeps, bool direct) {
   return others * 2 * sweeps + (direct ? 1 : 2 * sweeps - 1) + (sweeps > 1 ? 2 : 0);
 }
 
+/// Of a W-cycle: each level but the first and the last has a residual more, and all that is below
+/// it twice.
+int kernels_of_w_cycle(std::size_t levels, int sweeps, bool direct) {
+  int below = direct ? 1 : 2 * sweeps - 1;
+  for (std::size_t l = levels - 1; l-- > 0;) {
+    below += 2 * sweeps;
+    if (l > 0) below = 2 * below + 1;
+  }
+  return below + (sweeps > 1 ? 2 : 0);
+}
+
+/// Of a V-cycle with G^H G: three a sweep but for the last one after the coarse grid, which leaves
+/// no residual, and three with the coarse grid; one to begin, one that hands out.
+int kernels_of_split_cycle(std::size_t levels, int sweeps) {
+  return (static_cast<int>(levels) - 1) * (2 * 3 * sweeps - 1 + 3) + 1 + 2;
+}
+
 TEST(AmgSolves, InEveryRunnerAlike) {
   for (auto const& host :
        {Solder::fem_poisson_2d<double>(63), Solder::poisson_3d_27pt<double>(16)}) {
@@ -255,14 +324,31 @@ TEST(AmgSolves, TakesTheKernelsThatItSays) {
   auto const b = random_vector<double>(host.rows, 6);
   for (int const sweeps : {1, 2, 3})
     for (int const levels : {2, 16}) {
-      AmgOf const M(exec, A, {.sweeps = sweeps, .levels = levels, .coarsest = 20});
+      AmgOf const M(exec, A, {.pre = sweeps, .post = sweeps, .levels = levels, .coarsest = 20});
       auto const report = solved(A, M, b, cg(Runner::launch)).report;
       EXPECT_EQ(report.reason, Reason::converged);
       EXPECT_EQ(report.kernels_per_iteration,
                 3 + kernels_of_cycle(M.levels().size(), sweeps, levels == 16));
       EXPECT_EQ(report.preconditioner.level_rows.size(), M.levels().size());
       EXPECT_EQ(report.preconditioner.level_rows[0], host.rows);
+      AmgOf const W(exec, A,
+                    {.cycle = Solder::AmgCycle::w,
+                     .pre = sweeps,
+                     .post = sweeps,
+                     .levels = levels,
+                     .coarsest = 2});
+      auto const of_W = solved(A, W, b, cg(Runner::launch)).report;
+      EXPECT_EQ(of_W.reason, Reason::converged);
+      EXPECT_LE(of_W.iterations, report.iterations);
+      EXPECT_EQ(of_W.kernels_per_iteration,
+                3 + kernels_of_w_cycle(W.levels().size(), sweeps, levels == 16));
     }
+  for (int const sweeps : {1, 2}) {
+    AmgOf const M(exec, A, {.smoother = AmgSmoother::fsai, .pre = sweeps, .post = sweeps});
+    auto const report = solved(A, M, b, cg(Runner::launch)).report;
+    EXPECT_EQ(report.reason, Reason::converged);
+    EXPECT_EQ(report.kernels_per_iteration, 3 + kernels_of_split_cycle(M.levels().size(), sweeps));
+  }
 }
 
 TEST(AmgSolves, WithEverySolver) {
@@ -285,6 +371,27 @@ TEST(AmgSolves, WithEverySolver) {
   check(BiCgStabOptions{});
   check(GmresOptions{});
   check(IdrOptions{});
+}
+
+TEST(AmgSolves, WithoutSymmetryWhereNoneIsNeeded) {
+  Default const exec;
+  auto const host = Solder::fem_poisson_2d<double>(40);
+  MatrixOf const A(exec, host);
+  auto const b = random_vector<double>(host.rows, 6);
+  for (auto const& [pre, post] : {std::pair(1, 0), std::pair(0, 1), std::pair(2, 1)})
+    for (auto const smoother : {AmgSmoother::chebyshev, AmgSmoother::fsai}) {
+      AmgOf const M(exec, A, {.smoother = smoother, .pre = pre, .post = post});
+      auto const check = [&](auto options) {
+        options.tolerance = 1e-10;
+        options.max_iterations = 60;
+        auto const s = solved(A, M, b, options);
+        EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
+        expect_true_report(host, b, s, options);
+      };
+      check(BiCgStabOptions{});
+      check(GmresOptions{});
+      check(IdrOptions{});
+    }
 }
 
 // ---- In single precision ----
@@ -334,7 +441,8 @@ void check_single(HostCsr<Scalar> const& host, AmgOptions const& amg_options) {
 
 TEST(AmgInSingle, SolvesAsTruly) {
   check_single<double, float>(Solder::fem_poisson_2d<double>(40), {});
-  check_single<double, float>(Solder::poisson_3d_27pt<double>(12), {.sweeps = 2, .coarsest = 20});
+  check_single<double, float>(Solder::poisson_3d_27pt<double>(12),
+                              {.pre = 2, .post = 2, .coarsest = 20});
   check_single<ComplexDouble, Kokkos::complex<float>>(
       Solder::magnetic_laplacian_2d<ComplexDouble>(20, 0.1), {.coarsest = 10});
 }
@@ -345,7 +453,7 @@ TEST(AmgInSingle, TakesRightHandSidesOfAnyScale) {
   auto const host = Solder::fem_poisson_2d<double>(40);
   MatrixOf const A(exec, host);
   for (int const sweeps : {1, 2}) {
-    Amg<double, Default, float> const M(exec, A, {.sweeps = sweeps});
+    Amg<double, Default, float> const M(exec, A, {.pre = sweeps, .post = sweeps});
     int expected = -1;
     for (double const scale : {1.0, 1e60, 5e38, 1e-38, 1e-42, 1e-60}) {
       auto b = random_vector<double>(host.rows, 3);
@@ -593,11 +701,15 @@ TEST(AmgOfOddMatrices, RefusesWhatCannotBe) {
     }
   };
   for (double const strength : {-0.1, 1.1, nan}) EXPECT_TRUE(refuses({.strength = strength}));
-  for (int const sweeps : {-1, 0, 9}) EXPECT_TRUE(refuses({.sweeps = sweeps}));
+  for (int const sweeps : {-1, 9}) {
+    EXPECT_TRUE(refuses({.pre = sweeps}));
+    EXPECT_TRUE(refuses({.post = sweeps}));
+  }
+  EXPECT_TRUE(refuses({.pre = 0, .post = 0}));
   for (int const levels : {-1, 0, 1, 17}) EXPECT_TRUE(refuses({.levels = levels}));
   for (int const coarsest : {-1, 0, 1001}) EXPECT_TRUE(refuses({.coarsest = coarsest}));
-  EXPECT_FALSE(refuses({.strength = 0, .sweeps = 8, .levels = 16, .coarsest = 1000}));
-  EXPECT_FALSE(refuses({.strength = 1, .sweeps = 1, .levels = 2, .coarsest = 1}));
+  EXPECT_FALSE(refuses({.strength = 0, .pre = 8, .post = 8, .levels = 16, .coarsest = 1000}));
+  EXPECT_FALSE(refuses({.strength = 1, .pre = 0, .post = 1, .levels = 2, .coarsest = 1}));
   EXPECT_THROW(AmgOf(exec, MatrixOf(exec, rectangular)), std::invalid_argument);
   using Solver = SolverOf<CgOptions, Default, double, AmgOf>;
   EXPECT_THROW(Solver(exec, MatrixOf(exec, Solder::fem_poisson_2d<double>(6)), AmgOf(exec, A)),

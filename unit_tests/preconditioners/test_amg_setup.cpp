@@ -225,9 +225,19 @@ Plain identity(std::int32_t n) {
   return I;
 }
 
+/// On the device, in place.
+template <class Number>
+std::int32_t invert(std::int32_t n, std::vector<Number>& a, double epsilon) {
+  Default const exec;
+  auto const there = to_device(exec, a);
+  std::int32_t const negative = amg::invert_hermitian<Number>(exec, n, there, epsilon);
+  a = to_host(exec, there);
+  return negative;
+}
+
 template <class Number>
 void check_inverses() {
-  for (std::int32_t const n : {1, 2, 7, 40}) {
+  for (std::int32_t const n : {1, 2, 7, 40, 129}) {
     auto const B = random_vector<Number>(n * n, n);
     std::vector<Number> A(n * n);
     for (std::int32_t i = 0; i < n; ++i)
@@ -237,7 +247,7 @@ void check_inverses() {
           A[i * n + j] += B[i * n + k] * Solder::Impl::conjugated(B[j * n + k]);
       }
     auto X = A;
-    ASSERT_EQ(amg::invert_hermitian(n, X, epsilon<Number>), -1) << n;
+    ASSERT_EQ(invert(n, X, epsilon<Number>), -1) << n;
     expect_near(dense(n, A).times(dense(n, X)), identity(n), 1e-13 * n * n);
     expect_near(dense(n, X), dense(n, X).adjoint(), 0);
   }
@@ -254,7 +264,7 @@ TEST(AmgInverse, OfSingularMatricesSolvesWhatCanBeSolved) {
     std::vector<double> entries;
     for (std::int32_t i = 0; i < n; ++i)
       for (std::int32_t j = 0; j < n; ++j) entries.push_back(A.at(i, j).real());
-    ASSERT_EQ(amg::invert_hermitian(n, entries, epsilon<double>), -1) << n;
+    ASSERT_EQ(invert(n, entries, epsilon<double>), -1) << n;
     Plain const X = dense(n, entries);
     expect_near(A.times(X).times(A), A, 1e-13 * n);
   }
@@ -262,7 +272,7 @@ TEST(AmgInverse, OfSingularMatricesSolvesWhatCanBeSolved) {
 
 TEST(AmgInverse, NamesANegativePivot) {
   auto const negative = [](std::int32_t n, std::vector<double> a) {
-    return amg::invert_hermitian(n, a, epsilon<double>);
+    return invert(n, a, epsilon<double>);
   };
   EXPECT_EQ(negative(1, {-1}), 0);
   EXPECT_EQ(negative(2, {1, 2, 2, 1}), 1);
@@ -274,13 +284,13 @@ TEST(AmgInverse, NamesANegativePivot) {
 /// A small pivot of a small diagonal entry is no rounding.
 TEST(AmgInverse, MayHaveRowsOfAnyScale) {
   std::vector<double> two{1, 0, 0, 1e-16};
-  ASSERT_EQ(amg::invert_hermitian(2, two, epsilon<double>), -1);
+  ASSERT_EQ(invert(2, two, epsilon<double>), -1);
   EXPECT_NEAR(two[3], 1e16, 1e3);
   std::vector<double> of_floats{1, 0, 0, 1e-6};
-  ASSERT_EQ(amg::invert_hermitian(2, of_floats, epsilon<float>), -1);
+  ASSERT_EQ(invert(2, of_floats, epsilon<float>), -1);
   EXPECT_NEAR(of_floats[3], 1e6, 1);
   std::vector<double> negative{1, 0, 0, -1e-16};
-  EXPECT_EQ(amg::invert_hermitian(2, negative, epsilon<double>), 1);
+  EXPECT_EQ(invert(2, negative, epsilon<double>), 1);
 }
 
 // ---- The hierarchy ----
@@ -318,13 +328,13 @@ TEST(AmgHierarchy, CoarseMatricesAreThoseOfPlainLoops) {
 /// Other values in the pattern of a hierarchy that is there: what was strong stays strong, and P
 /// and the coarse matrices are those of plain loops over it.
 template <class Scalar>
-void check_kept(HostCsr<Scalar> const& host, HostCsr<Scalar> const& other) {
+void check_kept(HostCsr<Scalar> const& host, HostCsr<Scalar> const& other,
+                amg::Sweeps const& sweeps) {
   Default const exec;
   CsrMatrix<Scalar, Default> const A(exec, host), B(exec, other);
-  AmgOptions const options{.coarsest = 10};
-  auto const first = hierarchy(A, options), fresh = hierarchy(B, options);
-  Solder::Impl::amg::Hierarchy<Scalar, Default> const H(exec, B, options.strength, options.levels,
-                                                        options.coarsest, 1.0, {}, 1, &first);
+  using Hierarchy = amg::Hierarchy<Scalar, Default>;
+  Hierarchy const first(exec, A, 0.25, 16, 10, sweeps), fresh(exec, B, 0.25, 16, 10, sweeps),
+      H(exec, B, 0.25, 16, 10, sweeps, {}, 1, &first);
   ASSERT_EQ(H.defect, "");
   ASSERT_EQ(H.levels.size(), first.levels.size());
   ASSERT_NE(fresh.levels[1].A.nonzeros(), H.levels[1].A.nonzeros()) << "nothing is kept";
@@ -370,9 +380,11 @@ TEST(AmgHierarchy, KeepsWhatWasStrongForOtherValues) {
     return host;
   };
   auto const fem = Solder::fem_poisson_2d<double>(24);
-  check_kept(fem, weaken(fem));
+  for (amg::Sweeps const& sweeps :
+       {amg::Sweeps{1, 1}, amg::Sweeps{0, 1}, amg::Sweeps{1, 0}, amg::Sweeps{1, 1, true}})
+    check_kept(fem, weaken(fem), sweeps);
   auto const magnetic = Solder::magnetic_laplacian_2d<ComplexDouble>(20, 0.1);
-  check_kept(magnetic, weaken(magnetic));
+  check_kept(magnetic, weaken(magnetic), {});
 }
 
 /// As far as can be known: of the matrices that everybody solves, and of one whose rows are of any

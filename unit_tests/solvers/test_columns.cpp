@@ -117,8 +117,14 @@ TEST(ColumnsOf, MultigridIsAsAlone) {
   auto const host = Solder::fem_poisson_2d<double>(40);
   CsrMatrix<double, Default> const A(exec, host);
   for (int const sweeps : {1, 2, 3})
-    for (auto const smoother : {Solder::AmgSmoother::chebyshev, Solder::AmgSmoother::jacobi}) {
-      Solder::Amg const M(exec, A, {.smoother = smoother, .sweeps = sweeps, .coarsest = 20});
+    for (auto const smoother :
+         {Solder::AmgSmoother::chebyshev, Solder::AmgSmoother::jacobi, Solder::AmgSmoother::fsai}) {
+      Solder::Amg const M(exec, A,
+                          {.smoother = smoother,
+                           .cycle = sweeps == 2 ? Solder::AmgCycle::w : Solder::AmgCycle::v,
+                           .pre = sweeps,
+                           .post = sweeps,
+                           .coarsest = 20});
       for (int const width : {3, 8})
         expect_columns_as_alone(A, M, CgOptions{}, random_columns<double>(host.rows, width, 1),
                                 random_columns<double>(host.rows, width, 50), 0.1);

@@ -19,52 +19,68 @@
 namespace Solder {
 
 /// \brief `jacobi`: damped, every sweep alike. `chebyshev`: the sweeps' weights are the inverse
-/// roots of a Chebyshev polynomial.
-enum class AmgSmoother { jacobi, chebyshev };
+/// roots of a Chebyshev polynomial. `fsai`: those of `chebyshev`, with a factorised sparse
+/// approximate inverse of each level's matrix in place of its diagonal's.
+enum class AmgSmoother { jacobi, chebyshev, fsai };
 
 constexpr std::string_view to_string(AmgSmoother smoother) {
-  return smoother == AmgSmoother::jacobi ? "jacobi" : "chebyshev";
+  return smoother == AmgSmoother::jacobi      ? "jacobi"
+         : smoother == AmgSmoother::chebyshev ? "chebyshev"
+                                              : "fsai";
 }
+
+/// \brief How often a cycle goes through the levels between the finest and the coarsest, each time
+/// that it comes to one: `v` once, `w` twice.
+enum class AmgCycle { v, w };
+
+constexpr std::string_view to_string(AmgCycle cycle) { return cycle == AmgCycle::v ? "v" : "w"; }
 
 struct AmgOptions {
   /// Couplings are strong from this share of the geometric mean of both rows' largest; 0 to 1.
   double strength = 0.25;
   AmgSmoother smoother = AmgSmoother::chebyshev;
-  int sweeps = 1;               ///< before and after the coarse grid, 1 to 8
+  AmgCycle cycle = AmgCycle::v;
+  /// Sweeps before and after the coarse grid, 0 to 8, not both 0. Where they differ the cycle is
+  /// not Hermitian: not for CG.
+  int pre = 1, post = 1;
   int levels = 16;              ///< at most, 2 to 16
-  std::int32_t coarsest = 128;  ///< rows up to which a level is inverted on the host, 1 to 1000
+  std::int32_t coarsest = 128;  ///< rows up to which a level is inverted, 1 to 1000
   /// Unknowns of a node, which follow one another, such as the displacements of a point: they
   /// aggregate as one; 1 to 32, a divisor of the rows.
   std::int32_t block_size = 1;
 };
 
-/// \brief Smoothed aggregation multigrid, a V-cycle as the preconditioner of Hermitian positive
+/// \brief Smoothed aggregation multigrid, a cycle as the preconditioner of Hermitian positive
 /// definite systems (Vanek, Mandel and Brezina 1996), real and complex. What is slow to converge is
 /// taken to be nearly constant, with `block_size` each unknown of a node by itself, or to look like
 /// the vectors of a near-nullspace that is given, such as the rigid-body modes of elasticity (see
 /// rigid_body_modes).
 ///
-///     x = first sweeps for A x = b from 0
+///     x = `pre` sweeps for A x = b from 0
 ///     r = R (b - A x),  solve A_c e = r on the next level in the same way,  x = x + P e
-///     x = as many sweeps more
+///     x = `post` sweeps more
 ///
 /// with P = (I - omega D^-1 F) T of the tentative prolongator T, F being A without its weak
-/// couplings, R = P^H and A_c = R A P. A sweep is x = x + w D^-1 (b - A x). The cycle is Hermitian
-/// positive definite as A is: for CG. T is 1 in each aggregate, or, of several vectors, has in each
-/// aggregate as many orthonormal columns as these are independent there: the unknowns of a node of
-/// the coarse grid. The diagonal of F takes the weak couplings up, of several vectors those of the
-/// same unknown of a node. Rows (nodes) without strong couplings are left to the sweeps: several
-/// bodies that nothing holds together converge as slowly as by these alone.
+/// couplings, R = P^H and A_c = R A P. A sweep is x = x + w D^-1 (b - A x). With as many sweeps
+/// after as before the cycle is Hermitian positive definite as A is: for CG. T is 1 in each
+/// aggregate, or, of several vectors, has in each aggregate as many orthonormal columns as these
+/// are independent there: the unknowns of a node of the coarse grid. The diagonal of F takes the
+/// weak couplings up, of several vectors those of the same unknown of a node. Rows (nodes) without
+/// strong couplings are left to the sweeps: several bodies that nothing holds together converge as
+/// slowly as by these alone.
 ///
 /// Set up on the device: strength of coupling (of nodes: by the Frobenius norms of their blocks),
 /// aggregation by an independent set of distance 2, the bases of aggregates, the sparse products,
-/// the largest eigenvalue of D^-1 A by a few steps of Lanczos's method. The coarsest level is
-/// inverted on the host. The same hierarchy in every run.
+/// the largest eigenvalue of D^-1 A by a few steps of Lanczos's method, the inverse of the coarsest
+/// level's matrix. The same hierarchy in every run.
 ///
-/// Cost of a cycle with one sweep: of each level but the coarsest a product with Q^H = P^H (I - w A
-/// D^-1) down and one with [S Q] up, where S is what both sweeps make of b, which has A's pattern,
-/// and Q a sweep after P: 2 levels - 1 kernels, the last of which hands out the rows of z. A sweep
-/// more takes two products with A a level, and any more two kernels, at the beginning and the end.
+/// Cost of a V-cycle with a sweep before and one after: of each level but the coarsest a product
+/// with Q^H = P^H (I - w A D^-1) down and one with [S Q] up, where S is what both sweeps make of b,
+/// which has A's pattern (without one of them: the diagonal's), and Q a sweep after P: 2 levels - 1
+/// kernels, the last of which hands out the rows of z. A sweep more takes a product with A a level,
+/// and any more two kernels, at the beginning and the end. Sweeps with G^H G of `fsai` take three
+/// kernels each, products with G, G^H and A, the coarse grid P^H, P and A. Those of a W-cycle
+/// double from level to level.
 ///
 /// The matrix has 32-bit row offsets. The inverse takes coarsest^3 operations.
 ///
@@ -139,22 +155,42 @@ class Amg {
   /// \brief Words of sizeof(Of) that one application moves, its operand and result apart.
   template <class Of>
   double words(std::int32_t) const {
-    double vectors = 0, matrices = 0;
+    double vectors = 0, matrices = 0, times = 1;
     auto const& levels = state_->levels;
+    Impl::amg::Way const way = this->way();
     for (std::size_t l = 0; l < levels.size(); ++l) {
-      double const n = levels[l].A.rows();
-      bool const coarsest = l + 1 == levels.size(), direct = coarsest && state_->is_direct;
-      if (levels[l].SQ) {
-        matrices += levels[l].SQ->words();
-        vectors += 2 * n;
+      auto const& level = levels[l];
+      double const n = level.A.rows(), A = level.A.words();
+      bool const coarsest = l + 1 == levels.size(), again = way.twice && l > 0 && !coarsest;
+      double const next = coarsest ? 0 : levels[l + 1].A.rows();
+      double of_matrices = 0, of_vectors = 0;
+      if (coarsest && way.direct) {
+        of_matrices = level.SQ->words();
+        of_vectors = 2 * n;
+      } else if (way.split) {
+        double const sweeps = way.pre + way.post;
+        of_matrices = sweeps * (level.fsai->G().words() + level.fsai->GH().words() + A) - A;
+        of_vectors = sweeps * 11 * n;
+        if (!coarsest) {
+          of_matrices += level.QH->words() + level.P->words() + A;
+          of_vectors += 8 * n + 2 * next;
+        }
+      } else {
+        double const more = way.more_before() + way.more_after();
+        of_matrices = level.SQ->words() + more * A;
+        of_vectors = 2 * n + more * 6.5 * n;
+        if (!coarsest) {
+          of_matrices += level.QH->words();
+          of_vectors += n + 2 * next;
+        }
       }
-      if (levels[l].QH) {
-        matrices += levels[l].QH->words();
-        vectors += n + 2.0 * levels[l + 1].A.rows();
+      if (again) {
+        times *= 2;
+        matrices += times / 2 * A;
+        vectors += times / 2 * 5 * n;
       }
-      if (direct) continue;
-      matrices += (options_.sweeps - 1) * 2 * levels[l].A.words();
-      vectors += (options_.sweeps - 1) * 13 * n;
+      matrices += times * of_matrices;
+      vectors += times * of_vectors;
     }
     return vectors + matrices * sizeof(Stored) / sizeof(Of);
   }
@@ -164,36 +200,46 @@ class Amg {
     auto const& levels = state_->levels;
     Impl::amg::Opened<Scalar, Stored> opened{};
     auto& cycle = opened.levels;
-    std::vector<double> const of_sweeps = weights();
-    cycle.levels = static_cast<std::int32_t>(levels.size());
-    cycle.sweeps = options_.sweeps;
+    static_cast<Impl::amg::Way&>(cycle) = way();
     cycle.columns = arena.columns();
-    cycle.direct = state_->is_direct;
+    auto const before = weights(options_.pre), after = weights(options_.post);
     for (std::size_t l = 0; l < levels.size(); ++l) {
+      auto const& from = levels[l];
       auto& to = cycle.level[l];
       auto const vector = [&](char const* label) {
-        return arena.template vector<Scalar>(label, levels[l].A.rows());
+        return arena.template vector<Scalar>(label, from.A.rows());
       };
-      to.A = levels[l].A.device_operator();
-      to.SQ = levels[l].SQ ? levels[l].SQ->device_operator() : to.A;
-      to.QH = levels[l].QH ? levels[l].QH->device_operator() : to.A;
+      bool const coarsest = l + 1 == levels.size(), again = cycle.twice && l > 0 && !coarsest;
+      to.A = from.A.device_operator();
+      to.QH = from.QH ? from.QH->device_operator() : to.A;
+      to.SQ = from.SQ ? from.SQ->device_operator() : from.P ? from.P->device_operator() : to.A;
+      to.G = from.fsai ? from.fsai->G().device_operator() : to.A;
+      to.GH = from.fsai ? from.fsai->GH().device_operator() : to.A;
       to.A_league = arena.teams(to.A.teams);
       to.SQ_league = arena.teams(to.SQ.teams);
       to.QH_league = arena.teams(to.QH.teams);
-      to.inverse = {levels[l].D.open(arena)};
-      bool const more_sweeps = options_.sweeps > 1;
-      if (l > 0 || more_sweeps) {
+      to.G_league = arena.teams(to.G.teams);
+      to.GH_league = arena.teams(to.GH.teams);
+      to.inverse = {from.D.open(arena)};
+      if (l > 0 || !cycle.is_plain()) {
         to.b = vector("Solder::amg::b");
-        to.z = vector("Solder::amg::z");
+        if (!cycle.split || coarsest) to.z = vector("Solder::amg::z");
       }
-      if (more_sweeps) {
+      if (!cycle.is_plain() || again) {
         to.x = vector("Solder::amg::x");
         for (auto& r : to.r) r = vector("Solder::amg::r");
       }
-      for (int k = 0; k < options_.sweeps; ++k)
-        to.weights[k] = Impl::to_real<Scalar>(of_sweeps[k] / levels[l].largest);
+      if (from.fsai) {
+        to.t = vector("Solder::amg::t");
+        to.y = vector("Solder::amg::y");
+      }
+      double const largest = from.fsai ? from.largest_of_fsai : from.largest;
+      for (int k = 0; k < options_.pre; ++k)
+        to.before[k] = Impl::to_real<Scalar>(before[k] / largest);
+      for (int k = 0; k < options_.post; ++k)
+        to.after[k] = Impl::to_real<Scalar>(after[k] / largest);
     }
-    opened.dealt = cycle.level[0].SQ.rows;
+    opened.dealt = cycle.split ? cycle.level[0].A.rows : cycle.level[0].SQ.rows;
     return opened;
   }
 
@@ -205,14 +251,17 @@ class Amg {
   /// \param before whose aggregates stay where A has its pattern
   std::shared_ptr<State> made(Exec const& exec, Matrix const& A,
                               State const* before = nullptr) const {
-    if (!(options_.strength >= 0 && options_.strength <= 1) || options_.sweeps < 1 ||
-        options_.sweeps > Impl::amg::most_sweeps || options_.levels < 2 ||
+    auto const in_range = [](int sweeps) {
+      return sweeps >= 0 && sweeps <= Impl::amg::most_sweeps;
+    };
+    if (!(options_.strength >= 0 && options_.strength <= 1) || !in_range(options_.pre) ||
+        !in_range(options_.post) || options_.pre + options_.post == 0 || options_.levels < 2 ||
         options_.levels > Impl::amg::most_levels || options_.coarsest < 1 ||
         options_.coarsest > 1000 || options_.block_size < 1 ||
         options_.block_size > Impl::amg::most_modes)
       throw std::invalid_argument(
-          "Solder::Amg: strength must be from 0 to 1, sweeps from 1 to 8, levels from 2 to 16, "
-          "coarsest from 1 to 1000 and block_size from 1 to 32");
+          "Solder::Amg: strength must be from 0 to 1, pre and post from 0 to 8 and not both 0, "
+          "levels from 2 to 16, coarsest from 1 to 1000 and block_size from 1 to 32");
     if (A.rows() != A.columns())
       throw std::invalid_argument("Solder::Amg: a square matrix is needed, not " +
                                   std::to_string(A.rows()) + " x " + std::to_string(A.columns()));
@@ -229,7 +278,8 @@ class Amg {
     [[maybe_unused]] std::optional<Impl::PooledAllocations<Exec>> pool;
     if constexpr (!Impl::is_host_space<Exec>) pool.emplace();
     auto state = std::make_shared<State>(
-        exec, A, options_.strength, options_.levels, options_.coarsest, weights().front(),
+        exec, A, options_.strength, options_.levels, options_.coarsest,
+        Impl::amg::Sweeps{beside_coarse(options_.pre), beside_coarse(options_.post), is_split()},
         given || size == 1 ? modes_ : Impl::amg::constant_modes<Stored>(exec, A.rows(), size), size,
         before);
     if (!std::is_same_v<Stored, Scalar> && !state->defect.empty())
@@ -238,13 +288,23 @@ class Amg {
     return state;
   }
 
-  /// \brief Of the sweeps, times the largest eigenvalue; the first one's are those beside the
-  /// coarse grid.
-  std::vector<double> weights() const {
-    if (options_.smoother == AmgSmoother::jacobi)
-      return std::vector<double>(options_.sweeps, 4.0 / 3);
-    return Impl::amg::chebyshev_weights(options_.sweeps, share);
+  bool is_split() const { return options_.smoother == AmgSmoother::fsai; }
+  Impl::amg::Way way() const {
+    return {.levels = static_cast<std::int32_t>(state_->levels.size()),
+            .pre = options_.pre,
+            .post = options_.post,
+            .columns = 1,
+            .direct = state_->is_direct,
+            .split = is_split(),
+            .twice = options_.cycle == AmgCycle::w};
   }
+  /// \brief Of so many sweeps, times the largest eigenvalue; the first is that beside the coarse
+  /// grid.
+  std::vector<double> weights(int sweeps) const {
+    if (options_.smoother == AmgSmoother::jacobi) return std::vector<double>(sweeps, 4.0 / 3);
+    return Impl::amg::chebyshev_weights(sweeps, share);
+  }
+  double beside_coarse(int sweeps) const { return sweeps == 0 ? 0 : weights(sweeps).front(); }
 
   /// Of the largest eigenvalue: where what a coarse grid leaves to the sweeps begins.
   static constexpr double share = 0.2;

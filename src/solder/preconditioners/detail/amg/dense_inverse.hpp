@@ -4,64 +4,133 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <optional>
+#include <utility>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/scalar.hpp>
+#include <solder/matrix/csr.hpp>
 
 namespace Solder::Impl::amg {
 
-/// \brief Inverts a Hermitian matrix of n rows, given row by row, in its place, by Cholesky's
-/// method in double. A row whose pivot is nothing but rounding of its diagonal entry depends on
-/// those before it (the constant of a pure Neumann problem): its row and column of the inverse are
-/// zero, which solves what can be solved. \return the first row with a negative pivot, which no
-/// positive matrix has; -1: there is none
-template <class Number>
-std::int32_t invert_hermitian(std::int32_t n, std::vector<Number>& a, double epsilon) {
-  auto const at = [&](std::int32_t i, std::int32_t j) -> Number& {
-    return a[std::size_t(i) * n + j];
-  };
-  std::vector<double> rounding(n);  // of each pivot, with what came from finer levels
-  for (std::int32_t i = 0; i < n; ++i)
-    rounding[i] = std::pow(epsilon, 2.0 / 3) * std::abs(real_part(at(i, i)));
-  std::int32_t negative = -1;
-  // The lower triangle becomes L, ...
-  std::vector<double> inverse(n);
-  for (std::int32_t j = 0; j < n; ++j) {
-    for (std::int32_t i = j; i < n; ++i) {
-      Number sum = at(i, j);
-      for (std::int32_t k = 0; k < j; ++k) sum -= at(i, k) * conjugate(at(j, k));
-      at(i, j) = i == j ? sum : sum * inverse[j];
-      if (i > j) continue;
-      double const pivot = real_part(sum);
-      if (pivot < -rounding[j] && negative < 0) negative = j;
-      inverse[j] = pivot > rounding[j] ? 1 / std::sqrt(pivot) : 0;
+/// \brief Lanes of a row of a dense matrix, in bits.
+template <class Exec>
+inline constexpr std::int32_t dense_lane_bits = is_host_space<Exec> ? 0 : 6;
+
+/// \brief Takes pivot k of n rows into account, from one array to another: those up to k are then
+/// the inverse of what they were. One whose pivot is within its limit depends on those before it,
+/// and its row and column become zero.
+template <class Number, class Exec>
+struct DensePivot {
+  Number const* from;
+  Number* to;
+  double const* limits;
+  double* pivots;
+  std::int32_t n, k;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t id) const {
+    constexpr std::int32_t lanes = 1 << dense_lane_bits<Exec>;
+    auto const i = static_cast<std::int32_t>(id >> dense_lane_bits<Exec>),
+               lane = static_cast<std::int32_t>(id & (lanes - 1));
+    Number const *const row = from + std::size_t(i) * n, *const of_k = from + std::size_t(k) * n;
+    Number* const out = to + std::size_t(i) * n;
+    double const pivot = real_part(of_k[k]);
+    bool const counts = pivot > limits[k];
+    double const inverse = counts ? 1 / pivot : 0;
+    if (i == k) {
+      if (lane == 0) pivots[k] = pivot;
+      for (std::int32_t j = lane; j < n; j += lanes)
+        out[j] = j == k ? Number(inverse) : inverse * row[j];
+    } else {
+      Number const share = inverse * row[k];
+      for (std::int32_t j = lane; j < n; j += lanes)
+        out[j] = j == k ? -share : row[j] - share * of_k[j];
     }
   }
-  // ... L^-1 of the rows that are not dropped, ...
-  for (std::int32_t j = 0; j < n; ++j) {
-    at(j, j) = inverse[j];
-    for (std::int32_t i = j + 1; i < n; ++i) {
-      Number sum{};
-      for (std::int32_t k = j; k < i; ++k) sum -= at(i, k) * at(k, j);
-      at(i, j) = sum * inverse[i];
-    }
+};
+
+/// \brief Inverts a Hermitian matrix of n rows, given row by row, in its place, by Gauss and
+/// Jordan's elimination in double. A row whose pivot is nothing but rounding of its diagonal entry
+/// depends on those before it (the constant of a pure Neumann problem): its row and column of the
+/// inverse are zero, which solves what can be solved. n kernels of n^2 operations. \return the
+/// first row with a negative pivot, which no positive matrix has; -1: there is none
+template <class Number, class Exec>
+std::int32_t invert_hermitian(Exec const& exec, std::int32_t n,
+                              DeviceArray<Number, Exec> const& matrix, double epsilon) {
+  constexpr std::int32_t bits = dense_lane_bits<Exec>;
+  auto const other = allocate<Number>(exec, "Solder::amg::dense", std::int64_t(n) * n);
+  auto const limits = allocate<double>(exec, "Solder::amg::limits", n),
+             pivots = allocate<double>(exec, "Solder::amg::pivots", n);
+  Number *from = matrix.data(), *to = other.data();
+  double* const limit = limits.data();
+  double const share =
+      std::pow(epsilon, 2.0 / 3);  // of each pivot, with what came from finer levels
+  Kokkos::parallel_for(
+      "Solder::amg::limits", Kokkos::RangePolicy<Exec>(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
+        limit[i] = share * Kokkos::abs(real_part(from[std::size_t(i) * n + i]));
+      });
+  Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>> const rows(exec, 0,
+                                                                        std::int64_t(n) << bits);
+  for (std::int32_t k = 0; k < n; ++k) {
+    Kokkos::parallel_for("Solder::amg::pivot", rows,
+                         DensePivot<Number, Exec>{from, to, limit, pivots.data(), n, k});
+    std::swap(from, to);
   }
-  // ... and the upper one L^-H L^-1, by columns from the left.
-  for (std::int32_t j = 0; j < n; ++j)
-    for (std::int32_t i = 0; i <= j; ++i) {
-      Number sum{};
-      for (std::int32_t k = j; k < n; ++k) sum += conjugate(at(k, i)) * at(k, j);
-      // L^-1 is still needed on and below the diagonal: row i, column j > i is free.
-      if (i < j)
-        at(i, j) = sum;
-      else
-        inverse[j] = real_part(sum);
-    }
-  for (std::int32_t i = 0; i < n; ++i) {
-    at(i, i) = inverse[i];
-    for (std::int32_t j = 0; j < i; ++j) at(i, j) = conjugate(at(j, i));
-  }
-  return negative;
+  // Elimination makes both triangles of it, each with its own rounding: one counts.
+  Number* const inverse = matrix.data();
+  Kokkos::parallel_for(
+      "Solder::amg::mirror", rows, KOKKOS_LAMBDA(std::int64_t id) {
+        auto const i = static_cast<std::int32_t>(id >> bits);
+        for (auto j = static_cast<std::int32_t>(id & ((1 << bits) - 1)); j <= i; j += 1 << bits) {
+          Number const value = from[std::size_t(i) * n + j];
+          inverse[std::size_t(i) * n + j] = i == j ? Number(real_part(value)) : value;
+          if (j < i) inverse[std::size_t(j) * n + i] = conjugate(value);
+        }
+      });
+  double const* const pivot = pivots.data();
+  std::int32_t negative = n;
+  Kokkos::parallel_reduce(
+      "Solder::amg::negative", Kokkos::RangePolicy<Exec>(exec, 0, n),
+      KOKKOS_LAMBDA(std::int32_t k, std::int32_t & first) {
+        if (pivot[k] < -limit[k] && k < first) first = k;
+      },
+      Kokkos::Min<std::int32_t>(negative));
+  return negative < n ? negative : -1;
+}
+
+/// \brief The inverse of a small Hermitian matrix, with all entries; see invert_hermitian. None
+/// where it has a negative pivot.
+template <class Scalar, class Exec>
+std::optional<CsrMatrix<Scalar, Exec>> dense_inverse(Exec const& exec,
+                                                     CsrMatrix<Scalar, Exec> const& A,
+                                                     double epsilon) {
+  using Number = Wide<Scalar>;
+  std::int32_t const n = A.rows(), entries = n * n;
+  auto const dense = allocate_zeros<Number>(exec, "Solder::amg::dense", entries);
+  auto const a = A.device_operator();
+  Number* const from = dense.data();
+  Kokkos::parallel_for(
+      "Solder::amg::dense", Kokkos::RangePolicy<Exec>(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
+        for (std::int32_t k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k)
+          from[i * n + a.columns[k]] += Number(a.values[k]);
+      });
+  if (invert_hermitian(exec, n, dense, epsilon) >= 0) return {};
+  auto const offsets =
+      allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
+  auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", entries);
+  auto const values = allocate<Scalar>(exec, "Solder::csr::values", entries);
+  std::int32_t *const to_offsets = offsets.data(), *const to_columns = columns.data();
+  Scalar* const to_values = values.data();
+  Kokkos::parallel_for(
+      "Solder::amg::inverse", Kokkos::RangePolicy<Exec>(exec, 0, entries + 1),
+      KOKKOS_LAMBDA(std::int32_t k) {
+        if (k % n == 0) to_offsets[k / n] = k;
+        if (k == entries) return;
+        to_columns[k] = k % n;
+        to_values[k] = narrow<Scalar>(from[k]);
+      });
+  exec.fence("Solder::amg: the coarsest level is inverted");
+  return CsrMatrix<Scalar, Exec>(exec, n, n, offsets, columns, values, {n});
 }
 
 }  // namespace Solder::Impl::amg

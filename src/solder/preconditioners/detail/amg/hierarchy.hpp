@@ -24,6 +24,7 @@
 #include <solder/preconditioners/detail/amg/nodes.hpp>
 #include <solder/preconditioners/detail/amg/prolongator.hpp>
 #include <solder/preconditioners/detail/largest_eigenvalue.hpp>
+#include <solder/preconditioners/fsai.hpp>
 #include <solder/preconditioners/jacobi.hpp>
 
 namespace Solder::Impl::amg {
@@ -47,14 +48,27 @@ CsrMatrix<Stored, Exec> stored_as(Exec const& exec, CsrMatrix<Scalar, Exec> cons
   }
 }
 
-/// \brief Whether a matrix has the pattern of the one that SQ was made of with a Q of this pattern;
-/// see sweeps_and_correction. (That one need not be there any more.)
+/// \brief Row offsets and columns, copied.
+template <class Exec>
+struct Pattern {
+  DeviceArray<std::int32_t, Exec> offsets, columns;
+
+  template <class Scalar>
+  Pattern(Exec const& exec, CsrMatrix<Scalar, Exec> const& A)
+      : offsets(
+            allocate<std::int32_t>(exec, "Solder::csr::row_offsets", A.rows() + std::int64_t(1))),
+        columns(allocate<std::int32_t>(exec, "Solder::csr::columns", A.nonzeros())) {
+    Kokkos::deep_copy(exec, offsets, A.row_offsets());
+    Kokkos::deep_copy(exec, columns, A.column_indices());
+  }
+};
+
+/// \brief Whether the rows of a matrix have these columns; `more`, where it is not null, being the
+/// offsets of as many others that follow them in each row.
 template <class Scalar, class Exec>
-bool is_in(Exec const& exec, CsrMatrix<Scalar, Exec> const& A, CsrMatrix<Scalar, Exec> const& SQ,
-           ProductPattern<Exec> const& of_Q) {
-  if (A.rows() != SQ.rows() || A.nonzeros() + of_Q.nonzeros != SQ.nonzeros()) return false;
-  auto const a = A.device_operator(), sq = SQ.device_operator();
-  std::int32_t const* const q = of_Q.offsets.data();
+bool is_in(Exec const& exec, CsrMatrix<Scalar, Exec> const& A, std::int32_t const* offsets,
+           std::int32_t const* columns, std::int32_t const* more) {
+  auto const a = A.device_operator();
   std::int32_t const bits = row_lane_bits<Exec>(A.rows(), A.nonzeros()), lanes = 1 << bits;
   std::int32_t different = 0;
   Kokkos::parallel_reduce(
@@ -63,15 +77,26 @@ bool is_in(Exec const& exec, CsrMatrix<Scalar, Exec> const& A, CsrMatrix<Scalar,
                                                                  std::int64_t(A.rows()) << bits),
       KOKKOS_LAMBDA(std::int64_t id, std::int32_t & any) {
         auto const i = static_cast<std::int32_t>(id >> bits);
-        std::int32_t const end = a.row_offsets[i + 1];
-        if (end + q[i + 1] != sq.row_offsets[i + 1]) any = 1;
+        std::int32_t const end = a.row_offsets[i + 1], before = more == nullptr ? 0 : more[i],
+                           of_next = more == nullptr ? 0 : more[i + 1];
+        if (a.row_offsets[i] + before != offsets[i] || end + of_next != offsets[i + 1]) {
+          any = 1;
+          return;
+        }
         for (std::int32_t k = a.row_offsets[i] + static_cast<std::int32_t>(id & (lanes - 1));
              k < end; k += lanes)
-          if (a.columns[k] != sq.columns[k + q[i]]) any = 1;
+          if (a.columns[k] != columns[k + before]) any = 1;
       },
       Kokkos::Max<std::int32_t>(different));
   return different <= 0;
 }
+
+/// \brief What a hierarchy has to know of the sweeps of its cycle: the weights of those beside the
+/// coarse grid, before and after it, times the largest eigenvalue; 0 where there is none.
+struct Sweeps {
+  double before = 1, after = 1;
+  bool split = false;  ///< with G^H G of a factorised sparse approximate inverse, not the diagonal
+};
 
 /// \brief The grids of a cycle, made from the finest to the coarsest.
 template <class Scalar, class Exec>
@@ -87,7 +112,10 @@ class Hierarchy {
     Aggregates<Exec> aggregates{};     ///< of its rows or nodes
     std::optional<Matrix> P{};         ///< from the next coarser level
     std::optional<Matrix> QH{}, SQ{};  ///< what a cycle multiplies with; see Cycle
-    std::optional<ProductPattern<Exec>> of_AP{};  ///< that of Q, too
+    std::optional<ProductPattern<Exec>> of_AP{};
+    std::optional<Pattern<Exec>> of_A{};       ///< of the finest, where its SQ does not have it
+    std::optional<Fsai<Scalar, Exec>> fsai{};  ///< the smoother, and the bound of its eigenvalues
+    double largest_of_fsai = 1;
   };
 
   std::vector<Level> levels;
@@ -96,8 +124,7 @@ class Hierarchy {
   std::string defect;  ///< why there can be no cycle; empty: there can
 
   /// \brief Makes levels until one has `coarsest` rows or fewer, there are `most`, or aggregates
-  /// take no tenth of the rows away. `weight`, divided by the largest eigenvalue, is that of a
-  /// level's sweeps beside the coarse grid. Where modes are given, aggregates are of nodes of
+  /// take no tenth of the rows away. Where modes are given, aggregates are of nodes of
   /// `block_size` rows. The matrix given may be more precise: duplicates are summed before its
   /// entries are rounded.
   ///
@@ -105,35 +132,38 @@ class Hierarchy {
   /// pattern, its strong couplings, aggregates and patterns stay.
   template <class Given>
   Hierarchy(Exec const& exec, CsrMatrix<Given, Exec> const& given, double strength, int most,
-            std::int32_t coarsest, double weight, Modes<Scalar, Exec> const& modes = {},
+            std::int32_t coarsest, Sweeps const& sweeps, Modes<Scalar, Exec> const& modes = {},
             std::int32_t block_size = 1, Hierarchy const* before = nullptr)
       : exec_(exec),
-        weight_(weight),
+        sweeps_(sweeps),
         modes_(modes),
         lanczos_(std::make_unique<LanczosMemory<Exec>>(exec, true)) {
     Matrix const A = stored_as<Scalar>(exec, sum_duplicates(exec, given));
     end_phase("duplicates");
-    if (before != nullptr && before->defect.empty()) {
-      Level const& finest = before->levels.front();
-      if (finest.P && is_in(exec, A, *finest.SQ, *finest.of_AP)) before_ = before;
-    }
+    if (before != nullptr && before->defect.empty() && before->levels.front().P &&
+        has_pattern_of(A, before->levels.front()))
+      before_ = before;
     add_level(A);
+    if (!has_S()) levels.front().of_A.emplace(exec, A);
     if (modes.count > 0) nodes_ = equal_nodes(exec, A.rows(), block_size);
     if (before_ != nullptr) most = static_cast<int>(before_->levels.size());
     while (defect.empty() && static_cast<int>(levels.size()) < most &&
            (levels.back().A.rows() > coarsest || levels.size() == 1))
       if (!coarsen(strength, coarsest)) break;
     before_ = nullptr;
-    lanczos_ = {};
     memory_ = {};
     nodes_ = {};
     modes_ = {};
-    if (!defect.empty() || A.rows() == 0) return;
-    if (levels.back().A.rows() <= coarsest && levels.size() > 1)
-      invert_coarsest();
-    else
-      finish(levels.back(),
-             Matrix(exec, HostCsr<Scalar>{levels.back().A.rows(), 0, zeros(), {}, {}}));
+    if (defect.empty() && A.rows() > 0) {
+      Level& last = levels.back();
+      if (last.A.rows() <= coarsest && levels.size() > 1)
+        invert_coarsest();
+      else if (sweeps_.split)
+        add_fsai(last);
+      else
+        finish(last, Matrix(exec, HostCsr<Scalar>{last.A.rows(), 0, zeros(), {}, {}}));
+    }
+    lanczos_ = {};
   }
 
  private:
@@ -201,12 +231,45 @@ class Hierarchy {
     end_phase("coarse matrix");
     Level& fine = levels.back();
     fine.P = P;
-    smooth(exec_, inverse_of(fine), weight_ / fine.largest, P, AP);
-    fine.QH = conjugate_transpose(exec_, AP);
-    finish(fine, AP);
+    if (sweeps_.split) {
+      fine.QH = R;
+      add_fsai(fine);
+    } else {
+      bool const alike = sweeps_.before == sweeps_.after;
+      Matrix const Q = swept(fine, AP, sweeps_.before, alike || sweeps_.after == 0);
+      fine.QH = sweeps_.before == 0 ? R : conjugate_transpose(exec_, Q);
+      finish(fine, alike ? Q : swept(fine, AP, sweeps_.after, true));
+    }
     end_phase("cycle");
-    add_level(coarse);
+    if (defect.empty()) add_level(coarse);
     return defect.empty();
+  }
+
+  /// \brief Whether a cycle has A's pattern in its way up.
+  bool has_S() const { return !sweeps_.split && sweeps_.before != 0 && sweeps_.after != 0; }
+  bool has_pattern_of(Matrix const& A, Level const& finest) const {
+    if (A.rows() != finest.A.rows()) return false;
+    if (finest.of_A)
+      return A.nonzeros() == std::int64_t(finest.of_A->columns.extent(0)) &&
+             is_in(exec_, A, finest.of_A->offsets.data(), finest.of_A->columns.data(), nullptr);
+    auto const SQ = finest.SQ->device_operator();
+    return A.nonzeros() + finest.of_AP->nonzeros == finest.SQ->nonzeros() &&
+           is_in(exec_, A, SQ.row_offsets, SQ.columns, finest.of_AP->offsets.data());
+  }
+  /// \brief (I - w D^-1 A) P.
+  /// \param in_place in the memory of A P
+  Matrix swept(Level const& level, Matrix const& AP, double weight, bool in_place) const {
+    if (weight == 0) return *level.P;
+    return smooth(exec_, inverse_of(level), weight / level.largest, *level.P, AP, in_place);
+  }
+  void add_fsai(Level& level) {
+    level.fsai.emplace(exec_, level.A, FsaiOptions{.tau = 0.01, .k = 1});
+    double const largest = largest_eigenvalue(*lanczos_, level.A, *level.fsai,
+                                              levels.size() == 1 ? lanczos_steps : fewer_steps);
+    if (!(largest > 0) || !std::isfinite(largest))
+      defect = "on level " + std::to_string(levels.size()) +
+               " of the multigrid hierarchy the matrix is not positive definite, or not finite";
+    level.largest_of_fsai = margin * largest;
   }
 
   /// \brief None where the coarse unknowns would not be much fewer than the rows.
@@ -278,9 +341,10 @@ class Hierarchy {
   }
   /// \brief Makes what a cycle's way up multiplies with.
   void finish(Level& level, Matrix const& Q) {
-    level.SQ = sweeps_and_correction(exec_, inverse_of(level), weight_ / level.largest, level.A, Q);
+    level.SQ = sweeps_and_correction(exec_, inverse_of(level), sweeps_.before / level.largest,
+                                     sweeps_.after / level.largest, level.A, Q);
   }
-  Scalar const* inverse_of(Level const& level) {
+  Scalar const* inverse_of(Level const& level) const {
     Arena<Exec> arena(exec_, 0);
     return level.D.open(arena).inverse;
   }
@@ -288,39 +352,17 @@ class Hierarchy {
     return std::vector<std::int64_t>(std::size_t(levels.back().A.rows()) + 1);
   }
 
-  /// \brief The inverse of the coarsest level, made on the host, as a matrix with all entries.
   void invert_coarsest() {
-    using Number = Wide<Scalar>;
-    Matrix const& A = levels.back().A;
-    std::int32_t const n = A.rows();
-    auto const offsets = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.row_offsets());
-    auto const columns =
-        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.column_indices());
-    auto const values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.values());
-    std::vector<Number> dense(std::size_t(n) * n);
-    for (std::int32_t i = 0; i < n; ++i)
-      for (auto k = offsets(i); k < offsets(i + 1); ++k)
-        dense[std::size_t(i) * n + columns(k)] += Number(values(k));
-    if (invert_hermitian(n, dense, epsilon) >= 0) {
+    levels.back().SQ = dense_inverse(exec_, levels.back().A, epsilon);
+    is_direct = levels.back().SQ.has_value();
+    if (!is_direct)
       defect =
           "on the coarsest level of the multigrid hierarchy the matrix is not positive definite";
-      return;
-    }
-    HostCsr<Scalar> host;
-    host.rows = host.columns_count = n;
-    for (std::int32_t i = 0; i <= n; ++i) host.row_offsets.push_back(std::int64_t(i) * n);
-    for (std::int32_t i = 0; i < n; ++i)
-      for (std::int32_t j = 0; j < n; ++j) {
-        host.columns.push_back(j);
-        host.values.push_back(narrow<Scalar>(dense[std::size_t(i) * n + j]));
-      }
-    levels.back().SQ.emplace(exec_, host);
-    is_direct = true;
     end_phase("coarsest level");
   }
 
   Exec exec_;
-  double weight_;
+  Sweeps sweeps_;
   Nodes<Exec> nodes_;  ///< of the coarsest level so far, where there are modes
   Modes<Scalar, Exec> modes_;
   Hierarchy const* before_ = nullptr;  ///< whose aggregates and patterns stay

@@ -124,34 +124,43 @@ void pin(Exec const& exec, Scalar const* inverse, CsrMatrix<Scalar, Exec> const&
       });
 }
 
-/// \brief Q = (I - w D^-1 A) P, a sweep after the prolongator, in the place of A P, whose pattern
-/// has P's in it: both have ascending columns.
+/// \brief Q = (I - w D^-1 A) P, a sweep after the prolongator, with the pattern of A P, which has
+/// P's in it: both have ascending columns.
+/// \param in_place in the memory of A P, which is then no more
 template <class Scalar, class Exec>
-void smooth(Exec const& exec, Scalar const* inverse, double w, CsrMatrix<Scalar, Exec> const& P,
-            CsrMatrix<Scalar, Exec> const& AP) {
+CsrMatrix<Scalar, Exec> smooth(Exec const& exec, Scalar const* inverse, double w,
+                               CsrMatrix<Scalar, Exec> const& P, CsrMatrix<Scalar, Exec> const& AP,
+                               bool in_place) {
   auto const p = P.device_operator(), ap = AP.device_operator();
-  auto* const values = const_cast<Scalar*>(ap.values);
+  typename CsrMatrix<Scalar, Exec>::Values made = AP.values();
+  if (!in_place) made = allocate<Scalar>(exec, "Solder::csr::values", AP.nonzeros());
+  auto* const values = const_cast<Scalar*>(made.data());
   auto const weight = to_real<Scalar>(w);
   Kokkos::parallel_for(
       "Solder::amg::smooth", Kokkos::RangePolicy<Exec>(exec, 0, P.rows()),
       KOKKOS_LAMBDA(std::int32_t i) {
         std::int32_t k = p.row_offsets[i];
         for (std::int32_t q = ap.row_offsets[i]; q < ap.row_offsets[i + 1]; ++q) {
-          values[q] = -weight * (inverse[i] * values[q]);
-          if (k < p.row_offsets[i + 1] && p.columns[k] == ap.columns[q]) values[q] += p.values[k++];
+          Scalar value = -weight * (inverse[i] * ap.values[q]);
+          if (k < p.row_offsets[i + 1] && p.columns[k] == ap.columns[q]) value += p.values[k++];
+          values[q] = value;
         }
       });
+  return {exec, AP.rows(),         AP.columns(), AP.row_offsets(), AP.column_indices(),
+          made, {AP.longest_row()}};
 }
 
-/// \brief [S Q] (A having no duplicates) of a sweep before and one after the coarse grid: S = 2 w
-/// D^-1 - w^2 D^-1 A D^-1 is what both make of b without it, Q what becomes of the coarse
-/// correction, whose columns follow those of S.
+/// \brief [S Q] (A having no duplicates) of a sweep of weight v before and one of weight w after
+/// the coarse grid, each 0 where there is none: S = (v + w) D^-1 - v w D^-1 A D^-1 is what both
+/// make of b without it, Q what becomes of the coarse correction, whose columns follow those of S.
+/// S has A's pattern, or, of one sweep, the diagonal's.
 template <class Scalar, class Exec>
-CsrMatrix<Scalar, Exec> sweeps_and_correction(Exec const& exec, Scalar const* inverse, double w,
-                                              CsrMatrix<Scalar, Exec> const& A,
+CsrMatrix<Scalar, Exec> sweeps_and_correction(Exec const& exec, Scalar const* inverse, double v,
+                                              double w, CsrMatrix<Scalar, Exec> const& A,
                                               CsrMatrix<Scalar, Exec> const& Q) {
   std::int32_t const n = A.rows();
-  std::int64_t const nonzeros = A.nonzeros() + Q.nonzeros();
+  bool const both = v != 0 && w != 0;
+  std::int64_t const of_S = both ? A.nonzeros() : n, nonzeros = of_S + Q.nonzeros();
   check_entries<CsrMatrix<Scalar, Exec>>(nonzeros);
   auto const offsets =
       allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
@@ -160,7 +169,7 @@ CsrMatrix<Scalar, Exec> sweeps_and_correction(Exec const& exec, Scalar const* in
   auto const a = A.device_operator(), q = Q.device_operator();
   std::int32_t *const to = offsets.data(), *const to_columns = columns.data();
   Scalar* const to_values = values.data();
-  auto const weight = to_real<Scalar>(w);
+  auto const before = to_real<Scalar>(v), after = to_real<Scalar>(w);
   std::int32_t const bits = row_lane_bits<Exec>(n, nonzeros), lanes = 1 << bits;
   Kokkos::parallel_for(
       "Solder::amg::sweeps_and_correction",
@@ -169,25 +178,32 @@ CsrMatrix<Scalar, Exec> sweeps_and_correction(Exec const& exec, Scalar const* in
       KOKKOS_LAMBDA(std::int64_t id) {
         auto const i = static_cast<std::int32_t>(id >> bits),
                    lane = static_cast<std::int32_t>(id & (lanes - 1));
-        std::int32_t const first = a.row_offsets[i] + q.row_offsets[i];
-        if (lane == 0) to[i] = first;
+        std::int32_t const from = both ? a.row_offsets[i] : i;
+        if (lane == 0) to[i] = from + q.row_offsets[i];
         if (i == n) return;
-        Scalar const mine = weight * inverse[i];
-        for (std::int32_t k = a.row_offsets[i] + lane; k < a.row_offsets[i + 1]; k += lanes) {
-          std::int32_t const j = a.columns[k], at = k + q.row_offsets[i];
-          Scalar value = -(mine * a.values[k] * (weight * inverse[j]));
-          if (j == i) value += mine + mine;
+        std::int32_t const end = both ? a.row_offsets[i + 1] : i + 1;
+        Scalar const first = before * inverse[i], last = after * inverse[i];
+        for (std::int32_t k = from + lane; k < end; k += lanes) {
+          std::int32_t const j = both ? a.columns[k] : i, at = k + q.row_offsets[i];
+          Scalar value{};
+          if (both) value = -(last * a.values[k] * (before * inverse[j]));
+          if (j == i) value += first + last;
           to_columns[at] = j;
           to_values[at] = value;
         }
         for (std::int32_t k = q.row_offsets[i] + lane; k < q.row_offsets[i + 1]; k += lanes) {
-          std::int32_t const at = k + a.row_offsets[i + 1];
-          to_columns[at] = n + q.columns[k];
-          to_values[at] = q.values[k];
+          to_columns[k + end] = n + q.columns[k];
+          to_values[k + end] = q.values[k];
         }
       });
   exec.fence("Solder::amg: a level's cycle is ready");
-  return {exec, n, n + Q.columns(), offsets, columns, values, {A.longest_row() + Q.longest_row()}};
+  return {exec,
+          n,
+          n + Q.columns(),
+          offsets,
+          columns,
+          values,
+          {(both ? A.longest_row() : 1) + Q.longest_row()}};
 }
 
 }  // namespace Solder::Impl::amg
