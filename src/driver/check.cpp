@@ -87,6 +87,20 @@ void check_block(RunConfig const& run, Errors& errors) {
        runner);
 }
 
+/// Refuses cycles that cannot be.
+void check_cycle(RunConfig const& run, Errors& errors) {
+  PreconditionerConfig const& config = run.preconditioner;
+  if (config.name != "amg") return;
+  if (config.pre + config.post == 0)
+    errors.add(run.where("preconditioner.pre"),
+               "preconditioner.pre and preconditioner.post are both 0: a cycle needs sweeps");
+  bool const needs_symmetry = run.solver.name == "cg" || is_block(run);
+  if (needs_symmetry && config.pre != config.post)
+    errors.add(run.where("preconditioner.post"), "preconditioner.pre is ",
+               std::to_string(config.pre), " and preconditioner.post ", std::to_string(config.post),
+               ": for ", run.solver.name, ", which needs a symmetric cycle, they must be equal");
+}
+
 /// Refuses unknowns that are not those of nodes or points.
 void check_nodes(RunConfig const& run, std::int32_t rows, bool has_points, Errors& errors) {
   PreconditionerConfig const& config = run.preconditioner;
@@ -234,6 +248,7 @@ void check_runs(std::vector<FileConfig> const& files, SystemStore& store, Errors
       check_space(run, errors);
       check_batch(run, errors);
       check_block(run, errors);
+      check_cycle(run, errors);
     }
   }
   check_outputs(files, errors);

@@ -66,8 +66,8 @@ struct PreconditionerConfig {
   std::string ordering, schedule;  ///< of ic0 and ilu0
   double shift = 0;                ///< of ic0
   double strength = 0;             ///< of amg, as those that follow
-  std::string smoother;
-  int sweeps = 0, levels = 0, coarsest = 0;
+  std::string smoother, cycle;
+  int pre = 0, post = 0, levels = 0, coarsest = 0;
   std::string near_nullspace;
   int block_size = 0;  ///< 0: with rigid_body, as many as the points have coordinates
   /// For people: the name with the parameters that were given, as in "fsai(k=3)".

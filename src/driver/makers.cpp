@@ -59,9 +59,12 @@ Amg<T, Exec, Stored> AmgMaker<T, Exec, Stored>::make(Exec const& exec, CsrMatrix
                                                      Points const& points) {
   AmgOptions options;
   options.strength = config.strength;
-  for (AmgSmoother const smoother : {AmgSmoother::jacobi, AmgSmoother::chebyshev})
+  for (AmgSmoother const smoother :
+       {AmgSmoother::jacobi, AmgSmoother::chebyshev, AmgSmoother::fsai})
     if (to_string(smoother) == config.smoother) options.smoother = smoother;
-  options.sweeps = config.sweeps;
+  options.cycle = config.cycle == to_string(AmgCycle::w) ? AmgCycle::w : AmgCycle::v;
+  options.pre = config.pre;
+  options.post = config.post;
   options.levels = config.levels;
   options.coarsest = config.coarsest;
   if (config.near_nullspace == "rigid_body") {

@@ -39,7 +39,9 @@ Json incomplete_json(PreconditionerConfig const& config, SetupReport const& setu
 Json amg_json(PreconditionerConfig const& config, SetupReport const& setup, Json phases) {
   return {{"strength", config.strength},
           {"smoother", config.smoother},
-          {"sweeps", config.sweeps},
+          {"cycle", config.cycle},
+          {"pre", config.pre},
+          {"post", config.post},
           {"levels", config.levels},
           {"coarsest", config.coarsest},
           {"near_nullspace", config.near_nullspace},

@@ -236,36 +236,47 @@ TEST(Config, MultigridAndItsParameters) {
   PreconditionerConfig const plain = runs_of(text("name: amg"))[0].preconditioner;
   EXPECT_EQ(plain.strength, 0.25);
   EXPECT_EQ(plain.smoother, "chebyshev");
-  EXPECT_EQ(plain.sweeps, 1);
+  EXPECT_EQ(plain.cycle, "v");
+  EXPECT_EQ(plain.pre, 1);
+  EXPECT_EQ(plain.post, 1);
   EXPECT_EQ(plain.levels, 16);
   EXPECT_EQ(plain.coarsest, 128);
   EXPECT_EQ(plain.near_nullspace, "constant");
   EXPECT_EQ(plain.block_size, 1);
   EXPECT_EQ(plain.label, "amg");
   PreconditionerConfig const given =
-      runs_of(text("name: amg, strength: 0.5, smoother: jacobi, sweeps: 2, levels: 3, coarsest: 9, "
-                   "block_size: 4"))[0]
+      runs_of(text("name: amg, strength: 0.5, smoother: jacobi, cycle: w, pre: 2, levels: 3, "
+                   "coarsest: 9, block_size: 4"))[0]
           .preconditioner;
   EXPECT_EQ(given.strength, 0.5);
   EXPECT_EQ(given.smoother, "jacobi");
-  EXPECT_EQ(given.sweeps, 2);
+  EXPECT_EQ(given.cycle, "w");
+  EXPECT_EQ(given.pre, 2);
+  EXPECT_EQ(given.post, 2);
   EXPECT_EQ(given.levels, 3);
   EXPECT_EQ(given.coarsest, 9);
   EXPECT_EQ(given.block_size, 4);
   EXPECT_EQ(given.label,
-            "amg(block_size=4,coarsest=9,levels=3,smoother=jacobi,strength=0.5,sweeps=2)");
+            "amg(block_size=4,coarsest=9,cycle=w,levels=3,pre=2,smoother=jacobi,strength=0.5)");
+  PreconditionerConfig const other =
+      runs_of(text("name: amg, smoother: fsai, pre: 3, post: 0"))[0].preconditioner;
+  EXPECT_EQ(other.smoother, "fsai");
+  EXPECT_EQ(other.pre, 3);
+  EXPECT_EQ(other.post, 0);
   PreconditionerConfig const rigid =
       runs_of(text("name: amg, near_nullspace: rigid_body"))[0].preconditioner;
   EXPECT_EQ(rigid.near_nullspace, "rigid_body");
   EXPECT_EQ(rigid.block_size, 0);
   EXPECT_EQ(rigid.label, "amg(near_nullspace=rigid_body)");
-  for (char const* const key : {"strength: 0.1", "smoother: jacobi", "sweeps: 2", "levels: 3",
-                                "coarsest: 9", "near_nullspace: constant"})
+  for (char const* const key : {"strength: 0.1", "smoother: jacobi", "cycle: w", "pre: 2",
+                                "post: 2", "levels: 3", "coarsest: 9", "near_nullspace: constant"})
     expect_error(text(concat("name: fsai, ", key)),
                  {"a.yaml:2: 'preconditioner.", "it is for preconditioner.name: amg\n"});
   expect_error(text("name: amg, strength: 1.5"), {"preconditioner.strength", "from 0 to 1"});
   expect_error(text("name: amg, smoother: jacob"), {"did you mean 'jacobi'?"});
-  expect_error(text("name: amg, sweeps: 0"), {"preconditioner.sweeps", "from 1 to 8"});
+  expect_error(text("name: amg, pre: 9"), {"preconditioner.pre", "from 0 to 8"});
+  expect_error(text("name: amg, post: -1"), {"preconditioner.post", "from 0 to 8"});
+  expect_error(text("name: amg, cycle: f"), {"preconditioner.cycle", "v or w", "'f'"});
   expect_error(text("name: amg, levels: 1"), {"preconditioner.levels", "from 2 to 16"});
   expect_error(text("name: amg, coarsest: 1001"), {"preconditioner.coarsest", "from 1 to 1000"});
 }

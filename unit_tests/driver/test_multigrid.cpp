@@ -16,7 +16,7 @@ TEST(Driver, MultigridReportsItsHierarchy) {
   scratch.write("a.yaml",
                 "problem: {generate: fem_poisson_2d, size: 63}\n"
                 "solver: {name: [cg, gmres, idr]}\n"
-                "preconditioner: {name: amg, sweeps: [1, 2], smoother: [jacobi, chebyshev]}\n"
+                "preconditioner: {name: amg, pre: [1, 2], smoother: [jacobi, chebyshev]}\n"
                 "execution: {matrix_format: [csr, sell]}\n"
                 "output: {json: r.json}\n");
   Outcome const outcome = drive(scratch, "a.yaml");
@@ -29,6 +29,8 @@ TEST(Driver, MultigridReportsItsHierarchy) {
     EXPECT_LE(run["iterations"], 26) << run;
     Json const& setup = run["preconditioner_setup"];
     EXPECT_EQ(setup["strength"], 0.25);
+    EXPECT_EQ(setup["cycle"], "v");
+    EXPECT_EQ(setup["post"], setup["pre"]);
     EXPECT_EQ(setup["levels"], 16);
     EXPECT_EQ(setup["coarsest"], 128);
     std::vector<int> const rows = setup["level_rows"];
@@ -44,6 +46,47 @@ TEST(Driver, MultigridReportsItsHierarchy) {
     for (char const* const phase : {"strength", "aggregation", "prolongator", "coarse matrix"})
       EXPECT_GE(setup["phase_seconds"][phase].get<double>(), 0);
   }
+}
+
+TEST(Driver, MultigridTakesEveryCycle) {
+  Scratch const scratch;
+  std::string const problem = "problem: {generate: fem_poisson_2d, size: 63}\n";
+  scratch.write("a.yaml", problem +
+                              "preconditioner: {name: amg, cycle: [v, w], pre: [1, 2],\n"
+                              "  smoother: [chebyshev, fsai], coarsest: 20}\n"
+                              "output: {json: a.json}\n");
+  scratch.write("b.yaml", problem +
+                              "solver: {name: [bicgstab, gmres, idr]}\n"
+                              "preconditioner: {name: amg, pre: [0, 1], post: 2,\n"
+                              "  smoother: [chebyshev, fsai]}\n"
+                              "output: {json: b.json}\n");
+  for (std::string const name : {"a", "b"}) {
+    Outcome const outcome = drive(scratch, name + ".yaml");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    Json const runs = Json::parse(scratch.read(name + ".json"))["runs"];
+    EXPECT_EQ(runs.size(), name == "a" ? 8u : 12u);
+    for (Json const& run : runs) {
+      EXPECT_LE(run["true_relative_residual"].get<double>(), 1e-8);
+      EXPECT_LE(run["iterations"], 25) << run;
+    }
+  }
+}
+
+TEST(Driver, MultigridRefusesCyclesThatCannotBe) {
+  Scratch const scratch;
+  auto const refused = [&](std::string const& solver, std::string const& keys,
+                           std::string const& why) {
+    scratch.write("a.yaml", "problem: {generate: fem_poisson_2d, size: 20}\nsolver: {name: " +
+                                solver + "}\npreconditioner: {name: amg, " + keys + "}\n");
+    Outcome const outcome = drive(scratch, "a.yaml");
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_NE(outcome.err.find("a.yaml:3: "), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
+  };
+  refused("gmres", "pre: 0", "are both 0");
+  refused("gmres", "pre: 0, post: 0", "are both 0");
+  refused("cg", "post: 2", "preconditioner.pre is 1 and preconditioner.post 2: for cg");
+  refused("block_cg", "pre: 1, post: 0", "for block_cg, which needs a symmetric cycle");
 }
 
 TEST(Driver, MultigridIsHadInSinglePrecision) {
