@@ -277,6 +277,7 @@ void check_tentative(Exec const& exec, Case<Scalar> const& of,
   auto const nodes = amg::equal_nodes(exec, of.A.rows, of.block_size);
   auto const modes = amg::given_modes<Scalar>(exec, to_device(exec, of.modes));
   auto const made = amg::tentative(exec, nodes, aggregates, modes);
+  auto const scaled = to_host(exec, modes.entries);  // each vector with its own power of two
   Plain const T(made.T);
   std::size_t const m = of.modes[0].size();
   std::int32_t const b = of.block_size;
@@ -298,10 +299,13 @@ void check_tentative(Exec const& exec, Case<Scalar> const& of,
     }
     rows_of[a].emplace_back(of.modes[i].begin(), of.modes[i].end());
     for (std::size_t c = 0; c < m; ++c) {
-      Complex sum = 0;
+      Complex sum = 0, expected = plain(scaled[i * m + c]), given = of.modes[i][c];
       for (auto const& [j, t] : T.rows[i]) sum += t * plain(coarse[j * m + c]);
-      ASSERT_LE(std::abs(sum - of.modes[i][c]), 1e-13 * (1 + std::abs(of.modes[i][c])))
-          << "row " << i << ", mode " << c;
+      ASSERT_LE(std::abs(sum - expected), 1e-13) << "row " << i << ", mode " << c;
+      int exponent;
+      if (given != 0.0) {
+        ASSERT_EQ(std::frexp((expected / given).real(), &exponent), 0.5);
+      }
     }
     for (auto const& [j, t] : T.rows[i]) ASSERT_EQ(node_of[j], a);
   }
@@ -501,6 +505,24 @@ TEST(AmgModes, MatricesMayHaveAnyScale) {
     auto z = applied(of_scaled, r);
     for (double& value : z) value = std::ldexp(value, power);
     EXPECT_TRUE(same_bits(z, expected)) << "2^" << power;
+  }
+}
+
+/// So is that of each vector, beyond where its squares are in range.
+TEST(AmgModes, VectorsMayHaveAnyScale) {
+  Default const exec;
+  auto const host = Solder::elasticity_3d<double>(6);
+  MatrixOf const A(exec, host);
+  AmgOptions const options{.coarsest = 20, .block_size = 3};
+  auto const rigid = rigid_rows(6);
+  auto const r = random_vector<double>(host.rows, 3),
+             expected = applied(Amg(exec, A, to_device(exec, rigid), options), r);
+  for (int const power : {-1000, -1, 1000}) {
+    auto scaled = rigid;
+    for (auto& row : scaled)
+      for (std::size_t c = 0; c < row.size(); c += 2) row[c] = std::ldexp(row[c], power);
+    Amg const M(exec, A, to_device(exec, scaled), options);
+    EXPECT_TRUE(same_bits(applied(M, r), expected)) << "2^" << power;
   }
 }
 

@@ -289,7 +289,7 @@ inline std::string describe(Control const& control) {
                ": scale b";
       return scalar + number() + when +
              (control.cause == Cause::q_Mq
-                  ? " leaves the range of double: scale A, or use the classical form"
+                  ? " leaves the range of double: scale A or b, or use the classical form"
                   : "");
     case Reason::indefinite_matrix:
       return scalar + number() + when + ": A is not positive definite to working precision";

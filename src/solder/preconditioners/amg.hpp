@@ -105,7 +105,7 @@ class Amg {
       : options_(options), state_(made(exec, A)) {}
 
   /// \param near_nullspace [rows][1 to 32 vectors], a rank-2 view on Exec's device, copied:
-  /// vectors that A makes nearly zero of, up to boundary conditions; entries up to 1e150
+  /// vectors that A makes nearly zero of, up to boundary conditions, of any scale
   /// \throws std::invalid_argument likewise, and where these are not finite or have not A's rows
   template <class NearNullspace>
   requires(Kokkos::is_view_v<NearNullspace>)
@@ -187,7 +187,7 @@ class Amg {
       if (again) {
         times *= 2;
         matrices += times / 2 * A;
-        vectors += times / 2 * 5 * n;
+        vectors += times / 2 * 8 * n;
       }
       matrices += times * of_matrices;
       vectors += times * of_vectors;
@@ -225,7 +225,8 @@ class Amg {
         to.b = vector("Solder::amg::b");
         if (!cycle.split || coarsest) to.z = vector("Solder::amg::z");
       }
-      if (!cycle.is_plain() || again) {
+      if (again) to.kept = vector("Solder::amg::kept");
+      if (!cycle.is_plain()) {
         to.x = vector("Solder::amg::x");
         for (auto& r : to.r) r = vector("Solder::amg::r");
       }

@@ -182,12 +182,13 @@ class BiCgStabMethod {
     if constexpr (!is_host_space<Exec>) rows.teams = Mt.rows.teams();
     Sums const sums = Sums::in(arena, solving_.limits(), A.league, arena.teams(rows.teams));
 
-    auto const begin = program(
-        judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q,
-                  BiCgStabBegin<Scalar, NoOperation, false>{
-                      {}, rs, u, p, r, sums.rr(), sums.of_shadow, sums.kept}),
-        start.before,
-        stage("Solder::bicgstab::begin", Phase::begin, start.rows, BiCgStabBegun<Scalar>{u, p}));
+    auto const begin =
+        program(judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q,
+                          BiCgStabBegin<Scalar, NoOperation, false>{
+                              {}, rs, u, p, r, sums.rr(), sums.of_shadow, sums.kept}),
+                start.before,
+                stage("Solder::bicgstab::begin", Phase::begin, start.rows,
+                      BiCgStabBegun<Scalar>{u, p, sums.of_first_u, sums.of_u}));
     auto const up_to_Mt =
         program(Ap.before,
                 stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,

@@ -244,13 +244,14 @@ class CgMethod {
     auto const pq = w.arena.template sum<1>(w.A.league);
     auto const qu = w.arena.template sum<1>(Mq.rows.teams());
     auto const rr = w.arena.template turning_sum<1>(teams);
-    auto const norms = w.arena.template turning_sum<2>(teams);
+    auto const norms = w.arena.template turning_sum<3>(teams);
+    auto const of_first_z = w.arena.template sum<1>(teams);
     return use(
         program(judgement(w, rows, b, x,
                           CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, {rr, {}}}),
                 start.before,
                 stage("Solder::cg::begin", Phase::begin, start.rows,
-                      CgBegunApart<Scalar>{w.r, z, w.p, norms})),
+                      CgBegunApart<Scalar>{w.r, z, w.p, norms, of_first_z})),
         program(
             Ap.before,
             stage("Solder::cg::product", Phase::iterate, Ap.rows,
@@ -259,7 +260,7 @@ class CgMethod {
             stage("Solder::cg::keep", Phase::iterate, Mq.rows, CgKeepProduct<Scalar>{w.q, u, qu}),
             stage("Solder::cg::update", Phase::iterate,
                   w.arena.template range<Scalar>(rows, x, w.r, z, w.p, w.q, u),
-                  CgUpdateApart<Scalar>{w.limits, x, w.r, z, w.p, {norms}, pq, qu})));
+                  CgUpdateApart<Scalar>{w.limits, x, w.r, z, w.p, norms, of_first_z, pq, qu})));
   }
 
   /// \brief What Solving does not know.

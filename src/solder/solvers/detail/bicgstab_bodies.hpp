@@ -7,6 +7,7 @@
 
 #include <solder/core/application.hpp>
 #include <solder/core/scalar.hpp>
+#include <solder/solvers/detail/judge.hpp>
 
 namespace Solder::Impl {
 
@@ -34,7 +35,8 @@ struct BiCgStabKept {
 /// \brief What the stages of BiCGStab leave for each other.
 ///
 /// The first product leaves (rs, q); the second (s, s), (t, t), (t, s), (rs, t) and (rs, s); the
-/// update (r, r), and in the classical form (rs, r).
+/// update (r, r), and in the classical form (rs, r). Where M is not pointwise and u = M r goes by a
+/// recurrence, the beginning and the update leave (u, u).
 template <class Scalar>
 struct BiCgStabSums {
   using Inner = Wide<Scalar>;
@@ -44,12 +46,12 @@ struct BiCgStabSums {
   /// Below this the cosine of an angle is nothing but rounding.
   static constexpr double noise =
       64 * double(Kokkos::Experimental::epsilon_v<typename ScalarTraits<Scalar>::Real>);
-
   Limits limits;
   Sum<width> of_first_product;
   Sum<product> of_second_product;
   Sum<update> of_update;  ///< (r, r) first
   Sum<width> of_shadow;   ///< (rs, r) of a beginning where rs is not r
+  Sum<1> of_first_u, of_u;
   BiCgStabKept<Scalar> kept;
 
   bool operator==(BiCgStabSums const&) const = default;
@@ -64,6 +66,8 @@ struct BiCgStabSums {
             arena.template sum<product>(product_teams),
             arena.template sum<update>(vector_teams),
             arena.template sum<width>(vector_teams),
+            arena.template sum<1>(vector_teams),
+            arena.template sum<1>(vector_teams),
             {arena.template kept<Scalar>().value}};
   }
 };
@@ -130,20 +134,27 @@ struct BiCgStabBegin {
   }
 };
 
-/// \brief u = p = z, the end of a beginning with an M that is not pointwise.
+/// \brief u = p = z, the end of a beginning with an M that is not pointwise, with (z, z) twice.
 template <class Scalar>
 struct BiCgStabBegun {
+  static constexpr std::size_t sums = 2;
+
   Scalar *u, *p;
+  Sum<1> of_first_u, of_u;
 
   bool operator==(BiCgStabBegun const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& z) const {
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& z, Sums<2>& mine) const {
     u[i] = z;
     p[i] = z;
+    mine[0] += abs_squared(z);
+    mine[1] = mine[0];
   }
   template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const&, Sums<0> const&, Control const&,
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<2> const& mine, Control const&,
                                        Control& next) const {
+    of_first_u.leave(team, Sums<1>{{mine[0]}});
+    of_u.leave(team, Sums<1>{{mine[1]}});
     next.phase = Phase::iterate;
   }
 };
@@ -194,8 +205,10 @@ KOKKOS_FUNCTION void bicgstab_end(Limits const& limits, Control const& now, Cont
 /// must.
 ///
 /// Where (rs, r) is but rounding the method has lost its bearings; it begins anew if it has won
-/// something, and wanders on if it has not.
-template <class Scalar>
+/// something, and wanders on if it has not. It also begins anew where u has faded.
+///
+/// \tparam Pointwise u is as good as r
+template <class Scalar, bool Pointwise>
 struct BiCgStabAlpha {
   using Shared = BiCgStabSums<Scalar>;
   using Inner = typename Shared::Inner;
@@ -209,6 +222,7 @@ struct BiCgStabAlpha {
   Limits limits;
   Sum<1> rr;
   Sum<Shared::width> of_first_product, of_shadow;
+  Sum<1> of_first_u, of_u;
   BiCgStabKept<Scalar> kept;
 
   explicit BiCgStabAlpha(Shared const& s)
@@ -216,12 +230,17 @@ struct BiCgStabAlpha {
         rr(s.rr()),
         of_first_product(s.of_first_product),
         of_shadow(s.of_shadow),
+        of_first_u(s.of_first_u),
+        of_u(s.of_u),
         kept(s.kept) {}
   bool operator==(BiCgStabAlpha const&) const = default;
 
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
-    return f(rr, of_first_product);
+    if constexpr (Pointwise)
+      return f(rr, of_first_product);
+    else
+      return f(rr, of_first_product, of_first_u, of_u);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION Ahead ahead(Team const& team, At const&) const {
@@ -251,24 +270,35 @@ struct BiCgStabAlpha {
     if (!ordinary) {
       bicgstab_end(limits, now, next, squared, rs_r, rs_q);
       inverse = alpha = Inner{};
+    } else if (has_faded(total) && !unconditional) {
+      next.claim(Reason::running);
     }
     kept.alpha().keep(team, alpha);
     kept.inverse_rs_q().keep(team, inverse);
     s.alpha = narrow<Scalar>(alpha);
     return next.phase == Phase::iterate;
   }
+
+ private:
+  template <class Total>
+  KOKKOS_FUNCTION static bool has_faded(Total const& total) {
+    if constexpr (Pointwise)
+      return false;
+    else
+      return total[2 + parts<Scalar>] <= faded<Scalar> * total[1 + parts<Scalar>];
+  }
 };
 
 /// \brief s = r - alpha q: u becomes M s; the rows are those of u and q. Words: 3 a row.
 template <class Scalar, class M>
-struct BiCgStabHalfStep : BiCgStabAlpha<Scalar> {
-  using typename BiCgStabAlpha<Scalar>::Scalars;
+struct BiCgStabHalfStep : BiCgStabAlpha<Scalar, true> {
+  using typename BiCgStabAlpha<Scalar, true>::Scalars;
 
   M m;
   Scalar* u;
 
   BiCgStabHalfStep(BiCgStabSums<Scalar> const& shared, M const& m_, Scalar* u_)
-      : BiCgStabAlpha<Scalar>(shared), m(m_), u(u_) {}
+      : BiCgStabAlpha<Scalar, true>(shared), m(m_), u(u_) {}
   bool operator==(BiCgStabHalfStep const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 2> const& old,
@@ -280,15 +310,15 @@ struct BiCgStabHalfStep : BiCgStabAlpha<Scalar> {
 /// \brief The same where w = M q is handed out: s = r - alpha q, M s = M r - alpha w. Words: 6 a
 /// row.
 template <class Scalar>
-struct BiCgStabHalfStepApart : BiCgStabAlpha<Scalar> {
-  using typename BiCgStabAlpha<Scalar>::Scalars;
+struct BiCgStabHalfStepApart : BiCgStabAlpha<Scalar, false> {
+  using typename BiCgStabAlpha<Scalar, false>::Scalars;
 
   Scalar const* q;
   Scalar *w, *r, *u;
 
   BiCgStabHalfStepApart(BiCgStabSums<Scalar> const& shared, Scalar const* q_, Scalar* w_,
                         Scalar* r_, Scalar* u_)
-      : BiCgStabAlpha<Scalar>(shared), q(q_), w(w_), r(r_), u(u_) {}
+      : BiCgStabAlpha<Scalar, false>(shared), q(q_), w(w_), r(r_), u(u_) {}
   bool operator==(BiCgStabHalfStepApart const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value,
@@ -482,11 +512,12 @@ struct BiCgStabUpdate : BiCgStabOmega<Scalar, Pipelined> {
 /// 10.
 template <class Scalar, bool Pipelined>
 struct BiCgStabUpdateApart : BiCgStabOmega<Scalar, Pipelined> {
-  static constexpr std::size_t sums = Pipelined ? 1 : BiCgStabSums<Scalar>::update;
+  static constexpr std::size_t of_r = Pipelined ? 1 : BiCgStabSums<Scalar>::update, sums = of_r + 1;
   using typename BiCgStabOmega<Scalar, Pipelined>::Scalars;
 
   Scalar const *t, *w, *rs;
   Scalar *x, *r, *u, *p;
+  Sum<1> of_u;
 
   BiCgStabUpdateApart(BiCgStabSums<Scalar> const& shared, Scalar const* t_, Scalar const* w_,
                       Scalar const* rs_, Scalar* x_, Scalar* r_, Scalar* u_, Scalar* p_)
@@ -497,7 +528,8 @@ struct BiCgStabUpdateApart : BiCgStabOmega<Scalar, Pipelined> {
         x(x_),
         r(r_),
         u(u_),
-        p(p_) {}
+        p(p_),
+        of_u(shared.of_u) {}
   bool operator==(BiCgStabUpdateApart const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Mt, Scalars const& scalars,
@@ -512,11 +544,16 @@ struct BiCgStabUpdateApart : BiCgStabOmega<Scalar, Pipelined> {
     else
       add_to(mine, 1, dot_term(rs[i], r_new));
     mine[0] += abs_squared(r_new);
+    mine[of_r] += abs_squared(u_new);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const&,
                                        Control& next) const {
-    this->count(team, mine, next);
+    bool const is_whole = next.phase == Phase::iterate;
+    Sums<of_r> of_residual;
+    for (std::size_t k = 0; k < of_r; ++k) of_residual[k] = mine[k];
+    this->count(team, of_residual, next);
+    if (is_whole) of_u.leave(team, Sums<1>{{mine[of_r]}});
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include <solder/core/application.hpp>
 #include <solder/core/scalar.hpp>
+#include <solder/solvers/detail/judge.hpp>
 
 namespace Solder::Impl {
 
@@ -136,7 +137,7 @@ KOKKOS_FUNCTION CgScalars cg_end(Limits const& limits, Control const& now, Contr
   else if (Predict && !(step.beta >= 0 && in_range(qMq)))
     next.claim(Kokkos::isnan(qMq) ? Reason::not_finite : Reason::breakdown, Cause::q_Mq, qMq);
   else
-    next.claim(Reason::not_finite, Cause::p_Ap, pq);  // its inverse is infinite or zero
+    next.claim(Reason::breakdown, Cause::p_Ap, pq);  // its inverse is infinite or zero
   return step;
 }
 
@@ -213,43 +214,48 @@ struct CgUpdate {
 };
 
 /// \brief CgUpdate with an M that is not pointwise, u = M q being computed: z -= alpha u. The rows
-/// are those of x, r, z, p, q and u. Words: 10 a row.
+/// are those of x, r, z, p, q and u; with (r, z), (r, r) and (z, z). Begins anew where z has faded.
+/// Words: 10 a row.
 template <class Scalar>
 struct CgUpdateApart {
-  static constexpr std::size_t sums = 2;
+  static constexpr std::size_t sums = 3;
   using Scalars = CgRowScalars<Scalar>;
 
   Limits limits;
   Scalar *x, *r, *z, *p;
-  CgSums<CgNorms::together> left;
-  Sum<1> pq, qu;
+  TurningSum<3> left;
+  Sum<1> of_first_z, pq, qu;
 
   bool operator==(CgUpdateApart const&) const = default;
 
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
-    return left.with(f, pq, qu);
+    return f(left, of_first_z, pq, qu);
   }
   template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, Sums<4> const& s, auto const&, At const&,
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, Sums<6> const& s, auto const&, At const&,
                                            Control const& now, Control& next,
                                            Scalars& scalars) const {
-    scalars.set(cg_scalars<true>(limits, now, next, s[0], s[1], s[2], s[3]));
+    scalars.set(cg_scalars<true>(limits, now, next, s[0], s[1], s[4], s[5]));
+    if (next.phase == Phase::iterate && s[2] <= faded<Scalar> * s[3] && !limits.unconditional())
+      next.claim(Reason::running);
     return next.phase == Phase::iterate;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 6> const& old,
-                                       Scalars const& s, Sums<2>& mine) const {
+                                       Scalars const& s, Sums<3>& mine) const {
     Scalar const r_new = old[1] - s.alpha * old[4], z_new = old[2] - s.alpha * old[5];
     x[i] = old[0] + s.alpha * old[3];
     r[i] = r_new;
     z[i] = z_new;
     p[i] = z_new + s.beta * old[3];
-    CgSums<CgNorms::together>::add(mine, r_new, z_new);
+    mine[0] += real_dot(r_new, z_new);
+    mine[1] += abs_squared(r_new);
+    mine[2] += abs_squared(z_new);
   }
   template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<2> const& mine, Control const& now,
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<3> const& mine, Control const& now,
                                        Control& next) const {
-    cg_count(left.left, team, mine, now, next);
+    cg_count(left, team, mine, now, next);
   }
 };
 
@@ -416,26 +422,31 @@ struct CgBegun {
   }
 };
 
-/// \brief p = z, z being handed out and kept, with (r, z) and (r, r).
+/// \brief p = z, z being handed out and kept, with (r, z), (r, r) and, twice, (z, z).
 template <class Scalar>
 struct CgBegunApart {
-  static constexpr std::size_t sums = 2;
+  static constexpr std::size_t sums = 4;
 
   Scalar const* r;
   Scalar *z, *p;
-  TurningSum<2> norms;
+  TurningSum<3> norms;
+  Sum<1> of_first_z;
 
   bool operator==(CgBegunApart const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value, Sums<2>& mine) const {
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value, Sums<4>& mine) const {
     z[i] = value;
     p[i] = value;
-    CgSums<CgNorms::together>::add(mine, r[i], value);
+    mine[0] += real_dot(r[i], value);
+    mine[1] += abs_squared(r[i]);
+    mine[2] += abs_squared(value);
+    mine[3] = mine[2];
   }
   template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<2> const& mine, Control const&,
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<4> const& mine, Control const&,
                                        Control& next) const {
-    norms.of(next.iteration).leave(team, mine);
+    norms.of(next.iteration).leave(team, Sums<3>{{mine[0], mine[1], mine[2]}});
+    of_first_z.leave(team, Sums<1>{{mine[3]}});
     next.phase = Phase::iterate;
   }
 };

@@ -2,11 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <solder/core/application.hpp>
 #include <solder/core/scalar.hpp>
 
 namespace Solder::Impl {
+
+/// \brief Where M r goes by a recurrence beside r's, the rounding of what it was when it was made
+/// stays in it. Below this share of its squared norm then, eps^(4/3), that rounding is more than
+/// eps^(1/3) of it, and the method begins anew.
+template <class Scalar>
+inline constexpr double faded =
+    std::is_same_v<typename ScalarTraits<Scalar>::Real, float> ? 5.9e-10 : 1.3e-21;
 
 /// \brief A source's rows of A x, summed in double where A's operator takes an x that is one
 /// (CsrOperator, SellOperator).

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -19,7 +20,7 @@ namespace Solder::Impl::amg {
 inline constexpr std::int32_t most_modes = 32;
 
 /// \brief Vectors of which what is slow to converge is made, the near-nullspace: entry i of vector
-/// c is entries[i * count + c]. Their squares must be in the range of doubles. None: the constant.
+/// c is entries[i * count + c], of size 1 or less. None: the constant.
 template <class Scalar, class Exec>
 struct Modes {
   using Array = DeviceArray<Wide<Scalar>, Exec>;
@@ -30,8 +31,8 @@ struct Modes {
   std::int64_t rows() const { return static_cast<std::int64_t>(entries.extent(0)) / count; }
 };
 
-/// \brief Those of a user, copied. \throws std::invalid_argument where there are none or too many,
-/// or an entry is not finite
+/// \brief Those of a user, copied, and each multiplied with a power of two. \throws
+/// std::invalid_argument where there are none or too many, or an entry is not finite
 template <class Scalar, class Exec, class View>
 Modes<Scalar, Exec> given_modes(Exec const& exec, View const& given) {
   static_assert(View::rank() == 2,
@@ -64,6 +65,29 @@ Modes<Scalar, Exec> given_modes(Exec const& exec, View const& given) {
   if (wrong > 0)
     throw std::invalid_argument("Solder::Amg: " + std::to_string(wrong) +
                                 " entries of the near-nullspace are not finite");
+  // The scale of a vector is nobody's business, but squares shall not leave the range.
+  for (std::size_t c = 0; c < count; ++c) {
+    double largest = 0;
+    Kokkos::parallel_reduce(
+        "Solder::amg::largest_of_mode",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, given.extent(0)),
+        KOKKOS_LAMBDA(std::size_t i, double& most) {
+          most = Kokkos::max(most, double(Kokkos::abs(entries[i * count + c])));
+        },
+        Kokkos::Max<double>(largest));
+    if (!(largest > 0 && std::isfinite(largest))) continue;
+    int exponent = 0;
+    std::frexp(largest, &exponent);
+    // In two steps: the power itself may be beyond the range.
+    double const half = std::ldexp(1.0, -exponent / 2),
+                 rest = std::ldexp(1.0, -exponent + exponent / 2);
+    Kokkos::parallel_for(
+        "Solder::amg::scaled_mode",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, given.extent(0)),
+        KOKKOS_LAMBDA(std::size_t i) {
+          entries[i * count + c] = rest * (half * entries[i * count + c]);
+        });
+  }
   return modes;
 }
 
