@@ -55,7 +55,8 @@ class BiCgStabMethod;
 ///
 /// Before the first iteration, and when the recursion believes it has converged, 2 kernels, and
 /// those of M, recompute the true residual: a recursion that was wrong, or broke down, begins anew
-/// from the truth if it has won something, and once with another rs if not; and says so if that
+/// from the truth if it has won something, or if the recurrence of an M r that is not pointwise has
+/// faded under its rounding, and once with another rs if not; and says so if that
 /// does not help.
 ///
 /// \tparam Matrix, Preconditioner as of Cg

@@ -544,7 +544,7 @@ struct BiCgStabUpdateApart : BiCgStabOmega<Scalar, Pipelined> {
     else
       add_to(mine, 1, dot_term(rs[i], r_new));
     mine[0] += abs_squared(r_new);
-    mine[of_r] += abs_squared(u_new);
+    mine[sums - 1] += abs_squared(u_new);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const&,
@@ -553,7 +553,7 @@ struct BiCgStabUpdateApart : BiCgStabOmega<Scalar, Pipelined> {
     Sums<of_r> of_residual;
     for (std::size_t k = 0; k < of_r; ++k) of_residual[k] = mine[k];
     this->count(team, of_residual, next);
-    if (is_whole) of_u.leave(team, Sums<1>{{mine[of_r]}});
+    if (is_whole) of_u.leave(team, Sums<1>{{mine[sums - 1]}});
   }
 };
 

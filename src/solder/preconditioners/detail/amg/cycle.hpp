@@ -327,9 +327,12 @@ struct Cycle : Levels<Scalar, Stored> {
             at);
         }
       }
-      for (std::int32_t k = 0;; ++k) {
-        PlainStep const step = plain_step(way, l, down != 0, comes_again, k);
-        if (step.A == nullptr) break;
+      std::int32_t const own = own_products(way, is_last, goes_down),
+                         more = goes_down ? l > 0 || !way.is_plain() : comes_again;
+      for (std::int32_t k = 0; k < own + more; ++k) {
+        PlainStep const step = k < own     ? own_product(way, l, down != 0, k)
+                               : goes_down ? restriction(way, l)
+                                           : coming_again(way, here);
         f(kernel(step.label, Plain{*step.A, step.league, step.take.u}, step.take), at);
       }
       if (goes_down) {
@@ -365,7 +368,7 @@ struct Cycle : Levels<Scalar, Stored> {
   }
   KOKKOS_FORCEINLINE_FUNCTION static StoreBody<Scalar, Scalar*> keep(Scalar* to) { return {to}; }
 
-  /// A product with a vector of a level, and what becomes of it. No matrix: there is none.
+  /// A product with a vector of a level, and what becomes of it.
   struct PlainStep {
     char const* label;
     Operator<Stored> const* A;
@@ -373,80 +376,75 @@ struct Cycle : Levels<Scalar, Stored> {
     Take<Scalar, Stored> take;
   };
 
-  /// Product k of going through a level: down to the next one, or up from it; on the coarsest level
-  /// both in one.
-  KOKKOS_FORCEINLINE_FUNCTION PlainStep plain_step(Way const& way, std::int32_t l, bool down,
-                                                   bool comes_again, std::int32_t k) const {
+  KOKKOS_FORCEINLINE_FUNCTION static PlainStep kept(char const* label, Operator<Stored> const& A,
+                                                    std::int32_t league, Scalar const* u,
+                                                    Scalar* to) {
+    return {label, &A, league, {Taken::kept, false, 0, {}, nullptr, u, to, nullptr}};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION PlainStep restriction(Way const& way, std::int32_t l) const {
+    return kept("Solder::amg::restrict", level[l].QH, level[l].QH_league,
+                way.coarse_residual(level[l]), level[l + 1].b);
+  }
+  /// What is left to the second time, b - A x, and x is kept.
+  KOKKOS_FORCEINLINE_FUNCTION static PlainStep coming_again(Way const& way, Here const& here) {
+    return {"Solder::amg::again",
+            &here.A,
+            here.A_league,
+            {Taken::residual, false, 0, {}, here.b, way.result(here), here.b, here.kept}};
+  }
+
+  /// Products of going through a level, beside the restriction.
+  KOKKOS_FORCEINLINE_FUNCTION static std::int32_t own_products(Way const& way, bool is_last,
+                                                               bool goes_down) {
+    if (is_last && way.direct) return 1;
+    if (!way.split) return goes_down ? 0 : way.more_after();
+    // Three a sweep, and with the coarse grid two; the last one leaves no residual.
+    if (goes_down) return 3 * way.pre;
+    return 3 * (way.post + (is_last ? way.pre : 0)) - 1 + (is_last ? 0 : 2);
+  }
+  /// Number k of them: down to the next level, or up from it; on the coarsest level both in one.
+  KOKKOS_FORCEINLINE_FUNCTION PlainStep own_product(Way const& way, std::int32_t l, bool down,
+                                                    std::int32_t k) const {
     Here const& here = level[l];
-    bool const is_last = l + 1 == way.levels, goes_down = down && !is_last;
-    auto const keeps = [](char const* label, Operator<Stored> const& A, std::int32_t league,
-                          Scalar const* u, Scalar* to) {
-      return PlainStep{label, &A, league, {Taken::kept, false, 0, {}, nullptr, u, to, nullptr}};
-    };
-    auto const leaves_residual = [&](char const* label, Scalar const* b, Scalar const* u,
-                                     Scalar* to, Scalar* kept) {
-      return PlainStep{
-          label, &here.A, here.A_league, {Taken::residual, false, 0, {}, b, u, to, kept}};
-    };
-    if (is_last && way.direct) {
-      if (k == 0) return keeps("Solder::amg::coarsest", here.SQ, here.SQ_league, here.b, here.z);
-      return {};
+    bool const is_last = l + 1 == way.levels;
+    if (is_last && way.direct)
+      return kept("Solder::amg::coarsest", here.SQ, here.SQ_league, here.b, here.z);
+    if (!way.split) {
+      bool const from_z = k % 2 == 0;
+      return {"Solder::amg::sweep_after",
+              &here.A,
+              here.A_league,
+              {Taken::sweep, false, here.after[way.more_after() - k], here.inverse, here.b,
+               from_z ? here.z : here.x, from_z ? here.x : here.z, nullptr}};
     }
-    if (way.split) {
-      // Three products a sweep, and with the coarse grid two; the last one leaves no residual.
-      std::int32_t const before = down ? 3 * way.pre : 0,
-                         with_coarse = goes_down || is_last ? 0 : 2,
-                         after = goes_down ? 0 : 3 * way.post;
-      std::int32_t const all = goes_down ? before : before + with_coarse + after - 1;
-      if (k < all) {
-        bool const of_coarse = k >= before && k < before + with_coarse;
-        std::int32_t const in_after = k - before - with_coarse;
-        std::int32_t const turn = k < before  ? k / 3
-                                  : of_coarse ? 0
-                                              : in_after / 3,
-                           part = k < before  ? k % 3
-                                  : of_coarse ? k - before + 1
-                                              : in_after % 3;
-        // Whether x and r[0] are there.
-        bool const is_begun = turn > 0 || (k >= before && (way.pre > 0 || !(is_last || of_coarse)));
-        Scalar const* const r = is_begun ? here.r[0] : here.b;
-        if (part == 0) return keeps("Solder::amg::factor", here.G, here.G_league, r, here.t);
-        if (part == 2)
-          return leaves_residual("Solder::amg::residual", r, here.y, here.r[0], nullptr);
-        auto const weight = of_coarse    ? 1
-                            : k < before ? here.before[way.pre - 1 - turn]
-                                         : here.after[turn];
-        return {"Solder::amg::correction",
-                of_coarse ? &here.SQ : &here.GH,
-                of_coarse ? here.SQ_league : here.GH_league,
-                {Taken::correction,
-                 !is_begun,
-                 weight,
-                 {},
-                 nullptr,
-                 of_coarse ? way.correction(level, l) : here.t,
-                 here.y,
-                 here.x}};
-      }
-      k -= all;
-    } else if (!goes_down) {
-      if (k < way.more_after()) {
-        bool const from_z = k % 2 == 0;
-        Scalar* const from = from_z ? here.z : here.x;
-        return {"Solder::amg::sweep_after",
-                &here.A,
-                here.A_league,
-                {Taken::sweep, false, here.after[way.more_after() - k], here.inverse, here.b, from,
-                 from_z ? here.x : here.z, nullptr}};
-      }
-      k -= way.more_after();
-    }
-    if (k == 0 && goes_down && !(l == 0 && way.is_plain()))
-      return keeps("Solder::amg::restrict", here.QH, here.QH_league, way.coarse_residual(here),
-                   level[l + 1].b);
-    if (k == 0 && comes_again)
-      return leaves_residual("Solder::amg::again", here.b, way.result(here), here.b, here.kept);
-    return {};
+    // A turn is a sweep or the coarse grid: 0 is G r, 1 the correction, 2 the residual.
+    std::int32_t const before = down ? 3 * way.pre : 0, with_coarse = down ? 0 : 2;
+    bool const is_before = k < before, of_coarse = !is_before && k < before + with_coarse;
+    std::int32_t const within = is_before ? k : k - before - with_coarse,
+                       turn = of_coarse ? 0 : within / 3, part = of_coarse ? k + 1 : within % 3;
+    // Whether x and r[0] are there.
+    bool const is_begun = turn > 0 || (!is_before && (way.pre > 0 || !(is_last || of_coarse)));
+    Scalar const* const r = is_begun ? here.r[0] : here.b;
+    if (part == 0) return kept("Solder::amg::factor", here.G, here.G_league, r, here.t);
+    if (part == 2)
+      return {"Solder::amg::residual",
+              &here.A,
+              here.A_league,
+              {Taken::residual, false, 0, {}, r, here.y, here.r[0], nullptr}};
+    auto const weight = of_coarse   ? 1
+                        : is_before ? here.before[way.pre - 1 - turn]
+                                    : here.after[turn];
+    return {"Solder::amg::correction",
+            of_coarse ? &here.SQ : &here.GH,
+            of_coarse ? here.SQ_league : here.GH_league,
+            {Taken::correction,
+             !is_begun,
+             weight,
+             {},
+             nullptr,
+             of_coarse ? way.correction(level, l) : here.t,
+             here.y,
+             here.x}};
   }
 };
 

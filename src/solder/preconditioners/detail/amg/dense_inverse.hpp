@@ -71,9 +71,15 @@ std::int32_t invert_hermitian(Exec const& exec, std::int32_t n,
       });
   Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>> const rows(exec, 0,
                                                                         std::int64_t(n) << bits);
+  // On hosts a pivot of a small matrix is not worth a parallel region.
+  bool const alone = is_host_space<Exec> && n <= 256;
+  if (alone) exec.fence("Solder::amg: the coarsest level is there");
   for (std::int32_t k = 0; k < n; ++k) {
-    Kokkos::parallel_for("Solder::amg::pivot", rows,
-                         DensePivot<Number, Exec>{from, to, limit, pivots.data(), n, k});
+    DensePivot<Number, Exec> const pivot{from, to, limit, pivots.data(), n, k};
+    if (!alone)
+      Kokkos::parallel_for("Solder::amg::pivot", rows, pivot);
+    else if constexpr (is_host_space<Exec>)
+      for (std::int32_t i = 0; i < n; ++i) pivot(i);
     std::swap(from, to);
   }
   // Elimination makes both triangles of it, each with its own rounding: one counts.
