@@ -630,6 +630,7 @@ TEST(AmgOfOddMatrices, NamesAZeroOnTheDiagonal) {
   Default const exec;
   AmgOf const M(exec, MatrixOf(exec, host));
   EXPECT_NE(M.defect().find("row 7 "), std::string::npos) << M.defect();
+  EXPECT_TRUE(std::isnan(M.setup().largest_eigenvalue));
   auto const b = random_vector<double>(host.rows, 7);
   for (Runner const runner : every_runner) {
     auto const s = ended(host, b, runner);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -146,7 +147,7 @@ class Amg {
       setup.level_nonzeros.push_back(level.A.nonzeros());
     }
     setup.density = operator_complexity();
-    setup.largest_eigenvalue = state_->levels.front().largest;
+    setup.largest_eigenvalue = defect().empty() ? state_->levels.front().largest : std::nan("");
     return setup;
   }
   /// \brief Why it cannot be applied, in a sentence; empty where it can.
