@@ -394,6 +394,8 @@ TEST(Control, DescriptionsNameTheScalarAndTheIteration) {
       text(Reason::indefinite_preconditioner, Cause::r_z, -2).find("(r, z) = -2 at iteration 3"),
       std::string::npos);
   EXPECT_NE(text(Reason::not_finite, Cause::none, 0).find("iteration 3"), std::string::npos);
+  EXPECT_NE(text(Reason::diverged, Cause::none, 0).find("1e12 ||b|| at iteration 3"),
+            std::string::npos);
   EXPECT_NE(text(Reason::stagnated, Cause::none, 0), "");
 }
 

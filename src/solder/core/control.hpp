@@ -299,6 +299,9 @@ inline std::string describe(Control const& control) {
       return (control.cause == Cause::none ? "a NaN or an infinity in A, b or x, or an overflow"
                                            : scalar + number()) +
              when;
+    case Reason::diverged:
+      return "the residual is beyond 1e12 ||b||" + when +
+             ": another preconditioner or method, or an A scaled row by row, may do";
     case Reason::stagnated:
       return control.cause == Cause::cycle ? "a whole cycle no longer reduces the residual, and "
                                              "the next would do the same: a "

@@ -136,7 +136,7 @@ class Jacobi {
   std::string defect() const {
     if (zero_row() < 0) return {};
     return "the diagonal entry of row " + Impl::counted(zero_row()) +
-           " is zero: Jacobi cannot divide by it";
+           " is zero: D^-1 cannot be had";
   }
 
  private:

@@ -196,9 +196,7 @@ class Hierarchy {
             "on level " + std::to_string(levels.size() + 1) + " of the multigrid hierarchy " + zero;
       } else {
         largest = largest_eigenvalue(*lanczos_, A, D, levels.empty() ? lanczos_steps : fewer_steps);
-        if (!(largest > 0) || !std::isfinite(largest))
-          defect = "on level " + std::to_string(levels.size() + 1) +
-                   " of the multigrid hierarchy the matrix is not positive definite, or not finite";
+        note_eigenvalue(largest, levels.size() + 1);
         largest *= margin;
       }
     }
@@ -256,6 +254,13 @@ class Hierarchy {
     return A.nonzeros() + finest.of_AP->nonzeros == finest.SQ->nonzeros() &&
            is_in(exec_, A, SQ.row_offsets, SQ.columns, finest.of_AP->offsets.data());
   }
+  /// \brief A defect where the largest eigenvalue of a level says so.
+  void note_eigenvalue(double largest, std::size_t level) {
+    if (largest > 0 && std::isfinite(largest)) return;
+    defect = "on level " + std::to_string(level) +
+             " of the multigrid hierarchy the matrix is not " +
+             (std::isfinite(largest) ? "positive definite" : "finite, or overflows");
+  }
   /// \brief (I - w D^-1 A) P.
   /// \param in_place in the memory of A P
   Matrix swept(Level const& level, Matrix const& AP, double weight, bool in_place) const {
@@ -266,9 +271,7 @@ class Hierarchy {
     level.fsai.emplace(exec_, level.A, FsaiOptions{.tau = 0.01, .k = 1});
     double const largest = largest_eigenvalue(*lanczos_, level.A, *level.fsai,
                                               levels.size() == 1 ? lanczos_steps : fewer_steps);
-    if (!(largest > 0) || !std::isfinite(largest))
-      defect = "on level " + std::to_string(levels.size()) +
-               " of the multigrid hierarchy the matrix is not positive definite, or not finite";
+    note_eigenvalue(largest, levels.size());
     level.largest_of_fsai = margin * largest;
   }
 
