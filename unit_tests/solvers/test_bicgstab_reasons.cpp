@@ -142,8 +142,12 @@ TYPED_TEST(BiCgStabEnds, ReportsKernelsWordsTimesAndRunner) {
     Report const report = solve(this->exec, A, jacobi, b, Vector(A.rows), options).report;
     bool const pipelined = options.form == BiCgStabForm::pipelined;
     EXPECT_EQ(report.kernels_per_iteration, is_whole(options.runner) ? 0 : pipelined ? 4 : 5);
-    EXPECT_DOUBLE_EQ(report.words_per_iteration,
-                     2 * matrix + (pipelined ? (jacobi ? 20 : 17) : (jacobi ? 24 : 20)) * A.rows);
+    bool const keeps_rows =
+        pipelined && is_whole(options.runner) && !Solder::Impl::is_host_space<TypeParam>;
+    EXPECT_DOUBLE_EQ(report.words_per_iteration, 2 * matrix + (keeps_rows  ? (jacobi ? 17 : 15)
+                                                               : pipelined ? (jacobi ? 20 : 17)
+                                                                           : (jacobi ? 24 : 20)) *
+                                                                  A.rows);
     EXPECT_GE(report.setup_seconds, 0);
     EXPECT_GT(report.solve_seconds, 0);
     EXPECT_LT(report.solve_seconds, 60);

@@ -14,6 +14,7 @@
 
 #include "../kokkos_events.hpp"
 #include "../support.hpp"
+#include "as_launched.hpp"
 
 // Systems so large that the kernel of a whole solve keeps vectors on chip, on GPUs that it was
 // measured on: 357,000 rows and more. What each solve says is held against the launch runner's.
@@ -26,61 +27,6 @@ using Solder::Runner;
 
 /// Rows beyond what the teams' scratch has room for, and a last block that is not full.
 constexpr int side = 731, cube = 73;
-
-template <class Solver, class Exec, class Matrix, class M, class Options>
-void expect_same_as_launched(Exec const& exec, Matrix const& A, M const& m, Options options) {
-  using Scalar = typename Matrix::scalar_type;
-  using Real = typename Solder::ScalarTraits<Scalar>::Real;
-  auto const n = static_cast<std::size_t>(A.rows());
-  std::vector<Scalar> ones(n, Scalar(1)), guess(n);
-  for (std::size_t i = 0; i < n; ++i) guess[i] = Scalar(Real(i % 13) / 100);
-  auto const b = to_device(exec, ones);
-  auto const run = [&](Runner runner, auto const& check) {
-    options.runner = runner;
-    Solver solver(exec, A, m, options);
-    for (int turn = 0; turn < 2; ++turn) {
-      auto const x = to_device(exec, guess);
-      Report const report = solver.solve(b, x);
-      check(report, to_host(exec, x));
-    }
-  };
-  Report launched, resident;
-  std::vector<Scalar> x_launched, x_resident;
-  run(Runner::launch, [&](Report const& report, std::vector<Scalar> const& x) {
-    launched = report;
-    x_launched = x;
-  });
-  run(Runner::resident, [&](Report const& report, std::vector<Scalar> const& x) {
-    if (resident.history.empty()) {
-      resident = report;
-      x_resident = x;
-    } else if (report.runner == resident.runner) {
-      EXPECT_EQ(report.history, resident.history) << "the second solve differs from the first";
-      EXPECT_EQ(x, x_resident);
-    }
-  });
-  EXPECT_EQ(resident.reason, launched.reason);
-  EXPECT_EQ(resident.iterations, launched.iterations);
-  ASSERT_EQ(resident.history.size(), launched.history.size());
-  double const rounding = 1e5 * Kokkos::Experimental::epsilon_v<Real>;
-  for (std::size_t k = 0; k < launched.history.size(); ++k)
-    EXPECT_NEAR(resident.history[k] / launched.history[k], 1, rounding) << "iteration " << k;
-  EXPECT_NEAR(resident.true_relative_residual / launched.true_relative_residual, 1, rounding);
-  double difference = 0, size = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    difference = std::max(difference, double(Kokkos::abs(x_resident[i] - x_launched[i])));
-    size = std::max(size, double(Kokkos::abs(x_launched[i])));
-  }
-  EXPECT_LT(difference, rounding * size);
-}
-
-template <class Options>
-Options some_iterations(int most) {
-  Options options;
-  options.tolerance = 1e-12;
-  options.max_iterations = most;
-  return options;
-}
 
 template <class Exec>
 class OnChip : public testing::Test {

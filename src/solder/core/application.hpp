@@ -112,10 +112,23 @@ struct OpenedMatrix {
   static constexpr bool takes_columns = Solder::takes_columns<Operator>,
                         takes_batches = Solder::takes_batches<Operator>;
 
+  /// Whether it says which rows it hands out to whom; see OnChipTeam.
+  static constexpr bool knows_rows = requires(Operator const& op) { op.keeps_rows(); };
+  /// Whether a kernel of a whole solve can keep what it needs of the rows for products with made
+  /// vectors.
+  static constexpr bool keeps_rows = requires(Operator const& op) {
+    op.keeps_all_rows(std::int64_t{});
+  };
+
   Operator A;
   Rows rows;
   std::int32_t league;
 
+  /// \brief The source of A x; see MadeProduct.
+  template <class Vector>
+  MadeProduct<Operator, Vector> apply_made(Vector const& x) const {
+    return {A, league, x};
+  }
   /// \param x a pointer, or a Place
   template <class Vector>
   auto apply(Phase, Vector const& x) const {

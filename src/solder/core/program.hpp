@@ -61,6 +61,25 @@ struct Program<First, Rest...> {
   }
 };
 
+namespace Impl {
+
+struct NothingKept {};
+
+/// \brief What a thread can keep of the first source of a program that has such: see MadeProduct.
+template <class Team>
+KOKKOS_FORCEINLINE_FUNCTION NothingKept kept_of(Program<> const&, Team const&) {
+  return {};
+}
+template <class First, class... Rest, class Team>
+KOKKOS_FORCEINLINE_FUNCTION auto kept_of(Program<First, Rest...> const& program, Team const& team) {
+  if constexpr (requires { program.first.source.keep(team); })
+    return program.first.source.keep(team.in_league(program.first.teams()));
+  else
+    return kept_of(program.rest, team);
+}
+
+}  // namespace Impl
+
 /// \brief Stages that run several times, `always` and once more for each step of the cycle that
 /// `per_step` counts; At::turn tells which time it is.
 template <class Stages>

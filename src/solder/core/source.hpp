@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <solder/core/owned.hpp>
+#include <solder/core/scalar.hpp>
 #include <solder/core/team.hpp>
 
 namespace Solder {
@@ -222,6 +223,141 @@ struct Product {
     auto const vector = vector_at(x, at);
     return Product<Operator, std::remove_const_t<decltype(vector)>>{A, league, vector};
   }
+};
+
+/// \brief A row product, and what is known of the row besides.
+template <class Scalar, class Own>
+struct ProductAndOwn {
+  Scalar value;
+  Own own;
+
+  KOKKOS_FORCEINLINE_FUNCTION ProductAndOwn(Scalar const& v, Own const& o) : value(v), own(o) {}
+};
+
+/// \brief Several sums of a row, in doubles: what is combined of them may be far smaller, or closer
+/// to 1, than they are.
+template <class Scalar, int N>
+struct Terms {
+  Wide<Scalar> of[N] = {};
+
+  KOKKOS_FORCEINLINE_FUNCTION Terms& operator+=(Terms const& other) {
+    for (int k = 0; k < N; ++k) of[k] += other.of[k];
+    return *this;
+  }
+};
+
+/// \brief A matrix's entry a of column j, and a d, d being that of M = diag(d): what does not
+/// change in a solve. `M` is pointwise and linear.
+template <class Scalar, class M>
+struct Weight {
+  Scalar of[M::is_identity ? 1 : 2] = {};
+
+  KOKKOS_FORCEINLINE_FUNCTION Weight() {}
+  KOKKOS_FORCEINLINE_FUNCTION Weight(M const& m, Scalar const& a, std::int32_t j) {
+    of[0] = a;
+    if constexpr (!M::is_identity) of[1] = a * m(j, Scalar(1));
+  }
+  /// \brief a x and a d x.
+  KOKKOS_FORCEINLINE_FUNCTION Wide<Scalar> a(Scalar const& x) const {
+    return Wide<Scalar>(of[0]) * Wide<Scalar>(x);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Wide<Scalar> ad(Scalar const& x) const {
+    return Wide<Scalar>(of[M::is_identity ? 0 : 1]) * Wide<Scalar>(x);
+  }
+};
+
+/// \brief The products of a matrix's rows with a vector that lies nowhere: it is a combination of
+/// others, whose coefficients the stage's body has yet to compute. Words: the matrix, and what is
+/// read of those others.
+///
+/// A stage less, where what would store that vector is quick to do again for each entry of a row.
+/// The rows are handed out as ProductAndOwn. All of a program are of the same matrix and M.
+///
+/// \tparam Operator asks for no entry before prepare() and has keep(); see CsrOperator
+/// \tparam Vector with(scalars), scalars being the body's, answers what has
+///         - `weight(a, j)`: what of the term a x_j does not change in a solve,
+///         - `terms(weight, j)`: the term, for each of those others,
+///         - `combined(terms)`, once scalars are known: x_j, or sums of them,
+///         - `own(i)`: what the body is given with row i.
+template <class Operator, class Vector>
+struct MadeProduct {
+  static constexpr bool goes_downwards = true;
+
+  Operator A;
+  std::int32_t league;
+  Vector x;
+
+  bool operator==(MadeProduct const&) const = default;
+
+  KOKKOS_FUNCTION std::int32_t teams() const { return league; }
+  Rows dealt_rows() const { return A.rows; }
+
+  /// \brief The source in a run of the stage. The scalars may still be unknown.
+  template <class Scalars>
+  KOKKOS_FORCEINLINE_FUNCTION auto with(Scalars const& scalars) const {
+    return WithScalars<decltype(x.with(scalars))>{A, x.with(scalars)};
+  }
+
+  /// \brief What a thread of a whole solve may load once for all runs of the stage.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION auto keep(Team const& team) const requires requires {
+    A.keep(team, x);
+  }
+  { return A.keep(team, x); }
+  /// \brief The source that need not load it.
+  template <class Kept>
+  KOKKOS_FORCEINLINE_FUNCTION auto with_kept(Kept const& kept) const requires requires {
+    requires std::is_same_v<typename Kept::Of, Operator>;
+  }
+  { return WithKept<Kept>{*this, kept}; }
+
+ private:
+  template <class Made>
+  struct WithScalars {
+    Operator const& A;
+    Made x;
+
+    KOKKOS_FORCEINLINE_FUNCTION auto operator[](std::int32_t j) const {
+      return x.combined(x.terms(x.weight(1, j), j));
+    }
+
+    template <class Team, class Prepare, class Consume>
+    KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const&,
+                                                  Prepare const& prepare,
+                                                  Consume const& consume) const {
+      return A.for_each_row_product(team, *this, prepare, with_own(consume));
+    }
+    template <class Consume>
+    KOKKOS_FORCEINLINE_FUNCTION auto with_own(Consume const& consume) const {
+      return [&](auto const& i, auto const& value) { consume(i, ProductAndOwn{value, x.own(i)}); };
+    }
+  };
+
+  template <class Kept>
+  struct WithKept {
+    MadeProduct const& of;
+    Kept const& kept;
+
+    KOKKOS_FUNCTION std::int32_t teams() const { return of.league; }
+
+    template <class Scalars>
+    KOKKOS_FORCEINLINE_FUNCTION auto with(Scalars const& scalars) const {
+      return KeptRows<decltype(of.x.with(scalars)), Kept>{of.A, of.x.with(scalars), kept};
+    }
+  };
+  template <class Made, class Kept>
+  struct KeptRows {
+    Operator const& A;
+    Made x;
+    Kept const& kept;
+
+    template <class Team, class Prepare, class Consume>
+    KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const&,
+                                                  Prepare const& prepare,
+                                                  Consume const& consume) const {
+      return A.for_each_row_product(team, kept, x, prepare, consume);
+    }
+  };
 };
 
 /// \brief f(at, i, value) of another source's rows.

@@ -86,6 +86,8 @@ KOKKOS_FUNCTION constexpr std::size_t sums_needed_by() {
 ///   - `struct Scalars`: what is computed once a team, the same in all of them, by
 ///     `bool scalars(team, total, ahead, at, now, next, Scalars&) const`, which answers whether to
 ///     go through the rows,
+///   - `known(now, Scalars&) const`: what of them the control block alone tells, before rows are
+///     loaded,
 ///   - `with_earlier(f) const`, f(the sums that earlier stages left ...), Sum or TurningSum, whose
 ///     totals scalars() is given,
 ///   - `ahead(team, at) const`: what else is to be loaded before the control block has arrived,
@@ -149,6 +151,21 @@ struct Stage {
     using type = typename B::Scalars;
   };
 
+  /// \brief The source in a run of the stage; see MadeProduct.
+  KOKKOS_FORCEINLINE_FUNCTION decltype(auto) source_with(
+      typename ScalarsOf<Body>::type const& scalars) const {
+    if constexpr (requires { source.with(scalars); })
+      return source.with(scalars);
+    else
+      return (source);
+  }
+
+  /// \brief What of the scalars is known without sums.
+  KOKKOS_FORCEINLINE_FUNCTION void set_known(Control const& now,
+                                             typename ScalarsOf<Body>::type& scalars) const {
+    if constexpr (requires { body.known(now, scalars); }) body.known(now, scalars);
+  }
+
   /// \brief Gives a row to the body.
   template <class Row, class Value>
   KOKKOS_FORCEINLINE_FUNCTION void give(Row const& i, Value const& value,
@@ -190,10 +207,12 @@ struct Stage {
     typename ScalarsOf<Body>::type scalars;
     Sums<Impl::sums_of<Body>()> mine{};
     auto const loaded = ahead(team, at);
+    set_known(now, scalars);
+    auto const& rows = source_with(scalars);
     auto const consume = [&](auto const& i, auto const& value) { give(i, value, scalars, mine); };
     bool went_on;
     if constexpr (sizeof...(S) == 0) {
-      went_on = source.for_each_row(
+      went_on = rows.for_each_row(
           team, at,
           [&] {
             if (now.phase != phase) return false;
@@ -213,7 +232,7 @@ struct Stage {
       } else if (team.gathers_ahead(most)) {
         shares = team.gather(most, earlier.all()...);
       }
-      went_on = source.for_each_row(
+      went_on = rows.for_each_row(
           team, at,
           [&] {
             if (now.phase != phase) return false;
@@ -291,6 +310,7 @@ struct Stage {
         Sums<(S::size + ... + 0)> total{};
         if constexpr (sizeof...(S) > 0)
           total = of_column.gather(0, earlier.of(now[c].iteration)...);
+        set_known(now[c], column.scalars);
         column.went_on = body.scalars(of_column, total, ahead(of_column, at), at, now[c], next[c],
                                       column.scalars);
       }
@@ -309,7 +329,7 @@ struct Stage {
         if (!columns[c].went_on) continue;
         auto const scalars = columns[c].scalars;
         auto mine = columns[c].mine;
-        source.for_each_row(
+        source_with(scalars).for_each_row(
             part.for_column(c), at, [] { return true; },
             [&](std::int32_t i, auto const& value) { give(i, value, scalars, mine); });
         columns[c].mine = mine;
@@ -334,6 +354,19 @@ struct Stage {
 };
 
 namespace Impl {
+
+/// \brief A stage whose source need not load what has been kept of it.
+template <class Stage, class Kept>
+KOKKOS_FORCEINLINE_FUNCTION decltype(auto) with_kept(Stage const& stage, Kept const& kept) {
+  if constexpr (requires { stage.source.with_kept(kept); }) {
+    auto const source = stage.source.with_kept(kept);
+    return Solder::Stage<std::remove_const_t<decltype(source)>,
+                         std::remove_cvref_t<decltype(stage.body)>>{stage.label, stage.phase,
+                                                                    source, stage.body};
+  } else {
+    return (stage);
+  }
+}
 
 /// \brief Whether a stage goes through rows, in whatever teams it is given; others have their own.
 template <class S>

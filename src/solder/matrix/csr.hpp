@@ -14,6 +14,7 @@
 #include <solder/core/scalar.hpp>
 #include <solder/core/team.hpp>
 #include <solder/matrix/host_csr.hpp>
+#include <solder/matrix/kept.hpp>
 #include <solder/matrix/partition.hpp>
 
 namespace Solder {
@@ -63,6 +64,31 @@ struct CsrOperator {
     } else {
       return device_products(team, x, prepare, consume);
     }
+  }
+
+  /// \brief Whether each of so many threads has one row at most, so that a kernel of a whole solve
+  /// can keep() it.
+  bool keeps_all_rows(std::int64_t threads) const {
+    return rows.bounds == nullptr &&
+           (static_cast<std::int64_t>(rows.count) << lane_bits) <= threads;
+  }
+  /// \brief What a thread keeps of its row, for the made vector x; see MadeProduct.
+  template <class Team, class Vector>
+  KOKKOS_FORCEINLINE_FUNCTION auto keep(Team const& team, Vector const& x) const {
+    std::int32_t const lanes = 1 << lane_bits, at_once = team.size() >> lane_bits,
+                       base = team.first_place(rows.count, at_once, team.size());
+    Row const row =
+        row_at(base + (team.rank() >> lane_bits), rows.count, rows.count, rows.count, nullptr);
+    return Impl::keep_share(*this, x, {row.row, row.begin + (team.rank() & (lanes - 1)), row.end},
+                            lanes);
+  }
+  template <class Team, class Weight, class Made, class Prepare, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team,
+                                                        Impl::KeptShare<CsrOperator, Weight> const& kept,
+                                                        Made const& x, Prepare const& prepare,
+                                                        Consumer const& consume) const {
+    return Impl::kept_product(team, *this, kept, lane_bits, std::int64_t(1) << lane_bits, x,
+                              prepare, consume);
   }
 
   /// \brief Whether, on a GPU, the team of a whole solve that has row i of a vector hands out row

@@ -11,6 +11,7 @@
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/team.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/kept.hpp>
 #include <solder/matrix/partition.hpp>
 
 namespace Solder {
@@ -81,6 +82,27 @@ struct SellOperator {
     } else {
       return device_products(team, x, prepare, consume);
     }
+  }
+
+  /// \brief See CsrOperator.
+  bool keeps_all_rows(std::int64_t threads) const {
+    return static_cast<std::int64_t>(slices) * Impl::warp <= threads;
+  }
+  template <class Team, class Vector>
+  KOKKOS_FORCEINLINE_FUNCTION auto keep(Team const& team, Vector const& x) const {
+    std::int32_t const at_once = team.warps_of_team(),
+                       place = team.first_place(slices, at_once, at_once << lane_bits) +
+                               team.warp_rank();
+    Slice const now = place < slices ? slice(slices - 1 - place, team.lane()) : Slice{0, 0, -1};
+    std::int64_t const begin = now.begin + team.lane(),
+                       entries = now.row < 0 ? 0 : std::int64_t(now.width) * Impl::warp;
+    return Impl::keep_share(*this, x, {now.row, begin, begin + entries}, Impl::warp);
+  }
+  template <class Team, class Weight, class Made, class Prepare, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(
+      Team const& team, Impl::KeptShare<SellOperator, Weight> const& kept, Made const& x,
+      Prepare const& prepare, Consumer const& consume) const {
+    return Impl::kept_product(team, *this, kept, lane_bits, Impl::warp, x, prepare, consume);
   }
 
  private:

@@ -6,6 +6,7 @@
 
 #include <solder/core/identity.hpp>
 #include <solder/solvers/detail/bicgstab_bodies.hpp>
+#include <solder/solvers/detail/bicgstab_merged.hpp>
 #include <solder/solvers/detail/judge.hpp>
 #include <solder/solvers/detail/solver.hpp>
 
@@ -46,11 +47,16 @@ class BiCgStabMethod;
 /// kernels before M q and M t come in between, and the half step and the update take over the rows
 /// of M q and of M t as M hands them out.
 ///
+/// In a GPU's kernel of a whole solve with a row a thread at most, and a pointwise M, half step and
+/// second product are one stage, update and next first product the other: a product takes along
+/// those of what its operand is made of, and combines them when the scalars are known.
+///
 /// Cost of an iteration, no fence; classical takes a kernel and 3 n words more:
 ///
 ///     M                   kernels     words
 ///     none                4           A twice, 17 n
 ///     pointwise           4           A twice, 17 n, M 3 times (classical 4)
+///     ..., a row a thread 2 stages    A twice, 15 n, M twice
 ///     another, k kernels  2 + 2 k     A twice, 23 n, M twice
 ///
 /// Before the first iteration, and when the recursion believes it has converged, 2 kernels, and
@@ -66,9 +72,9 @@ class BiCgStab
   using Base = Impl::Solver<Impl::BiCgStabMethod, Exec, Matrix, Preconditioner, BiCgStabOptions>;
 
  public:
-  /// \brief Allocates the workspace, 5 vectors, two more where M is not pointwise, and M's. All
-  /// work of all solves goes to exec. \throws std::invalid_argument where A is not square, M has
-  /// another size or an option is out of range
+  /// \brief Allocates the workspace, 5 vectors, two more where M is not pointwise, 8 where an
+  /// iteration is two stages, and M's. All work of all solves goes to exec. \throws
+  /// std::invalid_argument where A is not square, M has another size or an option is out of range
   BiCgStab(Exec const& exec, Matrix const& A, Preconditioner const& M = {},
            BiCgStabOptions const& options = {})
       : Base(exec, A, M, options) {}
@@ -81,20 +87,31 @@ class BiCgStabMethod {
  public:
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
-  using MySolving = Impl::Solving<Exec, OpenedA, OpenedM, OpenedM::is_pointwise>;
+  using MySolving =
+      Impl::Solving<Exec, OpenedA, OpenedM, OpenedM::is_pointwise && OpenedA::knows_rows>;
   static constexpr bool takes_many = true;
 
   BiCgStabMethod(Exec const& exec, std::shared_ptr<System> system, BiCgStabOptions const& options,
                  Many const& many = {})
       : solving_("Solder::BiCgStab", "Solder::bicgstab::solve", exec, std::move(system), options,
-                 {}, many),
+                 {}, many, can_merge && options.form == BiCgStabForm::pipelined),
         form_(options.form) {
+    if constexpr (can_merge) {
+      if (solving_.saves_stages()) {
+        solving_.reserve([&](auto... all) { return merged(all...); });
+        return;
+      }
+    }
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
 
   MySolving const& solving() const { return solving_; }
 
   Report solve(Scalar const* b, Scalar* x) {
+    if constexpr (can_merge)
+      if (solving_.saves_stages())
+        return complete(
+            solving_.template solve<false>(b, x, [&](auto... all) { return merged(all...); }));
     return complete(solving_.solve(b, x, [&](auto... all) { return with_programs(all...); }));
   }
   /// \brief Several right-hand sides, or systems: see Many.
@@ -110,6 +127,9 @@ class BiCgStabMethod {
   Scalar* vector(char const* label) {
     return solving_.arena().template vector<Scalar>(label, solving_.rows());
   }
+
+  static constexpr bool can_merge =
+      OpenedM::is_pointwise && OpenedA::keeps_rows && !is_host_space<Exec>;
 
   /// \brief use(judgement, iteration) of the form.
   template <class Use>
@@ -163,6 +183,36 @@ class BiCgStabMethod {
                        stage("Solder::bicgstab::direction", Phase::iterate,
                              arena.template range<Scalar>(rows, u, p, q),
                              BiCgStabDirection<Scalar, OpenedM>{sums.of_update, sums.kept, M, p})));
+  }
+
+  /// The pipelined form in two stages an iteration. M s is free while a claim is judged.
+  template <class Use>
+  auto merged(Scalar const* b, Scalar* x, Use const& use) {
+    using Shared = BiCgStabMerged<Scalar>;
+    auto& arena = solving_.arena();
+    auto const A = solving_.open_matrix();
+    auto const M = solving_.open_preconditioner();
+    std::int64_t const n = solving_.rows();
+    Sums sums = Sums::in(arena, solving_.limits(), A.league, arena.teams(A.rows.teams));
+    Shared const shared{
+        arena.template vector<Scalar>("Solder::bicgstab::vectors", Shared::count * n),
+        static_cast<std::ptrdiff_t>(n)};
+    auto const of_turn = arena.template sum<1 + parts<Scalar>>(A.league);
+    BiCgStabBegin<Scalar, OpenedM, false> const begin{
+        M, shared.rs(), nullptr, nullptr, shared.Ms(), sums.rr(), sums.of_shadow, sums.kept};
+    sums.of_update = of_turn;
+    sums.of_first_product = {of_turn.values + of_turn.parts, of_turn.parts};
+    return use(program(judgement(arena, "Solder::bicgstab::judge", A, A.rows, sums.limits, recovery,
+                                 b, x, shared.Ms(), begin),
+                       stage("Solder::bicgstab::begin", Phase::begin,
+                             A.apply_made(BiCgStabMadeBeginning<Scalar, OpenedM>{M, shared}),
+                             BiCgStabFirstTurn<Scalar>{shared, of_turn})),
+               program(stage("Solder::bicgstab::half_turn", Phase::iterate,
+                             A.apply_made(BiCgStabMadeHalfStep<Scalar, OpenedM>{M, shared}),
+                             BiCgStabHalfTurn<Scalar, OpenedM>(sums, shared)),
+                       stage("Solder::bicgstab::turn", Phase::iterate,
+                             A.apply_made(BiCgStabMadeDirection<Scalar, OpenedM>{M, shared, x}),
+                             BiCgStabTurn<Scalar, OpenedM>(sums, shared, of_turn, x))));
   }
 
   /// M cannot be undone, so r and s are kept beside u = M r and M s; w = M q.
@@ -227,6 +277,9 @@ class BiCgStabMethod {
 
   double words_per_iteration() const {
     bool const pipelined = form_ == BiCgStabForm::pipelined;
+    if (solving_.saves_stages())
+      return 2 * solving_.matrix_words() + 15.0 * solving_.rows() +
+             2 * solving_.preconditioner_words();
     double const vectors = (OpenedM::is_pointwise ? 17 : 23) + (pipelined ? 0 : 3);
     double const applications = !OpenedM::is_pointwise ? 2 : pipelined ? 3 : 4;
     return 2 * solving_.matrix_words() + vectors * solving_.rows() +

@@ -6,6 +6,7 @@
 
 #include <solder/core/identity.hpp>
 #include <solder/solvers/detail/cg_bodies.hpp>
+#include <solder/solvers/detail/cg_merged.hpp>
 #include <solder/solvers/detail/judge.hpp>
 #include <solder/solvers/detail/solver.hpp>
 
@@ -40,7 +41,9 @@ class CgMethod;
 ///     x     = x + alpha p,  r = r - alpha q,  z = M r,  p = z + beta p      kernel 2: update
 ///
 /// where M is pointwise (none, Jacobi). Any other M is applied to q, in kernels of its own, and
-/// z = z - alpha M q is updated as r is.
+/// z = z - alpha M q is updated as r is. In a GPU's kernel of a whole solve with a row a thread at
+/// most, the two are one stage: the product takes A M r, A M q and A p along, and combines them to
+/// the next q when alpha and beta are known.
 ///
 /// Classical (paper 1, Algorithm 1):
 ///
@@ -57,6 +60,7 @@ class CgMethod;
 ///     M                   pipelined              classical
 ///     none                2 kernels,  9 n        3 kernels, 11 n
 ///     pointwise           2,  9 n, M twice       3, 11 n, M twice
+///     ..., a row a thread one stage, 8 n, M
 ///     split, k kernels    2 + k, 15 n            2 + k, 10 n
 ///     another, k kernels  2 + k, 15 n            3 + k, 13 n
 ///
@@ -73,9 +77,9 @@ class Cg : public Impl::Solver<Impl::CgMethod, Exec, Matrix, Preconditioner, CgO
   using Base = Impl::Solver<Impl::CgMethod, Exec, Matrix, Preconditioner, CgOptions>;
 
  public:
-  /// \brief Allocates the workspace: 3 vectors, one or two more where M is not pointwise, and M's.
-  /// All work of all solves goes to exec. \throws std::invalid_argument where A is not square, M
-  /// has another size or an option is out of range
+  /// \brief Allocates the workspace: 3 vectors, one or two more where M is not pointwise, 7 where
+  /// an iteration is one stage, and M's. All work of all solves goes to exec. \throws
+  /// std::invalid_argument where A is not square, M has another size or an option is out of range
   Cg(Exec const& exec, Matrix const& A, Preconditioner const& M = {}, CgOptions const& options = {})
       : Base(exec, A, M, options) {}
 };
@@ -88,19 +92,30 @@ class CgMethod {
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
   static constexpr bool takes_many = true, pointwise = OpenedM::is_pointwise;
-  using MySolving = Impl::Solving<Exec, OpenedA, OpenedM, pointwise>;
+  using MySolving = Impl::Solving<Exec, OpenedA, OpenedM, pointwise && OpenedA::knows_rows>;
 
   CgMethod(Exec const& exec, std::shared_ptr<System> system, CgOptions const& options,
            Many const& many = {})
-      : solving_("Solder::Cg", "Solder::cg::solve", exec, std::move(system), options, {}, many),
+      : solving_("Solder::Cg", "Solder::cg::solve", exec, std::move(system), options, {}, many,
+                 can_merge && options.form != CgForm::classical),
         form_(options.form) {
     if (form_ == CgForm::automatic) form_ = pointwise ? CgForm::pipelined : CgForm::classical;
+    if constexpr (can_merge) {
+      if (solving_.saves_stages()) {
+        solving_.reserve([&](auto... all) { return merged(all...); });
+        return;
+      }
+    }
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
 
   MySolving const& solving() const { return solving_; }
 
   Report solve(Scalar const* b, Scalar* x) {
+    if constexpr (can_merge)
+      if (solving_.saves_stages())
+        return complete(
+            solving_.template solve<false>(b, x, [&](auto... all) { return merged(all...); }));
     return complete(solving_.solve(b, x, [&](auto... all) { return with_programs(all...); }));
   }
   /// \brief Several right-hand sides, or systems: see Many.
@@ -111,6 +126,7 @@ class CgMethod {
   }
 
  private:
+  static constexpr bool can_merge = pointwise && OpenedA::keeps_rows && !is_host_space<Exec>;
   /// \brief use(judgement, iteration) of the form.
   template <class Use>
   auto with_programs(Scalar const* b, Scalar* x, Use const& use) {
@@ -179,6 +195,33 @@ class CgMethod {
                              CgStep<Scalar, OpenedM, how>{w.M, w.limits, own_x, r, norms, pq}),
                        stage("Solder::cg::direction", Phase::iterate, z,
                              CgDirection<Scalar, size>{w.p, norms.left.all()})));
+  }
+
+  /// The pipelined form in one stage an iteration.
+  template <class Use>
+  auto merged(Scalar const* b, Scalar* x, Use const& use) {
+    constexpr CgNorms how = OpenedM::is_identity ? CgNorms::one : CgNorms::together;
+    using Shared = CgMerged<Scalar, how>;
+    auto& arena = solving_.arena();
+    OpenedA const A = solving_.open_matrix();
+    OpenedM const M = solving_.open_preconditioner();
+    std::int64_t const n = solving_.rows();
+    auto const by_turns = [&](char const* label) {
+      return arena.template vector<Scalar>(label, 2 * n);
+    };
+    Shared const shared{by_turns("Solder::cg::r"), by_turns("Solder::cg::p"),
+                        by_turns("Solder::cg::q"), static_cast<std::ptrdiff_t>(n),
+                        arena.template turning_sum<Shared::sums>(A.league)};
+    Scalar* const s = vector("Solder::cg::s");
+    return use(program(Impl::judgement(arena, "Solder::cg::judge", A, A.rows, solving_.limits(), {},
+                                       b, x, s, CgMergedBegin{}),
+                       stage("Solder::cg::begin", Phase::begin,
+                             A.apply_made(CgMadeBeginning<Scalar, OpenedM>{M, s}),
+                             CgFirstTurn<Scalar, how>{shared})),
+               program(stage("Solder::cg::turn", Phase::iterate,
+                             A.apply_made(CgMadeDirection<Scalar, OpenedM>{M, shared.r, shared.p,
+                                                                           shared.q, x}),
+                             CgTurn<Scalar, how>{shared, solving_.limits(), x})));
   }
 
   template <class Use>
@@ -274,6 +317,7 @@ class CgMethod {
     double const n = solving_.rows(), A = solving_.matrix_words(),
                  M = solving_.preconditioner_words();
     bool const pipelined = form_ == CgForm::pipelined;
+    if (solving_.saves_stages()) return A + 8 * n + M;
     if constexpr (pointwise)
       return A + (pipelined ? 9 : 11) * n + 2 * M;
     else

@@ -211,11 +211,13 @@ struct SolveKernel {
     using Team = DeviceTeam<Member, Kind>;
     Team const team(member, member.league_rank(), solve.league, most_sums);
     NothingOnChip none;
-    solve.run(team, held.here(team), none,
+    auto const& programs = held.here(team);
+    auto const kept = kept_of(programs.iteration, team);
+    solve.run(team, programs, none,
               [&](auto const& stage, Team const& stage_team, At const& at, Control const& now,
                   Control& next) {
                 auto const& mine = Held::ready(stage);
-                return run_in_solve(mine, stage_team, at, now, next);
+                return run_in_solve(with_kept(mine, kept), stage_team, at, now, next);
               });
   }
 };

@@ -33,6 +33,9 @@ class System {
   /// \brief Whether the team of a GPU that has row i in vector stages is handed out that row of A;
   /// see OnChipTeam.
   virtual bool keeps_rows() const = 0;
+  /// \brief Whether each of so many threads of a GPU can keep all that it needs of A in a kernel of
+  /// a whole solve.
+  virtual bool keeps_all_rows(std::int64_t threads) const = 0;
   virtual double matrix_words() const = 0;
   virtual OpenedA open_matrix(Arena<Exec>& arena, std::int32_t most_teams) const = 0;
 
@@ -66,7 +69,8 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
   using Scalar = typename Matrix::scalar_type;
 
  public:
-  using AsSeen = System<Exec, OpenedMatrixOf<Matrix, Exec>, OpenedOf<Preconditioner, Exec, Scalar>>;
+  using OpenedA = OpenedMatrixOf<Matrix, Exec>;
+  using AsSeen = System<Exec, OpenedA, OpenedOf<Preconditioner, Exec, Scalar>>;
 
   SystemOf(Matrix const& A, Preconditioner const& M) : A_(A), M_(M) {}
 
@@ -81,6 +85,12 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
     auto const op = A_.device_operator();
     if constexpr (requires { op.keeps_rows(); })
       return op.keeps_rows();
+    else
+      return false;
+  }
+  bool keeps_all_rows([[maybe_unused]] std::int64_t threads) const override {
+    if constexpr (OpenedA::keeps_rows && !is_host_space<Exec>)
+      return A_.device_operator().keeps_all_rows(threads);
     else
       return false;
   }
@@ -172,20 +182,20 @@ class Solving {
   /// \param label of a whole solve in one kernel
   /// \param cycle as of Engine
   /// \param many what each solve has
+  /// \param saves whether the method saves stages where it can: see saves_stages()
   /// \throws std::invalid_argument where A is not square, M has another size, or an option is out
   /// of range
   Solving(std::string const& name, std::string const& label, Exec const& exec,
           std::shared_ptr<GivenSystem> system, SolverOptions const& options,
-          Cycle const& cycle = {}, Many const& many = {})
+          Cycle const& cycle = {}, Many const& many = {}, bool saves = false)
       : name_(name),
         exec_(exec),
         system_(std::move(system)),
+        saves_(saves),
         options_(checked(options, many)),
-        league_(many.columns > 1 ? WholeLeague{}
-                                 : choose_league(exec, options_.runner,
-                                                 options_.runner == Runner::team ? system_->rows()
-                                                                                 : system_->items(),
-                                                 Owns && system_->keeps_rows())),
+        league_(many.columns > 1
+                    ? WholeLeague{}
+                    : choose_league(exec, options_.runner, items(), Owns && system_->keeps_rows())),
         arena_(arena_for(exec, many)) {
     if (many.batch.count > 0)
       batch_engine_ = std::make_unique<BatchEngine<Exec>>(exec, label, many.batch);
@@ -229,14 +239,15 @@ class Solving {
 
   /// \brief Solves A x = b from the x given.
   /// \throws std::invalid_argument where M, set up anew, has another size
-  template <class Programs>
+  /// \tparam Keeps whether these have Owned vectors
+  template <bool Keeps = Owns, class Programs>
   Report solve(Scalar const* b, Scalar* x, Programs const& programs) {
     begin_solve();
     Report report = trivial();
     if (rows() > 0)
       report = programs(b, x, [&](auto const& judgement, auto const& iteration) {
-        return engine_->template solve<Owns>(judgement, iteration, options_, arena_.owned(),
-                                             rows());
+        return engine_->template solve<Keeps>(judgement, iteration, options_, arena_.owned(),
+                                              rows());
       });
     return complete(report);
   }
@@ -255,6 +266,13 @@ class Solving {
       });
     for (Report& report : reports) report = complete(report);
     return reports;
+  }
+
+  /// \brief Whether the solve is one kernel of a GPU each of whose threads has a row of A at most:
+  /// a stage then costs more than what it computes.
+  bool saves_stages() const {
+    return saves_ && engine_ != nullptr && league_.teams > 0 && !league_.on_chip &&
+           system_->keeps_all_rows(std::int64_t(league_.teams) * league_.threads);
   }
 
   Arena<Exec>& arena() { return arena_; }
@@ -318,16 +336,31 @@ class Solving {
                            : options.runner;  // automatic: the engine's
     else if (options.runner == Runner::automatic && !is_on_device<OpenedM>)
       options.runner = Runner::launch;
+    else if (options.runner == Runner::automatic && saves_ && system_->keeps_all_rows(team_threads))
+      options.runner = Runner::team;
+    else if (options.runner == Runner::automatic && saves_ && can_meet(exec_) &&
+             system_->keeps_all_rows(multiprocessors(exec_) * std::int64_t(team_threads)))
+      options.runner = Runner::resident;
     else
       options.runner = choose_runner(exec_, options.runner, rows(), system_->nonzeros(),
                                      Owns && system_->keeps_rows());
     return options;
   }
 
+  /// \brief What the threads of a kernel of a whole solve are chosen for.
+  std::int64_t items() const {
+    if (options_.runner != Runner::team) return system_->items();
+    return saves_ && system_->keeps_all_rows(team_threads) &&
+                   !system_->keeps_all_rows(league_threads)
+               ? team_threads
+               : rows();
+  }
+
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::string name_;
   Exec exec_;
   std::shared_ptr<GivenSystem> system_;
+  bool saves_;
   SolverOptions options_;
   WholeLeague league_;
   Arena<Exec> arena_;

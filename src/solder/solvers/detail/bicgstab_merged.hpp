@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// BiCGStab in two stages an iteration, for kernels of a whole solve: M s = u - alpha M q, and
+// p = M s - omega M t + beta (p - omega M q), are combinations whose products are those of what
+// they are made of, done while the sums behind alpha, omega and beta are gathered. p and q, which
+// other teams read then, have two arrays by turns, one after the other.
+
+#include <cstddef>
+#include <cstdint>
+
+#include <solder/solvers/detail/bicgstab_bodies.hpp>
+
+namespace Solder::Impl {
+
+/// \brief d and z of r, M being pointwise and linear: z = d r.
+template <class M, class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar undo_by(Scalar const& d, Scalar const& z) {
+  if constexpr (M::is_identity)
+    return z;
+  else
+    return z / d;
+}
+
+/// \brief What the stages share: u = M r, M s, t, rs, and p and q twice, one after another.
+template <class Scalar>
+struct BiCgStabMerged {
+  static constexpr std::int64_t count = 8;  ///< vectors
+
+  Scalar* vectors;
+  std::ptrdiff_t length;  ///< of one
+
+  KOKKOS_FUNCTION Scalar* u() const { return vectors; }
+  KOKKOS_FUNCTION Scalar* Ms() const { return vectors + length; }
+  KOKKOS_FUNCTION Scalar* t() const { return vectors + 2 * length; }
+  KOKKOS_FUNCTION Scalar* rs() const { return vectors + 3 * length; }
+  KOKKOS_FUNCTION Scalar* p() const { return vectors + 4 * length; }
+  KOKKOS_FUNCTION Scalar* q() const { return vectors + 6 * length; }
+
+  bool operator==(BiCgStabMerged const&) const = default;
+
+  /// \brief Where p and q of this iteration are.
+  KOKKOS_FORCEINLINE_FUNCTION std::ptrdiff_t of(std::int32_t iteration) const {
+    return (iteration & 1) != 0 ? length : 0;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void store(std::int32_t i, std::ptrdiff_t at, Scalar const& z,
+                                         Scalar const& p_i, Scalar const& q_i, Scalar const& r,
+                                         Scalar const& shadow,
+                                         Sums<1 + parts<Scalar>>& mine) const {
+    u()[i] = z;
+    p()[at] = p_i;
+    q()[at] = q_i;
+    mine[0] += abs_squared(r);
+    add_to(mine, 1, dot_term(shadow, q_i));
+  }
+};
+
+/// \brief The first p = M s of the true residual, which lies where M s is to be.
+template <class Scalar, class M>
+struct BiCgStabMadeBeginning {
+  M m;
+  BiCgStabMerged<Scalar> from;
+
+  bool operator==(BiCgStabMadeBeginning const&) const = default;
+
+  struct Own {
+    Scalar s, d, rs;
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
+    return {m, a, j};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 1> terms(Weight<Scalar, M> const& w,
+                                                     std::int32_t j) const {
+    return {{w.ad(from.Ms()[j])}};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Scalar combined(Terms<Scalar, 1> const& t) const {
+    return narrow<Scalar>(t.of[0]);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Own own(std::int32_t i) const {
+    return {from.Ms()[i], m(i, Scalar(1)), from.rs()[i]};
+  }
+  template <class S>
+  KOKKOS_FORCEINLINE_FUNCTION BiCgStabMadeBeginning const& with(S const&) const {
+    return *this;
+  }
+};
+
+/// \brief Goes on from the true residual s: u = p = M s, q = A p. Words: the matrix, M, and 5 a
+/// row.
+template <class Scalar>
+struct BiCgStabFirstTurn {
+  using Shared = BiCgStabMerged<Scalar>;
+  static constexpr std::size_t sums = 1 + parts<Scalar>;
+  struct Scalars {
+    std::ptrdiff_t to;
+  };
+
+  Shared shared;
+  Sum<sums> left;  ///< (r, r) and (rs, q)
+
+  bool operator==(BiCgStabFirstTurn const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
+    s.to = shared.of(now.iteration);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, auto const&, At const&,
+                                           Control const&, Control&, Scalars&) const {
+    return true;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, Scalars const& s,
+                                       Sums<sums>& mine) const {
+    auto const& own = made.own;
+    Scalar const z = own.d * own.s;
+    shared.store(i, s.to + i, z, z, made.value, own.s, own.rs, mine);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const&,
+                                       Control& next) const {
+    left.leave(team, mine);
+    next.phase = Phase::iterate;
+  }
+};
+
+/// \brief M s = u - alpha M q, made of u and q where an entry is needed.
+template <class Scalar, class M>
+struct BiCgStabMadeHalfStep {
+  M m;
+  BiCgStabMerged<Scalar> from;
+
+  bool operator==(BiCgStabMadeHalfStep const&) const = default;
+
+  struct Own {
+    Scalar u, q, d, rs;
+  };
+  template <class S>
+  struct With {
+    BiCgStabMadeHalfStep const& of;
+    S const& s;
+
+    KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
+      return of.weight(a, j);
+    }
+    KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 2> terms(Weight<Scalar, M> const& w,
+                                                       std::int32_t j) const {
+      return {{w.a(of.from.u()[j]), w.ad(of.from.q()[s.from + j])}};
+    }
+    KOKKOS_FORCEINLINE_FUNCTION Scalar combined(Terms<Scalar, 2> const& t) const {
+      return narrow<Scalar>(t.of[0] - Wide<Scalar>(s.alpha) * t.of[1]);
+    }
+    KOKKOS_FORCEINLINE_FUNCTION Own own(std::int32_t i) const {
+      return {of.from.u()[i], of.from.q()[s.from + i], of.m(i, Scalar(1)), of.from.rs()[i]};
+    }
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
+    return {m, a, j};
+  }
+  template <class S>
+  KOKKOS_FORCEINLINE_FUNCTION With<S> with(S const& s) const {
+    return {*this, s};
+  }
+};
+
+/// \brief The half step and the second product: s = r - alpha q, t = A M s, the row of t being
+/// handed out, with (s, s), (t, t), (t, s), (rs, t) and (rs, s). Words: the matrix, M, and 5 a row.
+template <class Scalar, class M>
+struct BiCgStabHalfTurn : BiCgStabAlpha<Scalar, true> {
+  using Base = BiCgStabAlpha<Scalar, true>;
+  static constexpr std::size_t width = parts<Scalar>, sums = BiCgStabSums<Scalar>::product;
+  struct Scalars : Base::Scalars {
+    std::ptrdiff_t from;
+  };
+
+  BiCgStabMerged<Scalar> shared;
+  Sum<sums> left;
+
+  BiCgStabHalfTurn(BiCgStabSums<Scalar> const& all, BiCgStabMerged<Scalar> const& vectors)
+      : Base(all), shared(vectors), left(all.of_second_product) {}
+  bool operator==(BiCgStabHalfTurn const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
+    s.from = shared.of(now.iteration);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, Scalars const& scalars,
+                                       Sums<sums>& mine) const {
+    auto const& own = made.own;
+    Scalar const Ms = own.u - scalars.alpha * (own.d * own.q), t = made.value,
+                 s = undo_by<M>(own.d, Ms), shadow = own.rs;
+    shared.Ms()[i] = Ms;
+    shared.t()[i] = t;
+    mine[0] += abs_squared(s);
+    mine[1] += abs_squared(t);
+    add_to(mine, 2, dot_term(t, s));
+    add_to(mine, 2 + width, dot_term(shadow, t));
+    add_to(mine, 2 + 2 * width, dot_term(shadow, s));
+  }
+};
+
+/// \brief p = M r + beta (p - omega M q) with M r = M s - omega M t, made of M s, t, p and q where
+/// an entry is needed.
+template <class Scalar, class M>
+struct BiCgStabMadeDirection {
+  M m;
+  BiCgStabMerged<Scalar> from;
+  Scalar const* x;
+
+  bool operator==(BiCgStabMadeDirection const&) const = default;
+
+  struct Parts {
+    Scalar Ms, t, p, q, d;
+
+    template <class S>
+    KOKKOS_FORCEINLINE_FUNCTION Scalar z(S const& s) const {
+      return Ms - s.omega * (d * t);
+    }
+    template <class S>
+    KOKKOS_FORCEINLINE_FUNCTION Scalar next_p(S const& s) const {
+      return z(s) + s.beta * (p - s.omega * (d * q));
+    }
+  };
+  struct Own {
+    Parts parts;
+    Scalar x, rs;
+  };
+  template <class S>
+  struct With {
+    BiCgStabMadeDirection const& of;
+    S const& s;
+
+    KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
+      return of.weight(a, j);
+    }
+    KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 4> terms(Weight<Scalar, M> const& w,
+                                                       std::int32_t j) const {
+      std::ptrdiff_t const at = s.from + j;
+      return {{w.a(of.from.Ms()[j]), w.ad(of.from.t()[j]), w.a(of.from.p()[at]),
+               w.ad(of.from.q()[at])}};
+    }
+    KOKKOS_FORCEINLINE_FUNCTION Scalar combined(Terms<Scalar, 4> const& t) const {
+      Wide<Scalar> const omega(s.omega), beta(s.beta);
+      return narrow<Scalar>(t.of[0] - omega * t.of[1] + beta * (t.of[2] - omega * t.of[3]));
+    }
+    KOKKOS_FORCEINLINE_FUNCTION Own own(std::int32_t i) const {
+      std::ptrdiff_t const at = s.from + i;
+      return {
+          {of.from.Ms()[i], of.from.t()[i], of.from.p()[at], of.from.q()[at], of.m(i, Scalar(1))},
+          of.x[i],
+          of.from.rs()[i]};
+    }
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
+    return {m, a, j};
+  }
+  template <class S>
+  KOKKOS_FORCEINLINE_FUNCTION With<S> with(S const& s) const {
+    return {*this, s};
+  }
+};
+
+/// \brief The update and the next first product: x += alpha p + omega M s, r = s - omega t,
+/// p = M r + beta (p - omega M q), q = A p, the row of q being handed out, with (r, r) and (rs, q).
+/// Words: the matrix, M, and 10 a row.
+template <class Scalar, class M>
+struct BiCgStabTurn : BiCgStabOmega<Scalar, true> {
+  using Base = BiCgStabOmega<Scalar, true>;
+  static constexpr std::size_t sums = 1 + parts<Scalar>;
+  struct Scalars : Base::Scalars {
+    std::ptrdiff_t from, to;
+  };
+
+  BiCgStabMerged<Scalar> shared;
+  Sum<sums> left;  ///< (r, r) and (rs, q)
+  Scalar* x;
+
+  BiCgStabTurn(BiCgStabSums<Scalar> const& all, BiCgStabMerged<Scalar> const& vectors,
+               Sum<sums> const& of_turn, Scalar* x_)
+      : Base(all), shared(vectors), left(of_turn), x(x_) {}
+  bool operator==(BiCgStabTurn const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
+    s.from = shared.of(now.iteration);
+    s.to = shared.of(now.iteration + 1);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, Scalars const& s,
+                                       Sums<sums>& mine) const {
+    auto const& old = made.own.parts;
+    Scalar const z = old.z(s);
+    x[i] = made.own.x + s.alpha * old.p + s.omega * old.Ms;
+    shared.store(i, s.to + i, z, old.next_p(s), made.value, undo_by<M>(old.d, z), made.own.rs,
+                 mine);
+  }
+  /// The half step that ended the iteration has been counted.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const&,
+                                       Control& next) const {
+    if (next.phase != Phase::iterate) return;
+    left.leave(team, mine);
+    ++next.iteration;
+  }
+};
+
+}  // namespace Solder::Impl

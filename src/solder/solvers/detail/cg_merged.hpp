@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// CG in one stage an iteration, for kernels of a whole solve. The next p is M r - alpha M q + beta
+// p: its product is that combination of three products, which need neither alpha nor beta and so
+// are done while the sums that these are made of are gathered. What is stored of r, p and q is read
+// by other teams, so each has two arrays by turns, one after the other.
+
+#include <cstddef>
+#include <cstdint>
+
+#include <solder/solvers/detail/cg_bodies.hpp>
+
+namespace Solder::Impl {
+
+/// \brief What the next r, z and p of a row are made of. M being pointwise and linear, z = d r.
+template <class Scalar>
+struct CgParts {
+  Scalar r, p, q, d;
+
+  template <class S>
+  KOKKOS_FORCEINLINE_FUNCTION Scalar next_r(S const& s) const {
+    return r - s.alpha * q;
+  }
+  template <class S>
+  KOKKOS_FORCEINLINE_FUNCTION Scalar next_p(S const& s) const {
+    return d * next_r(s) + s.beta * p;
+  }
+};
+
+/// \brief The next p = M (r - alpha q) + beta p, made of r, q and p where an entry is needed.
+template <class Scalar, class M>
+struct CgMadeDirection {
+  M m;
+  Scalar const *r, *p, *q, *x;
+
+  bool operator==(CgMadeDirection const&) const = default;
+
+  struct Own {
+    CgParts<Scalar> parts;
+    Scalar x;
+  };
+  template <class S>
+  struct With {
+    CgMadeDirection const& of;
+    S const& s;
+
+    KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
+      return of.weight(a, j);
+    }
+    KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 3> terms(Weight<Scalar, M> const& w,
+                                                       std::int32_t j) const {
+      std::ptrdiff_t const at = s.from + j;
+      return {{w.ad(of.r[at]), w.ad(of.q[at]), w.a(of.p[at])}};
+    }
+    KOKKOS_FORCEINLINE_FUNCTION Scalar combined(Terms<Scalar, 3> const& t) const {
+      return narrow<Scalar>(t.of[0] - double(s.alpha) * t.of[1] + double(s.beta) * t.of[2]);
+    }
+    KOKKOS_FORCEINLINE_FUNCTION Own own(std::int32_t i) const {
+      std::ptrdiff_t const at = s.from + i;
+      return {{of.r[at], of.p[at], of.q[at], of.m(i, Scalar(1))}, of.x[i]};
+    }
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
+    return {m, a, j};
+  }
+  template <class S>
+  KOKKOS_FORCEINLINE_FUNCTION With<S> with(S const& s) const {
+    return {*this, s};
+  }
+};
+
+/// \brief The first p = M s of the true residual s.
+template <class Scalar, class M>
+struct CgMadeBeginning {
+  M m;
+  Scalar const* s;
+
+  bool operator==(CgMadeBeginning const&) const = default;
+
+  struct Own {
+    Scalar s, d;
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
+    return {m, a, j};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 1> terms(Weight<Scalar, M> const& w,
+                                                     std::int32_t j) const {
+    return {{w.ad(s[j])}};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Scalar combined(Terms<Scalar, 1> const& t) const {
+    return narrow<Scalar>(t.of[0]);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Own own(std::int32_t i) const { return {s[i], m(i, Scalar(1))}; }
+  template <class S>
+  KOKKOS_FORCEINLINE_FUNCTION CgMadeBeginning const& with(S const&) const {
+    return *this;
+  }
+};
+
+/// \brief Leaves the true residual where the judge has put it: Phase::begin goes on from there.
+struct CgMergedBegin {
+  static constexpr std::size_t sums = 0;
+  struct Scalars {};
+
+  bool operator==(CgMergedBegin const&) const = default;
+
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void scalars(Team const&, Control& next, Scalars&) const {
+    next.phase = Phase::begin;
+  }
+  template <class Scalar>
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t, Scalar const&, Scalars const&,
+                                       Sums<0>&) const {}
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const&, Sums<0> const&, Control const&,
+                                       Control&) const {}
+};
+
+/// \brief What both stages store of a row, and sum: r, p and q = A p, which is handed out; (r, z),
+/// (r, r), (p, q) and, for the prediction of beta, (q, M q).
+template <class Scalar, CgNorms How>
+struct CgMerged {
+  static constexpr std::size_t norms = CgSums<How>::size, sums = norms + 2;
+
+  Scalar *r, *p, *q;
+  std::ptrdiff_t length;  ///< from one array to the next one
+  TurningSum<sums> left;
+
+  bool operator==(CgMerged const&) const = default;
+
+  /// \brief Where the vectors of this iteration are.
+  KOKKOS_FORCEINLINE_FUNCTION std::ptrdiff_t of(std::int32_t iteration) const {
+    return (iteration & 1) != 0 ? length : 0;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void store(std::ptrdiff_t at, CgParts<Scalar> const& row,
+                                         Sums<sums>& mine) const {
+    r[at] = row.r;
+    p[at] = row.p;
+    q[at] = row.q;
+    mine[0] += real_dot(row.r, row.d * row.r);
+    if constexpr (How == CgNorms::together) mine[1] += abs_squared(row.r);
+    mine[sums - 2] += real_dot(row.p, row.q);
+    mine[sums - 1] += real_dot(row.q, row.d * row.q);
+  }
+};
+
+/// \brief Begins from the true residual s: r = s, p = M r, q = A p. Words: the matrix, M, and 4 a
+/// row.
+template <class Scalar, CgNorms How>
+struct CgFirstTurn {
+  using Shared = CgMerged<Scalar, How>;
+  static constexpr std::size_t sums = Shared::sums;
+  struct Scalars {
+    std::ptrdiff_t to;
+  };
+
+  Shared shared;
+
+  bool operator==(CgFirstTurn const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
+    s.to = shared.of(now.iteration);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, auto const&, At const&,
+                                           Control const&, Control&, Scalars&) const {
+    return true;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, Scalars const& s,
+                                       Sums<sums>& mine) const {
+    Scalar const r = made.own.s, d = made.own.d;
+    shared.store(s.to + i, {r, d * r, made.value, d}, mine);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const& now,
+                                       Control& next) const {
+    shared.left.of(now.iteration).leave(team, mine);
+    next.phase = Phase::iterate;
+  }
+};
+
+/// \brief An iteration and the next one's product: x += alpha p, r -= alpha q, p = M r + beta p,
+/// q = A p, the row of q being handed out. Words: the matrix, M, and 8 a row.
+template <class Scalar, CgNorms How>
+struct CgTurn {
+  using Shared = CgMerged<Scalar, How>;
+  static constexpr std::size_t sums = Shared::sums;
+  struct Scalars : CgRowScalars<Scalar> {
+    std::ptrdiff_t from, to;
+  };
+
+  Shared shared;
+  Limits limits;
+  Scalar* x;
+
+  bool operator==(CgTurn const&) const = default;
+
+  template <class F>
+  KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
+    return f(shared.left);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
+    s.from = shared.of(now.iteration);
+    s.to = shared.of(now.iteration + 1);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, Sums<sums> const& total, auto const&,
+                                           At const&, Control const& now, Control& next,
+                                           Scalars& s) const {
+    constexpr std::size_t n = Shared::norms;
+    s.set(cg_scalars<true>(limits, now, next, total[0], total[n - 1], total[sums - 2],
+                           total[sums - 1]));
+    return next.phase == Phase::iterate;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, Scalars const& s,
+                                       Sums<sums>& mine) const {
+    CgParts<Scalar> const& old = made.own.parts;
+    x[i] = made.own.x + s.alpha * old.p;
+    shared.store(s.to + i, {old.next_r(s), old.next_p(s), made.value, old.d}, mine);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const& now,
+                                       Control& next) const {
+    cg_count(shared.left, team, mine, now, next);
+  }
+};
+
+}  // namespace Solder::Impl
