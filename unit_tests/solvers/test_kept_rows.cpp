@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gtest/gtest.h>
 
+#include <type_traits>
 #include <vector>
 
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/sell.hpp>
+#include <solder/preconditioners/fsai.hpp>
 #include <solder/preconditioners/jacobi.hpp>
 #include <solder/problems/convection_diffusion.hpp>
 #include <solder/problems/poisson.hpp>
@@ -115,6 +117,23 @@ TYPED_TEST(KeptRows, ComplexBiCgStabIsAsLaunched) {
   Matrix const A(this->exec, Solder::random_spd<Scalar>(900, 12));
   this->template expect_same<JacobiBiCgStab, Solder::BiCgStabOptions>(
       A, Solder::Jacobi(this->exec, A), 4);
+}
+
+/// The rows of the first factor are kept, and the product by it takes the step along; also where
+/// the factor is of float.
+TYPED_TEST(KeptRows, CgWithFsaiIsAsLaunched) {
+  using Matrix = Solder::CsrMatrix<double, TypeParam>;
+  auto const expect_same = [&](Matrix const& A, auto const& M) {
+    using Cg = Solder::Cg<TypeParam, Matrix, std::remove_cvref_t<decltype(M)>>;
+    this->template expect_same<Cg, Solder::CgOptions>(A, M, 5);
+  };
+  for (int const side : {16, 23, 90}) {
+    SCOPED_TRACE(side);
+    Matrix const A(this->exec, Solder::fem_poisson_2d<double>(side));
+    expect_same(A, Solder::Fsai(this->exec, A));
+  }
+  Matrix const A(this->exec, Solder::random_spd<double>(700, 15));
+  expect_same(A, Solder::Fsai<double, TypeParam, float>(this->exec, A, {.tau = 0, .k = 1}));
 }
 
 /// On GPUs, and only where each thread has a row at most: what they move tells.

@@ -23,7 +23,9 @@ namespace Solder {
 ///   Fused
 ///     into whatever kernel has r_i;
 ///   - `is_split`: M = F^H F, and apply(phase, r, rz) also leaves (r, z) = ||F r||^2 in
-///     rz.of(iteration), at no cost;
+///     rz.of(iteration), at no cost. On devices its first factor can be had alone, and of a made
+///     vector: apply_inner_made(r), whose rows are to be stored at inner() for apply_outer(); M's
+///     keeps_all_rows(threads) says when that pays;
 ///   - neither: apply(phase, r).
 /// Where it is not pointwise, `Rows rows` deals the rows of the solver's vector stages as its own
 /// kernels do.

@@ -53,7 +53,8 @@ class CgMethod;
 ///     beta  = (r', z') / (r, z),  p = z + beta p             the last: direction
 ///
 /// Where M is split, M = F^H F (Fsai), (r, z) comes with F r and z is never stored: direction is
-/// the product by F^H. Otherwise z is stored, and direction is a kernel of its own.
+/// the product by F^H. Otherwise z is stored, and direction is a kernel of its own. In a GPU's
+/// kernel of a whole solve with a row a thread at most, the product by F takes the step along.
 ///
 /// Cost of an iteration, no fence. Words: the matrix, those of M, and a row:
 ///
@@ -62,6 +63,7 @@ class CgMethod;
 ///     pointwise           2,  9 n, M twice       3, 11 n, M twice
 ///     ..., a row a thread one stage, 8 n, M
 ///     split, k kernels    2 + k, 15 n            2 + k, 10 n
+///     ..., a row a thread                        1 + k stages, 9 n
 ///     another, k kernels  2 + k, 15 n            3 + k, 13 n
 ///
 /// Before the first iteration, and when the recursion believes it has converged, 2 kernels, and
@@ -88,6 +90,12 @@ namespace Impl {
 
 template <class Exec, class OpenedA, class OpenedM>
 class CgMethod {
+  /// Whether a split M's first factor can be had of a made vector.
+  template <class M>
+  static constexpr bool has_inner = requires(M const& m) {
+    m.inner();
+  };
+
  public:
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
@@ -97,7 +105,7 @@ class CgMethod {
   CgMethod(Exec const& exec, std::shared_ptr<System> system, CgOptions const& options,
            Many const& many = {})
       : solving_("Solder::Cg", "Solder::cg::solve", exec, std::move(system), options, {}, many,
-                 can_merge && options.form != CgForm::classical),
+                 can_merge && options.form != (pointwise ? CgForm::classical : CgForm::pipelined)),
         form_(options.form) {
     if (form_ == CgForm::automatic) form_ = pointwise ? CgForm::pipelined : CgForm::classical;
     if constexpr (can_merge) {
@@ -126,7 +134,8 @@ class CgMethod {
   }
 
  private:
-  static constexpr bool can_merge = pointwise && OpenedA::keeps_rows && !is_host_space<Exec>;
+  static constexpr bool can_merge =
+      !is_host_space<Exec> && ((pointwise && OpenedA::keeps_rows) || has_inner<OpenedM>);
   /// \brief use(judgement, iteration) of the form.
   template <class Use>
   auto with_programs(Scalar const* b, Scalar* x, Use const& use) {
@@ -197,9 +206,18 @@ class CgMethod {
                              CgDirection<Scalar, size>{w.p, norms.left.all()})));
   }
 
-  /// The pipelined form in one stage an iteration.
+  /// With fewer stages, where a stage costs more than what it computes.
   template <class Use>
   auto merged(Scalar const* b, Scalar* x, Use const& use) {
+    if constexpr (pointwise)
+      return merged_pipelined(b, x, use);
+    else
+      return merged_split(b, x, use);
+  }
+
+  /// The pipelined form in one stage an iteration.
+  template <class Use>
+  auto merged_pipelined(Scalar const* b, Scalar* x, Use const& use) {
     constexpr CgNorms how = OpenedM::is_identity ? CgNorms::one : CgNorms::together;
     using Shared = CgMerged<Scalar, how>;
     auto& arena = solving_.arena();
@@ -222,6 +240,35 @@ class CgMethod {
                              A.apply_made(CgMadeDirection<Scalar, OpenedM>{M, shared.r, shared.p,
                                                                            shared.q, x}),
                              CgTurn<Scalar, how>{shared, solving_.limits(), x})));
+  }
+
+  /// The classical form with a split M in three stages an iteration.
+  template <class Use>
+  auto merged_split(Scalar const* b, Scalar* x, Use const& use) {
+    auto& arena = solving_.arena();
+    OpenedA const A = solving_.open_matrix();
+    OpenedM const M = solving_.open_preconditioner();
+    std::int64_t const n = solving_.rows();
+    CgSplit<Scalar> const shared{arena.template vector<Scalar>("Solder::cg::r", 2 * n), M.inner(),
+                                 static_cast<std::ptrdiff_t>(n),
+                                 arena.template turning_sum<2>(M.inner_teams())};
+    Scalar *const p = vector("Solder::cg::p"), *const q = vector("Solder::cg::q");
+    auto const pq = arena.template sum<1>(A.league);
+    auto const Ap = A.apply(Phase::iterate, p);
+    return use(program(Impl::judgement(arena, "Solder::cg::judge", A, A.rows, solving_.limits(), {},
+                                       b, x, q, CgMergedBegin{}),
+                       stage("Solder::cg::first_factor", Phase::begin, M.apply_inner(q),
+                             CgSplitFirstTurn<Scalar>{shared, q}),
+                       stage("Solder::cg::begin", Phase::begin, M.apply_outer(),
+                             CgBegun<Scalar, false>{nullptr, p, {}})),
+               program(Ap.before,
+                       stage("Solder::cg::product", Phase::iterate, Ap.rows,
+                             CgProduct<Scalar, NoOperation, false>{p, {q}, {}, pq}),
+                       stage("Solder::cg::step", Phase::iterate,
+                             M.apply_inner_made(CgMadeResidual<Scalar>{shared.r, q, p, x}),
+                             CgSplitTurn<Scalar>{shared, solving_.limits(), x, pq}),
+                       stage("Solder::cg::direction", Phase::iterate, M.apply_outer(),
+                             CgDirection<Scalar, 2>{p, shared.left.all()})));
   }
 
   template <class Use>
@@ -317,7 +364,7 @@ class CgMethod {
     double const n = solving_.rows(), A = solving_.matrix_words(),
                  M = solving_.preconditioner_words();
     bool const pipelined = form_ == CgForm::pipelined;
-    if (solving_.saves_stages()) return A + 8 * n + M;
+    if (solving_.saves_stages()) return A + (pointwise ? 8 : 9) * n + M;
     if constexpr (pointwise)
       return A + (pipelined ? 9 : 11) * n + 2 * M;
     else

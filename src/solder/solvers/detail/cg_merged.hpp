@@ -5,6 +5,9 @@
 // p: its product is that combination of three products, which need neither alpha nor beta and so
 // are done while the sums that these are made of are gathered. What is stored of r, p and q is read
 // by other teams, so each has two arrays by turns, one after the other.
+//
+// Where M = F^H F is split, it is the step that the product by F takes along, and an iteration is
+// three stages: q = A p; F r = F r - alpha F q; and the direction, by F^H.
 
 #include <cstddef>
 #include <cstdint>
@@ -218,6 +221,149 @@ struct CgTurn {
     CgParts<Scalar> const& old = made.own.parts;
     x[i] = made.own.x + s.alpha * old.p;
     shared.store(s.to + i, {old.next_r(s), old.next_p(s), made.value, old.d}, mine);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const& now,
+                                       Control& next) const {
+    cg_count(shared.left, team, mine, now, next);
+  }
+};
+
+/// \brief The next r = r - alpha q, made of r and q where an entry is needed: what the first factor
+/// of a split M is applied to.
+template <class Scalar>
+struct CgMadeResidual {
+  Scalar const *r, *q, *p, *x;
+
+  bool operator==(CgMadeResidual const&) const = default;
+
+  struct Own {
+    Scalar r, q, p, x;
+  };
+  template <class S>
+  struct With {
+    CgMadeResidual const& of;
+    S const& s;
+
+    KOKKOS_FORCEINLINE_FUNCTION auto weight(Scalar const& a, std::int32_t j) const {
+      return of.weight(a, j);
+    }
+    KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 2> terms(Weight<Scalar, NoOperation> const& w,
+                                                       std::int32_t j) const {
+      return {{w.a(of.r[s.from + j]), w.a(of.q[j])}};
+    }
+    KOKKOS_FORCEINLINE_FUNCTION Scalar combined(Terms<Scalar, 2> const& t) const {
+      return narrow<Scalar>(t.of[0] - double(s.alpha) * t.of[1]);
+    }
+    KOKKOS_FORCEINLINE_FUNCTION Own own(std::int32_t i) const {
+      return {of.r[s.from + i], of.q[i], of.p[i], of.x[i]};
+    }
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, NoOperation> weight(Scalar const& a,
+                                                                 std::int32_t j) const {
+    return {NoOperation{}, a, j};
+  }
+  template <class S>
+  KOKKOS_FORCEINLINE_FUNCTION With<S> with(S const& s) const {
+    return {*this, s};
+  }
+};
+
+/// \brief What the stages of a split M = F^H F share: r twice, t = F r, which is handed out, and
+/// (r, z) = ||t||^2 with (r, r).
+template <class Scalar>
+struct CgSplit {
+  static constexpr std::size_t sums = 2;
+
+  Scalar *r, *t;
+  std::ptrdiff_t length;  ///< from one r to the other
+  TurningSum<sums> left;
+
+  bool operator==(CgSplit const&) const = default;
+
+  /// \brief Where r of this iteration is.
+  KOKKOS_FORCEINLINE_FUNCTION std::ptrdiff_t of(std::int32_t iteration) const {
+    return (iteration & 1) != 0 ? length : 0;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void store(std::int32_t i, std::ptrdiff_t to, Scalar const& r_i,
+                                         Scalar const& t_i, Sums<sums>& mine) const {
+    r[to + i] = r_i;
+    t[i] = t_i;
+    mine[0] += abs_squared(t_i);
+    mine[1] += abs_squared(r_i);
+  }
+};
+
+/// \brief Begins from the true residual s: r = s, t = F s. Words: F, and 3 a row.
+template <class Scalar>
+struct CgSplitFirstTurn {
+  static constexpr std::size_t sums = CgSplit<Scalar>::sums;
+  struct Scalars {
+    std::ptrdiff_t to;
+  };
+
+  CgSplit<Scalar> shared;
+  Scalar const* s;
+
+  bool operator==(CgSplitFirstTurn const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& scalars) const {
+    scalars.to = shared.of(now.iteration);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, auto const&, At const&,
+                                           Control const&, Control&, Scalars&) const {
+    return true;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& t, Scalars const& scalars,
+                                       Sums<sums>& mine) const {
+    shared.store(i, scalars.to, s[i], t, mine);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const& now,
+                                       Control&) const {
+    shared.left.of(now.iteration).leave(team, mine);
+  }
+};
+
+/// \brief The step, and the first factor of M: x += alpha p, r -= alpha q, t = F r, the row of t
+/// being handed out. Words: F, and 7 a row.
+template <class Scalar>
+struct CgSplitTurn {
+  static constexpr std::size_t sums = CgSplit<Scalar>::sums;
+  struct Scalars {
+    typename ScalarTraits<Scalar>::Real alpha;
+    std::ptrdiff_t from, to;
+  };
+
+  CgSplit<Scalar> shared;
+  Limits limits;
+  Scalar* x;
+  Sum<1> pq;
+
+  bool operator==(CgSplitTurn const&) const = default;
+
+  template <class F>
+  KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
+    return f(shared.left, pq);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
+    s.from = shared.of(now.iteration);
+    s.to = shared.of(now.iteration + 1);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, Sums<3> const& total, auto const&,
+                                           At const&, Control const& now, Control& next,
+                                           Scalars& s) const {
+    s.alpha = to_real<Scalar>(
+        cg_scalars<false>(limits, now, next, total[0], total[1], total[2], 0).alpha);
+    return next.phase == Phase::iterate;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, Scalars const& s,
+                                       Sums<sums>& mine) const {
+    auto const& old = made.own;
+    x[i] = old.x + s.alpha * old.p;
+    shared.store(i, s.to, old.r - s.alpha * old.q, made.value, mine);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const& now,

@@ -33,8 +33,8 @@ class System {
   /// \brief Whether the team of a GPU that has row i in vector stages is handed out that row of A;
   /// see OnChipTeam.
   virtual bool keeps_rows() const = 0;
-  /// \brief Whether each of so many threads of a GPU can keep all that it needs of A in a kernel of
-  /// a whole solve.
+  /// \brief Whether each of so many threads of a GPU can keep all that it needs of A, or of a split
+  /// M's first factor, in a kernel of a whole solve.
   virtual bool keeps_all_rows(std::int64_t threads) const = 0;
   virtual double matrix_words() const = 0;
   virtual OpenedA open_matrix(Arena<Exec>& arena, std::int32_t most_teams) const = 0;
@@ -89,7 +89,11 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
       return false;
   }
   bool keeps_all_rows([[maybe_unused]] std::int64_t threads) const override {
-    if constexpr (OpenedA::keeps_rows && !is_host_space<Exec>)
+    if constexpr (is_host_space<Exec>)
+      return false;
+    else if constexpr (requires { M_.keeps_all_rows(threads); })
+      return M_.keeps_all_rows(threads);
+    else if constexpr (OpenedA::keeps_rows)
       return A_.device_operator().keeps_all_rows(threads);
     else
       return false;
@@ -268,7 +272,7 @@ class Solving {
     return reports;
   }
 
-  /// \brief Whether the solve is one kernel of a GPU each of whose threads has a row of A at most:
+  /// \brief Whether the solve is one kernel of a GPU each of whose threads has a row at most:
   /// a stage then costs more than what it computes.
   bool saves_stages() const {
     return saves_ && engine_ != nullptr && league_.teams > 0 && !league_.on_chip &&

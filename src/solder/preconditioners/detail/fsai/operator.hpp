@@ -61,6 +61,20 @@ struct FsaiOperator {
 
   std::int32_t inner_teams() const { return G_league; }
 
+  /// \brief G r of an r at a pointer, or of a made one, which is to be stored at inner().
+  auto apply_inner(Scalar const* r) const {
+    return Product<CsrOperator<Factor, Offset>, Scalar const*>{G, G_league, r};
+  }
+  template <class Vector>
+  MadeProduct<CsrOperator<Factor, Offset>, Vector> apply_inner_made(Vector const& r) const {
+    return {G, G_league, r};
+  }
+  Scalar* inner() const { return t; }
+  /// \brief G^H of what is there.
+  auto apply_outer() const {
+    return Product<CsrOperator<Factor, Offset>, Scalar const*>{GH, GH_league, t};
+  }
+
   /// \param r a pointer, or a Place
   template <class Vector>
   auto apply(Phase phase, Vector const& r) const {
@@ -77,7 +91,7 @@ struct FsaiOperator {
     using Operator = CsrOperator<Factor, Offset>;
     auto const before = program(
         stage("Solder::fsai::factor", phase, Product<Operator, Vector>{G, G_league, r}, body));
-    return application(before, Product<Operator, Scalar const*>{GH, GH_league, t});
+    return application(before, apply_outer());
   }
 };
 
