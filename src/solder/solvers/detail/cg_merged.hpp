@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <solder/core/identity.hpp>
 #include <solder/solvers/detail/cg_bodies.hpp>
 
 namespace Solder::Impl {
