@@ -26,6 +26,17 @@ using namespace SolderTest;
 using Solder::Identity;
 using Solder::Runner;
 
+/// Keeps a multiprocessor busy for some tenths of a second.
+struct Busy {
+  double* sink;
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    double value = member.team_rank();
+    for (int k = 0; k < 100'000; ++k) value = Kokkos::sin(value) + 1;
+    if (value > 5) *sink = value;
+  }
+};
+
 template <class Exec>
 class KeptRows : public testing::Test {
  protected:
@@ -134,6 +145,61 @@ TYPED_TEST(KeptRows, CgWithFsaiIsAsLaunched) {
   }
   Matrix const A(this->exec, Solder::random_spd<double>(700, 15));
   expect_same(A, Solder::Fsai<double, TypeParam, float>(this->exec, A, {.tau = 0, .k = 1}));
+}
+
+/// Somebody else's kernel leaves one multiprocessor, and some of the teams wait there for others:
+/// the graph solves by the same stages.
+TYPED_TEST(KeptRows, TheGraphTakesTheSameStages) {
+  using Exec = TypeParam;
+  using Matrix = Solder::CsrMatrix<double, Exec>;
+  if constexpr (Solder::Impl::is_host_space<Exec>) {
+    GTEST_SKIP() << "a host space has one instance";
+  } else {
+    auto const instances = Kokkos::Experimental::partition_space(this->exec, 1, 1);
+    Exec const& exec = instances[0];
+    Matrix const A(exec, Solder::fem_poisson_2d<double>(90));
+    Kokkos::View<double, typename Exec::memory_space> const sink("SolderTest::sink");
+    int const others = Solder::Impl::multiprocessors(exec) - 1, threads = 1024,
+              teams_of_one = exec.concurrency() / (others + 1) / threads;
+    auto const expect_same = [&](auto const& M, auto const& options, auto solver_of) {
+      auto some = options;
+      auto const b = to_device(exec, std::vector<double>(A.rows(), 1.0));
+      auto const solve = [&](auto& solver, bool busy) {
+        auto const x = to_device(exec, std::vector<double>(A.rows()));
+        exec.fence();
+        if (busy)
+          Kokkos::parallel_for(
+              "SolderTest::busy",
+              Kokkos::TeamPolicy<Exec>(instances[1], others * teams_of_one, threads),
+              Busy{sink.data()});
+        Solder::Report const report = solver.solve(b, x);
+        instances[1].fence();
+        return report;
+      };
+      some.runner = Runner::launch;
+      auto launching = solver_of(M, some);
+      some.runner = Runner::resident;
+      auto resident = solver_of(M, some);
+      Solder::Report const right = solve(launching, false), alone = solve(resident, false),
+                           beside = solve(resident, true), again = solve(resident, false);
+      EXPECT_EQ(alone.runner, Runner::resident) << alone.detail;
+      EXPECT_EQ(again.history, alone.history);
+      for (auto const* report : {&alone, &beside}) {
+        ASSERT_EQ(report->history.size(), right.history.size());
+        for (std::size_t k = 0; k < right.history.size(); ++k)
+          EXPECT_NEAR(report->history[k] / right.history[k], 1, 1e-9) << "iteration " << k;
+      }
+      if (beside.runner == Runner::resident) return;  // all teams found room
+      EXPECT_EQ(beside.runner, Runner::graph);
+      EXPECT_LT(beside.kernels_per_iteration, right.kernels_per_iteration);
+    };
+    expect_same(Solder::Jacobi(exec, A), some_iterations<Solder::CgOptions>(12),
+                [&](auto const& M, auto const& o) { return Solder::Cg(exec, A, M, o); });
+    expect_same(Solder::Fsai(exec, A), some_iterations<Solder::CgOptions>(12),
+                [&](auto const& M, auto const& o) { return Solder::Cg(exec, A, M, o); });
+    expect_same(Solder::Jacobi(exec, A), some_iterations<Solder::BiCgStabOptions>(4),
+                [&](auto const& M, auto const& o) { return Solder::BiCgStab(exec, A, M, o); });
+  }
 }
 
 /// On GPUs, and only where each thread has a row at most: what they move tells.
