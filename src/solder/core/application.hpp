@@ -118,7 +118,7 @@ struct OpenedMatrix {
   static constexpr bool knows_rows = requires(Operator const& op) { op.keeps_rows(); };
   /// Whether a kernel of a whole solve can keep what it needs of the rows for products with made
   /// vectors.
-  static constexpr bool keeps_rows = requires(Operator const& op) {
+  static constexpr bool can_keep_rows = requires(Operator const& op) {
     op.keeps_all_rows(std::int64_t{});
   };
 

@@ -266,6 +266,32 @@ struct Weight {
   }
 };
 
+/// \brief What made vectors begin with: M, or Identity's for none.
+template <class Scalar, class M>
+struct Weighted {
+  M m;
+
+  bool operator==(Weighted const&) const = default;
+  KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
+    return {m, a, j};
+  }
+};
+
+/// \brief A vector that is there, as a made one: M s.
+template <class Scalar, class M>
+struct ScaledVector : Weighted<Scalar, M> {
+  Scalar const* s;
+
+  bool operator==(ScaledVector const&) const = default;
+  KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 1> terms(auto const&, Weight<Scalar, M> const& w,
+                                                     std::int32_t j) const {
+    return {{w.ad(s[j])}};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Scalar combined(auto const&, Terms<Scalar, 1> const& t) const {
+    return Impl::narrow<Scalar>(t.of[0]);
+  }
+};
+
 /// \brief The products of a matrix's rows with a vector that lies nowhere: it is a combination of
 /// others, whose coefficients the stage's body has yet to compute. Words: the matrix, and what is
 /// read of those others.
@@ -274,11 +300,11 @@ struct Weight {
 /// The rows are handed out as ProductAndOwn. All of a program are of the same matrix and M.
 ///
 /// \tparam Operator asks for no entry before prepare() and has keep(); see CsrOperator
-/// \tparam Vector with(scalars), scalars being the body's, answers what has
-///         - `weight(a, j)`: what of the term a x_j does not change in a solve,
-///         - `terms(weight, j)`: the term, for each of those others,
-///         - `combined(terms)`, once scalars are known: x_j, or sums of them,
-///         - `own(i)`: what the body is given with row i.
+/// \tparam Vector is asked, s being the body's scalars,
+///         - `weight(a, j)`: what of the term a x_j does not change in a solve; see Weighted,
+///         - `terms(s, weight, j)`: the term, for each of those others; of s only what known() set,
+///         - `combined(s, terms)`, once s is known: x_j, or sums of them,
+///         - `own(s, i)`: what the body is given with row i; of s only what known() set.
 template <class Operator, class Vector>
 struct MadeProduct {
   static constexpr bool goes_downwards = true;
@@ -295,7 +321,7 @@ struct MadeProduct {
   /// \brief The source in a run of the stage. The scalars may still be unknown.
   template <class Scalars>
   KOKKOS_FORCEINLINE_FUNCTION auto with(Scalars const& scalars) const {
-    return WithScalars<decltype(x.with(scalars))>{A, x.with(scalars)};
+    return WithScalars<Scalars>{A, {x, scalars}};
   }
 
   /// \brief What a thread of a whole solve may load once for all runs of the stage.
@@ -312,10 +338,31 @@ struct MadeProduct {
   { return WithKept<Kept>{*this, kept}; }
 
  private:
-  template <class Made>
+  /// \brief x with the body's scalars.
+  template <class Scalars>
+  struct Made {
+    Vector const& of;
+    Scalars const& s;
+
+    template <class A>
+    KOKKOS_FORCEINLINE_FUNCTION auto weight(A const& a, std::int32_t j) const {
+      return of.weight(a, j);
+    }
+    template <class W>
+    KOKKOS_FORCEINLINE_FUNCTION auto terms(W const& weight, std::int32_t j) const {
+      return of.terms(s, weight, j);
+    }
+    template <class T>
+    KOKKOS_FORCEINLINE_FUNCTION auto combined(T const& terms) const {
+      return of.combined(s, terms);
+    }
+    KOKKOS_FORCEINLINE_FUNCTION auto own(std::int32_t i) const { return of.own(s, i); }
+  };
+
+  template <class Scalars>
   struct WithScalars {
     Operator const& A;
-    Made x;
+    Made<Scalars> x;
 
     KOKKOS_FORCEINLINE_FUNCTION auto operator[](std::int32_t j) const {
       return x.combined(x.terms(x.weight(1, j), j));
@@ -342,13 +389,13 @@ struct MadeProduct {
 
     template <class Scalars>
     KOKKOS_FORCEINLINE_FUNCTION auto with(Scalars const& scalars) const {
-      return KeptRows<decltype(of.x.with(scalars)), Kept>{of.A, of.x.with(scalars), kept};
+      return KeptRows<Scalars, Kept>{of.A, {of.x, scalars}, kept};
     }
   };
-  template <class Made, class Kept>
+  template <class Scalars, class Kept>
   struct KeptRows {
     Operator const& A;
-    Made x;
+    Made<Scalars> x;
     Kept const& kept;
 
     template <class Team, class Prepare, class Consume>

@@ -87,32 +87,27 @@ class BiCgStabMethod {
  public:
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
-  using MySolving =
-      Impl::Solving<Exec, OpenedA, OpenedM, OpenedM::is_pointwise && OpenedA::knows_rows>;
+  static constexpr bool can_merge =
+      OpenedM::is_pointwise && OpenedA::can_keep_rows && !is_host_space<Exec>;
+  using MySolving = Impl::Solving<Exec, OpenedA, OpenedM,
+                                  OpenedM::is_pointwise && OpenedA::knows_rows, can_merge>;
   static constexpr bool takes_many = true;
 
   BiCgStabMethod(Exec const& exec, std::shared_ptr<System> system, BiCgStabOptions const& options,
                  Many const& many = {})
       : solving_("Solder::BiCgStab", "Solder::bicgstab::solve", exec, std::move(system), options,
-                 {}, many, can_merge && options.form == BiCgStabForm::pipelined),
+                 {}, many, options.form == BiCgStabForm::pipelined),
         form_(options.form) {
-    if constexpr (can_merge) {
-      if (solving_.saves_stages()) {
-        solving_.reserve([&](auto... all) { return merged(all...); });
-        return;
-      }
-    }
-    solving_.reserve([&](auto... all) { return with_programs(all...); });
+    solving_.reserve([&](auto... all) { return with_programs(all...); },
+                     [&](auto... all) { return merged(all...); });
   }
 
   MySolving const& solving() const { return solving_; }
 
   Report solve(Scalar const* b, Scalar* x) {
-    if constexpr (can_merge)
-      if (solving_.saves_stages())
-        return complete(
-            solving_.template solve<false>(b, x, [&](auto... all) { return merged(all...); }));
-    return complete(solving_.solve(b, x, [&](auto... all) { return with_programs(all...); }));
+    return complete(solving_.solve(
+        b, x, [&](auto... all) { return with_programs(all...); },
+        [&](auto... all) { return merged(all...); }));
   }
   /// \brief Several right-hand sides, or systems: see Many.
   std::vector<Report> solve_many(Scalar const* b, Scalar* x) {
@@ -127,9 +122,6 @@ class BiCgStabMethod {
   Scalar* vector(char const* label) {
     return solving_.arena().template vector<Scalar>(label, solving_.rows());
   }
-
-  static constexpr bool can_merge =
-      OpenedM::is_pointwise && OpenedA::keeps_rows && !is_host_space<Exec>;
 
   /// \brief use(judgement, iteration) of the form.
   template <class Use>
@@ -195,8 +187,8 @@ class BiCgStabMethod {
     std::int64_t const n = solving_.rows();
     Sums sums = Sums::in(arena, solving_.limits(), A.league, arena.teams(A.rows.teams));
     Shared const shared{
-        arena.template vector<Scalar>("Solder::bicgstab::vectors", Shared::count * n),
-        static_cast<std::ptrdiff_t>(n)};
+        {static_cast<std::ptrdiff_t>(n)},
+        arena.template vector<Scalar>("Solder::bicgstab::vectors", Shared::count * n)};
     auto const of_turn = arena.template sum<1 + parts<Scalar>>(A.league);
     BiCgStabBegin<Scalar, OpenedM, false> const begin{
         M, shared.rs(), nullptr, nullptr, shared.Ms(), sums.rr(), sums.of_shadow, sums.kept};
@@ -205,13 +197,14 @@ class BiCgStabMethod {
     return use(program(judgement(arena, "Solder::bicgstab::judge", A, A.rows, sums.limits, recovery,
                                  b, x, shared.Ms(), begin),
                        stage("Solder::bicgstab::begin", Phase::begin,
-                             A.apply_made(BiCgStabMadeBeginning<Scalar, OpenedM>{M, shared}),
-                             BiCgStabFirstTurn<Scalar>{shared, of_turn})),
+                             A.apply_made(BiCgStabMadeBeginning<Scalar, OpenedM>{{{M}, shared.Ms()},
+                                                                                 shared.rs()}),
+                             BiCgStabFirstTurn<Scalar>{{shared}, of_turn})),
                program(stage("Solder::bicgstab::half_turn", Phase::iterate,
-                             A.apply_made(BiCgStabMadeHalfStep<Scalar, OpenedM>{M, shared}),
+                             A.apply_made(BiCgStabMadeHalfStep<Scalar, OpenedM>{{M}, shared}),
                              BiCgStabHalfTurn<Scalar, OpenedM>(sums, shared)),
                        stage("Solder::bicgstab::turn", Phase::iterate,
-                             A.apply_made(BiCgStabMadeDirection<Scalar, OpenedM>{M, shared, x}),
+                             A.apply_made(BiCgStabMadeDirection<Scalar, OpenedM>{{M}, shared, x}),
                              BiCgStabTurn<Scalar, OpenedM>(sums, shared, of_turn, x))));
   }
 

@@ -100,31 +100,27 @@ class CgMethod {
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
   static constexpr bool takes_many = true, pointwise = OpenedM::is_pointwise;
-  using MySolving = Impl::Solving<Exec, OpenedA, OpenedM, pointwise && OpenedA::knows_rows>;
+  static constexpr bool can_merge =
+      !is_host_space<Exec> && (pointwise ? OpenedA::can_keep_rows : has_inner<OpenedM>);
+  using MySolving =
+      Impl::Solving<Exec, OpenedA, OpenedM, pointwise && OpenedA::knows_rows, can_merge>;
 
   CgMethod(Exec const& exec, std::shared_ptr<System> system, CgOptions const& options,
            Many const& many = {})
       : solving_("Solder::Cg", "Solder::cg::solve", exec, std::move(system), options, {}, many,
-                 can_merge && options.form != (pointwise ? CgForm::classical : CgForm::pipelined)),
+                 options.form != (pointwise ? CgForm::classical : CgForm::pipelined)),
         form_(options.form) {
     if (form_ == CgForm::automatic) form_ = pointwise ? CgForm::pipelined : CgForm::classical;
-    if constexpr (can_merge) {
-      if (solving_.saves_stages()) {
-        solving_.reserve([&](auto... all) { return merged(all...); });
-        return;
-      }
-    }
-    solving_.reserve([&](auto... all) { return with_programs(all...); });
+    solving_.reserve([&](auto... all) { return with_programs(all...); },
+                     [&](auto... all) { return merged(all...); });
   }
 
   MySolving const& solving() const { return solving_; }
 
   Report solve(Scalar const* b, Scalar* x) {
-    if constexpr (can_merge)
-      if (solving_.saves_stages())
-        return complete(
-            solving_.template solve<false>(b, x, [&](auto... all) { return merged(all...); }));
-    return complete(solving_.solve(b, x, [&](auto... all) { return with_programs(all...); }));
+    return complete(solving_.solve(
+        b, x, [&](auto... all) { return with_programs(all...); },
+        [&](auto... all) { return merged(all...); }));
   }
   /// \brief Several right-hand sides, or systems: see Many.
   std::vector<Report> solve_many(Scalar const* b, Scalar* x) {
@@ -134,8 +130,6 @@ class CgMethod {
   }
 
  private:
-  static constexpr bool can_merge =
-      !is_host_space<Exec> && ((pointwise && OpenedA::keeps_rows) || has_inner<OpenedM>);
   /// \brief use(judgement, iteration) of the form.
   template <class Use>
   auto with_programs(Scalar const* b, Scalar* x, Use const& use) {
@@ -227,18 +221,20 @@ class CgMethod {
     auto const by_turns = [&](char const* label) {
       return arena.template vector<Scalar>(label, 2 * n);
     };
-    Shared const shared{by_turns("Solder::cg::r"), by_turns("Solder::cg::p"),
-                        by_turns("Solder::cg::q"), static_cast<std::ptrdiff_t>(n),
+    Shared const shared{{static_cast<std::ptrdiff_t>(n)},
+                        by_turns("Solder::cg::r"),
+                        by_turns("Solder::cg::p"),
+                        by_turns("Solder::cg::q"),
                         arena.template turning_sum<Shared::sums>(A.league)};
     Scalar* const s = vector("Solder::cg::s");
     return use(program(Impl::judgement(arena, "Solder::cg::judge", A, A.rows, solving_.limits(), {},
                                        b, x, s, CgMergedBegin{}),
                        stage("Solder::cg::begin", Phase::begin,
-                             A.apply_made(CgMadeBeginning<Scalar, OpenedM>{M, s}),
-                             CgFirstTurn<Scalar, how>{shared})),
+                             A.apply_made(CgMadeBeginning<Scalar, OpenedM>{{{M}, s}}),
+                             CgFirstTurn<Scalar, how>{{shared}})),
                program(stage("Solder::cg::turn", Phase::iterate,
-                             A.apply_made(CgMadeDirection<Scalar, OpenedM>{M, shared.r, shared.p,
-                                                                           shared.q, x}),
+                             A.apply_made(CgMadeDirection<Scalar, OpenedM>{
+                                 {M}, shared.r, shared.p, shared.q, x}),
                              CgTurn<Scalar, how>{shared, solving_.limits(), x})));
   }
 
@@ -249,23 +245,24 @@ class CgMethod {
     OpenedA const A = solving_.open_matrix();
     OpenedM const M = solving_.open_preconditioner();
     std::int64_t const n = solving_.rows();
-    CgSplit<Scalar> const shared{arena.template vector<Scalar>("Solder::cg::r", 2 * n), M.inner(),
-                                 static_cast<std::ptrdiff_t>(n),
+    CgSplit<Scalar> const shared{{static_cast<std::ptrdiff_t>(n)},
+                                 arena.template vector<Scalar>("Solder::cg::r", 2 * n),
+                                 M.inner(),
                                  arena.template turning_sum<2>(M.inner_teams())};
     Scalar *const p = vector("Solder::cg::p"), *const q = vector("Solder::cg::q");
     auto const pq = arena.template sum<1>(A.league);
     auto const Ap = A.apply(Phase::iterate, p);
     return use(program(Impl::judgement(arena, "Solder::cg::judge", A, A.rows, solving_.limits(), {},
                                        b, x, q, CgMergedBegin{}),
-                       stage("Solder::cg::first_factor", Phase::begin, M.apply_inner(q),
-                             CgSplitFirstTurn<Scalar>{shared, q}),
+                       stage("Solder::cg::first_factor", Phase::begin, M.apply_inner(as_read(q)),
+                             CgSplitFirstTurn<Scalar>{{shared}, q}),
                        stage("Solder::cg::begin", Phase::begin, M.apply_outer(),
                              CgBegun<Scalar, false>{nullptr, p, {}})),
                program(Ap.before,
                        stage("Solder::cg::product", Phase::iterate, Ap.rows,
                              CgProduct<Scalar, NoOperation, false>{p, {q}, {}, pq}),
                        stage("Solder::cg::step", Phase::iterate,
-                             M.apply_inner_made(CgMadeResidual<Scalar>{shared.r, q, p, x}),
+                             M.apply_inner_made(CgMadeResidual<Scalar>{{}, shared.r, q, p, x}),
                              CgSplitTurn<Scalar>{shared, solving_.limits(), x, pq}),
                        stage("Solder::cg::direction", Phase::iterate, M.apply_outer(),
                              CgDirection<Scalar, 2>{p, shared.left.all()})));

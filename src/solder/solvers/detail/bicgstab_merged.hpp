@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include <solder/solvers/detail/bicgstab_bodies.hpp>
+#include <solder/solvers/detail/by_turns.hpp>
 
 namespace Solder::Impl {
 
@@ -24,11 +25,10 @@ KOKKOS_FORCEINLINE_FUNCTION Scalar undo_by(Scalar const& d, Scalar const& z) {
 
 /// \brief What the stages share: u = M r, M s, t, rs, and p and q twice, one after another.
 template <class Scalar>
-struct BiCgStabMerged {
+struct BiCgStabMerged : ByTurns {
   static constexpr std::int64_t count = 8;  ///< vectors
 
-  Scalar* vectors;
-  std::ptrdiff_t length;  ///< of one
+  Scalar* vectors;  ///< each of `length`
 
   KOKKOS_FUNCTION Scalar* u() const { return vectors; }
   KOKKOS_FUNCTION Scalar* Ms() const { return vectors + length; }
@@ -39,10 +39,6 @@ struct BiCgStabMerged {
 
   bool operator==(BiCgStabMerged const&) const = default;
 
-  /// \brief Where p and q of this iteration are.
-  KOKKOS_FORCEINLINE_FUNCTION std::ptrdiff_t of(std::int32_t iteration) const {
-    return (iteration & 1) != 0 ? length : 0;
-  }
   KOKKOS_FORCEINLINE_FUNCTION void store(std::int32_t i, std::ptrdiff_t at, Scalar const& z,
                                          Scalar const& p_i, Scalar const& q_i, Scalar const& r,
                                          Scalar const& shadow,
@@ -55,64 +51,37 @@ struct BiCgStabMerged {
   }
 };
 
-/// \brief The first p = M s of the true residual, which lies where M s is to be.
+/// \brief The first p = M s of the true residual s, which lies where M s is to be.
 template <class Scalar, class M>
-struct BiCgStabMadeBeginning {
-  M m;
-  BiCgStabMerged<Scalar> from;
+struct BiCgStabMadeBeginning : ScaledVector<Scalar, M> {
+  Scalar const* rs;
 
   bool operator==(BiCgStabMadeBeginning const&) const = default;
 
   struct Own {
     Scalar s, d, rs;
   };
-  KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
-    return {m, a, j};
-  }
-  KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 1> terms(Weight<Scalar, M> const& w,
-                                                     std::int32_t j) const {
-    return {{w.ad(from.Ms()[j])}};
-  }
-  KOKKOS_FORCEINLINE_FUNCTION Scalar combined(Terms<Scalar, 1> const& t) const {
-    return narrow<Scalar>(t.of[0]);
-  }
-  KOKKOS_FORCEINLINE_FUNCTION Own own(std::int32_t i) const {
-    return {from.Ms()[i], m(i, Scalar(1)), from.rs()[i]};
-  }
-  template <class S>
-  KOKKOS_FORCEINLINE_FUNCTION BiCgStabMadeBeginning const& with(S const&) const {
-    return *this;
+  KOKKOS_FORCEINLINE_FUNCTION Own own(auto const&, std::int32_t i) const {
+    return {this->s[i], this->m(i, Scalar(1)), rs[i]};
   }
 };
 
 /// \brief Goes on from the true residual s: u = p = M s, q = A p. Words: the matrix, M, and 5 a
 /// row.
 template <class Scalar>
-struct BiCgStabFirstTurn {
-  using Shared = BiCgStabMerged<Scalar>;
+struct BiCgStabFirstTurn : FromTruth<BiCgStabMerged<Scalar>> {
+  using typename FromTruth<BiCgStabMerged<Scalar>>::Scalars;
   static constexpr std::size_t sums = 1 + parts<Scalar>;
-  struct Scalars {
-    std::ptrdiff_t to;
-  };
 
-  Shared shared;
   Sum<sums> left;  ///< (r, r) and (rs, q)
 
   bool operator==(BiCgStabFirstTurn const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
-    s.to = shared.of(now.iteration);
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, auto const&, At const&,
-                                           Control const&, Control&, Scalars&) const {
-    return true;
-  }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, Scalars const& s,
                                        Sums<sums>& mine) const {
     auto const& own = made.own;
     Scalar const z = own.d * own.s;
-    shared.store(i, s.to + i, z, z, made.value, own.s, own.rs, mine);
+    this->shared.store(i, s.to + i, z, z, made.value, own.s, own.rs, mine);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const&,
@@ -124,8 +93,7 @@ struct BiCgStabFirstTurn {
 
 /// \brief M s = u - alpha M q, made of u and q where an entry is needed.
 template <class Scalar, class M>
-struct BiCgStabMadeHalfStep {
-  M m;
+struct BiCgStabMadeHalfStep : Weighted<Scalar, M> {
   BiCgStabMerged<Scalar> from;
 
   bool operator==(BiCgStabMadeHalfStep const&) const = default;
@@ -133,31 +101,15 @@ struct BiCgStabMadeHalfStep {
   struct Own {
     Scalar u, q, d, rs;
   };
-  template <class S>
-  struct With {
-    BiCgStabMadeHalfStep const& of;
-    S const& s;
-
-    KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
-      return of.weight(a, j);
-    }
-    KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 2> terms(Weight<Scalar, M> const& w,
-                                                       std::int32_t j) const {
-      return {{w.a(of.from.u()[j]), w.ad(of.from.q()[s.from + j])}};
-    }
-    KOKKOS_FORCEINLINE_FUNCTION Scalar combined(Terms<Scalar, 2> const& t) const {
-      return narrow<Scalar>(t.of[0] - Wide<Scalar>(s.alpha) * t.of[1]);
-    }
-    KOKKOS_FORCEINLINE_FUNCTION Own own(std::int32_t i) const {
-      return {of.from.u()[i], of.from.q()[s.from + i], of.m(i, Scalar(1)), of.from.rs()[i]};
-    }
-  };
-  KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
-    return {m, a, j};
+  KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 2> terms(auto const& s, Weight<Scalar, M> const& w,
+                                                     std::int32_t j) const {
+    return {{w.a(from.u()[j]), w.ad(from.q()[s.from + j])}};
   }
-  template <class S>
-  KOKKOS_FORCEINLINE_FUNCTION With<S> with(S const& s) const {
-    return {*this, s};
+  KOKKOS_FORCEINLINE_FUNCTION Scalar combined(auto const& s, Terms<Scalar, 2> const& t) const {
+    return narrow<Scalar>(t.of[0] - Wide<Scalar>(s.alpha) * t.of[1]);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Own own(auto const& s, std::int32_t i) const {
+    return {from.u()[i], from.q()[s.from + i], this->m(i, Scalar(1)), from.rs()[i]};
   }
 };
 
@@ -199,8 +151,7 @@ struct BiCgStabHalfTurn : BiCgStabAlpha<Scalar, true> {
 /// \brief p = M r + beta (p - omega M q) with M r = M s - omega M t, made of M s, t, p and q where
 /// an entry is needed.
 template <class Scalar, class M>
-struct BiCgStabMadeDirection {
-  M m;
+struct BiCgStabMadeDirection : Weighted<Scalar, M> {
   BiCgStabMerged<Scalar> from;
   Scalar const* x;
 
@@ -222,38 +173,20 @@ struct BiCgStabMadeDirection {
     Parts parts;
     Scalar x, rs;
   };
-  template <class S>
-  struct With {
-    BiCgStabMadeDirection const& of;
-    S const& s;
-
-    KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
-      return of.weight(a, j);
-    }
-    KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 4> terms(Weight<Scalar, M> const& w,
-                                                       std::int32_t j) const {
-      std::ptrdiff_t const at = s.from + j;
-      return {{w.a(of.from.Ms()[j]), w.ad(of.from.t()[j]), w.a(of.from.p()[at]),
-               w.ad(of.from.q()[at])}};
-    }
-    KOKKOS_FORCEINLINE_FUNCTION Scalar combined(Terms<Scalar, 4> const& t) const {
-      Wide<Scalar> const omega(s.omega), beta(s.beta);
-      return narrow<Scalar>(t.of[0] - omega * t.of[1] + beta * (t.of[2] - omega * t.of[3]));
-    }
-    KOKKOS_FORCEINLINE_FUNCTION Own own(std::int32_t i) const {
-      std::ptrdiff_t const at = s.from + i;
-      return {
-          {of.from.Ms()[i], of.from.t()[i], of.from.p()[at], of.from.q()[at], of.m(i, Scalar(1))},
-          of.x[i],
-          of.from.rs()[i]};
-    }
-  };
-  KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
-    return {m, a, j};
+  KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 4> terms(auto const& s, Weight<Scalar, M> const& w,
+                                                     std::int32_t j) const {
+    std::ptrdiff_t const at = s.from + j;
+    return {{w.a(from.Ms()[j]), w.ad(from.t()[j]), w.a(from.p()[at]), w.ad(from.q()[at])}};
   }
-  template <class S>
-  KOKKOS_FORCEINLINE_FUNCTION With<S> with(S const& s) const {
-    return {*this, s};
+  KOKKOS_FORCEINLINE_FUNCTION Scalar combined(auto const& s, Terms<Scalar, 4> const& t) const {
+    Wide<Scalar> const omega(s.omega), beta(s.beta);
+    return narrow<Scalar>(t.of[0] - omega * t.of[1] + beta * (t.of[2] - omega * t.of[3]));
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Own own(auto const& s, std::int32_t i) const {
+    std::ptrdiff_t const at = s.from + i;
+    return {{from.Ms()[i], from.t()[i], from.p()[at], from.q()[at], this->m(i, Scalar(1))},
+            x[i],
+            from.rs()[i]};
   }
 };
 
@@ -278,8 +211,7 @@ struct BiCgStabTurn : BiCgStabOmega<Scalar, true> {
   bool operator==(BiCgStabTurn const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
-    s.from = shared.of(now.iteration);
-    s.to = shared.of(now.iteration + 1);
+    shared.tell(now, s);
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, Scalars const& s,
                                        Sums<sums>& mine) const {

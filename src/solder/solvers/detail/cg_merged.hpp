@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include <solder/core/identity.hpp>
+#include <solder/solvers/detail/by_turns.hpp>
 #include <solder/solvers/detail/cg_bodies.hpp>
 
 namespace Solder::Impl {
@@ -34,8 +35,7 @@ struct CgParts {
 
 /// \brief The next p = M (r - alpha q) + beta p, made of r, q and p where an entry is needed.
 template <class Scalar, class M>
-struct CgMadeDirection {
-  M m;
+struct CgMadeDirection : Weighted<Scalar, M> {
   Scalar const *r, *p, *q, *x;
 
   bool operator==(CgMadeDirection const&) const = default;
@@ -44,61 +44,30 @@ struct CgMadeDirection {
     CgParts<Scalar> parts;
     Scalar x;
   };
-  template <class S>
-  struct With {
-    CgMadeDirection const& of;
-    S const& s;
-
-    KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
-      return of.weight(a, j);
-    }
-    KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 3> terms(Weight<Scalar, M> const& w,
-                                                       std::int32_t j) const {
-      std::ptrdiff_t const at = s.from + j;
-      return {{w.ad(of.r[at]), w.ad(of.q[at]), w.a(of.p[at])}};
-    }
-    KOKKOS_FORCEINLINE_FUNCTION Scalar combined(Terms<Scalar, 3> const& t) const {
-      return narrow<Scalar>(t.of[0] - double(s.alpha) * t.of[1] + double(s.beta) * t.of[2]);
-    }
-    KOKKOS_FORCEINLINE_FUNCTION Own own(std::int32_t i) const {
-      std::ptrdiff_t const at = s.from + i;
-      return {{of.r[at], of.p[at], of.q[at], of.m(i, Scalar(1))}, of.x[i]};
-    }
-  };
-  KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
-    return {m, a, j};
+  KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 3> terms(auto const& s, Weight<Scalar, M> const& w,
+                                                     std::int32_t j) const {
+    std::ptrdiff_t const at = s.from + j;
+    return {{w.ad(r[at]), w.ad(q[at]), w.a(p[at])}};
   }
-  template <class S>
-  KOKKOS_FORCEINLINE_FUNCTION With<S> with(S const& s) const {
-    return {*this, s};
+  KOKKOS_FORCEINLINE_FUNCTION Scalar combined(auto const& s, Terms<Scalar, 3> const& t) const {
+    return narrow<Scalar>(t.of[0] - double(s.alpha) * t.of[1] + double(s.beta) * t.of[2]);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Own own(auto const& s, std::int32_t i) const {
+    std::ptrdiff_t const at = s.from + i;
+    return {{r[at], p[at], q[at], this->m(i, Scalar(1))}, x[i]};
   }
 };
 
 /// \brief The first p = M s of the true residual s.
 template <class Scalar, class M>
-struct CgMadeBeginning {
-  M m;
-  Scalar const* s;
-
+struct CgMadeBeginning : ScaledVector<Scalar, M> {
   bool operator==(CgMadeBeginning const&) const = default;
 
   struct Own {
     Scalar s, d;
   };
-  KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, M> weight(Scalar const& a, std::int32_t j) const {
-    return {m, a, j};
-  }
-  KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 1> terms(Weight<Scalar, M> const& w,
-                                                     std::int32_t j) const {
-    return {{w.ad(s[j])}};
-  }
-  KOKKOS_FORCEINLINE_FUNCTION Scalar combined(Terms<Scalar, 1> const& t) const {
-    return narrow<Scalar>(t.of[0]);
-  }
-  KOKKOS_FORCEINLINE_FUNCTION Own own(std::int32_t i) const { return {s[i], m(i, Scalar(1))}; }
-  template <class S>
-  KOKKOS_FORCEINLINE_FUNCTION CgMadeBeginning const& with(S const&) const {
-    return *this;
+  KOKKOS_FORCEINLINE_FUNCTION Own own(auto const&, std::int32_t i) const {
+    return {this->s[i], this->m(i, Scalar(1))};
   }
 };
 
@@ -124,19 +93,14 @@ struct CgMergedBegin {
 /// \brief What both stages store of a row, and sum: r, p and q = A p, which is handed out; (r, z),
 /// (r, r), (p, q) and, for the prediction of beta, (q, M q).
 template <class Scalar, CgNorms How>
-struct CgMerged {
+struct CgMerged : ByTurns {
   static constexpr std::size_t norms = CgSums<How>::size, sums = norms + 2;
 
   Scalar *r, *p, *q;
-  std::ptrdiff_t length;  ///< from one array to the next one
   TurningSum<sums> left;
 
   bool operator==(CgMerged const&) const = default;
 
-  /// \brief Where the vectors of this iteration are.
-  KOKKOS_FORCEINLINE_FUNCTION std::ptrdiff_t of(std::int32_t iteration) const {
-    return (iteration & 1) != 0 ? length : 0;
-  }
   KOKKOS_FORCEINLINE_FUNCTION void store(std::ptrdiff_t at, CgParts<Scalar> const& row,
                                          Sums<sums>& mine) const {
     r[at] = row.r;
@@ -152,34 +116,21 @@ struct CgMerged {
 /// \brief Begins from the true residual s: r = s, p = M r, q = A p. Words: the matrix, M, and 4 a
 /// row.
 template <class Scalar, CgNorms How>
-struct CgFirstTurn {
-  using Shared = CgMerged<Scalar, How>;
-  static constexpr std::size_t sums = Shared::sums;
-  struct Scalars {
-    std::ptrdiff_t to;
-  };
-
-  Shared shared;
+struct CgFirstTurn : FromTruth<CgMerged<Scalar, How>> {
+  using typename FromTruth<CgMerged<Scalar, How>>::Scalars;
+  static constexpr std::size_t sums = CgMerged<Scalar, How>::sums;
 
   bool operator==(CgFirstTurn const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
-    s.to = shared.of(now.iteration);
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, auto const&, At const&,
-                                           Control const&, Control&, Scalars&) const {
-    return true;
-  }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, Scalars const& s,
                                        Sums<sums>& mine) const {
     Scalar const r = made.own.s, d = made.own.d;
-    shared.store(s.to + i, {r, d * r, made.value, d}, mine);
+    this->shared.store(s.to + i, {r, d * r, made.value, d}, mine);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const& now,
                                        Control& next) const {
-    shared.left.of(now.iteration).leave(team, mine);
+    this->shared.left.of(now.iteration).leave(team, mine);
     next.phase = Phase::iterate;
   }
 };
@@ -205,8 +156,7 @@ struct CgTurn {
     return f(shared.left);
   }
   KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
-    s.from = shared.of(now.iteration);
-    s.to = shared.of(now.iteration + 1);
+    shared.tell(now, s);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, Sums<sums> const& total, auto const&,
@@ -233,7 +183,7 @@ struct CgTurn {
 /// \brief The next r = r - alpha q, made of r and q where an entry is needed: what the first factor
 /// of a split M is applied to.
 template <class Scalar>
-struct CgMadeResidual {
+struct CgMadeResidual : Weighted<Scalar, NoOperation> {
   Scalar const *r, *q, *p, *x;
 
   bool operator==(CgMadeResidual const&) const = default;
@@ -241,51 +191,30 @@ struct CgMadeResidual {
   struct Own {
     Scalar r, q, p, x;
   };
-  template <class S>
-  struct With {
-    CgMadeResidual const& of;
-    S const& s;
-
-    KOKKOS_FORCEINLINE_FUNCTION auto weight(Scalar const& a, std::int32_t j) const {
-      return of.weight(a, j);
-    }
-    KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 2> terms(Weight<Scalar, NoOperation> const& w,
-                                                       std::int32_t j) const {
-      return {{w.a(of.r[s.from + j]), w.a(of.q[j])}};
-    }
-    KOKKOS_FORCEINLINE_FUNCTION Scalar combined(Terms<Scalar, 2> const& t) const {
-      return narrow<Scalar>(t.of[0] - double(s.alpha) * t.of[1]);
-    }
-    KOKKOS_FORCEINLINE_FUNCTION Own own(std::int32_t i) const {
-      return {of.r[s.from + i], of.q[i], of.p[i], of.x[i]};
-    }
-  };
-  KOKKOS_FORCEINLINE_FUNCTION Weight<Scalar, NoOperation> weight(Scalar const& a,
-                                                                 std::int32_t j) const {
-    return {NoOperation{}, a, j};
+  KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 2> terms(auto const& s,
+                                                     Weight<Scalar, NoOperation> const& w,
+                                                     std::int32_t j) const {
+    return {{w.a(r[s.from + j]), w.a(q[j])}};
   }
-  template <class S>
-  KOKKOS_FORCEINLINE_FUNCTION With<S> with(S const& s) const {
-    return {*this, s};
+  KOKKOS_FORCEINLINE_FUNCTION Scalar combined(auto const& s, Terms<Scalar, 2> const& t) const {
+    return narrow<Scalar>(t.of[0] - double(s.alpha) * t.of[1]);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Own own(auto const& s, std::int32_t i) const {
+    return {r[s.from + i], q[i], p[i], x[i]};
   }
 };
 
 /// \brief What the stages of a split M = F^H F share: r twice, t = F r, which is handed out, and
 /// (r, z) = ||t||^2 with (r, r).
 template <class Scalar>
-struct CgSplit {
+struct CgSplit : ByTurns {
   static constexpr std::size_t sums = 2;
 
   Scalar *r, *t;
-  std::ptrdiff_t length;  ///< from one r to the other
   TurningSum<sums> left;
 
   bool operator==(CgSplit const&) const = default;
 
-  /// \brief Where r of this iteration is.
-  KOKKOS_FORCEINLINE_FUNCTION std::ptrdiff_t of(std::int32_t iteration) const {
-    return (iteration & 1) != 0 ? length : 0;
-  }
   KOKKOS_FORCEINLINE_FUNCTION void store(std::int32_t i, std::ptrdiff_t to, Scalar const& r_i,
                                          Scalar const& t_i, Sums<sums>& mine) const {
     r[to + i] = r_i;
@@ -297,33 +226,22 @@ struct CgSplit {
 
 /// \brief Begins from the true residual s: r = s, t = F s. Words: F, and 3 a row.
 template <class Scalar>
-struct CgSplitFirstTurn {
+struct CgSplitFirstTurn : FromTruth<CgSplit<Scalar>> {
+  using typename FromTruth<CgSplit<Scalar>>::Scalars;
   static constexpr std::size_t sums = CgSplit<Scalar>::sums;
-  struct Scalars {
-    std::ptrdiff_t to;
-  };
 
-  CgSplit<Scalar> shared;
   Scalar const* s;
 
   bool operator==(CgSplitFirstTurn const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& scalars) const {
-    scalars.to = shared.of(now.iteration);
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, auto const&, At const&,
-                                           Control const&, Control&, Scalars&) const {
-    return true;
-  }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& t, Scalars const& scalars,
                                        Sums<sums>& mine) const {
-    shared.store(i, scalars.to, s[i], t, mine);
+    this->shared.store(i, scalars.to, s[i], t, mine);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const& now,
                                        Control&) const {
-    shared.left.of(now.iteration).leave(team, mine);
+    this->shared.left.of(now.iteration).leave(team, mine);
   }
 };
 
@@ -349,8 +267,7 @@ struct CgSplitTurn {
     return f(shared.left, pq);
   }
   KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
-    s.from = shared.of(now.iteration);
-    s.to = shared.of(now.iteration + 1);
+    shared.tell(now, s);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, Sums<3> const& total, auto const&,

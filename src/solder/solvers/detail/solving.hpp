@@ -82,9 +82,8 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
                                   A_.device_operator().teams * std::int64_t(league_threads));
   }
   bool keeps_rows() const override {
-    auto const op = A_.device_operator();
-    if constexpr (requires { op.keeps_rows(); })
-      return op.keeps_rows();
+    if constexpr (OpenedA::knows_rows)
+      return A_.device_operator().keeps_rows();
     else
       return false;
   }
@@ -93,7 +92,7 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
       return false;
     else if constexpr (requires { M_.keeps_all_rows(threads); })
       return M_.keeps_all_rows(threads);
-    else if constexpr (OpenedA::keeps_rows)
+    else if constexpr (OpenedA::can_keep_rows)
       return A_.device_operator().keeps_all_rows(threads);
     else
       return false;
@@ -176,7 +175,8 @@ inline void check_columns(std::string const& name, std::int32_t n, std::size_t b
 /// the checks of what users give.
 ///
 /// \tparam Owns whether the method's iteration has Owned vectors
-template <class Exec, class OpenedA, class OpenedM, bool Owns = false>
+/// \tparam Saves whether it can be had with fewer stages: see saves_stages()
+template <class Exec, class OpenedA, class OpenedM, bool Owns = false, bool Saves = false>
 class Solving {
  public:
   using Scalar = typename OpenedA::scalar_type;
@@ -186,16 +186,16 @@ class Solving {
   /// \param label of a whole solve in one kernel
   /// \param cycle as of Engine
   /// \param many what each solve has
-  /// \param saves whether the method saves stages where it can: see saves_stages()
+  /// \param saves whether the form that is asked for can be had with fewer stages
   /// \throws std::invalid_argument where A is not square, M has another size, or an option is out
   /// of range
   Solving(std::string const& name, std::string const& label, Exec const& exec,
           std::shared_ptr<GivenSystem> system, SolverOptions const& options,
-          Cycle const& cycle = {}, Many const& many = {}, bool saves = false)
+          Cycle const& cycle = {}, Many const& many = {}, bool saves = Saves)
       : name_(name),
         exec_(exec),
         system_(std::move(system)),
-        saves_(saves),
+        saves_(Saves && saves),
         options_(checked(options, many)),
         league_(many.columns > 1
                     ? WholeLeague{}
@@ -223,6 +223,14 @@ class Solving {
              });
     setup_seconds_ =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+  /// \brief The same of `fewer` where stages are saved.
+  template <class Programs, class Fewer>
+  void reserve(Programs const& programs, Fewer const& fewer) {
+    if constexpr (Saves)
+      if (saves_stages()) return reserve(fewer);
+    reserve(programs);
   }
 
   /// \throws std::invalid_argument where b or x has another length or is strided
@@ -254,6 +262,14 @@ class Solving {
                                               rows());
       });
     return complete(report);
+  }
+
+  /// \brief The same by `fewer`, without Owned vectors, where stages are saved.
+  template <class Programs, class Fewer>
+  Report solve(Scalar const* b, Scalar* x, Programs const& programs, Fewer const& fewer) {
+    if constexpr (Saves)
+      if (saves_stages()) return solve<false>(b, x, fewer);
+    return solve(b, x, programs);
   }
 
   /// \brief The same for all right-hand sides, or systems.

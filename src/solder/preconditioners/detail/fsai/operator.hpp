@@ -61,9 +61,11 @@ struct FsaiOperator {
 
   std::int32_t inner_teams() const { return G_league; }
 
-  /// \brief G r of an r at a pointer, or of a made one, which is to be stored at inner().
-  auto apply_inner(Scalar const* r) const {
-    return Product<CsrOperator<Factor, Offset>, Scalar const*>{G, G_league, r};
+  /// \brief G r of an r at a pointer or a Place, or of a made one, which is to be stored at
+  /// inner().
+  template <class Vector>
+  Product<CsrOperator<Factor, Offset>, Vector> apply_inner(Vector const& r) const {
+    return {G, G_league, r};
   }
   template <class Vector>
   MadeProduct<CsrOperator<Factor, Offset>, Vector> apply_inner_made(Vector const& r) const {
@@ -88,10 +90,8 @@ struct FsaiOperator {
  private:
   template <class Vector, class Body>
   auto applied(Phase phase, Vector const& r, Body const& body) const {
-    using Operator = CsrOperator<Factor, Offset>;
-    auto const before = program(
-        stage("Solder::fsai::factor", phase, Product<Operator, Vector>{G, G_league, r}, body));
-    return application(before, apply_outer());
+    return application(program(stage("Solder::fsai::factor", phase, apply_inner(r), body)),
+                       apply_outer());
   }
 };
 
