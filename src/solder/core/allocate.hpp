@@ -34,7 +34,7 @@ class PooledAllocations {
   static PooledAllocations* current() { return current_; }
 
   /// Bytes of a whole, and of the largest array that is a part of one.
-  static constexpr std::size_t whole = std::size_t(4) << 20, most = whole / 4;
+  static constexpr std::size_t whole = std::size_t(8) << 20, most = whole / 4;
 
   /// \brief An array of `size` entries, at most `most` bytes, aligned as one of its own would be.
   template <class T>
@@ -76,6 +76,21 @@ DeviceArray<T, Exec> allocate_zeros(Exec const& exec, std::string const& label, 
   auto const array = allocate<T>(exec, label, size);
   Kokkos::deep_copy(exec, array, T{});
   return array;
+}
+
+/// \brief Entries in an array of 32-bit words, which most arrays of a set-up are: a type that few
+/// arrays have needs no pool of its own.
+template <class T, class Exec>
+struct InWords {
+  DeviceArray<std::int32_t, Exec> words = no_view<DeviceArray<std::int32_t, Exec>>();
+
+  T* data() const { return reinterpret_cast<T*>(words.data()); }
+};
+
+template <class T, class Exec>
+InWords<T, Exec> allocate_in_words(Exec const& exec, std::string const& label, std::int64_t size) {
+  std::int64_t const bytes = size * std::int64_t(sizeof(T));
+  return {allocate<std::int32_t>(exec, label, (bytes + 3) / 4)};
 }
 
 }  // namespace Solder::Impl

@@ -76,6 +76,15 @@ struct RowGroup {
 #endif
     return value;
   }
+  KOKKOS_FORCEINLINE_FUNCTION double largest(double value) const {
+#if defined(__CUDA_ARCH__)
+    for (int m = 1; m < lanes; m *= 2)
+      value = Kokkos::max(value, __shfl_xor_sync(mask(), value, m));
+#elif defined(__HIP_DEVICE_COMPILE__)
+    for (int m = 1; m < lanes; m *= 2) value = Kokkos::max(value, __shfl_xor(value, m, warp));
+#endif
+    return value;
+  }
   /// \brief The value of lane `from` of the group.
   template <class Real>
   KOKKOS_FORCEINLINE_FUNCTION Real value(Real mine, [[maybe_unused]] std::int32_t from) const {
@@ -93,9 +102,11 @@ struct RowGroup {
     return {value(mine.real(), from), value(mine.imag(), from)};
   }
 
- private:
-  /// \brief Its first lane in the warp, and all of them.
+  /// \brief Its first lane in the warp.
   KOKKOS_FORCEINLINE_FUNCTION std::int32_t first() const { return id & (warp - 1) & ~(lanes - 1); }
+
+ private:
+  /// \brief All its lanes in the warp.
   KOKKOS_FORCEINLINE_FUNCTION std::uint32_t mask() const {
     return (lanes == warp ? 0xffffffffu : (1u << lanes) - 1) << first();
   }

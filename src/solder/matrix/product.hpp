@@ -10,6 +10,7 @@
 #include <solder/core/lanes.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/duplicates.hpp>
+#include <solder/matrix/offsets.hpp>
 
 namespace Solder {
 
@@ -85,18 +86,21 @@ struct ProductTable {
     return *static_cast<std::int32_t volatile const*>(count);
   }
   KOKKOS_FORCEINLINE_FUNCTION void clear(RowGroup<Exec> const& group) const {
-    group.barrier();
+    lane_barrier();
     std::int32_t const n = entries != nullptr ? size() : 1 << bits;
     for (std::int32_t t = group.lane; t < n; t += group.size())
       columns[entries != nullptr ? static_cast<std::uint32_t>(entries[t]) : t] = empty;
-    group.barrier();
+    lane_barrier();
     if (group.lane == 0) *count = 0;
-    group.barrier();
+    lane_barrier();
   }
 };
 
 /// \brief Rows of X Y: how many entries each has, or, where the offsets are known, the entries.
 /// Rows that are too long for a table are left to a pass with larger ones.
+///
+/// The groups of a GPU's warp stay together, each idle where another has more to do: a barrier of
+/// one group alone would leave the groups apart, and what each does would be issued for it alone.
 template <class Exec, class Scalar>
 struct ProductRows {
   CsrOperator<Scalar, std::int32_t> X, Y;
@@ -123,49 +127,53 @@ struct ProductRows {
       };
       for (std::int32_t i = bound(worker); i < bound(worker + 1); ++i) row(group, table, i);
     } else {
-      for (std::int32_t i = worker; i < X.rows.count; i += workers) row(group, table, i);
+      for (std::int32_t i = worker; lane_votes(i < X.rows.count) != 0; i += workers)
+        row(group, table, i);
     }
   }
 
   /// \brief What is noted of a row that a table did not hold: too long for a length.
   static constexpr std::int32_t too_long = 1 << 30;
 
-  /// \brief Row i, if it is wanted; the table is empty before and after.
+  /// \brief Row i, if there is one and it is wanted; the table is empty before and after. All
+  /// groups of a warp call this together.
   KOKKOS_FORCEINLINE_FUNCTION void row(RowGroup<Exec> const& group,
                                        ProductTable<Exec, Scalar> const& table,
                                        std::int32_t i) const {
+    bool wanted = i < X.rows.count;
     if (lengths != nullptr) {
-      if (shortest > 0 && lengths[i] < shortest) return;
-      bool const all = terms<false>(group, table, i);
-      group.barrier();
-      if (group.lane == 0) lengths[i] = all ? table.size() : too_long;
+      wanted = wanted && (shortest == 0 || lengths[i] >= shortest);
+      if (lane_votes(wanted) == 0) return;
+      bool const all = terms<false>(group, table, i, wanted);
+      if (wanted && group.lane == 0) lengths[i] = all ? table.size() : too_long;
     } else {
-      std::int32_t const length = offsets[i + 1] - offsets[i];
-      if (length < shortest || length > table.limit) return;
-      terms<true>(group, table, i);
-      group.barrier();
-      store(group, table, offsets[i], length);
+      std::int32_t const length = wanted ? offsets[i + 1] - offsets[i] : 0;
+      wanted = wanted && length >= shortest && length <= table.limit;
+      if (lane_votes(wanted) == 0) return;
+      terms<true>(group, table, i, wanted);
+      if (wanted) store(group, table, offsets[i], length);
     }
     table.clear(group);
   }
 
  private:
-  /// \brief False where the table does not hold them all. On GPUs each lane loads an entry of X's
-  /// row, and where the row of Y is that belongs to it, for all.
+  /// \brief Those of row i, where it is wanted. False where the table does not hold them all. On
+  /// GPUs each lane loads an entry of X's row, and where the row of Y is that belongs to it, for
+  /// all.
   template <bool with_values>
   KOKKOS_FORCEINLINE_FUNCTION bool terms(RowGroup<Exec> const& group,
-                                         ProductTable<Exec, Scalar> const& table,
-                                         std::int32_t i) const {
-    std::int32_t const last = X.row_offsets[i + 1];
+                                         ProductTable<Exec, Scalar> const& table, std::int32_t i,
+                                         bool wanted) const {
+    std::int32_t k = wanted ? X.row_offsets[i] : 0, last = wanted ? X.row_offsets[i + 1] : 0;
+    bool fits = true;
     if constexpr (is_host_space<Exec>) {
-      for (std::int32_t k = X.row_offsets[i]; k < last; ++k) {
+      for (; k < last && fits; ++k) {
         std::int32_t const j = X.columns[k];
         Scalar const factor = with_values ? X.values[k] : Scalar{};
-        if (!terms_of<with_values>(group, table, Y.row_offsets[j], Y.row_offsets[j + 1], factor))
-          return false;
+        fits = terms_of<with_values>(group, table, Y.row_offsets[j], Y.row_offsets[j + 1], factor);
       }
     } else {
-      for (std::int32_t k = X.row_offsets[i]; k < last; k += group.size()) {
+      for (; lane_votes(k < last) != 0; k += group.size()) {
         std::int32_t begin = 0, end = 0;
         Scalar factor{};
         if (k + group.rank() < last) {
@@ -174,13 +182,18 @@ struct ProductRows {
           end = Y.row_offsets[j + 1];
           if constexpr (with_values) factor = X.values[k + group.rank()];
         }
-        for (std::int32_t t = 0; t < Kokkos::min(group.size(), last - k); ++t)
-          if (!terms_of<with_values>(group, table, group.value(begin, t), group.value(end, t),
-                                     with_values ? group.value(factor, t) : Scalar{}))
-            return false;
+        for (std::int32_t t = 0; lane_votes(t < group.size() && k + t < last) != 0; ++t) {
+          std::int32_t const from = group.first() + t;
+          if (!terms_of<with_values>(group, table, lane_value(begin, from), lane_value(end, from),
+                                     with_values ? lane_value(factor, from) : Scalar{})) {
+            fits = false;
+            last = k;
+            begin = end = 0;  // of the rest of this round
+          }
+        }
       }
     }
-    return true;
+    return fits;
   }
 
   /// \brief Those of `factor` and the entries begin to end - 1 of Y.
@@ -189,19 +202,22 @@ struct ProductRows {
                                             ProductTable<Exec, Scalar> const& table,
                                             std::int32_t begin, std::int32_t end,
                                             Scalar const& factor) const {
-    for (std::int32_t first = begin; first < end; first += group.size()) {
+    bool fits = true;
+    for (std::int32_t first = begin; lane_votes(first < end) != 0; first += group.size()) {
       std::int32_t const q = first + group.rank();
       if (q < end)
         table.template add<with_values>(Y.columns[q],
                                         with_values ? factor * Y.values[q] : Scalar{});
-      group.barrier();
+      lane_barrier();
       if constexpr (!with_values) {
-        bool const full = table.size() > table.limit;
-        group.barrier();  // nobody adds more before all have read
-        if (full) return false;
+        if (table.size() > table.limit) {
+          fits = false;
+          end = first;
+        }
+        lane_barrier();  // nobody adds more before all have read
       }
     }
-    return true;
+    return fits;
   }
 
   /// \brief In the order of the columns.
@@ -273,54 +289,39 @@ struct ProductRowsInScratch {
     carve(table.count, 1);
     for (std::int32_t t = group.lane; t < slots; t += group.size()) table.columns[t] = table.empty;
     if (group.lane == 0) *table.count = 0;
-    group.barrier();
-    for (std::int32_t i = member.league_rank() * all + mine; i < rows.X.rows.count;
+    lane_barrier();
+    for (std::int32_t i = member.league_rank() * all + mine; lane_votes(i < rows.X.rows.count) != 0;
          i += member.league_size() * all)
       rows.row(group, table, i);
   }
 };
 
-/// \brief The same for rows of at most `most` entries, each by a thread of a GPU, whose own memory
-/// holds them in the order of their columns.
+/// \brief How many entries rows have, each counted by a thread of a GPU, whose own memory holds up
+/// to `most` columns in their order.
 template <class Scalar>
-struct ShortProductRows {
+struct ShortProductLengths {
   static constexpr std::int32_t most = 32;
 
   CsrOperator<Scalar, std::int32_t> X, Y;
   std::int32_t too_long;
-  std::int32_t* lengths;  ///< [rows]; null: the entries are wanted
-  std::int32_t const* offsets;
-  std::int32_t* columns;
-  Scalar* values;
+  std::int32_t* lengths;  ///< [rows]
 
   KOKKOS_FUNCTION void operator()(std::int32_t i) const {
-    std::int32_t mine[most];
-    Scalar sums[most]{};
+    std::int32_t columns[most];
     std::int32_t n = 0;
     for (std::int32_t k = X.row_offsets[i]; k < X.row_offsets[i + 1] && n <= most; ++k) {
       std::int32_t const row = X.columns[k];
       for (std::int32_t q = Y.row_offsets[row]; q < Y.row_offsets[row + 1]; ++q) {
         std::int32_t const j = Y.columns[q];
         std::int32_t at = n;
-        while (at > 0 && mine[at - 1] >= j) --at;
-        if (at == n || mine[at] != j) {
-          if (++n > most) break;
-          for (std::int32_t t = n - 1; t > at; --t) {
-            mine[t] = mine[t - 1];
-            if (lengths == nullptr) sums[t] = sums[t - 1];
-          }
-          mine[at] = j;
-          if (lengths == nullptr) sums[at] = X.values[k] * Y.values[q];
-        } else if (lengths == nullptr) {
-          sums[at] += X.values[k] * Y.values[q];
-        }
+        while (at > 0 && columns[at - 1] >= j) --at;
+        if (at < n && columns[at] == j) continue;
+        if (++n > most) break;
+        for (std::int32_t t = n - 1; t > at; --t) columns[t] = columns[t - 1];
+        columns[at] = j;
       }
     }
-    if (lengths != nullptr) lengths[i] = n > most ? too_long : n;
-    for (std::int32_t t = 0; lengths == nullptr && n <= most && t < n; ++t) {
-      columns[offsets[i] + t] = mine[t];
-      values[offsets[i] + t] = sums[t];
-    }
+    lengths[i] = n > most ? too_long : n;
   }
 };
 
@@ -341,36 +342,9 @@ std::int64_t most_terms(Exec const& exec, CsrOperator<Scalar, std::int32_t> cons
   return most;
 }
 
-/// \brief Terms of a row up to which a thread sums its entries, and counts them where there are
-/// rows enough to keep a GPU's threads busy. (Few threads with many terms each only wait.)
-inline constexpr std::int64_t summed_by_thread = 40, counted_by_thread = 300;
-
-template <class Exec>
-std::int32_t longest_length(Exec const& exec, std::int32_t const* lengths, std::int32_t n) {
-  std::int32_t longest = 0;
-  Kokkos::parallel_reduce(
-      "Solder::product::longest", Kokkos::RangePolicy<Exec>(exec, 0, n),
-      KOKKOS_LAMBDA(std::int32_t i, std::int32_t & most) { most = Kokkos::max(most, lengths[i]); },
-      Kokkos::Max<std::int32_t>(longest));
-  return longest;
-}
-
-/// \brief Makes offsets of n lengths, in their place; lengths[n] becomes the sum, which is
-/// returned.
-template <class Exec>
-std::int64_t offsets_of_lengths(Exec const& exec, std::int32_t* lengths, std::int32_t n) {
-  std::int64_t sum = 0;
-  Kokkos::parallel_scan(
-      "Solder::product::offsets", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
-      KOKKOS_LAMBDA(std::int32_t i, std::int64_t & at, bool last) {
-        std::int32_t const length = i < n ? lengths[i] : 0;
-        if (last) lengths[i] = static_cast<std::int32_t>(at);
-        at += length;
-      },
-      sum);
-  exec.fence("Solder::product: the offsets are known");
-  return sum;
-}
+/// \brief Terms of a row up to which a thread counts its entries: more where there are rows enough
+/// to keep a GPU's threads busy. (Few threads with many terms each only wait.)
+inline constexpr std::int64_t counted_by_thread = 40, counted_by_many_threads = 300;
 
 /// \brief What tables are before the first row.
 template <class Exec>
@@ -427,10 +401,10 @@ std::vector<ProductPass> product_passes(std::int32_t lane_bits, std::int64_t ter
   if constexpr (is_host_space<Exec>) {
     add(ProductPass::memory, 0, least_bits);
   } else {
-    // Few terms mostly make few entries; a thread finds them quicker than it sums many.
-    if (terms <= (counts && is_full ? counted_by_thread : summed_by_thread))
-      passes.push_back({ProductPass::threads, 0, 0, ShortProductRows<Scalar>::most});
-    std::int32_t const lanes = std::max(lane_bits, 3);
+    // Few terms mostly make few entries.
+    if (counts && terms <= (is_full ? counted_by_many_threads : counted_by_thread))
+      passes.push_back({ProductPass::threads, 0, 0, ShortProductLengths<Scalar>::most});
+    std::int32_t const lanes = std::max(lane_bits, is_full ? 2 : 3);
     add(ProductPass::scratch_of_warps, lanes,
         ProductRowsInScratch<4, Exec, Scalar>::most_bits(lanes, counts));
     add(ProductPass::scratch_of_warp, 5,
@@ -463,7 +437,7 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
   std::int32_t const n = X.rows(), lane_bits = row_lane_bits<Exec>(Y.rows(), Y.nonzeros());
   auto const x = X.device_operator(), y = Y.device_operator();
   std::int64_t terms = std::int64_t(X.longest_row()) * Y.longest_row();
-  if (terms > counted_by_thread) terms = most_terms(exec, x, y);
+  if (terms > counted_by_many_threads) terms = most_terms(exec, x, y);
   std::int64_t const most = std::min<std::int64_t>(terms, Y.columns());
   bool const is_full = 2 * std::int64_t(n) >= exec.concurrency();
   std::int64_t const budget = std::max<std::int64_t>(
@@ -475,8 +449,10 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
                        table = table_bytes<Scalar>(pass.bits, counts),
                        at_once =
                            std::max(1, static_cast<int>(exec.concurrency()) >> pass.lane_bits);
-    auto const workers = static_cast<std::int32_t>(
-        std::max<std::int64_t>(1, std::min({at_once, budget / table, std::int64_t(n)})));
+    std::int64_t const together = is_host_space<Exec> ? 1 : warp >> pass.lane_bits,
+                       wanted = std::max<std::int64_t>(
+                           1, std::min({at_once, budget / table, std::int64_t(n)}));
+    auto const workers = static_cast<std::int32_t>((wanted + together - 1) / together * together);
     char* at = memory.take(exec, workers * table);
     auto const carve = [&]<class T>(T*& pointer, std::int64_t count) {
       pointer = reinterpret_cast<T*>(at);
@@ -513,8 +489,7 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
       if (pass.by == ProductPass::threads)
         return Kokkos::parallel_for(
             label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>(exec, 0, n),
-            ShortProductRows<Scalar>{x, y, Rows::too_long, rows.lengths, rows.offsets, rows.columns,
-                                     rows.values});
+            ShortProductLengths<Scalar>{x, y, Rows::too_long, rows.lengths});
       if (pass.by == ProductPass::scratch_of_warps)
         return run_in_scratch(label, ProductRowsInScratch<4, Exec, Scalar>{rows});
       if (pass.by == ProductPass::scratch_of_warp)
@@ -523,25 +498,26 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
     run_in_memory(label, pass);
   };
   auto const counted = [&]() -> ProductPattern<Exec> {
-    auto const offsets =
-        allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
-    std::int32_t* const lengths = offsets.data();
-    rows.lengths = lengths;
-    std::int32_t longest = 0, shortest = 0;
+    auto offsets = allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
+    RowTotals totals{0, Rows::too_long};
+    std::int32_t shortest = 0;
     for (auto const& pass : product_passes<Exec, Scalar>(lane_bits, terms, most, is_full, true)) {
+      if (shortest > 0) offsets = lengths_of_offsets(exec, offsets, n);
+      rows.lengths = offsets.data();
       run("Solder::product::count", pass, shortest);
-      longest = longest_length(exec, lengths, n);
-      if (longest < Rows::too_long) break;
+      totals =
+          offsets_of_lengths(exec, offsets.data(), n, LengthsInArray<std::int32_t>{rows.lengths});
+      if (totals.longest < Rows::too_long) break;
       shortest = Rows::too_long;
     }
-    if (longest >= Rows::too_long)
+    if (totals.longest >= Rows::too_long)
       throw std::length_error("Solder::product: a row of the product has more than " +
                               std::to_string(most_entries(30) - warp) + " entries");
-    std::int64_t const nonzeros = offsets_of_lengths(exec, lengths, n);
-    if (nonzeros > CsrMatrix<Scalar, Exec>::most_nonzeros)
-      throw std::length_error("Solder::product: the product has " + std::to_string(nonzeros) +
+    if (totals.nonzeros > CsrMatrix<Scalar, Exec>::most_nonzeros)
+      throw std::length_error("Solder::product: the product has " +
+                              std::to_string(totals.nonzeros) +
                               " nonzeros, too many for 32-bit offsets");
-    return {offsets, nonzeros, longest};
+    return {offsets, totals.nonzeros, totals.longest};
   };
   auto const [offsets, nonzeros, longest] = known != nullptr ? *known : counted();
   auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", nonzeros);

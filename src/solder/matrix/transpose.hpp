@@ -9,6 +9,7 @@
 #include <solder/core/lanes.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/offsets.hpp>
 
 namespace Solder {
 
@@ -219,36 +220,21 @@ Kokkos::View<std::int32_t*, typename Exec::memory_space> transpose_list(Exec con
   return list;
 }
 
-/// \brief The offsets of the transpose; counts[j] becomes the number of entries in column j.
-template <class Exec, class Offset, class Counts>
-Kokkos::View<Offset*, typename Exec::memory_space> transpose_offsets(Exec const& exec,
-                                                                     std::int64_t nonzeros,
-                                                                     std::int32_t const* columns,
-                                                                     Counts const& counts) {
-  auto const n = static_cast<std::int64_t>(counts.extent(0));
-  std::int32_t* const count = counts.data();
+/// \brief counts[j] becomes the number of entries in column j.
+template <class Exec>
+void count_columns(Exec const& exec, std::int64_t nonzeros, std::int32_t const* columns,
+                   std::int32_t* counts) {
   Kokkos::parallel_for(
       "Solder::transpose::count",
       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, nonzeros),
-      KOKKOS_LAMBDA(std::int64_t k) { Kokkos::atomic_inc(&count[columns[k]]); });
-  auto const offsets = allocate<Offset>(exec, "Solder::transpose::row_offsets", n + 1);
-  Offset* const starts = offsets.data();
-  Kokkos::parallel_scan(
-      "Solder::transpose::offsets",
-      Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, n + 1),
-      KOKKOS_LAMBDA(std::int64_t j, Offset & at, bool last) {
-        if (last) starts[j] = at;
-        if (j < n) at += static_cast<Offset>(count[j]);
-      });
-  return offsets;
+      KOKKOS_LAMBDA(std::int64_t k) { Kokkos::atomic_inc(&counts[columns[k]]); });
 }
 
 /// \brief The keys of all entries, in their rows of the transpose.
 template <class Exec, class Scalar, class Offset>
-Kokkos::View<TransposeKey*, typename Exec::memory_space> scatter_keys(
-    Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, Offset const* starts,
-    std::int32_t* left) {
-  auto const keys = allocate<TransposeKey>(exec, "Solder::transpose::keys", A.nonzeros());
+InWords<TransposeKey, Exec> scatter_keys(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
+                                         Offset const* starts, std::int32_t* left) {
+  auto const keys = allocate_in_words<TransposeKey>(exec, "Solder::transpose::keys", A.nonzeros());
   std::int32_t const n = A.rows(), lane_bits = row_lane_bits<Exec>(n, A.nonzeros()),
                      batch = 4 * warps_of_rows * (warp >> lane_bits);
   auto const send = [&]<TransposeRows by>(std::integral_constant<TransposeRows, by>,
@@ -322,16 +308,21 @@ CsrMatrix<Scalar, Exec, Offset> conjugate_transpose(Exec const& exec,
   std::int32_t const n = A.columns();
   std::int64_t const nonzeros = A.nonzeros();
   auto const counts = Impl::allocate_zeros<std::int32_t>(exec, "Solder::transpose::counts", n);
+  Impl::count_columns(exec, nonzeros, A.column_indices().data(), counts.data());
   auto const starts =
-      Impl::transpose_offsets<Exec, Offset>(exec, nonzeros, A.column_indices().data(), counts);
+      Impl::allocate<Offset>(exec, "Solder::transpose::row_offsets", n + std::int64_t(1));
+  std::int32_t const longest =
+      Impl::offsets_of_lengths(exec, starts.data(), n,
+                               Impl::LengthsInArray<std::int32_t>{counts.data()})
+          .longest;
   auto const keys = Impl::scatter_keys(exec, A, starts.data(), counts.data());
   auto const columns = Impl::allocate<std::int32_t>(exec, "Solder::transpose::columns", nonzeros);
   auto const values = Impl::allocate<Scalar>(exec, "Solder::transpose::values", nonzeros);
   Impl::TransposeEntries<Scalar, Offset> const entries{A.row_offsets().data(), A.values().data(),
                                                        starts.data(),          keys.data(),
                                                        columns.data(),         values.data()};
-  CsrMatrix<Scalar, Exec, Offset> const result(exec, n, A.rows(), starts, columns, values);
-  std::int32_t const longest = result.longest_row();
+  CsrMatrix<Scalar, Exec, Offset> const result(exec, n, A.rows(), starts, columns, values,
+                                               {longest});
   bool const few_rows = n <= Impl::transpose_few_rows;
   std::int32_t lane_bits = 0;  // enough lanes for the longest row, or for twice the mean
   while (!Impl::is_host_space<Exec> && lane_bits < 5 && (1 << lane_bits) < longest &&

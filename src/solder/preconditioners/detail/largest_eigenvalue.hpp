@@ -43,10 +43,10 @@ inline double largest_of_tridiagonal(std::vector<double> const& diagonal,
 
 /// \brief The first w: entries without a pattern, and no vector before it. Where M is pointwise
 /// they are as large as M's are small, by the root: all rows then have their share of M's inner
-/// product, however A is scaled.
+/// product, however A is scaled. Then also v = M w.
 template <class Scalar, class OpenedM>
 struct LanczosStart {
-  Scalar *w, *older;
+  Scalar *w, *older, *v;
   OpenedM m;
 
   KOKKOS_FUNCTION void operator()(std::int32_t i) const {
@@ -61,59 +61,62 @@ struct LanczosStart {
       if (size > 0) entry /= Kokkos::sqrt(size);
     }
     w[i] = Scalar(to_real<Scalar>(entry));
+    if constexpr (OpenedM::is_pointwise) v[i] = m(i, w[i]);
   }
 };
 
-/// \brief v = M w, with (w, v). Words: 3 a row.
+/// \brief v = M w, of an M that is not pointwise. Words: a row's.
 template <class Scalar>
 struct LanczosApply {
-  static constexpr std::size_t sums = 1;
-
-  Scalar const* w;
   Scalar* v;
-  Sum<1> left;
 
   bool operator==(LanczosApply const&) const = default;
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value, Sums<1>& mine) const {
-    v[i] = value;
-    mine[0] += real_dot(w[i], value);
-  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value) const { v[i] = value; }
 };
 
-/// \brief u = A v, with (v, u). Words: 2 a row.
+/// \brief u = A v, with (w, v) and (v, u). Words: 3 a row.
 template <class Scalar>
 struct LanczosProduct {
-  static constexpr std::size_t sums = 1;
+  static constexpr std::size_t sums = 2;
 
-  Scalar const* v;
+  Scalar const *w, *v;
   Scalar* u;
-  Sum<1> left;
+  Sum<2> left;
 
   bool operator==(LanczosProduct const&) const = default;
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value, Sums<1>& mine) const {
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value, Sums<2>& mine) const {
     u[i] = value;
-    mine[0] += real_dot(v[i], value);
+    mine[0] += real_dot(w[i], v[i]);
+    mine[1] += real_dot(v[i], value);
   }
 };
 
-/// \brief The next w, from the sums of this step, which are written down: (w, v) and (v, A v).
-/// Words: 5 a row.
-template <class Scalar>
+/// \brief In place of an M that is not pointwise.
+struct LanczosNothing {
+  static constexpr bool is_pointwise = false;
+
+  bool operator==(LanczosNothing const&) const = default;
+};
+
+/// \brief The next w, from the sums of this step, which are written down; and v = M w where M is
+/// pointwise. Words: 6 a row.
+template <class Scalar, class OpenedM>
 struct LanczosUpdate {
   using Real = typename ScalarTraits<Scalar>::Real;
   struct Scalars {
     Real inverse, alpha, beta;
   };
 
-  Scalar *w, *older;
-  Sum<1> wv, vu;
+  Scalar *w, *older, *v;
+  OpenedM m;
+  Sum<2> dots;      ///< (w, v) and (v, A v)
   double* records;  ///< [steps][2]
 
   bool operator==(LanczosUpdate const&) const = default;
 
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
-    return f(wv, vu);
+    return f(dots);
   }
   template <class Team>
   KOKKOS_FUNCTION bool scalars(Team const& team, Sums<2> const& total, auto const&, At const& at,
@@ -128,8 +131,10 @@ struct LanczosUpdate {
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 3> const& loaded,
                                        Scalars const& of) const {
     Scalar const q = of.inverse * loaded[0];
-    w[i] = of.inverse * loaded[1] - of.alpha * q - of.beta * loaded[2];
+    Scalar const next = of.inverse * loaded[1] - of.alpha * q - of.beta * loaded[2];
+    w[i] = next;
     older[i] = q;
+    if constexpr (OpenedM::is_pointwise) v[i] = m(i, next);
   }
 };
 
@@ -154,7 +159,7 @@ struct LanczosMemory {
 ///     w = u / beta - alpha q' - beta q,  q = q'
 ///
 /// makes q orthonormal in M, and M A tridiagonal: alpha on the diagonal, beta beside it. A step is
-/// three kernels, and those of M; the host waits once, at the end.
+/// two kernels, where M is not pointwise three and those of M; the host waits once, at the end.
 template <class Exec, class Matrix, class Preconditioner>
 double largest_eigenvalue(LanczosMemory<Exec>& memory, Matrix const& given_A,
                           Preconditioner const& given_M, int most_steps) {
@@ -172,29 +177,29 @@ double largest_eigenvalue(LanczosMemory<Exec>& memory, Matrix const& given_A,
                 *const older = vector("Solder::lanczos::older");
   double* const records = arena.template array<double>("Solder::lanczos::records", 2 * steps);
   Kokkos::parallel_for("Solder::lanczos::start", Kokkos::RangePolicy<Exec>(exec, 0, n),
-                       LanczosStart<Scalar, std::remove_const_t<decltype(M)>>{w, older, M});
+                       LanczosStart<Scalar, std::remove_const_t<decltype(M)>>{w, older, v, M});
 
-  auto const all_steps = [&](auto const& Mw) {
-    auto const Av = A.apply(Phase::judge, v);
-    auto const wv = arena.template sum<1>(Mw.rows.teams()),
-               vu = arena.template sum<1>(Av.rows.teams());
+  auto const Av = A.apply(Phase::judge, v);
+  auto const dots = arena.template sum<2>(Av.rows.teams());
+  auto const all_steps = [&](auto const& apply, auto const& m) {
+    using Update = LanczosUpdate<Scalar, std::remove_cvref_t<decltype(m)>>;
     memory.engine.run(
-        program(repeat(program(Mw.before,
-                               stage("Solder::lanczos::apply", Phase::judge, Mw.rows,
-                                     LanczosApply<Scalar>{w, v, wv}),
-                               Av.before,
+        program(repeat(program(apply, Av.before,
                                stage("Solder::lanczos::product", Phase::judge, Av.rows,
-                                     LanczosProduct<Scalar>{v, u, vu}),
+                                     LanczosProduct<Scalar>{w, v, u, dots}),
                                stage("Solder::lanczos::update", Phase::judge,
                                      arena.template range<Scalar>(A.rows, w, u, older),
-                                     LanczosUpdate<Scalar>{w, older, wv, vu, records})),
+                                     Update{w, older, v, m, dots, records})),
                        steps)));
   };
-  if constexpr (decltype(M)::is_pointwise)
-    all_steps(application(program(), mapped(arena.template range<Scalar>(A.rows, w),
-                                            PointwiseOf<std::remove_const_t<decltype(M)>>{M})));
-  else
-    all_steps(M.apply(Phase::judge, w));
+  if constexpr (decltype(M)::is_pointwise) {
+    all_steps(program(), M);
+  } else {
+    auto const Mw = M.apply(Phase::judge, w);
+    all_steps(program(Mw.before, stage("Solder::lanczos::apply", Phase::judge, Mw.rows,
+                                       LanczosApply<Scalar>{v})),
+              LanczosNothing{});
+  }
 
   Kokkos::View<double*, Kokkos::HostSpace> const sums("Solder::lanczos::sums", 2 * steps);
   Kokkos::deep_copy(

@@ -8,7 +8,7 @@
 #include <solder/core/mix_bits.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
-#include <solder/matrix/product.hpp>
+#include <solder/matrix/offsets.hpp>
 
 namespace Solder::Impl::amg {
 
@@ -45,21 +45,23 @@ struct Coupling {
   KOKKOS_FUNCTION static bool is_lumped(std::int32_t, std::int32_t) { return true; }
 };
 
-/// \brief The root of the largest |a_ij| beside the diagonal of each row. One kernel, a thread a
-/// row.
+/// \brief The root of the largest |a_ij| beside the diagonal of each row. One kernel.
 template <class Exec, class Scalar>
 Kokkos::View<double*, typename Exec::memory_space> largest_couplings(
     Exec const& exec, CsrMatrix<Scalar, Exec> const& matrix) {
   auto const A = matrix.device_operator();
   auto const view = allocate<double>(exec, "Solder::amg::largest", A.rows.count);
   double* const largest = view.data();
-  Kokkos::parallel_for(
-      "Solder::amg::largest", Kokkos::RangePolicy<Exec>(exec, 0, A.rows.count),
-      KOKKOS_LAMBDA(std::int32_t i) {
-        double most = 0;
-        for (std::int32_t k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
-          if (A.columns[k] != i) most = Kokkos::max(most, magnitude(A.values[k]));
-        largest[i] = Kokkos::sqrt(most);
+  for_each_row_group(
+      exec, "Solder::amg::largest", A.rows.count,
+      row_lane_bits<Exec>(A.rows.count, matrix.nonzeros()),
+      KOKKOS_LAMBDA(RowGroup<Exec> const& group, std::int32_t i) {
+        double mine = 0;
+        for (std::int32_t k = A.row_offsets[i] + group.rank(); k < A.row_offsets[i + 1];
+             k += group.size())
+          if (A.columns[k] != i) mine = Kokkos::max(mine, magnitude(A.values[k]));
+        double const most = group.largest(mine);
+        if (group.rank() == 0) largest[i] = Kokkos::sqrt(most);
       });
   return view;
 }
@@ -69,8 +71,8 @@ template <class Exec>
 struct Graph {
   DeviceArray<std::int32_t, Exec> offsets = no_view<DeviceArray<std::int32_t, Exec>>(),
                                   columns = offsets;
-  DeviceArray<char, Exec> strong = no_view<DeviceArray<char, Exec>>();  ///< of A's entries
-  std::int64_t size = 0;                                                ///< how many there are
+  InWords<char, Exec> strong{};  ///< of A's entries
+  std::int64_t size = 0;         ///< how many there are
 };
 
 /// \brief The couplings that were strong when they were looked at, whatever the values are now.
@@ -125,9 +127,9 @@ Graph<Exec> strong_graph(Exec const& exec, Couples const& coupling, std::int64_t
             for_each_coupling(group, coupling, i, [](std::int32_t, std::int32_t) {});
         if (group.rank() == 0) offsets[i] = count;
       });
-  graph.size = offsets_of_lengths(exec, offsets, n);
+  graph.size = offsets_of_lengths(exec, offsets, n, LengthsInArray<std::int32_t>{offsets}).nonzeros;
   graph.columns = allocate<std::int32_t>(exec, "Solder::amg::strong_columns", graph.size);
-  graph.strong = allocate<char>(exec, "Solder::amg::strong", entries);
+  graph.strong = allocate_in_words<char>(exec, "Solder::amg::strong", entries);
   std::int32_t* const columns = graph.columns.data();
   char* const strong = graph.strong.data();
   for_each_row_group(
@@ -171,16 +173,17 @@ Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scalar> const& coupling,
   using Policy = Kokkos::RangePolicy<Exec>;
   std::int32_t const n = coupling.A.rows.count;
   std::int32_t const *const offsets = graph.offsets.data(), *const columns = graph.columns.data();
-  auto const keys_view = allocate<std::uint64_t>(exec, "Solder::amg::keys", n);
-  auto const near_view = allocate<std::uint64_t>(exec, "Solder::amg::largest_near", n);
+  auto const keys_view = allocate_in_words<std::uint64_t>(exec, "Solder::amg::keys", n);
+  auto const near_view = allocate_in_words<std::uint64_t>(exec, "Solder::amg::largest_near", n);
   std::uint64_t *const keys = keys_view.data(), *const near = near_view.data();
   Kokkos::parallel_for(
       "Solder::amg::begin", Policy(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
         bool const alone = offsets[i] == offsets[i + 1];
         keys[i] = Candidate::key(alone ? Candidate::out : Candidate::undecided, i);
       });
-  // The host waits for two rounds at a time; those after the last do nothing.
-  constexpr int at_once = is_host_space<Exec> ? 1 : 2;
+  // The host of a GPU waits for some rounds at a time, the first being as many as nearly all graphs
+  // need; those after the last do nothing.
+  constexpr int first = is_host_space<Exec> ? 1 : 6, at_once = is_host_space<Exec> ? 1 : 2;
   auto const left_view = allocate<std::int32_t>(exec, "Solder::amg::undecided", 1);
   Kokkos::View<std::int32_t, typename Exec::memory_space> const undecided(left_view.data());
   std::int32_t left = n;
@@ -207,7 +210,7 @@ Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scalar> const& coupling,
             ++others;
         },
         undecided);
-    if (round % at_once != at_once - 1) continue;
+    if (round + 1 < first || (round + 1 - first) % at_once != 0) continue;
     Kokkos::deep_copy(exec, Kokkos::View<std::int32_t, Kokkos::HostSpace>(&left), undecided);
     exec.fence("Solder::amg: known how many rows are undecided");
   }

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/lanes.hpp>
 #include <solder/core/scalar.hpp>
+#include <solder/core/team.hpp>
 #include <solder/matrix/csr.hpp>
 
 namespace Solder::Impl::amg {
@@ -49,11 +51,35 @@ struct DensePivot {
   }
 };
 
+/// \brief Takes all pivots into account, by one team: for a matrix that is not worth a kernel a
+/// pivot.
+template <class Number, class Exec>
+struct DensePivots {
+  DensePivot<Number, Exec> first;
+  Number* other;  ///< first.from, to write
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    DensePivot<Number, Exec> pivot = first;
+    std::int32_t const lanes = WarpLanes<Exec>::size(), size = member.team_size() * lanes;
+    for (std::int32_t k = 0; k < pivot.n; ++k) {
+      pivot.k = k;
+      pivot.from = k % 2 == 0 ? first.from : first.to;
+      pivot.to = k % 2 == 0 ? first.to : other;
+      for (std::int32_t id = member.team_rank() * lanes + lane_number();
+           id < pivot.n << dense_lane_bits<Exec>; id += size)
+        pivot(id);
+      member.team_barrier();
+    }
+  }
+};
+
 /// \brief Inverts a Hermitian matrix of n rows, given row by row, in its place, by Gauss and
 /// Jordan's elimination in double. A row whose pivot is nothing but rounding of its diagonal entry
 /// depends on those before it (the constant of a pure Neumann problem): its row and column of the
-/// inverse are zero, which solves what can be solved. n kernels of n^2 operations. \return the
-/// first row with a negative pivot, which no positive matrix has; -1: there is none
+/// inverse are zero, which solves what can be solved. n kernels of n^2 operations, or one of a team
+/// where n is small. \return the first row with a negative pivot, which no positive matrix has; -1:
+/// there is none
 template <class Number, class Exec>
 std::int32_t invert_hermitian(Exec const& exec, std::int32_t n,
                               DeviceArray<Number, Exec> const& matrix, double epsilon) {
@@ -71,16 +97,19 @@ std::int32_t invert_hermitian(Exec const& exec, std::int32_t n,
       });
   Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>> const rows(exec, 0,
                                                                         std::int64_t(n) << bits);
-  // On hosts a pivot of a small matrix is not worth a parallel region.
-  bool const alone = is_host_space<Exec> && n <= 256;
-  if (alone) exec.fence("Solder::amg: the coarsest level is there");
-  for (std::int32_t k = 0; k < n; ++k) {
-    DensePivot<Number, Exec> const pivot{from, to, limit, pivots.data(), n, k};
-    if (!alone)
-      Kokkos::parallel_for("Solder::amg::pivot", rows, pivot);
-    else if constexpr (is_host_space<Exec>)
-      for (std::int32_t i = 0; i < n; ++i) pivot(i);
-    std::swap(from, to);
+  DensePivot<Number, Exec> step{from, to, limit, pivots.data(), n, 0};
+  if (n <= 256) {
+    Kokkos::parallel_for("Solder::amg::pivots", row_policy<Exec, team_threads / warp>(exec, 1, 0),
+                         DensePivots<Number, Exec>{step, from});
+    if (n % 2 != 0) std::swap(from, to);
+  } else {
+    for (std::int32_t k = 0; k < n; ++k) {
+      step.k = k;
+      step.from = from;
+      step.to = to;
+      Kokkos::parallel_for("Solder::amg::pivot", rows, step);
+      std::swap(from, to);
+    }
   }
   // Elimination makes both triangles of it, each with its own rounding: one counts.
   Number* const inverse = matrix.data();

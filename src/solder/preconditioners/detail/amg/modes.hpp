@@ -209,7 +209,9 @@ ModesProlongator<Scalar, Exec> tentative(Exec const& exec, Nodes<Exec> const& no
   Kokkos::deep_copy(exec, Kokkos::subview(coarse_nodes.first, std::make_pair(0, aggregates.count)),
                     ranks_view);
   auto const columns_count = static_cast<std::int32_t>(
-      offsets_of_lengths(exec, coarse_nodes.first.data(), aggregates.count));
+      offsets_of_lengths(exec, coarse_nodes.first.data(), aggregates.count,
+                         LengthsInArray<std::int32_t>{coarse_nodes.first.data()})
+          .nonzeros);
   coarse_nodes.of_row = allocate<std::int32_t>(exec, "Solder::amg::node_of_row", columns_count);
   Modes<Scalar, Exec> coarse_modes;
   coarse_modes.count = m;
@@ -238,7 +240,8 @@ ModesProlongator<Scalar, Exec> tentative(Exec const& exec, Nodes<Exec> const& no
         std::int32_t const a = aggregate_of[node_of[i]];
         to[i] = a < 0 ? 0 : starts[a + 1] - starts[a];
       });
-  std::int64_t const nonzeros = offsets_of_lengths(exec, to, n);
+  std::int64_t const nonzeros =
+      offsets_of_lengths(exec, to, n, LengthsInArray<std::int32_t>{to}).nonzeros;
   check_entries<CsrMatrix<Scalar, Exec>>(nonzeros);
   auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", nonzeros);
   auto const values = allocate<Scalar>(exec, "Solder::csr::values", nonzeros);

@@ -5,7 +5,10 @@
 #include <stdexcept>
 #include <string>
 
-#include <solder/matrix/product.hpp>
+#include <solder/core/allocate.hpp>
+#include <solder/core/lanes.hpp>
+#include <solder/matrix/csr.hpp>
+#include <solder/matrix/offsets.hpp>
 #include <solder/preconditioners/detail/amg/aggregates.hpp>
 
 namespace Solder::Impl::amg {
@@ -20,15 +23,10 @@ CsrMatrix<Scalar, Exec> tentative(Exec const& exec, Aggregates<Exec> const& aggr
   auto const offsets =
       allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
   std::int32_t* const to = offsets.data();
-  std::int32_t total = 0;
-  Kokkos::parallel_scan(
-      "Solder::amg::tentative_rows", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
-      KOKKOS_LAMBDA(std::int32_t i, std::int32_t & at, bool last) {
-        if (last) to[i] = at;
-        if (i < n) at += of_row[i] >= 0;
-      },
-      total);
-  exec.fence("Solder::amg: rows of the tentative prolongator");
+  std::int64_t const total =
+      offsets_of_lengths(
+          exec, to, n, KOKKOS_LAMBDA(std::int32_t i)->std::int32_t { return of_row[i] >= 0; })
+          .nonzeros;
   auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", total);
   auto const values = allocate<Scalar>(exec, "Solder::csr::values", total);
   std::int32_t* const to_columns = columns.data();
@@ -136,14 +134,17 @@ CsrMatrix<Scalar, Exec> smooth(Exec const& exec, Scalar const* inverse, double w
   if (!in_place) made = allocate<Scalar>(exec, "Solder::csr::values", AP.nonzeros());
   auto* const values = const_cast<Scalar*>(made.data());
   auto const weight = to_real<Scalar>(w);
-  Kokkos::parallel_for(
-      "Solder::amg::smooth", Kokkos::RangePolicy<Exec>(exec, 0, P.rows()),
-      KOKKOS_LAMBDA(std::int32_t i) {
+  for_each_row_group(
+      exec, "Solder::amg::smooth", P.rows(), row_lane_bits<Exec>(AP.rows(), AP.nonzeros()),
+      KOKKOS_LAMBDA(RowGroup<Exec> const& group, std::int32_t i) {
+        Scalar const scale = weight * inverse[i];
+        std::int32_t const end = p.row_offsets[i + 1];
         std::int32_t k = p.row_offsets[i];
-        for (std::int32_t q = ap.row_offsets[i]; q < ap.row_offsets[i + 1]; ++q) {
-          Scalar value = -weight * (inverse[i] * ap.values[q]);
-          if (k < p.row_offsets[i + 1] && p.columns[k] == ap.columns[q]) value += p.values[k++];
-          values[q] = value;
+        for (std::int32_t q = ap.row_offsets[i] + group.rank(); q < ap.row_offsets[i + 1];
+             q += group.size()) {
+          while (k < end && p.columns[k] < ap.columns[q]) ++k;
+          Scalar const value = -(scale * ap.values[q]);
+          values[q] = k < end && p.columns[k] == ap.columns[q] ? value + p.values[k] : value;
         }
       });
   return {exec, AP.rows(),         AP.columns(), AP.row_offsets(), AP.column_indices(),
