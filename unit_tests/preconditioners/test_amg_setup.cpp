@@ -352,7 +352,8 @@ void check_kept(HostCsr<Scalar> const& host, HostCsr<Scalar> const& other,
                columns = to_host(exec, here.A.column_indices()),
                of_row = to_host(exec, was.aggregates.of_row);
     auto const values = to_host(exec, here.A.values());
-    auto const strong = to_host(exec, was.graph.strong);
+    auto const strong = to_host(
+        exec, Kokkos::View<char*, Default::memory_space>(was.graph.strong.data(), values.size()));
     Plain S(here.A.rows(), here.A.rows()), T(here.A.rows(), was.aggregates.count);
     for (std::int32_t i = 0; i < here.A.rows(); ++i) {
       if (of_row[i] >= 0) T.rows[i][of_row[i]] = 1;
