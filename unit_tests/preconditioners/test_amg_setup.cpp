@@ -237,7 +237,7 @@ std::int32_t invert(std::int32_t n, std::vector<Number>& a, double epsilon) {
 
 template <class Number>
 void check_inverses() {
-  for (std::int32_t const n : {1, 2, 7, 40, 129}) {
+  for (std::int32_t const n : {1, 2, 7, 40, 129, 256, 257}) {  // by one team up to 256
     auto const B = random_vector<Number>(n * n, n);
     std::vector<Number> A(n * n);
     for (std::int32_t i = 0; i < n; ++i)
