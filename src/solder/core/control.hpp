@@ -303,12 +303,12 @@ inline std::string describe(Control const& control) {
       return "the residual is beyond 1e12 ||b||" + when +
              ": another preconditioner or method, or an A scaled row by row, may do";
     case Reason::stagnated:
-      return control.cause == Cause::cycle ? "a whole cycle no longer reduces the residual, and "
-                                             "the next would do the same: a "
-                                             "longer restart or another preconditioner may"
-                                           : "restarting from the true residual no longer reduces "
-                                             "it: the attainable accuracy "
-                                             "is reached";
+      return control.cause == Cause::cycle
+                 ? "another cycle from the true residual no longer reduces it, and the "
+                   "next would do the same: another preconditioner, or a longer "
+                   "restart of gmres, may"
+                 : "restarting from the true residual no longer reduces it: the "
+                   "attainable accuracy is reached";
     default:
       return {};
   }
