@@ -38,7 +38,9 @@ std::vector<PeerTiming> run_peer([[maybe_unused]] std::string_view peer,
   if (peer == "kokkos_kernels") return run_kokkos_kernels(problem, request);
 #endif
 #ifdef SOLDER_PERF_VENDOR
-  if (peer == "vendor") return run_vendor(problem, request);
+  if (peer == "vendor")
+    return problem.right_sides > 1 ? run_vendor_columns(problem, request)
+                                   : run_vendor(problem, request);
 #endif
 #ifdef SOLDER_PERF_EIGEN
   if (peer == "eigen") return run_eigen(problem, request);

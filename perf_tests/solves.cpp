@@ -20,14 +20,15 @@ template <class T>
 void ask(PeerResult& peer, Row const& row, Driver::System<T> const& system, int repeats,
          int threads) {
   if (!peer.why_not.empty()) return;
-  if (system.right_hand_sides() > 1) {
+  if (system.right_hand_sides() > 1 && peer.name != "vendor") {
     peer.why_not = "several right-hand sides";
     return;
   }
   std::vector<PeerTiming> timings;
   if constexpr (std::is_floating_point_v<T>) {
-    PeerProblem<T> const problem{system.matrix.rows, system.matrix.row_offsets,
-                                 system.matrix.columns, system.matrix.values, system.rhs};
+    PeerProblem<T> const problem{
+        system.matrix.rows, system.matrix.row_offsets, system.matrix.columns, system.matrix.values,
+        system.rhs,         system.right_hand_sides()};
     Driver::RunConfig const& config = *row.config;
     bool const host = Driver::on_host(config.execution.space);
     ShadowSpace<T> const shadow{static_cast<std::uint64_t>(config.solver.seed)};

@@ -28,14 +28,15 @@ inline double median(std::vector<double> values) {
   return values.size() % 2 ? values[half] : 0.5 * (values[half - 1] + values[half]);
 }
 
-/// \brief A x = b in plain host arrays, CSR with ascending columns
+/// \brief A X = B in plain host arrays, CSR with ascending columns
 template <class Scalar>
 struct PeerProblem {
   std::int32_t rows;
   std::vector<std::int64_t> const& row_offsets;
   std::vector<std::int32_t> const& columns;
   std::vector<Scalar> const& values;
-  std::vector<Scalar> const& right_side;
+  std::vector<Scalar> const& right_side;  ///< entry i of column c is number i * right_sides + c
+  int right_sides = 1;
 };
 
 /// \brief What to run, and how long
@@ -67,7 +68,7 @@ template <class Scalar>
 struct PeerRun {
   double seconds;  ///< of its iterations alone, set-up excluded
   int iterations;
-  std::vector<Scalar> solution;
+  std::vector<Scalar> solution;  ///< as the right-hand sides
 };
 
 // Each returns its variants, or nothing when it does not take such a problem or such a request.
@@ -81,16 +82,21 @@ template <class Scalar>
 std::vector<PeerTiming> run_kokkos_kernels(PeerProblem<Scalar> const&, PeerRequest const&);
 template <class Scalar>
 std::vector<PeerTiming> run_vendor(PeerProblem<Scalar> const&, PeerRequest const&);
+/// Several right-hand sides at once.
+template <class Scalar>
+std::vector<PeerTiming> run_vendor_columns(PeerProblem<Scalar> const&, PeerRequest const&);
 
-/// \brief ||b - A x|| / ||b|| by a plain loop in double
+/// \brief ||b - A x|| / ||b|| of the first right-hand side, by a plain loop in double
 template <class Scalar>
 double true_residual(PeerProblem<Scalar> const& problem, std::vector<Scalar> const& x) {
   double residual = 0, norm = 0;
   for (std::int32_t i = 0; i < problem.rows; ++i) {
-    double const b = problem.right_side[i];
+    auto const row = std::size_t(i) * problem.right_sides;
+    double const b = problem.right_side[row];
     double sum = b;
     for (auto k = problem.row_offsets[i]; k < problem.row_offsets[i + 1]; ++k)
-      sum -= double(problem.values[k]) * double(x[problem.columns[k]]);
+      sum -= double(problem.values[k]) *
+             double(x[std::size_t(problem.columns[k]) * problem.right_sides]);
     residual += sum * sum;
     norm += b * b;
   }
