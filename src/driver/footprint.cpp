@@ -114,12 +114,12 @@ double bytes_of_chebyshev(Case const& of) {
 }
 
 /// The factors thrice, as they are made, in the order of elimination and of the schedules, with A's
-/// pattern and where each value comes from; y and z. And what the host's analysis takes, 24 bytes a
-/// nonzero.
+/// pattern and where each value comes from; y and z, or by sweeps two of both and z. And what the
+/// host's analysis takes, 24 bytes a nonzero.
 double bytes_of_incomplete(Case const& of) {
   double const of_row = on_host(of.run.execution.space) ? 32 : 40;
   return of.matrix.nonzeros * (3 * of.scalar + 5 * 4 + 24) + of.matrix.rows * of_row +
-         of.work_vectors(2);
+         of.work_vectors(of.run.preconditioner.trisolve == "jacobi" ? 5 : 2);
 }
 
 /// The coarser levels, P, and what the cycle multiplies with, S with A's pattern and Q twice: on

@@ -49,6 +49,10 @@ Incomplete<T, Exec> IncompleteMaker<T, Exec>::make(Exec const& exec, CsrMatrix<T
   for (Ordering const ordering : {Ordering::natural, Ordering::rcm, Ordering::multicolour})
     if (to_string(ordering) == config.ordering) options.ordering = ordering;
   options.shift = config.shift;
+  options.sweeps = config.sweeps;
+  options.trisolve =
+      config.trisolve == to_string(Trisolve::jacobi) ? Trisolve::jacobi : Trisolve::exact;
+  options.trisolve_sweeps = config.trisolve_sweeps;
   auto const kind = config.name == "ic0" ? Factorisation::ic0 : Factorisation::ilu0;
   return Incomplete<T, Exec>(exec, A, kind, options);
 }

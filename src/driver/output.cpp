@@ -26,11 +26,16 @@ double seconds_per_iteration(Report const& report) {
 /// Of ic0 and ilu0.
 Json incomplete_json(PreconditionerConfig const& config, SetupReport const& setup, Json phases) {
   bool const is_made = !setup.schedule.empty();
-  Json json = {{"ordering", config.ordering}, {"schedule", config.schedule}};
+  bool const is_exact = config.trisolve == "exact";
+  Json json = {{"ordering", config.ordering},
+               {"sweeps", config.sweeps},
+               {"trisolve", config.trisolve},
+               {"trisolve_sweeps", is_exact ? Json(nullptr) : Json(config.trisolve_sweeps)},
+               {"schedule", is_exact ? Json(config.schedule) : Json(nullptr)}};
   if (config.name == "ic0")
     json.update(
         {{"shift", config.shift}, {"shift_taken", is_made ? number(setup.shift) : Json(nullptr)}});
-  json.update({{"schedule_taken", is_made ? Json(setup.schedule) : Json(nullptr)},
+  json.update({{"schedule_taken", is_made && is_exact ? Json(setup.schedule) : Json(nullptr)},
                {"nonzeros", setup.nonzeros},
                {"phase_seconds", std::move(phases)}});
   return json;

@@ -213,8 +213,24 @@ TEST(Config, IncompleteFactorsAndTheirParameters) {
   EXPECT_EQ(ilu0.schedule, "partition");
   EXPECT_EQ(ilu0.label, "ilu0(ordering=multicolour,schedule=partition)");
   EXPECT_EQ(runs_of(text("name: [ic0, ilu0], shift: [0, 1]")).size(), 3u);
+  EXPECT_EQ(ic0.sweeps, 0);
+  EXPECT_EQ(ic0.trisolve, "exact");
+  PreconditionerConfig const swept =
+      runs_of(text("name: ilu0, sweeps: 4, trisolve: jacobi, trisolve_sweeps: 2"))[0]
+          .preconditioner;
+  EXPECT_EQ(swept.sweeps, 4);
+  EXPECT_EQ(swept.trisolve_sweeps, 2);
+  EXPECT_EQ(swept.label, "ilu0(sweeps=4,trisolve=jacobi,trisolve_sweeps=2)");
+  expect_error(text("name: ic0, trisolve_sweeps: 2"),
+               {"a.yaml:2: 'preconditioner.trisolve_sweeps' does not apply here; it is for "
+                "preconditioner.trisolve: jacobi\n"});
+  expect_error(text("name: ic0, trisolve: sweeps"), {"preconditioner.trisolve", "'sweeps'"});
+  expect_error(text("name: ic0, sweeps: 101"), {"preconditioner.sweeps", "from 0 to 100"});
+  expect_error(text("name: ic0, trisolve: jacobi, trisolve_sweeps: 0"),
+               {"preconditioner.trisolve_sweeps", "from 1 to 100"});
   for (char const* const name : {"none", "jacobi", "fsai", "chebyshev"})
-    for (char const* const key : {"ordering: rcm", "schedule: levels"})
+    for (char const* const key :
+         {"ordering: rcm", "schedule: levels", "sweeps: 3", "trisolve: jacobi"})
       expect_error(text(concat("name: ", name, ", ", key)),
                    {"a.yaml:2: 'preconditioner.", "it is for preconditioner.name: ic0 or ilu0\n"});
   expect_error(text("name: ilu0, shift: 0.1"),

@@ -473,6 +473,35 @@ TEST(Driver, IncompleteFactorsReportTheirSetUp) {
   }
 }
 
+TEST(Driver, IncompleteFactorsAndTheirSolvesBySweeps) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem: {generate: fem_poisson_2d, size: 15}\n"
+                "preconditioner: {name: ic0, sweeps: [0, 3], trisolve: [exact, jacobi]}\n"
+                "output: {json: r.json}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  Json const runs = Json::parse(scratch.read("r.json"))["runs"];
+  ASSERT_EQ(runs.size(), 4u);
+  for (Json const& run : runs) {
+    EXPECT_EQ(run["reason"], "converged");
+    Json const& setup = run["preconditioner_setup"];
+    bool const is_exact = setup["trisolve"] == "exact";
+    EXPECT_EQ(setup["trisolve_sweeps"], is_exact ? Json(nullptr) : Json(3));
+    EXPECT_EQ(setup["schedule"], is_exact ? Json("auto") : Json(nullptr));
+    EXPECT_EQ(setup["schedule_taken"].is_null(), !is_exact);
+    EXPECT_EQ(setup["shift_taken"], 0);
+  }
+  scratch.write("a.yaml",
+                "problem: {generate: fem_poisson_2d, size: 15}\n"
+                "preconditioner: {name: ic0, trisolve: jacobi, schedule: levels}\n");
+  Outcome const refused = drive(scratch, "a.yaml");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(
+      contains(refused.err, "a.yaml:2: preconditioner.schedule: levels is for trisolve: exact"))
+      << refused.err;
+}
+
 /// The figures hang together, and all runs have the same copy beside them.
 TEST(Driver, MeasuresTheRooflineWhereItIsAskedFor) {
   Scratch const scratch;

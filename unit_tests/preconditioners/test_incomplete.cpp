@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../solvers/real_matrices.hpp"
 #include "../support.hpp"
+#include "incomplete_oracle.hpp"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include <solder/io/matrix_market.hpp>
@@ -30,75 +30,6 @@ using Solder::Ordering;
 using Solder::Reason;
 using Solder::Report;
 using Solder::TriangularSchedule;
-
-/// An incomplete factorisation in double, by maps: row i in the order of elimination is row
-/// order[i] of A, L has ones on its diagonal.
-struct PlainFactors {
-  std::vector<std::int32_t> order;
-  std::vector<std::map<std::int32_t, Complex>> rows;
-  bool positive = true;  ///< all pivots
-
-  template <class Scalar>
-  PlainFactors(HostCsr<Scalar> const& A, std::vector<std::int32_t> elimination, double shift = 0)
-      : order(std::move(elimination)), rows(A.rows) {
-    std::vector<std::int32_t> rank(A.rows);
-    for (std::int32_t i = 0; i < A.rows; ++i) rank[order[i]] = i;
-    for (std::int32_t i = 0; i < A.rows; ++i)
-      for (auto k = A.row_offsets[order[i]]; k < A.row_offsets[order[i] + 1]; ++k)
-        rows[i][rank[A.columns[k]]] += plain(A.values[k]);
-    for (std::int32_t i = 0; i < A.rows; ++i) rows[i][i] *= 1 + shift;
-    for (std::int32_t i = 0; i < A.rows; ++i) {
-      for (auto& [k, l] : rows[i]) {
-        if (k >= i) break;
-        l /= rows[k][k];
-        for (auto const& [j, u] : rows[k])
-          if (j > k)
-            if (auto const at = rows[i].find(j); at != rows[i].end()) at->second -= l * u;
-      }
-      positive = positive && rows[i][i].real() > 0;
-    }
-  }
-
-  template <class Scalar>
-  void apply(std::span<Scalar const> r, std::span<Scalar> z) const {
-    auto const n = static_cast<std::int32_t>(rows.size());
-    std::vector<Complex> y(n);
-    for (std::int32_t i = 0; i < n; ++i) {
-      y[i] = plain(r[order[i]]);
-      for (auto const& [j, l] : rows[i])
-        if (j < i) y[i] -= l * y[j];
-    }
-    for (std::int32_t i = n; i-- > 0;) {
-      for (auto const& [j, u] : rows[i])
-        if (j > i) y[i] -= u * y[j];
-      y[i] /= rows[i].at(i);
-      if constexpr (Solder::ScalarTraits<Scalar>::is_complex)
-        z[order[i]] = Scalar(static_cast<typename Scalar::value_type>(y[i].real()),
-                             static_cast<typename Scalar::value_type>(y[i].imag()));
-      else
-        z[order[i]] = static_cast<Scalar>(y[i].real());
-    }
-  }
-};
-
-template <class Exec, class Scalar>
-void expect_factors(Exec const& exec, Incomplete<Scalar, Exec> const& M,
-                    PlainFactors const& plain_factors, double tolerance) {
-  auto const offsets = to_host(exec, M.factor_offsets()),
-             columns = to_host(exec, M.factor_columns());
-  auto const values = to_host(exec, M.factor_values());
-  for (std::int32_t i = 0; i < M.rows(); ++i) {
-    ASSERT_EQ(offsets[i + 1] - offsets[i], std::int32_t(plain_factors.rows[i].size())) << i;
-    auto k = offsets[i];
-    for (auto const& [column, value] : plain_factors.rows[i]) {
-      ASSERT_EQ(columns[k], column);
-      ASSERT_LE(std::abs(plain(values[k]) - value),
-                tolerance * std::max(std::abs(value), std::abs(plain_factors.rows[i].at(i))))
-          << i << ", " << column;
-      ++k;
-    }
-  }
-}
 
 template <class C>
 struct IncompleteOf : testing::Test {};

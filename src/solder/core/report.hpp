@@ -102,7 +102,7 @@ struct SetupReport {
   double shift = 0;  ///< of the diagonal, relative, that an incomplete factorisation needed
   std::vector<std::int32_t> level_rows;  ///< of a multigrid hierarchy, the finest level first
   std::vector<std::int64_t> level_nonzeros;
-  std::string schedule;  ///< of triangular solves, of L and of U; empty: there are none
+  std::string schedule;  ///< of triangular solves, of L and of U, or "jacobi"; empty: none
 };
 
 /// \brief How a solve went.

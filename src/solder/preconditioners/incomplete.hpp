@@ -8,8 +8,10 @@
 #include <exception>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,9 +20,11 @@
 #include <solder/core/report.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/duplicates.hpp>
+#include <solder/preconditioners/detail/triangular/factor_sweeps.hpp>
 #include <solder/preconditioners/detail/triangular/factorise.hpp>
-#include <solder/preconditioners/detail/triangular/ordering.hpp>
+#include <solder/preconditioners/detail/triangular/pattern.hpp>
 #include <solder/preconditioners/detail/triangular/scheduled.hpp>
+#include <solder/preconditioners/detail/triangular/solve_sweeps.hpp>
 
 namespace Solder {
 
@@ -30,63 +34,34 @@ enum class Factorisation : std::int32_t {
   ilu0  ///< of any A: pivots are not zero
 };
 
+/// \brief How the factors are applied.
+enum class Trisolve : std::int32_t {
+  exact,  ///< by triangular solves, in which rows wait for each other
+  jacobi  ///< by a few sweeps of Jacobi's iteration for each triangle: products, which wait for
+          ///< none
+};
+
+constexpr std::string_view to_string(Trisolve trisolve) {
+  return trisolve == Trisolve::exact ? "exact" : "jacobi";
+}
+
 struct IncompleteOptions {
-  TriangularSchedule schedule = TriangularSchedule::automatic;
+  TriangularSchedule schedule = TriangularSchedule::automatic;  ///< of exact solves
   Ordering ordering = Ordering::natural;
   /// ic0, where a pivot is not positive: A + shift diag(A) is factorised instead, with this shift
   /// and then with twice as much, nine times at most; from 0 to 1. 0: never.
   double shift = 1e-3;
+  /// Of Chow's and Patel's fine-grained iteration for the factors, from A on, instead of their
+  /// elimination: up to 100; 0: elimination. Some 3 to 5 make good factors, in the time of so many
+  /// products.
+  int sweeps = 0;
+  Trisolve trisolve = Trisolve::exact;
+  int trisolve_sweeps = 3;  ///< of each triangle where trisolve is jacobi, from 1 to 100
 
   bool operator==(IncompleteOptions const&) const = default;
 };
 
 namespace Impl::triangular {
-
-/// \brief A's pattern in the order of elimination: row i is row label[i] of A, its entries are
-/// sorted, and the value of entry k is A's value number source[k].
-struct OrderedPattern {
-  std::vector<std::int32_t> label, offsets{0}, columns, source, diagonal;
-  std::int32_t without_diagonal = -1;  ///< a row of A that has no diagonal entry, or -1
-};
-
-template <class Offset>
-OrderedPattern ordered_pattern(Ordering ordering, std::int32_t rows, Offset const* offsets,
-                               std::int32_t const* columns) {
-  OrderedPattern P;
-  P.label = ordered(ordering, rows, offsets, columns);
-  std::vector<std::int32_t> rank(rows);
-  for (std::int32_t i = 0; i < rows; ++i) rank[P.label[i]] = i;
-  P.columns.reserve(offsets[rows]);
-  P.source.reserve(offsets[rows]);
-  P.diagonal.assign(rows, -1);
-  std::vector<std::pair<std::int32_t, std::int32_t>> row;
-  for (std::int32_t i = 0; i < rows; ++i) {
-    row.clear();
-    for (Offset k = offsets[P.label[i]]; k < offsets[P.label[i] + 1]; ++k)
-      row.emplace_back(rank[columns[k]], static_cast<std::int32_t>(k));
-    if (!std::is_sorted(row.begin(), row.end())) std::sort(row.begin(), row.end());
-    for (auto const& [column, k] : row) {
-      if (column == i) P.diagonal[i] = static_cast<std::int32_t>(P.columns.size());
-      P.columns.push_back(column);
-      P.source.push_back(k);
-    }
-    P.offsets.push_back(static_cast<std::int32_t>(P.columns.size()));
-    if (P.diagonal[i] < 0 && (P.without_diagonal < 0 || P.label[i] < P.without_diagonal))
-      P.without_diagonal = P.label[i];
-  }
-  return P;
-}
-
-/// \brief A row of A with an entry whose mirror image is missing, or -1.
-inline std::int32_t unsymmetric_row(OrderedPattern const& P) {
-  for (std::size_t i = 0; i < P.label.size(); ++i)
-    for (std::int32_t k = P.offsets[i]; k < P.offsets[i + 1]; ++k) {
-      auto const* const first = P.columns.data() + P.offsets[P.columns[k]];
-      auto const* const last = P.columns.data() + P.offsets[P.columns[k] + 1];
-      if (!std::binary_search(first, last, static_cast<std::int32_t>(i))) return P.label[i];
-    }
-  return -1;
-}
 
 /// \brief One triangle of an ordered pattern, counted from the row that is solved first.
 struct Triangle {
@@ -126,6 +101,13 @@ inline Triangle triangle_of(OrderedPattern const& P, bool lower) {
 /// again by refresh. Applied by two triangular solves, a kernel each (TriangularRows), and one
 /// kernel before them.
 ///
+/// For devices on which a thousand levels are a thousand times too long to wait, both can be had by
+/// sweeps, which know no levels, and then no schedule is looked for: the factors (`sweeps`: Chow
+/// and Patel, Fine-grained parallel incomplete LU factorization, 2015), and their solves
+/// (`trisolve: jacobi`, 2 `trisolve_sweeps` kernels, each a product with a triangle: Anzt, Chow and
+/// Dongarra, Iterative sparse triangular solves for preconditioning, 2015). M is then another one,
+/// and as Hermitian: its iterations are some more, and its bits the same in each run.
+///
 /// Where it cannot be made (a diagonal entry missing, a pivot zero or, for ic0, not positive in
 /// spite of shifts, a pattern that is not symmetric) it can be constructed, and defect() says why
 /// it cannot be applied; solvers refuse to start with it, with that sentence.
@@ -140,7 +122,11 @@ class Incomplete {
   Incomplete(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, Factorisation kind,
              IncompleteOptions const& options = {})
       : kind_(kind), options_(options), state_(std::make_shared<State>()) {
-    Impl::triangular::require_progress<Exec>(name());
+    if (!is_swept() || options.sweeps == 0) Impl::triangular::require_progress<Exec>(name());
+    if (options.sweeps < 0 || options.sweeps > 100 || options.trisolve_sweeps < 1 ||
+        options.trisolve_sweeps > 100)
+      throw std::invalid_argument(name() +
+                                  ": sweeps must be from 0 to 100, trisolve_sweeps from 1 to 100");
     if (!(options.shift >= 0 && options.shift <= 1))
       throw std::invalid_argument(name() + ": shift = " + std::to_string(options.shift) +
                                   " must be from 0 to 1");
@@ -173,15 +159,22 @@ class Incomplete {
   std::int32_t rows() const { return state_->rows; }
   Factorisation kind() const { return kind_; }
   IncompleteOptions const& options() const { return options_; }
+  /// \brief Of exact solves.
   TriangularReport const& lower() const { return state_->lower.report(); }
   TriangularReport const& upper() const { return state_->upper.report(); }
   /// \brief What was added to the diagonal, as a share of it.
   double shift() const { return state_->shift; }
   /// \brief L below the diagonal and U above and on it, by rows in the order of elimination.
-  auto const& factor_offsets() const { return state_->offsets; }
-  auto const& factor_columns() const { return state_->columns; }
+  auto const& factor_offsets() const { return state_->pattern.offsets; }
+  auto const& factor_columns() const { return state_->pattern.columns; }
   auto const& factor_values() const { return state_->values; }
-  std::vector<std::int32_t> const& elimination() const { return state_->label; }
+  /// \brief A's rows in the order of elimination.
+  std::vector<std::int32_t> elimination() const {
+    if (!state_->label.empty()) return state_->label;
+    std::vector<std::int32_t> rows(state_->rows);
+    std::iota(rows.begin(), rows.end(), 0);
+    return rows;
+  }
 
   SetupReport setup() const {
     SetupReport setup;
@@ -191,18 +184,25 @@ class Incomplete {
     setup.density = 1;
     setup.shift = state_->shift;
     if (state_->defect.empty())
-      setup.schedule = std::string(to_string(lower().schedule)) + ", " +
-                       std::string(to_string(upper().schedule));
+      setup.schedule = is_swept() ? std::string(to_string(Trisolve::jacobi))
+                                  : std::string(to_string(lower().schedule)) + ", " +
+                                        std::string(to_string(upper().schedule));
     return setup;
   }
   /// \brief Why it cannot be applied, in a sentence; empty where it can.
   std::string defect() const { return state_->defect; }
 
   /// \brief Words of sizeof(Of) that one application moves, its operand and result apart: the
-  /// factors once, y and z written and read, on GPUs marked before.
+  /// factors once, y and z written and read, on GPUs marked before; by sweeps the factors as often,
+  /// and in each a row of the right-hand side, of the vector before and of the new one.
   template <class Of>
   double words(std::int32_t rows) const {
     double const entry = double(sizeof(Scalar) + sizeof(std::int32_t)) / sizeof(Of);
+    double const offset = double(sizeof(std::int32_t)) / sizeof(Of);
+    if (is_swept()) {
+      double const k = options_.trisolve_sweeps;
+      return k * (state_->nonzeros - rows) * entry + rows * (2 * k * (3 + offset) + 2);
+    }
     double const of_row = Impl::is_host_space<Exec> ? 5 : 7;
     return state_->nonzeros * entry + rows * (of_row + 4.0 * sizeof(std::int32_t) / sizeof(Of));
   }
@@ -217,6 +217,7 @@ class Incomplete {
     Scalar *y, *z;
     std::int32_t *lower_counters, *upper_counters;  ///< one after the other
     std::int32_t counters;                          ///< of both
+    typename Impl::triangular::SweptTriangles<Scalar, Exec>::Opened swept;
 
     Rows rows(Rows const& of_matrix) const { return of_matrix; }
 
@@ -226,7 +227,7 @@ class Incomplete {
       namespace tri = Impl::triangular;
       auto const r = as_read(r_given);
       using R = std::remove_const_t<decltype(r)>;
-      return application(
+      auto const exact =
           program(tri::NothingSolved<Scalar>{phase, dealt, league, y, z, lower_counters, counters},
                   stage("Solder::incomplete::lower", phase,
                         tri::TriangularRows<Scalar, R>{lower, lower_league, lower_workers, r, y,
@@ -235,8 +236,9 @@ class Incomplete {
                   stage("Solder::incomplete::upper", phase,
                         tri::TriangularRows<Scalar, Scalar const*>{
                             upper, upper_league, upper_workers, y, z, upper_counters},
-                        tri::Keep{})),
-          PlacedRange<Scalar const*>{dealt, league, z});
+                        tri::Keep{}));
+      return application(program(repeat(exact, swept.sweeps == 0), swept.stages(phase, r, z)),
+                         PlacedRange<Scalar const*>{dealt, league, z});
     }
   };
 
@@ -245,8 +247,16 @@ class Incomplete {
       return arena.template array<Scalar>(label, rows());
     };
     Rows const dealt = arena.equal_rows(rows());
-    auto* const y = vector("Solder::incomplete::y");
     auto* const z = vector("Solder::incomplete::z");
+    if (is_swept()) {
+      Opened opened{};
+      opened.league = arena.teams(dealt.teams);
+      opened.dealt = dealt;
+      opened.z = z;
+      opened.swept = state_->swept.open(arena, options_.trisolve_sweeps);
+      return opened;
+    }
+    auto* const y = vector("Solder::incomplete::y");
     std::int32_t const of_lower = state_->lower.counters(),
                        counters = of_lower + state_->upper.counters();
     auto* const first =
@@ -263,7 +273,8 @@ class Incomplete {
             z,
             first,
             first + of_lower,
-            counters};
+            counters,
+            {}};
   }
 
  private:
@@ -272,25 +283,44 @@ class Incomplete {
   using Values = Kokkos::View<Scalar*, Space>;
   using Offsets = Kokkos::View<std::int64_t*, Space>;
   struct State {
-    std::int32_t rows = 0;
+    std::int32_t rows = 0, levels = 0;  ///< levels of L, where it is eliminated
     std::int64_t nonzeros = 0;
-    std::vector<std::int32_t> label;
+    std::vector<std::int32_t> label;  ///< A's rows in the order of elimination; empty: natural
     // A's pattern as it was given, to know it again, and in the order of elimination
     Offsets given_offsets = Impl::no_view<Offsets>();
-    Indices given_columns = Impl::no_view<Indices>(), offsets = given_columns,
-            columns = given_columns, source = given_columns, diagonal = given_columns,
-            by_level = given_columns, counters = given_columns;
+    Indices given_columns = Impl::no_view<Indices>(), by_level = given_columns,
+            counters = given_columns;
+    Impl::triangular::DevicePattern<Exec> pattern;
     Values values = Impl::no_view<Values>(), work = values;
-    Impl::triangular::Scheduled<Scalar, Exec> lower, upper;
+    Impl::triangular::Scheduled<Scalar, Exec> lower, upper;  // of exact solves
+    Impl::triangular::SweptTriangles<Scalar, Exec> swept;    // of others
     double analysis_seconds = 0, factorise_seconds = 0, shift = 0;
     std::string structural, defect;
   };
+
+  bool is_swept() const { return options_.trisolve == Trisolve::jacobi; }
 
   std::string name() const {
     return kind_ == Factorisation::ic0 ? "Solder::Incomplete (ic0)" : "Solder::Incomplete (ilu0)";
   }
 
  public:  // nvcc takes no lambdas from private functions
+  template <class Offset>
+  static void keep_pattern(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
+                           State& state) {
+    auto const label = [&] {
+      return Kokkos::view_alloc("Solder::incomplete::given", exec, Kokkos::WithoutInitializing);
+    };
+    state.given_offsets = Offsets(label(), std::size_t(A.rows()) + 1);
+    state.given_columns = Indices(label(), A.nonzeros());
+    auto const* const from = A.row_offsets().data();
+    auto* const to = state.given_offsets.data();
+    Kokkos::parallel_for(
+        "Solder::incomplete::keep", Kokkos::RangePolicy<Exec>(exec, 0, A.rows() + 1),
+        KOKKOS_LAMBDA(int i) { to[i] = static_cast<std::int64_t>(from[i]); });
+    Kokkos::deep_copy(exec, state.given_columns, A.column_indices());
+  }
+
   template <class Offset>
   bool has_pattern_of(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) const {
     if (A.rows() != state_->rows || A.nonzeros() != state_->nonzeros ||
@@ -319,26 +349,31 @@ class Incomplete {
   std::shared_ptr<State> analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) const {
     namespace tri = Impl::triangular;
     auto const state = std::make_shared<State>();
-    auto const offsets = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.row_offsets());
-    auto const columns =
-        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.column_indices());
-    tri::OrderedPattern const P =
-        tri::ordered_pattern(options_.ordering, A.rows(), offsets.data(), columns.data());
     state->rows = A.rows();
     state->nonzeros = A.nonzeros();
-    state->label = P.label;
-    if (P.without_diagonal >= 0)
-      state->structural = "row " + Impl::counted(P.without_diagonal) +
-                          " has no diagonal entry: incomplete factors have no pivot there";
-    else if (std::int32_t const i = kind_ == Factorisation::ic0 ? tri::unsymmetric_row(P) : -1;
-             i >= 0)
+    keep_pattern(exec, A, *state);
+    tri::OrderedPattern P;
+    if (is_swept() && options_.sweeps > 0 && options_.ordering == Ordering::natural &&
+        tri::rows_ascend(exec, A.rows(), A.row_offsets().data(), A.column_indices().data())) {
+      state->pattern = {exec, A.rows(), state->given_offsets.data(), state->given_columns};
+    } else {
+      auto const offsets =
+          Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.row_offsets());
+      auto const columns =
+          Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.column_indices());
+      P = tri::ordered_pattern(options_.ordering, A.rows(), offsets.data(), columns.data());
+      state->pattern = {exec, P};
+      state->label = P.label;
+    }
+    if (std::int32_t const i = state->pattern.without_diagonal(exec); i >= 0)
       state->structural = "row " + Impl::counted(i) +
+                          " has no diagonal entry: incomplete factors have no pivot there";
+    else if (std::int32_t const j =
+                 kind_ == Factorisation::ic0 ? state->pattern.unsymmetric(exec) : -1;
+             j >= 0)
+      state->structural = "row " + Impl::counted(j) +
                           " has an entry whose mirror image is missing: ic0 needs a Hermitian "
                           "matrix, ilu0 does not";
-    state->given_offsets =
-        tri::on_device<std::int64_t>(exec, {offsets.data(), offsets.data() + offsets.extent(0)});
-    state->given_columns =
-        tri::on_device<std::int32_t>(exec, {columns.data(), columns.data() + columns.extent(0)});
     if (!state->structural.empty()) return state;
 
     // Both at once, where a host has threads.
@@ -346,40 +381,41 @@ class Incomplete {
     typename Scheduled::Plan plans[2];
     std::vector<std::int32_t> by_level;
     std::exception_ptr failed[2];
-    Kokkos::parallel_for(
-        "Solder::incomplete::analyse", Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, 2),
-        [&](int upper) {
-          try {
-            auto const T = tri::triangle_of(P, upper == 0);
-            plans[upper] =
-                Scheduled::planned(exec, T.needs, T.label, T.source, T.diagonal, options_.schedule);
-            if (upper == 1) return;
-            std::vector<std::int32_t> level;
-            std::int32_t const levels = tri::find_levels(T.needs, level);
-            by_level = tri::sorted_by(level, levels);
-          } catch (...) {
-            failed[upper] = std::current_exception();
-          }
-        });
+    Kokkos::parallel_for("Solder::incomplete::analyse",
+                         Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, 2),
+                         [&](int upper) {
+                           try {
+                             bool const eliminates = upper == 0 && options_.sweeps == 0;
+                             if (is_swept() && !eliminates) return;
+                             auto const T = tri::triangle_of(P, upper == 0);
+                             if (!is_swept())
+                               plans[upper] = Scheduled::planned(exec, T.needs, T.label, T.source,
+                                                                 T.diagonal, options_.schedule);
+                             if (!eliminates) return;
+                             std::vector<std::int32_t> level;
+                             state->levels = tri::find_levels(T.needs, level);
+                             by_level = tri::sorted_by(level, state->levels);
+                           } catch (...) {
+                             failed[upper] = std::current_exception();
+                           }
+                         });
     Kokkos::DefaultHostExecutionSpace().fence("Solder::incomplete: the triangles are analysed");
     for (auto const& failure : failed)
       if (failure) std::rethrow_exception(failure);
-    state->lower = Scheduled(exec, plans[0]);
-    state->upper = Scheduled(exec, plans[1]);
-    state->offsets = tri::on_device(exec, P.offsets);
-    state->columns = tri::on_device(exec, P.columns);
-    state->source = tri::on_device(exec, P.source);
-    state->diagonal = tri::on_device(exec, P.diagonal);
+    if (is_swept()) {
+      state->swept = {exec, state->pattern};
+    } else {
+      state->lower = Scheduled(exec, plans[0]);
+      state->upper = Scheduled(exec, plans[1]);
+    }
     state->by_level = tri::on_device(exec, by_level);
     auto const values = [&](std::string const& label, std::size_t size) {
       return Values(Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), size);
     };
-    state->values = values("Solder::incomplete::factors", P.columns.size());
-    std::int32_t longest = 0;
-    for (std::int32_t i = 0; i < A.rows(); ++i)
-      longest = std::max(longest, P.offsets[i + 1] - P.offsets[i]);
-    bool const in_lanes = !Impl::is_host_space<Exec> && longest <= Impl::warp;
-    state->work = values("Solder::incomplete::work", in_lanes ? 0 : P.columns.size());
+    state->values = values("Solder::incomplete::factors", A.nonzeros());
+    bool const in_lanes =
+        !Impl::is_host_space<Exec> && A.longest_row() <= Impl::warp && options_.sweeps == 0;
+    state->work = values("Solder::incomplete::work", in_lanes ? 0 : A.nonzeros());
     state->counters = Indices(Kokkos::view_alloc("Solder::incomplete::counters", exec), 2);
     return state;
   }
@@ -397,7 +433,7 @@ class Incomplete {
         wrong = eliminate(exec, from, shift);
       }
     if (wrong >= 0) {
-      std::string const row = Impl::counted(state.label[wrong]);
+      std::string const row = Impl::counted(state.label.empty() ? wrong : state.label[wrong]);
       char percent[32];
       std::snprintf(percent, sizeof percent, "%.3g", 100 * state.shift);
       state.defect = kind_ == Factorisation::ic0
@@ -408,10 +444,16 @@ class Incomplete {
                          : "the pivot of row " + row + " of ilu0 is zero or not finite";
       return;
     }
-    state.lower.update(exec, state.values.data());
-    state.upper.update(exec, state.values.data());
+    if (is_swept()) {
+      state.swept.update(exec, state.values.data());
+    } else {
+      state.lower.update(exec, state.values.data());
+      state.upper.update(exec, state.values.data());
+    }
+    std::int32_t const i = is_swept() ? state.swept.first_without_inverse(exec)
+                                      : state.upper.first_without_inverse(exec);
     exec.fence("Solder::incomplete: the factors are ready");
-    if (std::int32_t const i = state.upper.first_without_inverse(exec); i >= 0)
+    if (i >= 0)
       state.defect = "the pivot of row " + Impl::counted(i) + " of " +
                      (kind_ == Factorisation::ic0 ? "ic0" : "ilu0") + " is too small to divide by";
   }
@@ -419,18 +461,13 @@ class Incomplete {
   /// \brief The first row in the order of elimination whose pivot does not do, or -1.
   std::int32_t eliminate(Exec const& exec, Scalar const* from, double shift) {
     State& state = *state_;
-    Kokkos::deep_copy(exec, state.values, Impl::triangular::not_yet<Scalar>());
-    auto const counters = Kokkos::create_mirror_view(Kokkos::HostSpace(), state.counters);
-    counters(0) = 0;
-    counters(1) = std::numeric_limits<std::int32_t>::max();
-    Kokkos::deep_copy(exec, state.counters, counters);
     using Real = typename ScalarTraits<Scalar>::Real;
     Impl::triangular::IncompleteRows<Scalar> const rows{state.rows,
-                                                        state.offsets.data(),
-                                                        state.columns.data(),
-                                                        state.diagonal.data(),
+                                                        state.pattern.offsets.data(),
+                                                        state.pattern.columns.data(),
+                                                        state.pattern.diagonal.data(),
                                                         state.by_level.data(),
-                                                        state.source.data(),
+                                                        state.pattern.source.data(),
                                                         from,
                                                         static_cast<Real>(1 + shift),
                                                         state.values.data(),
@@ -440,8 +477,14 @@ class Incomplete {
                                                         kind_ == Factorisation::ic0
                                                             ? Impl::triangular::Pivots::positive
                                                             : Impl::triangular::Pivots::nonzero};
-    std::int64_t const at_once =
-        Impl::triangular::levels_ahead * state.rows / state.lower.report().levels + 1;
+    if (options_.sweeps > 0)
+      return Impl::triangular::factorise_by_sweeps(exec, rows, state.nonzeros, options_.sweeps);
+    Kokkos::deep_copy(exec, state.values, Impl::triangular::not_yet<Scalar>());
+    auto const counters = Kokkos::create_mirror_view(Kokkos::HostSpace(), state.counters);
+    counters(0) = 0;
+    counters(1) = std::numeric_limits<std::int32_t>::max();
+    Kokkos::deep_copy(exec, state.counters, counters);
+    std::int64_t const at_once = Impl::triangular::levels_ahead * state.rows / state.levels + 1;
     if constexpr (Impl::is_host_space<Exec>) {
       Kokkos::parallel_for(
           "Solder::incomplete::factorise",

@@ -5,6 +5,7 @@
 
 #include <solder/core/runners/gate.hpp>
 #include <solder/core/scalar.hpp>
+#include <solder/preconditioners/detail/triangular/device.hpp>
 #include <solder/preconditioners/detail/triangular/marks.hpp>
 
 namespace Solder::Impl::triangular {
@@ -31,7 +32,7 @@ struct IncompleteRows {
   std::int32_t const* columns;
   std::int32_t const* diagonal;  ///< places of the diagonal entries
   std::int32_t const* order;
-  std::int32_t const* source;  ///< of each entry, in `given`
+  std::int32_t const* source;  ///< of each entry, in `given`; null: as they lie
   Scalar const* given;         ///< A's values
   Real of_diagonal;            ///< what A's diagonal is multiplied by
   Scalar* values;              ///< the factors; "not yet" at first
@@ -59,6 +60,26 @@ struct IncompleteRows {
     }
   }
 
+  /// \brief Entry e of row i, anew from `old` ones: see FactorSweep.
+  KOKKOS_FORCEINLINE_FUNCTION Scalar swept(std::int32_t i, std::int32_t e,
+                                           Scalar const* old) const {
+    Scalar value = of_A(e, diagonal[i]);
+    if (old == nullptr) return value;
+    std::int32_t const column = columns[e], end = e < diagonal[i] ? e : diagonal[i];
+    for (std::int32_t k = offsets[i]; k < end; ++k) {
+      std::int32_t const j = columns[k], last = offsets[j + 1];
+      std::int32_t const at = place_of(columns, diagonal[j] + 1, last, column);
+      if (at < last && columns[at] == column) value -= old[k] / old[diagonal[j]] * old[at];
+    }
+    return value;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION bool is_fine(Scalar const& pivot) const {
+    Wide<Scalar> const wide = pivot;
+    return is_finite(wide) &&
+           (pivots == Pivots::positive ? real_part(wide) > 0 : pivot != Scalar{});
+  }
+
  private:
   /// Rows that are waited for at once, and rows that a host's thread takes at once.
   static constexpr int batch = 4, rows_of_ticket = 32;
@@ -66,7 +87,7 @@ struct IncompleteRows {
   std::int64_t next_rows() const { return std::int64_t(rows_of_ticket) * add_one_release(ticket); }
 
   KOKKOS_FORCEINLINE_FUNCTION Scalar of_A(std::int32_t place, std::int32_t pivot_place) const {
-    Scalar const value = given[source[place]];
+    Scalar const value = given[source == nullptr ? place : source[place]];
     return place == pivot_place ? of_diagonal * value : value;
   }
   template <class Wait>
@@ -160,12 +181,12 @@ struct IncompleteRows {
         }
       } else if (last - first <= end - k)
         for (std::int32_t e = first + lane; e < last; e += lanes) {
-          std::int32_t const at = find(columns[e], k + 1, end);
+          std::int32_t const at = place_of(columns, k + 1, end, columns[e]);
           if (at < end && columns[at] == columns[e]) work[at] -= factor * wait_for(e, patience);
         }
       else
         for (std::int32_t at = k + 1 + lane; at < end; at += lanes) {
-          std::int32_t const e = find(columns[at], first, last);
+          std::int32_t const e = place_of(columns, first, last, columns[at]);
           if (e < last && columns[at] == columns[e]) work[at] -= factor * wait_for(e, patience);
         }
       lane_barrier();
@@ -174,25 +195,6 @@ struct IncompleteRows {
       store_relaxed(values + k, but_marked(work[k]));
     if (lane == 0 && !is_fine(work[pivot_place])) Kokkos::atomic_min(wrong, i);
     lane_barrier();
-  }
-
-  /// \brief The first place from `from` on whose column is not before `column`.
-  KOKKOS_FORCEINLINE_FUNCTION std::int32_t find(std::int32_t column, std::int32_t from,
-                                                std::int32_t to) const {
-    while (from < to) {
-      std::int32_t const middle = from + (to - from) / 2;
-      if (columns[middle] < column)
-        from = middle + 1;
-      else
-        to = middle;
-    }
-    return from;
-  }
-
-  KOKKOS_FORCEINLINE_FUNCTION bool is_fine(Scalar const& pivot) const {
-    Wide<Scalar> const wide = pivot;
-    return is_finite(wide) &&
-           (pivots == Pivots::positive ? real_part(wide) > 0 : pivot != Scalar{});
   }
 };
 

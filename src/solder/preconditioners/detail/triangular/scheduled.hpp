@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <solder/core/arena.hpp>
+#include <solder/preconditioners/detail/triangular/device.hpp>
 #include <solder/preconditioners/detail/triangular/rows.hpp>
 #include <solder/preconditioners/detail/triangular/tiles.hpp>
 
@@ -60,20 +61,6 @@ void require_progress(std::string const& who) {
   if (!has_progress<Exec>)
     throw std::invalid_argument(
         who + ": for CPUs and the GPUs of CUDA and HIP; others promise no teams that wait");
-}
-
-/// \brief A copy in the memory of Exec. Waits for it.
-template <class T, class Exec>
-Kokkos::View<T*, typename Exec::memory_space> on_device(Exec const& exec,
-                                                        std::vector<T> const& from) {
-  Kokkos::View<T*, typename Exec::memory_space> const to(
-      Kokkos::view_alloc("Solder::triangular::pattern", exec, Kokkos::WithoutInitializing),
-      from.size());
-  Kokkos::deep_copy(
-      exec, to,
-      Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(from.data(), from.size()));
-  exec.fence("Solder::triangular: a part of the pattern is copied");
-  return to;
 }
 
 /// \brief Threads of a host, which has as many strands.
@@ -302,19 +289,7 @@ class Scheduled {
 
   /// \brief The first row, as vectors count, whose diagonal entry has no finite inverse, or -1.
   std::int32_t first_without_inverse(Exec const& exec) const {
-    std::int32_t const none = std::numeric_limits<std::int32_t>::max();
-    std::int32_t first = none;
-    auto const* const inverse = inverse_.data();
-    auto const* const rows = rows_.data();
-    Kokkos::parallel_reduce(
-        "Solder::triangular::check",
-        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, inverse_.extent(0)),
-        KOKKOS_LAMBDA(std::int64_t s, std::int32_t & least) {
-          // An infinite entry has the inverse 0.
-          if (!(count_nonzero(inverse[s]) == 1) && rows[s] < least) least = rows[s];
-        },
-        Kokkos::Min<std::int32_t>(first));
-    return first == none ? -1 : first;
+    return first_infinite(exec, inverse_, rows_.data());
   }
 
   TriangularOperator<Scalar> device_operator() const {

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/scalar.hpp>
+
+namespace Solder::Impl::triangular {
+
+/// \brief A copy in the memory of Exec. Waits for it.
+template <class T, class Exec>
+Kokkos::View<T*, typename Exec::memory_space> on_device(Exec const& exec,
+                                                        std::vector<T> const& from) {
+  Kokkos::View<T*, typename Exec::memory_space> const to(
+      Kokkos::view_alloc("Solder::triangular::pattern", exec, Kokkos::WithoutInitializing),
+      from.size());
+  Kokkos::deep_copy(
+      exec, to,
+      Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(from.data(), from.size()));
+  exec.fence("Solder::triangular: a part of the pattern is copied");
+  return to;
+}
+
+/// \brief The least number that visit(i, first) makes `first`, for i from 0 to count - 1, or -1.
+/// Waits for it.
+template <class Exec, class Visit>
+std::int32_t first_row(Exec const& exec, std::int64_t count, Visit const& visit) {
+  std::int32_t const none = std::numeric_limits<std::int32_t>::max();
+  std::int32_t first = none;
+  Kokkos::parallel_reduce("Solder::triangular::check", Kokkos::RangePolicy<Exec>(exec, 0, count),
+                          visit, Kokkos::Min<std::int32_t>(first));
+  return first == none ? -1 : first;
+}
+
+/// \brief The least number of an entry that is no inverse: not finite, or zero, as that of an
+/// infinite number is; -1 where there is none. Waits for it.
+/// \param numbers of the entries; null: as they lie
+template <class Exec, class Values>
+std::int32_t first_infinite(Exec const& exec, Values const& inverse, std::int32_t const* numbers) {
+  auto const* const values = inverse.data();
+  return first_row(
+      exec, inverse.extent(0), KOKKOS_LAMBDA(int s, std::int32_t& least) {
+        std::int32_t const number = numbers == nullptr ? s : numbers[s];
+        if (!(count_nonzero(values[s]) == 1) && number < least) least = number;
+      });
+}
+
+/// \brief The first place from `from` on whose column is not before `column`; columns ascend.
+KOKKOS_FORCEINLINE_FUNCTION std::int32_t place_of(std::int32_t const* columns, std::int32_t from,
+                                                  std::int32_t to, std::int32_t column) {
+  while (from < to) {
+    std::int32_t const middle = from + (to - from) / 2;
+    if (columns[middle] < column)
+      from = middle + 1;
+    else
+      to = middle;
+  }
+  return from;
+}
+
+}  // namespace Solder::Impl::triangular

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/scalar.hpp>
+#include <solder/preconditioners/detail/triangular/factorise.hpp>
+
+namespace Solder::Impl::triangular {
+
+/// \brief A sweep of the fine-grained iteration for A = L U within the pattern of A (Chow and Patel
+/// 2015): each entry anew from those of the sweep before, in no order,
+///
+///     v_ij = a_ij - sum over k < min(i, j) of v_ik v_kj / v_kk
+///
+/// where v is U on the diagonal and above it, and below it L times U's diagonal, so that v stays
+/// Hermitian where A is. Its fixed point are the factors; a row that needs rows of l levels is
+/// exact after l sweeps. On GPUs a few lanes share a row.
+template <class Scalar>
+struct FactorSweep {
+  IncompleteRows<Scalar> const& of;
+
+  /// \brief Into `to`, from `old`; where that is null the first guess, A.
+  template <class Exec>
+  void run(Exec const& exec, Scalar const* old, Scalar* to, int lane_bits) const {
+    auto const rows = of;
+    Kokkos::parallel_for(
+        "Solder::incomplete::sweep", each_lane<Exec>(exec, rows.rows, lane_bits),
+        KOKKOS_LAMBDA(std::int64_t t) {
+          auto const i = static_cast<std::int32_t>(t >> lane_bits);
+          std::int32_t const lane = static_cast<std::int32_t>(t) & ((1 << lane_bits) - 1);
+          for (std::int32_t e = rows.offsets[i] + lane; e < rows.offsets[i + 1];
+               e += 1 << lane_bits)
+            to[e] = rows.swept(i, e, old);
+        });
+  }
+
+  /// \brief The factors of what the last sweep left: L has a diagonal of ones. Answers the first
+  /// row whose pivot does not do, or -1; waits for it.
+  template <class Exec>
+  std::int32_t finish(Exec const& exec, Scalar const* swept, Scalar* to, int lane_bits) const {
+    auto const rows = of;
+    std::int32_t const none = std::numeric_limits<std::int32_t>::max();
+    std::int32_t wrong = none;
+    Kokkos::parallel_reduce(
+        "Solder::incomplete::finish", each_lane<Exec>(exec, rows.rows, lane_bits),
+        KOKKOS_LAMBDA(std::int64_t t, std::int32_t & first) {
+          auto const i = static_cast<std::int32_t>(t >> lane_bits);
+          std::int32_t const lane = static_cast<std::int32_t>(t) & ((1 << lane_bits) - 1);
+          for (std::int32_t e = rows.offsets[i] + lane; e < rows.offsets[i + 1];
+               e += 1 << lane_bits) {
+            std::int32_t const pivot = rows.diagonal[i];
+            to[e] = e < pivot ? swept[e] / swept[rows.diagonal[rows.columns[e]]] : swept[e];
+            if (i < first && e == pivot && !rows.is_fine(swept[e])) first = i;
+          }
+        },
+        Kokkos::Min<std::int32_t>(wrong));
+    return wrong == none ? -1 : wrong;
+  }
+
+ private:
+  template <class Exec>
+  static auto each_lane(Exec const& exec, std::int32_t rows, int lane_bits) {
+    return Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(
+        exec, 0, std::int64_t(rows) << lane_bits);
+  }
+};
+
+/// \brief Factorises by `sweeps` sweeps. `rows.values` are the factors, `rows.work` as many.
+/// Answers the first row in the order of elimination whose pivot does not do, or -1.
+template <class Exec, class Scalar>
+std::int32_t factorise_by_sweeps(Exec const& exec, IncompleteRows<Scalar> const& rows,
+                                 std::int64_t entries, int sweeps) {
+  auto const mean = static_cast<std::uint32_t>((entries + rows.rows - 1) / rows.rows);
+  int const lane_bits =
+      is_host_space<Exec> ? 0 : std::bit_width(std::min<std::uint32_t>(mean, warp) - 1);
+  FactorSweep<Scalar> const sweep{rows};
+  Scalar *to = sweeps % 2 == 0 ? rows.work : rows.values,
+         *other = sweeps % 2 == 0 ? rows.values : rows.work;  // the last sweep goes to work
+  sweep.run(exec, nullptr, to, lane_bits);
+  for (int k = 0; k < sweeps; ++k) {
+    sweep.run(exec, to, other, lane_bits);
+    std::swap(to, other);
+  }
+  return sweep.finish(exec, rows.work, rows.values, lane_bits);
+}
+
+}  // namespace Solder::Impl::triangular

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <solder/preconditioners/detail/triangular/device.hpp>
+#include <solder/preconditioners/detail/triangular/ordering.hpp>
+
+namespace Solder::Impl::triangular {
+
+/// \brief A's pattern in the order of elimination, on the host: row i is row label[i] of A, its
+/// entries are sorted, and the value of entry k is A's value number source[k].
+struct OrderedPattern {
+  std::vector<std::int32_t> label, offsets{0}, columns, source, diagonal;
+};
+
+template <class Offset>
+OrderedPattern ordered_pattern(Ordering ordering, std::int32_t rows, Offset const* offsets,
+                               std::int32_t const* columns) {
+  OrderedPattern P;
+  P.label = ordered(ordering, rows, offsets, columns);
+  std::vector<std::int32_t> rank(rows);
+  for (std::int32_t i = 0; i < rows; ++i) rank[P.label[i]] = i;
+  P.columns.reserve(offsets[rows]);
+  P.source.reserve(offsets[rows]);
+  P.diagonal.assign(rows, -1);
+  std::vector<std::pair<std::int32_t, std::int32_t>> row;
+  for (std::int32_t i = 0; i < rows; ++i) {
+    row.clear();
+    for (Offset k = offsets[P.label[i]]; k < offsets[P.label[i] + 1]; ++k)
+      row.emplace_back(rank[columns[k]], static_cast<std::int32_t>(k));
+    if (!std::is_sorted(row.begin(), row.end())) std::sort(row.begin(), row.end());
+    for (auto const& [column, k] : row) {
+      if (column == i) P.diagonal[i] = static_cast<std::int32_t>(P.columns.size());
+      P.columns.push_back(column);
+      P.source.push_back(k);
+    }
+    P.offsets.push_back(static_cast<std::int32_t>(P.columns.size()));
+  }
+  return P;
+}
+
+/// \brief Whether the columns of each row ascend. Waits for the answer.
+template <class Exec, class Offset>
+bool rows_ascend(Exec const& exec, std::int32_t rows, Offset const* offsets,
+                 std::int32_t const* columns) {
+  return first_row(
+             exec, rows, KOKKOS_LAMBDA(int i, std::int32_t& first) {
+               for (Offset k = offsets[i] + 1; i < first && k < offsets[i + 1]; ++k)
+                 if (columns[k] <= columns[k - 1]) first = i;
+             }) < 0;
+}
+
+/// \brief The same on the device. In natural order, where A's rows are sorted, it is A's own, and
+/// there are no labels and sources.
+template <class Exec>
+struct DevicePattern {
+  using Indices = Kokkos::View<std::int32_t*, typename Exec::memory_space>;
+  using Columns = Kokkos::View<std::int32_t const*, typename Exec::memory_space>;
+
+  std::int32_t rows = 0;
+  Indices label = no_view<Indices>(), offsets = label, source = label, diagonal = label;
+  Columns columns = label;
+
+  DevicePattern() = default;
+  DevicePattern(Exec const& exec, OrderedPattern const& P)
+      : rows(static_cast<std::int32_t>(P.label.size())),
+        label(on_device(exec, P.label)),
+        offsets(on_device(exec, P.offsets)),
+        source(on_device(exec, P.source)),
+        diagonal(on_device(exec, P.diagonal)),
+        columns(on_device(exec, P.columns)) {}
+
+  /// \brief Of a matrix whose rows are sorted. One kernel.
+  template <class Offset>
+  DevicePattern(Exec const& exec, std::int32_t rows, Offset const* of_A,
+                Columns const& columns_of_A)
+      : rows(rows),
+        offsets(uninitialised(exec, std::size_t(rows) + 1)),
+        diagonal(uninitialised(exec, rows)),
+        columns(columns_of_A) {
+    auto const* const all = columns.data();
+    auto *const to = offsets.data(), *const places = diagonal.data();
+    Kokkos::parallel_for(
+        "Solder::incomplete::pattern", Kokkos::RangePolicy<Exec>(exec, 0, rows + 1),
+        KOKKOS_LAMBDA(int i) {
+          to[i] = static_cast<std::int32_t>(of_A[i]);
+          if (i == rows) return;
+          auto const begin = to[i], end = static_cast<std::int32_t>(of_A[i + 1]);
+          std::int32_t const at = place_of(all, begin, end, i);
+          places[i] = at < end && all[at] == i ? at : -1;
+        });
+  }
+
+  /// \brief The first row of A without a diagonal entry, or -1. Waits for it.
+  std::int32_t without_diagonal(Exec const& exec) const {
+    auto const* const places = diagonal.data();
+    auto const* const labels = label.data();
+    return first_row(
+        exec, rows, KOKKOS_LAMBDA(int i, std::int32_t& first) {
+          std::int32_t const row = labels == nullptr ? i : labels[i];
+          if (places[i] < 0 && row < first) first = row;
+        });
+  }
+  /// \brief The first row of A with an entry whose mirror image is missing, or -1. Waits for it.
+  std::int32_t unsymmetric(Exec const& exec) const {
+    auto const* const labels = label.data();
+    auto const *const begins = offsets.data(), *const all = columns.data();
+    return first_row(
+        exec, rows, KOKKOS_LAMBDA(int i, std::int32_t& first) {
+          std::int32_t const row = labels == nullptr ? i : labels[i];
+          if (row >= first) return;
+          for (std::int32_t k = begins[i]; k < begins[i + 1]; ++k) {
+            std::int32_t const j = all[k], end = begins[j + 1];
+            std::int32_t const at = place_of(all, begins[j], end, i);
+            if (!(at < end && all[at] == i)) first = row;
+          }
+        });
+  }
+
+ private:
+  static Indices uninitialised(Exec const& exec, std::size_t size) {
+    return Indices(
+        Kokkos::view_alloc("Solder::incomplete::pattern", exec, Kokkos::WithoutInitializing), size);
+  }
+};
+
+}  // namespace Solder::Impl::triangular

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <solder/core/open.hpp>
+#include <solder/matrix/csr.hpp>
+#include <solder/matrix/offsets.hpp>
+#include <solder/preconditioners/detail/triangular/pattern.hpp>
+
+namespace Solder::Impl::triangular {
+
+/// \brief A sweep for (I + T) y = r: y = r - T y_old, T y_old being handed out. Words: 2 a row.
+template <class Scalar, class R, class Y>
+struct SolveSweep {
+  struct Scalars {
+    Scalar const* r;
+    Scalar* y;
+  };
+
+  R r;
+  Y y;  ///< a pointer; or a Place in two arrays by turns, of which the last one was before
+  bool operator==(SolveSweep const&) const = default;
+
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, auto const&, At const& at,
+                                           Control const&, Control&, Scalars& s) const {
+    s = {vector_at(r, at), vector_at(y, {at.step, at.turn + 1})};
+    return true;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Ty, Scalars const& s) const {
+    s.y[i] = s.r[i] - Ty;
+  }
+};
+
+/// \brief The last sweep of both triangles: z = D^-1 (r - T y_old). Words: 3 a row.
+template <class Scalar>
+struct LastSweep {
+  Scalar const *r, *inverse;
+  Scalar* z;
+  bool operator==(LastSweep const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Ty) const {
+    z[i] = inverse[i] * (r[i] - Ty);
+  }
+};
+
+/// \brief Sweeps for both triangles, in a program.
+template <class OpenedT, class Scalar>
+struct SolveSweeps {
+  OpenedT lower, upper;  ///< L - I, and (U - D) D^-1
+  std::int32_t sweeps;   ///< of each; 0: none of these stages are run
+  std::int64_t length;   ///< of a vector
+  Scalar *y, *w;         ///< two vectors each
+  Scalar const* inverse;
+
+  /// \param r a pointer, or a Place
+  template <class R>
+  auto stages(Phase phase, R const& r, Scalar* z) const {
+    Place<Scalar> const y_by_turns(y, 0, length), w_by_turns(w, 0, length);
+    Scalar* const solved = y + (sweeps - 1) % 2 * length;
+    Scalar const* const as_read = solved;
+    auto const first = [&](char const* label, auto const& T, auto const& from, Scalar* to) {
+      auto const Tr = T.apply(phase, from);
+      using From = std::remove_cvref_t<decltype(from)>;
+      return program(Tr.before,
+                     stage(label, phase, Tr.rows, SolveSweep<Scalar, From, Scalar*>{from, to}));
+    };
+    auto const another = [&](char const* label, auto const& T, auto const& from,
+                             Place<Scalar> const& by_turns) {
+      auto const Ty = T.apply(phase, by_turns);
+      using From = std::remove_cvref_t<decltype(from)>;
+      return program(Ty.before, stage(label, phase, Ty.rows,
+                                      SolveSweep<Scalar, From, Place<Scalar>>{from, by_turns}));
+    };
+    Scalar const* const newest = sweeps > 1 ? w + (sweeps - 2) % 2 * length : solved;
+    auto const last = upper.apply(phase, newest);
+    constexpr char const *of_lower = "Solder::incomplete::lower_sweep",
+                         *of_upper = "Solder::incomplete::upper_sweep";
+    bool const any = sweeps > 0;
+    return program(
+        repeat(first(of_lower, lower, r, y), any),
+        repeat(another(of_lower, lower, r, y_by_turns), any ? sweeps - 1 : 0),
+        repeat(first(of_upper, upper, as_read, w), sweeps > 1),
+        repeat(another(of_upper, upper, as_read, w_by_turns), sweeps > 2 ? sweeps - 2 : 0),
+        repeat(program(last.before,
+                       stage(of_upper, phase, last.rows, LastSweep<Scalar>{solved, inverse, z})),
+               any));
+  }
+};
+
+/// \brief The entries of A's rows that lie in a triangle, in the order of elimination.
+struct TriangleRows {
+  std::int32_t const *offsets, *diagonal, *rank;
+  bool upper;
+
+  KOKKOS_FUNCTION std::int32_t row(std::int32_t a) const { return rank == nullptr ? a : rank[a]; }
+  KOKKOS_FUNCTION std::int32_t first(std::int32_t a) const {
+    return upper ? diagonal[row(a)] + 1 : offsets[row(a)];
+  }
+  KOKKOS_FUNCTION std::int32_t last(std::int32_t a) const {
+    return upper ? offsets[row(a) + 1] : diagonal[row(a)];
+  }
+  KOKKOS_FUNCTION std::int32_t operator()(std::int32_t a) const { return last(a) - first(a); }
+};
+
+/// \brief Both triangles of incomplete factors A ~ L U as matrices for sweeps, in A's numbering:
+/// L - I and (U - D) D^-1, and D^-1.
+///
+/// By k sweeps from zero each, (I + T)^-1 is replaced by the first k + 1 terms of its Neumann
+/// series. Of a Hermitian factorisation U = D L^H the two are each other's adjoints, so that M
+/// stays Hermitian positive definite: for CG.
+template <class Scalar, class Exec>
+class SweptTriangles {
+ public:
+  using Opened = SolveSweeps<OpenedMatrixOf<CsrMatrix<Scalar, Exec>, Exec>, Scalar>;
+
+  SweptTriangles() = default;
+
+  /// \brief Four kernels and two scans.
+  SweptTriangles(Exec const& exec, DevicePattern<Exec> const& pattern) : pattern_(pattern) {
+    std::int32_t const rows = pattern.rows;
+    auto const* const labels = pattern.label.data();
+    if (labels != nullptr) {
+      rank_ = indices(exec, rows);
+      auto* const rank = rank_.data();
+      Kokkos::parallel_for(
+          "Solder::incomplete::rank", Kokkos::RangePolicy<Exec>(exec, 0, rows),
+          KOKKOS_LAMBDA(int i) { rank[labels[i]] = i; });
+    }
+    inverse_ = values(exec, rows);
+    for (Part* const part : {&lower_, &upper_}) {
+      TriangleRows const triangle{pattern.offsets.data(), pattern.diagonal.data(), rank_.data(),
+                                  part == &upper_};
+      auto const begins = indices(exec, std::size_t(rows) + 1);
+      auto* const begin = begins.data();
+      auto const totals = offsets_of_lengths(exec, begin, rows, triangle);
+      auto const columns = indices(exec, totals.nonzeros);
+      part->source = indices(exec, totals.nonzeros);
+      part->values = values(exec, totals.nonzeros);
+      auto const* const all = pattern.columns.data();
+      auto *const to = columns.data(), *const source = part->source.data();
+      Kokkos::parallel_for(
+          "Solder::incomplete::triangle", Kokkos::RangePolicy<Exec>(exec, 0, rows),
+          KOKKOS_LAMBDA(int a) {
+            std::int32_t at = begin[a];
+            for (std::int32_t k = triangle.first(a); k < triangle.last(a); ++k, ++at) {
+              to[at] = labels == nullptr ? all[k] : labels[all[k]];
+              source[at] = k;
+            }
+          });
+      part->matrix = CsrMatrix<Scalar, Exec>(exec, rows, rows, begins, columns, part->values,
+                                             RowLengths{totals.longest});
+    }
+  }
+
+  /// \brief Takes the factors. Three kernels.
+  void update(Exec const& exec, Scalar const* factors) const {
+    auto const* const pivots = pattern_.diagonal.data();
+    for (Part const* const part : {&lower_, &upper_}) {
+      auto const* const source = part->source.data();
+      auto const* const columns = part == &upper_ ? pattern_.columns.data() : nullptr;
+      Scalar* const to = part->values.data();
+      Kokkos::parallel_for(
+          "Solder::incomplete::take", Kokkos::RangePolicy<Exec>(exec, 0, part->values.extent(0)),
+          KOKKOS_LAMBDA(int k) {
+            Scalar const value = factors[source[k]];
+            to[k] = columns == nullptr ? value : value / factors[pivots[columns[source[k]]]];
+          });
+    }
+    auto const* const rank = rank_.data();
+    Scalar* const inverse = inverse_.data();
+    Kokkos::parallel_for(
+        "Solder::incomplete::invert", Kokkos::RangePolicy<Exec>(exec, 0, pattern_.rows),
+        KOKKOS_LAMBDA(int a) {
+          inverse[a] = Scalar(1) / factors[pivots[rank == nullptr ? a : rank[a]]];
+        });
+  }
+
+  /// \brief The first row of A whose pivot has no finite inverse, or -1.
+  std::int32_t first_without_inverse(Exec const& exec) const {
+    return first_infinite(exec, inverse_, nullptr);
+  }
+
+  /// \param sweeps of each triangle, from 1 on
+  Opened open(Arena<Exec>& arena, std::int32_t sweeps) const {
+    auto const n = static_cast<std::int64_t>(inverse_.extent(0));
+    auto const vectors = [&](char const* label) {
+      return arena.template array<Scalar>(label, 2 * n);
+    };
+    return {open_matrix(arena, *lower_.matrix),
+            open_matrix(arena, *upper_.matrix),
+            sweeps,
+            n,
+            vectors("Solder::incomplete::y_sweeps"),
+            vectors("Solder::incomplete::z_sweeps"),
+            inverse_.data()};
+  }
+
+ private:
+  using Indices = typename DevicePattern<Exec>::Indices;
+  using Values = Kokkos::View<Scalar*, typename Exec::memory_space>;
+  struct Part {
+    std::optional<CsrMatrix<Scalar, Exec>> matrix;
+    Indices source = no_view<Indices>();  ///< of each value, among the factors
+    Values values = no_view<Values>();
+  };
+
+  static Indices indices(Exec const& exec, std::size_t size) {
+    return Indices(
+        Kokkos::view_alloc("Solder::incomplete::triangle", exec, Kokkos::WithoutInitializing),
+        size);
+  }
+  static Values values(Exec const& exec, std::size_t size) {
+    return Values(
+        Kokkos::view_alloc("Solder::incomplete::triangle", exec, Kokkos::WithoutInitializing),
+        size);
+  }
+
+  DevicePattern<Exec> pattern_;
+  Part lower_, upper_;
+  Indices rank_ = no_view<Indices>();  ///< of A's rows in the order of elimination; none: natural
+  Values inverse_ = no_view<Values>();
+};
+
+}  // namespace Solder::Impl::triangular
