@@ -355,7 +355,8 @@ class Incomplete {
     tri::OrderedPattern P;
     if (is_swept() && options_.sweeps > 0 && options_.ordering == Ordering::natural &&
         tri::rows_ascend(exec, A.rows(), A.row_offsets().data(), A.column_indices().data())) {
-      state->pattern = {exec, A.rows(), state->given_offsets.data(), state->given_columns};
+      state->pattern = tri::DevicePattern<Exec>::of_sorted(
+          exec, A.rows(), state->given_offsets.data(), state->given_columns);
     } else {
       auto const offsets =
           Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.row_offsets());
@@ -403,7 +404,7 @@ class Incomplete {
     for (auto const& failure : failed)
       if (failure) std::rethrow_exception(failure);
     if (is_swept()) {
-      state->swept = {exec, state->pattern};
+      state->swept = tri::SweptTriangles<Scalar, Exec>::of(exec, state->pattern);
     } else {
       state->lower = Scheduled(exec, plans[0]);
       state->upper = Scheduled(exec, plans[1]);

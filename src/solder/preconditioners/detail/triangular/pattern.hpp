@@ -76,23 +76,26 @@ struct DevicePattern {
 
   /// \brief Of a matrix whose rows are sorted. One kernel.
   template <class Offset>
-  DevicePattern(Exec const& exec, std::int32_t rows, Offset const* of_A,
-                Columns const& columns_of_A)
-      : rows(rows),
-        offsets(uninitialised(exec, std::size_t(rows) + 1)),
-        diagonal(uninitialised(exec, rows)),
-        columns(columns_of_A) {
+  static DevicePattern of_sorted(Exec const& exec, std::int32_t rows, Offset const* of_A,
+                                 Columns const& columns) {
+    DevicePattern P;
+    P.rows = rows;
+    P.columns = columns;
+    P.offsets = uninitialised(exec, std::size_t(rows) + 1);
+    P.diagonal = uninitialised(exec, rows);
     auto const* const all = columns.data();
-    auto *const to = offsets.data(), *const places = diagonal.data();
+    auto *const to = P.offsets.data(), *const places = P.diagonal.data();
     Kokkos::parallel_for(
         "Solder::incomplete::pattern", Kokkos::RangePolicy<Exec>(exec, 0, rows + 1),
         KOKKOS_LAMBDA(int i) {
-          to[i] = static_cast<std::int32_t>(of_A[i]);
+          auto const begin = static_cast<std::int32_t>(of_A[i]);
+          to[i] = begin;
           if (i == rows) return;
-          auto const begin = to[i], end = static_cast<std::int32_t>(of_A[i + 1]);
+          auto const end = static_cast<std::int32_t>(of_A[i + 1]);
           std::int32_t const at = place_of(all, begin, end, i);
           places[i] = at < end && all[at] == i ? at : -1;
         });
+    return P;
   }
 
   /// \brief The first row of A without a diagonal entry, or -1. Waits for it.

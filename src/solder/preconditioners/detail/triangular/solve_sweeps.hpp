@@ -116,23 +116,23 @@ class SweptTriangles {
  public:
   using Opened = SolveSweeps<OpenedMatrixOf<CsrMatrix<Scalar, Exec>, Exec>, Scalar>;
 
-  SweptTriangles() = default;
-
   /// \brief Four kernels and two scans.
-  SweptTriangles(Exec const& exec, DevicePattern<Exec> const& pattern) : pattern_(pattern) {
+  static SweptTriangles of(Exec const& exec, DevicePattern<Exec> const& pattern) {
+    SweptTriangles T;
+    T.pattern_ = pattern;
     std::int32_t const rows = pattern.rows;
     auto const* const labels = pattern.label.data();
     if (labels != nullptr) {
-      rank_ = indices(exec, rows);
-      auto* const rank = rank_.data();
+      T.rank_ = indices(exec, rows);
+      auto* const rank = T.rank_.data();
       Kokkos::parallel_for(
           "Solder::incomplete::rank", Kokkos::RangePolicy<Exec>(exec, 0, rows),
           KOKKOS_LAMBDA(int i) { rank[labels[i]] = i; });
     }
-    inverse_ = values(exec, rows);
-    for (Part* const part : {&lower_, &upper_}) {
-      TriangleRows const triangle{pattern.offsets.data(), pattern.diagonal.data(), rank_.data(),
-                                  part == &upper_};
+    T.inverse_ = values(exec, rows);
+    for (Part* const part : {&T.lower_, &T.upper_}) {
+      TriangleRows const triangle{pattern.offsets.data(), pattern.diagonal.data(), T.rank_.data(),
+                                  part == &T.upper_};
       auto const begins = indices(exec, std::size_t(rows) + 1);
       auto* const begin = begins.data();
       auto const totals = offsets_of_lengths(exec, begin, rows, triangle);
@@ -153,6 +153,7 @@ class SweptTriangles {
       part->matrix = CsrMatrix<Scalar, Exec>(exec, rows, rows, begins, columns, part->values,
                                              RowLengths{totals.longest});
     }
+    return T;
   }
 
   /// \brief Takes the factors. Three kernels.
