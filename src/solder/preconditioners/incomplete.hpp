@@ -306,19 +306,15 @@ class Incomplete {
 
  public:  // nvcc takes no lambdas from private functions
   template <class Offset>
-  static void keep_pattern(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
-                           State& state) {
-    auto const label = [&] {
-      return Kokkos::view_alloc("Solder::incomplete::given", exec, Kokkos::WithoutInitializing);
-    };
-    state.given_offsets = Offsets(label(), std::size_t(A.rows()) + 1);
-    state.given_columns = Indices(label(), A.nonzeros());
-    auto const* const from = A.row_offsets().data();
-    auto* const to = state.given_offsets.data();
+  static Offsets copy_of(Exec const& exec, std::int32_t rows, Offset const* from) {
+    Offsets const copy(
+        Kokkos::view_alloc("Solder::incomplete::given", exec, Kokkos::WithoutInitializing),
+        std::size_t(rows) + 1);
+    auto* const to = copy.data();
     Kokkos::parallel_for(
-        "Solder::incomplete::keep", Kokkos::RangePolicy<Exec>(exec, 0, A.rows() + 1),
+        "Solder::incomplete::keep", Kokkos::RangePolicy<Exec>(exec, 0, rows + 1),
         KOKKOS_LAMBDA(int i) { to[i] = static_cast<std::int64_t>(from[i]); });
-    Kokkos::deep_copy(exec, state.given_columns, A.column_indices());
+    return copy;
   }
 
   template <class Offset>
@@ -351,7 +347,11 @@ class Incomplete {
     auto const state = std::make_shared<State>();
     state->rows = A.rows();
     state->nonzeros = A.nonzeros();
-    keep_pattern(exec, A, *state);
+    state->given_offsets = copy_of(exec, A.rows(), A.row_offsets().data());
+    state->given_columns =
+        Indices(Kokkos::view_alloc("Solder::incomplete::given", exec, Kokkos::WithoutInitializing),
+                A.nonzeros());
+    Kokkos::deep_copy(exec, state->given_columns, A.column_indices());
     tri::OrderedPattern P;
     if (is_swept() && options_.sweeps > 0 && options_.ordering == Ordering::natural &&
         tri::rows_ascend(exec, A.rows(), A.row_offsets().data(), A.column_indices().data())) {
