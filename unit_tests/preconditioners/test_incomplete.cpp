@@ -272,8 +272,12 @@ TEST(IncompleteErrors, DuplicatesAreSummed) {
   CsrMatrix<double, Exec> const A(exec, 2, 2, to_device(exec, std::vector<int>{0, 3, 6}),
                                   to_device(exec, std::vector<int>{1, 0, 0, 1, 0, 1}),
                                   to_device(exec, std::vector<double>{1, 1, 3, 2, 1, 3}));
-  Incomplete const M(exec, A, Factorisation::ic0);
+  Incomplete M(exec, A, Factorisation::ic0);
   expect_factors(exec, M, PlainFactors(sparse<double>({{4, 1}, {1, 5}}), {0, 1}), 1e-15);
+  CsrMatrix<double, Exec> const twice(exec, 2, 2, A.row_offsets(), A.column_indices(),
+                                      to_device(exec, std::vector<double>{2, 2, 6, 4, 2, 6}));
+  M.refresh(exec, twice);
+  expect_factors(exec, M, PlainFactors(sparse<double>({{8, 2}, {2, 10}}), {0, 1}), 1e-15);
 }
 
 // ---- Real matrices ----

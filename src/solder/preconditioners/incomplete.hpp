@@ -144,9 +144,10 @@ class Incomplete {
     if (given.nonzeros() > std::numeric_limits<std::int32_t>::max())
       throw std::length_error(name() + ": at most 2^31 - 1 nonzeros, not " +
                               std::to_string(given.nonzeros()));
-    auto const A = sum_duplicates(exec, given);
+    bool const is_known = has_pattern_of(exec, given);  // and so without duplicates
+    auto const A = is_known ? given : sum_duplicates(exec, given);
     Kokkos::Timer timer;
-    if (!has_pattern_of(exec, A)) {
+    if (!is_known && !has_pattern_of(exec, A)) {
       auto const fresh = analyse(exec, A);
       fresh->analysis_seconds = timer.seconds();
       *state_ = *fresh;
