@@ -101,14 +101,6 @@ void check_cycle(RunConfig const& run, Errors& errors) {
                ": for ", run.solver.name, ", which needs a symmetric cycle, they must be equal");
 }
 
-/// Refuses a schedule of solves that there are not.
-void check_schedule(RunConfig const& run, Errors& errors) {
-  PreconditionerConfig const& config = run.preconditioner;
-  if (config.trisolve == "jacobi" && config.schedule != "auto")
-    errors.add(run.where("preconditioner.schedule"), "preconditioner.schedule: ", config.schedule,
-               " is for trisolve: exact; sweeps (trisolve: jacobi) have none");
-}
-
 /// Refuses unknowns that are not those of nodes or points.
 void check_nodes(RunConfig const& run, std::int32_t rows, bool has_points, Errors& errors) {
   PreconditionerConfig const& config = run.preconditioner;
@@ -257,7 +249,6 @@ void check_runs(std::vector<FileConfig> const& files, SystemStore& store, Errors
       check_batch(run, errors);
       check_block(run, errors);
       check_cycle(run, errors);
-      check_schedule(run, errors);
     }
   }
   check_outputs(files, errors);

@@ -115,11 +115,15 @@ double bytes_of_chebyshev(Case const& of) {
 
 /// The factors thrice, as they are made, in the order of elimination and of the schedules, with A's
 /// pattern and where each value comes from; y and z, or by sweeps two of both and z. And what the
-/// host's analysis takes, 24 bytes a nonzero.
+/// host's analysis takes, 24 bytes a nonzero; where all is by sweeps and in natural order there is
+/// none, and A's pattern and the triangles' are all.
 double bytes_of_incomplete(Case const& of) {
+  PreconditionerConfig const& config = of.run.preconditioner;
+  bool const by_sweeps = config.trisolve == "jacobi",
+             analysed = !by_sweeps || config.sweeps == 0 || config.ordering != "natural";
   double const of_row = on_host(of.run.execution.space) ? 32 : 40;
-  return of.matrix.nonzeros * (3 * of.scalar + 5 * 4 + 24) + of.matrix.rows * of_row +
-         of.work_vectors(of.run.preconditioner.trisolve == "jacobi" ? 5 : 2);
+  return of.matrix.nonzeros * (3 * of.scalar + (analysed ? 5 * 4 + 24 : 3 * 4)) +
+         of.matrix.rows * of_row + of.work_vectors(by_sweeps ? 5 : 2);
 }
 
 /// The coarser levels, P, and what the cycle multiplies with, S with A's pattern and Q twice: on

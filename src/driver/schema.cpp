@@ -266,7 +266,7 @@ std::vector<Key> const& schema() {
        .help = "of elimination: the matrix's, reverse Cuthill-McKee, or colour by colour"},
       {.section = "preconditioner", .name = "schedule",
        .words = {"auto", "natural", "levels", "partition"}, .default_value = "auto",
-       .selector = "preconditioner.name", .for_values = {"ic0", "ilu0"},
+       .selector = "preconditioner.trisolve", .for_values = {"exact"},
        .help = "of the triangular solves: how their rows are grouped; auto: by a model of the time"},
       {.section = "preconditioner", .name = "shift", .kind = Kind::real, .most = 1,
        .default_value = "1e-3", .selector = "preconditioner.name", .for_values = {"ic0"},

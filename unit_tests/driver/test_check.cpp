@@ -198,6 +198,8 @@ TEST(Footprint, CountsEverySolverPreconditionerScalarAndFormat) {
               5000 * (3 * 8 + 44) + 1000 * (on_host("default") ? 32 : 40) + 2 * t);
   EXPECT_EQ(bytes("preconditioner: {name: ic0, trisolve: jacobi}\n", 1),
             5000 * (3 * 8 + 44) + 1000 * (on_host("default") ? 32 : 40) + 5 * t);
+  EXPECT_EQ(bytes("preconditioner: {name: ic0, sweeps: 3, trisolve: jacobi}\n", 1),
+            5000 * (3 * 8 + 12) + 1000 * (on_host("default") ? 32 : 40) + 5 * t);
   EXPECT_EQ(bytes("solver: {name: gmres, restart: 1000}\n", 0), 8 * 1001 * 1000);
   EXPECT_EQ(bytes("execution: {matrix_format: ell}\n", 3), 5000 * (8 + 4));
 }

@@ -224,6 +224,7 @@ TEST(Config, IncompleteFactorsAndTheirParameters) {
   expect_error(text("name: ic0, trisolve_sweeps: 2"),
                {"a.yaml:2: 'preconditioner.trisolve_sweeps' does not apply here; it is for "
                 "preconditioner.trisolve: jacobi\n"});
+  EXPECT_EQ(runs_of(text("name: ic0, trisolve: [exact, jacobi], schedule: levels")).size(), 2u);
   expect_error(text("name: ic0, trisolve: sweeps"), {"preconditioner.trisolve", "'sweeps'"});
   expect_error(text("name: ic0, sweeps: 101"), {"preconditioner.sweeps", "from 0 to 100"});
   expect_error(text("name: ic0, trisolve: jacobi, trisolve_sweeps: 0"),

@@ -497,8 +497,9 @@ TEST(Driver, IncompleteFactorsAndTheirSolvesBySweeps) {
                 "preconditioner: {name: ic0, trisolve: jacobi, schedule: levels}\n");
   Outcome const refused = drive(scratch, "a.yaml");
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(
-      contains(refused.err, "a.yaml:2: preconditioner.schedule: levels is for trisolve: exact"))
+  EXPECT_TRUE(contains(refused.err,
+                       "a.yaml:2: 'preconditioner.schedule' does not apply here; it is for "
+                       "preconditioner.trisolve: exact"))
       << refused.err;
 }
 

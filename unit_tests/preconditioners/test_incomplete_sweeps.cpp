@@ -10,6 +10,7 @@
 #include <solder/problems/waves.hpp>
 #include <solder/solvers/bicgstab.hpp>
 #include <solder/solvers/cg.hpp>
+#include <solder/solvers/gmres.hpp>
 
 namespace {
 
@@ -46,7 +47,8 @@ PlainRows swept(HostCsr<Scalar> const& A, std::vector<std::int32_t> const& order
   return v;
 }
 
-/// z = M r by so many sweeps of Jacobi's iteration from zero for each triangle of the factors.
+/// z = M r by so many sweeps of Jacobi's iteration for each triangle of the factors, from r and
+/// from D^-1 y.
 template <class Scalar>
 std::vector<Scalar> solved_by_sweeps(PlainRows const& rows, std::vector<std::int32_t> const& order,
                                      int sweeps, std::vector<Scalar> const& r) {
@@ -138,7 +140,7 @@ void expect_solves_of_plain_ones(Factorisation kind) {
   auto const host = dominant<Scalar>(kind);
   CsrMatrix<Scalar, Exec> const A(exec, host);
   auto const r = random_vector<Scalar>(host.rows, 5);
-  for (auto const ordering : {Ordering::natural, Ordering::multicolour})
+  for (auto const ordering : {Ordering::natural, Ordering::rcm, Ordering::multicolour})
     for (int const sweeps : {0, 3})
       for (int const of_solve : {1, 2, 3, 4, 7})
         for (bool const one_team : {false, true}) {
@@ -213,6 +215,46 @@ TEST(SolveSweeps, LeaveMHermitian) {
   }
 }
 
+/// Triangles without an entry, one row, and none.
+TEST(SolveSweeps, TakeDiagonals) {
+  Exec const exec;
+  IncompleteOptions const options{.sweeps = 2, .trisolve = Trisolve::jacobi};
+  for (std::vector<double> const& entries :
+       {std::vector<double>{2, 4, 8}, std::vector<double>{4}, std::vector<double>{}}) {
+    CsrMatrix<double, Exec> const A(exec, diagonal<double>(entries));
+    Incomplete const M(exec, A, Factorisation::ic0, options);
+    EXPECT_EQ(M.defect(), "");
+    auto expected = entries;
+    for (double& entry : expected) entry = 1 / entry;
+    EXPECT_EQ(applied(M, std::vector<double>(entries.size(), 1.0)), expected);
+  }
+}
+
+/// Rows of dozens, of which a team's lanes share one, and a last row of all.
+TEST(SolveSweeps, TakeLongRows) {
+  Exec const exec;
+  std::int32_t const rows = 400;
+  std::vector<std::vector<double>> dense(rows, std::vector<double>(rows, 0.0));
+  auto const noise = random_vector<double>(rows * 41, 5);
+  for (std::int32_t i = 0; i < rows; ++i) {
+    for (std::int32_t k = -20; k <= 20; ++k)
+      if (i + k >= 0 && i + k < rows) dense[i][i + k] = 0.01 * noise[i * 41 + k + 20];
+    dense[i][rows - 1] = dense[rows - 1][i] = 0.001;
+    dense[i][i] = 4;
+  }
+  for (bool const symmetric : {true, false}) {
+    if (!symmetric) dense[3][rows - 1] = 0;
+    auto const host = sparse<double>(dense);
+    CsrMatrix<double, Exec> const A(exec, host);
+    Incomplete const M(exec, A, Factorisation::ilu0, {.sweeps = 2, .trisolve = Trisolve::jacobi});
+    auto const factors = swept(host, M.elimination(), 2);
+    expect_factors(exec, M, factors, 1e-13);
+    auto const r = random_vector<double>(rows, 5), z = applied(M, r),
+               expected = solved_by_sweeps(factors, M.elimination(), 3, r);
+    for (std::int32_t i = 0; i < rows; ++i) ASSERT_NEAR(z[i], expected[i], 1e-13) << i;
+  }
+}
+
 // ---- In solvers ----
 
 template <class Solver, class Scalar>
@@ -263,6 +305,61 @@ TEST(SweepsInSolvers, SolveWithIlu0) {
   Solder::BiCgStab solver(exec, A, M, Solder::BiCgStabOptions{});
   Solder::BiCgStab plain(exec, A);
   EXPECT_LT(expect_solution(solver, host).iterations, expect_solution(plain, host).iterations);
+}
+
+/// A basis vector of GMRES is another array in each step.
+TEST(SweepsInSolvers, SolveWithGmres) {
+  Exec const exec;
+  auto const host = Solder::convection_diffusion_2d<double>(30, {40, 20});
+  CsrMatrix<double, Exec> const A(exec, host);
+  std::vector<int> counts;
+  for (int const many : {3, 100}) {  // the more, the nearer to exact solves
+    Incomplete const M(exec, A, Factorisation::ilu0,
+                       {.trisolve = Trisolve::jacobi, .trisolve_sweeps = many});
+    for (auto const runner : every_runner) {
+      Solder::GmresOptions options;
+      options.runner = runner;
+      Solder::Gmres solver(exec, A, M, options);
+      counts.push_back(expect_solution(solver, host).iterations);
+    }
+  }
+  Incomplete const exact(exec, A, Factorisation::ilu0);
+  Solder::Gmres solver(exec, A, exact, Solder::GmresOptions{});
+  int const least = expect_solution(solver, host).iterations;
+  EXPECT_NEAR(counts.back(), least, 1);
+  EXPECT_LT(counts.front(), 3 * least);
+}
+
+/// A copy and a solver see the refresh: to another size, to a matrix without factors, and back.
+TEST(SweepsInSolvers, GoOnAfterRefreshes) {
+  Exec const exec;
+  using Rows = std::vector<std::vector<double>>;
+  auto const good = sparse<double>(Rows{{4, 1}, {1, 5}});
+  auto const bad = sparse<double>(Rows{{4, 1}, {0, 5}});
+  CsrMatrix<double, Exec> const A(exec, good);
+  Incomplete M(exec, A, Factorisation::ic0, {.sweeps = 2, .trisolve = Trisolve::jacobi});
+  auto const copy = M;
+  Solder::Cg solver(exec, A, copy, Solder::CgOptions{});
+  expect_solution(solver, good);
+  M.refresh(exec, CsrMatrix<double, Exec>(exec, bad));
+  auto const b = to_device(exec, std::vector<double>{1, 2}),
+             x = to_device(exec, std::vector<double>{0, 0});
+  Report const refused = solver.solve(b, x);
+  EXPECT_EQ(refused.reason, Reason::breakdown);
+  EXPECT_NE(refused.detail.find("mirror image is missing"), std::string::npos);
+  auto const larger = dominant<double>(Factorisation::ic0);
+  CsrMatrix<double, Exec> const B(exec, larger);
+  M.refresh(exec, B);
+  EXPECT_THROW(solver.solve(b, x), std::invalid_argument);  // M has another size
+  Solder::Cg another(exec, B, copy, Solder::CgOptions{});
+  expect_solution(another, larger);
+  M.refresh(exec, A);
+  expect_solution(solver, good);
+  // One that was never good: solvers can be made, and say why they do not start.
+  Incomplete const none(exec, CsrMatrix<double, Exec>(exec, bad), Factorisation::ic0,
+                        {.trisolve = Trisolve::jacobi});
+  Solder::Cg with_none(exec, A, none, Solder::CgOptions{});
+  EXPECT_EQ(with_none.solve(b, x).detail, none.defect());
 }
 
 /// An application adds 2 kernels a sweep to CG's own.
@@ -319,6 +416,43 @@ TEST(SweepErrors, AShiftMendsPivotsThatAreNotPositive) {
     EXPECT_GT(M.shift(), 0);
     expect_factors(exec, M, swept(host, {0, 1, 2, 3}, 4, M.shift()), 1e-12);
   }
+}
+
+/// A pivot that is zero between two sweeps leaves an infinite entry behind, and good pivots.
+TEST(SweepErrors, EntriesThatAreNotFiniteAreNamed) {
+  Exec const exec;
+  CsrMatrix<double, Exec> const A(exec, 4, 4, to_device(exec, std::vector<int>{0, 2, 5, 8, 9}),
+                                  to_device(exec, std::vector<int>{0, 1, 0, 1, 3, 1, 2, 3, 3}),
+                                  to_device(exec, std::vector<double>{1, 1, 1, 0, 1, 1, 1, 1, 1}));
+  Incomplete const one(exec, A, Factorisation::ilu0, {.sweeps = 1});
+  EXPECT_NE(one.defect().find("row 3 (counted from 1) of ilu0"), std::string::npos) << one.defect();
+  EXPECT_NE(one.defect().find("(sweeps: 1; more may help)"), std::string::npos);
+  EXPECT_EQ(Incomplete(exec, A, Factorisation::ilu0, {.sweeps = 2}).defect(), "");
+}
+
+/// The last row needs and is needed by all: not the work of all with all.
+TEST(SweepErrors, AHubCostsNoMoreThanItsEntries) {
+  Exec const exec;
+  std::int32_t const rows = 100000;
+  HostCsr<double> arrow;
+  arrow.rows = arrow.columns_count = rows;
+  arrow.row_offsets = {0};
+  for (std::int32_t i = 0; i < rows; ++i) {
+    if (i + 1 == rows)
+      for (std::int32_t j = 0; j < rows - 1; ++j) arrow.columns.push_back(j);
+    else
+      arrow.columns.push_back(i);
+    arrow.columns.push_back(rows - 1);
+    arrow.row_offsets.push_back(static_cast<std::int64_t>(arrow.columns.size()));
+  }
+  arrow.values.assign(arrow.columns.size(), -1);
+  for (std::int32_t i = 0; i + 1 < rows; ++i) arrow.values[arrow.row_offsets[i]] = 4;
+  arrow.values.back() = rows;
+  CsrMatrix<double, Exec> const A(exec, arrow);
+  Kokkos::Timer timer;
+  Incomplete const M(exec, A, Factorisation::ic0, {.sweeps = 3, .trisolve = Trisolve::jacobi});
+  EXPECT_EQ(M.defect(), "");
+  EXPECT_LT(timer.seconds(), 20);  // a tenth of a second, and minutes by the square
 }
 
 TEST(SweepErrors, PivotsWithoutAnInverseAreNamed) {

@@ -52,8 +52,8 @@ struct IncompleteOptions {
   /// and then with twice as much, nine times at most; from 0 to 1. 0: never.
   double shift = 1e-3;
   /// Of Chow's and Patel's fine-grained iteration for the factors, from A on, instead of their
-  /// elimination: up to 100; 0: elimination. Some 3 to 5 make good factors, in the time of so many
-  /// products.
+  /// elimination: up to 100; 0: elimination. Some 3 to 5 make good factors; each takes the time of
+  /// a few products where rows are short, and of more where they are long.
   int sweeps = 0;
   Trisolve trisolve = Trisolve::exact;
   int trisolve_sweeps = 3;  ///< of each triangle where trisolve is jacobi, from 1 to 100
@@ -102,11 +102,12 @@ inline Triangle triangle_of(OrderedPattern const& P, bool lower) {
 /// kernel before them.
 ///
 /// For devices on which a thousand levels are a thousand times too long to wait, both can be had by
-/// sweeps, which know no levels, and then no schedule is looked for: the factors (`sweeps`: Chow
-/// and Patel, Fine-grained parallel incomplete LU factorization, 2015), and their solves
-/// (`trisolve: jacobi`, 2 `trisolve_sweeps` kernels, each a product with a triangle: Anzt, Chow and
-/// Dongarra, Iterative sparse triangular solves for preconditioning, 2015). M is then another one,
-/// and as Hermitian: its iterations are some more, and its bits the same in each run.
+/// sweeps, which know no levels: the factors (`sweeps`: Chow and Patel, Fine-grained parallel
+/// incomplete LU factorization, 2015), and their solves (`trisolve`: 2 `trisolve_sweeps` kernels,
+/// each a product with a triangle: Anzt, Chow and Dongarra, Iterative sparse triangular solves for
+/// preconditioning, 2015). M is then another one, and as Hermitian: its iterations are some more,
+/// and its bits the same in each run. Where both are by sweeps, in natural order, and the columns
+/// of A's rows ascend, the host looks at nothing: the whole set-up is on the device.
 ///
 /// Where it cannot be made (a diagonal entry missing, a pivot zero or, for ic0, not positive in
 /// spite of shifts, a pattern that is not symmetric) it can be constructed, and defect() says why
@@ -117,12 +118,14 @@ class Incomplete {
   using scalar_type = Scalar;
 
   /// \throws std::invalid_argument where A is not square or an option is out of range,
-  /// std::length_error where A has 2^31 nonzeros or more
+  /// or, unless all is by sweeps, Exec promises no teams that wait; std::length_error where A has
+  /// 2^31 nonzeros or more, or nearly so many
   template <class Offset>
   Incomplete(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, Factorisation kind,
              IncompleteOptions const& options = {})
       : kind_(kind), options_(options), state_(std::make_shared<State>()) {
-    if (!is_swept() || options.sweeps == 0) Impl::triangular::require_progress<Exec>(name());
+    if (!solves_by_sweeps() || options.sweeps == 0)
+      Impl::triangular::require_progress<Exec>(name());
     if (options.sweeps < 0 || options.sweeps > 100 || options.trisolve_sweeps < 1 ||
         options.trisolve_sweeps > 100)
       throw std::invalid_argument(name() +
@@ -141,8 +144,8 @@ class Incomplete {
       throw std::invalid_argument(name() + ": a square matrix is needed, not " +
                                   std::to_string(given.rows()) + " x " +
                                   std::to_string(given.columns()));
-    if (given.nonzeros() > std::numeric_limits<std::int32_t>::max())
-      throw std::length_error(name() + ": at most 2^31 - 1 nonzeros, not " +
+    if (constexpr auto most = CsrMatrix<Scalar, Exec>::most_nonzeros; given.nonzeros() > most)
+      throw std::length_error(name() + ": at most " + std::to_string(most) + " nonzeros, not " +
                               std::to_string(given.nonzeros()));
     bool const is_known = has_pattern_of(exec, given);  // and so without duplicates
     auto const A = is_known ? given : sum_duplicates(exec, given);
@@ -185,9 +188,9 @@ class Incomplete {
     setup.density = 1;
     setup.shift = state_->shift;
     if (state_->defect.empty())
-      setup.schedule = is_swept() ? std::string(to_string(Trisolve::jacobi))
-                                  : std::string(to_string(lower().schedule)) + ", " +
-                                        std::string(to_string(upper().schedule));
+      setup.schedule = solves_by_sweeps() ? std::string(to_string(Trisolve::jacobi))
+                                          : std::string(to_string(lower().schedule)) + ", " +
+                                                std::string(to_string(upper().schedule));
     return setup;
   }
   /// \brief Why it cannot be applied, in a sentence; empty where it can.
@@ -200,7 +203,7 @@ class Incomplete {
   double words(std::int32_t rows) const {
     double const entry = double(sizeof(Scalar) + sizeof(std::int32_t)) / sizeof(Of);
     double const offset = double(sizeof(std::int32_t)) / sizeof(Of);
-    if (is_swept()) {
+    if (solves_by_sweeps()) {
       double const k = options_.trisolve_sweeps;
       return k * (state_->nonzeros - rows) * entry + rows * (2 * k * (3 + offset) + 2);
     }
@@ -249,12 +252,12 @@ class Incomplete {
     };
     Rows const dealt = arena.equal_rows(rows());
     auto* const z = vector("Solder::incomplete::z");
-    if (is_swept()) {
+    if (solves_by_sweeps()) {
       Opened opened{};
       opened.league = arena.teams(dealt.teams);
       opened.dealt = dealt;
       opened.z = z;
-      opened.swept = state_->swept.open(arena, options_.trisolve_sweeps);
+      opened.swept = state_->triangles.open(arena, options_.trisolve_sweeps);
       return opened;
     }
     auto* const y = vector("Solder::incomplete::y");
@@ -293,13 +296,14 @@ class Incomplete {
             counters = given_columns;
     Impl::triangular::DevicePattern<Exec> pattern;
     Values values = Impl::no_view<Values>(), work = values;
-    Impl::triangular::Scheduled<Scalar, Exec> lower, upper;  // of exact solves
-    Impl::triangular::SweptTriangles<Scalar, Exec> swept;    // of others
+    Impl::triangular::Scheduled<Scalar, Exec> lower, upper;    // of exact solves
+    Impl::triangular::SweptTriangles<Scalar, Exec> triangles;  // of others
     double analysis_seconds = 0, factorise_seconds = 0, shift = 0;
+    bool symmetric = false;  ///< the pattern; known where there are sweeps for the factors
     std::string structural, defect;
   };
 
-  bool is_swept() const { return options_.trisolve == Trisolve::jacobi; }
+  bool solves_by_sweeps() const { return options_.trisolve == Trisolve::jacobi; }
 
   std::string name() const {
     return kind_ == Factorisation::ic0 ? "Solder::Incomplete (ic0)" : "Solder::Incomplete (ilu0)";
@@ -354,7 +358,7 @@ class Incomplete {
                 A.nonzeros());
     Kokkos::deep_copy(exec, state->given_columns, A.column_indices());
     tri::OrderedPattern P;
-    if (is_swept() && options_.sweeps > 0 && options_.ordering == Ordering::natural &&
+    if (solves_by_sweeps() && options_.sweeps > 0 && options_.ordering == Ordering::natural &&
         tri::rows_ascend(exec, A.rows(), A.row_offsets().data(), A.column_indices().data())) {
       state->pattern = tri::DevicePattern<Exec>::of_sorted(
           exec, A.rows(), state->given_offsets.data(), state->given_columns);
@@ -367,16 +371,24 @@ class Incomplete {
       state->pattern = {exec, P};
       state->label = P.label;
     }
-    if (std::int32_t const i = state->pattern.without_diagonal(exec); i >= 0)
-      state->structural = "row " + Impl::counted(i) +
+    std::int32_t const incomplete = state->pattern.without_diagonal(exec);
+    bool const must_mirror = kind_ == Factorisation::ic0;
+    std::int32_t const unsymmetric = incomplete < 0 && (must_mirror || options_.sweeps > 0)
+                                         ? state->pattern.unsymmetric(exec)
+                                         : -1;
+    if (incomplete >= 0)
+      state->structural = "row " + Impl::counted(incomplete) +
                           " has no diagonal entry: incomplete factors have no pivot there";
-    else if (std::int32_t const j =
-                 kind_ == Factorisation::ic0 ? state->pattern.unsymmetric(exec) : -1;
-             j >= 0)
-      state->structural = "row " + Impl::counted(j) +
+    else if (must_mirror && unsymmetric >= 0)
+      state->structural = "row " + Impl::counted(unsymmetric) +
                           " has an entry whose mirror image is missing: ic0 needs a Hermitian "
                           "matrix, ilu0 does not";
-    if (!state->structural.empty()) return state;
+    state->symmetric = unsymmetric < 0;
+    if (!state->structural.empty()) {
+      if (solves_by_sweeps())  // solvers put their programs together all the same
+        state->triangles = tri::SweptTriangles<Scalar, Exec>::of(exec, {});
+      return state;
+    }
 
     // Both at once, where a host has threads.
     using Scheduled = tri::Scheduled<Scalar, Exec>;
@@ -388,9 +400,9 @@ class Incomplete {
                          [&](int upper) {
                            try {
                              bool const eliminates = upper == 0 && options_.sweeps == 0;
-                             if (is_swept() && !eliminates) return;
+                             if (solves_by_sweeps() && !eliminates) return;
                              auto const T = tri::triangle_of(P, upper == 0);
-                             if (!is_swept())
+                             if (!solves_by_sweeps())
                                plans[upper] = Scheduled::planned(exec, T.needs, T.label, T.source,
                                                                  T.diagonal, options_.schedule);
                              if (!eliminates) return;
@@ -404,8 +416,8 @@ class Incomplete {
     Kokkos::DefaultHostExecutionSpace().fence("Solder::incomplete: the triangles are analysed");
     for (auto const& failure : failed)
       if (failure) std::rethrow_exception(failure);
-    if (is_swept()) {
-      state->swept = tri::SweptTriangles<Scalar, Exec>::of(exec, state->pattern);
+    if (solves_by_sweeps()) {
+      state->triangles = tri::SweptTriangles<Scalar, Exec>::of(exec, state->pattern);
     } else {
       state->lower = Scheduled(exec, plans[0]);
       state->upper = Scheduled(exec, plans[1]);
@@ -444,16 +456,19 @@ class Incomplete {
                                                       std::string(percent) + "% larger"
                                                 : "")
                          : "the pivot of row " + row + " of ilu0 is zero or not finite";
+      if (options_.sweeps > 0)
+        state.defect += ", or another entry of the row is not finite (sweeps: " +
+                        std::to_string(options_.sweeps) + "; more may help)";
       return;
     }
-    if (is_swept()) {
-      state.swept.update(exec, state.values.data());
+    if (solves_by_sweeps()) {
+      state.triangles.update(exec, state.values.data());
     } else {
       state.lower.update(exec, state.values.data());
       state.upper.update(exec, state.values.data());
     }
-    std::int32_t const i = is_swept() ? state.swept.first_without_inverse(exec)
-                                      : state.upper.first_without_inverse(exec);
+    std::int32_t const i = solves_by_sweeps() ? state.triangles.first_without_inverse(exec)
+                                              : state.upper.first_without_inverse(exec);
     exec.fence("Solder::incomplete: the factors are ready");
     if (i >= 0)
       state.defect = "the pivot of row " + Impl::counted(i) + " of " +
@@ -480,7 +495,8 @@ class Incomplete {
                                                             ? Impl::triangular::Pivots::positive
                                                             : Impl::triangular::Pivots::nonzero};
     if (options_.sweeps > 0)
-      return Impl::triangular::factorise_by_sweeps(exec, rows, state.nonzeros, options_.sweeps);
+      return Impl::triangular::factorise_by_sweeps(exec, rows, state.nonzeros, options_.sweeps,
+                                                   state.symmetric);
     Kokkos::deep_copy(exec, state.values, Impl::triangular::not_yet<Scalar>());
     auto const counters = Kokkos::create_mirror_view(Kokkos::HostSpace(), state.counters);
     counters(0) = 0;

@@ -19,15 +19,19 @@ namespace Solder::Impl::triangular {
 ///
 /// where v is U on the diagonal and above it, and below it L times U's diagonal, so that v stays
 /// Hermitian where A is. Its fixed point are the factors; a row that needs rows of l levels is
-/// exact after l sweeps. On GPUs a few lanes share a row.
+/// exact after l sweeps. On GPUs a few lanes share a row. An entry takes a search for each entry of
+/// its row's lower part: rows of dozens are quicker eliminated, and of a pattern that is not
+/// symmetric those of thousands take their square.
 template <class Scalar>
 struct FactorSweep {
   IncompleteRows<Scalar> const& of;
+  bool symmetric;  ///< A's pattern
 
   /// \brief Into `to`, from `old`; where that is null the first guess, A.
   template <class Exec>
   void run(Exec const& exec, Scalar const* old, Scalar* to, int lane_bits) const {
     auto const rows = of;
+    bool const mirrors = symmetric;
     Kokkos::parallel_for(
         "Solder::incomplete::sweep", each_lane<Exec>(exec, rows.rows, lane_bits),
         KOKKOS_LAMBDA(std::int64_t t) {
@@ -35,12 +39,12 @@ struct FactorSweep {
           std::int32_t const lane = static_cast<std::int32_t>(t) & ((1 << lane_bits) - 1);
           for (std::int32_t e = rows.offsets[i] + lane; e < rows.offsets[i + 1];
                e += 1 << lane_bits)
-            to[e] = rows.swept(i, e, old);
+            to[e] = rows.swept(i, e, old, mirrors);
         });
   }
 
   /// \brief The factors of what the last sweep left: L has a diagonal of ones. Answers the first
-  /// row whose pivot does not do, or -1; waits for it.
+  /// row whose pivot does not do, or that is not finite, or -1; waits for it.
   template <class Exec>
   std::int32_t finish(Exec const& exec, Scalar const* swept, Scalar* to, int lane_bits) const {
     auto const rows = of;
@@ -55,7 +59,8 @@ struct FactorSweep {
                e += 1 << lane_bits) {
             std::int32_t const pivot = rows.diagonal[i];
             to[e] = e < pivot ? swept[e] / swept[rows.diagonal[rows.columns[e]]] : swept[e];
-            if (i < first && e == pivot && !rows.is_fine(swept[e])) first = i;
+            bool const fine = e == pivot ? rows.is_fine(to[e]) : is_finite(Wide<Scalar>(to[e]));
+            if (!fine && i < first) first = i;
           }
         },
         Kokkos::Min<std::int32_t>(wrong));
@@ -74,11 +79,11 @@ struct FactorSweep {
 /// Answers the first row in the order of elimination whose pivot does not do, or -1.
 template <class Exec, class Scalar>
 std::int32_t factorise_by_sweeps(Exec const& exec, IncompleteRows<Scalar> const& rows,
-                                 std::int64_t entries, int sweeps) {
+                                 std::int64_t entries, int sweeps, bool symmetric) {
   auto const mean = static_cast<std::uint32_t>((entries + rows.rows - 1) / rows.rows);
   int const lane_bits =
       is_host_space<Exec> ? 0 : std::bit_width(std::min<std::uint32_t>(mean, warp) - 1);
-  FactorSweep<Scalar> const sweep{rows};
+  FactorSweep<Scalar> const sweep{rows, symmetric};
   Scalar *to = sweeps % 2 == 0 ? rows.work : rows.values,
          *other = sweeps % 2 == 0 ? rows.values : rows.work;  // the last sweep goes to work
   sweep.run(exec, nullptr, to, lane_bits);

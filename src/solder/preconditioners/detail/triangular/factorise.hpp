@@ -61,15 +61,25 @@ struct IncompleteRows {
   }
 
   /// \brief Entry e of row i, anew from `old` ones: see FactorSweep.
-  KOKKOS_FORCEINLINE_FUNCTION Scalar swept(std::int32_t i, std::int32_t e,
-                                           Scalar const* old) const {
+  ///
+  /// Goes through the lower part of row i; or, where the pattern is symmetric and it is shorter,
+  /// through that of the row that the entry's column mirrors.
+  KOKKOS_FORCEINLINE_FUNCTION Scalar swept(std::int32_t i, std::int32_t e, Scalar const* old,
+                                           bool symmetric) const {
     Scalar value = of_A(e, diagonal[i]);
     if (old == nullptr) return value;
-    std::int32_t const column = columns[e], end = e < diagonal[i] ? e : diagonal[i];
-    for (std::int32_t k = offsets[i]; k < end; ++k) {
-      std::int32_t const j = columns[k], last = offsets[j + 1];
-      std::int32_t const at = place_of(columns, diagonal[j] + 1, last, column);
-      if (at < last && columns[at] == column) value -= old[k] / old[diagonal[j]] * old[at];
+    std::int32_t const j = columns[e], end = e < diagonal[i] ? e : diagonal[i],
+                       of_mirror = diagonal[j] - offsets[j];
+    bool const mirrored = symmetric && of_mirror < end - offsets[i];
+    std::int32_t const shorter = mirrored ? j : i, first = offsets[shorter], least = i < j ? i : j;
+    for (std::int32_t k = first; k < (mirrored ? diagonal[j] : end); ++k) {
+      std::int32_t const m = columns[k];
+      if (m >= least) break;
+      std::int32_t const last = offsets[m + 1];
+      std::int32_t const u = place_of(columns, diagonal[m] + 1, last, j);
+      if (!(u < last && columns[u] == j)) continue;
+      std::int32_t const l = mirrored ? place_of(columns, offsets[i], end, m) : k;
+      if (l < end && columns[l] == m) value -= old[l] / old[diagonal[m]] * old[u];
     }
     return value;
   }

@@ -11,6 +11,25 @@
 
 namespace Solder::Impl::triangular {
 
+/// \brief What a sweep multiplies with: a vector at first, and then what the sweep before has left
+/// in one of two arrays by turns.
+template <class First, class Scalar>
+struct SweptBefore {
+  First first;  ///< a pointer, or a Place
+  Place<Scalar> by_turns;
+
+  bool operator==(SweptBefore const&) const = default;
+};
+template <class First, class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar const* vector_at(SweptBefore<First, Scalar> const& vector,
+                                                    At const& at) {
+  return at.turn == 0 ? vector_at(vector.first, at) : vector.by_turns.at({at.step, at.turn + 1});
+}
+template <class First, class Scalar>
+SweptBefore<First, Scalar> as_read(SweptBefore<First, Scalar> const& vector) {
+  return vector;
+}
+
 /// \brief A sweep for (I + T) y = r: y = r - T y_old, T y_old being handed out. Words: 2 a row.
 template <class Scalar, class R, class Y>
 struct SolveSweep {
@@ -20,13 +39,16 @@ struct SolveSweep {
   };
 
   R r;
-  Y y;  ///< a pointer; or a Place in two arrays by turns, of which the last one was before
+  Y y;  ///< in two arrays by turns
   bool operator==(SolveSweep const&) const = default;
+  SolveSweep<Scalar, Scalar const*, Scalar*> bound(At const& at) const {
+    return {vector_at(r, at), vector_at(y, at)};
+  }
 
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, auto const&, At const& at,
                                            Control const&, Control&, Scalars& s) const {
-    s = {vector_at(r, at), vector_at(y, {at.step, at.turn + 1})};
+    s = {vector_at(r, at), vector_at(y, at)};
     return true;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Ty, Scalars const& s) const {
@@ -58,35 +80,26 @@ struct SolveSweeps {
   /// \param r a pointer, or a Place
   template <class R>
   auto stages(Phase phase, R const& r, Scalar* z) const {
-    Place<Scalar> const y_by_turns(y, 0, length), w_by_turns(w, 0, length);
-    Scalar* const solved = y + (sweeps - 1) % 2 * length;
-    Scalar const* const as_read = solved;
-    auto const first = [&](char const* label, auto const& T, auto const& from, Scalar* to) {
-      auto const Tr = T.apply(phase, from);
-      using From = std::remove_cvref_t<decltype(from)>;
-      return program(Tr.before,
-                     stage(label, phase, Tr.rows, SolveSweep<Scalar, From, Scalar*>{from, to}));
-    };
-    auto const another = [&](char const* label, auto const& T, auto const& from,
-                             Place<Scalar> const& by_turns) {
-      auto const Ty = T.apply(phase, by_turns);
-      using From = std::remove_cvref_t<decltype(from)>;
+    constexpr char const *of_lower = "Solder::incomplete::lower_sweep",
+                         *of_upper = "Solder::incomplete::upper_sweep";
+    auto const sweep = [&]<class From>(char const* label, OpenedT const& T, From const& from,
+                                       Scalar* to) {
+      Place<Scalar> const by_turns(to, 0, length);
+      auto const Ty = T.apply(phase, SweptBefore<From, Scalar>{from, by_turns});
       return program(Ty.before, stage(label, phase, Ty.rows,
                                       SolveSweep<Scalar, From, Place<Scalar>>{from, by_turns}));
     };
-    Scalar const* const newest = sweeps > 1 ? w + (sweeps - 2) % 2 * length : solved;
-    auto const last = upper.apply(phase, newest);
-    constexpr char const *of_lower = "Solder::incomplete::lower_sweep",
-                         *of_upper = "Solder::incomplete::upper_sweep";
-    bool const any = sweeps > 0;
-    return program(
-        repeat(first(of_lower, lower, r, y), any),
-        repeat(another(of_lower, lower, r, y_by_turns), any ? sweeps - 1 : 0),
-        repeat(first(of_upper, upper, as_read, w), sweeps > 1),
-        repeat(another(of_upper, upper, as_read, w_by_turns), sweeps > 2 ? sweeps - 2 : 0),
-        repeat(program(last.before,
-                       stage(of_upper, phase, last.rows, LastSweep<Scalar>{solved, inverse, z})),
-               any));
+    auto const newest = [&](Scalar* by_turns, std::int32_t count) {
+      return by_turns + (count - 1) % 2 * length;
+    };
+    Scalar const* const solved = newest(y, sweeps);
+    Scalar const* const before = sweeps > 1 ? newest(w, sweeps - 1) : solved;
+    auto const last = upper.apply(phase, before);
+    return program(repeat(sweep(of_lower, lower, r, y), sweeps),
+                   repeat(sweep(of_upper, upper, solved, w), sweeps > 1 ? sweeps - 1 : 0),
+                   repeat(program(last.before, stage(of_upper, phase, last.rows,
+                                                     LastSweep<Scalar>{solved, inverse, z})),
+                          sweeps > 0));
   }
 };
 
@@ -195,7 +208,7 @@ class SweptTriangles {
             sweeps,
             n,
             vectors("Solder::incomplete::y_sweeps"),
-            vectors("Solder::incomplete::z_sweeps"),
+            vectors("Solder::incomplete::w_sweeps"),
             inverse_.data()};
   }
 
