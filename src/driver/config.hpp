@@ -65,7 +65,7 @@ struct PreconditionerConfig {
   double share = 0;
   std::string ordering, schedule, trisolve;  ///< of ic0 and ilu0
   double shift = 0;                          ///< of ic0
-  int sweeps = 0, trisolve_sweeps = 0;       ///< of ic0 and ilu0
+  int sweeps = 0, trisolve_sweeps = 0;       ///< of ic0 and ilu0; the latter for jacobi
   double strength = 0;                       ///< of amg, as those that follow
   std::string smoother, cycle;
   int pre = 0, post = 0, levels = 0, coarsest = 0;

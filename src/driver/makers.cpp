@@ -50,9 +50,10 @@ Incomplete<T, Exec> IncompleteMaker<T, Exec>::make(Exec const& exec, CsrMatrix<T
     if (to_string(ordering) == config.ordering) options.ordering = ordering;
   options.shift = config.shift;
   options.sweeps = config.sweeps;
-  options.trisolve =
-      config.trisolve == to_string(Trisolve::jacobi) ? Trisolve::jacobi : Trisolve::exact;
-  options.trisolve_sweeps = config.trisolve_sweeps;
+  if (config.trisolve == to_string(Trisolve::jacobi)) {
+    options.trisolve = Trisolve::jacobi;
+    options.trisolve_sweeps = config.trisolve_sweeps;
+  }
   auto const kind = config.name == "ic0" ? Factorisation::ic0 : Factorisation::ilu0;
   return Incomplete<T, Exec>(exec, A, kind, options);
 }
