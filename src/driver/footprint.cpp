@@ -119,9 +119,9 @@ double bytes_of_chebyshev(Case const& of) {
 /// none, and A's pattern and the triangles' are all.
 double bytes_of_incomplete(Case const& of) {
   PreconditionerConfig const& config = of.run.preconditioner;
-  bool const by_sweeps = config.trisolve == "jacobi",
-             analysed = !by_sweeps || config.sweeps == 0 || config.ordering != "natural";
-  double const of_row = on_host(of.run.execution.space) ? 32 : 40;
+  bool const by_sweeps = config.trisolve == "jacobi", natural = config.ordering == "natural",
+             analysed = !by_sweeps || config.sweeps == 0 || !natural;
+  double const of_row = (on_host(of.run.execution.space) ? 32 : 40) + (natural ? 0 : 4);
   return of.matrix.nonzeros * (3 * of.scalar + (analysed ? 5 * 4 + 24 : 3 * 4)) +
          of.matrix.rows * of_row + of.work_vectors(by_sweeps ? 5 : 2);
 }

@@ -358,7 +358,8 @@ class Incomplete {
                 A.nonzeros());
     Kokkos::deep_copy(exec, state->given_columns, A.column_indices());
     tri::OrderedPattern P;
-    if (solves_by_sweeps() && options_.sweeps > 0 && options_.ordering == Ordering::natural &&
+    bool const is_natural = options_.ordering == Ordering::natural;
+    if (solves_by_sweeps() && options_.sweeps > 0 && is_natural &&
         tri::rows_ascend(exec, A.rows(), A.row_offsets().data(), A.column_indices().data())) {
       state->pattern = tri::DevicePattern<Exec>::of_sorted(
           exec, A.rows(), state->given_offsets.data(), state->given_columns);
@@ -368,8 +369,8 @@ class Incomplete {
       auto const columns =
           Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.column_indices());
       P = tri::ordered_pattern(options_.ordering, A.rows(), offsets.data(), columns.data());
-      state->pattern = {exec, P};
-      state->label = P.label;
+      state->pattern = {exec, P, is_natural};
+      if (!is_natural) state->label = P.label;
     }
     std::int32_t const incomplete = state->pattern.without_diagonal(exec);
     bool const must_mirror = kind_ == Factorisation::ic0;

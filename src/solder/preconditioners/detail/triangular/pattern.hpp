@@ -54,8 +54,8 @@ bool rows_ascend(Exec const& exec, std::int32_t rows, Offset const* offsets,
              }) < 0;
 }
 
-/// \brief The same on the device. In natural order, where A's rows are sorted, it is A's own, and
-/// there are no labels and sources.
+/// \brief The same on the device. In natural order there are no labels; where A's rows are sorted,
+/// too, it is A's own, and there are no sources.
 template <class Exec>
 struct DevicePattern {
   using Indices = Kokkos::View<std::int32_t*, typename Exec::memory_space>;
@@ -66,9 +66,9 @@ struct DevicePattern {
   Columns columns = label;
 
   DevicePattern() = default;
-  DevicePattern(Exec const& exec, OrderedPattern const& P)
+  DevicePattern(Exec const& exec, OrderedPattern const& P, bool is_natural)
       : rows(static_cast<std::int32_t>(P.label.size())),
-        label(on_device(exec, P.label)),
+        label(is_natural ? no_view<Indices>() : on_device(exec, P.label)),
         offsets(on_device(exec, P.offsets)),
         source(on_device(exec, P.source)),
         diagonal(on_device(exec, P.diagonal)),
