@@ -121,9 +121,10 @@ double bytes_of_incomplete(Case const& of) {
   PreconditionerConfig const& config = of.run.preconditioner;
   bool const by_sweeps = config.trisolve == "jacobi", natural = config.ordering == "natural",
              analysed = !by_sweeps || config.sweeps == 0 || !natural;
-  double const of_row = (on_host(of.run.execution.space) ? 32 : 40) + (natural ? 0 : 4);
+  double const exact = (on_host(of.run.execution.space) ? 32 : 40) + (natural ? 0 : 4),
+               swept = 16 + (config.sweeps == 0 ? 4 : 0) + (natural ? 0 : 8);
   return of.matrix.nonzeros * (3 * of.scalar + (analysed ? 5 * 4 + 24 : 3 * 4)) +
-         of.matrix.rows * of_row + of.work_vectors(by_sweeps ? 5 : 2);
+         of.matrix.rows * (by_sweeps ? swept : exact) + of.work_vectors(by_sweeps ? 5 : 2);
 }
 
 /// The coarser levels, P, and what the cycle multiplies with, S with A's pattern and Q twice: on
