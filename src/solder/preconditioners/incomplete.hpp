@@ -458,8 +458,8 @@ class Incomplete {
                                                 : "")
                          : "the pivot of row " + row + " of ilu0 is zero or not finite";
       if (options_.sweeps > 0)
-        state.defect += ", or another entry of the row is not finite (sweeps: " +
-                        std::to_string(options_.sweeps) + "; more may help)";
+        state.defect +=
+            ", or the sweeps have not converged (sweeps: " + std::to_string(options_.sweeps) + ")";
       return;
     }
     if (solves_by_sweeps()) {

@@ -44,10 +44,13 @@ struct FactorSweep {
   }
 
   /// \brief The factors of what the last sweep left: L has a diagonal of ones. Answers the first
-  /// row whose pivot does not do, or that is not finite, or -1; waits for it.
+  /// row whose pivot does not do, that is not finite, or where the sweeps have not converged, or
+  /// -1; waits for it. Sweeps may grow without bound behind good pivots: so another one's pivot is
+  /// looked at, too.
   template <class Exec>
   std::int32_t finish(Exec const& exec, Scalar const* swept, Scalar* to, int lane_bits) const {
     auto const rows = of;
+    bool const mirrors = symmetric;
     std::int32_t const none = std::numeric_limits<std::int32_t>::max();
     std::int32_t wrong = none;
     Kokkos::parallel_reduce(
@@ -59,7 +62,10 @@ struct FactorSweep {
                e += 1 << lane_bits) {
             std::int32_t const pivot = rows.diagonal[i];
             to[e] = e < pivot ? swept[e] / swept[rows.diagonal[rows.columns[e]]] : swept[e];
-            bool const fine = e == pivot ? rows.is_fine(to[e]) : is_finite(Wide<Scalar>(to[e]));
+            bool const fine = e == pivot
+                                  ? rows.is_fine(swept[e]) &&
+                                        rows.is_near(swept[e], rows.swept(i, e, swept, mirrors))
+                                  : is_finite(Wide<Scalar>(to[e]));
             if (!fine && i < first) first = i;
           }
         },

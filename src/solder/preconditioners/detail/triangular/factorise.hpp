@@ -89,6 +89,13 @@ struct IncompleteRows {
     return is_finite(wide) &&
            (pivots == Pivots::positive ? real_part(wide) > 0 : pivot != Scalar{});
   }
+  /// \brief Whether sweeps that would make `next` of this pivot have come near what they go to: it
+  /// stays positive, or changes by no more than itself.
+  KOKKOS_FORCEINLINE_FUNCTION bool is_near(Scalar const& pivot, Scalar const& next) const {
+    return pivots == Pivots::positive ? is_fine(next)
+                                      : Kokkos::abs(Wide<Scalar>(next) - Wide<Scalar>(pivot)) <=
+                                            Kokkos::abs(Wide<Scalar>(pivot));
+  }
 
  private:
   /// Rows that are waited for at once, and rows that a host's thread takes at once.
