@@ -114,17 +114,21 @@ double bytes_of_chebyshev(Case const& of) {
 }
 
 /// The factors thrice, as they are made, in the order of elimination and of the schedules, with A's
-/// pattern and where each value comes from; y and z, or by sweeps two of both and z. And what the
-/// host's analysis takes, 24 bytes a nonzero; where all is by sweeps and in natural order there is
-/// none, and A's pattern and the triangles' are all.
+/// pattern and where each value comes from; y and z, on GPUs z twice, or by sweeps two of both and
+/// z. And what the host's analysis takes, 24 bytes a nonzero; where all is by sweeps and in natural
+/// order there is none, and A's pattern and the triangles' are all.
 double bytes_of_incomplete(Case const& of) {
   PreconditionerConfig const& config = of.run.preconditioner;
   bool const by_sweeps = config.trisolve == "jacobi", natural = config.ordering == "natural",
              analysed = !by_sweeps || config.sweeps == 0 || !natural;
-  double const exact = (on_host(of.run.execution.space) ? 32 : 40) + (natural ? 0 : 4),
+  bool const on_cores = on_host(of.run.execution.space);
+  double const exact = (on_cores ? 32 : 44) + (natural ? 0 : 4),
                swept = 16 + (config.sweeps == 0 ? 4 : 0) + (natural ? 0 : 8);
   return of.matrix.nonzeros * (3 * of.scalar + (analysed ? 5 * 4 + 24 : 3 * 4)) +
-         of.matrix.rows * (by_sweeps ? swept : exact) + of.work_vectors(by_sweeps ? 5 : 2);
+         of.matrix.rows * (by_sweeps ? swept : exact) +
+         of.work_vectors(by_sweeps  ? 5
+                         : on_cores ? 2
+                                    : 3);
 }
 
 /// The coarser levels, P, and what the cycle multiplies with, S with A's pattern and Q twice: on

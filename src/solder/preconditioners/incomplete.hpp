@@ -197,8 +197,9 @@ class Incomplete {
   std::string defect() const { return state_->defect; }
 
   /// \brief Words of sizeof(Of) that one application moves, its operand and result apart: the
-  /// factors once, y and z written and read, on GPUs marked before; by sweeps the factors as often,
-  /// and in each a row of the right-hand side, of the vector before and of the new one.
+  /// factors once, y and z written and read, on GPUs marked before and z kept twice; by sweeps the
+  /// factors as often, and in each a row of the right-hand side, of the vector before and of the
+  /// new one.
   template <class Of>
   double words(std::int32_t rows) const {
     double const entry = double(sizeof(Scalar) + sizeof(std::int32_t)) / sizeof(Of);
@@ -207,8 +208,9 @@ class Incomplete {
       double const k = options_.trisolve_sweeps;
       return k * (state_->nonzeros - rows) * entry + rows * (2 * k * (3 + offset) + 2);
     }
-    double const of_row = Impl::is_host_space<Exec> ? 5 : 7;
-    return state_->nonzeros * entry + rows * (of_row + 4.0 * sizeof(std::int32_t) / sizeof(Of));
+    double const of_row = Impl::is_host_space<Exec> ? 5 : 8,
+                 indices = Impl::is_host_space<Exec> ? 4 : 5;
+    return state_->nonzeros * entry + rows * (of_row + indices * offset);
   }
 
   /// \brief What solvers take along; see Application.
@@ -218,7 +220,8 @@ class Incomplete {
     Impl::triangular::TriangularOperator<Scalar> lower, upper;
     std::int32_t lower_league, upper_league, lower_workers, upper_workers, league;
     Rows dealt;
-    Scalar *y, *z;
+    Scalar *y, *x;  ///< solutions of L and of U; on GPUs by their slots
+    Scalar* z;      ///< on hosts x
     std::int32_t *lower_counters, *upper_counters;  ///< one after the other
     std::int32_t counters;                          ///< of both
     typename Impl::triangular::SweptTriangles<Scalar, Exec>::Opened swept;
@@ -232,17 +235,25 @@ class Incomplete {
       auto const r = as_read(r_given);
       using R = std::remove_const_t<decltype(r)>;
       auto const exact =
-          program(tri::NothingSolved<Scalar>{phase, dealt, league, y, z, lower_counters, counters},
+          program(tri::NothingSolved<Scalar>{phase, dealt, league, y, x, lower_counters, counters},
                   stage("Solder::incomplete::lower", phase,
                         tri::TriangularRows<Scalar, R>{lower, lower_league, lower_workers, r, y,
                                                        lower_counters},
                         tri::Keep{}),
                   stage("Solder::incomplete::upper", phase,
                         tri::TriangularRows<Scalar, Scalar const*>{
-                            upper, upper_league, upper_workers, y, z, upper_counters},
-                        tri::Keep{}));
+                            upper, upper_league, upper_workers, y, x, upper_counters},
+                        keeper()));
       return application(program(repeat(exact, swept.sweeps == 0), swept.stages(phase, r, z)),
                          PlacedRange<Scalar const*>{dealt, league, z});
+    }
+
+   private:
+    auto keeper() const {
+      if constexpr (Impl::is_host_space<Exec>)
+        return Impl::triangular::Keep{};
+      else
+        return Impl::triangular::StoreRows<Scalar>{z};
     }
   };
 
@@ -261,6 +272,7 @@ class Incomplete {
       return opened;
     }
     auto* const y = vector("Solder::incomplete::y");
+    auto* const x = Impl::is_host_space<Exec> ? z : vector("Solder::incomplete::x");
     std::int32_t const of_lower = state_->lower.counters(),
                        counters = of_lower + state_->upper.counters();
     auto* const first =
@@ -274,6 +286,7 @@ class Incomplete {
             arena.teams(dealt.teams),
             dealt,
             y,
+            x,
             z,
             first,
             first + of_lower,
@@ -422,6 +435,7 @@ class Incomplete {
     } else {
       state->lower = Scheduled(exec, plans[0]);
       state->upper = Scheduled(exec, plans[1]);
+      state->upper.take_from(exec, state->lower);
     }
     state->by_level = tri::on_device(exec, by_level);
     auto const values = [&](std::string const& label, std::size_t size) {

@@ -27,21 +27,11 @@ struct TriangularShape {
 
 namespace Impl::triangular {
 
-/// \brief Keeps a row of the solution, and clears it in the vector that the next solve flags.
-template <class Scalar>
-struct StoreAndClear {
-  Scalar *x, *next;
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value) const {
-    x[i] = value;
-    next[i] = not_yet<Scalar>();
-  }
-};
-
 /// \brief A solve as one kernel of its own; readies the counters of the next one.
 template <class Scalar>
 struct SolveRows {
   TriangularRows<Scalar, Scalar const*> rows;
-  StoreAndClear<Scalar> body;
+  StoreRows<Scalar> body;
   std::int32_t* next_counters;
   std::int32_t counters;
 
@@ -246,8 +236,8 @@ class TriangularSolve {
                                                       Impl::DeviceTeam<int>::scratch_bytes(1, 0)),
         Impl::triangular::SolveRows<Scalar>{
             Rows{scheduled_.device_operator(), teams, scheduled_.workers(), b, flags_[now].data(),
-                 counters_.data() + now * many},
-            {x, flags_[next].data()},
+                 counters_.data() + now * many, flags_[next].data()},
+            {x},
             counters_.data() + next * many,
             many});
   }

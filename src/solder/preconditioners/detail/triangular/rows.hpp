@@ -27,16 +27,18 @@ struct StrandsOfHost {
 /// \brief The device side of a triangular matrix: its rows in the order of a schedule.
 ///
 /// Slot s is row rows[s]; its entries but the diagonal are k = offsets[s], ..., offsets[s + 1] - 1.
-/// On GPUs those from own[s] on belong to rows of the same tile: columns[k] is then not a column
-/// but a slot, counted from the tile's first. Hosts have strands in place of tiles, each row's
-/// entries in the order in which they are solved for, and values that are multiplied with the
-/// inverse of the diagonal: what a row waits for of the one before it then takes one operation.
+/// On GPUs columns[k] is a slot: what rows solved at the same time ask for then lies together.
+/// Those from own[s] on are of the same tile, and counted from its first slot. Hosts have columns,
+/// strands in place of tiles, each row's entries in the order in which they are solved for, and
+/// values that are multiplied with the inverse of the diagonal: what a row waits for of the one
+/// before it then takes one operation.
 template <class Scalar>
 struct TriangularOperator {
   /// Entries that a lane waits for at once, and those of its own tile that it keeps in registers.
   static constexpr int batch = 4, kept = 8;
 
   std::int32_t const* rows;
+  std::int32_t const* right;  ///< where the right-hand side has the entry of each slot
   std::int32_t const* begin;  ///< [tiles + 1] of each tile's slots
   std::int32_t const* depth;  ///< of each tile: rows on the longest way within it
   std::int32_t const* offsets;
@@ -51,8 +53,9 @@ struct TriangularOperator {
   bool operator==(TriangularOperator const&) const = default;
 };
 
-/// \brief The rows of x = T^-1 b, as a source. The counters must be 0 before it begins, and on GPUs
-/// x say "not yet" everywhere; x is complete after the stage.
+/// \brief The rows of x = T^-1 b, as a source. The counters must be 0 before it begins. x is
+/// complete after the stage: on hosts in the order of rows, on GPUs in that of slots, and there it
+/// must say "not yet" everywhere before.
 ///
 /// One kernel without a barrier. On a GPU a warp takes the next tile that nobody has, so that all
 /// it can wait for has been taken by somebody who runs. It waits for the entries of x that belong
@@ -63,7 +66,8 @@ struct TriangularOperator {
 /// that any number of threads comes to an end. The order of summation is fixed; which team hands a
 /// row out is not, so a consumer must not sum.
 ///
-/// Words: T's entries, 4 a row, and x once for each entry of another tile.
+/// Words: T's entries, 4 a row (on GPUs and where `next` is marked 5), and x once for each entry of
+/// another tile.
 template <class Scalar, class Vector>
 struct TriangularRows {
   TriangularOperator<Scalar> T;
@@ -72,6 +76,7 @@ struct TriangularRows {
   Vector b;
   Scalar* x;
   std::int32_t* counters;  ///< of GPUs a ticket
+  Scalar* next = nullptr;  ///< of GPUs: an x of later that is marked "not yet" by the way
 
   bool operator==(TriangularRows const&) const = default;
 
@@ -167,7 +172,8 @@ struct TriangularRows {
     bool const is_row = place < T.begin[t + 1] - begin;
     std::int32_t const s = begin + (is_row ? place : 0), i = T.rows[s];
     std::int32_t const own = T.own[s], end = T.offsets[s + 1];
-    Scalar const of_b = right[i], inverse = T.inverse == nullptr ? Scalar(1) : T.inverse[s];
+    Scalar const of_b = right[T.right[s]],
+                 inverse = T.inverse == nullptr ? Scalar(1) : T.inverse[s];
 
     Scalar value[kept];
     std::int32_t slot[kept];
@@ -205,7 +211,8 @@ struct TriangularRows {
       }
     if (!is_row || of_row > 0) return;
     Scalar const handed_out = but_marked(solved);
-    store_relaxed(x + i, handed_out);
+    store_relaxed(x + s, handed_out);
+    if (next != nullptr) next[s] = not_yet<Scalar>();
     consume(i, handed_out);
   }
 
@@ -294,6 +301,14 @@ struct NothingSolved {
 struct Keep {
   bool operator==(Keep const&) const = default;
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t, auto const&) const {}
+};
+
+/// \brief Stores rows in the order of rows, whatever order their source keeps.
+template <class Scalar>
+struct StoreRows {
+  Scalar* x;
+  bool operator==(StoreRows const&) const = default;
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value) const { x[i] = value; }
 };
 
 }  // namespace Solder::Impl::triangular

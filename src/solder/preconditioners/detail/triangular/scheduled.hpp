@@ -93,20 +93,20 @@ double ideal_seconds(Exec const& exec, Dependencies const& needs) {
 inline constexpr double good_enough = 1.2;
 
 /// \brief Lanes of a GPU that share a row, in bits: a lane is to have about as many entries as it
-/// waits for at once; half as many where all are of other tiles.
+/// waits for at once.
 template <class Scalar, class Exec>
-std::int32_t choose_lane_bits(TriangularSchedule schedule, Dependencies const& needs) {
+std::int32_t choose_lane_bits(Dependencies const& needs) {
   if (is_host_space<Exec>) return 0;
   std::int64_t const entries = static_cast<std::int64_t>(needs.columns.size()),
                      a_row = std::int64_t(TriangularOperator<Scalar>::batch) * needs.rows();
   std::int32_t bits = 0;
   while (bits < 5 && entries > (a_row << bits)) ++bits;
-  return schedule == TriangularSchedule::levels && bits < 5 ? bits + 1 : bits;
+  return bits;
 }
 
 /// \brief Levels in work at once on a GPU. Who waits for levels far away slows down the others by
-/// asking: more of them take up to four times as long.
-inline constexpr std::int64_t levels_ahead = 5;
+/// asking.
+inline constexpr std::int64_t levels_ahead = 8;
 
 /// \brief Rows of a tile at most.
 template <class Exec>
@@ -216,7 +216,7 @@ class Scheduled {
           own.emplace_back(place[j], source[k]);
           depth_of_row[i] = std::max(depth_of_row[i], depth_of_row[j] + 1);
         } else {
-          plan.columns.push_back(label[j]);
+          plan.columns.push_back(place[j]);
           plan.sources.push_back(source[k]);
         }
       }
@@ -242,6 +242,7 @@ class Scheduled {
       : lane_bits_(plan.lane_bits),
         report_(plan.report),
         rows_(on_device(exec, plan.rows)),
+        right_(rows_),
         begin_(on_device(exec, plan.begin)),
         offsets_(on_device(exec, plan.offsets)),
         columns_(on_device(exec, plan.columns)),
@@ -292,8 +293,27 @@ class Scheduled {
     return first_infinite(exec, inverse_, rows_.data());
   }
 
+  /// \brief Right-hand sides are solutions of `other`, as its solves leave them.
+  void take_from(Exec const& exec, Scheduled const& other) {
+    if (is_host_space<Exec>) return;  // there they are in the order of rows
+    Indices const slot(
+        Kokkos::view_alloc("Solder::triangular::slots", exec, Kokkos::WithoutInitializing),
+        rows_.extent(0));
+    right_ =
+        Indices(Kokkos::view_alloc("Solder::triangular::right", exec, Kokkos::WithoutInitializing),
+                rows_.extent(0));
+    auto const *const of_other = other.rows_.data(), *const own = rows_.data();
+    auto *const slots = slot.data(), *const right = right_.data();
+    Kokkos::RangePolicy<Exec> const all(exec, 0, rows_.extent(0));
+    Kokkos::parallel_for(
+        "Solder::triangular::slots", all, KOKKOS_LAMBDA(int s) { slots[of_other[s]] = s; });
+    Kokkos::parallel_for(
+        "Solder::triangular::right", all, KOKKOS_LAMBDA(int s) { right[s] = slots[own[s]]; });
+  }
+
   TriangularOperator<Scalar> device_operator() const {
     return {rows_.data(),
+            right_.data(),
             begin_.data(),
             depth_.data(),
             offsets_.data(),
@@ -336,6 +356,7 @@ class Scheduled {
                       std::vector<std::int32_t> const& level, TriangularSchedule wanted,
                       Plan& plan) {
     std::vector<TriangularSchedule> candidates{wanted};
+    plan.lane_bits = choose_lane_bits<Scalar, Exec>(needs);
     bool const alone = is_host_space<Exec> && exec.concurrency() == 1;
     if (wanted == TriangularSchedule::automatic && alone) {
       candidates = {TriangularSchedule::natural};
@@ -344,20 +365,17 @@ class Scheduled {
       if (is_host_space<Exec> || needs.rows() / 64 < plan.report.levels)
         candidates.push_back(TriangularSchedule::natural);
       candidates.push_back(TriangularSchedule::levels);
-      if (choose_lane_bits<Scalar, Exec>(TriangularSchedule::partition, needs) < 2)
-        candidates.push_back(TriangularSchedule::partition);
+      if (plan.lane_bits < 2) candidates.push_back(TriangularSchedule::partition);
     }
     Tiles best;
     plan.report.predicted_seconds = std::numeric_limits<double>::infinity();
     for (auto const schedule : candidates) {
-      std::int32_t const bits = choose_lane_bits<Scalar, Exec>(schedule, needs);
-      Tiles tiles =
-          tiles_by<Exec>(schedule, needs, level, plan.report.levels, most_rows<Exec>(bits), alone);
+      Tiles tiles = tiles_by<Exec>(schedule, needs, level, plan.report.levels,
+                                   most_rows<Exec>(plan.lane_bits), alone);
       double const seconds = candidates.size() == 1 ? 0 : predicted(exec, needs, tiles);
       if (seconds >= plan.report.predicted_seconds) continue;
       plan.report.predicted_seconds = seconds;
       plan.report.schedule = schedule;
-      plan.lane_bits = bits;
       best = std::move(tiles);
       if (seconds < good_enough * ideal_seconds(exec, needs)) break;
     }
@@ -371,9 +389,9 @@ class Scheduled {
 
   std::int32_t lane_bits_ = 0;
   TriangularReport report_;
-  Indices rows_ = none(), begin_ = none(), depth_ = none(), offsets_ = none(), own_ = none(),
-          columns_ = none(), sources_ = none(), diagonal_sources_ = none(), first_ = none(),
-          needs_begin_ = none();
+  Indices rows_ = none(), right_ = none(), begin_ = none(), depth_ = none(), offsets_ = none(),
+          own_ = none(), columns_ = none(), sources_ = none(), diagonal_sources_ = none(),
+          first_ = none(), needs_begin_ = none();
   Needs needs_ = no_view<Needs>();
   Values values_ = no_view<Values>(), inverse_ = no_view<Values>();
 };
