@@ -280,6 +280,43 @@ TEST(IncompleteErrors, DuplicatesAreSummed) {
   expect_factors(exec, M, PlainFactors(sparse<double>({{8, 2}, {2, 10}}), {0, 1}), 1e-15);
 }
 
+// ---- Analysis ----
+
+/// Where rows are sorted a GPU finds the schedule `levels` itself, else the host does: it is the
+/// same one, and factors and solves have the same bits.
+TEST(IncompleteAnalysis, IsTheSameWhoeverDoesIt) {
+  Exec const exec;
+  auto const sorted = Solder::poisson_3d_27pt<double>(12);
+  auto reversed = sorted;
+  for (std::int32_t i = 0; i < sorted.rows; ++i) {
+    std::reverse(reversed.columns.begin() + sorted.row_offsets[i],
+                 reversed.columns.begin() + sorted.row_offsets[i + 1]);
+    std::reverse(reversed.values.begin() + sorted.row_offsets[i],
+                 reversed.values.begin() + sorted.row_offsets[i + 1]);
+  }
+  for (auto const kind : {Factorisation::ic0, Factorisation::ilu0})
+    for (bool const by_sweeps : {false, true}) {
+      SCOPED_TRACE(by_sweeps);
+      IncompleteOptions options{.schedule = Solder::TriangularSchedule::levels};
+      if (by_sweeps) options.trisolve = Solder::Trisolve::jacobi;
+      std::vector<std::vector<double>> found;
+      for (auto const& host : {sorted, reversed}) {
+        CsrMatrix<double, Exec> const A(exec, host);
+        Incomplete const M(exec, A, kind, options);
+        EXPECT_EQ(M.defect(), "");
+        found.push_back(to_host(exec, M.factor_values()));
+        // One matrix for both: only M may differ.
+        CsrMatrix<double, Exec> const same(exec, sorted);
+        auto const b = to_device(exec, random_vector<double>(sorted.rows, 4)),
+                   x = to_device(exec, std::vector<double>(sorted.rows));
+        Solder::Gmres(exec, same, M, Solder::GmresOptions{}).solve(b, x);
+        found.push_back(to_host(exec, x));
+      }
+      EXPECT_EQ(found[0], found[2]);
+      EXPECT_EQ(found[1], found[3]);
+    }
+}
+
 // ---- Real matrices ----
 
 TEST(IncompleteOfRealMatrices, IsThatOfTheOracleAndSoAreTheIterations) {

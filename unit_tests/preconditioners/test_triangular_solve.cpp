@@ -2,7 +2,9 @@
 #include "../solvers/real_matrices.hpp"
 #include "../support.hpp"
 
+#include <algorithm>
 #include <map>
+#include <random>
 #include <set>
 #include <thread>
 
@@ -418,6 +420,89 @@ TEST(TriangularStrands, FewerThreadsComeToTheSameEnd) {
       auto const x = solved(all, solve, b);
       for (auto const& part : parts) EXPECT_TRUE(same_bits(solved(part, solve, b), x));
     }
+}
+
+// ---- Levels, found where the pattern lies ----
+
+TEST(TriangularLevels, AreThoseOfPlainLoops) {
+  namespace tri = Solder::Impl::triangular;
+  Exec const exec;
+  std::mt19937 engine(5);
+  for (std::int32_t const rows : {1, 2, 31, 700, 5000})
+    for (bool const lower : {true, false}) {
+      SCOPED_TRACE(std::to_string(rows) + (lower ? " rows, lower" : " rows, upper"));
+      std::vector<std::int32_t> offsets{0}, columns;  // of a matrix: both triangles
+      for (std::int32_t i = 0; i < rows; ++i) {
+        std::set<std::int32_t> row{i};
+        for (int k = 0; k < 6; ++k) {
+          auto const far = static_cast<std::int32_t>(engine() % 40) - 20;
+          row.insert(std::clamp(i + (k == 0 ? far * 50 : far), 0, rows - 1));
+        }
+        columns.insert(columns.end(), row.begin(), row.end());
+        offsets.push_back(static_cast<std::int32_t>(columns.size()));
+      }
+      std::vector<std::int32_t> level(rows, 0);
+      std::int32_t levels = 0;
+      for (std::int32_t turn = 0; turn < rows; ++turn) {
+        std::int32_t const i = lower ? turn : rows - 1 - turn;
+        for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k)
+          if (lower ? columns[k] < i : columns[k] > i)
+            level[i] = std::max(level[i], level[columns[k]] + 1);
+        levels = std::max(levels, level[i] + 1);
+      }
+
+      auto const on_device = to_device(exec, columns);
+      auto const P = tri::DevicePattern<Exec>::of_sorted(
+          exec, rows, to_device(exec, offsets).data(), on_device);
+      tri::DeviceTriangle const T = tri::device_triangle(P, lower);
+      auto const found = tri::rows_by_level(exec, T, levels);
+      ASSERT_EQ(found.levels, levels);
+      EXPECT_EQ(to_host(exec, found.level), level);
+      std::vector<std::int32_t> order(rows);
+      for (std::int32_t turn = 0; turn < rows; ++turn) order[turn] = lower ? turn : rows - 1 - turn;
+      std::stable_sort(order.begin(), order.end(),
+                       [&](std::int32_t a, std::int32_t b) { return level[a] < level[b]; });
+      EXPECT_EQ(to_host(exec, found.order), order);
+      std::vector<std::int32_t> begin;
+      for (std::int32_t p = 0, of_level = 0; p < rows; ++p) {
+        if (p > 0 && level[order[p]] != level[order[p - 1]]) of_level = p;
+        if ((p - of_level) % 8 == 0) begin.push_back(p);
+      }
+      begin.push_back(rows);
+      EXPECT_EQ(to_host(exec, tri::tiles_of_levels(exec, found, 8)), begin);
+      EXPECT_EQ(tri::rows_by_level(exec, T, levels - 1).levels, 0) << "deeper than was looked for";
+    }
+}
+
+/// Where rows are sorted the schedule `levels` of a GPU is made there, else by the host: it is the
+/// same one, and its solves have the same bits.
+TEST(TriangularLevels, AreTheSameWhoeverFindsThem) {
+  Exec const exec;
+  auto const sorted = lower_triangle<double>(3000, 8, [](std::int32_t i, auto& columns) {
+    for (std::int32_t const back : {7, 40, 41, 300, 1000})
+      if (i >= back) columns.insert(i - back);
+  });
+  auto unsorted = sorted;
+  for (std::int32_t i = 0; i < sorted.rows; ++i) {  // the diagonal entry first
+    std::rotate(unsorted.columns.begin() + sorted.row_offsets[i],
+                unsorted.columns.begin() + sorted.row_offsets[i + 1] - 1,
+                unsorted.columns.begin() + sorted.row_offsets[i + 1]);
+    std::rotate(unsorted.values.begin() + sorted.row_offsets[i],
+                unsorted.values.begin() + sorted.row_offsets[i + 1] - 1,
+                unsorted.values.begin() + sorted.row_offsets[i + 1]);
+  }
+  auto const b = to_device(exec, random_vector<double>(sorted.rows, 9));
+  std::vector<std::vector<double>> solutions;
+  for (auto const& T : {sorted, unsorted}) {
+    TriangularSolve const solve(exec, CsrMatrix<double, Exec>(exec, T), {},
+                                TriangularSchedule::levels);
+    EXPECT_EQ(solve.report().levels, (3000 + 6) / 7);
+    EXPECT_EQ(solve.report().schedule, TriangularSchedule::levels);
+    auto const x = to_device(exec, std::vector<double>(sorted.rows));
+    solve.solve(exec, b, x);
+    solutions.push_back(to_host(exec, x));
+  }
+  EXPECT_EQ(solutions[0], solutions[1]);
 }
 
 TEST(TriangularErrors, NameTheRow) {

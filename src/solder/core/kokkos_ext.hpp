@@ -243,34 +243,38 @@ KOKKOS_FORCEINLINE_FUNCTION std::int32_t load_acquire(std::int32_t const* place)
 
 /// \brief What lies there now, whoever wrote it: other threads write it by store_relaxed while this
 /// one reads. One word, with no order among words.
-template <class Real>
-KOKKOS_FORCEINLINE_FUNCTION Real load_relaxed(Real const* place) {
+template <class Word>
+KOKKOS_FORCEINLINE_FUNCTION Word load_relaxed(Word const* place) {
 #if defined(__CUDA_ARCH__)
-  Real value;
-  if constexpr (std::is_same_v<Real, double>)
+  Word value;
+  if constexpr (std::is_same_v<Word, double>)
     asm volatile("ld.relaxed.gpu.f64 %0, [%1];" : "=d"(value) : "l"(place) : "memory");
-  else
+  else if constexpr (std::is_same_v<Word, float>)
     asm volatile("ld.relaxed.gpu.f32 %0, [%1];" : "=f"(value) : "l"(place) : "memory");
+  else
+    asm volatile("ld.relaxed.gpu.s32 %0, [%1];" : "=r"(value) : "l"(place) : "memory");
   return value;
 #elif defined(__HIP_DEVICE_COMPILE__)
   return __hip_atomic_load(place, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 #else
-  return std::atomic_ref<Real>(*const_cast<Real*>(place)).load(std::memory_order_relaxed);
+  return std::atomic_ref<Word>(*const_cast<Word*>(place)).load(std::memory_order_relaxed);
 #endif
 }
 
 /// \brief See load_relaxed.
-template <class Real>
-KOKKOS_FORCEINLINE_FUNCTION void store_relaxed(Real* place, Real value) {
+template <class Word>
+KOKKOS_FORCEINLINE_FUNCTION void store_relaxed(Word* place, Word value) {
 #if defined(__CUDA_ARCH__)
-  if constexpr (std::is_same_v<Real, double>)
+  if constexpr (std::is_same_v<Word, double>)
     asm volatile("st.relaxed.gpu.f64 [%0], %1;" ::"l"(place), "d"(value) : "memory");
-  else
+  else if constexpr (std::is_same_v<Word, float>)
     asm volatile("st.relaxed.gpu.f32 [%0], %1;" ::"l"(place), "f"(value) : "memory");
+  else
+    asm volatile("st.relaxed.gpu.s32 [%0], %1;" ::"l"(place), "r"(value) : "memory");
 #elif defined(__HIP_DEVICE_COMPILE__)
   __hip_atomic_store(place, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 #else
-  std::atomic_ref<Real>(*place).store(value, std::memory_order_relaxed);
+  std::atomic_ref<Word>(*place).store(value, std::memory_order_relaxed);
 #endif
 }
 

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/application.hpp>
 #include <solder/core/errors.hpp>
 #include <solder/core/report.hpp>
@@ -61,45 +62,15 @@ struct IncompleteOptions {
   bool operator==(IncompleteOptions const&) const = default;
 };
 
-namespace Impl::triangular {
-
-/// \brief One triangle of an ordered pattern, counted from the row that is solved first.
-struct Triangle {
-  Dependencies needs;
-  std::vector<std::int32_t> label, source, diagonal;
-};
-
-inline Triangle triangle_of(OrderedPattern const& P, bool lower) {
-  auto const rows = static_cast<std::int32_t>(P.label.size());
-  Triangle T;
-  T.needs.columns.reserve(P.columns.size() / 2 + 1);
-  T.source.reserve(P.columns.size() / 2 + 1);
-  for (std::int32_t turn = 0; turn < rows; ++turn) {
-    std::int32_t const i = lower ? turn : rows - 1 - turn;
-    std::int32_t const from = lower ? P.offsets[i] : P.diagonal[i] + 1,
-                       to = lower ? P.diagonal[i] : P.offsets[i + 1];
-    for (std::int32_t k = from; k < to; ++k) {
-      T.needs.columns.push_back(lower ? P.columns[k] : rows - 1 - P.columns[k]);
-      T.source.push_back(k);
-    }
-    T.needs.offsets.push_back(static_cast<std::int32_t>(T.needs.columns.size()));
-    T.label.push_back(P.label[i]);
-    if (!lower) T.diagonal.push_back(P.diagonal[i]);
-  }
-  return T;
-}
-
-}  // namespace Impl::triangular
-
 /// \brief An incomplete factorisation A ~ L U without fill: L has a diagonal of ones, and both have
 /// A's pattern (Saad, Iterative Methods for Sparse Linear Systems, 10.3). For a Hermitian A that is
 /// IC(0): U = D L^H, and M = (L D L^H)^-1 is Hermitian. Of a Hermitian matrix only the pattern and
 /// the pivots are checked.
 ///
-/// The pattern is analysed once, on the host, both triangles at the same time where it has threads;
-/// the factors are made on the device, one row as soon as the rows that it needs are done, and
-/// again by refresh. Applied by two triangular solves, a kernel each (TriangularRows), and one
-/// kernel before them.
+/// The pattern is analysed once: on GPUs on the device where the schedule is `levels`, else on the
+/// host, both triangles at the same time where it has threads. The factors are made on the device,
+/// one row as soon as the rows that it needs are done, and again by refresh. Applied by two
+/// triangular solves, a kernel each (TriangularRows), and one kernel before them.
 ///
 /// For devices on which a thousand levels are a thousand times too long to wait, both can be had by
 /// sweeps, which know no levels: the factors (`sweeps`: Chow and Patel, Fine-grained parallel
@@ -325,9 +296,8 @@ class Incomplete {
  public:  // nvcc takes no lambdas from private functions
   template <class Offset>
   static Offsets copy_of(Exec const& exec, std::int32_t rows, Offset const* from) {
-    Offsets const copy(
-        Kokkos::view_alloc("Solder::incomplete::given", exec, Kokkos::WithoutInitializing),
-        std::size_t(rows) + 1);
+    auto const copy =
+        Impl::allocate<std::int64_t>(exec, "Solder::incomplete::given", std::int64_t(rows) + 1);
     auto* const to = copy.data();
     Kokkos::parallel_for(
         "Solder::incomplete::keep", Kokkos::RangePolicy<Exec>(exec, 0, rows + 1),
@@ -367,21 +337,24 @@ class Incomplete {
     state->nonzeros = A.nonzeros();
     state->given_offsets = copy_of(exec, A.rows(), A.row_offsets().data());
     state->given_columns =
-        Indices(Kokkos::view_alloc("Solder::incomplete::given", exec, Kokkos::WithoutInitializing),
-                A.nonzeros());
+        Impl::allocate<std::int32_t>(exec, "Solder::incomplete::given", A.nonzeros());
     Kokkos::deep_copy(exec, state->given_columns, A.column_indices());
-    tri::OrderedPattern P;
-    bool const is_natural = options_.ordering == Ordering::natural;
-    if (solves_by_sweeps() && options_.sweeps > 0 && is_natural &&
-        tri::rows_ascend(exec, A.rows(), A.row_offsets().data(), A.column_indices().data())) {
-      state->pattern = tri::DevicePattern<Exec>::of_sorted(
-          exec, A.rows(), state->given_offsets.data(), state->given_columns);
-    } else {
+    auto const on_host = [&] {
       auto const offsets =
           Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.row_offsets());
       auto const columns =
           Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.column_indices());
-      P = tri::ordered_pattern(options_.ordering, A.rows(), offsets.data(), columns.data());
+      return tri::ordered_pattern(options_.ordering, A.rows(), offsets.data(), columns.data());
+    };
+    tri::OrderedPattern P;
+    bool const is_natural = options_.ordering == Ordering::natural,
+               eliminates = options_.sweeps == 0, solves = !solves_by_sweeps();
+    if (is_natural && (!Impl::is_host_space<Exec> || !(eliminates || solves)) &&
+        tri::rows_ascend(exec, A.rows(), A.row_offsets().data(), A.column_indices().data())) {
+      state->pattern = tri::DevicePattern<Exec>::of_sorted(
+          exec, A.rows(), state->given_offsets.data(), state->given_columns);
+    } else {
+      P = on_host();
       state->pattern = {exec, P, is_natural};
       if (!is_natural) state->label = P.label;
     }
@@ -404,47 +377,68 @@ class Incomplete {
       return state;
     }
 
-    // Both at once, where a host has threads.
     using Scheduled = tri::Scheduled<Scalar, Exec>;
-    typename Scheduled::Plan plans[2];
-    std::vector<std::int32_t> by_level;
-    std::exception_ptr failed[2];
-    Kokkos::parallel_for("Solder::incomplete::analyse",
-                         Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, 2),
-                         [&](int upper) {
-                           try {
-                             bool const eliminates = upper == 0 && options_.sweeps == 0;
-                             if (solves_by_sweeps() && !eliminates) return;
-                             auto const T = tri::triangle_of(P, upper == 0);
-                             if (!solves_by_sweeps())
-                               plans[upper] = Scheduled::planned(exec, T.needs, T.label, T.source,
-                                                                 T.diagonal, options_.schedule);
-                             if (!eliminates) return;
-                             std::vector<std::int32_t> level;
-                             state->levels = tri::find_levels(T.needs, level);
-                             by_level = tri::sorted_by(level, state->levels);
-                           } catch (...) {
-                             failed[upper] = std::current_exception();
-                           }
-                         });
-    Kokkos::DefaultHostExecutionSpace().fence("Solder::incomplete: the triangles are analysed");
-    for (auto const& failure : failed)
-      if (failure) std::rethrow_exception(failure);
-    if (solves_by_sweeps()) {
-      state->triangles = tri::SweptTriangles<Scalar, Exec>::of(exec, state->pattern);
-    } else {
-      state->lower = Scheduled(exec, plans[0]);
-      state->upper = Scheduled(exec, plans[1]);
-      state->upper.take_from(exec, state->lower);
+    Scheduled made[2];
+    bool is_made[] = {!solves, !solves}, has_order = !eliminates;
+    for (int upper = 0; upper < 2 && !Impl::is_host_space<Exec>; ++upper) {
+      tri::DeviceTriangle const T = tri::device_triangle(state->pattern, upper == 0);
+      bool const orders = upper == 0 && eliminates,
+                 by_levels = solves && Scheduled::is_by_levels(options_.schedule, T.rows,
+                                                               tri::entries_of(exec, T));
+      if (!by_levels && (solves || !orders)) continue;
+      auto const found =
+          tri::rows_by_level(exec, T, Scheduled::levels_looked_for(options_.schedule, T.rows));
+      if (found.levels == 0) continue;
+      if (by_levels) made[upper] = Scheduled::by_levels(exec, state->pattern, T, upper != 0, found);
+      is_made[upper] = true;
+      if (!orders) continue;
+      state->by_level = found.order;
+      state->levels = found.levels;
+      has_order = true;
     }
-    state->by_level = tri::on_device(exec, by_level);
-    auto const values = [&](std::string const& label, std::size_t size) {
-      return Values(Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), size);
-    };
-    state->values = values("Solder::incomplete::factors", A.nonzeros());
+    if (!(is_made[0] && is_made[1] && has_order)) {
+      if (P.label.empty()) P = on_host();
+      typename Scheduled::Plan plans[2];
+      std::vector<std::int32_t> by_level;
+      std::exception_ptr failed[2];
+      // Both at once, where a host has threads.
+      Kokkos::parallel_for("Solder::incomplete::analyse",
+                           Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, 2),
+                           [&](int upper) {
+                             try {
+                               bool const orders = upper == 0 && !has_order;
+                               if (is_made[upper] && !orders) return;
+                               auto const T = tri::triangle_of(P, upper == 0);
+                               if (!is_made[upper])
+                                 plans[upper] = Scheduled::planned(exec, T.needs, T.label, T.source,
+                                                                   T.diagonal, options_.schedule);
+                               if (!orders) return;
+                               std::vector<std::int32_t> level;
+                               state->levels = tri::find_levels(T.needs, level);
+                               by_level = tri::sorted_by(level, state->levels);
+                             } catch (...) {
+                               failed[upper] = std::current_exception();
+                             }
+                           });
+      Kokkos::DefaultHostExecutionSpace().fence("Solder::incomplete: the triangles are analysed");
+      for (auto const& failure : failed)
+        if (failure) std::rethrow_exception(failure);
+      for (int upper : {0, 1})
+        if (!is_made[upper]) made[upper] = Scheduled(exec, plans[upper]);
+      if (!has_order) state->by_level = tri::on_device(exec, by_level);
+    }
+    if (solves) {
+      state->lower = std::move(made[0]);
+      state->upper = std::move(made[1]);
+      state->upper.take_from(exec, state->lower);
+    } else {
+      state->triangles = tri::SweptTriangles<Scalar, Exec>::of(exec, state->pattern);
+    }
+    state->values = Impl::allocate<Scalar>(exec, "Solder::incomplete::factors", A.nonzeros());
     bool const in_lanes =
         !Impl::is_host_space<Exec> && A.longest_row() <= Impl::warp && options_.sweeps == 0;
-    state->work = values("Solder::incomplete::work", in_lanes ? 0 : A.nonzeros());
+    state->work =
+        Impl::allocate<Scalar>(exec, "Solder::incomplete::work", in_lanes ? 0 : A.nonzeros());
     state->counters = Indices(Kokkos::view_alloc("Solder::incomplete::counters", exec), 2);
     return state;
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -56,9 +57,10 @@ struct SolveRows {
 
 /// \brief Solves T x = b, or with T^T or T^H, for a sparse triangular T.
 ///
-/// `analyse` looks at the pattern, on the host, once: it makes tiles of rows of at most 256 and
-/// orders them (TriangularSchedule; report() says how). `update_values` takes new values. `solve`
-/// is one kernel, in which a row is solved as soon as the rows that it needs are: see
+/// `analyse` looks at the pattern once: it makes tiles of rows of at most 256 and orders them
+/// (TriangularSchedule; report() says how); on GPUs on the device where the schedule is `levels`
+/// and nothing is transposed, else on the host. `update_values` takes new values. `solve` is one
+/// kernel, in which a row is solved as soon as the rows that it needs are: see
 /// Impl::triangular::TriangularRows. The same input gives the same bits.
 ///
 /// Rupp et al.'s and Anzt et al.'s solvers take it as part of a preconditioner: Incomplete. After
@@ -93,10 +95,8 @@ class TriangularSolve {
     if (T.nonzeros() > std::numeric_limits<std::int32_t>::max())
       throw std::length_error("Solder::TriangularSolve: at most 2^31 - 1 nonzeros, not " +
                               std::to_string(T.nonzeros()));
-    auto const offsets = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), T.row_offsets());
-    auto const columns =
-        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), T.column_indices());
-    auto scheduled = make_schedule(exec, T.rows(), offsets.data(), columns.data());
+    auto made = made_on_device(exec, T);
+    auto scheduled = made ? std::move(*made) : made_on_host(exec, T);
     auto const unsolved = [&] {
       Values const flags(
           Kokkos::view_alloc("Solder::triangular::flags", exec, Kokkos::WithoutInitializing),
@@ -174,12 +174,41 @@ class TriangularSolve {
     if (!fine) refuse(what);
   }
 
+  using Scheduled = Impl::triangular::Scheduled<Scalar, Exec>;
+
+  bool is_lower() const { return shape_.triangle == TriangularShape::Triangle::lower; }
+  bool is_turned() const { return shape_.transpose != TriangularShape::Transpose::none; }
+
+  /// \brief Nothing where the schedule may be another than `levels`, or T is not plain: its rows
+  /// sorted, each with a diagonal entry, and all in its triangle.
   template <class Offset>
-  Impl::triangular::Scheduled<Scalar, Exec> make_schedule(Exec const& exec, std::int32_t rows,
-                                                          Offset const* offsets,
-                                                          std::int32_t const* columns) const {
-    bool const lower = shape_.triangle == TriangularShape::Triangle::lower;
-    bool const turned = shape_.transpose != TriangularShape::Transpose::none;
+  std::optional<Scheduled> made_on_device(Exec const& exec,
+                                          CsrMatrix<Scalar, Exec, Offset> const& T) const {
+    namespace tri = Impl::triangular;
+    std::int32_t const rows = T.rows();
+    if (!Scheduled::is_by_levels(schedule_, rows, T.nonzeros() - rows) || is_turned() ||
+        shape_.unit_diagonal || rows == 0 ||
+        !tri::rows_ascend(exec, rows, T.row_offsets().data(), T.column_indices().data()))
+      return {};
+    auto const P =
+        tri::DevicePattern<Exec>::of_sorted(exec, rows, T.row_offsets().data(), T.column_indices());
+    if (P.without_diagonal(exec) >= 0) return {};
+    tri::DeviceTriangle const of = tri::device_triangle(P, is_lower());
+    if (tri::entries_of(exec, of) != T.nonzeros() - rows) return {};
+    auto const found = tri::rows_by_level(exec, of, Scheduled::levels_looked_for(schedule_, rows));
+    if (found.levels == 0) return {};
+    return Scheduled::by_levels(exec, P, of, true, found);
+  }
+
+  template <class Offset>
+  Scheduled made_on_host(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& T) const {
+    auto const of_rows = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), T.row_offsets());
+    auto const of_entries =
+        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), T.column_indices());
+    std::int32_t const rows = T.rows();
+    auto const* const offsets = of_rows.data();
+    auto const* const columns = of_entries.data();
+    bool const lower = is_lower(), turned = is_turned();
     bool const from_first = lower != turned;  // row 0 is solved first
     auto const place = [&](std::int32_t i) { return from_first ? i : rows - 1 - i; };
     std::vector<std::int32_t> diagonal(rows, -1), label(rows);
@@ -219,7 +248,6 @@ class TriangularSolve {
       source[at[i]++] = k;
     });
     if (shape_.unit_diagonal) diagonal.clear();
-    using Scheduled = Impl::triangular::Scheduled<Scalar, Exec>;
     return Scheduled(exec, Scheduled::planned(exec, needs, label, source, diagonal, schedule_));
   }
 
@@ -248,7 +276,7 @@ class TriangularSolve {
   std::int64_t nonzeros_ = 0;
   bool has_values_ = false;
   mutable int turn_ = 0;
-  Impl::triangular::Scheduled<Scalar, Exec> scheduled_;
+  Scheduled scheduled_;
   Values flags_[2] = {Impl::no_view<Values>(), Impl::no_view<Values>()};
   Indices counters_ = Impl::no_view<Indices>();
 };

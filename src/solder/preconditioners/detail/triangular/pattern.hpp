@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <solder/core/allocate.hpp>
 #include <solder/preconditioners/detail/triangular/device.hpp>
 #include <solder/preconditioners/detail/triangular/ordering.hpp>
 
@@ -41,6 +42,32 @@ OrderedPattern ordered_pattern(Ordering ordering, std::int32_t rows, Offset cons
     P.offsets.push_back(static_cast<std::int32_t>(P.columns.size()));
   }
   return P;
+}
+
+/// \brief One triangle of an ordered pattern, counted from the row that is solved first.
+struct Triangle {
+  Dependencies needs;
+  std::vector<std::int32_t> label, source, diagonal;
+};
+
+inline Triangle triangle_of(OrderedPattern const& P, bool lower) {
+  auto const rows = static_cast<std::int32_t>(P.label.size());
+  Triangle T;
+  T.needs.columns.reserve(P.columns.size() / 2 + 1);
+  T.source.reserve(P.columns.size() / 2 + 1);
+  for (std::int32_t turn = 0; turn < rows; ++turn) {
+    std::int32_t const i = lower ? turn : rows - 1 - turn;
+    std::int32_t const from = lower ? P.offsets[i] : P.diagonal[i] + 1,
+                       to = lower ? P.diagonal[i] : P.offsets[i + 1];
+    for (std::int32_t k = from; k < to; ++k) {
+      T.needs.columns.push_back(lower ? P.columns[k] : rows - 1 - P.columns[k]);
+      T.source.push_back(k);
+    }
+    T.needs.offsets.push_back(static_cast<std::int32_t>(T.needs.columns.size()));
+    T.label.push_back(P.label[i]);
+    if (!lower) T.diagonal.push_back(P.diagonal[i]);
+  }
+  return T;
 }
 
 /// \brief Whether the columns of each row ascend. Waits for the answer.
@@ -81,8 +108,8 @@ struct DevicePattern {
     DevicePattern P;
     P.rows = rows;
     P.columns = columns;
-    P.offsets = uninitialised(exec, std::size_t(rows) + 1);
-    P.diagonal = uninitialised(exec, rows);
+    P.offsets = allocate<std::int32_t>(exec, "Solder::incomplete::pattern", std::int64_t(rows) + 1);
+    P.diagonal = allocate<std::int32_t>(exec, "Solder::incomplete::pattern", rows);
     auto const* const all = columns.data();
     auto *const to = P.offsets.data(), *const places = P.diagonal.data();
     Kokkos::parallel_for(
@@ -123,12 +150,29 @@ struct DevicePattern {
           }
         });
   }
+};
 
- private:
-  static Indices uninitialised(Exec const& exec, std::size_t size) {
-    return Indices(
-        Kokkos::view_alloc("Solder::incomplete::pattern", exec, Kokkos::WithoutInitializing), size);
+/// \brief One triangle of a pattern whose rows are sorted, without the diagonal.
+struct DeviceTriangle {
+  std::int32_t rows;
+  bool lower;
+  std::int32_t const *offsets, *columns, *diagonal;
+
+  /// \brief The row that is solved as number `turn`, or the turn of a row.
+  KOKKOS_FUNCTION std::int32_t in_turn(std::int32_t turn) const {
+    return lower ? turn : rows - 1 - turn;
+  }
+  KOKKOS_FUNCTION std::int32_t begin(std::int32_t i) const {
+    return lower ? offsets[i] : diagonal[i] + 1;
+  }
+  KOKKOS_FUNCTION std::int32_t end(std::int32_t i) const {
+    return lower ? diagonal[i] : offsets[i + 1];
   }
 };
+
+template <class Exec>
+DeviceTriangle device_triangle(DevicePattern<Exec> const& P, bool lower) {
+  return {P.rows, lower, P.offsets.data(), P.columns.data(), P.diagonal.data()};
+}
 
 }  // namespace Solder::Impl::triangular

@@ -11,8 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/arena.hpp>
+#include <solder/matrix/offsets.hpp>
 #include <solder/preconditioners/detail/triangular/device.hpp>
+#include <solder/preconditioners/detail/triangular/levels.hpp>
 #include <solder/preconditioners/detail/triangular/rows.hpp>
 #include <solder/preconditioners/detail/triangular/tiles.hpp>
 
@@ -49,7 +52,7 @@ struct TriangularReport {
   std::int64_t entries = 0;      ///< off the diagonal
   std::int64_t external = 0;     ///< of them with an entry of x of another tile
   double predicted_seconds = 0;  ///< by the model; 0: there was no choice
-  double analysis_seconds = 0;   ///< on the host
+  double analysis_seconds = 0;
 };
 
 namespace Impl::triangular {
@@ -95,14 +98,18 @@ inline constexpr double good_enough = 1.2;
 /// \brief Lanes of a GPU that share a row, in bits: a lane is to have about as many entries as it
 /// waits for at once.
 template <class Scalar, class Exec>
-std::int32_t choose_lane_bits(Dependencies const& needs) {
+std::int32_t choose_lane_bits(std::int32_t rows, std::int64_t entries) {
   if (is_host_space<Exec>) return 0;
-  std::int64_t const entries = static_cast<std::int64_t>(needs.columns.size()),
-                     a_row = std::int64_t(TriangularOperator<Scalar>::batch) * needs.rows();
+  std::int64_t const a_row = std::int64_t(TriangularOperator<Scalar>::batch) * rows;
   std::int32_t bits = 0;
   while (bits < 5 && entries > (a_row << bits)) ++bits;
   return bits;
 }
+
+/// \brief What decides which schedules are looked at: whether so few lanes a row leave a tile rows
+/// that can keep something together, and the most levels, of wide ones, that leave none to chains.
+constexpr bool has_short_rows(std::int32_t lane_bits) { return lane_bits < 2; }
+constexpr std::int32_t most_levels_of_wide(std::int32_t rows) { return rows / 64; }
 
 /// \brief Levels in work at once on a GPU. Who waits for levels far away slows down the others by
 /// asking.
@@ -248,8 +255,10 @@ class Scheduled {
         columns_(on_device(exec, plan.columns)),
         sources_(on_device(exec, plan.sources)),
         diagonal_sources_(on_device(exec, plan.diagonal_sources)),
-        values_(uninitialised(exec, "Solder::triangular::values", plan.columns.size())),
-        inverse_(uninitialised(exec, "Solder::triangular::inverse", plan.diagonal_sources.size())) {
+        values_(allocate<Scalar>(exec, "Solder::triangular::values",
+                                 std::int64_t(plan.columns.size()))),
+        inverse_(allocate<Scalar>(exec, "Solder::triangular::inverse",
+                                  std::int64_t(plan.diagonal_sources.size()))) {
     Kokkos::Timer timer;
     if constexpr (is_host_space<Exec>) {
       first_ = on_device(exec, plan.first);
@@ -260,6 +269,86 @@ class Scheduled {
       depth_ = on_device(exec, plan.depth);
     }
     report_.analysis_seconds += timer.seconds();
+  }
+
+  /// \brief Whether `levels` is the schedule of such a triangle, if only it has no more levels than
+  /// levels_looked_for(): then it is made on the device, by `by_levels`.
+  static bool is_by_levels(TriangularSchedule wanted, std::int32_t rows, std::int64_t entries) {
+    return !is_host_space<Exec> &&
+           (wanted == TriangularSchedule::levels ||
+            (wanted == TriangularSchedule::automatic &&
+             !has_short_rows(choose_lane_bits<Scalar, Exec>(rows, entries))));
+  }
+  static std::int32_t levels_looked_for(TriangularSchedule wanted, std::int32_t rows) {
+    return wanted == TriangularSchedule::levels ? rows : most_levels_of_wide(rows);
+  }
+
+  /// \brief The schedule `levels` of a triangle of P, made on the device: some twenty kernels, and
+  /// two a bit of the number of levels. The same as that of a plan.
+  /// \param T of P
+  static Scheduled by_levels(Exec const& exec, DevicePattern<Exec> const& P,
+                             DeviceTriangle const& T, bool has_diagonal,
+                             RowsByLevel<Exec> const& found) {
+    Kokkos::Timer timer;
+    std::int32_t const rows = T.rows;
+    auto const indices = [&](std::int64_t size) {
+      return allocate<std::int32_t>(exec, "Solder::triangular::pattern", size);
+    };
+    Scheduled made;
+    made.offsets_ = indices(std::int64_t(rows) + 1);
+    auto* const offsets = made.offsets_.data();
+    auto const* const order = found.order.data();
+    std::int64_t const entries =
+        offsets_of_lengths(
+            exec, offsets, rows,
+            KOKKOS_LAMBDA(std::int32_t s) { return T.end(order[s]) - T.begin(order[s]); })
+            .nonzeros;
+    made.lane_bits_ = choose_lane_bits<Scalar, Exec>(rows, entries);
+    made.begin_ = tiles_of_levels(exec, found, most_rows<Exec>(made.lane_bits_));
+    auto const tiles = static_cast<std::int32_t>(made.begin_.extent(0)) - 1;
+    made.report_ = {
+        TriangularSchedule::levels, found.levels, tiles, found.levels, entries, entries, 0, 0};
+    made.depth_ = indices(tiles);
+    Kokkos::deep_copy(exec, made.depth_, 1);
+    made.rows_ = made.right_ = indices(rows);
+    made.own_ = indices(rows);
+    made.columns_ = indices(entries);
+    made.sources_ = indices(entries);
+    made.diagonal_sources_ = indices(has_diagonal ? rows : 0);
+    made.values_ = allocate<Scalar>(exec, "Solder::triangular::values", entries);
+    made.inverse_ = allocate<Scalar>(exec, "Solder::triangular::inverse", has_diagonal ? rows : 0);
+    auto const place = indices(rows);
+    auto const* const labels = P.label.data();
+    auto *const slot = place.data(), *const label = made.rows_.data(),
+                *const own = made.own_.data(), *const columns = made.columns_.data(),
+                *const sources = made.sources_.data(),
+                *const diagonals = has_diagonal ? made.diagonal_sources_.data() : nullptr;
+    Kokkos::parallel_for(
+        "Solder::triangular::slots", Kokkos::RangePolicy<Exec>(exec, 0, rows),
+        KOKKOS_LAMBDA(int s) {
+          std::int32_t const i = order[s];
+          slot[i] = s;
+          label[s] = labels == nullptr ? i : labels[i];
+          own[s] = offsets[s + 1];
+          if (diagonals != nullptr) diagonals[s] = T.diagonal[i];
+        });
+    int const bits = made.lane_bits_;
+    Kokkos::parallel_for(
+        "Solder::triangular::columns",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0,
+                                                                   std::int64_t(rows) << bits),
+        KOKKOS_LAMBDA(std::int64_t t) {
+          auto const s = static_cast<std::int32_t>(t >> bits);
+          std::int32_t const begin = T.begin(order[s]), to = offsets[s];
+          for (auto k = static_cast<std::int32_t>(t) & ((1 << bits) - 1); k < offsets[s + 1] - to;
+               k += 1 << bits) {
+            columns[to + k] = slot[T.columns[begin + k]];
+            sources[to + k] = begin + k;
+          }
+        });
+    exec.fence("Solder::triangular: scheduled");
+    made.report_.analysis_seconds = found.seconds + timer.seconds();
+    return made;
   }
 
   /// \brief Takes the values from where the sources say, or their conjugates: one to three kernels.
@@ -296,12 +385,8 @@ class Scheduled {
   /// \brief Right-hand sides are solutions of `other`, as its solves leave them.
   void take_from(Exec const& exec, Scheduled const& other) {
     if (is_host_space<Exec>) return;  // there they are in the order of rows
-    Indices const slot(
-        Kokkos::view_alloc("Solder::triangular::slots", exec, Kokkos::WithoutInitializing),
-        rows_.extent(0));
-    right_ =
-        Indices(Kokkos::view_alloc("Solder::triangular::right", exec, Kokkos::WithoutInitializing),
-                rows_.extent(0));
+    auto const slot = allocate<std::int32_t>(exec, "Solder::triangular::slots", rows_.extent(0));
+    right_ = allocate<std::int32_t>(exec, "Solder::triangular::right", rows_.extent(0));
     auto const *const of_other = other.rows_.data(), *const own = rows_.data();
     auto *const slots = slot.data(), *const right = right_.data();
     Kokkos::RangePolicy<Exec> const all(exec, 0, rows_.extent(0));
@@ -356,16 +441,16 @@ class Scheduled {
                       std::vector<std::int32_t> const& level, TriangularSchedule wanted,
                       Plan& plan) {
     std::vector<TriangularSchedule> candidates{wanted};
-    plan.lane_bits = choose_lane_bits<Scalar, Exec>(needs);
+    plan.lane_bits = choose_lane_bits<Scalar, Exec>(needs.rows(), plan.report.entries);
     bool const alone = is_host_space<Exec> && exec.concurrency() == 1;
     if (wanted == TriangularSchedule::automatic && alone) {
       candidates = {TriangularSchedule::natural};
     } else if (wanted == TriangularSchedule::automatic) {
       candidates.clear();
-      if (is_host_space<Exec> || needs.rows() / 64 < plan.report.levels)
+      if (is_host_space<Exec> || most_levels_of_wide(needs.rows()) < plan.report.levels)
         candidates.push_back(TriangularSchedule::natural);
       candidates.push_back(TriangularSchedule::levels);
-      if (plan.lane_bits < 2) candidates.push_back(TriangularSchedule::partition);
+      if (has_short_rows(plan.lane_bits)) candidates.push_back(TriangularSchedule::partition);
     }
     Tiles best;
     plan.report.predicted_seconds = std::numeric_limits<double>::infinity();
@@ -383,9 +468,6 @@ class Scheduled {
   }
 
   static Indices none() { return no_view<Indices>(); }
-  static Values uninitialised(Exec const& exec, std::string const& label, std::size_t size) {
-    return Values(Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), size);
-  }
 
   std::int32_t lane_bits_ = 0;
   TriangularReport report_;

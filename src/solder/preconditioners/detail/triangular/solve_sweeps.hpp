@@ -103,21 +103,6 @@ struct SolveSweeps {
   }
 };
 
-/// \brief The entries of A's rows that lie in a triangle, in the order of elimination.
-struct TriangleRows {
-  std::int32_t const *offsets, *diagonal, *rank;
-  bool upper;
-
-  KOKKOS_FUNCTION std::int32_t row(std::int32_t a) const { return rank == nullptr ? a : rank[a]; }
-  KOKKOS_FUNCTION std::int32_t first(std::int32_t a) const {
-    return upper ? diagonal[row(a)] + 1 : offsets[row(a)];
-  }
-  KOKKOS_FUNCTION std::int32_t last(std::int32_t a) const {
-    return upper ? offsets[row(a) + 1] : diagonal[row(a)];
-  }
-  KOKKOS_FUNCTION std::int32_t operator()(std::int32_t a) const { return last(a) - first(a); }
-};
-
 /// \brief Both triangles of incomplete factors A ~ L U as matrices for sweeps, in A's numbering:
 /// L - I and (U - D) D^-1, and D^-1.
 ///
@@ -131,34 +116,45 @@ class SweptTriangles {
 
   /// \brief Four kernels and two scans.
   static SweptTriangles of(Exec const& exec, DevicePattern<Exec> const& pattern) {
+    auto const indices = [&](std::int64_t size) {
+      return allocate<std::int32_t>(exec, "Solder::incomplete::triangle", size);
+    };
+    auto const values = [&](std::int64_t size) {
+      return allocate<Scalar>(exec, "Solder::incomplete::triangle", size);
+    };
     SweptTriangles T;
     T.pattern_ = pattern;
     std::int32_t const rows = pattern.rows;
     auto const* const labels = pattern.label.data();
     if (labels != nullptr) {
-      T.rank_ = indices(exec, rows);
+      T.rank_ = indices(rows);
       auto* const rank = T.rank_.data();
       Kokkos::parallel_for(
           "Solder::incomplete::rank", Kokkos::RangePolicy<Exec>(exec, 0, rows),
           KOKKOS_LAMBDA(int i) { rank[labels[i]] = i; });
     }
-    T.inverse_ = values(exec, rows);
+    T.inverse_ = values(rows);
+    auto const* const ranks = T.rank_.data();
     for (Part* const part : {&T.lower_, &T.upper_}) {
-      TriangleRows const triangle{pattern.offsets.data(), pattern.diagonal.data(), T.rank_.data(),
-                                  part == &T.upper_};
-      auto const begins = indices(exec, std::size_t(rows) + 1);
+      DeviceTriangle const triangle = device_triangle(pattern, part == &T.lower_);
+      auto const begins = indices(std::int64_t(rows) + 1);
       auto* const begin = begins.data();
-      auto const totals = offsets_of_lengths(exec, begin, rows, triangle);
-      auto const columns = indices(exec, totals.nonzeros);
-      part->source = indices(exec, totals.nonzeros);
-      part->values = values(exec, totals.nonzeros);
+      auto const totals = offsets_of_lengths(
+          exec, begin, rows, KOKKOS_LAMBDA(std::int32_t a) {
+            std::int32_t const i = ranks == nullptr ? a : ranks[a];
+            return triangle.end(i) - triangle.begin(i);
+          });
+      auto const columns = indices(totals.nonzeros);
+      part->source = indices(totals.nonzeros);
+      part->values = values(totals.nonzeros);
       auto const* const all = pattern.columns.data();
       auto *const to = columns.data(), *const source = part->source.data();
       Kokkos::parallel_for(
           "Solder::incomplete::triangle", Kokkos::RangePolicy<Exec>(exec, 0, rows),
           KOKKOS_LAMBDA(int a) {
+            std::int32_t const i = ranks == nullptr ? a : ranks[a];
             std::int32_t at = begin[a];
-            for (std::int32_t k = triangle.first(a); k < triangle.last(a); ++k, ++at) {
+            for (std::int32_t k = triangle.begin(i); k < triangle.end(i); ++k, ++at) {
               to[at] = labels == nullptr ? all[k] : labels[all[k]];
               source[at] = k;
             }
@@ -220,17 +216,6 @@ class SweptTriangles {
     Indices source = no_view<Indices>();  ///< of each value, among the factors
     Values values = no_view<Values>();
   };
-
-  static Indices indices(Exec const& exec, std::size_t size) {
-    return Indices(
-        Kokkos::view_alloc("Solder::incomplete::triangle", exec, Kokkos::WithoutInitializing),
-        size);
-  }
-  static Values values(Exec const& exec, std::size_t size) {
-    return Values(
-        Kokkos::view_alloc("Solder::incomplete::triangle", exec, Kokkos::WithoutInitializing),
-        size);
-  }
 
   DevicePattern<Exec> pattern_;
   Part lower_, upper_;

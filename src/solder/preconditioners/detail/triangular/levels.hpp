@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// \file
+/// \brief The levels of a triangular pattern, found where it lies: on the device.
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <utility>
+
+#include <solder/core/allocate.hpp>
+#include <solder/core/kokkos_ext.hpp>
+#include <solder/preconditioners/detail/triangular/marks.hpp>
+#include <solder/preconditioners/detail/triangular/pattern.hpp>
+
+namespace Solder::Impl::triangular {
+
+/// \brief How many there are. Waits for the answer.
+template <class Exec>
+std::int64_t entries_of(Exec const& exec, DeviceTriangle const& T) {
+  std::int64_t entries = 0;
+  Kokkos::parallel_reduce(
+      "Solder::triangular::count", Kokkos::RangePolicy<Exec>(exec, 0, T.rows),
+      KOKKOS_LAMBDA(int i, std::int64_t& sum) { sum += T.end(i) - T.begin(i); }, entries);
+  return entries;
+}
+
+/// \brief The level of each row: the longest way to it, in rows that it needs.
+///
+/// On GPUs one kernel: a warp takes the next 32 rows in the order in which they are solved, and
+/// each lane goes through what its row needs as far as it is known: by scratch where it is one of
+/// the warp's own rows, which mostly wait for each other, else by memory. All that is waited for
+/// has been taken by somebody who runs: see has_progress. On hosts a loop.
+struct FindLevels {
+  static constexpr std::int32_t unknown = -1;
+  static constexpr int warps = 8, teams_at_once = 4;  ///< of a team, of a multiprocessor
+
+  DeviceTriangle T;
+  std::int32_t* level;   ///< unknown at first
+  std::int32_t most;     ///< levels; where there are more, they all give up
+  std::int32_t* ticket;  ///< 0 at first
+  std::int32_t* deep;    ///< 0 at first; 1 where there are more than `most`
+
+  void operator()(int) const {
+    for (std::int32_t turn = 0; turn < T.rows && *deep == 0; ++turn) {
+      std::int32_t of_row = 0, passed = 0;
+      look(T.in_turn(turn), turn, nullptr, passed, of_row);
+      keep(T.in_turn(turn), of_row);
+    }
+  }
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    int const lane = lane_number();
+    auto* const scratch = static_cast<std::int32_t*>(member.team_scratch(0).get_shmem(
+                              warps * warp * sizeof(std::int32_t), sizeof(std::int32_t))) +
+                          member.team_rank() * warp;
+    while (true) {
+      std::int32_t const t = lane_value(lane == 0 ? add_one_release(ticket) : 0, 0);
+      if (std::int64_t(t) * warp >= T.rows) return;
+      std::int32_t const first = t * warp, turn = first + lane,
+                         i = T.in_turn(turn < T.rows ? turn : 0);
+      std::int32_t of_row = 0, passed = 0;
+      bool waits = turn < T.rows;
+      store_relaxed(scratch + lane, unknown);
+      lane_barrier();
+      while (lane_votes(waits) != 0) {
+        if (waits && look(i, first, scratch, passed, of_row)) {
+          store_relaxed(scratch + lane, of_row);
+          keep(i, of_row);
+          waits = false;
+        }
+        lane_barrier();
+      }
+      if (load_relaxed(deep) != 0) return;
+    }
+  }
+
+ private:
+  /// \brief Goes on through what row i needs, `passed` of it already; whether all is known. What is
+  /// solved last comes last. Levels of the turns from `first` on are in `scratch`.
+  KOKKOS_FORCEINLINE_FUNCTION bool look(std::int32_t i, std::int32_t first,
+                                        std::int32_t const* scratch, std::int32_t& passed,
+                                        std::int32_t& of_row) const {
+    std::int32_t const begin = T.begin(i), end = T.end(i);
+    for (; passed < end - begin; ++passed) {
+      std::int32_t const needed = T.columns[T.lower ? begin + passed : end - 1 - passed],
+                         turn = T.in_turn(needed);
+      std::int32_t const of =
+          load_relaxed(turn < first ? level + needed : scratch + (turn - first));
+      if (of == unknown) return false;
+      of_row = of_row > of ? of_row : of + 1;
+    }
+    return true;
+  }
+  /// \brief Nobody waits for ever where they give up: a level too many is one all the same.
+  KOKKOS_FORCEINLINE_FUNCTION void keep(std::int32_t i, std::int32_t of_row) const {
+    store_relaxed(level + i, of_row);
+    if (of_row >= most) store_relaxed(deep, std::int32_t(1));
+  }
+};
+
+/// \brief Rows level by level, in each in the order in which they are solved.
+template <class Exec>
+struct RowsByLevel {
+  using Indices = DeviceArray<std::int32_t, Exec>;
+
+  std::int32_t levels = 0;  ///< 0: there are more than were wanted, or no rows
+  Indices level = no_view<Indices>(), order = level;
+  double seconds = 0;  ///< that it took
+};
+
+/// \brief Sorts rows by their levels, a bit after the other: two kernels a bit.
+template <class Exec>
+void sort_by_level(Exec const& exec, RowsByLevel<Exec>& rows) {
+  auto const count = static_cast<std::int32_t>(rows.order.extent(0));
+  auto other = allocate<std::int32_t>(exec, "Solder::triangular::order", count);
+  Kokkos::RangePolicy<Exec> const all(exec, 0, count);
+  for (int bit = 0; bit < std::bit_width(static_cast<std::uint32_t>(rows.levels - 1)); ++bit) {
+    auto const *const from = rows.order.data(), *const level = rows.level.data();
+    auto* const to = other.data();
+    std::int32_t zeros = 0;
+    Kokkos::parallel_reduce(
+        "Solder::triangular::sort", all,
+        KOKKOS_LAMBDA(int i, std::int32_t& sum) { sum += 1 - ((level[i] >> bit) & 1); }, zeros);
+    Kokkos::parallel_scan(
+        "Solder::triangular::sort", all, KOKKOS_LAMBDA(int p, std::int32_t& before, bool last) {
+          bool const is_zero = ((level[from[p]] >> bit) & 1) == 0;
+          if (last) to[is_zero ? before : zeros + p - before] = from[p];
+          before += is_zero;
+        });
+    std::swap(rows.order, other);
+  }
+}
+
+/// \param most levels; more are not looked for
+template <class Exec>
+RowsByLevel<Exec> rows_by_level(Exec const& exec, DeviceTriangle const& T, std::int32_t most) {
+  Kokkos::Timer timer;
+  RowsByLevel<Exec> found;
+  if (T.rows == 0) return found;
+  found.level = allocate<std::int32_t>(exec, "Solder::triangular::level", T.rows);
+  found.order = allocate<std::int32_t>(exec, "Solder::triangular::order", T.rows);
+  auto const counters = allocate_zeros<std::int32_t>(exec, "Solder::triangular::counters", 2);
+  Kokkos::deep_copy(exec, found.level, FindLevels::unknown);
+  FindLevels const find{T, found.level.data(), most, counters.data(), counters.data() + 1};
+  if constexpr (is_host_space<Exec>) {
+    Kokkos::parallel_for("Solder::triangular::levels",
+                         Kokkos::RangePolicy<Exec, Kokkos::IndexType<int>>(exec, 0, 1), find);
+  } else {
+    constexpr int warps = FindLevels::warps, at_once = FindLevels::teams_at_once;
+    std::int64_t const wanted = (std::int64_t(T.rows) + warps * warp - 1) / (warps * warp),
+                       most_teams = std::int64_t(multiprocessors(exec)) * at_once;
+    using Policy = Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<warps * warp, at_once>>;
+    Kokkos::parallel_for("Solder::triangular::levels",
+                         Policy(exec, static_cast<int>(std::min(wanted, most_teams)), warps, warp)
+                             .set_scratch_size(0, Kokkos::PerTeam(warps * warp * int(sizeof(int)))),
+                         find);
+  }
+  auto const* const level = found.level.data();
+  auto const* const deep = find.deep;
+  std::int32_t levels = 0;
+  Kokkos::parallel_reduce(
+      "Solder::triangular::levels", Kokkos::RangePolicy<Exec>(exec, 0, T.rows),
+      KOKKOS_LAMBDA(int i, std::int32_t& largest) {
+        std::int32_t const own = *deep != 0 ? 0 : level[i] + 1;
+        largest = largest > own ? largest : own;
+      },
+      Kokkos::Max<std::int32_t>(levels));
+  found.levels = levels;
+  if (levels == 0) return found;
+  auto* const order = found.order.data();
+  Kokkos::parallel_for(
+      "Solder::triangular::order", Kokkos::RangePolicy<Exec>(exec, 0, T.rows),
+      KOKKOS_LAMBDA(int turn) { order[turn] = T.in_turn(turn); });
+  sort_by_level(exec, found);
+  exec.fence("Solder::triangular: the rows are sorted");
+  found.seconds = timer.seconds();
+  return found;
+}
+
+/// \brief Whether a tile of `most` rows of one level, or what is left of it, begins at place p.
+struct BeginsTile {
+  std::int32_t const *level, *order, *first;  ///< `first` place of each level
+  std::int32_t most;
+
+  KOKKOS_FUNCTION bool operator()(std::int32_t p) const {
+    return (p - first[level[order[p]]]) % most == 0;
+  }
+};
+
+/// \brief Tiles of at most `most` rows of one level each, of rows in the order of levels: where
+/// each begins, and the end.
+template <class Exec>
+DeviceArray<std::int32_t, Exec> tiles_of_levels(Exec const& exec, RowsByLevel<Exec> const& rows,
+                                                std::int32_t most) {
+  auto const count = static_cast<std::int32_t>(rows.order.extent(0));
+  auto const first = allocate<std::int32_t>(exec, "Solder::triangular::first", rows.levels);
+  auto const *const level = rows.level.data(), *const order = rows.order.data();
+  auto* const firsts = first.data();
+  Kokkos::RangePolicy<Exec> const all(exec, 0, count);
+  Kokkos::parallel_for(
+      "Solder::triangular::first", all, KOKKOS_LAMBDA(int p) {
+        if (p == 0 || level[order[p]] != level[order[p - 1]]) firsts[level[order[p]]] = p;
+      });
+  BeginsTile const begins{level, order, firsts, most};
+  std::int32_t tiles = 0;
+  Kokkos::parallel_reduce(
+      "Solder::triangular::tiles", all,
+      KOKKOS_LAMBDA(int p, std::int32_t& sum) { sum += begins(p); }, tiles);
+  auto const begin =
+      allocate<std::int32_t>(exec, "Solder::triangular::tiles", std::int64_t(tiles) + 1);
+  auto* const to = begin.data();
+  Kokkos::parallel_scan(
+      "Solder::triangular::tiles", Kokkos::RangePolicy<Exec>(exec, 0, count + 1),
+      KOKKOS_LAMBDA(int p, std::int32_t& before, bool last) {
+        bool const is_begin = p == count || begins(p);
+        if (last && is_begin) to[before] = p;
+        before += is_begin;
+      });
+  return begin;
+}
+
+}  // namespace Solder::Impl::triangular
