@@ -35,6 +35,7 @@ std::int64_t entries_of(Exec const& exec, DeviceTriangle const& T) {
 struct FindLevels {
   static constexpr std::int32_t unknown = -1;
   static constexpr int warps = 8, teams_at_once = 4;  ///< of a team, of a multiprocessor
+  static constexpr int scratch_bytes() { return warps * warp * int(sizeof(std::int32_t)); }
 
   DeviceTriangle T;
   std::int32_t* level;   ///< unknown at first
@@ -53,9 +54,9 @@ struct FindLevels {
   template <class Member>
   KOKKOS_FUNCTION void operator()(Member const& member) const {
     int const lane = lane_number();
-    auto* const scratch = static_cast<std::int32_t*>(member.team_scratch(0).get_shmem(
-                              warps * warp * sizeof(std::int32_t), sizeof(std::int32_t))) +
-                          member.team_rank() * warp;
+    auto* const scratch =
+        static_cast<std::int32_t*>(member.team_scratch(0).get_shmem(scratch_bytes())) +
+        member.team_rank() * warp;
     while (true) {
       std::int32_t const t = lane_value(lane == 0 ? add_one_release(ticket) : 0, 0);
       if (std::int64_t(t) * warp >= T.rows) return;
@@ -155,7 +156,7 @@ RowsByLevel<Exec> rows_by_level(Exec const& exec, DeviceTriangle const& T, std::
     using Policy = Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<warps * warp, at_once>>;
     Kokkos::parallel_for("Solder::triangular::levels",
                          Policy(exec, static_cast<int>(std::min(wanted, most_teams)), warps, warp)
-                             .set_scratch_size(0, Kokkos::PerTeam(warps * warp * int(sizeof(int)))),
+                             .set_scratch_size(0, Kokkos::PerTeam(FindLevels::scratch_bytes())),
                          find);
   }
   auto const* const level = found.level.data();
