@@ -474,35 +474,55 @@ TEST(TriangularLevels, AreThoseOfPlainLoops) {
     }
 }
 
-/// Where rows are sorted the schedule `levels` of a GPU is made there, else by the host: it is the
-/// same one, and its solves have the same bits.
+/// Where rows are sorted the schedule `levels` of a GPU is made there, else by the host; then rows
+/// are also summed in another order.
 TEST(TriangularLevels, AreTheSameWhoeverFindsThem) {
   Exec const exec;
-  auto const sorted = lower_triangle<double>(3000, 8, [](std::int32_t i, auto& columns) {
+  auto const with_diagonal = lower_triangle<double>(3000, 8, [](std::int32_t i, auto& columns) {
     for (std::int32_t const back : {7, 40, 41, 300, 1000})
       if (i >= back) columns.insert(i - back);
   });
-  auto unsorted = sorted;
-  for (std::int32_t i = 0; i < sorted.rows; ++i) {  // the diagonal entry first
-    std::rotate(unsorted.columns.begin() + sorted.row_offsets[i],
-                unsorted.columns.begin() + sorted.row_offsets[i + 1] - 1,
-                unsorted.columns.begin() + sorted.row_offsets[i + 1]);
-    std::rotate(unsorted.values.begin() + sorted.row_offsets[i],
-                unsorted.values.begin() + sorted.row_offsets[i + 1] - 1,
-                unsorted.values.begin() + sorted.row_offsets[i + 1]);
+  auto without = with_diagonal;  // but for every third row
+  without.columns.clear();
+  without.values.clear();
+  for (std::int32_t i = 0; i < without.rows; ++i) {
+    auto const last = with_diagonal.row_offsets[i + 1] - (i % 3 == 0 ? 0 : 1);
+    without.row_offsets[i] = static_cast<std::int64_t>(without.columns.size());
+    for (auto k = with_diagonal.row_offsets[i]; k < last; ++k) {
+      without.columns.push_back(with_diagonal.columns[k]);
+      without.values.push_back(with_diagonal.values[k] / 16);
+    }
   }
-  auto const b = to_device(exec, random_vector<double>(sorted.rows, 9));
-  std::vector<std::vector<double>> solutions;
-  for (auto const& T : {sorted, unsorted}) {
-    TriangularSolve const solve(exec, CsrMatrix<double, Exec>(exec, T), {},
-                                TriangularSchedule::levels);
-    EXPECT_EQ(solve.report().levels, (3000 + 6) / 7);
-    EXPECT_EQ(solve.report().schedule, TriangularSchedule::levels);
-    auto const x = to_device(exec, std::vector<double>(sorted.rows));
-    solve.solve(exec, b, x);
-    solutions.push_back(to_host(exec, x));
-  }
-  EXPECT_EQ(solutions[0], solutions[1]);
+  without.row_offsets.back() = static_cast<std::int64_t>(without.columns.size());
+  auto const b = to_device(exec, random_vector<double>(with_diagonal.rows, 9));
+  for (bool const unit : {false, true})
+    for (auto const triangle : {Triangle::lower, Triangle::upper}) {
+      SCOPED_TRACE(std::string(unit ? "ones, " : "") +
+                   (triangle == Triangle::lower ? "lower" : "upper"));
+      auto const& lower = unit ? without : with_diagonal;
+      auto const sorted = triangle == Triangle::lower ? lower : transposed(lower);
+      auto unsorted = sorted;
+      for (std::int32_t i = 0; i < sorted.rows; ++i) {  // the last entry first
+        auto const begin = sorted.row_offsets[i], end = sorted.row_offsets[i + 1];
+        if (begin == end) continue;
+        std::rotate(unsorted.columns.begin() + begin, unsorted.columns.begin() + end - 1,
+                    unsorted.columns.begin() + end);
+        std::rotate(unsorted.values.begin() + begin, unsorted.values.begin() + end - 1,
+                    unsorted.values.begin() + end);
+      }
+      std::vector<std::vector<double>> solutions;
+      for (auto const& T : {sorted, unsorted}) {
+        TriangularSolve const solve(exec, CsrMatrix<double, Exec>(exec, T), {triangle, unit},
+                                    TriangularSchedule::levels);
+        EXPECT_EQ(solve.report().levels, (3000 + 6) / 7);
+        EXPECT_EQ(solve.report().schedule, TriangularSchedule::levels);
+        auto const x = to_device(exec, std::vector<double>(sorted.rows));
+        solve.solve(exec, b, x);
+        solutions.push_back(to_host(exec, x));
+      }
+      for (std::int32_t i = 0; i < sorted.rows; ++i)
+        ASSERT_NEAR(solutions[0][i], solutions[1][i], 1e-13 * (1 + std::abs(solutions[1][i])));
+    }
 }
 
 TEST(TriangularErrors, NameTheRow) {

@@ -180,24 +180,27 @@ class TriangularSolve {
   bool is_turned() const { return shape_.transpose != TriangularShape::Transpose::none; }
 
   /// \brief Nothing where the schedule may be another than `levels`, or T is not plain: its rows
-  /// sorted, each with a diagonal entry, and all in its triangle.
+  /// sorted, all in its triangle, and each with a diagonal entry if it has to have one.
   template <class Offset>
   std::optional<Scheduled> made_on_device(Exec const& exec,
                                           CsrMatrix<Scalar, Exec, Offset> const& T) const {
     namespace tri = Impl::triangular;
     std::int32_t const rows = T.rows();
-    if (!Scheduled::is_by_levels(schedule_, rows, T.nonzeros() - rows) || is_turned() ||
-        shape_.unit_diagonal || rows == 0 ||
+    bool const unit = shape_.unit_diagonal;
+    if (rows == 0 || is_turned() ||
+        !Scheduled::is_by_levels(schedule_, rows, T.nonzeros() - (unit ? 0 : rows)) ||
         !tri::rows_ascend(exec, rows, T.row_offsets().data(), T.column_indices().data()))
       return {};
     auto const P =
         tri::DevicePattern<Exec>::of_sorted(exec, rows, T.row_offsets().data(), T.column_indices());
-    if (P.without_diagonal(exec) >= 0) return {};
+    std::int64_t const on_diagonal = P.diagonal_entries(exec);
+    if (!unit && on_diagonal < rows) return {};
+    P.without_stored_ones(exec, is_lower());
     tri::DeviceTriangle const of = tri::device_triangle(P, is_lower());
-    if (tri::entries_of(exec, of) != T.nonzeros() - rows) return {};
+    if (tri::entries_of(exec, of) + on_diagonal != T.nonzeros()) return {};
     auto const found = tri::rows_by_level(exec, of, Scheduled::levels_looked_for(schedule_, rows));
     if (found.levels == 0) return {};
-    return Scheduled::by_levels(exec, P, of, true, found);
+    return Scheduled::by_levels(exec, P, of, !unit, found);
   }
 
   template <class Offset>

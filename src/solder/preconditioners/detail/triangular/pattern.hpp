@@ -135,6 +135,27 @@ struct DevicePattern {
           if (places[i] < 0 && row < first) first = row;
         });
   }
+  /// \brief Rows with a diagonal entry. Waits for the answer.
+  std::int64_t diagonal_entries(Exec const& exec) const {
+    auto const* const places = diagonal.data();
+    std::int64_t entries = 0;
+    Kokkos::parallel_reduce(
+        "Solder::triangular::count", Kokkos::RangePolicy<Exec>(exec, 0, rows),
+        KOKKOS_LAMBDA(int i, std::int64_t& sum) { sum += places[i] >= 0; }, entries);
+    return entries;
+  }
+  /// \brief For a triangle with ones that are not stored: where a row has no diagonal entry its
+  /// place becomes that of the end of the row's lower part, or that before its upper part.
+  void without_stored_ones(Exec const& exec, bool lower) const {
+    auto *const places = diagonal.data(), *const begins = offsets.data();
+    auto const* const all = columns.data();
+    Kokkos::parallel_for(
+        "Solder::triangular::ones", Kokkos::RangePolicy<Exec>(exec, 0, rows), KOKKOS_LAMBDA(int i) {
+          if (places[i] >= 0) return;
+          std::int32_t const at = place_of(all, begins[i], begins[i + 1], i);
+          places[i] = lower ? at : at - 1;
+        });
+  }
   /// \brief The first row of A with an entry whose mirror image is missing, or -1. Waits for it.
   std::int32_t unsymmetric(Exec const& exec) const {
     auto const* const labels = label.data();

@@ -106,10 +106,10 @@ std::int32_t choose_lane_bits(std::int32_t rows, std::int64_t entries) {
   return bits;
 }
 
-/// \brief What decides which schedules are looked at: whether so few lanes a row leave a tile rows
-/// that can keep something together, and the most levels, of wide ones, that leave none to chains.
+/// \brief What decides which schedules a GPU looks at: whether so few lanes share a row that a tile
+/// has rows to keep together, and up to how many levels they count as wide.
 constexpr bool has_short_rows(std::int32_t lane_bits) { return lane_bits < 2; }
-constexpr std::int32_t most_levels_of_wide(std::int32_t rows) { return rows / 64; }
+constexpr std::int32_t most_wide_levels(std::int32_t rows) { return rows / 256; }
 
 /// \brief Levels in work at once on a GPU. Who waits for levels far away slows down the others by
 /// asking.
@@ -280,7 +280,7 @@ class Scheduled {
              !has_short_rows(choose_lane_bits<Scalar, Exec>(rows, entries))));
   }
   static std::int32_t levels_looked_for(TriangularSchedule wanted, std::int32_t rows) {
-    return wanted == TriangularSchedule::levels ? rows : most_levels_of_wide(rows);
+    return wanted == TriangularSchedule::levels ? rows : most_wide_levels(rows);
   }
 
   /// \brief The schedule `levels` of a triangle of P, made on the device: some twenty kernels, and
@@ -435,8 +435,8 @@ class Scheduled {
     return std::max(0, static_cast<std::int32_t>(first_.extent(0)) - 1);
   }
 
-  /// \brief The tiles of the schedule that is wanted, or of the quickest by the model. GPUs have no
-  /// use for tiles of a few long rows, nor for chains where levels are wide.
+  /// \brief The tiles of the schedule that is wanted, or of the quickest by the model. Where levels
+  /// are wide GPUs have no use for chains, nor, of long rows, for tiles of a few.
   static Tiles choose(Exec const& exec, Dependencies const& needs,
                       std::vector<std::int32_t> const& level, TriangularSchedule wanted,
                       Plan& plan) {
@@ -446,11 +446,12 @@ class Scheduled {
     if (wanted == TriangularSchedule::automatic && alone) {
       candidates = {TriangularSchedule::natural};
     } else if (wanted == TriangularSchedule::automatic) {
+      bool const narrow = plan.report.levels > most_wide_levels(needs.rows());
       candidates.clear();
-      if (is_host_space<Exec> || most_levels_of_wide(needs.rows()) < plan.report.levels)
-        candidates.push_back(TriangularSchedule::natural);
+      if (is_host_space<Exec> || narrow) candidates.push_back(TriangularSchedule::natural);
       candidates.push_back(TriangularSchedule::levels);
-      if (has_short_rows(plan.lane_bits)) candidates.push_back(TriangularSchedule::partition);
+      if (narrow || has_short_rows(plan.lane_bits))
+        candidates.push_back(TriangularSchedule::partition);
     }
     Tiles best;
     plan.report.predicted_seconds = std::numeric_limits<double>::infinity();
