@@ -399,4 +399,17 @@ TEST(Control, DescriptionsNameTheScalarAndTheIteration) {
   EXPECT_NE(text(Reason::stagnated, Cause::none, 0), "");
 }
 
+TEST(Control, OnlyASmallResidualIsTheAttainableAccuracy) {
+  auto const text = [](double true_squared) {
+    Control control;
+    control.b_squared = 4;
+    control.true_squared = true_squared;
+    control.claim(Reason::stagnated);
+    return describe(control);
+  };
+  EXPECT_NE(text(4e-20).find("attainable accuracy"), std::string::npos);
+  EXPECT_EQ(text(9).find("attainable accuracy"), std::string::npos) << text(9);
+  EXPECT_NE(text(9).find("far from a solution"), std::string::npos) << text(9);
+}
+
 }  // namespace

@@ -307,8 +307,12 @@ inline std::string describe(Control const& control) {
                  ? "another cycle from the true residual no longer reduces it, and the "
                    "next would do the same: another preconditioner, or a longer "
                    "restart of gmres, may"
-                 : "restarting from the true residual no longer reduces it: the "
-                   "attainable accuracy is reached";
+             : control.relative(control.true_squared) < 1e-3
+                 ? "restarting from the true residual no longer reduces it: the "
+                   "attainable accuracy is reached"
+                 : "restarting from the true residual no longer reduces it, far from a solution: "
+                   "A may be singular and b not in its range, or another preconditioner or method "
+                   "may do";
     default:
       return {};
   }
