@@ -4,7 +4,11 @@
 #include "incomplete_oracle.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <optional>
+#include <set>
+#include <span>
 
 #include <solder/io/matrix_market.hpp>
 #include <solder/preconditioners/apply.hpp>
@@ -282,39 +286,87 @@ TEST(IncompleteErrors, DuplicatesAreSummed) {
 
 // ---- Analysis ----
 
-/// Where rows are sorted a GPU finds the schedule `levels` itself, else the host does: it is the
-/// same one, and factors and solves have the same bits.
-TEST(IncompleteAnalysis, IsTheSameWhoeverDoesIt) {
-  Exec const exec;
-  auto const sorted = Solder::poisson_3d_27pt<double>(12);
-  auto reversed = sorted;
-  for (std::int32_t i = 0; i < sorted.rows; ++i) {
-    std::reverse(reversed.columns.begin() + sorted.row_offsets[i],
-                 reversed.columns.begin() + sorted.row_offsets[i + 1]);
-    std::reverse(reversed.values.begin() + sorted.row_offsets[i],
-                 reversed.values.begin() + sorted.row_offsets[i + 1]);
-  }
-  for (auto const kind : {Factorisation::ic0, Factorisation::ilu0})
-    for (bool const by_sweeps : {false, true}) {
-      SCOPED_TRACE(by_sweeps);
-      IncompleteOptions options{.schedule = Solder::TriangularSchedule::levels};
-      if (by_sweeps) options.trisolve = Solder::Trisolve::jacobi;
-      std::vector<std::vector<double>> found;
-      for (auto const& host : {sorted, reversed}) {
-        CsrMatrix<double, Exec> const A(exec, host);
-        Incomplete const M(exec, A, kind, options);
-        EXPECT_EQ(M.defect(), "");
-        found.push_back(to_host(exec, M.factor_values()));
-        // One matrix for both: only M may differ.
-        CsrMatrix<double, Exec> const same(exec, sorted);
-        auto const b = to_device(exec, random_vector<double>(sorted.rows, 4)),
-                   x = to_device(exec, std::vector<double>(sorted.rows));
-        Solder::Gmres(exec, same, M, Solder::GmresOptions{}).solve(b, x);
-        found.push_back(to_host(exec, x));
-      }
-      EXPECT_EQ(found[0], found[2]);
-      EXPECT_EQ(found[1], found[3]);
+/// Rows of `entries(i)`, a set of columns without i, of ones, and a diagonal that dominates.
+template <class Entries>
+HostCsr<double> dominant(std::int32_t rows, Entries const& entries) {
+  HostCsr<double> A;
+  A.rows = A.columns_count = rows;
+  A.row_offsets = {0};
+  for (std::int32_t i = 0; i < rows; ++i) {
+    std::set<std::int32_t> columns = entries(i);
+    columns.insert(i);
+    for (std::int32_t const j : columns) {
+      A.columns.push_back(j);
+      A.values.push_back(j == i ? 2.0 * static_cast<double>(columns.size()) : -1 - 0.1 * (j % 7));
     }
+    A.row_offsets.push_back(static_cast<std::int64_t>(A.columns.size()));
+  }
+  return A;
+}
+
+/// Where a GPU makes the schedule of a triangle, of both, or of none: factors and one application
+/// are those of plain loops.
+TEST(IncompleteAnalysis, GivesPlainFactorsAndSolvesWhoeverDoesIt) {
+  using Solder::TriangularSchedule;
+  using Columns = std::set<std::int32_t>;
+  Exec const exec;
+  struct Case {
+    char const* what;
+    HostCsr<double> A;
+    IncompleteOptions options;
+  };
+  IncompleteOptions const by_levels{.schedule = TriangularSchedule::levels};
+  IncompleteOptions by_sweeps = by_levels;
+  by_sweeps.trisolve = Solder::Trisolve::jacobi;
+  Case const cases[] = {
+      {"levels are wanted", Solder::poisson_3d_27pt<double>(12), by_levels},
+      {"only the order of elimination", Solder::poisson_3d_27pt<double>(12), by_sweeps},
+      {"colours",
+       Solder::poisson_3d_27pt<double>(12),
+       {.schedule = TriangularSchedule::levels, .ordering = Ordering::multicolour}},
+      {"wide levels of long rows",
+       dominant(6000,
+                [](std::int32_t i) {
+                  Columns block;
+                  for (std::int32_t k = 0; k < 20; ++k) block.insert(i / 20 * 20 + k);
+                  return block;
+                }),
+       {}},
+      {"L is the device's, U the host's",
+       dominant(6000,
+                [](std::int32_t i) {
+                  Columns row;
+                  if (i + 1 < 6000) row.insert(i + 1);
+                  for (std::int32_t k = 0; i >= 3000 && k < 25; ++k)
+                    row.insert((i * 7 + k * 119) % 3000);
+                  return row;
+                }),
+       {}}};
+  for (auto const& [what, host, options] : cases) {
+    SCOPED_TRACE(what);
+    CsrMatrix<double, Exec> const A(exec, host);
+    Incomplete const M(exec, A, Factorisation::ilu0, options);
+    EXPECT_EQ(M.defect(), "");
+    PlainFactors const factors(host, M.elimination());
+    expect_factors(exec, M, factors, 1e-12);
+    if (options.trisolve == Solder::Trisolve::jacobi) continue;
+
+    // A step of GMRES from zero goes along M b.
+    auto const b = random_vector<double>(host.rows, 4);
+    auto const x = to_device(exec, std::vector<double>(host.rows));
+    Solder::GmresOptions one;
+    one.max_iterations = 1;
+    Solder::Gmres(exec, A, M, one).solve(to_device(exec, b), x);
+    auto const step = to_host(exec, x);
+    std::vector<double> z(host.rows);
+    factors.apply(std::span<double const>(b), std::span<double>(z));
+    double const length =
+        std::sqrt(std::inner_product(step.begin(), step.end(), step.begin(), 0.0) /
+                  std::inner_product(z.begin(), z.end(), z.begin(), 0.0));
+    ASSERT_GT(length, 0);
+    for (std::int32_t i = 0; i < host.rows; ++i)
+      ASSERT_NEAR(step[i] / length, z[i], 1e-12 * (1 + std::abs(z[i]))) << i;
+  }
 }
 
 // ---- Real matrices ----

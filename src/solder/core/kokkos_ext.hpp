@@ -243,6 +243,7 @@ KOKKOS_FORCEINLINE_FUNCTION std::int32_t load_acquire(std::int32_t const* place)
 
 /// \brief What lies there now, whoever wrote it: other threads write it by store_relaxed while this
 /// one reads. One word, with no order among words.
+/// \tparam Word float, double or std::int32_t
 template <class Word>
 KOKKOS_FORCEINLINE_FUNCTION Word load_relaxed(Word const* place) {
 #if defined(__CUDA_ARCH__)
@@ -251,7 +252,7 @@ KOKKOS_FORCEINLINE_FUNCTION Word load_relaxed(Word const* place) {
     asm volatile("ld.relaxed.gpu.f64 %0, [%1];" : "=d"(value) : "l"(place) : "memory");
   else if constexpr (std::is_same_v<Word, float>)
     asm volatile("ld.relaxed.gpu.f32 %0, [%1];" : "=f"(value) : "l"(place) : "memory");
-  else
+  else if constexpr (std::is_same_v<Word, std::int32_t>)
     asm volatile("ld.relaxed.gpu.s32 %0, [%1];" : "=r"(value) : "l"(place) : "memory");
   return value;
 #elif defined(__HIP_DEVICE_COMPILE__)
@@ -269,7 +270,7 @@ KOKKOS_FORCEINLINE_FUNCTION void store_relaxed(Word* place, Word value) {
     asm volatile("st.relaxed.gpu.f64 [%0], %1;" ::"l"(place), "d"(value) : "memory");
   else if constexpr (std::is_same_v<Word, float>)
     asm volatile("st.relaxed.gpu.f32 [%0], %1;" ::"l"(place), "f"(value) : "memory");
-  else
+  else if constexpr (std::is_same_v<Word, std::int32_t>)
     asm volatile("st.relaxed.gpu.s32 [%0], %1;" ::"l"(place), "r"(value) : "memory");
 #elif defined(__HIP_DEVICE_COMPILE__)
   __hip_atomic_store(place, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);

@@ -67,8 +67,9 @@ struct IncompleteOptions {
 /// IC(0): U = D L^H, and M = (L D L^H)^-1 is Hermitian. Of a Hermitian matrix only the pattern and
 /// the pivots are checked.
 ///
-/// The pattern is analysed once: on GPUs on the device where the schedule is `levels`, else on the
-/// host, both triangles at the same time where it has threads. The factors are made on the device,
+/// The pattern is analysed once: on GPUs on the device where the schedule is `levels`, the ordering
+/// natural and rows are sorted, else on the host, both triangles at the same time where it has
+/// threads. The factors are made on the device,
 /// one row as soon as the rows that it needs are done, and again by refresh. Applied by two
 /// triangular solves, a kernel each (TriangularRows), and one kernel before them.
 ///
@@ -383,13 +384,16 @@ class Incomplete {
     for (int upper = 0; upper < 2 && !Impl::is_host_space<Exec>; ++upper) {
       tri::DeviceTriangle const T = tri::device_triangle(state->pattern, upper == 0);
       bool const orders = upper == 0 && eliminates,
-                 by_levels = solves && Scheduled::is_by_levels(options_.schedule, T.rows,
-                                                               tri::entries_of(exec, T));
-      if (!by_levels && (solves || !orders)) continue;
-      auto const found =
-          tri::rows_by_level(exec, T, Scheduled::levels_looked_for(options_.schedule, T.rows));
+                 looks = solves ? Scheduled::is_by_levels(options_.schedule, T.rows,
+                                                          tri::entries_of(exec, T), A.longest_row())
+                                : orders && A.longest_row() <= tri::most_row_of_device;
+      if (!looks) continue;
+      auto const found = tri::rows_by_level(
+          exec, T,
+          Scheduled::levels_looked_for(solves ? options_.schedule : TriangularSchedule::automatic,
+                                       T.rows));
       if (found.levels == 0) continue;
-      if (by_levels) made[upper] = Scheduled::by_levels(exec, state->pattern, T, upper != 0, found);
+      if (solves) made[upper] = Scheduled::by_levels(exec, state->pattern, T, upper != 0, found);
       is_made[upper] = true;
       if (!orders) continue;
       state->by_level = found.order;

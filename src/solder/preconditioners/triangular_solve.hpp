@@ -187,17 +187,19 @@ class TriangularSolve {
     namespace tri = Impl::triangular;
     std::int32_t const rows = T.rows();
     bool const unit = shape_.unit_diagonal;
-    if (rows == 0 || is_turned() ||
-        !Scheduled::is_by_levels(schedule_, rows, T.nonzeros() - (unit ? 0 : rows)) ||
+    auto const is_by_levels = [&](std::int64_t entries) {
+      return Scheduled::is_by_levels(schedule_, rows, entries, T.longest_row());
+    };
+    if (rows == 0 || is_turned() || !is_by_levels(T.nonzeros()) ||
         !tri::rows_ascend(exec, rows, T.row_offsets().data(), T.column_indices().data()))
       return {};
     auto const P =
         tri::DevicePattern<Exec>::of_sorted(exec, rows, T.row_offsets().data(), T.column_indices());
-    std::int64_t const on_diagonal = P.diagonal_entries(exec);
-    if (!unit && on_diagonal < rows) return {};
-    P.without_stored_ones(exec, is_lower());
+    std::int64_t const on_diagonal = P.diagonal_entries(exec), entries = T.nonzeros() - on_diagonal;
+    if ((!unit && on_diagonal < rows) || !is_by_levels(entries)) return {};
+    P.place_missing_ones(exec, is_lower());
     tri::DeviceTriangle const of = tri::device_triangle(P, is_lower());
-    if (tri::entries_of(exec, of) + on_diagonal != T.nonzeros()) return {};
+    if (tri::entries_of(exec, of) != entries) return {};
     auto const found = tri::rows_by_level(exec, of, Scheduled::levels_looked_for(schedule_, rows));
     if (found.levels == 0) return {};
     return Scheduled::by_levels(exec, P, of, !unit, found);

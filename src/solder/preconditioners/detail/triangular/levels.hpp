@@ -74,7 +74,7 @@ struct FindLevels {
         }
         lane_barrier();
       }
-      if (load_relaxed(deep) != 0) return;
+      if (lane_value(load_relaxed(deep), 0) != 0) return;  // all lanes, or none
     }
   }
 
@@ -95,7 +95,7 @@ struct FindLevels {
     }
     return true;
   }
-  /// \brief Nobody waits for ever where they give up: a level too many is one all the same.
+  /// \brief A row beyond `most` gets its level, too: others may wait for it.
   KOKKOS_FORCEINLINE_FUNCTION void keep(std::int32_t i, std::int32_t of_row) const {
     store_relaxed(level + i, of_row);
     if (of_row >= most) store_relaxed(deep, std::int32_t(1));
@@ -128,7 +128,7 @@ void sort_by_level(Exec const& exec, RowsByLevel<Exec>& rows) {
     Kokkos::parallel_scan(
         "Solder::triangular::sort", all, KOKKOS_LAMBDA(int p, std::int32_t& before, bool last) {
           bool const is_zero = ((level[from[p]] >> bit) & 1) == 0;
-          if (last) to[is_zero ? before : zeros + p - before] = from[p];
+          if (last) to[is_zero ? before : zeros + (p - before)] = from[p];
           before += is_zero;
         });
     std::swap(rows.order, other);
@@ -140,7 +140,7 @@ template <class Exec>
 RowsByLevel<Exec> rows_by_level(Exec const& exec, DeviceTriangle const& T, std::int32_t most) {
   Kokkos::Timer timer;
   RowsByLevel<Exec> found;
-  if (T.rows == 0) return found;
+  if (T.rows == 0 || most == 0) return found;
   found.level = allocate<std::int32_t>(exec, "Solder::triangular::level", T.rows);
   found.order = allocate<std::int32_t>(exec, "Solder::triangular::order", T.rows);
   auto const counters = allocate_zeros<std::int32_t>(exec, "Solder::triangular::counters", 2);

@@ -146,7 +146,7 @@ struct DevicePattern {
   }
   /// \brief For a triangle with ones that are not stored: where a row has no diagonal entry its
   /// place becomes that of the end of the row's lower part, or that before its upper part.
-  void without_stored_ones(Exec const& exec, bool lower) const {
+  void place_missing_ones(Exec const& exec, bool lower) const {
     auto *const places = diagonal.data(), *const begins = offsets.data();
     auto const* const all = columns.data();
     Kokkos::parallel_for(

@@ -66,7 +66,7 @@ struct TriangularOperator {
 /// that any number of threads comes to an end. The order of summation is fixed; which team hands a
 /// row out is not, so a consumer must not sum.
 ///
-/// Words: T's entries, 4 a row (on GPUs and where `next` is marked 5), and x once for each entry of
+/// Words: T's entries, 4 a row, on GPUs one more where `marked` is, and x once for each entry of
 /// another tile.
 template <class Scalar, class Vector>
 struct TriangularRows {
@@ -75,8 +75,8 @@ struct TriangularRows {
   std::int32_t workers;  ///< warps of a GPU that take tiles, spread over the league
   Vector b;
   Scalar* x;
-  std::int32_t* counters;  ///< of GPUs a ticket
-  Scalar* next = nullptr;  ///< of GPUs: an x of later that is marked "not yet" by the way
+  std::int32_t* counters;    ///< of GPUs a ticket
+  Scalar* marked = nullptr;  ///< of GPUs: an x of later that is marked "not yet" by the way
 
   bool operator==(TriangularRows const&) const = default;
 
@@ -212,7 +212,7 @@ struct TriangularRows {
     if (!is_row || of_row > 0) return;
     Scalar const handed_out = but_marked(solved);
     store_relaxed(x + s, handed_out);
-    if (next != nullptr) next[s] = not_yet<Scalar>();
+    if (marked != nullptr) marked[s] = not_yet<Scalar>();
     consume(i, handed_out);
   }
 

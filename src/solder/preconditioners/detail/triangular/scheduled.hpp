@@ -52,7 +52,7 @@ struct TriangularReport {
   std::int64_t entries = 0;      ///< off the diagonal
   std::int64_t external = 0;     ///< of them with an entry of x of another tile
   double predicted_seconds = 0;  ///< by the model; 0: there was no choice
-  double analysis_seconds = 0;
+  double analysis_seconds = 0;   ///< on the host or the device, copies included
 };
 
 namespace Impl::triangular {
@@ -111,8 +111,11 @@ std::int32_t choose_lane_bits(std::int32_t rows, std::int64_t entries) {
 constexpr bool has_short_rows(std::int32_t lane_bits) { return lane_bits < 2; }
 constexpr std::int32_t most_wide_levels(std::int32_t rows) { return rows / 256; }
 
+/// \brief Entries of a row up to which its level is found on the device, by one lane.
+inline constexpr std::int32_t most_row_of_device = 4096;
+
 /// \brief Levels in work at once on a GPU. Who waits for levels far away slows down the others by
-/// asking.
+/// asking: with all warps that there are a solve may take four times as long.
 inline constexpr std::int64_t levels_ahead = 8;
 
 /// \brief Rows of a tile at most.
@@ -272,9 +275,11 @@ class Scheduled {
   }
 
   /// \brief Whether `levels` is the schedule of such a triangle, if only it has no more levels than
-  /// levels_looked_for(): then it is made on the device, by `by_levels`.
-  static bool is_by_levels(TriangularSchedule wanted, std::int32_t rows, std::int64_t entries) {
-    return !is_host_space<Exec> &&
+  /// levels_looked_for(): then it is made on the device, by `by_levels`. A row of thousands, whose
+  /// entries one lane goes through, is for the host.
+  static bool is_by_levels(TriangularSchedule wanted, std::int32_t rows, std::int64_t entries,
+                           std::int32_t longest_row) {
+    return !is_host_space<Exec> && longest_row <= most_row_of_device &&
            (wanted == TriangularSchedule::levels ||
             (wanted == TriangularSchedule::automatic &&
              !has_short_rows(choose_lane_bits<Scalar, Exec>(rows, entries))));
