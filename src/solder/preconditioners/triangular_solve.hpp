@@ -197,7 +197,7 @@ class TriangularSolve {
         tri::DevicePattern<Exec>::of_sorted(exec, rows, T.row_offsets().data(), T.column_indices());
     std::int64_t const on_diagonal = P.diagonal_entries(exec), entries = T.nonzeros() - on_diagonal;
     if ((!unit && on_diagonal < rows) || !is_by_levels(entries)) return {};
-    P.place_missing_ones(exec, is_lower());
+    if (unit) P.place_missing_ones(exec, is_lower());
     tri::DeviceTriangle const of = tri::device_triangle(P, is_lower());
     if (tri::entries_of(exec, of) != entries) return {};
     auto const found = tri::rows_by_level(exec, of, Scheduled::levels_looked_for(schedule_, rows));
