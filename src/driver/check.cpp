@@ -14,6 +14,7 @@
 #include "columns.hpp"
 #include "footprint.hpp"
 #include "memory.hpp"
+#include "scalars.hpp"
 #include "schema.hpp"
 #include "solve.hpp"
 
@@ -34,6 +35,11 @@ void check_space(RunConfig const& run, Errors& errors) {
   if (std::find(names.begin(), names.end(), run.execution.space) == names.end())
     errors.add(run.where("execution.space"), "execution.space '", run.execution.space,
                "' is not in this build, which has ", join(names, " and "));
+}
+
+void check_scalar(RunConfig const& run, Errors& errors) {
+  std::string_view const scalar = to_string(run.problem.scalar);
+  if (!is_built(scalar)) errors.add(run.where("problem.scalar"), not_built(scalar));
 }
 
 /// Says what something needs the keys of a run to be.
@@ -245,6 +251,7 @@ void check_runs(std::vector<FileConfig> const& files, SystemStore& store, Errors
   for (FileConfig const& file : files) {
     check_points(file, errors);
     for (RunConfig const& run : file.runs) {
+      check_scalar(run, errors);
       check_space(run, errors);
       check_batch(run, errors);
       check_block(run, errors);

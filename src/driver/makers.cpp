@@ -108,7 +108,7 @@ auto compiled() {
       &FsaiMaker<T, Exec>::same, &FsaiMaker<T, Exec>::single, &IncompleteMaker<T, Exec>::make,
       &AmgMaker<T, Exec, T>::make, &AmgMaker<T, Exec, Single<T>>::make,
       chebyshev(std::type_identity<CsrMatrix<T, Exec>>()),
-      chebyshev(std::type_identity<PolynomialMatrix<SellMatrix<T, Exec>, T, Exec>>()));
+      chebyshev(std::type_identity<Compiled::PolynomialMatrix<SellMatrix<T, Exec>, T, Exec>>()));
 }
 
 #ifdef KOKKOS_ENABLE_SERIAL

@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <solder/matrix/sell.hpp>
-#include <solder/preconditioners/amg.hpp>
-#include <solder/preconditioners/chebyshev.hpp>
-#include <solder/preconditioners/fsai.hpp>
-#include <solder/preconditioners/incomplete.hpp>
-#include <solder/preconditioners/jacobi.hpp>
-#include <type_traits>
-
+#include "../compiled/systems.hpp"
 #include "columns_file.hpp"
 #include "config.hpp"
 
 namespace Solder::Driver {
 
-/// \brief The scalar of single precision that goes with T.
-template <class T>
-using Single = std::conditional_t<ScalarTraits<T>::is_complex, Kokkos::complex<float>, float>;
+using Compiled::Single;
 
 /// \brief Sets FSAI up as the configuration says, whatever solver it is for: compiled in makers.cpp
 /// only.
@@ -42,13 +33,6 @@ struct AmgMaker {
   static Amg<T, Exec, Stored> make(Exec const& exec, CsrMatrix<T, Exec> const& A,
                                    PreconditionerConfig const& config, Points const& points);
 };
-
-/// \brief What a polynomial multiplies with, where the solver multiplies with a Matrix: the same;
-/// on hosts, which gain nothing from padded rows, compressed rows, so that there is less to
-/// compile.
-template <class Matrix, class T, class Exec>
-using PolynomialMatrix =
-    std::conditional_t<Solder::Impl::is_host_space<Exec>, CsrMatrix<T, Exec>, Matrix>;
 
 /// \brief Sets a Chebyshev polynomial up, likewise.
 template <class Exec, class Matrix, class Inner>

@@ -11,20 +11,27 @@
 #include "output.hpp"
 #include "progress.hpp"
 #include "roofline.hpp"
+#include "scalars.hpp"
 #include "solve.hpp"
 
 namespace Solder::Driver {
 namespace {
 
+/// Solves, and says how far it is where somebody looks.
+template <class T>
+Solved<T> solve_watched(RunConfig const& config, System<T> const& system) {
+  if constexpr (!is_built(yaml_name<T>)) {
+    throw std::logic_error("no scalar of this build");  // check_runs() refuses the others
+  } else {
+    if (!progress_wanted()) return solve<T>(config, system, {});
+    ProgressLine line(std::cerr, config.problem.name);
+    return solve<T>(config, system, [&](Progress const& progress) { line.show(progress); });
+  }
+}
+
 template <class T>
 RunResult run_one(RunConfig const& config, System<T> const& system) {
-  Solved<T> solved;
-  if (progress_wanted()) {
-    ProgressLine line(std::cerr, config.problem.name);
-    solved = solve<T>(config, system, [&](Progress const& progress) { line.show(progress); });
-  } else {
-    solved = solve<T>(config, system, {});
-  }
+  Solved<T> solved = solve_watched(config, system);
   if (!config.output.solution.empty())
     write_matrix_market_columns<T>(config.output.solution.string(), solved.solution,
                                    system.right_hand_sides());

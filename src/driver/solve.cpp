@@ -1,32 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR. The methods themselves are
+// compiled in src/compiled.
 #include "solve.hpp"
 
+#include <cctype>
+#include <memory>
+#include <solder/matrix/batch.hpp>
+#include <solder/solvers/bicgstab.hpp>
+#include <solder/solvers/block_cg.hpp>
+#include <solder/solvers/cg.hpp>
+#include <solder/solvers/gmres.hpp>
+#include <solder/solvers/idr.hpp>
 #include <stdexcept>
+#include <utility>
 
-#include "methods.hpp"
+#include "columns.hpp"
+#include "repeat.hpp"
+#include "spaces.hpp"
+#include "systems.hpp"
 
 namespace Solder::Driver {
+namespace {
+
+BiCgStabOptions bicgstab_options(SolverConfig const& config) {
+  BiCgStabOptions options;
+  options.form = config.form == "classical" ? BiCgStabForm::classical : BiCgStabForm::pipelined;
+  return options;
+}
+
+CgOptions cg_options(SolverConfig const& config) {
+  CgOptions options;
+  for (CgForm const form : {CgForm::automatic, CgForm::classical, CgForm::pipelined})
+    if (to_string(form) == config.form) options.form = form;
+  return options;
+}
+
+GmresOptions gmres_options(SolverConfig const& config) {
+  GmresOptions options;
+  for (GmresForm const form :
+       {GmresForm::pipelined, GmresForm::cgs, GmresForm::cgs2, GmresForm::mgs, GmresForm::flexible})
+    if (to_string(form) == config.form) options.form = form;
+  options.restart = config.restart;
+  for (GmresSecondRound const round : {GmresSecondRound::lost, GmresSecondRound::halved})
+    if (to_string(round) == config.second_round) options.second_round = round;
+  return options;
+}
+
+IdrOptions idr_options(SolverConfig const& config) {
+  IdrOptions options;
+  options.shadow_space = config.shadow_space;
+  options.smoothing = config.smoothing;
+  options.seed = static_cast<std::uint64_t>(config.seed);
+  return options;
+}
+
+/// \brief The run's method for a system: a further solver is a further line here, in schema(), in
+/// footprint.cpp and in src/compiled.
+template <class Exec, class OpenedA, class OpenedM>
+std::unique_ptr<Solder::Impl::AnyMethod<Exec, typename OpenedA::scalar_type>> make_method(
+    Exec const& exec, RunConfig const& run,
+    std::shared_ptr<Solder::Impl::System<Exec, OpenedA, OpenedM>> const& system,
+    std::function<void(Progress const&)> const& monitor) {
+  using namespace Solder::Impl;
+  auto const with = [&](auto options) {
+    options.tolerance = run.solver.tolerance;
+    options.max_iterations = run.solver.max_iterations;
+    options.monitor = monitor;
+    for (Runner const runner :
+         {Runner::automatic, Runner::launch, Runner::graph, Runner::team, Runner::resident})
+      if (to_string(runner) == run.execution.runner) options.runner = runner;
+    return options;
+  };
+  SolverConfig const& config = run.solver;
+  if (config.name == "bicgstab")
+    return compiled_method<BiCgStabMethod>(exec, system, with(bicgstab_options(config)));
+  if (config.name == "block_cg")
+    return compiled_method<BlockCgMethod>(exec, system, with(BlockCgOptions()));
+  if (config.name == "cg") return compiled_method<CgMethod>(exec, system, with(cg_options(config)));
+  if (config.name == "gmres")
+    return compiled_method<GmresMethod>(exec, system, with(gmres_options(config)));
+  if (config.name == "idr")
+    return compiled_method<IdrMethod>(exec, system, with(idr_options(config)));
+  throw std::logic_error("no solver is named " + config.name);  // schema() knows them all
+}
+
+template <class T, class Exec>
+void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
+              std::function<void(Progress const&)> const& monitor, Solved<T>& solved) {
+  using Columns = Kokkos::View<T**, Kokkos::LayoutRight, typename Exec::memory_space,
+                               Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  SystemOn<T, Exec> made(exec, run, system);
+  auto const method =
+      std::visit([&](auto& of) { return make_method(exec, run, of, monitor); }, made.system);
+  bool const is_batch = !system.starts.empty();
+  int const count = system.right_hand_sides();
+  bool const is_one = !is_batch && count == 1 && !is_block(run);
+  if (is_one) method->reserve();
+  std::unique_ptr<Batch<Exec>> batch;
+  if (is_batch) batch = std::make_unique<Batch<Exec>>(exec, system.starts);
+  auto const solve_once = [&]() -> std::vector<Report> {
+    made.clear_x(exec);
+    T *const b = made.b.data(), *const x = made.x.data();
+    if (is_batch) return method->solve_batch(b, x, *batch);
+    if (is_one) return {method->solve(b, x)};
+    std::size_t const rows = made.b.extent(0) / count;
+    return method->solve_columns(Solder::Impl::ColumnsView<T const>(Columns(b, rows, count)),
+                                 Solder::Impl::ColumnsView<T>(Columns(x, rows, count)));
+  };
+  solved.columns =
+      solve_repeatedly(run.execution.repeat, solve_once, is_batch ? "system" : "right-hand side");
+  solved.report = summary(solved.columns, is_batch || (!is_one && method->takes_columns()));
+  if (is_batch)  // of all systems
+    for (std::size_t k = 1; k < solved.columns.size(); ++k)
+      solved.report.words_per_iteration += solved.columns[k].words_per_iteration;
+  solved.report.setup_seconds += made.setup_seconds;
+  solved.matrix_format = made.matrix_format;
+  solved.format_reason = made.format_reason;
+  solved.solution = made.solution(exec);
+  solved.space = Exec::name();
+  for (char& c : solved.space) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+}
+
+}  // namespace
 
 template <class T>
 Solved<T> solve(RunConfig const& run, System<T> const& system,
                 std::function<void(Progress const&)> const& monitor) {
-  if (run.solver.name == "cg") return solve_by<ByCg>(run, system, monitor);
-  if (run.solver.name == "bicgstab") return solve_by<ByBiCgStab>(run, system, monitor);
-  if (run.solver.name == "block_cg") return solve_by<ByBlockCg>(run, system, monitor);
-  if (run.solver.name == "gmres") return solve_by<ByGmres>(run, system, monitor);
-  if (run.solver.name == "idr") return solve_by<ByIdr>(run, system, monitor);
-  throw std::logic_error("no solver is named " + run.solver.name);  // schema() knows them all
+  Solved<T> solved;
+  with_space(run.execution.space,
+             [&](auto const& exec) { solve_on(exec, run, system, monitor, solved); });
+  return solved;
 }
 
-template Solved<float> solve(RunConfig const&, System<float> const&,
-                             std::function<void(Progress const&)> const&);
-template Solved<double> solve(RunConfig const&, System<double> const&,
-                              std::function<void(Progress const&)> const&);
-template Solved<Kokkos::complex<float>> solve(RunConfig const&,
-                                              System<Kokkos::complex<float>> const&,
-                                              std::function<void(Progress const&)> const&);
-template Solved<Kokkos::complex<double>> solve(RunConfig const&,
-                                               System<Kokkos::complex<double>> const&,
-                                               std::function<void(Progress const&)> const&);
+template Solved<SOLDER_SCALAR> solve(RunConfig const&, System<SOLDER_SCALAR> const&,
+                                     std::function<void(Progress const&)> const&);
 
 }  // namespace Solder::Driver

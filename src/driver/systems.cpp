@@ -34,7 +34,7 @@ void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Ex
   PreconditionerConfig const& config = run.preconditioner;
   bool const is_single = config.precision == "single" && !std::is_same_v<T, Single<T>>;
   if (config.name == "chebyshev") {
-    using Of = PolynomialMatrix<Matrix, T, Exec>;
+    using Of = Compiled::PolynomialMatrix<Matrix, T, Exec>;
     with_plain_preconditioner(config.over, exec, config, A, [&](auto const& inner) {
       using Maker = ChebyshevMaker<Exec, Of, std::decay_t<decltype(inner)>>;
       if constexpr (std::is_same_v<Of, Matrix>)
@@ -122,7 +122,7 @@ SystemOn<T, Exec>::SystemOn(Exec const& exec, RunConfig const& run, System<T> co
         with_preconditioner(exec, run, A, of.points, matrix, [&](auto const& M) {
           using Made = Solder::Impl::SystemOf<Exec, std::decay_t<decltype(matrix)>,
                                               std::decay_t<decltype(M)>>;
-          system = std::unique_ptr<typename Made::AsSeen>(std::make_unique<Made>(matrix, M));
+          system = std::shared_ptr<typename Made::AsSeen>(std::make_shared<Made>(matrix, M));
         });
       });
   exec.fence("Solder::driver: matrix and preconditioner made");

@@ -4,6 +4,7 @@
 #include <driver/check.hpp>
 #include <driver/footprint.hpp>
 #include <driver/memory.hpp>
+#include <driver/scalars.hpp>
 #include <driver/schema.hpp>
 #include <driver/solve.hpp>
 
@@ -353,3 +354,15 @@ TEST(Outputs, BehindLinksNeedTheRightToWriteThere) {
 }
 
 }  // namespace
+
+TEST(Check, ABuildSaysWhichScalarsItHas) {
+  for (auto const* const name : {"float", "double", "complex_float", "complex_double"}) {
+    EXPECT_TRUE(is_built(name)) << name;  // tests are built with all
+    EXPECT_FALSE(is_built(name, "")) << name;
+    EXPECT_EQ(is_built(name, "double,complex_float,"),
+              std::string_view(name) == "double" || std::string_view(name) == "complex_float");
+  }
+  EXPECT_EQ(not_built("float"), concat("problem.scalar 'float' is not in this build; configure it "
+                                       "with that in Solder_SCALARS, which has ",
+                                       SOLDER_SCALARS));
+}

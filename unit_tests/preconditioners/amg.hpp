@@ -78,10 +78,11 @@ std::vector<Named<Scalar>> matrices() {
 
 /// That of an Amg of these options, as far as its grids go.
 template <class Scalar>
-Solder::Impl::amg::Hierarchy<Scalar, Default> hierarchy(CsrMatrix<Scalar, Default> const& A,
-                                                        AmgOptions const& options) {
+std::shared_ptr<Solder::Impl::amg::Hierarchy<Scalar, Default>> hierarchy(
+    CsrMatrix<Scalar, Default> const& A, AmgOptions const& options) {
   Solder::Impl::amg::Sweeps const sweeps{.split = options.smoother == Solder::AmgSmoother::fsai};
-  return {Default(), A, options.strength, options.levels, options.coarsest, sweeps};
+  return Solder::Impl::amg::make_hierarchy<Scalar>(Default(), A, options.strength, options.levels,
+                                                   options.coarsest, sweeps);
 }
 
 }  // namespace SolderTest

@@ -131,7 +131,8 @@ void check_cycles(HostCsr<Scalar> const& host, AmgOptions options, std::size_t l
   auto const u = random_vector<Scalar>(host.rows, 1), v = random_vector<Scalar>(host.rows, 2);
   for (auto const smoother : {AmgSmoother::jacobi, AmgSmoother::chebyshev, AmgSmoother::fsai}) {
     options.smoother = smoother;
-    auto const H = hierarchy(A, options);
+    auto const made = hierarchy(A, options);
+    auto const& H = *made;
     EXPECT_EQ(H.levels.size(), levels);
     EXPECT_EQ(H.is_direct, direct);
     for (auto const& [pre, post] : sweeps) {

@@ -408,7 +408,8 @@ void check_hierarchy(Case<Scalar> const& of) {
   Default const exec;
   CsrMatrix<Scalar, Default> const A(exec, of.A);
   auto const modes = amg::given_modes<Scalar>(exec, to_device(exec, of.modes));
-  amg::Hierarchy<Scalar, Default> const H(exec, A, 0.25, 16, 5, {}, modes, of.block_size);
+  auto const made = amg::make_hierarchy<Scalar>(exec, A, 0.25, 16, 5, {}, modes, of.block_size);
+  auto const& H = *made;
   ASSERT_EQ(H.defect, "");
   ASSERT_EQ(H.levels.size() > 1, of.A.rows > of.block_size);
   for (std::size_t l = 0; l + 1 < H.levels.size(); ++l) {

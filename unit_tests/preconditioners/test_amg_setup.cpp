@@ -299,7 +299,8 @@ template <class Scalar>
 void check_hierarchy(HostCsr<Scalar> const& host, int most, std::int32_t coarsest) {
   Default const exec;
   CsrMatrix<Scalar, Default> const A(exec, host);
-  auto const H = hierarchy(A, {.levels = most, .coarsest = coarsest});
+  auto const made = hierarchy(A, {.levels = most, .coarsest = coarsest});
+  auto const& H = *made;
   ASSERT_EQ(H.defect, "");
   ASSERT_GE(H.levels.size(), 2u);
   ASSERT_LE(H.levels.size(), std::size_t(most));
@@ -332,9 +333,12 @@ void check_kept(HostCsr<Scalar> const& host, HostCsr<Scalar> const& other,
                 amg::Sweeps const& sweeps) {
   Default const exec;
   CsrMatrix<Scalar, Default> const A(exec, host), B(exec, other);
-  using Hierarchy = amg::Hierarchy<Scalar, Default>;
-  Hierarchy const first(exec, A, 0.25, 16, 10, sweeps), fresh(exec, B, 0.25, 16, 10, sweeps),
-      H(exec, B, 0.25, 16, 10, sweeps, {}, 1, &first);
+  auto const made = [&](auto const& matrix, amg::Hierarchy<Scalar, Default> const* before) {
+    return amg::make_hierarchy<Scalar>(exec, matrix, 0.25, 16, 10, sweeps, {}, 1, before);
+  };
+  auto const made_first = made(A, nullptr), made_fresh = made(B, nullptr),
+             made_after = made(B, made_first.get());
+  auto const &first = *made_first, &fresh = *made_fresh, &H = *made_after;
   ASSERT_EQ(H.defect, "");
   ASSERT_EQ(H.levels.size(), first.levels.size());
   ASSERT_NE(fresh.levels[1].A.nonzeros(), H.levels[1].A.nonzeros()) << "nothing is kept";

@@ -38,15 +38,4 @@ struct Method<GmresOptions> {
   }
 };
 
-/// \brief solve() of GMRES on the default space is compiled once for all tests (gmres_solve.cpp):
-/// it has many kernels.
-template <class Scalar>
-using SolveGmres = Solved<Scalar>(Kokkos::DefaultExecutionSpace const&, HostCsr<Scalar> const&,
-                                  bool, std::vector<Scalar> const&, std::vector<Scalar> const&,
-                                  GmresOptions const&);
-extern template SolveGmres<float> solve;
-extern template SolveGmres<double> solve;
-extern template SolveGmres<Kokkos::complex<float>> solve;
-extern template SolveGmres<Kokkos::complex<double>> solve;
-
 }  // namespace SolderTest

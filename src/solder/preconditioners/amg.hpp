@@ -279,7 +279,7 @@ class Amg {
           " rows is not one of a matrix of " + std::to_string(A.rows()) + " rows");
     [[maybe_unused]] std::optional<Impl::PooledAllocations<Exec>> pool;
     if constexpr (!Impl::is_host_space<Exec>) pool.emplace();
-    auto state = std::make_shared<State>(
+    auto state = Impl::amg::make_hierarchy<Stored>(
         exec, A, options_.strength, options_.levels, options_.coarsest,
         Impl::amg::Sweeps{beside_coarse(options_.pre), beside_coarse(options_.post), is_split()},
         given || size == 1 ? modes_ : Impl::amg::constant_modes<Stored>(exec, A.rows(), size), size,

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <solder/core/compiled.hpp>
 #include <solder/core/report.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/duplicates.hpp>
@@ -257,6 +258,129 @@ void chunk_offsets(Exec const& exec, std::int64_t const* offsets, std::int32_t f
       });
 }
 
+/// \brief G and G^H, and how they were made.
+template <class Factor, class Exec, class Offset>
+struct Factors {
+  std::optional<CsrMatrix<Factor, Exec, Offset>> G, GH;
+  SetupReport setup;
+};
+
+/// \brief Makes the factors of a matrix, chunk by chunk.
+template <class Scalar, class Exec, class Factor, class Offset>
+struct MakeFactors {
+  using Matrix = CsrMatrix<Scalar, Exec, Offset>;
+  using FactorMatrix = CsrMatrix<Factor, Exec, Offset>;
+
+  FsaiOptions const& options;
+
+  Factors<Factor, Exec, Offset> operator()(Exec const& exec, Matrix const& matrix) const {
+    SetupReport setup;
+    Phases<Exec> phases(exec);
+    Matrix const A = sum_duplicates(exec, matrix);
+    Rows<Factor, Exec, Offset> rows(exec, A.rows());
+    if (options.adaptive)
+      add_adaptive_rows(exec, A, rows, setup, phases);
+    else
+      add_static_rows(exec, A, rows, setup, phases);
+    FactorMatrix const G = rows.matrix(exec);
+    phases.end("compress");
+    FactorMatrix const GH = conjugate_transpose(exec, G);
+    phases.end("transpose");
+    setup.phases = phases.all();
+    setup.nonzeros = G.nonzeros();
+    setup.density = A.nonzeros() == 0 ? 0 : double(G.nonzeros()) / double(A.nonzeros());
+    return {G, GH, setup};
+  }
+
+ private:
+  /// Entries of a chunk's patterns: as many as A has; where A is small, enough to keep a GPU busy.
+  static std::int64_t most_of_chunk(Matrix const& A) {
+    return std::clamp<std::int64_t>(A.nonzeros(), 1 << 16,
+                                    std::numeric_limits<std::int32_t>::max() / 2);
+  }
+
+  template <class T>
+  static Kokkos::View<T*, typename Exec::memory_space> allocate(Exec const& exec,
+                                                                std::string const& label,
+                                                                std::int64_t size) {
+    return Kokkos::View<T*, typename Exec::memory_space>(
+        Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), size);
+  }
+
+  void add_static_rows(Exec const& exec, Matrix const& A, Rows<Factor, Exec, Offset>& rows,
+                       SetupReport& setup, Phases<Exec>& phases) const {
+    std::int32_t const n = A.rows();
+    FsaiPattern<Scalar, Exec, Offset> pattern(exec, A, options.tau, options.k);
+    auto const offsets = scan_lengths(exec, n, pattern.lengths().data());
+    phases.end("pattern");
+    FsaiValues<Scalar, Exec, Factor, Offset> compute_values(exec, A);
+    phases.end("values");
+    std::int64_t const most =
+        std::min(std::max<std::int64_t>(most_of_chunk(A), pattern.longest_row()), pattern.total());
+    auto const columns = allocate<std::int32_t>(exec, "Solder::fsai::chunk_columns", most);
+    auto const values = allocate<Factor>(exec, "Solder::fsai::chunk_values", most);
+    for (std::int32_t first = 0, last = 0; first < n; first = last) {
+      last = end_of_chunk(exec, offsets.data(), first, n, most);
+      auto const of_chunk = allocate<Offset>(exec, "Solder::fsai::chunk_offsets", last - first + 1);
+      auto const kept = allocate<std::int32_t>(exec, "Solder::fsai::kept", last - first);
+      chunk_offsets(exec, offsets.data(), first, last, of_chunk.data());
+      pattern.fill(exec, first, last, of_chunk.data(), columns.data());
+      phases.end("pattern");
+      compute_values.compute(exec, first, last, {options.delta, options.energy_limit},
+                             of_chunk.data(), columns.data(), values.data(), kept.data());
+      phases.end("values");
+      rows.append(exec, last - first, Packed<Offset>{of_chunk.data()}, columns.data(),
+                  values.data(), kept.data());
+      phases.end("compress");
+    }
+    auto const counts = compute_values.counts(exec);
+    setup.repaired_rows = counts.repaired;
+    if (counts.repaired > 0) setup.first_repaired_row = counts.first_repaired;
+  }
+
+  void add_adaptive_rows(Exec const& exec, Matrix const& A, Rows<Factor, Exec, Offset>& rows,
+                         SetupReport& setup, Phases<Exec>& phases) const {
+    std::int32_t const n = A.rows();
+    FsaiAdaptive<Scalar, Exec, Factor, Offset> adaptive(
+        exec, A,
+        {options.steps, options.entries_per_step, options.improvement, options.delta,
+         options.energy_limit});
+    std::int32_t const most = static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(most_of_chunk(A) / adaptive.pad(), 1, std::max(n, 1)));
+    std::int64_t const room = std::int64_t(most) * adaptive.pad();
+    auto const columns = allocate<std::int32_t>(exec, "Solder::fsai::chunk_columns", room);
+    auto const values = allocate<Factor>(exec, "Solder::fsai::chunk_values", room);
+    auto const kept = allocate<std::int32_t>(exec, "Solder::fsai::kept", most);
+    for (std::int32_t first = 0; first < n; first += std::min(most, n - first)) {
+      std::int32_t const count = std::min(most, n - first);
+      auto const repairs =
+          adaptive.compute(exec, first, first + count, columns.data(), values.data(), kept.data());
+      if (setup.first_repaired_row < 0) setup.first_repaired_row = repairs.first;
+      setup.repaired_rows += repairs.count;
+      phases.end("pattern and values");
+      rows.append(exec, count, Padded{adaptive.pad(), kept.data()}, columns.data(), values.data(),
+                  kept.data());
+      phases.end("compress");
+    }
+  }
+};
+
+/// \brief make_factors() compiled apart, in src/compiled.
+template <class Factor, class Scalar, class Exec, class Offset>
+Factors<Factor, Exec, Offset> compiled_factors(Exec const& exec,
+                                               CsrMatrix<Scalar, Exec, Offset> const& A,
+                                               FsaiOptions const& options);
+
+template <class Factor, class Scalar, class Exec, class Offset>
+Factors<Factor, Exec, Offset> make_factors(Exec const& exec,
+                                           CsrMatrix<Scalar, Exec, Offset> const& A,
+                                           FsaiOptions const& options) {
+  if constexpr (is_compiled<Exec, Scalar> && std::is_same_v<Offset, std::int32_t>)
+    return compiled_factors<Factor>(exec, A, options);
+  else
+    return MakeFactors<Scalar, Exec, Factor, Offset>{options}(exec, A);
+}
+
 }  // namespace Impl::fsai
 
 /// \brief Factorised sparse approximate inverse of a Hermitian positive definite matrix (paper 2):
@@ -297,22 +421,7 @@ class Fsai {
       throw std::invalid_argument("Solder::Fsai: a square matrix is needed, not " +
                                   std::to_string(matrix.rows()) + " x " +
                                   std::to_string(matrix.columns()));
-    SetupReport setup;
-    Impl::fsai::Phases<Exec> phases(exec);
-    Matrix const A = sum_duplicates(exec, matrix);
-    Impl::fsai::Rows<Factor, Exec, Offset> rows(exec, A.rows());
-    if (options_.adaptive)
-      add_adaptive_rows(exec, A, rows, setup, phases);
-    else
-      add_static_rows(exec, A, rows, setup, phases);
-    FactorMatrix const G = rows.matrix(exec);
-    phases.end("compress");
-    FactorMatrix const GH = conjugate_transpose(exec, G);
-    phases.end("transpose");
-    setup.phases = phases.all();
-    setup.nonzeros = G.nonzeros();
-    setup.density = A.nonzeros() == 0 ? 0 : double(G.nonzeros()) / double(A.nonzeros());
-    *state_ = {G, GH, setup};
+    *state_ = Impl::fsai::make_factors<Factor>(exec, matrix, options_);
   }
 
   std::int32_t rows() const { return G().rows(); }
@@ -338,83 +447,7 @@ class Fsai {
   }
 
  private:
-  struct State {
-    std::optional<FactorMatrix> G, GH;
-    SetupReport setup;
-  };
-  using memory_space = typename Exec::memory_space;
-
-  /// Entries of a chunk's patterns: as many as A has; where A is small, enough to keep a GPU busy.
-  static std::int64_t most_of_chunk(Matrix const& A) {
-    return std::clamp<std::int64_t>(A.nonzeros(), 1 << 16,
-                                    std::numeric_limits<std::int32_t>::max() / 2);
-  }
-
-  template <class T>
-  static Kokkos::View<T*, memory_space> allocate(Exec const& exec, std::string const& label,
-                                                 std::int64_t size) {
-    return Kokkos::View<T*, memory_space>(
-        Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), size);
-  }
-
-  void add_static_rows(Exec const& exec, Matrix const& A,
-                       Impl::fsai::Rows<Factor, Exec, Offset>& rows, SetupReport& setup,
-                       Impl::fsai::Phases<Exec>& phases) const {
-    std::int32_t const n = A.rows();
-    FsaiPattern<Scalar, Exec, Offset> pattern(exec, A, options_.tau, options_.k);
-    auto const offsets = Impl::fsai::scan_lengths(exec, n, pattern.lengths().data());
-    phases.end("pattern");
-    FsaiValues<Scalar, Exec, Factor, Offset> compute_values(exec, A);
-    phases.end("values");
-    std::int64_t const most =
-        std::min(std::max<std::int64_t>(most_of_chunk(A), pattern.longest_row()), pattern.total());
-    auto const columns = allocate<std::int32_t>(exec, "Solder::fsai::chunk_columns", most);
-    auto const values = allocate<Factor>(exec, "Solder::fsai::chunk_values", most);
-    for (std::int32_t first = 0, last = 0; first < n; first = last) {
-      last = Impl::fsai::end_of_chunk(exec, offsets.data(), first, n, most);
-      auto const of_chunk = allocate<Offset>(exec, "Solder::fsai::chunk_offsets", last - first + 1);
-      auto const kept = allocate<std::int32_t>(exec, "Solder::fsai::kept", last - first);
-      Impl::fsai::chunk_offsets(exec, offsets.data(), first, last, of_chunk.data());
-      pattern.fill(exec, first, last, of_chunk.data(), columns.data());
-      phases.end("pattern");
-      compute_values.compute(exec, first, last, {options_.delta, options_.energy_limit},
-                             of_chunk.data(), columns.data(), values.data(), kept.data());
-      phases.end("values");
-      rows.append(exec, last - first, Impl::fsai::Packed<Offset>{of_chunk.data()}, columns.data(),
-                  values.data(), kept.data());
-      phases.end("compress");
-    }
-    auto const counts = compute_values.counts(exec);
-    setup.repaired_rows = counts.repaired;
-    if (counts.repaired > 0) setup.first_repaired_row = counts.first_repaired;
-  }
-
-  void add_adaptive_rows(Exec const& exec, Matrix const& A,
-                         Impl::fsai::Rows<Factor, Exec, Offset>& rows, SetupReport& setup,
-                         Impl::fsai::Phases<Exec>& phases) const {
-    std::int32_t const n = A.rows();
-    FsaiAdaptive<Scalar, Exec, Factor, Offset> adaptive(
-        exec, A,
-        {options_.steps, options_.entries_per_step, options_.improvement, options_.delta,
-         options_.energy_limit});
-    std::int32_t const most = static_cast<std::int32_t>(
-        std::clamp<std::int64_t>(most_of_chunk(A) / adaptive.pad(), 1, std::max(n, 1)));
-    std::int64_t const room = std::int64_t(most) * adaptive.pad();
-    auto const columns = allocate<std::int32_t>(exec, "Solder::fsai::chunk_columns", room);
-    auto const values = allocate<Factor>(exec, "Solder::fsai::chunk_values", room);
-    auto const kept = allocate<std::int32_t>(exec, "Solder::fsai::kept", most);
-    for (std::int32_t first = 0; first < n; first += std::min(most, n - first)) {
-      std::int32_t const count = std::min(most, n - first);
-      auto const repairs =
-          adaptive.compute(exec, first, first + count, columns.data(), values.data(), kept.data());
-      if (setup.first_repaired_row < 0) setup.first_repaired_row = repairs.first;
-      setup.repaired_rows += repairs.count;
-      phases.end("pattern and values");
-      rows.append(exec, count, Impl::fsai::Padded{adaptive.pad(), kept.data()}, columns.data(),
-                  values.data(), kept.data());
-      phases.end("compress");
-    }
-  }
+  using State = Impl::fsai::Factors<Factor, Exec, Offset>;
 
   FsaiOptions options_;
   std::shared_ptr<State> state_ =

@@ -85,6 +85,7 @@ namespace Impl {
 template <class Exec, class OpenedA, class OpenedM>
 class BiCgStabMethod {
  public:
+  static constexpr char name[] = "Solder::BiCgStab";
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
   static constexpr bool can_merge =
@@ -95,14 +96,12 @@ class BiCgStabMethod {
 
   BiCgStabMethod(Exec const& exec, std::shared_ptr<System> system, BiCgStabOptions const& options,
                  Many const& many = {})
-      : solving_("Solder::BiCgStab", "Solder::bicgstab::solve", exec, std::move(system), options,
-                 {}, many, options.form == BiCgStabForm::pipelined),
+      : solving_(name, "Solder::bicgstab::solve", exec, std::move(system), options, {}, many,
+                 options.form == BiCgStabForm::pipelined),
         form_(options.form) {
     solving_.reserve([&](auto... all) { return with_programs(all...); },
                      [&](auto... all) { return merged(all...); });
   }
-
-  MySolving const& solving() const { return solving_; }
 
   Report solve(Scalar const* b, Scalar* x) {
     return complete(solving_.solve(
@@ -125,7 +124,7 @@ class BiCgStabMethod {
 
   /// \brief use(judgement, iteration) of the form.
   template <class Use>
-  auto with_programs(Scalar const* b, Scalar* x, Use const& use) {
+  void with_programs(Scalar const* b, Scalar* x, Use const& use) {
     if constexpr (OpenedM::is_pointwise)
       return with_pointwise(b, x, use);
     else
@@ -134,7 +133,7 @@ class BiCgStabMethod {
 
   /// r and s are kept as u = M r and M s; q is free while a claim is judged.
   template <class Use>
-  auto with_pointwise(Scalar const* b, Scalar* x, Use const& use) {
+  void with_pointwise(Scalar const* b, Scalar* x, Use const& use) {
     auto& arena = solving_.arena();
     auto const A = solving_.open_matrix();
     auto const M = solving_.open_preconditioner();
@@ -179,7 +178,7 @@ class BiCgStabMethod {
 
   /// The pipelined form in two stages an iteration. M s is free while a claim is judged.
   template <class Use>
-  auto merged(Scalar const* b, Scalar* x, Use const& use) {
+  void merged(Scalar const* b, Scalar* x, Use const& use) {
     using Shared = BiCgStabMerged<Scalar>;
     auto& arena = solving_.arena();
     auto const A = solving_.open_matrix();
@@ -210,7 +209,7 @@ class BiCgStabMethod {
 
   /// M cannot be undone, so r and s are kept beside u = M r and M s; w = M q.
   template <class Use>
-  auto with_another(Scalar const* b, Scalar* x, Use const& use) {
+  void with_another(Scalar const* b, Scalar* x, Use const& use) {
     auto& arena = solving_.arena();
     auto const A = solving_.open_matrix();
     auto const M = solving_.open_preconditioner();

@@ -10,8 +10,8 @@
 
 #include <solder/core/identity.hpp>
 #include <solder/solvers/detail/block_cg_stages.hpp>
-#include <solder/solvers/detail/columns.hpp>
 #include <solder/solvers/detail/judge.hpp>
+#include <solder/solvers/detail/method.hpp>
 
 namespace Solder {
 
@@ -60,14 +60,13 @@ class BlockCg {
   /// vectors of several right-hand sides, or an option is out of range
   BlockCg(Exec const& exec, Matrix const& A, Preconditioner const& M = {},
           BlockCgOptions const& options = {})
-      : exec_(exec),
-        system_(std::make_shared<Impl::SystemOf<Exec, Matrix, Preconditioner>>(A, M)),
-        columns_(exec, system_, options) {
+      : system_(std::make_shared<Impl::SystemOf<Exec, Matrix, Preconditioner>>(A, M)),
+        method_(Impl::make_method<Impl::BlockCgMethod>(exec, system_, options)) {
     Impl::check_system("Solder::BlockCg", *system_, options);
     if (Impl::columns_at_once(system_->rows()) < 2)
       throw std::length_error("Solder::BlockCg: entries of two columns of " +
                               std::to_string(system_->rows()) + " rows are too many to be counted");
-    if (!columns_.together())
+    if (!method_->takes_columns())
       throw std::invalid_argument(
           "Solder::BlockCg: the matrix must be a CsrMatrix, and the preconditioner none, Jacobi, "
           "Fsai, Amg or Chebyshev with one of them: others take one right-hand side");
@@ -79,22 +78,16 @@ class BlockCg {
   /// another size
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
-    using Access = Kokkos::SpaceAccessibility<Exec, typename B::memory_space>;
-    using AccessX = Kokkos::SpaceAccessibility<Exec, typename X::memory_space>;
-    static_assert(Access::accessible && AccessX::accessible,
-                  "Solder: the solver's execution space cannot access the memory of b or x");
-    Impl::check_columns("Solder::BlockCg", system_->rows(), b.extent(0), b.extent(1), x.extent(0),
+    Impl::check_access<Exec, B, X>();
+    Impl::check_columns(method_->name(), system_->rows(), b.extent(0), b.extent(1), x.extent(0),
                         x.extent(1));
-    return columns_.solve(exec_, b, x);
+    return method_->solve_columns(Impl::ColumnsView<scalar_type const>(b),
+                                  Impl::ColumnsView<scalar_type>(x));
   }
 
  private:
-  using Method = Impl::BlockCgMethod<Exec, OpenedMatrixOf<Matrix, Exec>,
-                                     OpenedOf<Preconditioner, Exec, scalar_type>>;
-
-  Exec exec_;
-  std::shared_ptr<typename Method::System> system_;
-  Impl::ColumnsOf<Method> columns_;
+  std::shared_ptr<typename Impl::SystemOf<Exec, Matrix, Preconditioner>::AsSeen> system_;
+  std::unique_ptr<Impl::AnyMethod<Exec, scalar_type>> method_;
 };
 
 namespace Impl {
@@ -102,14 +95,14 @@ namespace Impl {
 template <class Exec, class OpenedA, class OpenedM>
 class BlockCgMethod {
  public:
+  static constexpr char name[] = "Solder::BlockCg";
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
   static constexpr bool takes_many = true, is_block = true;
 
   BlockCgMethod(Exec const& exec, std::shared_ptr<System> system, BlockCgOptions const& options,
                 Many const& many)
-      : solving_("Solder::BlockCg", "Solder::block_cg::solve", exec, std::move(system), options, {},
-                 many),
+      : solving_(name, "Solder::block_cg::solve", exec, std::move(system), options, {}, many),
         b_(many.columns) {
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
@@ -135,7 +128,7 @@ class BlockCgMethod {
   }
 
   template <class Use>
-  auto with_programs(Scalar const* b, Scalar* x, Use const& use) {
+  void with_programs(Scalar const* b, Scalar* x, Use const& use) {
     auto& arena = solving_.arena();
     OpenedA const A = solving_.open_matrix();
     OpenedM const M = solving_.open_preconditioner();

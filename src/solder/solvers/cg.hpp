@@ -97,6 +97,7 @@ class CgMethod {
   };
 
  public:
+  static constexpr char name[] = "Solder::Cg";
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
   static constexpr bool takes_many = true, pointwise = OpenedM::is_pointwise;
@@ -107,15 +108,13 @@ class CgMethod {
 
   CgMethod(Exec const& exec, std::shared_ptr<System> system, CgOptions const& options,
            Many const& many = {})
-      : solving_("Solder::Cg", "Solder::cg::solve", exec, std::move(system), options, {}, many,
+      : solving_(name, "Solder::cg::solve", exec, std::move(system), options, {}, many,
                  options.form != (pointwise ? CgForm::classical : CgForm::pipelined)),
         form_(options.form) {
     if (form_ == CgForm::automatic) form_ = pointwise ? CgForm::pipelined : CgForm::classical;
     solving_.reserve([&](auto... all) { return with_programs(all...); },
                      [&](auto... all) { return merged(all...); });
   }
-
-  MySolving const& solving() const { return solving_; }
 
   Report solve(Scalar const* b, Scalar* x) {
     return complete(solving_.solve(
@@ -132,7 +131,7 @@ class CgMethod {
  private:
   /// \brief use(judgement, iteration) of the form.
   template <class Use>
-  auto with_programs(Scalar const* b, Scalar* x, Use const& use) {
+  void with_programs(Scalar const* b, Scalar* x, Use const& use) {
     if constexpr (pointwise)
       return with_pointwise(b, x, use);
     else
@@ -168,7 +167,7 @@ class CgMethod {
   }
 
   template <class Use>
-  auto with_pointwise(Scalar const* b, Scalar* x, Use const& use) {
+  void with_pointwise(Scalar const* b, Scalar* x, Use const& use) {
     constexpr CgNorms how = OpenedM::is_identity ? CgNorms::one : CgNorms::together;
     constexpr std::size_t size = CgSums<how>::size;
     Work const w = open();
@@ -202,7 +201,7 @@ class CgMethod {
 
   /// With fewer stages, where a stage costs more than what it computes.
   template <class Use>
-  auto merged(Scalar const* b, Scalar* x, Use const& use) {
+  void merged(Scalar const* b, Scalar* x, Use const& use) {
     if constexpr (pointwise)
       return merged_pipelined(b, x, use);
     else
@@ -211,7 +210,7 @@ class CgMethod {
 
   /// The pipelined form in one stage an iteration.
   template <class Use>
-  auto merged_pipelined(Scalar const* b, Scalar* x, Use const& use) {
+  void merged_pipelined(Scalar const* b, Scalar* x, Use const& use) {
     constexpr CgNorms how = OpenedM::is_identity ? CgNorms::one : CgNorms::together;
     using Shared = CgMerged<Scalar, how>;
     auto& arena = solving_.arena();
@@ -240,7 +239,7 @@ class CgMethod {
 
   /// The classical form with a split M in three stages an iteration.
   template <class Use>
-  auto merged_split(Scalar const* b, Scalar* x, Use const& use) {
+  void merged_split(Scalar const* b, Scalar* x, Use const& use) {
     auto& arena = solving_.arena();
     OpenedA const A = solving_.open_matrix();
     OpenedM const M = solving_.open_preconditioner();
@@ -269,7 +268,7 @@ class CgMethod {
   }
 
   template <class Use>
-  auto classical(Scalar const* b, Scalar* x, Use const& use) {
+  void classical(Scalar const* b, Scalar* x, Use const& use) {
     constexpr CgNorms how = CgNorms::apart;
     Work const w = open();
     Rows const rows = w.M.rows(w.A.rows);
@@ -320,7 +319,7 @@ class CgMethod {
   }
 
   template <class Use>
-  auto pipelined(Scalar const* b, Scalar* x, Use const& use) {
+  void pipelined(Scalar const* b, Scalar* x, Use const& use) {
     Work const w = open();
     Scalar *const z = vector("Solder::cg::z"), *const u = vector("Solder::cg::u");
     auto const Ap = w.A.apply(Phase::iterate, w.p);

@@ -105,6 +105,7 @@ namespace Impl {
 template <class Exec, class OpenedA, class OpenedM>
 class GmresMethod {
  public:
+  static constexpr char name[] = "Solder::Gmres";
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
   static constexpr bool takes_many = false;
@@ -113,12 +114,9 @@ class GmresMethod {
       : form_(options.form),
         second_round_(options.second_round),
         restart_(checked_restart(options.restart, system->rows())),
-        solving_("Solder::Gmres", "Solder::gmres::solve", exec, std::move(system), options,
-                 {restart_}) {
+        solving_(name, "Solder::gmres::solve", exec, std::move(system), options, {restart_}) {
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
-
-  Solving<Exec, OpenedA, OpenedM> const& solving() const { return solving_; }
 
   Report solve(Scalar const* b, Scalar* x) {
     Report report = solving_.solve(b, x, [&](auto... all) { return with_programs(all...); });
@@ -144,7 +142,7 @@ class GmresMethod {
 
   /// \brief use(judgement, iteration) of the form.
   template <class Use>
-  Report with_programs(Scalar const* b, Scalar* x, Use const& use) {
+  void with_programs(Scalar const* b, Scalar* x, Use const& use) {
     auto& arena = solving_.arena();
     // A GPU's product has a clerk: a team of its own that accounts for the step before.
     std::int32_t const clerks = arena.league() == 1 || is_host_space<Exec> ? 0 : 1;

@@ -87,6 +87,7 @@ namespace Impl {
 template <class Exec, class OpenedA, class OpenedM>
 class IdrMethod {
  public:
+  static constexpr char name[] = "Solder::Idr";
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
   static constexpr bool takes_many = false;
@@ -95,12 +96,10 @@ class IdrMethod {
       : s_(checked_shadow_space(options.shadow_space, system->rows())),
         smoothing_(options.smoothing),
         shadow_{options.seed},
-        solving_("Solder::Idr", "Solder::idr::solve", exec, std::move(system), options,
+        solving_(name, "Solder::idr::solve", exec, std::move(system), options,
                  {.steps = s_ + 1, .is_judged = false}) {
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
-
-  Solving<Exec, OpenedA, OpenedM> const& solving() const { return solving_; }
 
   Report solve(Scalar const* b, Scalar* x) {
     Report report = solving_.solve(b, x, [&](auto... all) { return with_programs(all...); });
@@ -123,7 +122,7 @@ class IdrMethod {
 
   /// \brief use(judgement, iteration).
   template <class Use>
-  Report with_programs(Scalar const* b, Scalar* x, Use const& use) {
+  void with_programs(Scalar const* b, Scalar* x, Use const& use) {
     auto& arena = solving_.arena();
     auto const A = solving_.open_matrix();
     auto const M = solving_.open_preconditioner();

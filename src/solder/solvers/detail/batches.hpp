@@ -13,12 +13,11 @@
 namespace Solder::Impl {
 
 /// \brief A method for the systems of a batch.
-template <class Method, class Exec>
+template <class Method, class Exec, class Options>
 class BatchOf {
  public:
   using System = typename Method::System;
 
-  template <class Options>
   BatchOf(Exec const& exec, std::shared_ptr<System> system, Options const& options,
           Batch<Exec> const& batch)
       : batch_(batch), system_(std::move(system)) {
@@ -45,8 +44,7 @@ class BatchOf {
   }
 
   /// \brief A report for each system.
-  template <class Scalar>
-  std::vector<Report> solve(Scalar const* b, Scalar* x) {
+  std::vector<Report> solve(typename Method::Scalar const* b, typename Method::Scalar* x) {
     check_rows();
     std::vector<Report> reports;
     if constexpr (possible) reports = method_->solve_many(b, x);

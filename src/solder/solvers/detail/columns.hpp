@@ -19,37 +19,49 @@
 
 namespace Solder::Impl {
 
-/// \brief Copies columns first, ..., first + width - 1 of a view to the first columns of an array
-/// of rows of `stride`, the others being zero; or back.
-template <class View, class Scalar>
-struct CopyColumns {
-  View view;
-  Scalar* packed;
-  std::int32_t first, width, stride;
-  bool back;
+/// \brief A view of rank 2, wherever its entries lie.
+template <class Scalar>
+struct ColumnsView {
+  Scalar* data;
+  std::int64_t rows, columns, row_stride, column_stride;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t k) const {
-    auto const i = k / stride, c = k % stride;
-    if constexpr (!std::is_const_v<typename View::value_type>) {
-      if (back) {
-        if (c < width) view(i, first + c) = packed[k];
-        return;
-      }
-    }
-    packed[k] = c < width ? view(i, first + c) : Scalar{};
+  template <class View>
+  explicit ColumnsView(View const& view)
+      : data(view.data()),
+        rows(static_cast<std::int64_t>(view.extent(0))),
+        columns(static_cast<std::int64_t>(view.extent(1))),
+        row_stride(static_cast<std::int64_t>(view.stride(0))),
+        column_stride(static_cast<std::int64_t>(view.stride(1))) {}
+
+  KOKKOS_FUNCTION Scalar& operator()(std::int64_t i, std::int64_t c) const {
+    return data[i * row_stride + c * column_stride];
+  }
+  /// \brief Whether entry c of row i is number i * columns + c of the data, and pairs of columns
+  /// are aligned.
+  bool is_packed() const {
+    constexpr std::size_t alignment = std::min<std::size_t>(2 * sizeof(Scalar), 16);
+    return (columns == 1 || column_stride == 1) && (rows <= 1 || row_stride == columns) &&
+           reinterpret_cast<std::uintptr_t>(data) % alignment == 0;
   }
 };
 
-/// \brief Whether entry c of row i of a view is number i * columns + c of its data, and pairs of
-/// columns are aligned.
-template <class View>
-bool is_packed(View const& view) {
-  using Scalar = typename View::non_const_value_type;
-  constexpr std::size_t alignment = std::min<std::size_t>(2 * sizeof(Scalar), 16);
-  return view.span_is_contiguous() && (view.extent(1) == 1 || view.stride(1) == 1) &&
-         (view.extent(0) <= 1 || view.stride(0) == view.extent(1)) &&
-         reinterpret_cast<std::uintptr_t>(view.data()) % alignment == 0;
-}
+/// \brief Some columns of a view, and an array of rows of `stride`: its first `width` columns are
+/// those of the view from `first` on, the others are zero.
+template <class Scalar, class Packed>
+struct CopyColumns {
+  ColumnsView<Scalar> view;
+  Packed* packed;
+  std::int32_t first, width, stride;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const {
+    auto const i = k / stride, c = k % stride;
+    if constexpr (std::is_const_v<Packed>) {
+      if (c < width) view(i, first + c) = packed[k];
+    } else {
+      packed[k] = c < width ? view(i, first + c) : Scalar{};
+    }
+  }
+};
 
 /// \brief What an iteration of 1, 2, 4, ... columns of a large system takes on a GPU, in that of
 /// one column: measured, see "Many right-hand sides" in docs/performance.md. Other widths leave
@@ -94,25 +106,115 @@ inline std::vector<std::int32_t> equal_groups(std::int32_t count, std::int32_t m
   return widths;
 }
 
+/// \brief Whether a method is for blocks of right-hand sides alone.
+template <class Method>
+inline constexpr bool is_block = requires {
+  Method::is_block;
+};
+
+/// \brief The columns of views, in groups that are solved one after another, each by a solver of
+/// packed columns.
+template <class Exec, class Scalar>
+class ColumnGroups {
+ public:
+  explicit ColumnGroups(Exec const& exec) : exec_(exec) {}
+  virtual ~ColumnGroups() = default;
+
+  /// \brief A report for each column.
+  std::vector<Report> solve(ColumnsView<Scalar const> const& b, ColumnsView<Scalar> const& x) {
+    auto const count = static_cast<std::int32_t>(b.columns);
+    std::int32_t const most = at_once(count);
+    bool const in_packs = most > 1 && !is_block() && !is_host_space<Exec> &&
+                          std::int64_t(count) * b.rows > column_crossover;
+    auto const widths = in_packs ? quickest_groups(count, most) : equal_groups(count, most);
+    std::vector<std::int32_t> strides;
+    for (std::int32_t const width : widths)
+      strides.push_back(
+          in_packs ? static_cast<std::int32_t>(std::bit_ceil(static_cast<std::uint32_t>(width)))
+                   : stride_of(width, most));
+    keep(strides);
+    std::vector<Report> reports;
+    std::int32_t first = 0;
+    for (std::size_t k = 0; k < widths.size(); ++k) {
+      std::int32_t const width = widths[k], stride = strides[k];
+      std::vector<Report> of_group;
+      if (widths.size() == 1 && stride == count && b.is_packed() && x.is_packed()) {
+        of_group = solve_group(b.data, x.data, stride);
+      } else {
+        reserve(static_cast<std::size_t>(b.rows) * stride);
+        copy<Scalar const, Scalar>(b, b_.data(), {first, width, stride});
+        copy<Scalar, Scalar>(x, x_.data(), {first, width, stride});
+        of_group = solve_group(b_.data(), x_.data(), stride);
+        copy<Scalar, Scalar const>(x, x_.data(), {first, width, stride});
+      }
+      std::move(of_group.begin(), of_group.begin() + width, std::back_inserter(reports));
+      first += width;
+    }
+    return reports;
+  }
+
+ protected:
+  /// \brief Columns that are solved together, at most, where there are so many.
+  virtual std::int32_t at_once(std::int32_t count) const = 0;
+  /// \brief Whether the method is for blocks alone.
+  virtual bool is_block() const = 0;
+  /// \brief Gives up what groups of other strides need.
+  virtual void keep(std::vector<std::int32_t> const& strides) = 0;
+  /// \param width columns of b and x
+  virtual std::vector<Report> solve_group(Scalar const* b, Scalar* x, std::int32_t width) = 0;
+
+ private:
+  struct Group {
+    std::int32_t first, width, stride;
+  };
+
+  /// \brief The columns of a group of `width`: GPUs take an even number of them, and a block at
+  /// least two. Those that are added are zero.
+  std::int32_t stride_of(std::int32_t width, std::int32_t most) const {
+    if (is_block()) return is_host_space<Exec> ? std::max(width, 2) : width + width % 2;
+    return most == 1 || is_host_space<Exec> ? width : width + width % 2;
+  }
+
+  template <class Entry, class Packed>
+  void copy(ColumnsView<Entry> const& view, Packed* packed, Group const& group) const {
+    Kokkos::parallel_for(
+        "Solder::columns::copy",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec_, 0,
+                                                                   view.rows * group.stride),
+        CopyColumns<Entry, Packed>{view, packed, group.first, group.width, group.stride});
+  }
+
+  void reserve(std::size_t size) {
+    if (size <= x_.extent(0)) return;
+    b_ = x_ = {};
+    for (auto* const array : {&b_, &x_})
+      *array = Kokkos::View<Scalar*, typename Exec::memory_space>(
+          Kokkos::view_alloc("Solder::columns", exec_, Kokkos::WithoutInitializing), size);
+  }
+
+  Exec exec_;
+  Kokkos::View<Scalar*, typename Exec::memory_space> b_, x_;  ///< columns of a group, packed
+};
+
+/// \brief Whether a method is for blocks of right-hand sides alone.
+template <class Method>
+inline constexpr bool is_block_method = requires {
+  Method::is_block;
+};
+
 /// \brief A method for several right-hand sides: groups of columns together where the method, A and
 /// M take them, else one column after another, if the method is not for blocks alone.
-template <class Method>
-class ColumnsOf {
+template <class Method, class Exec, class Options>
+class ColumnsOf final : public ColumnGroups<Exec, typename Method::Scalar> {
  public:
   using System = typename Method::System;
   using Scalar = typename Method::Scalar;
 
-  template <class Exec, class Options>
   ColumnsOf(Exec const& exec, std::shared_ptr<System> system, Options const& options)
-      : make_([exec, system, options](std::int32_t columns) {
-          if constexpr (possible)
-            return std::make_unique<Method>(exec, system, options, Many{columns});
-          else if constexpr (!is_block)
-            return std::make_unique<Method>(exec, system, options);
-          else
-            return std::unique_ptr<Method>();
-        }),
-        system_(std::move(system)) {}
+      : ColumnGroups<Exec, Scalar>(exec),
+        exec_(exec),
+        system_(std::move(system)),
+        options_(options) {}
 
   /// \brief Whether columns are solved together, where there are enough of them.
   bool together() const {
@@ -122,104 +224,40 @@ class ColumnsOf {
       return false;
   }
 
-  /// \brief A report for each column.
-  template <class Exec, class B, class X>
-  std::vector<Report> solve(Exec const& exec, B const& b, X const& x) {
-    auto const count = static_cast<std::int32_t>(b.extent(1));
-    std::int32_t const most = at_once(count, is_host_space<Exec>);
-    bool const in_packs = most > 1 && !is_block && !is_host_space<Exec> &&
-                          std::int64_t(count) * system_->rows() > column_crossover;
-    auto const widths = in_packs ? quickest_groups(count, most) : equal_groups(count, most);
-    auto const stride_of_group = [&](std::int32_t width) {
-      return in_packs ? static_cast<std::int32_t>(std::bit_ceil(static_cast<std::uint32_t>(width)))
-                      : stride_of(width, most, is_host_space<Exec>);
-    };
-    std::erase_if(methods_, [&](auto const& made) {
-      return std::none_of(widths.begin(), widths.end(),
-                          [&](std::int32_t width) { return stride_of_group(width) == made.first; });
-    });
-    std::vector<Report> reports;
-    Columns columns{0, 0};
-    for (std::int32_t const width : widths) {
-      columns = {columns.first + columns.width, width};
-      std::int32_t const stride = stride_of_group(width);
-      std::vector<Report> of_group;
-      if (widths.size() == 1 && stride == count && is_packed(b) && is_packed(x)) {
-        of_group = solve_group(b.data(), x.data(), stride);
-      } else {
-        reserve<Exec>(exec, b.extent(0) * stride);
-        copy(exec, b, columns, b_.get(), stride, false);
-        copy(exec, x, columns, x_.get(), stride, false);
-        of_group = solve_group(b_.get(), x_.get(), stride);
-        copy(exec, x, columns, x_.get(), stride, true);
-      }
-      std::move(of_group.begin(), of_group.begin() + width, std::back_inserter(reports));
-    }
-    return reports;
-  }
-
  private:
-  struct Columns {
-    std::int32_t first, width;
-  };
-
   static constexpr bool possible =
       Method::takes_many && takes_columns<typename System::OpenedA, typename System::OpenedM>;
-  /// Whether the method is for blocks alone.
-  static constexpr bool is_block = requires { Method::is_block; };
-  /// \brief Columns that are solved together, at most.
-  std::int32_t at_once(std::int32_t count, bool on_host) const {
-    bool const one_by_one = !on_host && count == 1 && !is_block;
+
+  std::int32_t at_once(std::int32_t count) const override {
+    bool const one_by_one = !is_host_space<Exec> && count == 1 && !is_block();
     return !together() || one_by_one ? 1 : columns_at_once(system_->rows());
   }
-  /// \brief The columns of a group of `width`: GPUs take an even number of them, and a block at
-  /// least two. Those that are added are zero.
-  static std::int32_t stride_of(std::int32_t width, std::int32_t most, bool on_host) {
-    if (is_block) return on_host ? std::max(width, 2) : width + width % 2;
-    return most == 1 || on_host ? width : width + width % 2;
+  bool is_block() const override { return is_block_method<Method>; }
+  void keep(std::vector<std::int32_t> const& strides) override {
+    std::erase_if(methods_, [&](auto const& made) {
+      return std::find(strides.begin(), strides.end(), made.first) == strides.end();
+    });
   }
-
-  /// \param width columns of b and x
-  std::vector<Report> solve_group(Scalar const* b, Scalar* x, std::int32_t width) {
+  std::vector<Report> solve_group(Scalar const* b, Scalar* x, std::int32_t width) override {
     auto& made = methods_[width];
-    if (made == nullptr) made = make_(width);
-    Method& method = *made;
+    if (made == nullptr) {
+      if constexpr (possible)
+        made = std::make_unique<Method>(exec_, system_, options_, Many{width});
+      else if constexpr (!is_block_method<Method>)
+        made = std::make_unique<Method>(exec_, system_, options_);
+    }
     if constexpr (possible)
-      if (width > 1) return method.solve_many(b, x);
-    if constexpr (is_block)
+      if (width > 1) return made->solve_many(b, x);
+    if constexpr (is_block_method<Method>)
       return {};
     else
-      return {method.solve(b, x)};
+      return {made->solve(b, x)};
   }
 
-  template <class Exec, class View>
-  static void copy(Exec const& exec, View const& view, Columns const& columns, Scalar* packed,
-                   std::int32_t stride, bool back) {
-    Kokkos::parallel_for(
-        "Solder::columns::copy",
-        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(
-            exec, 0, std::int64_t(view.extent(0)) * stride),
-        CopyColumns<View, Scalar>{view, packed, columns.first, columns.width, stride, back});
-  }
-
-  template <class Exec>
-  void reserve(Exec const& exec, std::size_t size) {
-    if (size <= size_) return;
-    size_ = 0;
-    for (auto* const array : {&b_, &x_}) {
-      array->reset();
-      Kokkos::View<Scalar*, typename Exec::memory_space> const view(
-          Kokkos::view_alloc("Solder::columns", exec, Kokkos::WithoutInitializing), size);
-      *array = std::shared_ptr<Scalar>(view.data(), [view](Scalar*) {});
-    }
-    size_ = size;
-  }
-
-  std::function<std::unique_ptr<Method>(std::int32_t)> make_;
+  Exec exec_;
   std::shared_ptr<System> system_;
+  Options options_;
   std::map<std::int32_t, std::unique_ptr<Method>> methods_;  ///< by width, of the last solve
-  std::shared_ptr<Scalar> b_, x_;                            ///< columns of a group, packed
-  std::size_t size_ = 0;
 };
 
 }  // namespace Solder::Impl

@@ -5,16 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include <solder/solvers/detail/batches.hpp>
-#include <solder/solvers/detail/columns.hpp>
+#include <solder/solvers/detail/method.hpp>
 
 namespace Solder::Impl {
 
 /// \brief What users see of a solver: a method for the types of their matrix and preconditioner.
 ///
-/// \tparam Method a class template of Exec, OpenedA and OpenedM with solving() and
-///         solve(b, x), made of an Exec, a system and options; where it takes_many also of a Many,
-///         with solve_many(b, x)
+/// \tparam Method a class template of Exec, OpenedA and OpenedM; see MethodFor
 template <template <class, class, class> class Method, class Exec, class Matrix,
           class Preconditioner, class Options>
 class Solver {
@@ -35,10 +32,8 @@ class Solver {
   /// where b or x has another length or is strided, or M, set up anew, another size
   template <class B, class X>
   requires(B::rank() == 1 && X::rank() == 1) Report solve(B const& b, X const& x) {
-    check_access<B, X>();
-    method_.solving().check_vectors(b.extent(0), x.extent(0),
-                                    b.span_is_contiguous() && x.span_is_contiguous());
-    return method_.solve(b.data(), x.data());
+    check_vectors(b, x);
+    return method_->solve(b.data(), x.data());
   }
 
   /// \brief Solves A X = B for several right-hand sides from the initial guesses in X.
@@ -53,11 +48,10 @@ class Solver {
   /// where b or x has other extents, or M, set up anew, another size
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
-    check_access<B, X>();
-    method_.solving().check_columns(b.extent(0), b.extent(1), x.extent(0), x.extent(1));
-    if (columns_ == nullptr)
-      columns_ = std::make_unique<ColumnsOf<MethodOf>>(exec_, system_, options_);
-    return columns_->solve(exec_, b, x);
+    check_access<Exec, B, X>();
+    check_columns(method_->name(), system_->rows(), b.extent(0), b.extent(1), x.extent(0),
+                  x.extent(1));
+    return method_->solve_columns(ColumnsView<scalar_type const>(b), ColumnsView<scalar_type>(x));
   }
 
   /// \brief Solves the systems of a batch, each alone: A is block diagonal, and no row of A or M
@@ -73,41 +67,31 @@ class Solver {
   template <class B, class X>
   requires(B::rank() == 1 && X::rank() == 1) std::vector<Report> solve(B const& b, X const& x,
                                                                        Batch<Exec> const& batch) {
-    check_access<B, X>();
-    method_.solving().check_vectors(b.extent(0), x.extent(0),
-                                    b.span_is_contiguous() && x.span_is_contiguous());
-    if (batch_ == nullptr || !batch_->is_for(batch)) {
-      batch_.reset();
-      batch_ = std::make_unique<BatchOf<MethodOf, Exec>>(exec_, system_, options_, batch);
-    }
-    return batch_->solve(b.data(), x.data());
+    check_vectors(b, x);
+    return method_->solve_batch(b.data(), x.data(), batch);
   }
 
  protected:
   Solver(Exec const& exec, Matrix const& A, Preconditioner const& M, Options const& options)
-      : exec_(exec),
-        system_(std::make_shared<SystemOf<Exec, Matrix, Preconditioner>>(A, M)),
-        options_(options),
-        method_(exec, system_, options) {}
+      : Solver(exec, std::make_shared<SystemOf<Exec, Matrix, Preconditioner>>(A, M), options) {}
 
  private:
-  using MethodOf =
-      Method<Exec, OpenedMatrixOf<Matrix, Exec>, OpenedOf<Preconditioner, Exec, scalar_type>>;
+  using SystemSeen = typename SystemOf<Exec, Matrix, Preconditioner>::AsSeen;
 
-  template <class B, class X>
-  static constexpr void check_access() {
-    using Access = Kokkos::SpaceAccessibility<Exec, typename B::memory_space>;
-    using AccessX = Kokkos::SpaceAccessibility<Exec, typename X::memory_space>;
-    static_assert(Access::accessible && AccessX::accessible,
-                  "Solder: the solver's execution space cannot access the memory of b or x");
+  Solver(Exec const& exec, std::shared_ptr<SystemSeen> system, Options const& options)
+      : system_(system), method_(make_method<Method>(exec, std::move(system), options)) {
+    method_->reserve();
   }
 
-  Exec exec_;
-  std::shared_ptr<typename MethodOf::System> system_;
-  Options options_;
-  MethodOf method_;
-  std::unique_ptr<ColumnsOf<MethodOf>> columns_;
-  std::unique_ptr<BatchOf<MethodOf, Exec>> batch_;
+  template <class B, class X>
+  void check_vectors(B const& b, X const& x) const {
+    check_access<Exec, B, X>();
+    Impl::check_vectors(method_->name(), system_->rows(), b.extent(0), x.extent(0),
+                        b.span_is_contiguous() && x.span_is_contiguous());
+  }
+
+  std::shared_ptr<SystemSeen> system_;
+  std::unique_ptr<AnyMethod<Exec, scalar_type>> method_;
 };
 
 }  // namespace Solder::Impl

@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <solder/core/open.hpp>
@@ -159,20 +160,64 @@ void check_system(std::string const& name, System const& system, SolverOptions c
     throw std::invalid_argument(name + ": tolerance and max_iterations must not be negative");
 }
 
+/// \brief Refuses vectors of other lengths than n, or strided ones.
+inline void check_vectors(std::string_view name, std::int32_t n, std::size_t b, std::size_t x,
+                          bool contiguous) {
+  if (b != std::size_t(n) || x != std::size_t(n))
+    throw std::invalid_argument(std::string(name) + ": b and x need " + std::to_string(n) +
+                                " entries, not " + std::to_string(b) + " and " + std::to_string(x));
+  if (n > 0 && !contiguous)
+    throw std::invalid_argument(std::string(name) +
+                                ": b and x must be contiguous, not strided, views");
+}
+
 /// \brief Refuses several right-hand sides and solutions of other extents than n rows.
-inline void check_columns(std::string const& name, std::int32_t n, std::size_t b_rows,
+inline void check_columns(std::string_view name, std::int32_t n, std::size_t b_rows,
                           std::size_t b_columns, std::size_t x_rows, std::size_t x_columns) {
   if (b_rows == std::size_t(n) && x_rows == std::size_t(n) && b_columns == x_columns) return;
   auto const extents = [](std::size_t many, std::size_t columns) {
     return std::to_string(many) + " x " + std::to_string(columns);
   };
-  throw std::invalid_argument(name + ": b and x need " + std::to_string(n) +
+  throw std::invalid_argument(std::string(name) + ": b and x need " + std::to_string(n) +
                               " rows, and the same columns, not " + extents(b_rows, b_columns) +
                               " and " + extents(x_rows, x_columns));
 }
 
-/// \brief What all solvers are but for their method: the system, its memory and its runner, and
-/// the checks of what users give.
+/// \brief Refuses vectors that the execution space cannot access.
+template <class Exec, class B, class X>
+constexpr void check_access() {
+  using Access = Kokkos::SpaceAccessibility<Exec, typename B::memory_space>;
+  using AccessX = Kokkos::SpaceAccessibility<Exec, typename X::memory_space>;
+  static_assert(Access::accessible && AccessX::accessible,
+                "Solder: the solver's execution space cannot access the memory of b or x");
+}
+
+/// \brief What use(judgement, iteration) calls, of one type whatever their types: so that hosts
+/// compile what puts programs together once, and not for each use of them.
+struct UseOnHosts {
+  void const* use;
+  void (*call)(void const* use, HostProgram const& judgement, HostProgram const& iteration);
+
+  template <class Judgement, class Iteration>
+  void operator()(Judgement const& judgement, Iteration const& iteration) const {
+    call(use, HostProgram(judgement), HostProgram(iteration));
+  }
+};
+
+/// \brief programs(b, x, use) with a use that answers nothing.
+template <class Exec, class Programs, class Scalar, class Use>
+void use_programs(Programs const& programs, Scalar const* b, Scalar* x, Use const& use) {
+  if constexpr (is_host_space<Exec>)
+    programs(b, x,
+             UseOnHosts{&use, [](void const* of, HostProgram const& judgement,
+                                 HostProgram const& iteration) {
+                          (*static_cast<Use const*>(of))(judgement, iteration);
+                        }});
+  else
+    programs(b, x, use);
+}
+
+/// \brief What all methods share: the system, its memory and its runner.
 ///
 /// \tparam Owns whether the method's iteration has Owned vectors
 /// \tparam Saves whether it can be had with fewer stages: see saves_stages()
@@ -212,15 +257,15 @@ class Solving {
   }
 
   /// \brief Puts the programs together for the first time, which allocates all that they need;
-  /// programs(b, x, use) calls use(judgement, iteration).
+  /// programs(b, x, use) calls use(judgement, iteration), which answers nothing.
   template <class Programs>
   void reserve(Programs const& programs) {
-    programs(static_cast<Scalar const*>(nullptr), static_cast<Scalar*>(nullptr),
-             [&](auto const& judgement, auto const& iteration) {
-               if (engine_ != nullptr) engine_->reserve(judgement, iteration);
-               if (column_engine_ != nullptr) column_engine_->reserve(judgement, iteration);
-               return Report{};
-             });
+    use_programs<Exec>(programs, static_cast<Scalar const*>(nullptr), static_cast<Scalar*>(nullptr),
+                       [&](auto const& judgement, auto const& iteration) {
+                         if (engine_ != nullptr) engine_->reserve(judgement, iteration);
+                         if (column_engine_ != nullptr)
+                           column_engine_->reserve(judgement, iteration);
+                       });
     setup_seconds_ =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
@@ -233,22 +278,6 @@ class Solving {
     reserve(programs);
   }
 
-  /// \throws std::invalid_argument where b or x has another length or is strided
-  void check_vectors(std::size_t b, std::size_t x, bool contiguous) const {
-    auto const n = static_cast<std::size_t>(rows());
-    if (b != n || x != n)
-      throw std::invalid_argument(name_ + ": b and x need " + std::to_string(n) + " entries, not " +
-                                  std::to_string(b) + " and " + std::to_string(x));
-    if (n > 0 && !contiguous)
-      throw std::invalid_argument(name_ + ": b and x must be contiguous, not strided, views");
-  }
-
-  /// \throws std::invalid_argument where b or x has other extents
-  void check_columns(std::size_t b_rows, std::size_t b_columns, std::size_t x_rows,
-                     std::size_t x_columns) const {
-    Impl::check_columns(name_, rows(), b_rows, b_columns, x_rows, x_columns);
-  }
-
   /// \brief Solves A x = b from the x given.
   /// \throws std::invalid_argument where M, set up anew, has another size
   /// \tparam Keeps whether these have Owned vectors
@@ -257,9 +286,9 @@ class Solving {
     begin_solve();
     Report report = trivial();
     if (rows() > 0)
-      report = programs(b, x, [&](auto const& judgement, auto const& iteration) {
-        return engine_->template solve<Keeps>(judgement, iteration, options_, arena_.owned(),
-                                              rows());
+      use_programs<Exec>(programs, b, x, [&](auto const& judgement, auto const& iteration) {
+        report =
+            engine_->template solve<Keeps>(judgement, iteration, options_, arena_.owned(), rows());
       });
     return complete(report);
   }
@@ -279,10 +308,13 @@ class Solving {
     begin_solve();
     std::vector<Report> reports(arena_.columns(), trivial());
     if (rows() > 0)
-      reports = programs(b, x, [&](auto const& judgement, auto const& iteration) {
+      use_programs<Exec>(programs, b, x, [&](auto const& judgement, auto const& iteration) {
         if constexpr (Batches)
-          if (batch_engine_ != nullptr) return batch_engine_->solve(judgement, iteration, options_);
-        return column_engine_->solve(judgement, iteration, options_);
+          if (batch_engine_ != nullptr) {
+            reports = batch_engine_->solve(judgement, iteration, options_);
+            return;
+          }
+        reports = column_engine_->solve(judgement, iteration, options_);
       });
     for (Report& report : reports) report = complete(report);
     return reports;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <solder/core/compiled.hpp>
 #include <solder/core/report.hpp>
 #include <solder/matrix/duplicates.hpp>
 #include <solder/matrix/product.hpp>
@@ -103,6 +104,7 @@ template <class Scalar, class Exec>
 class Hierarchy {
  public:
   using Matrix = CsrMatrix<Scalar, Exec>;
+  using Time = std::chrono::steady_clock::time_point;
 
   struct Level {
     Matrix A;
@@ -125,20 +127,21 @@ class Hierarchy {
 
   /// \brief Makes levels until one has `coarsest` rows or fewer, there are `most`, or aggregates
   /// take no tenth of the rows away. Where modes are given, aggregates are of nodes of
-  /// `block_size` rows. The matrix given may be more precise: duplicates are summed before its
-  /// entries are rounded.
+  /// `block_size` rows.
   ///
   /// Where `before`, if it is not null, was made with the same arguments of a matrix of this
   /// pattern, its strong couplings, aggregates and patterns stay.
-  template <class Given>
-  Hierarchy(Exec const& exec, CsrMatrix<Given, Exec> const& given, double strength, int most,
-            std::int32_t coarsest, Sweeps const& sweeps, Modes<Scalar, Exec> const& modes = {},
-            std::int32_t block_size = 1, Hierarchy const* before = nullptr)
+  /// \param A without duplicates
+  /// \param began when the set-up did
+  Hierarchy(Exec const& exec, Matrix const& A, double strength, int most, std::int32_t coarsest,
+            Sweeps const& sweeps, Modes<Scalar, Exec> const& modes = {},
+            std::int32_t block_size = 1, Hierarchy const* before = nullptr,
+            Time began = std::chrono::steady_clock::now())
       : exec_(exec),
         sweeps_(sweeps),
         modes_(modes),
-        lanczos_(std::make_unique<LanczosMemory<Exec>>(exec, true)) {
-    Matrix const A = stored_as<Scalar>(exec, sum_duplicates(exec, given));
+        lanczos_(std::make_unique<LanczosMemory<Exec>>(exec, true)),
+        phase_began_(began) {
     end_phase("duplicates");
     if (before != nullptr && before->defect.empty() && before->levels.front().P &&
         has_pattern_of(A, before->levels.front()))
@@ -371,8 +374,33 @@ class Hierarchy {
   Hierarchy const* before_ = nullptr;  ///< whose aggregates and patterns stay
   std::unique_ptr<LanczosMemory<Exec>> lanczos_;
   ProductMemory<Exec> memory_;
-  std::chrono::steady_clock::time_point phase_began_ = std::chrono::steady_clock::now();
+  Time phase_began_;
 };
+
+/// \brief make_hierarchy() compiled apart, in src/compiled.
+template <class Scalar, class Exec>
+std::shared_ptr<Hierarchy<Scalar, Exec>> compiled_hierarchy(
+    Exec const& exec, CsrMatrix<Scalar, Exec> const& A, double strength, int most,
+    std::int32_t coarsest, Sweeps const& sweeps, Modes<Scalar, Exec> const& modes,
+    std::int32_t block_size, Hierarchy<Scalar, Exec> const* before,
+    typename Hierarchy<Scalar, Exec>::Time began);
+
+/// \brief A hierarchy of matrices of Scalar, for a matrix that may be more precise: its duplicates
+/// are summed before its entries are rounded.
+template <class Scalar, class Exec, class Given>
+std::shared_ptr<Hierarchy<Scalar, Exec>> make_hierarchy(
+    Exec const& exec, CsrMatrix<Given, Exec> const& given, double strength, int most,
+    std::int32_t coarsest, Sweeps const& sweeps, Modes<Scalar, Exec> const& modes = {},
+    std::int32_t block_size = 1, Hierarchy<Scalar, Exec> const* before = nullptr) {
+  auto const began = std::chrono::steady_clock::now();
+  auto const A = stored_as<Scalar>(exec, sum_duplicates(exec, given));
+  if constexpr (is_compiled<Exec, Scalar>)
+    return compiled_hierarchy<Scalar>(exec, A, strength, most, coarsest, sweeps, modes, block_size,
+                                      before, began);
+  else
+    return std::make_shared<Hierarchy<Scalar, Exec>>(exec, A, strength, most, coarsest, sweeps,
+                                                     modes, block_size, before, began);
+}
 
 /// \brief The weights of the sweeps x = x + w D^-1 (b - A x), times the largest eigenvalue of D^-1
 /// A, for eigenvalues from `share` of it on: the inverse roots of the Chebyshev polynomial there.

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The set-ups of FSAI and of multigrid for hosts. Compiled once for each scalar; CMakeLists.txt
+// defines SOLDER_SCALAR.
+#include <solder/preconditioners/amg.hpp>
+#include <solder/preconditioners/fsai.hpp>
+#include <tuple>
+
+#include "systems.hpp"
+
+namespace Solder {
+
+namespace Impl::fsai {
+
+template <class Factor, class Scalar, class Exec, class Offset>
+Factors<Factor, Exec, Offset> compiled_factors(Exec const& exec,
+                                               CsrMatrix<Scalar, Exec, Offset> const& A,
+                                               FsaiOptions const& options) {
+  return MakeFactors<Scalar, Exec, Factor, Offset>{options}(exec, A);
+}
+
+}  // namespace Impl::fsai
+
+namespace Impl::amg {
+
+template <class Scalar, class Exec>
+std::shared_ptr<Hierarchy<Scalar, Exec>> compiled_hierarchy(
+    Exec const& exec, CsrMatrix<Scalar, Exec> const& A, double strength, int most,
+    std::int32_t coarsest, Sweeps const& sweeps, Modes<Scalar, Exec> const& modes,
+    std::int32_t block_size, Hierarchy<Scalar, Exec> const* before,
+    typename Hierarchy<Scalar, Exec>::Time began) {
+  return std::make_shared<Hierarchy<Scalar, Exec>>(exec, A, strength, most, coarsest, sweeps, modes,
+                                                   block_size, before, began);
+}
+
+}  // namespace Impl::amg
+
+namespace Compiled {
+
+/// \brief To take a function's address compiles it.
+template <class Exec>
+auto setups() {
+  using T = SOLDER_SCALAR;
+  return std::tuple(&Impl::fsai::compiled_factors<T, T, Exec, std::int32_t>,
+                    &Impl::fsai::compiled_factors<Single<T>, T, Exec, std::int32_t>,
+                    &Impl::amg::compiled_hierarchy<T, Exec>);
+}
+
+#ifdef KOKKOS_ENABLE_SERIAL
+template auto setups<Kokkos::Serial>();
+#endif
+#ifdef KOKKOS_ENABLE_OPENMP
+template auto setups<Kokkos::OpenMP>();
+#endif
+
+}  // namespace Compiled
+}  // namespace Solder

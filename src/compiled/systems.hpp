@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <memory>
+#include <solder/matrix/csr.hpp>
+#include <solder/matrix/sell.hpp>
+#include <solder/preconditioners/amg.hpp>
+#include <solder/preconditioners/chebyshev.hpp>
+#include <solder/preconditioners/fsai.hpp>
+#include <solder/preconditioners/incomplete.hpp>
+#include <solder/preconditioners/jacobi.hpp>
+#include <solder/solvers/detail/solving.hpp>
+#include <type_traits>
+#include <variant>
+
+namespace Solder::Compiled {
+
+/// \brief The scalar of single precision that goes with T.
+template <class T>
+using Single = std::conditional_t<ScalarTraits<T>::is_complex, Kokkos::complex<float>, float>;
+
+/// \brief What a polynomial multiplies with, where the solver multiplies with a Matrix: the same;
+/// on hosts, which gain nothing from padded rows, compressed rows, so that there is less to
+/// compile.
+template <class Matrix, class T, class Exec>
+using PolynomialMatrix = std::conditional_t<Impl::is_host_space<Exec>, CsrMatrix<T, Exec>, Matrix>;
+
+/// \brief A variant that has each of its types once.
+template <class Variant, class... More>
+struct Distinct {
+  using type = Variant;
+};
+template <class... Have, class First, class... Rest>
+struct Distinct<std::variant<Have...>, First, Rest...>
+    : Distinct<std::conditional_t<(std::is_same_v<Have, First> || ...), std::variant<Have...>,
+                                  std::variant<Have..., First>>,
+               Rest...> {};
+
+/// \brief What solvers see of the systems of one matrix format: hosts see four kinds of
+/// preconditioners (see core/on_hosts.hpp), GPUs each one.
+template <class T, class Exec, class Matrix, class Variant = std::variant<>>
+struct SystemsWith {
+  template <class Preconditioner>
+  using With = std::shared_ptr<typename Impl::SystemOf<Exec, Matrix, Preconditioner>::AsSeen>;
+  template <class Inner>
+  using Polynomial = Chebyshev<Exec, PolynomialMatrix<Matrix, T, Exec>, Inner>;
+
+  using type =
+      typename Distinct<Variant, With<Identity>, With<Jacobi<T, Exec>>, With<Fsai<T, Exec>>,
+                        With<Fsai<T, Exec, Single<T>>>, With<Incomplete<T, Exec>>,
+                        With<Amg<T, Exec>>, With<Amg<T, Exec, Single<T>>>,
+                        With<Polynomial<Identity>>, With<Polynomial<Jacobi<T, Exec>>>,
+                        With<Polynomial<Fsai<T, Exec>>>>::type;
+};
+
+/// \brief Any of the systems that all methods are compiled for.
+template <class T, class Exec>
+using AnySystem =
+    typename SystemsWith<T, Exec, SellMatrix<T, Exec>,
+                         typename SystemsWith<T, Exec, CsrMatrix<T, Exec>>::type>::type;
+
+}  // namespace Solder::Compiled

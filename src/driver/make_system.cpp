@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
+#include "problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <solder/core/errors.hpp>
+#include <solder/core/scalar.hpp>
+#include <solder/io/matrix_market.hpp>
+#include <solder/matrix/batch.hpp>
+#include <solder/problems/detail/split_mix.hpp>
+#include <solder/problems/generators.hpp>
+#include <string>
+
+#include "columns_file.hpp"
+#include "counts.hpp"
+#include "memory.hpp"
+#include "schema.hpp"
+
+namespace Solder::Driver {
+namespace {
+
+/// What the matrix of generate: stand_in is like.
+StandInFigures stand_in_figures_of(ProblemConfig const& problem) {
+  auto const& parameters = problem.parameters;
+  if (auto const like = parameters.find("like"); like != parameters.end())
+    return stand_in_figures(std::get<std::string>(like->second));
+  auto const real = [&](char const* key) { return std::get<double>(parameters.at(key)); };
+  auto const integer = [&](char const* key) { return static_cast<std::int64_t>(real(key)); };
+  auto const words = rows_of("problem", "symmetry")[0]->words;  // in the order of the enumeration
+  auto const word =
+      std::find(words.begin(), words.end(), std::get<std::string>(parameters.at("symmetry")));
+  return {.rows = integer("size"),
+          .nonzeros = static_cast<std::int64_t>(std::round(real("size") * real("mean"))),
+          .longest = integer("longest"),
+          .deviation = real("deviation"),
+          .half_bandwidth = integer("half_bandwidth"),
+          .near = real("near"),
+          .cluster = integer("cluster"),
+          .alike = integer("alike"),
+          .symmetry = static_cast<StandInSymmetry>(word - words.begin())};
+}
+
+/// The generator of that name; schema() lists the same names and their parameters.
+template <class T>
+HostCsr<T> generate(ProblemConfig const& problem) {
+  auto const real = [&](char const* key) { return std::get<double>(problem.parameters.at(key)); };
+  auto const integer = [&](char const* key) { return static_cast<std::int64_t>(real(key)); };
+  auto const convection = [&] {
+    return std::get<std::string>(problem.parameters.at("convection")) == "central"
+               ? Convection::central
+               : Convection::upwind;
+  };
+  auto const seed = static_cast<std::uint64_t>(problem.seed);
+  std::string const& name = problem.generate;
+  if (name == "stand_in") return stand_in<T>(stand_in_figures_of(problem), seed);
+  std::int64_t const size = integer("size");
+  if (name == "fem_poisson_2d") return fem_poisson_2d<T>(size);
+  if (name == "elasticity_3d") return elasticity_3d<T>(size);
+  if (name == "poisson_3d_7pt") return poisson_3d_7pt<T>(size);
+  if (name == "poisson_3d_27pt") return poisson_3d_27pt<T>(size);
+  if (name == "convection_diffusion_2d")
+    return convection_diffusion_2d<T>(size, {real("velocity_x"), real("velocity_y")}, convection());
+  if (name == "convection_diffusion_3d")
+    return convection_diffusion_3d<T>(
+        size, {real("velocity_x"), real("velocity_y"), real("velocity_z")}, convection());
+  if (name == "random_spd") return random_spd<T>(size, integer("nonzeros_per_row"), seed);
+  if (name == "block_lower_triangular")
+    return block_lower_triangular<T>(integer("components"), size, real("density"), seed);
+  if constexpr (ScalarTraits<T>::is_complex) {
+    if (name == "helmholtz_2d") return helmholtz_2d<T>(size, real("wavenumber"), real("damping"));
+    if (name == "magnetic_laplacian_2d") return magnetic_laplacian_2d<T>(size, real("flux"));
+  }
+  throw InputError(name + " is complex; choose the scalar complex_float or complex_double");
+}
+
+/// Uniform in [-1, 1), real and imaginary part each, the same on every platform; column c is that
+/// of seed + c.
+template <class T>
+std::vector<T> random_columns(std::size_t n, std::int32_t columns, std::int64_t seed) {
+  using Real = typename ScalarTraits<T>::Real;
+  std::vector<Solder::Impl::SplitMix> random;
+  for (std::int32_t c = 0; c < columns; ++c)
+    random.emplace_back(static_cast<std::uint64_t>(seed + c));
+  std::vector<T> values(n * columns);
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    auto const next = [&] {
+      return static_cast<Real>(Solder::Impl::symmetric_unit(random[k % columns].bits()));
+    };
+    Real const real = next();
+    if constexpr (ScalarTraits<T>::is_complex)
+      values[k] = T(real, next());
+    else
+      values[k] = real;
+  }
+  return values;
+}
+
+template <class T>
+std::vector<T> row_sums(HostCsr<T> const& matrix) {
+  std::vector<T> sums(static_cast<std::size_t>(matrix.rows));
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    for (auto k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k)
+      sums[i] += matrix.values[k];
+  return sums;
+}
+
+/// Refuses a matrix that the library does not hold.
+void check_counts(std::string const& name, Counts const& counts) {
+  if (!are_too_many(counts)) return;
+  auto const text = [](Counts const& of) {
+    return concat(std::to_string(static_cast<std::int64_t>(of.rows)), " rows and ",
+                  std::to_string(static_cast<std::int64_t>(of.nonzeros)), " nonzeros");
+  };
+  throw InputError(name, 0,
+                   concat("the matrix is too large, ", text(counts), "; it may have at most ",
+                          text(most_counts)));
+}
+
+/// Refuses a matrix that is too large, not square or empty.
+template <class T>
+HostCsr<T> make_matrix(ProblemConfig const& problem) {
+  std::string const name = problem.matrix.empty() ? problem.name : problem.matrix.string();
+  check_counts(name, promised_counts(problem));
+  auto matrix = problem.matrix.empty() ? generate<T>(problem)
+                                       : read_matrix_market<T>(problem.matrix.string());
+  check_counts(name, {double(matrix.rows), double(matrix.nonzeros())});
+  if (matrix.rows != matrix.columns_count)
+    throw InputError(name, 0,
+                     concat("the matrix is not square: ", std::to_string(matrix.rows), " x ",
+                            std::to_string(matrix.columns_count)));
+  if (matrix.rows == 0) throw InputError(name, 0, "the matrix is empty");
+  return matrix;
+}
+
+/// The systems of a batch; where the matrix is a random one, each has a seed of its own.
+template <class T>
+HostBatch<T> make_batch(ProblemConfig const& problem) {
+  std::string const& name = problem.generate;
+  bool const is_random =
+      name == "random_spd" || name == "stand_in" || name == "block_lower_triangular";
+  ProblemConfig one = problem;
+  HostCsr<T> matrix = make_matrix<T>(problem);
+  double const systems = problem.batch;
+  check_counts(problem.name, {systems * matrix.rows, systems * double(matrix.nonzeros())});
+  HostBatch<T> batch;
+  batch.reserve(std::int64_t(problem.batch) * matrix.rows, problem.batch * matrix.nonzeros());
+  for (std::int32_t k = 0; k < problem.batch; ++k) {
+    one.seed = problem.seed + k;
+    if (k > 0 && is_random) matrix = generate<T>(one);
+    batch.append(matrix);
+  }
+  check_counts(problem.name, {double(batch.matrix.rows), double(batch.matrix.nonzeros())});
+  return batch;
+}
+
+template <class T>
+std::vector<T> make_rhs(ProblemConfig const& problem, HostCsr<T> const& matrix) {
+  auto const n = static_cast<std::size_t>(matrix.rows);
+  if (problem.rhs == "ones") return std::vector<T>(n, T(1));
+  if (problem.rhs == "unit_solution") return row_sums(matrix);
+  if (problem.rhs == "random")
+    return random_columns<T>(n, std::max(problem.rhs_count, 1), problem.seed);
+  std::string const file = problem.rhs_file.string();
+  if (!std::filesystem::exists(problem.rhs_file)) {
+    std::string_view const near =
+        nearest(problem.rhs_file.filename().string(), rows_of("problem", "rhs")[0]->words);
+    throw InputError(file, 0,
+                     near.empty() ? "there is no such file"
+                                  : concat("there is no such file; did you mean '", near, "'?"));
+  }
+  return read_columns<T>(file, matrix.rows, problem.rhs_count);
+}
+
+/// What `make` returns; an InputError gets the origin and the name of the key in front.
+template <class Make>
+auto with_origin(RunConfig const& run, std::string_view key, Make const& make) {
+  try {
+    return make();
+  } catch (InputError const& error) {
+    throw InputError(concat(run.where(key), ": ", key, ": ", error.what()));
+  }
+}
+
+}  // namespace
+
+template <class T>
+System<T> make_system(RunConfig const& run) {
+  System<T> system;
+  with_origin(run, run.matrix_key(), [&] {
+    if (run.problem.batch == 0) {
+      system.matrix = make_matrix<T>(run.problem);
+      return;
+    }
+    HostBatch<T> batch = make_batch<T>(run.problem);
+    system.matrix = std::move(batch.matrix);
+    system.starts = std::move(batch.starts);
+  });
+  system.points = with_origin(run, "problem.coordinates", [&] {
+    ProblemConfig const& problem = run.problem;
+    if (!problem.coordinates.empty())
+      return read_points(problem.coordinates.string(), system.matrix.rows);
+    if (problem.generate != "elasticity_3d" || problem.batch > 0) return Points{};
+    auto const size = static_cast<std::int64_t>(std::get<double>(problem.parameters.at("size")));
+    return Points{elasticity_3d_coordinates(size), 3};
+  });
+  system.rhs =
+      with_origin(run, "problem.rhs", [&] { return make_rhs<T>(run.problem, system.matrix); });
+  return system;
+}
+
+template System<SOLDER_SCALAR> make_system(RunConfig const&);
+
+}  // namespace Solder::Driver

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+#include <string>
+#include <string_view>
+
+#include "errors.hpp"
+
+namespace Solder::Driver {
+
+/// \brief YAML names of the scalars of this build, with a comma after each: Solder_SCALARS of
+/// CMake.
+inline constexpr std::string_view built_scalars = SOLDER_SCALARS ",";
+
+/// \brief Whether this build has the scalar of that YAML name, or `scalars` have it.
+constexpr bool is_built(std::string_view name, std::string_view scalars = built_scalars) {
+  while (!scalars.empty()) {
+    auto const end = scalars.find(',');
+    if (scalars.substr(0, end) == name) return true;
+    scalars.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+template <class T>
+inline constexpr std::string_view yaml_name = "float";
+template <>
+inline constexpr std::string_view yaml_name<double> = "double";
+template <>
+inline constexpr std::string_view yaml_name<Kokkos::complex<float>> = "complex_float";
+template <>
+inline constexpr std::string_view yaml_name<Kokkos::complex<double>> = "complex_double";
+
+/// \brief What is said of a scalar that this build does not have.
+inline std::string not_built(std::string_view scalar) {
+  return concat("problem.scalar '", scalar,
+                "' is not in this build; configure it with that in Solder_SCALARS, which has ",
+                SOLDER_SCALARS);
+}
+
+}  // namespace Solder::Driver

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+#include <type_traits>
+
+#include <solder/core/team.hpp>
+
+namespace Solder::Impl {
+
+/// \brief Whether what hosts need of a scalar is compiled apart and only declared here: in
+/// programs that link solder_compiled (src/compiled), which then compile in half the time.
+template <class Exec, class Scalar>
+inline constexpr bool is_compiled =
+#ifdef SOLDER_COMPILED
+    is_host_space<Exec> && (std::is_same_v<Scalar, float> || std::is_same_v<Scalar, double> ||
+                            std::is_same_v<Scalar, Kokkos::complex<float>> ||
+                            std::is_same_v<Scalar, Kokkos::complex<double>>);
+#else
+    false;
+#endif
+
+}  // namespace Solder::Impl
