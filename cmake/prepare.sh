@@ -2,7 +2,8 @@
 # shellcheck shell=sh disable=SC2154
 # Sourced by ./solder and ./test, with source_dir and me (their name) set. `prepare TARGET PATH...`
 # finds or prepares the dependencies and builds TARGET, unless nothing under the PATHs changed since
-# it was last built.
+# it was last built. The driver is built for double alone, unless scalars=all or all was built before: a
+# third of the time.
 #
 #   found    Kokkos and the rest found by CMake on this machine    built in build/found
 #   fetch    what is missing fetched from upstream                 built in build/fetch
@@ -236,8 +237,15 @@ jobs() {
 # `where` runs a command where the build is.
 where() { if [ "$choice" = debian ]; then in_root "$@"; else "$@"; fi; }
 
+# The scalars to build: those that were asked for once are built ever after.
+scalars_for() { # TARGET
+  if [ "$1" = all ] || [ "${scalars:-}" = all ] || [ "$(cat "$work/scalars" 2>/dev/null)" = all ]
+  then echo all; else echo double; fi
+}
+
 up_to_date() { # TARGET PATH...
   stamp=$work/stamp.$1
+  [ "$(scalars_for "$1")" = "$(cat "$work/scalars" 2>/dev/null)" ] || return 1
   shift
   [ -e "$stamp" ] || return 1
   [ "$choice" != found ] || set -- "$@" "$config"
@@ -245,10 +253,14 @@ up_to_date() { # TARGET PATH...
   [ -z "$changed" ]
 }
 
-configure() {
-  set --
+configure() { # SCALARS
+  if [ "$1" = all ]; then
+    set -- -USolder_SCALARS -USolder_ENABLE_TESTS -USolder_ENABLE_EXAMPLES
+  else
+    set -- "-DSolder_SCALARS=$1" -DSolder_ENABLE_TESTS=OFF -DSolder_ENABLE_EXAMPLES=OFF
+  fi
   if [ "$choice" = debian ] || { have ninja && [ -z "${CMAKE_GENERATOR:-}" ]; }; then
-    set -- -G Ninja
+    set -- "$@" -G Ninja
   fi
   [ "$choice" = fetch ] || set -- "$@" -DSolder_FETCH_DEPENDENCIES=OFF
   logged where cmake -S "$sources" -B "$inside/build" "$@"
@@ -271,12 +283,15 @@ build() { # TARGET
     printf '%s\n' "$source_dir" >"$work/origin"
     synchronise || fail "could not copy the sources to $work"
   fi
-  if ! { [ -e "$work/build/CMakeCache.txt" ] || configure; } ||
+  built=$(scalars_for "$1")
+  if [ "$built" != "$(cat "$work/scalars" 2>/dev/null)" ]; then rm -f "$work/scalars"; fi
+  if ! { [ -e "$work/build/CMakeCache.txt" ] && [ -e "$work/scalars" ] || configure "$built"; } ||
     ! logged where cmake --build "$inside/build" --target "$1" --parallel "$(jobs)"; then
     [ -n "${VERBOSE:-}" ] || show_failure
     say "the build failed; everything it said: $log"
     exit 3
   fi
+  echo "$built" >"$work/scalars"
   [ "$1" != all ] || cp -p "$work/stamp.new" "$work/stamp.solder_driver"
   mv "$work/stamp.new" "$work/stamp.$1"
 }
