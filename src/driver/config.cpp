@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 4> scalar_names = {"float", "double", "complex_float",
-                                                          "complex_double"};
 constexpr std::size_t most_runs = 100000;
 
 /// One value for each entry of a document (nullptr: not applicable), and their order.
@@ -452,8 +450,6 @@ std::vector<RunConfig> expand(Document const& document, Errors& errors) {
 }
 
 }  // namespace
-
-std::string_view to_string(Scalar scalar) { return scalar_names[static_cast<std::size_t>(scalar)]; }
 
 double bytes_of(Scalar scalar) {
   switch (scalar) {

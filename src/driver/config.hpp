@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -14,7 +16,12 @@
 namespace Solder::Driver {
 
 enum class Scalar { float_, double_, complex_float, complex_double };
-std::string_view to_string(Scalar scalar);
+/// \brief Their names in YAML.
+inline constexpr std::array<std::string_view, 4> scalar_names = {"float", "double", "complex_float",
+                                                                 "complex_double"};
+constexpr std::string_view to_string(Scalar scalar) {
+  return scalar_names[static_cast<std::size_t>(scalar)];
+}
 /// \brief Bytes of a number.
 double bytes_of(Scalar scalar);
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "config.hpp"
 #include "errors.hpp"
 
 namespace Solder::Driver {
@@ -24,13 +25,15 @@ constexpr bool is_built(std::string_view name, std::string_view scalars = built_
 }
 
 template <class T>
-inline constexpr std::string_view yaml_name = "float";
+inline constexpr std::string_view yaml_name = to_string(Scalar::float_);
 template <>
-inline constexpr std::string_view yaml_name<double> = "double";
+inline constexpr std::string_view yaml_name<double> = to_string(Scalar::double_);
 template <>
-inline constexpr std::string_view yaml_name<Kokkos::complex<float>> = "complex_float";
+inline constexpr std::string_view yaml_name<Kokkos::complex<float>> =
+    to_string(Scalar::complex_float);
 template <>
-inline constexpr std::string_view yaml_name<Kokkos::complex<double>> = "complex_double";
+inline constexpr std::string_view yaml_name<Kokkos::complex<double>> =
+    to_string(Scalar::complex_double);
 
 /// \brief What is said of a scalar that this build does not have.
 inline std::string not_built(std::string_view scalar) {

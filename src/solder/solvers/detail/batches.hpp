@@ -55,8 +55,9 @@ class BatchOf {
   }
 
  private:
-  static constexpr bool possible = Method::takes_many && !requires { Method::is_block; }
-  &&takes_batches<typename System::OpenedA, typename System::OpenedM>;
+  static constexpr bool possible =
+      Method::takes_many && !is_block_method<Method> &&
+      takes_batches<typename System::OpenedA, typename System::OpenedM>;
 
   void check_rows() const {
     if (batch_.rows() != system_->rows())

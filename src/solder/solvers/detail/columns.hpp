@@ -106,12 +106,6 @@ inline std::vector<std::int32_t> equal_groups(std::int32_t count, std::int32_t m
   return widths;
 }
 
-/// \brief Whether a method is for blocks of right-hand sides alone.
-template <class Method>
-inline constexpr bool is_block = requires {
-  Method::is_block;
-};
-
 /// \brief The columns of views, in groups that are solved one after another, each by a solver of
 /// packed columns.
 template <class Exec, class Scalar>
@@ -194,12 +188,6 @@ class ColumnGroups {
 
   Exec exec_;
   Kokkos::View<Scalar*, typename Exec::memory_space> b_, x_;  ///< columns of a group, packed
-};
-
-/// \brief Whether a method is for blocks of right-hand sides alone.
-template <class Method>
-inline constexpr bool is_block_method = requires {
-  Method::is_block;
 };
 
 /// \brief A method for several right-hand sides: groups of columns together where the method, A and

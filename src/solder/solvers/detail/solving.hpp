@@ -64,6 +64,12 @@ struct Many {
   BatchRows batch{};  ///< without systems: there is none
 };
 
+/// \brief Whether a method is for blocks of right-hand sides alone.
+template <class Method>
+inline constexpr bool is_block_method = requires {
+  Method::is_block;
+};
+
 template <class Exec, class Matrix, class Preconditioner>
 class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
                                      OpenedOf<Preconditioner, Exec, typename Matrix::scalar_type>> {
