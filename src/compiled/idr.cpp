@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
+// Compiled once for each scalar and part of the systems; CMakeLists.txt says which.
 #include <solder/preconditioners/jacobi.hpp>
 #include <solder/solvers/idr.hpp>
 

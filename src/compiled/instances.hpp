@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Kokkos_Core.hpp>
+#include <cstddef>
 #include <memory>
 #include <solder/solvers/detail/method.hpp>
 #include <tuple>
@@ -39,31 +40,44 @@ auto on_host(std::type_identity<Exec>) {
 }
 
 #if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
-/// \brief The same of each of AnySystem.
-template <template <class, class, class> class Method, class T, class Options, class Exec>
+/// \brief The same of every SOLDER_PARTS-th of AnySystem, from Part on.
+template <template <class, class, class> class Method, class T, class Options, std::size_t Part,
+          class Exec>
 auto on_device(std::type_identity<Exec>) {
-  return []<class... Systems>(std::type_identity<std::variant<std::shared_ptr<Systems>...>>) {
-    return std::tuple(&Impl::compiled_method<Method, Exec, typename Systems::OpenedA,
-                                             typename Systems::OpenedM, Options>...);
-  }(std::type_identity<AnySystem<T, Exec>>());
+  using All = AnySystem<T, Exec>;
+  return []<std::size_t... Turn>(std::index_sequence<Turn...>) {
+    auto const of = []<std::size_t I>(std::integral_constant<std::size_t, I>) {
+      if constexpr (I < std::variant_size_v<All>) {
+        using System = typename std::variant_alternative_t<I, All>::element_type;
+        return std::tuple(&Impl::compiled_method<Method, Exec, typename System::OpenedA,
+                                                 typename System::OpenedM, Options>);
+      } else {
+        return std::tuple<>();
+      }
+    };
+    return std::tuple_cat(
+        of(std::integral_constant<std::size_t, Part + Turn * SOLDER_PARTS>())...);
+  }(std::make_index_sequence<std::variant_size_v<All>>());
 }
 #endif
 
-/// \brief Those of all spaces of this build; instantiated once a method and scalar.
-template <template <class, class, class> class Method, class T, class Options>
+/// \brief Those of all spaces of this build; instantiated once a method and scalar, those of hosts
+/// in part 0 of SOLDER_PARTS.
+template <template <class, class, class> class Method, class T, class Options,
+          std::size_t Part = SOLDER_PART>
 auto instances() {
   return std::tuple_cat(
-#ifdef KOKKOS_ENABLE_SERIAL
+#if defined(KOKKOS_ENABLE_SERIAL) && SOLDER_PART == 0
       on_host<Method, T, Options>(std::type_identity<Kokkos::Serial>()),
 #endif
-#ifdef KOKKOS_ENABLE_OPENMP
+#if defined(KOKKOS_ENABLE_OPENMP) && SOLDER_PART == 0
       on_host<Method, T, Options>(std::type_identity<Kokkos::OpenMP>()),
 #endif
 #ifdef KOKKOS_ENABLE_CUDA
-      on_device<Method, T, Options>(std::type_identity<Kokkos::Cuda>()),
+      on_device<Method, T, Options, Part>(std::type_identity<Kokkos::Cuda>()),
 #endif
 #ifdef KOKKOS_ENABLE_HIP
-      on_device<Method, T, Options>(std::type_identity<Kokkos::HIP>()),
+      on_device<Method, T, Options, Part>(std::type_identity<Kokkos::HIP>()),
 #endif
       std::tuple<>());
 }

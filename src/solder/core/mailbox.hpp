@@ -24,10 +24,12 @@ struct Letter {
 /// \brief The device's side of the mailbox: two letters in turn, so that one is read while the next
 /// is written.
 struct Outbox {
-  Letter* letters;        ///< [2], host-visible
-  double* copies;         ///< [2 * capacity], host-visible: the letters' history
+  Letter* letters;        ///< [2], host-visible; the letters' history is behind them
   double* history;        ///< [2 * capacity], device: ring of the recursion's ||r||^2
   std::int32_t capacity;  ///< most history entries in a letter; a power of two
+
+  /// \brief [2 * capacity]: not one more pointer, of which every kernel would take a copy along.
+  KOKKOS_FUNCTION double* copies() const { return reinterpret_cast<double*>(letters + 2); }
 
   /// \brief Keeps the residual that a stage measured; one thread of team 0 calls this.
   KOKKOS_FUNCTION void record(Control const& now, Control const& next) const {
@@ -43,7 +45,7 @@ struct Outbox {
     int const side = control.posts & 1;
     int const entries = control.recorded - control.posted;
     for (int k = team.rank(); k < entries; k += team.size())
-      copies[side * capacity + k] = history[(control.posted + k) & (2 * capacity - 1)];
+      copies()[side * capacity + k] = history[(control.posted + k) & (2 * capacity - 1)];
     control.posted = control.recorded;
     system_fence();
     team.barrier();
@@ -81,12 +83,11 @@ template <class Exec>
 class Mailbox {
  public:
   Mailbox(Exec const& exec, std::int32_t capacity)
-      : letters_("Solder::mailbox::letters", exec, 2),
-        copies_("Solder::mailbox::copies", exec, 2 * std::size_t(capacity)),
+      : letters_("Solder::mailbox::letters", exec, 2 + letters_for_history(capacity)),
         history_(Kokkos::view_alloc("Solder::mailbox::history", exec), 2 * std::size_t(capacity)),
         capacity_(capacity) {}
 
-  Outbox outbox() const { return {letters_.data(), copies_.data(), history_.data(), capacity_}; }
+  Outbox outbox() const { return {letters_.data(), history_.data(), capacity_}; }
 
   /// \brief Forgets the letters of an earlier solve. No kernel of it may be in flight.
   void clear() const { letters_[0].sequence = letters_[1].sequence = 0; }
@@ -96,7 +97,7 @@ class Mailbox {
   Control receive(Exec const& exec, std::int32_t post, std::vector<double>& history) const {
     Letter& letter = letters_[post & 1];
     wait_for_letter(exec, letter.sequence, post);
-    double const* const entries = copies_.data() + std::size_t(post & 1) * capacity_;
+    double const* const entries = outbox().copies() + std::size_t(post & 1) * capacity_;
     for (int k = 0; k < letter.entries; ++k) history.push_back(letter.control.relative(entries[k]));
     return letter.control;
   }
@@ -105,8 +106,13 @@ class Mailbox {
   bool abandoned(std::int32_t post) const { return letters_[post & 1].abandoned; }
 
  private:
-  MailboxArray<Letter, Exec> letters_;
-  MailboxArray<double, Exec> copies_;
+  /// \brief As many letters as take the bytes of 2 * capacity doubles.
+  static constexpr std::size_t letters_for_history(std::int32_t capacity) {
+    static_assert(alignof(Letter) % alignof(double) == 0 && sizeof(Letter) % sizeof(double) == 0);
+    return (2 * std::size_t(capacity) * sizeof(double) + sizeof(Letter) - 1) / sizeof(Letter);
+  }
+
+  MailboxArray<Letter, Exec> letters_;  ///< [2], then the history
   Kokkos::View<double*, typename Exec::memory_space> history_;
   std::int32_t capacity_;
 };
