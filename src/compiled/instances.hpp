@@ -55,9 +55,9 @@ auto on_device(std::type_identity<Exec>) {
         return std::tuple<>();
       }
     };
-    return std::tuple_cat(
-        of(std::integral_constant<std::size_t, Part + Turn * SOLDER_PARTS>())...);
-  }(std::make_index_sequence<std::variant_size_v<All>>());
+    return std::tuple_cat(of(std::integral_constant<std::size_t, Part + Turn * SOLDER_PARTS>())...);
+  }
+  (std::make_index_sequence<std::variant_size_v<All>>());
 }
 #endif
 

@@ -21,22 +21,26 @@ struct Groups {
   double width = 1;          ///< of the largest
   bool are_unequal = false;  ///< some are narrower by one
   bool is_padded = false;    ///< a block has at least two columns
+  bool are_beside = false;   ///< GPUs solve what they cannot solve together beside one another
 
   Groups(RunConfig const& run, Counts const& counts) {
     std::string const& format = run.execution.matrix_format;
     bool const together = takes_columns(run) && format != "sell" && format != "ell";
-    double const most = together ? Solder::Impl::columns_at_once(counts.rows) : 1;
+    are_beside = !together && !on_host(run.execution.space) && counts.right_hand_sides > 1;
+    double const most = together     ? Solder::Impl::columns_at_once(counts.rows)
+                        : are_beside ? Solder::Impl::beside_at_once(counts.rows)
+                                     : 1;
     count = std::ceil(counts.right_hand_sides / most);
     width = std::ceil(counts.right_hand_sides / count);
-    are_unequal = width * count > counts.right_hand_sides;
+    are_unequal = !are_beside && width * count > counts.right_hand_sides;
     is_padded = is_block(run) && width < 2;
     if (is_padded) width = 2;
   }
 
   /// Columns for which there are a solver's vectors.
   double solver_columns() const { return width + (are_unequal ? width - 1 : 0); }
-  /// Columns of b and x that are copied, where there are several groups.
-  double copied_columns() const { return count > 1 || is_padded ? 2 * width : 0; }
+  /// Columns of b and x that are copied, where there are several groups or columns lie apart.
+  double copied_columns() const { return count > 1 || is_padded || are_beside ? 2 * width : 0; }
 };
 
 /// What the bytes of a run follow from.

@@ -65,6 +65,19 @@ HostCsr<Scalar> definite(std::int32_t side) {
     return Solder::fem_poisson_2d<Scalar>(side);
 }
 
+/// \brief Right-hand sides that end in many ways: 0, a solution that is known from the start, one
+/// of 1e-3 of it, one that has a NaN; the others are random.
+template <class Scalar>
+void mix(HostCsr<Scalar> const& A, Vectors<Scalar>& b, Vectors<Scalar>& x0) {
+  auto const set = [&](std::size_t c, auto const& change) {
+    if (c < b.size()) change(b[c], x0[c]);
+  };
+  set(1, [](auto& bc, auto&) { std::fill(bc.begin(), bc.end(), Scalar{}); });
+  set(2, [&](auto& bc, auto& xc) { bc = multiply(A, xc); });
+  set(4, [](auto& bc, auto&) { bc[bc.size() / 2] = Scalar(std::nan("")); });
+  set(6, [](auto&, auto& xc) { xc[3] = Scalar(std::nan("")); });
+}
+
 /// \brief Whether they are the same, a NaN too.
 template <class T>
 bool same_memory(std::vector<T> const& a, std::vector<T> const& b) {

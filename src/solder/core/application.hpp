@@ -88,7 +88,7 @@ struct PointwiseOf {
 };
 
 /// \brief Whether these take vectors of several right-hand sides; see HostTeam. What says nothing
-/// does not: it is then given one column after another.
+/// does not: each column is then solved alone.
 template <class... T>
 inline constexpr bool takes_columns = ([] {
   if constexpr (requires { T::takes_columns; })

@@ -92,7 +92,13 @@ class Mailbox {
   /// \brief Forgets the letters of an earlier solve. No kernel of it may be in flight.
   void clear() const { letters_[0].sequence = letters_[1].sequence = 0; }
 
-  /// \brief Waits for letter number `post` (counted from 1) and appends its history, as relative
+  /// \brief Whether letter number `post` (counted from 1) has come.
+  bool has(std::int32_t post) const {
+    return std::atomic_ref<std::int32_t>(letters_[post & 1].sequence)
+               .load(std::memory_order_acquire) == post;
+  }
+
+  /// \brief Waits for letter number `post` and appends its history, as relative
   /// residuals.
   Control receive(Exec const& exec, std::int32_t post, std::vector<double>& history) const {
     Letter& letter = letters_[post & 1];

@@ -28,6 +28,15 @@ inline std::int32_t columns_at_once(double rows) {
   return most < 4 ? 1 : static_cast<std::int32_t>(std::min<double>(most, most_columns));
 }
 
+/// \brief Right-hand sides of so many rows that a GPU solves beside one another, at most, where
+/// they cannot be solved together: as many as keep it busy, for more only take more memory.
+/// Measured: "Many right-hand sides" in docs/performance.md.
+inline std::int32_t beside_at_once(double rows) {
+  constexpr double entries = 2e6;
+  return static_cast<std::int32_t>(
+      std::clamp<double>(entries / std::max(rows, 1.0), 1, most_columns));
+}
+
 /// \brief The bounds of `teams` contiguous slices of [0, rows) of about the same work, for hosts.
 ///
 /// \param unit all bounds but `rows` are multiples of it

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include <solder/core/identity.hpp>
@@ -90,6 +91,10 @@ class BiCgStabMethod {
   using System = Impl::System<Exec, OpenedA, OpenedM>;
   static constexpr bool can_merge =
       OpenedM::is_pointwise && OpenedA::can_keep_rows && !is_host_space<Exec>;
+  /// \brief Whether this form can be had with fewer stages.
+  static bool merges(BiCgStabOptions const& options) {
+    return can_merge && options.form == BiCgStabForm::pipelined;
+  }
   using MySolving = Impl::Solving<Exec, OpenedA, OpenedM,
                                   OpenedM::is_pointwise && OpenedA::knows_rows, can_merge>;
   static constexpr bool takes_many = true;
@@ -97,7 +102,7 @@ class BiCgStabMethod {
   BiCgStabMethod(Exec const& exec, std::shared_ptr<System> system, BiCgStabOptions const& options,
                  Many const& many = {})
       : solving_(name, "Solder::bicgstab::solve", exec, std::move(system), options, {}, many,
-                 options.form == BiCgStabForm::pipelined),
+                 merges(options)),
         form_(options.form) {
     solving_.reserve([&](auto... all) { return with_programs(all...); },
                      [&](auto... all) { return merged(all...); });
@@ -108,6 +113,13 @@ class BiCgStabMethod {
         b, x, [&](auto... all) { return with_programs(all...); },
         [&](auto... all) { return merged(all...); }));
   }
+  /// \brief The same, led by the caller, and what it has come to: see Beside.
+  std::unique_ptr<Underway> start(Scalar const* b, Scalar* x) {
+    return solving_.start(
+        b, x, [&](auto... all) { return with_programs(all...); },
+        [&](auto... all) { return merged(all...); });
+  }
+  Report report(Underway const* underway) const { return complete(solving_.report(underway)); }
   /// \brief Several right-hand sides, or systems: see Many.
   std::vector<Report> solve_many(Scalar const* b, Scalar* x) {
     auto reports = solving_.solve_many(b, x, [&](auto... all) { return with_programs(all...); });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include <solder/core/identity.hpp>
@@ -103,13 +104,17 @@ class CgMethod {
   static constexpr bool takes_many = true, pointwise = OpenedM::is_pointwise;
   static constexpr bool can_merge =
       !is_host_space<Exec> && (pointwise ? OpenedA::can_keep_rows : has_inner<OpenedM>);
+  /// \brief Whether this form can be had with fewer stages.
+  static bool merges(CgOptions const& options) {
+    return can_merge && options.form != (pointwise ? CgForm::classical : CgForm::pipelined);
+  }
   using MySolving =
       Impl::Solving<Exec, OpenedA, OpenedM, pointwise && OpenedA::knows_rows, can_merge>;
 
   CgMethod(Exec const& exec, std::shared_ptr<System> system, CgOptions const& options,
            Many const& many = {})
       : solving_(name, "Solder::cg::solve", exec, std::move(system), options, {}, many,
-                 options.form != (pointwise ? CgForm::classical : CgForm::pipelined)),
+                 merges(options)),
         form_(options.form) {
     if (form_ == CgForm::automatic) form_ = pointwise ? CgForm::pipelined : CgForm::classical;
     solving_.reserve([&](auto... all) { return with_programs(all...); },
@@ -121,6 +126,13 @@ class CgMethod {
         b, x, [&](auto... all) { return with_programs(all...); },
         [&](auto... all) { return merged(all...); }));
   }
+  /// \brief The same, led by the caller, and what it has come to: see Beside.
+  std::unique_ptr<Underway> start(Scalar const* b, Scalar* x) {
+    return solving_.start(
+        b, x, [&](auto... all) { return with_programs(all...); },
+        [&](auto... all) { return merged(all...); });
+  }
+  Report report(Underway const* underway) const { return complete(solving_.report(underway)); }
   /// \brief Several right-hand sides, or systems: see Many.
   std::vector<Report> solve_many(Scalar const* b, Scalar* x) {
     auto reports = solving_.solve_many(b, x, [&](auto... all) { return with_programs(all...); });

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -110,20 +111,23 @@ class GmresMethod {
   using System = Impl::System<Exec, OpenedA, OpenedM>;
   static constexpr bool takes_many = false;
 
-  GmresMethod(Exec const& exec, std::shared_ptr<System> system, GmresOptions const& options)
+  GmresMethod(Exec const& exec, std::shared_ptr<System> system, GmresOptions const& options,
+              Many const& many = {})
       : form_(options.form),
         second_round_(options.second_round),
         restart_(checked_restart(options.restart, system->rows())),
-        solving_(name, "Solder::gmres::solve", exec, std::move(system), options, {restart_}) {
+        solving_(name, "Solder::gmres::solve", exec, std::move(system), options, {restart_}, many) {
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
 
   Report solve(Scalar const* b, Scalar* x) {
-    Report report = solving_.solve(b, x, [&](auto... all) { return with_programs(all...); });
-    report.form = to_string(form_);
-    report.words_per_iteration = words_per_iteration();
-    return report;
+    return complete(solving_.solve(b, x, [&](auto... all) { return with_programs(all...); }));
   }
+  /// \brief The same, led by the caller, and what it has come to: see Beside.
+  std::unique_ptr<Underway> start(Scalar const* b, Scalar* x) {
+    return solving_.start(b, x, [&](auto... all) { return with_programs(all...); });
+  }
+  Report report(Underway const* underway) const { return complete(solving_.report(underway)); }
 
  private:
   using Cycle = GmresCycle<Scalar>;
@@ -274,6 +278,11 @@ class GmresMethod {
             {arena.doubles(p * restart_ * dots), dots}};
   }
 
+  Report complete(Report report) const {
+    report.form = to_string(form_);
+    report.words_per_iteration = words_per_iteration();
+    return report;
+  }
   /// \brief On average over a full cycle, its end included; of cgs2 without the second round.
   double words_per_iteration() const {
     double const m = restart_, n = solving_.rows();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -92,21 +93,24 @@ class IdrMethod {
   using System = Impl::System<Exec, OpenedA, OpenedM>;
   static constexpr bool takes_many = false;
 
-  IdrMethod(Exec const& exec, std::shared_ptr<System> system, IdrOptions const& options)
+  IdrMethod(Exec const& exec, std::shared_ptr<System> system, IdrOptions const& options,
+            Many const& many = {})
       : s_(checked_shadow_space(options.shadow_space, system->rows())),
         smoothing_(options.smoothing),
         shadow_{options.seed},
         solving_(name, "Solder::idr::solve", exec, std::move(system), options,
-                 {.steps = s_ + 1, .is_judged = false}) {
+                 {.steps = s_ + 1, .is_judged = false}, many) {
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
 
   Report solve(Scalar const* b, Scalar* x) {
-    Report report = solving_.solve(b, x, [&](auto... all) { return with_programs(all...); });
-    report.form = smoothing_ ? "smoothed" : "biorthogonal";
-    report.words_per_iteration = words_per_iteration();
-    return report;
+    return complete(solving_.solve(b, x, [&](auto... all) { return with_programs(all...); }));
   }
+  /// \brief The same, led by the caller, and what it has come to: see Beside.
+  std::unique_ptr<Underway> start(Scalar const* b, Scalar* x) {
+    return solving_.start(b, x, [&](auto... all) { return with_programs(all...); });
+  }
+  Report report(Underway const* underway) { return complete(solving_.report(underway)); }
 
  private:
   using Cycle = IdrCycle<Scalar>;
@@ -210,6 +214,11 @@ class IdrMethod {
     return s_ <= Cycle::width && (is_host_space<Exec> || is_small);
   }
 
+  Report complete(Report report) {
+    report.form = smoothing_ ? "smoothed" : "biorthogonal";
+    report.words_per_iteration = words_per_iteration();
+    return report;
+  }
   /// \brief On average over a cycle.
   double words_per_iteration() {
     double const s = s_, passes = std::ceil(s / IdrShadow<Scalar>::width);

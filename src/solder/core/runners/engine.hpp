@@ -6,6 +6,7 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -33,6 +34,12 @@ template <class Exec>
 inline constexpr std::int64_t on_chip_crossover =
     is_host_space<Exec> ? resident_crossover<Exec> : 24'000'000;
 
+/// \brief The same of a method that has cycles, and with them more stages an iteration, where M has
+/// none of its own.
+template <class Exec>
+inline constexpr std::int64_t cycle_crossover =
+    is_host_space<Exec> ? resident_crossover<Exec> : 20'000'000;
+
 /// \brief Rows for each multiprocessor from which on vectors on chip pay: with fewer the L2 cache
 /// holds what they would save.
 inline constexpr std::int64_t least_rows_on_chip = 2'700;
@@ -52,16 +59,16 @@ bool can_meet(Exec const& exec) {
 /// \brief The runner that `auto` stands for.
 ///
 /// \param owns whether the method has Owned vectors
+/// \param most work of a kernel of a whole solve where none of them is kept on chip
 template <class Exec>
 Runner choose_runner(Exec const& exec, Runner wanted, std::int64_t rows, std::int64_t nonzeros,
-                     bool owns = false) {
+                     bool owns = false, std::int64_t most = resident_crossover<Exec>) {
   if (wanted != Runner::automatic) return wanted;
   std::int64_t const work = nonzeros + 4 * rows;
   if (work <= team_crossover<Exec>) return Runner::team;
   bool const on_chip = owns && rows >= multiprocessors(exec) * least_rows_on_chip &&
                        nonzeros <= most_of_row_on_chip * rows;
-  std::int64_t const most = on_chip ? on_chip_crossover<Exec> : resident_crossover<Exec>;
-  if (work <= most && can_meet(exec)) return Runner::resident;
+  if (work <= (on_chip ? on_chip_crossover<Exec> : most) && can_meet(exec)) return Runner::resident;
   return is_host_space<Exec> ? Runner::launch : Runner::graph;
 }
 
@@ -77,17 +84,19 @@ struct WholeLeague {
 ///
 /// \param items rows, times lanes that share one
 /// \param owns whether the method has Owned vectors
+/// \param beside solves that share the device
 template <class Exec>
-WholeLeague choose_league(Exec const& exec, Runner runner, std::int64_t items, bool owns = false) {
+WholeLeague choose_league(Exec const& exec, Runner runner, std::int64_t items, bool owns = false,
+                          std::int32_t beside = 1) {
   WholeLeague league;
   if (runner == Runner::team) {
     league.teams = 1;
     while (league.threads < team_threads && league.threads < items) league.threads *= 2;
   } else if (runner == Runner::resident) {
-    std::int64_t const most = multiprocessors(exec);
+    std::int64_t const most = std::max(2, multiprocessors(exec) / beside);
     if (is_host_space<Exec>) {
-      league.teams = static_cast<int>(most);
-    } else if (owns && is_measured(exec) && items >= most * least_rows_on_chip) {
+      league.teams = multiprocessors(exec);
+    } else if (owns && beside == 1 && is_measured(exec) && items >= most * least_rows_on_chip) {
       league.on_chip = true;
       league.teams = resident_league(exec);
     } else {
@@ -157,6 +166,21 @@ inline constexpr char const* too_busy =
 struct Cycle {
   std::int32_t steps = 0;  ///< of each; 0: the method has no cycles
   bool is_judged = true;   ///< each ends with a judgement
+};
+
+/// \brief A solve that its caller leads from letter to letter, so that one thread of the host can
+/// lead several.
+class Underway {
+ public:
+  virtual ~Underway() = default;
+  virtual bool has_ended() const = 0;
+  /// \brief Reads the letters that have come, and launches what is next, without waiting. \return
+  /// whether there was a letter
+  virtual bool advance() = 0;
+  /// \brief Waits for a letter of a solve that has been advanced and has not ended, and reads it.
+  virtual void wait() = 0;
+  /// \brief Of a solve that has ended.
+  virtual Report report() const = 0;
 };
 
 /// \brief Executes a solver's programs: the judgement at the start and whenever the iteration
@@ -242,29 +266,90 @@ class Engine {
       return solve_with<Owns>(judgement, iteration, options);
   }
 
+  /// \brief The same on a GPU, led by the caller; the engine and what the programs need are to
+  /// outlive it.
+  template <bool Owns = false, class Judgement, class Iteration>
+  std::unique_ptr<Underway> start(Judgement const& judgement, Iteration const& iteration,
+                                  SolverOptions const& options, OwnedVectors const& owned,
+                                  std::int32_t rows) {
+    plan_ = {owned, rows, Blocks::of(std::max(league_.teams, 2))};
+    using All = Programs<Judgement, Iteration, Owns>;
+    return std::make_unique<Led<All>>(*this, All{judgement, iteration}, options);
+  }
+
  private:
   template <bool Owns, class Judgement, class Iteration>
   Report solve_with(Judgement const& judgement, Iteration const& iteration,
                     SolverOptions const& options) {
-    Kokkos::Timer timer;
-    Programs<Judgement, Iteration, Owns> const programs{judgement, iteration};
-    abandoned_ = false;
-    most_of_this_letter_ = options.monitor ? monitored : most_of_letter;
-    prepare(programs);
-    double const setup_seconds = timer.seconds();
-    timer.reset();
-    Control control;
+    using All = Programs<Judgement, Iteration, Owns>;
+    Course<All> course = begin(All{judgement, iteration}, options);
     try {
-      control = iterate(programs, [&](Control const& c) {
-        if (options.monitor)
-          options.monitor({c.iteration, c.relative(c.residual_squared), timer.seconds()});
-      });
+      while (!course.has_ended()) {
+        send(course);
+        receive(course);
+      }
     } catch (...) {  // a monitor or a host stage threw: nothing may go on with b and x
       exec_.fence("Solder::engine: the solve was abandoned");
       throw;
     }
-    Report report = report_of(control, history_, setup_seconds, timer.seconds());
-    report.kernels_per_iteration = is_whole() ? 0 : kernels_per_iteration(programs);
+    return report(course);
+  }
+
+  /// \brief How far a solve has come.
+  template <class All>
+  struct Course {
+    All programs;
+    std::function<void(Progress const&)> monitor;
+    double setup_seconds;
+    Kokkos::Timer timer = {};  ///< from the first launch on
+    Control control = {};      ///< as the last letter has it
+    std::int32_t sent = 0, received = 0;
+    double solve_seconds = 0;
+
+    bool has_ended() const { return control.phase == Phase::finished && received == sent; }
+  };
+
+  template <class All>
+  class Led final : public Underway {
+   public:
+    Led(Engine& engine, All const& programs, SolverOptions const& options)
+        : engine_(engine), course_(engine.begin(programs, options)) {}
+
+    bool has_ended() const override { return course_.has_ended(); }
+    bool advance() override {
+      bool any = false;
+      while (!course_.has_ended()) {
+        engine_.send(course_);
+        if (!engine_.mailbox_.has(course_.received + 1)) break;
+        engine_.receive(course_);
+        any = true;
+      }
+      return any;
+    }
+    void wait() override { engine_.receive(course_); }
+    Report report() const override { return engine_.report(course_); }
+
+   private:
+    Engine& engine_;
+    Course<All> course_;
+  };
+
+  template <class All>
+  Course<All> begin(All const& programs, SolverOptions const& options) {
+    Kokkos::Timer timer;
+    abandoned_ = false;
+    most_of_this_letter_ = options.monitor ? monitored : most_of_letter;
+    prepare(programs);
+    mailbox_.clear();
+    history_.clear();
+    return {programs, options.monitor, timer.seconds()};
+  }
+
+  /// \brief Of a solve that has ended.
+  template <class All>
+  Report report(Course<All> const& course) const {
+    Report report = report_of(course.control, history_, course.setup_seconds, course.solve_seconds);
+    report.kernels_per_iteration = is_whole() ? 0 : kernels_per_iteration(course.programs);
     report.runner = abandoned_ ? fallback : runner_;
     if (abandoned_ && report.detail.empty()) report.detail = too_busy;
     return report;
@@ -305,44 +390,41 @@ class Engine {
     });
   }
 
-  /// \brief The final control block; monitor is called with each letter's.
-  template <class Programs, class Monitor>
-  Control iterate(Programs const& programs, Monitor const& monitor) {
-    mailbox_.clear();
-    history_.clear();
-    std::int32_t sent = 0, received = 0;
-    auto const receive = [&] {
-      Control const control = mailbox_.receive(exec_, ++received, history_);
-      if (is_whole() && mailbox_.abandoned(received))
-        abandoned_ = true;
+  /// \brief Launches what can be launched before the next letter.
+  ///
+  /// With nothing in flight the phase says what that is. On GPUs a batch is sent ahead while the
+  /// letter of the one before is awaited; should that letter end the iteration, the batch does
+  /// nothing, and its letter is awaited too.
+  template <class All>
+  void send(Course<All>& course) {
+    Control const& control = course.control;
+    if (control.phase != Phase::iterate && course.received < course.sent) return;
+    if (course.received == course.sent) {
+      if (is_whole())
+        run_whole(course.programs, course.sent == 0);
+      else if (control.phase == Phase::judge)
+        emit(course.sent == 0, launch,
+             [&](auto const& f) { course.programs.judgement.for_each_stage({}, f); });
       else
-        monitor(control);
-      return control;
-    };
-
-    // With nothing in flight the phase says what to launch. On GPUs a batch is sent ahead while the
-    // letter of the one before is awaited; should that letter end the iteration, the batch does
-    // nothing.
-    Control control;
-    while (control.phase != Phase::finished) {
-      bool const ahead = !is_host_space<Exec> && !is_whole();
-      if (received == sent) {
-        if (is_whole())
-          run_whole(programs, sent == 0);
-        else if (control.phase == Phase::judge)
-          emit(sent == 0, launch, [&](auto const& f) { programs.judgement.for_each_stage({}, f); });
-        else
-          submit(programs, control.step);
-        ++sent;
-      }
-      if (ahead && sent == received + 1) {
-        submit(programs, 0);
-        ++sent;
-      }
-      control = receive();
-      while (control.phase != Phase::iterate && received < sent) control = receive();
+        submit(course.programs, control.step);
+      ++course.sent;
     }
-    return control;
+    if (!is_host_space<Exec> && !is_whole() && course.sent == course.received + 1) {
+      submit(course.programs, 0);
+      ++course.sent;
+    }
+  }
+  /// \brief Waits for the next letter, of which the monitor is told.
+  template <class All>
+  void receive(Course<All>& course) {
+    course.control = mailbox_.receive(exec_, ++course.received, history_);
+    course.solve_seconds = course.timer.seconds();
+    Control const& control = course.control;
+    if (is_whole() && mailbox_.abandoned(course.received))
+      abandoned_ = true;
+    else if (course.monitor)
+      course.monitor(
+          {control.iteration, control.relative(control.residual_squared), course.solve_seconds});
   }
 
   /// Iterations per letter of the launch and graph runners; a cycle and its judgement on GPUs, for

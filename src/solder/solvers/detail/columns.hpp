@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <solder/matrix/partition.hpp>
+#include <solder/solvers/detail/beside.hpp>
 #include <solder/solvers/detail/solving.hpp>
 
 namespace Solder::Impl {
@@ -45,20 +46,27 @@ struct ColumnsView {
   }
 };
 
-/// \brief Some columns of a view, and an array of rows of `stride`: its first `width` columns are
-/// those of the view from `first` on, the others are zero.
-template <class Scalar, class Packed>
+/// \brief How the columns of a group that is solved lie: rows of `stride` entries, the columns
+/// beyond the first `width` being zero; or one after another, stride = width.
+struct ColumnGroup {
+  std::int32_t first, width, stride;
+  bool one_after_another = false;
+};
+
+/// \brief Some columns of a view, from or to an array.
+template <class Scalar, class Array>
 struct CopyColumns {
   ColumnsView<Scalar> view;
-  Packed* packed;
-  std::int32_t first, width, stride;
+  Array* array;
+  ColumnGroup group;
 
   KOKKOS_FUNCTION void operator()(std::int64_t k) const {
-    auto const i = k / stride, c = k % stride;
-    if constexpr (std::is_const_v<Packed>) {
-      if (c < width) view(i, first + c) = packed[k];
+    auto const i = k / group.stride, c = k % group.stride;
+    Array& entry = array[group.one_after_another ? c * view.rows + i : k];
+    if constexpr (std::is_const_v<Array>) {
+      if (c < group.width) view(i, group.first + c) = entry;
     } else {
-      packed[k] = c < width ? view(i, first + c) : Scalar{};
+      entry = c < group.width ? view(i, group.first + c) : Scalar{};
     }
   }
 };
@@ -106,8 +114,7 @@ inline std::vector<std::int32_t> equal_groups(std::int32_t count, std::int32_t m
   return widths;
 }
 
-/// \brief The columns of views, in groups that are solved one after another, each by a solver of
-/// packed columns.
+/// \brief The columns of views, in groups that are solved one after another.
 template <class Exec, class Scalar>
 class ColumnGroups {
  public:
@@ -116,51 +123,66 @@ class ColumnGroups {
 
   /// \brief A report for each column.
   std::vector<Report> solve(ColumnsView<Scalar const> const& b, ColumnsView<Scalar> const& x) {
-    auto const count = static_cast<std::int32_t>(b.columns);
-    std::int32_t const most = at_once(count);
-    bool const in_packs = most > 1 && !is_block() && !is_host_space<Exec> &&
-                          std::int64_t(count) * b.rows > column_crossover;
-    auto const widths = in_packs ? quickest_groups(count, most) : equal_groups(count, most);
+    auto const groups = groups_of(static_cast<std::int32_t>(b.columns), b.rows);
     std::vector<std::int32_t> strides;
-    for (std::int32_t const width : widths)
-      strides.push_back(
-          in_packs ? static_cast<std::int32_t>(std::bit_ceil(static_cast<std::uint32_t>(width)))
-                   : stride_of(width, most));
+    for (ColumnGroup const& group : groups) strides.push_back(group.stride);
     keep(strides);
     std::vector<Report> reports;
-    std::int32_t first = 0;
-    for (std::size_t k = 0; k < widths.size(); ++k) {
-      std::int32_t const width = widths[k], stride = strides[k];
+    for (ColumnGroup const& group : groups) {
       std::vector<Report> of_group;
-      if (widths.size() == 1 && stride == count && b.is_packed() && x.is_packed()) {
-        of_group = solve_group(b.data, x.data, stride);
+      if (groups.size() == 1 && !group.one_after_another && group.stride == b.columns &&
+          b.is_packed() && x.is_packed()) {
+        of_group = solve_group(b.data, x.data, group);
       } else {
-        reserve(static_cast<std::size_t>(b.rows) * stride);
-        copy<Scalar const, Scalar>(b, b_.data(), {first, width, stride});
-        copy<Scalar, Scalar>(x, x_.data(), {first, width, stride});
-        of_group = solve_group(b_.data(), x_.data(), stride);
-        copy<Scalar, Scalar const>(x, x_.data(), {first, width, stride});
+        reserve(static_cast<std::size_t>(b.rows) * group.stride);
+        copy<Scalar const, Scalar>(b, b_.data(), group);
+        copy<Scalar, Scalar>(x, x_.data(), group);
+        of_group = solve_group(b_.data(), x_.data(), group);
+        copy<Scalar, Scalar const>(x, x_.data(), group);
       }
-      std::move(of_group.begin(), of_group.begin() + width, std::back_inserter(reports));
-      first += width;
+      std::move(of_group.begin(), of_group.begin() + group.width, std::back_inserter(reports));
     }
     return reports;
   }
 
  protected:
-  /// \brief Columns that are solved together, at most, where there are so many.
+  /// \brief Of so many columns those that are solved beside one another, at most; 0: they are
+  /// solved together.
+  virtual std::int32_t beside(std::int32_t count) const = 0;
+  /// \brief Those that are solved together, at most, where there are so many.
   virtual std::int32_t at_once(std::int32_t count) const = 0;
   /// \brief Whether the method is for blocks alone.
   virtual bool is_block() const = 0;
   /// \brief Gives up what groups of other strides need.
   virtual void keep(std::vector<std::int32_t> const& strides) = 0;
-  /// \param width columns of b and x
-  virtual std::vector<Report> solve_group(Scalar const* b, Scalar* x, std::int32_t width) = 0;
+  virtual std::vector<Report> solve_group(Scalar const* b, Scalar* x, ColumnGroup const& group) = 0;
 
  private:
-  struct Group {
-    std::int32_t first, width, stride;
-  };
+  std::vector<ColumnGroup> groups_of(std::int32_t count, std::int64_t rows) const {
+    std::vector<ColumnGroup> groups;
+    std::int32_t first = 0;
+    if (count == 0) return groups;
+    if (std::int32_t const most = beside(count); most > 0) {  // of one width, but for the last
+      std::int32_t const some = (count + most - 1) / most, width = (count + some - 1) / some;
+      for (; first < count; first += width) {
+        std::int32_t const here = std::min(width, count - first);
+        groups.push_back({first, here, here, true});
+      }
+      return groups;
+    }
+    std::int32_t const most = at_once(count);
+    bool const in_packs = most > 1 && !is_block() && !is_host_space<Exec> &&
+                          std::int64_t(count) * rows > column_crossover;
+    for (std::int32_t const width :
+         in_packs ? quickest_groups(count, most) : equal_groups(count, most)) {
+      groups.push_back(
+          {first, width,
+           in_packs ? static_cast<std::int32_t>(std::bit_ceil(static_cast<std::uint32_t>(width)))
+                    : stride_of(width, most)});
+      first += width;
+    }
+    return groups;
+  }
 
   /// \brief The columns of a group of `width`: GPUs take an even number of them, and a block at
   /// least two. Those that are added are zero.
@@ -169,13 +191,12 @@ class ColumnGroups {
     return most == 1 || is_host_space<Exec> ? width : width + width % 2;
   }
 
-  template <class Entry, class Packed>
-  void copy(ColumnsView<Entry> const& view, Packed* packed, Group const& group) const {
-    Kokkos::parallel_for(
-        "Solder::columns::copy",
-        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec_, 0,
-                                                                   view.rows * group.stride),
-        CopyColumns<Entry, Packed>{view, packed, group.first, group.width, group.stride});
+  template <class Entry, class Array>
+  void copy(ColumnsView<Entry> const& view, Array* array, ColumnGroup const& group) const {
+    Kokkos::parallel_for("Solder::columns::copy",
+                         Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(
+                             exec_, 0, view.rows * group.stride),
+                         CopyColumns<Entry, Array>{view, array, group});
   }
 
   void reserve(std::size_t size) {
@@ -187,11 +208,12 @@ class ColumnGroups {
   }
 
   Exec exec_;
-  Kokkos::View<Scalar*, typename Exec::memory_space> b_, x_;  ///< columns of a group, packed
+  Kokkos::View<Scalar*, typename Exec::memory_space> b_, x_;  ///< columns of a group
 };
 
 /// \brief A method for several right-hand sides: groups of columns together where the method, A and
-/// M take them, else one column after another, if the method is not for blocks alone.
+/// M take them and that is not the slower way; else, if the method is not for blocks alone, beside
+/// one another on GPUs, and one after another on hosts or with work of the host's in an iteration.
 template <class Method, class Exec, class Options>
 class ColumnsOf final : public ColumnGroups<Exec, typename Method::Scalar> {
  public:
@@ -204,37 +226,80 @@ class ColumnsOf final : public ColumnGroups<Exec, typename Method::Scalar> {
         system_(std::move(system)),
         options_(options) {}
 
-  /// \brief Whether columns are solved together, where there are enough of them.
-  bool together() const {
-    if constexpr (possible)
+  /// \brief Whether columns are solved at once, where there are enough of them.
+  bool are_solved_at_once() const { return are_together() || can_be_beside; }
+
+ private:
+  static constexpr bool can_be_together =
+      Method::takes_many && takes_columns<typename System::OpenedA, typename System::OpenedM>;
+  static constexpr bool can_be_beside =
+      !is_host_space<Exec> && !is_block_method<Method> && is_on_device<typename System::OpenedM>;
+
+  bool are_together() const {
+    if constexpr (can_be_together)
       return system_->takes_columns();
     else
       return false;
   }
-
- private:
-  static constexpr bool possible =
-      Method::takes_many && takes_columns<typename System::OpenedA, typename System::OpenedM>;
-
+  std::int32_t beside(std::int32_t count) const override {
+    if constexpr (can_be_beside && !can_be_together)
+      return std::min(count, beside_at_once(system_->rows()));
+    else if constexpr (can_be_beside)
+      return count > 1 && options_.runner == Runner::automatic && can_meet(exec_)
+                 ? quicker_beside(count)
+                 : 0;
+    else
+      return 0;
+  }
+  /// \brief Of small systems, that could be solved together: where their solves are all but waits,
+  /// which these solves share, and A and M are read so often from the nearest cache. Measured: see
+  /// "Many right-hand sides" in docs/performance.md.
+  std::int32_t quicker_beside(std::int32_t count) const {
+    std::int32_t const most = std::min(count, most_columns);
+    if (Method::merges(options_)) {  // as often as it beats a stage more for all of them
+      constexpr std::int32_t turns = System::OpenedM::is_pointwise ? 2 : 1;
+      std::int32_t merged = most;
+      while (merged > 0 &&
+             !system_->keeps_all_rows(multiprocessors(exec_) / merged * std::int64_t(team_threads)))
+        --merged;
+      if (turns * merged >= count) return merged;
+    }
+    constexpr double most_words = 2.25e6;
+    double const words = system_->matrix_words() + system_->preconditioner_words();
+    return count <= most && count * words <= most_words ? count : 0;
+  }
   std::int32_t at_once(std::int32_t count) const override {
     bool const one_by_one = !is_host_space<Exec> && count == 1 && !is_block();
-    return !together() || one_by_one ? 1 : columns_at_once(system_->rows());
+    return !are_together() || one_by_one ? 1 : columns_at_once(system_->rows());
   }
   bool is_block() const override { return is_block_method<Method>; }
   void keep(std::vector<std::int32_t> const& strides) override {
+    if constexpr (can_be_beside)
+      if (!strides.empty() && beside_ != nullptr && beside_->width() != strides[0]) beside_.reset();
     std::erase_if(methods_, [&](auto const& made) {
       return std::find(strides.begin(), strides.end(), made.first) == strides.end();
     });
   }
-  std::vector<Report> solve_group(Scalar const* b, Scalar* x, std::int32_t width) override {
+  std::vector<Report> solve_group(Scalar const* b, Scalar* x, ColumnGroup const& group) override {
+    if constexpr (can_be_beside)
+      if (group.one_after_another) {
+        if (beside_ == nullptr)
+          beside_ = std::make_unique<Beside<Method, Exec, Options>>(exec_, system_, options_,
+                                                                    group.width);
+        return beside_->solve(b, x, group.width);
+      }
+    return solve_together(b, x, group.stride);
+  }
+  /// \brief Of one column: alone.
+  std::vector<Report> solve_together(Scalar const* b, Scalar* x, std::int32_t width) {
     auto& made = methods_[width];
     if (made == nullptr) {
-      if constexpr (possible)
+      if constexpr (can_be_together)
         made = std::make_unique<Method>(exec_, system_, options_, Many{width});
       else if constexpr (!is_block_method<Method>)
         made = std::make_unique<Method>(exec_, system_, options_);
     }
-    if constexpr (possible)
+    if constexpr (can_be_together)
       if (width > 1) return made->solve_many(b, x);
     if constexpr (is_block_method<Method>)
       return {};
@@ -246,6 +311,7 @@ class ColumnsOf final : public ColumnGroups<Exec, typename Method::Scalar> {
   std::shared_ptr<System> system_;
   Options options_;
   std::map<std::int32_t, std::unique_ptr<Method>> methods_;  ///< by width, of the last solve
+  std::unique_ptr<std::conditional_t<can_be_beside, Beside<Method, Exec, Options>, int>> beside_;
 };
 
 }  // namespace Solder::Impl

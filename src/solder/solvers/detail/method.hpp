@@ -35,7 +35,7 @@ class AnyMethod {
   /// \brief A report for each column.
   virtual std::vector<Report> solve_columns(ColumnsView<Scalar const> const& b,
                                             ColumnsView<Scalar> const& x) = 0;
-  /// \brief Whether columns are solved together, where there are enough of them.
+  /// \brief Whether columns are solved at once, where there are enough of them.
   virtual bool takes_columns() const = 0;
   /// \brief A report for each system.
   virtual std::vector<Report> solve_batch(Scalar const* b, Scalar* x, Batch<Exec> const& batch) = 0;
@@ -75,7 +75,7 @@ class MethodFor final : public AnyMethod<Exec, typename Method::Scalar> {
                                     ColumnsView<Scalar> const& x) override {
     return columns_.solve(b, x);
   }
-  bool takes_columns() const override { return columns_.together(); }
+  bool takes_columns() const override { return columns_.are_solved_at_once(); }
   std::vector<Report> solve_batch(Scalar const* b, Scalar* x, Batch<Exec> const& batch) override {
     if (batch_ == nullptr || !batch_->is_for(batch)) {
       batch_.reset();

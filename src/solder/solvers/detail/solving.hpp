@@ -61,7 +61,8 @@ class System {
 /// i * columns + c of their vectors; or the systems of a batch.
 struct Many {
   std::int32_t columns = 1;
-  BatchRows batch{};  ///< without systems: there is none
+  BatchRows batch{};        ///< without systems: there is none
+  std::int32_t beside = 1;  ///< solves of one right-hand side each that share a GPU: see Beside
 };
 
 /// \brief Whether a method is for blocks of right-hand sides alone.
@@ -247,10 +248,10 @@ class Solving {
         exec_(exec),
         system_(std::move(system)),
         saves_(Saves && saves),
-        options_(checked(options, many)),
-        league_(many.columns > 1
-                    ? WholeLeague{}
-                    : choose_league(exec, options_.runner, items(), Owns && system_->keeps_rows())),
+        options_(checked(options, cycle, many)),
+        league_(many.columns > 1 ? WholeLeague{}
+                                 : choose_league(exec, options_.runner, items(),
+                                                 Owns && system_->keeps_rows(), many.beside)),
         arena_(arena_for(exec, many)) {
     if (many.batch.count > 0)
       batch_engine_ = std::make_unique<BatchEngine<Exec>>(exec, label, many.batch);
@@ -305,6 +306,30 @@ class Solving {
     if constexpr (Saves)
       if (saves_stages()) return solve<false>(b, x, fewer);
     return solve(b, x, programs);
+  }
+
+  /// \brief The same on a GPU, led by the caller; null where there are no rows.
+  template <bool Keeps = Owns, class Programs>
+  std::unique_ptr<Underway> start(Scalar const* b, Scalar* x, Programs const& programs) {
+    begin_solve();
+    std::unique_ptr<Underway> underway;
+    if (rows() > 0)
+      use_programs<Exec>(programs, b, x, [&](auto const& judgement, auto const& iteration) {
+        underway =
+            engine_->template start<Keeps>(judgement, iteration, options_, arena_.owned(), rows());
+      });
+    return underway;
+  }
+  template <class Programs, class Fewer>
+  std::unique_ptr<Underway> start(Scalar const* b, Scalar* x, Programs const& programs,
+                                  Fewer const& fewer) {
+    if constexpr (Saves)
+      if (saves_stages()) return start<false>(b, x, fewer);
+    return start(b, x, programs);
+  }
+  /// \brief Of a solve that was started, and has ended.
+  Report report(Underway const* underway) const {
+    return complete(underway == nullptr ? trivial() : underway->report());
   }
 
   /// \brief The same for all right-hand sides, or systems.
@@ -383,7 +408,7 @@ class Solving {
             column_league(exec, options_.runner, rows(), many.columns)};
   }
 
-  SolverOptions checked(SolverOptions options, Many const& many) const {
+  SolverOptions checked(SolverOptions options, Cycle const& cycle, Many const& many) const {
     check_system(name_, *system_, options);
     if (many.batch.count > 0)
       options.runner = Runner::team;
@@ -397,11 +422,14 @@ class Solving {
     else if (options.runner == Runner::automatic && saves_ && system_->keeps_all_rows(team_threads))
       options.runner = Runner::team;
     else if (options.runner == Runner::automatic && saves_ && can_meet(exec_) &&
-             system_->keeps_all_rows(multiprocessors(exec_) * std::int64_t(team_threads)))
+             system_->keeps_all_rows(multiprocessors(exec_) / many.beside *
+                                     std::int64_t(team_threads)))
       options.runner = Runner::resident;
     else
-      options.runner = choose_runner(exec_, options.runner, rows(), system_->nonzeros(),
-                                     Owns && system_->keeps_rows());
+      options.runner = choose_runner(
+          exec_, options.runner, rows(), system_->nonzeros(), Owns && system_->keeps_rows(),
+          cycle.steps > 0 && OpenedM::is_pointwise ? cycle_crossover<Exec>
+                                                   : resident_crossover<Exec>);
     return options;
   }
 

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <solder/solvers/detail/solving.hpp>
+
+namespace Solder::Impl {
+
+/// \brief Right-hand sides that a GPU solves beside one another, for what does not take them
+/// together: each by a method of its own on an instance of its own, whose kernels of a whole solve
+/// have their share of the multiprocessors. The solves do not know of each other; A and M are read
+/// by each of them.
+template <class Method, class Exec, class Options>
+class Beside {
+  using Scalar = typename Method::Scalar;
+  using System = typename Method::System;
+
+ public:
+  /// \param width right-hand sides, at most
+  Beside(Exec const& exec, std::shared_ptr<System> const& system, Options const& options,
+         std::int32_t width)
+      : exec_(exec), rows_(system->rows()), monitor_(options.monitor) {
+    auto const instances = Kokkos::Experimental::partition_space(exec, std::vector<int>(width, 1));
+    for (std::int32_t c = 0; c < width; ++c) {
+      Options own = options;
+      if (monitor_)
+        own.monitor = [this, c](Progress const& progress) {
+          solves_[c].told = progress;
+          tell();
+        };
+      solves_.push_back({instances[c], std::make_unique<Method>(instances[c], system, own,
+                                                                Many{.beside = width})});
+    }
+  }
+  Beside(Beside const&) = delete;  // its monitors know where it is
+  Beside& operator=(Beside const&) = delete;
+
+  std::int32_t width() const { return static_cast<std::int32_t>(solves_.size()); }
+
+  /// \brief A report for each of `count` right-hand sides, at most width(); all have the time of
+  /// the whole. Column c of b and x begins at entry c * rows.
+  std::vector<Report> solve(Scalar const* b, Scalar* x, std::int32_t count) {
+    auto const start = Clock::now();
+    exec_.fence("Solder::beside: b and x are ready");
+    try {
+      for (std::int32_t c = 0; c < count; ++c)
+        solves_[c].underway = solves_[c].method->start(b + c * rows_, x + c * rows_);
+      lead(count);
+    } catch (...) {  // of the others too nothing may go on with b and x
+      end(count);
+      throw;
+    }
+    std::vector<Report> reports;
+    for (std::int32_t c = 0; c < count; ++c)
+      reports.push_back(solves_[c].method->report(solves_[c].underway.get()));
+    end(count);
+    double const seconds = seconds_since(start);
+    for (Report& report : reports) report.solve_seconds = seconds;
+    return reports;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Solve {
+    Exec exec;
+    std::unique_ptr<Method> method;
+    std::unique_ptr<Underway> underway = nullptr;
+    std::optional<Progress> told = {};  ///< to the monitor
+  };
+
+  static bool is_underway(Solve const& solve) {
+    return solve.underway != nullptr && !solve.underway->has_ended();
+  }
+
+  static double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
+  void lead(std::int32_t count) {
+    auto last_news = Clock::now();
+    while (true) {
+      Underway* waiting = nullptr;
+      bool any_news = false;
+      for (std::int32_t c = 0; c < count; ++c) {
+        if (!is_underway(solves_[c])) continue;
+        any_news = solves_[c].underway->advance() || any_news;
+        if (is_underway(solves_[c])) waiting = solves_[c].underway.get();
+      }
+      if (waiting == nullptr) return;
+      if (!any_news && seconds_since(last_news) > 2) {  // an error on the device must surface
+        waiting->wait();
+        any_news = true;
+      }
+      if (any_news)
+        last_news = Clock::now();
+      else
+        std::this_thread::yield();
+    }
+  }
+
+  void end(std::int32_t count) {
+    for (std::int32_t c = 0; c < count; ++c) {
+      solves_[c].exec.fence("Solder::beside: x is complete");
+      solves_[c].underway.reset();
+      solves_[c].told.reset();
+    }
+  }
+
+  /// \brief The most iterations, and the largest residual, of what the solves that have not ended
+  /// have told; of all where none of these has.
+  void tell() const {
+    Progress worst{};
+    for (bool const of_all : {false, true}) {
+      bool any = false;
+      for (std::size_t c = 0; c < solves_.size(); ++c) {
+        auto const& told = solves_[c].told;
+        if (!told || (!of_all && !is_underway(solves_[c]))) continue;
+        any = true;
+        worst.iteration = std::max(worst.iteration, told->iteration);
+        worst.relative_residual = worse(told->relative_residual, worst.relative_residual);
+        worst.seconds = std::max(worst.seconds, told->seconds);
+      }
+      if (any) break;
+    }
+    monitor_(worst);
+  }
+
+  Exec exec_;
+  std::int64_t rows_;
+  std::function<void(Progress const&)> monitor_;
+  std::vector<Solve> solves_;
+};
+
+}  // namespace Solder::Impl
