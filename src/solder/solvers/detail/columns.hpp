@@ -255,18 +255,26 @@ class ColumnsOf final : public ColumnGroups<Exec, typename Method::Scalar> {
   /// which these solves share, and A and M are read so often from the nearest cache. Measured: see
   /// "Many right-hand sides" in docs/performance.md.
   std::int32_t quicker_beside(std::int32_t count) const {
+    using M = typename System::OpenedM;
     std::int32_t const most = std::min(count, most_columns);
     if (Method::merges(options_)) {  // as often as it beats a stage more for all of them
-      constexpr std::int32_t turns = System::OpenedM::is_pointwise ? 2 : 1;
+      constexpr std::int32_t turns = M::is_pointwise ? 2 : 1;
       std::int32_t merged = most;
       while (merged > 0 &&
              !system_->keeps_all_rows(multiprocessors(exec_) / merged * std::int64_t(team_threads)))
         --merged;
-      if (turns * merged >= count) return merged;
+      if (turns * merged >= most) return merged;
     }
-    constexpr double most_words = 2.25e6;
+    // An iteration of few stages waits less, and comes to the limits of that cache earlier.
+    constexpr bool has_few_stages = [] {
+      if constexpr (M::is_pointwise)
+        return true;
+      else
+        return bool(M::is_split);
+    }();
+    constexpr double most_words = has_few_stages ? 2.25e6 : 1e7;
     double const words = system_->matrix_words() + system_->preconditioner_words();
-    return count <= most && count * words <= most_words ? count : 0;
+    return most * words <= most_words ? most : 0;
   }
   std::int32_t at_once(std::int32_t count) const override {
     bool const one_by_one = !is_host_space<Exec> && count == 1 && !is_block();
