@@ -138,4 +138,17 @@ void expect_columns_as_alone(Matrix const& A, Preconditioner const& M, Options c
     EXPECT_TRUE(same_memory(b_after[c], b[c])) << "b was written to";
 }
 
+/// \brief A Jacobi that lacks a diagonal entry: all columns end as they do alone.
+template <class Options>
+void expect_defect_for_all(Options const& options) {
+  Default const exec;
+  Solder::TripletBuilder<double> builder;
+  builder.add(0, 0, 1.0);
+  builder.add(1, 0, 1.0);
+  builder.add(0, 1, 1.0);
+  CsrMatrix<double, Default> const A(exec, builder.build(2, 2));
+  expect_columns_as_alone(A, Jacobi<double, Default>(exec, A), options,
+                          random_columns<double>(2, 4, 1), Vectors<double>(4, {0, 0}));
+}
+
 }  // namespace SolderTest

@@ -59,20 +59,23 @@ struct Outbox {
   }
 };
 
+/// \brief Whether a letter has this sequence number, and with it all that it says.
+inline bool has_come(std::int32_t& sequence, std::int32_t post) {
+  return std::atomic_ref<std::int32_t>(sequence).load(std::memory_order_acquire) == post;
+}
+
 /// \brief Waits, without a fence, until a letter has this sequence number. Should nothing come for
 /// two seconds the instance is fenced, so that an error on the device surfaces instead of a hang.
 template <class Exec>
 void wait_for_letter(Exec const& exec, std::int32_t& sequence, std::int32_t post) {
-  auto const arrived = [&] {
-    return std::atomic_ref<std::int32_t>(sequence).load(std::memory_order_acquire) == post;
-  };
   auto const start = std::chrono::steady_clock::now();
-  for (std::uint64_t spin = 0; !arrived(); ++spin) {
+  for (std::uint64_t spin = 0; !has_come(sequence, post); ++spin) {
     if (spin % 1024 == 1023) {
       std::this_thread::yield();
       if (std::chrono::steady_clock::now() - start > std::chrono::seconds(2)) {
         exec.fence("Solder::mailbox: waiting for the device");
-        if (!arrived()) throw std::runtime_error("Solder: the device sent no word of the solve");
+        if (!has_come(sequence, post))
+          throw std::runtime_error("Solder: the device sent no word of the solve");
       }
     }
   }
@@ -93,10 +96,7 @@ class Mailbox {
   void clear() const { letters_[0].sequence = letters_[1].sequence = 0; }
 
   /// \brief Whether letter number `post` (counted from 1) has come.
-  bool has(std::int32_t post) const {
-    return std::atomic_ref<std::int32_t>(letters_[post & 1].sequence)
-               .load(std::memory_order_acquire) == post;
-  }
+  bool has(std::int32_t post) const { return has_come(letters_[post & 1].sequence, post); }
 
   /// \brief Waits for letter number `post` and appends its history, as relative
   /// residuals.
