@@ -10,6 +10,8 @@
 #include <iterator>
 #include <sstream>
 
+#include "schema.hpp"
+
 namespace Solder::Driver {
 namespace {
 
@@ -84,9 +86,9 @@ void read_top(YAML::Node const& top, Source const& source, Document& document, E
   for (auto const& pair : top) {
     auto const name = key_of(pair.first, "", seen, source, errors);
     if (!name) continue;
-    if (pair.second.IsMap())
+    if (pair.second.IsMap() && (pair.second.size() > 0 || !keys_of(*name).empty()))
       read_section(pair.second, *name, source, document, errors);
-    else
+    else  // no section, or an empty one of a name that none has
       document.entries.push_back({"", *name, {}, source.at(pair.first.Mark())});
   }
 }
@@ -150,7 +152,7 @@ void share_output(Document const& first, Document& later, Errors& errors) {
 
 /// The text of a file; nothing, and an error, if it cannot be read or is no text.
 std::optional<std::string> read_text(fs::path const& file, Errors& errors) {
-  constexpr std::uintmax_t largest = 16 * 1024 * 1024;
+  constexpr std::size_t largest = 16 * 1024 * 1024;
   std::error_code code;
   auto const refuse = [&](std::string_view what) {
     errors.add(file.string(), what);
@@ -160,11 +162,12 @@ std::optional<std::string> read_text(fs::path const& file, Errors& errors) {
   if (fs::is_directory(file, code)) return refuse("is a folder, not a YAML file");
   if (file.extension() == ".mtx" || file.string().ends_with(".mtx.gz"))
     return refuse("is a matrix; name it in a YAML file, as in 'problem: {matrix: A.mtx}'");
-  if (auto const size = fs::file_size(file, code); !code && size > largest)
-    return refuse("is too large for a YAML file of runs");
   std::ifstream stream(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream) return refuse("cannot be read");
+  std::string text(largest + 1, '\0');  // a device may have no end
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad() || (!stream.eof() && stream.gcount() == 0)) return refuse("cannot be read");
+  if (!stream.eof()) return refuse("is too large for a YAML file of runs");
+  text.resize(static_cast<std::size_t>(stream.gcount()));
   auto const control = [](char c) {
     return c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r';
   };

@@ -4,6 +4,7 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,13 +28,23 @@ struct Arguments {
 constexpr std::string_view usage =
     "usage: solder-driver FILE.yaml [more.yaml ...] [--set section.key=value ...]\n";
 
-/// Whether text is "=" and a whole number that an int holds.
-bool is_count(std::string_view text) {
+/// An option of Kokkos's with a number, without which it aborts.
+struct Counted {
+  std::string_view name;
+  int least, most;
+};
+constexpr Counted counted_options[] = {
+    {"--kokkos-num-threads", 1, 512},  // Kokkos's OpenMP has places for so many, and does not look
+    {"--kokkos-device-id", 0, std::numeric_limits<int>::max()}};
+
+/// Whether text is "=" and a whole number in the option's range.
+bool is_count(std::string_view text, Counted const& option) {
   if (!text.starts_with('=')) return false;
   text.remove_prefix(1);
   int value = -1;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && value >= 0;
+  return error == std::errc() && end == text.data() + text.size() && value >= option.least &&
+         value <= option.most;
 }
 
 Arguments read_arguments(int argc, char* argv[], Errors& errors) {
@@ -46,11 +57,12 @@ Arguments read_arguments(int argc, char* argv[], Errors& errors) {
     else if (argument == "--version")
       arguments.version = true;
     else if (argument.starts_with("--kokkos-")) {
-      // Kokkos aborts where these hold no number.
-      for (std::string_view const counted : {"--kokkos-num-threads", "--kokkos-device-id"})
-        if (argument.starts_with(counted) && !is_count(argument.substr(counted.size())))
+      for (Counted const& option : counted_options)
+        if (argument.starts_with(option.name) &&
+            !is_count(argument.substr(option.name.size()), option))
           errors.add(argument,
-                     "needs '=' and a whole number, as in " + std::string(counted) + "=2");
+                     concat("needs '=' and a whole number from ", std::to_string(option.least),
+                            " to ", std::to_string(option.most), ", as in ", option.name, "=2"));
       arguments.kokkos.push_back(argv[i]);
     } else if (argument.starts_with("--set="))
       arguments.assignments.emplace_back(argument.substr(6));

@@ -102,6 +102,11 @@ Json roofline_json(RunResult const& result) {
           {"of_model", number(shares.of_model)}};
 }
 
+/// What the reason does not say.
+Json sentence(Report const& report) {
+  return report.detail.empty() ? Json(nullptr) : Json(report.detail);
+}
+
 Json json_of(RunResult const& result) {
   RunConfig const& config = *result.config;
   Report const& report = result.report;
@@ -127,6 +132,7 @@ Json json_of(RunResult const& result) {
           {"matrix_format", result.matrix_format},
           {"matrix_format_reason", result.format_reason},
           {"reason", to_string(report.reason)},
+          {"detail", sentence(report)},
           {"iterations", report.iterations},
           {"relative_residual", number(report.relative_residual)},
           {"true_relative_residual", number(report.true_relative_residual)},
@@ -146,6 +152,7 @@ void add_columns(Json& run, RunResult const& result) {
   Json columns = Json::array();
   for (Report const& column : result.columns)
     columns.push_back({{"reason", to_string(column.reason)},
+                       {"detail", sentence(column)},
                        {"iterations", column.iterations},
                        {"relative_residual", number(column.relative_residual)},
                        {"true_relative_residual", number(column.true_relative_residual)}});

@@ -312,6 +312,8 @@ TEST(Config, UnknownNames) {
                {"a.yaml:4: ", "unknown key 'solver.tolerence'", "did you mean 'tolerance'?"});
   expect_error(std::string(problem) + "solvr: {name: cg}\n",
                {"a.yaml:2: ", "'solvr'", "did you mean 'solver'?"});
+  expect_error(std::string(problem) + "solvr: {}\n",
+               {"a.yaml:2: ", "'solvr'", "did you mean 'solver'?"});
   expect_error(std::string(problem) + "tolerance: 1e-8\n",
                {"a.yaml:2: ", "did you mean 'solver.tolerance'?"});
   expect_error(std::string(problem) + "solver: {repeat: 2}\n",

@@ -632,6 +632,24 @@ TEST(Driver, KokkosOptionsPassThrough) {
   EXPECT_TRUE(contains(outcome.out + outcome.err, "Kokkos Version")) << outcome.out;
 }
 
+TEST(Driver, NumbersOfKokkosOptionsThatItAbortsAtAreRefused) {
+  Scratch const scratch;
+  scratch.write("a.yaml", good);
+  for (char const* const option : {"--kokkos-num-threads=0", "--kokkos-num-threads=513",
+                                   "--kokkos-num-threads=x", "--kokkos-device-id=-1"}) {
+    Outcome const outcome = drive(scratch, std::string("a.yaml ") + option);
+    EXPECT_EQ(outcome.code, 2) << option;
+    EXPECT_TRUE(contains(outcome.err, option) && contains(outcome.err, "a whole number from"))
+        << outcome.err;
+  }
+}
+
+TEST(Driver, AFileWithoutEndIsRefused) {
+  Outcome const outcome = drive(Scratch(), "/dev/zero");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(contains(outcome.err, "/dev/zero: is too large")) << outcome.err;
+}
+
 TEST(Driver, EveryExampleOfInputsRuns) {
   Scratch const scratch;
   std::string files;

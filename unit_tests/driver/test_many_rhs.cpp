@@ -151,6 +151,9 @@ TEST(Driver, RightHandSidesThatFailAreCounted) {
   Strings reasons;
   for (Json const& column : run["columns"]) reasons.push_back(column["reason"]);
   EXPECT_EQ(reasons, (Strings{"converged", "indefinite_matrix", "indefinite_matrix"}));
+  EXPECT_TRUE(run["columns"][0]["detail"].is_null());
+  for (Json const& failed : {run, run["columns"][1], run["columns"][2]})
+    EXPECT_TRUE(contains(failed["detail"].get<std::string>(), "(p, A p)")) << failed;
   auto const x = array_of(scratch.read("x.mtx"));
   ASSERT_EQ(x.size(), 3u) << "what there is is written";
   EXPECT_EQ(x[0], (std::vector<double>{1, 0}));

@@ -638,6 +638,14 @@ TEST(AmgOfOddMatrices, NamesAZeroOnTheDiagonal) {
     EXPECT_EQ(s.report.reason, Reason::breakdown);
     EXPECT_EQ(s.report.detail, M.defect());
   }
+  for (AmgSmoother const smoother :
+       {AmgSmoother::jacobi, AmgSmoother::chebyshev, AmgSmoother::fsai}) {
+    AmgOf const of_smoother(exec, MatrixOf(exec, host), {.smoother = smoother});
+    EXPECT_EQ(of_smoother.words<double>(host.rows), 0);
+    auto const s = ended(host, b, Runner::launch, {.smoother = smoother});
+    EXPECT_EQ(s.report.reason, Reason::breakdown);
+    EXPECT_EQ(s.report.detail, of_smoother.defect());
+  }
 }
 
 TEST(AmgOfOddMatrices, NamesWhatIsNotPositive) {

@@ -71,6 +71,28 @@ TYPED_TEST(GmresEnds, HappyBreakdownConverges) {
              });
 }
 
+/// Tolerance 0 runs on where the space has ended: what is there stays.
+TYPED_TEST(GmresEnds, GoesOnBeyondTheEndOfTheSpace) {
+  Vector entries(100);
+  for (int i = 0; i < 100; ++i) entries[i] = 1 + i % 3;
+  for (GmresForm const form : {GmresForm::cgs2, GmresForm::flexible})
+    for (auto const round : {Solder::GmresSecondRound::lost, Solder::GmresSecondRound::halved}) {
+      SCOPED_TRACE(std::string(Solder::to_string(form)) + ", " +
+                   std::string(Solder::to_string(round)));
+      GmresOptions options;
+      options.form = form;
+      options.second_round = round;
+      options.restart = options.max_iterations = 80;
+      options.tolerance = 0;
+      auto const s = solve(this->exec, diagonal(entries), false, random_vector<double>(100, 3),
+                           Vector(100), options);
+      EXPECT_EQ(to_string(s.report.reason), "max_iterations") << s.report.detail;
+      EXPECT_EQ(s.report.iterations, 80);
+      EXPECT_LE(s.report.true_relative_residual, 1e-12);
+      for (double const value : s.report.history) EXPECT_TRUE(std::isfinite(value));
+    }
+}
+
 TYPED_TEST(GmresEnds, ConvergesOnASingularMatrixWithBInItsRange) {
   this->expect(Reason::converged, "", HostCsr<double>{2, 2, {0, 1, 2}, {0, 1}, {1, 0}}, {3, 0},
                true, false);

@@ -153,9 +153,11 @@ class Amg {
   /// \brief Why it cannot be applied, in a sentence; empty where it can.
   std::string defect() const { return state_->defect; }
 
-  /// \brief Words of sizeof(Of) that one application moves, its operand and result apart.
+  /// \brief Words of sizeof(Of) that one application moves, its operand and result apart; 0 where
+  /// it cannot be applied.
   template <class Of>
   double words(std::int32_t) const {
+    if (!defect().empty()) return 0;
     double vectors = 0, matrices = 0, times = 1;
     auto const& levels = state_->levels;
     Impl::amg::Way const way = this->way();

@@ -86,7 +86,8 @@ struct ArnoldiGmres {
     }
     team.sum_lanes(sums);
     auto const product = wide_at<Scalar>(sums, 0);
-    auto const t = norm > 0 ? Wide<Scalar>(-product / norm) : Wide<Scalar>{};
+    auto t = norm > 0 ? Wide<Scalar>(-product / norm) : Wide<Scalar>{};
+    if (!is_finite(t)) t = {};  // steps beyond the last new direction: their squares have overflown
     if (team.rank() == 0) {
       s.H(k, k - 1) = norm;
       s.t(k) = t;
