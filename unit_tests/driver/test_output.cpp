@@ -87,7 +87,7 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
             "problem solver form restart second_round shadow_space seed preconditioner "
             "preconditioner_setup space runner "
             "matrix_format matrix_format_reason "
-            "reason iterations "
+            "reason detail iterations "
             "relative_residual "
             "true_relative_residual setup_seconds solve_seconds seconds_per_iteration "
             "kernels_per_iteration "
@@ -144,11 +144,12 @@ TEST(Json, HasAnEntryForEachOfSeveralRightHandSides) {
   EXPECT_EQ(run["right_hand_sides"], 3);
   ASSERT_EQ(run["columns"].size(), 3u);
   EXPECT_EQ(run["columns"][0].dump(),
-            R"({"reason":"converged","iterations":1,"relative_residual":0.125,)"
+            R"({"reason":"converged","detail":null,"iterations":1,"relative_residual":0.125,)"
             R"("true_relative_residual":0.25})");
-  EXPECT_EQ(run["columns"][1].dump(),
-            R"({"reason":"breakdown","iterations":0,"relative_residual":1.0,)"
-            R"("true_relative_residual":null})");
+  EXPECT_EQ(
+      run["columns"][1].dump(),
+      R"({"reason":"breakdown","detail":"a divisor is zero","iterations":0,"relative_residual":1.0,)"
+      R"("true_relative_residual":null})");
   EXPECT_EQ(run["columns"][2]["reason"], "max_iterations");
   for (auto const& [key, value] : one.items()) EXPECT_EQ(run[key], value) << key;
 }
