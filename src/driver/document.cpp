@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "schema.hpp"
@@ -163,11 +162,14 @@ std::optional<std::string> read_text(fs::path const& file, Errors& errors) {
   if (file.extension() == ".mtx" || file.string().ends_with(".mtx.gz"))
     return refuse("is a matrix; name it in a YAML file, as in 'problem: {matrix: A.mtx}'");
   std::ifstream stream(file, std::ios::binary);
-  std::string text(largest + 1, '\0');  // a device may have no end
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad() || (!stream.eof() && stream.gcount() == 0)) return refuse("cannot be read");
-  if (!stream.eof()) return refuse("is too large for a YAML file of runs");
-  text.resize(static_cast<std::size_t>(stream.gcount()));
+  std::string text;
+  char part[4096];
+  do {  // a device may have no end
+    stream.read(part, sizeof(part));
+    text.append(part, static_cast<std::size_t>(stream.gcount()));
+  } while (stream && text.size() <= largest);
+  if (text.size() > largest) return refuse("is too large for a YAML file of runs");
+  if (!stream.eof()) return refuse("cannot be read");
   auto const control = [](char c) {
     return c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r';
   };

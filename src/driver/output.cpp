@@ -102,10 +102,8 @@ Json roofline_json(RunResult const& result) {
           {"of_model", number(shares.of_model)}};
 }
 
-/// What the reason does not say.
-Json sentence(Report const& report) {
-  return report.detail.empty() ? Json(nullptr) : Json(report.detail);
-}
+/// A text, or null where there is none.
+Json text_or_null(std::string const& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json json_of(RunResult const& result) {
   RunConfig const& config = *result.config;
@@ -121,8 +119,7 @@ Json json_of(RunResult const& result) {
           {"solver", config.solver.name},
           {"form", report.form},
           {"restart", config.solver.restart > 0 ? Json(config.solver.restart) : Json(nullptr)},
-          {"second_round",
-           !config.solver.second_round.empty() ? Json(config.solver.second_round) : Json(nullptr)},
+          {"second_round", text_or_null(config.solver.second_round)},
           {"shadow_space", is_idr ? Json(shadow_space(result)) : Json(nullptr)},
           {"seed", is_idr ? Json(config.solver.seed) : Json(nullptr)},
           {"preconditioner", config.preconditioner.name},
@@ -132,7 +129,7 @@ Json json_of(RunResult const& result) {
           {"matrix_format", result.matrix_format},
           {"matrix_format_reason", result.format_reason},
           {"reason", to_string(report.reason)},
-          {"detail", sentence(report)},
+          {"detail", text_or_null(report.detail)},
           {"iterations", report.iterations},
           {"relative_residual", number(report.relative_residual)},
           {"true_relative_residual", number(report.true_relative_residual)},
@@ -152,7 +149,7 @@ void add_columns(Json& run, RunResult const& result) {
   Json columns = Json::array();
   for (Report const& column : result.columns)
     columns.push_back({{"reason", to_string(column.reason)},
-                       {"detail", sentence(column)},
+                       {"detail", text_or_null(column.detail)},
                        {"iterations", column.iterations},
                        {"relative_residual", number(column.relative_residual)},
                        {"true_relative_residual", number(column.true_relative_residual)}});
