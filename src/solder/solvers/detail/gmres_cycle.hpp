@@ -224,7 +224,7 @@ KOKKOS_FUNCTION bool back_substitute(GmresSmall<Scalar> const& s, Team const& te
   team.barrier();
   for (std::int32_t i = team.rank(); i < size; i += team.size()) {
     auto& pivot = s.diagonal(i);
-    pivot = abs_squared(pivot) > 1e-30 * largest ? Wide<Scalar>(1.0 / pivot) : Wide<Scalar>{};
+    pivot = abs_squared(pivot) > 1e-28 * largest ? Wide<Scalar>(1.0 / pivot) : Wide<Scalar>{};
   }
   team.barrier();
   for (std::int32_t i = size - 1; i >= 0; --i) {
