@@ -18,10 +18,11 @@ namespace {
 /// otherwise, with no more columns in all.)
 struct Groups {
   double count = 1;
-  double width = 1;          ///< of the largest
-  bool are_unequal = false;  ///< some are narrower by one
-  bool is_padded = false;    ///< a block has at least two columns
-  bool are_beside = false;   ///< GPUs solve what they cannot solve together beside one another
+  double width = 1;           ///< of the largest
+  bool are_unequal = false;   ///< some are narrower by one
+  bool is_padded = false;     ///< a block has at least two columns
+  bool are_beside = false;    ///< GPUs solve what they cannot solve together beside one another
+  bool are_narrowed = false;  ///< those that go on when most have ended are solved by themselves
 
   Groups(RunConfig const& run, Counts const& counts) {
     std::string const& format = run.execution.matrix_format;
@@ -35,6 +36,8 @@ struct Groups {
     are_unequal = !are_beside && width * count > counts.right_hand_sides;
     is_padded = is_block(run) && width < 2;
     if (is_padded) width = 2;
+    // A GPU without the memory for it does without it; a host may not.
+    are_narrowed = together && !is_block(run) && width > 2 && on_host(run.execution.space);
   }
 
   /// Columns for which there are a solver's vectors.
@@ -200,6 +203,14 @@ std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is
   std::string const& format = run.execution.matrix_format;
   if (format == "sell" || format == "ell")
     shares.push_back({format, "execution.matrix_format", entries});
+  if (of.groups.are_narrowed) {  // at most as many columns once more, with b and x
+    Case narrowed = of;
+    narrowed.groups.width = 0;
+    narrowed.groups.are_unequal = false;
+    shares.push_back({"those that go on when most have ended", columns_key,
+                      solver.bytes(of) + preconditioner.bytes(of) - preconditioner.bytes(narrowed) +
+                          of.work_vectors(2)});
+  }
   double const columns = matrix.right_hand_sides;
   if (!is_one)
     shares.push_back(

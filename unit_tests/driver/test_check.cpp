@@ -181,6 +181,36 @@ TEST(Footprint, OfSeveralRightHandSidesIsWhatTheSolveAllocates) {
   }
 }
 
+/// When half of them have ended there is another workspace for the rest.
+TEST(Footprint, OfRightHandSidesThatGoOnByThemselvesIsEnough) {
+  if (host_space().empty()) GTEST_SKIP() << "no space of this build works in main memory";
+  constexpr double n = 10000, columns = 8;
+  auto const runs = runs_of(
+      "problem: {generate: fem_poisson_2d, size: 100, rhs: random, rhs_count: 8}\n"
+      "solver: {name: [cg, bicgstab], max_iterations: 40}\n"
+      "preconditioner: {name: [none, fsai, chebyshev], k: 0}\n"
+      "execution: {space: " +
+      host_space() + "}\n");
+  for (RunConfig const& run : runs) {
+    auto system = make_system<double>(run);
+    for (std::size_t k = 0; k < system.rhs.size(); ++k)
+      if (k % 8 < 4) system.rhs[k] = 0;
+    Counts const counts = {n, double(system.matrix.nonzeros()), columns};
+    auto const shares = footprint(run, counts, true);
+    auto const share = std::ranges::find_if(
+        shares, [](Share const& each) { return contains(each.what, "those that go on"); });
+    ASSERT_NE(share, shares.end());
+    SolderTest::KokkosEvents events;
+    solve<double>(run, system, {});
+    events.stop();
+    double const of_solver = allocated(events, {"Solder::" + run.solver.name}),
+                 of_all = of_solver + allocated(events, {"Solder::columns", "Solder::fsai::t",
+                                                         "Solder::chebyshev"});
+    EXPECT_GT(of_solver, 1.4 * shares[0].bytes) << run.solver.name;
+    EXPECT_LE(of_all, shares[0].bytes + shares[1].bytes + share->bytes) << run.solver.name;
+  }
+}
+
 TEST(Check, MemoryOfTooManyRightHandSides) {
   if (host_space().empty()) GTEST_SKIP() << "no space of this build works in main memory";
   if (double(available_memory()) > 1e12) GTEST_SKIP() << "this system does not tell its memory";

@@ -6,10 +6,15 @@
 #include "columns.hpp"
 #include "gmres.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <solder/matrix/sell.hpp>
 #include <solder/preconditioners/amg.hpp>
@@ -326,6 +331,99 @@ TEST(ColumnsOf, AMonitorHearsOfTheSlowestAndMayEndTheSolve) {
   options.monitor = [](Solder::Progress const&) { throw std::runtime_error("enough"); };
   SolverOf<CgOptions, Default, double> solver(exec, A, Identity{}, options);
   EXPECT_THROW(solver.solve(b, x), std::runtime_error);
+}
+
+// ---- When most have ended ----
+
+/// \brief Columns that end at very different times: the last two are far from a solution, the four
+/// before and the rest of them ever nearer to it.
+template <class Scalar>
+std::pair<Vectors<Scalar>, Vectors<Scalar>> of_different_lengths(HostCsr<Scalar> const& A,
+                                                                 int count) {
+  auto const x = random_columns<Scalar>(A.rows, count, 1),
+             noise = random_columns<Scalar>(A.rows, count, 200);
+  Vectors<Scalar> b, x0 = x;
+  for (int c = 0; c < count; ++c) {
+    b.push_back(multiply(A, x[c]));
+    double const far = c >= count - 2 ? 1 : c >= count - 4 ? 1e-5 : c >= count - 8 ? 1e-7 : 0;
+    for (std::int32_t i = 0; i < A.rows; ++i) x0[c][i] += Scalar(far) * noise[c][i];
+  }
+  return {b, x0};
+}
+
+/// They are solved by themselves, again and again by fewer, and each goes on as if alone.
+template <class Options, class Preconditioner>
+void expect_narrowing(CsrMatrix<double, Default> const& A, HostCsr<double> const& host,
+                      Preconditioner const& M, Options options) {
+  options.runner = Runner::launch;
+  options.tolerance = 1e-10;
+  auto const [b, x0] = of_different_lengths(host, 16);
+  expect_columns_as_alone(A, M, options, b, x0, 0.1);
+
+  SolverOn<Options, Default, CsrMatrix<double, Default>, Preconditioner> solver(Default(), A, M,
+                                                                                options);
+  auto const b_device = columns_to_device(b), x = columns_to_device(x0),
+             again = columns_to_device(x0);
+  KokkosEvents first;
+  solver.solve(b_device, x);
+  first.stop();
+  auto const handed_on = [](auto const& kernel) { return kernel.label == "Solder::columns::take"; };
+  EXPECT_GE(std::count_if(first.kernels.begin(), first.kernels.end(), handed_on), 2);
+  KokkosEvents second;
+  solver.solve(b_device, again);
+  second.stop();
+  EXPECT_EQ(second.allocations.size(), 0u);
+  EXPECT_EQ(second.copies.size(), 0u);
+  EXPECT_EQ(second.fences, std::vector<std::string>{});
+  auto const x1 = columns_to_host(x), x2 = columns_to_host(again);
+  for (std::size_t c = 0; c < x1.size(); ++c) EXPECT_TRUE(same_memory(x1[c], x2[c])) << c;
+}
+
+TEST(ColumnsOf, ThoseThatGoOnWhenMostHaveEndedAreSolvedByThemselves) {
+  Default const exec;
+  auto const host = Solder::fem_poisson_2d<double>(60);
+  CsrMatrix<double, Default> const A(exec, host);
+  Jacobi<double, Default> const J(exec, A);
+  for (auto const& [name, form] : Method<CgOptions>::forms()) {
+    SCOPED_TRACE(name);
+    expect_narrowing(A, host, Identity{}, form);
+    expect_narrowing(A, host, Fsai<double, Default>(exec, A), form);
+    expect_narrowing(A, host, Solder::Chebyshev(exec, A, J, {.degree = 2}), form);
+  }
+  for (auto const& [name, form] : Method<Solder::BiCgStabOptions>::forms()) {
+    SCOPED_TRACE(name);
+    expect_narrowing(A, host, J, form);
+  }
+}
+
+/// The monitor hears of the slowest, as if all were still together, and may stop the solve.
+TEST(ColumnsOf, AMonitorHearsOfThoseThatGoOnAndMayEndTheSolve) {
+  Default const exec;
+  auto const host = Solder::fem_poisson_2d<double>(60);
+  CsrMatrix<double, Default> const A(exec, host);
+  auto const [b, x0] = of_different_lengths(host, 16);
+  CgOptions options;
+  options.tolerance = 1e-10;
+  options.runner = Runner::launch;
+  std::vector<int> iterations;
+  int stop_at = std::numeric_limits<int>::max();
+  options.monitor = [&](Solder::Progress const& progress) {
+    iterations.push_back(progress.iteration);
+    if (progress.iteration > stop_at) throw std::runtime_error("enough");
+  };
+  SolverOf<CgOptions, Default, double> solver(exec, A, Identity{}, options);
+  auto const b_device = columns_to_device(b);
+  auto const reports = solver.solve(b_device, columns_to_device(x0));
+  int slowest = 0;
+  for (Report const& report : reports) slowest = std::max(slowest, report.iterations);
+  EXPECT_TRUE(std::is_sorted(iterations.begin(), iterations.end()));
+  EXPECT_EQ(iterations.back(), slowest);
+
+  stop_at = slowest - 20;
+  EXPECT_THROW(solver.solve(b_device, columns_to_device(x0)), std::runtime_error);
+  stop_at = std::numeric_limits<int>::max();
+  auto const anew = solver.solve(b_device, columns_to_device(x0));
+  for (std::size_t c = 0; c < anew.size(); ++c) EXPECT_EQ(anew[c].history, reports[c].history);
 }
 
 // ---- What a solve makes Kokkos do ----

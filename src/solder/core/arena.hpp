@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/column_pieces.hpp>
 #include <solder/core/source.hpp>
 #include <solder/core/sums.hpp>
 
@@ -75,6 +76,7 @@ class Arena {
   void rewind() {
     next_array_ = next_block_ = used_ = 0;
     owned_ = {};
+    pieces_.clear();
     keeper_.rewind();
   }
 
@@ -93,7 +95,7 @@ class Arena {
   /// \brief A vector of `rows` entries in each column, zero at first.
   template <class Scalar>
   Scalar* vector(std::string const& label, std::int64_t rows) {
-    return array<Scalar>(label, rows * columns_);
+    return in_columns(array<Scalar>(label, rows * columns_), rows, sizeof(Scalar));
   }
 
   /// \brief A vector of which no product is taken in an iteration; see Owned.
@@ -109,17 +111,22 @@ class Arena {
   /// \param teams that leave a part each
   template <std::size_t N>
   Sum<N> sum(int teams) {
-    return {doubles(N * teams * columns_), teams * columns_};
+    return {in_columns(doubles(N * teams * columns_), N * teams), teams * columns_};
   }
   template <std::size_t N>
   TurningSum<N> turning_sum(int teams) {
-    return {doubles(2 * N * teams * columns_), teams * columns_};
+    return {in_columns(doubles(2 * N * teams * columns_), 2 * N * teams), teams * columns_};
   }
   /// \brief A kept scalar, with room behind it for others up to Kept::stride doubles.
   template <class Scalar>
   Kept<Scalar> kept() {
-    return {doubles(Kept<Scalar>::stride * std::max(columns_, batch_))};
+    constexpr std::int32_t bytes = Kept<Scalar>::stride * sizeof(double);
+    return {in_columns(doubles(Kept<Scalar>::stride * std::max(columns_, batch_)), 1, bytes)};
   }
+  /// \brief The vectors, sums and kept scalars since rewind(): all that a solve of several columns
+  /// knows, but for their control blocks. The same requests give as many of the same counts
+  /// whatever the columns, where these have the same league.
+  std::vector<Impl::ColumnPiece> const& pieces() const { return pieces_; }
 
   /// \brief A few doubles, in memory that such requests share.
   double* doubles(std::size_t count) {
@@ -159,6 +166,12 @@ class Arena {
 
  private:
   using Doubles = Impl::DeviceArray<double, Exec>;
+
+  template <class T>
+  T* in_columns(T* data, std::int64_t count, std::int32_t bytes = sizeof(T)) {
+    if (columns_ > 1) pieces_.push_back({data, count, bytes});
+    return data;
+  }
   static constexpr std::size_t line = 16, block = 8192;  // doubles: 128 bytes, 64 kB
 
   Doubles allocate(std::string const& label, std::size_t size) const {
@@ -172,6 +185,7 @@ class Arena {
   std::vector<Doubles> arrays_, blocks_;
   Impl::Keeper keeper_;
   OwnedVectors owned_;
+  std::vector<Impl::ColumnPiece> pieces_;
   std::size_t next_array_ = 0, next_block_ = 0, used_ = 0;
 };
 

@@ -5,12 +5,15 @@
 #include <any>
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <solder/core/column_mailbox.hpp>
+#include <solder/core/column_pieces.hpp>
 #include <solder/core/column_team.hpp>
 #include <solder/core/runners/engine.hpp>
 #include <solder/core/runners/gate.hpp>
@@ -111,6 +114,19 @@ struct ColumnSolveKernel {
   }
 };
 
+/// \brief Hands columns on to a narrower solve, whose letters are its own.
+struct TakeControls {
+  Control const* wide;
+  Control* narrow;
+  ChosenColumns chosen;
+
+  KOKKOS_FUNCTION void operator()(std::int32_t c) const {
+    Control control = wide[chosen.of[c]];
+    control.posts = 0;
+    narrow[c] = control;
+  }
+};
+
 /// \brief A stage in a league of host threads, for all columns.
 struct HostColumnStageKernel {
   HostStep step;
@@ -152,7 +168,7 @@ class ColumnEngine {
                Runner wanted, int league)
       : exec_(exec),
         label_(label),
-        entries_(rows * columns),
+        rows_(rows),
         columns_(columns),
         league_(league),
         wanted_(wanted),
@@ -178,19 +194,99 @@ class ColumnEngine {
       if (choose<All>() == Runner::resident) memory_.template reserve<All>(exec_);
   }
 
+  /// \brief Hears of each letter: how far the columns have come.
+  using Listener = std::function<void(ColumnEngine const&)>;
+
   /// \brief Solves; see Engine::solve. A report for each column; all have the time of the whole.
   template <class Judgement, class Iteration>
   std::vector<Report> solve(Judgement const& judgement, Iteration const& iteration,
                             SolverOptions const& options) {
+    begin();
+    run(judgement, iteration, listener(options), false);
+    return reports();
+  }
+
+  /// \brief The same in parts: first of all.
+  void begin() {
+    clear();
+    timer_.reset();
+  }
+  /// \brief Whom the monitor of these options hears the solve through, which has begun; may be
+  /// empty.
+  Listener listener(SolverOptions const& options) const {
+    if (!options.monitor) return {};
+    return [this, &options](ColumnEngine const& engine) {
+      options.monitor(engine.progress(timer_.seconds() - setup_seconds_));
+    };
+  }
+  /// \brief Runs, from where the columns are, until all have ended; or, where these `may_leave`,
+  /// until a narrower engine should have those that go on.
+  template <class Judgement, class Iteration>
+  void run(Judgement const& judgement, Iteration const& iteration, Listener const& listener,
+           bool may_leave) {
     if constexpr (is_host_space<Exec>)
-      return solve_with(HostProgram(judgement), HostProgram(iteration), options);
+      run_programs(HostProgram(judgement), HostProgram(iteration), listener, may_leave);
     else
-      return solve_with(judgement, iteration, options);
+      run_programs(judgement, iteration, listener, may_leave);
+  }
+  std::vector<Report> reports() const {
+    double const seconds = timer_.seconds() - setup_seconds_;
+    std::vector<Report> reports;
+    for (std::int32_t c = 0; c < columns_; ++c) {
+      reports.push_back(report_of(controls_[c], histories_[c], setup_seconds_, seconds));
+      reports.back().kernels_per_iteration = ran_ == Runner::resident ? 0 : kernels_;
+      reports.back().runner = ran_;
+      if (abandoned_ && reports.back().detail.empty()) reports.back().detail = too_busy;
+    }
+    return reports;
+  }
+
+  bool all_finished() const { return active() == 0; }
+  std::int64_t rows() const { return rows_; }
+  /// \brief In this solve.
+  Runner ran() const { return ran_; }
+  /// \brief The columns of a narrower engine, a power of two: first those that go on, `active()` of
+  /// them, then ended ones.
+  ChosenColumns rest() const {
+    ChosenColumns chosen{.wide = columns_};
+    std::int32_t const width = width_of_rest();
+    for (bool const ended : {false, true})
+      for (std::int32_t c = 0; c < columns_; ++c)
+        if (chosen.narrow != width && (controls_[c].phase == Phase::finished) == ended)
+          chosen.add(c);
+    return chosen;
+  }
+  std::int32_t active() const {
+    return static_cast<std::int32_t>(
+        std::count_if(controls_.begin(), controls_.end(),
+                      [](Control const& c) { return c.phase != Phase::finished; }));
+  }
+  /// \brief Takes these columns of another engine, which has left them, and goes on as it would.
+  void take(ColumnEngine& wide, ChosenColumns const& chosen) {
+    clear();
+    for (std::int32_t c = 0; c < columns_; ++c) {
+      controls_[c] = wide.controls_[chosen.of[c]];
+      histories_[c].swap(wide.histories_[chosen.of[c]]);
+    }
+    Kokkos::parallel_for("Solder::columns::take", Kokkos::RangePolicy<Exec>(exec_, 0, columns_),
+                         TakeControls{wide.slots_.data(), slots_.data(), chosen});
+    begun_ = true;
+  }
+  /// \brief Lets that engine know how far its columns have come.
+  void tell(ColumnEngine& wide, ChosenColumns const& chosen) const {
+    for (std::int32_t c = 0; c < columns_; ++c) wide.controls_[chosen.of[c]] = controls_[c];
+  }
+  /// \brief Gives them back, when they have ended.
+  void give_back(ColumnEngine& wide, ChosenColumns const& chosen) {
+    tell(wide, chosen);
+    for (std::int32_t c = 0; c < columns_; ++c) histories_[c].swap(wide.histories_[chosen.of[c]]);
   }
 
  private:
   /// Iterations of a letter.
   static constexpr std::int32_t batch = is_host_space<Exec> ? 1 : 16;
+  /// Iterations of at most half of the columns after which a narrower engine should have them.
+  static constexpr std::int32_t patience = 16;
   /// Most history entries of a column in a letter of a kernel of a whole solve, and how many end
   /// it; fewer where a monitor is to hear of them.
   static constexpr std::int32_t room_of_letter = 1024, most_of_letter = 1000, monitored = 256;
@@ -213,74 +309,59 @@ class ColumnEngine {
     if (is_host_space<Exec> || wanted_ == Runner::launch) return Runner::launch;
     if (!takes_whole<All> || !may_be_whole()) return Runner::graph;
     bool const is_small =
-        entries_ <= (is_carried<All> ? column_crossover : column_crossover_in_memory);
+        rows_ * columns_ <= (is_carried<All> ? column_crossover : column_crossover_in_memory);
     return wanted_ != Runner::automatic || (is_small && can_meet(exec_)) ? Runner::resident
                                                                          : Runner::graph;
   }
 
   template <class Judgement, class Iteration>
-  std::vector<Report> solve_with(Judgement const& judgement, Iteration const& iteration,
-                                 SolverOptions const& options) {
-    Kokkos::Timer timer;
-    Programs<Judgement, Iteration> const programs{judgement, iteration};
-    ran_ = choose<Programs<Judgement, Iteration>>();
+  void run_programs(Judgement const& judgement, Iteration const& iteration,
+                    Listener const& listener, bool may_leave) {
+    using All = Programs<Judgement, Iteration>;
+    All const programs{judgement, iteration};
+    if (!begun_) ran_ = choose<All>();
+    double const before = timer_.seconds();
     prepare(programs);
-    double const setup_seconds = timer.seconds();
-    timer.reset();
+    setup_seconds_ += timer_.seconds() - before;
+    kernels_ = 0;
+    programs.iteration.for_each_stage({}, [&](auto const&, At const&) { ++kernels_; });
     try {
-      auto const monitor = [&] {
-        if (options.monitor) options.monitor(progress(timer.seconds()));
-      };
-      std::int32_t received = 0;
-      clear();
-      if constexpr (takes_whole<Programs<Judgement, Iteration>>)
-        if (ran_ == Runner::resident)
-          received = run_whole(programs, options.monitor ? monitored : most_of_letter, monitor);
-      if (ran_ != Runner::resident) iterate(programs, monitor, received);
+      if constexpr (takes_whole<All>)
+        if (ran_ == Runner::resident) run_whole(programs, listener);
+      if (ran_ != Runner::resident) iterate(programs, listener, may_leave);
     } catch (...) {  // a monitor threw: nothing may go on with b and x
       exec_.fence("Solder::engine: the solve was abandoned");
       throw;
     }
-    double const seconds = timer.seconds();
-    int kernels = 0;
-    programs.iteration.for_each_stage({}, [&](auto const&, At const&) { ++kernels; });
-    std::vector<Report> reports;
-    for (std::int32_t c = 0; c < columns_; ++c) {
-      reports.push_back(report_of(controls_[c], histories_[c], setup_seconds, seconds));
-      reports.back().kernels_per_iteration = ran_ == Runner::resident ? 0 : kernels;
-      reports.back().runner = ran_;
-      if (abandoned_ && reports.back().detail.empty()) reports.back().detail = too_busy;
-    }
-    return reports;
   }
 
   /// \brief Solves in kernels of the whole solve, a letter each; or leaves it to the graph where
-  /// their teams do not meet, as far as it has come. \return letters received
-  template <class All, class Monitor>
-  std::int32_t run_whole(All const& programs, std::int32_t letter, Monitor const& monitor) {
-    std::int32_t received = 0;
+  /// their teams do not meet, as far as it has come.
+  template <class All>
+  void run_whole(All const& programs, Listener const& listener) {
+    std::int32_t const letter = listener ? monitored : most_of_letter;
     while (!all_finished()) {
       auto const run = [&](auto const& policy, auto const& held) {
         launch(label_.c_str(), policy,
                ColumnSolveKernel<std::remove_cvref_t<decltype(held)>>{
-                   held, slots_.data(), gate_.data(), outbox_.data(), columns_, letter,
-                   received == 0});
+                   held, slots_.data(), gate_.data(), outbox_.data(), columns_, letter, !begun_});
       };
       auto const policy = policy_of<column_threads, 1>(league_);
       if constexpr (is_carried<All>)
         run(with_arguments(policy), CarriedPrograms<All>{programs});
       else
         run(policy, memory_.template next<All>());
-      mailbox_.receive(exec_, ++received, controls_, histories_);
-      if (mailbox_.abandoned(received)) {
+      begun_ = true;
+      receive();
+      if (mailbox_.abandoned(received_)) {
         abandoned_ = true;
         ran_ = Runner::graph;
         break;
       }
-      monitor();
+      if (listener) listener(*this);
     }
-    return received;
   }
+  void receive() { mailbox_.receive(exec_, ++received_, controls_, histories_); }
 
   /// \brief The most iterations, and the largest residual, of the columns that have not ended; of
   /// all where all have.
@@ -323,22 +404,35 @@ class ColumnEngine {
       return std::find(phases.begin(), phases.end(), control.phase) != phases.end();
     });
   }
-  bool all_finished() const {
-    return std::all_of(controls_.begin(), controls_.end(),
-                       [](Control const& c) { return c.phase == Phase::finished; });
-  }
 
   void clear() {
     mailbox_.clear();
     std::fill(controls_.begin(), controls_.end(), Control{});
     for (auto& history : histories_) history.clear();
-    abandoned_ = false;
+    abandoned_ = begun_ = false;
+    received_ = kernels_ = 0;
+    half_ended_at_ = -1;
+    setup_seconds_ = 0;
   }
 
-  /// \param received letters of a whole solve that was abandoned: what it had come to goes on
-  template <class All, class Monitor>
-  void iterate(All const& programs, Monitor const& monitor, std::int32_t received) {
-    std::int32_t sent = received;
+  std::int32_t width_of_rest() const {
+    return std::max(2, static_cast<std::int32_t>(std::bit_ceil(std::uint32_t(active()))));
+  }
+  /// \brief Whether at most half of the columns have gone on for some iterations, which cost about
+  /// what a narrower engine takes to begin.
+  bool should_leave() {
+    if (2 * active() > columns_ || width_of_rest() >= columns_) return false;
+    std::int32_t iteration = 0;
+    for (Control const& control : controls_)
+      if (control.phase != Phase::finished) iteration = std::max(iteration, control.iteration);
+    if (half_ended_at_ < 0) half_ended_at_ = iteration;
+    return iteration >= half_ended_at_ + patience;
+  }
+
+  template <class All>
+  void iterate(All const& programs, Listener const& listener, bool may_leave) {
+    bool leaves = false;
+    std::int32_t sent = received_;
     auto const judge = [&](bool fresh) {
       emit(fresh, launch, [&](auto const& f) { programs.judgement.for_each_stage({}, f); });
     };
@@ -356,18 +450,20 @@ class ColumnEngine {
       }
       ++sent;
     };
-    if (received == 0) {
+    if (begun_) {
+      submit();
+    } else {
       judge(true);
       ++sent;
-    } else {
-      submit();
     }
-    while (received < sent) {
+    begun_ = true;
+    while (received_ < sent) {
       // On GPUs a batch is sent ahead while the letter of the one before is awaited.
-      if (!is_host_space<Exec> && sent == received + 1 && !all_finished()) submit();
-      mailbox_.receive(exec_, ++received, controls_, histories_);
-      monitor();
-      if (received == sent && !all_finished()) submit();
+      if (!is_host_space<Exec> && sent == received_ + 1 && !leaves && !all_finished()) submit();
+      receive();
+      if (listener) listener(*this);
+      leaves = leaves || (may_leave && should_leave());
+      if (received_ == sent && !leaves && !all_finished()) submit();
     }
   }
 
@@ -427,11 +523,17 @@ class ColumnEngine {
 
   Exec exec_;
   std::string label_;
-  std::int64_t entries_;  ///< of a vector of all columns
+  std::int64_t rows_;
   std::int32_t columns_;
   int league_;
-  Runner wanted_, ran_ = wanted_;  ///< ran_: in this solve
-  bool abandoned_ = false;         ///< in this solve: its kernel's teams did not meet
+  Runner wanted_, ran_ = wanted_;    ///< ran_: in this solve
+  bool abandoned_ = false;           ///< in this solve: its kernel's teams did not meet
+  bool begun_ = false;               ///< in this solve: there are control blocks to go on from
+  std::int32_t received_ = 0;        ///< letters of this solve
+  std::int32_t kernels_ = 0;         ///< of an iteration
+  std::int32_t half_ended_at_ = -1;  ///< iteration at which at most half went on; -1: more do
+  double setup_seconds_ = 0;
+  Kokkos::Timer timer_;
   ColumnMailbox<Exec> mailbox_;
   Kokkos::View<Control*, typename Exec::memory_space> slots_;
   Kokkos::View<ColumnOutbox, typename Exec::memory_space> outbox_;

@@ -42,12 +42,14 @@ class Solver {
   /// column has its own scalars, iterations and reason, as if it were solved alone, and a report;
   /// all have the time of their group. Cg and BiCgStab solve up to 32 columns together, which share
   /// the reads of A and M, where A is a CsrMatrix and M none, Jacobi, Fsai, Amg, or Chebyshev with
-  /// one of them. GPUs solve all else beside one another, each column on an instance and with a
-  /// workspace of its own, with fences before and after; hosts, and what calls the host in an
-  /// iteration (Apply), one column after another. Quickest where the entries of a row are
-  /// contiguous (Kokkos::LayoutRight): other columns are copied. The first such solve allocates
-  /// a workspace for its number of columns beside the solver's own. \throws std::invalid_argument
-  /// where b or x has other extents, or M, set up anew, another size
+  /// one of them; when half of them have ended, the others go on by themselves. GPUs solve all else
+  /// beside one another, each column on an instance and with a workspace of its own, with fences
+  /// before and after; hosts, and what calls the host in an iteration (Apply), one column after
+  /// another. Quickest where the entries of a row are contiguous (Kokkos::LayoutRight): other
+  /// columns are copied. The first such solve allocates a workspace for its number of columns
+  /// beside the solver's own, and at most as much again for narrower ones; without the memory for
+  /// these it does without them. \throws std::invalid_argument where b or x has other extents, or
+  /// M, set up anew, another size
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
     check_access<Exec, B, X>();

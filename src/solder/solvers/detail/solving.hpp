@@ -15,6 +15,7 @@
 #include <solder/core/runners/column_engine.hpp>
 #include <solder/core/runners/engine.hpp>
 #include <solder/matrix/batch.hpp>
+#include <solder/solvers/detail/narrowing.hpp>
 
 namespace Solder::Impl {
 
@@ -199,31 +200,6 @@ constexpr void check_access() {
                 "Solder: the solver's execution space cannot access the memory of b or x");
 }
 
-/// \brief What use(judgement, iteration) calls, of one type whatever their types: so that hosts
-/// compile what puts programs together once, and not for each use of them.
-struct UseOnHosts {
-  void const* use;
-  void (*call)(void const* use, HostProgram const& judgement, HostProgram const& iteration);
-
-  template <class Judgement, class Iteration>
-  void operator()(Judgement const& judgement, Iteration const& iteration) const {
-    call(use, HostProgram(judgement), HostProgram(iteration));
-  }
-};
-
-/// \brief programs(b, x, use) with a use that answers nothing.
-template <class Exec, class Programs, class Scalar, class Use>
-void use_programs(Programs const& programs, Scalar const* b, Scalar* x, Use const& use) {
-  if constexpr (is_host_space<Exec>)
-    programs(b, x,
-             UseOnHosts{&use, [](void const* of, HostProgram const& judgement,
-                                 HostProgram const& iteration) {
-                          (*static_cast<Use const*>(of))(judgement, iteration);
-                        }});
-  else
-    programs(b, x, use);
-}
-
 /// \brief What all methods share: the system, its memory and its runner.
 ///
 /// \tparam Owns whether the method's iteration has Owned vectors
@@ -333,20 +309,22 @@ class Solving {
   }
 
   /// \brief The same for all right-hand sides, or systems.
-  /// \tparam Batches whether they may be systems of a batch
-  template <bool Batches = takes_batches<OpenedA, OpenedM>, class Programs>
+  /// \tparam Independent whether each is solved as if it were alone
+  template <bool Independent = true, class Programs>
   std::vector<Report> solve_many(Scalar const* b, Scalar* x, Programs const& programs) {
     begin_solve();
     std::vector<Report> reports(arena_.columns(), trivial());
-    if (rows() > 0)
-      use_programs<Exec>(programs, b, x, [&](auto const& judgement, auto const& iteration) {
-        if constexpr (Batches)
-          if (batch_engine_ != nullptr) {
-            reports = batch_engine_->solve(judgement, iteration, options_);
-            return;
-          }
-        reports = column_engine_->solve(judgement, iteration, options_);
-      });
+    if (rows() > 0 && batch_engine_ == nullptr) {
+      column_engine_->begin();
+      narrowing_.template run<Independent>(arena_, *column_engine_, b, x, programs,
+                                           column_engine_->listener(options_));
+      reports = column_engine_->reports();
+    } else if (rows() > 0) {
+      if constexpr (Independent && takes_batches<OpenedA, OpenedM>)
+        use_programs<Exec>(programs, b, x, [&](auto const& judgement, auto const& iteration) {
+          reports = batch_engine_->solve(judgement, iteration, options_);
+        });
+    }
     for (Report& report : reports) report = complete(report);
     return reports;
   }
@@ -452,7 +430,8 @@ class Solving {
   Arena<Exec> arena_;
   std::unique_ptr<Engine<Exec>> engine_;               ///< for one column
   std::unique_ptr<ColumnEngine<Exec>> column_engine_;  ///< for more
-  std::unique_ptr<BatchEngine<Exec>> batch_engine_;    ///< for a batch
+  Narrowing<Exec, Scalar> narrowing_{exec_};
+  std::unique_ptr<BatchEngine<Exec>> batch_engine_;  ///< for a batch
   double setup_seconds_ = 0;
   bool only_judged_ = false;  ///< in this solve: the preconditioner cannot be applied
 };
