@@ -368,7 +368,9 @@ void expect_narrowing(CsrMatrix<double, Default> const& A, HostCsr<double> const
   solver.solve(b_device, x);
   first.stop();
   auto const handed_on = [](auto const& kernel) { return kernel.label == "Solder::columns::take"; };
-  EXPECT_GE(std::count_if(first.kernels.begin(), first.kernels.end(), handed_on), 2);
+  // GPUs do so at the ends of batches, of which few are between the ends of the columns.
+  EXPECT_GE(std::count_if(first.kernels.begin(), first.kernels.end(), handed_on),
+            Solder::Impl::is_host_space<Default> ? 2 : 1);
   KokkosEvents second;
   solver.solve(b_device, again);
   second.stop();
