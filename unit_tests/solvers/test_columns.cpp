@@ -421,8 +421,23 @@ TEST(ColumnsOf, AMonitorHearsOfThoseThatGoOnAndMayEndTheSolve) {
   EXPECT_TRUE(std::is_sorted(iterations.begin(), iterations.end()));
   EXPECT_EQ(iterations.back(), slowest);
 
+  // x is then as far as the solve has come, wherever its columns lie.
   stop_at = slowest - 20;
-  EXPECT_THROW(solver.solve(b_device, columns_to_device(x0)), std::runtime_error);
+  auto const reached = [&](auto const& x) {
+    EXPECT_THROW(solver.solve(b_device, x), std::runtime_error);
+    auto const columns = columns_to_host(x);
+    for (std::size_t c = 0; c < b.size(); ++c) {
+      auto const Ax = multiply(host, columns[c]);
+      double rr = 0, bb = 0;
+      for (std::size_t i = 0; i < Ax.size(); ++i) {
+        rr += (b[c][i] - Ax[i]) * (b[c][i] - Ax[i]);
+        bb += b[c][i] * b[c][i];
+      }
+      EXPECT_LE(std::sqrt(rr / bb), 1e-6) << c;
+    }
+  };
+  reached(columns_to_device(x0));
+  reached(columns_to_device<double, Kokkos::LayoutLeft>(x0));
   stop_at = std::numeric_limits<int>::max();
   auto const anew = solver.solve(b_device, columns_to_device(x0));
   for (std::size_t c = 0; c < anew.size(); ++c) EXPECT_EQ(anew[c].history, reports[c].history);

@@ -88,7 +88,8 @@ struct PointwiseOf {
 };
 
 /// \brief Whether these take vectors of several right-hand sides; see HostTeam. What says nothing
-/// does not: each column is then solved alone.
+/// does not: each column is then solved alone. What is kept from one application to the next must
+/// be a vector, sum or kept scalar of the arena, which hands it on to a narrower solve.
 template <class... T>
 inline constexpr bool takes_columns = ([] {
   if constexpr (requires { T::takes_columns; })

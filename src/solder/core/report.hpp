@@ -83,7 +83,8 @@ struct SolverOptions {
   double tolerance = 1e-8;
   int max_iterations = 10000;
   Runner runner = Runner::automatic;
-  /// Called on the host once per batch; may be empty.
+  /// Called on the host once per batch; may be empty. Where it throws the solve ends, and x is as
+  /// far as that had brought it. It must not set up A or M anew.
   std::function<void(Progress const&)> monitor;
 };
 

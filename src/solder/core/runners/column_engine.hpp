@@ -272,6 +272,10 @@ class ColumnEngine {
                          TakeControls{wide.slots_.data(), slots_.data(), chosen});
     begun_ = true;
   }
+  /// \brief What making a narrower solve took, of the time since begin().
+  void count_as_setup(double seconds) { setup_seconds_ += seconds; }
+  /// \brief In this solve, no narrower engine of so many columns is to be had.
+  void leave_only_below(std::int32_t width) { most_of_rest_ = width - 1; }
   /// \brief Lets that engine know how far its columns have come.
   void tell(ColumnEngine& wide, ChosenColumns const& chosen) const {
     for (std::int32_t c = 0; c < columns_; ++c) wide.controls_[chosen.of[c]] = controls_[c];
@@ -280,6 +284,7 @@ class ColumnEngine {
   void give_back(ColumnEngine& wide, ChosenColumns const& chosen) {
     tell(wide, chosen);
     for (std::int32_t c = 0; c < columns_; ++c) histories_[c].swap(wide.histories_[chosen.of[c]]);
+    wide.count_as_setup(setup_seconds_);
   }
 
  private:
@@ -412,6 +417,7 @@ class ColumnEngine {
     abandoned_ = begun_ = false;
     received_ = kernels_ = 0;
     half_ended_at_ = -1;
+    most_of_rest_ = columns_ - 1;
     setup_seconds_ = 0;
   }
 
@@ -421,7 +427,7 @@ class ColumnEngine {
   /// \brief Whether at most half of the columns have gone on for some iterations, which cost about
   /// what a narrower engine takes to begin.
   bool should_leave() {
-    if (2 * active() > columns_ || width_of_rest() >= columns_) return false;
+    if (2 * active() > columns_ || width_of_rest() > most_of_rest_) return false;
     std::int32_t iteration = 0;
     for (Control const& control : controls_)
       if (control.phase != Phase::finished) iteration = std::max(iteration, control.iteration);
@@ -532,6 +538,7 @@ class ColumnEngine {
   std::int32_t received_ = 0;        ///< letters of this solve
   std::int32_t kernels_ = 0;         ///< of an iteration
   std::int32_t half_ended_at_ = -1;  ///< iteration at which at most half went on; -1: more do
+  std::int32_t most_of_rest_ = 0;    ///< columns of a narrower engine in this solve, at most
   double setup_seconds_ = 0;
   Kokkos::Timer timer_;
   ColumnMailbox<Exec> mailbox_;

@@ -137,7 +137,13 @@ class ColumnGroups {
         reserve(static_cast<std::size_t>(b.rows) * group.stride);
         copy<Scalar const, Scalar>(b, b_.data(), group);
         copy<Scalar, Scalar>(x, x_.data(), group);
-        of_group = solve_group(b_.data(), x_.data(), group);
+        try {
+          of_group = solve_group(b_.data(), x_.data(), group);
+        } catch (...) {  // a monitor threw: x is as far as it has come
+          copy<Scalar, Scalar const>(x, x_.data(), group);
+          exec_.fence("Solder::columns: the solve was abandoned");
+          throw;
+        }
         copy<Scalar, Scalar const>(x, x_.data(), group);
       }
       std::move(of_group.begin(), of_group.begin() + group.width, std::back_inserter(reports));

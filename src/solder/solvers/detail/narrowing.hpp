@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -32,12 +34,13 @@ class Exchanged {
 };
 
 /// \brief Solves of several columns, of which those that go on when most have ended are solved by
-/// themselves: ended ones cost nothing then.
+/// themselves.
 ///
 /// When half of them have ended a narrower solve is handed all that is known of the others (their
 /// vectors, sums, kept scalars, control blocks and histories) and goes on with the next iteration,
 /// so that each column has the iterations it would have alone. It costs two passes over these, and
-/// the first time a workspace of its own, at most as large as the wide one.
+/// the first solve that comes to a width a workspace for it, with b and x: of all widths at most
+/// five thirds of the wide one.
 template <class Exec, class Scalar>
 class Narrowing {
   using Columns = ColumnEngine<Exec>;
@@ -74,36 +77,47 @@ class Narrowing {
                 Programs const& programs, Listener const& listener,
                 std::function<void()> const& prepare) {
     bool prepared = false;
-    auto const run = [&](bool may_leave) {
+    for (bool ended = false; !ended;) {
       arena.rewind();
       use_programs<Exec>(programs, b, x, [&](auto const& judgement, auto const& iteration) {
         if (!std::exchange(prepared, true)) prepare();
-        engine.run(judgement, iteration, listener, may_leave);
+        engine.run(judgement, iteration, listener, Narrows);
       });
-    };
-    run(Narrows);
-    if constexpr (Narrows)
-      if (!engine.all_finished() && !run_narrower(arena, engine, b, x, programs, listener))
-        run(false);
+      ended = engine.all_finished();
+      if constexpr (Narrows)
+        if (!ended) ended = run_narrower(arena, engine, b, x, programs, listener);
+    }
   }
 
-  /// \brief Answers whether there was memory for it.
+  /// \brief Answers whether it could: a smaller one may, later.
   template <class Programs>
   bool run_narrower(Arena<Exec>& arena, Columns& wide, Scalar const* b, Scalar* x,
                     Programs const& programs, Listener const& listener) {
+    Kokkos::Timer timer;
     ChosenColumns const chosen = wide.rest();
-    std::int32_t const going_on = wide.active();
+    std::int32_t const width = chosen.narrow, going_on = wide.active();
     std::int64_t const rows = wide.rows();
-    auto& made = narrower_[chosen.narrow];
+    auto& made = narrower_[width];
     bool begun = false;
+    auto const give_x_back = [&] {
+      copy_columns<true>(exec_, piece(made->x.data(), rows), x, chosen, going_on);
+    };
+    auto const abandon = [&] {  // x is as far as it has come, as in a wider solve
+      if (!begun) return;
+      give_x_back();
+      exec_.fence("Solder::columns: the solve was abandoned");
+    };
     try {
       if (made == nullptr)
-        made = std::make_unique<Narrower>(exec_, rows, chosen.narrow, wide.ran(), arena.teams(1));
+        made = std::make_unique<Narrower>(exec_, rows, width, wide.ran(), arena.teams(1));
       auto const begin = [&] {
+        check(made->arena, arena);
         begun = true;
-        hand_on(made->arena, arena, chosen);
-        copy_columns(exec_, piece(b, rows), made->b.data(), chosen, chosen.narrow);
-        copy_columns(exec_, piece(x, rows), made->x.data(), chosen, chosen.narrow);
+        wide.count_as_setup(timer.seconds());
+        for (std::size_t k = 0; k < arena.pieces().size(); ++k)
+          copy_columns(exec_, made->arena.pieces()[k], arena.pieces()[k].data, chosen, width);
+        copy_columns(exec_, piece(b, rows), made->b.data(), chosen, width);
+        copy_columns(exec_, piece(x, rows), made->x.data(), chosen, width);
         made->engine.take(wide, chosen);
       };
       auto const told = [&](Columns const& engine) {
@@ -113,23 +127,35 @@ class Narrowing {
       Exchanged const arenas(arena, made->arena);  // programs are put together in this one
       run_from<true>(arena, made->engine, made->b.data(), made->x.data(), programs,
                      listener ? Listener(told) : Listener(), begin);
-    } catch (std::exception const&) {
-      if (begun) throw;
-      narrower_.erase(chosen.narrow);
+    } catch (std::exception const& error) {
+      abandon();
+      if (begun || !says_no_memory(error)) throw;
+      narrower_.erase(width);
+      wide.leave_only_below(width);
       return false;
+    } catch (...) {
+      abandon();
+      throw;
     }
     made->engine.give_back(wide, chosen);
-    copy_columns<true>(exec_, piece(made->x.data(), rows), x, chosen, going_on);
+    give_x_back();
     return true;
   }
 
-  void hand_on(Arena<Exec> const& wide, Arena<Exec> const& narrow, ChosenColumns const& chosen) {
+  /// \brief Kokkos does so by a runtime_error, too.
+  static bool says_no_memory(std::exception const& error) {
+    return dynamic_cast<std::bad_alloc const*>(&error) != nullptr ||
+           dynamic_cast<std::runtime_error const*>(&error) != nullptr;
+  }
+  /// \brief Refuses programs that cannot be handed on: a user's M may have asked for memory by its
+  /// columns.
+  static void check(Arena<Exec> const& wide, Arena<Exec> const& narrow) {
     auto const &from = wide.pieces(), &to = narrow.pieces();
-    for (std::size_t k = 0; k < from.size(); ++k) {
-      if (k == to.size() || from[k].count != to[k].count)
-        throw std::logic_error("Solder: programs of fewer columns have other pieces of memory");
-      copy_columns(exec_, from[k], to[k].data, chosen, chosen.narrow);
-    }
+    if (!std::equal(from.begin(), from.end(), to.begin(), to.end(),
+                    [](ColumnPiece const& one, ColumnPiece const& other) {
+                      return one.count == other.count && one.bytes == other.bytes;
+                    }))
+      throw std::runtime_error("Solder: programs of fewer columns have other pieces of memory");
   }
   static ColumnPiece piece(Scalar const* vector, std::int64_t rows) {
     return {const_cast<Scalar*>(vector), rows, sizeof(Scalar)};

@@ -47,8 +47,9 @@ class Solver {
   /// before and after; hosts, and what calls the host in an iteration (Apply), one column after
   /// another. Quickest where the entries of a row are contiguous (Kokkos::LayoutRight): other
   /// columns are copied. The first such solve allocates a workspace for its number of columns
-  /// beside the solver's own, and at most as much again for narrower ones; without the memory for
-  /// these it does without them. \throws std::invalid_argument where b or x has other extents, or
+  /// beside the solver's own; that of narrower ones, five thirds of it in all, the first solve that
+  /// comes to them, or does without where there is no memory. x is complete on exec then, as above.
+  /// \throws std::invalid_argument where b or x has other extents, or
   /// M, set up anew, another size
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
