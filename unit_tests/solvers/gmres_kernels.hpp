@@ -17,6 +17,7 @@ inline double kernels_per_iteration(GmresOptions const& options) {
     case GmresForm::cgs2:
       return (5 * m + 4) / m;
     case GmresForm::mgs:
+    case GmresForm::flexible:  // which nobody counts
       break;
   }
   return (2 * m + m * (m - 1) / 2 + 4) / m;

@@ -19,6 +19,7 @@ std::vector<std::string> labels(GmresForm form, int step) {
     case GmresForm::cgs2:
       return {"product", "dots", "orthogonalise", "dots_again", "orthogonalise_again"};
     case GmresForm::mgs:
+    case GmresForm::flexible:  // whose kernels nobody names
       break;
   }
   std::vector<std::string> list(2 + step, "project");

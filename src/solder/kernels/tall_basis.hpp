@@ -33,6 +33,57 @@ inline constexpr int multi_dot_threads = 1024, multi_dot_loads = 8,
 /// \brief Rows that a host thread goes through column by column: they stay in its nearest cache.
 inline constexpr std::int32_t host_block = 512;
 
+/// \brief f(how many, the first) for all of `count` columns: as many at once as a host thread has
+/// registers for, which reads y, or what is subtracted from, once for all of them.
+template <int Width, class F>
+KOKKOS_FUNCTION void for_packs(std::int32_t count, F const& f, std::int32_t k = 0) {
+  for (; k + Width <= count; k += Width) f(std::integral_constant<int, Width>{}, k);
+  if constexpr (Width > 1) for_packs<Width / 2>(count, f, k);
+}
+template <class Scalar>
+inline constexpr int widest_pack = parts<Scalar> == 1 ? 8 : 4;
+
+/// \brief Adds the share of the rows [first, last) of (v_k, y), for `Columns` columns from k on, to
+/// the sums in `workspace`, on a host. Four sums or more are under way at a time.
+template <int Columns, class Scalar>
+KOKKOS_FUNCTION void add_dots(TallBasis<Scalar const> const& V, std::int32_t k, Scalar const* y,
+                              std::int32_t first, std::int32_t last, double* workspace) {
+  constexpr int steps = Columns < 4 ? 4 / Columns : 1;
+  Scalar const* v[Columns];
+  for (int c = 0; c < Columns; ++c) v[c] = V.column(k + c);
+  Wide<Scalar> sums[steps][Columns]{};
+  std::int32_t i = first;
+  for (; i + steps <= last; i += steps)
+    for (int u = 0; u < steps; ++u)
+      for (int c = 0; c < Columns; ++c) sums[u][c] += dot_term(v[c][i + u], y[i + u]);
+  for (; i < last; ++i)
+    for (int c = 0; c < Columns; ++c) sums[0][c] += dot_term(v[c][i], y[i]);
+  for (int c = 0; c < Columns; ++c) {
+    double* const at = workspace + (k + c) * parts<Scalar>;
+    for (int u = 1; u < steps; ++u) sums[0][c] += sums[u][c];
+    add_to(at, 0, sums[0][c]);
+  }
+}
+
+/// \brief block -= sum of c(k) v_k of `size` rows from `first` on, for `Columns` columns from k on,
+/// on a host.
+template <int Columns, class Scalar, class Coefficient>
+KOKKOS_FUNCTION void subtract_columns(TallBasis<Scalar const> const& V, std::int32_t k,
+                                      Coefficient const& c, std::int32_t first, std::int32_t size,
+                                      Scalar* block) {
+  Scalar const* v[Columns];
+  Scalar factor[Columns];
+  for (int u = 0; u < Columns; ++u) {
+    v[u] = V.column(k + u) + first;
+    factor[u] = c(k + u);
+  }
+  for (std::int32_t i = 0; i < size; ++i) {
+    Scalar value = block[i];
+    for (int u = 0; u < Columns; ++u) value -= factor[u] * v[u][i];
+    block[i] = value;
+  }
+}
+
 /// \brief Teams that share a merged inner product over `rows` rows: one a multiprocessor on GPUs,
 /// as many as there are slices of rows on hosts.
 template <class Exec>
@@ -73,16 +124,9 @@ KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows,
     for (std::int32_t k = 0; k < count * std::int32_t(parts<Scalar>); ++k) workspace[k] = 0;
     for (std::int32_t first = begin; first < end; first += host_block) {
       std::int32_t const last = first + host_block < end ? first + host_block : end;
-      for (std::int32_t k = 0; k < count; ++k) {
-        Scalar const* const v = V.column(k);
-        Wide<Scalar> sums[4]{};
-        std::int32_t i = first;
-        for (; i + 4 <= last; i += 4)
-          for (int u = 0; u < 4; ++u) sums[u] += dot_term(v[i + u], y[i + u]);
-        for (; i < last; ++i) sums[0] += dot_term(v[i], y[i]);
-        double* const at = workspace + k * parts<Scalar>;
-        add_to(at, 0, (sums[0] + sums[1]) + (sums[2] + sums[3]));
-      }
+      for_packs<widest_pack<Scalar>>(count, [&](auto columns, std::int32_t k) {
+        add_dots<columns>(V, k, y, first, last, workspace);
+      });
     }
     for (std::int32_t k = 0; k < count; ++k) {
       Sums<parts<Scalar>> sums;
@@ -215,11 +259,9 @@ KOKKOS_FORCEINLINE_FUNCTION bool multi_axpy(Team const& team, Rows const& rows,
     for (std::int32_t first = begin; first < end; first += host_block) {
       std::int32_t const size = first + host_block < end ? host_block : end - first;
       for (std::int32_t i = 0; i < size; ++i) block[i] = start(first + i);
-      for (std::int32_t k = 0; k < count; ++k) {
-        Scalar const* const v = V.column(k) + first;
-        Scalar const factor = c(k);
-        for (std::int32_t i = 0; i < size; ++i) block[i] -= factor * v[i];
-      }
+      for_packs<widest_pack<Scalar>>(count, [&](auto columns, std::int32_t k) {
+        subtract_columns<columns>(V, k, c, first, size, block);
+      });
       for (std::int32_t i = 0; i < size; ++i) finish(first + i, block[i]);
     }
     return true;
