@@ -55,6 +55,14 @@ double allocated(SolderTest::KokkosEvents const& events, std::vector<std::string
   return bytes;
 }
 
+/// The first one that says so.
+Share share_of(std::vector<Share> const& shares, std::string const& what) {
+  auto const found =
+      std::ranges::find_if(shares, [&](Share const& each) { return contains(each.what, what); });
+  EXPECT_NE(found, shares.end()) << what;
+  return found == shares.end() ? Share{} : *found;
+}
+
 TEST(Footprint, IsWhatTheSolveAllocates) {
   if (host_space().empty()) GTEST_SKIP() << "no space of this build works in main memory";
   constexpr double n = 10000;
@@ -152,9 +160,7 @@ TEST(Footprint, OfSeveralRightHandSidesIsWhatTheSolveAllocates) {
     Counts const counts = {n, double(system.matrix.nonzeros()), columns};
     EXPECT_NEAR(footprint(run, counts, false).back().bytes, double(system.bytes()), 8) << what;
     auto const shares = footprint(run, counts, true);
-    auto const share = std::ranges::find_if(
-        shares, [](Share const& each) { return contains(each.what, "right-hand sides"); });
-    ASSERT_NE(share, shares.end());
+    Share const share = share_of(shares, "right-hand sides");
     SolderTest::KokkosEvents events;
     solve<double>(run, system, {});
     events.stop();
@@ -165,10 +171,10 @@ TEST(Footprint, OfSeveralRightHandSidesIsWhatTheSolveAllocates) {
     double copy = 0;                          // of b's columns, and x's: a wider one replaces it
     for (auto const& allocation : events.allocations)
       if (allocation.label == "Solder::columns") copy = std::max(copy, double(allocation.bytes));
-    EXPECT_NEAR(share->bytes, allocated(events, {"Solder::b", "Solder::x"}) + solution + 2 * copy,
+    EXPECT_NEAR(share.bytes, allocated(events, {"Solder::b", "Solder::x"}) + solution + 2 * copy,
                 slack)
         << what;
-    EXPECT_EQ(share->key, "problem.rhs_count");
+    EXPECT_EQ(share.key, "problem.rhs_count");
     if (run.preconditioner.name == "fsai" || run.preconditioner.name == "chebyshev") {
       double const work = allocated(events, {"Solder::fsai::t", "Solder::chebyshev"});
       auto one = counts;
@@ -197,9 +203,7 @@ TEST(Footprint, OfRightHandSidesThatGoOnByThemselvesIsEnough) {
       if (k % 8 < 4) system.rhs[k] = 0;
     Counts const counts = {n, double(system.matrix.nonzeros()), columns};
     auto const shares = footprint(run, counts, true);
-    auto const share = std::ranges::find_if(
-        shares, [](Share const& each) { return contains(each.what, "those that go on"); });
-    ASSERT_NE(share, shares.end());
+    Share const share = share_of(shares, "those that go on");
     SolderTest::KokkosEvents events;
     solve<double>(run, system, {});
     events.stop();
@@ -207,7 +211,7 @@ TEST(Footprint, OfRightHandSidesThatGoOnByThemselvesIsEnough) {
                  of_all = of_solver + allocated(events, {"Solder::columns", "Solder::fsai::t",
                                                          "Solder::chebyshev"});
     EXPECT_GT(of_solver, 1.4 * shares[0].bytes) << run.solver.name;
-    EXPECT_LE(of_all, shares[0].bytes + shares[1].bytes + share->bytes) << run.solver.name;
+    EXPECT_LE(of_all, shares[0].bytes + shares[1].bytes + share.bytes) << run.solver.name;
   }
 }
 
