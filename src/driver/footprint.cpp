@@ -204,11 +204,11 @@ std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is
   if (format == "sell" || format == "ell")
     shares.push_back({format, "execution.matrix_format", entries});
   if (of.groups.are_narrowed) {  // at most as many columns once more, with b and x
-    Case narrowed = of;
-    narrowed.groups.width = 0;
-    narrowed.groups.are_unequal = false;
+    Case without = of;           // any columns: what M has of its own
+    without.groups.width = 0;
+    without.groups.are_unequal = false;
     shares.push_back({"those that go on when most have ended", columns_key,
-                      solver.bytes(of) + preconditioner.bytes(of) - preconditioner.bytes(narrowed) +
+                      solver.bytes(of) + preconditioner.bytes(of) - preconditioner.bytes(without) +
                           of.work_vectors(2)});
   }
   double const columns = matrix.right_hand_sides;

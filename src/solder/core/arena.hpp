@@ -95,7 +95,7 @@ class Arena {
   /// \brief A vector of `rows` entries in each column, zero at first.
   template <class Scalar>
   Scalar* vector(std::string const& label, std::int64_t rows) {
-    return in_columns(array<Scalar>(label, rows * columns_), rows, sizeof(Scalar));
+    return in_columns(array<Scalar>(label, rows * columns_), rows);
   }
 
   /// \brief A vector of which no product is taken in an iteration; see Owned.

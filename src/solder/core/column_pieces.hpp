@@ -3,7 +3,6 @@
 
 #include <Kokkos_Core.hpp>
 
-#include <cstddef>
 #include <cstdint>
 
 #include <solder/core/team.hpp>
@@ -24,7 +23,7 @@ struct ChosenColumns {
   std::int32_t narrow = 0;          ///< that the narrower solve has
   std::int32_t of[most_columns]{};  ///< the number of each of these in the wider one
 
-  KOKKOS_FUNCTION void add(std::int32_t column) { of[narrow++] = column; }
+  void add(std::int32_t column) { of[narrow++] = column; }
 };
 
 /// \brief Copies `columns` of a piece's items, by words: from a wider solve's, or back.

@@ -47,10 +47,10 @@ class Solver {
   /// before and after; hosts, and what calls the host in an iteration (Apply), one column after
   /// another. Quickest where the entries of a row are contiguous (Kokkos::LayoutRight): other
   /// columns are copied. The first such solve allocates a workspace for its number of columns
-  /// beside the solver's own; that of narrower ones, five thirds of it in all, the first solve that
-  /// comes to them, or does without where there is no memory. x is complete on exec then, as above.
-  /// \throws std::invalid_argument where b or x has other extents, or
-  /// M, set up anew, another size
+  /// beside the solver's own; the first solve that comes to narrower ones theirs, at most five
+  /// thirds of it in all, or does without where there is no memory. x is complete on exec then, as
+  /// above. \throws std::invalid_argument where b or x has other extents, or M, set up anew,
+  /// another size
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
     check_access<Exec, B, X>();
