@@ -354,11 +354,11 @@ std::pair<Vectors<Scalar>, Vectors<Scalar>> of_different_lengths(HostCsr<Scalar>
 /// They are solved by themselves, again and again by fewer, and each goes on as if alone.
 template <class Options, class Preconditioner>
 void expect_narrowing(CsrMatrix<double, Default> const& A, HostCsr<double> const& host,
-                      Preconditioner const& M, Options options) {
+                      Preconditioner const& M, Options options, double slack) {
   options.runner = Runner::launch;
   options.tolerance = 1e-10;
   auto const [b, x0] = of_different_lengths(host, 16);
-  expect_columns_as_alone(A, M, options, b, x0, 0.1);
+  expect_columns_as_alone(A, M, options, b, x0, slack);
 
   SolverOn<Options, Default, CsrMatrix<double, Default>, Preconditioner> solver(Default(), A, M,
                                                                                 options);
@@ -388,13 +388,13 @@ TEST(ColumnsOf, ThoseThatGoOnWhenMostHaveEndedAreSolvedByThemselves) {
   Jacobi<double, Default> const J(exec, A);
   for (auto const& [name, form] : Method<CgOptions>::forms()) {
     SCOPED_TRACE(name);
-    expect_narrowing(A, host, Identity{}, form);
-    expect_narrowing(A, host, Fsai<double, Default>(exec, A), form);
-    expect_narrowing(A, host, Solder::Chebyshev(exec, A, J, {.degree = 2}), form);
+    expect_narrowing(A, host, Identity{}, form, 0.1);
+    expect_narrowing(A, host, Fsai<double, Default>(exec, A), form, 0.1);
+    expect_narrowing(A, host, Solder::Chebyshev(exec, A, J, {.degree = 2}), form, 0.1);
   }
   for (auto const& [name, form] : Method<Solder::BiCgStabOptions>::forms()) {
     SCOPED_TRACE(name);
-    expect_narrowing(A, host, J, form);
+    expect_narrowing(A, host, J, form, 0.3);
   }
 }
 

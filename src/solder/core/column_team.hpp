@@ -11,20 +11,17 @@
 
 namespace Solder::Impl {
 
-/// \brief GPU threads of a team for several right-hand sides.
+/// \brief GPU threads of a team for several right-hand sides that takes products, for which they
+/// have all the registers that a kernel of a whole solve may have.
 inline constexpr int column_threads = 512;
 static_assert(column_threads / warp % 2 == 0);  // Kokkos begins a team's scratch by its warps
 
 /// \brief Teams of a league for several right-hand sides: every team reads what all have left for
-/// each column, so one a GPU's multiprocessor, with all the registers that there are, which is as
-/// many as a kernel of a whole solve may have. Two where a league of its own has a lot to do, and a
-/// product's warps have no more rows at once than the nearest cache takes.
+/// each column, so one a GPU's multiprocessor.
 template <class Exec>
-int column_league(Exec const& exec, Runner runner, std::int64_t rows, std::int32_t columns) {
-  std::int64_t const entries = rows * columns;
-  bool const is_a_lot = entries > 4'000'000 && columns > 2 && runner != Runner::resident;
-  return static_cast<int>(std::clamp<std::int64_t>((entries + column_threads - 1) / column_threads,
-                                                   1, multiprocessors(exec) * (is_a_lot ? 2 : 1)));
+int column_league(Exec const& exec, std::int64_t rows, std::int32_t columns) {
+  return static_cast<int>(std::clamp<std::int64_t>(
+      (rows * columns + column_threads - 1) / column_threads, 1, multiprocessors(exec)));
 }
 
 /// \brief What a stage of a solve for several right-hand sides sees of a GPU: each thread has a
@@ -55,10 +52,10 @@ class ColumnTeam {
 
   /// Sums that are totalled at the same time, at most.
   static constexpr int sums_at_once = 4;
-  /// \brief Scratch bytes of a team of `threads`, with `doubles` for each of them in scratch().
-  static constexpr int scratch_bytes(int doubles, int threads) {
+  /// \brief Scratch bytes of a team, with `doubles` in scratch(): as many as sums and threads.
+  static constexpr int scratch_bytes(int doubles) {
     return static_cast<int>(sizeof(Told)) * most_columns +
-           static_cast<int>(sizeof(double)) * (sums_at_once * most_columns + doubles * threads);
+           static_cast<int>(sizeof(double)) * (sums_at_once * most_columns + doubles);
   }
 
   KOKKOS_FUNCTION int league_rank() const { return member_.league_rank(); }

@@ -16,6 +16,14 @@
 #include <string>
 #include <type_traits>
 
+/// \brief Before a loop in a kernel: it is not unrolled. For a loop whose body has all the loads in
+/// flight that there are registers for.
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#define SOLDER_NO_UNROLLING _Pragma("unroll 1")
+#else
+#define SOLDER_NO_UNROLLING
+#endif
+
 namespace Solder::Impl {
 
 /// \brief Before a function template of host and device that is given functions of one of them.

@@ -436,6 +436,16 @@ struct Mapped {
   }
 };
 
+/// \brief Whether a source loads entries of vectors alone, and takes no products.
+template <class Source>
+inline constexpr bool is_range = false;
+template <class Scalar, class... Vectors>
+inline constexpr bool is_range<Range<Scalar, Vectors...>> = true;
+template <class Vector>
+inline constexpr bool is_range<PlacedRange<Vector>> = true;
+template <class Source, class Function>
+inline constexpr bool is_range<Mapped<Source, Function>> = is_range<Source>;
+
 template <class Source, class Function>
 Mapped<Source, Function> mapped(Source const& source, Function const& f) {
   return {source, f};

@@ -108,6 +108,7 @@ struct Stage {
   bool operator==(Stage const&) const = default;
 
   static constexpr int threads = Impl::league_threads;
+  static constexpr bool takes_products = !is_range<Source>;
   /// A row that a whole team works on takes a sum of two values (CsrOperator).
   static constexpr int most_sums = static_cast<int>(
       std::max({std::size_t(2), Impl::sums_of<Body>(), Impl::sums_needed_by<Body>()}));

@@ -155,75 +155,133 @@ struct CsrOperator {
       return {x[at], x[at + 1]};
   }
 
-  /// \brief Each slot of the team (see ColumnTeam) has two rows at a time. A thread computes one of
-  /// them, for its own column and for its neighbour's, so that two columns are one load, and the
-  /// neighbours exchange a sum. The longest rows are shared by all threads of a column, and all
-  /// rows by some where there are more threads than rows. Columns are even, and x is aligned to
-  /// pairs.
+  /// \brief See slot_products. The longest rows are shared by all threads of a column, and all rows
+  /// by some where there are more threads than rows. Columns are even, and x is aligned to pairs.
   template <class Team, class Operand, class Prepare, class Consumer>
   KOKKOS_FORCEINLINE_FUNCTION bool column_products(Team const& team, Operand const& x,
                                                    Prepare const& prepare,
                                                    Consumer const& consume) const {
     using X = std::remove_cvref_t<decltype(x[0])>;
-    std::int32_t const width = team.columns(), odd = team.column() & 1,
-                       step = team.league_size() * 2 * team.slots(), sharing = sharing_bits(team);
+    std::int32_t const sharing = sharing_bits(team);
+    if (sharing > 0) {
+      Row const first = shared_row(team, 0, sharing);
+      bool const went_on = prepare();
+      if (team.any_column(went_on)) shared_rows(team, x, sharing, first, went_on, consume);
+      return went_on;
+    }
+    constexpr int most = sizeof(X) <= 8 ? 4 : 2;
+    bool const went_on = team.columns() >= 8 && team.columns() % most == 0
+                             ? slot_products<most>(team, x, prepare, consume)
+                             : slot_products<2>(team, x, prepare, consume);
+    if (rows.bounds != nullptr && team.any_column(went_on)) longest_rows(team, x, went_on, consume);
+    return went_on;
+  }
+
+  /// \brief Each slot of the team (see ColumnTeam) has AtOnce rows at a time, two or four, and its
+  /// threads equal shares of each: a thread computes AtOnce columns of one row, by pairs of
+  /// neighbours. So an entry of A is loaded for AtOnce columns at once, and what the threads of a
+  /// row load of x lies side by side: on an H100 such products wait for what the nearest cache can
+  /// hand out. Then each thread gets its own column's sums of all the rows.
+  template <int AtOnce, class Team, class Operand, class Prepare, class Consumer>
+  KOKKOS_FORCEINLINE_FUNCTION bool slot_products(Team const& team, Operand const& x,
+                                                 Prepare const& prepare,
+                                                 Consumer const& consume) const {
+    using X = std::remove_cvref_t<decltype(x[0])>;
+    std::int32_t const width = team.columns(), threads = width / AtOnce,  // of a row
+        number = team.column() / threads,                                 // of the thread's row
+        at_once = AtOnce * team.slots(), step = team.league_size() * at_once;
+    // A thread's pairs are 2 * threads columns apart. Neighbouring rows' threads, whose first pairs
+    // are in the same banks of the cache, do not begin with the same one.
+    bool const swaps = AtOnce == 4 && threads < 8 && (number & (threads > 2 ? 1 : 2)) != 0;
+    std::int32_t const first = 2 * (team.column() - number * threads),
+                       pair = swaps ? first + 2 * threads : first,
+                       hop = swaps ? -2 * threads : 2 * threads;
+    // What this thread's own column is among the AtOnce of those that compute it, and the first of
+    // these.
+    std::int32_t const own = (team.column() & 1) + (team.column() >= 2 * threads ? 2 : 0),
+                       from =
+                           Impl::lane_number() - team.column() + team.column() % (2 * threads) / 2;
     bool const lists = rows.bounds != nullptr;
-    std::int32_t base = team.league_rank() * 2 * team.slots();
-    auto const row_of = [&](std::int32_t first) {
-      std::int32_t const row = first + 2 * team.slot() + odd;
+    std::int32_t base = team.league_rank() * at_once;
+    auto const row_of = [&](std::int32_t lowest) {
+      std::int32_t const row = lowest + AtOnce * team.slot() + number;
       bool const none = team.slot() == team.slots() || row >= rows.count;
       return none ? Row{-1, 0, 0} : Row{row, row_offsets[row], row_offsets[row + 1]};
     };
-    Row next = sharing > 0 ? shared_row(team, 0, sharing) : row_of(base);
+    Row next = row_of(base);
     bool const went_on = prepare();
     if (!team.any_column(went_on)) return false;
-    if (sharing > 0) {
-      shared_rows(team, x, sharing, next, went_on, consume);
-      return went_on;
-    }
     for (; base < rows.count; base += step) {
       Row const now = next;
       next = row_of(base + step);
-      X sums[2]{};
+      X sums[AtOnce]{};
       if (now.row >= 0 && !(lists && is_longest(now.row)))
-        add_pair(x, now.begin, now.end, team.column() & ~1, width, sums);
-      X const got = Impl::lane_exchange(odd != 0 ? sums[0] : sums[1], 1);
+        add_pairs(x, now.begin, now.end, width, pair, hop, sums);
+      if (swaps) exchange_places(sums, 2);
+      // In turn k a thread gives its sum number ^ k, and gets its own one of row own ^ k.
+      exchange_places(sums, number);
+      for (int k = 0; k < AtOnce; ++k)
+        sums[k] = Impl::lane_value(sums[k], from + (own ^ k) * threads);
+      exchange_places(sums, own);
       if (!went_on || team.slot() == team.slots()) continue;
-      std::int32_t const lower = base + 2 * team.slot();
-      if (lower < rows.count && !(lists && is_longest(lower)))
-        consume(lower * width + team.column(), odd != 0 ? got : sums[0]);
-      if (lower + 1 < rows.count && !(lists && is_longest(lower + 1)))
-        consume((lower + 1) * width + team.column(), odd != 0 ? sums[1] : got);
+      std::int32_t const lowest = base + AtOnce * team.slot();
+      for (int k = 0; k < AtOnce; ++k)
+        if (lowest + k < rows.count && !(lists && is_longest(lowest + k)))
+          consume((lowest + k) * width + team.column(), sums[k]);
     }
-    if (lists) longest_rows(team, x, went_on, consume);
     return went_on;
+  }
+
+  /// \brief values[k] becomes what was values[k ^ with].
+  template <int N, class X>
+  KOKKOS_FORCEINLINE_FUNCTION static void exchange_places(X (&values)[N], std::int32_t with) {
+    for (int bit = 1; bit < N; bit *= 2)
+      for (int k = 0; k < N; ++k) {
+        if ((k & bit) != 0) continue;
+        X const low = values[k], high = values[k + bit];
+        values[k] = (with & bit) != 0 ? high : low;
+        values[k + bit] = (with & bit) != 0 ? low : high;
+      }
   }
 
   KOKKOS_FORCEINLINE_FUNCTION bool is_longest(std::int32_t row) const {
     return static_cast<std::int64_t>(row_offsets[row + 1] - row_offsets[row]) > most_of_warp;
   }
 
-  /// \brief Adds the terms of the entries begin to end - 1 of the columns `pair` and pair + 1.
-  template <class Operand, class X>
-  KOKKOS_FORCEINLINE_FUNCTION void add_pair(Operand const& x, Offset begin, Offset end,
-                                            std::int32_t pair, std::int32_t width,
-                                            X (&sums)[2]) const {
-    constexpr int batch = 4;
-    for (Offset k = begin; k < end; k += batch) {
-      Scalar value[batch];
-      Impl::Pair<X> factor[batch];
-      std::int32_t column[batch];
-      for (int j = 0; j < batch; ++j) {
-        Offset const at = k + j < end ? k + j : end - 1;
+  /// \brief Adds the terms of the entries begin to end - 1 of the columns `pair`, pair + 1 and, of
+  /// four, pair + hop, pair + hop + 1: as many in flight at a time as there are registers for,
+  /// which an unrolled loop would take turns for, and half as many at the end.
+  template <class Operand, class X, int N>
+  KOKKOS_FORCEINLINE_FUNCTION void add_pairs(Operand const& x, Offset begin, Offset end,
+                                             std::int32_t width, std::int32_t pair,
+                                             std::int32_t hop, X (&sums)[N]) const {
+    constexpr int batch = N * sizeof(X) > 16 ? 6 : 8;
+    auto const add = [&](auto many, auto all, Offset k) {
+      Scalar value[many()];
+      Impl::Pair<X> factor[N / 2][many()];
+      std::int32_t column[many()];
+      for (int j = 0; j < many(); ++j) {
+        bool const is_there = all() || k + j < end;
+        Offset const at = is_there ? k + j : end - 1;
         column[j] = columns[at];
-        value[j] = k + j < end ? values[at] : Scalar{};
+        value[j] = is_there ? values[at] : Scalar{};
       }
-      for (int j = 0; j < batch; ++j) factor[j] = pair_at<X>(x, column[j] * width + pair);
-      for (int j = 0; j < batch; ++j) {
-        sums[0] += X(value[j]) * factor[j].first;
-        sums[1] += X(value[j]) * factor[j].second;
-      }
-    }
+      for (int j = 0; j < many(); ++j)
+        for (int p = 0; p < N / 2; ++p)
+          factor[p][j] = pair_at<X>(x, column[j] * width + pair + p * hop);
+      for (int j = 0; j < many(); ++j)
+        for (int p = 0; p < N / 2; ++p) {
+          sums[2 * p] += X(value[j]) * factor[p][j].first;
+          sums[2 * p + 1] += X(value[j]) * factor[p][j].second;
+        }
+    };
+    Offset k = begin;
+    SOLDER_NO_UNROLLING
+    for (; k + batch <= end; k += batch)
+      add(std::integral_constant<int, batch>{}, std::true_type{}, k);
+    SOLDER_NO_UNROLLING
+    for (; k < end; k += batch / 2)
+      add(std::integral_constant<int, batch / 2>{}, std::false_type{}, k);
   }
 
   /// \brief Threads of a column that share a row, in bits: up to the lanes that would.

@@ -24,6 +24,8 @@ namespace Solder::Impl {
 /// of kernels: where its launch takes the programs along, and where they lie in memory; see "Many
 /// right-hand sides" in docs/performance.md.
 inline constexpr std::int64_t column_crossover = 1'200'000, column_crossover_in_memory = 400'000;
+/// \brief The same from which stages that take no products have more threads.
+inline constexpr std::int64_t many_column_entries = 12'000'000;
 
 /// \brief A stage on a GPU, for all columns.
 template <class Stage>
@@ -351,7 +353,7 @@ class ColumnEngine {
                ColumnSolveKernel<std::remove_cvref_t<decltype(held)>>{
                    held, slots_.data(), gate_.data(), outbox_.data(), columns_, letter, !begun_});
       };
-      auto const policy = policy_of<column_threads, 1>(league_);
+      auto const policy = policy_of_rows<column_threads>();
       if constexpr (is_carried<All>)
         run(with_arguments(policy), CarriedPrograms<All>{programs});
       else
@@ -498,26 +500,39 @@ class ColumnEngine {
         ColumnStageKernel<std::remove_const_t<decltype(here)>> const kernel{
             here, in, out, outbox_.data(), at, columns_, last};
         static_assert(sizeof(kernel) <= largest_functor);
-        if constexpr (!goes_through_rows<Stage>)
-          send(stage.label,
-               policy_of<Stage::threads, 2 * column_threads / Stage::threads>(stage.teams(),
-                                                                              Stage::most_sums),
-               kernel);
-        else if (league_ > multiprocessors(exec_))
-          send(stage.label, policy_of<column_threads, 2>(stage.teams()), kernel);
+        if constexpr (goes_through_rows<Stage>)
+          send_rows<!Stage::takes_products>(stage.label, send, kernel);
         else
-          send(stage.label, policy_of<column_threads, 1>(stage.teams()), kernel);
+          send(stage.label,
+               policy_of<Stage::threads, 2 * column_threads / Stage::threads>(
+                   stage.teams(), Stage::most_sums * Stage::threads),
+               kernel);
       }
       ++k;
     });
   }
+  /// \brief A kernel that goes through rows. One that takes no products, and so is content with
+  /// fewer registers, has twice the threads where there are many entries, for more rows in flight.
+  /// Both then have as much scratch, so that the multiprocessors need not divide their memory anew
+  /// between them.
+  template <bool MayHaveMore, class Send, class Kernel>
+  void send_rows(char const* label, Send const& send, Kernel const& kernel) const {
+    if constexpr (MayHaveMore)
+      if (has_many_entries()) return send(label, policy_of_rows<2 * column_threads>(), kernel);
+    send(label, policy_of_rows<column_threads>(), kernel);
+  }
+  bool has_many_entries() const { return rows_ * columns_ > many_column_entries; }
+  template <int Threads>
+  auto policy_of_rows() const {
+    int const most = has_many_entries() ? 2 * column_threads : column_threads;
+    return policy_of<Threads, 1>(league_, ColumnTeam<int>::sums_at_once * most);
+  }
   /// \tparam LeastTeams that a multiprocessor is to hold at once
-  /// \param doubles of scratch for a thread; what stages that go through rows have is the same for
-  /// all, so that the multiprocessors need not divide their memory anew between two of them
+  /// \param doubles of scratch
   template <int Threads, int LeastTeams>
-  auto policy_of(int teams, int doubles = ColumnTeam<int>::sums_at_once) const {
+  auto policy_of(int teams, int doubles) const {
     return team_policy<Exec, Threads, LeastTeams>(exec_, teams, Threads,
-                                                  ColumnTeam<int>::scratch_bytes(doubles, Threads));
+                                                  ColumnTeam<int>::scratch_bytes(doubles));
   }
   template <class All, class Send>
   void emit_batch(All const& programs, Send const& send) {

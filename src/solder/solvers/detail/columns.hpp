@@ -74,7 +74,7 @@ struct CopyColumns {
 /// \brief What an iteration of 1, 2, 4, ... columns of a large system takes on a GPU, in that of
 /// one column: measured, see "Many right-hand sides" in docs/performance.md. Other widths leave
 /// lanes of a warp idle, and take more than the sum of two of these.
-inline constexpr double pack_costs[] = {1, 1.37, 2.1, 3.25, 6, 11.9};
+inline constexpr double pack_costs[] = {1, 1.35, 2, 3.2, 5.6, 10.8};
 
 /// \brief Columns of each group of `count` of them that take the least time by these costs, at most
 /// `most` in a group, the widest first. A group of a width between two is solved with columns of

@@ -383,7 +383,7 @@ class Solving {
       return {exec, places, 1, 1, places};
     }
     return {exec, is_host_space<Exec> && league_.teams > 1 ? 0 : league_.teams, many.columns,
-            column_league(exec, options_.runner, rows(), many.columns)};
+            column_league(exec, rows(), many.columns)};
   }
 
   SolverOptions checked(SolverOptions options, Cycle const& cycle, Many const& many) const {
