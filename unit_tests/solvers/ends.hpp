@@ -358,6 +358,11 @@ TYPED_TEST_P(SolverEnds, RefusesWhatCannotBe) {
   auto const strided = Kokkos::subview(table, Kokkos::ALL, 0);
   EXPECT_THROW(solver.solve(three, strided), std::invalid_argument);
   EXPECT_THROW(solver.solve(strided, to_device(exec, Vector(3))), std::invalid_argument);
+  EXPECT_THROW(solver.solve(three, three), std::invalid_argument);
+  auto const five = to_device(exec, Vector(5));
+  auto const part = [&](int from) { return Kokkos::subview(five, std::pair(from, from + 3)); };
+  EXPECT_THROW(solver.solve(part(0), part(2)), std::invalid_argument);
+  EXPECT_THROW(solver.solve(part(2), part(0)), std::invalid_argument);
   EXPECT_EQ(solver.solve(three, to_device(exec, Vector(3))).reason, Reason::converged);
 }
 

@@ -301,6 +301,12 @@ TEST(ColumnsOf, ExtentsThatDoNotFitAreRefusedAndNoColumnsAreFine) {
   EXPECT_THROW(solver.solve(view(25, 2), view(25, 3)), std::invalid_argument);
   EXPECT_THROW(solver.solve(view(26, 2), view(26, 2)), std::invalid_argument);
   EXPECT_TRUE(solver.solve(view(25, 0), view(25, 0)).empty());
+  auto const four = view(25, 4);
+  auto const two_of_four = [&](int from) {
+    return Kokkos::subview(four, Kokkos::ALL, std::pair(from, from + 2));
+  };
+  EXPECT_THROW(solver.solve(four, four), std::invalid_argument);
+  EXPECT_EQ(solver.solve(two_of_four(0), two_of_four(2)).size(), 2u);
 
   CsrMatrix<double, Default> const none(exec, HostCsr<double>{0, 0, {0}, {}, {}});
   SolverOf<CgOptions, Default, double> of_none(exec, none, Identity{}, CgOptions{});

@@ -29,7 +29,8 @@ class Solver {
   ///
   /// b and x are rank-1 contiguous views of rows() scalars, accessible from Exec. Returns when x is
   /// complete on exec (fence exec before another instance reads it). \throws std::invalid_argument
-  /// where b or x has another length or is strided, or M, set up anew, another size
+  /// where b or x has another length or is strided, they overlap, or M, set up anew, has another
+  /// size
   template <class B, class X>
   requires(B::rank() == 1 && X::rank() == 1) Report solve(B const& b, X const& x) {
     check_vectors(b, x);
@@ -49,13 +50,14 @@ class Solver {
   /// columns are copied. The first such solve allocates a workspace for its number of columns
   /// beside the solver's own; the first solve that comes to narrower ones theirs, at most five
   /// thirds of it in all, or does without where there is no memory. x is complete on exec then, as
-  /// above. \throws std::invalid_argument where b or x has other extents, or M, set up anew,
-  /// another size
+  /// above. \throws std::invalid_argument where b or x has other extents, they are the same, or M,
+  /// set up anew, has another size
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
     check_access<Exec, B, X>();
     check_columns(method_->name(), system_->rows(), b.extent(0), b.extent(1), x.extent(0),
                   x.extent(1));
+    check_apart(method_->name(), b, x);
     return method_->solve_columns(ColumnsView<scalar_type const>(b), ColumnsView<scalar_type>(x));
   }
 
@@ -68,7 +70,7 @@ class Solver {
   /// CsrMatrix and M none, Jacobi, Fsai or Chebyshev with one of them. The first such solve of a
   /// batch allocates a workspace beside the solver's own. \throws std::invalid_argument where A or
   /// M is another, systems are coupled by A, the runner is not team or automatic, or b or x has
-  /// another length or is strided
+  /// another length or is strided, or they overlap
   template <class B, class X>
   requires(B::rank() == 1 && X::rank() == 1) std::vector<Report> solve(B const& b, X const& x,
                                                                        Batch<Exec> const& batch) {
@@ -93,6 +95,7 @@ class Solver {
     check_access<Exec, B, X>();
     Impl::check_vectors(method_->name(), system_->rows(), b.extent(0), x.extent(0),
                         b.span_is_contiguous() && x.span_is_contiguous());
+    check_apart(method_->name(), b, x);
   }
 
   std::shared_ptr<SystemSeen> system_;

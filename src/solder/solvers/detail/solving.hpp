@@ -191,6 +191,23 @@ inline void check_columns(std::string_view name, std::int32_t n, std::size_t b_r
                               " and " + extents(x_rows, x_columns));
 }
 
+/// \brief Refuses a solution that would be written into the right-hand side, from which the true
+/// residual is to be taken: b and x share an entry where they are contiguous, or begin with the
+/// same one.
+template <class B, class X>
+void check_apart(std::string_view name, B const& b, X const& x) {
+  using Byte = std::uintptr_t;
+  auto const begins = [](auto const& view) { return reinterpret_cast<Byte>(view.data()); };
+  auto const ends = [&](auto const& view) {
+    return begins(view) + view.span() * sizeof(*view.data());
+  };
+  if (b.size() == 0 || x.size() == 0) return;
+  bool const overlap = b.span_is_contiguous() && x.span_is_contiguous() && begins(b) < ends(x) &&
+                       begins(x) < ends(b);
+  if (overlap || begins(b) == begins(x))
+    throw std::invalid_argument(std::string(name) + ": b and x overlap; x needs memory of its own");
+}
+
 /// \brief Refuses vectors that the execution space cannot access.
 template <class Exec, class B, class X>
 constexpr void check_access() {
