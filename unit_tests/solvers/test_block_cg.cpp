@@ -554,6 +554,8 @@ TEST(BlockCgUse, WhatItDoesNotTakeIsRefused) {
   BlockCg<Default, CsrMatrix<double, Default>> solver(exec, A);
   EXPECT_THROW(solver.solve(DeviceColumns<double>("b", 25, 2), DeviceColumns<double>("x", 25, 3)),
                std::invalid_argument);
+  DeviceColumns<double> const both("b and x", 25, 2);
+  EXPECT_THROW(solver.solve(both, both), std::invalid_argument);
 }
 
 }  // namespace

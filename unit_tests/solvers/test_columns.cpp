@@ -302,11 +302,20 @@ TEST(ColumnsOf, ExtentsThatDoNotFitAreRefusedAndNoColumnsAreFine) {
   EXPECT_THROW(solver.solve(view(26, 2), view(26, 2)), std::invalid_argument);
   EXPECT_TRUE(solver.solve(view(25, 0), view(25, 0)).empty());
   auto const four = view(25, 4);
-  auto const two_of_four = [&](int from) {
-    return Kokkos::subview(four, Kokkos::ALL, std::pair(from, from + 2));
+  auto const two_of = [](auto const& table, int from) {
+    return Kokkos::subview(table, Kokkos::ALL, std::pair(from, from + 2));
   };
   EXPECT_THROW(solver.solve(four, four), std::invalid_argument);
-  EXPECT_EQ(solver.solve(two_of_four(0), two_of_four(2)).size(), 2u);
+  EXPECT_THROW(solver.solve(two_of(four, 0), two_of(four, 1)), std::invalid_argument);
+  EXPECT_THROW(solver.solve(two_of(four, 2), two_of(four, 1)), std::invalid_argument);
+  EXPECT_EQ(solver.solve(two_of(four, 0), two_of(four, 2)).size(), 2u);
+  DeviceColumns<double, Kokkos::LayoutLeft> const left("v", 50, 3);
+  auto const rows_of = [&](int from, int column) {
+    return Kokkos::subview(left, std::pair(from, from + 25), std::pair(column, column + 2));
+  };
+  EXPECT_THROW(solver.solve(rows_of(0, 0), rows_of(0, 1)), std::invalid_argument);
+  EXPECT_THROW(solver.solve(rows_of(0, 0), rows_of(24, 1)), std::invalid_argument);
+  EXPECT_EQ(solver.solve(rows_of(0, 0), rows_of(25, 0)).size(), 2u);
 
   CsrMatrix<double, Default> const none(exec, HostCsr<double>{0, 0, {0}, {}, {}});
   SolverOf<CgOptions, Default, double> of_none(exec, none, Identity{}, CgOptions{});

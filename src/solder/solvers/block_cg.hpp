@@ -74,13 +74,14 @@ class BlockCg {
 
   /// \brief Solves A X = B from the initial guesses in X, up to 32 columns in a block, more in
   /// equal groups. A report for each column; see the solve of several right-hand sides of other
-  /// solvers. \throws std::invalid_argument where b or x has other extents, or M, set up anew,
-  /// another size
+  /// solvers. \throws std::invalid_argument where b or x has other extents, they overlap, or M,
+  /// set up anew, has another size
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
     Impl::check_access<Exec, B, X>();
     Impl::check_columns(method_->name(), system_->rows(), b.extent(0), b.extent(1), x.extent(0),
                         x.extent(1));
+    Impl::check_apart(method_->name(), b, x);
     return method_->solve_columns(Impl::ColumnsView<scalar_type const>(b),
                                   Impl::ColumnsView<scalar_type>(x));
   }

@@ -50,7 +50,7 @@ class Solver {
   /// columns are copied. The first such solve allocates a workspace for its number of columns
   /// beside the solver's own; the first solve that comes to narrower ones theirs, at most five
   /// thirds of it in all, or does without where there is no memory. x is complete on exec then, as
-  /// above. \throws std::invalid_argument where b or x has other extents, they are the same, or M,
+  /// above. \throws std::invalid_argument where b or x has other extents, they overlap, or M,
   /// set up anew, has another size
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {

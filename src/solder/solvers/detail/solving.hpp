@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -191,20 +192,35 @@ inline void check_columns(std::string_view name, std::int32_t n, std::size_t b_r
                               " and " + extents(x_rows, x_columns));
 }
 
-/// \brief Refuses a solution that would be written into the right-hand side, from which the true
-/// residual is to be taken: b and x share an entry where they are contiguous, or begin with the
-/// same one.
+/// \brief Refuses a solution that would be written into the right-hand side, of which the true
+/// residual is to be taken: b and x share an entry, or lie in the same piece of memory by different
+/// strides. Columns of one table, side by side, do not.
 template <class B, class X>
 void check_apart(std::string_view name, B const& b, X const& x) {
-  using Byte = std::uintptr_t;
-  auto const begins = [](auto const& view) { return reinterpret_cast<Byte>(view.data()); };
-  auto const ends = [&](auto const& view) {
-    return begins(view) + view.span() * sizeof(*view.data());
-  };
   if (b.size() == 0 || x.size() == 0) return;
-  bool const overlap = b.span_is_contiguous() && x.span_is_contiguous() && begins(b) < ends(x) &&
-                       begins(x) < ends(b);
-  if (overlap || begins(b) == begins(x))
+  auto const begin = [](auto const& view) { return reinterpret_cast<std::intptr_t>(view.data()); };
+  auto const end = [&](auto const& view) {
+    return begin(view) + static_cast<std::intptr_t>(view.span() * sizeof(*view.data()));
+  };
+  if (begin(b) >= end(x) || begin(x) >= end(b)) return;
+  struct Strides {
+    std::int64_t row, column;
+
+    bool operator==(Strides const&) const = default;
+  };
+  std::int64_t const rows = b.extent(0), columns = b.extent(1);  // 1 where there are none
+  auto const strides = [&](auto const& view) {
+    return Strides{rows > 1 ? std::int64_t(view.stride(0)) : 0,
+                   columns > 1 ? std::int64_t(view.stride(B::rank() - 1)) : 0};
+  };
+  Strides const by = strides(b);
+  std::int64_t const bytes = begin(x) - begin(b), size = sizeof(*x.data());
+  bool overlap = by != strides(x) || bytes % size != 0;
+  for (std::int64_t c = 1 - columns; c < columns && !overlap; ++c) {
+    std::int64_t const left = bytes / size - c * by.column;  // that rows are to make up for
+    overlap = by.row == 0 ? left == 0 : left % by.row == 0 && std::abs(left / by.row) < rows;
+  }
+  if (overlap)
     throw std::invalid_argument(std::string(name) + ": b and x overlap; x needs memory of its own");
 }
 
