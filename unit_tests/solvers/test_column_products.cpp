@@ -4,6 +4,8 @@
 #include "cg.hpp"
 #include "columns.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -78,10 +78,7 @@ class BlockCg {
   /// set up anew, has another size
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
-    Impl::check_access<Exec, B, X>();
-    Impl::check_columns(method_->name(), system_->rows(), b.extent(0), b.extent(1), x.extent(0),
-                        x.extent(1));
-    Impl::check_apart(method_->name(), b, x);
+    Impl::check_columns<Exec>(method_->name(), system_->rows(), b, x);
     return method_->solve_columns(Impl::ColumnsView<scalar_type const>(b),
                                   Impl::ColumnsView<scalar_type>(x));
   }

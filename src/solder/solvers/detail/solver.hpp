@@ -54,10 +54,7 @@ class Solver {
   /// set up anew, has another size
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
-    check_access<Exec, B, X>();
-    check_columns(method_->name(), system_->rows(), b.extent(0), b.extent(1), x.extent(0),
-                  x.extent(1));
-    check_apart(method_->name(), b, x);
+    check_columns<Exec>(method_->name(), system_->rows(), b, x);
     return method_->solve_columns(ColumnsView<scalar_type const>(b), ColumnsView<scalar_type>(x));
   }
 

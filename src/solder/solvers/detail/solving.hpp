@@ -180,18 +180,6 @@ inline void check_vectors(std::string_view name, std::int32_t n, std::size_t b, 
                                 ": b and x must be contiguous, not strided, views");
 }
 
-/// \brief Refuses several right-hand sides and solutions of other extents than n rows.
-inline void check_columns(std::string_view name, std::int32_t n, std::size_t b_rows,
-                          std::size_t b_columns, std::size_t x_rows, std::size_t x_columns) {
-  if (b_rows == std::size_t(n) && x_rows == std::size_t(n) && b_columns == x_columns) return;
-  auto const extents = [](std::size_t many, std::size_t columns) {
-    return std::to_string(many) + " x " + std::to_string(columns);
-  };
-  throw std::invalid_argument(std::string(name) + ": b and x need " + std::to_string(n) +
-                              " rows, and the same columns, not " + extents(b_rows, b_columns) +
-                              " and " + extents(x_rows, x_columns));
-}
-
 /// \brief Refuses a solution that would be written into the right-hand side, of which the true
 /// residual is to be taken: b and x share an entry, or lie in the same piece of memory by different
 /// strides. Columns of one table, side by side, do not.
@@ -231,6 +219,23 @@ constexpr void check_access() {
   using AccessX = Kokkos::SpaceAccessibility<Exec, typename X::memory_space>;
   static_assert(Access::accessible && AccessX::accessible,
                 "Solder: the solver's execution space cannot access the memory of b or x");
+}
+
+/// \brief Refuses several right-hand sides and solutions of other extents than n rows, that
+/// overlap, or that the execution space cannot access.
+template <class Exec, class B, class X>
+void check_columns(std::string_view name, std::int32_t n, B const& b, X const& x) {
+  check_access<Exec, B, X>();
+  if (b.extent(0) != std::size_t(n) || x.extent(0) != std::size_t(n) ||
+      b.extent(1) != x.extent(1)) {
+    auto const extents = [](auto const& view) {
+      return std::to_string(view.extent(0)) + " x " + std::to_string(view.extent(1));
+    };
+    throw std::invalid_argument(std::string(name) + ": b and x need " + std::to_string(n) +
+                                " rows, and the same columns, not " + extents(b) + " and " +
+                                extents(x));
+  }
+  check_apart(name, b, x);
 }
 
 /// \brief What all methods share: the system, its memory and its runner.
