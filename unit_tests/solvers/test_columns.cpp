@@ -407,6 +407,7 @@ TEST(ColumnsOf, ThoseThatGoOnWhenMostHaveEndedAreSolvedByThemselves) {
     expect_narrowing(A, host, Fsai<double, Default>(exec, A), form, 0.1);
     expect_narrowing(A, host, Solder::Chebyshev(exec, A, J, {.degree = 2}), form, 0.1);
   }
+  // Rounding alone moves BiCGStab's count: a textbook's, given b to within 1e-15, is 45 to 56 here.
   for (auto const& [name, form] : Method<Solder::BiCgStabOptions>::forms()) {
     SCOPED_TRACE(name);
     expect_narrowing(A, host, J, form, 0.3);
