@@ -33,6 +33,15 @@ namespace Solder::Impl {
 #define SOLDER_FOR_HOST_OR_DEVICE
 #endif
 
+/// \brief Asks a host's memory for the cache line `bytes` behind `at`, whatever is there.
+KOKKOS_FORCEINLINE_FUNCTION void prefetch([[maybe_unused]] void const* at,
+                                          [[maybe_unused]] std::int64_t bytes) {
+#if defined(__GNUC__)
+  KOKKOS_IF_ON_HOST((__builtin_prefetch(reinterpret_cast<void const*>(
+      reinterpret_cast<std::intptr_t>(at) + bytes));))
+#endif
+}
+
 /// \brief True for spaces whose teams are CPU threads (Serial, OpenMP, Threads, HPX).
 template <class Exec>
 inline constexpr bool is_host_space =

@@ -211,6 +211,35 @@ struct HostTeam {
   }
 };
 
+/// \brief Brings compressed rows that a host thread comes to soon, going downwards, into its
+/// caches: the loads of short rows, between guesses where they end, keep too few lines under way.
+template <class Offset, class Scalar>
+class RowsAhead {
+ public:
+  KOKKOS_FORCEINLINE_FUNCTION RowsAhead(HostTeam const& team, Rows const& rows,
+                                        Offset const* row_offsets, std::int32_t const* columns,
+                                        Scalar const* values)
+      : columns_(columns),
+        values_(values),
+        needed_((row_offsets[team.last(rows)] - row_offsets[team.first(rows)]) * entry > cache) {}
+
+  /// \brief What is `distance` entries before those of [begin, end).
+  KOKKOS_FORCEINLINE_FUNCTION void fetch(Offset begin, Offset end) const {
+    if (!needed_) return;
+    for (std::int64_t k = begin; k < std::int64_t(end); k += line / sizeof(Scalar)) {
+      prefetch(values_ + k, -distance * std::int64_t(sizeof(Scalar)));
+      prefetch(columns_ + k, -distance * std::int64_t(sizeof(std::int32_t)));
+    }
+  }
+
+ private:
+  static constexpr std::int64_t line = 64, distance = 512, entry = sizeof(Scalar) + 4,
+                                cache = 4 << 20;  ///< of rows that stay in the nearest ones
+  std::int32_t const* columns_;
+  Scalar const* values_;
+  bool needed_;
+};
+
 /// \brief The products of compressed rows with x, from the last of the team's rows to the first:
 /// what the vector stages, which go upwards, touched last is still in the cache.
 template <class Offset, class Scalar, class Operand, class Consume>
@@ -230,7 +259,9 @@ KOKKOS_FORCEINLINE_FUNCTION void compressed_products(HostTeam const& team, Rows 
     }
     return;
   }
+  RowsAhead const ahead(team, rows, row_offsets, columns, values);
   team.for_each_row_downwards(rows, [&](std::int32_t i) {
+    ahead.fetch(row_offsets[i], row_offsets[i + 1]);
     X sum{};
     for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
       sum += X(values[k]) * x[columns[k]];
