@@ -211,34 +211,34 @@ struct HostTeam {
   }
 };
 
-/// \brief Brings compressed rows that a host thread comes to soon, going downwards, into its
-/// caches: the loads of short rows, between guesses where they end, keep too few lines under way.
-template <class Offset, class Scalar>
-class RowsAhead {
- public:
-  KOKKOS_FORCEINLINE_FUNCTION RowsAhead(HostTeam const& team, Rows const& rows,
-                                        Offset const* row_offsets, std::int32_t const* columns,
-                                        Scalar const* values)
-      : columns_(columns),
-        values_(values),
-        needed_((row_offsets[team.last(rows)] - row_offsets[team.first(rows)]) * entry > cache) {}
-
-  /// \brief What is `distance` entries before those of [begin, end).
-  KOKKOS_FORCEINLINE_FUNCTION void fetch(Offset begin, Offset end) const {
-    if (!needed_) return;
-    for (std::int64_t k = begin; k < std::int64_t(end); k += line / sizeof(Scalar)) {
-      prefetch(values_ + k, -distance * std::int64_t(sizeof(Scalar)));
-      prefetch(columns_ + k, -distance * std::int64_t(sizeof(std::int32_t)));
+/// \brief f(i) for the team's compressed rows, from the last to the first.
+///
+/// Short rows that do not stay in the caches are asked for ahead, a few at a time: their loads,
+/// between guesses where a row ends, keep too few cache lines under way.
+template <class Offset, class Scalar, class F>
+KOKKOS_FORCEINLINE_FUNCTION void for_each_compressed_row(HostTeam const& team, Rows const& rows,
+                                                         Offset const* row_offsets,
+                                                         std::int32_t const* columns,
+                                                         Scalar const* values, F const& f) {
+  constexpr std::int64_t cached = 4 << 20, at_once = 32, distance = 512, line = 64,
+                         value = sizeof(Scalar), column = sizeof(std::int32_t);
+  std::int32_t const begin = team.first(rows), end = team.last(rows);
+  std::int64_t const count = end - begin, entries = row_offsets[end] - row_offsets[begin];
+  bool const ahead = entries * (value + column) > cached && entries < at_once / 2 * count;
+  auto const most = static_cast<std::int32_t>(ahead ? at_once * count / entries : count);
+  for (std::int32_t top = end; top > begin;) {
+    std::int32_t const bottom = top - begin > most ? top - most : begin;
+    if (ahead) {
+      std::int64_t const first = row_offsets[bottom], last = row_offsets[top];
+      for (std::int64_t k = first; k < last; k += line / value)
+        prefetch(values + k, -distance * value);
+      for (std::int64_t k = first; k < last; k += line / column)
+        prefetch(columns + k, -distance * column);
     }
+    for (std::int32_t i = top - 1; i >= bottom; --i) f(i);
+    top = bottom;
   }
-
- private:
-  static constexpr std::int64_t line = 64, distance = 512, entry = sizeof(Scalar) + 4,
-                                cache = 4 << 20;  ///< of rows that stay in the nearest ones
-  std::int32_t const* columns_;
-  Scalar const* values_;
-  bool needed_;
-};
+}
 
 /// \brief The products of compressed rows with x, from the last of the team's rows to the first:
 /// what the vector stages, which go upwards, touched last is still in the cache.
@@ -259,9 +259,7 @@ KOKKOS_FORCEINLINE_FUNCTION void compressed_products(HostTeam const& team, Rows 
     }
     return;
   }
-  RowsAhead const ahead(team, rows, row_offsets, columns, values);
-  team.for_each_row_downwards(rows, [&](std::int32_t i) {
-    ahead.fetch(row_offsets[i], row_offsets[i + 1]);
+  for_each_compressed_row(team, rows, row_offsets, columns, values, [&](std::int32_t i) {
     X sum{};
     for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
       sum += X(values[k]) * x[columns[k]];
