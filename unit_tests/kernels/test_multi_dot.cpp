@@ -37,7 +37,7 @@ TYPED_TEST_SUITE(MultiDotOf, AllCases, TypeName);
 
 TYPED_TEST(MultiDotOf, AnyNumberOfColumnsAndRows) {
   using Scalar = typename TestFixture::Scalar;
-  for (int const rows : {1, 31, 257, 9000}) {
+  for (int const rows : {1, 31, 257, 9000, 20000}) {
     MultiDot<Scalar, typename TestFixture::Exec> const plan(this->exec, rows, 70);
     for (int const columns : {1, 2, 3, 17, 32, 33, 70}) {
       int const stride = rows + 5;

@@ -76,6 +76,15 @@ TYPED_TEST(Csr, FewHugeRowsAmongShortOnes) {
   this->expect_products_of({5000}, 5000);
 }
 
+/// A host thread has more than 4 MB of them, and asks for them ahead.
+TYPED_TEST(Csr, ShortRowsThatLeaveTheCaches) {
+  using Exec = typename TypeParam::Exec;
+  int const slices = Solder::Impl::is_host_space<Exec> ? std::min<int>(Exec().concurrency(), 4) : 1;
+  std::vector<int> lengths(90000 * slices);
+  for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] = i % 1000 < 20 ? 0 : i % 14;
+  this->expect_products_of(lengths, 50000);
+}
+
 TYPED_TEST(Csr, WordsOfAProduct) {
   using Exec = typename TypeParam::Exec;
   using Scalar = typename TypeParam::Scalar;

@@ -327,4 +327,25 @@ TYPED_TEST(GmresOn, FewerRowsThanATeamHasThreadsAndThanACycleHasSteps) {
   }
 }
 
+/// Of five values on a diagonal the fifth polynomial is rid, in all of many rows.
+TYPED_TEST(GmresOn, ManyRowsAndFiveEigenvalues) {
+  using Scalar = typename TypeParam::Scalar;
+  constexpr float values[] = {1, 2, 3, 5, 8};
+  HostCsr<Scalar> A;
+  A.rows = A.columns_count = 20000;
+  A.row_offsets = {0};
+  for (std::int32_t i = 0; i < A.rows; ++i) {
+    A.columns.push_back(i);
+    A.values.push_back(Scalar(values[i % 5]));
+    A.row_offsets.push_back(i + 1);
+  }
+  auto const b = random_vector<Scalar>(A.rows, 55);
+  with_restarts({8}, reachable<Scalar>, 1000, [&](GmresOptions const& options, bool jacobi) {
+    auto const s = solve(this->exec, A, jacobi, b, std::vector<Scalar>(A.rows), options);
+    EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
+    EXPECT_EQ(s.report.iterations, jacobi ? 1 : 5);
+    expect_true_report(A, b, s, options);
+  });
+}
+
 }  // namespace
