@@ -245,9 +245,9 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_total(Team const& team, std::int32_t v
   for_each_total<4>(team, values, sum_of, factor, f);
 }
 
-/// \brief From the last rows to the first, finish(i, start(i) - sum over k < count of c(k) v_k[i])
-/// for every row i of this team, where prepare(), called before c and after the first loads, says
-/// so; its answer is returned.
+/// \brief From the last rows to the first on GPUs, finish(i, start(i) - sum over k < count of c(k)
+/// v_k[i]) for every row i of this team, where prepare(), called before c and after the first
+/// loads, says so; its answer is returned.
 ///
 /// One pass over the basis (merged axpy). Words: count a row, and what start and finish move.
 template <class Scalar, class Team, class Start, class Prepare, class Coefficient, class Finish>
@@ -259,7 +259,9 @@ KOKKOS_FORCEINLINE_FUNCTION bool multi_axpy(Team const& team, Rows const& rows,
     if (!prepare()) return false;
     std::int32_t const begin = team.first(rows), end = team.last(rows);
     constexpr std::int32_t most = host_block<Scalar>;
-    Scalar block[most];
+    // Without constructors: those of complex scalars write zeros.
+    alignas(64) std::byte memory[most * sizeof(Scalar)];
+    auto* const block = reinterpret_cast<Scalar*>(memory);
     for (std::int32_t first = begin; first < end; first += most) {
       std::int32_t const size = first + most < end ? most : end - first;
       for (std::int32_t i = 0; i < size; ++i) block[i] = start(first + i);
