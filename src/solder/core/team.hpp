@@ -214,7 +214,8 @@ struct HostTeam {
 /// \brief f(i) for the team's compressed rows, from the last to the first.
 ///
 /// Short rows that do not stay in the caches are asked for ahead, a few at a time: their loads,
-/// between guesses where a row ends, keep too few cache lines under way.
+/// between guesses where a row ends, keep too few cache lines under way. Long ones among them are
+/// not: they need no help, and would drive out what is waited for.
 template <class Offset, class Scalar, class F>
 KOKKOS_FORCEINLINE_FUNCTION void for_each_compressed_row(HostTeam const& team, Rows const& rows,
                                                          Offset const* row_offsets,
@@ -224,12 +225,13 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_compressed_row(HostTeam const& team, R
                          value = sizeof(Scalar), column = sizeof(std::int32_t);
   std::int32_t const begin = team.first(rows), end = team.last(rows);
   std::int64_t const count = end - begin, entries = row_offsets[end] - row_offsets[begin];
-  bool const ahead = entries * (value + column) > cached && entries < at_once / 2 * count;
+  bool const ahead =
+      entries * (value + column) > cached && entries >= 4 * count && entries < at_once / 2 * count;
   auto const most = static_cast<std::int32_t>(ahead ? at_once * count / entries : count);
   for (std::int32_t top = end; top > begin;) {
     std::int32_t const bottom = top - begin > most ? top - most : begin;
-    if (ahead) {
-      std::int64_t const first = row_offsets[bottom], last = row_offsets[top];
+    std::int64_t const first = row_offsets[bottom], last = row_offsets[top];
+    if (ahead && last - first <= 2 * at_once) {
       for (std::int64_t k = first; k < last; k += line / value)
         prefetch(values + k, -distance * value);
       for (std::int64_t k = first; k < last; k += line / column)

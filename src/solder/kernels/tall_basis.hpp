@@ -31,9 +31,12 @@ inline constexpr int multi_dot_threads = 1024, multi_dot_loads = 8,
                      multi_dot_chunk = multi_dot_loads * warp;
 
 /// \brief Rows that a host thread goes through column by column: 64 kB, which stay in its caches;
-/// with fewer it changes columns before a core has noticed that it reads them in order.
+/// with fewer it changes columns before a core has noticed that it reads them in order. Where the
+/// rows are kept on its stack, which may be small, 16 kB.
 template <class Scalar>
 inline constexpr std::int32_t host_block = 65536 / sizeof(Scalar);
+template <class Scalar>
+inline constexpr std::int32_t host_block_on_stack = 16384 / sizeof(Scalar);
 
 /// \brief f(how many, the first) for all of `count` columns: as many at once as a host thread has
 /// registers for, which reads y, or what is subtracted from, once for all of them.
@@ -258,7 +261,7 @@ KOKKOS_FORCEINLINE_FUNCTION bool multi_axpy(Team const& team, Rows const& rows,
   if constexpr (std::is_same_v<Team, HostTeam>) {
     if (!prepare()) return false;
     std::int32_t const begin = team.first(rows), end = team.last(rows);
-    constexpr std::int32_t most = host_block<Scalar>;
+    constexpr std::int32_t most = host_block_on_stack<Scalar>;
     // Without constructors: those of complex scalars write zeros.
     alignas(64) std::byte memory[most * sizeof(Scalar)];
     auto* const block = reinterpret_cast<Scalar*>(memory);
