@@ -242,12 +242,14 @@ struct NoteBody {
 };
 
 TEST(HostTeam, RowsDownwards) {
-  std::int32_t const bounds[] = {0, 3, 3, 8};
+  std::int32_t const bounds[] = {0, 3, 3, 8}, offsets[] = {0, 1, 1, 2, 3, 4, 5, 6, 6},
+                     columns[] = {0, 1, 2, 3, 4, 5};
+  double const values[] = {1, 1, 1, 1, 1, 1};
   std::vector<int> met(8, -1);
   int count = 0;
   for (int team = 0; team < 3; ++team)
-    Solder::Impl::HostTeam{team, 3}.for_each_row_downwards(Rows{8, 3, bounds},
-                                                           NoteBody{met.data(), &count});
+    Solder::Impl::for_each_compressed_row(Solder::Impl::HostTeam{team, 3}, Rows{8, 3, bounds},
+                                          offsets, columns, values, NoteBody{met.data(), &count});
   EXPECT_EQ(met, (std::vector<int>{2, 1, 0, 7, 6, 5, 4, 3}));
 }
 

@@ -163,13 +163,6 @@ struct HostTeam {
     return true;
   }
 
-  /// \brief for_each_row from the last row to the first.
-  template <class F>
-  KOKKOS_FORCEINLINE_FUNCTION void for_each_row_downwards(Rows const& rows, F const& f) const {
-    std::int32_t const begin = first(rows) * columns_;
-    for (std::int32_t i = (last(rows) - 1) * columns_ + column_; i >= begin; i -= columns_) f(i);
-  }
-
   /// \brief The sums over the team's threads, known to all of them.
   template <std::size_t N>
   KOKKOS_FUNCTION Sums<N> sum(Sums<N> const& mine) const {
