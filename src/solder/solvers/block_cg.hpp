@@ -196,7 +196,7 @@ class BlockCgMethod {
         update("Solder::block_cg::begin", Phase::begin, Phase::iterate,
                times(q, v, Small::rotation), times(p, z_once, Small::rotation)));
 
-    auto const of_residual = arena.template sum<3>(A.league);
+    auto const of_residual = arena.template sum<4>(A.league);
     WideProduct<decltype(A.A), Scalar> const Ax{A.A, A.league, x};
     auto const judgement = program(
         stage("Solder::block_cg::add_up", Phase::judge, arena.template range<Scalar>(rows, x, y),

@@ -336,8 +336,8 @@ class CgMethod {
     Scalar *const z = vector("Solder::cg::z"), *const u = vector("Solder::cg::u");
     auto const Ap = w.A.apply(Phase::iterate, w.p);
     auto const start = w.M.apply(Phase::begin, w.r), Mq = w.M.apply(Phase::iterate, w.q);
-    Rows rows = w.M.rows(w.A.rows);  // norms are left by the rows of M r and by the update
-    if constexpr (!is_host_space<Exec>) rows.teams = start.rows.teams();
+    // Norms are left by the rows of M r and by the update.
+    Rows const rows = rows_as_dealt<Exec>(w.M.rows(w.A.rows), start.rows);
     int const teams = w.arena.teams(rows.teams);
     auto const pq = w.arena.template sum<1>(w.A.league);
     auto const qu = w.arena.template sum<1>(Mq.rows.teams());
