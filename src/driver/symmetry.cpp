@@ -19,6 +19,10 @@ bool is_wrong(Symmetry const& symmetry) {
   return symmetry.is_finite && !symmetry.hermitian.holds();
 }
 
+std::string_view wanted(Symmetry const& symmetry) {
+  return symmetry.is_complex ? "Hermitian" : "symmetric";
+}
+
 }  // namespace
 
 bool asks_for_symmetry(RunConfig const& run) {
@@ -36,16 +40,16 @@ std::string refusal(RunConfig const& run, Symmetry const& symmetry,
     named.hermitian.column -= *(next - 1);
     of_batch = concat("; A is system ", std::to_string(next - starts.begin()), " of the batch");
   }
-  return concat(describe(named), of_batch, "; ", run.solver.name,
-                " needs a Hermitian positive definite matrix: take bicgstab, gmres or idr",
+  return concat(describe(named), of_batch, "; ", run.solver.name, " needs a ", wanted(symmetry),
+                " positive definite matrix: take bicgstab, gmres or idr",
                 preconditioner_needs_it(run) ? ", best with jacobi or ilu0" : "",
                 ", or waive the check with solver.check_symmetry: false");
 }
 
 std::string symmetry_word(RunConfig const& run, std::optional<Symmetry> const& symmetry) {
   if (solver_needs_it(run) || !symmetry || !is_wrong(*symmetry)) return {};
-  return concat(describe(*symmetry), "; ", run.preconditioner.name,
-                " is made for Hermitian positive definite matrices, and may do little here");
+  return concat(describe(*symmetry), "; ", run.preconditioner.name, " is made for ",
+                wanted(*symmetry), " positive definite matrices, and may do little here");
 }
 
 }  // namespace Solder::Driver

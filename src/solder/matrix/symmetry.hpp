@@ -9,7 +9,6 @@
 #include <string>
 
 #include <solder/core/allocate.hpp>
-#include <solder/core/errors.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/duplicates.hpp>
@@ -18,7 +17,7 @@
 
 namespace Solder {
 
-/// \brief How far a matrix is another one, its transpose or its conjugate transpose.
+/// \brief How far a matrix agrees with its transpose, or with its conjugate transpose.
 struct Agreement {
   /// The largest relative difference of a pair: 0 where all are equal to the bit, 2 at most;
   /// infinite where an entry is not finite, or A is not square.
@@ -207,8 +206,8 @@ DiagonalSigns diagonal_signs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
   using First = Kokkos::Min<std::int32_t>;
   Kokkos::parallel_reduce(
       "Solder::symmetry::diagonal", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
-      KOKKOS_LAMBDA(std::int32_t i, std::int32_t & no, std::int32_t & nil, std::int32_t & below,
-                    std::int32_t & complex) {
+      KOKKOS_LAMBDA(int i, std::int32_t& no, std::int32_t& nil, std::int32_t& below,
+                    std::int32_t& odd) {
         Offset const last = offsets[i + 1], at = place_of(columns, offsets[i], last, i);
         bool const is_there = at < last && columns[at] == i;
         Wide<Scalar> const entry(is_there ? values[at] : Scalar{});
@@ -217,15 +216,15 @@ DiagonalSigns diagonal_signs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
         if (!is_there && i < no) no = i;
         if (is_there && real == 0 && i < nil) nil = i;
         if (real < 0 && i < below) below = i;
-        if (imaginary_part(entry) != 0 && i < complex) complex = i;
+        if (imaginary_part(entry) != 0 && i < odd) odd = i;
       },
       First(missing), First(zero), First(negative), First(not_real));
   auto const or_none = [](std::int32_t row) { return row == none ? -1 : row; };
   return {or_none(missing), or_none(zero), or_none(negative), or_none(not_real)};
 }
 
-/// \brief What there is to see of a square matrix, if its rows ascend; else this alone is true of
-/// what is answered.
+/// \brief What there is to see of a square matrix whose rows ascend; of others nothing is true but
+/// that they are disordered.
 template <class Exec, class Scalar, class Offset>
 MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
                              DiagonalSigns& diagonal) {
@@ -258,12 +257,11 @@ MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
 /// semidefinite ones, the terms of a_ij add up to sqrt(a_ii a_jj) at most, however much they
 /// cancel. So what counts does not change where A is scaled from both sides.
 ///
-/// Two kernels where the columns of each row ascend: one finds the diagonal, the other finds
-/// a_ji for each entry by bisection in row j. They read the matrix, a row's columns log2(its
-/// length) times an entry, which caches have as a rule, and twice as many values at most; 8 bytes
-/// a row are allocated meanwhile. Where columns do not ascend, two transposes sort a copy, with
-/// some 40 bytes an entry for doubles, and the two kernels run again. The same answer every time.
-/// Waits for the device.
+/// Two kernels where the columns of each row ascend: one finds the diagonal, the other a_ji for
+/// each entry a_ij. They read the matrix once, and for each entry bisect a row's columns, which
+/// caches have as a rule, and read one value more; 8 bytes a row are allocated meanwhile. Where
+/// columns do not ascend, two transposes sort a copy (of double, 40 bytes an entry meanwhile), and
+/// the two kernels run again. The same answer every time. Waits for the device.
 template <class Scalar, class Exec, class Offset>
 Symmetry check_symmetry(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   Symmetry symmetry;
