@@ -83,7 +83,7 @@ TEST(Symmetry, SeveralRightHandSidesAndABatchAreRefusedToo) {
     ASSERT_EQ(runs[r]["columns"].size(), 3u);
     for (Json const& column : runs[r]["columns"]) EXPECT_EQ(column["detail"], runs[r]["detail"]);
     EXPECT_TRUE(contains(runs[r]["detail"].get<std::string>(),
-                         runs[r]["solver"].get<std::string>() + " needs a Hermitian"));
+                         runs[r]["solver"].get<std::string>() + " needs a symmetric"));
   }
   EXPECT_EQ(runs[2]["reason"], "converged") << "the others go on";
   EXPECT_TRUE(runs[2]["problem"]["symmetry"].is_null()) << "nobody asked";
@@ -177,7 +177,7 @@ TEST(Symmetry, OfAPreconditionerItIsSaid) {
     std::string const name = run["preconditioner"];
     bool const needs_it = name != "jacobi" && name != "ilu0";
     if (needs_it)
-      EXPECT_TRUE(contains(outcome.err, "(counted from 1); " + name + " is made for Hermitian"))
+      EXPECT_TRUE(contains(outcome.err, "(counted from 1); " + name + " is made for symmetric"))
           << outcome.err;
     words += !run["problem"]["symmetry"].is_null();
   }

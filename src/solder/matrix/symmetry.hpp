@@ -260,7 +260,7 @@ MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
 /// Two kernels where the columns of each row ascend: one finds the diagonal, the other a_ji for
 /// each entry a_ij. They read the matrix once, and for each entry bisect a row's columns, which
 /// caches have as a rule, and read one value more; 8 bytes a row are allocated meanwhile. Where
-/// columns do not ascend, two transposes sort a copy (of double, 40 bytes an entry meanwhile), and
+/// columns do not ascend, two transposes sort a copy (of doubles, 32 bytes an entry meanwhile), and
 /// the two kernels run again. The same answer every time. Waits for the device.
 template <class Scalar, class Exec, class Offset>
 Symmetry check_symmetry(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
