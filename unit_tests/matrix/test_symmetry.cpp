@@ -384,6 +384,15 @@ TYPED_TEST(SymmetryOfDouble, NothingToLookAt) {
   }
 }
 
+// An antidiagonal of which the lower half alone is there: the first pair comes last.
+TYPED_TEST(SymmetryOfDouble, OfEqualPairsTheFirstIsNamed) {
+  std::int32_t const n = 300;
+  Entries<double> entries;
+  for (std::int32_t i = n / 2; i < n; ++i) entries[{i, n - 1 - i}] = 1;
+  Agreement const worst = seen(TypeParam(), matrix_of(n, entries)).hermitian;
+  EXPECT_EQ(std::pair(worst.row, worst.column), std::pair(0, n - 1));
+}
+
 // A full row and a full column.
 TYPED_TEST(SymmetryOfDouble, Arrow) {
   std::int32_t const n = 30000, full = 77;
