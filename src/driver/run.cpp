@@ -13,6 +13,7 @@
 #include "roofline.hpp"
 #include "scalars.hpp"
 #include "solve.hpp"
+#include "symmetry.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -43,7 +44,8 @@ RunResult run_one(RunConfig const& config, System<T> const& system) {
           std::move(solved.report),
           solved.matrix_format,
           solved.format_reason,
-          std::move(solved.columns)};
+          std::move(solved.columns),
+          std::move(solved.symmetry)};
 }
 
 /// Says why a run failed; of several right-hand sides or systems, why the first that did.
@@ -63,6 +65,14 @@ void report_failure(RunResult const& result) {
   std::cerr << to_string(report.reason) << " after " << report.iterations
             << " iterations, true relative residual " << report.true_relative_residual
             << (report.detail.empty() ? "" : "; ") << report.detail << std::endl;
+}
+
+/// Says that a preconditioner is made for other matrices: the solve may still converge.
+void report_symmetry(RunResult const& result) {
+  std::string const word = symmetry_word(*result.config, result.symmetry);
+  if (!word.empty())
+    std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
+              << ": " << word << std::endl;
 }
 
 /// Says that FSAI is not what it should be: the solve may still converge.
@@ -122,8 +132,11 @@ void run_file(FileConfig const& file, SystemStore& store, Table const& table, bo
     if (config.output.roofline)
       results.back().copy_bandwidth = copy_bandwidth(config.execution.space);
     std::cout << table.line(results.back());
-    if (config.output.verbose) std::cout << setup_text(results.back().report.preconditioner);
+    if (config.output.verbose)
+      std::cout << matrix_text(results.back().symmetry)
+                << setup_text(results.back().report.preconditioner);
     std::cout << std::flush;
+    report_symmetry(results.back());
     report_repairs(results.back());
     report_shift(results.back());
     if (results.back().report.reason != Reason::converged) {

@@ -456,6 +456,21 @@ TEST(Control, DescriptionsNameTheScalarAndTheIteration) {
   EXPECT_NE(text(Reason::stagnated, Cause::none, 0), "");
 }
 
+TEST(Control, AtTheLimitAResidualThatHasGrownIsSaid) {
+  auto const text = [](double true_squared, double best_squared) {
+    Control control;
+    control.b_squared = 4;
+    control.best_squared = best_squared;
+    control.true_squared = true_squared;
+    control.finish(Reason::max_iterations);
+    return describe(control);
+  };
+  EXPECT_NE(text(4.1e4, 4).find("the residual has grown"), std::string::npos) << text(4.1e4, 4);
+  EXPECT_EQ(text(3.9e4, 4), "") << "as a residual may in between";
+  EXPECT_EQ(text(4.1e4, 1e12), "") << "from a poor guess it has fallen";
+  EXPECT_EQ(text(1e-24, 1e-32), "") << "it is rounding";
+}
+
 TEST(Control, OnlyASmallResidualIsTheAttainableAccuracy) {
   auto const text = [](double true_squared) {
     Control control;

@@ -320,6 +320,12 @@ inline std::string describe(Control const& control) {
     }
   }();
   switch (control.reason) {
+    case Reason::max_iterations:
+      return control.true_squared > 1e4 * std::fmax(control.best_squared, control.b_squared)
+                 ? "the residual has grown a hundredfold or more: A or the preconditioner is not "
+                   "what the method needs, for CG both Hermitian positive definite; another "
+                   "preconditioner or method may do"
+                 : "";
     case Reason::breakdown:
       if (control.cause == Cause::norm_of_b)
         return std::string("||b||^2 ") + (control.value < 1 ? "underflows" : "overflows") +

@@ -44,7 +44,7 @@ class BlockCgMethod;
 /// a row and column 15 words, 19 with an M; 8 b operations a word, on top of the product's.
 ///
 /// All columns together end indefinite where A or M is, and not_finite where a NaN comes up in the
-/// iteration; a NaN in b or x of one is its own affair.
+/// iteration; a NaN in b or x of one is its own affair. Whether A is Hermitian check_symmetry tells.
 ///
 /// \tparam Matrix CsrMatrix
 /// \tparam Preconditioner Hermitian positive definite: none, Jacobi, Fsai, Amg, or Chebyshev with
