@@ -112,16 +112,6 @@ TEST(Endings, APipeThatNobodyReadsIsAnError) {
   EXPECT_EQ(scratch.read("err"), "error: standard output cannot be written: Broken pipe\n");
 }
 
-/// What is closed is not the next file that is opened.
-TEST(Endings, ClosedStreamsDoNotGetIntoFiles) {
-  Scratch const scratch;
-  scratch.write("a.yaml",
-                "problem: {generate: fem_poisson_2d, size: 5}\nsolver: {max_iterations: [1, 2]}\n"
-                "output: {json: r.json}\n");
-  EXPECT_EQ(run_in_shell(scratch, "\"$driver\" a.yaml <&- >out 2>&-"), 1);
-  EXPECT_EQ(Json::parse(scratch.read("r.json"))["runs"].size(), 2u);
-}
-
 // ---- a run that cannot be carried out ----
 
 TEST(Endings, ALateErrorLeavesTheRunsThatHadEnded) {
