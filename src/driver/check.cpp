@@ -231,6 +231,7 @@ bool check_memory(std::vector<RunConfig const*> const& runs, Counts const& matri
 /// Checks each file of a problem by itself, where the problem cannot be made: all of what is no
 /// matrix, which may be large, and how that begins.
 void check_files(RunConfig const& run, Errors& errors) {
+  AllocationLimit const limit;
   auto const check = [&](fs::path const& file, std::string_view key, auto const& read) {
     std::error_code code;
     bool const is_pipe = fs::exists(file, code) && !fs::is_regular_file(file, code) &&
@@ -240,7 +241,7 @@ void check_files(RunConfig const& run, Errors& errors) {
       read(file.string());
     } catch (InputError const& error) {
       errors.add(run.where(key), key, ": ", error.what());
-    } catch (std::bad_alloc const&) {
+    } catch (std::bad_alloc const&) {  // it may be fine for all that is known
     }
   };
   ProblemConfig const& problem = run.problem;

@@ -288,7 +288,9 @@ Settings resolve(Sweep& sweep, Choice const& choice, Errors& errors) {
 /// Refuses several right-hand sides that would all be the same.
 void check_right_hand_sides(Settings const& settings, Errors& errors) {
   auto const count = settings.find("problem.rhs_count"), rhs = settings.find("problem.rhs");
-  if (count == settings.end() || rhs == settings.end() || count->second.integer < 2) return;
+  if (count == settings.end() || rhs == settings.end() || count->second.integer < 2 ||
+      settings.unclear.contains("problem.rhs"))
+    return;
   std::string const& word = rhs->second.word;
   if (word.empty() || word == "random") return;
   errors.add(count->second.where, "problem.rhs_count is ", count->second.text,
@@ -566,8 +568,7 @@ std::vector<FileConfig> read_config(std::vector<fs::path> const& files,
                                     std::vector<std::string> const& assignments, Errors& errors,
                                     std::vector<std::string_view> const& foreign) {
   std::vector<Entry> overrides;
-  std::vector<std::string>
-      unclear;  // what the assignments that are refused may have been meant for
+  std::vector<std::string> unclear;  // what refused assignments may have been meant for
   for (std::string const& assignment : assignments) {
     auto entry = read_assignment(assignment, errors);
     if (!entry || !check_name(*entry, errors)) {
@@ -591,9 +592,9 @@ std::vector<FileConfig> read_config(std::vector<fs::path> const& files,
         return entry.section.empty() &&
                std::find(foreign.begin(), foreign.end(), entry.name) != foreign.end();
       });
-      check_entries(document, of_file);
       for (Entry const& entry : overrides) apply_assignment(document, entry);
       document.unclear.insert(unclear.begin(), unclear.end());
+      check_entries(document, of_file);
       check_matrix(document, of_file);
       for (RunConfig& run : expand(document, of_file)) runs.push_back(std::move(run));
     }

@@ -197,7 +197,10 @@ ExitCode Runs::run_all(std::vector<FileConfig> const& files, SystemStore& store)
   try {
     Table const table(files);
     measure_copies(files);
-    device_ = device_name();
+    {
+      std::lock_guard const lock(mutex_);
+      device_ = device_name();
+    }
     print(table.heading());
     for (FileConfig const& file : files) run_file(file, store, table);
   } catch (std::exception const& error) {

@@ -38,9 +38,9 @@ class Runs {
   std::string place() const;
   std::string keep_ended(std::string_view why);
 
-  std::string device_;
   bool failed_ = false;
   std::mutex mutex_;  ///< of what follows, and of the progress line
+  std::string device_;
   FileConfig const* file_ = nullptr;
   std::vector<RunResult> ended_;  ///< of the file
 };
