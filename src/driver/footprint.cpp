@@ -90,7 +90,7 @@ double bytes_of_block_cg(Case const& of) { return of.work_vectors(of.has("none")
 double bytes_of_gmres(Case const& of) {
   double const steps = std::min(double(of.run.solver.restart), of.matrix.rows);
   double const z = of.has("none") ? 0 : of.run.solver.form == "flexible" ? steps + 1 : 1;
-  return of.work_vectors(steps + 1 + z);
+  return of.work_vectors(steps + 2 + z);  // the basis, and x as it was when the cycle began
 }
 
 double bytes_of_idr(Case const& of) {
@@ -218,10 +218,15 @@ std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is
          columns_key, of.vectors(3 * columns + of.groups.copied_columns())});
   if (run.problem.batch > 0)  // where each begins, how it ended, and its report
     shares.push_back({"how each system ended", "problem.batch", run.problem.batch * 1000.0});
-  if (!is_made)
-    shares.push_back(
-        {"the system", run.matrix_key(), entries + matrix.rows * 8 + of.vectors(columns)});
+  if (!is_made) shares.push_back(share_of_system(run, matrix));
   return shares;
+}
+
+Share share_of_system(RunConfig const& run, Counts const& matrix) {
+  double const scalar = bytes_of(run.problem.scalar);
+  return {"the system", run.matrix_key(),
+          matrix.nonzeros * (scalar + 4) + matrix.rows * 8 +
+              matrix.rows * matrix.right_hand_sides * scalar};
 }
 
 }  // namespace Solder::Driver

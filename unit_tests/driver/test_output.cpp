@@ -94,7 +94,7 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
             "words_per_iteration roofline history ");
   EXPECT_TRUE(run["roofline"].is_null());
   EXPECT_EQ(run["problem"].dump(),
-            R"({"name":"bus","rows":10,"nonzeros":28,"scalar":"complex_float"})");
+            R"({"name":"bus","rows":10,"nonzeros":28,"scalar":"complex_float","symmetry":null})");
   EXPECT_EQ(run["runner"], "launch");
   EXPECT_EQ(run["matrix_format"], "sell");
   EXPECT_EQ(run["matrix_format_reason"], "4% padding");

@@ -5,8 +5,10 @@
 #include "cg.hpp"
 #include "gmres.hpp"
 
+#include <solder/preconditioners/apply.hpp>
 #include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/fsai.hpp>
+#include <solder/preconditioners/incomplete.hpp>
 #include <solder/problems/poisson.hpp>
 
 namespace {
@@ -56,6 +58,9 @@ struct OtherInstances : testing::Test {
                        std::string(to_string(runner)));
           auto o = options;
           o.runner = runner;
+          if (!Solder::is_on_device<decltype(M.open(std::declval<Solder::Arena<Exec>&>()))> &&
+              runner != Runner::launch)
+            continue;  // the host has a part in every iteration
           o.tolerance = 1e-10;
           o.max_iterations = 2000;
           Sliced const sliced(A, teams);
@@ -92,6 +97,21 @@ TEST_F(OtherInstances, BiCgStabSolvesWithFsai) {
   expect_solves<BiCgStabOptions>(Solder::Fsai(exec, A));
 }
 TEST_F(OtherInstances, GmresSolvesWithFsai) { expect_solves<GmresOptions>(Solder::Fsai(exec, A)); }
+
+/// What deals its rows by the instance's threads, whatever the matrix does.
+TEST_F(OtherInstances, SolveWithAFunction) {
+  Solder::Apply<double, Exec> const half(host.rows, [](Exec const&, auto const& r, auto const& z) {
+    for (std::size_t i = 0; i < r.extent(0); ++i) z(i) = 0.5 * r(i);
+  });
+  expect_solves<CgOptions>(half);
+  expect_solves<BiCgStabOptions>(half);
+  expect_solves<GmresOptions>(half);
+}
+TEST_F(OtherInstances, SolveWithIncompleteFactors) {
+  Solder::Incomplete const factors(exec, A, Solder::Factorisation::ic0);
+  expect_solves<CgOptions>(factors);
+  expect_solves<BiCgStabOptions>(factors);
+}
 
 #ifdef KOKKOS_ENABLE_SERIAL
 /// One slice of Serial's, on all threads.

@@ -20,7 +20,8 @@ enum class Reason : std::int32_t {
   indefinite_preconditioner,  ///< (r, M r) < 0
   not_finite,                 ///< a NaN or an infinity in A, b, x or a scalar
   diverged,                   ///< the residual grew beyond every use
-  stagnated                   ///< restarting from the true residual no longer reduces it
+  stagnated,                  ///< restarting from the true residual no longer reduces it
+  nonsymmetric_matrix         ///< A is not Hermitian: of who asks check_symmetry before a solve
 };
 
 constexpr std::string_view to_string(Reason reason) {
@@ -43,6 +44,8 @@ constexpr std::string_view to_string(Reason reason) {
       return "diverged";
     case Reason::stagnated:
       return "stagnated";
+    case Reason::nonsymmetric_matrix:
+      return "nonsymmetric_matrix";
   }
   return "unknown";
 }

@@ -44,7 +44,7 @@ class BlockCgMethod;
 /// a row and column 15 words, 19 with an M; 8 b operations a word, on top of the product's.
 ///
 /// All columns together end indefinite where A or M is, and not_finite where a NaN comes up in the
-/// iteration; a NaN in b or x of one is its own affair.
+/// iteration; a NaN in b or x of one is its own affair. Whether A is Hermitian check_symmetry tells.
 ///
 /// \tparam Matrix CsrMatrix
 /// \tparam Preconditioner Hermitian positive definite: none, Jacobi, Fsai, Amg, or Chebyshev with
@@ -196,7 +196,7 @@ class BlockCgMethod {
         update("Solder::block_cg::begin", Phase::begin, Phase::iterate,
                times(q, v, Small::rotation), times(p, z_once, Small::rotation)));
 
-    auto const of_residual = arena.template sum<3>(A.league);
+    auto const of_residual = arena.template sum<4>(A.league);
     WideProduct<decltype(A.A), Scalar> const Ax{A.A, A.league, x};
     auto const judgement = program(
         stage("Solder::block_cg::add_up", Phase::judge, arena.template range<Scalar>(rows, x, y),
