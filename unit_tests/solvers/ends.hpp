@@ -5,6 +5,7 @@
 /// \brief Ways in which a solve of any solver ends, and what the report then says; in double. A
 /// solver's test instantiates SolverEnds with WaysOf<its options>.
 
+#include "reals.hpp"
 #include "solve.hpp"
 
 #include <algorithm>
@@ -13,15 +14,6 @@
 #include <solder/problems/random.hpp>
 
 namespace SolderTest {
-
-using Vector = std::vector<double>;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-inline bool contains(std::string const& text, std::string const& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// \brief Solves in every way and looks at how they end.
 template <class Options, class Exec_>

@@ -77,9 +77,7 @@ struct About {
 template <class Of>
 std::vector<Of> forms_of() {
   std::vector<Of> list;
-  for (auto const& [name, options] : Method<Of>::forms()) list.push_back(options);
-  if constexpr (std::is_same_v<Of, GmresOptions>)
-    if (list.back().form != GmresForm::flexible) list.push_back(gmres(GmresForm::flexible, 8));
+  for (auto const& [name, options] : every_form<Of>()) list.push_back(options);
   return list;
 }
 /// The form that a report should name.
