@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # shellcheck shell=sh disable=SC2154
-# Sourced by ./solder and ./test, with source_dir and me (their name) set. `prepare TARGET PATH...`
-# finds or prepares the dependencies and builds TARGET, unless nothing under the PATHs changed since
-# it was last built. The driver is built for double alone, unless scalars=all or all was built before: a
+# Sourced by ./solder and ./test, with source_dir and me (their name) set. `choose` finds or prepares
+# the dependencies; `prepare TARGET PATH...` does, too, and builds TARGET, unless nothing under the
+# PATHs changed since it was last built. The driver is built for double alone, unless scalars=all or all was built before: a
 # third of the time.
 #
 #   found    Kokkos and the rest found by CMake on this machine    built in build/found
@@ -237,6 +237,14 @@ jobs() {
 # `where` runs a command where the build is.
 where() { if [ "$choice" = debian ]; then in_root "$@"; else "$@"; fi; }
 
+# here COMMAND...: a program that was built, on this machine and in place of this process. One of the
+# root has the root's own loader, so that every path means what it means to the user.
+here() {
+  [ "$choice" = debian ] || exec "$@"
+  loader=$(echo "$root"/usr/lib/*-linux-*/ld-linux*.so.*)
+  exec "$loader" --library-path "${loader%/*}" --argv0 "$1" "$@"
+}
+
 # The scalars to build: those that were asked for once are built ever after.
 scalars_for() { # TARGET
   if [ "$1" = all ] || [ "${scalars:-}" = all ] || [ "$(cat "$work/scalars" 2>/dev/null)" = all ]
@@ -296,7 +304,7 @@ build() { # TARGET
   mv "$work/stamp.new" "$work/stamp.$1"
 }
 
-prepare() { # TARGET PATH...
+choose() {
   mkdir -p "$source_dir/build" || exit 2
   if ! recall; then
     lock "$source_dir/build/lock"
@@ -304,6 +312,10 @@ prepare() { # TARGET PATH...
     unlock
   fi
   say "$description"
+}
+
+prepare() { # TARGET PATH...
+  choose
   if ! up_to_date "$@"; then
     lock "$source_dir/build/lock"
     up_to_date "$@" || build "$1"

@@ -65,7 +65,7 @@ class WholeFile {
     }
     if (file_ == nullptr) fail(std::strerror(errno ? errno : ENOMEM));
     temporary_ = !direct;
-    gzbuffer(file_, 1 << 18);
+    gzbuffer(file_, 1 << 16);
   }
   WholeFile(WholeFile const&) = delete;
   WholeFile& operator=(WholeFile const&) = delete;
@@ -77,7 +77,7 @@ class WholeFile {
 
   void text(std::string_view text) {
     buffer_ += text;
-    if (buffer_.size() >= (1 << 18)) flush();
+    if (buffer_.size() >= (1 << 16)) flush();
   }
   void number(std::int64_t value) {
     char digits[24];

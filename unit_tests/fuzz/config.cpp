@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A YAML file of runs: read, and checked as far as its problems are small. Nothing is solved.
+#include "runs.hpp"
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t most, unsigned seed) {
+  return mutate_with_schema(data, size, most, seed);
+}
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  write_named_files();
+  return 0;
+}
+
+int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  using namespace Solder::Driver;
+  auto const file = folder().write("runs.yaml", text_of(data, size));
+  Errors errors;
+  auto const files = read_config({file}, {}, errors);
+  for (std::string const& message : errors.messages()) claim_message(message, file.string() + ":");
+  if (errors.empty()) claim_runs(files, file.string() + ":");
+  return 0;
+}

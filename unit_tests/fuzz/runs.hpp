@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <driver/check.hpp>
+#include <driver/config.hpp>
+#include <driver/counts.hpp>
+#include <driver/footprint.hpp>
+#include <driver/problem.hpp>
+#include <driver/schema.hpp>
+
+#include <cmath>
+#include <random>
+#include <set>
+
+#include "target.hpp"
+
+/// \brief A mutation: as often as not a section, key, value or mark of YAML is put somewhere.
+inline std::size_t mutate_with_schema(std::uint8_t* data, std::size_t size, std::size_t most,
+                                      unsigned seed) {
+  static auto const words = [] {
+    std::set<std::string_view> all = {": ",    "\n", ", ", "[",     "]",     "{",         "}",
+                                      "---\n", "=",  ".",  "A.mtx", "b.mtx", "points.mtx"};
+    for (Solder::Driver::Key const& key : Solder::Driver::schema()) {
+      all.insert({key.section, key.name, key.default_value});
+      all.insert(key.words.begin(), key.words.end());
+    }
+    return std::vector<std::string_view>(all.begin(), all.end());
+  }();
+  std::minstd_rand random(seed);
+  std::string_view const word = words[random() % words.size()];
+  if (random() % 2 == 0 || size + word.size() > most) return LLVMFuzzerMutate(data, size, most);
+  std::uint8_t* const place = data + random() % (size + 1);
+  std::copy_backward(place, data + size, data + size + word.size());
+  std::copy(word.begin(), word.end(), place);
+  return size + word.size();
+}
+
+/// \brief Writes the files that inputs may name: a matrix, a right-hand side, and points in the
+/// plane.
+inline void write_named_files() {
+  folder().write("A.mtx",
+                 "%%MatrixMarket matrix coordinate real symmetric\n4 4 7\n"
+                 "1 1 2\n2 2 2\n3 3 2\n4 4 2\n2 1 -1\n3 2 -1\n4 3 -1\n");
+  folder().write("b.mtx", "%%MatrixMarket matrix array real general\n4 1\n1\n2\n3\n4\n");
+  folder().write("points.mtx", "%%MatrixMarket matrix array real general\n2 2\n0\n1\n0\n1\n");
+}
+
+/// \brief Whether a problem can be made at little cost, and reads no other file.
+inline bool is_small(Solder::Driver::ProblemConfig const& problem) {
+  for (auto const& path : {problem.matrix, problem.rhs_file, problem.coordinates})
+    if (!path.empty() && path != folder().path("A.mtx") && path != folder().path("b.mtx") &&
+        path != folder().path("points.mtx"))
+      return false;
+  auto const counts = Solder::Driver::promised_counts(problem);
+  return counts.rows <= 1000 && counts.nonzeros <= 10000 && counts.right_hand_sides <= 10;
+}
+
+/// \brief Claims what holds of runs that were accepted. Checks those that are small: what passes
+/// can be made.
+inline void claim_runs(std::vector<Solder::Driver::FileConfig> const& files,
+                       std::string_view where) {
+  using namespace Solder::Driver;
+  std::vector<FileConfig> small;
+  std::size_t count = 0;
+  for (FileConfig const& file : files) {
+    claim(!file.runs.empty(), "a file that is accepted has runs");
+    small.push_back({file.file, {}});
+    for (RunConfig const& run : file.runs) {
+      claim(run.solver.tolerance >= 0 && run.solver.tolerance <= 1, "a tolerance is from 0 to 1");
+      claim(run.solver.max_iterations > 0 && run.execution.repeat > 0, "counts are positive");
+      for (Share const& share : footprint(run, promised_counts(run.problem), false))
+        claim(std::isfinite(share.bytes) && share.bytes >= 0, "memory is a size", share.what);
+      if (count < 8 && is_small(run.problem)) small.back().runs.push_back(run);
+      if (++count == 100) break;
+    }
+  }
+  SystemStore store;
+  Errors errors;
+  check_runs(small, store, errors);
+  for (std::string const& message : errors.messages()) claim_message(message, where);
+  if (!errors.empty()) return;
+  for (FileConfig const& file : small)
+    for (RunConfig const& run : file.runs)
+      std::visit(
+          [&](auto const& system) {
+            system->matrix.validate();
+            claim(system->matrix.rows > 0 && system->right_hand_sides() > 0, "a system has rows");
+            claim(system->rhs.size() % system->matrix.rows == 0, "a right-hand side fits");
+          },
+          store.get(run));
+}
