@@ -27,7 +27,13 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
 int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   std::istringstream lines{std::string(text_of(data, size))};
   std::vector<std::string> assignments;
-  for (std::string line; std::getline(lines, line);) assignments.push_back(line);
+  std::vector<Entry> entries;
+  Errors ignored;
+  for (std::string line; std::getline(lines, line);) {
+    assignments.push_back(line);
+    if (auto const entry = read_assignment(line, ignored)) entries.push_back(*entry);
+  }
+  if (combinations(entries) > most_combinations) return 0;
   auto const files = read(assignments);
   if (files.empty()) return 0;
   std::reverse(assignments.begin(), assignments.end());

@@ -10,7 +10,7 @@
 
 /// \brief Rows, columns and entries up to which a file is read, so that an input takes
 /// microseconds.
-constexpr std::int32_t largest_extent = 1 << 16;
+constexpr std::int32_t largest_extent = 1000;
 
 /// \brief What `read` returns; nothing, and claims about the message, where it refuses the file.
 template <class Read>

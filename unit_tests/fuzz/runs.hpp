@@ -4,6 +4,7 @@
 #include <driver/check.hpp>
 #include <driver/config.hpp>
 #include <driver/counts.hpp>
+#include <driver/document.hpp>
 #include <driver/footprint.hpp>
 #include <driver/problem.hpp>
 #include <driver/schema.hpp>
@@ -43,6 +44,15 @@ inline void write_named_files() {
                  "1 1 2\n2 2 2\n3 3 2\n4 4 2\n2 1 -1\n3 2 -1\n4 3 -1\n");
   folder().write("b.mtx", "%%MatrixMarket matrix array real general\n4 1\n1\n2\n3\n4\n");
   folder().write("points.mtx", "%%MatrixMarket matrix array real general\n2 2\n0\n1\n0\n1\n");
+}
+
+/// \brief So many combinations of values are read; more take their time.
+constexpr double most_combinations = 1000;
+
+inline double combinations(std::vector<Solder::Driver::Entry> const& entries) {
+  double count = 1;
+  for (auto const& entry : entries) count *= double(std::max<std::size_t>(entry.values.size(), 1));
+  return count;
 }
 
 /// \brief Whether a problem can be made at little cost, and reads no other file.
