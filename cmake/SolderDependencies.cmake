@@ -32,7 +32,8 @@ macro(solder_fetch name url sha256)
   if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.25)
     set(solder_system SYSTEM) # no warnings of its headers
   endif()
-  FetchContent_Declare(${name} URL ${url} URL_HASH SHA256=${sha256} ${solder_system})
+  # SYSTEM stands first: CMake 3.25 takes it for a part of the value of what stands before.
+  FetchContent_Declare(${name} ${solder_system} URL ${url} URL_HASH SHA256=${sha256})
   FetchContent_MakeAvailable(${name})
 endmacro()
 

@@ -6,7 +6,7 @@
 # third of the time.
 #
 #   found    Kokkos and the rest found by CMake on this machine    built in build/found
-#   fetch    what is missing fetched from upstream                 built in build/fetch
+#   fetch    what is missing fetched from upstream, and configured built in build/fetch
 #   debian   a private Debian sid root in the user's cache         built in ROOT/solder/ID
 #
 # The first that works is taken and remembered in build/choice. SOLDER_KOKKOS=found|fetch|debian
@@ -56,6 +56,11 @@ remember() { # CHOICE DESCRIPTION FILE; the choice stands as long as FILE is the
   printf '%s\n' "$choice" "$description" "$config" "$(environment_key)" >"$choice_file.new"
   mv "$choice_file.new" "$choice_file"
   place
+  renew
+}
+
+# Forgets what was configured under another environment.
+renew() {
   [ "$(cat "$work/key" 2>/dev/null)" != "$(environment_key)" ] || return 0
   rm -rf "$work/build/CMakeCache.txt" "$work/build/CMakeFiles" "$work"/stamp.*
   mkdir -p "$work" && environment_key >"$work/key"
@@ -74,7 +79,7 @@ place() {
   esac
 }
 
-# probe FETCH: whether CMake finds everything here (OFF), or could build what it fetches (ON).
+# probe FETCH: whether CMake finds everything here (OFF), or what else there is upstream (ON).
 probe() {
   have cmake || { why="no CMake here"; return 1; }
   scratch=$source_dir/build/probe log=$source_dir/build/probe.log
@@ -89,6 +94,19 @@ probe() {
   else
     why="${missing:-Kokkos} not found here"
   fi
+  return 1
+}
+
+# Whether what is missing can be fetched, and is configured by this CMake: where it will be built.
+fetch() {
+  choice=fetch
+  place
+  renew
+  log=$work/fetch.log
+  rm -f "$log"
+  say "fetching what is missing"
+  configure "${scalars:-all}" && return
+  why="${why:+$why, }what upstream has cannot be fetched or configured ($log)"
   return 1
 }
 
@@ -111,7 +129,7 @@ decide() {
   missing_here=$why
   case $wanted in
     any | fetch)
-      if probe ON; then
+      if probe ON && fetch; then
         remember fetch "using Kokkos fetched from upstream${missing_here:+ ($missing_here)}" \
           "$source_dir/CMakeLists.txt"
         return

@@ -9,6 +9,7 @@
 #include <set>
 #include <solder/core/errors.hpp>
 #include <solder/io/detail/whole_file.hpp>
+#include <solder/io/matrix_market.hpp>
 #include <stdexcept>
 
 #include "columns.hpp"
@@ -32,6 +33,7 @@ std::string identity(fs::path const& path) {
 
 void check_space(RunConfig const& run, Errors& errors) {
   auto const names = space_names();
+  if (!run.is_clear("execution.space")) return;
   if (std::find(names.begin(), names.end(), run.execution.space) == names.end())
     errors.add(run.where("execution.space"), "execution.space '", run.execution.space,
                "' is not in this build, which has ", join(names, " and "));
@@ -39,7 +41,8 @@ void check_space(RunConfig const& run, Errors& errors) {
 
 void check_scalar(RunConfig const& run, Errors& errors) {
   std::string_view const scalar = to_string(run.problem.scalar);
-  if (!is_built(scalar)) errors.add(run.where("problem.scalar"), not_built(scalar));
+  if (run.is_clear("problem.scalar") && !is_built(scalar))
+    errors.add(run.where("problem.scalar"), not_built(scalar));
 }
 
 /// Says what something needs the keys of a run to be.
@@ -50,7 +53,8 @@ class Needs {
 
   void operator()(bool fine, std::string_view key, std::string_view allowed,
                   std::string_view given) const {
-    if (!fine) errors_.add(run_.where(key), who_, " needs ", key, ": ", allowed, ", not ", given);
+    if (!fine && run_.is_clear(key))
+      errors_.add(run_.where(key), who_, " needs ", key, ": ", allowed, ", not ", given);
   }
   void compressed_rows() const {
     std::string const& format = run_.execution.matrix_format;
@@ -96,7 +100,9 @@ void check_block(RunConfig const& run, Errors& errors) {
 /// Refuses cycles that cannot be.
 void check_cycle(RunConfig const& run, Errors& errors) {
   PreconditionerConfig const& config = run.preconditioner;
-  if (config.name != "amg") return;
+  if (config.name != "amg" || !run.is_clear("preconditioner.pre") ||
+      !run.is_clear("preconditioner.post"))
+    return;
   if (config.pre + config.post == 0)
     errors.add(run.where("preconditioner.pre"),
                "preconditioner.pre and preconditioner.post are both 0: a cycle needs sweeps");
@@ -124,7 +130,8 @@ void check_nodes(RunConfig const& run, std::int32_t rows, bool has_points, Error
 /// Refuses points that no run of the file uses.
 void check_points(FileConfig const& file, Errors& errors) {
   auto const uses = [](RunConfig const& run) {
-    return run.preconditioner.near_nullspace == "rigid_body";
+    return run.preconditioner.near_nullspace == "rigid_body" ||
+           !run.is_clear("preconditioner.near_nullspace");
   };
   if (std::any_of(file.runs.begin(), file.runs.end(), uses)) return;
   for (RunConfig const& run : file.runs)
@@ -189,6 +196,12 @@ void check_outputs(std::vector<FileConfig> const& files, Errors& errors) {
   }
 }
 
+/// What a run takes; of one of which not all is clear the system alone.
+std::vector<Share> clear_footprint(RunConfig const& run, Counts const& matrix, bool is_made) {
+  if (run.unclear.empty()) return footprint(run, matrix, is_made);
+  return is_made ? std::vector<Share>() : std::vector<Share>{share_of_system(run, matrix)};
+}
+
 /// Checks that main memory suffices for runs of one problem that is made already, or has to be as
 /// well. False after an error.
 bool check_memory(std::vector<RunConfig const*> const& runs, Counts const& matrix, bool is_made,
@@ -196,8 +209,8 @@ bool check_memory(std::vector<RunConfig const*> const& runs, Counts const& matri
   double const available = double(available_memory());
   bool suffices = true;
   for (RunConfig const* const run : runs) {
-    if (!on_host(run->execution.space)) continue;
-    std::vector<Share> const shares = footprint(*run, matrix, is_made);
+    if (!run->is_clear("execution.space") || !on_host(run->execution.space)) continue;
+    std::vector<Share> const shares = clear_footprint(*run, matrix, is_made);
     double needed = 0;
     for (Share const& share : shares) needed += share.bytes;
     if (needed <= available) continue;
@@ -215,16 +228,43 @@ bool check_memory(std::vector<RunConfig const*> const& runs, Counts const& matri
   return suffices;
 }
 
+/// Checks each file of a problem by itself, where the problem cannot be made: all of what is no
+/// matrix, which may be large, and how that begins.
+void check_files(RunConfig const& run, Errors& errors) {
+  AllocationLimit const limit;
+  auto const check = [&](fs::path const& file, std::string_view key, auto const& read) {
+    std::error_code code;
+    bool const is_pipe = fs::exists(file, code) && !fs::is_regular_file(file, code) &&
+                         !fs::is_directory(file, code);  // is read but once
+    if (file.empty() || is_pipe) return;
+    try {
+      read(file.string());
+    } catch (InputError const& error) {
+      errors.add(run.where(key), key, ": ", error.what());
+    } catch (std::bad_alloc const&) {  // it may be fine for all that is known
+    }
+  };
+  ProblemConfig const& problem = run.problem;
+  check(problem.matrix, "problem.matrix", read_matrix_market_header);
+  check(problem.rhs_file, "problem.rhs", [&](std::string const& file) {
+    read_columns<Kokkos::complex<double>>(file, 0, problem.rhs_count);
+  });
+  check(problem.coordinates, "problem.coordinates",
+        [](std::string const& file) { read_points(file, 0); });
+}
+
 /// Checks one problem and the memory of all its runs: first by what is known of the matrix before
 /// it is made, then by the matrix.
 void check_problem(std::vector<RunConfig const*> const& runs, SystemStore& store, Errors& errors) {
   RunConfig const& run = *runs[0];
+  if (!run.is_clear_section("problem.")) return check_files(run, errors);
   auto const report_memory = [&] {
     errors.add(run.where(run.matrix_key()), run.matrix_key(), ": ", run.problem.name,
                " does not fit in memory: ", memory_text(double(available_memory())), " available");
   };
   Counts const promised = promised_counts(run.problem);
-  if (!are_too_many(promised) && !check_memory(runs, promised, false, errors)) return;
+  if (!are_too_many(promised) && !check_memory(runs, promised, false, errors))
+    return check_files(run, errors);
   AllocationLimit const limit;
   try {
     Counts const counts = std::visit(
@@ -238,6 +278,7 @@ void check_problem(std::vector<RunConfig const*> const& runs, SystemStore& store
     check_memory(runs, counts, true, errors);
   } catch (InputError const& error) {
     errors.add("", error.what());
+    check_files(run, errors);
   } catch (std::bad_alloc const&) {
     report_memory();
   } catch (std::length_error const&) {  // more than any vector can hold
@@ -263,7 +304,8 @@ void check_runs(std::vector<FileConfig> const& files, SystemStore& store, Errors
   for (FileConfig const& file : files)
     for (RunConfig const& run : file.runs) {
       auto const same = std::find_if(problems.begin(), problems.end(), [&](auto const& runs) {
-        return runs[0]->problem == run.problem;
+        return runs[0]->problem == run.problem &&
+               runs[0]->is_clear_section("problem.") == run.is_clear_section("problem.");
       });
       if (same == problems.end())
         problems.push_back({&run});

@@ -5,6 +5,7 @@
 #include <solder/io/matrix_market.hpp>
 
 #include "config.hpp"
+#include "schema.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 std::string why_not_columns(MatrixMarketHeader const& header, std::int32_t rows,
                             std::int32_t columns) {
   std::string const of_file = std::to_string(header.columns);
-  if (header.rows != rows)
+  if (rows > 0 && header.rows != rows)
     return concat(header.columns == 1 ? concat("has ", std::to_string(header.rows), " entries")
                                       : concat("is ", std::to_string(header.rows), " x ", of_file),
                   ", but the matrix has ", std::to_string(rows), " rows");
@@ -36,7 +37,7 @@ std::string why_not_points(MatrixMarketHeader const& header, std::int32_t unknow
       concat("is ", std::to_string(header.rows), " x ", std::to_string(header.columns));
   if (header.columns != 2 && header.columns != 3)
     return concat(size, "; points have 2 or 3 coordinates, a column each");
-  if (std::int64_t(header.rows) * header.columns != unknowns)
+  if (unknowns > 0 && std::int64_t(header.rows) * header.columns != unknowns)
     return concat(size, ", but the ", std::to_string(unknowns), " rows of the matrix are those of ",
                   unknowns % header.columns == 0
                       ? concat(std::to_string(unknowns / header.columns), " points")
@@ -70,6 +71,13 @@ std::vector<T> read_rows(std::string const& path, WhyNot const& why_not) {
 
 template <class T>
 std::vector<T> read_columns(std::string const& path, std::int32_t rows, std::int32_t columns) {
+  if (!std::filesystem::exists(path)) {
+    std::string_view const near = nearest(std::filesystem::path(path).filename().string(),
+                                          rows_of("problem", "rhs")[0]->words);
+    throw InputError(path, 0,
+                     concat("there is no such file",
+                            near.empty() ? "" : concat("; did you mean '", near, "'?")));
+  }
   return read_rows<T>(path, [&](MatrixMarketHeader const& header) {
     return why_not_columns(header, rows, columns);
   });

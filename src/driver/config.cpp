@@ -24,7 +24,7 @@ using Choice = std::vector<Text const*>;
 /// A checked value; `row->kind` says which of the members counts.
 struct Setting {
   Key const* row = nullptr;
-  std::string text{};  ///< as written
+  std::string text{};  ///< as written; a number in the shortest way
   std::string word{};
   double number = 0;
   std::int64_t integer = 0;
@@ -38,21 +38,32 @@ std::string suggestion(std::string_view name) {
 
 // ---- names ----
 
-/// What the writer of an entry that does not exist may have meant: a key of the same section, a
-/// section, or the key of another section.
+/// What the writer of an entry that does not exist may have meant: of a section that there is the
+/// nearest key, else the nearest section. And the key of this name, or at the top of a file of
+/// nearly this name, where one other section has it.
 std::string meant_by(Entry const& entry) {
-  if (std::string_view const key = nearest(entry.name, keys_of(entry.section)); !key.empty())
-    return std::string(key);
-  bool const in_section = !keys_of(entry.section).empty();
-  if (!in_section) {
-    std::string_view const section =
-        nearest(entry.section.empty() ? entry.name : entry.section, sections());
-    if (!section.empty()) return std::string(section);
+  bool const at_top = entry.section.empty(), in_section = !keys_of(entry.section).empty();
+  std::string_view const near = in_section
+                                    ? nearest(entry.name, keys_of(entry.section))
+                                    : nearest(at_top ? entry.name : entry.section, sections());
+  if (!near.empty() || !(at_top || in_section)) return std::string(near);
+  std::string meant;
+  for (std::string_view section : sections()) {
+    std::string_view const key = nearest(entry.name, keys_of(section));
+    if (key.empty() || (!at_top && key != entry.name)) continue;
+    if (!meant.empty()) return {};
+    meant = concat(section, ".", key);
   }
-  for (std::string_view section : sections())
-    if (std::string_view const key = nearest(entry.name, keys_of(section)); !key.empty())
-      return concat(section, ".", key);
-  return {};
+  return meant;
+}
+
+/// Whether an entry of a section that does not have it is a key of another one.
+bool is_elsewhere(Entry const& entry) {
+  auto const has_it = [&](std::string_view section) {
+    return !rows_of(section, entry.name).empty();
+  };
+  auto const names = sections();
+  return std::any_of(names.begin(), names.end(), has_it);
 }
 
 /// Reports a key or section that does not exist, with the nearest that does.
@@ -76,13 +87,33 @@ bool check_name(Entry const& entry, Errors& errors) {
 
 // ---- values ----
 
+/// A number as JSON and YAML 1.2 have it, also +2, .5 and 5.; nothing if it is none. Not 010, which
+/// YAML 1.1 reads as 8.
 template <class Number>
 std::optional<Number> parse(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
+  bool const has_sign = text.starts_with('+') || text.starts_with('-');
+  std::string_view const digits = text.substr(has_sign ? 1 : 0);
+  if (digits.size() > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9') return {};
+  if (text.starts_with('+')) text = digits.starts_with('-') ? "" : digits;
   Number number{};
   auto const [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (code != std::errc{} || end != text.data() + text.size()) return {};
   return number;
+}
+
+/// What may have been meant by a number with zeros in front; empty where there are none.
+std::string without_zeros(std::string const& text) {
+  std::size_t const sign = text.starts_with('+') || text.starts_with('-') ? 1 : 0;
+  std::size_t const first = std::min(text.find_first_not_of('0', sign), text.size());
+  bool const has_digit = first < text.size() && text[first] >= '1' && text[first] <= '9';
+  return first == sign || !has_digit ? "" : concat(text.substr(0, sign), text.substr(first));
+}
+
+/// A number in the one way that results and comparisons write it: the shortest.
+template <class Number>
+std::string written(Number number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
 
 bool in_range(Key const& row, double x) {
@@ -105,15 +136,18 @@ std::optional<Setting> check_value(Key const& row, Text const& value, Errors& er
       break;
     case Kind::integer: {
       auto const integer = value.quoted ? std::nullopt : parse<std::int64_t>(value.text);
-      if (!integer || !in_range(row, static_cast<double>(*integer))) return refuse();
+      if (!integer || !in_range(row, static_cast<double>(*integer)))
+        return refuse(without_zeros(value.text));
       setting.integer = *integer;
       setting.number = static_cast<double>(*integer);
+      setting.text = written(*integer);
       break;
     }
     case Kind::real: {
       auto const number = value.quoted ? std::nullopt : parse<double>(value.text);
-      if (!number || !in_range(row, *number)) return refuse();
-      setting.number = *number;
+      if (!number || !in_range(row, *number)) return refuse(without_zeros(value.text));
+      setting.number = *number + 0.0;  // no -0
+      setting.text = written(setting.number);
       break;
     }
     case Kind::word_or_path:
@@ -140,7 +174,14 @@ struct Sweep {
   std::vector<bool> used;
 };
 
-using Settings = std::map<std::string, Setting, std::less<>>;
+/// The checked values of one combination, and the keys of which it is not clear what they are, for
+/// something was refused.
+struct Settings : std::map<std::string, Setting, std::less<>> {
+  std::set<std::string, std::less<>> unclear{};
+};
+
+/// Whether a key has a meaning in a combination; `maybe` where what was refused decides.
+enum class Applies { no, maybe, yes };
 
 /// The rows of the key that decides whether this one applies; none where nothing does.
 std::vector<Key const*> selectors_of(Key const& row) {
@@ -149,53 +190,98 @@ std::vector<Key const*> selectors_of(Key const& row) {
   return rows_of(row.selector.substr(0, dot), row.selector.substr(dot + 1));
 }
 
-bool applies(Key const& row, Sweep const& sweep, Choice const& choice);
-
-/// The value that decides whether a key applies: as chosen, or else the default of that key.
-std::string_view selected(Sweep const& sweep, Choice const& choice, std::string_view selector) {
-  auto const& entries = sweep.document.entries;
-  for (std::size_t i = 0; i < entries.size(); ++i)
-    if (entries[i].full_name() == selector) return choice[i]->text;
-  for (Key const& row : schema())
-    if (row.full_name() == selector && applies(row, sweep, choice)) return row.default_value;
-  return {};
+bool has(std::vector<std::string_view> const& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Whether a key has a meaning in this combination: its selector has, and one of the right values.
-bool applies(Key const& row, Sweep const& sweep, Choice const& choice) {
-  if (!row.unless.empty() && sweep.document.find(row.unless)) return false;
-  if (row.selector.empty()) return true;
+Applies applies(Key const& row, Document const& document, Choice const& choice);
+
+/// The value that decides whether a key applies: as chosen, or else the default of that key.
+/// Nothing where it is not clear, or none that the key may have.
+std::optional<std::string_view> selected(std::vector<Key const*> const& selectors,
+                                         Document const& document, Choice const& choice) {
+  std::string const name = selectors[0]->full_name();
+  if (!document.is_clear(name)) return {};
+  for (std::size_t i = 0; i < document.entries.size(); ++i) {
+    if (document.entries[i].full_name() != name) continue;
+    std::string_view const value = choice[i]->text;
+    bool const is_word = std::any_of(selectors.begin(), selectors.end(),
+                                     [&](Key const* row) { return has(row->words, value); });
+    return is_word ? std::optional(value) : std::nullopt;
+  }
+  for (Key const* row : selectors)
+    if (applies(*row, document, choice) == Applies::yes) return row->default_value;
+  return std::string_view();
+}
+
+/// A key applies where its selector does and has one of the right values.
+Applies applies(Key const& row, Document const& document, Choice const& choice) {
+  Applies most = Applies::yes;
+  if (!row.unless.empty()) {
+    if (document.find(row.unless)) return Applies::no;
+    if (!document.is_clear(row.unless)) most = Applies::maybe;
+  }
   auto const selectors = selectors_of(row);
-  auto const itself_applies = [&](Key const* selector) {
-    return applies(*selector, sweep, choice);
-  };
-  if (std::none_of(selectors.begin(), selectors.end(), itself_applies)) return false;
-  std::string_view const value = selected(sweep, choice, row.selector);
-  return std::find(row.for_values.begin(), row.for_values.end(), value) != row.for_values.end();
+  if (selectors.empty()) return most;
+  Applies of_selector = Applies::no;
+  for (Key const* selector : selectors)
+    of_selector = std::max(of_selector, applies(*selector, document, choice));
+  if (of_selector == Applies::no) return Applies::no;
+  auto const value = selected(selectors, document, choice);
+  if (!value || (of_selector == Applies::maybe && value->empty())) return Applies::maybe;
+  return has(row.for_values, *value) ? std::min(most, of_selector) : Applies::no;
+}
+
+/// Of the rows of a name those that apply; where it is not clear which, all that they allow.
+Key allowed_by_any(std::vector<Key const*> const& rows) {
+  Key any = *rows[0];
+  for (Key const* row : rows) {
+    any.least = std::min(any.least, row->least);
+    any.most = std::max(any.most, row->most);
+    for (std::string_view word : row->words)
+      if (!has(any.words, word)) any.words.push_back(word);
+  }
+  return any;
 }
 
 /// The checked values of one combination, defaults included.
 Settings resolve(Sweep& sweep, Choice const& choice, Errors& errors) {
+  Document const& document = sweep.document;
   Settings settings;
   auto const keep = [&](Key const& row, Text const& value) {
     if (auto setting = check_value(row, value, errors))
       settings.emplace(row.full_name(), std::move(*setting));
+    else
+      settings.unclear.insert(row.full_name());
   };
-  auto const& entries = sweep.document.entries;
-  for (std::size_t i = 0; i < entries.size(); ++i)
-    for (Key const* row : rows_of(entries[i].section, entries[i].name))
-      if (applies(*row, sweep, choice)) {
-        sweep.used[i] = true;
-        keep(*row, *choice[i]);
-      }
+  auto const& entries = document.entries;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    std::vector<Key const*> possible;
+    for (Key const* row : rows_of(entries[i].section, entries[i].name)) {
+      Applies const state = applies(*row, document, choice);
+      if (state != Applies::no) sweep.used[i] = true;
+      if (state == Applies::yes) keep(*row, *choice[i]);
+      if (state == Applies::maybe) possible.push_back(row);
+    }
+    if (!possible.empty()) check_value(allowed_by_any(possible), *choice[i], errors);
+  }
   for (Key const& row : schema()) {
-    if (!applies(row, sweep, choice) || sweep.document.find(row.full_name())) continue;
-    if (row.required)
-      errors.add(sweep.document.file.string(), row.full_name(), " is missing; ", row.selector, ": ",
-                 selected(sweep, choice, row.selector), " needs it: ", row.allowed(),
+    std::string const name = row.full_name();
+    Applies const state = applies(row, document, choice);
+    if (state == Applies::no) continue;
+    if (state == Applies::maybe || !document.is_clear(name)) {
+      settings.unclear.insert(name);
+      continue;
+    }
+    if (document.find(name)) continue;
+    if (row.required) {
+      errors.add(document.file.string(), name, " is missing; ", row.selector, ": ",
+                 *selected(selectors_of(row), document, choice), " needs it: ", row.allowed(),
                  row.unless.empty() ? "" : "; or give ", row.unless);
-    else if (!row.default_value.empty())
-      keep(row, {std::string(row.default_value), false, sweep.document.file.string(), {}});
+      settings.unclear.insert(name);
+    } else if (!row.default_value.empty()) {
+      keep(row, {std::string(row.default_value), false, document.file.string(), {}});
+    }
   }
   return settings;
 }
@@ -203,7 +289,9 @@ Settings resolve(Sweep& sweep, Choice const& choice, Errors& errors) {
 /// Refuses several right-hand sides that would all be the same.
 void check_right_hand_sides(Settings const& settings, Errors& errors) {
   auto const count = settings.find("problem.rhs_count"), rhs = settings.find("problem.rhs");
-  if (count == settings.end() || rhs == settings.end() || count->second.integer < 2) return;
+  if (count == settings.end() || rhs == settings.end() || count->second.integer < 2 ||
+      settings.unclear.contains("problem.rhs"))
+    return;
   std::string const& word = rhs->second.word;
   if (word.empty() || word == "random") return;
   errors.add(count->second.where, "problem.rhs_count is ", count->second.text,
@@ -243,6 +331,7 @@ std::string label_of(std::string const& preconditioner, Settings const& settings
 
 RunConfig run_of(Settings const& settings, Document const& document) {
   RunConfig run;
+  run.unclear = settings.unclear;
   run.origins.emplace("", document.file.string());
   for (auto const& [name, setting] : settings) {
     run.origins.emplace(name, setting.where);
@@ -267,7 +356,8 @@ RunConfig run_of(Settings const& settings, Document const& document) {
   run.problem.seed = get("problem.seed").integer;
   auto const scalar =
       std::find(scalar_names.begin(), scalar_names.end(), get("problem.scalar").word);
-  run.problem.scalar = static_cast<Scalar>(scalar - scalar_names.begin());
+  if (scalar != scalar_names.end())
+    run.problem.scalar = static_cast<Scalar>(scalar - scalar_names.begin());
   run.problem.name = name_of(run.problem, settings, document);
   run.solver = {get("solver.name").word,
                 get("solver.form").word,
@@ -320,38 +410,41 @@ RunConfig run_of(Settings const& settings, Document const& document) {
 
 // ---- one file ----
 
-/// What can be said of a file before its lists are expanded.
-bool check_document(Document const& document, Errors& errors) {
-  bool good = true;
-  for (Entry const& entry : document.entries) {
+/// Refuses names that do not exist and lists that cannot be, and drops them.
+void check_entries(Document& document, Errors& errors) {
+  std::erase_if(document.entries, [&](Entry const& entry) {
     if (!check_name(entry, errors)) {
-      good = false;
-    } else if (entry.values.size() > 1 && !rows_of(entry.section, entry.name)[0]->sweeps) {
-      errors.add(entry.where, entry.full_name(), " cannot be a list: all runs of a file share it");
-      good = false;
+      bool const in_section = !keys_of(entry.section).empty() && !is_elsewhere(entry);
+      bool const is_section = entry.section.empty() && !keys_of(entry.name).empty();
+      document.unclear.insert(in_section ? entry.section : is_section ? entry.name : "");
+      return true;
     }
-  }
+    if (entry.values.size() < 2 || rows_of(entry.section, entry.name)[0]->sweeps) return false;
+    errors.add(entry.where, entry.full_name(), " cannot be a list: all runs of a file share it");
+    document.unclear.insert(entry.full_name());
+    return true;
+  });
+}
+
+/// A document says in one way which matrix.
+void check_matrix(Document& document, Errors& errors) {
   Entry const* const matrix = document.find("problem.matrix");
   Entry const* const generate = document.find("problem.generate");
-  if (good && document.whole && !matrix && !generate) {
+  bool const is_clear =
+      document.is_clear("problem.matrix") && document.is_clear("problem.generate");
+  if (is_clear && !matrix && !generate)
     errors.add(document.file.string(),
                "no problem: give 'problem.matrix' (a file) or 'problem.generate'");
-    good = false;
-  }
-  if (matrix && generate) {
+  if (matrix && generate)
     errors.add(generate->where,
                "both 'problem.matrix' and 'problem.generate' are given; choose one");
-    good = false;
-  }
-  return good;
+  if (!matrix == !generate) document.unclear.insert({"problem.matrix", "problem.generate"});
 }
 
 /// Whether the values of a document select this row in some combination.
 bool selectable(Key const& row, Document const& document) {
   if (row.selector.empty()) return true;
-  auto const selects = [&](std::string_view value) {
-    return std::find(row.for_values.begin(), row.for_values.end(), value) != row.for_values.end();
-  };
+  auto const selects = [&](std::string_view value) { return has(row.for_values, value); };
   Entry const* const given = document.find(row.selector);
   auto const selectors = selectors_of(row);
   bool const selected =
@@ -442,8 +535,10 @@ std::vector<RunConfig> expand(Document const& document, Errors& errors) {
     Settings const settings = resolve(sweep, choice, errors);
     check_right_hand_sides(settings, errors);
     std::vector<std::string> identity;
-    for (std::size_t i = 0; i < choice.size(); ++i)
-      identity.push_back(settings.contains(document.entries[i].full_name()) ? choice[i]->text : "");
+    for (Entry const& entry : document.entries) {
+      auto const setting = settings.find(entry.full_name());
+      identity.push_back(setting == settings.end() ? "" : setting->second.text);
+    }
     if (seen.insert(std::move(identity)).second) runs.push_back(run_of(settings, document));
   }
   report_unused(sweep, errors);
@@ -474,12 +569,18 @@ std::vector<FileConfig> read_config(std::vector<fs::path> const& files,
                                     std::vector<std::string> const& assignments, Errors& errors,
                                     std::vector<std::string_view> const& foreign) {
   std::vector<Entry> overrides;
+  std::vector<std::string> unclear;  // what refused assignments may have been meant for
   for (std::string const& assignment : assignments) {
     auto entry = read_assignment(assignment, errors);
-    if (!entry || !check_name(*entry, errors)) continue;
+    if (!entry || !check_name(*entry, errors)) {
+      for (std::string& key : meant_keys(assignment)) unclear.push_back(std::move(key));
+      continue;
+    }
     for (Entry const& other : overrides)
-      if (other.full_name() == entry->full_name())
+      if (other.full_name() == entry->full_name()) {
         errors.add(entry->where, "'", entry->full_name(), "' is set twice");
+        unclear.push_back(entry->full_name());
+      }
     overrides.push_back(std::move(*entry));
   }
   std::vector<FileConfig> configs;
@@ -493,7 +594,9 @@ std::vector<FileConfig> read_config(std::vector<fs::path> const& files,
                std::find(foreign.begin(), foreign.end(), entry.name) != foreign.end();
       });
       for (Entry const& entry : overrides) apply_assignment(document, entry);
-      if (!check_document(document, of_file) || !document.whole) continue;
+      document.unclear.insert(unclear.begin(), unclear.end());
+      check_entries(document, of_file);
+      check_matrix(document, of_file);
       for (RunConfig& run : expand(document, of_file)) runs.push_back(std::move(run));
     }
     number_outputs(runs);

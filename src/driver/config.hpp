@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -92,7 +93,8 @@ struct OutputConfig {
   bool verbose = false, roofline = false;
 };
 
-/// \brief One run, complete and valid as far as the text of the input can tell.
+/// \brief One run, complete and valid as far as the text of the input can tell; but for the keys
+/// that are unclear.
 struct RunConfig {
   ProblemConfig problem;
   SolverConfig solver;
@@ -100,7 +102,14 @@ struct RunConfig {
   ExecutionConfig execution;
   OutputConfig output;
   std::map<std::string, std::string, std::less<>> origins;  ///< "section.key" -> "file:line"
+  /// The keys whose values are not known, for they or others were refused; they may be empty.
+  std::set<std::string, std::less<>> unclear{};
 
+  bool is_clear(std::string_view key) const { return !unclear.contains(key); }
+  bool is_clear_section(std::string_view section) const {
+    auto const first = unclear.lower_bound(section);
+    return first == unclear.end() || !first->starts_with(section);
+  }
   /// \brief Where a key was given; for a key that was not, the file.
   std::string const& where(std::string_view key) const;
   /// \brief The key that says which matrix.
@@ -116,9 +125,9 @@ struct FileConfig {
 };
 
 /// \brief Reads, overrides ("section.key=value"), checks and expands YAML files. Everything wrong
-/// is added to `errors`; the result is of use only if nothing was. Does not look at matrix files,
-/// output folders or execution spaces (see check.hpp). Keys at the top of a file that are in
-/// `foreign` are left to the caller.
+/// is added to `errors`; if anything was, the result is of use only to look for more that is. Does
+/// not look at matrix files, output folders or execution spaces (see check.hpp). Keys at the top of
+/// a file that are in `foreign` are left to the caller.
 std::vector<FileConfig> read_config(std::vector<std::filesystem::path> const& files,
                                     std::vector<std::string> const& assignments, Errors& errors,
                                     std::vector<std::string_view> const& foreign = {});

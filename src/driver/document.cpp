@@ -53,15 +53,17 @@ std::vector<Text> values_of(YAML::Node const& node, std::string const& name, Sou
 /// The key of a pair as text; reports keys that are no plain words or that came before.
 std::optional<std::string> key_of(YAML::Node const& key, std::string const& section,
                                   std::vector<std::string>& seen, Source const& source,
-                                  Errors& errors) {
+                                  Document& document, Errors& errors) {
   if (!key.IsScalar()) {
     errors.add(source.at(key.Mark()), "a key must be a plain word");
+    document.unclear.insert(section);
     return {};
   }
   std::string const name = key.Scalar();
   if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
-    errors.add(source.at(key.Mark()), "'", section, section.empty() ? "" : ".", name,
-               "' is given twice");
+    std::string const full_name = section.empty() ? name : section + "." + name;
+    errors.add(source.at(key.Mark()), "'", full_name, "' is given twice");
+    document.unclear.insert(full_name);
     return {};
   }
   seen.push_back(name);
@@ -72,18 +74,24 @@ void read_section(YAML::Node const& map, std::string const& section, Source cons
                   Document& document, Errors& errors) {
   std::vector<std::string> seen;
   for (auto const& pair : map) {
-    auto const name = key_of(pair.first, section, seen, source, errors);
+    auto const name = key_of(pair.first, section, seen, source, document, errors);
     if (!name) continue;
-    auto values = values_of(pair.second, section + "." + *name, source, errors);
-    if (!values.empty())
-      document.entries.push_back({section, *name, std::move(values), source.at(pair.first.Mark())});
+    Entry entry{section, *name, {}, source.at(pair.first.Mark())};
+    if (!rows_of(section, *name).empty()) {
+      entry.values = values_of(pair.second, entry.full_name(), source, errors);
+      if (entry.values.empty()) {
+        document.unclear.insert(entry.full_name());
+        continue;
+      }
+    }
+    document.entries.push_back(std::move(entry));
   }
 }
 
 void read_top(YAML::Node const& top, Source const& source, Document& document, Errors& errors) {
   std::vector<std::string> seen;
   for (auto const& pair : top) {
-    auto const name = key_of(pair.first, "", seen, source, errors);
+    auto const name = key_of(pair.first, "", seen, source, document, errors);
     if (!name) continue;
     if (pair.second.IsMap() && (pair.second.size() > 0 || !keys_of(*name).empty()))
       read_section(pair.second, *name, source, document, errors);
@@ -92,26 +100,25 @@ void read_top(YAML::Node const& top, Source const& source, Document& document, E
   }
 }
 
-/// The lines of the documents that hold nothing; YAML::LoadAll would end at the first of them.
-class EmptyDocuments : public YAML::EventHandler {
+/// Where the documents begin, and those that hold nothing; YAML::LoadAll would end at the first of
+/// these, and tells nothing of those before one that is no YAML.
+class Beginnings : public YAML::EventHandler {
  public:
-  std::vector<YAML::Mark> marks;
-  int documents = 0;
+  std::vector<YAML::Mark> all, empty;
 
   void OnDocumentStart(YAML::Mark const& mark) override {
-    ++documents;
-    start_ = mark;
+    all.push_back(mark);
     at_root_ = true;
   }
   void OnDocumentEnd() override {}
   void OnNull(YAML::Mark const&, YAML::anchor_t) override {
-    if (at_root_) marks.push_back(start_);
+    if (at_root_) empty.push_back(all.back());
     at_root_ = false;
   }
   void OnAlias(YAML::Mark const&, YAML::anchor_t) override { at_root_ = false; }
   void OnScalar(YAML::Mark const&, std::string const&, YAML::anchor_t,
                 std::string const& value) override {
-    if (at_root_ && (value.empty() || value == "~")) marks.push_back(start_);
+    if (at_root_ && (value.empty() || value == "~")) empty.push_back(all.back());
     at_root_ = false;
   }
   void OnSequenceStart(YAML::Mark const&, std::string const&, YAML::anchor_t,
@@ -126,25 +133,39 @@ class EmptyDocuments : public YAML::EventHandler {
   void OnMapEnd() override {}
 
  private:
-  YAML::Mark start_;
   bool at_root_ = false;
 };
 
-EmptyDocuments empty_documents(std::string const& text) {
-  std::istringstream stream(text);
-  YAML::Parser parser(stream);
-  EmptyDocuments empty;
-  while (parser.HandleNextDocument(empty)) {
+/// The documents of a text; where it ceases to be YAML those before, and why.
+std::vector<YAML::Node> load(std::string text, Source const& source, Errors& errors) {
+  Beginnings beginnings;
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(beginnings)) {
+    }
+  } catch (YAML::Exception const& error) {
+    errors.add(source.at(error.mark), "not valid YAML: ", error.msg);
+    auto line = text.begin();
+    for (int k = 0; !beginnings.all.empty() && k < beginnings.all.back().line; ++k)
+      line = std::find(line, text.end(), '\n') + 1;
+    text.erase(line, text.end());
   }
-  return empty;
+  for (YAML::Mark const& mark : beginnings.empty)
+    if (beginnings.all.size() > 1)
+      errors.add(source.at(mark),
+                 "an empty document: nothing between two '---', or after the last");
+  return YAML::LoadAll(text);
 }
 
 /// Gives a later document of a file the output of the first.
 void share_output(Document const& first, Document& later, Errors& errors) {
-  for (Entry const& entry : later.entries)
-    if (entry.section == "output")
-      errors.add(entry.where, "'", entry.full_name(),
-                 "' belongs into the first document of the file: all its runs share the output");
+  std::erase_if(later.entries, [&](Entry const& entry) {
+    if (entry.section != "output") return false;
+    errors.add(entry.where, "'", entry.full_name(),
+               "' belongs into the first document of the file: all its runs share the output");
+    return true;
+  });
   for (Entry const& entry : first.entries)
     if (entry.section == "output") later.entries.push_back(entry);
 }
@@ -185,27 +206,27 @@ Entry const* Document::find(std::string_view full_name) const {
   return nullptr;
 }
 
+bool Document::is_clear(std::string_view full_name) const {
+  if (unclear.empty()) return true;
+  if (unclear.contains(full_name)) return false;
+  return find(full_name) ||
+         (!unclear.contains("") && !unclear.contains(full_name.substr(0, full_name.find('.'))));
+}
+
 std::vector<Document> read_documents(fs::path const& file, Errors& errors) {
   std::vector<Document> documents;
   auto const text = read_text(file, errors);
   if (!text) return documents;
   Source const source{file.string(), true, file.parent_path()};
   try {
-    EmptyDocuments const empty = empty_documents(*text);
-    for (YAML::Mark const& mark : empty.marks)
-      if (empty.documents > 1)
-        errors.add(source.at(mark),
-                   "an empty document: nothing between two '---', or after the last");
-    for (YAML::Node const& top : YAML::LoadAll(*text)) {
+    for (YAML::Node const& top : load(*text, source, errors)) {
       if (!top.IsMap()) {
         errors.add(source.at(top.Mark()), "not a mapping of sections such as 'problem: {...}'");
         continue;
       }
       Document document{file, {}};
-      std::size_t const before = errors.messages().size();
       read_top(top, source, document, errors);
       if (!documents.empty()) share_output(documents[0], document, errors);
-      document.whole = errors.messages().size() == before;
       documents.push_back(std::move(document));
     }
     if (documents.empty() && errors.empty())
@@ -237,7 +258,20 @@ std::optional<Entry> read_assignment(std::string const& assignment, Errors& erro
   return entry;
 }
 
+std::vector<std::string> meant_keys(std::string_view assignment) {
+  std::string_view const written = assignment.substr(0, assignment.find('='));
+  std::string_view const section = written.substr(0, written.find('.'));
+  bool const is_known = !keys_of(section).empty();
+  std::vector<std::string> keys;
+  for (Key const& key : schema()) {
+    if (key.full_name() == written) return {key.full_name()};
+    if (!is_known || key.section == section) keys.push_back(key.full_name());
+  }
+  return keys;
+}
+
 void apply_assignment(Document& document, Entry const& assignment) {
+  document.unclear.erase(assignment.full_name());
   auto const same = [&](Entry const& entry) { return entry.full_name() == assignment.full_name(); };
   auto const old = std::find_if(document.entries.begin(), document.entries.end(), same);
   if (old == document.entries.end()) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,8 @@ struct Text {
 };
 
 /// \brief `section: {name: values}`; several values where a list was written. A key at the top of
-/// the file that holds no mapping has an empty section.
+/// the file that holds no mapping has an empty section. There are no values where there is nothing
+/// that could have one: at the top, and of names that no key has.
 struct Entry {
   std::string section, name;
   std::vector<Text> values;
@@ -33,14 +35,20 @@ struct Entry {
 struct Document {
   std::filesystem::path file;
   std::vector<Entry> entries;
-  bool whole = true;  ///< false: part of it was refused, so that entries may be missing
+  /// What was refused, so that nothing may be concluded from it: a key "section.name"; with
+  /// "section" those of its keys that are not there, which may have been misspelt; with "" those of
+  /// all sections.
+  std::set<std::string, std::less<>> unclear{};
 
   Entry const* find(std::string_view full_name) const;
+  /// \brief Whether it is known what the document says of a key: its values, or that it has none.
+  bool is_clear(std::string_view full_name) const;
 };
 
 /// \brief Reads the documents of a file, which `---` separates; none of a file that is not YAML.
 /// What is not two levels of mappings with scalars or lists of scalars in them, and what is given
-/// twice, goes to `errors` with its line; its document is then not whole.
+/// twice, goes to `errors` with its line, and is unclear. Of a file that ceases to be YAML there
+/// are the documents before.
 ///
 /// The first document's `output` is that of all; a later one that has its own is an error.
 std::vector<Document> read_documents(std::filesystem::path const& file, Errors& errors);
@@ -49,7 +57,10 @@ std::vector<Document> read_documents(std::filesystem::path const& file, Errors& 
 /// sweeps). An entry without values stands for an empty value; nothing after an error.
 std::optional<Entry> read_assignment(std::string const& assignment, Errors& errors);
 
-/// \brief Replaces the entry of that name or adds it; without values: removes it.
+/// \brief What a refused assignment may have been meant for: a key, all of its section, or all.
+std::vector<std::string> meant_keys(std::string_view assignment);
+
+/// \brief Replaces the entry of that name or adds it; without values: removes it. It is clear then.
 void apply_assignment(Document& document, Entry const& assignment);
 
 /// \brief A text of the user's for a message: quoted, shortened, unprintable characters as '?'.

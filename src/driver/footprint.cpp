@@ -218,10 +218,15 @@ std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is
          columns_key, of.vectors(3 * columns + of.groups.copied_columns())});
   if (run.problem.batch > 0)  // where each begins, how it ended, and its report
     shares.push_back({"how each system ended", "problem.batch", run.problem.batch * 1000.0});
-  if (!is_made)
-    shares.push_back(
-        {"the system", run.matrix_key(), entries + matrix.rows * 8 + of.vectors(columns)});
+  if (!is_made) shares.push_back(share_of_system(run, matrix));
   return shares;
+}
+
+Share share_of_system(RunConfig const& run, Counts const& matrix) {
+  double const scalar = bytes_of(run.problem.scalar);
+  return {"the system", run.matrix_key(),
+          matrix.nonzeros * (scalar + 4) + matrix.rows * 8 +
+              matrix.rows * matrix.right_hand_sides * scalar};
 }
 
 }  // namespace Solder::Driver

@@ -22,4 +22,7 @@ struct Share {
 /// and a padded matrix counts without its padding.
 std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is_made);
 
+/// \brief What a run's system takes, as it is made.
+Share share_of_system(RunConfig const& run, Counts const& matrix);
+
 }  // namespace Solder::Driver

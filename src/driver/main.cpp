@@ -13,7 +13,9 @@
 #include "config.hpp"
 #include "run.hpp"
 #include "schema.hpp"
+#include "signals.hpp"
 #include "solve.hpp"
+#include "streams.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -88,32 +90,36 @@ int fail(Errors const& errors) {
 int run(int argc, char* argv[]) {
   Errors errors;
   Arguments arguments = read_arguments(argc, argv, errors);
-  if (!errors.empty()) return fail(errors);
+  if (!errors.empty() && (arguments.help || arguments.version || arguments.files.empty()))
+    return fail(errors);
   if (arguments.help) {
-    std::cout
-        << usage
-        << "\nSolves the linear systems that the files describe; docs/yaml.md explains every key.\n"
-           "A list in place of a value makes a run of each of its values; --set overrides a key "
-           "in\n"
-           "all files (--set section.key= removes it). --kokkos-* options go to Kokkos.\n"
-           "Exit code: 0 every run converged, 1 some run did not, 2 invalid input.\n\n"
-        << schema_text();
+    print(concat(
+        usage,
+        "\nSolves the linear systems that the files describe; docs/yaml.md explains every key.\n"
+        "A list in place of a value makes a run of each of its values; --set overrides a key "
+        "in\n"
+        "all files (--set section.key= removes it). --kokkos-* options go to Kokkos.\n"
+        "Exit code: 0 every run converged, 1 some run did not, 2 invalid input or what could not "
+        "be\ncarried out, 128 + n ended by signal n.\n\n",
+        schema_text()));
     return all_converged;
   }
   if (arguments.version) {
-    std::cout << "solder " << SOLDER_VERSION << ", Kokkos " << kokkos_version()
-              << ", execution spaces: " << join(space_names(), ", ") << "\n";
+    print(concat("solder ", SOLDER_VERSION, ", Kokkos ", kokkos_version(),
+                 ", execution spaces: ", join(space_names(), ", "), "\n"));
     return all_converged;
   }
+  Runs runs;
+  SignalWatch const watch(
+      [&](std::string_view signal) { runs.stop(concat("stopped by ", signal)); });
   auto const files = read_config(arguments.files, arguments.assignments, errors);
-  if (!errors.empty()) return fail(errors);
   SystemStore store;
   check_runs(files, store, errors);
   if (!errors.empty()) return fail(errors);
   int kokkos_argc = static_cast<int>(arguments.kokkos.size());
   arguments.kokkos.push_back(nullptr);
   Kokkos::ScopeGuard const kokkos(kokkos_argc, arguments.kokkos.data());
-  return run_all(files, store);
+  return runs.run_all(files, store);
 }
 
 }  // namespace
@@ -121,7 +127,11 @@ int run(int argc, char* argv[]) {
 
 int main(int argc, char* argv[]) {
   try {
-    return Solder::Driver::run(argc, argv);
+    Solder::Driver::prepare_streams();
+    int const code = Solder::Driver::run(argc, argv);
+    if (code != Solder::Driver::invalid_input)
+      Solder::Driver::print("");  // what Kokkos has printed, too
+    return code;
   } catch (std::exception const& error) {
     std::cerr << "error: " << error.what() << std::endl;
     return Solder::Driver::invalid_input;

@@ -161,15 +161,7 @@ std::vector<T> make_rhs(ProblemConfig const& problem, HostCsr<T> const& matrix) 
   if (problem.rhs == "unit_solution") return row_sums(matrix);
   if (problem.rhs == "random")
     return random_columns<T>(n, std::max(problem.rhs_count, 1), problem.seed);
-  std::string const file = problem.rhs_file.string();
-  if (!std::filesystem::exists(problem.rhs_file)) {
-    std::string_view const near =
-        nearest(problem.rhs_file.filename().string(), rows_of("problem", "rhs")[0]->words);
-    throw InputError(file, 0,
-                     near.empty() ? "there is no such file"
-                                  : concat("there is no such file; did you mean '", near, "'?"));
-  }
-  return read_columns<T>(file, matrix.rows, problem.rhs_count);
+  return read_columns<T>(problem.rhs_file.string(), matrix.rows, problem.rhs_count);
 }
 
 /// What `make` returns; an InputError gets the origin and the name of the key in front.

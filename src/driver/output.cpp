@@ -178,22 +178,22 @@ std::int64_t shadow_space(RunResult const& result) {
   return std::min<std::int64_t>(result.config->solver.shadow_space, result.rows);
 }
 
-std::string json_text(std::vector<RunResult> const& results, std::string const& device) {
+std::string json_text(std::vector<RunResult> const& results, std::string const& device,
+                      std::string_view stopped) {
   Json runs = Json::array();
   for (RunResult const& result : results) {
     runs.push_back(json_of(result));
     add_columns(runs.back(), result);
   }
-  Json const document = {{"solder", SOLDER_VERSION},
-                         {"kokkos", kokkos_version()},
-                         {"device", device},
-                         {"runs", std::move(runs)}};
+  Json document = {{"solder", SOLDER_VERSION}, {"kokkos", kokkos_version()}, {"device", device}};
+  if (!stopped.empty()) document["stopped"] = stopped;
+  document["runs"] = std::move(runs);
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 void write_json(fs::path const& path, std::vector<RunResult> const& results,
-                std::string const& device) {
-  write_text(path, json_text(results, device));
+                std::string const& device, std::string_view stopped) {
+  write_text(path, json_text(results, device, stopped));
 }
 
 void write_history(fs::path const& path, std::vector<Report> const& columns) {

@@ -26,12 +26,14 @@ struct RunResult {
 std::int64_t shadow_space(RunResult const& result);
 
 /// \brief All runs of a file as JSON (see docs/yaml.md). Numbers that are not finite become null.
-std::string json_text(std::vector<RunResult> const& results, std::string const& device);
+/// \param stopped why these are not all runs; empty: they are
+std::string json_text(std::vector<RunResult> const& results, std::string const& device,
+                      std::string_view stopped = {});
 
 /// \brief Writes json_text; the file appears whole or not at all. InputError if it cannot be
 /// written.
 void write_json(std::filesystem::path const& path, std::vector<RunResult> const& results,
-                std::string const& device);
+                std::string const& device, std::string_view stopped = {});
 
 /// \brief "iteration,relative_residual" and one line for each iteration; of several right-hand
 /// sides "iteration,relative_residual_1,..." with nothing after the end of one; otherwise as

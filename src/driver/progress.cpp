@@ -16,6 +16,8 @@ constexpr char const* erase_line = "\r\x1b[K";
 
 }  // namespace
 
+void erase_progress(std::ostream& stream) { stream << erase_line << std::flush; }
+
 ProgressLine::ProgressLine(std::ostream& stream, std::string label, Clock clock)
     : stream_(stream),
       label_(std::move(label)),
@@ -23,7 +25,7 @@ ProgressLine::ProgressLine(std::ostream& stream, std::string label, Clock clock)
       next_(clock_() + first_after) {}
 
 ProgressLine::~ProgressLine() {
-  if (shown_) stream_ << erase_line << std::flush;
+  if (shown_) erase_progress(stream_);
 }
 
 void ProgressLine::show(Progress const& progress) {

@@ -32,6 +32,9 @@ class ProgressLine {
   bool shown_ = false;
 };
 
+/// \brief Erases a line that may be there.
+void erase_progress(std::ostream& stream);
+
 /// \brief Is standard error a terminal that can erase a line?
 bool progress_wanted();
 

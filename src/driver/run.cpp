@@ -13,38 +13,10 @@
 #include "roofline.hpp"
 #include "scalars.hpp"
 #include "solve.hpp"
+#include "streams.hpp"
 
 namespace Solder::Driver {
 namespace {
-
-/// Solves, and says how far it is where somebody looks.
-template <class T>
-Solved<T> solve_watched(RunConfig const& config, System<T> const& system) {
-  if constexpr (!is_built(yaml_name<T>)) {
-    throw std::logic_error("no scalar of this build");  // check_runs() refuses the others
-  } else {
-    if (!progress_wanted()) return solve<T>(config, system, {});
-    ProgressLine line(std::cerr, config.problem.name);
-    return solve<T>(config, system, [&](Progress const& progress) { line.show(progress); });
-  }
-}
-
-template <class T>
-RunResult run_one(RunConfig const& config, System<T> const& system) {
-  Solved<T> solved = solve_watched(config, system);
-  if (!config.output.solution.empty())
-    write_matrix_market_columns<T>(config.output.solution.string(), solved.solution,
-                                   system.right_hand_sides());
-  if (!config.output.history.empty()) write_history(config.output.history, solved.columns);
-  return {&config,
-          system.matrix.rows,
-          system.matrix.nonzeros(),
-          solved.space,
-          std::move(solved.report),
-          solved.matrix_format,
-          solved.format_reason,
-          std::move(solved.columns)};
-}
 
 /// Says why a run failed; of several right-hand sides or systems, why the first that did.
 void report_failure(RunResult const& result) {
@@ -87,8 +59,55 @@ void report_shift(RunResult const& result) {
             << "% larger: without, a pivot is not positive" << std::endl;
 }
 
+/// Measures what runs are compared with, before there is anything that could be lost.
+void measure_copies(std::vector<FileConfig> const& files) {
+  for (FileConfig const& file : files)
+    for (RunConfig const& run : file.runs)
+      if (run.output.roofline) try {
+          copy_bandwidth(run.execution.space);
+        } catch (std::exception const& error) {
+          throw InputError(concat(run.where("output.roofline"),
+                                  ": output.roofline: a copy cannot be measured: ", error.what()));
+        }
+}
+
+}  // namespace
+
+/// Solves, and says how far it is where somebody looks.
+template <class T>
+Solved<T> Runs::solve_watched(RunConfig const& config, System<T> const& system) {
+  if constexpr (!is_built(yaml_name<T>)) {
+    throw std::logic_error("no scalar of this build");  // check_runs() refuses the others
+  } else {
+    if (!progress_wanted()) return solve<T>(config, system, {});
+    ProgressLine line(std::cerr, config.problem.name);
+    return solve<T>(config, system, [&](Progress const& progress) {
+      std::lock_guard const lock(mutex_);
+      line.show(progress);
+    });
+  }
+}
+
+template <class T>
+RunResult Runs::run_one(RunConfig const& config, System<T> const& system) {
+  Solved<T> solved = solve_watched(config, system);
+  if (!config.output.solution.empty())
+    write_matrix_market_columns<T>(config.output.solution.string(), solved.solution,
+                                   system.right_hand_sides());
+  if (!config.output.history.empty()) write_history(config.output.history, solved.columns);
+  return {&config,
+          system.matrix.rows,
+          system.matrix.nonzeros(),
+          solved.space,
+          std::move(solved.report),
+          solved.matrix_format,
+          solved.format_reason,
+          std::move(solved.columns),
+          config.output.roofline ? copy_bandwidth(config.execution.space) : 0};
+}
+
 /// Solves a run. What goes wrong is thrown with the file and the name of the problem in front.
-RunResult run_named(RunConfig const& config, SystemStore& store) {
+RunResult Runs::run_named(RunConfig const& config, SystemStore& store) {
   std::string const name = concat(config.where(""), ": ", config.problem.name, ": ");
   try {
     return std::visit([&](auto const& system) { return run_one(config, *system); },
@@ -102,53 +121,93 @@ RunResult run_named(RunConfig const& config, SystemStore& store) {
   }
 }
 
-/// Measures what runs are compared with, before there is anything that could be lost.
-void measure_copies(std::vector<FileConfig> const& files) {
-  for (FileConfig const& file : files)
-    for (RunConfig const& run : file.runs)
-      if (run.output.roofline) try {
-          copy_bandwidth(run.execution.space);
-        } catch (std::exception const& error) {
-          throw InputError(concat(run.where("output.roofline"),
-                                  ": output.roofline: a copy cannot be measured: ", error.what()));
-        }
-}
-
-/// All runs of one file, then its JSON; adds whether any failed.
-void run_file(FileConfig const& file, SystemStore& store, Table const& table, bool& failed) {
-  std::vector<RunResult> results;
-  for (RunConfig const& config : file.runs) {
-    results.push_back(run_named(config, store));
-    if (config.output.roofline)
-      results.back().copy_bandwidth = copy_bandwidth(config.execution.space);
-    std::cout << table.line(results.back());
-    if (config.output.verbose) std::cout << setup_text(results.back().report.preconditioner);
-    std::cout << std::flush;
-    report_repairs(results.back());
-    report_shift(results.back());
-    if (results.back().report.reason != Reason::converged) {
-      failed = true;
-      report_failure(results.back());
+/// All runs of one file, then its JSON; that of those that have ended where one cannot be carried
+/// out.
+void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& table) {
+  {
+    std::lock_guard const lock(mutex_);
+    ended_.clear();
+    file_ = &file;
+  }
+  try {
+    for (RunConfig const& config : file.runs) {
+      RunResult result = run_named(config, store);
+      std::unique_lock lock(mutex_);
+      RunResult const& ended = ended_.emplace_back(std::move(result));
+      lock.unlock();
+      print(table.line(ended));
+      if (config.output.verbose) print(setup_text(ended.report.preconditioner));
+      report_repairs(ended);
+      report_shift(ended);
+      if (ended.report.reason != Reason::converged) {
+        failed_ = true;
+        report_failure(ended);
+      }
     }
+  } catch (std::exception const& error) {
+    std::lock_guard const lock(mutex_);
+    std::string const message = concat(error.what(), "; stopped ", place());
+    std::string const kept = keep_ended(message);
+    file_ = nullptr;
+    throw std::runtime_error(message + kept);
   }
   std::filesystem::path const& json = file.runs[0].output.json;
-  if (!json.empty()) write_json(json, results, device_name());
+  std::lock_guard const lock(mutex_);
+  if (!json.empty()) write_json(json, ended_, device_);
+  file_ = nullptr;
 }
 
-}  // namespace
+/// Where the runs are.
+std::string Runs::place() const {
+  if (file_ == nullptr) return device_.empty() ? "before the first run" : "between two files";
+  std::size_t const runs = file_->runs.size(), ended = ended_.size();
+  if (ended == runs) return concat("after the last run of ", file_->file.string());
+  return concat("in run ", std::to_string(ended + 1), " of ", std::to_string(runs), " of ",
+                file_->file.string(), ", ", file_->runs[ended].problem.name);
+}
 
-ExitCode run_all(std::vector<FileConfig> const& files, SystemStore& store) {
-  Table const table(files);
-  bool failed = false;
+/// Writes the JSON of the runs that have ended of a file that will not: "; r.json has the 2 that
+/// had ended".
+std::string Runs::keep_ended(std::string_view why) {
+  if (file_ == nullptr) return {};
+  if (ended_.empty()) return "; none had ended";
+  std::filesystem::path const& json = file_->runs[0].output.json;
+  std::string const those = ended_.size() == 1
+                                ? "the one that had ended"
+                                : concat("the ", std::to_string(ended_.size()), " that had ended");
+  if (json.empty()) return concat("; without output.json nothing is kept of ", those);
   try {
+    write_json(json, ended_, device_, why);
+  } catch (std::exception const& error) {
+    return concat("; of ", those, " nothing is kept: ", error.what());
+  }
+  return concat("; ", json.string(), " has ", those);
+}
+
+void Runs::stop(std::string_view why) {
+  mutex_.lock();  // for good
+  std::string const where = concat(why, " ", place());
+  std::string const kept = keep_ended(where);
+  Solder::Impl::UnfinishedFiles::abandon();
+  if (progress_wanted()) erase_progress(std::cerr);
+  std::cerr << "error: " << where << kept << std::endl;
+}
+
+ExitCode Runs::run_all(std::vector<FileConfig> const& files, SystemStore& store) {
+  try {
+    Table const table(files);
     measure_copies(files);
-    std::cout << table.heading();
-    for (FileConfig const& file : files) run_file(file, store, table, failed);
+    {
+      std::lock_guard const lock(mutex_);
+      device_ = device_name();
+    }
+    print(table.heading());
+    for (FileConfig const& file : files) run_file(file, store, table);
   } catch (std::exception const& error) {
     std::cerr << "error: " << error.what() << std::endl;
     return invalid_input;
   }
-  return failed ? some_failed : all_converged;
+  return failed_ ? some_failed : all_converged;
 }
 
 }  // namespace Solder::Driver

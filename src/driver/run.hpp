@@ -1,19 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "config.hpp"
+#include "output.hpp"
 #include "problem.hpp"
+#include "solve.hpp"
 
 namespace Solder::Driver {
 
 enum ExitCode : int { all_converged = 0, some_failed = 1, invalid_input = 2 };
 
 /// \brief Carries out runs that were checked: solves, writes the table to standard output, the
-/// output files, and the reason of each run that did not converge to standard error. Needs Kokkos
-/// initialised. A run that cannot be carried out (memory, disk) ends everything with
-/// invalid_input; the JSON of its file is then not written.
-ExitCode run_all(std::vector<FileConfig> const& files, SystemStore& store);
+/// output files, and the reason of each run that did not converge to standard error.
+class Runs {
+ public:
+  /// \brief Needs Kokkos initialised. What cannot be carried out (memory, disk, standard output)
+  /// ends everything with invalid_input; the JSON of its file has the runs that had ended.
+  ExitCode run_all(std::vector<FileConfig> const& files, SystemStore& store);
+
+  /// \brief For another thread, which then ends the process: writes the JSON of the runs that have
+  /// ended, removes unfinished files and says where the runs were. They come no further.
+  void stop(std::string_view why);
+
+ private:
+  template <class T>
+  Solved<T> solve_watched(RunConfig const& config, System<T> const& system);
+  template <class T>
+  RunResult run_one(RunConfig const& config, System<T> const& system);
+  RunResult run_named(RunConfig const& config, SystemStore& store);
+  void run_file(FileConfig const& file, SystemStore& store, Table const& table);
+  std::string place() const;
+  std::string keep_ended(std::string_view why);
+
+  bool failed_ = false;
+  std::mutex mutex_;  ///< of what follows, and of the progress line
+  std::string device_;
+  FileConfig const* file_ = nullptr;
+  std::vector<RunResult> ended_;  ///< of the file
+};
 
 }  // namespace Solder::Driver

@@ -389,7 +389,8 @@ std::string_view nearest(std::string_view name, std::vector<std::string_view> co
   std::string const wanted = core_of(name);
   if (wanted.size() > 64) return {};
   std::string_view best;
-  std::size_t best_distance = std::max<std::size_t>(1, wanted.size() / 3) + 1;
+  std::size_t best_distance =
+      wanted.size() < 2 ? 1 : std::max<std::size_t>(1, wanted.size() / 3) + 1;
   for (std::string_view candidate : valid) {
     std::size_t const distance = edit_distance(wanted, core_of(candidate));
     if (distance < best_distance) {
@@ -398,9 +399,11 @@ std::string_view nearest(std::string_view name, std::vector<std::string_view> co
     }
   }
   if (!best.empty() || wanted.size() < 3) return best;
-  for (std::string_view candidate : valid)
-    if (core_of(candidate).starts_with(wanted) || wanted.starts_with(core_of(candidate)))
+  for (std::string_view candidate : valid) {
+    std::string const core = core_of(candidate);
+    if (core.starts_with(wanted) || (core.size() >= 5 && wanted.starts_with(core)))
       return candidate;
+  }
   return {};
 }
 

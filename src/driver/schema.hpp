@@ -47,8 +47,9 @@ std::vector<std::string_view> keys_of(std::string_view section);
 std::vector<Key const*> rows_of(std::string_view section, std::string_view name);
 
 /// \brief The valid name that the writer of `name` most likely meant; empty if none is near.
-/// Near: at most one edit in three letters (swapped neighbours count as one), or a beginning of
-/// three letters or more.
+/// Near: at most one edit in three letters (swapped neighbours count as one; of two letters, one),
+/// or `name` is a beginning of it, of three letters or more, or begins with all of its five or
+/// more.
 std::string_view nearest(std::string_view name, std::vector<std::string_view> const& valid);
 
 /// \brief "a, b or c".

@@ -330,6 +330,41 @@ TEST(Config, UnknownNames) {
                {"did you mean 'jacobi'?"});
 }
 
+/// A hint is near, and of the same section; or the one other section where the key is.
+TEST(Config, HintsDoNotLeadElsewhere) {
+  for (std::string const text :
+       {"copy: {rows: [1024, 2048], scalar: double}", "copy: {a: 1}", "solver: {scaler: 1}",
+        "name: cg", "'': 1", "preconditioner: {overlap: 1, prefix: 1}"}) {
+    std::string const errors = errors_of(std::string(problem) + text + "\n");
+    EXPECT_TRUE(contains(errors, "a.yaml:2: unknown ")) << errors;
+    EXPECT_FALSE(contains(errors, "did you mean")) << errors;
+  }
+}
+
+/// One meaning, one run, one name; and no number that another reader of YAML takes for another.
+TEST(Config, ANumberIsReadInOneWay) {
+  auto const runs = runs_of(
+      "problem: {generate: convection_diffusion_2d, size: [3, +3], velocity_x: [-0.5, -.5, -5e-1], "
+      "velocity_y: [0, -0, 100, 1e2, +100.]}\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].problem.name, "convection_diffusion_2d(size=3,velocity_x=-0.5,velocity_y=0)");
+  EXPECT_EQ(runs[1].problem.name, "convection_diffusion_2d(size=3,velocity_x=-0.5,velocity_y=100)");
+  for (std::string const wrong : {"+-5", "-+5", "++5", "--5", "+", "-", "0x10", "0o7", "1_0"}) {
+    expect_error("problem: {generate: fem_poisson_2d, size: " + wrong + "}\n",
+                 {"problem.size must be an integer", "'" + wrong + "'"});
+    expect_error("problem: {generate: magnetic_laplacian_2d, size: 3, flux: " + wrong + "}\n",
+                 {"problem.flux must be a number", "'" + wrong + "'"});
+  }
+  for (std::string const wrong : {"03", "+03", "010", "00"}) {
+    expect_error("problem: {generate: fem_poisson_2d, size: " + wrong + "}\n",
+                 {"problem.size must be an integer", "'" + wrong + "'"});
+    expect_error("problem: {generate: magnetic_laplacian_2d, size: 3, flux: " + wrong + "}\n",
+                 {"problem.flux must be a number", "'" + wrong + "'"});
+  }
+  expect_error("problem: {generate: magnetic_laplacian_2d, size: 08, flux: -01e-1}\n",
+               {"did you mean '8'?", "did you mean '-1e-1'?"});
+}
+
 TEST(Config, WrongTypesAndRanges) {
   auto const solver = [](std::string const& text) {
     return std::string(problem) + "solver:\n  " + text + "\n";
@@ -508,9 +543,10 @@ TEST(Config, AllErrorsOfAllDocumentsAreReported) {
   for (char const* const part :
        {"a.yaml:1: 'problem.size' is given twice\n", "a.yaml:2: unknown section 'solvr'",
         "a.yaml:5: solver.tolerance", "a.yaml:7: not a mapping",
-        "a.yaml:10: 'solver.form' is given twice\n", "a.yaml: no problem"})
+        "a.yaml:10: 'solver.form' is given twice\n", "a.yaml:10: solver.form must be",
+        "a.yaml: no problem"})
     EXPECT_TRUE(contains(errors, part)) << "no '" << part << "' in: " << errors;
-  EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 6) << errors;
+  EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 7) << errors;
 }
 
 TEST(Config, AllErrorsOfAllFilesAreReported) {
@@ -521,7 +557,7 @@ TEST(Config, AllErrorsOfAllFilesAreReported) {
   auto const second = scratch.write(
       "second.yaml", std::string(problem) + "solvr: {}\n" + "execution: {repeat: x}\n");
   read_config({first, second}, {}, errors);
-  EXPECT_EQ(errors.messages().size(), 3u);
+  EXPECT_EQ(errors.messages().size(), 4u);
 }
 
 TEST(Config, SweepsGoThroughAllCombinationsInOrder) {

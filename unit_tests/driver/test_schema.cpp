@@ -36,6 +36,10 @@ TEST(Schema, NearestFindsNothingFarAway) {
   EXPECT_EQ(nearest("", valid), "");
   EXPECT_EQ(nearest("xy", valid), "");
   EXPECT_EQ(nearest(std::string(100000, 'n'), valid), "");
+  EXPECT_EQ(nearest("a", {"k"}), "") << "all of it is another letter";
+  EXPECT_EQ(nearest("", {"k"}), "");
+  EXPECT_EQ(nearest("overlap", {"over"}), "") << "begins with what is no part of it";
+  EXPECT_EQ(nearest("matrix_file", {"size", "matrix"}), "matrix");
 }
 
 TEST(Schema, JoinReadsAsASentence) {

@@ -7,11 +7,6 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   return mutate_with_schema(data, size, most, seed);
 }
 
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  write_named_files();
-  return 0;
-}
-
 namespace {
 
 /// Whether lists make so many runs that they take their time.
@@ -27,11 +22,13 @@ bool is_long_sweep(std::filesystem::path const& file) {
 
 int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   using namespace Solder::Driver;
+  [[maybe_unused]] static bool const once = write_named_files();
   auto const file = folder().write("runs.yaml", text_of(data, size));
   if (is_long_sweep(file)) return 0;
   Errors errors;
   auto const files = read_config({file}, {}, errors);
+  if (errors.empty()) claim_runs(files);
+  check_small(files, errors);
   for (std::string const& message : errors.messages()) claim_message(message, file.string() + ":");
-  if (errors.empty()) claim_runs(files, file.string() + ":");
   return 0;
 }

@@ -82,9 +82,9 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
                    values.text()};
   for (std::size_t c = 1 + values.index(3); c > 0; --c) result.columns.push_back(report_of(values));
   result.copy_bandwidth = values.number<double>();
-  std::string const device = values.text();
+  std::string const device = values.text(), stopped = values.text();
 
-  std::string const text = json_text({result}, device);
+  std::string const text = json_text({result}, device, stopped);
   auto const json = nlohmann::json::parse(text);
   claim_same(json["device"], device);
   auto const& written = json["runs"].at(0);

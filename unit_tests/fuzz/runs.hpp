@@ -38,12 +38,13 @@ inline std::size_t mutate_with_schema(std::uint8_t* data, std::size_t size, std:
 
 /// \brief Writes the files that inputs may name: a matrix, a right-hand side, and points in the
 /// plane.
-inline void write_named_files() {
+inline bool write_named_files() {
   folder().write("A.mtx",
                  "%%MatrixMarket matrix coordinate real symmetric\n4 4 7\n"
                  "1 1 2\n2 2 2\n3 3 2\n4 4 2\n2 1 -1\n3 2 -1\n4 3 -1\n");
   folder().write("b.mtx", "%%MatrixMarket matrix array real general\n4 1\n1\n2\n3\n4\n");
   folder().write("points.mtx", "%%MatrixMarket matrix array real general\n2 2\n0\n1\n0\n1\n");
+  return true;
 }
 
 /// \brief So many combinations of values are read; more take their time.
@@ -55,39 +56,31 @@ inline double combinations(std::vector<Solder::Driver::Entry> const& entries) {
   return count;
 }
 
-/// \brief Whether a problem can be made at little cost, and reads no other file.
-inline bool is_small(Solder::Driver::ProblemConfig const& problem) {
+/// \brief Whether a problem can be checked at little cost, and reads no other file.
+inline bool is_small(Solder::Driver::RunConfig const& run) {
+  auto const& problem = run.problem;
   for (auto const& path : {problem.matrix, problem.rhs_file, problem.coordinates})
     if (!path.empty() && path != folder().path("A.mtx") && path != folder().path("b.mtx") &&
         path != folder().path("points.mtx"))
       return false;
+  if (!run.is_clear_section("problem.")) return true;  // its files are looked at, and no more
   auto const counts = Solder::Driver::promised_counts(problem);
   return counts.rows <= 1000 && counts.nonzeros <= 10000 && counts.right_hand_sides <= 10;
 }
 
-/// \brief Claims what holds of runs that were accepted. Checks those that are small: what passes
-/// can be made.
-inline void claim_runs(std::vector<Solder::Driver::FileConfig> const& files,
-                       std::string_view where) {
+/// \brief Checks some of the runs that are small; where nothing is wrong, their systems are right.
+inline void check_small(std::vector<Solder::Driver::FileConfig> const& files,
+                        Solder::Driver::Errors& errors) {
   using namespace Solder::Driver;
   std::vector<FileConfig> small;
   std::size_t count = 0;
   for (FileConfig const& file : files) {
-    claim(!file.runs.empty(), "a file that is accepted has runs");
     small.push_back({file.file, {}});
-    for (RunConfig const& run : file.runs) {
-      claim(run.solver.tolerance >= 0 && run.solver.tolerance <= 1, "a tolerance is from 0 to 1");
-      claim(run.solver.max_iterations > 0 && run.execution.repeat > 0, "counts are positive");
-      for (Share const& share : footprint(run, promised_counts(run.problem), false))
-        claim(std::isfinite(share.bytes) && share.bytes >= 0, "memory is a size", share.what);
-      if (count < 8 && is_small(run.problem)) small.back().runs.push_back(run);
-      if (++count == 100) break;
-    }
+    for (RunConfig const& run : file.runs)
+      if (count < 8 && is_small(run) && ++count > 0) small.back().runs.push_back(run);
   }
   SystemStore store;
-  Errors errors;
   check_runs(small, store, errors);
-  for (std::string const& message : errors.messages()) claim_message(message, where);
   if (!errors.empty()) return;
   for (FileConfig const& file : small)
     for (RunConfig const& run : file.runs)
@@ -98,4 +91,19 @@ inline void claim_runs(std::vector<Solder::Driver::FileConfig> const& files,
             claim(system->rhs.size() % system->matrix.rows == 0, "a right-hand side fits");
           },
           store.get(run));
+}
+
+/// \brief Claims what holds of runs that were accepted.
+inline void claim_runs(std::vector<Solder::Driver::FileConfig> const& files) {
+  using namespace Solder::Driver;
+  for (FileConfig const& file : files) {
+    claim(!file.runs.empty(), "a file that is accepted has runs");
+    for (RunConfig const& run : file.runs) {
+      claim(run.unclear.empty(), "a run that is accepted is clear");
+      claim(run.solver.tolerance >= 0 && run.solver.tolerance <= 1, "a tolerance is from 0 to 1");
+      claim(run.solver.max_iterations > 0 && run.execution.repeat > 0, "counts are positive");
+      for (Share const& share : footprint(run, {1000, 5000, 1}, false))
+        claim(std::isfinite(share.bytes) && share.bytes >= 0, "memory is a size", share.what);
+    }
+  }
 }

@@ -398,6 +398,17 @@ TEST_F(MatrixMarket, RefusesWhatFloatCannotHold) {
       error_of<float>(path),
       path + ":3: the value '1e39' is too large for the scalar type float; double may hold it");
   EXPECT_EQ(error_of<double>(path), "");
+  auto const complex_path = folder.write(
+      "c.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1e39\n");
+  EXPECT_EQ(error_of<Kokkos::complex<float>>(complex_path),
+            complex_path +
+                ":3: the value '1e39' is too large for the scalar type complex_float; "
+                "complex_double may hold it");
+  for (std::string const number : {"+-5", "-+5", "++5", "+"}) {
+    auto const odd = folder.write("n.mtx", real_general + "1 1 1\n1 1 " + number + "\n");
+    EXPECT_EQ(error_of<double>(odd),
+              odd + ":3: a value should be a number, but is '" + number + "'");
+  }
 }
 
 TEST_F(MatrixMarket, RefusesMissingFilesAndFolders) {

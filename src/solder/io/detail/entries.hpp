@@ -25,12 +25,12 @@ Scalar read_value(TokenReader& tokens, MarketField field) {
     case MarketField::integer:
       return Scalar(static_cast<Real>(tokens.integer("value")));
     case MarketField::real:
-      return Scalar(tokens.number<Real>());
+      return Scalar(tokens.number<Scalar>());
     case MarketField::complex:
       break;
   }
-  auto const real = tokens.number<Real>();
-  auto const imaginary = tokens.number<Real>();
+  auto const real = tokens.number<Scalar>();
+  auto const imaginary = tokens.number<Scalar>();
   if constexpr (ScalarTraits<Scalar>::is_complex) {
     return {real, imaginary};
   } else {

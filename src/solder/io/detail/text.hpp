@@ -22,6 +22,7 @@
 #include <vector>
 
 #include <solder/core/errors.hpp>
+#include <solder/core/scalar.hpp>
 
 namespace Solder::Impl {
 
@@ -179,20 +180,20 @@ class TokenReader {
     fail_integer(what, code);
   }
 
-  /// \brief A finite number of type Real; also 1.5D+03, +2 and .5. Too small a number becomes 0 or
-  /// subnormal; one too large for Real, and nan and inf, are errors.
-  template <class Real>
-  Real number() {
+  /// \brief A finite real number for a Scalar, or a part of one; also 1.5D+03, +2 and .5. Too small
+  /// a number becomes 0 or subnormal; one too large, and nan and inf, are errors.
+  template <class Scalar>
+  typename ScalarTraits<Scalar>::Real number() {
     skip_blanks();
     char const* const start = at_;
-    Real value = 0;
+    typename ScalarTraits<Scalar>::Real value = 0;
     auto const [stop, code] = std::from_chars(after_plus(), end_, value);
     if (code == std::errc{} && ends_at(stop) && std::isfinite(value)) [[likely]] {
       at_ = stop;
       return value;
     }
     at_ = start;
-    return unusual_number<Real>();
+    return unusual_number<Scalar>();
   }
 
   void expect_end() {
@@ -220,8 +221,9 @@ class TokenReader {
                 (code == std::errc::result_out_of_range ? ", which is out of range" : ""));
   }
 
-  template <class Real>
-  Real unusual_number() {
+  template <class Scalar>
+  typename ScalarTraits<Scalar>::Real unusual_number() {
+    using Real = typename ScalarTraits<Scalar>::Real;
     auto const token = word();
     if (token.empty()) lines_.fail("a value is missing");
     std::string text(token.front() == '+' && token.size() > 1 && token[1] != '-' ? token.substr(1)
@@ -245,7 +247,10 @@ class TokenReader {
     if (named) lines_.fail("a value is " + quoted(token) + "; a matrix needs finite numbers");
     if (!std::isfinite(value)) {
       lines_.fail("the value " + quoted(token) + " is too large for the scalar type " +
-                  (std::is_same_v<Real, float> ? "float; double may hold it" : "double"));
+                  std::string(scalar_name<Scalar>()) +
+                  (std::is_same_v<Real, float>
+                       ? "; " + std::string(scalar_name<Wide<Scalar>>()) + " may hold it"
+                       : ""));
     }
     return value;
   }

@@ -12,7 +12,9 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <mutex>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -40,6 +42,39 @@ inline std::filesystem::path written_file(std::filesystem::path const& path) {
   return file;
 }
 
+/// \brief The files of this process that have another name as long as they are not whole.
+class UnfinishedFiles {
+ public:
+  /// \brief A file of that name, if open() makes one.
+  template <class Open>
+  static void add(std::string const& name, Open const& open) {
+    std::lock_guard const lock(mutex());
+    auto const [place, is_new] = names().insert(name);
+    if (!open()) names().erase(place);
+  }
+  static void remove(std::string const& name) {
+    std::lock_guard const lock(mutex());
+    names().erase(name);
+  }
+  /// \brief For who ends the process without the ends of its objects: removes the files, and has
+  /// threads wait that would begin or end another one.
+  static void abandon() {
+    mutex().lock();
+    std::error_code ignored;
+    for (std::string const& name : names()) std::filesystem::remove(name, ignored);
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex mutex;
+    return mutex;
+  }
+  static std::set<std::string>& names() {
+    static std::set<std::string> names;
+    return names;
+  }
+};
+
 /// \brief Writes text to a file that appears whole, by renaming, when commit() is called, or not at
 /// all; gzipped where the name ends in .gz. Links are followed, also to a file that is not there
 /// yet; a device or pipe is written directly.
@@ -56,14 +91,23 @@ class WholeFile {
         std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
     std::string const mode = target_.extension() == ".gz" ? "wb" : "wbT";
     std::random_device random;
+    int why = 0;
     for (int attempt = 0; attempt < 4 && file_ == nullptr; ++attempt) {
       written_ = target_;
       if (!direct) written_ += ".partial-" + std::to_string(random());
-      errno = 0;
-      file_ = gzopen(written_.c_str(), direct ? mode.c_str() : (mode + "x").c_str());
-      if (file_ == nullptr && errno != EEXIST) break;
+      auto const open = [&] {
+        errno = 0;
+        file_ = gzopen(written_.c_str(), direct ? mode.c_str() : (mode + "x").c_str());
+        why = errno;
+        return file_ != nullptr;
+      };
+      if (direct)
+        open();
+      else
+        UnfinishedFiles::add(written_.native(), open);
+      if (file_ == nullptr && why != EEXIST) break;
     }
-    if (file_ == nullptr) fail(std::strerror(errno ? errno : ENOMEM));
+    if (file_ == nullptr) fail(std::strerror(why ? why : ENOMEM));
     temporary_ = !direct;
     gzbuffer(file_, 1 << 16);
   }
@@ -71,8 +115,10 @@ class WholeFile {
   WholeFile& operator=(WholeFile const&) = delete;
   ~WholeFile() {
     if (file_ != nullptr) gzclose(file_);
+    if (!temporary_) return;
     std::error_code ignored;
-    if (temporary_) std::filesystem::remove(written_, ignored);
+    std::filesystem::remove(written_, ignored);
+    UnfinishedFiles::remove(written_.native());
   }
 
   void text(std::string_view text) {
@@ -111,6 +157,7 @@ class WholeFile {
     std::filesystem::rename(written_, target_, error);
     if (error) fail(error.message());
     temporary_ = false;
+    UnfinishedFiles::remove(written_.native());
   }
 
  private:
