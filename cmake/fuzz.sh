@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2154,SC2046,SC2086 # lists of words are words
 # Sourced by ./test after prepare.sh. `fuzz MINUTES [TARGET...]` builds the targets of unit_tests/fuzz with clang's
 # libFuzzer and sanitizers, and runs all of them, or those that are named, one after another, for so many minutes in
 # all. It fails where something is found.
@@ -21,10 +21,11 @@ need_clang() {
   [ "$choice" = debian ] ||
     fail "fuzzing needs clang++ with libFuzzer and OpenMP; on Debian: apt-get install $clang_packages"
   say "installing clang in $root: once, 80 MB to fetch ($log)"
-  logged in_root apt-get update &&
-    logged in_root env DEBIAN_FRONTEND=noninteractive apt-get -o APT::Sandbox::User=root install \
-      --yes --no-install-recommends $clang_packages && has_clang ||
+  set -- env DEBIAN_FRONTEND=noninteractive apt-get -o APT::Sandbox::User=root
+  if ! logged in_root "$@" update ||
+    ! logged in_root "$@" install --yes --no-install-recommends $clang_packages || ! has_clang; then
     fail "could not install $clang_packages in $root; everything it said: $log"
+  fi
 }
 
 build_fuzzers() {
@@ -34,9 +35,7 @@ build_fuzzers() {
   [ "$choice" != debian ] || synchronise || fail "could not copy the sources to $work"
   need_clang
   say "building the fuzz targets..."
-  set -- -DCMAKE_CXX_COMPILER=clang++ -DSolder_ENABLE_FUZZERS=ON -DSolder_ENABLE_TESTS=OFF
-  [ "$choice" = fetch ] || set -- "$@" -DSolder_FETCH_DEPENDENCIES=OFF
-  if ! logged where cmake -S "$sources" -B "$inside/fuzz" "$@" ||
+  if ! configure fuzz -DCMAKE_CXX_COMPILER=clang++ -DSolder_ENABLE_FUZZERS=ON -DSolder_ENABLE_TESTS=OFF ||
     ! logged where cmake --build "$inside/fuzz" --target fuzzers --parallel "$(jobs)"; then
     [ -n "${VERBOSE:-}" ] || show_failure
     say "the build failed; everything it said: $log"

@@ -105,7 +105,7 @@ fetch() {
   log=$work/fetch.log
   rm -f "$log"
   say "fetching what is missing"
-  configure "${scalars:-all}" && return
+  configure_build "${scalars:-all}" && return
   why="${why:+$why, }what upstream has cannot be fetched or configured ($log)"
   return 1
 }
@@ -279,17 +279,23 @@ up_to_date() { # TARGET PATH...
   [ -z "$changed" ]
 }
 
-configure() { # SCALARS
-  if [ "$1" = all ]; then
-    set -- -USolder_SCALARS -USolder_ENABLE_TESTS -USolder_ENABLE_EXAMPLES
-  else
-    set -- "-DSolder_SCALARS=$1" -DSolder_ENABLE_TESTS=OFF -DSolder_ENABLE_EXAMPLES=OFF
-  fi
+# configure FOLDER OPTION...: of CMake, for a build in a folder of this choice.
+configure() {
+  folder=$inside/$1
+  shift
   if [ "$choice" = debian ] || { have ninja && [ -z "${CMAKE_GENERATOR:-}" ]; }; then
     set -- "$@" -G Ninja
   fi
   [ "$choice" = fetch ] || set -- "$@" -DSolder_FETCH_DEPENDENCIES=OFF
-  logged where cmake -S "$sources" -B "$inside/build" "$@"
+  logged where cmake -S "$sources" -B "$folder" "$@"
+}
+
+configure_build() { # SCALARS
+  if [ "$1" = all ]; then
+    configure build -USolder_SCALARS -USolder_ENABLE_TESTS -USolder_ENABLE_EXAMPLES
+  else
+    configure build "-DSolder_SCALARS=$1" -DSolder_ENABLE_TESTS=OFF -DSolder_ENABLE_EXAMPLES=OFF
+  fi
 }
 
 # What failed first, which is seldom what was said last; with the user's names of the files.
@@ -311,7 +317,7 @@ build() { # TARGET
   fi
   built=$(scalars_for "$1")
   if [ "$built" != "$(cat "$work/scalars" 2>/dev/null)" ]; then rm -f "$work/scalars"; fi
-  if ! { [ -e "$work/build/CMakeCache.txt" ] && [ -e "$work/scalars" ] || configure "$built"; } ||
+  if ! { [ -e "$work/build/CMakeCache.txt" ] && [ -e "$work/scalars" ] || configure_build "$built"; } ||
     ! logged where cmake --build "$inside/build" --target "$1" --parallel "$(jobs)"; then
     [ -n "${VERBOSE:-}" ] || show_failure
     say "the build failed; everything it said: $log"

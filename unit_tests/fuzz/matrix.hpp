@@ -45,6 +45,28 @@ bool same_bits(Solder::HostCsr<T> const& a, Solder::HostCsr<T> const& b) {
          a.columns == b.columns && same_bits(a.values, b.values);
 }
 
+/// \brief Whether the matrix is its own transpose, as a file of this symmetry says.
+template <class T>
+bool is_mirrored(Solder::HostCsr<T> const& matrix, Solder::MarketSymmetry symmetry) {
+  using enum Solder::MarketSymmetry;
+  auto const mirror = [&](T const& value) {
+    return symmetry == skew_symmetric ? -value
+           : symmetry == hermitian    ? Solder::Impl::conjugated(value)
+                                      : value;
+  };
+  auto const has = [&](std::int32_t row, std::int32_t column, T const& value) {
+    auto const begin = matrix.columns.begin() + matrix.row_offsets[row],
+               end = matrix.columns.begin() + matrix.row_offsets[row + 1],
+               place = std::lower_bound(begin, end, column);
+    return place != end && *place == column &&
+           matrix.values[place - matrix.columns.begin()] == value;
+  };
+  for (std::int32_t i = 0; i < matrix.rows; ++i)
+    for (auto k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k)
+      if (!has(matrix.columns[k], i, mirror(matrix.values[k]))) return false;
+  return true;
+}
+
 /// \brief Reads a file; what is read is a consistent matrix that is the same after it is written
 /// and read again.
 template <class T>
@@ -59,6 +81,7 @@ std::optional<Solder::HostCsr<T>> claim_matrix(std::string const& file) {
   bool const is_general = header->symmetry == Solder::MarketSymmetry::general;
   claim(matrix->nonzeros() <= header->entries * (is_general ? 1 : 2),
         "no more nonzeros than the header's entries");
+  claim(is_general || is_mirrored(*matrix, header->symmetry), "a symmetric matrix is symmetric");
   for (std::int32_t i = 0; i < matrix->rows; ++i)
     for (auto k = matrix->row_offsets[i]; k < matrix->row_offsets[i + 1]; ++k) {
       claim(k == matrix->row_offsets[i] || matrix->columns[k - 1] < matrix->columns[k],
