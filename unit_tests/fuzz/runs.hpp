@@ -48,7 +48,7 @@ inline bool write_named_files() {
 }
 
 /// \brief So many combinations of values are read; more take their time.
-constexpr double most_combinations = 1000;
+constexpr double most_combinations = 100;
 
 inline double combinations(std::vector<Solder::Driver::Entry> const& entries) {
   double count = 1;
@@ -77,7 +77,7 @@ inline void check_small(std::vector<Solder::Driver::FileConfig> const& files,
   for (FileConfig const& file : files) {
     small.push_back({file.file, {}});
     for (RunConfig const& run : file.runs)
-      if (count < 8 && is_small(run) && ++count > 0) small.back().runs.push_back(run);
+      if (count < 4 && is_small(run) && ++count > 0) small.back().runs.push_back(run);
   }
   SystemStore store;
   check_runs(small, store, errors);
