@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # shellcheck shell=sh disable=SC2154
-# Sourced by ./solder and ./test, with source_dir and me (their name) set. `prepare TARGET PATH...`
-# finds or prepares the dependencies and builds TARGET, unless nothing under the PATHs changed since
-# it was last built. The driver is built for double alone, unless scalars=all or all was built before: a
+# Sourced by ./solder and ./test, with source_dir and me (their name) set. `choose` finds or prepares
+# the dependencies; `prepare TARGET PATH...` does, too, and builds TARGET, unless nothing under the
+# PATHs changed since it was last built. The driver is built for double alone, unless scalars=all or all was built before: a
 # third of the time.
 #
 #   found    Kokkos and the rest found by CMake on this machine    built in build/found
@@ -105,7 +105,7 @@ fetch() {
   log=$work/fetch.log
   rm -f "$log"
   say "fetching what is missing"
-  configure "${scalars:-all}" && return
+  configure_build "${scalars:-all}" && return
   why="${why:+$why, }what upstream has cannot be fetched or configured ($log)"
   return 1
 }
@@ -255,6 +255,14 @@ jobs() {
 # `where` runs a command where the build is.
 where() { if [ "$choice" = debian ]; then in_root "$@"; else "$@"; fi; }
 
+# here COMMAND...: a program that was built, on this machine and in place of this process. One of the
+# root has the root's own loader, so that every path means what it means to the user.
+here() {
+  [ "$choice" = debian ] || exec "$@"
+  loader=$(echo "$root"/usr/lib/*-linux-*/ld-linux*.so.*)
+  exec "$loader" --library-path "${loader%/*}" --argv0 "$1" "$@"
+}
+
 # The scalars to build: those that were asked for once are built ever after.
 scalars_for() { # TARGET
   if [ "$1" = all ] || [ "${scalars:-}" = all ] || [ "$(cat "$work/scalars" 2>/dev/null)" = all ]
@@ -271,17 +279,23 @@ up_to_date() { # TARGET PATH...
   [ -z "$changed" ]
 }
 
-configure() { # SCALARS
-  if [ "$1" = all ]; then
-    set -- -USolder_SCALARS -USolder_ENABLE_TESTS -USolder_ENABLE_EXAMPLES
-  else
-    set -- "-DSolder_SCALARS=$1" -DSolder_ENABLE_TESTS=OFF -DSolder_ENABLE_EXAMPLES=OFF
-  fi
+# configure FOLDER OPTION...: of CMake, for a build in a folder of this choice.
+configure() {
+  folder=$inside/$1
+  shift
   if [ "$choice" = debian ] || { have ninja && [ -z "${CMAKE_GENERATOR:-}" ]; }; then
     set -- "$@" -G Ninja
   fi
   [ "$choice" = fetch ] || set -- "$@" -DSolder_FETCH_DEPENDENCIES=OFF
-  logged where cmake -S "$sources" -B "$inside/build" "$@"
+  logged where cmake -S "$sources" -B "$folder" "$@"
+}
+
+configure_build() { # SCALARS
+  if [ "$1" = all ]; then
+    configure build -USolder_SCALARS -USolder_ENABLE_TESTS -USolder_ENABLE_EXAMPLES
+  else
+    configure build "-DSolder_SCALARS=$1" -DSolder_ENABLE_TESTS=OFF -DSolder_ENABLE_EXAMPLES=OFF
+  fi
 }
 
 # What failed first, which is seldom what was said last; with the user's names of the files.
@@ -303,7 +317,7 @@ build() { # TARGET
   fi
   built=$(scalars_for "$1")
   if [ "$built" != "$(cat "$work/scalars" 2>/dev/null)" ]; then rm -f "$work/scalars"; fi
-  if ! { [ -e "$work/build/CMakeCache.txt" ] && [ -e "$work/scalars" ] || configure "$built"; } ||
+  if ! { [ -e "$work/build/CMakeCache.txt" ] && [ -e "$work/scalars" ] || configure_build "$built"; } ||
     ! logged where cmake --build "$inside/build" --target "$1" --parallel "$(jobs)"; then
     [ -n "${VERBOSE:-}" ] || show_failure
     say "the build failed; everything it said: $log"
@@ -314,7 +328,7 @@ build() { # TARGET
   mv "$work/stamp.new" "$work/stamp.$1"
 }
 
-prepare() { # TARGET PATH...
+choose() {
   mkdir -p "$source_dir/build" || exit 2
   if ! recall; then
     lock "$source_dir/build/lock"
@@ -322,6 +336,10 @@ prepare() { # TARGET PATH...
     unlock
   fi
   say "$description"
+}
+
+prepare() { # TARGET PATH...
+  choose
   if ! up_to_date "$@"; then
     lock "$source_dir/build/lock"
     up_to_date "$@" || build "$1"

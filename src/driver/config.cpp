@@ -157,7 +157,8 @@ std::optional<Setting> check_value(Key const& row, Text const& value, Errors& er
       }
       [[fallthrough]];
     case Kind::path:
-      if (value.text.empty()) return refuse();
+      if (value.text.empty() || std::any_of(value.text.begin(), value.text.end(), is_control))
+        return refuse();
       setting.path =
           fs::path(value.text).is_absolute() ? fs::path(value.text) : value.folder / value.text;
       break;

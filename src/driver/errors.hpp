@@ -16,7 +16,12 @@ std::string concat(Parts const&... parts) {
   return text;
 }
 
+/// \brief Whether a character of UTF-8 or ASCII text is none that is shown.
+constexpr bool is_control(char c) { return (c >= 0 && c < ' ') || c == 127; }
+
 /// \brief Everything found wrong with the input of one call, in the order found, each message once.
+/// Control characters of what the user wrote, which a terminal would obey, become '?'; line ends
+/// stay.
 class Errors {
  public:
   /// \brief Adds "where: what"; `where` is a file, a file:line, an option of the command line or
@@ -24,6 +29,8 @@ class Errors {
   template <class... What>
   void add(std::string_view where, What const&... what) {
     std::string message = concat(where, where.empty() ? "" : ": ", what...);
+    std::replace_if(
+        message.begin(), message.end(), [](char c) { return is_control(c) && c != '\n'; }, '?');
     if (std::find(messages_.begin(), messages_.end(), message) == messages_.end())
       messages_.push_back(std::move(message));
   }

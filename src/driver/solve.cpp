@@ -105,7 +105,7 @@ void refuse(RunConfig const& run, System<T> const& system, std::string const& wh
     }
   solved.report = summary(solved.columns, true);
   solved.solution.assign(system.rhs.size(), T(0));
-  solved.matrix_format = to_string(MatrixFormat::csr);
+  solved.matrix_format = "csr";
   solved.format_reason = "not solved";
 }
 

@@ -522,6 +522,18 @@ TEST(Config, FilesThatAreNoYaml) {
 
 /// What is wrong with the structure of a document, here a key given twice, hides neither its other
 /// errors nor those of other documents, and makes none that are not there.
+TEST(Config, NoFileHasControlCharactersInItsName) {
+  expect_error("problem: {matrix: \"A\\0.mtx\"}\n",
+               {":1: problem.matrix must be a file name, not 'A?.mtx'"});
+  expect_error(std::string(problem) + "output: {json: \"a\\nb.json\"}\n",
+               {":2: output.json must be a file name, not 'a?b.json'"});
+}
+
+TEST(Config, MessagesHoldNothingThatATerminalObeys) {
+  expect_error("problem: {\"si\\e[2Jze\": {}}\n", {"'problem.si?[2Jze' must be a value"});
+  expect_error(problem, {"--set solver.\x3f=1: unknown key 'solver.?'"}, {"solver.\x7f=1"});
+}
+
 TEST(Config, AllErrorsOfAllDocumentsAreReported) {
   std::string const text =
       "problem: {generate: fem_poisson_2d, size: 9, size: 8}\nsolvr: {name: cg}\n---\n" +

@@ -34,8 +34,8 @@ TEST(Symmetry, TheFlowIsRefusedByCg) {
   EXPECT_EQ(run["history"], Json::parse("[1.0]"));
   std::string const detail = run["detail"];
   EXPECT_TRUE(contains(outcome.err, detail)) << outcome.err;
-  EXPECT_TRUE(contains(detail, "A is not symmetric: a(1, 49) = ")) << detail;
-  EXPECT_TRUE(contains(detail, ", but a(49, 1) = ")) << detail;
+  EXPECT_TRUE(contains(detail, "A is not symmetric: a(1, 2) = ")) << detail;
+  EXPECT_TRUE(contains(detail, ", but a(2, 1) = ")) << detail;
   EXPECT_TRUE(contains(detail, "take bicgstab, gmres or idr, best with jacobi or ilu0")) << detail;
   EXPECT_TRUE(contains(detail, "solver.check_symmetry: false")) << detail;
   Json const seen = run["problem"]["symmetry"], worst = seen["hermitian"]["worst"];
@@ -45,7 +45,7 @@ TEST(Symmetry, TheFlowIsRefusedByCg) {
   EXPECT_EQ(seen["finite"], true);
   EXPECT_EQ(seen["diagonal"]["positive"], true);
   EXPECT_EQ(worst["row"], 1);
-  EXPECT_EQ(worst["column"], 49);
+  EXPECT_EQ(worst["column"], 2);
   EXPECT_NE(worst["entry"], worst["mirrored"]);
   EXPECT_GT(worst["difference"], 0.1);
   auto const x = Solder::read_matrix_market_vector<double>(scratch.path("x.mtx").string());
@@ -141,7 +141,7 @@ TEST(Symmetry, ComplexSymmetricIsNotHermitian) {
   Outcome outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(contains(outcome.err, "A is complex symmetric, not Hermitian: a(")) << outcome.err;
-  EXPECT_TRUE(contains(outcome.out, "its diagonal is not: negative in row 1, not real in row 1"))
+  EXPECT_TRUE(contains(outcome.out, "its diagonal is not: zero in row 1, not real in row 1"))
       << outcome.out;
   Json const seen = run_of(scratch)["problem"]["symmetry"];
   EXPECT_EQ(seen["symmetric"]["exact"], true);
@@ -176,9 +176,10 @@ TEST(Symmetry, OfAPreconditionerItIsSaid) {
     EXPECT_EQ(run["reason"], "converged");
     std::string const name = run["preconditioner"];
     bool const needs_it = name != "jacobi" && name != "ilu0";
-    if (needs_it)
+    if (needs_it) {
       EXPECT_TRUE(contains(outcome.err, "(counted from 1); " + name + " is made for symmetric"))
           << outcome.err;
+    }
     words += !run["problem"]["symmetry"].is_null();
   }
   EXPECT_EQ(words, 4);

@@ -329,6 +329,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{real_general + "3 3 1000000000000000000\n1 1 1\n", 2, "bytes can hold"},
         BadFile{real_general + "2147483647 2147483647 1\n1 1 1\n", 2,
                 "nearly all rows would be empty"},
+        BadFile{real_general + "20000000 1 1\n1 1 1\n", 2, "nearly all rows would be empty"},
         BadFile{symmetric + "3 4 1\n1 1 1\n", 2, "must be square, but this is 3 x 4"},
         BadFile{array + "2147483647 2147483647\n1\n", 2, "bytes can hold"},
         BadFile{array + "3000000000 3000000000\n1\n", 2, "at most 2147483647 are supported"},

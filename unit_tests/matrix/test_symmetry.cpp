@@ -95,7 +95,7 @@ Symmetry expected(HostCsr<Scalar> const& A) {
     return std::isfinite(x.real()) && std::isfinite(x.imag());
   };
   s.is_finite = s.pattern = true;
-  s.hermitian = s.symmetric = Agreement{0, 100 * epsilon<Scalar>, -1, -1, 0, 0};
+  s.hermitian = s.symmetric = Agreement{0, 1000 * epsilon<Scalar>, -1, -1, 0, 0};
   for (std::int32_t i = 0; i < A.rows; ++i)
     for (std::int32_t j = i; j < A.rows; ++j) {
       if (has(i, j) != has(j, i)) s.pattern = false;

@@ -34,6 +34,7 @@ inline MatrixMarketHeader read_matrix_market_header(std::string const& path) {
 template <class Scalar>
 HostCsr<Scalar> read_matrix_market(std::string const& path) {
   return Impl::read_market_file(path, [](auto& lines, MatrixMarketHeader const& header) {
+    Impl::refuse_empty_rows(lines, header);
     TripletBuilder<Scalar> builder;
     bool const drop_zeros = header.format == MarketFormat::array;
     std::int64_t diagonal = 0;

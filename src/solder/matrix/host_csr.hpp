@@ -171,7 +171,7 @@ template <class Scalar>
 class TripletBuilder {
  public:
   void add(std::int32_t row, std::int32_t column, Scalar value) {
-    if (used_ == block_size) grow();
+    if (used_ == room_) grow();
     Block& block = blocks_.back();
     block.rows[used_] = row;
     block.columns[used_] = column;
@@ -179,9 +179,7 @@ class TripletBuilder {
     ++used_;
   }
 
-  std::int64_t size() const {
-    return blocks_.empty() ? 0 : std::int64_t(blocks_.size() - 1) * block_size + used_;
-  }
+  std::int64_t size() const { return in_full_blocks_ + used_; }
 
   /// \brief The matrix; the builder is empty afterwards. Counting sort by row, then a sort within
   /// each row that needs one. Throws std::out_of_range for an index outside rows x columns_count,
@@ -223,8 +221,9 @@ class TripletBuilder {
   }
 
  private:
-  static constexpr std::int32_t block_size = 1 << 16;
+  static constexpr std::int32_t smallest_block = 1 << 8, largest_block = 1 << 16;
   struct Block {
+    std::int32_t size = 0;
     std::unique_ptr<std::int32_t[]> rows, columns;
     std::unique_ptr<Scalar[]> values;
   };
@@ -235,16 +234,17 @@ class TripletBuilder {
   }
 
   void grow() {
-    Block block;
-    block.rows.reset(new std::int32_t[block_size]);
-    block.columns.reset(new std::int32_t[block_size]);
-    block.values.reset(new Scalar[block_size]);
-    blocks_.push_back(std::move(block));
+    std::int32_t const size = std::clamp(2 * room_, smallest_block, largest_block);
+    blocks_.push_back({size, std::unique_ptr<std::int32_t[]>(new std::int32_t[size]),
+                       std::unique_ptr<std::int32_t[]>(new std::int32_t[size]),
+                       std::unique_ptr<Scalar[]>(new Scalar[size])});
+    in_full_blocks_ += used_;
     used_ = 0;
+    room_ = size;
   }
 
   std::int32_t used_in(std::size_t block) const {
-    return block + 1 == blocks_.size() ? used_ : block_size;
+    return block + 1 == blocks_.size() ? used_ : blocks_[block].size;
   }
 
   template <class Visitor>
@@ -259,7 +259,8 @@ class TripletBuilder {
       blocks_[b] = Block{};
     }
     blocks_.clear();
-    used_ = block_size;
+    used_ = room_ = 0;
+    in_full_blocks_ = 0;
   }
 
   template <class Visitor>
@@ -268,7 +269,8 @@ class TripletBuilder {
   }
 
   std::vector<Block> blocks_;
-  std::int32_t used_ = block_size;
+  std::int64_t in_full_blocks_ = 0;
+  std::int32_t used_ = 0, room_ = 0;  ///< of the last block
 };
 
 /// \brief The same matrix in another scalar type: wider, narrower, or real to complex. Throws

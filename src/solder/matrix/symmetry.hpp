@@ -105,7 +105,7 @@ struct WorstPair {
   Agreement agreement() const {
     using Real = typename ScalarTraits<Scalar>::Real;
     return {difference,
-            100 * double(std::numeric_limits<Real>::epsilon()),
+            1000 * double(std::numeric_limits<Real>::epsilon()),
             row,
             column,
             {entry[0], entry[1]},
@@ -252,10 +252,11 @@ MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
 ///
 /// Entries of a row may come in any order, and several of one column count as their sum. The
 /// difference of a pair is relative to the largest of |a_ij|, |a_ji| and sqrt(|a_ii a_jj|) (of a
-/// complex number the larger part), and holds() allows it 100 times the scalar's epsilon. The last
+/// complex number the larger part), and holds() allows it 1000 times the scalar's epsilon. The last
 /// of the three is what bounds rounding in an assembled matrix: where A is a sum of positive
 /// semidefinite ones, the terms of a_ij add up to sqrt(a_ii a_jj) at most, however much they
-/// cancel. So what counts does not change where A is scaled from both sides.
+/// cancel. So what counts does not change where A is scaled from both sides. (Of 94 matrices of
+/// collections whose files hold both halves, five are within 250 epsilons; the next is at 1e-5.)
 ///
 /// Two kernels where the columns of each row ascend: one finds the diagonal, the other a_ji for
 /// each entry a_ij. They read the matrix once, and for each entry bisect a row's columns, which

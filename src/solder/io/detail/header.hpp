@@ -104,6 +104,17 @@ inline std::int32_t read_extent(LineReader const& lines, TokenReader& tokens, ch
   return static_cast<std::int32_t>(extent);
 }
 
+/// \brief Refuses a coordinate file whose row offsets would take memory that nothing in it accounts
+/// for.
+inline void refuse_empty_rows(LineReader const& lines, MatrixMarketHeader const& header) {
+  if (header.format == MarketFormat::array || header.rows <= (1 << 24) ||
+      header.entries >= header.rows / 1024)
+    return;
+  lines.fail("the size line names " + std::to_string(header.rows) + " rows for " +
+             std::to_string(header.entries) +
+             " entries: nearly all rows would be empty, so the size line is taken to be wrong");
+}
+
 inline void read_size_line(LineReader& lines, MatrixMarketHeader& header) {
   bool const coordinate = header.format == MarketFormat::coordinate;
   std::string_view text;
@@ -134,11 +145,7 @@ inline void read_size_line(LineReader& lines, MatrixMarketHeader& header) {
         header.symmetry == MarketSymmetry::skew_symmetric ? n * (n - 1) / 2 : n * (n + 1) / 2;
   }
   tokens.expect_end();
-  if (coordinate && header.columns > 1 && n > (1 << 24) && header.entries < n / 1024) {
-    lines.fail("the size line names " + std::to_string(n) + " rows for " +
-               std::to_string(header.entries) +
-               " entries: nearly all rows would be empty, so the size line is taken to be wrong");
-  }
+  if (header.columns > 1) refuse_empty_rows(lines, header);  // a vector may be nearly all zero
   if (header.field == MarketField::complex) smallest_entry += 2;
   if (lines.plain_size() >= 0 && header.entries > (lines.plain_size() + 1) / smallest_entry) {
     lines.fail("the size line promises " + std::to_string(header.entries) +

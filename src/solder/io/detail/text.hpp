@@ -41,7 +41,7 @@ inline bool is_blank(char c) {
 }
 
 /// \brief Lines of a plain or gzipped file (told apart by content), read in large blocks and
-/// counted. Memory: one block, at least as long as the longest line, which may have 1 MiB.
+/// counted. Memory: blocks of 64 KiB, or of the longest line, which may have 1 MiB.
 class LineReader {
  public:
   explicit LineReader(std::string const& path) : path_(path) {
@@ -55,12 +55,11 @@ class LineReader {
     errno = 0;
     file_.reset(gzopen(path.c_str(), "rb"));
     if (!file_) fail_file(std::string("cannot open: ") + std::strerror(errno ? errno : ENOMEM));
-    gzbuffer(file_.get(), 1 << 18);
+    gzbuffer(file_.get(), 1 << 16);
     if (std::filesystem::is_regular_file(status) && gzdirect(file_.get())) {
       auto const size = std::filesystem::file_size(path, error);
       if (!error) plain_size_ = static_cast<std::int64_t>(size);
     }
-    buffer_.resize(block_size + 1);
   }
 
   std::string const& path() const { return path_; }
@@ -112,17 +111,18 @@ class LineReader {
   }
 
  private:
-  static constexpr std::ptrdiff_t block_size = 1 << 20;
+  static constexpr std::ptrdiff_t longest_line = 1 << 20;
 
   void fill() {
     std::ptrdiff_t const kept = end_ - begin_;
-    if (kept == block_size) {
+    if (kept == longest_line) {
       ++line_;
-      fail("the line is longer than " + std::to_string(block_size) +
+      fail("the line is longer than " + std::to_string(longest_line) +
            " characters; this is no Matrix Market file");
     }
     std::memmove(buffer_.data(), buffer_.data() + begin_, static_cast<std::size_t>(kept));
-    auto const wanted = static_cast<unsigned>(block_size - kept);
+    if (kept == std::ssize(buffer_)) buffer_.resize(2 * buffer_.size());
+    auto const wanted = static_cast<unsigned>(std::ssize(buffer_) - kept);
     int const got = gzread(file_.get(), buffer_.data() + kept, wanted);
     begin_ = 0;
     end_ = kept + std::max(got, 0);
@@ -145,7 +145,7 @@ class LineReader {
 
   std::string path_;
   std::unique_ptr<std::remove_pointer_t<gzFile>, Close> file_;
-  std::vector<char> buffer_;
+  std::vector<char> buffer_ = std::vector<char>(1 << 16);
   std::ptrdiff_t begin_ = 0, end_ = 0;
   bool at_end_ = false;
   std::string broken_;  // why there is no more to read, where that is an error

@@ -109,7 +109,7 @@ class WholeFile {
     }
     if (file_ == nullptr) fail(std::strerror(why ? why : ENOMEM));
     temporary_ = !direct;
-    gzbuffer(file_, 1 << 18);
+    gzbuffer(file_, 1 << 16);
   }
   WholeFile(WholeFile const&) = delete;
   WholeFile& operator=(WholeFile const&) = delete;
@@ -123,7 +123,7 @@ class WholeFile {
 
   void text(std::string_view text) {
     buffer_ += text;
-    if (buffer_.size() >= (1 << 18)) flush();
+    if (buffer_.size() >= (1 << 16)) flush();
   }
   void number(std::int64_t value) {
     char digits[24];

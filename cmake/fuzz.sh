@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# shellcheck shell=sh disable=SC2154,SC2046,SC2086 # lists of words are words
+# Sourced by ./test after prepare.sh. `fuzz MINUTES [TARGET...]` builds the targets of unit_tests/fuzz with clang's
+# libFuzzer and sanitizers, and runs all of them, or those that are named, one after another, for so many minutes in
+# all. It fails where something is found.
+#
+#   build/fuzz/corpus      inputs that reached code which no other did: the next run begins with them
+#   build/fuzz/findings    inputs that a target fails with
+#   build/fuzz/*.log       all that libFuzzer said
+
+clang_packages="clang libclang-rt-dev libomp-dev"
+
+has_clang() {
+  echo 'extern "C" int LLVMFuzzerTestOneInput(char const*, unsigned long) { return 0; }' |
+    logged where clang++ -fopenmp -fsanitize=fuzzer,address -x c++ - -o "$inside/has_clang"
+}
+
+# Into the private root clang is installed; elsewhere that is left to the user.
+need_clang() {
+  ! has_clang || return 0
+  [ "$choice" = debian ] ||
+    fail "fuzzing needs clang++ with libFuzzer and OpenMP; on Debian: apt-get install $clang_packages"
+  say "installing clang in $root: once, 80 MB to fetch ($log)"
+  set -- env DEBIAN_FRONTEND=noninteractive apt-get -o APT::Sandbox::User=root
+  if ! logged in_root "$@" update ||
+    ! logged in_root "$@" install --yes --no-install-recommends $clang_packages || ! has_clang; then
+    fail "could not install $clang_packages in $root; everything it said: $log"
+  fi
+}
+
+build_fuzzers() {
+  log=$work/fuzz.log
+  mkdir -p "$work"
+  rm -f "$log"
+  [ "$choice" != debian ] || synchronise || fail "could not copy the sources to $work"
+  need_clang
+  say "building the fuzz targets..."
+  if ! configure fuzz -DCMAKE_CXX_COMPILER=clang++ -DSolder_ENABLE_FUZZERS=ON -DSolder_ENABLE_TESTS=OFF ||
+    ! logged where cmake --build "$inside/fuzz" --target fuzzers --parallel "$(jobs)"; then
+    [ -n "${VERBOSE:-}" ] || show_failure
+    say "the build failed; everything it said: $log"
+    exit 3
+  fi
+}
+
+# fuzz_target NAME SECONDS SEED
+fuzz_target() {
+  corpus=$kept/corpus/$1 log=$kept/$1.log
+  mkdir -p "$corpus"
+  (here "$work/fuzz/bin/fuzz_$1" -seed="$3" -max_total_time="$2" -max_len=1024 -timeout=20 \
+    -print_final_stats=1 -artifact_prefix="$kept/findings/$1-" "$corpus" "$seeds/$1" >"$log" 2>&1)
+  code=$?
+  executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+  say "$1: ${executions:-no} executions, seed $3: $([ "$code" = 0 ] && echo nothing || echo "something was") found"
+  [ "$code" != 0 ] || return 0
+  grep -a -m 3 -E 'does not hold|ERROR:|runtime error|what\(\)' "$log" >&2
+  say "the input is in $kept/findings; in unit_tests/fuzz/corpus/$1 it becomes a test; all that was said: $log"
+  return 1
+}
+
+fuzz() {
+  case ${1:-} in '' | *[!0-9]*) fail "--fuzz needs a number of minutes, as in ./test --fuzz 10" ;; esac
+  minutes=$1
+  shift
+  choose
+  lock "$source_dir/build/lock"
+  build_fuzzers
+  unlock
+  kept=$source_dir/build/fuzz seeds=$source_dir/unit_tests/fuzz/corpus
+  mkdir -p "$kept/findings"
+  [ $# -gt 0 ] || set -- $(ls "$seeds")
+  if [ -w /dev/shm ]; then TMPDIR=$(mktemp -d /dev/shm/solder-fuzz.XXXXXX); else TMPDIR=$(mktemp -d); fi
+  trap 'rm -rf "$TMPDIR"' EXIT
+  trap 'exit 130' INT TERM HUP
+  export TMPDIR ASAN_OPTIONS="malloc_context_size=4:${ASAN_OPTIONS:-}"
+  found=0
+  for target; do
+    fuzz_target "$target" $((minutes * 60 / $#)) "$(date +%s)" || found=1
+  done
+  return $found
+}
