@@ -144,7 +144,7 @@ def rounding(A, b, x):
     """What rounding in double may make of the residual."""
     with numpy.errstate(over="ignore"):
         terms = numpy.abs(A) @ numpy.abs(x) + numpy.abs(b)
-        size = max(numpy.abs(b))
+        size = max(numpy.abs(b)) or 1.0
         return (len(b) + 4) * numpy.finfo(float).eps * numpy.linalg.norm(terms / size)
 
 
