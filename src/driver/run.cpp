@@ -2,6 +2,7 @@
 #include "run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -87,6 +88,14 @@ void report_shift(RunResult const& result) {
             << "% larger: without, a pivot is not positive" << std::endl;
 }
 
+/// Says that a solve's times are not its own.
+void report_busy_cores(RunResult const& result) {
+  if (result.report.busy_cores < 0.1) return;
+  std::cerr << result.config->where("") << ": " << result.config->problem.name
+            << ": others kept the cores busy: for " << std::lround(100 * result.report.busy_cores)
+            << "% of the solve its first thread waited for one" << std::endl;
+}
+
 /// Solves a run. What goes wrong is thrown with the file and the name of the problem in front.
 RunResult run_named(RunConfig const& config, SystemStore& store) {
   std::string const name = concat(config.where(""), ": ", config.problem.name, ": ");
@@ -126,6 +135,7 @@ void run_file(FileConfig const& file, SystemStore& store, Table const& table, bo
     std::cout << std::flush;
     report_repairs(results.back());
     report_shift(results.back());
+    report_busy_cores(results.back());
     if (results.back().report.reason != Reason::converged) {
       failed = true;
       report_failure(results.back());
