@@ -2,6 +2,7 @@
 #include "run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -66,6 +67,14 @@ void report_shift(RunResult const& result) {
   std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
             << ": ic0 needed a diagonal that is " << 100 * setup.shift
             << "% larger: without, a pivot is not positive" << std::endl;
+}
+
+/// Says that a solve's times are not its own.
+void report_busy_cores(RunResult const& result) {
+  if (result.report.busy_cores < 0.1) return;
+  std::cerr << result.config->where("") << ": " << result.config->problem.name
+            << ": others kept the cores busy: for " << std::lround(100 * result.report.busy_cores)
+            << "% of the solve its first thread waited for one" << std::endl;
 }
 
 /// Measures what runs are compared with, before there is anything that could be lost.
@@ -151,6 +160,7 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& tab
       report_symmetry(ended);
       report_repairs(ended);
       report_shift(ended);
+      report_busy_cores(ended);
       if (ended.report.reason != Reason::converged) {
         failed_ = true;
         report_failure(ended);

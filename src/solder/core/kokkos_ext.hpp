@@ -240,8 +240,13 @@ inline constexpr int most_scratch_bytes = 47 * 1024;
 
 /// \brief Adds 1 and answers what was there before. Whoever reads the sum by load_acquire also
 /// sees what this thread wrote before, and what it had seen.
+/// (On hosts desul makes a loop of it that begins with an ordinary load.)
 KOKKOS_FORCEINLINE_FUNCTION std::int32_t add_one_release(std::int32_t* place) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   return desul::atomic_fetch_add(place, 1, desul::MemoryOrderRelease(), desul::MemoryScopeDevice());
+#else
+  return std::atomic_ref<std::int32_t>(*place).fetch_add(1, std::memory_order_release);
+#endif
 }
 
 /// \brief See add_one_release.
@@ -258,10 +263,14 @@ KOKKOS_FORCEINLINE_FUNCTION std::int32_t load_acquire(std::int32_t const* place)
 #endif
 }
 
+/// \brief What devices load and store at once: of others load_relaxed has no instruction.
+template <class T>
+concept WordOfMemory =
+    std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t>;
+
 /// \brief What lies there now, whoever wrote it: other threads write it by store_relaxed while this
 /// one reads. One word, with no order among words.
-/// \tparam Word float, double or std::int32_t
-template <class Word>
+template <WordOfMemory Word>
 KOKKOS_FORCEINLINE_FUNCTION Word load_relaxed(Word const* place) {
 #if defined(__CUDA_ARCH__)
   Word value;
@@ -269,7 +278,7 @@ KOKKOS_FORCEINLINE_FUNCTION Word load_relaxed(Word const* place) {
     asm volatile("ld.relaxed.gpu.f64 %0, [%1];" : "=d"(value) : "l"(place) : "memory");
   else if constexpr (std::is_same_v<Word, float>)
     asm volatile("ld.relaxed.gpu.f32 %0, [%1];" : "=f"(value) : "l"(place) : "memory");
-  else if constexpr (std::is_same_v<Word, std::int32_t>)
+  else
     asm volatile("ld.relaxed.gpu.s32 %0, [%1];" : "=r"(value) : "l"(place) : "memory");
   return value;
 #elif defined(__HIP_DEVICE_COMPILE__)
@@ -280,14 +289,14 @@ KOKKOS_FORCEINLINE_FUNCTION Word load_relaxed(Word const* place) {
 }
 
 /// \brief See load_relaxed.
-template <class Word>
+template <WordOfMemory Word>
 KOKKOS_FORCEINLINE_FUNCTION void store_relaxed(Word* place, Word value) {
 #if defined(__CUDA_ARCH__)
   if constexpr (std::is_same_v<Word, double>)
     asm volatile("st.relaxed.gpu.f64 [%0], %1;" ::"l"(place), "d"(value) : "memory");
   else if constexpr (std::is_same_v<Word, float>)
     asm volatile("st.relaxed.gpu.f32 [%0], %1;" ::"l"(place), "f"(value) : "memory");
-  else if constexpr (std::is_same_v<Word, std::int32_t>)
+  else
     asm volatile("st.relaxed.gpu.s32 [%0], %1;" ::"l"(place), "r"(value) : "memory");
 #elif defined(__HIP_DEVICE_COMPILE__)
   __hip_atomic_store(place, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);

@@ -232,11 +232,13 @@ class ColumnEngine {
       run_programs(judgement, iteration, listener, may_leave);
   }
   std::vector<Report> reports() const {
-    double const seconds = timer_.seconds() - setup_seconds_;
+    double const seconds = timer_.seconds() - setup_seconds_,
+                 busy_cores = timer_.busy_cores(timer_.seconds());
     std::vector<Report> reports;
     for (std::int32_t c = 0; c < columns_; ++c) {
       reports.push_back(report_of(controls_[c], histories_[c], setup_seconds_, seconds));
       reports.back().kernels_per_iteration = ran_ == Runner::resident ? 0 : kernels_;
+      reports.back().busy_cores = busy_cores;
       reports.back().runner = ran_;
       if (abandoned_ && reports.back().detail.empty()) reports.back().detail = too_busy;
     }
@@ -555,7 +557,7 @@ class ColumnEngine {
   std::int32_t half_ended_at_ = -1;  ///< iteration at which at most half went on; -1: more do
   std::int32_t most_of_rest_ = 0;    ///< columns of a narrower engine in this solve, at most
   double setup_seconds_ = 0;
-  Kokkos::Timer timer_;
+  SolveTimer<Exec> timer_;
   ColumnMailbox<Exec> mailbox_;
   Kokkos::View<Control*, typename Exec::memory_space> slots_;
   Kokkos::View<ColumnOutbox, typename Exec::memory_space> outbox_;

@@ -301,10 +301,10 @@ class Engine {
     All programs;
     std::function<void(Progress const&)> monitor;
     double setup_seconds;
-    Kokkos::Timer timer = {};  ///< from the first launch on
-    Control control = {};      ///< as the last letter has it
+    SolveTimer<Exec> timer = {};  ///< from the first launch on
+    Control control = {};         ///< as the last letter has it
     std::int32_t sent = 0, received = 0;
-    double solve_seconds = 0;
+    double solve_seconds = 0, busy_cores = 0;
 
     bool has_ended() const { return control.phase == Phase::finished && received == sent; }
   };
@@ -350,6 +350,7 @@ class Engine {
   Report report(Course<All> const& course) const {
     Report report = report_of(course.control, history_, course.setup_seconds, course.solve_seconds);
     report.kernels_per_iteration = is_whole() ? 0 : kernels_per_iteration(course.programs);
+    report.busy_cores = course.busy_cores;
     report.runner = abandoned_ ? fallback : runner_;
     if (abandoned_ && report.detail.empty()) report.detail = too_busy;
     return report;
@@ -420,6 +421,8 @@ class Engine {
     course.control = mailbox_.receive(exec_, ++course.received, history_);
     course.solve_seconds = course.timer.seconds();
     Control const& control = course.control;
+    if (control.phase == Phase::finished)
+      course.busy_cores = course.timer.busy_cores(course.solve_seconds);
     if (is_whole() && mailbox_.abandoned(course.received))
       abandoned_ = true;
     else if (course.monitor)

@@ -160,6 +160,11 @@ struct CarriedPrograms {
   KOKKOS_FORCEINLINE_FUNCTION Programs const& here(Team const&) const {
     return programs;
   }
+  /// \brief What a thread can keep of them for the whole solve.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION auto kept(Team const& team) const {
+    return kept_of(programs.iteration, team);
+  }
   /// \brief A stage as it is to be run.
   template <class Stage>
   KOKKOS_FORCEINLINE_FUNCTION static Stage const& ready(Stage const& stage) {
@@ -187,6 +192,11 @@ struct CopiedPrograms {
     }
     return *programs;
   }
+  /// \brief Nothing: until the teams have met, the copy that another team makes may not be there.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION NothingKept kept(Team const&) const {
+    return {};
+  }
   /// \brief In registers: nothing that it writes is part of it.
   template <class Stage>
   KOKKOS_FORCEINLINE_FUNCTION static Stage ready(Stage const& stage) {
@@ -212,7 +222,7 @@ struct SolveKernel {
     Team const team(member, member.league_rank(), solve.league, most_sums);
     NothingOnChip none;
     auto const& programs = held.here(team);
-    auto const kept = kept_of(programs.iteration, team);
+    auto const kept = held.kept(team);
     solve.run(team, programs, none,
               [&](auto const& stage, Team const& stage_team, At const& at, Control const& now,
                   Control& next) {

@@ -143,6 +143,20 @@ enum class FsaiReach { warp, team, memory };
 /// \brief Columns that a search holds; the hash table beside it has twice as many slots.
 inline constexpr std::int32_t warp_reach = 256, team_reach = 2048;
 
+/// \brief The columns that a search in memory holds at most: their hash table has slots that 32
+/// bits count.
+inline constexpr std::int32_t largest_reach = 1 << 29;
+
+/// \brief The columns that a search holds after one for which `reach` were too few.
+/// \throws std::length_error where there are no more
+inline std::int32_t longer_reach(std::int32_t reach) {
+  if (reach >= largest_reach)
+    throw std::length_error("Solder::FsaiPattern: a row of the pattern has more than " +
+                            std::to_string(reach) +
+                            " entries; a smaller k or a larger tau makes it shorter");
+  return static_cast<std::int32_t>(std::min<std::int64_t>(4 * std::int64_t(reach), largest_reach));
+}
+
 /// \brief Breadth-first searches through the graph, one for each row, through vertices not above
 /// it. Counts what they find, or writes it down in ascending order.
 template <class Exec, class Offset, FsaiReach reach, bool fills>
@@ -442,13 +456,10 @@ class FsaiPattern {
     using Impl::FsaiReach;
     Search const search{0, nullptr, nullptr};
     run<FsaiReach::warp, false>(exec, search, nullptr, rows_, Impl::warp_reach);
-    for (std::int32_t capacity = Impl::team_reach;; capacity *= 4) {
+    for (std::int32_t capacity = 0;;) {
       auto const unfinished = Impl::list_unfinished_searches(exec, lengths_);
       if (unfinished.extent(0) == 0) break;
-      if (capacity > largest_capacity)
-        throw std::length_error("Solder::FsaiPattern: a row of the pattern has more than " +
-                                std::to_string(largest_capacity) +
-                                " entries; a smaller k or a larger tau makes it shorter");
+      capacity = capacity == 0 ? Impl::team_reach : Impl::longer_reach(capacity);
       if (capacity == Impl::team_reach)
         run<FsaiReach::team, false>(exec, search, &unfinished, 0, capacity);
       else
@@ -503,8 +514,6 @@ class FsaiPattern {
                          kernel);
     if (list != nullptr) exec.fence("Solder::fsai: tables and lists are free");
   }
-
-  static constexpr std::int32_t largest_capacity = 1 << 29;
 
   std::int32_t rows_, levels_;
   Impl::FsaiGraph<Exec, Offset> graph_;
