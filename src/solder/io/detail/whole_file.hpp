@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <new>
 #include <random>
 #include <string>
 #include <string_view>
@@ -45,6 +46,8 @@ inline std::filesystem::path written_file(std::filesystem::path const& path) {
 /// yet; a device or pipe is written directly.
 class WholeFile {
  public:
+  static constexpr char no_memory[] = "not enough memory: 1 MB is needed";
+
   explicit WholeFile(std::string const& path) : path_(path), target_(written_file(path)) {
     std::error_code error;
     bool const in_circle =
@@ -105,7 +108,10 @@ class WholeFile {
     flush();
     int const code = gzclose(file_);
     file_ = nullptr;
-    if (code != Z_OK) fail(code == Z_ERRNO ? std::strerror(errno) : "the write failed");
+    if (code != Z_OK)
+      fail(code == Z_ERRNO       ? std::strerror(errno)
+           : code == Z_MEM_ERROR ? no_memory
+                                 : "the write failed");
     if (!temporary_) return;
     std::error_code error;
     std::filesystem::rename(written_, target_, error);
@@ -134,5 +140,17 @@ class WholeFile {
   gzFile file_ = nullptr;
   std::string buffer_;
 };
+
+/// \brief Calls write(file), a WholeFile, and commits it.
+template <class Write>
+void write_whole_file(std::string const& path, Write const& write) {
+  try {
+    WholeFile file(path);
+    write(file);
+    file.commit();
+  } catch (std::bad_alloc const&) {
+    throw InputError(path, 0, std::string("cannot write: ") + WholeFile::no_memory);
+  }
+}
 
 }  // namespace Solder::Impl
