@@ -194,9 +194,7 @@ void add_columns(Json& run, RunResult const& result) {
 }
 
 void write_text(fs::path const& path, std::string const& text) {
-  Solder::Impl::WholeFile file(path.string());
-  file.text(text);
-  file.commit();
+  Solder::Impl::write_whole_file(path.string(), [&](auto& file) { file.text(text); });
 }
 
 template <class... Arguments>

@@ -129,10 +129,17 @@ RunResult Runs::run_one(RunConfig const& config, System<T> const& system) {
 RunResult Runs::run_named(RunConfig const& config, SystemStore& store) {
   std::string const name = concat(config.where(""), ": ", config.problem.name, ": ");
   try {
-    return std::visit([&](auto const& system) { return run_one(config, *system); },
-                      store.get(config));
+    return std::visit(
+        [&](auto const& system) {
+          return Solder::Impl::with_memory_for("the run", system->matrix.rows,
+                                               system->matrix.nonzeros(),
+                                               [&] { return run_one(config, *system); });
+        },
+        store.get(config));
   } catch (InputError const&) {  // it says where by itself
     throw;
+  } catch (OutOfMemory const& error) {
+    throw std::runtime_error(name + error.what());
   } catch (std::bad_alloc const&) {
     throw std::runtime_error(name + "memory does not suffice");
   } catch (std::exception const& error) {

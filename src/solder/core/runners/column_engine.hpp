@@ -175,16 +175,15 @@ class ColumnEngine {
         league_(league),
         wanted_(wanted),
         mailbox_(exec, columns, may_be_whole() ? room_of_letter : 2 * batch),
-        slots_(Kokkos::view_alloc("Solder::control", exec, Kokkos::WithoutInitializing),
-               4 * std::size_t(columns)),
-        outbox_(Kokkos::view_alloc("Solder::mailbox::outbox", exec, Kokkos::WithoutInitializing)),
+        slots_(allocate_view<decltype(slots_)>(exec, "Solder::control", 4 * std::size_t(columns))),
+        outbox_(allocate_view<decltype(outbox_)>(exec, "Solder::mailbox::outbox")),
         controls_(columns),
         histories_(columns) {
     for (auto& history : histories_) history.reserve(1024);
     Kokkos::deep_copy(exec, outbox_, mailbox_.outbox());
     Kokkos::deep_copy(exec, slots_, Control{});
     if (may_be_whole())
-      gate_ = decltype(gate_)(Kokkos::view_alloc("Solder::engine::gate", exec), 1);
+      gate_ = allocate_zero_view<decltype(gate_)>(exec, "Solder::engine::gate", 1);
     exec.fence("Solder::engine: the mailbox is ready");
   }
 
@@ -360,6 +359,7 @@ class ColumnEngine {
         run(with_arguments(policy), CarriedPrograms<All>{programs});
       else
         run(policy, memory_.template next<All>());
+      memory_.launched();
       begun_ = true;
       receive();
       if (mailbox_.abandoned(received_)) {
@@ -391,11 +391,12 @@ class ColumnEngine {
     if constexpr (!is_host_space<Exec>) {
       auto const* const before = std::any_cast<All>(&recorded_);
       if (before != nullptr && *before == programs) return;
-      recorded_ = programs;
+      recorded_.reset();
       chain_.reset();
       if (ran_ == Runner::graph) record(programs);
       if constexpr (takes_whole<All> && !is_carried<All>)
         if (ran_ == Runner::resident) memory_.put(programs);
+      recorded_ = programs;
     }
   }
 

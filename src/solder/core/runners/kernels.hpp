@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/mailbox.hpp>
 #include <solder/core/on_chip.hpp>
 #include <solder/core/program.hpp>
@@ -263,9 +264,8 @@ class ProgramMemory {
   template <class Programs>
   void reserve(Exec const& exec) {
     on_host_ = decltype(on_host_)("Solder::engine::programs", exec, sizeof(Programs));
-    on_device_ = decltype(on_device_)(
-        Kokkos::view_alloc("Solder::engine::programs", exec, Kokkos::WithoutInitializing),
-        sizeof(Programs));
+    on_device_ =
+        allocate_view<decltype(on_device_)>(exec, "Solder::engine::programs", sizeof(Programs));
     exec.fence("Solder::engine: memory of programs is ready");
   }
   /// \brief These are to be run from now on. No kernel may be in flight.
@@ -274,13 +274,13 @@ class ProgramMemory {
     std::memcpy(on_host_.data(), &programs, sizeof(Programs));
     is_new_ = true;
   }
-  /// \brief What the next kernel takes along.
+  /// \brief What the next kernel takes along; when that is launched, launched() is to be called.
   template <class Programs>
-  CopiedPrograms<Programs> next() {
-    bool const is_new = std::exchange(is_new_, false);
-    return {is_new ? reinterpret_cast<Programs const*>(on_host_.data()) : nullptr,
+  CopiedPrograms<Programs> next() const {
+    return {is_new_ ? reinterpret_cast<Programs const*>(on_host_.data()) : nullptr,
             reinterpret_cast<Programs*>(on_device_.data())};
   }
+  void launched() { is_new_ = false; }
 
  private:
   MailboxArray<char, Exec> on_host_;
