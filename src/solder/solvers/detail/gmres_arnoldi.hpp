@@ -283,8 +283,8 @@ struct ModifiedGmres : ArnoldiGmres<Scalar> {
   KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const& d, std::int32_t, std::int32_t i,
                                               Scalar const& Av, ProductSums& mine) {
     add_to(mine, 0, dot_term(d.V.column(0)[i], Av));
-    constexpr std::size_t last = parts<Scalar>;
-    mine[last] += size_of(Av);
+    constexpr std::size_t of_sizes = parts<Scalar>;
+    mine[of_sizes] += size_of(Av);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const& d, Team const& team, std::int32_t,
@@ -316,11 +316,11 @@ struct ModifiedGmres : ArnoldiGmres<Scalar> {
       Wide<Scalar> dot;
       double given = 1;  // of w, as the product left it
       if (k == 0) {
-        constexpr std::size_t last = parts<Scalar>;
-        auto const sums = d.template product_sums<last + 1>(team);
+        constexpr std::size_t of_sizes = parts<Scalar>;
+        auto const sums = d.template product_sums<of_sizes + 1>(team);
         double const sigma =
             at.step > 0 ? d.small.sigma()
-                        : d.keep_sigma(team, ModifiedGmres::size_of_entries(d, sums[last]));
+                        : d.keep_sigma(team, ModifiedGmres::size_of_entries(d, sums[of_sizes]));
         dot = wide_at<Scalar>(sums, 0);
         given = sigma * d.small.scale(at.step);
       } else {
