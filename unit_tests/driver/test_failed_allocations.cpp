@@ -133,7 +133,8 @@ void drive(std::vector<FileConfig> const& files) {
   if (errors.empty()) check_runs(files, store, errors);
   if (!errors.empty()) throw std::runtime_error(errors.messages().front());
   Heard heard;
-  if (run_all(files, store) == invalid_input) throw std::runtime_error(heard.text());
+  Runs runs;
+  if (runs.run_all(files, store) == invalid_input) throw std::runtime_error(heard.text());
 }
 
 TEST_F(FailedAllocationsOfFiles, Runs) {
