@@ -2,6 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <exception>
+#include <new>
+#include <solder/core/errors.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +17,13 @@ std::string concat(Parts const&... parts) {
   std::string text;
   ((text += std::string_view(parts)), ...);
   return text;
+}
+
+/// \brief What an exception says; of a std::bad_alloc, which says nothing, that memory is lacking.
+inline char const* what_of(std::exception const& error) {
+  bool const is_mute = dynamic_cast<std::bad_alloc const*>(&error) != nullptr &&
+                       dynamic_cast<OutOfMemory const*>(&error) == nullptr;
+  return is_mute ? "memory does not suffice, not even for something small" : error.what();
 }
 
 /// \brief Everything found wrong with the input of one call, in the order found, each message once.

@@ -123,7 +123,7 @@ int main(int argc, char* argv[]) {
   try {
     return Solder::Driver::run(argc, argv);
   } catch (std::exception const& error) {
-    std::cerr << "error: " << error.what() << std::endl;
+    std::cerr << "error: " << Solder::Driver::what_of(error) << std::endl;
     return Solder::Driver::invalid_input;
   }
 }

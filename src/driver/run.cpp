@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <exception>
 #include <iostream>
-#include <new>
 #include <solder/io/matrix_market/write.hpp>
 #include <stdexcept>
 
@@ -100,12 +99,8 @@ RunResult run_named(RunConfig const& config, SystemStore& store) {
         store.get(config));
   } catch (InputError const&) {  // it says where by itself
     throw;
-  } catch (OutOfMemory const& error) {
-    throw std::runtime_error(name + error.what());
-  } catch (std::bad_alloc const&) {
-    throw std::runtime_error(name + "memory does not suffice");
   } catch (std::exception const& error) {
-    throw std::runtime_error(name + error.what());
+    throw std::runtime_error(name + what_of(error));
   }
 }
 
@@ -152,7 +147,7 @@ ExitCode run_all(std::vector<FileConfig> const& files, SystemStore& store) {
     std::cout << table.heading();
     for (FileConfig const& file : files) run_file(file, store, table, failed);
   } catch (std::exception const& error) {
-    std::cerr << "error: " << error.what() << std::endl;
+    std::cerr << "error: " << what_of(error) << std::endl;
     return invalid_input;
   }
   return failed ? some_failed : all_converged;
