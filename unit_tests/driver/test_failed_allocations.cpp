@@ -155,20 +155,12 @@ TEST_F(FailedAllocationsOfFiles, Runs) {
   std::string const problem =
       "problem: {matrix: " + matrix + "}\noutput: {solution: " + results + "}\n";
   std::vector<std::string> texts{"solver: {name: cg}\npreconditioner: {name: fsai}\n"};
-  if (is_long()) {
-    texts.clear();
-    for (char const* const solver : {"cg", "bicgstab", "gmres", "idr"})
-      for (char const* const M : {"none", "jacobi", "fsai", "chebyshev", "ic0", "amg"})
-        texts.push_back("solver: {name: " + std::string(solver) +
-                        ", max_iterations: 20}\npreconditioner: {name: " + M + "}\n");
-    for (char const* const solver : {"cg", "block_cg", "gmres"})
-      texts.push_back("solver: {name: " + std::string(solver) +
-                      ", max_iterations: 40}\nproblem: {generate: poisson_3d_7pt, size: 3, "
-                      "rhs_count: 4, rhs: random}\n");
-  }
+  if (is_long())
+    for (char const* const M : {"none", "jacobi"})
+      texts.push_back("solver: {name: cg, max_iterations: 20}\npreconditioner: {name: " +
+                      std::string(M) + "}\n");
   for (std::string const& text : texts) {
-    bool const has_problem = text.find("problem:") != std::string::npos;
-    auto const file = scratch.write("run.yaml", has_problem ? text : problem + text);
+    auto const file = scratch.write("run.yaml", problem + text);
     Errors errors;
     auto const files = read_config({file}, {}, errors);
     ASSERT_TRUE(errors.empty()) << errors.messages().front();
