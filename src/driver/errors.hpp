@@ -2,6 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <exception>
+#include <new>
+#include <solder/core/errors.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +21,13 @@ std::string concat(Parts const&... parts) {
 
 /// \brief Whether a character of UTF-8 or ASCII text is none that is shown.
 constexpr bool is_control(char c) { return (c >= 0 && c < ' ') || c == 127; }
+
+/// \brief What an exception says; of a std::bad_alloc, which says nothing, that memory is lacking.
+inline char const* what_of(std::exception const& error) {
+  bool const is_mute = dynamic_cast<std::bad_alloc const*>(&error) != nullptr &&
+                       dynamic_cast<OutOfMemory const*>(&error) == nullptr;
+  return is_mute ? "memory does not suffice, not even for something small" : error.what();
+}
 
 /// \brief Everything found wrong with the input of one call, in the order found, each message once.
 /// Control characters of what the user wrote, which a terminal would obey, become '?'; line ends

@@ -162,7 +162,7 @@ int main(int argc, char* argv[]) {
       Solder::Driver::print("");  // what Kokkos has printed, too
     return code;
   } catch (std::exception const& error) {
-    std::cerr << "error: " << error.what() << std::endl;
+    std::cerr << "error: " << Solder::Driver::what_of(error) << std::endl;
     return Solder::Driver::invalid_input;
   }
 }

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <exception>
 #include <iostream>
-#include <new>
 #include <solder/io/matrix_market/write.hpp>
 #include <stdexcept>
 
@@ -138,12 +137,8 @@ RunResult Runs::run_named(RunConfig const& config, SystemStore& store) {
         store.get(config));
   } catch (InputError const&) {  // it says where by itself
     throw;
-  } catch (OutOfMemory const& error) {
-    throw std::runtime_error(name + error.what());
-  } catch (std::bad_alloc const&) {
-    throw std::runtime_error(name + "memory does not suffice");
   } catch (std::exception const& error) {
-    throw std::runtime_error(name + error.what());
+    throw std::runtime_error(name + what_of(error));
   }
 }
 
@@ -233,7 +228,7 @@ ExitCode Runs::run_all(std::vector<FileConfig> const& files, SystemStore& store)
     print(table.heading());
     for (FileConfig const& file : files) run_file(file, store, table);
   } catch (std::exception const& error) {
-    std::cerr << "error: " << error.what() << std::endl;
+    std::cerr << "error: " << what_of(error) << std::endl;
     return invalid_input;
   }
   return failed_ ? some_failed : all_converged;

@@ -372,7 +372,7 @@ TYPED_TEST(CsrOfDouble, NoRowsNeedNoOffsets) {
   using Matrix = CsrMatrix<double, TypeParam>;
   TypeParam const exec;
   DefaultMade<TypeParam> const nothing;
-  Kokkos::View<std::int32_t*, typename TypeParam::memory_space> const none("none", 0);
+  Kokkos::View<std::int32_t*, typename TypeParam::memory_space> const none("SolderTest::none", 0);
   typename Matrix::Columns const no_columns;
   typename Matrix::Values const no_values;
   HostCsr<double> const host{0, 3, {}, {}, {}};

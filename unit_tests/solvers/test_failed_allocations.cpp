@@ -103,7 +103,7 @@ class FailedAllocations : public testing::Test {
                  (and_later ? ", and all later ones" : ""));
     if (HasFailure()) return;
     std::int64_t const blocks = live_blocks(), views = live_views();
-    Failed const failed = fail_in_turn(of, make(), and_later, is_long() ? 1 : 11);
+    Failed const failed = fail_in_turn(of, make(), and_later, is_long() ? 1 : 23);
     EXPECT_EQ(live_blocks() - blocks, 0) << "blocks of the host have leaked";
     EXPECT_EQ(live_views() - views, 0) << "views have leaked";
     sum += failed;

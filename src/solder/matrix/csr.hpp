@@ -135,9 +135,13 @@ class CsrMatrix {
     if (rows < 0 || columns < 0)
       throw std::invalid_argument("Solder::CsrMatrix: " + std::to_string(rows) + " rows and " +
                                   std::to_string(columns) + " columns must not be negative");
-    if (rows == 0 && (row_offsets_.extent(0) == 0 || row_offsets_.data() == nullptr))
+    if (rows == 0 && (row_offsets_.extent(0) == 0 || row_offsets_.data() == nullptr)) {
+      if (nonzeros() > 0)
+        throw std::invalid_argument("Solder::CsrMatrix: " +
+                                    Impl::wrong_offset(0, 0, 0, nonzeros()));
       row_offsets_ = Impl::allocate_zero_view<Kokkos::View<Offset*, memory_space>>(
           exec, "Solder::csr::row_offsets", 1);
+    }
     if (row_offsets_.extent(0) != std::size_t(rows) + 1)
       throw std::invalid_argument("Solder::CsrMatrix: " + std::to_string(rows) + " rows need " +
                                   std::to_string(rows + std::int64_t(1)) + " row offsets, not " +
@@ -146,8 +150,6 @@ class CsrMatrix {
       throw std::invalid_argument(
           "Solder::CsrMatrix: as many values as column indices are needed, " +
           std::to_string(column_indices.extent(0)) + ", not " + std::to_string(values.extent(0)));
-    if (rows == 0 && nonzeros() > 0)
-      throw std::invalid_argument("Solder::CsrMatrix: " + Impl::wrong_offset(0, 0, 0, nonzeros()));
     if (nonzeros() > most_nonzeros)
       throw std::length_error("Solder::CsrMatrix: " + std::to_string(nonzeros()) +
                               " nonzeros do not fit these row offsets; use Offset = std::int64_t");
