@@ -229,6 +229,25 @@ TEST(Driver, ConvergedRunWritesEverythingAndReturnsZero) {
 
 // ---- more of runs ----
 
+#if defined(__linux__) && defined(_OPENMP) && defined(__GNUC__) && !defined(__clang__)
+/// GNU's OpenMP tells what it has read of the environment; the user's word counts more.
+TEST(Driver, HasThreadsOfOpenMpSleepSoonWhereTheyWait) {
+  Scratch const scratch;
+  scratch.write("a.yaml", good);
+  auto const outcome_with = [&](char const* policy) {
+    std::string const before = "env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT OMP_DISPLAY_ENV=verbose " +
+                               std::string(policy) + " ";
+    return drive(scratch, "a.yaml", before);
+  };
+  std::string const spins = "GOMP_SPINCOUNT = '300'";
+  Outcome const as_it_comes = outcome_with("");
+  EXPECT_EQ(as_it_comes.code, 0) << as_it_comes.err;
+  EXPECT_NE(as_it_comes.err.find(spins), std::string::npos) << as_it_comes.err;
+  EXPECT_EQ(outcome_with("OMP_WAIT_POLICY=active").err.find(spins), std::string::npos);
+  EXPECT_NE(outcome_with("GOMP_SPINCOUNT=77").err.find("GOMP_SPINCOUNT = '77'"), std::string::npos);
+}
+#endif
+
 TEST(Driver, OutputsAreWrittenWhereTheirLinksLead) {
   Scratch const scratch;
   std::filesystem::create_directory(scratch.path("out"));

@@ -65,8 +65,9 @@ struct SleepersWord {
 /// need the core. Who has slept is soon given a core again, even by busy processes; who has spun,
 /// or has yielded, waits for all their time slices.
 ///
-/// A thread is as patient as has paid: with each wait by a microsecond more, and half as patient
-/// after each that was too long.
+/// After a wait in vain the thread asks for half as long in the next one, down to half a
+/// microsecond, and after another for twice as long. After eight in vain it is as patient as at
+/// first, to see whether that pays again.
 template <>
 struct Waiting<true> {
   void turn() {
@@ -89,22 +90,26 @@ struct Waiting<true> {
  private:
   using Clock = std::chrono::steady_clock;
   using Microseconds = std::chrono::duration<double, std::micro>;
-  static constexpr int clock_turns = 16;
+  static constexpr int clock_turns = 16, most_in_vain = 8;
   /// About what it takes to sleep and to be woken. (A system makes of naps what its timers can.)
-  static constexpr Microseconds most_patience{50}, least_nap{10};
-  inline static thread_local Microseconds patience = most_patience;
+  static constexpr Microseconds patience{50}, least_nap{10};
+  inline static thread_local int in_vain = 0;  ///< waits of this thread, less those that were not
 
   bool asks_again() {
-    ++turns;
-    if (turns == 1 && patience < most_patience) patience += Microseconds(1);
+    if (++turns == 1) {
+      before = in_vain;
+      in_vain = is_as_at_first() ? 0 : before - 1;
+    }
     if (sleeps || turns % clock_turns != 0) return !sleeps;
     auto const now = Clock::now();
     if (turns == clock_turns) since = now;
-    sleeps = now - since > patience;
-    if (sleeps) patience /= 2;
+    sleeps = now - since > patience / (1 << before % most_in_vain);
+    if (sleeps) in_vain = before + 1;
     return !sleeps;
   }
+  bool is_as_at_first() const { return before % most_in_vain == 0; }
 
+  int before = 0;  ///< waits in vain
   bool sleeps = false;
   Clock::time_point since{};
 };
