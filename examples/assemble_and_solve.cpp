@@ -79,6 +79,8 @@ int main(int argc, char* argv[]) {
 
   Solder::CsrMatrix const A(exec, n, n, row_offsets, columns, values);  // the views, not copies
   A.validate(exec);  // does the pattern make sense? Throws, and names the row, where it does not.
+  Solder::Symmetry const symmetry = check_symmetry(exec, A);  // CG does not ask by itself
+  if (!symmetry.hermitian.holds()) std::printf("%s\n", describe(symmetry).c_str());
   Solder::Jacobi const M(exec, A);
   Solder::CgOptions options;
   options.tolerance = 1e-8;

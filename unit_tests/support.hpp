@@ -271,6 +271,34 @@ TrueResidual true_residual(Solder::HostCsr<Scalar> const& A, std::vector<Scalar>
           double(longest + 4) * epsilon<Scalar> * std::sqrt(terms_squared) / norm_b};
 }
 
+/// \brief The same with the digits and the range of long double; rounding is what sums in double
+/// may make of it.
+template <class Scalar>
+TrueResidual exact_residual(Solder::HostCsr<Scalar> const& A, std::vector<Scalar> const& b,
+                            std::vector<Scalar> const& x) {
+  using Long = std::complex<long double>;
+  auto const exactly = [](Scalar const& value) {
+    return Long(plain(value).real(), plain(value).imag());
+  };
+  long double squared = 0, terms_squared = 0, b_squared = 0;
+  std::int64_t longest = 0;
+  for (std::int32_t i = 0; i < A.rows; ++i) {
+    Long sum = exactly(b[i]);
+    b_squared += std::norm(sum);
+    long double terms = std::abs(sum);
+    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k) {
+      Long const term = exactly(A.values[k]) * exactly(x[A.columns[k]]);
+      sum -= term;
+      terms += std::abs(term);
+    }
+    squared += std::norm(sum);
+    terms_squared += terms * terms;
+    longest = std::max(longest, A.row_offsets[i + 1] - A.row_offsets[i]);
+  }
+  return {double(std::sqrt(squared / b_squared)),
+          double((longest + 4) * epsilon<double> * std::sqrt(terms_squared / b_squared))};
+}
+
 /// \brief 1 / diag(A).
 template <class Scalar>
 std::vector<Scalar> inverse_diagonal(Solder::HostCsr<Scalar> const& A) {

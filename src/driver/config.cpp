@@ -367,7 +367,8 @@ RunConfig run_of(Settings const& settings, Document const& document) {
                 get("solver.second_round").word,
                 static_cast<int>(get("solver.shadow_space").integer),
                 get("solver.smoothing").word == "true",
-                get("solver.seed").integer};
+                get("solver.seed").integer,
+                get("solver.check_symmetry").word == "true"};
   std::string const preconditioner = get("preconditioner.name").word;
   bool const has_post = settings.contains("preconditioner.post");
   run.preconditioner = {

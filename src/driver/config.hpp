@@ -60,6 +60,7 @@ struct SolverConfig {
   int shadow_space = 0;      ///< of idr, as smoothing and seed
   bool smoothing = false;
   std::int64_t seed = 0;
+  bool check_symmetry = true;  ///< where a Hermitian matrix is needed
 };
 
 struct PreconditionerConfig {

@@ -90,7 +90,7 @@ double bytes_of_block_cg(Case const& of) { return of.work_vectors(of.has("none")
 double bytes_of_gmres(Case const& of) {
   double const steps = std::min(double(of.run.solver.restart), of.matrix.rows);
   double const z = of.has("none") ? 0 : of.run.solver.form == "flexible" ? steps + 1 : 1;
-  return of.work_vectors(steps + 1 + z);
+  return of.work_vectors(steps + 2 + z);  // the basis, and x as it was when the cycle began
 }
 
 double bytes_of_idr(Case const& of) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <solder/io/detail/whole_file.hpp>
@@ -105,6 +106,39 @@ Json roofline_json(RunResult const& result) {
 /// A text, or null where there is none.
 Json text_or_null(std::string const& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
+/// A row or column, counted from 1, or null where there is none.
+Json counted_or_null(std::int32_t index) { return index < 0 ? Json(nullptr) : Json(index + 1); }
+
+Json agreement_json(Agreement const& agreement, bool is_complex) {
+  auto const value = [&](std::complex<double> const& entry) {
+    return is_complex ? Json{number(entry.real()), number(entry.imag())} : number(entry.real());
+  };
+  Json worst = nullptr;
+  if (!agreement.is_exact())
+    worst = {{"row", counted_or_null(agreement.row)},
+             {"column", counted_or_null(agreement.column)},
+             {"entry", value(agreement.entry)},
+             {"mirrored", value(agreement.mirrored)},
+             {"difference", number(agreement.difference)}};
+  return {{"holds", agreement.holds()}, {"exact", agreement.is_exact()}, {"worst", worst}};
+}
+
+/// What was seen of the matrix; null where nobody asked.
+Json symmetry_json(std::optional<Symmetry> const& symmetry) {
+  if (!symmetry) return nullptr;
+  DiagonalSigns const& diagonal = symmetry->diagonal;
+  return {{"hermitian", agreement_json(symmetry->hermitian, symmetry->is_complex)},
+          {"symmetric", agreement_json(symmetry->symmetric, symmetry->is_complex)},
+          {"pattern", symmetry->pattern},
+          {"finite", symmetry->is_finite},
+          {"diagonal",
+           {{"positive", diagonal.is_positive()},
+            {"missing", counted_or_null(diagonal.missing)},
+            {"zero", counted_or_null(diagonal.zero)},
+            {"negative", counted_or_null(diagonal.negative)},
+            {"not_real", counted_or_null(diagonal.not_real)}}}};
+}
+
 Json json_of(RunResult const& result) {
   RunConfig const& config = *result.config;
   Report const& report = result.report;
@@ -115,7 +149,8 @@ Json json_of(RunResult const& result) {
            {{"name", config.problem.name},
             {"rows", result.rows},
             {"nonzeros", result.nonzeros},
-            {"scalar", to_string(config.problem.scalar)}}},
+            {"scalar", to_string(config.problem.scalar)},
+            {"symmetry", symmetry_json(result.symmetry)}}},
           {"solver", config.solver.name},
           {"form", report.form},
           {"restart", config.solver.restart > 0 ? Json(config.solver.restart) : Json(nullptr)},
@@ -135,6 +170,7 @@ Json json_of(RunResult const& result) {
           {"true_relative_residual", number(report.true_relative_residual)},
           {"setup_seconds", number(report.setup_seconds)},
           {"solve_seconds", number(report.solve_seconds)},
+          {"busy_cores", number(report.busy_cores)},
           {"seconds_per_iteration", number(seconds_per_iteration(report))},
           {"kernels_per_iteration", number(report.kernels_per_iteration)},
           {"words_per_iteration", number(report.words_per_iteration)},
@@ -158,9 +194,7 @@ void add_columns(Json& run, RunResult const& result) {
 }
 
 void write_text(fs::path const& path, std::string const& text) {
-  Solder::Impl::WholeFile file(path.string());
-  file.text(text);
-  file.commit();
+  Solder::Impl::write_whole_file(path.string(), [&](auto& file) { file.text(text); });
 }
 
 template <class... Arguments>
@@ -263,6 +297,23 @@ std::string Table::line(RunResult const& result) const {
       std::string(to_string(report.runner)).c_str(), std::string(to_string(report.reason)).c_str(),
       report.iterations, report.true_relative_residual, report.setup_seconds * 1e3,
       report.solve_seconds * 1e3, per_iteration.c_str(), of_copy.c_str(), matrix_format.c_str());
+}
+
+std::string matrix_text(std::optional<Symmetry> const& symmetry) {
+  if (!symmetry) return {};
+  std::string text = "  " + describe(*symmetry) + "; its diagonal is ";
+  if (symmetry->diagonal.is_positive()) return text + "positive\n";
+  char const* before = "not: ";
+  auto const add = [&](char const* what, std::int32_t row) {
+    if (row < 0) return;
+    text += format("%s%s in row %d", before, what, row + 1);
+    before = ", ";
+  };
+  add("missing", symmetry->diagonal.missing);
+  add("zero", symmetry->diagonal.zero);
+  add("negative", symmetry->diagonal.negative);
+  add("not real", symmetry->diagonal.not_real);
+  return text + "\n";
 }
 
 std::string setup_text(SetupReport const& setup) {

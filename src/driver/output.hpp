@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <solder/core/report.hpp>
+#include <solder/matrix/symmetry.hpp>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,7 @@ struct RunResult {
   Report report;                             ///< of all right-hand sides
   std::string matrix_format, format_reason;  ///< see Solved
   std::vector<Report> columns{};             ///< of each right-hand side, or system
+  std::optional<Symmetry> symmetry{};        ///< see Solved
   double copy_bandwidth = 0;                 ///< bytes per second; 0: it was not asked for
 };
 
@@ -39,6 +42,10 @@ void write_json(std::filesystem::path const& path, std::vector<RunResult> const&
 /// sides "iteration,relative_residual_1,..." with nothing after the end of one; otherwise as
 /// write_json.
 void write_history(std::filesystem::path const& path, std::vector<Report> const& columns);
+
+/// \brief What was seen of the matrix's symmetry, for people, an indented line; empty where nothing
+/// was.
+std::string matrix_text(std::optional<Symmetry> const& symmetry);
 
 /// \brief A preconditioner's set-up, for people, indented lines: the levels that it has, and its
 /// phases; empty where there is nothing to say.

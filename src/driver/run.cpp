@@ -2,6 +2,7 @@
 #include "run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -14,6 +15,7 @@
 #include "scalars.hpp"
 #include "solve.hpp"
 #include "streams.hpp"
+#include "symmetry.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -37,6 +39,14 @@ void report_failure(RunResult const& result) {
             << (report.detail.empty() ? "" : "; ") << report.detail << std::endl;
 }
 
+/// Says that a preconditioner is made for other matrices: the solve may still converge.
+void report_symmetry(RunResult const& result) {
+  std::string const word = symmetry_word(*result.config, result.symmetry);
+  if (!word.empty())
+    std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
+              << ": " << word << std::endl;
+}
+
 /// Says that FSAI is not what it should be: the solve may still converge.
 void report_repairs(RunResult const& result) {
   SetupReport const& setup = result.report.preconditioner;
@@ -57,6 +67,14 @@ void report_shift(RunResult const& result) {
   std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
             << ": ic0 needed a diagonal that is " << 100 * setup.shift
             << "% larger: without, a pivot is not positive" << std::endl;
+}
+
+/// Says that a solve's times are not its own.
+void report_busy_cores(RunResult const& result) {
+  if (result.report.busy_cores < 0.1) return;
+  std::cerr << result.config->where("") << ": " << result.config->problem.name
+            << ": others kept the cores busy: for " << std::lround(100 * result.report.busy_cores)
+            << "% of the solve its first thread waited for one" << std::endl;
 }
 
 /// Measures what runs are compared with, before there is anything that could be lost.
@@ -103,6 +121,7 @@ RunResult Runs::run_one(RunConfig const& config, System<T> const& system) {
           solved.matrix_format,
           solved.format_reason,
           std::move(solved.columns),
+          std::move(solved.symmetry),
           config.output.roofline ? copy_bandwidth(config.execution.space) : 0};
 }
 
@@ -110,10 +129,17 @@ RunResult Runs::run_one(RunConfig const& config, System<T> const& system) {
 RunResult Runs::run_named(RunConfig const& config, SystemStore& store) {
   std::string const name = concat(config.where(""), ": ", config.problem.name, ": ");
   try {
-    return std::visit([&](auto const& system) { return run_one(config, *system); },
-                      store.get(config));
+    return std::visit(
+        [&](auto const& system) {
+          return Solder::Impl::with_memory_for("the run", system->matrix.rows,
+                                               system->matrix.nonzeros(),
+                                               [&] { return run_one(config, *system); });
+        },
+        store.get(config));
   } catch (InputError const&) {  // it says where by itself
     throw;
+  } catch (OutOfMemory const& error) {
+    throw std::runtime_error(name + error.what());
   } catch (std::bad_alloc const&) {
     throw std::runtime_error(name + "memory does not suffice");
   } catch (std::exception const& error) {
@@ -136,9 +162,12 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& tab
       RunResult const& ended = ended_.emplace_back(std::move(result));
       lock.unlock();
       print(table.line(ended));
-      if (config.output.verbose) print(setup_text(ended.report.preconditioner));
+      if (config.output.verbose)
+        print(matrix_text(ended.symmetry) + setup_text(ended.report.preconditioner));
+      report_symmetry(ended);
       report_repairs(ended);
       report_shift(ended);
+      report_busy_cores(ended);
       if (ended.report.reason != Reason::converged) {
         failed_ = true;
         report_failure(ended);

@@ -221,6 +221,9 @@ std::vector<Key> const& schema() {
       {.section = "solver", .name = "seed", .kind = Kind::integer, .most = largest_seed,
        .default_value = "1", .selector = "solver.name", .for_values = {"idr"},
        .help = "of the shadow space"},
+      {.section = "solver", .name = "check_symmetry", .words = {"true", "false"},
+       .default_value = "true",
+       .help = "looks whether A is Hermitian: cg and block_cg refuse others, of fsai, chebyshev, ic0 and amg a word says it"},
 
       {.section = "preconditioner", .name = "name",
        .words = {"none", "jacobi", "fsai", "chebyshev", "ic0", "ilu0", "amg"},

@@ -84,12 +84,41 @@ std::unique_ptr<Solder::Impl::AnyMethod<Exec, typename OpenedA::scalar_type>> ma
   throw std::logic_error("no solver is named " + config.name);  // schema() knows them all
 }
 
+/// \brief What is to say of a run whose matrix its solver does not take: x stays 0.
+template <class T>
+void refuse(RunConfig const& run, System<T> const& system, std::string const& why,
+            Solved<T>& solved) {
+  Report report;
+  report.reason = Reason::nonsymmetric_matrix;
+  report.detail = why;
+  report.form = run.solver.form;
+  auto const starts = system.starts.empty() ? std::vector{0, system.matrix.rows} : system.starts;
+  int const count = system.right_hand_sides();
+  for (std::size_t k = 0; k + 1 < starts.size(); ++k)
+    for (int c = 0; c < count; ++c) {
+      double residual = 0;  // ||b|| / ||b||, or 0 where b is
+      for (std::size_t i = starts[k]; i < std::size_t(starts[k + 1]); ++i)
+        if (system.rhs[i * count + c] != T(0)) residual = 1;
+      report.relative_residual = report.true_relative_residual = residual;
+      if (system.starts.empty()) report.history = {residual};
+      solved.columns.push_back(report);
+    }
+  solved.report = summary(solved.columns, true);
+  solved.solution.assign(system.rhs.size(), T(0));
+  solved.matrix_format = "csr";
+  solved.format_reason = "not solved";
+}
+
 template <class T, class Exec>
 void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
               std::function<void(Progress const&)> const& monitor, Solved<T>& solved) {
   using Columns = Kokkos::View<T**, Kokkos::LayoutRight, typename Exec::memory_space,
                                Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   SystemOn<T, Exec> made(exec, run, system);
+  solved.space = Exec::name();
+  for (char& c : solved.space) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  solved.symmetry = made.symmetry;
+  if (!made.refusal.empty()) return refuse(run, system, made.refusal, solved);
   auto const method =
       std::visit([&](auto& of) { return make_method(exec, run, of, monitor); }, made.system);
   bool const is_batch = !system.starts.empty();
@@ -117,8 +146,6 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   solved.matrix_format = made.matrix_format;
   solved.format_reason = made.format_reason;
   solved.solution = made.solution(exec);
-  solved.space = Exec::name();
-  for (char& c : solved.space) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "columns.hpp"
 #include "memory.hpp"
+#include "symmetry.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -114,6 +115,11 @@ SystemOn<T, Exec>::SystemOn(Exec const& exec, RunConfig const& run, System<T> co
   x = vector("Solder::x");
   Kokkos::deep_copy(exec, b, ConstHostVector(of.rhs.data(), n));
   exec.fence("Solder::driver: system copied");
+  if (asks_for_symmetry(run)) {
+    symmetry = check_symmetry(exec, A);
+    refusal = Driver::refusal(run, *symmetry, of.starts);
+    if (!refusal.empty()) return;
+  }
   Kokkos::Timer timer;
   with_matrix(
       exec, run, A, of.right_hand_sides() > 1, [&](auto const& matrix, FormatChoice const& choice) {

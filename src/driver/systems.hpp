@@ -2,6 +2,8 @@
 #pragma once
 
 #include <Kokkos_Core.hpp>
+#include <optional>
+#include <solder/matrix/symmetry.hpp>
 #include <string>
 #include <vector>
 
@@ -11,9 +13,12 @@
 namespace Solder::Driver {
 
 /// \brief A run's system where it is solved: its matrix in the format of the run, and its
-/// preconditioner. Compiled in systems.cpp, once a scalar, whatever solvers there are.
+/// preconditioner; neither is made where the matrix is refused. Compiled in systems.cpp, once a
+/// scalar, whatever solvers there are.
 template <class T, class Exec>
 struct SystemOn {
+  std::optional<Symmetry> symmetry;  ///< where the run asks for it
+  std::string refusal;               ///< why the solver does not take the matrix, or empty
   Compiled::AnySystem<T, Exec> system;
   Kokkos::View<T*, Exec> b, x;  ///< of all columns, row by row
   std::string matrix_format, format_reason;

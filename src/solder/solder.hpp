@@ -15,6 +15,7 @@
 #include <solder/matrix/host_csr.hpp>
 #include <solder/matrix/product.hpp>
 #include <solder/matrix/sell.hpp>
+#include <solder/matrix/symmetry.hpp>
 #include <solder/matrix/transpose.hpp>
 #include <solder/preconditioners/amg.hpp>
 #include <solder/preconditioners/apply.hpp>

@@ -117,8 +117,8 @@ TEST(Control, JudgeDecides) {
        Reason::running},
       {"b = 0, x = 0 now", zeroed(), limits, 0, 0, 0, Verdict::finish, Phase::finished,
        Reason::converged},
-      {"b = 0, x = 0 now, benchmark", zeroed(), benchmark, 0, 0, 0, Verdict::finish,
-       Phase::finished, Reason::converged},
+      {"b = 0, x = 0 now, benchmark", zeroed(), benchmark, 0, 0, 0, Verdict::restart,
+       Phase::iterate, Reason::running},
       {"b = 0, x = 0 now, a NaN in A", zeroed(), limits, nan, 0, 0, Verdict::finish,
        Phase::finished, Reason::not_finite},
       {"||b||^2 underflows to 0",
@@ -331,6 +331,62 @@ TEST(Control, AtTheIterationLimitEverythingEnds) {
       }
 }
 
+TEST(Control, WhatIsOfNoUseIsMeasuredByWhereTheSolveBegan) {
+  Limits const limits{1e-6, 100};
+  auto const end_at = [&](double residual, double begun) {
+    Control control;
+    EXPECT_EQ(judge(control, limits, begun * begun, 1, 3), Verdict::restart);
+    control.iteration = 3;
+    control.claim(Reason::max_iterations);
+    EXPECT_EQ(judge(control, limits, residual * residual, 1, 3), Verdict::finish);
+    return control.reason;
+  };
+  EXPECT_EQ(end_at(1e11, 1), Reason::max_iterations);
+  EXPECT_EQ(end_at(1e13, 1), Reason::diverged);
+  EXPECT_EQ(end_at(1e13, 1e-3), Reason::diverged);
+  EXPECT_EQ(end_at(1e13, 1e16), Reason::max_iterations);
+  EXPECT_EQ(end_at(1e29, 1e16), Reason::diverged);
+}
+
+TEST(Control, AnXThatIsNotFiniteHasDiverged) {
+  for (Reason const claim : {Reason::converged, Reason::running, Reason::max_iterations}) {
+    Control control = claiming(claim, 1e-3);
+    EXPECT_EQ(judge(control, Limits{1e-6, 100}, nan, 1, 3, {}, 1), Verdict::finish);
+    EXPECT_EQ(control.reason, Reason::diverged);
+    EXPECT_NE(describe(control).find("x has left the range"), std::string::npos);
+  }
+  Control control = claiming(Reason::not_finite, nan);
+  judge(control, Limits{1e-6, 100}, nan, 1, 3, {}, 1);
+  EXPECT_EQ(control.reason, Reason::not_finite) << "the recursion knows of a NaN";
+  Control first;
+  judge(first, Limits{1e-6, 100}, nan, 1, 3, {}, 1);
+  EXPECT_EQ(first.reason, Reason::not_finite) << "a guess that is not finite";
+}
+
+TEST(Control, ACycleThatEndsFurtherAwayIsUndone) {
+  Limits const limits{1e-6, 100};
+  Recovery const recovery{.continues = false, .restarts = true, .reverts = true};
+  auto const end_at = [&](double residual, Reason claim, Limits const& of) {
+    Control control = claiming(claim, 0, 1e-2);
+    EXPECT_EQ(judge(control, of, residual * residual, 1, 3, recovery), Verdict::revert);
+    EXPECT_EQ(control.phase, Phase::finished);
+    EXPECT_EQ(control.true_squared, 1e-4) << "of the x that is given back";
+    return control.reason;
+  };
+  EXPECT_EQ(end_at(1.1e-2, Reason::converged, limits), Reason::stagnated);
+  EXPECT_EQ(end_at(1e6, Reason::running, limits), Reason::stagnated);
+  EXPECT_EQ(end_at(1e6, Reason::running, {1e-6, 7}), Reason::max_iterations);
+  EXPECT_EQ(end_at(nan, Reason::not_finite, limits), Reason::not_finite);
+  // Not where it won something, nor where nothing has been done, nor in the benchmark mode.
+  Control won = claiming(Reason::running, 0, 1e-2);
+  EXPECT_EQ(judge(won, limits, 0.9e-4, 1, 3, recovery), Verdict::restart);
+  Control fresh = claiming(Reason::breakdown, 0, 1e-2);
+  fresh.fresh = true;
+  EXPECT_EQ(judge(fresh, limits, 1, 1, 3, recovery), Verdict::finish);
+  Control benchmark = claiming(Reason::running, 0, 1e-2);
+  EXPECT_EQ(judge(benchmark, {0, 100}, 1, 1, 3, recovery), Verdict::restart);
+}
+
 TEST(Control, OneShadowResidualMoreAfterABreakdownThatWonNothing) {
   Limits const limits{1e-6, 100};
   Recovery const recovery{.continues = true, .restarts = true, .has_another = true};
@@ -394,9 +450,25 @@ TEST(Control, DescriptionsNameTheScalarAndTheIteration) {
       text(Reason::indefinite_preconditioner, Cause::r_z, -2).find("(r, z) = -2 at iteration 3"),
       std::string::npos);
   EXPECT_NE(text(Reason::not_finite, Cause::none, 0).find("iteration 3"), std::string::npos);
-  EXPECT_NE(text(Reason::diverged, Cause::none, 0).find("1e12 ||b|| at iteration 3"),
+  EXPECT_NE(text(Reason::diverged, Cause::none, 0)
+                .find("1e12 times ||b|| and what it was at iteration 3"),
             std::string::npos);
   EXPECT_NE(text(Reason::stagnated, Cause::none, 0), "");
+}
+
+TEST(Control, AtTheLimitAResidualThatHasGrownIsSaid) {
+  auto const text = [](double true_squared, double best_squared) {
+    Control control;
+    control.b_squared = 4;
+    control.best_squared = best_squared;
+    control.true_squared = true_squared;
+    control.finish(Reason::max_iterations);
+    return describe(control);
+  };
+  EXPECT_NE(text(4.1e4, 4).find("the residual has grown"), std::string::npos) << text(4.1e4, 4);
+  EXPECT_EQ(text(3.9e4, 4), "") << "as a residual may in between";
+  EXPECT_EQ(text(4.1e4, 1e12), "") << "from a poor guess it has fallen";
+  EXPECT_EQ(text(1e-24, 1e-32), "") << "it is rounding";
 }
 
 TEST(Control, OnlyASmallResidualIsTheAttainableAccuracy) {

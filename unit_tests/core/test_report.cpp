@@ -18,6 +18,7 @@ TEST(Report, NamesOfReasons) {
   EXPECT_EQ(to_string(Reason::not_finite), "not_finite");
   EXPECT_EQ(to_string(Reason::diverged), "diverged");
   EXPECT_EQ(to_string(Reason::stagnated), "stagnated");
+  EXPECT_EQ(to_string(Reason::nonsymmetric_matrix), "nonsymmetric_matrix");
   EXPECT_EQ(to_string(Reason(99)), "unknown");
 }
 

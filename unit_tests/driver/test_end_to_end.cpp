@@ -278,9 +278,9 @@ TEST(Driver, AbsurdPaddingIsAnErrorThatSaysWhatToTake) {
                         std::to_string(2 * n - 1) + "\n1 1 5000\n";
   for (int i = 2; i <= n; ++i) {
     std::string const k = std::to_string(i);
-    entries += "1 " + k + " 1\n" + k + " " + k + " 2\n";
+    entries += k + " 1 1\n" + k + " " + k + " 2\n";
   }
-  scratch.write("A.mtx", market(entries, "coordinate real general"));
+  scratch.write("A.mtx", market(entries, "coordinate real symmetric"));
   scratch.write("a.yaml", of_matrix());
   Outcome const outcome = drive(scratch, "a.yaml --set execution.matrix_format=ell");
   EXPECT_EQ(outcome.code, 2);

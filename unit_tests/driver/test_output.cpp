@@ -89,12 +89,12 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
             "matrix_format matrix_format_reason "
             "reason detail iterations "
             "relative_residual "
-            "true_relative_residual setup_seconds solve_seconds seconds_per_iteration "
+            "true_relative_residual setup_seconds solve_seconds busy_cores seconds_per_iteration "
             "kernels_per_iteration "
             "words_per_iteration roofline history ");
   EXPECT_TRUE(run["roofline"].is_null());
   EXPECT_EQ(run["problem"].dump(),
-            R"({"name":"bus","rows":10,"nonzeros":28,"scalar":"complex_float"})");
+            R"({"name":"bus","rows":10,"nonzeros":28,"scalar":"complex_float","symmetry":null})");
   EXPECT_EQ(run["runner"], "launch");
   EXPECT_EQ(run["matrix_format"], "sell");
   EXPECT_EQ(run["matrix_format_reason"], "4% padding");

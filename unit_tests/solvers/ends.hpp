@@ -5,6 +5,7 @@
 /// \brief Ways in which a solve of any solver ends, and what the report then says; in double. A
 /// solver's test instantiates SolverEnds with WaysOf<its options>.
 
+#include "reals.hpp"
 #include "solve.hpp"
 
 #include <algorithm>
@@ -13,15 +14,6 @@
 #include <solder/problems/random.hpp>
 
 namespace SolderTest {
-
-using Vector = std::vector<double>;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-inline bool contains(std::string const& text, std::string const& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// \brief Solves in every way and looks at how they end.
 template <class Options, class Exec_>
@@ -106,6 +98,27 @@ TYPED_TEST_P(SolverEnds, AtOnceFromThePerfectGuess) {
   }
 }
 
+/// What is of no use is measured by where the solve begins, too: by a guess that is far away, or by
+/// the solution of a system with a larger right-hand side.
+TYPED_TEST_P(SolverEnds, APoorGuessIsNotDivergence) {
+  auto const A = Solder::random_spd<double>(50, 5, 1);
+  auto const b = random_vector<double>(50, 2);
+  auto const grown = [](Vector v, double by) {
+    for (double& value : v) value *= by;
+    return v;
+  };
+  auto const expect_an_end = [&](Vector const& rhs, Vector const& x0) {
+    this->each(A, rhs, x0, 500, [&](Solved<double> const& s, bool) {
+      EXPECT_NE(to_string(s.report.reason), "diverged") << s.report.detail;
+      EXPECT_GT(s.report.iterations, 0);
+      // b - A x0 has no digits of b: what is left of it is the rounding of where it began.
+      EXPECT_LT(s.report.true_relative_residual, 1e-3);
+    });
+  };
+  expect_an_end(b, grown(random_vector<double>(50, 3), 1e16));
+  expect_an_end(grown(b, 1e-13), random_vector<double>(50, 3));
+}
+
 TYPED_TEST_P(SolverEnds, ZeroRightHandSide) {
   auto const A = Solder::random_spd<double>(100, 5, 1);
   Vector const not_a_number(100, nan), huge(100, 1e200), tiny(100, 1e-200);
@@ -123,6 +136,19 @@ TYPED_TEST_P(SolverEnds, ZeroRightHandSide) {
       });
     }
   }
+}
+
+/// Tolerance 0: exactly as many iterations as were asked for, whatever b.
+TYPED_TEST_P(SolverEnds, ZeroRightHandSideOfABenchmark) {
+  auto const A = Solder::random_spd<double>(100, 5, 1);
+  in_every_way<typename TypeParam::Options>(0, 20, [&](auto const& options, bool jacobi) {
+    auto const s =
+        solve(this->exec, A, jacobi, Vector(100), random_vector<double>(100, 2), options);
+    EXPECT_EQ(to_string(s.report.reason), "max_iterations") << s.report.detail;
+    EXPECT_EQ(s.report.iterations, 20);
+    EXPECT_EQ(s.report.true_relative_residual, 0);
+    EXPECT_EQ(s.x, Vector(100));
+  });
 }
 
 TYPED_TEST_P(SolverEnds, ZeroRightHandSideOfASingularOrBrokenMatrix) {
@@ -385,13 +411,12 @@ TYPED_TEST_P(SolverEnds, LongHistoriesArriveComplete) {
   }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(SolverEnds, MaxIterations, AtOnceFromThePerfectGuess, ZeroRightHandSide,
-                            ZeroRightHandSideOfASingularOrBrokenMatrix, EmptyRow,
-                            ZeroDiagonalNamesTheRow, NotFinite,
-                            ANormOfBThatUnderflowsIsNeverConverged, ANormOfBThatIsSmallConverges,
-                            NoUnknowns, MonitorSeesTheIterationsPass,
-                            ToleranceBetweenTheRecursionAndTheTruth,
-                            TheLimitHoldsBeyondTheAttainableAccuracy, AMonitorMayThrow,
-                            RefusesWhatCannotBe, LongHistoriesArriveComplete);
+REGISTER_TYPED_TEST_SUITE_P(
+    SolverEnds, MaxIterations, AtOnceFromThePerfectGuess, APoorGuessIsNotDivergence,
+    ZeroRightHandSide, ZeroRightHandSideOfABenchmark, ZeroRightHandSideOfASingularOrBrokenMatrix,
+    EmptyRow, ZeroDiagonalNamesTheRow, NotFinite, ANormOfBThatUnderflowsIsNeverConverged,
+    ANormOfBThatIsSmallConverges, NoUnknowns, MonitorSeesTheIterationsPass,
+    ToleranceBetweenTheRecursionAndTheTruth, TheLimitHoldsBeyondTheAttainableAccuracy,
+    AMonitorMayThrow, RefusesWhatCannotBe, LongHistoriesArriveComplete);
 
 }  // namespace SolderTest

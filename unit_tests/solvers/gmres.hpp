@@ -36,6 +36,11 @@ struct Method<GmresOptions> {
     list.back().second.second_round = Solder::GmresSecondRound::halved;
     return list;
   }
+  static std::vector<std::pair<std::string, GmresOptions>> every_form() {
+    auto list = forms();
+    list.push_back({name_of(gmres(GmresForm::flexible, 8)), gmres(GmresForm::flexible, 8)});
+    return list;
+  }
 };
 
 }  // namespace SolderTest

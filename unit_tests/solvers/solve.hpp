@@ -27,6 +27,15 @@ using Solder::Runner;
 template <class Options>
 struct Method;
 
+/// \brief forms(), and what each solver has besides.
+template <class Options>
+auto every_form() {
+  if constexpr (requires { Method<Options>::every_form(); })
+    return Method<Options>::every_form();
+  else
+    return Method<Options>::forms();
+}
+
 template <class Options, class Exec, class Matrix, class Preconditioner>
 using SolverOn = typename Method<Options>::template Solver<Exec, Matrix, Preconditioner>;
 

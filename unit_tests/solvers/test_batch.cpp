@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Batches of systems, each system against a solve of its own matrix by one team.
 #include "../kokkos_events.hpp"
+#include "batches.hpp"
 #include "bicgstab.hpp"
 #include "cg.hpp"
-#include "columns.hpp"
 #include "gmres.hpp"
 
 #include <stdexcept>
 
-#include <solder/matrix/batch.hpp>
 #include <solder/matrix/sell.hpp>
 #include <solder/preconditioners/amg.hpp>
 #include <solder/preconditioners/chebyshev.hpp>
@@ -21,9 +20,7 @@
 namespace {
 
 using namespace SolderTest;
-using Solder::Batch;
 using Solder::Fsai;
-using Solder::HostBatch;
 
 /// Hermitian positive definite systems of many sizes and patterns, rows of hundreds among them.
 template <class Scalar>
@@ -34,20 +31,6 @@ std::vector<HostCsr<Scalar>> definite_systems() {
   systems.push_back(Solder::random_spd<Scalar>(400, 200, 1));
   for (int const side : {3, 9, 20, 26}) systems.push_back(definite<Scalar>(side));
   return systems;
-}
-
-template <class Scalar>
-HostBatch<Scalar> batch_of(std::vector<HostCsr<Scalar>> const& systems) {
-  HostBatch<Scalar> batch;
-  for (auto const& system : systems) batch.append(system);
-  return batch;
-}
-
-template <class Scalar>
-std::vector<Scalar> joined(Vectors<Scalar> const& parts) {
-  std::vector<Scalar> all;
-  for (auto const& part : parts) all.insert(all.end(), part.begin(), part.end());
-  return all;
 }
 
 /// Which of many systems has b = 0.
@@ -68,49 +51,13 @@ void make_vectors(std::vector<HostCsr<Scalar>> const& systems, Vectors<Scalar>& 
   b[3] = multiply(systems[3], x0[3]);
 }
 
-/// Solves a batch with one solver, and each system with one of its own, by one team; make(exec, A)
-/// is the preconditioner. On hosts every bit is the same; a batch keeps no history.
+/// With the vectors that many systems have here; see SolderTest::expect_batch_as_alone.
 template <class Options, class Scalar, class Make>
-void expect_batch_as_alone(std::vector<HostCsr<Scalar>> const& systems, Options const& given,
+void expect_batch_as_alone(std::vector<HostCsr<Scalar>> const& systems, Options const& options,
                            Make const& make, double slack) {
-  Default const exec;
   Vectors<Scalar> b, x0;
   make_vectors(systems, b, x0);
-  auto const host = batch_of(systems);
-  CsrMatrix<Scalar, Default> const A(exec, host.matrix);
-  auto const M = make(exec, A);
-  using M_type = std::remove_const_t<decltype(M)>;
-  SolverOf<Options, Default, Scalar, M_type> solver(exec, A, M, given);
-  auto const b_device = to_device(exec, joined(b)), x = to_device(exec, joined(x0));
-  auto const reports = solver.solve(b_device, x, Batch<Default>(exec, host.starts));
-  auto const x_host = to_host(exec, x);
-  ASSERT_EQ(reports.size(), systems.size());
-  for (std::size_t k = 0; k < systems.size(); ++k) {
-    SCOPED_TRACE("system " + std::to_string(k));
-    std::vector<Scalar> const mine(x_host.begin() + host.starts[k],
-                                   x_host.begin() + host.starts[k + 1]);
-    if (systems.size() >= enough && k == zeros) {
-      EXPECT_EQ(reports[k].reason, Reason::converged);
-      for (Scalar const& entry : mine) EXPECT_EQ(entry, Scalar{});
-    } else if (reports[k].reason == Reason::converged) {
-      auto const [relative, rounding] = true_residual(systems[k], b[k], mine);
-      EXPECT_LE(relative, given.tolerance + rounding);
-    }
-    Options options = given;
-    options.runner = Runner::team;
-    CsrMatrix<Scalar, Default> const A1(exec, systems[k]);
-    SolverOf<Options, Default, Scalar, M_type> alone(exec, A1, make(exec, A1), options);
-    auto const x1 = to_device(exec, x0[k]);
-    Report report = alone.solve(to_device(exec, b[k]), x1);
-    EXPECT_EQ(reports[k].runner, Runner::team);
-    EXPECT_EQ(reports[k].kernels_per_iteration, 0);
-    EXPECT_TRUE(reports[k].history.empty());
-    Report with_history = reports[k];
-    with_history.history = report.history;
-    with_history.history.resize(std::size_t(with_history.iterations) + 1);
-    SolderTest::expect_as_alone(with_history, mine, report, to_host(exec, x1), slack);
-  }
-  EXPECT_TRUE(same_memory(to_host(exec, b_device), joined(b))) << "b was written to";
+  SolderTest::expect_batch_as_alone(systems, b, x0, options, make, slack);
 }
 
 constexpr auto none = [](auto const&, auto const&) { return Identity{}; };

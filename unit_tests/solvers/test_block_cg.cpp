@@ -412,7 +412,7 @@ TEST(BlockCgOfBrokenColumns, RoundingIsNotIndefiniteness) {
   }
 }
 
-TEST(BlockCgOfBrokenColumns, AFirstGuessBeyondAllUseIsItsOwnAffair) {
+TEST(BlockCgOfBrokenColumns, AFirstGuessFarAwayIsItsOwnAffair) {
   Default const exec;
   auto const host = Solder::fem_poisson_2d<double>(20);
   CsrMatrix<double, Default> const A(exec, host);
@@ -420,8 +420,7 @@ TEST(BlockCgOfBrokenColumns, AFirstGuessBeyondAllUseIsItsOwnAffair) {
   auto x0 = random_columns<double>(host.rows, 6, 9);
   for (double& entry : x0[2]) entry *= 1e16;
   auto const outcome = solve_block(A, Identity{}, {}, b, x0);
-  expect_truth(host, b, outcome, {}, {2});
-  EXPECT_EQ(outcome.reports[2].reason, Reason::diverged);
+  expect_truth(host, b, outcome, {});
 }
 
 /// The truth is a little behind the recursion: the iteration goes on from where it was.

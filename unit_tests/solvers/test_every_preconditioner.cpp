@@ -77,9 +77,7 @@ struct About {
 template <class Of>
 std::vector<Of> forms_of() {
   std::vector<Of> list;
-  for (auto const& [name, options] : Method<Of>::forms()) list.push_back(options);
-  if constexpr (std::is_same_v<Of, GmresOptions>)
-    if (list.back().form != GmresForm::flexible) list.push_back(gmres(GmresForm::flexible, 8));
+  for (auto const& [name, options] : every_form<Of>()) list.push_back(options);
   return list;
 }
 /// The form that a report should name.
@@ -288,6 +286,32 @@ TEST_F(EveryPreconditioner, OneOfAnotherSizeIsRefused) {
     fsai.refresh(exec, A);
     EXPECT_TRUE(same_bits(solve_by(solver).x, before.x));
   }
+}
+
+TEST_F(EveryPreconditioner, NoRowsAreSolvedAtOnce) {
+  Csr const empty(exec, HostCsr<Scalar>{});
+  Kokkos::View<Scalar*, typename Exec::memory_space> const none("SolderTest::none", 0);
+  Kokkos::View<Scalar**, Kokkos::LayoutRight, typename Exec::memory_space> const columns(
+      "SolderTest::columns", 0, 3);
+  auto const expect_solved = [&](Report const& report) {
+    EXPECT_EQ(report.reason, Reason::converged);
+    EXPECT_EQ(report.iterations, 0);
+    EXPECT_EQ(report.true_relative_residual, 0);
+  };
+  with_each(empty, [&](About const& about, auto const& M) {
+    SCOPED_TRACE(about.name);
+    auto const expect_solves = [&](auto const& matrix) {
+      SolverOn<Options, Exec, std::decay_t<decltype(matrix)>, std::decay_t<decltype(M)>> solver(
+          exec, matrix, M, with(Options{}, Runner::launch, 100, 1e-8));
+      expect_solved(solver.solve(none, none));
+      auto const reports = solver.solve(columns, columns);
+      EXPECT_EQ(reports.size(), 3u);
+      for (Report const& report : reports) expect_solved(report);
+    };
+    expect_solves(empty);
+    expect_solves(Sell::sell(exec, empty));
+    expect_solves(Sell::ell(exec, empty));
+  });
 }
 
 }  // namespace

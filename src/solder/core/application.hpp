@@ -40,6 +40,17 @@ Application<Before, Source> application(Before const& before, Source const& rows
   return {before, rows};
 }
 
+/// \brief The rows of vector stages that leave the same sums as a stage over the rows of an applied
+/// M does: they are to have as many teams. `rows` as they are where they have, else as M deals its
+/// own.
+template <class Exec, class Source>
+Rows rows_as_dealt(Rows rows, Source const& of_M) {
+  if (rows.teams == of_M.teams()) return rows;
+  if constexpr (Impl::is_host_space<Exec>) return of_M.dealt_rows();
+  rows.teams = of_M.teams();
+  return rows;
+}
+
 /// \brief A body that keeps what it is given, in a vector, a pointer or a Place. Words: 1 a row.
 template <class Scalar, class Vector>
 struct StoreBody {

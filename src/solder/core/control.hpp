@@ -37,7 +37,11 @@ enum class Cause : std::int16_t {
   cycle,
   p_g,
   t_r,
-  hidden_r
+  hidden_r,
+  range_of_t,  ///< ||A M s||^2, or of IDR(s) ||A M r||^2, has left the range of double
+  range_of_x,  ///< x has left the range of its scalar
+  faded,       ///< the recurrence of M r has faded under its rounding
+  undone       ///< a cycle has been undone
 };
 
 /// \brief The state of a solve, on the device.
@@ -59,15 +63,17 @@ struct Control {
   std::int32_t recorded = 0;    ///< history entries written so far
   std::int32_t posted = 0;      ///< history entries sent to the host so far
   bool zeroed = false;          ///< b = 0, and x has been set to 0
-  bool fresh = false;           ///< its first iteration is still to come
+  bool fresh = false;           ///< nothing has been done since the last restart
   double b_squared = 0;         ///< ||b||^2
   double threshold = 0;         ///< relative residual at which the recursion claims convergence
   double stop_squared = 0;      ///< (threshold ||b||)^2
   double residual_squared = 0;  ///< the recursion's latest ||r||^2
   double true_squared = 0;      ///< the latest recomputed ||b - A x||^2
   double best_squared = 0;      ///< true_squared at the last restart
-  double value = 0;             ///< of the scalar named by cause
-  double another_value = 0;     ///< of that named by another
+  /// Beyond this a residual's square is of no more use.
+  double useless_squared = Kokkos::Experimental::infinity_v<double>;
+  double value = 0;          ///< of the scalar named by cause
+  double another_value = 0;  ///< of that named by another
 
   /// \brief The recursion's ||r||^2 of the current iterate; recorded once per iteration.
   KOKKOS_FUNCTION void measure(double squared) {
@@ -104,8 +110,9 @@ struct Limits {
   double tolerance;
   std::int32_t max_iterations;
 
-  /// A residual this many times ||b|| is of no more use. CG's residual may grow by the root of the
-  /// condition number before it falls, so this is far above what a solvable double system shows.
+  /// A residual this many times ||b||, or the one that the iteration began from where that is
+  /// larger, is of no more use. CG's residual may grow by the root of the condition number before
+  /// it falls, so this is far above what a solvable double system shows.
   static constexpr double divergence = 1e12;
 
   /// \brief 0: the benchmark mode, in which nothing but the iteration limit or a NaN ends the
@@ -117,11 +124,12 @@ struct Limits {
 
 /// \brief What the judge decided.
 enum class Verdict {
-  finish,  ///< control says why
-  zero,    ///< b = 0: set x = 0 and come back
-  go_on,   ///< the recursion was a little ahead of the truth: iterate further, with a lower
-           ///< threshold
-  restart  ///< replace the recursive residual by the true one and begin anew from the current x
+  finish,   ///< control says why
+  zero,     ///< b = 0: set x = 0 and come back
+  go_on,    ///< the recursion was a little ahead of the truth: iterate further, with a lower
+            ///< threshold
+  restart,  ///< replace the recursive residual by the true one and begin anew from the current x
+  revert    ///< control says why; x is to be what it was at the last restart
 };
 
 /// \brief What a method can do where the true residual contradicts its claim.
@@ -129,6 +137,7 @@ struct Recovery {
   bool continues = true;  ///< iterate further with a lower threshold: its recursion still stands
   bool restarts = false;  ///< begin anew after a breakdown too, if the solve has won a tenth since
   bool has_another = false;  ///< or if it has not: once, with another shadow residual
+  bool reverts = false;      ///< put x back to what it was at the last restart
 
   bool operator==(Recovery const&) const = default;
 };
@@ -137,7 +146,7 @@ namespace Impl {
 
 /// \brief What the numbers alone decide, whatever was claimed; answers whether they do.
 KOKKOS_INLINE_FUNCTION bool finish_by_numbers(Control& control, Limits const& limits,
-                                              double b_nonzeros) {
+                                              double b_nonzeros, double x_not_finite, bool first) {
   constexpr double nan = Kokkos::Experimental::quiet_NaN_v<double>;
   double const b_squared = control.b_squared, squared = control.true_squared;
   // Squares below 1e-260 lose their digits long before a tolerance of 1e-16 is reached.
@@ -148,9 +157,11 @@ KOKKOS_INLINE_FUNCTION bool finish_by_numbers(Control& control, Limits const& li
     control.finish(Reason::breakdown);
   } else if (!(Kokkos::isfinite(squared) && b_nonzeros >= 0)) {
     control.true_squared = nan;
-    control.finish(Reason::not_finite);
-  } else if (b_nonzeros == 0 || (!limits.unconditional() &&
-                                 squared <= limits.tolerance * limits.tolerance * b_squared)) {
+    bool const is_x = !first && x_not_finite > 0 && control.reason != Reason::not_finite;
+    if (is_x) control.cause = Cause::range_of_x;
+    control.finish(is_x ? Reason::diverged : Reason::not_finite);
+  } else if (!limits.unconditional() &&
+             (b_nonzeros == 0 || squared <= limits.tolerance * limits.tolerance * b_squared)) {
     control.finish(Reason::converged);
   } else {
     return false;
@@ -171,36 +182,15 @@ KOKKOS_INLINE_FUNCTION double lower_threshold(Control const& control) {
 
 }  // namespace Impl
 
-/// \brief Holds the iteration's claim against the recomputed residual (design: success is never
-/// assumed).
-///
-/// \param residual_squared ||b - A x||^2, recomputed
-/// \param b_squared ||b||^2
-/// \param b_nonzeros entries of b other than zero: tells b = 0 from a norm that underflows; NaN
-///        where an entry is not finite: tells that from a norm that overflows
-/// \param recovery what the method can do where the claim does not hold
-///
-/// Residual replacement: where the recursion has parted from the truth, the solve restarts from the
-/// true residual (van der Vorst & Ye's replacement with a fresh search direction); when a restart
-/// has not won a tenth, the attainable accuracy is reached and the solve has stagnated. A cycle of
-/// a restarted method that ends without a claim (Reason::running) must only win something. Nothing
-/// goes on at the iteration limit.
-KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
-                                     double residual_squared, double b_squared, double b_nonzeros,
-                                     Recovery recovery = {}) {
-  bool const first = control.recorded == 0;
-  control.b_squared = b_squared;
-  control.true_squared = residual_squared;
-  if (b_squared == 0 && b_nonzeros == 0 && !control.zeroed) {
-    control.zeroed = true;  // with x = 0 a residual that is not 0 still can only come from A
-    return Verdict::zero;
-  }
-  if (first) control.measure(residual_squared);
-  if (Impl::finish_by_numbers(control, limits, b_nonzeros)) return Verdict::finish;
+namespace Impl {
 
+/// \brief What becomes of the claim where the numbers alone do not decide. \see judge
+KOKKOS_INLINE_FUNCTION Verdict judge_claim(Control& control, Limits const& limits,
+                                           Recovery const& recovery, bool first) {
+  double const squared = control.true_squared;
   Reason const claim = control.reason;
   bool const at_limit = control.iteration >= limits.max_iterations;
-  bool const won_a_tenth = residual_squared <= 0.81 * control.best_squared;
+  bool const won_a_tenth = squared <= 0.81 * control.best_squared;
   auto const finish = [&](Reason why) {
     control.finish(why);
     return Verdict::finish;
@@ -208,7 +198,9 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
   auto const restart = [&] {
     control.phase = Phase::iterate;
     control.reason = Reason::running;
-    control.best_squared = residual_squared;
+    control.best_squared = squared;
+    control.useless_squared =
+        Limits::divergence * Limits::divergence * Kokkos::fmax(squared, control.b_squared);
     control.set_threshold(limits.tolerance);
     return Verdict::restart;
   };
@@ -229,16 +221,17 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
     }
     return finish(claim);
   }
-  if (claim != Reason::converged && claim != Reason::running) return finish(claim);
-  if (at_limit) return finish(Reason::max_iterations);
+  if (claim != Reason::converged && claim != Reason::running && claim != Reason::max_iterations)
+    return finish(claim);
+  if (!limits.unconditional() && squared > control.useless_squared) return finish(Reason::diverged);
+  if (at_limit || claim == Reason::max_iterations) return finish(Reason::max_iterations);
   if (claim == Reason::running) {
     constexpr double something = 1 - 1e-10;
-    if (limits.unconditional() || residual_squared < something * control.best_squared)
-      return restart();
-    control.cause = Cause::cycle;
+    if (limits.unconditional() || squared < something * control.best_squared) return restart();
+    if (control.cause != Cause::faded) control.cause = Cause::cycle;
     return finish(Reason::stagnated);
   }
-  double const lower = Impl::lower_threshold(control);
+  double const lower = lower_threshold(control);
   if (recovery.continues && lower > 0.4 * limits.tolerance) {
     control.set_threshold(lower);
     control.phase = Phase::iterate;
@@ -250,9 +243,51 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
   return finish(Reason::stagnated);
 }
 
+}  // namespace Impl
+
+/// \brief Holds the iteration's claim against the recomputed residual (design: success is never
+/// assumed).
+///
+/// \param residual_squared ||b - A x||^2, recomputed
+/// \param b_squared ||b||^2
+/// \param b_nonzeros entries of b other than zero: tells b = 0 from a norm that underflows; NaN
+///        where an entry is not finite: tells that from a norm that overflows
+/// \param recovery what the method can do where the claim does not hold
+/// \param x_not_finite entries of x that are not finite: tells an x that has grown without bounds
+///        from a NaN in A
+///
+/// Residual replacement: where the recursion has parted from the truth, the solve restarts from the
+/// true residual (van der Vorst & Ye's replacement with a fresh search direction); when a restart
+/// has not won a tenth, the attainable accuracy is reached and the solve has stagnated. A cycle of
+/// a restarted method that ends without a claim (Reason::running) must only win something; one that
+/// ends further away than it began is undone. Nothing goes on at the iteration limit.
+KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
+                                     double residual_squared, double b_squared, double b_nonzeros,
+                                     Recovery recovery = {}, double x_not_finite = 0) {
+  bool const first = control.recorded == 0;
+  control.b_squared = b_squared;
+  control.true_squared = residual_squared;
+  if (b_squared == 0 && b_nonzeros == 0 && !control.zeroed) {
+    control.zeroed = true;  // with x = 0 a residual that is not 0 still can only come from A
+    return Verdict::zero;
+  }
+  if (first) control.measure(residual_squared);
+  Verdict const verdict = Impl::finish_by_numbers(control, limits, b_nonzeros, x_not_finite, first)
+                              ? Verdict::finish
+                              : Impl::judge_claim(control, limits, recovery, first);
+  bool const is_worse = !first && !control.fresh && !(residual_squared <= control.best_squared);
+  if (!(verdict == Verdict::finish && recovery.reverts && is_worse && !limits.unconditional() &&
+        control.reason != Reason::converged))
+    return verdict;
+  control.true_squared = control.best_squared;
+  if (control.reason == Reason::stagnated) control.cause = Cause::undone;
+  return Verdict::revert;
+}
+
 /// \brief The reason in a sentence, or an empty string where the reason says it all.
 inline std::string describe(Control const& control) {
   auto const number = [&] {
+    if (std::isnan(control.value)) return std::string("NaN");
     char text[32];
     std::snprintf(text, sizeof text, "%.3g", control.value);
     return std::string(text);
@@ -278,11 +313,19 @@ inline std::string describe(Control const& control) {
         return "(A M r, r), which omega comes from, = ";
       case Cause::hidden_r:
         return "the residual before smoothing, relative to ||b||, = ";
+      case Cause::range_of_t:
+        return "the square of ||A M v||, v being a residual, = ";
       default:
         return "(r, z) = ";
     }
   }();
   switch (control.reason) {
+    case Reason::max_iterations:
+      return control.true_squared > 1e4 * std::fmax(control.best_squared, control.b_squared)
+                 ? "the residual has grown a hundredfold or more: A or the preconditioner is not "
+                   "what the method needs, for CG both Hermitian positive definite; another "
+                   "preconditioner or method may do"
+                 : "";
     case Reason::breakdown:
       if (control.cause == Cause::norm_of_b)
         return std::string("||b||^2 ") + (control.value < 1 ? "underflows" : "overflows") +
@@ -290,7 +333,8 @@ inline std::string describe(Control const& control) {
       return scalar + number() + when +
              (control.cause == Cause::q_Mq
                   ? " leaves the range of double: scale A or b, or use the classical form"
-                  : "");
+              : control.cause == Cause::range_of_t ? " leaves the range of double: scale A or b"
+                                                   : "");
     case Reason::indefinite_matrix:
       return scalar + number() + when + ": A is not positive definite to working precision";
     case Reason::indefinite_preconditioner:
@@ -300,13 +344,25 @@ inline std::string describe(Control const& control) {
                                            : scalar + number()) +
              when;
     case Reason::diverged:
-      return "the residual is beyond 1e12 ||b||" + when +
-             ": another preconditioner or method, or an A scaled row by row, may do";
+      if (control.cause == Cause::range_of_x)
+        return "x has left the range of its scalar" + when +
+               ", the method's own residual has not: A may be singular and b not in its range; "
+               "otherwise scale A or b, or take another preconditioner or method";
+      return "the residual is beyond 1e12 times ||b|| and what it was" + when +
+             ": A may be singular and b not in its range; otherwise another preconditioner or "
+             "method, or an A scaled row by row, may do";
     case Reason::stagnated:
       return control.cause == Cause::cycle
-                 ? "another cycle from the true residual no longer reduces it, and the "
-                   "next would do the same: another preconditioner, or a longer "
-                   "restart of gmres, may"
+                 ? "another cycle from the true residual does not reduce it, and the next would do "
+                   "the same: another preconditioner, or a longer restart of gmres, may"
+             : control.cause == Cause::undone
+                 ? "the last cycle ended further from the solution than it began, and has been "
+                   "undone: rounding outweighs what it solves; another form of gmres, a shorter "
+                   "restart or another preconditioner may do"
+             : control.cause == Cause::faded
+                 ? "the recurrence of M r fades under its rounding, and beginning anew from the "
+                   "true residual no longer reduces it: another preconditioner, or the classical "
+                   "form, may"
              : control.relative(control.true_squared) < 1e-3
                  ? "restarting from the true residual no longer reduces it: the "
                    "attainable accuracy is reached"

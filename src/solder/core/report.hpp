@@ -20,7 +20,8 @@ enum class Reason : std::int32_t {
   indefinite_preconditioner,  ///< (r, M r) < 0
   not_finite,                 ///< a NaN or an infinity in A, b, x or a scalar
   diverged,                   ///< the residual grew beyond every use
-  stagnated                   ///< restarting from the true residual no longer reduces it
+  stagnated,                  ///< restarting from the true residual no longer reduces it
+  nonsymmetric_matrix         ///< A is not Hermitian: of who asks check_symmetry before a solve
 };
 
 constexpr std::string_view to_string(Reason reason) {
@@ -43,6 +44,8 @@ constexpr std::string_view to_string(Reason reason) {
       return "diverged";
     case Reason::stagnated:
       return "stagnated";
+    case Reason::nonsymmetric_matrix:
+      return "nonsymmetric_matrix";
   }
   return "unknown";
 }
@@ -120,6 +123,9 @@ struct Report {
   double setup_seconds =
       0;  ///< solver construction: workspace and, for the graph runner, its recording
   double solve_seconds = 0;
+  /// Share of solve_seconds in which the calling thread was ready to go on and waited for a core
+  /// that others had. Of hosts whose system tells it, as Linux does; else 0.
+  double busy_cores = 0;
   double kernels_per_iteration = 0;  ///< 0 where the whole solve is one kernel (team, resident)
   double words_per_iteration =
       0;  ///< words of sizeof(Scalar) to and from memory, caches not counted

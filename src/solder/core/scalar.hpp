@@ -143,6 +143,27 @@ KOKKOS_FORCEINLINE_FUNCTION typename ScalarTraits<Scalar>::Real to_real(double s
   return static_cast<typename ScalarTraits<Scalar>::Real>(s);
 }
 
+/// \brief |Re s| + |Im s|.
+KOKKOS_FORCEINLINE_FUNCTION double size_of(double s) { return Kokkos::fabs(s); }
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION double size_of(Kokkos::complex<Real> const& s) {
+  return Kokkos::fabs(double(s.real())) + Kokkos::fabs(double(s.imag()));
+}
+
+/// \brief The power of two that brings size between 1 and 2, as far as Scalar has it and its
+/// inverse; 1 where size is 0 or a NaN. Scaling by it is exact: A and 2^k A go the same way.
+template <class Scalar>
+KOKKOS_INLINE_FUNCTION double scale_to_one(double size) {
+  constexpr int bias = 1023, digits = 52,
+                most = sizeof(typename ScalarTraits<Scalar>::Real) == 4 ? 126 : 1020;
+  if (!(size > 0)) return 1;
+  int const exponent = static_cast<int>(Kokkos::bit_cast<std::uint64_t>(size) >> digits) - bias,
+            kept = exponent < -most  ? -most
+                   : exponent > most ? most
+                                     : exponent;
+  return Kokkos::bit_cast<double>(static_cast<std::uint64_t>(bias - kept) << digits);
+}
+
 /// \brief Two neighbouring numbers of an array, which is aligned as both are: one load.
 template <class X>
 struct alignas(2 * sizeof(X) < 16 ? 2 * sizeof(X) : 16) Pair {

@@ -161,16 +161,17 @@ class BiCgStabMethod {
         judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q.memory,
                   BiCgStabBegin<Scalar, OpenedM, true>{M, rs.memory, u, p, nullptr, sums.rr(),
                                                        sums.of_shadow, sums.kept});
-    auto const up_to_t = program(
-        Ap.before,
-        stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
-              BiCgStabFirstProduct<Scalar>{rs, q, sums.of_first_product}),
-        stage("Solder::bicgstab::half_step", Phase::iterate,
-              arena.template range<Scalar>(rows, u, q),
-              BiCgStabHalfStep<Scalar, OpenedM>(sums, M, u)),
-        Au.before,
-        stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
-              BiCgStabSecondProduct<Scalar, OpenedM, true>{M, u, rs, t, sums.of_second_product}));
+    auto const up_to_t =
+        program(Ap.before,
+                stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
+                      BiCgStabFirstProduct<Scalar>{rs, q, sums.of_first_product}),
+                stage("Solder::bicgstab::half_step", Phase::iterate,
+                      arena.template range<Scalar>(rows, u, q),
+                      BiCgStabHalfStep<Scalar, OpenedM>(sums, M, u)),
+                Au.before,
+                stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
+                      BiCgStabSecondProduct<Scalar, OpenedM, true>{
+                          M, u, rs, t, sums.of_second_product, sums.kept.alpha()}));
 
     if (form_ == BiCgStabForm::pipelined)
       return use(
@@ -233,8 +234,8 @@ class BiCgStabMethod {
     auto const Ap = A.apply(Phase::iterate, p), Au = A.apply(Phase::iterate, u);
     auto const start = M.apply(Phase::begin, r), Mq = M.apply(Phase::iterate, q),
                Mt = M.apply(Phase::iterate, t);
-    Rows rows = M.rows(A.rows);  // (r, r) is left by the judge and by the rows of M t
-    if constexpr (!is_host_space<Exec>) rows.teams = Mt.rows.teams();
+    // (r, r) is left by the judge and by the rows of M t.
+    Rows const rows = rows_as_dealt<Exec>(M.rows(A.rows), Mt.rows);
     Sums const sums = Sums::in(arena, solving_.limits(), A.league, arena.teams(rows.teams));
 
     auto const begin =
@@ -254,7 +255,7 @@ class BiCgStabMethod {
                 Au.before,
                 stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
                       BiCgStabSecondProduct<Scalar, NoOperation, false>{
-                          {}, r, {rs}, {t}, sums.of_second_product}),
+                          {}, r, {rs}, {t}, sums.of_second_product, sums.kept.alpha()}),
                 Mt.before);
 
     if (form_ == BiCgStabForm::pipelined)

@@ -69,7 +69,7 @@ class CgMethod;
 ///
 /// Before the first iteration, and when the recursion believes it has converged, 2 kernels, and
 /// those of M, recompute the true residual and begin: a recursion that was wrong restarts from the
-/// truth, or ends as stagnated.
+/// truth, or ends as stagnated. Whether A is Hermitian it does not ask: check_symmetry tells.
 ///
 /// \tparam Matrix CsrMatrix, SellMatrix or another LinearOperator: its device_operator() is a plain
 ///         struct with `Rows rows`, `teams`, operator== and for_each_row_product, which hands out
@@ -336,8 +336,8 @@ class CgMethod {
     Scalar *const z = vector("Solder::cg::z"), *const u = vector("Solder::cg::u");
     auto const Ap = w.A.apply(Phase::iterate, w.p);
     auto const start = w.M.apply(Phase::begin, w.r), Mq = w.M.apply(Phase::iterate, w.q);
-    Rows rows = w.M.rows(w.A.rows);  // norms are left by the rows of M r and by the update
-    if constexpr (!is_host_space<Exec>) rows.teams = start.rows.teams();
+    // Norms are left by the rows of M r and by the update.
+    Rows const rows = rows_as_dealt<Exec>(w.M.rows(w.A.rows), start.rows);
     int const teams = w.arena.teams(rows.teams);
     auto const pq = w.arena.template sum<1>(w.A.league);
     auto const qu = w.arena.template sum<1>(Mq.rows.teams());

@@ -73,8 +73,8 @@ class GmresMethod;
 /// (GmresSecondRound; decided on the device): 5 kernels. mgs: one kernel for each k: 2 + j kernels.
 /// flexible: cgs2, and x = x + Z y with the z_j = M v_j kept. Simpler GMRES (pipelined): see
 /// detail/gmres_simpler.hpp; 2 kernels in the first step of a cycle, then 4. Every cycle ends with
-/// 4 kernels more: the small least squares problem, x, the true residual, the judge. No fence;
-/// nothing is left to the host.
+/// 4 kernels more: the small least squares problem, x, the true residual, the judge. A cycle that
+/// ends with a larger residual than it began with is undone. No fence; nothing is left to the host.
 ///
 /// A pointwise M (none, Jacobi) is applied inside these kernels. Any other takes its own in every
 /// step and, but for flexible, at a cycle's end, each time with one that keeps or adds what they
@@ -82,7 +82,7 @@ class GmresMethod;
 ///
 /// Words of step j: the matrix + (2 j + 7) n for cgs and cgs2 (4 j + 12 with the second round),
 /// the matrix + (2 j + 8) n for pipelined; a pointwise M adds 2 n, any other its own words and n.
-/// Memory: m + 1 vectors (flexible 2 m + 1), one more where M is not the identity, and M's.
+/// Memory: m + 2 vectors (flexible 2 m + 2), one more where M is not the identity, and M's.
 ///
 /// \tparam Matrix, Preconditioner as for Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
@@ -225,6 +225,7 @@ class GmresMethod {
                  Scalar const* b, Scalar* x) {
     auto& arena = solving_.arena();
     int const league = arena.teams(A.rows.teams);
+    Scalar* const before = arena.template array<Scalar>("Solder::gmres::x_before", solving_.rows());
     auto const end = [&] {
       constexpr auto how = Kept || identity ? GmresCorrection::kept
                            : pointwise      ? GmresCorrection::pointwise
@@ -234,18 +235,19 @@ class GmresMethod {
       using Update = GmresUpdate<Scalar, Variant, Operation, how>;
       if constexpr (how == GmresCorrection::apart) {
         auto const Mz = M.apply(Phase::correct, operand.z);
-        return program(
-            Update(cycle, operand.m, basis, operand.z, league), Mz.before,
-            stage("Solder::gmres::correct", Phase::correct, Mz.rows, GmresCorrect<Scalar>{x}));
+        return program(Update(cycle, operand.m, basis, operand.z, nullptr, league), Mz.before,
+                       stage("Solder::gmres::correct", Phase::correct, Mz.rows,
+                             GmresCorrect<Scalar>{x, before}));
       } else {
-        return program(Update(cycle, operand.m, basis, x, league));
+        return program(Update(cycle, operand.m, basis, x, before, league));
       }
     }();
     return program(
         GmresLeastSquares<Scalar, Variant>(cycle), end,
-        Impl::judgement(arena, "Solder::gmres::judge", A, A.rows, cycle.limits,
-                        {.continues = false, .restarts = true}, b, x, cycle.true_residual(),
-                        GmresBegin<Scalar, Variant, Operand>{cycle.V, cycle.small, operand}));
+        Impl::judgement(
+            arena, "Solder::gmres::judge", A, A.rows, cycle.limits,
+            {.continues = false, .restarts = true, .reverts = true}, b, x, cycle.true_residual(),
+            GmresBegin<Scalar, Variant, Operand>{cycle.V, cycle.small, operand}, before));
   }
 
   static Operation pointwise_of(OpenedM const& M) {
@@ -271,8 +273,7 @@ class GmresMethod {
             {small, restart_},
             workspace,
             restart_,
-            arena.template sum<1>(product_teams),
-            arena.template sum<p>(product_teams),
+            arena.template sum<3>(product_teams),
             arena.template turning_sum<1>(vector),
             arena.template turning_sum<p>(vector),
             {arena.doubles(p * restart_ * dots), dots}};
@@ -289,7 +290,7 @@ class GmresMethod {
     double const of_steps = form_ == GmresForm::mgs         ? 2 * m + 4
                             : form_ == GmresForm::pipelined ? m + 7 - 3 / m
                                                             : m + 6;
-    double const of_end = (m + 2 + 3 + 2) / m, M = solving_.preconditioner_words();
+    double const of_end = (m + 3 + 3 + 2) / m, M = solving_.preconditioner_words();
     bool const once = form_ == GmresForm::flexible;
     double const of_M = pointwise ? 2 * M : (once ? 1 : 1 + 1 / m) * (M + n);
     return solving_.matrix_words() * (1 + 1 / m) + (of_steps + of_end) * n + of_M;

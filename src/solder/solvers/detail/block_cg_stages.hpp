@@ -76,7 +76,7 @@ struct BlockJudge {
 
   Small small;
   Limits limits;
-  Sum<3> of_residual;
+  Sum<4> of_residual;
 
   bool operator==(BlockJudge const&) const = default;
   static constexpr int workspace() { return 0; }
@@ -107,7 +107,7 @@ struct BlockJudge {
                  : outcome == further ? Phase::iterate
                                       : Phase::begin;
       small.of_column(Small::stop, c) = is.stop_squared;
-      small.of_column(Small::b_squared, c) = is.b_squared;
+      small.of_column(Small::useless, c) = is.useless_squared;
       if (outcome == anew) small.of_column(Small::scale, c) = Kokkos::sqrt(is.true_squared);
       if (!small.is(Small::done, c)) small.value(Small::iteration) = is.iteration;
     });
@@ -128,9 +128,10 @@ struct BlockJudge {
   enum Outcome : int { ended, further, anew, again };
 
   KOKKOS_FUNCTION Outcome judged(std::int32_t c, Control& control) const {
-    Sums<3> const sums = gather_alone(c, small.b, of_residual);
-    switch (judge(control, limits, sums[0], sums[1], sums[2], {.restarts = true})) {
+    Sums<4> const sums = gather_alone(c, small.b, of_residual);
+    switch (judge(control, limits, sums[0], sums[1], sums[2], {.restarts = true}, sums[3])) {
       case Verdict::finish:
+      case Verdict::revert:
         return ended;
       case Verdict::go_on:
         return further;
@@ -420,8 +421,7 @@ struct BlockFactor {
   }
 
   KOKKOS_FUNCTION bool has_diverged(std::int32_t j) const {
-    return small.of_column(Small::residual, j) >
-           Limits::divergence * Limits::divergence * small.of_column(Small::b_squared, j);
+    return small.of_column(Small::residual, j) > small.of_column(Small::useless, j);
   }
   KOKKOS_FUNCTION Claim of_beginning(double wrong, bool has_rank) const {
     if (!Kokkos::isfinite(wrong)) return {Reason::not_finite, Cause::r_z, wrong};

@@ -58,7 +58,7 @@ struct BlockSmall {
   enum Column {
     scale,
     stop,
-    b_squared,
+    useless,
     residual,
     done,
     outcome,

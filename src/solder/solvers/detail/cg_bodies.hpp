@@ -128,7 +128,7 @@ KOKKOS_FUNCTION CgScalars cg_end(Limits const& limits, Control const& now, Contr
     next.claim(Reason::max_iterations);
   else if (limits.unconditional())
     return Kokkos::isfinite(step.alpha) && Kokkos::isfinite(step.beta) ? step : CgScalars{0, 0};
-  else if (rr > Limits::divergence * Limits::divergence * now.b_squared)
+  else if (rr > now.useless_squared)
     next.claim(Reason::diverged);
   else if (rz <= 0)
     next.claim(rz < 0 ? Reason::indefinite_preconditioner : Reason::breakdown, Cause::r_z, rz);
@@ -155,9 +155,8 @@ KOKKOS_FORCEINLINE_FUNCTION CgScalars cg_scalars(Limits const& limits, Control c
   double const inverse = 1 / pq;  // one division: it is the longest chain here
   double const alpha = rz * inverse;
   CgScalars const step{alpha, Predict ? Kokkos::fmax(alpha * qMq * inverse - 1, 0.0) : 0};
-  bool const ordinary = rr > now.stop_squared &&
-                        rr <= Limits::divergence * Limits::divergence * now.b_squared && rz > 0 &&
-                        pq > 0 && step.alpha > 0 && Kokkos::isfinite(step.alpha) &&
+  bool const ordinary = rr > now.stop_squared && rr <= now.useless_squared && rz > 0 && pq > 0 &&
+                        step.alpha > 0 && Kokkos::isfinite(step.alpha) &&
                         Kokkos::isfinite(step.beta) && (!Predict || in_range(qMq)) &&
                         now.iteration < limits.max_iterations;
   return ordinary ? step : cg_end<Predict>(limits, now, next, step, rz, rr, pq, qMq);
@@ -237,8 +236,8 @@ struct CgUpdateApart {
                                            Control const& now, Control& next,
                                            Scalars& scalars) const {
     scalars.set(cg_scalars<true>(limits, now, next, s[0], s[1], s[4], s[5]));
-    if (next.phase == Phase::iterate && s[2] <= faded<Scalar> * s[3] && !limits.unconditional())
-      next.claim(Reason::running);
+    if (next.phase == Phase::iterate && has_faded<Scalar>(s[2], s[3]) && !limits.unconditional())
+      next.claim(Reason::running, Cause::faded);
     return next.phase == Phase::iterate;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 6> const& old,

@@ -9,36 +9,58 @@ namespace Solder::Impl {
 /// by modified Gram-Schmidt.
 ///
 /// A vector of the basis is stored as the orthogonalisation leaves it, its length apart
-/// (GmresSmall::scale): normalising costs no pass over it. The residual norm comes without
-/// rotations: t with t_0 = 1 and t^T H = 0, t_j+1 = -sum_k t_k h_k,j / h_j+1,j, and
-/// ||r_j+1|| = ||r_0|| / ||t||.
+/// (GmresSmall::scale): normalising costs no pass over it. Powers of two keep these lengths near
+/// one, whatever the scales of A and b: r's, and sigma, of a cycle's first product, by which all of
+/// them are multiplied. The residual norm comes without rotations: t with t_0 = 1 and t^T H = 0,
+/// t_j+1 = -sum_k t_k h_k,j / h_j+1,j, and ||r_j+1|| = ||r_0|| / ||t||.
 template <class Scalar>
 struct ArnoldiGmres {
   using Cycle = GmresCycle<Scalar>;
-  using ProductSums = Sums<0>;
-  struct Beginning {};
+  using ProductSums = Sums<1>;
+  struct Beginning {
+    typename ScalarTraits<Scalar>::Real factor;
+  };
 
   KOKKOS_FUNCTION static double scale(Cycle const& d, std::int32_t k) { return d.small.scale(k); }
 
-  /// \brief v_0 = r. Words: 2 a row.
+  /// \brief v_0 = r, by a power of two. Words: 2 a row.
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION static Beginning begin(GmresSmall<Scalar> const& small,
-                                                     Team const& team, double inverse) {
+                                                     Team const& team, double norm) {
+    double const factor = scale_to_one<Scalar>(norm), inverse = norm > 0 ? 1 / norm : 0;
     if (team.league_rank() == 0 && team.rank() == 0) {
-      small.scale(0) = inverse;
-      small.length(0) = inverse > 0 ? 1 / inverse : 0;
+      small.scale(0) = inverse / factor;
+      small.length(0) = inverse > 0 ? factor * (1 / inverse) : 0;
       small.t(0) = 1;
       small.lost(0) = 0;
     }
-    return {};
+    return {to_real<Scalar>(factor)};
   }
-  KOKKOS_FORCEINLINE_FUNCTION static Scalar first(Scalar const& r, Beginning const&) { return r; }
+  KOKKOS_FORCEINLINE_FUNCTION static Scalar first(Scalar const& r, Beginning const& s) {
+    return s.factor * r;
+  }
 
-  KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const&, std::int32_t, std::int32_t,
-                                              Scalar const&, Sums<0>&) {}
+  /// \brief The first product of a cycle takes the sum of its entries' sizes along.
+  KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const&, std::int32_t step, std::int32_t,
+                                              Scalar const& Av, Sums<1>& mine) {
+    if (step == 0) mine[0] += size_of(Av);
+  }
   template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const&, Team const&, std::int32_t,
-                                                Sums<0> const&) {}
+  KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const& d, Team const& team, std::int32_t step,
+                                                Sums<1> const& mine) {
+    if (step == 0) Sum<1>{d.of_product.values, d.of_product.parts}.leave(team, mine);
+  }
+  /// \brief The scale of this step's product.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION static double sigma(Cycle const& d, Team const& team,
+                                                  std::int32_t step) {
+    if (step > 0) return d.small.sigma();
+    return d.keep_sigma(team, size_of_entries(d, d.template product_sums<1>(team)[0]));
+  }
+  /// \brief The norm of a vector whose entries, of about the same size, have this sum of sizes.
+  KOKKOS_FUNCTION static double size_of_entries(Cycle const& d, double sum) {
+    return sum / Kokkos::sqrt(double(d.rows.count));
+  }
 
   /// \brief ||w||^2 that the newest step's first (0) or second (1) round left.
   template <class Team>
@@ -204,8 +226,8 @@ struct ArnoldiGmres {
       double* const c = d.workspace(team);
       Scalar* const w = d.V.column(count);
       Sums<1> mine{};
-      double const given =
-          Round == 1 ? d.small.scale(count - 1) : 1;  // of w, as the product left it
+      double const given =  // of w, as the product left it
+          Round == 1 ? sigma(d, team, at.step) * d.small.scale(count - 1) : 1;
       auto const own = to_real<Scalar>(given);
       bool const went_on = multi_axpy<Scalar>(
           team, d.rows, d.V.from(0), count, [&](std::int32_t i) { return own * w[i]; },
@@ -256,16 +278,18 @@ struct ArnoldiGmres {
 template <class Scalar>
 struct ModifiedGmres : ArnoldiGmres<Scalar> {
   using Cycle = GmresCycle<Scalar>;
-  using ProductSums = Sums<parts<Scalar>>;
+  using ProductSums = Sums<parts<Scalar> + 1>;
 
   KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const& d, std::int32_t, std::int32_t i,
                                               Scalar const& Av, ProductSums& mine) {
     add_to(mine, 0, dot_term(d.V.column(0)[i], Av));
+    constexpr std::size_t of_sizes = parts<Scalar>;
+    mine[of_sizes] += size_of(Av);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const& d, Team const& team, std::int32_t,
                                                 ProductSums const& mine) {
-    d.of_first_dot.leave(team, mine);
+    Sum<parts<Scalar> + 1>{d.of_product.values, d.of_product.parts}.leave(team, mine);
   }
 
   /// \brief w -= h_k,j v_k, then (v_k+1, w), or w's norm after the last; k is the stage's turn.
@@ -289,11 +313,21 @@ struct ModifiedGmres : ArnoldiGmres<Scalar> {
       if (now.phase != phase) return;
       std::int32_t const k = at.turn;
       bool const last = k == at.step;
-      auto const of_dot = k == 0 ? d.of_first_dot : d.of_dot.of(k);
-      auto const dot =
-          wide_at<Scalar>(team.total(team.gather(of_dot.parts, of_dot), of_dot.parts), 0);
+      Wide<Scalar> dot;
+      double given = 1;  // of w, as the product left it
+      if (k == 0) {
+        constexpr std::size_t of_sizes = parts<Scalar>;
+        auto const sums = d.template product_sums<of_sizes + 1>(team);
+        double const sigma =
+            at.step > 0 ? d.small.sigma()
+                        : d.keep_sigma(team, ModifiedGmres::size_of_entries(d, sums[of_sizes]));
+        dot = wide_at<Scalar>(sums, 0);
+        given = sigma * d.small.scale(at.step);
+      } else {
+        auto const of_dot = d.of_dot.of(k);
+        dot = wide_at<Scalar>(team.total(team.gather(of_dot.parts, of_dot), of_dot.parts), 0);
+      }
       double const scale = d.small.scale(k);
-      double const given = k == 0 ? d.small.scale(at.step) : 1;  // of w, as the product left it
       auto const h = scale * (given * dot);
       if (team.league_rank() == 0 && team.rank() == 0) {
         d.small.H(k, at.step) = h;

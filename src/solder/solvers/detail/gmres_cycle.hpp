@@ -43,7 +43,7 @@ struct GmresSmall {
   bool operator==(GmresSmall const&) const = default;
 
   KOKKOS_FUNCTION static constexpr std::size_t size(std::size_t m) {
-    return parts<Scalar> * ((m + 1) * m + 2 * (m + 1) + 2 * m) + 2 * (m + 1) + 3;
+    return parts<Scalar> * ((m + 1) * m + 2 * (m + 1) + 2 * m) + 2 * (m + 1) + 4;
   }
 
   /// The Hessenberg matrix of Arnoldi's process, (restart + 1) x restart; the triangular one of
@@ -75,6 +75,9 @@ struct GmresSmall {
   KOKKOS_FUNCTION double& lost(std::int32_t k) const {
     return (&length(0))[2 * (restart + 1) + 1 + (k & 1)];
   }
+  /// A power of two near 1 / ||A M||, by which products are scaled: H is that of the scaled
+  /// operator, and so are lengths and what was taken.
+  KOKKOS_FUNCTION double& sigma() const { return (&length(0))[2 * (restart + 1) + 3]; }
 
  private:
   KOKKOS_FUNCTION Number* numbers() const { return reinterpret_cast<Number*>(memory); }
@@ -93,13 +96,26 @@ struct GmresCycle {
   GmresSmall<Scalar> small;
   double* host_workspace;
   std::int32_t restart;
-  Sum<1> of_first_norm;              ///< ||w||^2 of a cycle's first product
-  Sum<parts<Scalar>> of_first_dot;   ///< (v_0, w), from the product
+  Sum<3> of_product;                 ///< what the product leaves; see the variants
   TurningSum<1> of_norm;             ///< ||w||^2 after the first, and the second, round
   TurningSum<parts<Scalar>> of_dot;  ///< one inner product, in two buffers by turns
   Sum<1> of_dots;                    ///< inner products of w with all of the basis, one by one
 
   bool operator==(GmresCycle const&) const = default;
+
+  /// \brief The first N of the sums that the product left.
+  template <std::size_t N, class Team>
+  KOKKOS_FORCEINLINE_FUNCTION Sums<N> product_sums(Team const& team) const {
+    Sum<N> const of{of_product.values, of_product.parts};
+    return team.total(team.gather(of.parts, of), of.parts);
+  }
+  /// \brief Keeps the scale for a cycle's products, its first one being of this size.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION double keep_sigma(Team const& team, double size) const {
+    double const sigma = scale_to_one<Scalar>(size);
+    if (team.league_rank() == 0 && team.rank() == 0) small.sigma() = sigma;
+    return sigma;
+  }
 
   /// The column after the first is free while a cycle ends.
   KOKKOS_FUNCTION Scalar* true_residual() const { return V.column(1); }
@@ -293,7 +309,8 @@ enum class GmresCorrection {
   apart       ///< z = V y; M's own stages, in Phase::correct, make x += M z of it
 };
 
-/// \brief The correction of x, and the cycle is empty. Words: the basis, and 2 a row.
+/// \brief The correction of x, which is kept as it was, and the cycle is empty. Words: the basis,
+/// and 3 a row; 1 where it is made apart.
 ///
 /// \tparam Variant tells how long a stored vector of the basis is
 template <class Scalar, class Variant, class M, GmresCorrection How>
@@ -304,14 +321,16 @@ struct GmresUpdate : GmresStage<Scalar> {
   M m;
   TallBasis<Scalar const> basis;  ///< V or Z
   Scalar* to;                     ///< x or z
+  Scalar* before;                 ///< x as it was, where it is changed here
   std::int32_t league;
 
   GmresUpdate(GmresCycle<Scalar> const& cycle, M const& m_, TallBasis<Scalar const> const& basis_,
-              Scalar* to_, std::int32_t league_)
+              Scalar* to_, Scalar* before_, std::int32_t league_)
       : GmresStage<Scalar>{"Solder::gmres::update", cycle},
         m(m_),
         basis(basis_),
         to(to_),
+        before(before_),
         league(league_) {}
   bool operator==(GmresUpdate const&) const = default;
 
@@ -323,13 +342,14 @@ struct GmresUpdate : GmresStage<Scalar> {
     if (now.phase != phase || now.step == 0) return;
     next.step = next.rounds = 0;
     if (now.reason == Reason::not_finite) return;
+    next.fresh = false;
     if constexpr (How == GmresCorrection::apart) next.phase = Phase::correct;
     double* const c = d.workspace(team);
     multi_axpy<Scalar>(
         team, d.rows, basis, now.step, [](std::int32_t) { return Scalar{}; },
         [&] {
           for (std::int32_t k = team.rank(); k < now.step; k += team.size()) {
-            auto const y = -Variant::scale(d, k) * d.small.y(k);
+            auto const y = -d.small.sigma() * (Variant::scale(d, k) * d.small.y(k));
             set_wide(c, k, y);
           }
           team.barrier();
@@ -337,25 +357,30 @@ struct GmresUpdate : GmresStage<Scalar> {
         },
         [&](std::int32_t k) { return narrow<Scalar>(wide_at<Scalar>(c, k * parts<Scalar>)); },
         [&](std::int32_t i, Scalar const& Vy) {
-          if constexpr (How == GmresCorrection::pointwise)
-            to[i] += m(i, Vy);
-          else if constexpr (How == GmresCorrection::kept)
-            to[i] += Vy;
-          else
+          if constexpr (How == GmresCorrection::apart) {
             to[i] = Vy;
+          } else {
+            Scalar const x = to[i];
+            before[i] = x;
+            to[i] = x + (How == GmresCorrection::pointwise ? m(i, Vy) : Vy);
+          }
         });
   }
 };
 
-/// \brief x += z, z being handed out: the end of a correction with an M that is not pointwise.
-/// Words: 2 a row.
+/// \brief x += z, z being handed out, and x as it was: the end of a correction with an M that is
+/// not pointwise. Words: 3 a row.
 template <class Scalar>
 struct GmresCorrect {
-  Scalar* x;
+  Scalar *x, *before;
 
   bool operator==(GmresCorrect const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& z) const { x[i] += z; }
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& z) const {
+    Scalar const was = x[i];
+    before[i] = was;
+    x[i] = was + z;
+  }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void end(Team const&, Sums<0> const&, Control const&,
                                        Control& next) const {
@@ -378,8 +403,8 @@ struct GmresBegin {
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void scalars(Team const& team, Control& next, Scalars& s) const {
     next.residual_squared = next.true_squared;
-    double const norm = Kokkos::sqrt(next.true_squared);
-    s = Variant::begin(small, team, norm > 0 ? 1 / norm : 0);
+    next.fresh = true;
+    s = Variant::begin(small, team, Kokkos::sqrt(next.true_squared));
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& r, Scalars const& s,
                                        Sums<0>&) const {

@@ -50,7 +50,7 @@ struct IdrSmall {
   bool operator==(IdrSmall const&) const = default;
 
   KOKKOS_FUNCTION static constexpr int size(int s) {
-    return static_cast<int>(parts<Scalar>) * (2 * s * s + 2 * s + 1);
+    return static_cast<int>(parts<Scalar>) * (2 * s * s + 2 * s + 2);
   }
   KOKKOS_FUNCTION Number& M(std::int32_t i, std::int32_t j) const { return numbers()[j * s + i]; }
   KOKKOS_FUNCTION Number& N(std::int32_t i, std::int32_t j) const {
@@ -61,6 +61,11 @@ struct IdrSmall {
     return numbers()[(2 * s + (k & 1)) * s + i];
   }
   KOKKOS_FUNCTION Number& omega() const { return numbers()[2 * s * (s + 1)]; }
+  /// u_s is sigma M r, so that (A u_s, A u_s) stays in the range of double whatever the scale of A:
+  /// a power of two near 1 / ||A M|| where that is far from one, else one.
+  KOKKOS_FUNCTION double& sigma() const {
+    return *reinterpret_cast<double*>(numbers() + 2 * s * (s + 1) + 1);
+  }
 
   /// \brief A copy, by all threads of a team, of what step k does not write.
   template <class Team>
@@ -82,7 +87,7 @@ struct IdrSmall {
 };
 
 /// \brief What the stages of IDR(s) share. A cycle has the steps 0, ..., s - 1, which make g_k and
-/// u_k, and step s, in which u_s = M r and g_s = A M r.
+/// u_k, and step s, in which u_s = sigma M r and g_s = A u_s.
 template <class Scalar_>
 struct IdrCycle {
   using Scalar = Scalar_;

@@ -117,8 +117,8 @@ struct IdrShadow {
   }
 };
 
-/// \brief u = u + omega z, z = M v being handed out: the end of a step whose M is not pointwise.
-/// Words: 2 a row.
+/// \brief u = u + omega z, or sigma z before step s, z = M v being handed out: the end of a step
+/// whose M is not pointwise. Words: 2 a row.
 template <class Scalar>
 struct IdrDirection {
   struct Scalars {
@@ -130,15 +130,15 @@ struct IdrDirection {
 
   bool operator==(IdrDirection const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION Wide<Scalar> ahead(auto const&, At const&) const {
+  KOKKOS_FORCEINLINE_FUNCTION Wide<Scalar> ahead(auto const&, At const& at) const {
+    if (d.after(at.step) == d.s) return d.small.sigma();
     return d.small.omega();
   }
   template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, Wide<Scalar> const& omega,
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, Wide<Scalar> const& factor,
                                            At const& at, Control const& now, Control&,
                                            Scalars& of) const {
-    std::int32_t const k = d.after(at.step);
-    of = {d.u(k), k == d.s ? Scalar(1) : narrow<Scalar>(omega)};
+    of = {d.u(d.after(at.step)), narrow<Scalar>(factor)};
     return now.step == at.step;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& z, Scalars const& of) const {

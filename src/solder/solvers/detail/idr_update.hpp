@@ -139,9 +139,7 @@ struct IdrUpdate {
       }
       team.barrier();
       ends = is_lost(of, k) && !d.limits.unconditional();
-      if (ends)
-        next.claim(Reason::breakdown, k < d.s ? Cause::p_g : Cause::t_r,
-                   Kokkos::abs(k < d.s ? of.m(k) : of.gr()));
+      if (ends) claim_lost(of, k, next);
     }
     if (ends) {
       if (rs != nullptr && now.rounds == 0 && next.reason != Reason::not_finite) {
@@ -151,7 +149,9 @@ struct IdrUpdate {
       return false;
     }
     step.beta = narrow<Scalar>(of.beta());
-    step.factor = k == d.s ? step.beta : k == d.s - 1 ? Scalar(1) : narrow<Scalar>(small.omega());
+    step.factor = narrow<Scalar>(k == d.s       ? d.small.sigma() * of.beta()
+                                 : k == d.s - 1 ? Number(sigma_of(of, small))
+                                                : small.omega());
     step.shadow = d.shadow_of(now);
     return true;
   }
@@ -197,7 +197,7 @@ struct IdrUpdate {
       next.claim(Reason::converged);
     else if (now.iteration >= d.limits.max_iterations)
       next.claim(Reason::max_iterations);
-    else if (!unconditional && rr > Limits::divergence * Limits::divergence * now.b_squared)
+    else if (!unconditional && rr > now.useless_squared)
       end_far_away(rr, now, next);
     return next.phase != phase;
   }
@@ -217,13 +217,36 @@ struct IdrUpdate {
   /// \brief Whether the divisor of step k has no digits: (p_k, g_k), for what it was computed of,
   /// or (A M r, r) where k = s.
   KOKKOS_FORCEINLINE_FUNCTION bool is_lost(Scratch const& of, std::int32_t k) const {
-    double const size = Kokkos::abs(k < d.s ? of.m(k) : of.gr());
-    double const norm = Kokkos::sqrt(of.gg());
+    double const size = divisor(of, k);
+    if (k == d.s && !has_norm(of)) return true;
+    double const norm = has_norm(of) ? Kokkos::sqrt(of.gg()) : 0;
     double const most = k == d.s ? norm * Kokkos::sqrt(of.rr())
                         : k > 0  ? of.largest_term()
                                  : norm * Kokkos::sqrt(d.shadow.squared_norm(rows.count));
-    constexpr double least = 1e-300;  // of what has an inverse
-    return !(size > noise * most && size > least && of.gg() > least);
+    return !(size > noise * most && size > least && size < greatest);
+  }
+  static constexpr double least = 1e-300, greatest = 4e307;  ///< of what has an inverse
+  KOKKOS_FORCEINLINE_FUNCTION static bool has_norm(Scratch const& of) {
+    return of.gg() > least && Kokkos::isfinite(of.gg());
+  }
+  KOKKOS_FORCEINLINE_FUNCTION double divisor(Scratch const& of, std::int32_t k) const {
+    return Kokkos::abs(k < d.s ? of.m(k) : of.gr());
+  }
+  /// \brief Says why the iteration ends where is_lost.
+  KOKKOS_FUNCTION void claim_lost(Scratch const& of, std::int32_t k, Control& next) const {
+    double const size = divisor(of, k), gg = of.gg();
+    bool const is_finite = Kokkos::isfinite(size) && !Kokkos::isnan(gg);
+    if (is_finite && k == d.s && gg > 0 && !has_norm(of))
+      next.claim(Reason::breakdown, Cause::range_of_t, gg);
+    else
+      next.claim(is_finite ? Reason::breakdown : Reason::not_finite,
+                 k < d.s ? Cause::p_g : Cause::t_r, size);
+  }
+  /// \brief The scale of u_s, from step s - 1, where beta u = beta omega M v changes x.
+  KOKKOS_FORCEINLINE_FUNCTION static double sigma_of(Scratch const& of,
+                                                     IdrSmall<Scalar> const& small) {
+    double const sigma = 1 / scale_to_one<Number>(size_of(of.beta()) * size_of(small.omega()));
+    return sigma >= 1e-60 && sigma <= 1e60 ? 1 : sigma;
   }
 
   /// \brief Step k < s, by the lanes of one warp: the coefficients c_i of biorthogonality, i < k,
@@ -263,6 +286,7 @@ struct IdrUpdate {
       of.c(i) = c;
     }
     if (team.league_rank() != 0) return;
+    if (k == s - 1 && lane == 0) d.small.sigma() = sigma_of(of, small);
     for (std::int32_t j = lane; j <= k; j += lanes) {
       Number sum{};
       for (std::int32_t l = j; l < k; ++l) sum += small.M(k, l) * small.N(l, j);
@@ -296,7 +320,7 @@ struct IdrUpdate {
     }
     if (team.league_rank() != 0) return;
     for (std::int32_t i = lane; i < s; i += lanes) d.small.f(0, i) = of.f(i);
-    if (lane == 0) d.small.omega() = omega;
+    if (lane == 0) d.small.omega() = d.small.sigma() * omega;
   }
 
   /// \brief Row i of the smoothed residual and solution: those between their last ones and r and x

@@ -12,9 +12,14 @@ namespace Solder::Impl {
 /// \brief Where M r goes by a recurrence beside r's, the rounding of what it was when it was made
 /// stays in it. Below this share of its squared norm then, eps^(4/3), that rounding is more than
 /// eps^(1/3) of it, and the method begins anew.
+///
+/// A first square that has overflown tells nothing, and one that has underflown neither.
 template <class Scalar>
-inline constexpr double faded =
-    std::is_same_v<typename ScalarTraits<Scalar>::Real, float> ? 5.9e-10 : 1.3e-21;
+KOKKOS_FORCEINLINE_FUNCTION bool has_faded(double squared, double first_squared) {
+  constexpr double share =
+      std::is_same_v<typename ScalarTraits<Scalar>::Real, float> ? 5.9e-10 : 1.3e-21;
+  return squared < share * first_squared && Kokkos::isfinite(first_squared);
+}
 
 /// \brief A source's rows of A x, summed in double where A's operator takes an x that is one
 /// (CsrOperator, SellOperator).
@@ -54,25 +59,27 @@ struct WideProduct {
   }
 };
 
-/// \brief s = b - A x, with (s, s), (b, b) and the nonzeros of b; the numbers stored are taken as
-/// they are, and everything else is done in double. Words: the matrix, and 4 a row.
+/// \brief s = b - A x, with (s, s), (b, b), the nonzeros of b and the entries of x that are not
+/// finite; the numbers stored are taken as they are, and everything else is done in double. Words:
+/// the matrix, and 4 a row.
 template <class Scalar>
 struct Residual {
-  static constexpr std::size_t sums = 3;
+  static constexpr std::size_t sums = 4;
 
   Scalar const *b, *x;
   Scalar* s;
-  Sum<3> left;
+  Sum<sums> left;
 
   bool operator==(Residual const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& Ax, Sums<3>& mine) const {
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& Ax, Sums<sums>& mine) const {
     Wide<Scalar> const difference = Wide<Scalar>(b[i]) - Wide<Scalar>(Ax);
     s[i] = narrow<Scalar>(difference);
-    // A column of zeros would hide an infinite x_i from s: 0 * NaN.
-    mine[0] += abs_squared(difference) + 0 * count_nonzero(x[i]);
+    double const of_x = 0 * count_nonzero(x[i]);  // 0 or NaN: a column of zeros may hide it from s
+    mine[0] += abs_squared(difference) + of_x;
     mine[1] += abs_squared(b[i]);
     mine[2] += count_nonzero(b[i]);
+    mine[3] += of_x == 0 ? 0 : 1;
   }
 };
 
@@ -88,9 +95,10 @@ struct Judge {
 
   Limits limits;
   Recovery recovery;
-  Sum<3> of_residual;
+  Sum<4> of_residual;
   Rows rows;
   Scalar* x;
+  Scalar const* before;  ///< x at the last restart, where the method can go back to it
   Begin begin;
 
   bool operator==(Judge const&) const = default;
@@ -100,11 +108,13 @@ struct Judge {
     return f(of_residual);
   }
   template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Sums<3> const& total, auto const&,
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Sums<4> const& total, auto const&,
                                            At const&, Control const&, Control& next,
                                            Scalars& mine) const {
-    Verdict const verdict = judge(next, limits, total[0], total[1], total[2], recovery);
+    Verdict const verdict = judge(next, limits, total[0], total[1], total[2], recovery, total[3]);
     if (verdict == Verdict::zero) team.for_each_row(rows, [&](std::int32_t i) { x[i] = {}; });
+    if (verdict == Verdict::revert)
+      team.for_each_row(rows, [&](std::int32_t i) { x[i] = before[i]; });
     if (verdict != Verdict::restart) return false;
     begin.scalars(team, next, mine);
     return true;
@@ -123,16 +133,17 @@ struct Judge {
 /// \brief The judgement of every solver: the true residual, into s, and the judge.
 /// \param s free while a claim is judged
 /// \param rows how the vector stages of the solver deal the rows
+/// \param before x as it was at the last restart; only where recovery.reverts
 template <class Exec, class Opened, class Scalar, class Begin>
 auto judgement(Arena<Exec>& arena, char const* label, Opened const& A, Rows const& rows,
                Limits const& limits, Recovery const& recovery, Scalar const* b, Scalar* x,
-               Scalar* s, Begin const& begin) {
-  auto const sums = arena.template sum<3>(A.league);
+               Scalar* s, Begin const& begin, Scalar const* before = nullptr) {
+  auto const sums = arena.template sum<4>(A.league);
   WideProduct<decltype(A.A), Scalar> const product{A.A, A.league, x};
   return program(
       stage("Solder::residual", Phase::judge, product, Residual<Scalar>{b, x, s, sums}),
       stage(label, Phase::judge, arena.template range<Scalar>(rows, static_cast<Scalar const*>(s)),
-            Judge<Scalar, Begin>{limits, recovery, sums, rows, x, begin}));
+            Judge<Scalar, Begin>{limits, recovery, sums, rows, x, before, begin}));
 }
 
 }  // namespace Solder::Impl

@@ -5,8 +5,10 @@
 #include <limits>
 #include <vector>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
+#include <solder/matrix/place_of.hpp>
 
 namespace Solder::Impl::triangular {
 
@@ -14,9 +16,8 @@ namespace Solder::Impl::triangular {
 template <class T, class Exec>
 Kokkos::View<T*, typename Exec::memory_space> on_device(Exec const& exec,
                                                         std::vector<T> const& from) {
-  Kokkos::View<T*, typename Exec::memory_space> const to(
-      Kokkos::view_alloc("Solder::triangular::pattern", exec, Kokkos::WithoutInitializing),
-      from.size());
+  auto const to =
+      allocate_view<DeviceArray<T, Exec>>(exec, "Solder::triangular::pattern", from.size());
   Kokkos::deep_copy(
       exec, to,
       Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(from.data(), from.size()));
@@ -46,19 +47,6 @@ std::int32_t first_infinite(Exec const& exec, Values const& inverse, std::int32_
         std::int32_t const number = numbers == nullptr ? s : numbers[s];
         if (!(count_nonzero(values[s]) == 1) && number < least) least = number;
       });
-}
-
-/// \brief The first place from `from` on whose column is not before `column`; columns ascend.
-KOKKOS_FORCEINLINE_FUNCTION std::int32_t place_of(std::int32_t const* columns, std::int32_t from,
-                                                  std::int32_t to, std::int32_t column) {
-  while (from < to) {
-    std::int32_t const middle = from + (to - from) / 2;
-    if (columns[middle] < column)
-      from = middle + 1;
-    else
-      to = middle;
-  }
-  return from;
 }
 
 }  // namespace Solder::Impl::triangular

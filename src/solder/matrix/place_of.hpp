@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <type_traits>
+
+namespace Solder::Impl {
+
+/// \brief The first place from `from` on, before `to`, whose number is not less than `number`, or
+/// `to`; numbers ascend there.
+template <class Number, class Place>
+KOKKOS_FORCEINLINE_FUNCTION Place place_of(Number const* numbers, Place from,
+                                           std::type_identity_t<Place> to,
+                                           std::type_identity_t<Number> number) {
+  while (from < to) {
+    Place const middle = from + (to - from) / 2;
+    if (numbers[middle] < number)
+      from = middle + 1;
+    else
+      to = middle;
+  }
+  return from;
+}
+
+}  // namespace Solder::Impl
