@@ -32,6 +32,7 @@ Report summary(std::vector<Report> const& columns, bool together) {
     all.relative_residual = worse(all.relative_residual, column.relative_residual);
     all.true_relative_residual = worse(all.true_relative_residual, column.true_relative_residual);
     all.setup_seconds = std::max(all.setup_seconds, column.setup_seconds);
+    all.busy_cores = std::max(all.busy_cores, column.busy_cores);
     bool const is_counted = together && column.solve_seconds == columns[c - 1].solve_seconds;
     if (!is_counted) all.solve_seconds += column.solve_seconds;
     if (all.history.size() < column.history.size())

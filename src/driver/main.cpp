@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#if defined(__linux__)
+#include <unistd.h>
+#endif
+
 #include <Kokkos_Core.hpp>
 #include <charconv>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "check.hpp"
@@ -87,6 +96,25 @@ int fail(Errors const& errors) {
   return invalid_input;
 }
 
+/// Has the threads of GNU's OpenMP soon sleep where they wait for each other, as the library's own
+/// do: by itself it has them spin for milliseconds, which others that want the cores make seconds
+/// of. It looks at the environment before main, so the program begins once more, as it was called.
+void begin_with_short_waits() {
+#if defined(__linux__) && defined(_OPENMP)
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::vector<char*> arguments;
+  for (std::size_t k = 0; k < text.size(); k += std::strlen(&text[k]) + 1)
+    arguments.push_back(&text[k]);
+  arguments.push_back(nullptr);
+  setenv("GOMP_SPINCOUNT", "300", 1);  // some microseconds
+  std::error_code unknown;
+  auto const program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  if (arguments.size() > 1 && !unknown) execv(program.c_str(), arguments.data());
+#endif
+}
+
 int run(int argc, char* argv[]) {
   Errors errors;
   Arguments arguments = read_arguments(argc, argv, errors);
@@ -109,6 +137,7 @@ int run(int argc, char* argv[]) {
                  ", execution spaces: ", join(space_names(), ", "), "\n"));
     return all_converged;
   }
+  begin_with_short_waits();
   Runs runs;
   SignalWatch const watch(
       [&](std::string_view signal) { runs.stop(concat("stopped by ", signal)); });

@@ -170,6 +170,7 @@ Json json_of(RunResult const& result) {
           {"true_relative_residual", number(report.true_relative_residual)},
           {"setup_seconds", number(report.setup_seconds)},
           {"solve_seconds", number(report.solve_seconds)},
+          {"busy_cores", number(report.busy_cores)},
           {"seconds_per_iteration", number(seconds_per_iteration(report))},
           {"kernels_per_iteration", number(report.kernels_per_iteration)},
           {"words_per_iteration", number(report.words_per_iteration)},
@@ -193,9 +194,7 @@ void add_columns(Json& run, RunResult const& result) {
 }
 
 void write_text(fs::path const& path, std::string const& text) {
-  Solder::Impl::WholeFile file(path.string());
-  file.text(text);
-  file.commit();
+  Solder::Impl::write_whole_file(path.string(), [&](auto& file) { file.text(text); });
 }
 
 template <class... Arguments>

@@ -36,6 +36,7 @@ std::vector<Report> solve_repeatedly(int repeat, std::function<std::vector<Repor
     for (std::size_t c = 0; c < first.size(); ++c) {
       Report const &now = reports[c], &before = first[c];
       seconds[c].push_back(now.solve_seconds);
+      first[c].busy_cores = std::max(before.busy_cores, now.busy_cores);
       if (now.iterations == before.iterations &&
           same_bits(now.true_relative_residual, before.true_relative_residual) &&
           std::equal(now.history.begin(), now.history.end(), before.history.begin(),

@@ -2,6 +2,7 @@
 #include "run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -68,6 +69,14 @@ void report_shift(RunResult const& result) {
             << "% larger: without, a pivot is not positive" << std::endl;
 }
 
+/// Says that a solve's times are not its own.
+void report_busy_cores(RunResult const& result) {
+  if (result.report.busy_cores < 0.1) return;
+  std::cerr << result.config->where("") << ": " << result.config->problem.name
+            << ": others kept the cores busy: for " << std::lround(100 * result.report.busy_cores)
+            << "% of the solve its first thread waited for one" << std::endl;
+}
+
 /// Measures what runs are compared with, before there is anything that could be lost.
 void measure_copies(std::vector<FileConfig> const& files) {
   for (FileConfig const& file : files)
@@ -120,10 +129,17 @@ RunResult Runs::run_one(RunConfig const& config, System<T> const& system) {
 RunResult Runs::run_named(RunConfig const& config, SystemStore& store) {
   std::string const name = concat(config.where(""), ": ", config.problem.name, ": ");
   try {
-    return std::visit([&](auto const& system) { return run_one(config, *system); },
-                      store.get(config));
+    return std::visit(
+        [&](auto const& system) {
+          return Solder::Impl::with_memory_for("the run", system->matrix.rows,
+                                               system->matrix.nonzeros(),
+                                               [&] { return run_one(config, *system); });
+        },
+        store.get(config));
   } catch (InputError const&) {  // it says where by itself
     throw;
+  } catch (OutOfMemory const& error) {
+    throw std::runtime_error(name + error.what());
   } catch (std::bad_alloc const&) {
     throw std::runtime_error(name + "memory does not suffice");
   } catch (std::exception const& error) {
@@ -151,6 +167,7 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& tab
       report_symmetry(ended);
       report_repairs(ended);
       report_shift(ended);
+      report_busy_cores(ended);
       if (ended.report.reason != Reason::converged) {
         failed_ = true;
         report_failure(ended);

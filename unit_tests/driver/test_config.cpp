@@ -530,7 +530,7 @@ TEST(Config, NoFileHasControlCharactersInItsName) {
 }
 
 TEST(Config, MessagesHoldNothingThatATerminalObeys) {
-  expect_error("problem: {\"si\\e[2Jze\": {}}\n", {"'problem.si?[2Jze' must be a value"});
+  expect_error("problem: {\"si\\e[2Jze\": {}}\n", {"unknown key 'problem.si?[2Jze'"});
   expect_error(problem, {"--set solver.\x3f=1: unknown key 'solver.?'"}, {"solver.\x7f=1"});
 }
 

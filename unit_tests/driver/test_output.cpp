@@ -89,7 +89,7 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
             "matrix_format matrix_format_reason "
             "reason detail iterations "
             "relative_residual "
-            "true_relative_residual setup_seconds solve_seconds seconds_per_iteration "
+            "true_relative_residual setup_seconds solve_seconds busy_cores seconds_per_iteration "
             "kernels_per_iteration "
             "words_per_iteration roofline history ");
   EXPECT_TRUE(run["roofline"].is_null());

@@ -357,6 +357,39 @@ TYPED_TEST(CsrOfDouble, ADefaultMadeHostMatrixIsEmpty) {
   expect_products(exec, host, A);
 }
 
+/// What Kokkos Kernels' CrsMatrix is before anything is assigned to it.
+template <class Exec>
+struct DefaultMade {
+  struct {
+    Kokkos::View<std::int32_t const*, typename Exec::memory_space> row_map, entries;
+  } graph;
+  Kokkos::View<double const*, typename Exec::memory_space> values;
+  int numRows() const { return 0; }
+  int numCols() const { return 0; }
+};
+
+TYPED_TEST(CsrOfDouble, NoRowsNeedNoOffsets) {
+  using Matrix = CsrMatrix<double, TypeParam>;
+  TypeParam const exec;
+  DefaultMade<TypeParam> const nothing;
+  Kokkos::View<std::int32_t*, typename TypeParam::memory_space> const none("none", 0);
+  typename Matrix::Columns const no_columns;
+  typename Matrix::Values const no_values;
+  HostCsr<double> const host{0, 3, {}, {}, {}};
+  for (Matrix const& A : {Matrix(exec, nothing), Matrix(exec, 0, 3, 0, nullptr, nullptr, nullptr),
+                          Matrix(exec, 0, 3, none, no_columns, no_values), Matrix(exec, host)}) {
+    EXPECT_EQ(A.rows(), 0);
+    EXPECT_EQ(A.nonzeros(), 0);
+    EXPECT_EQ(A.longest_row(), 0);
+    EXPECT_EQ(to_host(exec, A.row_offsets()), std::vector<std::int32_t>{0});
+    EXPECT_NO_THROW(A.validate(exec));
+  }
+  EXPECT_EQ(complaint([&] { Matrix(exec, 0, 3, 2, nullptr, nullptr, nullptr); }),
+            "Solder::CsrMatrix: there are no rows, but 2 nonzeros");
+  EXPECT_EQ(complaint([&] { Matrix(exec, 2, 3, 5, nullptr, nullptr, nullptr); }),
+            "Solder::CsrMatrix: a null pointer where 2 rows of 5 nonzeros should be");
+}
+
 template <class Exec, class Offset>
 void expect_device_data_validated() {
   Exec const exec = another_instance<Exec>();

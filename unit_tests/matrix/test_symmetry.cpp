@@ -217,11 +217,13 @@ TYPED_TEST(SymmetryOf, OneEntryThatIsOff) {
   auto const upper = std::find_if(fine.begin(), fine.end(), [](auto const& entry) {
                        return entry.first.first > 40 && entry.first.second > entry.first.first;
                      })->first;
-  for (auto const& [i, j] : {upper, std::pair(upper.second, upper.first)}) {
-    Scalar const value = fine.at({i, j});
+  using Place = std::pair<int, int>;
+  for (Place const& at : std::vector<Place>{upper, {upper.second, upper.first}}) {
+    Place const mirrored{at.second, at.first};
+    Scalar const value = fine.at(at);
     auto const with = [&](Scalar const& other) {
       auto entries = fine;
-      entries[{i, j}] = other;
+      entries[at] = other;
       auto const A = matrix_of<Scalar>(90, entries);
       EXPECT_EQ(describe(seen(exec, A)), describe(seen(exec, in_halves(shuffled(A), true))));
       return seen(exec, A).hermitian;
@@ -235,11 +237,11 @@ TYPED_TEST(SymmetryOf, OneEntryThatIsOff) {
     EXPECT_FALSE(rounded.holds());
     EXPECT_FALSE(negated.holds());
     auto entries = fine;
-    entries.erase({i, j});
+    entries.erase(at);
     Symmetry const without = seen(exec, matrix_of<Scalar>(90, entries));
     EXPECT_FALSE(without.pattern || without.hermitian.holds());
-    entries[{i, j}] = entries[{j, i}] = Scalar(0);
-    entries.erase({i, j});
+    entries[at] = entries[mirrored] = Scalar(0);
+    entries.erase(at);
     Symmetry const zero = seen(exec, matrix_of<Scalar>(90, entries));
     EXPECT_TRUE(!zero.pattern && zero.hermitian.is_exact()) << "a zero on one side only";
   }

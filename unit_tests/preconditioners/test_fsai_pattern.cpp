@@ -25,6 +25,23 @@ using Solder::HostCsr;
 
 using Pattern = std::vector<std::vector<std::int32_t>>;
 
+/// A search's table grows until it is as large as 32 bits can count, and then no further.
+TEST(FsaiPatterns, TablesThatWouldOutgrow32BitsAreAnError) {
+  std::int32_t reach = Solder::Impl::team_reach;
+  for (int k = 0; k < 9; ++k) {
+    std::int32_t const next = Solder::Impl::longer_reach(reach);
+    EXPECT_EQ(std::int64_t(next), 4 * std::int64_t(reach));
+    reach = next;
+  }
+  EXPECT_EQ(reach, 1 << 29);
+  try {
+    Solder::Impl::longer_reach(reach);
+    ADD_FAILURE() << "2^31 columns";
+  } catch (std::length_error const& error) {
+    EXPECT_NE(std::string(error.what()).find("536870912"), std::string::npos) << error.what();
+  }
+}
+
 /// (3.8) and (3.9), literally.
 template <class Scalar>
 Pattern expected_pattern(HostCsr<Scalar> const& A, double tau, int k) {

@@ -288,4 +288,30 @@ TEST_F(EveryPreconditioner, OneOfAnotherSizeIsRefused) {
   }
 }
 
+TEST_F(EveryPreconditioner, NoRowsAreSolvedAtOnce) {
+  Csr const empty(exec, HostCsr<Scalar>{});
+  Kokkos::View<Scalar*, typename Exec::memory_space> const none("SolderTest::none", 0);
+  Kokkos::View<Scalar**, Kokkos::LayoutRight, typename Exec::memory_space> const columns(
+      "SolderTest::columns", 0, 3);
+  auto const expect_solved = [&](Report const& report) {
+    EXPECT_EQ(report.reason, Reason::converged);
+    EXPECT_EQ(report.iterations, 0);
+    EXPECT_EQ(report.true_relative_residual, 0);
+  };
+  with_each(empty, [&](About const& about, auto const& M) {
+    SCOPED_TRACE(about.name);
+    auto const expect_solves = [&](auto const& matrix) {
+      SolverOn<Options, Exec, std::decay_t<decltype(matrix)>, std::decay_t<decltype(M)>> solver(
+          exec, matrix, M, with(Options{}, Runner::launch, 100, 1e-8));
+      expect_solved(solver.solve(none, none));
+      auto const reports = solver.solve(columns, columns);
+      EXPECT_EQ(reports.size(), 3u);
+      for (Report const& report : reports) expect_solved(report);
+    };
+    expect_solves(empty);
+    expect_solves(Sell::sell(exec, empty));
+    expect_solves(Sell::ell(exec, empty));
+  });
+}
+
 }  // namespace

@@ -5,6 +5,10 @@
 #include "cg.hpp"
 #include "gmres.hpp"
 
+#include <atomic>
+#include <thread>
+#include <type_traits>
+
 #include <solder/preconditioners/apply.hpp>
 #include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/fsai.hpp>
@@ -111,6 +115,50 @@ TEST_F(OtherInstances, SolveWithIncompleteFactors) {
   Solder::Incomplete const factors(exec, A, Solder::Factorisation::ic0);
   expect_solves<CgOptions>(factors);
   expect_solves<BiCgStabOptions>(factors);
+}
+
+/// An instance of its own, of two threads where the space has such.
+Exec own_instance() {
+  if constexpr (std::is_constructible_v<Exec, int>)
+    return Exec(2);
+  else
+    return Exec();
+}
+
+/// Two threads of the host, each with an instance, set up and solve at once, more threads in all
+/// than there may be cores: what each does alone, bit for bit.
+TEST_F(OtherInstances, TwoThreadsSolveAtOnce) {
+  auto const solved = [&](Exec const& mine, Runner runner) {
+    CsrMatrix<double, Exec> const matrix(mine, host);
+    Solder::Incomplete const ilu(mine, matrix, Solder::Factorisation::ilu0);
+    Solder::Fsai const fsai(mine, matrix);
+    auto const device_b = to_device(mine, b);
+    std::vector<double> all;
+    auto const add = [&](auto const& M, auto options) {
+      options.runner = runner;
+      SolverOn<decltype(options), Exec, CsrMatrix<double, Exec>, std::remove_cvref_t<decltype(M)>>
+          solver(mine, matrix, M, options);
+      auto const x = to_device(mine, x0);
+      EXPECT_EQ(solver.solve(device_b, x).reason, Reason::converged);
+      for (double const value : to_host(mine, x)) all.push_back(value);
+    };
+    add(fsai, CgOptions{});
+    add(ilu, BiCgStabOptions{});
+    add(ilu, GmresOptions{});
+    return all;
+  };
+  for (Runner const runner : {Runner::launch, Runner::resident}) {
+    auto const alone = solved(own_instance(), runner);
+    std::atomic<int> same = 0;
+    auto const work = [&] {
+      Exec const mine = own_instance();
+      for (int k = 0; k < 5; ++k) same += same_bits(solved(mine, runner), alone);
+    };
+    std::thread other(work);
+    work();
+    other.join();
+    EXPECT_EQ(same, 10) << to_string(runner);
+  }
 }
 
 #ifdef KOKKOS_ENABLE_SERIAL

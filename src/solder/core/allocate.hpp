@@ -16,6 +16,29 @@ namespace Solder::Impl {
 template <class T, class Exec>
 using DeviceArray = Kokkos::View<T*, typename Exec::memory_space>;
 
+template <class View, class... Extents>
+std::size_t bytes_of(Extents... extents) {
+  return (sizeof(typename View::value_type) * ... * static_cast<std::size_t>(extents));
+}
+
+/// \brief A View with memory of its own, not initialised.
+/// \throws OutOfMemory
+template <class View, class Exec, class... Extents>
+View allocate_view(Exec const& exec, char const* label, Extents... extents) {
+  return allocated<typename View::memory_space>(label, bytes_of<View>(extents...), [&] {
+    return View(Kokkos::view_alloc(std::string(label), exec, Kokkos::WithoutInitializing),
+                static_cast<std::size_t>(extents)...);
+  });
+}
+
+/// \brief The same, zero at first.
+template <class View, class Exec, class... Extents>
+View allocate_zero_view(Exec const& exec, char const* label, Extents... extents) {
+  return allocated<typename View::memory_space>(label, bytes_of<View>(extents...), [&] {
+    return View(Kokkos::view_alloc(std::string(label), exec), static_cast<std::size_t>(extents)...);
+  });
+}
+
 /// \brief While one lives, the small arrays that its thread allocates for Exec by `allocate` are
 /// parts of larger ones.
 ///
@@ -44,8 +67,7 @@ class PooledAllocations {
     auto& rest = *std::any_cast<DeviceArray<T, Exec>>(&slot);
     std::size_t const step = alignment / sizeof(T), room = (size + step - 1) / step * step;
     if (rest.extent(0) < room)
-      rest = DeviceArray<T, Exec>(
-          Kokkos::view_alloc("Solder::pool", exec, Kokkos::WithoutInitializing), whole / sizeof(T));
+      rest = allocate_view<DeviceArray<T, Exec>>(exec, "Solder::pool", whole / sizeof(T));
     DeviceArray<T, Exec> const taken = Kokkos::subview(rest, std::make_pair(std::size_t(0), size));
     rest = Kokkos::subview(rest, std::make_pair(room, rest.extent(0)));
     return taken;
@@ -60,19 +82,19 @@ class PooledAllocations {
 };
 
 /// \brief An array on the device, not initialised.
+/// \throws OutOfMemory
 template <class T, class Exec>
-DeviceArray<T, Exec> allocate(Exec const& exec, std::string const& label, std::int64_t size) {
+DeviceArray<T, Exec> allocate(Exec const& exec, char const* label, std::int64_t size) {
   auto* const pool = PooledAllocations<Exec>::current();
   auto const entries = static_cast<std::size_t>(size);
   if (pool != nullptr && entries * sizeof(T) <= pool->most)
     return pool->template part<T>(exec, entries);
-  return DeviceArray<T, Exec>(Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing),
-                              entries);
+  return allocate_view<DeviceArray<T, Exec>>(exec, label, entries);
 }
 
 /// \brief The same, zero at first.
 template <class T, class Exec>
-DeviceArray<T, Exec> allocate_zeros(Exec const& exec, std::string const& label, std::int64_t size) {
+DeviceArray<T, Exec> allocate_zeros(Exec const& exec, char const* label, std::int64_t size) {
   auto const array = allocate<T>(exec, label, size);
   Kokkos::deep_copy(exec, array, T{});
   return array;
@@ -88,7 +110,7 @@ struct InWords {
 };
 
 template <class T, class Exec>
-InWords<T, Exec> allocate_in_words(Exec const& exec, std::string const& label, std::int64_t size) {
+InWords<T, Exec> allocate_in_words(Exec const& exec, char const* label, std::int64_t size) {
   std::int64_t const bytes = size * std::int64_t(sizeof(T));
   return {allocate<std::int32_t>(exec, label, (bytes + 3) / 4)};
 }

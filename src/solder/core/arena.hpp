@@ -5,7 +5,7 @@
 #include <any>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,8 +24,8 @@ class Keeper {
  public:
   template <class T>
   T const* keep(T const& value) {
-    if (next_ == kept_.size()) kept_.emplace_back();
-    std::any& slot = kept_[next_++];
+    if (next_ == kept_.size()) kept_.push_back(std::make_unique<std::any>());
+    std::any& slot = *kept_[next_++];
     if (T* const before = std::any_cast<T>(&slot))
       *before = value;
     else
@@ -35,7 +35,7 @@ class Keeper {
   void rewind() { next_ = 0; }
 
  private:
-  std::deque<std::any> kept_;
+  std::vector<std::unique_ptr<std::any>> kept_;  ///< not a deque, to move which takes memory
   std::size_t next_ = 0;
 };
 
@@ -84,7 +84,7 @@ class Arena {
 
   /// \brief An array of its own, zero at first.
   template <class T>
-  T* array(std::string const& label, std::int64_t size) {
+  T* array(char const* label, std::int64_t size) {
     auto const doubles = static_cast<std::size_t>((size * sizeof(T) + 7) / 8);
     if (next_array_ == arrays_.size()) arrays_.push_back(allocate(label, doubles));
     auto& array = arrays_[next_array_++];
@@ -94,7 +94,7 @@ class Arena {
 
   /// \brief A vector of `rows` entries in each column, zero at first.
   template <class Scalar>
-  Scalar* vector(std::string const& label, std::int64_t rows) {
+  Scalar* vector(char const* label, std::int64_t rows) {
     return in_columns(array<Scalar>(label, rows * columns_), rows);
   }
 
@@ -174,7 +174,7 @@ class Arena {
   }
   static constexpr std::size_t line = 16, block = 8192;  // doubles: 128 bytes, 64 kB
 
-  Doubles allocate(std::string const& label, std::size_t size) const {
+  Doubles allocate(char const* label, std::size_t size) const {
     return Impl::allocate_zeros<double>(exec_, label, static_cast<std::int64_t>(size));
   }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/mailbox.hpp>
 
 namespace Solder::Impl {
@@ -68,8 +69,8 @@ class ColumnMailbox {
         abandoned_("Solder::mailbox::abandoned", exec, 2),
         controls_("Solder::mailbox::controls", exec, 2 * std::size_t(columns)),
         copies_("Solder::mailbox::copies", exec, 2 * std::size_t(columns) * capacity),
-        history_(Kokkos::view_alloc("Solder::mailbox::history", exec),
-                 2 * std::size_t(columns) * capacity),
+        history_(allocate_zero_view<DeviceArray<double, Exec>>(
+            exec, "Solder::mailbox::history", 2 * std::size_t(columns) * capacity)),
         columns_(columns),
         capacity_(capacity) {}
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -26,7 +29,50 @@ class InputError : public std::runtime_error {
   }
 };
 
+/// \brief Memory does not suffice: says for what, and how much was asked for. Takes none itself.
+class OutOfMemory : public std::bad_alloc {
+ public:
+  /// \param space whose memory: "Host"
+  /// \param label of the array
+  OutOfMemory(char const* space, char const* label, std::size_t bytes) noexcept {
+    double const size = static_cast<double>(bytes);
+    bool const few = size < 1e6, many = size >= 1e9;
+    std::snprintf(text_, sizeof text_, "memory does not suffice: no %.*f %s of %s memory for %s",
+                  few ? 0 : 1, few ? size : size / (many ? 1e9 : 1e6),
+                  few    ? "bytes"
+                  : many ? "GB"
+                         : "MB",
+                  space, label);
+  }
+  /// \brief Of something small, while all this was worked on.
+  OutOfMemory(char const* what, std::int64_t rows, std::int64_t nonzeros) noexcept {
+    std::snprintf(text_, sizeof text_,
+                  "%s: the host's memory does not suffice for a matrix of %lld rows and %lld "
+                  "nonzeros",
+                  what, static_cast<long long>(rows), static_cast<long long>(nonzeros));
+  }
+
+  char const* what() const noexcept override { return text_; }
+
+ private:
+  char text_[200];
+};
+
 namespace Impl {
+
+/// \brief Calls f, which works on a matrix of so many rows and nonzeros. Where it is something
+/// small that the host has no memory for, OutOfMemory says what was worked on.
+template <class F>
+decltype(auto) with_memory_for(char const* what, std::int64_t rows, std::int64_t nonzeros,
+                               F const& f) {
+  try {
+    return f();
+  } catch (OutOfMemory const&) {
+    throw;
+  } catch (std::bad_alloc const&) {
+    throw OutOfMemory(what, rows, nonzeros);
+  }
+}
 
 /// \brief A row or column as people and Matrix Market files count.
 inline std::string counted(std::int64_t index) {

@@ -11,10 +11,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
+
+#include <solder/core/errors.hpp>
 
 /// \brief Before a loop in a kernel: it is not unrolled. For a loop whose body has all the loads in
 /// flight that there are registers for.
@@ -52,6 +56,36 @@ template <class Exec>
 using MailboxSpace =
     std::conditional_t<is_host_space<Exec>, Kokkos::HostSpace, Kokkos::SharedHostPinnedSpace>;
 
+/// \brief Where it is not null, called before each allocation of memory of Space by allocated(): by
+/// tests, which throw std::bad_alloc in its place.
+inline void (*before_allocation)(char const* label, std::size_t bytes) = nullptr;
+
+/// \brief While one lives, Kokkos makes a View for this thread. Tests ask, for Kokkos loses the
+/// View's memory where it has none for its own records.
+struct MakingView {
+  MakingView() { ++count; }
+  ~MakingView() { --count; }
+  MakingView(MakingView const&) = delete;
+  MakingView& operator=(MakingView const&) = delete;
+
+  static inline thread_local int count = 0;
+};
+
+/// \brief make(), which allocates a View of memory of Space. Where that fails it is OutOfMemory
+/// that is thrown, whatever this Kokkos throws: from 4.5 on a runtime_error of these words.
+template <class Space, class Make>
+auto allocated(char const* label, std::size_t bytes, Make const& make) {
+  try {
+    if (before_allocation != nullptr) before_allocation(label, bytes);
+    MakingView const making;
+    return make();
+  } catch (std::bad_alloc const&) {
+  } catch (std::runtime_error const& error) {
+    if (std::strstr(error.what(), "failed to allocate") == nullptr) throw;
+  }
+  throw OutOfMemory(Space::name(), label, bytes);
+}
+
 /// \brief An array that both the host and kernels of Exec read and write while a kernel runs, zero
 /// at first.
 ///
@@ -61,8 +95,17 @@ template <class T, class Exec>
 class MailboxArray {
  public:
   MailboxArray() = default;
-  MailboxArray([[maybe_unused]] std::string const& label, [[maybe_unused]] Exec const& exec,
-               std::size_t size) {
+  MailboxArray(char const* label, Exec const& exec, std::size_t size) {
+    allocated<MailboxSpace<Exec>>(label, size * sizeof(T),
+                                  [&] { return allocate(label, exec, size); });
+  }
+
+  T* data() const { return data_; }
+  T& operator[](std::size_t k) const { return data_[k]; }
+
+ private:
+  void allocate([[maybe_unused]] char const* label, [[maybe_unused]] Exec const& exec,
+                std::size_t size) {
 #if defined(KOKKOS_ENABLE_HIP)
     if constexpr (std::is_same_v<Exec, Kokkos::HIP>) {
       void* memory = nullptr;
@@ -74,15 +117,12 @@ class MailboxArray {
       return;
     }
 #endif
-    Kokkos::View<T*, MailboxSpace<Exec>> const view(Kokkos::view_alloc(label, exec), size);
+    Kokkos::View<T*, MailboxSpace<Exec>> const view(Kokkos::view_alloc(std::string(label), exec),
+                                                    size);
     owner_ = std::make_shared<Kokkos::View<T*, MailboxSpace<Exec>>>(view);
     data_ = view.data();
   }
 
-  T* data() const { return data_; }
-  T& operator[](std::size_t k) const { return data_[k]; }
-
- private:
   std::shared_ptr<void> owner_;
   T* data_ = nullptr;
 };
@@ -240,8 +280,13 @@ inline constexpr int most_scratch_bytes = 47 * 1024;
 
 /// \brief Adds 1 and answers what was there before. Whoever reads the sum by load_acquire also
 /// sees what this thread wrote before, and what it had seen.
+/// (On hosts desul makes a loop of it that begins with an ordinary load.)
 KOKKOS_FORCEINLINE_FUNCTION std::int32_t add_one_release(std::int32_t* place) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   return desul::atomic_fetch_add(place, 1, desul::MemoryOrderRelease(), desul::MemoryScopeDevice());
+#else
+  return std::atomic_ref<std::int32_t>(*place).fetch_add(1, std::memory_order_release);
+#endif
 }
 
 /// \brief See add_one_release.
@@ -258,10 +303,14 @@ KOKKOS_FORCEINLINE_FUNCTION std::int32_t load_acquire(std::int32_t const* place)
 #endif
 }
 
+/// \brief What devices load and store at once: of others load_relaxed has no instruction.
+template <class T>
+concept WordOfMemory =
+    std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t>;
+
 /// \brief What lies there now, whoever wrote it: other threads write it by store_relaxed while this
 /// one reads. One word, with no order among words.
-/// \tparam Word float, double or std::int32_t
-template <class Word>
+template <WordOfMemory Word>
 KOKKOS_FORCEINLINE_FUNCTION Word load_relaxed(Word const* place) {
 #if defined(__CUDA_ARCH__)
   Word value;
@@ -269,7 +318,7 @@ KOKKOS_FORCEINLINE_FUNCTION Word load_relaxed(Word const* place) {
     asm volatile("ld.relaxed.gpu.f64 %0, [%1];" : "=d"(value) : "l"(place) : "memory");
   else if constexpr (std::is_same_v<Word, float>)
     asm volatile("ld.relaxed.gpu.f32 %0, [%1];" : "=f"(value) : "l"(place) : "memory");
-  else if constexpr (std::is_same_v<Word, std::int32_t>)
+  else
     asm volatile("ld.relaxed.gpu.s32 %0, [%1];" : "=r"(value) : "l"(place) : "memory");
   return value;
 #elif defined(__HIP_DEVICE_COMPILE__)
@@ -280,14 +329,14 @@ KOKKOS_FORCEINLINE_FUNCTION Word load_relaxed(Word const* place) {
 }
 
 /// \brief See load_relaxed.
-template <class Word>
+template <WordOfMemory Word>
 KOKKOS_FORCEINLINE_FUNCTION void store_relaxed(Word* place, Word value) {
 #if defined(__CUDA_ARCH__)
   if constexpr (std::is_same_v<Word, double>)
     asm volatile("st.relaxed.gpu.f64 [%0], %1;" ::"l"(place), "d"(value) : "memory");
   else if constexpr (std::is_same_v<Word, float>)
     asm volatile("st.relaxed.gpu.f32 [%0], %1;" ::"l"(place), "f"(value) : "memory");
-  else if constexpr (std::is_same_v<Word, std::int32_t>)
+  else
     asm volatile("st.relaxed.gpu.s32 [%0], %1;" ::"l"(place), "r"(value) : "memory");
 #elif defined(__HIP_DEVICE_COMPILE__)
   __hip_atomic_store(place, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);

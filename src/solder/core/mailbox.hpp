@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/control.hpp>
 #include <solder/core/kokkos_ext.hpp>
 
@@ -87,7 +88,8 @@ class Mailbox {
  public:
   Mailbox(Exec const& exec, std::int32_t capacity)
       : letters_("Solder::mailbox::letters", exec, 2 + letters_for_history(capacity)),
-        history_(Kokkos::view_alloc("Solder::mailbox::history", exec), 2 * std::size_t(capacity)),
+        history_(allocate_zero_view<DeviceArray<double, Exec>>(exec, "Solder::mailbox::history",
+                                                               2 * std::size_t(capacity))),
         capacity_(capacity) {}
 
   Outbox outbox() const { return {letters_.data(), history_.data(), capacity_}; }

@@ -123,6 +123,9 @@ struct Report {
   double setup_seconds =
       0;  ///< solver construction: workspace and, for the graph runner, its recording
   double solve_seconds = 0;
+  /// Share of solve_seconds in which the calling thread was ready to go on and waited for a core
+  /// that others had. Of hosts whose system tells it, as Linux does; else 0.
+  double busy_cores = 0;
   double kernels_per_iteration = 0;  ///< 0 where the whole solve is one kernel (team, resident)
   double words_per_iteration =
       0;  ///< words of sizeof(Scalar) to and from memory, caches not counted

@@ -18,8 +18,8 @@ namespace Solder {
 
 /// \brief Reads and checks the banner and the size line only. Errors as read_matrix_market.
 inline MatrixMarketHeader read_matrix_market_header(std::string const& path) {
-  Impl::LineReader lines(path);
-  return Impl::read_header(lines);
+  return Impl::read_market_file(
+      path, [](auto const&, MatrixMarketHeader const& header) { return header; });
 }
 
 /// \brief Reads a Matrix Market file, plain or gzipped (told apart by content).

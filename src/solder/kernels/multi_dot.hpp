@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/runners/engine.hpp>
 #include <solder/kernels/tall_basis.hpp>
 #include <solder/matrix/partition.hpp>
@@ -88,12 +89,13 @@ class MultiDot {
     slices_ = is_host ? static_cast<int>(std::clamp<std::int64_t>(rows, 1, exec.concurrency())) : 1;
     teams_ = Impl::multi_dot_teams(exec, rows, slices_);
     std::size_t const shares = parts<Scalar> * std::size_t(most_columns) * teams_;
-    partials_ = Doubles(Kokkos::view_alloc("Solder::multi_dot::shares", exec), shares);
+    partials_ = Impl::allocate_zero_view<Doubles>(exec, "Solder::multi_dot::shares", shares);
     if constexpr (is_host) {
-      workspace_ = Doubles(Kokkos::view_alloc("Solder::multi_dot::workspace", exec),
-                           std::size_t(Impl::multi_dot_workspace<Scalar>(most_columns)) * teams_);
-      bounds_ =
-          decltype(bounds_)(Kokkos::view_alloc("Solder::multi_dot::bounds", exec), slices_ + 1);
+      workspace_ = Impl::allocate_zero_view<Doubles>(
+          exec, "Solder::multi_dot::workspace",
+          std::size_t(Impl::multi_dot_workspace<Scalar>(most_columns)) * teams_);
+      bounds_ = Impl::allocate_zero_view<decltype(bounds_)>(exec, "Solder::multi_dot::bounds",
+                                                            slices_ + 1);
       for (int t = 0; t <= slices_; ++t)
         bounds_(t) = static_cast<std::int32_t>(std::int64_t(rows) * t / slices_);
     }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/batch_team.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/matrix/host_csr.hpp>
@@ -59,8 +60,8 @@ class Batch {
   /// \param starts the first row of each system, ascending from 0, and the number of all rows
   /// \throws std::invalid_argument where they do not begin at 0 or do not ascend
   Batch(Exec const& exec, std::vector<std::int32_t> const& starts)
-      : starts_(Kokkos::view_alloc("Solder::batch::starts", exec, Kokkos::WithoutInitializing),
-                starts.size()) {
+      : starts_(
+            Impl::allocate_view<decltype(starts_)>(exec, "Solder::batch::starts", starts.size())) {
     if (starts.size() < 2 || starts.front() != 0)
       throw std::invalid_argument(
           "Solder::Batch: starts must begin with 0 and end with the number of rows");

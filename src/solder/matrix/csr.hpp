@@ -82,8 +82,11 @@ inline constexpr bool can_access =
 template <class M>
 concept CrsMatrixLike = requires(M const& m) {
   m.graph.row_map.data();
+  m.graph.row_map.extent(0);
   m.graph.entries.data();
+  m.graph.entries.extent(0);
   m.values.data();
+  m.values.extent(0);
   { m.numRows() } -> std::convertible_to<std::int64_t>;
   { m.numCols() } -> std::convertible_to<std::int64_t>;
 };
@@ -110,9 +113,10 @@ class CsrMatrix {
   using Values = Kokkos::View<Scalar const*, memory_space>;
 
   /// \brief Wraps three views without copying: rows + 1 offsets, and columns and values of each
-  /// nonzero. Does not compile for views of memory that Exec cannot access.
-  /// \throws std::invalid_argument where the extents do not fit together
-  /// \throws std::length_error where rows or nonzeros are too many for the index types
+  /// nonzero. Where there are no rows the offsets may be missing, the pointer null. Does not
+  /// compile for views of memory that Exec cannot access. \throws std::invalid_argument where the
+  /// extents do not fit together \throws std::length_error where rows or nonzeros are too many for
+  /// the index types
   template <Impl::IsView RowOffsets, Impl::IsView ColumnIndices, Impl::IsView EntryValues>
   CsrMatrix(Exec const& exec, std::int32_t rows, std::int32_t columns,
             RowOffsets const& row_offsets, ColumnIndices const& column_indices,
@@ -131,21 +135,31 @@ class CsrMatrix {
     if (rows < 0 || columns < 0)
       throw std::invalid_argument("Solder::CsrMatrix: " + std::to_string(rows) + " rows and " +
                                   std::to_string(columns) + " columns must not be negative");
-    if (row_offsets.extent(0) != std::size_t(rows) + 1)
+    if (rows == 0 && (row_offsets_.extent(0) == 0 || row_offsets_.data() == nullptr))
+      row_offsets_ = Impl::allocate_zero_view<Kokkos::View<Offset*, memory_space>>(
+          exec, "Solder::csr::row_offsets", 1);
+    if (row_offsets_.extent(0) != std::size_t(rows) + 1)
       throw std::invalid_argument("Solder::CsrMatrix: " + std::to_string(rows) + " rows need " +
                                   std::to_string(rows + std::int64_t(1)) + " row offsets, not " +
-                                  std::to_string(row_offsets.extent(0)));
+                                  std::to_string(row_offsets_.extent(0)));
     if (column_indices.extent(0) != values.extent(0))
       throw std::invalid_argument(
           "Solder::CsrMatrix: as many values as column indices are needed, " +
           std::to_string(column_indices.extent(0)) + ", not " + std::to_string(values.extent(0)));
+    if (rows == 0 && nonzeros() > 0)
+      throw std::invalid_argument("Solder::CsrMatrix: " + Impl::wrong_offset(0, 0, 0, nonzeros()));
     if (nonzeros() > most_nonzeros)
       throw std::length_error("Solder::CsrMatrix: " + std::to_string(nonzeros()) +
                               " nonzeros do not fit these row offsets; use Offset = std::int64_t");
     if (std::max(rows, columns) > Impl::most_rows)
       throw std::length_error("Solder::CsrMatrix: at most " + std::to_string(Impl::most_rows) +
                               " rows and columns");
-    partition(exec, lengths);
+    if (row_offsets_.data() == nullptr ||
+        (nonzeros() > 0 && (column_indices_.data() == nullptr || values_.data() == nullptr)))
+      throw std::invalid_argument("Solder::CsrMatrix: a null pointer where " +
+                                  std::to_string(rows) + " rows of " + std::to_string(nonzeros()) +
+                                  " nonzeros should be");
+    Impl::with_memory_for("Solder::CsrMatrix", rows, nonzeros(), [&] { partition(exec, lengths); });
   }
 
   /// \brief Wraps raw device arrays without copying.
@@ -158,7 +172,7 @@ class CsrMatrix {
   template <CrsMatrixLike M>
   CsrMatrix(Exec const& exec, M const& m)
       : CsrMatrix(exec, checked_rows(m.numRows()), checked_rows(m.numCols()),
-                  Offsets(m.graph.row_map.data(), std::size_t(m.numRows()) + 1),
+                  Offsets(m.graph.row_map.data(), m.graph.row_map.extent(0)),
                   Columns(m.graph.entries.data(), m.graph.entries.extent(0)),
                   Values(m.values.data(), m.values.extent(0))) {
     static_assert(
@@ -173,9 +187,12 @@ class CsrMatrix {
   /// \throws std::invalid_argument where HostCsr::validate does
   /// \throws std::length_error where the nonzeros do not fit Offset
   CsrMatrix(Exec const& exec, HostCsr<Scalar> const& host)
-      : CsrMatrix(exec, checked(host).rows, host.columns_count, row_offsets_of(exec, host),
-                  to_device<std::int32_t>(exec, host.columns, "Solder::csr::columns"),
-                  to_device<Scalar>(exec, host.values, "Solder::csr::values")) {}
+      : CsrMatrix(Impl::with_memory_for("Solder::CsrMatrix", host.rows, host.nonzeros(), [&] {
+          return CsrMatrix(exec, checked(host).rows, host.columns_count,
+                           to_device<Offset>(exec, host.row_offsets, "Solder::csr::row_offsets"),
+                           to_device<std::int32_t>(exec, host.columns, "Solder::csr::columns"),
+                           to_device<Scalar>(exec, host.values, "Solder::csr::values"));
+        })) {}
 
   std::int32_t rows() const { return rows_; }
   std::int32_t columns() const { return columns_; }
@@ -278,13 +295,6 @@ class CsrMatrix {
     return host;
   }
 
-  /// \brief A default-made matrix has none on the host.
-  static Offsets row_offsets_of(Exec const& exec, HostCsr<Scalar> const& host) {
-    std::string const label = "Solder::csr::row_offsets";
-    if (host.row_offsets.empty()) return to_device<Offset>(exec, std::vector<Offset>(1), label);
-    return to_device<Offset>(exec, host.row_offsets, label);
-  }
-
   /// \brief Entries first to last - 1 of a view.
   template <class View>
   static auto to_host(Exec const& exec, View const& view, std::int64_t first, std::int64_t last) {
@@ -300,9 +310,9 @@ class CsrMatrix {
   template <class To, class From>
   static Kokkos::View<To const*, memory_space> to_device(Exec const& exec,
                                                          std::vector<From> const& host,
-                                                         std::string const& label) {
-    Kokkos::View<To*, memory_space> device(
-        Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), host.size());
+                                                         char const* label) {
+    auto const device =
+        Impl::allocate_view<Kokkos::View<To*, memory_space>>(exec, label, host.size());
     auto const staging = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, device);
     exec.fence("Solder::csr: staging is free");
     std::copy(host.begin(), host.end(), staging.data());

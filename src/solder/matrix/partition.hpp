@@ -42,11 +42,13 @@ inline std::int32_t beside_at_once(double rows) {
 /// \param unit all bounds but `rows` are multiples of it
 /// \param work work(i) is that of all rows before row i; called for multiples of unit and for rows
 template <class Space, class Work>
-Kokkos::View<std::int32_t*, Space> balanced_bounds(std::string const& label, std::int32_t teams,
+Kokkos::View<std::int32_t*, Space> balanced_bounds(char const* label, std::int32_t teams,
                                                    std::int32_t rows, std::int32_t unit,
                                                    Work const& work) {
-  Kokkos::View<std::int32_t*, Space> const bounds(
-      Kokkos::view_alloc(label, Kokkos::WithoutInitializing), teams + 1);
+  auto const bounds = allocated<Space>(label, sizeof(std::int32_t) * (teams + 1), [&] {
+    return Kokkos::View<std::int32_t*, Space>(
+        Kokkos::view_alloc(std::string(label), Kokkos::WithoutInitializing), teams + 1);
+  });
   auto const row = [&](std::int64_t u) {
     return static_cast<std::int32_t>(std::min<std::int64_t>(rows, u * unit));
   };

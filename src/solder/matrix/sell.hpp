@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/team.hpp>
 #include <solder/matrix/csr.hpp>
@@ -245,8 +246,8 @@ std::int32_t sell_lane_bits(Exec const& exec, std::int64_t rows, std::int64_t no
 template <class Exec, class Offset>
 typename SellLayout<Exec>::Permutation sort_windows(Exec const& exec, Offset const* offsets,
                                                     std::int32_t rows, std::int32_t sigma) {
-  typename SellLayout<Exec>::Permutation const permutation(
-      Kokkos::view_alloc("Solder::sell::permutation", exec, Kokkos::WithoutInitializing), rows);
+  auto const permutation = allocate_view<typename SellLayout<Exec>::Permutation>(
+      exec, "Solder::sell::permutation", rows);
   std::int32_t* const row_at = permutation.data();
   Kokkos::parallel_for(
       "Solder::sell::sort_windows", Kokkos::RangePolicy<Exec>(exec, 0, rows), KOKKOS_LAMBDA(int i) {
@@ -269,9 +270,8 @@ template <class Exec, class Offset>
 void measure_slices(Exec const& exec, Offset const* offsets, std::int32_t rows,
                     SellLayout<Exec>& layout) {
   layout.slices = slice_count(rows, layout.lane_bits);
-  layout.slice_offsets = typename SellLayout<Exec>::SliceOffsets(
-      Kokkos::view_alloc("Solder::sell::slice_offsets", exec, Kokkos::WithoutInitializing),
-      std::size_t(layout.slices) + 1);
+  layout.slice_offsets = allocate_view<typename SellLayout<Exec>::SliceOffsets>(
+      exec, "Solder::sell::slice_offsets", std::size_t(layout.slices) + 1);
   std::int64_t* const starts = layout.slice_offsets.data();
   std::int32_t const* const row_at = layout.permutation.data();
   std::int32_t const slices = layout.slices, lane_bits = layout.lane_bits;
@@ -386,8 +386,11 @@ class SellMatrix {
   template <class Offset>
   static SellMatrix sell(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr,
                          SellShape const& shape = {}) {
-    auto layout = Impl::lay_out(exec, csr.row_offsets().data(), csr.rows(), csr.nonzeros(), shape);
-    return SellMatrix(exec, csr, std::move(layout), 0);
+    return Impl::with_memory_for("Solder::SellMatrix", csr.rows(), csr.nonzeros(), [&] {
+      auto layout =
+          Impl::lay_out(exec, csr.row_offsets().data(), csr.rows(), csr.nonzeros(), shape);
+      return SellMatrix(exec, csr, std::move(layout), 0);
+    });
   }
 
   /// \brief ELL: rows in order, all of one width. \throws as sell does
@@ -405,7 +408,9 @@ class SellMatrix {
     std::int64_t const lanes = std::int64_t(1) << layout.lane_bits;
     std::int64_t const width = (csr.longest_row() + lanes - 1) / lanes;
     layout.entries = layout.slices * width * Impl::warp;
-    return SellMatrix(exec, csr, std::move(layout), static_cast<std::int32_t>(width));
+    return Impl::with_memory_for("Solder::SellMatrix", csr.rows(), csr.nonzeros(), [&] {
+      return SellMatrix(exec, csr, std::move(layout), static_cast<std::int32_t>(width));
+    });
   }
 
   /// \brief Takes the values of csr, which must have the pattern this matrix was made from; one
@@ -417,7 +422,9 @@ class SellMatrix {
           "Solder::SellMatrix: refresh needs the pattern it was made from, " +
           std::to_string(rows_) + " x " + std::to_string(columns_) + " with " +
           std::to_string(nonzeros_) + " nonzeros");
-    Impl::fill_slices(exec, csr, device_operator(), column_indices_.data(), values_.data());
+    Impl::with_memory_for("Solder::SellMatrix", rows_, nonzeros_, [&] {
+      Impl::fill_slices(exec, csr, device_operator(), column_indices_.data(), values_.data());
+    });
   }
 
   std::int32_t rows() const { return rows_; }
@@ -472,11 +479,8 @@ class SellMatrix {
                               " nonzeros, and at most " + std::to_string(most_row) +
                               " can be stored in slices");
     partition(exec);
-    auto const uninitialised = [&](char const* label) {
-      return Kokkos::view_alloc(std::string(label), exec, Kokkos::WithoutInitializing);
-    };
-    column_indices_ = Indices(uninitialised("Solder::sell::columns"), entries());
-    values_ = Values(uninitialised("Solder::sell::values"), entries());
+    column_indices_ = Impl::allocate_view<Indices>(exec, "Solder::sell::columns", entries());
+    values_ = Impl::allocate_view<Values>(exec, "Solder::sell::values", entries());
     refresh(exec, csr);
     exec.fence("Solder::sell: filled");  // csr may change or go
   }

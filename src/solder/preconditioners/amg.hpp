@@ -154,10 +154,10 @@ class Amg {
   std::string defect() const { return state_->defect; }
 
   /// \brief Words of sizeof(Of) that one application moves, its operand and result apart; 0 where
-  /// it cannot be applied.
+  /// it cannot be applied, or there are no rows.
   template <class Of>
   double words(std::int32_t) const {
-    if (!defect().empty()) return 0;
+    if (!defect().empty() || rows() == 0) return 0;
     double vectors = 0, matrices = 0, times = 1;
     auto const& levels = state_->levels;
     Impl::amg::Way const way = this->way();
@@ -279,6 +279,13 @@ class Amg {
       throw std::invalid_argument(
           "Solder::Amg: a near-nullspace of " + std::to_string(modes_.rows()) +
           " rows is not one of a matrix of " + std::to_string(A.rows()) + " rows");
+    return Impl::with_memory_for("Solder::Amg", A.rows(), A.nonzeros(),
+                                 [&] { return made_of(exec, A, before); });
+  }
+
+  std::shared_ptr<State> made_of(Exec const& exec, Matrix const& A, State const* before) const {
+    std::int32_t const size = options_.block_size;
+    bool const given = modes_.count > 0;
     [[maybe_unused]] std::optional<Impl::PooledAllocations<Exec>> pool;
     if constexpr (!Impl::is_host_space<Exec>) pool.emplace();
     auto state = Impl::amg::make_hierarchy<Stored>(

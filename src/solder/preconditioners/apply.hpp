@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/application.hpp>
 
 namespace Solder {
@@ -41,16 +42,18 @@ class Apply {
   /// \brief Of a function on the host: r is copied there and z back, each with a fence.
   static Apply on_host(std::int32_t rows, HostFunction function) {
     if (!function) return Apply(rows, Function{});
-    return Apply(rows,
-                 [f = std::move(function)](Exec const& exec, Input const& r, Output const& z) {
-                   auto const r_host = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, r);
-                   auto const z_host = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, z);
-                   Kokkos::deep_copy(exec, r_host, r);
-                   exec.fence("Solder::apply: r is on the host");
-                   f({r_host.data(), r_host.extent(0)}, {z_host.data(), z_host.extent(0)});
-                   Kokkos::deep_copy(exec, z, z_host);
-                   exec.fence("Solder::apply: z is on the device");
-                 });
+    return Apply(
+        rows, [f = std::move(function)](Exec const& exec, Input const& r, Output const& z) {
+          using OnHost = Kokkos::View<Scalar*, Kokkos::HostSpace>;
+          Kokkos::DefaultHostExecutionSpace const host;
+          auto const r_host = Impl::allocate_view<OnHost>(host, "Solder::apply::r", r.extent(0));
+          auto const z_host = Impl::allocate_view<OnHost>(host, "Solder::apply::z", z.extent(0));
+          Kokkos::deep_copy(exec, r_host, r);
+          exec.fence("Solder::apply: r is on the host");
+          f({r_host.data(), r_host.extent(0)}, {z_host.data(), z_host.extent(0)});
+          Kokkos::deep_copy(exec, z, z_host);
+          exec.fence("Solder::apply: z is on the device");
+        });
   }
 
   /// \brief What solvers take along; see Application.

@@ -254,7 +254,7 @@ class Chebyshev {
   /// \throws std::invalid_argument where A is not square, M has another size or an option is out of
   /// range
   Chebyshev(Exec const& exec, Matrix const& A, Inner const& M, ChebyshevOptions const& options = {})
-      : options_(options), inner_(M), state_(std::make_shared<State>(State{A, {}, 0, 0, {}})) {
+      : options_(options), inner_(M) {
     if (options.degree < 1 || options.degree > 100 || !(options.share > 0 && options.share < 1) ||
         options.lanczos_steps < 2 || options.lanczos_steps > 100)
       throw std::invalid_argument(
@@ -276,23 +276,13 @@ class Chebyshev {
           "not " +
           std::to_string(A.rows()) + " x " + std::to_string(A.columns()) +
           (rows >= 0 ? " and " + std::to_string(rows) : ""));
-    Kokkos::Timer timer;
-    double largest = 1;
-    if (A.rows() > 0) {
-      Impl::LanczosMemory<Exec> memory(exec, is_on_device<OpenedOf<Inner, Exec, Scalar>>);
-      largest = 1.1 * Impl::largest_eigenvalue(memory, A, inner_, options_.lanczos_steps);
-    }
-    bool const usable = largest > 0 && std::isfinite(largest);
-    auto const weights = weights_for(usable ? largest : 1);
-    Weights const table(
-        Kokkos::view_alloc("Solder::chebyshev::weights", exec, Kokkos::WithoutInitializing),
-        weights.size());
-    auto const staging = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, table);
-    exec.fence("Solder::chebyshev: staging is free");
-    for (std::size_t k = 0; k < weights.size(); ++k) staging(k) = weights[k];
-    Kokkos::deep_copy(exec, table, staging);
-    exec.fence("Solder::chebyshev: set up");
-    *state_ = {A, table, largest, timer.seconds(), usable ? std::string() : defect_of(largest)};
+    Impl::with_memory_for("Solder::Chebyshev", A.rows(), A.nonzeros(), [&] {
+      State made = made_for(exec, A);
+      if (state_ == nullptr)
+        state_ = std::make_shared<State>(std::move(made));
+      else
+        *state_ = std::move(made);
+    });
   }
 
   std::int32_t rows() const { return state_->A.rows(); }
@@ -366,6 +356,25 @@ class Chebyshev {
     double largest, seconds;
     std::string defect;
   };
+
+  State made_for(Exec const& exec, Matrix const& A) const {
+    Kokkos::Timer timer;
+    double largest = 1;
+    if (A.rows() > 0) {
+      Impl::LanczosMemory<Exec> memory(exec, is_on_device<OpenedOf<Inner, Exec, Scalar>>);
+      largest = 1.1 * Impl::largest_eigenvalue(memory, A, inner_, options_.lanczos_steps);
+    }
+    bool const usable = largest > 0 && std::isfinite(largest);
+    auto const weights = weights_for(usable ? largest : 1);
+    auto const table =
+        Impl::allocate_view<Weights>(exec, "Solder::chebyshev::weights", weights.size());
+    auto const staging = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, table);
+    exec.fence("Solder::chebyshev: staging is free");
+    for (std::size_t k = 0; k < weights.size(); ++k) staging(k) = weights[k];
+    Kokkos::deep_copy(exec, table, staging);
+    exec.fence("Solder::chebyshev: set up");
+    return {A, table, largest, timer.seconds(), usable ? std::string() : defect_of(largest)};
+  }
 
   double theta(double largest) const { return largest * (1 + options_.share) / 2; }
 

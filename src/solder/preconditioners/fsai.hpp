@@ -117,7 +117,8 @@ class Rows {
   using Offsets = Kokkos::View<Offset*, memory_space>;
 
   Rows(Exec const& exec, std::int32_t rows)
-      : offsets_(Kokkos::view_alloc("Solder::fsai::row_offsets", exec), std::size_t(rows) + 1) {}
+      : offsets_(allocate_zero_view<Offsets>(exec, "Solder::fsai::row_offsets",
+                                             std::size_t(rows) + 1)) {}
 
   /// \brief Appends the next `count` rows: those entries whose column is not -1, kept[k] of row k.
   /// \throws std::length_error where they become more than Offset counts
@@ -141,11 +142,7 @@ class Rows {
           "Solder::Fsai: the factor has more than " + std::to_string(most_nonzeros) +
           " nonzeros, which 32-bit row offsets do not count; use Offset = std::int64_t, a larger "
           "tau or delta, or a smaller k");
-    Block block{
-        Columns(Kokkos::view_alloc("Solder::fsai::columns", exec, Kokkos::WithoutInitializing),
-                added),
-        Values(Kokkos::view_alloc("Solder::fsai::values", exec, Kokkos::WithoutInitializing),
-               added)};
+    Block const block = block_of(exec, added);
     std::int32_t* const to_columns = block.columns.data();
     Factor* const to_values = block.values.data();
     int const per_team = is_host_space<Exec> ? 64 : 8;
@@ -192,12 +189,13 @@ class Rows {
       sizeof(Offset) == 4 ? std::numeric_limits<std::int32_t>::max() - (1 << 16)
                           : std::numeric_limits<std::int64_t>::max() / 2;
 
+  static Block block_of(Exec const& exec, std::int64_t nonzeros) {
+    return {allocate_view<Columns>(exec, "Solder::fsai::columns", nonzeros),
+            allocate_view<Values>(exec, "Solder::fsai::values", nonzeros)};
+  }
+
   Block joined(Exec const& exec) const {
-    Block all{
-        Columns(Kokkos::view_alloc("Solder::fsai::columns", exec, Kokkos::WithoutInitializing),
-                nonzeros_),
-        Values(Kokkos::view_alloc("Solder::fsai::values", exec, Kokkos::WithoutInitializing),
-               nonzeros_)};
+    Block const all = block_of(exec, nonzeros_);
     std::size_t at = 0;
     for (auto const& block : blocks_) {
       std::pair const part(at, at + block.columns.extent(0));
@@ -220,8 +218,8 @@ template <class Exec>
 Kokkos::View<std::int64_t*, typename Exec::memory_space> scan_lengths(Exec const& exec,
                                                                       std::int32_t rows,
                                                                       std::int32_t const* lengths) {
-  Kokkos::View<std::int64_t*, typename Exec::memory_space> const offsets(
-      Kokkos::view_alloc("Solder::fsai::pattern_offsets", exec), std::size_t(rows) + 1);
+  auto const offsets = allocate_zero_view<DeviceArray<std::int64_t, Exec>>(
+      exec, "Solder::fsai::pattern_offsets", std::size_t(rows) + 1);
   std::int64_t* const to = offsets.data();
   Kokkos::parallel_scan(
       "Solder::fsai::scan_lengths", Kokkos::RangePolicy<Exec>(exec, 0, rows),
@@ -300,11 +298,8 @@ struct MakeFactors {
   }
 
   template <class T>
-  static Kokkos::View<T*, typename Exec::memory_space> allocate(Exec const& exec,
-                                                                std::string const& label,
-                                                                std::int64_t size) {
-    return Kokkos::View<T*, typename Exec::memory_space>(
-        Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), size);
+  static DeviceArray<T, Exec> allocate(Exec const& exec, char const* label, std::int64_t size) {
+    return allocate_view<DeviceArray<T, Exec>>(exec, label, size);
   }
 
   void add_static_rows(Exec const& exec, Matrix const& A, Rows<Factor, Exec, Offset>& rows,
@@ -415,13 +410,16 @@ class Fsai {
 
   /// \brief Sets up again, for new values or another matrix altogether. Where it throws, this
   /// object, its copies and the solvers that hold one keep the old factor and its report.
-  /// \throws as the constructor does, and what Kokkos throws where memory does not suffice
+  /// \throws as the constructor does, and OutOfMemory
   void refresh(Exec const& exec, Matrix const& matrix) {
     if (matrix.rows() != matrix.columns())
       throw std::invalid_argument("Solder::Fsai: a square matrix is needed, not " +
                                   std::to_string(matrix.rows()) + " x " +
                                   std::to_string(matrix.columns()));
-    *state_ = Impl::fsai::make_factors<Factor>(exec, matrix, options_);
+    Impl::with_memory_for("Solder::Fsai", matrix.rows(), matrix.nonzeros(), [&] {
+      if (state_ == nullptr) state_ = std::make_shared<State>();
+      *state_ = Impl::fsai::make_factors<Factor>(exec, matrix, options_);
+    });
   }
 
   std::int32_t rows() const { return G().rows(); }
@@ -450,8 +448,7 @@ class Fsai {
   using State = Impl::fsai::Factors<Factor, Exec, Offset>;
 
   FsaiOptions options_;
-  std::shared_ptr<State> state_ =
-      std::make_shared<State>();  // shared by copies: refresh reaches all
+  std::shared_ptr<State> state_;  // shared by copies: refresh reaches all
 };
 
 template <class Scalar, class Exec, class Offset>

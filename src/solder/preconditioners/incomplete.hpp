@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -18,6 +17,7 @@
 #include <solder/core/allocate.hpp>
 #include <solder/core/application.hpp>
 #include <solder/core/errors.hpp>
+#include <solder/core/first_failure.hpp>
 #include <solder/core/report.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/duplicates.hpp>
@@ -95,9 +95,9 @@ class Incomplete {
   template <class Offset>
   Incomplete(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, Factorisation kind,
              IncompleteOptions const& options = {})
-      : kind_(kind), options_(options), state_(std::make_shared<State>()) {
+      : kind_(kind), options_(options) {
     if (!solves_by_sweeps() || options.sweeps == 0)
-      Impl::triangular::require_progress<Exec>(name());
+      Impl::triangular::require_progress<Exec>(label());
     if (options.sweeps < 0 || options.sweeps > 100 || options.trisolve_sweeps < 1 ||
         options.trisolve_sweeps > 100)
       throw std::invalid_argument(name() +
@@ -109,7 +109,8 @@ class Incomplete {
   }
 
   /// \brief Factorises again: on the device alone where A has the pattern that it had, in place of
-  /// the factors that were. Waits for the device.
+  /// the factors that were. Waits for the device. Where it throws, the old factors stay, or, where
+  /// they are gone already, defect() says so until a refresh succeeds.
   template <class Offset>
   void refresh(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& given) {
     if (given.rows() != given.columns())
@@ -119,17 +120,7 @@ class Incomplete {
     if (constexpr auto most = CsrMatrix<Scalar, Exec>::most_nonzeros; given.nonzeros() > most)
       throw std::length_error(name() + ": at most " + std::to_string(most) + " nonzeros, not " +
                               std::to_string(given.nonzeros()));
-    bool const is_known = has_pattern_of(exec, given);  // and so without duplicates
-    auto const A = is_known ? given : sum_duplicates(exec, given);
-    Kokkos::Timer timer;
-    if (!is_known && !has_pattern_of(exec, A)) {
-      auto const fresh = analyse(exec, A);
-      fresh->analysis_seconds = timer.seconds();
-      *state_ = *fresh;
-    }
-    timer.reset();
-    factorise(exec, A.values().data());
-    state_->factorise_seconds = timer.seconds();
+    Impl::with_memory_for(label(), given.rows(), given.nonzeros(), [&] { make_anew(exec, given); });
   }
 
   std::int32_t rows() const { return state_->rows; }
@@ -271,6 +262,8 @@ class Incomplete {
   using Indices = Kokkos::View<std::int32_t*, Space>;
   using Values = Kokkos::View<Scalar*, Space>;
   using Offsets = Kokkos::View<std::int64_t*, Space>;
+  static constexpr char unfinished[] =
+      "its factors were not finished, as something was thrown meanwhile: call refresh again";
   struct State {
     std::int32_t rows = 0, levels = 0;  ///< levels of L, where it is eliminated
     std::int64_t nonzeros = 0;
@@ -285,14 +278,15 @@ class Incomplete {
     Impl::triangular::SweptTriangles<Scalar, Exec> triangles;  // of others
     double analysis_seconds = 0, factorise_seconds = 0, shift = 0;
     bool symmetric = false;  ///< the pattern; known where there are sweeps for the factors
-    std::string structural, defect;
+    std::string structural, defect = unfinished;
   };
 
   bool solves_by_sweeps() const { return options_.trisolve == Trisolve::jacobi; }
 
-  std::string name() const {
+  char const* label() const {
     return kind_ == Factorisation::ic0 ? "Solder::Incomplete (ic0)" : "Solder::Incomplete (ilu0)";
   }
+  std::string name() const { return label(); }
 
  public:  // nvcc takes no lambdas from private functions
   template <class Offset>
@@ -330,6 +324,23 @@ class Incomplete {
   }
 
  private:
+  template <class Offset>
+  void make_anew(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& given) {
+    if (state_ == nullptr) state_ = std::make_shared<State>();
+    bool const is_known = has_pattern_of(exec, given);  // and so without duplicates
+    auto const A = is_known ? given : sum_duplicates(exec, given);
+    Kokkos::Timer timer;
+    if (!is_known && !has_pattern_of(exec, A)) {
+      auto const fresh = analyse(exec, A);
+      fresh->analysis_seconds = timer.seconds();
+      *state_ = std::move(*fresh);
+    }
+    timer.reset();
+    state_->defect = unfinished;
+    state_->defect = factorise(exec, A.values().data());
+    state_->factorise_seconds = timer.seconds();
+  }
+
   template <class Offset>
   std::shared_ptr<State> analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) const {
     namespace tri = Impl::triangular;
@@ -404,12 +415,12 @@ class Incomplete {
       if (P.label.empty()) P = on_host();
       typename Scheduled::Plan plans[2];
       std::vector<std::int32_t> by_level;
-      std::exception_ptr failed[2];
+      Impl::FirstFailure failure;
       // Both at once, where a host has threads.
       Kokkos::parallel_for("Solder::incomplete::analyse",
                            Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, 2),
                            [&](int upper) {
-                             try {
+                             failure.guard([&] {
                                bool const orders = upper == 0 && !has_order;
                                if (is_made[upper] && !orders) return;
                                auto const T = tri::triangle_of(P, upper == 0);
@@ -420,13 +431,10 @@ class Incomplete {
                                std::vector<std::int32_t> level;
                                state->levels = tri::find_levels(T.needs, level);
                                by_level = tri::sorted_by(level, state->levels);
-                             } catch (...) {
-                               failed[upper] = std::current_exception();
-                             }
+                             });
                            });
       Kokkos::DefaultHostExecutionSpace().fence("Solder::incomplete: the triangles are analysed");
-      for (auto const& failure : failed)
-        if (failure) std::rethrow_exception(failure);
+      failure.rethrow();
       for (int upper : {0, 1})
         if (!is_made[upper]) made[upper] = Scheduled(exec, plans[upper]);
       if (!has_order) state->by_level = tri::on_device(exec, by_level);
@@ -443,15 +451,15 @@ class Incomplete {
         !Impl::is_host_space<Exec> && A.longest_row() <= Impl::warp && options_.sweeps == 0;
     state->work =
         Impl::allocate<Scalar>(exec, "Solder::incomplete::work", in_lanes ? 0 : A.nonzeros());
-    state->counters = Indices(Kokkos::view_alloc("Solder::incomplete::counters", exec), 2);
+    state->counters = Impl::allocate_zero_view<Indices>(exec, "Solder::incomplete::counters", 2);
     return state;
   }
 
-  void factorise(Exec const& exec, Scalar const* from) {
+  /// \brief Makes the factors. \return why they cannot be applied; empty where they can
+  std::string factorise(Exec const& exec, Scalar const* from) {
     State& state = *state_;
-    state.defect = state.structural;
     state.shift = 0;
-    if (!state.defect.empty() || state.rows == 0) return;
+    if (!state.structural.empty() || state.rows == 0) return state.structural;
     double const first = options_.shift;
     std::int32_t wrong = eliminate(exec, from, 0);
     if (kind_ == Factorisation::ic0)
@@ -463,16 +471,17 @@ class Incomplete {
       std::string const row = Impl::counted(state.label.empty() ? wrong : state.label[wrong]);
       char percent[32];
       std::snprintf(percent, sizeof percent, "%.3g", 100 * state.shift);
-      state.defect = kind_ == Factorisation::ic0
-                         ? "the pivot of row " + row + " of ic0 is not positive, or not finite" +
-                               (state.shift > 0 ? ", even with a diagonal that is " +
-                                                      std::string(percent) + "% larger"
-                                                : "")
-                         : "the pivot of row " + row + " of ilu0 is zero or not finite";
+      std::string defect =
+          kind_ == Factorisation::ic0
+              ? "the pivot of row " + row + " of ic0 is not positive, or not finite" +
+                    (state.shift > 0
+                         ? ", even with a diagonal that is " + std::string(percent) + "% larger"
+                         : "")
+              : "the pivot of row " + row + " of ilu0 is zero or not finite";
       if (options_.sweeps > 0)
-        state.defect +=
+        defect +=
             ", or the sweeps have not converged (sweeps: " + std::to_string(options_.sweeps) + ")";
-      return;
+      return defect;
     }
     if (solves_by_sweeps()) {
       state.triangles.update(exec, state.values.data());
@@ -483,9 +492,9 @@ class Incomplete {
     std::int32_t const i = solves_by_sweeps() ? state.triangles.first_without_inverse(exec)
                                               : state.upper.first_without_inverse(exec);
     exec.fence("Solder::incomplete: the factors are ready");
-    if (i >= 0)
-      state.defect = "the pivot of row " + Impl::counted(i) + " of " +
-                     (kind_ == Factorisation::ic0 ? "ic0" : "ilu0") + " is too small to divide by";
+    if (i < 0) return {};
+    return "the pivot of row " + Impl::counted(i) + " of " +
+           (kind_ == Factorisation::ic0 ? "ic0" : "ilu0") + " is too small to divide by";
   }
 
   /// \brief The first row in the order of elimination whose pivot does not do, or -1.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -96,7 +97,8 @@ class Jacobi {
     refresh(exec, diagonal);
   }
 
-  /// \brief Inverts the diagonal again, A having the same rows and new values.
+  /// \brief Inverts the diagonal again, A having the same rows and new values. Where it throws,
+  /// the old one stays, or, where it is gone already, defect() says so until a refresh succeeds.
   /// \throws std::invalid_argument where A is not square or has other rows
   template <class Matrix>
   void refresh(Exec const& exec, Matrix const& A) {
@@ -105,8 +107,10 @@ class Jacobi {
                                   " rows is needed, not " + std::to_string(A.rows()) + " x " +
                                   std::to_string(A.columns()));
     using Offset = std::remove_cvref_t<decltype(*A.row_offsets().data())>;
-    invert(exec, Impl::DiagonalOfRows<Scalar, Offset>{
-                     A.row_offsets().data(), A.column_indices().data(), A.values().data()});
+    Impl::with_memory_for("Solder::Jacobi", A.rows(), A.nonzeros(), [&] {
+      invert(exec, Impl::DiagonalOfRows<Scalar, Offset>{
+                       A.row_offsets().data(), A.column_indices().data(), A.values().data()});
+    });
   }
 
   /// \brief The same with a diagonal of new values.
@@ -120,7 +124,7 @@ class Jacobi {
     if (diagonal.extent(0) != inverse_.extent(0))
       throw std::invalid_argument("Solder::Jacobi: a diagonal of " + std::to_string(rows()) +
                                   " entries is needed, not " + std::to_string(diagonal.extent(0)));
-    invert(exec, diagonal);
+    Impl::with_memory_for("Solder::Jacobi", rows(), rows(), [&] { invert(exec, diagonal); });
   }
 
   /// \brief Rows of the matrices that it is for.
@@ -131,18 +135,25 @@ class Jacobi {
     return rows;
   }
   /// \brief The row whose diagonal entry is zero, or -1.
-  std::int32_t zero_row() const { return zero_row_(); }
+  std::int32_t zero_row() const { return std::max(zero_row_(), -1); }
   /// \brief Why it cannot be applied, in a sentence; empty where it can.
   std::string defect() const {
+    if (zero_row_() == unknown)
+      return "the inverse of its diagonal was not finished, as something was thrown meanwhile: "
+             "call "
+             "refresh again";
     if (zero_row() < 0) return {};
     return "the diagonal entry of row " + Impl::counted(zero_row()) +
            " is zero: D^-1 cannot be had";
   }
 
  private:
+  static constexpr std::int32_t unknown = -2;
+
   Jacobi(Exec const& exec, std::int32_t rows)
       : inverse_(Impl::allocate<Scalar>(exec, "Solder::jacobi::inverse", rows)),
-        zero_row_(Kokkos::view_alloc("Solder::jacobi::zero_row", Kokkos::WithoutInitializing)) {}
+        zero_row_(Impl::allocate_view<decltype(zero_row_)>(Kokkos::DefaultHostExecutionSpace(),
+                                                           "Solder::jacobi::zero_row")) {}
 
   template <class Diagonal>
   static std::int32_t checked_rows(Diagonal const& diagonal) {
@@ -157,6 +168,7 @@ class Jacobi {
   void invert(Exec const& exec, Diagonal const& diagonal) {
     std::int32_t const none = std::numeric_limits<std::int32_t>::max();
     std::int32_t first = none;
+    zero_row_() = unknown;
     Kokkos::parallel_reduce("Solder::jacobi::invert", Kokkos::RangePolicy<Exec>(exec, 0, rows()),
                             Impl::InvertDiagonal<Scalar, Diagonal>{diagonal, inverse_.data()},
                             Kokkos::Min<std::int32_t>(first));

@@ -42,9 +42,9 @@ Kokkos::View<double**, Kokkos::LayoutRight, typename Exec::memory_space> rigid_b
         Kokkos::Min<double>(least), Kokkos::Max<double>(most));
     middle[d] = least / 2 + most / 2;
   }
-  Kokkos::View<double**, Kokkos::LayoutRight, typename Exec::memory_space> const modes(
-      Kokkos::view_alloc("Solder::rigid_body_modes", exec), points * dimensions,
-      dimensions == 2 ? 3 : 6);
+  using Modes = Kokkos::View<double**, Kokkos::LayoutRight, typename Exec::memory_space>;
+  auto const modes = Impl::allocate_zero_view<Modes>(exec, "Solder::rigid_body_modes",
+                                                     points * dimensions, dimensions == 2 ? 3 : 6);
   double const middle_x = middle[0], middle_y = middle[1], middle_z = middle[2];
   Kokkos::parallel_for(
       "Solder::rigid_body_modes", Policy(exec, 0, points), KOKKOS_LAMBDA(std::size_t p) {

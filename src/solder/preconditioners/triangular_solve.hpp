@@ -78,9 +78,11 @@ class TriangularSolve {
                   TriangularShape const& shape = {},
                   TriangularSchedule schedule = TriangularSchedule::automatic)
       : shape_(shape), schedule_(schedule) {
-    Impl::triangular::require_progress<Exec>("Solder::TriangularSolve");
-    analyse(exec, T);
-    update_values(exec, T);
+    in_memory(T, [&] {
+      Impl::triangular::require_progress<Exec>("Solder::TriangularSolve");
+      analyse(exec, T);
+      update_values(exec, T);
+    });
   }
 
   TriangularSolve(TriangularSolve&&) = default;  // not copied: solves take turns with its memory
@@ -90,47 +92,25 @@ class TriangularSolve {
   /// stays as it was.
   template <class Offset>
   void analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& T) {
-    require(T.rows() == T.columns(), "a square matrix is needed, not " + std::to_string(T.rows()) +
-                                         " x " + std::to_string(T.columns()));
-    if (T.nonzeros() > std::numeric_limits<std::int32_t>::max())
-      throw std::length_error("Solder::TriangularSolve: at most 2^31 - 1 nonzeros, not " +
-                              std::to_string(T.nonzeros()));
-    auto made = made_on_device(exec, T);
-    auto scheduled = made ? std::move(*made) : made_on_host(exec, T);
-    auto const unsolved = [&] {
-      Values const flags(
-          Kokkos::view_alloc("Solder::triangular::flags", exec, Kokkos::WithoutInitializing),
-          T.rows());
-      Kokkos::deep_copy(exec, flags, Impl::triangular::not_yet<Scalar>());
-      return flags;
-    };
-    Values const one = unsolved(), other = unsolved();
-    counters_ = Indices(Kokkos::view_alloc("Solder::triangular::counters", exec),
-                        2 * std::size_t(scheduled.counters()));
-    flags_[0] = one;
-    flags_[1] = other;
-    scheduled_ = std::move(scheduled);
-    rows_ = T.rows();
-    nonzeros_ = T.nonzeros();
-    has_values_ = false;
-    turn_ = 0;
-    exec.fence("Solder::triangular: analysed");
+    in_memory(T, [&] { schedule(exec, T); });
   }
 
   /// \brief Takes the values of a T with the pattern that was analysed. Waits for the device.
   template <class Offset>
   void update_values(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& T) {
-    require(T.rows() == rows_ && T.nonzeros() == nonzeros_,
-            "the pattern that was analysed has " + std::to_string(rows_) + " rows and " +
-                std::to_string(nonzeros_) + " nonzeros, not " + std::to_string(T.rows()) + " and " +
-                std::to_string(T.nonzeros()) + ": call analyse");
-    has_values_ = false;
-    scheduled_.update(exec, T.values().data(),
-                      shape_.transpose == TriangularShape::Transpose::conjugate_transpose);
-    std::int32_t const zero = scheduled_.first_without_inverse(exec);
-    require(zero < 0,
-            "the diagonal entry of row " + Impl::counted(zero) + " is zero or not finite");
-    has_values_ = true;
+    in_memory(T, [&] {
+      require(T.rows() == rows_ && T.nonzeros() == nonzeros_,
+              "the pattern that was analysed has " + std::to_string(rows_) + " rows and " +
+                  std::to_string(nonzeros_) + " nonzeros, not " + std::to_string(T.rows()) +
+                  " and " + std::to_string(T.nonzeros()) + ": call analyse");
+      has_values_ = false;
+      scheduled_.update(exec, T.values().data(),
+                        shape_.transpose == TriangularShape::Transpose::conjugate_transpose);
+      std::int32_t const zero = scheduled_.first_without_inverse(exec);
+      require(zero < 0,
+              "the diagonal entry of row " + Impl::counted(zero) + " is zero or not finite");
+      has_values_ = true;
+    });
   }
 
   /// \brief Solves for one right-hand side, or for each column of a matrix of them. x may be b.
@@ -145,27 +125,23 @@ class TriangularSolve {
       throw std::logic_error(
           "Solder::TriangularSolve: the values that go with the pattern are not known, or were "
           "refused: call update_values");
-    require(std::int64_t(b.extent(0)) == rows_ && std::int64_t(x.extent(0)) == rows_,
-            "b and x must have " + std::to_string(rows_) + " entries, not " +
-                std::to_string(b.extent(0)) + " and " + std::to_string(x.extent(0)));
-    if constexpr (B::rank() == 1) {
-      require((rows_ < 2 || b.stride(0) == 1) && (rows_ < 2 || x.stride(0) == 1),
-              "b and x must be contiguous");
-      launch(exec, b.data(), x.data());
-    } else {
-      require(b.extent(1) == x.extent(1), "b and x must have as many columns");
-      for (std::size_t c = 0; c < b.extent(1); ++c)
-        solve(exec, Kokkos::subview(b, Kokkos::ALL, c), Kokkos::subview(x, Kokkos::ALL, c));
-    }
+    in_memory(*this, [&] { check_and_launch(exec, b, x); });
   }
 
   std::int32_t rows() const { return rows_; }
+  std::int64_t nonzeros() const { return nonzeros_; }
   TriangularReport const& report() const { return scheduled_.report(); }
 
  private:
   using Space = typename Exec::memory_space;
   using Values = Kokkos::View<Scalar*, Space>;
   using Indices = Kokkos::View<std::int32_t*, Space>;
+
+  /// \param of which has rows and nonzeros
+  template <class Of, class F>
+  static void in_memory(Of const& of, F const& f) {
+    Impl::with_memory_for("Solder::TriangularSolve", of.rows(), of.nonzeros(), f);
+  }
 
   [[noreturn]] static void refuse(std::string const& what) {
     throw std::invalid_argument("Solder::TriangularSolve: " + what);
@@ -203,6 +179,34 @@ class TriangularSolve {
     auto const found = tri::rows_by_level(exec, of, Scheduled::levels_looked_for(schedule_, rows));
     if (found.levels == 0) return {};
     return Scheduled::by_levels(exec, P, of, !unit, found);
+  }
+
+  template <class Offset>
+  void schedule(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& T) {
+    require(T.rows() == T.columns(), "a square matrix is needed, not " + std::to_string(T.rows()) +
+                                         " x " + std::to_string(T.columns()));
+    if (T.nonzeros() > std::numeric_limits<std::int32_t>::max())
+      throw std::length_error("Solder::TriangularSolve: at most 2^31 - 1 nonzeros, not " +
+                              std::to_string(T.nonzeros()));
+    auto made = made_on_device(exec, T);
+    auto scheduled = made ? std::move(*made) : made_on_host(exec, T);
+    auto const unsolved = [&] {
+      auto const flags = Impl::allocate_view<Values>(exec, "Solder::triangular::flags", T.rows());
+      Kokkos::deep_copy(exec, flags, Impl::triangular::not_yet<Scalar>());
+      return flags;
+    };
+    Values const one = unsolved(), other = unsolved();
+    auto const counters = Impl::allocate_zero_view<Indices>(exec, "Solder::triangular::counters",
+                                                            2 * std::size_t(scheduled.counters()));
+    exec.fence("Solder::triangular: analysed");
+    counters_ = counters;
+    flags_[0] = one;
+    flags_[1] = other;
+    scheduled_ = std::move(scheduled);
+    rows_ = T.rows();
+    nonzeros_ = T.nonzeros();
+    has_values_ = false;
+    turn_ = 0;
   }
 
   template <class Offset>
@@ -256,11 +260,26 @@ class TriangularSolve {
     return Scheduled(exec, Scheduled::planned(exec, needs, label, source, diagonal, schedule_));
   }
 
+  template <class B, class X>
+  void check_and_launch(Exec const& exec, B const& b, X const& x) const {
+    require(std::int64_t(b.extent(0)) == rows_ && std::int64_t(x.extent(0)) == rows_,
+            "b and x must have " + std::to_string(rows_) + " entries, not " +
+                std::to_string(b.extent(0)) + " and " + std::to_string(x.extent(0)));
+    if constexpr (B::rank() == 1) {
+      require((rows_ < 2 || b.stride(0) == 1) && (rows_ < 2 || x.stride(0) == 1),
+              "b and x must be contiguous");
+      launch(exec, b.data(), x.data());
+    } else {
+      require(b.extent(1) == x.extent(1), "b and x must have as many columns");
+      for (std::size_t c = 0; c < b.extent(1); ++c)
+        solve(exec, Kokkos::subview(b, Kokkos::ALL, c), Kokkos::subview(x, Kokkos::ALL, c));
+    }
+  }
+
   void launch(Exec const& exec, Scalar const* b, Scalar* x) const {
     using Rows = Impl::triangular::TriangularRows<Scalar, Scalar const*>;
     if (rows_ == 0) return;
     int const now = turn_, next = 1 - turn_;
-    turn_ = next;
     int const teams = scheduled_.teams(exec);
     std::int32_t const many = scheduled_.counters();
     Kokkos::parallel_for(
@@ -273,6 +292,7 @@ class TriangularSolve {
             {x},
             counters_.data() + next * many,
             many});
+    turn_ = next;  // only now: what was not launched has not readied the other memory
   }
 
   TriangularShape shape_;

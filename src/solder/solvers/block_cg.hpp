@@ -59,9 +59,11 @@ class BlockCg {
   /// \throws std::invalid_argument where A is not square, M has another size, either takes no
   /// vectors of several right-hand sides, or an option is out of range
   BlockCg(Exec const& exec, Matrix const& A, Preconditioner const& M = {},
-          BlockCgOptions const& options = {})
-      : system_(std::make_shared<Impl::SystemOf<Exec, Matrix, Preconditioner>>(A, M)),
-        method_(Impl::make_method<Impl::BlockCgMethod>(exec, system_, options)) {
+          BlockCgOptions const& options = {}) {
+    Impl::with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
+      system_ = std::make_shared<Impl::SystemOf<Exec, Matrix, Preconditioner>>(A, M);
+      method_ = Impl::make_method<Impl::BlockCgMethod>(exec, system_, options);
+    });
     Impl::check_system("Solder::BlockCg", *system_, options);
     if (Impl::columns_at_once(system_->rows()) < 2)
       throw std::length_error("Solder::BlockCg: entries of two columns of " +
@@ -79,8 +81,10 @@ class BlockCg {
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
     Impl::check_columns<Exec>(method_->name(), system_->rows(), b, x);
-    return method_->solve_columns(Impl::ColumnsView<scalar_type const>(b),
-                                  Impl::ColumnsView<scalar_type>(x));
+    return Impl::with_memory_for("Solder::BlockCg", system_->rows(), system_->nonzeros(), [&] {
+      return method_->solve_columns(Impl::ColumnsView<scalar_type const>(b),
+                                    Impl::ColumnsView<scalar_type>(x));
+    });
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/batch_team.hpp>
 #include <solder/core/runners/engine.hpp>
 
@@ -99,10 +100,11 @@ class BatchEngine {
       : exec_(exec),
         label_(label),
         systems_(systems),
-        taken_(Kokkos::view_alloc("Solder::batch::taken", exec, Kokkos::WithoutInitializing), 1),
-        controls_(Kokkos::view_alloc("Solder::batch::controls", exec, Kokkos::WithoutInitializing),
-                  systems.count),
-        ends_("Solder::batch::ends", systems.count) {}
+        taken_(allocate_view<decltype(taken_)>(exec, "Solder::batch::taken", 1)),
+        controls_(
+            allocate_view<decltype(controls_)>(exec, "Solder::batch::controls", systems.count)),
+        ends_(allocate_view<decltype(ends_)>(Kokkos::DefaultHostExecutionSpace(),
+                                             "Solder::batch::ends", systems.count)) {}
 
   /// \brief Teams that solve at once.
   static int places(Exec const& exec, BatchRows const& systems) {

@@ -175,16 +175,15 @@ class ColumnEngine {
         league_(league),
         wanted_(wanted),
         mailbox_(exec, columns, may_be_whole() ? room_of_letter : 2 * batch),
-        slots_(Kokkos::view_alloc("Solder::control", exec, Kokkos::WithoutInitializing),
-               4 * std::size_t(columns)),
-        outbox_(Kokkos::view_alloc("Solder::mailbox::outbox", exec, Kokkos::WithoutInitializing)),
+        slots_(allocate_view<decltype(slots_)>(exec, "Solder::control", 4 * std::size_t(columns))),
+        outbox_(allocate_view<decltype(outbox_)>(exec, "Solder::mailbox::outbox")),
         controls_(columns),
         histories_(columns) {
     for (auto& history : histories_) history.reserve(1024);
     Kokkos::deep_copy(exec, outbox_, mailbox_.outbox());
     Kokkos::deep_copy(exec, slots_, Control{});
     if (may_be_whole())
-      gate_ = decltype(gate_)(Kokkos::view_alloc("Solder::engine::gate", exec), 1);
+      gate_ = allocate_zero_view<decltype(gate_)>(exec, "Solder::engine::gate", 1);
     exec.fence("Solder::engine: the mailbox is ready");
   }
 
@@ -232,11 +231,13 @@ class ColumnEngine {
       run_programs(judgement, iteration, listener, may_leave);
   }
   std::vector<Report> reports() const {
-    double const seconds = timer_.seconds() - setup_seconds_;
+    double const seconds = timer_.seconds() - setup_seconds_,
+                 busy_cores = timer_.busy_cores(timer_.seconds());
     std::vector<Report> reports;
     for (std::int32_t c = 0; c < columns_; ++c) {
       reports.push_back(report_of(controls_[c], histories_[c], setup_seconds_, seconds));
       reports.back().kernels_per_iteration = ran_ == Runner::resident ? 0 : kernels_;
+      reports.back().busy_cores = busy_cores;
       reports.back().runner = ran_;
       if (abandoned_ && reports.back().detail.empty()) reports.back().detail = too_busy;
     }
@@ -358,6 +359,7 @@ class ColumnEngine {
         run(with_arguments(policy), CarriedPrograms<All>{programs});
       else
         run(policy, memory_.template next<All>());
+      memory_.launched();
       begun_ = true;
       receive();
       if (mailbox_.abandoned(received_)) {
@@ -389,11 +391,12 @@ class ColumnEngine {
     if constexpr (!is_host_space<Exec>) {
       auto const* const before = std::any_cast<All>(&recorded_);
       if (before != nullptr && *before == programs) return;
-      recorded_ = programs;
+      recorded_.reset();
       chain_.reset();
       if (ran_ == Runner::graph) record(programs);
       if constexpr (takes_whole<All> && !is_carried<All>)
         if (ran_ == Runner::resident) memory_.put(programs);
+      recorded_ = programs;
     }
   }
 
@@ -555,7 +558,7 @@ class ColumnEngine {
   std::int32_t half_ended_at_ = -1;  ///< iteration at which at most half went on; -1: more do
   std::int32_t most_of_rest_ = 0;    ///< columns of a narrower engine in this solve, at most
   double setup_seconds_ = 0;
-  Kokkos::Timer timer_;
+  SolveTimer<Exec> timer_;
   ColumnMailbox<Exec> mailbox_;
   Kokkos::View<Control*, typename Exec::memory_space> slots_;
   Kokkos::View<ColumnOutbox, typename Exec::memory_space> outbox_;

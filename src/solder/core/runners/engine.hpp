@@ -210,7 +210,7 @@ class Engine {
         mailbox_(exec, league.teams > 0 ? room_of_letter
                                         : static_cast<std::int32_t>(std::bit_ceil(
                                               2 * static_cast<std::uint32_t>(steps_)))),
-        slots_(Kokkos::view_alloc("Solder::control", exec, Kokkos::WithoutInitializing), 3) {
+        slots_(allocate_view<decltype(slots_)>(exec, "Solder::control", 3)) {
     if (!on_device && runner != Runner::launch)
       throw std::invalid_argument(label + ": the runner must be launch, not " +
                                   std::string(to_string(runner)) +
@@ -220,7 +220,7 @@ class Engine {
                                   ": the runner resident is for CPUs and the GPUs of "
                                   "CUDA and HIP; others promise no teams that wait");
     if (league.teams > 1)
-      gate_ = decltype(gate_)(Kokkos::view_alloc("Solder::engine::gate", exec), 1);
+      gate_ = allocate_zero_view<decltype(gate_)>(exec, "Solder::engine::gate", 1);
     history_.reserve(4096);
     exec.fence("Solder::engine: the mailbox is ready");
   }
@@ -301,10 +301,10 @@ class Engine {
     All programs;
     std::function<void(Progress const&)> monitor;
     double setup_seconds;
-    Kokkos::Timer timer = {};  ///< from the first launch on
-    Control control = {};      ///< as the last letter has it
+    SolveTimer<Exec> timer = {};  ///< from the first launch on
+    Control control = {};         ///< as the last letter has it
     std::int32_t sent = 0, received = 0;
-    double solve_seconds = 0;
+    double solve_seconds = 0, busy_cores = 0;
 
     bool has_ended() const { return control.phase == Phase::finished && received == sent; }
   };
@@ -350,6 +350,7 @@ class Engine {
   Report report(Course<All> const& course) const {
     Report report = report_of(course.control, history_, course.setup_seconds, course.solve_seconds);
     report.kernels_per_iteration = is_whole() ? 0 : kernels_per_iteration(course.programs);
+    report.busy_cores = course.busy_cores;
     report.runner = abandoned_ ? fallback : runner_;
     if (abandoned_ && report.detail.empty()) report.detail = too_busy;
     return report;
@@ -372,11 +373,12 @@ class Engine {
       if constexpr (Programs::on_device) {
         auto const* const before = std::any_cast<Programs>(&recorded_);
         if (before != nullptr && *before == programs) return;
-        recorded_ = programs;
+        recorded_.reset();
         chain_.reset();
         if (runner_ == Runner::graph) record(programs);
         if constexpr (!is_carried<Programs>)
           if (is_whole()) memory_.put(programs);
+        recorded_ = programs;
       }
     }
   }
@@ -420,6 +422,8 @@ class Engine {
     course.control = mailbox_.receive(exec_, ++course.received, history_);
     course.solve_seconds = course.timer.seconds();
     Control const& control = course.control;
+    if (control.phase == Phase::finished)
+      course.busy_cores = course.timer.busy_cores(course.solve_seconds);
     if (is_whole() && mailbox_.abandoned(course.received))
       abandoned_ = true;
     else if (course.monitor)
@@ -547,10 +551,12 @@ class Engine {
   /// \brief Launches kernel_with(the programs as the launch has them).
   template <class All, class Policy, class KernelWith>
   void launch_held(All const& programs, Policy const& policy, KernelWith const& kernel_with) {
-    if constexpr (is_carried<All>)
+    if constexpr (is_carried<All>) {
       launch(label_.c_str(), with_arguments(policy), kernel_with(CarriedPrograms<All>{programs}));
-    else
+    } else {
       launch(label_.c_str(), policy, kernel_with(memory_.template next<All>()));
+      memory_.launched();
+    }
   }
 
   /// Whether the launch of a whole solve takes the programs along.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <thread>
 #include <type_traits>
 
+#include <solder/core/runners/waiting.hpp>
 #include <solder/core/team.hpp>
 
 namespace Solder::Impl {
@@ -19,38 +18,7 @@ struct Gate {
   std::int32_t left;
   alignas(128) std::int32_t state;
   alignas(128) std::int32_t arrived;
-  alignas(128) std::int32_t passed;  ///< on hosts: what `arrived` was when all had come
-};
-
-/// \brief How a thread waits. On a GPU one thread of each team asks again and again; a question
-/// takes most of a microsecond.
-template <bool OnHost>
-struct Waiting {
-  KOKKOS_FUNCTION void turn() { ++turns; }
-  /// \brief Some milliseconds: all teams start together, or not before another kernel has ended.
-  KOKKOS_FUNCTION bool is_too_long() const { return turns > 5000; }
-
-  std::int32_t turns = 0;
-};
-
-/// \brief On a host it gives way in the end to whoever else wants the core: it may be one that is
-/// waited for. Not soon: who gives way to a busy process waits for all of that one's time slice.
-template <>
-struct Waiting<true> {
-  void turn() {
-    if (++turns < patient) return spin_pause();
-    if (turns == patient) since = std::chrono::steady_clock::now();
-    std::this_thread::yield();
-  }
-  /// \brief A fifth of a second: threads may lose their cores for a while.
-  bool is_too_long() const {
-    return turns > patient && turns % 64 == 0 &&
-           std::chrono::steady_clock::now() - since > std::chrono::milliseconds(200);
-  }
-
-  std::int32_t patient = 8192;  ///< turns before it gives way
-  std::int32_t turns = 0;
-  std::chrono::steady_clock::time_point since{};
+  alignas(128) SleepersWord passed;  ///< on hosts: what `arrived` was when all had come
 };
 
 /// \brief A league whose teams wait for each other within a kernel.
@@ -89,15 +57,17 @@ class Residence {
     if (team_.league_size() == 1) return;
     expected_ += team_.league_size();
     if (team_.rank() == 0) {
-      std::int32_t const* polled = &gate_->arrived;
       std::int32_t const before = add_one_release(&gate_->arrived);
-      if (on_host) {  // cores that ask for a line hold up those that change it
-        polled = &gate_->passed;
-        if (before + 1 == expected_ && load_acquire(&gate_->arrived) == expected_)
-          store_release(&gate_->passed, expected_);
-      }
       Waiting<on_host> waiting;
-      for (; load_acquire(polled) - expected_ < 0; waiting.turn()) {
+      if constexpr (on_host) {  // cores that ask for a line hold up those that change it
+        if (before + 1 == expected_ && load_acquire(&gate_->arrived) == expected_)
+          gate_->passed.set(expected_);
+        std::int32_t seen;
+        while ((seen = load_acquire(&gate_->passed.value)) - expected_ < 0)
+          waiting.turn(gate_->passed, seen);
+      } else {
+        for (; load_acquire(&gate_->arrived) - expected_ < 0; waiting.turn()) {
+        }
       }
     }
     team_.barrier();
@@ -111,7 +81,7 @@ class Residence {
     team_.barrier();
     if (team_.rank() == 0 && add_one_release(&gate_->left) + 1 == league &&
         load_acquire(&gate_->left) == league) {
-      gate_->joined = gate_->left = gate_->arrived = gate_->passed = 0;
+      gate_->joined = gate_->left = gate_->arrived = gate_->passed.value = 0;
       gate_->state = Gate::joining;
     }
   }

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/mailbox.hpp>
 #include <solder/core/on_chip.hpp>
 #include <solder/core/program.hpp>
@@ -160,6 +161,11 @@ struct CarriedPrograms {
   KOKKOS_FORCEINLINE_FUNCTION Programs const& here(Team const&) const {
     return programs;
   }
+  /// \brief What a thread can keep of them for the whole solve.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION auto kept(Team const& team) const {
+    return kept_of(programs.iteration, team);
+  }
   /// \brief A stage as it is to be run.
   template <class Stage>
   KOKKOS_FORCEINLINE_FUNCTION static Stage const& ready(Stage const& stage) {
@@ -187,6 +193,11 @@ struct CopiedPrograms {
     }
     return *programs;
   }
+  /// \brief Nothing: until the teams have met, the copy that another team makes may not be there.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION NothingKept kept(Team const&) const {
+    return {};
+  }
   /// \brief In registers: nothing that it writes is part of it.
   template <class Stage>
   KOKKOS_FORCEINLINE_FUNCTION static Stage ready(Stage const& stage) {
@@ -212,7 +223,7 @@ struct SolveKernel {
     Team const team(member, member.league_rank(), solve.league, most_sums);
     NothingOnChip none;
     auto const& programs = held.here(team);
-    auto const kept = kept_of(programs.iteration, team);
+    auto const kept = held.kept(team);
     solve.run(team, programs, none,
               [&](auto const& stage, Team const& stage_team, At const& at, Control const& now,
                   Control& next) {
@@ -253,9 +264,8 @@ class ProgramMemory {
   template <class Programs>
   void reserve(Exec const& exec) {
     on_host_ = decltype(on_host_)("Solder::engine::programs", exec, sizeof(Programs));
-    on_device_ = decltype(on_device_)(
-        Kokkos::view_alloc("Solder::engine::programs", exec, Kokkos::WithoutInitializing),
-        sizeof(Programs));
+    on_device_ =
+        allocate_view<decltype(on_device_)>(exec, "Solder::engine::programs", sizeof(Programs));
     exec.fence("Solder::engine: memory of programs is ready");
   }
   /// \brief These are to be run from now on. No kernel may be in flight.
@@ -264,13 +274,13 @@ class ProgramMemory {
     std::memcpy(on_host_.data(), &programs, sizeof(Programs));
     is_new_ = true;
   }
-  /// \brief What the next kernel takes along.
+  /// \brief What the next kernel takes along; when that is launched, launched() is to be called.
   template <class Programs>
-  CopiedPrograms<Programs> next() {
-    bool const is_new = std::exchange(is_new_, false);
-    return {is_new ? reinterpret_cast<Programs const*>(on_host_.data()) : nullptr,
+  CopiedPrograms<Programs> next() const {
+    return {is_new_ ? reinterpret_cast<Programs const*>(on_host_.data()) : nullptr,
             reinterpret_cast<Programs*>(on_device_.data())};
   }
+  void launched() { is_new_ = false; }
 
  private:
   MailboxArray<char, Exec> on_host_;

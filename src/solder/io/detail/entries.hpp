@@ -126,17 +126,21 @@ void check_sums(LineReader const& lines, std::vector<Scalar> const& values) {
   }
 }
 
-/// \brief Calls read(lines, header); running out of memory becomes an InputError with the sizes.
+/// \brief Calls read(lines, header); running out of memory becomes an InputError with the sizes, as
+/// far as they are known.
 template <class Read>
 auto read_market_file(std::string const& path, Read const& read) {
-  LineReader lines(path);
-  MatrixMarketHeader const header = read_header(lines);
+  std::string sizes;
   try {
+    LineReader lines(path);
+    MatrixMarketHeader const header = read_header(lines);
+    sizes = "for a matrix of " + std::to_string(header.rows) + " x " +
+            std::to_string(header.columns) + " with " + std::to_string(header.entries) +
+            " stored entries";
     return read(lines, header);
   } catch (std::bad_alloc const&) {
-    lines.fail_file("not enough memory for a matrix of " + std::to_string(header.rows) + " x " +
-                    std::to_string(header.columns) + " with " + std::to_string(header.entries) +
-                    " stored entries");
+    throw InputError(path, 0,
+                     "not enough memory " + (sizes.empty() ? "to read it: it takes 3 MB" : sizes));
   }
 }
 

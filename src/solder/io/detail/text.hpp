@@ -129,7 +129,9 @@ class LineReader {
     if (got == static_cast<int>(wanted)) return;
     int code = Z_OK;
     std::string const message = gzerror(file_.get(), &code);
-    if (code == Z_ERRNO || (got < 0 && gzdirect(file_.get()))) {
+    if (code == Z_MEM_ERROR) {
+      broken_ = "not enough memory to read it: zlib needs 1 MB";
+    } else if (code == Z_ERRNO || (got < 0 && gzdirect(file_.get()))) {
       broken_ = std::string("cannot read: ") + std::strerror(errno);
     } else if (code == Z_BUF_ERROR) {
       broken_ = "broken gzip data: the file is cut short";

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <random>
 #include <set>
 #include <string>
@@ -80,6 +81,8 @@ class UnfinishedFiles {
 /// yet; a device or pipe is written directly.
 class WholeFile {
  public:
+  static constexpr char no_memory[] = "not enough memory: 1 MB is needed";
+
   explicit WholeFile(std::string const& path) : path_(path), target_(written_file(path)) {
     std::error_code error;
     bool const in_circle =
@@ -151,7 +154,10 @@ class WholeFile {
     flush();
     int const code = gzclose(file_);
     file_ = nullptr;
-    if (code != Z_OK) fail(code == Z_ERRNO ? std::strerror(errno) : "the write failed");
+    if (code != Z_OK)
+      fail(code == Z_ERRNO       ? std::strerror(errno)
+           : code == Z_MEM_ERROR ? no_memory
+                                 : "the write failed");
     if (!temporary_) return;
     std::error_code error;
     std::filesystem::rename(written_, target_, error);
@@ -181,5 +187,17 @@ class WholeFile {
   gzFile file_ = nullptr;
   std::string buffer_;
 };
+
+/// \brief Calls write(file), a WholeFile, and commits it.
+template <class Write>
+void write_whole_file(std::string const& path, Write const& write) {
+  try {
+    WholeFile file(path);
+    write(file);
+    file.commit();
+  } catch (std::bad_alloc const&) {
+    throw InputError(path, 0, std::string("cannot write: ") + WholeFile::no_memory);
+  }
+}
 
 }  // namespace Solder::Impl

@@ -28,27 +28,27 @@ constexpr std::string_view market_field() {
 /// accepts. InputError where path cannot be written.
 template <class Scalar>
 void write_matrix_market(std::string const& path, HostCsr<Scalar> const& matrix) {
-  Impl::WholeFile file(path);
-  file.text("%%MatrixMarket matrix coordinate ");
-  file.text(Impl::market_field<Scalar>());
-  file.text(" general\n");
-  for (std::int64_t const size :
-       {std::int64_t{matrix.rows}, std::int64_t{matrix.columns_count}, matrix.nonzeros()}) {
-    file.number(size);
-    file.text(" ");
-  }
-  file.text("\n");
-  for (std::int32_t row = 0; row < matrix.rows; ++row) {
-    for (auto k = matrix.row_offsets[row]; k < matrix.row_offsets[row + 1]; ++k) {
-      file.number(std::int64_t{row} + 1);
+  Impl::write_whole_file(path, [&](Impl::WholeFile& file) {
+    file.text("%%MatrixMarket matrix coordinate ");
+    file.text(Impl::market_field<Scalar>());
+    file.text(" general\n");
+    for (std::int64_t const size :
+         {std::int64_t{matrix.rows}, std::int64_t{matrix.columns_count}, matrix.nonzeros()}) {
+      file.number(size);
       file.text(" ");
-      file.number(std::int64_t{matrix.columns[k]} + 1);
-      file.text(" ");
-      file.number(matrix.values[k]);
-      file.text("\n");
     }
-  }
-  file.commit();
+    file.text("\n");
+    for (std::int32_t row = 0; row < matrix.rows; ++row) {
+      for (auto k = matrix.row_offsets[row]; k < matrix.row_offsets[row + 1]; ++k) {
+        file.number(std::int64_t{row} + 1);
+        file.text(" ");
+        file.number(std::int64_t{matrix.columns[k]} + 1);
+        file.text(" ");
+        file.number(matrix.values[k]);
+        file.text("\n");
+      }
+    }
+  });
 }
 
 /// \brief Writes columns as Matrix Market array, entry i of column c being number i * columns + c
@@ -57,20 +57,20 @@ template <class Scalar>
 void write_matrix_market_columns(std::string const& path, std::vector<Scalar> const& values,
                                  std::int32_t columns) {
   std::size_t const rows = values.size() / static_cast<std::size_t>(columns);
-  Impl::WholeFile file(path);
-  file.text("%%MatrixMarket matrix array ");
-  file.text(Impl::market_field<Scalar>());
-  file.text(" general\n");
-  file.number(static_cast<std::int64_t>(rows));
-  file.text(" ");
-  file.number(static_cast<std::int64_t>(columns));
-  file.text("\n");
-  for (std::int32_t c = 0; c < columns; ++c)
-    for (std::size_t i = 0; i < rows; ++i) {
-      file.number(values[i * columns + c]);
-      file.text("\n");
-    }
-  file.commit();
+  Impl::write_whole_file(path, [&](Impl::WholeFile& file) {
+    file.text("%%MatrixMarket matrix array ");
+    file.text(Impl::market_field<Scalar>());
+    file.text(" general\n");
+    file.number(static_cast<std::int64_t>(rows));
+    file.text(" ");
+    file.number(static_cast<std::int64_t>(columns));
+    file.text("\n");
+    for (std::int32_t c = 0; c < columns; ++c)
+      for (std::size_t i = 0; i < rows; ++i) {
+        file.number(values[i * columns + c]);
+        file.text("\n");
+      }
+  });
 }
 
 /// \brief Writes a vector as Matrix Market array, n x 1; otherwise as write_matrix_market.

@@ -150,8 +150,8 @@ struct LanczosMemory {
 };
 
 /// \brief An estimate, from below, of the largest eigenvalue of M A by Lanczos's method; the same
-/// in every run. Not positive or not finite where A or M is not positive definite, as far as it
-/// meets that.
+/// in every run; 1 where there are no rows. Not positive or not finite where A or M is not positive
+/// definite, as far as it meets that.
 ///
 /// M A is self-adjoint in the inner product of M's inverse, where
 ///
@@ -167,6 +167,7 @@ double largest_eigenvalue(LanczosMemory<Exec>& memory, Matrix const& given_A,
   Arena<Exec>& arena = memory.arena;
   Exec const& exec = arena.exec();
   std::int32_t const n = given_A.rows();
+  if (n == 0) return 1;
   int const steps = std::min<int>(most_steps, n);
   arena.rewind();
   auto const A = open_matrix(arena, given_A);

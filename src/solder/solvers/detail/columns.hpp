@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <solder/core/allocate.hpp>
 #include <solder/matrix/partition.hpp>
 #include <solder/solvers/detail/beside.hpp>
 #include <solder/solvers/detail/solving.hpp>
@@ -209,8 +210,7 @@ class ColumnGroups {
     if (size <= x_.extent(0)) return;
     b_ = x_ = {};
     for (auto* const array : {&b_, &x_})
-      *array = Kokkos::View<Scalar*, typename Exec::memory_space>(
-          Kokkos::view_alloc("Solder::columns", exec_, Kokkos::WithoutInitializing), size);
+      *array = allocate_view<DeviceArray<Scalar, Exec>>(exec_, "Solder::columns", size);
   }
 
   Exec exec_;

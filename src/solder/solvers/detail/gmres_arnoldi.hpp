@@ -278,18 +278,18 @@ struct ArnoldiGmres {
 template <class Scalar>
 struct ModifiedGmres : ArnoldiGmres<Scalar> {
   using Cycle = GmresCycle<Scalar>;
-  static constexpr std::size_t p = parts<Scalar>;
-  using ProductSums = Sums<p + 1>;
+  using ProductSums = Sums<parts<Scalar> + 1>;
 
   KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const& d, std::int32_t, std::int32_t i,
                                               Scalar const& Av, ProductSums& mine) {
     add_to(mine, 0, dot_term(d.V.column(0)[i], Av));
-    mine[p] += size_of(Av);
+    constexpr std::size_t of_sizes = parts<Scalar>;
+    mine[of_sizes] += size_of(Av);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const& d, Team const& team, std::int32_t,
                                                 ProductSums const& mine) {
-    Sum<p + 1>{d.of_product.values, d.of_product.parts}.leave(team, mine);
+    Sum<parts<Scalar> + 1>{d.of_product.values, d.of_product.parts}.leave(team, mine);
   }
 
   /// \brief w -= h_k,j v_k, then (v_k+1, w), or w's norm after the last; k is the stage's turn.
@@ -316,10 +316,11 @@ struct ModifiedGmres : ArnoldiGmres<Scalar> {
       Wide<Scalar> dot;
       double given = 1;  // of w, as the product left it
       if (k == 0) {
-        auto const sums = d.template product_sums<p + 1>(team);
-        double const sigma = at.step > 0
-                                 ? d.small.sigma()
-                                 : d.keep_sigma(team, ModifiedGmres::size_of_entries(d, sums[p]));
+        constexpr std::size_t of_sizes = parts<Scalar>;
+        auto const sums = d.template product_sums<of_sizes + 1>(team);
+        double const sigma =
+            at.step > 0 ? d.small.sigma()
+                        : d.keep_sigma(team, ModifiedGmres::size_of_entries(d, sums[of_sizes]));
         dot = wide_at<Scalar>(sums, 0);
         given = sigma * d.small.scale(at.step);
       } else {

@@ -25,7 +25,6 @@ struct SimplerGmres {
   /// Squares of what the first product of a cycle has: of doubles as they are, of large ones made
   /// small and of small ones made large, for the square of a double may be none.
   static constexpr std::size_t squares = sizeof(typename ScalarTraits<Scalar>::Real) == 4 ? 1 : 3;
-  static constexpr double large = 0x1p512, tiny = 0x1p-512;
   using ProductSums = Sums<squares>;
   struct Beginning {
     typename ScalarTraits<Scalar>::Real factor;
@@ -50,8 +49,8 @@ struct SimplerGmres {
     if (step > 0) return;
     mine[0] += abs_squared(Av);
     if constexpr (squares == 3) {
-      mine[1] += abs_squared(tiny * Av);
-      mine[2] += abs_squared(large * Av);
+      mine[1] += abs_squared(Av * 0x1p-512);
+      mine[2] += abs_squared(Av * 0x1p512);
     }
   }
   template <class Team>
@@ -64,8 +63,8 @@ struct SimplerGmres {
   KOKKOS_FORCEINLINE_FUNCTION static double first_norm(Cycle const& d, Team const& team) {
     auto const total = d.template product_sums<squares>(team);
     if constexpr (squares == 3) {
-      if (total[0] > 1e280) return Kokkos::sqrt(total[1]) * large;
-      if (total[0] < 1e-280) return Kokkos::sqrt(total[2]) * tiny;
+      if (total[0] > 1e280) return Kokkos::sqrt(total[1]) * 0x1p512;
+      if (total[0] < 1e-280) return Kokkos::sqrt(total[2]) * 0x1p-512;
     }
     return Kokkos::sqrt(total[0]);
   }

@@ -112,12 +112,12 @@ class Narrowing {
         made = std::make_unique<Narrower>(exec_, rows, width, wide.ran(), arena.teams(1));
       auto const begin = [&] {
         check(made->arena, arena);
+        copy_columns(exec_, piece(x, rows), made->x.data(), chosen, width);
         begun = true;
         wide.count_as_setup(timer.seconds());
         for (std::size_t k = 0; k < arena.pieces().size(); ++k)
           copy_columns(exec_, made->arena.pieces()[k], arena.pieces()[k].data, chosen, width);
         copy_columns(exec_, piece(b, rows), made->b.data(), chosen, width);
-        copy_columns(exec_, piece(x, rows), made->x.data(), chosen, width);
         made->engine.take(wide, chosen);
       };
       auto const told = [&](Columns const& engine) {

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <memory>
-#include <utility>
 #include <vector>
 
+#include <solder/core/errors.hpp>
 #include <solder/solvers/detail/method.hpp>
 
 namespace Solder::Impl {
@@ -30,11 +30,11 @@ class Solver {
   /// b and x are rank-1 contiguous views of rows() scalars, accessible from Exec. Returns when x is
   /// complete on exec (fence exec before another instance reads it). \throws std::invalid_argument
   /// where b or x has another length or is strided, they overlap, or M, set up anew, has another
-  /// size
+  /// size; OutOfMemory, after which x is as far as it has come and the solver as good as before
   template <class B, class X>
   requires(B::rank() == 1 && X::rank() == 1) Report solve(B const& b, X const& x) {
     check_vectors(b, x);
-    return method_->solve(b.data(), x.data());
+    return in_memory([&] { return method_->solve(b.data(), x.data()); });
   }
 
   /// \brief Solves A X = B for several right-hand sides from the initial guesses in X.
@@ -55,7 +55,9 @@ class Solver {
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
     check_columns<Exec>(method_->name(), system_->rows(), b, x);
-    return method_->solve_columns(ColumnsView<scalar_type const>(b), ColumnsView<scalar_type>(x));
+    return in_memory([&] {
+      return method_->solve_columns(ColumnsView<scalar_type const>(b), ColumnsView<scalar_type>(x));
+    });
   }
 
   /// \brief Solves the systems of a batch, each alone: A is block diagonal, and no row of A or M
@@ -72,19 +74,24 @@ class Solver {
   requires(B::rank() == 1 && X::rank() == 1) std::vector<Report> solve(B const& b, X const& x,
                                                                        Batch<Exec> const& batch) {
     check_vectors(b, x);
-    return method_->solve_batch(b.data(), x.data(), batch);
+    return in_memory([&] { return method_->solve_batch(b.data(), x.data(), batch); });
   }
 
  protected:
-  Solver(Exec const& exec, Matrix const& A, Preconditioner const& M, Options const& options)
-      : Solver(exec, std::make_shared<SystemOf<Exec, Matrix, Preconditioner>>(A, M), options) {}
+  Solver(Exec const& exec, Matrix const& A, Preconditioner const& M, Options const& options) {
+    with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
+      system_ = std::make_shared<SystemOf<Exec, Matrix, Preconditioner>>(A, M);
+      method_ = make_method<Method>(exec, system_, options);
+      method_->reserve();
+    });
+  }
 
  private:
   using SystemSeen = typename SystemOf<Exec, Matrix, Preconditioner>::AsSeen;
 
-  Solver(Exec const& exec, std::shared_ptr<SystemSeen> system, Options const& options)
-      : system_(system), method_(make_method<Method>(exec, std::move(system), options)) {
-    method_->reserve();
+  template <class F>
+  auto in_memory(F const& f) const {
+    return with_memory_for(method_->name().data(), system_->rows(), system_->nonzeros(), f);
   }
 
   template <class B, class X>

@@ -9,6 +9,7 @@
 #include <string>
 #include <type_traits>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
@@ -155,8 +156,10 @@ class FsaiAdaptive {
                AdaptiveOptions const& options)
       : rows_(A.rows()),
         matrix_words_(A.words()),
-        diagonal_(Kokkos::view_alloc("Solder::fsai::diagonal", exec), A.rows()),
-        status_(Kokkos::view_alloc("Solder::fsai::adaptive_status", exec), Kernel::statuses),
+        diagonal_(Impl::allocate_zero_view<decltype(diagonal_)>(exec, "Solder::fsai::diagonal",
+                                                                A.rows())),
+        status_(Impl::allocate_zero_view<decltype(status_)>(exec, "Solder::fsai::adaptive_status",
+                                                            Kernel::statuses)),
         job_{A.row_offsets().data(),
              A.column_indices().data(),
              A.values().data(),
@@ -236,11 +239,10 @@ class FsaiAdaptive {
   }
 
   template <class T>
-  static void reserve(Exec const& exec, Array<T>& array, std::size_t size,
-                      std::string const& label) {
+  static void reserve(Exec const& exec, Array<T>& array, std::size_t size, char const* label) {
     if (array.extent(0) >= size) return;
     array = Impl::no_view<Array<T>>();
-    array = Array<T>(Kokkos::view_alloc(label, exec, Kokkos::WithoutInitializing), size);
+    array = Impl::allocate_view<Array<T>>(exec, label, size);
   }
 
   using OnHost =

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include <solder/core/first_failure.hpp>
 #include <solder/preconditioners/detail/fsai/local_rows.hpp>
 
 namespace Solder::Impl::fsai {
@@ -146,20 +147,28 @@ struct HostRows {
   static constexpr std::int32_t neighbours = 64;
   Chunk<Scalar, Factor, Offset> chunk;
   std::int32_t count;
+  FirstFailure* failure = nullptr;
 
   void operator()(int block) const {
-    HostRow<Scalar> row;
-    std::int32_t const end = std::min(count - block * neighbours, neighbours);
-    for (std::int32_t k = 0; k < end; ++k) row.compute(chunk, block * neighbours + k);
+    failure->guard([&] {
+      HostRow<Scalar> row;
+      std::int32_t const end = std::min(count - block * neighbours, neighbours);
+      for (std::int32_t k = 0; k < end; ++k) row.compute(chunk, block * neighbours + k);
+    });
   }
 
+  /// \brief Waits for the rows.
   template <class Exec>
-  void launch(Exec const& exec) const {
+  void launch(Exec const& exec) {
+    FirstFailure first;
+    failure = &first;
     using Policy =
         Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<int>>;
     Kokkos::parallel_for("Solder::fsai::rows",
                          Policy(exec, 0, (count + neighbours - 1) / neighbours).set_chunk_size(1),
                          *this);
+    exec.fence("Solder::fsai: the rows are computed");
+    first.rethrow();
   }
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/lanes.hpp>
 #include <solder/core/scalar.hpp>
@@ -94,11 +95,10 @@ FsaiGraph<Exec, Offset> fsai_graph(Exec const& exec, CsrMatrix<Scalar, Exec, Off
   std::int32_t const batch = 4 * warps_of_rows * (warp >> lane_bits);
   auto const policy = row_policy<Exec, warps_of_rows>(
       exec, static_cast<std::int32_t>((n + std::int64_t(batch) - 1) / batch), 0);
-  Kokkos::View<double*, Space> const diagonal(Kokkos::view_alloc("Solder::fsai::diagonal", exec),
-                                              n);
-  Kokkos::View<Offset*, Space> const offsets(
-      Kokkos::view_alloc("Solder::fsai::graph_offsets", exec, Kokkos::WithoutInitializing),
-      std::size_t(n) + 1);
+  auto const diagonal =
+      allocate_zero_view<Kokkos::View<double*, Space>>(exec, "Solder::fsai::diagonal", n);
+  auto const offsets = allocate_view<Kokkos::View<Offset*, Space>>(
+      exec, "Solder::fsai::graph_offsets", std::size_t(n) + 1);
   auto const kernel = [&]<FsaiFilter what>(std::integral_constant<FsaiFilter, what>,
                                            std::int32_t* columns) {
     return FsaiFilterKernel<Exec, Scalar, Offset, what>{A.row_offsets().data(),
@@ -129,8 +129,8 @@ FsaiGraph<Exec, Offset> fsai_graph(Exec const& exec, CsrMatrix<Scalar, Exec, Off
       },
       kept);
   if (static_cast<std::int64_t>(kept) == nonzeros) return {A.row_offsets(), A.column_indices()};
-  Kokkos::View<std::int32_t*, Space> const columns(
-      Kokkos::view_alloc("Solder::fsai::graph_columns", exec, Kokkos::WithoutInitializing), kept);
+  auto const columns =
+      allocate_view<Kokkos::View<std::int32_t*, Space>>(exec, "Solder::fsai::graph_columns", kept);
   Kokkos::parallel_for("Solder::fsai::fill_graph", policy, kernel(fill, columns.data()));
   exec.fence("Solder::fsai: the diagonal is free");
   return {offsets, columns};
@@ -142,6 +142,20 @@ enum class FsaiReach { warp, team, memory };
 
 /// \brief Columns that a search holds; the hash table beside it has twice as many slots.
 inline constexpr std::int32_t warp_reach = 256, team_reach = 2048;
+
+/// \brief The columns that a search in memory holds at most: their hash table has slots that 32
+/// bits count.
+inline constexpr std::int32_t largest_reach = 1 << 29;
+
+/// \brief The columns that a search holds after one for which `reach` were too few.
+/// \throws std::length_error where there are no more
+inline std::int32_t longer_reach(std::int32_t reach) {
+  if (reach >= largest_reach)
+    throw std::length_error("Solder::FsaiPattern: a row of the pattern has more than " +
+                            std::to_string(reach) +
+                            " entries; a smaller k or a larger tau makes it shorter");
+  return static_cast<std::int32_t>(std::min<std::int64_t>(4 * std::int64_t(reach), largest_reach));
+}
 
 /// \brief Breadth-first searches through the graph, one for each row, through vertices not above
 /// it. Counts what they find, or writes it down in ascending order.
@@ -320,8 +334,7 @@ Lengths list_unfinished_searches(Exec const& exec, Lengths const& lengths) {
   Kokkos::parallel_reduce(
       "Solder::fsai::count_unfinished", Kokkos::RangePolicy<Exec>(exec, 0, n),
       KOKKOS_LAMBDA(int i, std::int32_t& sum) { sum += length[i] < 0 ? 1 : 0; }, unfinished);
-  Lengths const rows(Kokkos::view_alloc("Solder::fsai::rows", exec, Kokkos::WithoutInitializing),
-                     unfinished);
+  auto const rows = allocate_view<Lengths>(exec, "Solder::fsai::rows", unfinished);
   if (unfinished == 0) return rows;
   std::int32_t* const list = rows.data();
   Kokkos::parallel_scan(
@@ -379,8 +392,7 @@ class FsaiPattern {
       : rows_(checked_rows(A)),
         levels_(k),
         graph_(Impl::fsai_graph(exec, A, tau)),
-        lengths_(Kokkos::view_alloc("Solder::fsai::lengths", exec, Kokkos::WithoutInitializing),
-                 rows_) {
+        lengths_(Impl::allocate_view<decltype(lengths_)>(exec, "Solder::fsai::lengths", rows_)) {
     lane_bits_ =
         Impl::row_lane_bits<Exec>(rows_, static_cast<std::int64_t>(graph_.columns.extent(0)));
     count(exec);
@@ -405,8 +417,7 @@ class FsaiPattern {
     std::int32_t const count = last - first;
     auto const longer = [&](std::int64_t above, std::int64_t most) {
       std::int32_t const length = Impl::list_rows(exec, chunk_offsets, count, above, most);
-      Lengths const list(
-          Kokkos::view_alloc("Solder::fsai::rows", exec, Kokkos::WithoutInitializing), length);
+      auto const list = Impl::allocate_view<Lengths>(exec, "Solder::fsai::rows", length);
       Impl::list_rows(exec, chunk_offsets, count, above, most, list.data());
       return list;
     };
@@ -442,13 +453,10 @@ class FsaiPattern {
     using Impl::FsaiReach;
     Search const search{0, nullptr, nullptr};
     run<FsaiReach::warp, false>(exec, search, nullptr, rows_, Impl::warp_reach);
-    for (std::int32_t capacity = Impl::team_reach;; capacity *= 4) {
+    for (std::int32_t capacity = 0;;) {
       auto const unfinished = Impl::list_unfinished_searches(exec, lengths_);
       if (unfinished.extent(0) == 0) break;
-      if (capacity > largest_capacity)
-        throw std::length_error("Solder::FsaiPattern: a row of the pattern has more than " +
-                                std::to_string(largest_capacity) +
-                                " entries; a smaller k or a larger tau makes it shorter");
+      capacity = capacity == 0 ? Impl::team_reach : Impl::longer_reach(capacity);
       if (capacity == Impl::team_reach)
         run<FsaiReach::team, false>(exec, search, &unfinished, 0, capacity);
       else
@@ -478,8 +486,8 @@ class FsaiPattern {
       batch = (count + teams - 1) / teams;
     }
     teams = (count - 1) / batch + 1;
-    Lengths const memory(
-        Kokkos::view_alloc("Solder::fsai::tables", exec, Kokkos::WithoutInitializing),
+    auto const memory = Impl::allocate_view<Lengths>(
+        exec, "Solder::fsai::tables",
         reach == Impl::FsaiReach::memory ? teams * Kernel::words(capacity) : 0);
     std::int32_t hash_shift = 32;
     for (std::int32_t slots = 2 * capacity; slots > 1; slots /= 2) --hash_shift;
@@ -503,8 +511,6 @@ class FsaiPattern {
                          kernel);
     if (list != nullptr) exec.fence("Solder::fsai: tables and lists are free");
   }
-
-  static constexpr std::int32_t largest_capacity = 1 << 29;
 
   std::int32_t rows_, levels_;
   Impl::FsaiGraph<Exec, Offset> graph_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include <solder/core/allocate.hpp>
 #include <solder/preconditioners/detail/fsai/host_rows.hpp>
 #include <solder/preconditioners/detail/fsai/large_rows.hpp>
 #include <solder/preconditioners/detail/fsai/small_rows.hpp>
@@ -27,9 +28,9 @@ class FsaiValues {
 
   /// \brief Copies the lower triangle of A, square; two kernels and a fence.
   FsaiValues(Exec const& exec, Matrix const& A)
-      : offsets_(Kokkos::view_alloc("Solder::fsai::lower_offsets", exec),
-                 std::size_t(A.rows()) + 1),
-        counts_(Kokkos::view_alloc("Solder::fsai::counts", exec)) {
+      : offsets_(Impl::allocate_zero_view<decltype(offsets_)>(exec, "Solder::fsai::lower_offsets",
+                                                              std::size_t(A.rows()) + 1)),
+        counts_(Impl::allocate_zero_view<decltype(counts_)>(exec, "Solder::fsai::counts")) {
     copy_lower(exec, A);
     double const mean = A.rows() == 0 ? 0 : double(lower_nonzeros()) / A.rows();
     while (lane_bits_ < 5 && (Impl::fsai::entries_at_once << lane_bits_) < mean) ++lane_bits_;
@@ -92,12 +93,8 @@ class FsaiValues {
           if (last) lower_offsets[i + 1] = static_cast<Offset>(at);
         },
         nonzeros);
-    columns_ = Columns(
-        Kokkos::view_alloc("Solder::fsai::lower_columns", exec, Kokkos::WithoutInitializing),
-        nonzeros);
-    values_ =
-        Values(Kokkos::view_alloc("Solder::fsai::lower_values", exec, Kokkos::WithoutInitializing),
-               nonzeros);
+    columns_ = Impl::allocate_view<Columns>(exec, "Solder::fsai::lower_columns", nonzeros);
+    values_ = Impl::allocate_view<Values>(exec, "Solder::fsai::lower_values", nonzeros);
     std::int32_t* const to_columns = columns_.data();
     Scalar* const to_values = values_.data();
     Kokkos::parallel_for(
@@ -127,8 +124,7 @@ class FsaiValues {
   void compute_by_size(Exec const& exec, Chunk const& chunk, std::int32_t count) {
     constexpr std::int32_t limits[] = {0,  8,      16,
                                        32, medium, std::numeric_limits<std::int32_t>::max()};
-    Columns const list(
-        Kokkos::view_alloc("Solder::fsai::rows_by_size", exec, Kokkos::WithoutInitializing), count);
+    auto const list = Impl::allocate_view<Columns>(exec, "Solder::fsai::rows_by_size", count);
     std::int32_t begin[6] = {0};
     for (int b = 0; b < 5; ++b)
       begin[b + 1] = begin[b] + Impl::list_rows(exec, chunk.offsets, count, limits[b],
@@ -156,8 +152,7 @@ class FsaiValues {
     Columns lists[2];
     for (int round = mostly_in_memory ? 1 : 0; count > 0; ++round) {
       Columns& list = lists[round % 2];
-      list = Columns(
-          Kokkos::view_alloc("Solder::fsai::overflow", exec, Kokkos::WithoutInitializing), count);
+      list = Impl::allocate_view<Columns>(exec, "Solder::fsai::overflow", count);
       Counts* const counts = counts_.data();
       Impl::fsai::Overflow const overflow{list.data(), &counts->overflow, &counts->most_bytes};
       if (round == 0) {
@@ -193,8 +188,8 @@ class FsaiValues {
     std::size_t const bytes = teams * block_bytes_;
     if (memory_.extent(0) < bytes) {
       memory_ = Kokkos::View<char*, memory_space>(nullptr, 0);
-      memory_ = Kokkos::View<char*, memory_space>(
-          Kokkos::view_alloc("Solder::fsai::memory", exec, Kokkos::WithoutInitializing), bytes);
+      memory_ = Impl::allocate_view<Kokkos::View<char*, memory_space>>(exec, "Solder::fsai::memory",
+                                                                       bytes);
     }
     return teams;
   }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/place_of.hpp>
@@ -15,9 +16,8 @@ namespace Solder::Impl::triangular {
 template <class T, class Exec>
 Kokkos::View<T*, typename Exec::memory_space> on_device(Exec const& exec,
                                                         std::vector<T> const& from) {
-  Kokkos::View<T*, typename Exec::memory_space> const to(
-      Kokkos::view_alloc("Solder::triangular::pattern", exec, Kokkos::WithoutInitializing),
-      from.size());
+  auto const to =
+      allocate_view<DeviceArray<T, Exec>>(exec, "Solder::triangular::pattern", from.size());
   Kokkos::deep_copy(
       exec, to,
       Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(from.data(), from.size()));

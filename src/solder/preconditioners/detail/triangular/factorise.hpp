@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <solder/core/runners/gate.hpp>
+#include <solder/core/runners/waiting.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/preconditioners/detail/triangular/device.hpp>
 #include <solder/preconditioners/detail/triangular/marks.hpp>
@@ -45,7 +45,7 @@ struct IncompleteRows {
   void operator()(int) const {
     for (std::int64_t t = next_rows(); t < rows; t = next_rows())
       for (std::int64_t p = t; p < t + rows_of_ticket && p < rows; ++p)
-        eliminate_in_memory(order[p], 0, 1, Waiting<true>{.patient = 256});
+        eliminate_in_memory(order[p], 0, 1, Waiting<true>{});
   }
 
   /// \brief A team of warps of a GPU.

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include <solder/core/control.hpp>
-#include <solder/core/runners/gate.hpp>
+#include <solder/core/runners/waiting.hpp>
 #include <solder/core/source.hpp>
 #include <solder/preconditioners/detail/triangular/marks.hpp>
 #include <solder/preconditioners/detail/triangular/strands.hpp>
@@ -111,8 +111,8 @@ struct TriangularRows {
     StrandsOfHost const& strands = T.strands;
     // Turns of waiting after which a thread looks at other strands than its own.
     std::int32_t const own = rank % strands.count, faithful = threads < strands.count ? 0 : 64;
-    Waiting<true> const fresh{.patient = 256};
-    for (Waiting<true> waiting = fresh;;) {
+    Waiting<true> const fresh{};
+    for (Waiting<true> waiting = {};;) {
       bool all_taken = true, worked = false;
       for (std::int32_t k = 0; k < strands.count && !worked; ++k) {
         std::int32_t const s = own + k < strands.count ? own + k : own + k - strands.count;
@@ -128,7 +128,7 @@ struct TriangularRows {
       }
       if (all_taken) return;
       if (worked)
-        waiting = fresh;
+        waiting = {};
       else
         waiting.turn();
     }

@@ -59,10 +59,11 @@ namespace Impl::triangular {
 /// \throws std::invalid_argument where Exec is not known to let every team that has started make
 /// progress, as those that wait for each other need
 template <class Exec>
-void require_progress(std::string const& who) {
+void require_progress(std::string_view who) {
   if (!has_progress<Exec>)
     throw std::invalid_argument(
-        who + ": for CPUs and the GPUs of CUDA and HIP; others promise no teams that wait");
+        std::string(who) +
+        ": for CPUs and the GPUs of CUDA and HIP; others promise no teams that wait");
 }
 
 /// \brief Threads of a host, which has as many strands.

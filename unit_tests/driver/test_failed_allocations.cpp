@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Every allocation fails, one after the other, in reading and writing files, and in whole runs of
+// the driver: a sentence says so, nothing leaks, no file is left half written.
+#include <zlib.h>
+#include <driver/check.hpp>
+#include <driver/run.hpp>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <streambuf>
+
+#include <solder/io/matrix_market.hpp>
+#include <solder/problems/poisson.hpp>
+
+#include "../failing_allocations.hpp"
+#include "scratch.hpp"
+
+using namespace Solder::Driver;
+using namespace SolderTest;
+
+namespace {
+
+/// Of runs: memory of the host, or on a GPU, whose driver needs its own, of the device.
+constexpr Of of_runs =
+    Solder::Impl::is_host_space<Kokkos::DefaultExecutionSpace> ? Of::host : Of::device;
+
+Failed of_all_calls;
+
+/// Each allocation of the call in turn, or some of them, and with all later ones.
+void each(std::string const& what, Of of, std::function<Call()> const& make) {
+  SCOPED_TRACE(what);
+  {  // what the standard library allocates once and for all
+    Call const call = make();
+    call.before();
+    call.run();
+    call.after(false);
+  }
+  for (bool const and_later : {false, true}) {
+    SCOPED_TRACE(and_later ? "and all later ones" : "one alone");
+    std::int64_t const blocks = live_blocks();
+    of_all_calls += fail_in_turn(of, make(), and_later, is_long() ? 1 : 37);
+    EXPECT_EQ(live_blocks() - blocks, 0) << "blocks have leaked";
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+class FailedAllocationsOfFiles : public testing::Test {
+ protected:
+  static void TearDownTestSuite() {
+    std::cout << "[   COUNT  ] " << of_all_calls.points << " allocations failed, one a call; of "
+              << "these calls " << of_all_calls.survivals << " did without; " << of_all_calls.spared
+              << " for Kokkos's records of views were spared\n";
+  }
+
+  Solder::HostCsr<double> const A = Solder::fem_poisson_2d<double>(9);
+  Scratch const scratch;
+};
+
+bool same(Solder::HostCsr<double> const& a, Solder::HostCsr<double> const& b) {
+  return a.row_offsets == b.row_offsets && a.columns == b.columns && a.values == b.values;
+}
+
+TEST_F(FailedAllocationsOfFiles, Read) {
+  for (char const* const name : {"A.mtx", "A.mtx.gz"}) {
+    std::string const path = scratch.path(name);
+    Solder::write_matrix_market(path, A);
+    each(std::string("matrix ") + name, Of::files, [&] {
+      auto const read = std::make_shared<Solder::HostCsr<double>>();
+      return Call{.before = [=] { *read = {}; },
+                  .run = [=] { *read = Solder::read_matrix_market<double>(path); },
+                  .after = [=, this](bool threw) { EXPECT_EQ(same(*read, A), !threw); }};
+    });
+    each(std::string("header ") + name, Of::files,
+         [&] { return Call{.run = [=] { Solder::read_matrix_market_header(path); }}; });
+  }
+  std::string const path = scratch.path("b.mtx");
+  std::vector<double> const b{1, 2.5, -3};
+  Solder::write_matrix_market_vector(path, b);
+  each("vector", Of::files, [&] {
+    return Call{
+        .run = [&, path] { EXPECT_TRUE(Solder::read_matrix_market_vector<double>(path) == b); }};
+  });
+}
+
+TEST_F(FailedAllocationsOfFiles, Write) {
+  for (char const* const name : {"A.mtx", "A.mtx.gz"})
+    each(name, Of::files, [&] {
+      std::string const path = scratch.path(name);
+      return Call{.before = [=] { std::filesystem::remove(path); },
+                  .run = [=, this] { Solder::write_matrix_market(path, A); },
+                  .after =
+                      [=, this](bool threw) {
+                        std::vector<std::string> left;
+                        if (!threw) left.push_back(name);
+                        EXPECT_EQ(scratch.files(), left);
+                        if (!threw) EXPECT_TRUE(same(Solder::read_matrix_market<double>(path), A));
+                        std::filesystem::remove(path);
+                      }};
+    });
+}
+
+// ---- The driver ----
+
+/// Standard output and error of a scope, the beginning of them, without an allocation.
+class Heard : std::streambuf {
+ public:
+  Heard() : out_(std::cout.rdbuf(this)), error_(std::cerr.rdbuf(this)) {
+    setp(text_.data(), text_.data() + text_.size());
+  }
+  ~Heard() {
+    std::cout.rdbuf(out_);
+    std::cerr.rdbuf(error_);
+  }
+  char const* text() {
+    *(pptr() == epptr() ? pptr() - 1 : pptr()) = '\0';
+    return text_.data();
+  }
+
+ private:
+  int overflow(int character) override { return character; }  // the rest is not kept
+
+  std::array<char, 4096> text_{};
+  std::streambuf *out_, *error_;
+};
+
+/// What main() does with the files that it has read, once Kokkos is there.
+void drive(std::vector<FileConfig> const& files) {
+  Errors errors;
+  SystemStore store;
+  if (errors.empty()) check_runs(files, store, errors);
+  if (!errors.empty()) throw std::runtime_error(errors.messages().front());
+  Heard heard;
+  Runs runs;
+  if (runs.run_all(files, store) == invalid_input) throw std::runtime_error(heard.text());
+}
+
+TEST_F(FailedAllocationsOfFiles, Runs) {
+  std::string const matrix = scratch.path("A.mtx.gz"), results = scratch.path("out.json");
+  Solder::write_matrix_market(matrix, A);
+  std::string const problem = "problem: {matrix: " + matrix + "}\noutput: {json: " + results +
+                              ", solution: " + scratch.path("x.mtx").string() + "}\n";
+  std::vector<std::string> texts{"solver: {name: cg}\npreconditioner: {name: fsai}\n"};
+  if (is_long()) {
+    texts.clear();
+    for (char const* const solver : {"cg", "bicgstab", "gmres", "idr"})
+      for (char const* const M : {"none", "jacobi", "fsai", "chebyshev", "ic0", "amg"})
+        texts.push_back("solver: {name: " + std::string(solver) +
+                        ", max_iterations: 20}\npreconditioner: {name: " + M + "}\n");
+    for (char const* const solver : {"cg", "block_cg", "gmres"})
+      texts.push_back("solver: {name: " + std::string(solver) +
+                      ", max_iterations: 40}\nproblem: {generate: poisson_3d_7pt, size: 3, "
+                      "rhs_count: 4, rhs: random}\n");
+  }
+  for (std::string const& text : texts) {
+    bool const has_problem = text.find("problem:") != std::string::npos;
+    auto const file = scratch.write("run.yaml", has_problem ? text : problem + text);
+    auto const read = [=] {
+      Errors errors;
+      auto const files = read_config({file}, {}, errors);
+      if (!errors.empty()) throw std::runtime_error(errors.messages().front());
+      return files;
+    };
+    each("input of " + text, Of::files,
+         [&] { return Call{.run = [=] { read(); }, .says = false}; });
+    auto const files = read();
+    each(text, of_runs, [&] {
+      return Call{.before = [=] { std::filesystem::remove(results); },
+                  .run = [&] { drive(files); },
+                  .after =
+                      [=, this](bool) {
+                        auto const left = scratch.files();
+                        EXPECT_TRUE(std::ranges::none_of(left, [](std::string const& name) {
+                          return contains(name, ".partial");
+                        }));
+                      }};
+    });
+  }
+}
+
+}  // namespace
