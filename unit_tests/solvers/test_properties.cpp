@@ -309,7 +309,7 @@ void expect_refresh(Default const& exec, Random& random, bool keeps_strength, Ma
 
 TYPED_TEST(Properties, ARefreshIsANewSetup) {
   using Scalar = typename TypeParam::Scalar;
-  if constexpr (epsilon < Scalar >> 1e-10) {
+  if constexpr (1e-10 < epsilon<Scalar>) {
     GTEST_SKIP() << "the set-ups are tested in double";
   } else {
     auto const& exec = this->exec;
