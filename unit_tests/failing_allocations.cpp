@@ -89,7 +89,7 @@ void operator delete(void* block, std::size_t, std::align_val_t) noexcept { deal
 // What a sanitizer has in malloc's place is left alone.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 extern "C" void* __libc_malloc(std::size_t);
-extern "C" void* malloc(std::size_t bytes) {
+extern "C" void* malloc(std::size_t bytes) noexcept {
   if (!of_malloc || !fails()) return __libc_malloc(bytes);
   errno = ENOMEM;
   return nullptr;

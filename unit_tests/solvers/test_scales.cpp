@@ -114,11 +114,27 @@ TEST(Scales, DoNotChangeGmres) {
   of_gmres<ComplexFloat>(1e-4);
 }
 
+/// Its (t, t) is of A^2 and r^2.
 TEST(Scales, DoNotChangeBiCgStab) {
   auto const forms = Method<BiCgStabOptions>::forms();
-  expect_the_same_steps<BiCgStabOptions, double>(1e-10, forms);
-  expect_the_same_steps<BiCgStabOptions, ComplexDouble>(1e-10, forms);
+  std::vector<Scales> const within{{67, 0},  {-80, 0},  {60, 40},    {-40, -60},
+                                   {366, 0}, {-366, 0}, {300, -300}, {-300, 300}};
+  expect_the_same_steps<BiCgStabOptions, double>(1e-10, forms, within, nothing);
+  expect_the_same_steps<BiCgStabOptions, ComplexDouble>(1e-10, forms, within, nothing);
   expect_the_same_steps<BiCgStabOptions, float>(1e-4, forms);
+}
+
+TEST(Scales, BeyondTheRangeOfBiCgStabAreSaid) {
+  Exec const exec;
+  for (double const scale : {0x1p531, 0x1p-531})
+    for (auto const& [name, options] : Method<BiCgStabOptions>::forms()) {
+      SCOPED_TRACE(name + ", A by " + std::to_string(scale));
+      auto const s = solve(exec, tridiagonal<double>(30, scale), false,
+                           std::vector<double>(30, 1.0), std::vector<double>(30), options);
+      EXPECT_EQ(to_string(s.report.reason), "breakdown");
+      EXPECT_NE(s.report.detail.find("leaves the range of double: scale A or b"), std::string::npos)
+          << s.report.detail;
+    }
 }
 
 TEST(Scales, DoNotChangeIdr) {

@@ -161,17 +161,16 @@ class BiCgStabMethod {
         judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q.memory,
                   BiCgStabBegin<Scalar, OpenedM, true>{M, rs.memory, u, p, nullptr, sums.rr(),
                                                        sums.of_shadow, sums.kept});
-    auto const up_to_t =
-        program(Ap.before,
-                stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
-                      BiCgStabFirstProduct<Scalar>{rs, q, sums.of_first_product}),
-                stage("Solder::bicgstab::half_step", Phase::iterate,
-                      arena.template range<Scalar>(rows, u, q),
-                      BiCgStabHalfStep<Scalar, OpenedM>(sums, M, u)),
-                Au.before,
-                stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
-                      BiCgStabSecondProduct<Scalar, OpenedM, true>{
-                          M, u, rs, t, sums.of_second_product, sums.kept.alpha()}));
+    auto const up_to_t = program(
+        Ap.before,
+        stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
+              BiCgStabFirstProduct<Scalar>{rs, q, sums.of_first_product}),
+        stage("Solder::bicgstab::half_step", Phase::iterate,
+              arena.template range<Scalar>(rows, u, q),
+              BiCgStabHalfStep<Scalar, OpenedM>(sums, M, u)),
+        Au.before,
+        stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
+              BiCgStabSecondProduct<Scalar, OpenedM, true>{M, u, rs, t, sums.of_second_product}));
 
     if (form_ == BiCgStabForm::pipelined)
       return use(
@@ -255,7 +254,7 @@ class BiCgStabMethod {
                 Au.before,
                 stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
                       BiCgStabSecondProduct<Scalar, NoOperation, false>{
-                          {}, r, {rs}, {t}, sums.of_second_product, sums.kept.alpha()}),
+                          {}, r, {rs}, {t}, sums.of_second_product}),
                 Mt.before);
 
     if (form_ == BiCgStabForm::pipelined)

@@ -28,9 +28,9 @@ struct BiCgStabKept {
 
 /// \brief What the stages of BiCGStab leave for each other.
 ///
-/// The first product leaves (rs, q); the second (s, s), (t, t), (t, s), (rs, t) and (rs, s), t
-/// being scaled (scale_of_t); the update (r, r), and in the classical form (rs, r). Where M is not
-/// pointwise and u = M r goes by a recurrence, the beginning and the update leave (u, u).
+/// The first product leaves (rs, q); the second (s, s), (t, t), (t, s), (rs, t) and (rs, s); the
+/// update (r, r), and in the classical form (rs, r). Where M is not pointwise and u = M r goes by a
+/// recurrence, the beginning and the update leave (u, u).
 template <class Scalar>
 struct BiCgStabSums {
   using Inner = Wide<Scalar>;
@@ -65,13 +65,6 @@ struct BiCgStabSums {
             {arena.template kept<Scalar>().value}};
   }
 };
-
-/// \brief A power of two near alpha, that is near 1 / ||A M||. t = A M s is multiplied by it before
-/// it is squared: exact, and (t, t) stays in the range of double whatever the scale of A.
-template <class Inner>
-KOKKOS_FORCEINLINE_FUNCTION double scale_of_t(Inner const& alpha) {
-  return 1 / scale_to_one<Inner>(size_of(alpha));
-}
 
 /// \brief Begins anew from the true residual: rs = r and, M being pointwise, u = p = M r.
 ///
@@ -215,7 +208,6 @@ struct BiCgStabAlpha {
   using Inner = typename Shared::Inner;
   struct Scalars {
     Scalar alpha;
-    double tau;  ///< the scale of t
   };
   struct Ahead {
     Inner rs_r, inverse_norm_rs;
@@ -277,7 +269,6 @@ struct BiCgStabAlpha {
     kept.alpha().keep(team, alpha);
     kept.inverse_rs_q().keep(team, inverse);
     s.alpha = narrow<Scalar>(alpha);
-    s.tau = scale_of_t(alpha);
     return next.phase == Phase::iterate;
   }
 
@@ -331,61 +322,36 @@ struct BiCgStabHalfStepApart : BiCgStabAlpha<Scalar, false> {
   }
 };
 
-/// \brief The terms of a row: (s, s), (t, t), (t, s), (rs, t) and (rs, s), t being scaled.
-template <class Scalar>
-KOKKOS_FORCEINLINE_FUNCTION void add_half_way(Sums<BiCgStabSums<Scalar>::product>& mine,
-                                              Scalar const& s, Wide<Scalar> const& t,
-                                              Scalar const& shadow) {
-  constexpr std::size_t width = parts<Scalar>;
-  Wide<Scalar> const wide_s(s), wide_shadow(shadow);
-  mine[0] += abs_squared(s);
-  mine[1] += abs_squared(t);
-  add_to(mine, 2, dot_term(t, wide_s));
-  add_to(mine, 2 + width, dot_term(wide_shadow, t));
-  add_to(mine, 2 + 2 * width, dot_term(shadow, s));
-}
-
 /// \brief t = A M s, with (s, s), (t, t), (t, s), (rs, t) and (rs, s). Words: the matrix, and 3 a
 /// row.
 ///
 /// \tparam Pointwise s = M^-1 u; else it is kept in r
 template <class Scalar, class M, bool Pointwise, class Vector = Owned<Scalar>>
 struct BiCgStabSecondProduct {
-  static constexpr std::size_t sums = BiCgStabSums<Scalar>::product;
-  struct Scalars {
-    double tau;
-  };
+  static constexpr std::size_t width = parts<Scalar>, sums = BiCgStabSums<Scalar>::product;
 
   M m;
   Scalar const* u_or_r;
   Vector rs, t;
   Sum<sums> left;
-  Kept<Scalar> alpha;
 
   bool operator==(BiCgStabSecondProduct const&) const = default;
 
   template <class Home>
   KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
-    return BiCgStabSecondProduct<Scalar, M, Pointwise, decltype(home(t))>{m,       u_or_r, home(rs),
-                                                                          home(t), left,   alpha};
+    return BiCgStabSecondProduct<Scalar, M, Pointwise, decltype(home(t))>{m, u_or_r, home(rs),
+                                                                          home(t), left};
   }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION Wide<Scalar> ahead(Team const& team, At const&) const {
-    return alpha.recall(team);
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, Wide<Scalar> const& loaded,
-                                           At const&, Control const&, Control&, Scalars& of) const {
-    of.tau = scale_of_t(loaded);
-    return true;
-  }
-  KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, Scalar const& value, Scalars const& of,
-                                       Sums<sums>& mine) const {
+  KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, Scalar const& value, Sums<sums>& mine) const {
     Scalar s = u_or_r[i];
     if constexpr (Pointwise) s = m.undo(i, s);
-    Scalar const shadow = rs[i];
+    auto const shadow = rs[i];
     t[i] = value;
-    add_half_way(mine, s, of.tau * Wide<Scalar>(value), shadow);
+    mine[0] += abs_squared(s);
+    mine[1] += abs_squared(value);
+    add_to(mine, 2, dot_term(value, s));
+    add_to(mine, 2 + width, dot_term(shadow, value));
+    add_to(mine, 2 + 2 * width, dot_term(shadow, s));
   }
 };
 
@@ -440,17 +406,15 @@ struct BiCgStabOmega {
     double const ss = total[0], tt = total[1];
     auto const ts = wide_at<Scalar>(total, 2), rs_t = wide_at<Scalar>(total, 2 + width),
                rs_s = wide_at<Scalar>(total, 2 + 2 * width);
-    double const tau = scale_of_t(loaded.alpha);
-    // Two divisions that do not wait for each other. This omega is that of the scaled t.
+    // Two divisions that do not wait for each other.
     Inner const omega = ts * (1 / tt), inverse_omega = tt / ts;
-    Step step{loaded.alpha, tau * omega,
-              (rs_s * inverse_omega - rs_t) * (loaded.inverse_rs_q * (1 / tau))};
+    Step step{loaded.alpha, omega, (rs_s * inverse_omega - rs_t) * loaded.inverse_rs_q};
     double const size = size_of(omega);
     bool const ordinary = size * size * tt > noise_squared * ss &&
                           ss * noise_squared <= now.residual_squared && is_finite(omega) &&
                           is_finite(step.beta);
-    if (!ordinary) end_half_way(loaded, now, next, step, ss, tt, size_of(ts) / tau);
-    kept.rs_r().keep(team, ordinary ? rs_s - omega * rs_t : rs_s);
+    if (!ordinary) end_half_way(loaded, now, next, step, ss, tt, size_of(ts));
+    kept.rs_r().keep(team, rs_s - step.omega * rs_t);
     if constexpr (!Pipelined) kept.omega().keep(team, step.omega);
     s = {narrow<Scalar>(step.alpha), narrow<Scalar>(step.omega), narrow<Scalar>(step.beta)};
     return next.phase == Phase::iterate || next.iteration != now.iteration;
@@ -479,8 +443,10 @@ struct BiCgStabOmega {
     }
     if (!Kokkos::isfinite(ss))
       next.claim(Reason::not_finite, Cause::rs_Ap, 1 / size_of(loaded.inverse_rs_q));
-    else if (!(Kokkos::isfinite(tt) && Kokkos::isfinite(ts)))
+    else if (Kokkos::isnan(tt) || !Kokkos::isfinite(ts))
       next.claim(Reason::not_finite, Cause::As_s, ts);
+    else if (ts > 0 && !(tt >= 1e-290 && Kokkos::isfinite(tt)))
+      next.claim(Reason::breakdown, Cause::range_of_t, tt);
     else if (ss * Shared::noise * Shared::noise > now.residual_squared)
       next.claim(Reason::breakdown, Cause::rs_Ap, 1 / size_of(loaded.inverse_rs_q));
     else

@@ -118,7 +118,7 @@ struct BiCgStabMadeHalfStep : Weighted<Scalar, M> {
 template <class Scalar, class M>
 struct BiCgStabHalfTurn : BiCgStabAlpha<Scalar, true> {
   using Base = BiCgStabAlpha<Scalar, true>;
-  static constexpr std::size_t sums = BiCgStabSums<Scalar>::product;
+  static constexpr std::size_t width = parts<Scalar>, sums = BiCgStabSums<Scalar>::product;
   struct Scalars : Base::Scalars {
     std::ptrdiff_t from;
   };
@@ -140,7 +140,11 @@ struct BiCgStabHalfTurn : BiCgStabAlpha<Scalar, true> {
                  s = undo_by<M>(own.d, Ms), shadow = own.rs;
     shared.Ms()[i] = Ms;
     shared.t()[i] = t;
-    add_half_way(mine, s, scalars.tau * Wide<Scalar>(t), shadow);
+    mine[0] += abs_squared(s);
+    mine[1] += abs_squared(t);
+    add_to(mine, 2, dot_term(t, s));
+    add_to(mine, 2 + width, dot_term(shadow, t));
+    add_to(mine, 2 + 2 * width, dot_term(shadow, s));
   }
 };
 

@@ -50,12 +50,12 @@ struct ArnoldiGmres {
                                                 Sums<1> const& mine) {
     if (step == 0) Sum<1>{d.of_product.values, d.of_product.parts}.leave(team, mine);
   }
-  /// \brief The scale of this step's product.
+  /// \brief Finds the scale of a cycle's products, in team 0 after its first one.
   template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static double sigma(Cycle const& d, Team const& team,
-                                                  std::int32_t step) {
-    if (step > 0) return d.small.sigma();
-    return d.keep_sigma(team, size_of_entries(d, d.template product_sums<1>(team)[0]));
+  KOKKOS_FORCEINLINE_FUNCTION static void find_sigma(Cycle const& d, Team const& team) {
+    double const size = size_of_entries(d, d.template product_sums<1>(team)[0]);
+    double const sigma = d.keep_sigma(team, size);
+    if (team.rank() == 0) d.small.given(0) = sigma * d.small.scale(0);
   }
   /// \brief The norm of a vector whose entries, of about the same size, have this sum of sizes.
   KOKKOS_FUNCTION static double size_of_entries(Cycle const& d, double sum) {
@@ -115,6 +115,7 @@ struct ArnoldiGmres {
       s.t(k) = t;
       s.length(k) = norm;
       s.scale(k) = norm > 0 ? 1 / norm : 0;
+      s.given(k) = s.sigma() * s.scale(k);
       s.lost(k) = now.rounds == 0 ? lost_after(s, k - 1, norm_squared)
                                   : (s.lost(k - 1) + eps) *
                                         Kokkos::sqrt(Kokkos::max(1., first_squared / norm_squared));
@@ -182,7 +183,10 @@ struct ArnoldiGmres {
       multi_dot<Scalar>(team, d.rows, d.V.from(0), at.step + 1, d.V.column(at.step + 1),
                         d.of_dots.values, d.workspace(team), [&] {
                           if (now.phase != phase) return false;
-                          if constexpr (Round == 1) return true;
+                          if constexpr (Round == 1) {
+                            if (at.step == 0 && team.league_rank() == 0) find_sigma(d, team);
+                            return true;
+                          }
                           double const squared = norm_squared_after(now.rounds, d, team);
                           bool const again = second_round == GmresSecondRound::halved
                                                  ? squared < d.small.taken()
@@ -227,7 +231,7 @@ struct ArnoldiGmres {
       Scalar* const w = d.V.column(count);
       Sums<1> mine{};
       double const given =  // of w, as the product left it
-          Round == 1 ? sigma(d, team, at.step) * d.small.scale(count - 1) : 1;
+          Round == 1 ? d.small.given(count - 1) : 1;
       auto const own = to_real<Scalar>(given);
       bool const went_on = multi_axpy<Scalar>(
           team, d.rows, d.V.from(0), count, [&](std::int32_t i) { return own * w[i]; },

@@ -43,7 +43,7 @@ struct GmresSmall {
   bool operator==(GmresSmall const&) const = default;
 
   KOKKOS_FUNCTION static constexpr std::size_t size(std::size_t m) {
-    return parts<Scalar> * ((m + 1) * m + 2 * (m + 1) + 2 * m) + 2 * (m + 1) + 4;
+    return parts<Scalar> * ((m + 1) * m + 2 * (m + 1) + 2 * m) + 3 * (m + 1) + 4;
   }
 
   /// The Hessenberg matrix of Arnoldi's process, (restart + 1) x restart; the triangular one of
@@ -78,6 +78,10 @@ struct GmresSmall {
   /// A power of two near 1 / ||A M||, by which products are scaled: H is that of the scaled
   /// operator, and so are lengths and what was taken.
   KOKKOS_FUNCTION double& sigma() const { return (&length(0))[2 * (restart + 1) + 3]; }
+  /// sigma times the inverse length of a stored vector: what its product is multiplied by.
+  KOKKOS_FUNCTION double& given(std::int32_t k) const {
+    return (&length(0))[2 * (restart + 1) + 4 + k];
+  }
 
  private:
   KOKKOS_FUNCTION Number* numbers() const { return reinterpret_cast<Number*>(memory); }

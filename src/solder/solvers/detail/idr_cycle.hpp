@@ -71,12 +71,13 @@ struct IdrSmall {
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION IdrSmall copied(Team const& team, double* to, std::int32_t k) const {
     IdrSmall const copy{to, s};
-    std::int32_t const numbers_of_all = 2 * s * (s + 1) + 1;
+    std::int32_t const numbers_of_all = 2 * s * (s + 1) + 2;
     // By the last threads first: the first ones have sums to gather.
     for (std::int32_t n = team.size() - 1 - team.rank(); n < numbers_of_all; n += team.size()) {
       auto const is_in = [&](std::int32_t line) { return n >= line * s && n < (line + 1) * s; };
-      bool const written = k < s ? is_in(k) || is_in(s + k) || is_in(2 * s + ((k + 1) & 1))
-                                 : is_in(2 * s) || n == numbers_of_all - 1;
+      bool const written = k < s ? is_in(k) || is_in(s + k) || is_in(2 * s + ((k + 1) & 1)) ||
+                                       (k == s - 1 && n == numbers_of_all - 1)
+                                 : is_in(2 * s) || n == numbers_of_all - 2;
       if (!written) copy.numbers()[n] = numbers()[n];
     }
     return copy;

@@ -149,7 +149,7 @@ struct IdrUpdate {
       return false;
     }
     step.beta = narrow<Scalar>(of.beta());
-    step.factor = narrow<Scalar>(k == d.s       ? d.small.sigma() * of.beta()
+    step.factor = narrow<Scalar>(k == d.s       ? small.sigma() * of.beta()
                                  : k == d.s - 1 ? Number(sigma_of(of, small))
                                                 : small.omega());
     step.shadow = d.shadow_of(now);
@@ -320,7 +320,7 @@ struct IdrUpdate {
     }
     if (team.league_rank() != 0) return;
     for (std::int32_t i = lane; i < s; i += lanes) d.small.f(0, i) = of.f(i);
-    if (lane == 0) d.small.omega() = d.small.sigma() * omega;
+    if (lane == 0) d.small.omega() = small.sigma() * omega;
   }
 
   /// \brief Row i of the smoothed residual and solution: those between their last ones and r and x
