@@ -86,8 +86,9 @@ void operator delete(void* block, std::size_t) noexcept { deallocate(block); }
 void operator delete(void* block, std::align_val_t) noexcept { deallocate(block); }
 void operator delete(void* block, std::size_t, std::align_val_t) noexcept { deallocate(block); }
 
-// What a sanitizer has in malloc's place is left alone.
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// What a sanitizer has in place of malloc is left alone, and what nvcc has, which is for devices too.
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+    !defined(__CUDACC__)
 extern "C" void* __libc_malloc(std::size_t);
 extern "C" void* malloc(std::size_t bytes) noexcept {
   if (!of_malloc || !fails()) return __libc_malloc(bytes);
