@@ -7,6 +7,8 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <solder/core/allocate.hpp>
+
 namespace Solder {
 
 /// \brief The rigid-body modes of points, the near-nullspace of linear elasticity: for Amg, where
