@@ -228,7 +228,7 @@ in_root() (
 # Brings the sources into the root as they are here: time stamps kept, what is gone gone there too.
 synchronise() {
   rm -rf "$work/source.new" && mkdir -p "$work/source.new" || return
-  for name in CMakeLists.txt LICENSE cmake src unit_tests examples perf_tests inputs docs; do
+  for name in solder test CMakeLists.txt LICENSE cmake src unit_tests examples perf_tests inputs docs; do
     [ ! -e "$source_dir/$name" ] || cp -a "$source_dir/$name" "$work/source.new/" || return
   done
   rm -rf "$work/source" && mv "$work/source.new" "$work/source"

@@ -285,7 +285,10 @@ TYPED_TEST(SellOfDouble, RowsBeyond32BitSlicesAreRefused) {
   TypeParam const exec;
   int const length = 1 << 26;  // a lie about the count: nothing of it may be read
   auto const offsets = to_device(exec, std::vector<std::int32_t>{0, length});
-  CsrMatrix<double, TypeParam> const csr(exec, 1, 1, length, offsets.data(), nullptr, nullptr);
+  auto const column = to_device(exec, std::vector<std::int32_t>{0});
+  auto const value = to_device(exec, std::vector<double>{1});
+  CsrMatrix<double, TypeParam> const csr(exec, 1, 1, length, offsets.data(), column.data(),
+                                         value.data());
   EXPECT_THROW(Matrix::sell(exec, csr, {1, 0}), std::length_error);
   EXPECT_THROW(Matrix::ell(exec, csr), std::length_error);
 }
