@@ -43,6 +43,8 @@ inline bool is_blank(char c) {
 /// \brief Lines of a plain or gzipped file (told apart by content), read in large blocks and
 /// counted. Memory: blocks of 64 KiB, or of the longest line, which may have 1 MiB.
 class LineReader {
+  static constexpr char no_memory[] = "not enough memory to read it: zlib needs 1 MB";
+
  public:
   explicit LineReader(std::string const& path) : path_(path) {
     std::error_code error;
@@ -54,7 +56,10 @@ class LineReader {
     }
     errno = 0;
     file_.reset(gzopen(path.c_str(), "rb"));
-    if (!file_) fail_file(std::string("cannot open: ") + std::strerror(errno ? errno : ENOMEM));
+    if (!file_)
+      fail_file(errno == 0 || errno == ENOMEM
+                    ? std::string(no_memory)
+                    : std::string("cannot open: ") + std::strerror(errno));
     gzbuffer(file_.get(), 1 << 16);
     if (std::filesystem::is_regular_file(status) && gzdirect(file_.get())) {
       auto const size = std::filesystem::file_size(path, error);
@@ -130,7 +135,7 @@ class LineReader {
     int code = Z_OK;
     std::string const message = gzerror(file_.get(), &code);
     if (code == Z_MEM_ERROR) {
-      broken_ = "not enough memory to read it: zlib needs 1 MB";
+      broken_ = no_memory;
     } else if (code == Z_ERRNO || (got < 0 && gzdirect(file_.get()))) {
       broken_ = std::string("cannot read: ") + std::strerror(errno);
     } else if (code == Z_BUF_ERROR) {

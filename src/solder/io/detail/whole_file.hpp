@@ -110,7 +110,7 @@ class WholeFile {
         UnfinishedFiles::add(written_.native(), open);
       if (file_ == nullptr && why != EEXIST) break;
     }
-    if (file_ == nullptr) fail(std::strerror(why ? why : ENOMEM));
+    if (file_ == nullptr) fail(why == 0 || why == ENOMEM ? no_memory : std::strerror(why));
     temporary_ = !direct;
     gzbuffer(file_, 1 << 16);
   }
@@ -176,7 +176,7 @@ class WholeFile {
     if (gzwrite(file_, buffer_.data(), static_cast<unsigned>(buffer_.size())) == 0) {
       int code = Z_OK;
       std::string const message = gzerror(file_, &code);
-      fail(code == Z_ERRNO ? std::strerror(errno) : message);
+      fail(code == Z_ERRNO ? std::strerror(errno) : code == Z_MEM_ERROR ? no_memory : message);
     }
     buffer_.clear();
   }
