@@ -70,7 +70,7 @@ struct Failed {
 
 /// \brief In bytes, or by the matrix that was worked on.
 inline bool says_how_much(std::string const& message) {
-  for (char const* const unit : {" bytes", " MB", " GB", " rows"})
+  for (char const* const unit : {" bytes", " MB", " GB", " rows", " entries"})
     if (message.find(unit) != std::string::npos) return true;
   return false;
 }
