@@ -6,6 +6,8 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -182,6 +184,7 @@ std::optional<std::string> read_text(fs::path const& file, Errors& errors) {
   if (fs::is_directory(file, code)) return refuse("is a folder, not a YAML file");
   if (file.extension() == ".mtx" || file.string().ends_with(".mtx.gz"))
     return refuse("is a matrix; name it in a YAML file, as in 'problem: {matrix: A.mtx}'");
+  errno = 0;
   std::ifstream stream(file, std::ios::binary);
   std::string text;
   char part[4096];
@@ -190,7 +193,7 @@ std::optional<std::string> read_text(fs::path const& file, Errors& errors) {
     text.append(part, static_cast<std::size_t>(stream.gcount()));
   } while (stream && text.size() <= largest);
   if (text.size() > largest) return refuse("is too large for a YAML file of runs");
-  if (!stream.eof()) return refuse("cannot be read");
+  if (!stream.eof()) return refuse(concat("cannot be read: ", std::strerror(errno ? errno : EIO)));
   auto const control = [](char c) {
     return c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r';
   };

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <complex>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <solder/io/detail/whole_file.hpp>
 
 #include "counts.hpp"
+#include "json.hpp"
 #include "roofline.hpp"
 #include "solve.hpp"
 
@@ -16,9 +16,6 @@ namespace Solder::Driver {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
-Json number(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
 double seconds_per_iteration(Report const& report) {
   return report.iterations > 0 ? report.solve_seconds / report.iterations : std::nan("");
@@ -34,11 +31,11 @@ Json incomplete_json(PreconditionerConfig const& config, SetupReport const& setu
                {"trisolve_sweeps", is_exact ? Json(nullptr) : Json(config.trisolve_sweeps)},
                {"schedule", is_exact ? Json(config.schedule) : Json(nullptr)}};
   if (config.name == "ic0")
-    json.update(
-        {{"shift", config.shift}, {"shift_taken", is_made ? number(setup.shift) : Json(nullptr)}});
-  json.update({{"schedule_taken", is_made && is_exact ? Json(setup.schedule) : Json(nullptr)},
-               {"nonzeros", setup.nonzeros},
-               {"phase_seconds", std::move(phases)}});
+    json.add(
+        {{"shift", config.shift}, {"shift_taken", is_made ? Json(setup.shift) : Json(nullptr)}});
+  json.add({{"schedule_taken", is_made && is_exact ? Json(setup.schedule) : Json(nullptr)},
+            {"nonzeros", setup.nonzeros},
+            {"phase_seconds", std::move(phases)}});
   return json;
 }
 
@@ -56,8 +53,8 @@ Json amg_json(PreconditionerConfig const& config, SetupReport const& setup, Json
           {"level_rows", setup.level_rows},
           {"level_nonzeros", setup.level_nonzeros},
           {"nonzeros", setup.nonzeros},
-          {"operator_complexity", number(setup.density)},
-          {"largest_eigenvalue", number(setup.largest_eigenvalue)},
+          {"operator_complexity", setup.density},
+          {"largest_eigenvalue", setup.largest_eigenvalue},
           {"phase_seconds", std::move(phases)}};
 }
 
@@ -65,42 +62,46 @@ Json amg_json(PreconditionerConfig const& config, SetupReport const& setup, Json
 Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
   if (config.name == "none" || config.name == "jacobi") return nullptr;
   Json phases = Json::object();
-  for (auto const& [name, seconds] : setup.phases) phases[name] = number(seconds);
+  for (auto const& [name, seconds] : setup.phases) phases.add(name, seconds);
   if (config.name == "ic0" || config.name == "ilu0")
     return incomplete_json(config, setup, std::move(phases));
   if (config.name == "amg") return amg_json(config, setup, std::move(phases));
-  Json polynomial = {{"over", config.over},
-                     {"degree", config.degree},
-                     {"share", config.share},
-                     {"largest_eigenvalue", number(setup.largest_eigenvalue)}};
+  auto const add_polynomial = [&](Json& json) {
+    json.add({{"over", config.over},
+              {"degree", config.degree},
+              {"share", config.share},
+              {"largest_eigenvalue", setup.largest_eigenvalue}});
+  };
   if (config.name == "chebyshev" && config.over != "fsai") {
-    polynomial.update({{"phase_seconds", std::move(phases)}});
-    return polynomial;
+    Json json = Json::object();
+    add_polynomial(json);
+    json.add("phase_seconds", phases);
+    return json;
   }
   Json json = {{"pattern", config.pattern},
                {"delta", config.delta},
                {"energy_limit", config.energy_limit},
                {"precision", config.precision}};
   if (config.pattern == "static")
-    json.update({{"tau", config.tau}, {"k", config.k}});
+    json.add({{"tau", config.tau}, {"k", config.k}});
   else
-    json.update({{"steps", config.steps},
-                 {"entries_per_step", config.entries_per_step},
-                 {"improvement", config.improvement}});
-  json.update({{"nonzeros", setup.nonzeros},
-               {"density", number(setup.density)},
-               {"repaired_rows", setup.repaired_rows},
-               {"phase_seconds", std::move(phases)}});
-  if (config.name == "chebyshev") json.update(polynomial);
+    json.add({{"steps", config.steps},
+              {"entries_per_step", config.entries_per_step},
+              {"improvement", config.improvement}});
+  json.add({{"nonzeros", setup.nonzeros},
+            {"density", setup.density},
+            {"repaired_rows", setup.repaired_rows},
+            {"phase_seconds", std::move(phases)}});
+  if (config.name == "chebyshev") add_polynomial(json);
   return json;
 }
 
 Json roofline_json(RunResult const& result) {
   if (result.copy_bandwidth == 0) return nullptr;
   Roofline const shares = roofline(result);
-  return {{"copy_gb_s", number(result.copy_bandwidth * 1e-9)},
-          {"of_copy", number(shares.of_copy)},
-          {"of_model", number(shares.of_model)}};
+  return {{"copy_gb_s", result.copy_bandwidth * 1e-9},
+          {"of_copy", shares.of_copy},
+          {"of_model", shares.of_model}};
 }
 
 /// A text, or null where there is none.
@@ -111,7 +112,7 @@ Json counted_or_null(std::int32_t index) { return index < 0 ? Json(nullptr) : Js
 
 Json agreement_json(Agreement const& agreement, bool is_complex) {
   auto const value = [&](std::complex<double> const& entry) {
-    return is_complex ? Json{number(entry.real()), number(entry.imag())} : number(entry.real());
+    return is_complex ? Json::array({entry.real(), entry.imag()}) : Json(entry.real());
   };
   Json worst = nullptr;
   if (!agreement.is_exact())
@@ -119,7 +120,7 @@ Json agreement_json(Agreement const& agreement, bool is_complex) {
              {"column", counted_or_null(agreement.column)},
              {"entry", value(agreement.entry)},
              {"mirrored", value(agreement.mirrored)},
-             {"difference", number(agreement.difference)}};
+             {"difference", agreement.difference}};
   return {{"holds", agreement.holds()}, {"exact", agreement.is_exact()}, {"worst", worst}};
 }
 
@@ -143,8 +144,6 @@ Json json_of(RunResult const& result) {
   RunConfig const& config = *result.config;
   Report const& report = result.report;
   bool const is_idr = config.solver.shadow_space > 0;
-  Json history = Json::array();
-  for (double residual : report.history) history.push_back(number(residual));
   return {{"problem",
            {{"name", config.problem.name},
             {"rows", result.rows},
@@ -166,16 +165,16 @@ Json json_of(RunResult const& result) {
           {"reason", to_string(report.reason)},
           {"detail", text_or_null(report.detail)},
           {"iterations", report.iterations},
-          {"relative_residual", number(report.relative_residual)},
-          {"true_relative_residual", number(report.true_relative_residual)},
-          {"setup_seconds", number(report.setup_seconds)},
-          {"solve_seconds", number(report.solve_seconds)},
-          {"busy_cores", number(report.busy_cores)},
-          {"seconds_per_iteration", number(seconds_per_iteration(report))},
-          {"kernels_per_iteration", number(report.kernels_per_iteration)},
-          {"words_per_iteration", number(report.words_per_iteration)},
+          {"relative_residual", report.relative_residual},
+          {"true_relative_residual", report.true_relative_residual},
+          {"setup_seconds", report.setup_seconds},
+          {"solve_seconds", report.solve_seconds},
+          {"busy_cores", report.busy_cores},
+          {"seconds_per_iteration", seconds_per_iteration(report)},
+          {"kernels_per_iteration", report.kernels_per_iteration},
+          {"words_per_iteration", report.words_per_iteration},
           {"roofline", roofline_json(result)},
-          {"history", std::move(history)}};
+          {"history", report.history}};
 }
 
 /// Of several right-hand sides, or of a batch: how many there are, and how each went.
@@ -184,13 +183,13 @@ void add_columns(Json& run, RunResult const& result) {
   if (!is_batch && result.columns.size() < 2) return;
   Json columns = Json::array();
   for (Report const& column : result.columns)
-    columns.push_back({{"reason", to_string(column.reason)},
-                       {"detail", text_or_null(column.detail)},
-                       {"iterations", column.iterations},
-                       {"relative_residual", number(column.relative_residual)},
-                       {"true_relative_residual", number(column.true_relative_residual)}});
-  run[is_batch ? "batch" : "right_hand_sides"] = result.columns.size();
-  run[is_batch ? "systems" : "columns"] = std::move(columns);
+    columns.append({{"reason", to_string(column.reason)},
+                    {"detail", text_or_null(column.detail)},
+                    {"iterations", column.iterations},
+                    {"relative_residual", column.relative_residual},
+                    {"true_relative_residual", column.true_relative_residual}});
+  run.add(is_batch ? "batch" : "right_hand_sides", result.columns.size());
+  run.add(is_batch ? "systems" : "columns", columns);
 }
 
 void write_text(fs::path const& path, std::string const& text) {
@@ -216,13 +215,14 @@ std::string json_text(std::vector<RunResult> const& results, std::string const& 
                       std::string_view stopped) {
   Json runs = Json::array();
   for (RunResult const& result : results) {
-    runs.push_back(json_of(result));
-    add_columns(runs.back(), result);
+    Json run = json_of(result);
+    add_columns(run, result);
+    runs.append(run);
   }
   Json document = {{"solder", SOLDER_VERSION}, {"kokkos", kokkos_version()}, {"device", device}};
-  if (!stopped.empty()) document["stopped"] = stopped;
-  document["runs"] = std::move(runs);
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (!stopped.empty()) document.add("stopped", stopped);
+  document.add("runs", runs);
+  return document.text() + "\n";
 }
 
 void write_json(fs::path const& path, std::vector<RunResult> const& results,

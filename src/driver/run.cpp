@@ -83,8 +83,9 @@ void measure_copies(std::vector<FileConfig> const& files) {
       if (run.output.roofline) try {
           copy_bandwidth(run.execution.space);
         } catch (std::exception const& error) {
-          throw InputError(concat(run.where("output.roofline"),
-                                  ": output.roofline: a copy cannot be measured: ", error.what()));
+          throw InputError(
+              concat(run.where("output.roofline"),
+                     ": output.roofline: a copy cannot be measured: ", what_of(error)));
         }
 }
 
@@ -170,7 +171,7 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& tab
     }
   } catch (std::exception const& error) {
     std::lock_guard const lock(mutex_);
-    std::string const message = concat(error.what(), "; stopped ", place());
+    std::string const message = concat(what_of(error), "; stopped ", place());
     std::string const kept = keep_ended(message);
     file_ = nullptr;
     throw std::runtime_error(message + kept);
@@ -203,7 +204,7 @@ std::string Runs::keep_ended(std::string_view why) {
   try {
     write_json(json, ended_, device_, why);
   } catch (std::exception const& error) {
-    return concat("; of ", those, " nothing is kept: ", error.what());
+    return concat("; of ", those, " nothing is kept: ", what_of(error));
   }
   return concat("; ", json.string(), " has ", those);
 }

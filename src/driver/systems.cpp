@@ -90,8 +90,8 @@ void with_matrix(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> cons
     if (choice.format != MatrixFormat::csr) padded = make_padded(exec, A, rows, choice.format);
   } catch (std::exception const& error) {
     if (wanted != MatrixFormat::automatic)
-      throw InputError(concat(run.where("execution.matrix_format"),
-                              ": execution.matrix_format: ", run.problem.name, ": ", error.what()));
+      throw InputError(concat(run.where("execution.matrix_format"), ": execution.matrix_format: ",
+                              run.problem.name, ": ", what_of(error)));
     choice = {MatrixFormat::csr, concat("no memory for ", to_string(choice.format))};
   }
   if (padded)
