@@ -2,6 +2,7 @@
 #include "run.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <exception>
 #include <iostream>
@@ -210,7 +211,11 @@ std::string Runs::keep_ended(std::string_view why) {
 }
 
 void Runs::stop(std::string_view why) {
-  mutex_.lock();  // for good
+  if (!mutex_.try_lock_for(std::chrono::seconds(1))) {  // for good, unless an output blocks
+    Solder::Impl::UnfinishedFiles::abandon();
+    std::cerr << "error: " << why << " while an output was written" << std::endl;
+    return;
+  }
   std::string const where = concat(why, " ", place());
   std::string const kept = keep_ended(where);
   Solder::Impl::UnfinishedFiles::abandon();

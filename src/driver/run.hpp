@@ -39,7 +39,7 @@ class Runs {
   std::string keep_ended(std::string_view why);
 
   bool failed_ = false;
-  std::mutex mutex_;  ///< of what follows, and of the progress line
+  std::timed_mutex mutex_;  ///< of what follows, and of the progress line
   std::string device_;
   FileConfig const* file_ = nullptr;
   std::vector<RunResult> ended_;  ///< of the file

@@ -619,6 +619,22 @@ TEST(TripletBuilder, SumsDuplicatesInTheOrderGiven) {
   EXPECT_EQ(builder.build(1, 7).values, sums);
 }
 
+/// As /dev/stdout is: what standard output was sent to is not replaced.
+TEST(WholeFile, IsAppendedToAFileThatIsOpen) {
+  if (!std::filesystem::exists("/proc/self/fd")) GTEST_SKIP() << "there is no /proc here";
+  auto const path = std::filesystem::temp_directory_path() / "solder-test-open-XXXXXX";
+  std::string name = path.string();
+  int const open = mkstemp(name.data());
+  ASSERT_GE(open, 0);
+  ASSERT_EQ(write(open, "before\n", 7), 7);
+  Solder::write_matrix_market_vector<double>("/proc/self/fd/" + std::to_string(open), {1, 2});
+  close(open);
+  std::stringstream text;
+  text << std::ifstream(name).rdbuf();
+  std::filesystem::remove(name);
+  EXPECT_EQ(text.str().substr(0, 23), "before\n%%MatrixMarket m");
+}
+
 TEST(TripletBuilder, CanBeUsedAgain) {
   Solder::TripletBuilder<double> builder;
   for (int round = 1; round <= 2; ++round) {

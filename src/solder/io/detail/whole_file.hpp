@@ -43,6 +43,14 @@ inline std::filesystem::path written_file(std::filesystem::path const& path) {
   return file;
 }
 
+/// \brief Whether a path names what is open, such as /dev/stdout, and not a file that can be
+/// replaced.
+inline bool names_open_file(std::filesystem::path const& path) {
+  std::string const name = std::filesystem::absolute(path).lexically_normal().native();
+  return name == "/dev/stdout" || name == "/dev/stderr" || name.starts_with("/dev/fd/") ||
+         name.starts_with("/proc/");
+}
+
 /// \brief The files of this process that have another name as long as they are not whole.
 class UnfinishedFiles {
  public:
@@ -78,21 +86,25 @@ class UnfinishedFiles {
 
 /// \brief Writes text to a file that appears whole, by renaming, when commit() is called, or not at
 /// all; gzipped where the name ends in .gz. Links are followed, also to a file that is not there
-/// yet; a device or pipe is written directly.
+/// yet; a device or pipe is written directly, and to a file that is open, such as /dev/stdout, it
+/// is appended.
 class WholeFile {
  public:
   static constexpr char no_memory[] = "not enough memory: 1 MB is needed";
 
-  explicit WholeFile(std::string const& path) : path_(path), target_(written_file(path)) {
+  explicit WholeFile(std::string const& path)
+      : path_(path), target_(names_open_file(path) ? path : written_file(path)) {
     std::error_code error;
+    bool const is_open = names_open_file(path);
     bool const in_circle =
         !std::filesystem::exists(target_, error) && std::filesystem::is_symlink(target_, error);
     if (in_circle) fail("its links lead in a circle");
     auto const status = std::filesystem::status(target_, error);
     if (std::filesystem::is_directory(status)) fail("it is a directory");
     bool const direct =
-        std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
-    std::string const mode = target_.extension() == ".gz" ? "wb" : "wbT";
+        is_open || (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status));
+    std::string const mode =
+        std::string(is_open ? "ab" : "wb") + (target_.extension() == ".gz" ? "" : "T");
     std::random_device random;
     int why = 0;
     for (int attempt = 0; attempt < 4 && file_ == nullptr; ++attempt) {
