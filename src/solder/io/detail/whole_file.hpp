@@ -25,9 +25,18 @@
 
 namespace Solder::Impl {
 
+/// \brief Whether a path names what is open, such as /dev/stdout, and not a file that can be
+/// replaced.
+inline bool names_open_file(std::filesystem::path const& path) {
+  std::string const name = std::filesystem::absolute(path).lexically_normal().native();
+  return name == "/dev/stdout" || name == "/dev/stderr" || name.starts_with("/dev/fd/") ||
+         name.starts_with("/proc/");
+}
+
 /// \brief The file that writing to path makes or replaces: path, or where its links lead, be there
 /// a file yet or not. Still a link where links lead in a circle.
 inline std::filesystem::path written_file(std::filesystem::path const& path) {
+  if (names_open_file(path)) return path;
   constexpr int most_links = 40;
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
@@ -41,14 +50,6 @@ inline std::filesystem::path written_file(std::filesystem::path const& path) {
     file = file.parent_path() / to;
   }
   return file;
-}
-
-/// \brief Whether a path names what is open, such as /dev/stdout, and not a file that can be
-/// replaced.
-inline bool names_open_file(std::filesystem::path const& path) {
-  std::string const name = std::filesystem::absolute(path).lexically_normal().native();
-  return name == "/dev/stdout" || name == "/dev/stderr" || name.starts_with("/dev/fd/") ||
-         name.starts_with("/proc/");
 }
 
 /// \brief The files of this process that have another name as long as they are not whole.
@@ -92,8 +93,7 @@ class WholeFile {
  public:
   static constexpr char no_memory[] = "not enough memory: 1 MB is needed";
 
-  explicit WholeFile(std::string const& path)
-      : path_(path), target_(names_open_file(path) ? path : written_file(path)) {
+  explicit WholeFile(std::string const& path) : path_(path), target_(written_file(path)) {
     std::error_code error;
     bool const is_open = names_open_file(path);
     bool const in_circle =
