@@ -180,10 +180,6 @@ KOKKOS_INLINE_FUNCTION double lower_threshold(Control const& control) {
   return Kokkos::fmin(control.threshold - 1.1 * gap, (1 - 1e-10) * claimed);
 }
 
-}  // namespace Impl
-
-namespace Impl {
-
 /// \brief What becomes of the claim where the numbers alone do not decide. \see judge
 KOKKOS_INLINE_FUNCTION Verdict judge_claim(Control& control, Limits const& limits,
                                            Recovery const& recovery, bool first) {
