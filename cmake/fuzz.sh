@@ -62,11 +62,15 @@ fuzz() {
   case ${1:-} in '' | *[!0-9]*) fail "--fuzz needs a number of minutes, as in ./test --fuzz 10" ;; esac
   minutes=$1
   shift
+  seeds=$source_dir/unit_tests/fuzz/corpus
+  for target; do
+    [ -n "$target" ] && [ -d "$seeds/$target" ] || fail "no fuzz target '$target'; there are: $(ls -x "$seeds")"
+  done
   choose
   lock "$source_dir/build/lock"
   build_fuzzers
   unlock
-  kept=$source_dir/build/fuzz seeds=$source_dir/unit_tests/fuzz/corpus
+  kept=$source_dir/build/fuzz
   mkdir -p "$kept/findings"
   [ $# -gt 0 ] || set -- $(ls "$seeds")
   if [ -w /dev/shm ]; then TMPDIR=$(mktemp -d /dev/shm/solder-fuzz.XXXXXX); else TMPDIR=$(mktemp -d); fi

@@ -5,11 +5,14 @@
 #include <unwind.h>
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <new>
+#include <string>
 
 namespace {
 
@@ -74,6 +77,53 @@ void fail_on_device(char const*, std::size_t) {
   if (fails()) throw std::bad_alloc();
 }
 
+/// The views that live, in the order in which they were made. It allocates nothing.
+class Ledger {
+ public:
+  static Ledger& of_all() {
+    static Ledger ledger;
+    return ledger;
+  }
+
+  void add(char const* label, void const* at) {
+    std::lock_guard const lock(mutex_);
+    if (size_ == most) Kokkos::abort("failing_allocations.cpp: too many views");
+    views_[size_] = {at, {}};
+    std::strncpy(views_[size_].label, label, sizeof views_[size_].label - 1);
+    ++size_;
+  }
+  void take_out(void const* at) {
+    std::lock_guard const lock(mutex_);
+    auto* const end = views_ + size_;
+    auto* const found = std::find_if(views_, end, [&](auto const& view) { return view.at == at; });
+    if (found == end) return;  // it was made before the first call
+    std::copy(found + 1, end, found);
+    --size_;
+  }
+  std::int64_t size() {
+    std::lock_guard const lock(mutex_);
+    return size_;
+  }
+  std::string newest(std::int64_t count) {
+    std::lock_guard const lock(mutex_);
+    std::string labels;
+    for (std::int64_t v = std::max<std::int64_t>(0, size_ - count); v < size_; ++v)
+      labels += std::string(" ") + views_[v].label;
+    return labels;
+  }
+
+ private:
+  static constexpr std::int64_t most = 4096;
+  struct View {
+    void const* at;
+    char label[56];
+  };
+
+  std::mutex mutex_;
+  View views_[most];
+  std::int64_t size_ = 0;
+};
+
 }  // namespace
 
 // All other forms call these.
@@ -86,7 +136,8 @@ void operator delete(void* block, std::size_t) noexcept { deallocate(block); }
 void operator delete(void* block, std::align_val_t) noexcept { deallocate(block); }
 void operator delete(void* block, std::size_t, std::align_val_t) noexcept { deallocate(block); }
 
-// What a sanitizer has in place of malloc is left alone, and what nvcc has, which is for devices too.
+// What a sanitizer has in place of malloc is left alone, and what nvcc has, which is for devices
+// too.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
     !defined(__CUDACC__)
 extern "C" void* __libc_malloc(std::size_t);
@@ -117,13 +168,15 @@ Stopped stop_failing() {
 std::int64_t live_blocks() { return live; }
 
 std::int64_t live_views() {
-  static std::atomic<std::int64_t> views = 0;
   namespace Tools = Kokkos::Tools::Experimental;
-  Tools::set_allocate_data_callback(
-      [](Kokkos::Tools::SpaceHandle, char const*, void const*, std::uint64_t) { ++views; });
-  Tools::set_deallocate_data_callback(
-      [](Kokkos::Tools::SpaceHandle, char const*, void const*, std::uint64_t) { --views; });
-  return views;
+  Tools::set_allocate_data_callback([](Kokkos::Tools::SpaceHandle, char const* label,
+                                       void const* at,
+                                       std::uint64_t) { Ledger::of_all().add(label, at); });
+  Tools::set_deallocate_data_callback([](Kokkos::Tools::SpaceHandle, char const*, void const* at,
+                                         std::uint64_t) { Ledger::of_all().take_out(at); });
+  return Ledger::of_all().size();
 }
+
+std::string newest_views(std::int64_t count) { return Ledger::of_all().newest(count); }
 
 }  // namespace SolderTest

@@ -42,6 +42,8 @@ Stopped stop_failing();
 std::int64_t live_blocks();
 /// \brief Views that live, counted from the first call on: their memory may be a device's.
 std::int64_t live_views();
+/// \brief The labels of the newest of them.
+std::string newest_views(std::int64_t count);
 
 /// \brief Whether all is to be tried, for minutes; else what takes seconds.
 inline bool is_long() { return std::getenv("SOLDER_TEST_LONG") != nullptr; }

@@ -81,6 +81,8 @@ Arguments read_arguments(int argc, char* argv[], Errors& errors) {
       arguments.assignments.emplace_back(argv[++i]);
     else if (argument == "--set")
       errors.add("--set", "needs section.key=value after it");
+    else if (argument.empty())
+      errors.add("\"\"", "an empty argument is not the name of a file");
     else if (argument.starts_with("-"))
       errors.add(argument, "unknown option; see --help");
     else

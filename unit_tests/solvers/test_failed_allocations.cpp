@@ -105,7 +105,8 @@ class FailedAllocations : public testing::Test {
     std::int64_t const blocks = live_blocks(), views = live_views();
     Failed const failed = fail_in_turn(of, make(), and_later, is_long() ? 1 : 23);
     EXPECT_EQ(live_blocks() - blocks, 0) << "blocks of the host have leaked";
-    EXPECT_EQ(live_views() - views, 0) << "views have leaked";
+    EXPECT_EQ(live_views() - views, 0)
+        << "views have leaked; the newest are" << newest_views(live_views() - views);
     sum += failed;
   }
 

@@ -41,7 +41,8 @@ enum class Cause : std::int16_t {
   range_of_t,  ///< ||A M s||^2, or of IDR(s) ||A M r||^2, has left the range of double
   range_of_x,  ///< x has left the range of its scalar
   faded,       ///< the recurrence of M r has faded under its rounding
-  undone       ///< a cycle has been undone
+  undone,      ///< a cycle has been undone
+  scale        ///< the iteration is to begin anew with its products scaled by the value
 };
 
 /// \brief The state of a solve, on the device.
@@ -223,7 +224,9 @@ KOKKOS_INLINE_FUNCTION Verdict judge_claim(Control& control, Limits const& limit
   if (at_limit || claim == Reason::max_iterations) return finish(Reason::max_iterations);
   if (claim == Reason::running) {
     constexpr double something = 1 - 1e-10;
-    if (limits.unconditional() || squared < something * control.best_squared) return restart();
+    if (limits.unconditional() || squared < something * control.best_squared ||
+        control.cause == Cause::scale)
+      return restart();
     if (control.cause != Cause::faded) control.cause = Cause::cycle;
     return finish(Reason::stagnated);
   }
@@ -255,8 +258,9 @@ KOKKOS_INLINE_FUNCTION Verdict judge_claim(Control& control, Limits const& limit
 /// Residual replacement: where the recursion has parted from the truth, the solve restarts from the
 /// true residual (van der Vorst & Ye's replacement with a fresh search direction); when a restart
 /// has not won a tenth, the attainable accuracy is reached and the solve has stagnated. A cycle of
-/// a restarted method that ends without a claim (Reason::running) must only win something; one that
-/// ends further away than it began is undone. Nothing goes on at the iteration limit.
+/// a restarted method that ends without a claim (Reason::running) must only win something, unless
+/// it asks for another scale; one that ends further away than it began is undone. Nothing goes on
+/// at the iteration limit.
 KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
                                      double residual_squared, double b_squared, double b_nonzeros,
                                      Recovery recovery = {}, double x_not_finite = 0) {
@@ -289,6 +293,8 @@ inline std::string describe(Control const& control) {
     return std::string(text);
   };
   std::string const when = " at iteration " + std::to_string(control.iteration);
+  double const size = std::fabs(control.value);
+  bool const is_out_of_range = size > 1e290 || (size > 0 && size < 1e-290);
   std::string const scalar = [&] {
     switch (control.cause) {
       case Cause::p_Ap:
@@ -329,15 +335,18 @@ inline std::string describe(Control const& control) {
       return scalar + number() + when +
              (control.cause == Cause::q_Mq
                   ? " leaves the range of double: scale A or b, or use the classical form"
-              : control.cause == Cause::range_of_t ? " leaves the range of double: scale A or b"
-                                                   : "");
+              : control.cause == Cause::range_of_t || is_out_of_range
+                  ? " leaves the range of double: scale A or b"
+                  : "");
     case Reason::indefinite_matrix:
       return scalar + number() + when + ": A is not positive definite to working precision";
     case Reason::indefinite_preconditioner:
       return scalar + number() + when + ": the preconditioner is not positive definite";
     case Reason::not_finite:
-      return (control.cause == Cause::none ? "a NaN or an infinity in A, b or x, or an overflow"
-                                           : scalar + number()) +
+      // A scalar within range is not what went wrong.
+      return (control.cause == Cause::none || (std::isfinite(size) && !is_out_of_range)
+                  ? "a NaN or an infinity in A, b or x, or an overflow"
+                  : scalar + number()) +
              when;
     case Reason::diverged:
       if (control.cause == Cause::range_of_x)

@@ -13,7 +13,7 @@
 #include <solder/core/application.hpp>
 #include <solder/core/arena.hpp>
 #include <solder/core/runners/kernels.hpp>
-#include <solder/core/scalar.hpp>
+#include <solder/core/twice.hpp>
 
 namespace Solder {
 
@@ -100,7 +100,8 @@ struct HostOperator {
   Fill<Scalar const*> fill = nullptr;
   Fill<Widened<Scalar>> fill_widened = nullptr;
 
-  static constexpr bool takes_columns = true, takes_batches = true;  ///< as far as the matrix does
+  static constexpr bool takes_columns = true, takes_batches = true,  ///< as far as the matrix does
+      takes_twice = true;
 
   bool operator==(HostOperator const&) const = default;
   bool in_order() const { return op == nullptr; }
@@ -152,7 +153,16 @@ HostOperator<Scalar> host_operator(Operator const* kept) {
     };
     host.op = kept;
     host.fill = products;
-    if constexpr (!std::is_same_v<Scalar, Wide<Scalar>>) host.fill_widened = products;
+    if constexpr (widens<Operator, Scalar, HostTeam>)
+      host.fill_widened = products;
+    else
+      host.fill_widened = [](void const* op, HostTeam const& team, Widened<Scalar> const& x,
+                             auto& block) {
+        using Value = typename Widened<Scalar>::Value;
+        static_cast<Operator const*>(op)->for_each_row_product(
+            team, x.values, always,
+            [&](std::int32_t i, auto const& value) { block.take_any(i, Value(value)); });
+      };
   }
   return host;
 }

@@ -174,15 +174,5 @@ KOKKOS_FORCEINLINE_FUNCTION Pair<X> load_pair(X const* from) {
   return *reinterpret_cast<Pair<X> const*>(from);
 }
 
-/// \brief x in double (complex double), for products that are to be summed so.
-template <class Scalar>
-struct Widened {
-  Scalar const* values;
-
-  KOKKOS_FORCEINLINE_FUNCTION Wide<Scalar> operator[](std::int32_t i) const {
-    return Wide<Scalar>(values[i]);
-  }
-};
-
 }  // namespace Impl
 }  // namespace Solder

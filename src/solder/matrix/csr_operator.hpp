@@ -6,6 +6,7 @@
 
 #include <solder/core/scalar.hpp>
 #include <solder/core/team.hpp>
+#include <solder/core/twice.hpp>
 #include <solder/matrix/kept.hpp>
 
 namespace Solder {
@@ -32,6 +33,8 @@ struct CsrOperator {
 
   /// Whether it takes vectors of several right-hand sides, and systems of a batch; see HostTeam.
   static constexpr bool takes_columns = true, takes_batches = true;
+  /// Whether it takes an x with twice the digits of double; see Widened.
+  static constexpr bool takes_twice = true;
 
   bool operator==(CsrOperator const&) const = default;
 
@@ -41,7 +44,7 @@ struct CsrOperator {
   /// All threads of the team call this together; prepare must answer the same in all. Reads the
   /// matrix once, from the last row to the first: what the vector stages, which go upwards, touched
   /// last is still in the cache. x is an array, or whatever answers x[i]; its scalar, which is the
-  /// product's too, may be more precise than the matrix.
+  /// product's too, may be more precise than the matrix (Impl::Widened).
   template <class Team, class Operand, class Prepare, class Consumer>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, Operand const& x,
                                                         Prepare const& prepare,
@@ -337,14 +340,8 @@ struct CsrOperator {
       X share{};
       if (team.slot() < team.slots())
         share = part<X>(mine, row_offsets[row] + team.slot(), row_offsets[row + 1], team.slots());
-      X total;
-      if constexpr (ScalarTraits<X>::is_complex) {
-        Sums<2> const sums =
-            team.total_of_column(Sums<2>{{double(share.real()), double(share.imag())}});
-        total = X(Impl::to_real<X>(sums[0]), Impl::to_real<X>(sums[1]));
-      } else {
-        total = static_cast<X>(team.total_of_column(Sums<1>{{double(share)}})[0]);
-      }
+      X const total =
+          Impl::sum_of_threads(share, [&](auto const& mine) { return team.total_of_column(mine); });
       if (went_on && team.slot() == 0) consume(row * team.columns() + team.column(), total);
     }
   }
@@ -391,13 +388,8 @@ struct CsrOperator {
     for (std::int32_t k = team.league_rank(); k < team_rows; k += team.league_size()) {
       std::int32_t const row = rows.bounds[3 + group_rows + warp_rows + k];
       X const mine = part<X>(x, row_offsets[row] + team.rank(), row_offsets[row + 1], team.size());
-      X total;
-      if constexpr (ScalarTraits<X>::is_complex) {
-        Sums<2> const sums = team.sum(Sums<2>{{double(mine.real()), double(mine.imag())}});
-        total = X(Impl::to_real<X>(sums[0]), Impl::to_real<X>(sums[1]));
-      } else {
-        total = static_cast<X>(team.sum(Sums<1>{{double(mine)}})[0]);
-      }
+      X const total =
+          Impl::sum_of_threads(mine, [&](auto const& numbers) { return team.sum(numbers); });
       if (team.rank() == 0) consume(team.own(row), total);
     }
     return true;

@@ -11,6 +11,7 @@
 #include <solder/core/allocate.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/team.hpp>
+#include <solder/core/twice.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/kept.hpp>
 #include <solder/matrix/partition.hpp>
@@ -34,6 +35,9 @@ struct SellOperator {
   std::int32_t width;
   std::int32_t lane_bits;
   std::int32_t teams;
+
+  /// \brief See CsrOperator.
+  static constexpr bool takes_twice = true;
 
   /// On hosts the rows of some of a team's slices are not those between two bounds.
   static constexpr bool in_order() { return false; }

@@ -273,7 +273,8 @@ class GmresMethod {
             {small, restart_},
             workspace,
             restart_,
-            arena.template sum<3>(product_teams),
+            arena.template sum<1>(product_teams),
+            arena.template sum<p>(product_teams),
             arena.template turning_sum<1>(vector),
             arena.template turning_sum<p>(vector),
             {arena.doubles(p * restart_ * dots), dots}};

@@ -189,8 +189,8 @@ KOKKOS_FUNCTION void bicgstab_end(Limits const& limits, Control const& now, Cont
     next.claim(Reason::not_finite, Cause::rs_Ap, size_of(rs_q));
   else if (rr > now.useless_squared)
     next.claim(Reason::diverged);
-  else if (size_of(rs_q) == 0 && size_of(rs_r) != 0)
-    next.claim(Reason::breakdown, Cause::rs_Ap, 0);
+  else if (size_of(rs_q) < 1e-290 && size_of(rs_r) != 0)  // its inverse may be infinite
+    next.claim(Reason::breakdown, Cause::rs_Ap, size_of(rs_q));
   else
     next.claim(Reason::breakdown, Cause::rs_r, size_of(rs_r));
 }

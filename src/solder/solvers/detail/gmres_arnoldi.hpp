@@ -9,14 +9,14 @@ namespace Solder::Impl {
 /// by modified Gram-Schmidt.
 ///
 /// A vector of the basis is stored as the orthogonalisation leaves it, its length apart
-/// (GmresSmall::scale): normalising costs no pass over it. Powers of two keep these lengths near
-/// one, whatever the scales of A and b: r's, and sigma, of a cycle's first product, by which all of
-/// them are multiplied. The residual norm comes without rotations: t with t_0 = 1 and t^T H = 0,
-/// t_j+1 = -sum_k t_k h_k,j / h_j+1,j, and ||r_j+1|| = ||r_0|| / ||t||.
+/// (GmresSmall::scale): normalising costs no pass over it. Powers of two keep these lengths in
+/// range, whatever the scales of A and b: one for r, and sigma for all products. The residual norm
+/// comes without rotations: t with t_0 = 1 and t^T H = 0, t_j+1 = -sum_k t_k h_k,j / h_j+1,j, and
+/// ||r_j+1|| = ||r_0|| / ||t||.
 template <class Scalar>
 struct ArnoldiGmres {
   using Cycle = GmresCycle<Scalar>;
-  using ProductSums = Sums<1>;
+  using ProductSums = Sums<0>;
   struct Beginning {
     typename ScalarTraits<Scalar>::Real factor;
   };
@@ -30,6 +30,7 @@ struct ArnoldiGmres {
     double const factor = scale_to_one<Scalar>(norm), inverse = norm > 0 ? 1 / norm : 0;
     if (team.league_rank() == 0 && team.rank() == 0) {
       small.scale(0) = inverse / factor;
+      small.given(0) = small.sigma() * small.scale(0);
       small.length(0) = inverse > 0 ? factor * (1 / inverse) : 0;
       small.t(0) = 1;
       small.lost(0) = 0;
@@ -40,27 +41,11 @@ struct ArnoldiGmres {
     return s.factor * r;
   }
 
-  /// \brief The first product of a cycle takes the sum of its entries' sizes along.
-  KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const&, std::int32_t step, std::int32_t,
-                                              Scalar const& Av, Sums<1>& mine) {
-    if (step == 0) mine[0] += size_of(Av);
-  }
+  KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const&, std::int32_t, std::int32_t,
+                                              Scalar const&, Sums<0>&) {}
   template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const& d, Team const& team, std::int32_t step,
-                                                Sums<1> const& mine) {
-    if (step == 0) Sum<1>{d.of_product.values, d.of_product.parts}.leave(team, mine);
-  }
-  /// \brief Finds the scale of a cycle's products, in team 0 after its first one.
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static void find_sigma(Cycle const& d, Team const& team) {
-    double const size = size_of_entries(d, d.template product_sums<1>(team)[0]);
-    double const sigma = d.keep_sigma(team, size);
-    if (team.rank() == 0) d.small.given(0) = sigma * d.small.scale(0);
-  }
-  /// \brief The norm of a vector whose entries, of about the same size, have this sum of sizes.
-  KOKKOS_FUNCTION static double size_of_entries(Cycle const& d, double sum) {
-    return sum / Kokkos::sqrt(double(d.rows.count));
-  }
+  KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const&, Team const&, std::int32_t,
+                                                Sums<0> const&) {}
 
   /// \brief ||w||^2 that the newest step's first (0) or second (1) round left.
   template <class Team>
@@ -99,6 +84,7 @@ struct ArnoldiGmres {
     double const norm = Kokkos::sqrt(norm_squared);
     // A second round loses what its own cancellation does.
     double const first_squared = now.rounds == 0 ? norm_squared : norm_squared_after(0, d, team);
+    if (k == 1 && d.rescales(s.taken() + first_squared, now, next)) return;
     constexpr std::size_t last = parts<Scalar>;
     Sums<last + 1> sums{};
     for (std::int32_t i = team.lane(); i < k; i += team.lanes()) {
@@ -183,10 +169,7 @@ struct ArnoldiGmres {
       multi_dot<Scalar>(team, d.rows, d.V.from(0), at.step + 1, d.V.column(at.step + 1),
                         d.of_dots.values, d.workspace(team), [&] {
                           if (now.phase != phase) return false;
-                          if constexpr (Round == 1) {
-                            if (at.step == 0 && team.league_rank() == 0) find_sigma(d, team);
-                            return true;
-                          }
+                          if constexpr (Round == 1) return true;
                           double const squared = norm_squared_after(now.rounds, d, team);
                           bool const again = second_round == GmresSecondRound::halved
                                                  ? squared < d.small.taken()
@@ -230,8 +213,8 @@ struct ArnoldiGmres {
       double* const c = d.workspace(team);
       Scalar* const w = d.V.column(count);
       Sums<1> mine{};
-      double const given =  // of w, as the product left it
-          Round == 1 ? d.small.given(count - 1) : 1;
+      double const given =
+          Round == 1 ? d.small.given(count - 1) : 1;  // of w, as the product left it
       auto const own = to_real<Scalar>(given);
       bool const went_on = multi_axpy<Scalar>(
           team, d.rows, d.V.from(0), count, [&](std::int32_t i) { return own * w[i]; },
@@ -282,18 +265,16 @@ struct ArnoldiGmres {
 template <class Scalar>
 struct ModifiedGmres : ArnoldiGmres<Scalar> {
   using Cycle = GmresCycle<Scalar>;
-  using ProductSums = Sums<parts<Scalar> + 1>;
+  using ProductSums = Sums<parts<Scalar>>;
 
   KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const& d, std::int32_t, std::int32_t i,
                                               Scalar const& Av, ProductSums& mine) {
     add_to(mine, 0, dot_term(d.V.column(0)[i], Av));
-    constexpr std::size_t of_sizes = parts<Scalar>;
-    mine[of_sizes] += size_of(Av);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const& d, Team const& team, std::int32_t,
                                                 ProductSums const& mine) {
-    Sum<parts<Scalar> + 1>{d.of_product.values, d.of_product.parts}.leave(team, mine);
+    d.of_first_dot.leave(team, mine);
   }
 
   /// \brief w -= h_k,j v_k, then (v_k+1, w), or w's norm after the last; k is the stage's turn.
@@ -317,20 +298,10 @@ struct ModifiedGmres : ArnoldiGmres<Scalar> {
       if (now.phase != phase) return;
       std::int32_t const k = at.turn;
       bool const last = k == at.step;
-      Wide<Scalar> dot;
-      double given = 1;  // of w, as the product left it
-      if (k == 0) {
-        constexpr std::size_t of_sizes = parts<Scalar>;
-        auto const sums = d.template product_sums<of_sizes + 1>(team);
-        double const sigma =
-            at.step > 0 ? d.small.sigma()
-                        : d.keep_sigma(team, ModifiedGmres::size_of_entries(d, sums[of_sizes]));
-        dot = wide_at<Scalar>(sums, 0);
-        given = sigma * d.small.scale(at.step);
-      } else {
-        auto const of_dot = d.of_dot.of(k);
-        dot = wide_at<Scalar>(team.total(team.gather(of_dot.parts, of_dot), of_dot.parts), 0);
-      }
+      auto const of_dot = k == 0 ? d.of_first_dot : d.of_dot.of(k);
+      auto const dot =
+          wide_at<Scalar>(team.total(team.gather(of_dot.parts, of_dot), of_dot.parts), 0);
+      double const given = k == 0 ? d.small.given(at.step) : 1;  // of w, as the product left it
       double const scale = d.small.scale(k);
       auto const h = scale * (given * dot);
       if (team.league_rank() == 0 && team.rank() == 0) {

@@ -75,8 +75,8 @@ struct GmresSmall {
   KOKKOS_FUNCTION double& lost(std::int32_t k) const {
     return (&length(0))[2 * (restart + 1) + 1 + (k & 1)];
   }
-  /// A power of two near 1 / ||A M||, by which products are scaled: H is that of the scaled
-  /// operator, and so are lengths and what was taken.
+  /// A power of two by which products are scaled: H is that of sigma A M, and so are lengths and
+  /// what was taken. It is 1 unless a cycle's first product is very large or very small.
   KOKKOS_FUNCTION double& sigma() const { return (&length(0))[2 * (restart + 1) + 3]; }
   /// sigma times the inverse length of a stored vector: what its product is multiplied by.
   KOKKOS_FUNCTION double& given(std::int32_t k) const {
@@ -100,26 +100,13 @@ struct GmresCycle {
   GmresSmall<Scalar> small;
   double* host_workspace;
   std::int32_t restart;
-  Sum<3> of_product;                 ///< what the product leaves; see the variants
+  Sum<1> of_first_norm;              ///< ||sigma w||^2 of a cycle's first product
+  Sum<parts<Scalar>> of_first_dot;   ///< (v_0, w), from the product
   TurningSum<1> of_norm;             ///< ||w||^2 after the first, and the second, round
   TurningSum<parts<Scalar>> of_dot;  ///< one inner product, in two buffers by turns
   Sum<1> of_dots;                    ///< inner products of w with all of the basis, one by one
 
   bool operator==(GmresCycle const&) const = default;
-
-  /// \brief The first N of the sums that the product left.
-  template <std::size_t N, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION Sums<N> product_sums(Team const& team) const {
-    Sum<N> const of{of_product.values, of_product.parts};
-    return team.total(team.gather(of.parts, of), of.parts);
-  }
-  /// \brief Keeps the scale for a cycle's products, its first one being of this size.
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION double keep_sigma(Team const& team, double size) const {
-    double const sigma = scale_to_one<Scalar>(size);
-    if (team.league_rank() == 0 && team.rank() == 0) small.sigma() = sigma;
-    return sigma;
-  }
 
   /// The column after the first is free while a cycle ends.
   KOKKOS_FUNCTION Scalar* true_residual() const { return V.column(1); }
@@ -139,6 +126,26 @@ struct GmresCycle {
       next.claim(Reason::max_iterations);
     else if (next.step == restart)
       next.phase = Phase::judge;
+  }
+
+  /// \brief Whether a cycle's first product, scaled by sigma, is too long or too short for those
+  /// that follow. Then the cycle ends, its step does not count, and the next one has another sigma.
+  ///
+  /// The square of the length may over- or underflow; what it is then the next cycle tells.
+  KOKKOS_FUNCTION bool rescales(double squared, Control const& now, Control& next) const {
+    constexpr bool is_single = sizeof(typename ScalarTraits<Scalar>::Real) == 4;
+    constexpr double most = is_single ? 0x1p80 : 0x1p600, unknown = 0x1p1000;
+    constexpr double most_sigma = is_single ? 0x1p126 : 0x1p1000;
+    if (Kokkos::isnan(squared) || (squared >= 1 / most && squared <= most)) return false;
+    double const by = squared > unknown       ? 0x1p-500
+                      : squared < 1 / unknown ? 0x1p500
+                                              : scale_to_one<double>(Kokkos::sqrt(squared));
+    double const sigma = Kokkos::fmin(Kokkos::fmax(small.sigma() * by, 1 / most_sigma), most_sigma);
+    if (sigma == small.sigma()) return false;
+    next.iteration = now.iteration - now.step;
+    next.step = next.rounds = 0;
+    next.claim(Reason::running, Cause::scale, sigma);
+    return true;
   }
 
   /// \brief Records the residual of the newest step, and ends the cycle where it is small enough.
@@ -284,7 +291,7 @@ struct GmresLeastSquares : GmresStage<Scalar> {
     bool const taken_in = now.recorded > now.iteration;
     if (!taken_in) Variant::finish_step(d, team, now.step, now, next);
     next.phase = phase;
-    if (next.reason == Reason::not_finite) return;
+    if (next.reason == Reason::not_finite || next.step == 0) return;
     team.barrier();
     auto const small = in_scratch(team);
     Variant::make_triangular(small, team, now.step, Kokkos::sqrt(now.best_squared));
@@ -408,6 +415,13 @@ struct GmresBegin {
   KOKKOS_FORCEINLINE_FUNCTION void scalars(Team const& team, Control& next, Scalars& s) const {
     next.residual_squared = next.true_squared;
     next.fresh = true;
+    if (team.league_rank() == 0 && team.rank() == 0) {
+      if (next.cause == Cause::scale)
+        small.sigma() = next.value;
+      else if (next.iteration == 0)
+        small.sigma() = 1;
+    }
+    next.cause = Cause::none;
     s = Variant::begin(small, team, Kokkos::sqrt(next.true_squared));
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& r, Scalars const& s,

@@ -17,15 +17,12 @@ namespace Solder::Impl {
 ///     R y = xi,  x = x + M [v_0, ..., v_m-1] y
 ///
 /// In the first step there is nothing to be orthogonal to: 2 kernels. The residual's square falls
-/// by |xi_i|^2 with each step; where rounding hides it, the cycle ends early. After the first one
-/// products are scaled by sigma, as Arnoldi's are: R is that of the scaled operator.
+/// by |xi_i|^2 with each step; where rounding hides it, the cycle ends early. Products are scaled
+/// by sigma, as Arnoldi's are: R is that of sigma A M.
 template <class Scalar>
 struct SimplerGmres {
   using Cycle = GmresCycle<Scalar>;
-  /// Squares of what the first product of a cycle has: of doubles as they are, of large ones made
-  /// small and of small ones made large, for the square of a double may be none.
-  static constexpr std::size_t squares = sizeof(typename ScalarTraits<Scalar>::Real) == 4 ? 1 : 3;
-  using ProductSums = Sums<squares>;
+  using ProductSums = Sums<1>;
   struct Beginning {
     typename ScalarTraits<Scalar>::Real factor;
   };
@@ -44,29 +41,14 @@ struct SimplerGmres {
   }
 
   /// \brief The first product of a cycle takes its norm along.
-  KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const&, std::int32_t step, std::int32_t,
-                                              Scalar const& Av, ProductSums& mine) {
-    if (step > 0) return;
-    mine[0] += abs_squared(Av);
-    if constexpr (squares == 3) {
-      mine[1] += abs_squared(Av * 0x1p-512);
-      mine[2] += abs_squared(Av * 0x1p512);
-    }
+  KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const& d, std::int32_t step, std::int32_t,
+                                              Scalar const& Av, Sums<1>& mine) {
+    if (step == 0) mine[0] += abs_squared(to_real<Scalar>(d.small.sigma()) * Av);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const& d, Team const& team, std::int32_t step,
-                                                ProductSums const& mine) {
-    if (step == 0) Sum<squares>{d.of_product.values, d.of_product.parts}.leave(team, mine);
-  }
-  /// \brief The norm of a cycle's first product.
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static double first_norm(Cycle const& d, Team const& team) {
-    auto const total = d.template product_sums<squares>(team);
-    if constexpr (squares == 3) {
-      if (total[0] > 1e280) return Kokkos::sqrt(total[1]) * 0x1p512;
-      if (total[0] < 1e-280) return Kokkos::sqrt(total[2]) * 0x1p-512;
-    }
-    return Kokkos::sqrt(total[0]);
+                                                Sums<1> const& mine) {
+    if (step == 0) d.of_first_norm.leave(team, mine);
   }
 
   /// \brief Sums up xi of step k - 1, in team 0, and takes the residual from it.
@@ -199,9 +181,9 @@ struct SimplerGmres {
             return Row{v[i], r[i]};
           },
           [&] {
-            double const norm = at.step == 0 ? first_norm(d, team) : later_norm(team);
+            double const squared = norm_squared(team, at.step == 0);
             if (now.phase != phase) return false;
-            inverse = to_real<Scalar>(inverse_of(norm, team, at.step, next));
+            inverse = to_real<Scalar>(factor(squared, team, now, next));
             return next.phase == phase;
           },
           [&](std::int32_t i, Row const& row) {
@@ -217,25 +199,28 @@ struct SimplerGmres {
 
    private:
     template <class Team>
-    KOKKOS_FORCEINLINE_FUNCTION double later_norm(Team const& team) const {
-      auto const of = d.of_norm.of(0);
-      return Kokkos::sqrt(team.total(team.gather(of.parts, of), of.parts)[0]);
+    KOKKOS_FORCEINLINE_FUNCTION double norm_squared(Team const& team, bool first) const {
+      auto const of_norm = first ? d.of_first_norm : d.of_norm.of(0);
+      return team.total(team.gather(of_norm.parts, of_norm), of_norm.parts)[0];
     }
 
-    /// \brief 1 / ||v_i||; a vector without digits ends the cycle, in the benchmark mode it is 0.
+    /// \brief What brings v_i to length one: sigma / ||v_i|| in a cycle's first step, where v_i is
+    /// the product as it is, 1 / ||v_i|| later. A vector without digits ends the cycle, in the
+    /// benchmark mode it is 0.
     template <class Team>
-    KOKKOS_FORCEINLINE_FUNCTION double inverse_of(double norm, Team const& team, std::int32_t step,
-                                                  Control& next) const {
-      double const sigma = step == 0 ? d.keep_sigma(team, norm) : 1;
-      double const taken = step == 0 ? 0 : d.small.taken();
-      if (team.league_rank() == 0 && team.rank() == 0) d.small.H(step, step) = sigma * norm;
-      if (!Kokkos::isfinite(norm)) {
+    KOKKOS_FORCEINLINE_FUNCTION double factor(double squared, Team const& team, Control const& now,
+                                              Control& next) const {
+      bool const is_first = now.step == 0;
+      if (is_first && d.rescales(squared, now, next)) return 0;
+      double const norm = Kokkos::sqrt(squared), taken = is_first ? 0 : d.small.taken();
+      if (team.league_rank() == 0 && team.rank() == 0) d.small.H(now.step, now.step) = norm;
+      if (!Kokkos::isfinite(squared)) {
         next.claim(Reason::not_finite, Cause::norm_of_w, norm);
-      } else if (!(norm > 1e-14 * Kokkos::sqrt(taken))) {
+      } else if (!(squared > 1e-28 * taken)) {
         if (d.limits.unconditional()) return 0;
         next.claim(Reason::breakdown, Cause::norm_of_w, norm);
       }
-      return 1 / norm;
+      return (is_first ? d.small.sigma() : 1) / norm;
     }
   };
 };

@@ -6,6 +6,7 @@
 
 #include <solder/core/application.hpp>
 #include <solder/core/scalar.hpp>
+#include <solder/core/twice.hpp>
 
 namespace Solder::Impl {
 
@@ -21,8 +22,9 @@ KOKKOS_FORCEINLINE_FUNCTION bool has_faded(double squared, double first_squared)
   return squared < share * first_squared && Kokkos::isfinite(first_squared);
 }
 
-/// \brief A source's rows of A x, summed in double where A's operator takes an x that is one
-/// (CsrOperator, SellOperator).
+/// \brief A source's rows of A x, summed with the digits of Widened where A's operator takes such
+/// an x (CsrOperator, SellOperator): where |A||x| is far above |b|, a residual of plain products is
+/// rounding, and an iteration can make that small while the residual is not.
 template <class Operator, class Scalar>
 struct WideProduct {
   static constexpr bool goes_downwards = true;
@@ -39,10 +41,7 @@ struct WideProduct {
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const&, Prepare const& prepare,
                                                 Consume const& consume) const {
-    constexpr bool widens = !std::is_same_v<Scalar, Wide<Scalar>> && requires {
-      A.for_each_row_product(team, Widened<Scalar>{x}, prepare, consume);
-    };
-    if constexpr (widens)
+    if constexpr (widens<Operator, Scalar, Team>)
       return A.for_each_row_product(team, Widened<Scalar>{x}, prepare, consume);
     else
       return A.for_each_row_product(team, x, prepare, consume);
@@ -52,16 +51,13 @@ struct WideProduct {
   { return A.has_columns(); }
   template <class Consume>
   void for_each_row_of_columns(HostTeam const& team, At const&, Consume const& consume) const {
-    if constexpr (std::is_same_v<Scalar, Wide<Scalar>>)
-      A.for_each_row_of_columns(team, x, consume);
-    else
-      A.for_each_row_of_columns(team, Widened<Scalar>{x}, consume);
+    A.for_each_row_of_columns(team, Widened<Scalar>{x}, consume);
   }
 };
 
 /// \brief s = b - A x, with (s, s), (b, b), the nonzeros of b and the entries of x that are not
-/// finite; the numbers stored are taken as they are, and everything else is done in double. Words:
-/// the matrix, and 4 a row.
+/// finite; the numbers stored are taken as they are, products are summed as WideProduct does, and
+/// everything else is done in double. Words: the matrix, and 4 a row.
 template <class Scalar>
 struct Residual {
   static constexpr std::size_t sums = 4;
@@ -73,7 +69,7 @@ struct Residual {
   bool operator==(Residual const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& Ax, Sums<sums>& mine) const {
-    Wide<Scalar> const difference = Wide<Scalar>(b[i]) - Wide<Scalar>(Ax);
+    Wide<Scalar> const difference = wide_difference(b[i], Ax);
     s[i] = narrow<Scalar>(difference);
     double const of_x = 0 * count_nonzero(x[i]);  // 0 or NaN: a column of zeros may hide it from s
     mine[0] += abs_squared(difference) + of_x;
