@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <solder/core/allocate.hpp>
+
 #ifdef __linux__
 #include <unistd.h>
 #endif
@@ -32,10 +34,9 @@ class BandwidthTest {
   explicit BandwidthTest(Exec const& exec) : exec_(exec) {}
 
   /// \brief An array on the device, all `value`.
-  Kokkos::View<double*, typename Exec::memory_space> array(std::string const& label,
-                                                           double value) const {
-    Kokkos::View<double*, typename Exec::memory_space> const array(
-        Kokkos::view_alloc(exec_, label, Kokkos::WithoutInitializing), entries());
+  Impl::DeviceArray<double, Exec> array(char const* label, double value) const {
+    auto const array =
+        Impl::allocate_view<Impl::DeviceArray<double, Exec>>(exec_, label, std::size_t(entries()));
     fill(array.data(), value);
     return array;
   }

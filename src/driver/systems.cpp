@@ -108,8 +108,8 @@ SystemOn<T, Exec>::SystemOn(Exec const& exec, RunConfig const& run, System<T> co
       Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   CsrMatrix<T, Exec> const A(exec, of.matrix);
   std::size_t const n = of.rhs.size();
-  auto const vector = [&](std::string const& label) {
-    return Kokkos::View<T*, Exec>(Kokkos::view_alloc(exec, Kokkos::WithoutInitializing, label), n);
+  auto const vector = [&](char const* label) {
+    return Impl::allocate_view<Kokkos::View<T*, Exec>>(exec, label, n);
   };
   b = vector("Solder::b");
   x = vector("Solder::x");

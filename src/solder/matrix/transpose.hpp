@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <solder/core/allocate.hpp>
 #include <solder/core/lanes.hpp>
@@ -277,18 +278,20 @@ template <class Exec, class Scalar, class Offset, class List>
 void sort_longest_transpose_rows(Exec const& exec, TransposeEntries<Scalar, Offset> const& entries,
                                  Kokkos::View<Offset*, typename Exec::memory_space> const& starts,
                                  List const& list) {
-  auto const rows = Kokkos::create_mirror_view(list);
-  Kokkos::deep_copy(exec, rows, list);
+  std::vector<std::int32_t> rows(list.extent(0));
+  Kokkos::deep_copy(exec, Kokkos::View<std::int32_t*, Kokkos::HostSpace>(rows.data(), rows.size()),
+                    list);
   exec.fence("Solder::transpose: the list is on the host");
-  Kokkos::View<Offset*, Kokkos::HostSpace> const bounds("Solder::transpose::bounds", 2);
-  for (std::size_t t = 0; t < rows.extent(0); ++t) {
-    Kokkos::deep_copy(exec, bounds, Kokkos::subview(starts, std::make_pair(rows(t), rows(t) + 2)));
+  for (std::int32_t const row : rows) {
+    Offset bounds[2];
+    Kokkos::deep_copy(exec, Kokkos::View<Offset*, Kokkos::HostSpace>(bounds, 2),
+                      Kokkos::subview(starts, std::make_pair(row, row + 2)));
     exec.fence("Solder::transpose: the bounds of a row are on the host");
-    auto const length = static_cast<std::uint32_t>(bounds(1) - bounds(0));
-    sort_many_keys(exec, "Solder::transpose::sort_long", entries.keys + bounds(0), length);
+    auto const length = static_cast<std::uint32_t>(bounds[1] - bounds[0]);
+    sort_many_keys(exec, "Solder::transpose::sort_long", entries.keys + bounds[0], length);
     Kokkos::parallel_for("Solder::transpose::fetch_long",
                          Kokkos::RangePolicy<Exec>(exec, 0, static_cast<std::int32_t>(length)),
-                         TransposeFetch<Scalar, Offset>{entries, bounds(0)});
+                         TransposeFetch<Scalar, Offset>{entries, bounds[0]});
   }
 }
 

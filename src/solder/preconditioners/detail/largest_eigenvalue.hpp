@@ -202,20 +202,19 @@ double largest_eigenvalue(LanczosMemory<Exec>& memory, Matrix const& given_A,
               LanczosNothing{});
   }
 
-  Kokkos::View<double*, Kokkos::HostSpace> const sums("Solder::lanczos::sums", 2 * steps);
-  Kokkos::deep_copy(
-      exec, sums,
-      Kokkos::View<double const*, typename Exec::memory_space>(records, sums.extent(0)));
+  std::vector<double> sums(2 * std::size_t(steps));
+  Kokkos::deep_copy(exec, Kokkos::View<double*, Kokkos::HostSpace>(sums.data(), sums.size()),
+                    Kokkos::View<double const*, typename Exec::memory_space>(records, sums.size()));
   exec.fence("Solder::lanczos: all sums are known");
   std::vector<double> alphas, betas;
   for (int k = 0; k < steps; ++k) {
-    double const squared = sums(2 * k);
+    double const squared = sums[2 * k];
     if (k == 0 && !(squared > 0)) return squared;
     if (!std::isfinite(squared) || squared < 0) return squared;
     double const beta = std::sqrt(squared);
     if (k > 0 && beta <= 1e-12 * std::abs(alphas[0])) break;  // an invariant subspace
     if (k > 0) betas.push_back(beta);
-    alphas.push_back(sums(2 * k + 1) / squared);
+    alphas.push_back(sums[2 * k + 1] / squared);
   }
   return largest_of_tridiagonal(alphas, betas);
 }
