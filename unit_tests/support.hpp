@@ -243,51 +243,25 @@ double dot(std::vector<Scalar> const& a, std::vector<Scalar> const& b) {
   return sum;
 }
 
-/// \brief ||b - A x|| / ||b|| in double, and what rounding in the matrix's own precision may make
-/// of it.
+/// \brief ||b - A x|| / ||b||, and what rounding may make of it.
 struct TrueResidual {
   double relative, rounding;
 };
 
-template <class Scalar>
-TrueResidual true_residual(Solder::HostCsr<Scalar> const& A, std::vector<Scalar> const& b,
-                           std::vector<Scalar> const& x) {
-  double squared = 0, terms_squared = 0;
+/// \brief By plain loops in Real, of a solver that rounds by epsilon.
+template <class Real, class Scalar>
+TrueResidual residual_in(Solder::HostCsr<Scalar> const& A, std::vector<Scalar> const& b,
+                         std::vector<Scalar> const& x, double epsilon) {
+  using Number = std::complex<Real>;
+  auto const wide = [](Scalar const& value) { return Number(plain(value)); };
+  Real squared = 0, terms_squared = 0, b_squared = 0;
   std::int64_t longest = 0;
   for (std::int32_t i = 0; i < A.rows; ++i) {
-    Complex sum = plain(b[i]);
-    double terms = std::abs(sum);
-    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k) {
-      Complex const term = plain(A.values[k]) * plain(x[A.columns[k]]);
-      sum -= term;
-      terms += std::abs(term);
-    }
-    squared += std::norm(sum);
-    terms_squared += terms * terms;
-    longest = std::max(longest, A.row_offsets[i + 1] - A.row_offsets[i]);
-  }
-  double const norm_b = norm(b);
-  return {std::sqrt(squared) / norm_b,
-          double(longest + 4) * epsilon<Scalar> * std::sqrt(terms_squared) / norm_b};
-}
-
-/// \brief The same with the digits and the range of long double; rounding is what sums in double
-/// may make of it.
-template <class Scalar>
-TrueResidual exact_residual(Solder::HostCsr<Scalar> const& A, std::vector<Scalar> const& b,
-                            std::vector<Scalar> const& x) {
-  using Long = std::complex<long double>;
-  auto const exactly = [](Scalar const& value) {
-    return Long(plain(value).real(), plain(value).imag());
-  };
-  long double squared = 0, terms_squared = 0, b_squared = 0;
-  std::int64_t longest = 0;
-  for (std::int32_t i = 0; i < A.rows; ++i) {
-    Long sum = exactly(b[i]);
+    Number sum = wide(b[i]);
     b_squared += std::norm(sum);
-    long double terms = std::abs(sum);
+    Real terms = std::abs(sum);
     for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k) {
-      Long const term = exactly(A.values[k]) * exactly(x[A.columns[k]]);
+      Number const term = wide(A.values[k]) * wide(x[A.columns[k]]);
       sum -= term;
       terms += std::abs(term);
     }
@@ -296,7 +270,21 @@ TrueResidual exact_residual(Solder::HostCsr<Scalar> const& A, std::vector<Scalar
     longest = std::max(longest, A.row_offsets[i + 1] - A.row_offsets[i]);
   }
   return {double(std::sqrt(squared / b_squared)),
-          double((longest + 4) * epsilon<double> * std::sqrt(terms_squared / b_squared))};
+          double(double(longest + 4) * epsilon * std::sqrt(terms_squared / b_squared))};
+}
+
+/// \brief In double; rounding is that of the matrix's own precision.
+template <class Scalar>
+TrueResidual true_residual(Solder::HostCsr<Scalar> const& A, std::vector<Scalar> const& b,
+                           std::vector<Scalar> const& x) {
+  return residual_in<double>(A, b, x, epsilon<Scalar>);
+}
+
+/// \brief With the digits and the range of long double; rounding is that of double.
+template <class Scalar>
+TrueResidual exact_residual(Solder::HostCsr<Scalar> const& A, std::vector<Scalar> const& b,
+                            std::vector<Scalar> const& x) {
+  return residual_in<long double>(A, b, x, epsilon<double>);
 }
 
 /// \brief 1 / diag(A).

@@ -377,6 +377,10 @@ TEST(Control, ACycleThatEndsFurtherAwayIsUndone) {
   EXPECT_EQ(end_at(1e6, Reason::running, limits), Reason::stagnated);
   EXPECT_EQ(end_at(1e6, Reason::running, {1e-6, 7}), Reason::max_iterations);
   EXPECT_EQ(end_at(nan, Reason::not_finite, limits), Reason::not_finite);
+  Control far = claiming(Reason::converged, 0, 1e-2);
+  far.useless_squared = 1e24;
+  EXPECT_EQ(judge(far, limits, 1e26, 1, 3, recovery), Verdict::revert);
+  EXPECT_EQ(far.reason, Reason::stagnated) << "x is as near as it was";
   // Not where it won something, nor where nothing has been done, nor in the benchmark mode.
   Control won = claiming(Reason::running, 0, 1e-2);
   EXPECT_EQ(judge(won, limits, 0.9e-4, 1, 3, recovery), Verdict::restart);
@@ -385,6 +389,13 @@ TEST(Control, ACycleThatEndsFurtherAwayIsUndone) {
   EXPECT_EQ(judge(fresh, limits, 1, 1, 3, recovery), Verdict::finish);
   Control benchmark = claiming(Reason::running, 0, 1e-2);
   EXPECT_EQ(judge(benchmark, {0, 100}, 1, 1, 3, recovery), Verdict::restart);
+}
+
+TEST(Control, AnotherScaleNeedsNothingWon) {
+  Recovery const recovery{.continues = false, .restarts = true, .reverts = true};
+  Control control = claiming(Reason::running, 0, 1e-2);
+  control.cause = Cause::scale;
+  EXPECT_EQ(judge(control, {1e-6, 100}, 1e-4, 1, 3, recovery), Verdict::restart);
 }
 
 TEST(Control, OneShadowResidualMoreAfterABreakdownThatWonNothing) {
@@ -439,6 +450,12 @@ TEST(Control, DescriptionsNameTheScalarAndTheIteration) {
   EXPECT_EQ(text(Reason::max_iterations, Cause::none, 0), "");
   EXPECT_EQ(text(Reason::breakdown, Cause::p_Ap, 0), "(p, A p) = 0 at iteration 3");
   EXPECT_EQ(text(Reason::breakdown, Cause::r_z, 0), "(r, z) = 0 at iteration 3");
+  EXPECT_EQ(text(Reason::breakdown, Cause::p_Ap, 1e-280), "(p, A p) = 1e-280 at iteration 3");
+  std::string const leaves = " at iteration 3 leaves the range of double: scale A or b";
+  EXPECT_EQ(text(Reason::breakdown, Cause::p_Ap, 2e-307), "(p, A p) = 2e-307" + leaves);
+  EXPECT_EQ(text(Reason::breakdown, Cause::p_Ap, -1e299), "(p, A p) = -1e+299" + leaves);
+  EXPECT_EQ(text(Reason::not_finite, Cause::p_Ap, nan), "(p, A p) = NaN at iteration 3");
+  EXPECT_EQ(text(Reason::not_finite, Cause::p_Ap, 1), text(Reason::not_finite, Cause::none, 0));
   EXPECT_EQ(text(Reason::breakdown, Cause::norm_of_b, 1e-300), "||b||^2 underflows: scale b");
   EXPECT_EQ(text(Reason::breakdown, Cause::norm_of_b, std::numeric_limits<double>::infinity()),
             "||b||^2 overflows: scale b");

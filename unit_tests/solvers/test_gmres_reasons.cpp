@@ -286,6 +286,31 @@ TEST(GmresLimit, HoldsWhereTheRecursionMeetsWhatTheTruthDoesNot) {
   expect_no_step_beyond_the_limit<double>(1e-16);
 }
 
+/// What is left of b beyond the range of A no cycle can win; the next one goes far along the null
+/// space, which is undone.
+TEST(GmresOfASingularMatrix, StagnatesWhereBIsNotInItsRange) {
+  Kokkos::DefaultExecutionSpace const exec;
+  int const n = 30;
+  std::vector<std::vector<double>> rows(n, std::vector<double>(n));
+  for (int i = 0; i < n; ++i) {  // Neumann's Laplacian: its null space are the constants
+    rows[i][i] = i == 0 || i == n - 1 ? 1 : 2;
+    if (i > 0) rows[i][i - 1] = rows[i - 1][i] = -1;
+  }
+  auto const A = sparse(rows);
+  auto const b = random_vector<double>(n, 1);
+  double sum = 0;
+  for (double const entry : b) sum += entry;
+  double const least = std::abs(sum) / std::sqrt(n) / norm(b);
+  for (GmresForm const form :
+       {GmresForm::cgs2, GmresForm::cgs, GmresForm::mgs, GmresForm::pipelined}) {
+    auto const s = solve(exec, A, false, b, std::vector<double>(n), gmres(form, 30));
+    SCOPED_TRACE(std::string(to_string(form)) + ", " + s.report.detail);
+    EXPECT_EQ(to_string(s.report.reason), "stagnated");
+    EXPECT_GE(s.report.true_relative_residual, (1 - 1e-6) * least);
+    EXPECT_LE(s.report.true_relative_residual, 1);
+  }
+}
+
 INSTANTIATE_TYPED_TEST_SUITE_P(Gmres, SolverEnds, WaysOf<GmresOptions>, TypeName);
 
 }  // namespace

@@ -280,7 +280,10 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
         control.reason != Reason::converged))
     return verdict;
   control.true_squared = control.best_squared;
-  if (control.reason == Reason::stagnated) control.cause = Cause::undone;
+  if (control.reason == Reason::stagnated || control.reason == Reason::diverged) {
+    control.reason = Reason::stagnated;  // x has not gone far
+    control.cause = Cause::undone;
+  }
   return Verdict::revert;
 }
 
@@ -362,8 +365,9 @@ inline std::string describe(Control const& control) {
                    "the same: another preconditioner, or a longer restart of gmres, may"
              : control.cause == Cause::undone
                  ? "the last cycle ended further from the solution than it began, and has been "
-                   "undone: rounding outweighs what it solves; another form of gmres, a shorter "
-                   "restart or another preconditioner may do"
+                   "undone: rounding outweighs what it solves; A may be singular and b not in its "
+                   "range; otherwise another form of gmres, a shorter restart or another "
+                   "preconditioner may do"
              : control.cause == Cause::faded
                  ? "the recurrence of M r fades under its rounding, and beginning anew from the "
                    "true residual no longer reduces it: another preconditioner, or the classical "

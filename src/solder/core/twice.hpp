@@ -76,23 +76,29 @@ struct TwiceComplex {
   }
 };
 
-KOKKOS_FORCEINLINE_FUNCTION Twice lane_exchange(Twice const& value, int mask) {
-  return {lane_exchange(value.high, mask), lane_exchange(value.low, mask)};
+/// \brief f of each double.
+template <class F>
+KOKKOS_FORCEINLINE_FUNCTION Twice of_each(Twice const& a, F const& f) {
+  return {f(a.high), f(a.low)};
 }
-KOKKOS_FORCEINLINE_FUNCTION TwiceComplex lane_exchange(TwiceComplex const& value, int mask) {
-  TwiceComplex other;
-  other.re = lane_exchange(value.re, mask);
-  other.im = lane_exchange(value.im, mask);
-  return other;
+template <class F>
+KOKKOS_FORCEINLINE_FUNCTION TwiceComplex of_each(TwiceComplex const& a, F const& f) {
+  TwiceComplex b;
+  b.re = of_each(a.re, f);
+  b.im = of_each(a.im, f);
+  return b;
 }
-KOKKOS_FORCEINLINE_FUNCTION Twice lane_value(Twice const& value, int from) {
-  return {lane_value(value.high, from), lane_value(value.low, from)};
+
+template <class X>
+concept TwiceTheDigits = std::is_same_v<X, Twice> || std::is_same_v<X, TwiceComplex>;
+
+template <TwiceTheDigits X>
+KOKKOS_FORCEINLINE_FUNCTION X lane_exchange(X value, int mask) {
+  return of_each(value, [&](double part) { return lane_exchange(part, mask); });
 }
-KOKKOS_FORCEINLINE_FUNCTION TwiceComplex lane_value(TwiceComplex const& value, int from) {
-  TwiceComplex other;
-  other.re = lane_value(value.re, from);
-  other.im = lane_value(value.im, from);
-  return other;
+template <TwiceTheDigits X>
+KOKKOS_FORCEINLINE_FUNCTION X lane_value(X value, int from) {
+  return of_each(value, [&](double part) { return lane_value(part, from); });
 }
 
 /// \brief The sum of the numbers of all threads. All of them call this together.
