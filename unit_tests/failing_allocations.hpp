@@ -40,7 +40,8 @@ Stopped stop_failing();
 
 /// \brief Blocks of operator new that are not deleted yet.
 std::int64_t live_blocks();
-/// \brief Views that live, counted from the first call on: their memory may be a device's.
+/// \brief Views that live, counted from the first call on: their memory may be a device's. Those
+/// that Kokkos makes for itself do not count.
 std::int64_t live_views();
 /// \brief The labels of the newest of them.
 std::string newest_views(std::int64_t count);

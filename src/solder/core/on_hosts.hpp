@@ -153,7 +153,8 @@ HostOperator<Scalar> host_operator(Operator const* kept) {
     };
     host.op = kept;
     host.fill = products;
-    if constexpr (widens<Operator, Scalar, HostTeam>)
+    constexpr auto take = [](std::int32_t, auto const&) {};
+    if constexpr (Widens<Operator, Scalar, HostTeam, decltype(always), decltype(take)>)
       host.fill_widened = products;
     else
       host.fill_widened = [](void const* op, HostTeam const& team, Widened<Scalar> const& x,

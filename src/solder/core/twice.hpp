@@ -140,17 +140,13 @@ struct Widened {
 
 /// \brief Whether a matrix's operator takes a widened x: of floats one that takes doubles, of
 /// doubles one that says so, for few functions take a Twice.
-template <class Operator, class Scalar, class Team>
-inline constexpr bool widens = [] {
-  if constexpr (std::is_same_v<Scalar, Wide<Scalar>>) return requires {
-      requires Operator::takes_twice;
-    };
-  else
-    return requires(Operator const& A, Team const& team, Widened<Scalar> const& x) {
-      A.for_each_row_product(
-          team, x, [] { return true; }, [](std::int32_t, auto const&) {});
-    };
-}();
+template <class Operator, class Scalar, class Team, class Prepare, class Consume>
+concept Widens = (std::is_same_v<Scalar, Wide<Scalar>> && Operator::takes_twice) ||
+                 (!std::is_same_v<Scalar, Wide<Scalar>> &&
+                  requires(Operator const& A, Team const& team, Widened<Scalar> const& x,
+                           Prepare const& prepare, Consume const& consume) {
+                    A.for_each_row_product(team, x, prepare, consume);
+                  });
 
 /// \brief b - a in double.
 template <class Scalar>

@@ -103,11 +103,11 @@ struct CsrOperator {
   }
 
   /// \brief The terms begin, begin + step, ... below end of a row product, 8 of them in flight at a
-  /// time.
+  /// time; of twice the digits 4, for they must not take more registers than an iteration does.
   template <class X, class Operand>
   KOKKOS_FORCEINLINE_FUNCTION X part(Operand const& x, Offset begin, Offset end,
                                      Offset step) const {
-    constexpr int batch = 8;
+    constexpr int batch = Impl::TwiceTheDigits<X> ? 4 : 8;
     X sum{};
     for (Offset k = begin; k < end; k += batch * step) {
       Scalar value[batch];

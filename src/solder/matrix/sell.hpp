@@ -139,12 +139,12 @@ struct SellOperator {
     return true;
   }
 
-  /// \brief A lane's terms, 8 of them in flight at a time.
+  /// \brief A lane's terms, 8 of them in flight at a time; of twice the digits 4.
   template <class Operand>
   KOKKOS_FORCEINLINE_FUNCTION ScalarOf<Operand> lane_product(Operand const& x, Slice const& of,
                                                              std::int32_t lane) const {
     using X = ScalarOf<Operand>;
-    constexpr int batch = 8;
+    constexpr int batch = Impl::TwiceTheDigits<X> ? 4 : 8;
     std::int32_t const* column_at = columns + of.begin + lane;
     Scalar const* value_at = values + of.begin + lane;
     X sum{};

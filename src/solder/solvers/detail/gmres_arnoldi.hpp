@@ -80,6 +80,7 @@ struct ArnoldiGmres {
                                                       std::int32_t k, Control const& now,
                                                       Control& next) {
     auto const& s = d.small;
+    double const sigma = s.sigma();  // loaded ahead: everybody waits for this team
     double const norm_squared = norm_squared_after(now.rounds, d, team);
     double const norm = Kokkos::sqrt(norm_squared);
     // A second round loses what its own cancellation does.
@@ -101,7 +102,7 @@ struct ArnoldiGmres {
       s.t(k) = t;
       s.length(k) = norm;
       s.scale(k) = norm > 0 ? 1 / norm : 0;
-      s.given(k) = s.sigma() * s.scale(k);
+      s.given(k) = norm > 0 ? sigma / norm : 0;
       s.lost(k) = now.rounds == 0 ? lost_after(s, k - 1, norm_squared)
                                   : (s.lost(k - 1) + eps) *
                                         Kokkos::sqrt(Kokkos::max(1., first_squared / norm_squared));

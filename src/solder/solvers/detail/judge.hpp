@@ -41,7 +41,7 @@ struct WideProduct {
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const&, Prepare const& prepare,
                                                 Consume const& consume) const {
-    if constexpr (widens<Operator, Scalar, Team>)
+    if constexpr (Widens<Operator, Scalar, Team, Prepare, Consume>)
       return A.for_each_row_product(team, Widened<Scalar>{x}, prepare, consume);
     else
       return A.for_each_row_product(team, x, prepare, consume);
