@@ -101,8 +101,9 @@ struct ArnoldiGmres {
       s.H(k, k - 1) = norm;
       s.t(k) = t;
       s.length(k) = norm;
-      s.scale(k) = norm > 0 ? 1 / norm : 0;
-      s.given(k) = norm > 0 ? sigma / norm : 0;
+      double const inverse = norm > 0 ? 1 / norm : 0;
+      s.scale(k) = inverse;
+      s.given(k) = sigma * inverse;
       s.lost(k) = now.rounds == 0 ? lost_after(s, k - 1, norm_squared)
                                   : (s.lost(k - 1) + eps) *
                                         Kokkos::sqrt(Kokkos::max(1., first_squared / norm_squared));
