@@ -378,7 +378,6 @@ TEST(Control, ACycleThatEndsFurtherAwayIsUndone) {
   EXPECT_EQ(end_at(1e6, Reason::running, {1e-6, 7}), Reason::max_iterations);
   EXPECT_EQ(end_at(nan, Reason::not_finite, limits), Reason::not_finite);
   Control far = claiming(Reason::converged, 0, 1e-2);
-  far.useless_squared = 1e24;
   EXPECT_EQ(judge(far, limits, 1e26, 1, 3, recovery), Verdict::revert);
   EXPECT_EQ(far.reason, Reason::stagnated) << "x is as near as it was";
   // Not where it won something, nor where nothing has been done, nor in the benchmark mode.

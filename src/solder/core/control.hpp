@@ -71,10 +71,8 @@ struct Control {
   double residual_squared = 0;  ///< the recursion's latest ||r||^2
   double true_squared = 0;      ///< the latest recomputed ||b - A x||^2
   double best_squared = 0;      ///< true_squared at the last restart
-  /// Beyond this a residual's square is of no more use.
-  double useless_squared = Kokkos::Experimental::infinity_v<double>;
-  double value = 0;          ///< of the scalar named by cause
-  double another_value = 0;  ///< of that named by another
+  double value = 0;             ///< of the scalar named by cause
+  double another_value = 0;     ///< of that named by another
 
   /// \brief The recursion's ||r||^2 of the current iterate; recorded once per iteration.
   KOKKOS_FUNCTION void measure(double squared) {
@@ -85,6 +83,13 @@ struct Control {
   KOKKOS_FUNCTION void set_threshold(double relative_residual) {
     threshold = relative_residual;
     stop_squared = relative_residual * relative_residual * b_squared;
+  }
+
+  /// \brief The square beyond which a residual is of no more use: 1e12 times ||b||, or the residual
+  /// that the iteration began from where that is larger. CG's may grow by the root of the condition
+  /// number before it falls, so this is far above what a solvable double system shows.
+  KOKKOS_FUNCTION double useless_squared() const {
+    return 1e24 * (best_squared > b_squared ? best_squared : b_squared);
   }
 
   /// \brief A norm, given squared, relative to ||b||; as it is where b = 0.
@@ -110,11 +115,6 @@ struct Control {
 struct Limits {
   double tolerance;
   std::int32_t max_iterations;
-
-  /// A residual this many times ||b||, or the one that the iteration began from where that is
-  /// larger, is of no more use. CG's residual may grow by the root of the condition number before
-  /// it falls, so this is far above what a solvable double system shows.
-  static constexpr double divergence = 1e12;
 
   /// \brief 0: the benchmark mode, in which nothing but the iteration limit or a NaN ends the
   /// iteration.
@@ -196,8 +196,6 @@ KOKKOS_INLINE_FUNCTION Verdict judge_claim(Control& control, Limits const& limit
     control.phase = Phase::iterate;
     control.reason = Reason::running;
     control.best_squared = squared;
-    control.useless_squared =
-        Limits::divergence * Limits::divergence * Kokkos::fmax(squared, control.b_squared);
     control.set_threshold(limits.tolerance);
     return Verdict::restart;
   };
@@ -220,7 +218,8 @@ KOKKOS_INLINE_FUNCTION Verdict judge_claim(Control& control, Limits const& limit
   }
   if (claim != Reason::converged && claim != Reason::running && claim != Reason::max_iterations)
     return finish(claim);
-  if (!limits.unconditional() && squared > control.useless_squared) return finish(Reason::diverged);
+  if (!limits.unconditional() && squared > control.useless_squared())
+    return finish(Reason::diverged);
   if (at_limit || claim == Reason::max_iterations) return finish(Reason::max_iterations);
   if (claim == Reason::running) {
     constexpr double something = 1 - 1e-10;

@@ -187,7 +187,7 @@ KOKKOS_FUNCTION void bicgstab_end(Limits const& limits, Control const& now, Cont
     return;
   else if (!is_finite(rs_q))
     next.claim(Reason::not_finite, Cause::rs_Ap, size_of(rs_q));
-  else if (rr > now.useless_squared)
+  else if (rr > now.useless_squared())
     next.claim(Reason::diverged);
   else if (size_of(rs_q) < 1e-290 && size_of(rs_r) != 0)  // its inverse may be infinite
     next.claim(Reason::breakdown, Cause::rs_Ap, size_of(rs_q));
@@ -256,7 +256,7 @@ struct BiCgStabAlpha {
     Inner inverse = 1.0 / rs_q, alpha = rs_r * inverse;
     bool const lost = share * share <= Shared::noise * Shared::noise * squared;
     bool const unconditional = limits.unconditional();
-    bool const ordinary = squared > now.stop_squared && squared <= now.useless_squared &&
+    bool const ordinary = squared > now.stop_squared && squared <= now.useless_squared() &&
                           !(lost && (unconditional || squared <= now.best_squared / 2)) &&
                           size_of(alpha) > 0 && is_finite(inverse) && is_finite(alpha) &&
                           now.iteration < limits.max_iterations;

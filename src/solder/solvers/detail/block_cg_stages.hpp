@@ -107,7 +107,7 @@ struct BlockJudge {
                  : outcome == further ? Phase::iterate
                                       : Phase::begin;
       small.of_column(Small::stop, c) = is.stop_squared;
-      small.of_column(Small::useless, c) = is.useless_squared;
+      small.of_column(Small::useless, c) = is.useless_squared();
       if (outcome == anew) small.of_column(Small::scale, c) = Kokkos::sqrt(is.true_squared);
       if (!small.is(Small::done, c)) small.value(Small::iteration) = is.iteration;
     });

@@ -128,7 +128,7 @@ KOKKOS_FUNCTION CgScalars cg_end(Limits const& limits, Control const& now, Contr
     next.claim(Reason::max_iterations);
   else if (limits.unconditional())
     return Kokkos::isfinite(step.alpha) && Kokkos::isfinite(step.beta) ? step : CgScalars{0, 0};
-  else if (rr > now.useless_squared)
+  else if (rr > now.useless_squared())
     next.claim(Reason::diverged);
   else if (rz <= 0)
     next.claim(rz < 0 ? Reason::indefinite_preconditioner : Reason::breakdown, Cause::r_z, rz);
@@ -155,7 +155,7 @@ KOKKOS_FORCEINLINE_FUNCTION CgScalars cg_scalars(Limits const& limits, Control c
   double const inverse = 1 / pq;  // one division: it is the longest chain here
   double const alpha = rz * inverse;
   CgScalars const step{alpha, Predict ? Kokkos::fmax(alpha * qMq * inverse - 1, 0.0) : 0};
-  bool const ordinary = rr > now.stop_squared && rr <= now.useless_squared && rz > 0 && pq > 0 &&
+  bool const ordinary = rr > now.stop_squared && rr <= now.useless_squared() && rz > 0 && pq > 0 &&
                         step.alpha > 0 && Kokkos::isfinite(step.alpha) &&
                         Kokkos::isfinite(step.beta) && (!Predict || in_range(qMq)) &&
                         now.iteration < limits.max_iterations;

@@ -197,7 +197,7 @@ struct IdrUpdate {
       next.claim(Reason::converged);
     else if (now.iteration >= d.limits.max_iterations)
       next.claim(Reason::max_iterations);
-    else if (!unconditional && rr > now.useless_squared)
+    else if (!unconditional && rr > now.useless_squared())
       end_far_away(rr, now, next);
     return next.phase != phase;
   }
