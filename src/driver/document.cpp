@@ -138,9 +138,20 @@ class Beginnings : public YAML::EventHandler {
   bool at_root_ = false;
 };
 
+/// The first lines of a text, which end as YAML's do: with a line feed, a carriage return or both.
+std::string first_lines(std::string_view text, int count) {
+  std::size_t end = 0;
+  for (int k = 0; k < count && end < text.size(); ++k) {
+    end = std::min(text.find_first_of("\r\n", end), text.size());
+    end += text.substr(end, 2) == "\r\n" ? 2 : end < text.size() ? 1 : 0;
+  }
+  return std::string(text.substr(0, end));
+}
+
 /// The documents of a text; where it ceases to be YAML those before, and why.
-std::vector<YAML::Node> load(std::string text, Source const& source, Errors& errors) {
+std::vector<YAML::Node> load(std::string const& text, Source const& source, Errors& errors) {
   Beginnings beginnings;
+  bool is_whole = true;
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
@@ -148,16 +159,19 @@ std::vector<YAML::Node> load(std::string text, Source const& source, Errors& err
     }
   } catch (YAML::Exception const& error) {
     errors.add(source.at(error.mark), "not valid YAML: ", error.msg);
-    auto line = text.begin();
-    for (int k = 0; !beginnings.all.empty() && k < beginnings.all.back().line; ++k)
-      line = std::find(line, text.end(), '\n') + 1;
-    text.erase(line, text.end());
+    is_whole = false;
   }
   for (YAML::Mark const& mark : beginnings.empty)
     if (beginnings.all.size() > 1)
       errors.add(source.at(mark),
                  "an empty document: nothing between two '---', or after the last");
-  return YAML::LoadAll(text);
+  if (is_whole) return YAML::LoadAll(text);
+  try {
+    int const lines = beginnings.all.empty() ? 0 : beginnings.all.back().line;
+    return YAML::LoadAll(first_lines(text, lines));
+  } catch (YAML::Exception const&) {  // which has been told
+    return {};
+  }
 }
 
 /// Gives a later document of a file the output of the first.

@@ -510,6 +510,11 @@ TEST(Config, FilesThatAreNoYaml) {
   expect_error(std::string(problem) + "---\nsolver: {name: cg}\n", {"no problem"});
   expect_error(std::string(problem) + "---\n---\n" + problem, {"a.yaml:2: ", "empty document"});
   expect_error(std::string(problem) + "---\n# nothing\n---\nproblem: [\n", {"not valid YAML"});
+  // Lines end in any way: what stands before the document that is none is read.
+  for (std::string const end : {"\n", "\r", "\r\n"})
+    expect_error("problem: {generate: fem_poisson_2d," + end + end + end + end + " size: 9}" + end +
+                     "solver: {nme: cg}" + end + "---" + end + "problem: [" + end,
+                 {"not valid YAML", "solver.nme"});
   expect_error("---\n---\n" + std::string(problem), {"a.yaml:1: ", "empty document"});
   expect_error(std::string(problem) + "---\n" + problem + "output: {json: r.json}\n",
                {"a.yaml:4: ", "'output.json' belongs into the first document"});
