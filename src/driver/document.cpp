@@ -156,6 +156,11 @@ std::vector<YAML::Node> load(std::string const& text, Source const& source, Erro
     std::istringstream stream(text);
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(beginnings)) {
+      auto const& all = beginnings.all;
+      if (all.size() < 2 || all.back().pos != all[all.size() - 2].pos) continue;
+      auto const here = all.back();  // from where the parser would not go on, and say nothing
+      std::erase_if(beginnings.empty, [&](YAML::Mark const& mark) { return mark.pos == here.pos; });
+      throw YAML::ParserException(here, "what stands here belongs to no document");
     }
   } catch (YAML::Exception const& error) {
     errors.add(source.at(error.mark), "not valid YAML: ", error.msg);

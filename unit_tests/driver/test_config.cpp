@@ -510,6 +510,9 @@ TEST(Config, FilesThatAreNoYaml) {
   expect_error(std::string(problem) + "---\nsolver: {name: cg}\n", {"no problem"});
   expect_error(std::string(problem) + "---\n---\n" + problem, {"a.yaml:2: ", "empty document"});
   expect_error(std::string(problem) + "---\n# nothing\n---\nproblem: [\n", {"not valid YAML"});
+  // yaml-cpp reads one document of this, and then none for ever.
+  expect_error("!problem: {generate: fem_poisson_2d, size: 9}, \nsolver: {name: bic#gstab}\nformat",
+               {"not valid YAML"});
   // Lines end in any way: what stands before the document that is none is read.
   for (std::string const end : {"\n", "\r", "\r\n"})
     expect_error("problem: {generate: fem_poisson_2d," + end + end + end + end + " size: 9}" + end +
