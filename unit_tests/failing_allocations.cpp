@@ -20,15 +20,12 @@ std::atomic<bool> of_new = false, all_later = false;
 thread_local bool of_malloc = false;  // of this thread alone: other libraries' threads know of none
 std::atomic<std::int64_t> left = 0, failures = 0, spared = 0, live = 0;
 
-using Record = Kokkos::Impl::SharedAllocationRecord<void, void>;
-
 /// Of a frame of the stack: whether Kokkos gives up a view's reference there.
 _Unwind_Reason_Code is_end_of_view(_Unwind_Context* context, void* found) {
   auto* const at = reinterpret_cast<void*>(_Unwind_GetIP(context) - 1);
   Dl_info info{};
-  if (_Unwind_FindEnclosingFunction(at) == reinterpret_cast<void*>(&Record::decrement) ||
-      (dladdr(at, &info) != 0 && info.dli_sname != nullptr &&
-       std::strstr(info.dli_sname, "SharedAllocationRecord") != nullptr))
+  if (dladdr(at, &info) != 0 && info.dli_sname != nullptr &&
+      std::strstr(info.dli_sname, "SharedAllocationRecord") != nullptr)
     *static_cast<bool*>(found) = true;
   return *static_cast<bool*>(found) ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
