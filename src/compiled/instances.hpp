@@ -4,6 +4,7 @@
 #include <Kokkos_Core.hpp>
 #include <cstddef>
 #include <memory>
+#include <solder/preconditioners/jacobi.hpp>
 #include <solder/solvers/detail/method.hpp>
 #include <tuple>
 #include <type_traits>
@@ -30,13 +31,23 @@ std::unique_ptr<AnyMethod<Exec, typename OpenedA::scalar_type>> compiled_method(
 
 namespace Compiled {
 
+/// \brief What solvers see on hosts: all matrices, and all preconditioners but pointwise ones of
+/// users (core/on_hosts.hpp). What says `compiled_for` is here.
+template <class T>
+using MatrixOnHosts = OpenedMatrix<Impl::HostOperator<T>, T>;
+template <class T>
+using PreconditionersOnHosts =
+    std::tuple<Impl::NoOperation, Impl::JacobiOperator<T>, Impl::HostPreconditioner<T, true, true>,
+               Impl::HostPreconditioner<T, false, true>,
+               Impl::HostPreconditioner<T, false, false>>;
+
 /// \brief The compiled_method() of each of the preconditioners of hosts: to take a function's
 /// address compiles it.
 template <template <class, class, class> class Method, class T, class Options, class Exec>
 auto on_host(std::type_identity<Exec>) {
   return []<class... M>(std::type_identity<std::tuple<M...>>) {
-    return std::tuple(&Impl::compiled_method<Method, Exec, Impl::MatrixOnHosts<T>, M, Options>...);
-  }(std::type_identity<Impl::PreconditionersOnHosts<T>>());
+    return std::tuple(&Impl::compiled_method<Method, Exec, MatrixOnHosts<T>, M, Options>...);
+  }(std::type_identity<PreconditionersOnHosts<T>>());
 }
 
 #if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)

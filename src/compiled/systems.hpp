@@ -9,7 +9,7 @@
 #include <solder/preconditioners/fsai.hpp>
 #include <solder/preconditioners/incomplete.hpp>
 #include <solder/preconditioners/jacobi.hpp>
-#include <solder/solvers/detail/solving.hpp>
+#include <solder/solvers/detail/system.hpp>
 #include <type_traits>
 #include <variant>
 

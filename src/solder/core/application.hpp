@@ -25,7 +25,7 @@ namespace Solder {
 ///   - `is_split`: M = F^H F, and apply(phase, r, rz) also leaves (r, z) = ||F r||^2 in
 ///     rz.of(iteration), at no cost. On devices its first factor can be had alone, and of a made
 ///     vector: apply_inner_made(r), whose rows are to be stored at inner() for apply_outer(); M's
-///     keeps_all_rows(threads) says when that pays;
+///     threads_to_hold() says when that pays;
 ///   - neither: apply(phase, r).
 /// Where it is not pointwise, `Rows rows` deals the rows of the solver's vector stages as its own
 /// kernels do.
@@ -123,16 +123,15 @@ inline constexpr bool takes_batches = ([] {
 template <class Operator, class Scalar>
 struct OpenedMatrix {
   using scalar_type = Scalar;
+  using Opened = Operator;
   static constexpr bool takes_columns = Solder::takes_columns<Operator>,
                         takes_batches = Solder::takes_batches<Operator>;
 
-  /// Whether it says which rows it hands out to whom; see OnChipTeam.
-  static constexpr bool knows_rows = requires(Operator const& op) { op.keeps_rows(); };
-  /// Whether a kernel of a whole solve can keep what it needs of the rows for products with made
-  /// vectors.
-  static constexpr bool can_keep_rows = requires(Operator const& op) {
-    op.keeps_all_rows(std::int64_t{});
-  };
+  /// Whether it says that its rows go to the teams that have them in vector stages; see OnChipTeam.
+  static constexpr bool may_be_aligned = requires(Operator const& op) { op.is_aligned(); };
+  /// Whether the threads of a whole solve can hold its rows in their registers, for products with
+  /// made vectors.
+  static constexpr bool can_hold_rows = requires(Operator const& op) { op.threads_to_hold(); };
 
   Operator A;
   Rows rows;

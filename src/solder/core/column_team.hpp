@@ -90,7 +90,15 @@ class ColumnTeam {
   }
   KOKKOS_FORCEINLINE_FUNCTION bool told_to_go_on() const { return told_->goes_on; }
 
-  /// \brief Where a kernel of a whole solve keeps the column's control block, by turns.
+  /// \brief What the first thread of the column knows, known to all of its threads; two barriers.
+  /// All threads of the team call this together. It takes the place of current(1).
+  KOKKOS_FORCEINLINE_FUNCTION Control const& shared_by_column(Control const& control) const {
+    barrier();  // somebody may still read there
+    if (slot_ == 0) told_->current[1] = control;
+    barrier();
+    return told_->current[1];
+  }
+  /// \brief Where a kernel of a whole solve keeps the column's control block, double buffered.
   KOKKOS_FORCEINLINE_FUNCTION Control& current(int turn) const { return told_->current[turn]; }
 
   /// \brief f(number of the entry) for all rows of the team, by the first thread of a column alone:

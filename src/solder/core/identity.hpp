@@ -13,6 +13,7 @@ struct Identity {
   struct Operator {
     static constexpr bool is_identity = true, is_pointwise = true, takes_columns = true,
                           takes_batches = true;
+    using compiled_for = void;  ///< any scalar; see src/compiled
 
     template <class Scalar>
     KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t, Scalar const& r) const {

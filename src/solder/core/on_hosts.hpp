@@ -3,8 +3,8 @@
 
 // A and M on hosts, whatever their types. Their rows go to the solver through a block of the stack
 // and a pointer to a function, which costs a nanosecond a row; in return a solver is compiled once
-// for all matrices and all preconditioners of a kind. On GPUs, where a row must stay in a register,
-// each pair has its own kernels.
+// for all matrices (matrix/open_matrix.hpp) and all preconditioners of a kind. On GPUs, where a
+// row must stay in a register, each pair has its own kernels.
 
 #include <concepts>
 #include <cstdint>
@@ -12,13 +12,9 @@
 
 #include <solder/core/application.hpp>
 #include <solder/core/arena.hpp>
-#include <solder/core/runners/kernels.hpp>
-#include <solder/core/twice.hpp>
+#include <solder/core/runners/programs.hpp>
 
 namespace Solder {
-
-template <class Scalar, class Offset>
-struct CsrOperator;  // of matrix/csr.hpp
 
 namespace Impl {
 
@@ -84,89 +80,7 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_window(HostTeam const& team, Rows cons
   });
 }
 
-/// \brief The operator of a matrix; see LinearOperator. The rows of a CsrMatrix, which most
-/// matrices are, are gone through here; those of another one by its own operator.
-template <class Scalar>
-struct HostOperator {
-  template <class X>
-  using Fill = void (*)(void const* op, HostTeam const&, X const& x,
-                        RowBlock<std::remove_cvref_t<decltype(x[0])>>&);
-
-  Rows rows;
-  std::int32_t teams;
-  std::int32_t const *row_offsets = nullptr, *columns = nullptr;
-  Scalar const* values = nullptr;
-  void const* op = nullptr;  ///< null: the rows are those above
-  Fill<Scalar const*> fill = nullptr;
-  Fill<Widened<Scalar>> fill_widened = nullptr;
-
-  static constexpr bool takes_columns = true, takes_batches = true,  ///< as far as the matrix does
-      takes_twice = true;
-
-  bool operator==(HostOperator const&) const = default;
-  bool in_order() const { return op == nullptr; }
-  bool has_columns() const { return op == nullptr; }
-  template <class X, class Consume>
-  void for_each_row_of_columns(HostTeam const& team, X const& x, Consume const& consume) const {
-    products_of_columns(team, rows, row_offsets, columns, values, x, consume);
-  }
-
-  template <class X, class Prepare, class Consume>
-  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(HostTeam const& team, X const& x,
-                                                        Prepare const& prepare,
-                                                        Consume const& consume) const {
-    if (!prepare()) return false;
-    if (op == nullptr)
-      compressed_products(team, rows, row_offsets, columns, values, x, consume);
-    else if constexpr (std::is_same_v<X, Widened<Scalar>>)
-      products(fill_widened, team, x, consume);
-    else
-      products(fill, team, x, consume);
-    return true;
-  }
-
- private:
-  template <class X, class Consume>
-  KOKKOS_FORCEINLINE_FUNCTION void products(Fill<X> of, HostTeam const& team, X const& x,
-                                            Consume const& consume) const {
-    using Value = std::remove_cvref_t<decltype(x[0])>;
-    for_each_window<Value>(
-        team, rows, [&](HostTeam const& part, RowBlock<Value>& block) { of(op, part, x, block); },
-        [&](std::int32_t, RowBlock<Value> const& block) { block.hand_out(consume); });
-  }
-};
-
 inline constexpr auto always = [] { return true; };
-
-/// \brief Any operator as a HostOperator; `kept` stays where it is.
-template <class Scalar, class Operator>
-HostOperator<Scalar> host_operator(Operator const* kept) {
-  HostOperator<Scalar> host{kept->rows, kept->teams};
-  if constexpr (std::is_same_v<Operator, CsrOperator<Scalar, std::int32_t>>) {
-    host.row_offsets = kept->row_offsets;
-    host.columns = kept->columns;
-    host.values = kept->values;
-  } else {
-    constexpr auto products = [](void const* op, HostTeam const& team, auto const& x, auto& block) {
-      static_cast<Operator const*>(op)->for_each_row_product(
-          team, x, always, [&](std::int32_t i, auto const& value) { block.take_any(i, value); });
-    };
-    host.op = kept;
-    host.fill = products;
-    constexpr auto take = [](std::int32_t, auto const&) {};
-    if constexpr (Widens<Operator, Scalar, HostTeam, decltype(always), decltype(take)>)
-      host.fill_widened = products;
-    else
-      host.fill_widened = [](void const* op, HostTeam const& team, Widened<Scalar> const& x,
-                             auto& block) {
-        using Value = typename Widened<Scalar>::Value;
-        static_cast<Operator const*>(op)->for_each_row_product(
-            team, x.values, always,
-            [&](std::int32_t i, auto const& value) { block.take_any(i, Value(value)); });
-      };
-  }
-  return host;
-}
 
 /// \brief A source whose rows are any other source's; see Range.
 template <class Scalar>
@@ -209,6 +123,8 @@ struct HostPreconditioner {
   static constexpr bool is_identity = false, is_pointwise = false, is_split = Split,
                         on_device = OnDevice, takes_columns = true,
                         takes_batches = true;  ///< as far as M does
+  /// See src/compiled.
+  using compiled_for = std::conditional_t<Split && !OnDevice, HostPreconditioner, Scalar>;
   using Operand = Place<Scalar const>;
   using Applied = Application<HostProgram, HostRows<Scalar>>;
 

@@ -130,6 +130,7 @@ struct Report {
   double words_per_iteration =
       0;  ///< words of sizeof(Scalar) to and from memory, caches not counted
   Runner runner = Runner::automatic;  ///< the one that ran: never automatic
+  std::string runner_because;         ///< why that one, in a sentence; see plan_solve
   SetupReport preconditioner;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/sums.hpp>
@@ -32,6 +33,11 @@ inline constexpr int league_threads = 256, team_threads = 512, most_threads = 10
 /// \brief Right-hand sides that are solved together, at most: more are solved in groups. A GPU's
 /// warp then has threads of every column, and the matrix's share of the words is small.
 inline constexpr std::int32_t most_columns = 32;
+
+/// \brief The most rows that kernels take. They count rows in 32 bits, and loops over rows step
+/// beyond the last one before they compare: by 256 rows a warp of all teams at most, which is less
+/// than what is left up to 2^31 on 512 multiprocessors.
+inline constexpr std::int32_t most_rows = std::numeric_limits<std::int32_t>::max() - (1 << 22);
 
 /// \brief Teams of a league that a GPU's multiprocessor holds at once: leaves 85 registers a thread
 /// of an H100, enough for all loads of a row to be in flight. With 4 (64 registers), or with more
@@ -121,6 +127,14 @@ struct HostTeam {
       for (std::int32_t i = begin; i < end; i += window_rows)
         f(window(i, end - i > window_rows ? i + window_rows : end));
   }
+  /// \brief See ColumnTeam.
+  KOKKOS_FUNCTION static constexpr std::int32_t slot() { return 0; }
+  KOKKOS_FUNCTION static constexpr std::int32_t slots() { return 1; }
+  KOKKOS_FUNCTION static constexpr bool any_column(bool yes) { return yes; }
+  template <class T>
+  KOKKOS_FUNCTION T const& shared_by_column(T const& value) const {
+    return value;
+  }
   KOKKOS_FUNCTION int league_rank() const { return league_rank_; }
   KOKKOS_FUNCTION int league_size() const { return league_size_; }
   KOKKOS_FUNCTION int rank() const { return 0; }
@@ -204,102 +218,6 @@ struct HostTeam {
   }
 };
 
-/// \brief f(i) for the team's compressed rows, from the last to the first.
-///
-/// Short rows that do not stay in the caches are asked for ahead, a few at a time: their loads,
-/// between guesses where a row ends, keep too few cache lines under way. Long ones among them are
-/// not: they need no help, and would drive out what is waited for.
-template <class Offset, class Scalar, class F>
-KOKKOS_FORCEINLINE_FUNCTION void for_each_compressed_row(HostTeam const& team, Rows const& rows,
-                                                         Offset const* row_offsets,
-                                                         std::int32_t const* columns,
-                                                         Scalar const* values, F const& f) {
-  constexpr std::int64_t cached = 4 << 20, at_once = 32, distance = 512, line = 64,
-                         value = sizeof(Scalar), column = sizeof(std::int32_t);
-  std::int32_t const begin = team.first(rows), end = team.last(rows);
-  std::int64_t const count = end - begin, entries = row_offsets[end] - row_offsets[begin];
-  bool const ahead =
-      entries * (value + column) > cached && entries >= 4 * count && entries < at_once / 2 * count;
-  auto const most = static_cast<std::int32_t>(ahead ? at_once * count / entries : count);
-  for (std::int32_t top = end; top > begin;) {
-    std::int32_t const bottom = top - begin > most ? top - most : begin;
-    std::int64_t const first = row_offsets[bottom], last = row_offsets[top];
-    if (ahead && last - first <= 2 * at_once) {
-      for (std::int64_t k = first; k < last; k += line / value)
-        prefetch(values + k, -distance * value);
-      for (std::int64_t k = first; k < last; k += line / column)
-        prefetch(columns + k, -distance * column);
-    }
-    for (std::int32_t i = top - 1; i >= bottom; --i) f(i);
-    top = bottom;
-  }
-}
-
-/// \brief The products of compressed rows with x, from the last of the team's rows to the first:
-/// what the vector stages, which go upwards, touched last is still in the cache.
-template <class Offset, class Scalar, class Operand, class Consume>
-KOKKOS_FORCEINLINE_FUNCTION void compressed_products(HostTeam const& team, Rows const& rows,
-                                                     Offset const* row_offsets,
-                                                     std::int32_t const* columns,
-                                                     Scalar const* values, Operand const& x,
-                                                     Consume const& consume) {
-  using X = std::remove_cvref_t<decltype(x[0])>;
-  if (team.columns() > 1) {
-    std::int32_t const width = team.columns(), begin = team.first(rows);
-    for (std::int32_t i = team.last(rows) - 1; i >= begin; --i) {
-      X sum{};
-      for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
-        sum += X(values[k]) * x[columns[k] * width + team.column()];
-      consume(i * width + team.column(), sum);
-    }
-    return;
-  }
-  for_each_compressed_row(team, rows, row_offsets, columns, values, [&](std::int32_t i) {
-    X sum{};
-    for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
-      sum += X(values[k]) * x[columns[k]];
-    consume(i, sum);
-  });
-}
-
-/// \brief The products of compressed rows with Width columns of x, from column `first` on: the
-/// matrix is read once for them. consume(column, number of the entry, value).
-template <int Width, class Offset, class Scalar, class Operand, class Consume>
-KOKKOS_FORCEINLINE_FUNCTION void products_of_pack(std::int32_t i, std::int32_t columns_of_x,
-                                                  std::int32_t first, Offset const* row_offsets,
-                                                  std::int32_t const* columns, Scalar const* values,
-                                                  Operand const& x, Consume const& consume) {
-  using X = std::remove_cvref_t<decltype(x[0])>;
-  X sum[Width]{};
-  for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k) {
-    X const value(values[k]);
-    std::int32_t const at = columns[k] * columns_of_x + first;
-    for (int c = 0; c < Width; ++c) sum[c] += value * x[at + c];
-  }
-  for (int c = 0; c < Width; ++c) consume(first + c, i * columns_of_x + first + c, sum[c]);
-}
-
-/// \brief The products of compressed rows with all columns of x.
-template <class Offset, class Scalar, class Operand, class Consume>
-KOKKOS_FORCEINLINE_FUNCTION void products_of_columns(HostTeam const& team, Rows const& rows,
-                                                     Offset const* row_offsets,
-                                                     std::int32_t const* columns,
-                                                     Scalar const* values, Operand const& x,
-                                                     Consume const& consume) {
-  std::int32_t const width = team.columns(), begin = team.first(rows);
-  for (std::int32_t i = team.last(rows) - 1; i >= begin; --i) {
-    std::int32_t c = 0;
-    for (; c + 8 <= width; c += 8)
-      products_of_pack<8>(i, width, c, row_offsets, columns, values, x, consume);
-    if (c + 4 <= width) {
-      products_of_pack<4>(i, width, c, row_offsets, columns, values, x, consume);
-      c += 4;
-    }
-    for (; c < width; ++c)
-      products_of_pack<1>(i, width, c, row_offsets, columns, values, x, consume);
-  }
-}
-
 /// \brief What kernel a GPU's team belongs to: a stage's, or a whole solve's, in a league or alone.
 enum class TeamOf { stage, solve, solve_alone };
 
@@ -327,6 +245,15 @@ class DeviceTeam {
   KOKKOS_FUNCTION static constexpr std::int32_t columns() { return 1; }
   KOKKOS_FUNCTION static constexpr std::int32_t column() { return 0; }
   KOKKOS_FUNCTION static constexpr std::int32_t place() { return 0; }
+  /// \brief See ColumnTeam: there is one column, and all threads know what its first one does.
+  KOKKOS_FUNCTION int slot() const { return rank(); }
+  KOKKOS_FUNCTION int slots() const { return size(); }
+  KOKKOS_FUNCTION static constexpr bool any_column(bool yes) { return yes; }
+  template <class T>
+  KOKKOS_FORCEINLINE_FUNCTION T const& shared_by_column(T const& value) const {
+    barrier();
+    return value;
+  }
   KOKKOS_FUNCTION bool writes() const { return league_rank() == 0 && rank() == 0; }
   /// \brief The rows that the league shares.
   KOKKOS_FUNCTION static constexpr std::int32_t first(Rows const&) { return 0; }

@@ -7,6 +7,7 @@
 #include <solder/core/scalar.hpp>
 #include <solder/core/team.hpp>
 #include <solder/core/twice.hpp>
+#include <solder/matrix/compressed_rows.hpp>
 #include <solder/matrix/kept.hpp>
 
 namespace Solder {
@@ -60,11 +61,10 @@ struct CsrOperator {
     }
   }
 
-  /// \brief Whether each of so many threads has one row at most, so that a kernel of a whole solve
-  /// can keep() it.
-  bool keeps_all_rows(std::int64_t threads) const {
-    return rows.bounds == nullptr &&
-           (static_cast<std::int64_t>(rows.count) << lane_bits) <= threads;
+  /// \brief Threads of which each has one row at most, so that a kernel of a whole solve can
+  /// keep() it; 0: some rows are too long for that.
+  std::int64_t threads_to_hold() const {
+    return rows.bounds != nullptr ? 0 : static_cast<std::int64_t>(rows.count) << lane_bits;
   }
   /// \brief What a thread keeps of its row, for the made vector x; see MadeProduct.
   template <class Team, class Vector>
@@ -84,9 +84,9 @@ struct CsrOperator {
                               prepare, consume);
   }
 
-  /// \brief Whether, on a GPU, the team of a whole solve that has row i of a vector hands out row
-  /// i.
-  bool keeps_rows() const { return rows.bounds == nullptr; }
+  /// \brief Whether, on a GPU, the team of a whole solve that has row i of a vector also computes
+  /// row i of a product.
+  bool is_aligned() const { return rows.bounds == nullptr; }
 
   /// \brief Nonzeros of the longest row that is not listed.
   KOKKOS_FORCEINLINE_FUNCTION static constexpr std::int32_t short_row(std::int32_t lane_bits) {

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -14,28 +12,6 @@
 namespace Solder {
 
 namespace Impl {
-
-/// \brief Rows that kernels take. They are counted in 32 bits, and loops over them step beyond the
-/// last one before they compare: by 256 rows a warp of all of a GPU's teams at most, which is less
-/// than what is left up to 2^31 on 512 multiprocessors.
-inline constexpr std::int32_t most_rows = std::numeric_limits<std::int32_t>::max() - (1 << 22);
-
-/// \brief Right-hand sides of so many rows that are solved together, at most; 1: they are not. The
-/// number of an entry is an int32; the operand of a multigrid level is nearly two vectors long, and
-/// GPUs take an even number of columns.
-inline std::int32_t columns_at_once(double rows) {
-  double const most = 2 * std::floor(most_rows / 4 / std::max(rows, 1.0));
-  return most < 4 ? 1 : static_cast<std::int32_t>(std::min<double>(most, most_columns));
-}
-
-/// \brief Right-hand sides of so many rows that a GPU solves beside one another, at most, where
-/// they cannot be solved together: as many as keep it busy, for more only take more memory.
-/// Measured: "Many right-hand sides" in docs/performance.md.
-inline std::int32_t beside_at_once(double rows) {
-  constexpr double entries = 2e6;
-  return static_cast<std::int32_t>(
-      std::clamp<double>(entries / std::max(rows, 1.0), 1, most_columns));
-}
 
 /// \brief The bounds of `teams` contiguous slices of [0, rows) of about the same work, for hosts.
 ///

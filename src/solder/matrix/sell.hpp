@@ -43,7 +43,7 @@ struct SellOperator {
   static constexpr bool in_order() { return false; }
 
   /// \brief See CsrOperator.
-  bool keeps_rows() const { return permutation == nullptr; }
+  bool is_aligned() const { return permutation == nullptr; }
 
   bool operator==(SellOperator const&) const = default;
 
@@ -90,9 +90,7 @@ struct SellOperator {
   }
 
   /// \brief See CsrOperator.
-  bool keeps_all_rows(std::int64_t threads) const {
-    return static_cast<std::int64_t>(slices) * Impl::warp <= threads;
-  }
+  std::int64_t threads_to_hold() const { return static_cast<std::int64_t>(slices) * Impl::warp; }
   template <class Team, class Vector>
   KOKKOS_FORCEINLINE_FUNCTION auto keep(Team const& team, Vector const& x) const {
     std::int32_t const at_once = team.warps_of_team(),

@@ -11,6 +11,7 @@
 
 #include <solder/core/identity.hpp>
 #include <solder/core/open.hpp>
+#include <solder/matrix/open_matrix.hpp>
 #include <solder/preconditioners/detail/largest_eigenvalue.hpp>
 
 namespace Solder {

@@ -439,10 +439,8 @@ class Fsai {
   FsaiOperator<Scalar, Factor, Offset> open(Arena<Exec>& arena) const {
     return {arena, G().device_operator(), GH().device_operator()};
   }
-  /// \brief Whether each of so many threads of a GPU can keep its row of G; see CsrOperator.
-  bool keeps_all_rows(std::int64_t threads) const {
-    return G().device_operator().keeps_all_rows(threads);
-  }
+  /// \brief Threads of a GPU of which each can hold a row of G; see CsrOperator.
+  std::int64_t threads_to_hold() const { return G().device_operator().threads_to_hold(); }
 
  private:
   using State = Impl::fsai::Factors<Factor, Exec, Offset>;

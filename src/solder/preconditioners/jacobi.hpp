@@ -55,6 +55,7 @@ struct JacobiOperator {
   std::int32_t columns;  ///< entries of vectors that belong to a row
   static constexpr bool is_identity = false, is_pointwise = true, takes_columns = true,
                         takes_batches = true;
+  using compiled_for = Scalar;  ///< see src/compiled
 
   KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t i, Scalar const& r) const {
     return inverse[row(i)] * r;

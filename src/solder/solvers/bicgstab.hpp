@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string_view>
 
 #include <solder/core/identity.hpp>
@@ -84,77 +83,50 @@ class BiCgStab
 namespace Impl {
 
 template <class Exec, class OpenedA, class OpenedM>
-class BiCgStabMethod {
- public:
-  static constexpr char name[] = "Solder::BiCgStab";
-  using Scalar = typename OpenedA::scalar_type;
-  using System = Impl::System<Exec, OpenedA, OpenedM>;
+class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>, Exec, OpenedA,
+                                         OpenedM, BiCgStabOptions> {
+  using Base = MethodBase<BiCgStabMethod, Exec, OpenedA, OpenedM, BiCgStabOptions>;
+  static constexpr bool pointwise = OpenedM::is_pointwise;
   static constexpr bool can_merge =
-      OpenedM::is_pointwise && OpenedA::can_keep_rows && !is_host_space<Exec>;
-  /// \brief Whether this form can be had with fewer stages.
+      pointwise && OpenedA::can_hold_rows && !is_host_space<Exec>;
+
+ public:
+  using Scalar = typename OpenedA::scalar_type;
+  static constexpr char name[] = "Solder::BiCgStab", label[] = "Solder::bicgstab::solve";
+  static constexpr bool takes_many = true, owns = pointwise && OpenedA::may_be_aligned;
   static bool merges(BiCgStabOptions const& options) {
     return can_merge && options.form == BiCgStabForm::pipelined;
   }
-  using MySolving = Impl::Solving<Exec, OpenedA, OpenedM,
-                                  OpenedM::is_pointwise && OpenedA::knows_rows, can_merge>;
-  static constexpr bool takes_many = true;
+  using Base::Base;
 
-  BiCgStabMethod(Exec const& exec, std::shared_ptr<System> system, BiCgStabOptions const& options,
-                 Many const& many = {})
-      : solving_(name, "Solder::bicgstab::solve", exec, std::move(system), options, {}, many,
-                 merges(options)),
-        form_(options.form) {
-    solving_.reserve([&](auto... all) { return with_programs(all...); },
-                     [&](auto... all) { return merged(all...); });
-  }
-
-  Report solve(Scalar const* b, Scalar* x) {
-    return complete(solving_.solve(
-        b, x, [&](auto... all) { return with_programs(all...); },
-        [&](auto... all) { return merged(all...); }));
-  }
-  /// \brief The same, led by the caller, and what it has come to: see Beside.
-  std::unique_ptr<Underway> start(Scalar const* b, Scalar* x) {
-    return solving_.start(
-        b, x, [&](auto... all) { return with_programs(all...); },
-        [&](auto... all) { return merged(all...); });
-  }
-  Report report(Underway const* underway) const { return complete(solving_.report(underway)); }
-  /// \brief Several right-hand sides, or systems: see Many.
-  std::vector<Report> solve_many(Scalar const* b, Scalar* x) {
-    auto reports = solving_.solve_many(b, x, [&](auto... all) { return with_programs(all...); });
-    for (Report& report : reports) report = complete(report);
-    return reports;
+  template <class Use>
+  void with_form(Scalar const* b, Scalar* x, Use const& use) {
+    if constexpr (can_merge)
+      if (this->merges_stages()) return use(merged(b, x));
+    bool const pipelined = this->options().form == BiCgStabForm::pipelined;
+    if constexpr (pointwise)
+      pipelined ? use(with_pointwise<true>(b, x)) : use(with_pointwise<false>(b, x));
+    else
+      pipelined ? use(with_another<true>(b, x)) : use(with_another<false>(b, x));
   }
 
  private:
   using Sums = BiCgStabSums<Scalar>;
-
-  Scalar* vector(char const* label) {
-    return solving_.arena().template vector<Scalar>(label, solving_.rows());
-  }
-
-  /// \brief use(judgement, iteration) of the form.
-  template <class Use>
-  void with_programs(Scalar const* b, Scalar* x, Use const& use) {
-    if constexpr (OpenedM::is_pointwise)
-      return with_pointwise(b, x, use);
-    else
-      return with_another(b, x, use);
-  }
+  static constexpr Recovery recovery{.continues = true, .restarts = true, .has_another = true};
 
   /// r and s are kept as u = M r and M s; q is free while a claim is judged.
-  template <class Use>
-  void with_pointwise(Scalar const* b, Scalar* x, Use const& use) {
-    auto& arena = solving_.arena();
-    auto const A = solving_.open_matrix();
-    auto const M = solving_.open_preconditioner();
+  template <bool Pipelined>
+  auto with_pointwise(Scalar const* b, Scalar* x) {
+    auto& arena = this->arena();
+    auto const vector = [&](char const* label) { return this->vector(label); };
+    auto const A = this->open_matrix();
+    auto const M = this->open_preconditioner();
     Rows const rows = A.rows;
     Scalar *const u = vector("Solder::bicgstab::u"), *const p = vector("Solder::bicgstab::p");
     auto const q = arena.own(vector("Solder::bicgstab::q")),
                t = arena.own(vector("Solder::bicgstab::t")),
                rs = arena.own(vector("Solder::bicgstab::rs")), own_x = arena.own(x);
-    Sums const sums = Sums::in(arena, solving_.limits(), A.league, arena.teams(rows.teams));
+    Sums const sums = Sums::in(arena, this->limits(), A.league, arena.teams(rows.teams));
     auto const Ap = A.apply(Phase::iterate, p), Au = A.apply(Phase::iterate, u);
 
     auto const begin =
@@ -172,31 +144,32 @@ class BiCgStabMethod {
         stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
               BiCgStabSecondProduct<Scalar, OpenedM, true>{M, u, rs, t, sums.of_second_product}));
 
-    if (form_ == BiCgStabForm::pipelined)
-      return use(
-          begin,
+    if constexpr (Pipelined)
+      return form<owns>(
+          "pipelined", {.A = 2, .M = 3, .row = 17}, begin,
           program(up_to_t, stage("Solder::bicgstab::update", Phase::iterate,
                                  arena.template range<Scalar>(rows, own_x, u, p, t, q),
                                  BiCgStabUpdate<Scalar, OpenedM, true>(sums, M, own_x, u, p))));
-    return use(begin,
-               program(up_to_t,
-                       stage("Solder::bicgstab::update", Phase::iterate,
-                             arena.template range<Scalar>(rows, own_x, u, p, t, rs),
-                             BiCgStabUpdate<Scalar, OpenedM, false>(sums, M, own_x, u, p)),
-                       stage("Solder::bicgstab::direction", Phase::iterate,
-                             arena.template range<Scalar>(rows, u, p, q),
-                             BiCgStabDirection<Scalar, OpenedM>{sums.of_update, sums.kept, M, p})));
+    else
+      return form<owns>(
+          "classical", {.A = 2, .M = 4, .row = 20}, begin,
+          program(up_to_t,
+                  stage("Solder::bicgstab::update", Phase::iterate,
+                        arena.template range<Scalar>(rows, own_x, u, p, t, rs),
+                        BiCgStabUpdate<Scalar, OpenedM, false>(sums, M, own_x, u, p)),
+                  stage("Solder::bicgstab::direction", Phase::iterate,
+                        arena.template range<Scalar>(rows, u, p, q),
+                        BiCgStabDirection<Scalar, OpenedM>{sums.of_update, sums.kept, M, p})));
   }
 
   /// The pipelined form in two stages an iteration. M s is free while a claim is judged.
-  template <class Use>
-  void merged(Scalar const* b, Scalar* x, Use const& use) {
+  auto merged(Scalar const* b, Scalar* x) {
     using Shared = BiCgStabMerged<Scalar>;
-    auto& arena = solving_.arena();
-    auto const A = solving_.open_matrix();
-    auto const M = solving_.open_preconditioner();
-    std::int64_t const n = solving_.rows();
-    Sums sums = Sums::in(arena, solving_.limits(), A.league, arena.teams(A.rows.teams));
+    auto& arena = this->arena();
+    auto const A = this->open_matrix();
+    auto const M = this->open_preconditioner();
+    std::int64_t const n = this->rows();
+    Sums sums = Sums::in(arena, this->limits(), A.league, arena.teams(A.rows.teams));
     Shared const shared{
         {static_cast<std::ptrdiff_t>(n)},
         arena.template vector<Scalar>("Solder::bicgstab::vectors", Shared::count * n)};
@@ -205,7 +178,8 @@ class BiCgStabMethod {
         M, shared.rs(), nullptr, nullptr, shared.Ms(), sums.rr(), sums.of_shadow, sums.kept};
     sums.of_update = of_turn;
     sums.of_first_product = {of_turn.values + of_turn.parts, of_turn.parts};
-    return use(program(judgement(arena, "Solder::bicgstab::judge", A, A.rows, sums.limits, recovery,
+    return form("pipelined", {.A = 2, .M = 2, .row = 15},
+               program(judgement(arena, "Solder::bicgstab::judge", A, A.rows, sums.limits, recovery,
                                  b, x, shared.Ms(), begin),
                        stage("Solder::bicgstab::begin", Phase::begin,
                              A.apply_made(BiCgStabMadeBeginning<Scalar, OpenedM>{{{M}, shared.Ms()},
@@ -220,11 +194,12 @@ class BiCgStabMethod {
   }
 
   /// M cannot be undone, so r and s are kept beside u = M r and M s; w = M q.
-  template <class Use>
-  void with_another(Scalar const* b, Scalar* x, Use const& use) {
-    auto& arena = solving_.arena();
-    auto const A = solving_.open_matrix();
-    auto const M = solving_.open_preconditioner();
+  template <bool Pipelined>
+  auto with_another(Scalar const* b, Scalar* x) {
+    auto& arena = this->arena();
+    auto const vector = [&](char const* label) { return this->vector(label); };
+    auto const A = this->open_matrix();
+    auto const M = this->open_preconditioner();
     Scalar
         *const u = vector("Solder::bicgstab::u"),
                *const p = vector("Solder::bicgstab::p"), *const q = vector("Solder::bicgstab::q"),
@@ -235,7 +210,7 @@ class BiCgStabMethod {
                Mt = M.apply(Phase::iterate, t);
     // (r, r) is left by the judge and by the rows of M t.
     Rows const rows = rows_as_dealt<Exec>(M.rows(A.rows), Mt.rows);
-    Sums const sums = Sums::in(arena, solving_.limits(), A.league, arena.teams(rows.teams));
+    Sums const sums = Sums::in(arena, this->limits(), A.league, arena.teams(rows.teams));
 
     auto const begin =
         program(judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q,
@@ -257,43 +232,21 @@ class BiCgStabMethod {
                           {}, r, {rs}, {t}, sums.of_second_product}),
                 Mt.before);
 
-    if (form_ == BiCgStabForm::pipelined)
-      return use(
-          begin,
+    if constexpr (Pipelined)
+      return form(
+          "pipelined", {.A = 2, .M = 2, .row = 23}, begin,
           program(up_to_Mt, stage("Solder::bicgstab::update", Phase::iterate, Mt.rows,
                                   BiCgStabUpdateApart<Scalar, true>(sums, t, w, rs, x, r, u, p))));
-    return use(
-        begin,
-        program(up_to_Mt,
-                stage("Solder::bicgstab::update", Phase::iterate, Mt.rows,
-                      BiCgStabUpdateApart<Scalar, false>(sums, t, w, rs, x, r, u, p)),
-                stage("Solder::bicgstab::direction", Phase::iterate,
-                      arena.template range<Scalar>(rows, u, p, w),
-                      BiCgStabDirection<Scalar, NoOperation>{sums.of_update, sums.kept, {}, p})));
+    else
+      return form(
+          "classical", {.A = 2, .M = 2, .row = 26}, begin,
+          program(up_to_Mt,
+                  stage("Solder::bicgstab::update", Phase::iterate, Mt.rows,
+                        BiCgStabUpdateApart<Scalar, false>(sums, t, w, rs, x, r, u, p)),
+                  stage("Solder::bicgstab::direction", Phase::iterate,
+                        arena.template range<Scalar>(rows, u, p, w),
+                        BiCgStabDirection<Scalar, NoOperation>{sums.of_update, sums.kept, {}, p})));
   }
-
-  /// \brief What Solving does not know.
-  Report complete(Report report) const {
-    report.form = to_string(form_);
-    report.words_per_iteration = words_per_iteration();
-    return report;
-  }
-
-  double words_per_iteration() const {
-    bool const pipelined = form_ == BiCgStabForm::pipelined;
-    if (solving_.saves_stages())
-      return 2 * solving_.matrix_words() + 15.0 * solving_.rows() +
-             2 * solving_.preconditioner_words();
-    double const vectors = (OpenedM::is_pointwise ? 17 : 23) + (pipelined ? 0 : 3);
-    double const applications = !OpenedM::is_pointwise ? 2 : pipelined ? 3 : 4;
-    return 2 * solving_.matrix_words() + vectors * solving_.rows() +
-           applications * solving_.preconditioner_words();
-  }
-
-  static constexpr Recovery recovery{.continues = true, .restarts = true, .has_another = true};
-
-  MySolving solving_;
-  BiCgStabForm form_;
 };
 
 }  // namespace Impl

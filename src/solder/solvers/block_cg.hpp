@@ -95,28 +95,19 @@ class BlockCg {
 namespace Impl {
 
 template <class Exec, class OpenedA, class OpenedM>
-class BlockCgMethod {
+class BlockCgMethod : public MethodBase<BlockCgMethod<Exec, OpenedA, OpenedM>, Exec, OpenedA,
+                                        OpenedM, BlockCgOptions> {
+  using Base = MethodBase<BlockCgMethod, Exec, OpenedA, OpenedM, BlockCgOptions>;
+
  public:
-  static constexpr char name[] = "Solder::BlockCg";
   using Scalar = typename OpenedA::scalar_type;
-  using System = Impl::System<Exec, OpenedA, OpenedM>;
+  static constexpr char name[] = "Solder::BlockCg", label[] = "Solder::block_cg::solve";
   static constexpr bool takes_many = true, is_block = true;
+  using Base::Base;
 
-  BlockCgMethod(Exec const& exec, std::shared_ptr<System> system, BlockCgOptions const& options,
-                Many const& many)
-      : solving_(name, "Solder::block_cg::solve", exec, std::move(system), options, {}, many),
-        b_(many.columns) {
-    solving_.reserve([&](auto... all) { return with_programs(all...); });
-  }
-
-  std::vector<Report> solve_many(Scalar const* b, Scalar* x) {
-    auto reports = solving_.template solve_many<false>(
-        b, x, [&](auto... all) { return with_programs(all...); });
-    for (Report& report : reports) {
-      report.form = "block";
-      report.words_per_iteration = words_per_iteration();
-    }
-    return reports;
+  template <class Use>
+  void with_form(Scalar const* b, Scalar* x, Use const& use) {
+    use(block(b, x));
   }
 
  private:
@@ -125,16 +116,13 @@ class BlockCgMethod {
   static constexpr bool pointwise = OpenedM::is_pointwise, is_identity = OpenedM::is_identity;
   using Pointwise = std::conditional_t<pointwise, OpenedM, NoOperation>;
 
-  Scalar* vector(char const* label) {
-    return solving_.arena().template vector<Scalar>(label, solving_.rows());
-  }
-
-  template <class Use>
-  void with_programs(Scalar const* b, Scalar* x, Use const& use) {
-    auto& arena = solving_.arena();
-    OpenedA const A = solving_.open_matrix();
-    OpenedM const M = solving_.open_preconditioner();
-    Limits const limits = solving_.limits();
+  auto block(Scalar const* b, Scalar* x) {
+    auto& arena = this->arena();
+    auto const vector = [&](char const* label) { return this->vector(label); };
+    OpenedA const A = this->open_matrix();
+    OpenedM const M = this->open_preconditioner();
+    Limits const limits = this->limits();
+    std::int32_t const b_ = this->columns();
     Rows const rows = A.rows;
     int const league = block_league(arena.exec(), rows.count, b_, rows.teams),
               gram_teams = gram_league(arena.exec(), rows.count, b_, rows.teams);
@@ -212,8 +200,8 @@ class BlockCgMethod {
         z_of(Phase::begin), orthonormalise);
 
     auto const Ap = A.apply(Phase::iterate, p);
-    return use(
-        judgement,
+    return form(
+        "block", {.A = 1, .M = 1, .row = is_identity ? 15.0 : 19.0}, judgement,
         program(
             Ap.before, stage("Solder::block_cg::product", Phase::iterate, Ap.rows, store(v)),
             gram(Phase::iterate, p, v, of_H), BlockStep<Scalar>{small, limits, of_H, gram_teams},
@@ -224,14 +212,6 @@ class BlockCgMethod {
             update("Solder::block_cg::direction", Phase::iterate, Phase::iterate,
                    times(p, z, Small::T, p, Small::K), {}, nullptr, true)));
   }
-
-  double words_per_iteration() const {
-    return solving_.matrix_words() + (is_identity ? 15 : 19) * double(solving_.rows()) +
-           solving_.preconditioner_words();
-  }
-
-  Solving<Exec, OpenedA, OpenedM> solving_;
-  std::int32_t b_;
 };
 
 }  // namespace Impl

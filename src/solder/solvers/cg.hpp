@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string_view>
 
 #include <solder/core/identity.hpp>
-#include <solder/solvers/detail/cg_bodies.hpp>
+#include <solder/solvers/detail/cg_decisions.hpp>
 #include <solder/solvers/detail/cg_merged.hpp>
 #include <solder/solvers/detail/judge.hpp>
 #include <solder/solvers/detail/solver.hpp>
@@ -89,68 +89,278 @@ class Cg : public Impl::Solver<Impl::CgMethod, Exec, Matrix, Preconditioner, CgO
 
 namespace Impl {
 
+// ---- The formulas: what a stage does with row i ----
+
+/// \brief q = A p, with (p, q) and, for the prediction of beta, (q, M q). Words: the matrix, and 2
+/// a row.
+template <class Scalar, class M, bool Predict, class Vector = Owned<Scalar>>
+struct CgProduct {
+  static constexpr std::size_t sums = Predict ? 2 : 1;
+
+  Scalar const* p;
+  Vector q;
+  M m;
+  Sum<sums> left;
+
+  bool operator==(CgProduct const&) const = default;
+
+  template <class Home>
+  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
+    return CgProduct<Scalar, M, Predict, decltype(home(q))>{p, home(q), m, left};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, Scalar const& Ap, Sums<sums>& mine) const {
+    q[i] = Ap;
+    mine[0] += real_dot(p[i], Ap);
+    if constexpr (Predict) mine[1] += real_dot(Ap, m(i, Ap));
+  }
+};
+
+/// \brief x += alpha p, r -= alpha q, p = M r + beta p, with (r, z) and (r, r); the rows are those
+/// of x, r, p and q. Words: 7 a row.
+template <class Scalar, class M, class Norms, class Vector = Owned<Scalar>>
+struct CgUpdate {
+  static constexpr std::size_t sums = Norms::size;
+
+  M m;
+  Vector x, r;
+  Scalar* p;
+
+  bool operator==(CgUpdate const&) const = default;
+
+  template <class Home>
+  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
+    return CgUpdate<Scalar, M, Norms, decltype(home(x))>{m, home(x), home(r), p};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, Kokkos::Array<Scalar, 4> const& old,
+                                       auto const& s, Sums<sums>& mine) const {
+    Scalar const r_new = old[1] - s.alpha * old[3];
+    Scalar const z = m(i, r_new);
+    x[i] = old[0] + s.alpha * old[2];
+    r[i] = r_new;
+    p[i] = z + s.beta * old[2];
+    Norms::add(mine, r_new, z);
+  }
+};
+
+/// \brief x += alpha p, r -= alpha q, with (r, r), and with (r, z) where M is pointwise; the rows
+/// are those of x, r, p and q. Words: 6 a row.
+template <class Scalar, class M, class Norms, class Vector = Owned<Scalar>>
+struct CgStep {
+  static constexpr std::size_t sums = Norms::size;
+
+  M m;
+  Vector x, r;
+
+  bool operator==(CgStep const&) const = default;
+
+  template <class Home>
+  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
+    return CgStep<Scalar, M, Norms, decltype(home(x))>{m, home(x), home(r)};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, Kokkos::Array<Scalar, 4> const& old,
+                                       auto const& s, Sums<sums>& mine) const {
+    Scalar const r_new = old[1] - s.alpha * old[3];
+    x[i] = old[0] + s.alpha * old[2];
+    r[i] = r_new;
+    Norms::add(mine, r_new, m(i, r_new));
+  }
+};
+
+/// \brief p = z + beta p, z being handed out. Words: 2 a row, and z.
+template <class Scalar>
+struct CgDirection {
+  Scalar* p;
+
+  bool operator==(CgDirection const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& z, auto const& s) const {
+    p[i] = z + s.beta * p[i];
+  }
+};
+
+/// \brief Stores the z that is handed out, with (r, z), double buffered. Words: 2 a row.
+template <class Scalar>
+struct CgKeep {
+  static constexpr std::size_t sums = 1;
+
+  Scalar const* r;
+  Scalar* z;
+  TurningSum<1> rz;
+
+  bool operator==(CgKeep const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value, Sums<1>& mine) const {
+    z[i] = value;
+    mine[0] += real_dot(r[i], value);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<1> const& mine, Control const& now,
+                                       Control&) const {
+    rz.of(now.iteration).leave(team, mine);
+  }
+};
+
+/// \brief u = M q, with (q, u). Words: 2 a row.
+template <class Scalar>
+struct CgKeepProduct {
+  static constexpr std::size_t sums = 1;
+
+  Scalar const* q;
+  Scalar* u;
+  Sum<1> left;
+
+  bool operator==(CgKeepProduct const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value, Sums<1>& mine) const {
+    u[i] = value;
+    mine[0] += real_dot(q[i], value);
+  }
+};
+
+/// \brief Begins anew from the true residual s: r = s, p = M r.
+template <class Scalar, class M, CgNorms How>
+struct CgBegin {
+  using Norms = CgSums<How>;
+  static constexpr std::size_t sums = Norms::size;
+  struct Scalars {};
+
+  M m;
+  Scalar *r, *p;
+  TurningSum<sums> left;
+
+  bool operator==(CgBegin const&) const = default;
+
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void scalars(Team const&, Control&, Scalars&) const {}
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& s, Scalars const&,
+                                       Sums<sums>& mine) const {
+    r[i] = s;
+    Scalar const z = m(i, s);
+    if constexpr (How != CgNorms::apart) p[i] = z;
+    Norms::add(mine, s, z);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const&,
+                                       Control& next) const {
+    left.of(next.iteration).leave(team, mine);
+    if constexpr (How == CgNorms::apart) next.phase = Phase::begin;
+  }
+};
+
+/// \brief p = z, the end of a beginning with an M that is not pointwise, with (r, z) where M does
+/// not leave it.
+template <class Scalar, bool LeavesNorm>
+struct CgBegun {
+  static constexpr std::size_t sums = 1;
+
+  Scalar const* r;
+  Scalar* p;
+  TurningSum<1> rz;
+
+  bool operator==(CgBegun const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& z, Sums<1>& mine) const {
+    p[i] = z;
+    if constexpr (LeavesNorm) mine[0] += real_dot(r[i], z);
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<1> const& mine, Control const&,
+                                       Control& next) const {
+    if constexpr (LeavesNorm) rz.of(next.iteration).leave(team, mine);
+    next.phase = Phase::iterate;
+  }
+};
+
+/// \brief CgUpdate with an M that is not pointwise, u = M q being computed: z -= alpha u. The rows
+/// are those of x, r, z, p, q and u; with (r, z), (r, r) and (z, z). Words: 10 a row.
+template <class Scalar>
+struct CgUpdateApart {
+  static constexpr std::size_t sums = 3;
+
+  Scalar *x, *r, *z, *p;
+
+  bool operator==(CgUpdateApart const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 6> const& old,
+                                       auto const& s, Sums<3>& mine) const {
+    Scalar const r_new = old[1] - s.alpha * old[4], z_new = old[2] - s.alpha * old[5];
+    x[i] = old[0] + s.alpha * old[3];
+    r[i] = r_new;
+    z[i] = z_new;
+    p[i] = z_new + s.beta * old[3];
+    mine[0] += real_dot(r_new, z_new);
+    mine[1] += abs_squared(r_new);
+    mine[2] += abs_squared(z_new);
+  }
+};
+
+/// \brief p = z, z being handed out and kept, with (r, z), (r, r) and, twice, (z, z).
+template <class Scalar>
+struct CgBegunApart {
+  static constexpr std::size_t sums = 4;
+
+  Scalar const* r;
+  Scalar *z, *p;
+  TurningSum<3> norms;
+  Sum<1> of_first_z;
+
+  bool operator==(CgBegunApart const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value, Sums<4>& mine) const {
+    z[i] = value;
+    p[i] = value;
+    mine[0] += real_dot(r[i], value);
+    mine[1] += abs_squared(r[i]);
+    mine[2] += abs_squared(value);
+    mine[3] = mine[2];
+  }
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<4> const& mine, Control const&,
+                                       Control& next) const {
+    norms.of(next.iteration).leave(team, Sums<3>{{mine[0], mine[1], mine[2]}});
+    of_first_z.leave(team, Sums<1>{{mine[3]}});
+    next.phase = Phase::iterate;
+  }
+};
+
+// ---- The forms: their stages ----
+
 template <class Exec, class OpenedA, class OpenedM>
-class CgMethod {
-  /// Whether a split M's first factor can be had of a made vector.
-  template <class M>
-  static constexpr bool has_inner = requires(M const& m) {
-    m.inner();
-  };
+class CgMethod
+    : public MethodBase<CgMethod<Exec, OpenedA, OpenedM>, Exec, OpenedA, OpenedM, CgOptions> {
+  using Base = MethodBase<CgMethod, Exec, OpenedA, OpenedM, CgOptions>;
+  static constexpr bool pointwise = OpenedM::is_pointwise;
+  /// Whether a split M can apply its first factor alone, to a vector made entry by entry.
+  static constexpr bool has_inner = requires(OpenedM const& m) { m.inner(); };
+  static constexpr bool can_merge =
+      !is_host_space<Exec> && (pointwise ? OpenedA::can_hold_rows : has_inner);
 
  public:
-  static constexpr char name[] = "Solder::Cg";
   using Scalar = typename OpenedA::scalar_type;
-  using System = Impl::System<Exec, OpenedA, OpenedM>;
-  static constexpr bool takes_many = true, pointwise = OpenedM::is_pointwise;
-  static constexpr bool can_merge =
-      !is_host_space<Exec> && (pointwise ? OpenedA::can_keep_rows : has_inner<OpenedM>);
-  /// \brief Whether this form can be had with fewer stages.
+  static constexpr char name[] = "Solder::Cg", label[] = "Solder::cg::solve";
+  static constexpr bool takes_many = true, owns = pointwise && OpenedA::may_be_aligned;
   static bool merges(CgOptions const& options) {
     return can_merge && options.form != (pointwise ? CgForm::classical : CgForm::pipelined);
   }
-  using MySolving =
-      Impl::Solving<Exec, OpenedA, OpenedM, pointwise && OpenedA::knows_rows, can_merge>;
+  using Base::Base;
 
-  CgMethod(Exec const& exec, std::shared_ptr<System> system, CgOptions const& options,
-           Many const& many = {})
-      : solving_(name, "Solder::cg::solve", exec, std::move(system), options, {}, many,
-                 merges(options)),
-        form_(options.form) {
-    if (form_ == CgForm::automatic) form_ = pointwise ? CgForm::pipelined : CgForm::classical;
-    solving_.reserve([&](auto... all) { return with_programs(all...); },
-                     [&](auto... all) { return merged(all...); });
-  }
-
-  Report solve(Scalar const* b, Scalar* x) {
-    return complete(solving_.solve(
-        b, x, [&](auto... all) { return with_programs(all...); },
-        [&](auto... all) { return merged(all...); }));
-  }
-  /// \brief The same, led by the caller, and what it has come to: see Beside.
-  std::unique_ptr<Underway> start(Scalar const* b, Scalar* x) {
-    return solving_.start(
-        b, x, [&](auto... all) { return with_programs(all...); },
-        [&](auto... all) { return merged(all...); });
-  }
-  Report report(Underway const* underway) const { return complete(solving_.report(underway)); }
-  /// \brief Several right-hand sides, or systems: see Many.
-  std::vector<Report> solve_many(Scalar const* b, Scalar* x) {
-    auto reports = solving_.solve_many(b, x, [&](auto... all) { return with_programs(all...); });
-    for (Report& report : reports) report = complete(report);
-    return reports;
+  template <class Use>
+  void with_form(Scalar const* b, Scalar* x, Use const& use) {
+    CgForm which = this->options().form;
+    if (which == CgForm::automatic) which = pointwise ? CgForm::pipelined : CgForm::classical;
+    if constexpr (can_merge && pointwise) {
+      if (this->merges_stages()) return use(merged_pipelined(b, x));
+    } else if constexpr (can_merge) {
+      if (this->merges_stages()) return use(merged_split(b, x));
+    }
+    if constexpr (pointwise)
+      which == CgForm::pipelined ? use(pipelined_pointwise(b, x)) : use(classical_pointwise(b, x));
+    else
+      which == CgForm::pipelined ? use(pipelined_apart(b, x)) : use(classical_apart(b, x));
   }
 
  private:
-  /// \brief use(judgement, iteration) of the form.
-  template <class Use>
-  void with_programs(Scalar const* b, Scalar* x, Use const& use) {
-    if constexpr (pointwise)
-      return with_pointwise(b, x, use);
-    else
-      return form_ == CgForm::pipelined ? pipelined(b, x, use) : classical(b, x, use);
-  }
-
-  /// What all forms begin with.
+  /// What forms begin with.
   struct Work {
     Arena<Exec>& arena;
     OpenedA A;
@@ -159,17 +369,16 @@ class CgMethod {
     Scalar *r, *p, *q;
   };
   Work open() {
-    auto& arena = solving_.arena();
+    auto& arena = this->arena();
+    auto const A = this->open_matrix();
+    auto const M = this->open_preconditioner();
     return {arena,
-            solving_.open_matrix(),
-            solving_.open_preconditioner(),
-            solving_.limits(),
-            vector("Solder::cg::r"),
-            vector("Solder::cg::p"),
-            vector("Solder::cg::q")};
-  }
-  Scalar* vector(char const* label) {
-    return solving_.arena().template vector<Scalar>(label, solving_.rows());
+            A,
+            M,
+            this->limits(),
+            this->vector("Solder::cg::r"),
+            this->vector("Solder::cg::p"),
+            this->vector("Solder::cg::q")};
   }
   /// q is free while a claim is judged.
   template <class Begin>
@@ -177,210 +386,193 @@ class CgMethod {
                         Begin const& begin) {
     return Impl::judgement(w.arena, "Solder::cg::judge", w.A, rows, w.limits, {}, b, x, w.q, begin);
   }
+  /// q = A p, with (p, q).
+  static auto product(Work const& w, Sum<1> const& pq) {
+    auto const Ap = w.A.apply(Phase::iterate, w.p);
+    return program(Ap.before, stage("Solder::cg::product", Phase::iterate, Ap.rows,
+                                    CgProduct<Scalar, NoOperation, false>{w.p, {w.q}, {}, pq}));
+  }
 
-  template <class Use>
-  void with_pointwise(Scalar const* b, Scalar* x, Use const& use) {
-    constexpr CgNorms how = OpenedM::is_identity ? CgNorms::one : CgNorms::together;
-    constexpr std::size_t size = CgSums<how>::size;
+  /// (r, z) and (r, r) where M is pointwise.
+  static constexpr CgNorms how = OpenedM::is_identity ? CgNorms::one : CgNorms::together;
+
+  auto pipelined_pointwise(Scalar const* b, Scalar* x) {
+    using Norms = CgSums<how, 2>;
     Work const w = open();
     Rows const rows = w.A.rows;
     auto const q = w.arena.own(w.q), r = w.arena.own(w.r), own_x = w.arena.own(x);
-    CgSums<how> const norms{w.arena.template turning_sum<size>(w.arena.teams(rows.teams))};
-    auto const of_product = w.arena.template sum<2>(w.A.league);
+    Norms const norms{w.arena.template turning_sum<Norms::size>(w.arena.teams(rows.teams)),
+                      {},
+                      w.arena.template sum<2>(w.A.league)};
     auto const Ap = w.A.apply(Phase::iterate, w.p);
-    auto const all = w.arena.template range<Scalar>(rows, own_x, r, w.p, q);
-    auto const begin =
-        judgement(w, rows, b, x, CgBegin<Scalar, OpenedM, how>{w.M, w.r, w.p, norms});
+    return form<owns>(
+        "pipelined", {.A = 1, .M = 2, .row = 9},
+        judgement(w, rows, b, x, CgBegin<Scalar, OpenedM, how>{w.M, w.r, w.p, norms.left}),
+        program(Ap.before,
+                stage("Solder::cg::product", Phase::iterate, Ap.rows,
+                      CgProduct<Scalar, OpenedM, true>{w.p, q, w.M, norms.of_product}),
+                stage("Solder::cg::update", Phase::iterate,
+                      w.arena.template range<Scalar>(rows, own_x, r, w.p, q),
+                      body(CgDecision<Scalar, true, Norms>{w.limits, norms},
+                           CgUpdate<Scalar, OpenedM, Norms>{w.M, own_x, r, w.p}))));
+  }
 
-    if (form_ == CgForm::pipelined)
-      return use(begin, program(Ap.before,
-                                stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                                      CgProduct<Scalar, OpenedM, true>{w.p, q, w.M, of_product}),
-                                stage("Solder::cg::update", Phase::iterate, all,
-                                      CgUpdate<Scalar, OpenedM, how>{w.M, w.limits, own_x, r, w.p,
-                                                                     norms, of_product})));
-    Sum<1> const pq{of_product.values, of_product.parts};
+  auto classical_pointwise(Scalar const* b, Scalar* x) {
+    using Norms = CgSums<how, 1>;
+    Work const w = open();
+    Rows const rows = w.A.rows;
+    auto const q = w.arena.own(w.q), r = w.arena.own(w.r), own_x = w.arena.own(x);
+    Norms const norms{w.arena.template turning_sum<Norms::size>(w.arena.teams(rows.teams)),
+                      {},
+                      w.arena.template sum<1>(w.A.league)};
+    auto const Ap = w.A.apply(Phase::iterate, w.p);
     auto const z = mapped(w.arena.template range<Scalar>(rows, r), PointwiseOf<OpenedM>{w.M});
-    return use(begin,
-               program(Ap.before,
-                       stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                             CgProduct<Scalar, NoOperation, false>{w.p, q, {}, pq}),
-                       stage("Solder::cg::step", Phase::iterate, all,
-                             CgStep<Scalar, OpenedM, how>{w.M, w.limits, own_x, r, norms, pq}),
-                       stage("Solder::cg::direction", Phase::iterate, z,
-                             CgDirection<Scalar, size>{w.p, norms.left.all()})));
+    return form<owns>(
+        "classical", {.A = 1, .M = 2, .row = 11},
+        judgement(w, rows, b, x, CgBegin<Scalar, OpenedM, how>{w.M, w.r, w.p, norms.left}),
+        program(Ap.before,
+                stage("Solder::cg::product", Phase::iterate, Ap.rows,
+                      CgProduct<Scalar, NoOperation, false>{w.p, q, {}, norms.of_product}),
+                stage("Solder::cg::step", Phase::iterate,
+                      w.arena.template range<Scalar>(rows, own_x, r, w.p, q),
+                      body(CgDecision<Scalar, false, Norms>{w.limits, norms},
+                           CgStep<Scalar, OpenedM, Norms>{w.M, own_x, r})),
+                stage("Solder::cg::direction", Phase::iterate, z,
+                      body(CgBeta<Scalar, Norms::size>{norms.left.all()},
+                           CgDirection<Scalar>{w.p}))));
   }
 
-  /// With fewer stages, where a stage costs more than what it computes.
-  template <class Use>
-  void merged(Scalar const* b, Scalar* x, Use const& use) {
-    if constexpr (pointwise)
-      return merged_pipelined(b, x, use);
-    else
-      return merged_split(b, x, use);
-  }
-
-  /// The pipelined form in one stage an iteration.
-  template <class Use>
-  void merged_pipelined(Scalar const* b, Scalar* x, Use const& use) {
-    constexpr CgNorms how = OpenedM::is_identity ? CgNorms::one : CgNorms::together;
-    using Shared = CgMerged<Scalar, how>;
-    auto& arena = solving_.arena();
-    OpenedA const A = solving_.open_matrix();
-    OpenedM const M = solving_.open_preconditioner();
-    std::int64_t const n = solving_.rows();
-    auto const by_turns = [&](char const* label) {
-      return arena.template vector<Scalar>(label, 2 * n);
-    };
-    Shared const shared{{static_cast<std::ptrdiff_t>(n)},
-                        by_turns("Solder::cg::r"),
-                        by_turns("Solder::cg::p"),
-                        by_turns("Solder::cg::q"),
-                        arena.template turning_sum<Shared::sums>(A.league)};
-    Scalar* const s = vector("Solder::cg::s");
-    return use(program(Impl::judgement(arena, "Solder::cg::judge", A, A.rows, solving_.limits(), {},
-                                       b, x, s, CgMergedBegin{}),
-                       stage("Solder::cg::begin", Phase::begin,
-                             A.apply_made(CgMadeBeginning<Scalar, OpenedM>{{{M}, s}}),
-                             CgFirstTurn<Scalar, how>{{shared}})),
-               program(stage("Solder::cg::turn", Phase::iterate,
-                             A.apply_made(CgMadeDirection<Scalar, OpenedM>{
-                                 {M}, shared.r, shared.p, shared.q, x}),
-                             CgTurn<Scalar, how>{shared, solving_.limits(), x})));
-  }
-
-  /// The classical form with a split M in three stages an iteration.
-  template <class Use>
-  void merged_split(Scalar const* b, Scalar* x, Use const& use) {
-    auto& arena = solving_.arena();
-    OpenedA const A = solving_.open_matrix();
-    OpenedM const M = solving_.open_preconditioner();
-    std::int64_t const n = solving_.rows();
-    CgSplit<Scalar> const shared{{static_cast<std::ptrdiff_t>(n)},
-                                 arena.template vector<Scalar>("Solder::cg::r", 2 * n),
-                                 M.inner(),
-                                 arena.template turning_sum<2>(M.inner_teams())};
-    Scalar *const p = vector("Solder::cg::p"), *const q = vector("Solder::cg::q");
-    auto const pq = arena.template sum<1>(A.league);
-    auto const Ap = A.apply(Phase::iterate, p);
-    return use(program(Impl::judgement(arena, "Solder::cg::judge", A, A.rows, solving_.limits(), {},
-                                       b, x, q, CgMergedBegin{}),
-                       stage("Solder::cg::first_factor", Phase::begin, M.apply_inner(as_read(q)),
-                             CgSplitFirstTurn<Scalar>{{shared}, q}),
-                       stage("Solder::cg::begin", Phase::begin, M.apply_outer(),
-                             CgBegun<Scalar, false>{nullptr, p, {}})),
-               program(Ap.before,
-                       stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                             CgProduct<Scalar, NoOperation, false>{p, {q}, {}, pq}),
-                       stage("Solder::cg::step", Phase::iterate,
-                             M.apply_inner_made(CgMadeResidual<Scalar>{{}, shared.r, q, p, x}),
-                             CgSplitTurn<Scalar>{shared, solving_.limits(), x, pq}),
-                       stage("Solder::cg::direction", Phase::iterate, M.apply_outer(),
-                             CgDirection<Scalar, 2>{p, shared.left.all()})));
-  }
-
-  template <class Use>
-  void classical(Scalar const* b, Scalar* x, Use const& use) {
-    constexpr CgNorms how = CgNorms::apart;
+  /// M has kernels of its own. A split one leaves (r, z) itself, and z is not stored.
+  auto classical_apart(Scalar const* b, Scalar* x) {
+    using Norms = CgSums<CgNorms::apart, 1>;
     Work const w = open();
     Rows const rows = w.M.rows(w.A.rows);
     auto const pq = w.arena.template sum<1>(w.A.league);
     auto const rr = w.arena.template turning_sum<1>(w.arena.teams(rows.teams));
-    auto const Ap = w.A.apply(Phase::iterate, w.p);
-
-    auto const with_z = [&](TurningSum<1> const& rz, auto const& start, auto const& z) {
-      CgSums<how> const norms{rr, rz};
-      constexpr bool split = OpenedM::is_split;
-      auto const direction = [&](auto const& source) {
-        return stage("Solder::cg::direction", Phase::iterate, source,
-                     CgDirection<Scalar, 1>{w.p, rz.all()});
-      };
-      auto const z_and_direction = [&] {
-        if constexpr (split) {
-          return direction(z.rows);
-        } else {
-          Scalar* const kept = vector("Solder::cg::z");
-          return program(
-              stage("Solder::cg::keep", Phase::iterate, z.rows, CgKeep<Scalar>{w.r, kept, rz}),
-              direction(
-                  mapped(w.arena.template range<Scalar>(rows, kept), PointwiseOf<NoOperation>{})));
-        }
-      }();
-      return use(
-          program(judgement(w, rows, b, x, CgBegin<Scalar, NoOperation, how>{{}, w.r, w.p, norms}),
-                  start.before,
-                  stage("Solder::cg::begin", Phase::begin, start.rows,
-                        CgBegun<Scalar, !split>{w.r, w.p, rz})),
-          program(Ap.before,
-                  stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                        CgProduct<Scalar, NoOperation, false>{w.p, {w.q}, {}, pq}),
+    auto const direction = [&](auto const& z, TurningSum<1> const& rz) {
+      return stage("Solder::cg::direction", Phase::iterate, z,
+                   body(CgBeta<Scalar, 1>{rz.all()}, CgDirection<Scalar>{w.p}));
+    };
+    auto const with = [&](TurningSum<1> const& rz, double words, auto const& first, auto const& Mr,
+                          auto const& z_and_direction) {
+      return form(
+          "classical", {.A = 1, .M = 1, .row = words},
+          program(judgement(w, rows, b, x,
+                            CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, rr}),
+                  first.before,
+                  stage("Solder::cg::begin", Phase::begin, first.rows,
+                        CgBegun<Scalar, !OpenedM::is_split>{w.r, w.p, rz})),
+          program(product(w, pq),
                   stage("Solder::cg::step", Phase::iterate,
                         w.arena.template range<Scalar>(rows, x, w.r, w.p, w.q),
-                        CgStep<Scalar, NoOperation, how>{{}, w.limits, {x}, {w.r}, norms, pq}),
-                  z.before, z_and_direction));
+                        body(CgDecision<Scalar, false, Norms>{w.limits, {rr, rz, pq}},
+                             CgStep<Scalar, NoOperation, Norms>{{}, {x}, {w.r}})),
+                  Mr.before, z_and_direction));
     };
-
     if constexpr (OpenedM::is_split) {
       auto const rz = w.arena.template turning_sum<1>(w.M.inner_teams());
-      return with_z(rz, w.M.apply(Phase::begin, w.r, rz), w.M.apply(Phase::iterate, w.r, rz));
+      auto const first = w.M.apply(Phase::begin, w.r, rz), Mr = w.M.apply(Phase::iterate, w.r, rz);
+      return with(rz, 10, first, Mr, direction(Mr.rows, rz));
     } else {
-      auto const z = w.M.apply(Phase::iterate, w.r);
-      return with_z(w.arena.template turning_sum<1>(z.rows.teams()), w.M.apply(Phase::begin, w.r),
-                    z);
+      Scalar* const z = this->vector("Solder::cg::z");
+      auto const first = w.M.apply(Phase::begin, w.r), Mr = w.M.apply(Phase::iterate, w.r);
+      auto const rz = w.arena.template turning_sum<1>(Mr.rows.teams());
+      auto const kept = mapped(w.arena.template range<Scalar>(rows, z), PointwiseOf<NoOperation>{});
+      return with(rz, 13, first, Mr,
+                  program(stage("Solder::cg::keep", Phase::iterate, Mr.rows,
+                                CgKeep<Scalar>{w.r, z, rz}),
+                          direction(kept, rz)));
     }
   }
 
-  template <class Use>
-  void pipelined(Scalar const* b, Scalar* x, Use const& use) {
+  /// u = M q is applied, and z goes by a recurrence.
+  auto pipelined_apart(Scalar const* b, Scalar* x) {
     Work const w = open();
-    Scalar *const z = vector("Solder::cg::z"), *const u = vector("Solder::cg::u");
-    auto const Ap = w.A.apply(Phase::iterate, w.p);
-    auto const start = w.M.apply(Phase::begin, w.r), Mq = w.M.apply(Phase::iterate, w.q);
+    Scalar *const z = this->vector("Solder::cg::z"), *const u = this->vector("Solder::cg::u");
+    auto const first = w.M.apply(Phase::begin, w.r), Mq = w.M.apply(Phase::iterate, w.q);
     // Norms are left by the rows of M r and by the update.
-    Rows const rows = rows_as_dealt<Exec>(w.M.rows(w.A.rows), start.rows);
+    Rows const rows = rows_as_dealt<Exec>(w.M.rows(w.A.rows), first.rows);
     int const teams = w.arena.teams(rows.teams);
     auto const pq = w.arena.template sum<1>(w.A.league);
     auto const qu = w.arena.template sum<1>(Mq.rows.teams());
     auto const rr = w.arena.template turning_sum<1>(teams);
     auto const norms = w.arena.template turning_sum<3>(teams);
     auto const of_first_z = w.arena.template sum<1>(teams);
-    return use(
+    return form(
+        "pipelined", {.A = 1, .M = 1, .row = 15},
         program(judgement(w, rows, b, x,
-                          CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, {rr, {}}}),
-                start.before,
-                stage("Solder::cg::begin", Phase::begin, start.rows,
+                          CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, rr}),
+                first.before,
+                stage("Solder::cg::begin", Phase::begin, first.rows,
                       CgBegunApart<Scalar>{w.r, z, w.p, norms, of_first_z})),
-        program(
-            Ap.before,
-            stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                  CgProduct<Scalar, NoOperation, false>{w.p, {w.q}, {}, pq}),
-            Mq.before,
-            stage("Solder::cg::keep", Phase::iterate, Mq.rows, CgKeepProduct<Scalar>{w.q, u, qu}),
-            stage("Solder::cg::update", Phase::iterate,
-                  w.arena.template range<Scalar>(rows, x, w.r, z, w.p, w.q, u),
-                  CgUpdateApart<Scalar>{w.limits, x, w.r, z, w.p, norms, of_first_z, pq, qu})));
+        program(product(w, pq), Mq.before,
+                stage("Solder::cg::keep", Phase::iterate, Mq.rows,
+                      CgKeepProduct<Scalar>{w.q, u, qu}),
+                stage("Solder::cg::update", Phase::iterate,
+                      w.arena.template range<Scalar>(rows, x, w.r, z, w.p, w.q, u),
+                      body(CgDecisionApart<Scalar>{w.limits, norms, of_first_z, pq, qu},
+                           CgUpdateApart<Scalar>{x, w.r, z, w.p}))));
   }
 
-  /// \brief What Solving does not know.
-  Report complete(Report report) const {
-    report.form = to_string(form_);
-    report.words_per_iteration = words_per_iteration();
-    return report;
+  /// The pipelined form in one stage an iteration, where a stage costs more than what it computes.
+  auto merged_pipelined(Scalar const* b, Scalar* x) {
+    using Norms = CgSums<how, 2, true>;
+    auto& arena = this->arena();
+    OpenedA const A = this->open_matrix();
+    OpenedM const M = this->open_preconditioner();
+    std::int64_t const n = this->rows();
+    auto const buffers = [&](char const* label) {
+      return arena.template vector<Scalar>(label, 2 * n);
+    };
+    CgMerged<Scalar, Norms> const shared{{static_cast<std::ptrdiff_t>(n)},
+                                         buffers("Solder::cg::r"),
+                                         buffers("Solder::cg::p"),
+                                         buffers("Solder::cg::q"),
+                                         arena.template turning_sum<Norms::size>(A.league)};
+    Scalar* const s = this->vector("Solder::cg::s");
+    Limits const limits = this->limits();
+    return form(
+        "pipelined", {.A = 1, .M = 1, .row = 8},
+        program(Impl::judgement(arena, "Solder::cg::judge", A, A.rows, limits, {}, b, x, s,
+                                CgMergedBegin{}),
+                stage("Solder::cg::begin", Phase::begin,
+                      A.apply_made(CgMadeBeginning<Scalar, OpenedM>{{{M}, s}}),
+                      CgFirstTurn<Scalar, Norms>{{shared}})),
+        program(stage(
+            "Solder::cg::turn", Phase::iterate,
+            A.apply_made(
+                CgMadeDirection<Scalar, OpenedM>{{M}, shared.r, shared.p, shared.q, x}),
+            CgTurn<Scalar, Norms>{{limits, {shared.left}}, shared, x})));
   }
 
-  double words_per_iteration() const {
-    double const n = solving_.rows(), A = solving_.matrix_words(),
-                 M = solving_.preconditioner_words();
-    bool const pipelined = form_ == CgForm::pipelined;
-    if (solving_.saves_stages()) return A + (pointwise ? 8 : 9) * n + M;
-    if constexpr (pointwise)
-      return A + (pipelined ? 9 : 11) * n + 2 * M;
-    else
-      return A + (pipelined ? 15 : OpenedM::is_split ? 10 : 13) * n + M;
+  /// The classical form with a split M in three stages an iteration.
+  auto merged_split(Scalar const* b, Scalar* x) {
+    auto& arena = this->arena();
+    OpenedA const A = this->open_matrix();
+    OpenedM const M = this->open_preconditioner();
+    std::int64_t const n = this->rows();
+    CgSplit<Scalar> const shared{{static_cast<std::ptrdiff_t>(n)},
+                                 arena.template vector<Scalar>("Solder::cg::r", 2 * n),
+                                 M.inner(),
+                                 arena.template turning_sum<2>(M.inner_teams())};
+    Scalar *const p = this->vector("Solder::cg::p"), *const q = this->vector("Solder::cg::q");
+    auto const pq = arena.template sum<1>(A.league);
+    Limits const limits = this->limits();
+    return form(
+        "classical", {.A = 1, .M = 1, .row = 9},
+        program(Impl::judgement(arena, "Solder::cg::judge", A, A.rows, limits, {}, b, x, q,
+                                CgMergedBegin{}),
+                stage("Solder::cg::first_factor", Phase::begin, M.apply_inner(as_read(q)),
+                      CgSplitFirstTurn<Scalar>{{shared}, q}),
+                stage("Solder::cg::begin", Phase::begin, M.apply_outer(),
+                      CgBegun<Scalar, false>{nullptr, p, {}})),
+        program(product({arena, A, M, limits, nullptr, p, q}, pq),
+                stage("Solder::cg::step", Phase::iterate,
+                      M.apply_inner_made(CgMadeResidual<Scalar>{{}, shared.r, q, p, x}),
+                      CgSplitTurn<Scalar>{{limits, {shared.left, {}, pq}}, shared, x}),
+                stage("Solder::cg::direction", Phase::iterate, M.apply_outer(),
+                      body(CgBeta<Scalar, 2>{shared.left.all()}, CgDirection<Scalar>{p}))));
   }
-
-  MySolving solving_;
-  CgForm form_;
 };
 
 }  // namespace Impl

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <type_traits>
 
 #include <solder/core/identity.hpp>
 #include <solder/solvers/detail/gmres_arnoldi.hpp>
@@ -104,30 +103,34 @@ class Gmres : public Impl::Solver<Impl::GmresMethod, Exec, Matrix, Preconditione
 namespace Impl {
 
 template <class Exec, class OpenedA, class OpenedM>
-class GmresMethod {
+class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec, OpenedA, OpenedM,
+                                      GmresOptions> {
+  using Base = MethodBase<GmresMethod, Exec, OpenedA, OpenedM, GmresOptions>;
+
  public:
-  static constexpr char name[] = "Solder::Gmres";
   using Scalar = typename OpenedA::scalar_type;
-  using System = Impl::System<Exec, OpenedA, OpenedM>;
-  static constexpr bool takes_many = false;
+  static constexpr char name[] = "Solder::Gmres", label[] = "Solder::gmres::solve";
+  static constexpr bool has_cycles = true;
+  static Impl::Cycle cycle(GmresOptions const& options, std::int32_t rows) {
+    return {checked_restart(options.restart, rows)};
+  }
+  using Base::Base;
 
-  GmresMethod(Exec const& exec, std::shared_ptr<System> system, GmresOptions const& options,
-              Many const& many = {})
-      : form_(options.form),
-        second_round_(options.second_round),
-        restart_(checked_restart(options.restart, system->rows())),
-        solving_(name, "Solder::gmres::solve", exec, std::move(system), options, {restart_}, many) {
-    solving_.reserve([&](auto... all) { return with_programs(all...); });
+  template <class Use>
+  void with_form(Scalar const* b, Scalar* x, Use const& use) {
+    switch (this->options().form) {
+      case GmresForm::pipelined:
+        return use(simpler(b, x));
+      case GmresForm::mgs:
+        return use(modified(b, x));
+      case GmresForm::cgs:
+        return use(once(b, x));
+      case GmresForm::cgs2:
+        return use(twice<false>(b, x));
+      case GmresForm::flexible:
+        return use(twice<!identity>(b, x));
+    }
   }
-
-  Report solve(Scalar const* b, Scalar* x) {
-    return complete(solving_.solve(b, x, [&](auto... all) { return with_programs(all...); }));
-  }
-  /// \brief The same, led by the caller, and what it has come to: see Beside.
-  std::unique_ptr<Underway> start(Scalar const* b, Scalar* x) {
-    return solving_.start(b, x, [&](auto... all) { return with_programs(all...); });
-  }
-  Report report(Underway const* underway) const { return complete(solving_.report(underway)); }
 
  private:
   using Cycle = GmresCycle<Scalar>;
@@ -144,29 +147,43 @@ class GmresMethod {
     return std::max(1, std::min(restart, rows));
   }
 
-  /// \brief use(judgement, iteration) of the form.
-  template <class Use>
-  void with_programs(Scalar const* b, Scalar* x, Use const& use) {
-    auto& arena = solving_.arena();
+  /// What all forms have: A, M, the cycle, and the stages from v_j to w = A M v_j.
+  template <class Before, class Rows_>
+  struct Work {
+    OpenedA A;
+    OpenedM M;
+    Cycle cycle;
+    Operand operand;
+    Before before;
+    Rows_ AMv;
+    std::int32_t clerks;
+
+    template <class Variant>
+    auto product() const {
+      return GmresProduct<Rows_, Scalar, Variant>(cycle, AMv, clerks);
+    }
+  };
+
+  /// \param keeps all z_j = M v_j
+  auto open(bool keeps = false) {
+    auto& arena = this->arena();
+    std::int32_t const rows = this->rows(), restart = checked_restart(this->options().restart, rows);
     // A GPU's product has a clerk: a team of its own that accounts for the step before.
     std::int32_t const clerks = arena.league() == 1 || is_host_space<Exec> ? 0 : 1;
     auto const A =
         clerks == 0
-            ? solving_.open_matrix()
-            : solving_.open_matrix(std::max(1, arena.teams(resident_league(arena.exec())) - 1));
-    auto const M = solving_.open_preconditioner();
-    std::int64_t const stride = (std::int64_t(solving_.rows()) + 31) / 32 * 32;  // full cache lines
-    bool const keeps = form_ == GmresForm::flexible && !identity;                // all z_j = M v_j
+            ? this->open_matrix()
+            : this->open_matrix(std::max(1, arena.teams(resident_league(arena.exec())) - 1));
+    auto const M = this->open_preconditioner();
+    std::int64_t const stride = (std::int64_t(rows) + 31) / 32 * 32;  // full cache lines
     TallBasis<Scalar> const V{
-        arena.template array<Scalar>("Solder::gmres::basis", stride * (restart_ + 1)), stride};
-    Scalar* const z =
-        identity ? nullptr
-                 : arena.template array<Scalar>("Solder::gmres::z",
-                                                keeps ? stride * (restart_ + 1) : solving_.rows());
-    Cycle const cycle = open_cycle(A.rows, V, A.league);
+        arena.template array<Scalar>("Solder::gmres::basis", stride * (restart + 1)), stride};
+    Scalar* const z = identity ? nullptr
+                               : arena.template array<Scalar>("Solder::gmres::z",
+                                                              keeps ? stride * (restart + 1) : rows);
+    Cycle const cycle = open_cycle(A.rows, V, A.league, restart);
     Place<Scalar> const v(V.values, stride, 0), z_of_step(z, keeps ? stride : 0, 0);
     Operand const operand{pointwise_of(M), z, keeps ? stride : 0};
-
     auto const AMv = [&] {
       if constexpr (identity)
         return A.apply(Phase::iterate, v);
@@ -183,49 +200,58 @@ class GmresMethod {
                        AMv.before);
       }
     }();
+    return Work<std::remove_const_t<decltype(before)>, std::remove_cvref_t<decltype(AMv.rows)>>{
+        A, M, cycle, operand, before, AMv.rows, clerks};
+  }
 
-    if (form_ == GmresForm::pipelined) {
-      using Simpler = SimplerGmres<Scalar>;
-      return use(judgement<Simpler>(A, M, cycle, operand, b, x),
-                 program(before,
-                         GmresProduct<decltype(AMv.rows), Scalar, Simpler>(cycle, AMv.rows, clerks),
-                         AfterFirst{program(typename Simpler::Dots(cycle),
-                                            typename Simpler::Orthogonalise(cycle))},
-                         typename Simpler::template Normalise<Operand>(cycle, operand)));
-    }
-    if (form_ == GmresForm::mgs) {
-      using Modified = ModifiedGmres<Scalar>;
-      using Project = typename Modified::template Project<Operand>;
-      return use(
-          judgement<ArnoldiGmres<Scalar>>(A, M, cycle, operand, b, x),
-          program(before,
-                  GmresProduct<decltype(AMv.rows), Scalar, Modified>(cycle, AMv.rows, clerks),
-                  repeat(program(Project(cycle, operand)), 1, 1)));
-    }
-    using Arnoldi = ArnoldiGmres<Scalar>;
-    auto const first =
-        program(before, GmresProduct<decltype(AMv.rows), Scalar, Arnoldi>(cycle, AMv.rows, clerks),
-                typename Arnoldi::template Dots<1>(cycle));
-    if (form_ == GmresForm::cgs)
-      return use(judgement<Arnoldi>(A, M, cycle, operand, b, x),
-                 program(first, typename Arnoldi::template Orthogonalise<1, true, Operand>(
-                                    cycle, operand)));
-    auto const steps =
-        program(first, typename Arnoldi::template Orthogonalise<1, false, Operand>(cycle, operand),
-                typename Arnoldi::template Dots<2>(cycle, second_round_),
-                typename Arnoldi::template Orthogonalise<2, true, Operand>(cycle, operand));
-    if (keeps) return use(judgement<Arnoldi, true>(A, M, cycle, operand, b, x), steps);
-    return use(judgement<Arnoldi>(A, M, cycle, operand, b, x), steps);
+  auto simpler(Scalar const* b, Scalar* x) {
+    using Variant = SimplerGmres<Scalar>;
+    auto const w = open();
+    return form("pipelined", cost(), judgement<Variant>(w, b, x),
+                program(w.before, w.template product<Variant>(),
+                        AfterFirst{program(typename Variant::Dots(w.cycle),
+                                           typename Variant::Orthogonalise(w.cycle))},
+                        typename Variant::template Normalise<Operand>(w.cycle, w.operand)));
+  }
+  auto modified(Scalar const* b, Scalar* x) {
+    using Variant = ModifiedGmres<Scalar>;
+    using Project = typename Variant::template Project<Operand>;
+    auto const w = open();
+    return form("mgs", cost(), judgement<ArnoldiGmres<Scalar>>(w, b, x),
+                program(w.before, w.template product<Variant>(),
+                        repeat(program(Project(w.cycle, w.operand)), 1, 1)));
+  }
+  auto once(Scalar const* b, Scalar* x) {
+    using Variant = ArnoldiGmres<Scalar>;
+    auto const w = open();
+    return form("cgs", cost(), judgement<Variant>(w, b, x),
+                program(w.before, w.template product<Variant>(),
+                        typename Variant::template Dots<1>(w.cycle),
+                        typename Variant::template Orthogonalise<1, true, Operand>(w.cycle,
+                                                                                   w.operand)));
+  }
+  /// \tparam Keeps all z_j: flexible, with an M
+  template <bool Keeps>
+  auto twice(Scalar const* b, Scalar* x) {
+    using Variant = ArnoldiGmres<Scalar>;
+    auto const w = open(Keeps);
+    return form(
+        to_string(this->options().form), cost(), judgement<Variant, Keeps>(w, b, x),
+        program(w.before, w.template product<Variant>(),
+                typename Variant::template Dots<1>(w.cycle),
+                typename Variant::template Orthogonalise<1, false, Operand>(w.cycle, w.operand),
+                typename Variant::template Dots<2>(w.cycle, this->options().second_round),
+                typename Variant::template Orthogonalise<2, true, Operand>(w.cycle, w.operand)));
   }
 
   /// \brief The end of a cycle: the small system, x += M V y, the true residual and the judge.
   /// \tparam Kept x += Z y
-  template <class Variant, bool Kept = false>
-  auto judgement(OpenedA const& A, OpenedM const& M, Cycle const& cycle, Operand const& operand,
-                 Scalar const* b, Scalar* x) {
-    auto& arena = solving_.arena();
+  template <class Variant, bool Kept = false, class Work>
+  auto judgement(Work const& w, Scalar const* b, Scalar* x) {
+    auto& arena = this->arena();
+    auto const& [A, M, cycle, operand, unused_before, unused_rows, unused_clerks] = w;
     int const league = arena.teams(A.rows.teams);
-    Scalar* const before = arena.template array<Scalar>("Solder::gmres::x_before", solving_.rows());
+    Scalar* const before = arena.template array<Scalar>("Solder::gmres::x_before", this->rows());
     auto const end = [&] {
       constexpr auto how = Kept || identity ? GmresCorrection::kept
                            : pointwise      ? GmresCorrection::pointwise
@@ -257,8 +283,9 @@ class GmresMethod {
       return {};
   }
 
-  Cycle open_cycle(Rows const& rows, TallBasis<Scalar> const& V, int product_teams) {
-    auto& arena = solving_.arena();
+  Cycle open_cycle(Rows const& rows, TallBasis<Scalar> const& V, int product_teams,
+                   std::int32_t restart_) {
+    auto& arena = this->arena();
     int const vector = arena.teams(rows.teams);
     int const dots = arena.teams(multi_dot_teams(arena.exec(), rows.count, product_teams));
     constexpr std::size_t p = parts<Scalar>;
@@ -268,7 +295,7 @@ class GmresMethod {
       workspace =
           arena.doubles(std::size_t(rows.teams) * multi_dot_workspace<Scalar>(restart_ + 1));
     return {rows,
-            solving_.limits(),
+            this->limits(),
             V,
             {small, restart_},
             workspace,
@@ -280,27 +307,19 @@ class GmresMethod {
             {arena.doubles(p * restart_ * dots), dots}};
   }
 
-  Report complete(Report report) const {
-    report.form = to_string(form_);
-    report.words_per_iteration = words_per_iteration();
-    return report;
-  }
   /// \brief On average over a full cycle, its end included; of cgs2 without the second round.
-  double words_per_iteration() const {
-    double const m = restart_, n = solving_.rows();
-    double const of_steps = form_ == GmresForm::mgs         ? 2 * m + 4
-                            : form_ == GmresForm::pipelined ? m + 7 - 3 / m
+  Cost cost() {
+    GmresForm const which = this->options().form;
+    double const m = checked_restart(this->options().restart, this->rows());
+    double const of_steps = which == GmresForm::mgs         ? 2 * m + 4
+                            : which == GmresForm::pipelined ? m + 7 - 3 / m
                                                             : m + 6;
-    double const of_end = (m + 3 + 3 + 2) / m, M = solving_.preconditioner_words();
-    bool const once = form_ == GmresForm::flexible;
-    double const of_M = pointwise ? 2 * M : (once ? 1 : 1 + 1 / m) * (M + n);
-    return solving_.matrix_words() * (1 + 1 / m) + (of_steps + of_end) * n + of_M;
+    double const of_end = (m + 3 + 3 + 2) / m,
+                 of_M = pointwise                        ? 2
+                        : which == GmresForm::flexible ? 1
+                                                         : 1 + 1 / m;
+    return {.A = 1 + 1 / m, .M = of_M, .row = of_steps + of_end + (pointwise ? 0 : of_M)};
   }
-
-  GmresForm form_;
-  GmresSecondRound second_round_;
-  std::int32_t restart_;
-  Solving<Exec, OpenedA, OpenedM> solving_;
 };
 
 }  // namespace Impl

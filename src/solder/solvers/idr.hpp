@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include <solder/core/identity.hpp>
 #include <solder/solvers/detail/idr_stages.hpp>
@@ -86,31 +86,23 @@ class Idr : public Impl::Solver<Impl::IdrMethod, Exec, Matrix, Preconditioner, I
 namespace Impl {
 
 template <class Exec, class OpenedA, class OpenedM>
-class IdrMethod {
+class IdrMethod
+    : public MethodBase<IdrMethod<Exec, OpenedA, OpenedM>, Exec, OpenedA, OpenedM, IdrOptions> {
+  using Base = MethodBase<IdrMethod, Exec, OpenedA, OpenedM, IdrOptions>;
+
  public:
-  static constexpr char name[] = "Solder::Idr";
   using Scalar = typename OpenedA::scalar_type;
-  using System = Impl::System<Exec, OpenedA, OpenedM>;
-  static constexpr bool takes_many = false;
+  static constexpr char name[] = "Solder::Idr", label[] = "Solder::idr::solve";
+  static constexpr bool has_cycles = true;
+  static Impl::Cycle cycle(IdrOptions const& options, std::int32_t rows) {
+    return {.steps = checked_shadow_space(options.shadow_space, rows) + 1, .is_judged = false};
+  }
+  using Base::Base;
 
-  IdrMethod(Exec const& exec, std::shared_ptr<System> system, IdrOptions const& options,
-            Many const& many = {})
-      : s_(checked_shadow_space(options.shadow_space, system->rows())),
-        smoothing_(options.smoothing),
-        shadow_{options.seed},
-        solving_(name, "Solder::idr::solve", exec, std::move(system), options,
-                 {.steps = s_ + 1, .is_judged = false}, many) {
-    solving_.reserve([&](auto... all) { return with_programs(all...); });
+  template <class Use>
+  void with_form(Scalar const* b, Scalar* x, Use const& use) {
+    use(biorthogonal(b, x));
   }
-
-  Report solve(Scalar const* b, Scalar* x) {
-    return complete(solving_.solve(b, x, [&](auto... all) { return with_programs(all...); }));
-  }
-  /// \brief The same, led by the caller, and what it has come to: see Beside.
-  std::unique_ptr<Underway> start(Scalar const* b, Scalar* x) {
-    return solving_.start(b, x, [&](auto... all) { return with_programs(all...); });
-  }
-  Report report(Underway const* underway) { return complete(solving_.report(underway)); }
 
  private:
   using Cycle = IdrCycle<Scalar>;
@@ -124,14 +116,14 @@ class IdrMethod {
     return std::max(1, std::min(s, rows));
   }
 
-  /// \brief use(judgement, iteration).
-  template <class Use>
-  void with_programs(Scalar const* b, Scalar* x, Use const& use) {
-    auto& arena = solving_.arena();
-    auto const A = solving_.open_matrix();
-    auto const M = solving_.open_preconditioner();
+  auto biorthogonal(Scalar const* b, Scalar* x) {
+    auto& arena = this->arena();
+    auto const A = this->open_matrix();
+    auto const M = this->open_preconditioner();
+    std::int32_t const s_ = checked_shadow_space(this->options().shadow_space, this->rows());
+    bool const smoothing_ = this->options().smoothing;
     auto const vector = [&](char const* label) {
-      return arena.template array<Scalar>(label, solving_.rows());
+      return arena.template array<Scalar>(label, this->rows());
     };
     Scalar* const r = vector("Solder::idr::r");
     Scalar* const v = pointwise ? nullptr : vector("Solder::idr::v");
@@ -141,7 +133,7 @@ class IdrMethod {
     Rows rows = A.rows;
     if constexpr (!pointwise) rows = M.rows(A.rows);
     int const league = arena.teams(rows.teams);
-    Cycle const d = open_cycle(A.league, league);
+    Cycle const d = open_cycle(s_, A.league, league);
     double* workspace = nullptr;
     if constexpr (is_host_space<Exec>)
       workspace = arena.doubles(std::size_t(rows.teams) * IdrScratch<Scalar>::size(s_));
@@ -163,15 +155,18 @@ class IdrMethod {
       return judgement(arena, "Solder::idr::judge", A, rows, d.limits, recovery, b, x, d.g(s_),
                        begin);
     };
+    std::string_view const name = smoothing_ ? "smoothed" : "biorthogonal";
     if constexpr (pointwise) {
-      return use(
+      return form(
+          name, cost(d),
           program(judged(IdrBegin<Scalar, OpenedM, true>{d, M, plain_x, r, smoothed_x, rs}),
                   shadow(Phase::begin)),
           program(products, IdrUpdate<Scalar, OpenedM, false>{d, M, rows, plain_x, r, v, smoothed_x,
                                                               rs, workspace, league}));
     } else {
       auto const Mr = M.apply(Phase::begin, r), Mv = M.apply(Phase::iterate, v);
-      return use(
+      return form(
+          name, cost(d),
           program(judged(IdrBegin<Scalar, NoOperation, false>{d, {}, plain_x, r, smoothed_x, rs}),
                   Mr.before,
                   stage("Solder::idr::begin", Phase::begin, Mr.rows,
@@ -186,21 +181,22 @@ class IdrMethod {
     }
   }
 
-  Cycle open_cycle(int product_teams, int vector_teams) {
-    auto& arena = solving_.arena();
-    std::int64_t const stride = (std::int64_t(solving_.rows()) + 31) / 32 * 32;  // full cache lines
+  Cycle open_cycle(std::int32_t s, int product_teams, int vector_teams) {
+    auto& arena = this->arena();
+    std::int64_t const stride = (std::int64_t(this->rows()) + 31) / 32 * 32;  // full cache lines
     auto const basis = [&](char const* label) {
-      return arena.template array<Scalar>(label, stride * (s_ + 1));
+      return arena.template array<Scalar>(label, stride * (s + 1));
     };
     Scalar *const G = basis("Solder::idr::G"), *const U = basis("Solder::idr::U");
-    Cycle d{solving_.limits(),
-            s_,
-            shadow_,
+    bool const is_small = arena.league() > 0 || this->rows() <= most_fused_rows;
+    Cycle d{this->limits(),
+            s,
+            {this->options().seed},
             G,
             U,
             stride,
-            is_fused(),
-            {arena.doubles(IdrSmall<Scalar>::size(s_)), s_},
+            s <= Cycle::width && (is_host_space<Exec> || is_small),
+            {arena.doubles(IdrSmall<Scalar>::size(s)), s},
             nullptr,
             product_teams,
             vector_teams};
@@ -208,25 +204,14 @@ class IdrMethod {
     return d;
   }
 
-  /// \brief Whether P^H g comes with the product.
-  bool is_fused() {
-    bool const is_small = solving_.arena().league() > 0 || solving_.rows() <= most_fused_rows;
-    return s_ <= Cycle::width && (is_host_space<Exec> || is_small);
-  }
-
-  Report complete(Report report) {
-    report.form = smoothing_ ? "smoothed" : "biorthogonal";
-    report.words_per_iteration = words_per_iteration();
-    return report;
-  }
   /// \brief On average over a cycle.
-  double words_per_iteration() {
-    double const s = s_, passes = std::ceil(s / IdrShadow<Scalar>::width);
-    double const of_shadow = (is_fused() ? 0 : passes * (s + 1)) + (s_ > Cycle::width ? passes : 0);
+  Cost cost(Cycle const& d) {
+    double const s = d.s, passes = std::ceil(s / IdrShadow<Scalar>::width);
+    double const of_shadow =
+        (d.fused ? 0 : passes * (s + 1)) + (d.s > Cycle::width ? passes : 0);
     double const of_cycle = 2 * s * s + 11 * s + 8 + of_shadow;
-    double const of_step = (pointwise ? 0 : 4) + (smoothing_ ? 4 : 0);
-    return solving_.matrix_words() + (of_cycle / (s + 1) + of_step) * solving_.rows() +
-           solving_.preconditioner_words();
+    double const of_step = (pointwise ? 0 : 4) + (this->options().smoothing ? 4 : 0);
+    return {.A = 1, .M = 1, .row = of_cycle / (s + 1) + of_step};
   }
 
   /// Up to so many rows a GPU's product, a kernel of its own, takes P^H g along: a kernel less.
@@ -235,11 +220,6 @@ class IdrMethod {
   static constexpr std::int32_t most_fused_rows = 200'000;
 
   static constexpr Recovery recovery{.continues = true, .restarts = true, .has_another = true};
-
-  std::int32_t s_;
-  bool smoothing_;
-  ShadowSpace<Scalar> shadow_;
-  Solving<Exec, OpenedA, OpenedM> solving_;
 };
 
 }  // namespace Impl

@@ -7,106 +7,18 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
+#include <type_traits>
 #include <vector>
 
+#include <solder/core/column_pieces.hpp>
+#include <solder/core/plan.hpp>
 #include <solder/core/runners/kernels.hpp>
 
 namespace Solder::Impl {
-
-/// \brief Work of an iteration, in matrix entries plus 4 per row, up to which one team beats a
-/// league.
-///
-/// Measured; see "Crossover of the runners" in docs/performance.md.
-template <class Exec>
-inline constexpr std::int64_t team_crossover = is_host_space<Exec> ? 6'000 : 16'000;
-
-/// \brief The same, up to which a kernel of as many teams as the device holds at once beats a graph
-/// of kernels, on devices like those that it was measured on.
-template <class Exec>
-inline constexpr std::int64_t resident_crossover = is_host_space<Exec> ? 1'000'000 : 6'000'000;
-
-/// \brief The same of a method with Owned vectors, where a GPU's kernel keeps some on chip.
-template <class Exec>
-inline constexpr std::int64_t on_chip_crossover =
-    is_host_space<Exec> ? resident_crossover<Exec> : 24'000'000;
-
-/// \brief The same of a method that has cycles, and with them more stages an iteration, where M has
-/// none of its own.
-template <class Exec>
-inline constexpr std::int64_t cycle_crossover =
-    is_host_space<Exec> ? resident_crossover<Exec> : 20'000'000;
-
-/// \brief Rows for each multiprocessor from which on vectors on chip pay: with fewer the L2 cache
-/// holds what they would save.
-inline constexpr std::int64_t least_rows_on_chip = 2'700;
-
-/// \brief Nonzeros of a row, on average, up to which they do: of more words they save too few.
-inline constexpr std::int64_t most_of_row_on_chip = 16;
-
-/// \brief Whether a barrier of all teams is quick, as far as one can know: on devices like those
-/// that it was measured on; on hosts with no more threads than cores.
-template <class Exec>
-bool can_meet(Exec const& exec) {
-  if (!is_host_space<Exec>) return is_measured(exec);
-  return exec.concurrency() > 1 &&
-         static_cast<unsigned>(exec.concurrency()) <= std::thread::hardware_concurrency();
-}
-
-/// \brief The runner that `auto` stands for.
-///
-/// \param owns whether the method has Owned vectors
-/// \param most work of a kernel of a whole solve where none of them is kept on chip
-template <class Exec>
-Runner choose_runner(Exec const& exec, Runner wanted, std::int64_t rows, std::int64_t nonzeros,
-                     bool owns = false, std::int64_t most = resident_crossover<Exec>) {
-  if (wanted != Runner::automatic) return wanted;
-  std::int64_t const work = nonzeros + 4 * rows;
-  if (work <= team_crossover<Exec>) return Runner::team;
-  bool const on_chip = owns && rows >= multiprocessors(exec) * least_rows_on_chip &&
-                       nonzeros <= most_of_row_on_chip * rows;
-  if (work <= (on_chip ? on_chip_crossover<Exec> : most) && can_meet(exec)) return Runner::resident;
-  return is_host_space<Exec> ? Runner::launch : Runner::graph;
-}
-
-/// \brief The league of a kernel of a whole solve, and the GPU threads of its teams.
-struct WholeLeague {
-  int teams = 0;  ///< 0: there is no such kernel
-  int threads = league_threads;
-  bool on_chip = false;  ///< keeps Owned vectors there
-};
-
-/// \brief One team, or as many as have work and are sure to fit: one for each multiprocessor, more
-/// where vectors are kept on chip; all threads of a host.
-///
-/// \param items rows, times lanes that share one
-/// \param owns whether the method has Owned vectors
-/// \param beside solves that share the device
-template <class Exec>
-WholeLeague choose_league(Exec const& exec, Runner runner, std::int64_t items, bool owns = false,
-                          std::int32_t beside = 1) {
-  WholeLeague league;
-  if (runner == Runner::team) {
-    league.teams = 1;
-    while (league.threads < team_threads && league.threads < items) league.threads *= 2;
-  } else if (runner == Runner::resident) {
-    std::int64_t const most = std::max(2, multiprocessors(exec) / beside);
-    if (is_host_space<Exec>) {
-      league.teams = multiprocessors(exec);
-    } else if (owns && beside == 1 && is_measured(exec) && items >= most * least_rows_on_chip) {
-      league.on_chip = true;
-      league.teams = resident_league(exec);
-    } else {
-      if (items > most * league.threads) league.threads = team_threads;
-      league.teams = static_cast<int>(
-          std::clamp<std::int64_t>((items + league.threads - 1) / league.threads, 2, most));
-    }
-  }
-  return league;
-}
 
 /// \brief The policy of a kernel of `teams` teams: ranges on hosts (one team is one thread), Kokkos
 /// teams else.
@@ -168,275 +80,456 @@ struct Cycle {
   bool is_judged = true;   ///< each ends with a judgement
 };
 
-/// \brief A solve that its caller leads from letter to letter, so that one thread of the host can
+/// \brief The right-hand sides of an engine.
+struct Width {
+  std::int32_t columns = 1;
+  std::int64_t rows = 0;    ///< of each; of one column not read
+  std::int32_t league = 0;  ///< teams of all stages on GPUs; of one column not read
+};
+
+/// \brief A solve that its caller leads from status to status, so that one thread of the host can
 /// lead several.
 class Underway {
  public:
   virtual ~Underway() = default;
   virtual bool has_ended() const = 0;
-  /// \brief Reads the letters that have come, and launches what is next, without waiting. \return
-  /// whether there was a letter
+  /// \brief Reads the statuses that have come, and launches what is next, without waiting. \return
+  /// whether there was a status
   virtual bool advance() = 0;
-  /// \brief Waits for a letter of a solve that has been advanced and has not ended, and reads it.
+  /// \brief Waits for a status of a solve that has been advanced and has not ended, and reads it.
   virtual void wait() = 0;
   /// \brief Of a solve that has ended.
   virtual Report report() const = 0;
 };
 
-/// \brief Executes a solver's programs: the judgement at the start and whenever the iteration
-/// claims an end, the iteration in between, by any of the runners.
+/// \brief Executes a solver's programs, for one right-hand side or several: the judgement at the
+/// start and whenever the iteration claims an end, the iteration in between, by any of the runners.
 ///
-/// The control block stays on the device. The host learns of it through the mailbox, once per batch
-/// of iterations, while on GPUs the next batch already runs; nothing here fences, allocates or
-/// copies.
+/// The control blocks, one for each column, stay on the device. The host learns of them through the
+/// status, once per batch of iterations, while on GPUs the next batch already runs; nothing here
+/// fences, allocates or copies. Of several columns one may be judged while another one iterates: a
+/// stage does the work of the columns whose phase is its own.
 template <class Exec>
 class Engine {
  public:
+  /// \brief Hears of each status: how far the columns have come.
+  using Listener = std::function<void(Engine const&)>;
+
+  /// \param label of a whole solve in one kernel
+  /// \param plan of several columns: with the runner that was asked for, perhaps automatic
   /// \param cycle of a method that has some; the iteration is then one of its steps
   /// \param on_device false: the programs have host stages
-  /// \param league of the kernel of a whole solve, where the runner has one
-  Engine(Exec const& exec, std::string const& label, Runner runner, Cycle const& cycle,
-         bool on_device, WholeLeague league = {})
+  Engine(Exec const& exec, std::string const& label, Plan const& plan, Cycle const& cycle,
+         bool on_device, Width const& width = {})
       : exec_(exec),
         label_(label),
-        runner_(runner),
-        league_(league),
+        machine_(machine_of(exec)),
+        plan_(plan),
+        ran_(plan),
         cycle_(cycle),
-        whole_cycles_(cycle.steps > 0 && (!is_host_space<Exec> || runner == Runner::graph)),
+        width_(width),
+        whole_cycles_(cycle.steps > 0 && (!is_host_space<Exec> || plan.runner == Runner::graph)),
         steps_(whole_cycles_
                    ? cycle.steps * (cycle.is_judged ? 1 : std::max(1, batch / cycle.steps))
                : on_device ? batch
                            : 1),
-        mailbox_(exec, league.teams > 0 ? room_of_letter
-                                        : static_cast<std::int32_t>(std::bit_ceil(
+        status_(exec, width.columns,
+                may_be_whole() ? room() : static_cast<std::int32_t>(std::bit_ceil(
                                               2 * static_cast<std::uint32_t>(steps_)))),
-        slots_(allocate_view<decltype(slots_)>(exec, "Solder::control", 3)) {
-    if (!on_device && runner != Runner::launch)
+        slots_(
+            allocate_view<decltype(slots_)>(exec, "Solder::control", 4 * std::size_t(columns()))),
+        controls_(columns()),
+        histories_(columns()) {
+    if (!on_device && plan.runner != Runner::launch)
       throw std::invalid_argument(label + ": the runner must be launch, not " +
-                                  std::string(to_string(runner)) +
+                                  std::string(to_string(plan.runner)) +
                                   ", where the host has a part in every iteration");
-    if (runner == Runner::resident && !has_progress<Exec>)
+    if (columns() == 1 && plan.runner == Runner::resident && !has_progress<Exec>)
       throw std::invalid_argument(label +
                                   ": the runner resident is for CPUs and the GPUs of "
                                   "CUDA and HIP; others promise no teams that wait");
-    if (league.teams > 1)
+    if (plan.teams > 1 || (columns() > 1 && may_be_whole()))
       gate_ = allocate_zero_view<decltype(gate_)>(exec, "Solder::engine::gate", 1);
-    history_.reserve(4096);
-    exec.fence("Solder::engine: the mailbox is ready");
+    for (auto& history : histories_) history.reserve(columns() == 1 ? 4096 : 1024);
+    Kokkos::deep_copy(exec, slots_, Control{});
+    exec.fence("Solder::engine: the status is ready");
   }
 
+  std::int32_t columns() const { return width_.columns; }
+  std::int64_t rows() const { return width_.rows; }
+
   /// \brief Takes the memory that these programs need, so that no solve allocates.
-  template <class Judgement, class Iteration>
+  template <class Number, class Judgement, class Iteration>
   void reserve(Judgement const&, Iteration const&) {
     using All = Programs<Judgement, Iteration>;
     if constexpr (All::on_device)
       static_assert(std::equality_comparable<All> && std::is_trivially_copyable_v<All>,
                     "Solder: a stage that devices run must be a plain, comparable struct");
-    if constexpr (!is_host_space<Exec> && All::on_device && !is_carried<All>) {
-      if (league_.teams > 0) memory_.template reserve<All>(exec_);
-    }
+    if constexpr (!is_host_space<Exec> && All::on_device && !is_carried<All, Number>)
+      if (plan_of<All, Number>().teams > 0) memory_.template reserve<All>(exec_);
   }
 
-  /// \brief Runs the stages of Phase::judge of a program once, and waits for them.
+  /// \brief Runs the stages of Phase::judge of a program once, and waits for them. One column.
   template <class Program>
-  void run(Program const& program) {
-    mailbox_.clear();
-    history_.clear();
+  void run_once(Program const& program) {
+    begin();
     if constexpr (is_host_space<Exec>) {
       HostProgram const steps(program);
-      emit(true, launch, [&](auto const& f) { steps.for_each_stage({}, f); });
+      emit<OneColumn>(true, launch, [&](auto const& f) { steps.for_each_stage({}, f); });
     } else {
       needs_ = {};
       needs_.add(program, {});
-      emit(true, launch, [&](auto const& f) { program.for_each_stage({}, f); });
+      emit<OneColumn>(true, launch, [&](auto const& f) { program.for_each_stage({}, f); });
     }
-    mailbox_.receive(exec_, 1, history_);
+    receive();
   }
 
-  /// \brief Solves, and reports all but the form, words_per_iteration and the construction's time.
+  // ---- A solve: begin(), then run() or start(), then reports() ----
+
+  /// \brief No kernel of an earlier solve may be in flight.
+  void begin() {
+    status_.clear();
+    std::fill(controls_.begin(), controls_.end(), Control{});
+    for (auto& history : histories_) history.clear();
+    abandoned_ = begun_ = false;
+    sent_ = received_ = 0;
+    half_ended_at_ = -1;
+    most_of_rest_ = columns() - 1;
+    setup_seconds_ = seconds_ = busy_cores_ = 0;
+    timer_.reset();
+  }
+  /// \brief Whom the monitor of these options, which are to live on, hears the solve through; may
+  /// be empty.
+  static Listener listener(SolverOptions const& options) {
+    if (!options.monitor) return {};
+    return [&options](Engine const& engine) { options.monitor(engine.progress()); };
+  }
+
+  /// \brief Runs, from where the columns are, until all have ended; or, where these `may_leave`,
+  /// until a narrower engine should have those that go on.
   ///
+  /// \tparam Number OneColumn or SomeColumns
   /// \tparam Owns whether the iteration has Owned vectors: `owned`, of so many rows
-  template <bool Owns = false, class Judgement, class Iteration>
-  Report solve(Judgement const& judgement, Iteration const& iteration, SolverOptions const& options,
-               OwnedVectors const& owned = {}, std::int32_t rows = 0) {
-    plan_ = {owned, rows, Blocks::of(std::max(league_.teams, 2))};
+  template <class Number, bool Owns = false, class Judgement, class Iteration>
+  void run(Judgement const& judgement, Iteration const& iteration, Listener const& listener = {},
+           bool may_leave = false, OwnedVectors const& owned = {}, std::int32_t rows = 0) {
     if constexpr (is_host_space<Exec>)
-      return solve_with<false>(HostProgram(judgement), HostProgram(iteration), options);
+      run_programs<Number>(Programs<HostProgram, HostProgram>{HostProgram(judgement),
+                                                              HostProgram(iteration)},
+                           listener, may_leave);
     else
-      return solve_with<Owns>(judgement, iteration, options);
+      run_programs<Number>(with_owned(Programs<Judgement, Iteration, Owns>{judgement, iteration},
+                                      owned, rows),
+                           listener, may_leave);
   }
 
   /// \brief The same on a GPU, led by the caller; the engine and what the programs need are to
-  /// outlive it.
-  template <bool Owns = false, class Judgement, class Iteration>
+  /// outlive it. One column.
+  template <bool Owns, class Judgement, class Iteration>
   std::unique_ptr<Underway> start(Judgement const& judgement, Iteration const& iteration,
-                                  SolverOptions const& options, OwnedVectors const& owned,
+                                  Listener const& listener, OwnedVectors const& owned,
                                   std::int32_t rows) {
-    plan_ = {owned, rows, Blocks::of(std::max(league_.teams, 2))};
     using All = Programs<Judgement, Iteration, Owns>;
-    return std::make_unique<Led<All>>(*this, All{judgement, iteration}, options);
+    auto led =
+        std::make_unique<Led<All>>(*this, with_owned(All{judgement, iteration}, owned, rows),
+                                   listener);
+    prepare<OneColumn>(led->programs);
+    return led;
+  }
+
+  /// \brief Of a solve that has ended; all columns have the time of the whole.
+  std::vector<Report> reports() const {
+    std::vector<Report> reports;
+    for (std::int32_t c = 0; c < columns(); ++c) {
+      Report report = report_of(controls_[c], histories_[c], setup_seconds_, seconds_);
+      report.kernels_per_iteration = is_whole() ? 0 : kernels_;
+      report.busy_cores = busy_cores_;
+      report.runner = ran();
+      report.runner_because = abandoned_ ? too_busy : ran_.because;
+      if (abandoned_ && report.detail.empty()) report.detail = too_busy;
+      reports.push_back(std::move(report));
+    }
+    return reports;
+  }
+
+  // ---- Compaction: columns that go on are handed to a narrower engine ----
+
+  std::int32_t active() const {
+    return static_cast<std::int32_t>(
+        std::count_if(controls_.begin(), controls_.end(),
+                      [](Control const& c) { return c.phase != Phase::finished; }));
+  }
+  bool all_finished() const { return active() == 0; }
+  /// \brief In this solve.
+  Runner ran() const { return abandoned_ ? fallback : ran_.runner; }
+  /// \brief The columns of a narrower engine, a power of two: first those that go on, `active()` of
+  /// them, then ended ones.
+  ChosenColumns rest() const {
+    ChosenColumns chosen{.wide = columns()};
+    std::int32_t const width = width_of_rest();
+    for (bool const ended : {false, true})
+      for (std::int32_t c = 0; c < columns(); ++c)
+        if (chosen.narrow != width && (controls_[c].phase == Phase::finished) == ended)
+          chosen.add(c);
+    return chosen;
+  }
+  /// \brief Takes these columns of another engine, which has left them, and goes on as it would.
+  void take(Engine& wide, ChosenColumns const& chosen) {
+    begin();
+    for (std::int32_t c = 0; c < columns(); ++c) {
+      controls_[c] = wide.controls_[chosen.of[c]];
+      histories_[c].swap(wide.histories_[chosen.of[c]]);
+    }
+    Kokkos::parallel_for("Solder::columns::take", Kokkos::RangePolicy<Exec>(exec_, 0, columns()),
+                         TakeControls{wide.slots_.data(), slots_.data(), chosen});
+    begun_ = true;
+  }
+  /// \brief What making a narrower solve took, of the time since begin().
+  void count_as_setup(double seconds) { setup_seconds_ += seconds; }
+  /// \brief In this solve, no narrower engine of so many columns is to be had.
+  void leave_only_below(std::int32_t width) { most_of_rest_ = width - 1; }
+  /// \brief Lets that engine know how far its columns have come.
+  void tell(Engine& wide, ChosenColumns const& chosen) const {
+    for (std::int32_t c = 0; c < columns(); ++c) wide.controls_[chosen.of[c]] = controls_[c];
+    wide.note_time();
+  }
+  /// \brief Gives them back, when they have ended.
+  void give_back(Engine& wide, ChosenColumns const& chosen) {
+    for (std::int32_t c = 0; c < columns(); ++c) histories_[c].swap(wide.histories_[chosen.of[c]]);
+    wide.count_as_setup(setup_seconds_);
+    tell(wide, chosen);
   }
 
  private:
-  template <bool Owns, class Judgement, class Iteration>
-  Report solve_with(Judgement const& judgement, Iteration const& iteration,
-                    SolverOptions const& options) {
-    using All = Programs<Judgement, Iteration, Owns>;
-    Course<All> course = begin(All{judgement, iteration}, options);
+  /// What runs where the teams of a whole solve did not meet.
+  static constexpr Runner fallback = is_host_space<Exec> ? Runner::launch : Runner::graph;
+  /// Iterations per status of the launch and graph runners; a cycle and its judgement on GPUs, for
+  /// a method that has cycles. On hosts nothing runs ahead, and a status is free.
+  static constexpr std::int32_t batch = is_host_space<Exec> ? 1 : 16;
+  /// Iterations of at most half of the columns after which a narrower engine should have them.
+  static constexpr std::int32_t patience = 16;
+  /// Most history entries of a column in a status of a kernel of a whole solve, and how many end
+  /// it, but for the rest of a cycle; fewer where a monitor is to hear of them.
+  std::int32_t room() const { return columns() == 1 ? 4096 : 1024; }
+  std::int32_t room_to_use() const { return columns() == 1 ? 3072 : 1000; }
+  static constexpr std::int32_t room_if_monitored = 256;
+
+  template <class All>
+  class Led final : public Underway {
+   public:
+    Led(Engine& engine, All const& all, Listener const& listener)
+        : programs(all), engine_(engine), listener_(listener) {}
+
+    bool has_ended() const override { return engine_.has_ended(); }
+    bool advance() override {
+      bool any = false;
+      while (!has_ended()) {
+        engine_.template send<OneColumn>(programs, bool(listener_));
+        if (!engine_.status_.has(engine_.received_ + 1)) break;
+        engine_.receive(listener_);
+        any = true;
+      }
+      return any;
+    }
+    void wait() override { engine_.receive(listener_); }
+    Report report() const override { return engine_.reports()[0]; }
+
+    All const programs;
+
+   private:
+    Engine& engine_;
+    Listener listener_;
+  };
+
+  /// \brief Hands columns on to a narrower solve, whose statuses are its own.
+  struct TakeControls {
+    Control const* wide;
+    Control* narrow;
+    ChosenColumns chosen;
+
+    KOKKOS_FUNCTION void operator()(std::int32_t c) const {
+      Control control = wide[chosen.of[c]];
+      control.posts = 0;
+      narrow[c] = control;
+    }
+  };
+
+  template <class All>
+  All const& with_owned(All const& all, OwnedVectors const& owned, std::int32_t rows) {
+    chip_ = {owned, rows, Blocks::of(std::max(plan_.teams, 2))};
+    return all;
+  }
+
+  // ---- The course of a solve ----
+
+  bool has_ended() const { return all_finished() && received_ == sent_; }
+  bool any_in(std::initializer_list<Phase> phases) const {
+    return std::any_of(controls_.begin(), controls_.end(), [&](Control const& control) {
+      return std::find(phases.begin(), phases.end(), control.phase) != phases.end();
+    });
+  }
+
+  template <class Number, class All>
+  void run_programs(All const& programs, Listener const& listener, bool may_leave) {
+    prepare<Number>(programs);
     try {
-      while (!course.has_ended()) {
-        send(course);
-        receive(course);
+      bool leaves = false;
+      while (!has_ended() && !(leaves && received_ == sent_)) {
+        if (!leaves) send<Number>(programs, bool(listener));
+        receive(listener);
+        leaves = leaves || (may_leave && !is_whole() && should_leave());
       }
     } catch (...) {  // a monitor or a host stage threw: nothing may go on with b and x
       exec_.fence("Solder::engine: the solve was abandoned");
       throw;
     }
-    return report(course);
   }
 
-  /// \brief How far a solve has come.
-  template <class All>
-  struct Course {
-    All programs;
-    std::function<void(Progress const&)> monitor;
-    double setup_seconds;
-    SolveTimer<Exec> timer = {};  ///< from the first launch on
-    Control control = {};         ///< as the last letter has it
-    std::int32_t sent = 0, received = 0;
-    double solve_seconds = 0, busy_cores = 0;
-
-    bool has_ended() const { return control.phase == Phase::finished && received == sent; }
-  };
-
-  template <class All>
-  class Led final : public Underway {
-   public:
-    Led(Engine& engine, All const& programs, SolverOptions const& options)
-        : engine_(engine), course_(engine.begin(programs, options)) {}
-
-    bool has_ended() const override { return course_.has_ended(); }
-    bool advance() override {
-      bool any = false;
-      while (!course_.has_ended()) {
-        engine_.send(course_);
-        if (!engine_.mailbox_.has(course_.received + 1)) break;
-        engine_.receive(course_);
-        any = true;
-      }
-      return any;
+  /// \brief Launches what can be launched before the next status.
+  ///
+  /// With nothing in flight the phases say what that is. On GPUs a batch is sent ahead while the
+  /// status of the one before is awaited; should that status end the iteration, the batch does
+  /// nothing, and its status is awaited too.
+  template <class Number, class All>
+  void send(All const& programs, bool is_monitored) {
+    if (received_ == sent_) {
+      if (is_whole())
+        run_whole<Number>(programs, is_monitored ? room_if_monitored : room_to_use());
+      else if (any_in({Phase::judge, Phase::begin}))
+        emit<Number>(!begun_, launch,
+                     [&](auto const& f) { programs.judgement.for_each_stage({}, f); });
+      else
+        submit<Number>(programs, controls_[0].step);
+      begun_ = true;
+      ++sent_;
+    } else if (!any_in({Phase::iterate})) {
+      return;
     }
-    void wait() override { engine_.receive(course_); }
-    Report report() const override { return engine_.report(course_); }
-
-   private:
-    Engine& engine_;
-    Course<All> course_;
-  };
-
-  template <class All>
-  Course<All> begin(All const& programs, SolverOptions const& options) {
-    Kokkos::Timer timer;
-    abandoned_ = false;
-    most_of_this_letter_ = options.monitor ? monitored : most_of_letter;
-    prepare(programs);
-    mailbox_.clear();
-    history_.clear();
-    return {programs, options.monitor, timer.seconds()};
+    if (!is_host_space<Exec> && !is_whole() && sent_ == received_ + 1) {
+      submit<Number>(programs, 0);
+      ++sent_;
+    }
   }
 
-  /// \brief Of a solve that has ended.
-  template <class All>
-  Report report(Course<All> const& course) const {
-    Report report = report_of(course.control, history_, course.setup_seconds, course.solve_seconds);
-    report.kernels_per_iteration = is_whole() ? 0 : kernels_per_iteration(course.programs);
-    report.busy_cores = course.busy_cores;
-    report.runner = abandoned_ ? fallback : runner_;
-    if (abandoned_ && report.detail.empty()) report.detail = too_busy;
-    return report;
+  /// \brief Waits for the next status, and tells of it.
+  void receive(Listener const& listener = {}) {
+    status_.receive(exec_, ++received_, controls_, histories_);
+    note_time();
+    if (is_whole() && status_.abandoned(received_))
+      abandoned_ = true;
+    else if (listener)
+      listener(*this);
+  }
+  void note_time() {
+    seconds_ = timer_.seconds() - setup_seconds_;
+    if (all_finished()) busy_cores_ = timer_.busy_cores(seconds_);
   }
 
-  /// \brief What runs where the teams of a whole solve did not meet.
-  static constexpr Runner fallback = is_host_space<Exec> ? Runner::launch : Runner::graph;
+  /// \brief The most iterations, and the largest residual, of the columns that have not ended; of
+  /// all where all have.
+  Progress progress() const {
+    Progress worst{0, 0, seconds_};
+    bool const ended = all_finished();
+    for (Control const& control : controls_) {
+      if (control.phase == Phase::finished && !ended) continue;
+      worst.iteration = std::max<int>(worst.iteration, control.iteration);
+      worst.relative_residual =
+          worse(control.relative(control.residual_squared), worst.relative_residual);
+    }
+    return worst;
+  }
 
+  std::int32_t width_of_rest() const {
+    return std::max(2, static_cast<std::int32_t>(std::bit_ceil(std::uint32_t(active()))));
+  }
+  /// \brief Whether at most half of the columns have gone on for some iterations, which cost about
+  /// what a narrower engine takes to begin.
+  bool should_leave() {
+    if (all_finished() || 2 * active() > columns() || width_of_rest() > most_of_rest_) return false;
+    std::int32_t iteration = 0;
+    for (Control const& control : controls_)
+      if (control.phase != Phase::finished) iteration = std::max(iteration, control.iteration);
+    if (half_ended_at_ < 0) half_ended_at_ = iteration;
+    return iteration >= half_ended_at_ + patience;
+  }
+
+  // ---- The runner ----
+
+  /// Whether a kernel of the whole solve takes these programs, and whether its launch does.
+  template <class All, class Number>
+  static constexpr bool has_kernel = All::on_device &&
+                                     (std::is_same_v<Number, OneColumn> ||
+                                      (!is_host_space<Exec> && All::goes_through_rows));
+  template <class All, class Number>
+  static constexpr bool is_carried =
+      sizeof(SolveKernel<CarriedPrograms<All>, Number, TeamOf::solve>) + sizeof(OnChipPlan) <=
+      most_argument_bytes;
+
+  /// \brief Whether some programs may be run as one kernel.
+  bool may_be_whole() const {
+    if (columns() == 1) return plan_.teams > 0;
+    return !is_host_space<Exec> && has_progress<Exec> && plan_.runner != Runner::launch &&
+           plan_.runner != Runner::graph;
+  }
+  template <class All, class Number>
+  Plan plan_of() const {
+    if constexpr (std::is_same_v<Number, OneColumn>) {
+      return plan_;
+    } else {
+      Plan plan = plan_columns(machine_, rows() * columns(), plan_.runner, has_kernel<All, Number>,
+                               is_carried<All, Number>);
+      if (plan.runner == Runner::resident) plan.teams = width_.league;
+      return plan;
+    }
+  }
   /// \brief Whether a kernel runs the whole solve.
-  bool is_whole() const { return league_.teams > 0 && !abandoned_; }
+  bool is_whole() const { return ran_.teams > 0 && !abandoned_; }
+
+  template <class Number>
+  Number number_of_columns() const {
+    if constexpr (std::is_same_v<Number, OneColumn>)
+      return {needs_.most_sums};
+    else
+      return {columns()};
+  }
 
   /// \brief Readies the runner for these programs: scratch, and the graph, which is recorded anew
   /// only when they have changed. On hosts, whose graphs are lists of launches, it is launched.
-  template <class Programs>
-  void prepare(Programs const& programs) {
+  template <class Number, class All>
+  void prepare(All const& programs) {
+    double const before = timer_.seconds();
+    if (!begun_) ran_ = plan_of<All, Number>();
+    kernels_ = kernels_per_iteration(programs);
     if constexpr (!is_host_space<Exec>) {
-      needs_ = {};
-      needs_.add(programs.judgement, {});
-      needs_.add(programs.iteration, {std::max(cycle_.steps, 1) - 1, 0});
-      if constexpr (Programs::on_device) {
-        auto const* const before = std::any_cast<Programs>(&recorded_);
-        if (before != nullptr && *before == programs) return;
-        recorded_.reset();
-        chain_.reset();
-        if (runner_ == Runner::graph) record(programs);
-        if constexpr (!is_carried<Programs>)
-          if (is_whole()) memory_.put(programs);
-        recorded_ = programs;
+      if constexpr (std::is_same_v<Number, OneColumn>) {
+        needs_ = {};
+        needs_.add(programs.judgement, {});
+        needs_.add(programs.iteration, {std::max(cycle_.steps, 1) - 1, 0});
+      }
+      if constexpr (All::on_device) {
+        auto const* const last = std::any_cast<All>(&recorded_);
+        if (last == nullptr || !(*last == programs)) {
+          recorded_.reset();
+          chain_.reset();
+          if (ran_.runner == Runner::graph) record<Number>(programs);
+          if constexpr (has_kernel<All, Number> && !is_carried<All, Number>)
+            if (is_whole()) memory_.put(programs);
+          recorded_ = programs;
+        }
       }
     }
+    setup_seconds_ += timer_.seconds() - before;
   }
 
-  template <class Programs>
-  void record(Programs const& programs) {
+  template <class Number, class All>
+  void record(All const& programs) {
     chain_ = std::make_unique<KernelChain<Exec>>(exec_, [&](auto& node) {
-      emit_batch(programs, 0, [&](char const* label, auto const& policy, auto const& kernel) {
-        node = node.then_parallel_for(std::string(label), policy, kernel);
-      });
+      emit_batch<Number>(programs, 0,
+                         [&](char const* label, auto const& policy, auto const& kernel) {
+                           node = node.then_parallel_for(std::string(label), policy, kernel);
+                         });
     });
   }
-
-  /// \brief Launches what can be launched before the next letter.
-  ///
-  /// With nothing in flight the phase says what that is. On GPUs a batch is sent ahead while the
-  /// letter of the one before is awaited; should that letter end the iteration, the batch does
-  /// nothing, and its letter is awaited too.
-  template <class All>
-  void send(Course<All>& course) {
-    Control const& control = course.control;
-    if (control.phase != Phase::iterate && course.received < course.sent) return;
-    if (course.received == course.sent) {
-      if (is_whole())
-        run_whole(course.programs, course.sent == 0);
-      else if (control.phase == Phase::judge)
-        emit(course.sent == 0, launch,
-             [&](auto const& f) { course.programs.judgement.for_each_stage({}, f); });
-      else
-        submit(course.programs, control.step);
-      ++course.sent;
-    }
-    if (!is_host_space<Exec> && !is_whole() && course.sent == course.received + 1) {
-      submit(course.programs, 0);
-      ++course.sent;
-    }
-  }
-  /// \brief Waits for the next letter, of which the monitor is told.
-  template <class All>
-  void receive(Course<All>& course) {
-    course.control = mailbox_.receive(exec_, ++course.received, history_);
-    course.solve_seconds = course.timer.seconds();
-    Control const& control = course.control;
-    if (control.phase == Phase::finished)
-      course.busy_cores = course.timer.busy_cores(course.solve_seconds);
-    if (is_whole() && mailbox_.abandoned(course.received))
-      abandoned_ = true;
-    else if (course.monitor)
-      course.monitor(
-          {control.iteration, control.relative(control.residual_squared), course.solve_seconds});
-  }
-
-  /// Iterations per letter of the launch and graph runners; a cycle and its judgement on GPUs, for
-  /// a method that has cycles. On hosts nothing runs ahead, and a letter is free.
-  static constexpr std::int32_t batch = is_host_space<Exec> ? 1 : 16;
-  /// Most iterations in a letter of a kernel of a whole solve, and how many end it, but for the
-  /// rest of a cycle; fewer where a monitor is to hear of them.
-  static constexpr std::int32_t room_of_letter = 4096, most_of_letter = 3072, monitored = 256;
 
   static constexpr auto launch = [](char const* label, auto const& policy, auto const& kernel) {
     Kokkos::parallel_for(label, policy, kernel);
@@ -451,107 +544,158 @@ class Engine {
       return std::is_same_v<Stage, HostStage>;
   }
 
+  Control* slot(int number) const {
+    return slots_.data() + static_cast<std::ptrdiff_t>(number) * columns();
+  }
+
   /// \brief Calls send(label, policy, kernel) for each stage that `stages` hands out, in its turn;
-  /// the last one, which is a kernel, posts a letter.
+  /// the last one, which is a kernel, posts a status.
   ///
-  /// The first stage reads slot 0 and the last writes it; between, two other slots take turns.
-  template <class Send, class Stages>
+  /// The first stage reads slot 0, or, of a fresh solve, slot 3, which nobody writes; the last one
+  /// writes slot 0; between, two other slots are used as a double buffer.
+  template <class Number, class Send, class Stages>
   void emit(bool fresh, Send const& send, Stages const& stages) {
     int size = 0, k = 0;
     stages([&](auto const& stage, At const&) { size += !is_host_work(stage); });
     stages([&](auto const& stage, At const& at) {
       using Stage = std::remove_cvref_t<decltype(stage)>;
-      Control const* const in = slots_.data() + (k == 0 ? 0 : 1 + k % 2);
       bool const last = k + 1 == size;
-      Control* const out = slots_.data() + (last ? 0 : 2 - k % 2);
+      Control const* const in = slot(k > 0 ? 1 + k % 2 : fresh ? 3 : 0);
+      Control* const out = slot(last ? 0 : 2 - k % 2);
       if constexpr (std::is_same_v<Stage, HostStep>) {
         if (stage.work != nullptr) {
-          if ((fresh && k == 0 ? Control{} : *in).phase == stage.phase) stage.work->work(at);
+          if (in->phase == stage.phase) stage.work->work(at);
           return;
         }
         send(stage.label, team_policy<Exec, 1>(exec_, stage.teams(), 1, 0),
-             HostStageKernel{stage, in, out, mailbox_.outbox(), at, last, fresh && k == 0});
+             HostStageKernel{stage, in, out, status_.writer(), at, last});
       } else if constexpr (std::is_same_v<Stage, HostStage>) {
         stage.work(at);
         return;
       } else {
         auto const here = bound(stage, at);
-        StageKernel<std::remove_const_t<decltype(here)>> const kernel{
-            here, in, out, mailbox_.outbox(), at, needs_.most_sums, last, fresh && k == 0};
+        StageKernel<std::remove_const_t<decltype(here)>, Number> const kernel{
+            here, in, out, status_.writer(), at, number_of_columns<Number>(), last};
         static_assert(sizeof(kernel) <= largest_functor);
-        constexpr int threads = Stage::threads;
-        send(stage.label, team_policy<Exec, threads>(exec_, stage.teams(), threads, needs_.bytes()),
-             kernel);
+        send_stage<Stage>(stage, send, kernel);
       }
       ++k;
     });
   }
+  template <class Stage, class Send, class Kernel>
+  void send_stage(Stage const& stage, Send const& send, Kernel const& kernel) const {
+    constexpr int threads = Stage::threads;
+    if constexpr (std::is_same_v<decltype(kernel.width), OneColumn>)
+      send(stage.label, team_policy<Exec, threads>(exec_, stage.teams(), threads, needs_.bytes()),
+           kernel);
+    else if constexpr (goes_through_rows<Stage>)
+      send_rows<!Stage::takes_products>(stage.label, send, kernel);
+    else
+      send(stage.label,
+           policy_of<threads, 2 * column_threads / threads>(stage.teams(),
+                                                            Stage::most_sums * threads),
+           kernel);
+  }
+  /// \brief A kernel that goes through rows of several columns. One that takes no products, and so
+  /// is content with fewer registers, has twice the threads where there are many entries, for more
+  /// rows in flight. Both then have as much scratch, so that the multiprocessors need not divide
+  /// their memory anew between them.
+  template <bool MayHaveMore, class Send, class Kernel>
+  void send_rows(char const* label, Send const& send, Kernel const& kernel) const {
+    if constexpr (MayHaveMore)
+      if (has_many_entries()) return send(label, policy_of_rows<2 * column_threads>(), kernel);
+    send(label, policy_of_rows<column_threads>(), kernel);
+  }
+  bool has_many_entries() const {
+    return rows() * columns() > constants_of(machine_).many_entries_of_columns;
+  }
+  template <int Threads>
+  auto policy_of_rows() const {
+    int const most = has_many_entries() ? 2 * column_threads : column_threads;
+    return policy_of<Threads, 1>(width_.league, ColumnTeam<int>::sums_at_once * most);
+  }
+  /// \tparam LeastTeams that a multiprocessor is to hold at once
+  /// \param doubles of scratch
+  template <int Threads, int LeastTeams>
+  auto policy_of(int teams, int doubles) const {
+    return team_policy<Exec, Threads, LeastTeams>(exec_, teams, Threads,
+                                                  ColumnTeam<int>::scratch_bytes(doubles));
+  }
 
-  /// \brief The stages of a batch whose first iteration is step `first` of its cycle.
-  template <class Programs, class Send>
-  void emit_batch(Programs const& programs, std::int32_t first, Send const& send) {
-    emit(false, send, [&](auto const& f) {
+  /// \brief The stages of a batch whose first iteration is step `first` of its cycle. Where columns
+  /// end at different times, or cycles do, the judgement is part of it.
+  template <class Number, class All, class Send>
+  void emit_batch(All const& programs, std::int32_t first, Send const& send) {
+    bool const is_judged =
+        columns() > 1 ? !is_host_space<Exec> : whole_cycles_ && cycle_.is_judged;
+    emit<Number>(false, send, [&](auto const& f) {
       for (int k = first; k < first + steps_; ++k)
         programs.iteration.for_each_stage({cycle_.steps > 0 ? k % cycle_.steps : 0, 0}, f);
-      if (whole_cycles_ && cycle_.is_judged) programs.judgement.for_each_stage({}, f);
+      if (is_judged) programs.judgement.for_each_stage({}, f);
     });
   }
 
   /// \brief Launches a batch; with nothing in flight `step` is where the cycle stands, else 0.
-  template <class Programs>
-  void submit(Programs const& programs, std::int32_t step) {
+  template <class Number, class All>
+  void submit(All const& programs, std::int32_t step) {
     if constexpr (!is_host_space<Exec>) {
-      if (runner_ != Runner::launch) {
-        if (chain_ == nullptr) record(programs);  // a whole solve was abandoned
+      if (ran_.runner != Runner::launch) {
+        if (chain_ == nullptr) record<Number>(programs);  // a whole solve was abandoned
         return chain_->submit(exec_);
       }
     }
-    emit_batch(programs, step, launch);
+    emit_batch<Number>(programs, step, launch);
   }
 
-  template <class All>
-  void run_whole(All const& programs, bool fresh) {
-    WholeSolve const solve{slots_.data(), gate_.data(),         mailbox_.outbox(),
-                           league_.teams, most_of_this_letter_, fresh};
+  template <class Number, class All>
+  void run_whole(All const& programs, std::int32_t room) {
+    [[maybe_unused]] WholeSolve const solve{slot(0),          slot(begun_ ? 0 : 3), gate_.data(),
+                                            status_.writer(), ran_.teams,           room};
     if constexpr (is_host_space<Exec>) {
-      launch(label_.c_str(), team_policy<Exec, 1>(exec_, league_.teams, 1, 0),
+      launch(label_.c_str(), team_policy<Exec, 1>(exec_, ran_.teams, 1, 0),
              HostSolveKernel{programs.judgement, programs.iteration, solve});
-    } else if constexpr (All::on_device) {
-      if constexpr (All::owns)
-        if (league_.on_chip) return launch_on_chip(programs, solve);
-      if (league_.teams == 1)
-        launch_whole<TeamOf::solve_alone>(programs, solve);
-      else
-        launch_whole<TeamOf::solve>(programs, solve);
+    } else if constexpr (has_kernel<All, Number>) {
+      if constexpr (std::is_same_v<Number, SomeColumns>) {
+        launch_held<Number>(programs, policy_of_rows<column_threads>(), [&](auto const& held) {
+          return whole_kernel<Number, TeamOf::solve>(held, solve);
+        });
+      } else {
+        if constexpr (All::owns)
+          if (ran_.on_chip) return launch_on_chip(programs, solve);
+        auto const policy =
+            team_policy<Exec, team_threads>(exec_, ran_.teams, ran_.threads, needs_.bytes());
+        if (ran_.teams == 1)
+          launch_held<Number>(programs, policy, [&](auto const& held) {
+            return whole_kernel<Number, TeamOf::solve_alone>(held, solve);
+          });
+        else
+          launch_held<Number>(programs, policy, [&](auto const& held) {
+            return whole_kernel<Number, TeamOf::solve>(held, solve);
+          });
+      }
     }
   }
-
-  template <TeamOf Kind, class All>
-  void launch_whole(All const& programs, WholeSolve const& solve) {
-    launch_held(
-        programs,
-        team_policy<Exec, team_threads>(exec_, league_.teams, league_.threads, needs_.bytes()),
-        [&](auto const& held) {
-          return SolveKernel<std::remove_cvref_t<decltype(held)>, Kind>{held, solve,
-                                                                        needs_.most_sums};
-        });
+  template <class Number, TeamOf Kind, class Held>
+  SolveKernel<Held, Number, Kind> whole_kernel(Held const& held, WholeSolve const& solve) const {
+    return {held, solve, number_of_columns<Number>()};
   }
   template <class All>
   void launch_on_chip(All const& programs, WholeSolve const& solve) {
-    plan_.before = needs_.workspace;
-    plan_.set_room(most_scratch_bytes - needs_.bytes());
-    launch_held(programs,
-                team_policy<Exec, league_threads>(exec_, league_.teams, league_.threads,
-                                                  needs_.bytes() + plan_.bytes()),
-                [&](auto const& held) {
-                  return OnChipKernel<std::remove_cvref_t<decltype(held)>>{held, solve, plan_,
-                                                                           needs_.most_sums};
-                });
+    chip_.before = needs_.workspace;
+    chip_.set_room(most_scratch_bytes - needs_.bytes());
+    launch_held<OneColumn>(
+        programs,
+        team_policy<Exec, league_threads>(exec_, ran_.teams, ran_.threads,
+                                          needs_.bytes() + chip_.bytes()),
+        [&](auto const& held) {
+          return OnChipKernel<std::remove_cvref_t<decltype(held)>>{held, solve, chip_,
+                                                                   needs_.most_sums};
+        });
   }
   /// \brief Launches kernel_with(the programs as the launch has them).
-  template <class All, class Policy, class KernelWith>
+  template <class Number, class All, class Policy, class KernelWith>
   void launch_held(All const& programs, Policy const& policy, KernelWith const& kernel_with) {
-    if constexpr (is_carried<All>) {
+    if constexpr (is_carried<All, Number>) {
       launch(label_.c_str(), with_arguments(policy), kernel_with(CarriedPrograms<All>{programs}));
     } else {
       launch(label_.c_str(), policy, kernel_with(memory_.template next<All>()));
@@ -559,15 +703,9 @@ class Engine {
     }
   }
 
-  /// Whether the launch of a whole solve takes the programs along.
-  template <class All>
-  static constexpr bool is_carried = sizeof(SolveKernel<CarriedPrograms<All>, TeamOf::solve>) +
-                                         sizeof(OnChipPlan) <=
-                                     most_argument_bytes;
-
   /// \brief On average over a whole cycle, its judgement included, where the iteration is a cycle.
-  template <class Programs>
-  double kernels_per_iteration(Programs const& programs) const {
+  template <class All>
+  double kernels_per_iteration(All const& programs) const {
     int kernels = 0;
     auto const count = [&](auto const& stage, At const&) { kernels += !is_host_work(stage); };
     int const steps = std::max(cycle_.steps, 1);
@@ -578,22 +716,31 @@ class Engine {
 
   Exec exec_;
   std::string label_;
-  Runner runner_;
-  WholeLeague league_;
+  Machine machine_;
+  Plan plan_, ran_;  ///< ran_: of this solve
   Cycle cycle_;
+  Width width_;
   bool whole_cycles_;   ///< a batch is a cycle and its judgement, or some cycles
   std::int32_t steps_;  ///< of a batch
-  Mailbox<Exec> mailbox_;
-  Kokkos::View<Control*, typename Exec::memory_space> slots_;
+  StatusReader<Exec> status_;
+  Kokkos::View<Control*, typename Exec::memory_space> slots_;  ///< [4][columns]: see emit()
   Kokkos::View<Gate*, typename Exec::memory_space> gate_;
-  std::int32_t most_of_this_letter_ = most_of_letter;
-  bool abandoned_ = false;  ///< in this solve: its kernel's teams did not meet
   ScratchNeeds needs_;
   std::unique_ptr<KernelChain<Exec>> chain_;
   std::any recorded_;  ///< the programs of the graph, or those in memory_
   ProgramMemory<Exec> memory_;
-  std::vector<double> history_;
-  OnChipPlan plan_;
+  OnChipPlan chip_;
+
+  // Of this solve:
+  std::vector<Control> controls_;  ///< as the last status has them
+  std::vector<std::vector<double>> histories_;
+  std::int32_t sent_ = 0, received_ = 0;  ///< batches and statuses
+  bool abandoned_ = false;                ///< its kernel's teams did not meet
+  bool begun_ = false;                    ///< there are control blocks to go on from
+  std::int32_t half_ended_at_ = -1;       ///< iteration at which at most half went on; -1: more do
+  std::int32_t most_of_rest_ = 0;         ///< columns of a narrower engine, at most
+  double kernels_ = 0, setup_seconds_ = 0, seconds_ = 0, busy_cores_ = 0;
+  SolveTimer<Exec> timer_;
 };
 
 }  // namespace Solder::Impl

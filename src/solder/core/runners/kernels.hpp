@@ -1,21 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What the runners launch: a stage, or a whole solve, as a Kokkos functor.
+// What the runners launch, as Kokkos functors: a stage, a whole solve, or all solves of a batch.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#include <utility>
 
-#include <solder/core/allocate.hpp>
-#include <solder/core/mailbox.hpp>
+#include <solder/core/batch_team.hpp>
+#include <solder/core/column_team.hpp>
 #include <solder/core/on_chip.hpp>
-#include <solder/core/program.hpp>
 #include <solder/core/runners/gate.hpp>
+#include <solder/core/runners/programs.hpp>
+#include <solder/core/status.hpp>
 
 namespace Solder::Impl {
+
+/// \brief How many right-hand sides a GPU's kernel has: one, known to the compiler.
+struct OneColumn {
+  std::int32_t most_sums;  ///< of all stages: what the scratch is laid out for
+
+  template <TeamOf Kind, class Member>
+  KOKKOS_FORCEINLINE_FUNCTION auto team(Member const& member, int league) const {
+    return DeviceTeam<Member, Kind>(member, member.league_rank(), league, most_sums);
+  }
+};
+
+/// \brief The same: several.
+struct SomeColumns {
+  std::int32_t columns;
+
+  template <TeamOf, class Member>
+  KOKKOS_FORCEINLINE_FUNCTION auto team(Member const& member, int) const {
+    return ColumnTeam<Member>(member, columns);
+  }
+};
 
 /// \brief A stage in a league: reads the control block, works if it is its phase, passes the block
 /// on.
@@ -23,41 +43,126 @@ SOLDER_FOR_HOST_OR_DEVICE
 template <class Stage, class Team>
 KOKKOS_FORCEINLINE_FUNCTION void run_in_league(Stage const& stage, Team const& team, At const& at,
                                                Control const* in, Control* out,
-                                               Outbox const& outbox, bool posts, bool fresh) {
-  Control const now = fresh ? Control{} : *in;
-  Control next = now;
+                                               StatusWriter const& status, bool posts) {
+  using Known = std::conditional_t<Team::has_columns, Control const&, Control const>;
+  Known now = in[team.column()];
+  Control next;  // of several columns known to the first thread of each alone
+  if constexpr (!Team::has_columns) next = now;
   stage.run(team, at, now, next);
   if (team.league_rank() != 0) return;
-  if (team.rank() == 0) outbox.record(now, next);
-  if (posts) outbox.post(team, next);
-  if (team.rank() == 0) *out = next;
+  bool const is_first = team.slot() == 0;
+  if (is_first) status.record(team.column(), now, next);
+  if (posts) status.post(team, next);
+  if (is_first) out[team.column()] = next;
 }
 
-/// \brief Runs a stage as part of a whole solve. Answers whether the next one must wait for it.
-SOLDER_FOR_HOST_OR_DEVICE
-template <class Stage, class Team>
-KOKKOS_FORCEINLINE_FUNCTION bool run_in_solve(Stage const& stage, Team const& team, At const& at,
-                                              Control const& now, Control& next) {
-  stage.run(team, at, now, next);
-  return !is_idle(stage, now, next);
-}
+/// \brief A stage on a GPU.
+///
+/// \tparam Width OneColumn or SomeColumns
+template <class Stage, class Width>
+struct StageKernel {
+  Stage stage;
+  Control const* in;  ///< [columns]
+  Control* out;
+  StatusWriter status;
+  At at;
+  Width width;
+  bool posts;  ///< the last stage of a batch: sends a status
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    run_in_league(stage, width.template team<TeamOf::stage>(member, member.league_size()), at, in,
+                  out, status, posts);
+  }
+};
+
+/// \brief The control blocks of all columns, on the stack of a host's thread.
+class HostControls {
+ public:
+  HostControls(Control const* from, std::int32_t columns) {
+    std::memcpy(memory_, from, std::size_t(columns) * sizeof(Control));
+  }
+  Control& operator[](std::int32_t c) { return reinterpret_cast<Control*>(memory_)[c]; }
+
+ private:
+  static_assert(std::is_trivially_copyable_v<Control>);
+  alignas(Control) std::byte memory_[most_columns * sizeof(Control)];
+};
+
+/// \brief A stage in a league of host threads.
+struct HostStageKernel {
+  HostStep step;
+  Control const* in;  ///< [columns]
+  Control* out;
+  StatusWriter status;
+  At at;
+  bool posts;
+
+  void operator()(int league_rank) const {
+    std::int32_t const columns = status.columns;
+    HostControls now(in, columns), next(in, columns);
+    HostTeam const team{league_rank, step.teams(), 0, -1, columns};
+    step.run(step.stage, team, at, now[0], next[0]);
+    if (league_rank != 0) return;
+    for (std::int32_t c = columns - 1; c >= 0; --c) {  // the first column completes the status
+      status.record(c, now[c], next[c]);
+      if (posts) status.post(team.for_column(c), next[c]);
+      out[c] = next[c];
+    }
+  }
+};
+
+/// \brief The control block of a thread's right-hand side in a kernel of a whole solve: in the
+/// registers of each thread, for all decide alike.
+template <class Team>
+class CurrentControl {
+ public:
+  KOKKOS_FORCEINLINE_FUNCTION CurrentControl(Team const&, Control const* from) : now_(*from) {}
+  KOKKOS_FORCEINLINE_FUNCTION Control const& now() const { return now_; }
+  KOKKOS_FORCEINLINE_FUNCTION Control next() const { return now_; }
+  KOKKOS_FORCEINLINE_FUNCTION void set(Control const& next) { now_ = next; }
+
+ private:
+  Control now_;
+};
+
+/// \brief Of several columns: in the team's scratch, double buffered, for the first thread of a
+/// column decides for all.
+template <class Member>
+class CurrentControl<ColumnTeam<Member>> {
+ public:
+  KOKKOS_FORCEINLINE_FUNCTION CurrentControl(ColumnTeam<Member> const& team, Control const* from)
+      : team_(team) {
+    if (team.slot() == 0) team.current(0) = from[team.column()];
+    team.barrier();
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Control const& now() const { return team_.current(turn_); }
+  KOKKOS_FORCEINLINE_FUNCTION Control next() const { return {}; }  // the first thread's stage sets it
+  KOKKOS_FORCEINLINE_FUNCTION void set(Control const& next) {
+    if (team_.slot() == 0) team_.current(1 - turn_) = next;
+    turn_ = 1 - turn_;
+  }
+
+ private:
+  ColumnTeam<Member> const& team_;
+  int turn_ = 0;
+};
 
 /// \brief What a kernel of a whole solve takes along beside the programs.
 struct WholeSolve {
-  Control* slots;  ///< [3]: where the solve stands, and two by turns
+  Control* slots;       ///< [columns] where the solve stands; then, of one column, two more
+  Control const* from;  ///< [columns]: slots, or new control blocks
   Gate* gate;
-  Outbox outbox;
+  StatusWriter status;
   std::int32_t league;  ///< teams
-  std::int32_t letter;  ///< history entries that fill it
-  bool fresh;           ///< begins with a new control block
+  std::int32_t room;    ///< history entries of a column that fill a status
 
-  /// \brief Runs the control block through the stages that `programs` holds until the solve has
-  /// ended, or the letter is full and no cycle is under way: barriers take the place of launches.
-  /// run_stage(stage, team, at, now, next) runs a stage and answers whether the next one must wait
-  /// for it.
+  /// \brief Runs the programs until the solve of every column has ended, or a status is full and
+  /// no cycle is under way: barriers take the place of launches. run_stage(stage, team, at, now,
+  /// next) runs a stage and answers whether the next one must wait for it.
   ///
-  /// What all teams decide in the same way stays in registers. Where only the first one knows, it
-  /// leaves the control block in one of two slots, by turns.
+  /// What all teams decide in the same way stays on the chip. Where only the first team knows, it
+  /// leaves the control block in one of two slots, double buffered.
   ///
   /// \param on_chip what the stages of the iteration have in scratch
   SOLDER_FOR_HOST_OR_DEVICE
@@ -66,14 +171,15 @@ struct WholeSolve {
                                        Run const& run_stage) const {
     Residence<Team> residence(team, gate);
     bool const all_here = residence.join();
-    bool const first_team = team.league_rank() == 0, first = first_team && team.rank() == 0;
-    Control now = fresh ? Control{} : slots[0];
+    bool const first_team = team.league_rank() == 0, first = first_team && team.slot() == 0;
+    CurrentControl<Team> control(team, from);
     int turn = 1;
     auto const pass = [&](auto const& stage, At const& at) {
-      if (now.phase != stage.phase) return;
-      Control next = now;
+      Control const& now = control.now();
+      if (!team.any_column(now.phase == stage.phase)) return;
+      Control next = control.next();
       int const teams = stage.teams();
-      bool waits = true;
+      bool waits = true, is_for_all = true;
       if constexpr (std::is_same_v<Team, HostTeam>) {
         // A matrix may have more slices of rows than this league has threads; the first of a
         // thread's slices has its word, so that the first of all has the first thread's.
@@ -84,143 +190,65 @@ struct WholeSolve {
           next = each;
           waits = wrote;
         }
+      } else if constexpr (Team::has_columns) {
+        run_stage(stage, team, at, now, next);
       } else if (team.league_size() == 1 || team.league_rank() < teams) {
         waits = run_stage(stage, team.in_league(teams), at, now, next);
       }
-      if (first) outbox.record(now, next);
-      if (team.league_size() > 1 && (teams < league || is_decided_by_first(stage))) {
+      if constexpr (!Team::has_columns)
+        is_for_all = team.league_size() == 1 || !(teams < league || is_decided_by_first(stage));
+      if (first) status.record(team.column(), now, next);
+      if (is_for_all) {
+        control.set(next);
+        if (waits) residence.wait();
+      } else {
         turn = 3 - turn;
         if (first) slots[turn] = next;
         residence.wait();
-        now = slots[turn];
-      } else {
-        if (waits) residence.wait();
-        now = next;
+        control.set(slots[turn]);
       }
     };
-    auto const has_room = [&] { return now.recorded - now.posted < letter || now.step > 0; };
-    while (all_here && now.phase != Phase::finished && has_room()) {
-      if (now.phase == Phase::judge) {
+    auto const goes_on = [&] {
+      Control const& now = control.now();
+      return team.any_column(now.phase != Phase::finished) &&
+             !team.any_column(now.recorded - now.posted >= room && now.step == 0);
+    };
+    while (all_here && goes_on()) {
+      if (team.any_column(control.now().phase == Phase::judge)) {
         if (on_chip.bring_back(team)) residence.wait();
         programs.judgement.for_each_stage({}, pass);
-      } else {
+      }
+      if (team.any_column(control.now().phase == Phase::iterate)) {
         on_chip.take(team);
-        programs.iteration.for_each_stage({now.step, 0}, pass);
+        programs.iteration.for_each_stage({control.now().step, 0}, pass);
       }
     }
     on_chip.bring_back(team);
     if (first_team) {
-      outbox.post(team, now, !all_here);
-      if (first) slots[0] = now;
+      Control last = control.now();
+      status.post(team, last, !all_here);
+      if (first) slots[team.column()] = last;
     }
     residence.leave();
   }
 };
 
-/// \brief A stage on a GPU.
-template <class Stage>
-struct StageKernel {
-  Stage stage;
-  Control const* in;
-  Control* out;
-  Outbox outbox;
-  At at;
-  std::int32_t most_sums;  ///< of all stages: what the scratch is laid out for
-  bool posts;              ///< the last stage of a batch: sends a letter
-  bool fresh;              ///< the first stage of a solve: begins with a new control block
-
-  template <class Member>
-  KOKKOS_FUNCTION void operator()(Member const& member) const {
-    DeviceTeam<Member> const team(member, member.league_rank(), member.league_size(), most_sums);
-    run_in_league(stage, team, at, in, out, outbox, posts, fresh);
-  }
-};
-
-/// \brief The two programs of a solve.
-///
-/// \tparam Owns whether the iteration has Owned vectors
-template <class Judgement, class Iteration, bool Owns = false>
-struct Programs {
-  static constexpr bool owns = Owns;
-
-  Judgement judgement;
-  Iteration iteration;
-
-  static constexpr bool on_device = Judgement::on_device && Iteration::on_device,
-                        goes_through_rows =
-                            Judgement::goes_through_rows && Iteration::goes_through_rows;
-  bool operator==(Programs const&) const = default;
-};
-
-/// \brief Programs that a launch takes along.
-template <class Programs>
-struct CarriedPrograms {
-  Programs programs;
-
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION Programs const& here(Team const&) const {
-    return programs;
-  }
-  /// \brief What a thread can keep of them for the whole solve.
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION auto kept(Team const& team) const {
-    return kept_of(programs.iteration, team);
-  }
-  /// \brief A stage as it is to be run.
-  template <class Stage>
-  KOKKOS_FORCEINLINE_FUNCTION static Stage const& ready(Stage const& stage) {
-    return stage;
-  }
-};
-
-/// \brief Programs of too many bytes for that: the first kernel that sees them copies them from
-/// memory of the host.
-template <class Programs>
-struct CopiedPrograms {
-  Programs const* from;  ///< null: they have been copied
-  Programs* programs;
-
-  /// \brief All threads call this, before the teams meet.
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION Programs const& here(Team const& team) const {
-    if (from != nullptr && team.league_rank() == 0) {
-      static_assert(sizeof(Programs) % sizeof(std::int32_t) == 0);
-      auto const* const source = reinterpret_cast<std::int32_t const*>(from);
-      auto* const target = reinterpret_cast<std::int32_t*>(programs);
-      for (int k = team.rank(); k < int(sizeof(Programs) / sizeof(std::int32_t)); k += team.size())
-        target[k] = source[k];
-      team.barrier();
-    }
-    return *programs;
-  }
-  /// \brief Nothing: until the teams have met, the copy that another team makes may not be there.
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION NothingKept kept(Team const&) const {
-    return {};
-  }
-  /// \brief In registers: nothing that it writes is part of it.
-  template <class Stage>
-  KOKKOS_FORCEINLINE_FUNCTION static Stage ready(Stage const& stage) {
-    return stage;
-  }
-};
-
 /// \brief A whole solve as one GPU kernel, of one team or of as many as the device holds.
 ///
-/// Ends early when the letter is full; the host then launches it again and it goes on where it was.
+/// Ends early when a status is full; the host then launches it again and it goes on where it was.
 ///
 /// \tparam Held CarriedPrograms or CopiedPrograms
 /// \tparam Kind TeamOf::solve or solve_alone
-template <class Held, TeamOf Kind>
+template <class Held, class Width, TeamOf Kind>
 struct SolveKernel {
   Held held;
   WholeSolve solve;
-  std::int32_t most_sums;
+  Width width;
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(Member const& member) const {
-    using Team = DeviceTeam<Member, Kind>;
-    Team const team(member, member.league_rank(), solve.league, most_sums);
+    auto const team = width.template team<Kind>(member, solve.league);
+    using Team = std::remove_const_t<decltype(team)>;
     NothingOnChip none;
     auto const& programs = held.here(team);
     auto const kept = held.kept(team);
@@ -255,122 +283,6 @@ struct OnChipKernel {
   }
 };
 
-/// \brief Where programs lie that a launch does not take along: their own memory, of host and
-/// device.
-template <class Exec>
-class ProgramMemory {
- public:
-  /// \brief Takes the memory.
-  template <class Programs>
-  void reserve(Exec const& exec) {
-    on_host_ = decltype(on_host_)("Solder::engine::programs", exec, sizeof(Programs));
-    on_device_ =
-        allocate_view<decltype(on_device_)>(exec, "Solder::engine::programs", sizeof(Programs));
-    exec.fence("Solder::engine: memory of programs is ready");
-  }
-  /// \brief These are to be run from now on. No kernel may be in flight.
-  template <class Programs>
-  void put(Programs const& programs) {
-    std::memcpy(on_host_.data(), &programs, sizeof(Programs));
-    is_new_ = true;
-  }
-  /// \brief What the next kernel takes along; when that is launched, launched() is to be called.
-  template <class Programs>
-  CopiedPrograms<Programs> next() const {
-    return {is_new_ ? reinterpret_cast<Programs const*>(on_host_.data()) : nullptr,
-            reinterpret_cast<Programs*>(on_device_.data())};
-  }
-  void launched() { is_new_ = false; }
-
- private:
-  MailboxArray<char, Exec> on_host_;
-  Kokkos::View<char*, typename Exec::memory_space> on_device_;
-  bool is_new_ = false;
-};
-
-/// \brief A stage on a host: where it is, and how to run it (see WholeSolve::run). A stage is
-/// compiled once for all host spaces, runners and programs.
-struct HostStep {
-  char const* label;
-  Phase phase;
-  std::int32_t league;
-  void const* stage;
-  bool first_decides;
-  bool (*run)(void const* stage, HostTeam const&, At const&, Control const&, Control&);
-  HostStage const* work;  ///< not null: no kernel, but this
-
-  KOKKOS_FUNCTION int teams() const { return league; }
-};
-
-template <class Stage>
-HostStep host_step(Stage const& stage) {
-  if constexpr (std::is_same_v<Stage, HostStep>)
-    return stage;
-  else if constexpr (std::is_same_v<Stage, HostStage>)
-    return {"", stage.phase, 0, nullptr, false, nullptr, &stage};
-  else
-    return {stage.label,
-            stage.phase,
-            stage.teams(),
-            &stage,
-            is_decided_by_first(stage),
-            [](void const* where, HostTeam const& team, At const& at, Control const& now,
-               Control& next) {
-              // A copy: the compiler then knows that nothing the stage writes is part of it.
-              Stage const mine = *static_cast<Stage const*>(where);
-              return run_in_solve(mine, team, at, now, next);
-            },
-            nullptr};
-}
-
-/// \brief A program on a host, whatever its stages; or a part of one.
-class HostProgram {
- public:
-  static constexpr bool on_device = true, goes_through_rows = false;
-
-  template <class Program>
-  explicit HostProgram(Program const& program)
-      : program_(&program), visit_([](void const* where, At const& from, Visitor const& visitor) {
-          static_cast<Program const*>(where)->for_each_stage(
-              from, [&](auto const& stage, At const& at) {
-                visitor.call(visitor.f, host_step(stage), at);
-              });
-        }) {}
-
-  template <class F>
-  void for_each_stage(At const& at, F const& f) const {
-    visit_(program_, at, {&f, [](void const* where, HostStep const& step, At const& when) {
-                            (*static_cast<F const*>(where))(step, when);
-                          }});
-  }
-  bool operator==(HostProgram const&) const = default;
-
- private:
-  struct Visitor {
-    void const* f;
-    void (*call)(void const* f, HostStep const&, At const&);
-  };
-  void const* program_;
-  void (*visit_)(void const*, At const&, Visitor const&);
-};
-
-/// \brief A stage in a league of host threads.
-struct HostStageKernel {
-  HostStep step;
-  Control const* in;
-  Control* out;
-  Outbox outbox;
-  At at;
-  bool posts, fresh;
-
-  void run(HostTeam const& team, At const& when, Control const& now, Control& next) const {
-    step.run(step.stage, team, when, now, next);
-  }
-  void operator()(int league_rank) const {
-    run_in_league(*this, HostTeam{league_rank, step.teams()}, at, in, out, outbox, posts, fresh);
-  }
-};
-
 /// \brief A whole solve as one parallel region of a host: its threads are held for all of it.
 struct HostSolveKernel {
   HostProgram judgement, iteration;
@@ -385,6 +297,84 @@ struct HostSolveKernel {
   void operator()(int league_rank) const {
     NothingOnChip none;
     solve.run(HostTeam{league_rank, solve.league}, *this, none, RunStep{});
+  }
+};
+
+/// \brief What a kernel of a batch takes along beside the programs.
+struct BatchSolve {
+  BatchRows systems;
+  std::int32_t* taken;  ///< systems that a team has taken so far
+  Control* controls;    ///< [count]: how each solve ended
+
+  /// \brief A whole solve of one system. run_stage(stage, at, now, next) answers whether the next
+  /// stage must wait for it, by wait().
+  SOLDER_FOR_HOST_OR_DEVICE
+  template <class Programs, class Run, class Wait>
+  KOKKOS_FORCEINLINE_FUNCTION static Control run(Programs const& programs, Run const& run_stage,
+                                                 Wait const& wait) {
+    Control now;
+    auto const pass = [&](auto const& stage, At const& at) {
+      if (now.phase != stage.phase) return;
+      Control next = now;
+      if (run_stage(stage, at, now, next)) wait();
+      now = next;
+    };
+    while (now.phase != Phase::finished) {
+      if (now.phase == Phase::judge)
+        programs.judgement.for_each_stage({}, pass);
+      else
+        programs.iteration.for_each_stage({}, pass);
+    }
+    return now;
+  }
+};
+
+/// \brief Solves of a batch on a GPU, one by each team; it takes another system when it is done.
+template <class Programs>
+struct BatchKernel {
+  Programs programs;
+  BatchSolve solve;
+  std::int32_t most_sums;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    while (true) {
+      std::int32_t k = 0;
+      Kokkos::single(
+          Kokkos::PerTeam(member),
+          [&](std::int32_t& mine) { mine = Kokkos::atomic_fetch_add(solve.taken, 1); }, k);
+      if (k >= solve.systems.count) return;
+      BatchTeam<Member> const team(member, most_sums, solve.systems.starts[k],
+                                   solve.systems.starts[k + 1]);
+      Control const end = BatchSolve::run(
+          programs,
+          [&](auto const& stage, At const& at, Control const& now, Control& next) {
+            return run_in_solve(stage, team, at, now, next);
+          },
+          [&] { team.barrier(); });
+      if (team.rank() == 0) solve.controls[k] = end;
+      team.barrier();
+    }
+  }
+};
+
+/// \brief The same on a host, by each thread.
+struct HostBatchKernel {
+  HostProgram judgement, iteration;
+  BatchSolve solve;
+
+  void operator()(int place) const {
+    while (true) {
+      std::int32_t const k = Kokkos::atomic_fetch_add(solve.taken, 1);
+      if (k >= solve.systems.count) return;
+      HostTeam const team{0, 1, solve.systems.starts[k], solve.systems.starts[k + 1], 1, 0, place};
+      solve.controls[k] = BatchSolve::run(
+          *this,
+          [&](HostStep const& step, At const& at, Control const& now, Control& next) {
+            return step.run(step.stage, team, at, now, next);
+          },
+          [] {});
+    }
   }
 };
 

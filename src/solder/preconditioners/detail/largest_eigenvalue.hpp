@@ -11,6 +11,7 @@
 #include <solder/core/arena.hpp>
 #include <solder/core/open.hpp>
 #include <solder/core/runners/engine.hpp>
+#include <solder/matrix/open_matrix.hpp>
 
 namespace Solder::Impl {
 

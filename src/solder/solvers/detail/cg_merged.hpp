@@ -14,7 +14,7 @@
 
 #include <solder/core/identity.hpp>
 #include <solder/solvers/detail/by_turns.hpp>
-#include <solder/solvers/detail/cg_bodies.hpp>
+#include <solder/solvers/detail/cg_decisions.hpp>
 
 namespace Solder::Impl {
 
@@ -92,9 +92,9 @@ struct CgMergedBegin {
 
 /// \brief What both stages store of a row, and sum: r, p and q = A p, which is handed out; (r, z),
 /// (r, r), (p, q) and, for the prediction of beta, (q, M q).
-template <class Scalar, CgNorms How>
+template <class Scalar, class Norms>
 struct CgMerged : ByTurns {
-  static constexpr std::size_t norms = CgSums<How>::size, sums = norms + 2;
+  static constexpr std::size_t norms = Norms::norms, sums = Norms::size;
 
   Scalar *r, *p, *q;
   TurningSum<sums> left;
@@ -107,7 +107,7 @@ struct CgMerged : ByTurns {
     p[at] = row.p;
     q[at] = row.q;
     mine[0] += real_dot(row.r, row.d * row.r);
-    if constexpr (How == CgNorms::together) mine[1] += abs_squared(row.r);
+    if constexpr (norms == 2) mine[1] += abs_squared(row.r);
     mine[sums - 2] += real_dot(row.p, row.q);
     mine[sums - 1] += real_dot(row.q, row.d * row.q);
   }
@@ -115,10 +115,10 @@ struct CgMerged : ByTurns {
 
 /// \brief Begins from the true residual s: r = s, p = M r, q = A p. Words: the matrix, M, and 4 a
 /// row.
-template <class Scalar, CgNorms How>
-struct CgFirstTurn : FromTruth<CgMerged<Scalar, How>> {
-  using typename FromTruth<CgMerged<Scalar, How>>::Scalars;
-  static constexpr std::size_t sums = CgMerged<Scalar, How>::sums;
+template <class Scalar, class Norms>
+struct CgFirstTurn : FromTruth<CgMerged<Scalar, Norms>> {
+  using typename FromTruth<CgMerged<Scalar, Norms>>::Scalars;
+  static constexpr std::size_t sums = Norms::size;
 
   bool operator==(CgFirstTurn const&) const = default;
 
@@ -137,46 +137,26 @@ struct CgFirstTurn : FromTruth<CgMerged<Scalar, How>> {
 
 /// \brief An iteration and the next one's product: x += alpha p, r -= alpha q, p = M r + beta p,
 /// q = A p, the row of q being handed out. Words: the matrix, M, and 8 a row.
-template <class Scalar, CgNorms How>
-struct CgTurn {
-  using Shared = CgMerged<Scalar, How>;
-  static constexpr std::size_t sums = Shared::sums;
-  struct Scalars : CgRowScalars<Scalar> {
+template <class Scalar, class Norms>
+struct CgTurn : CgDecision<Scalar, true, Norms> {
+  static constexpr std::size_t sums = Norms::size;
+  struct Scalars : CgDecision<Scalar, true, Norms>::Scalars {
     std::ptrdiff_t from, to;
   };
 
-  Shared shared;
-  Limits limits;
+  CgMerged<Scalar, Norms> shared;
   Scalar* x;
 
   bool operator==(CgTurn const&) const = default;
 
-  template <class F>
-  KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
-    return f(shared.left);
-  }
   KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
     shared.tell(now, s);
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, Sums<sums> const& total, auto const&,
-                                           At const&, Control const& now, Control& next,
-                                           Scalars& s) const {
-    constexpr std::size_t n = Shared::norms;
-    s.set(cg_scalars<true>(limits, now, next, total[0], total[n - 1], total[sums - 2],
-                           total[sums - 1]));
-    return next.phase == Phase::iterate;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, Scalars const& s,
                                        Sums<sums>& mine) const {
     CgParts<Scalar> const& old = made.own.parts;
     x[i] = made.own.x + s.alpha * old.p;
     shared.store(s.to + i, {old.next_r(s), old.next_p(s), made.value, old.d}, mine);
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const& now,
-                                       Control& next) const {
-    cg_count(shared.left, team, mine, now, next);
   }
 };
 
@@ -248,45 +228,26 @@ struct CgSplitFirstTurn : FromTruth<CgSplit<Scalar>> {
 /// \brief The step, and the first factor of M: x += alpha p, r -= alpha q, t = F r, the row of t
 /// being handed out. Words: F, and 7 a row.
 template <class Scalar>
-struct CgSplitTurn {
+struct CgSplitTurn : CgDecision<Scalar, false, CgSums<CgNorms::together, 1>> {
+  using Decision = CgDecision<Scalar, false, CgSums<CgNorms::together, 1>>;
   static constexpr std::size_t sums = CgSplit<Scalar>::sums;
-  struct Scalars {
-    typename ScalarTraits<Scalar>::Real alpha;
+  struct Scalars : Decision::Scalars {
     std::ptrdiff_t from, to;
   };
 
   CgSplit<Scalar> shared;
-  Limits limits;
   Scalar* x;
-  Sum<1> pq;
 
   bool operator==(CgSplitTurn const&) const = default;
 
-  template <class F>
-  KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
-    return f(shared.left, pq);
-  }
   KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
     shared.tell(now, s);
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, Sums<3> const& total, auto const&,
-                                           At const&, Control const& now, Control& next,
-                                           Scalars& s) const {
-    s.alpha = to_real<Scalar>(
-        cg_scalars<false>(limits, now, next, total[0], total[1], total[2], 0).alpha);
-    return next.phase == Phase::iterate;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, Scalars const& s,
                                        Sums<sums>& mine) const {
     auto const& old = made.own;
     x[i] = old.x + s.alpha * old.p;
     shared.store(i, s.to, old.r - s.alpha * old.q, made.value, mine);
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const& now,
-                                       Control& next) const {
-    cg_count(shared.left, team, mine, now, next);
   }
 };
 

@@ -6,21 +6,14 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <solder/core/compiled.hpp>
-#include <solder/core/identity.hpp>
-#include <solder/core/on_hosts.hpp>
-#include <solder/solvers/detail/batches.hpp>
 #include <solder/solvers/detail/columns.hpp>
 
 namespace Solder::Impl {
-
-template <class Scalar>
-struct JacobiOperator;  // of preconditioners/jacobi.hpp
 
 /// \brief A solver's method, whatever the types of A and M: all that its users call.
 template <class Exec, class Scalar>
@@ -41,11 +34,69 @@ class AnyMethod {
   virtual std::vector<Report> solve_batch(Scalar const* b, Scalar* x, Batch<Exec> const& batch) = 0;
 };
 
+/// \brief A method for the systems of a batch.
+template <class Method, class Exec, class Options>
+class BatchOf {
+ public:
+  using System = typename Method::System;
+
+  BatchOf(Exec const& exec, std::shared_ptr<System> system, Options const& options,
+          Batch<Exec> const& batch)
+      : batch_(batch), system_(std::move(system)) {
+    std::string const name = "Solder: a batch ";
+    if (options.runner != Runner::automatic && options.runner != Runner::team)
+      throw std::invalid_argument(name + "is solved by the runner team, not " +
+                                  std::string(to_string(options.runner)));
+    if (!possible || !system_->takes_batches())
+      throw std::invalid_argument(
+          name +
+          "needs a solver, a matrix and a preconditioner that take one: Cg or BiCgStab, a "
+          "CsrMatrix, and a preconditioner that is pointwise or made of products "
+          "(takes_batches)");
+    check_rows();
+    if (std::int32_t const row = system_->first_coupled_row(exec, batch.device_rows()); row >= 0)
+      throw std::invalid_argument(name + "needs systems that are independent: row " +
+                                  std::to_string(row) + " has an entry in a column of another one");
+    if constexpr (possible)
+      method_ = make_ready<Method>(exec, system_, options, Many{1, batch_.device_rows()});
+  }
+
+  /// \brief Whether it is for this batch.
+  bool is_for(Batch<Exec> const& batch) const {
+    return batch.device_rows().starts == batch_.device_rows().starts;
+  }
+
+  /// \brief A report for each system.
+  std::vector<Report> solve(typename Method::Scalar const* b, typename Method::Scalar* x) {
+    check_rows();
+    std::vector<Report> reports;
+    if constexpr (possible) reports = method_->solve_many(b, x);
+    auto const& starts = batch_.starts();
+    for (std::size_t k = 0; k < reports.size(); ++k)
+      reports[k].words_per_iteration *= double(starts[k + 1] - starts[k]) / batch_.rows();
+    return reports;
+  }
+
+ private:
+  static constexpr bool possible =
+      Method::takes_many && !Method::is_block &&
+      takes_batches<typename System::OpenedA, typename System::OpenedM>;
+
+  void check_rows() const {
+    if (batch_.rows() != system_->rows())
+      throw std::invalid_argument("Solder: a batch of " + std::to_string(batch_.rows()) +
+                                  " rows needs a matrix of as many, not of " +
+                                  std::to_string(system_->rows()));
+  }
+
+  Batch<Exec> batch_;
+  std::shared_ptr<System> system_;
+  std::unique_ptr<Method> method_;
+};
+
 /// \brief A method for A and M of given types.
 ///
-/// \tparam Method with Scalar, System, name, takes_many and solve(b, x), made of an Exec, a System
-///         and Options; where it takes_many also of a Many, with solve_many(b, x); one that
-///         is_block with that alone
+/// \tparam Method see MethodBase
 template <class Method, class Exec, class Options>
 class MethodFor final : public AnyMethod<Exec, typename Method::Scalar> {
   using Scalar = typename Method::Scalar;
@@ -60,11 +111,11 @@ class MethodFor final : public AnyMethod<Exec, typename Method::Scalar> {
 
   std::string_view name() const override { return Method::name; }
   void reserve() override {
-    if constexpr (!is_block_method<Method>)
-      if (one_ == nullptr) one_ = std::make_unique<Method>(exec_, system_, options_);
+    if constexpr (!Method::is_block)
+      if (one_ == nullptr) one_ = make_ready<Method>(exec_, system_, options_);
   }
   Report solve([[maybe_unused]] Scalar const* b, [[maybe_unused]] Scalar* x) override {
-    if constexpr (is_block_method<Method>) {
+    if constexpr (Method::is_block) {
       throw std::logic_error(std::string(Method::name) + " is for blocks of right-hand sides");
     } else {
       reserve();
@@ -100,20 +151,16 @@ std::unique_ptr<AnyMethod<Exec, typename OpenedA::scalar_type>> compiled_method(
     Exec const& exec, std::shared_ptr<System<Exec, OpenedA, OpenedM>> system,
     Options const& options);
 
-/// \brief All matrices on hosts, and all preconditioners but pointwise ones of users: see
-/// core/on_hosts.hpp.
-template <class Scalar>
-using MatrixOnHosts = OpenedMatrix<HostOperator<Scalar>, Scalar>;
-template <class Scalar>
-using PreconditionersOnHosts =
-    std::tuple<NoOperation, JacobiOperator<Scalar>, HostPreconditioner<Scalar, true, true>,
-               HostPreconditioner<Scalar, false, true>, HostPreconditioner<Scalar, false, false>>;
-
-/// \brief Whether T is one of a tuple's types.
-template <class T, class Tuple>
-inline constexpr bool is_one_of = false;
-template <class T, class... Types>
-inline constexpr bool is_one_of<T, std::tuple<Types...>> = (std::is_same_v<T, Types> || ...);
+/// \brief Whether src/compiled has all methods of this scalar for an opened matrix or preconditioner
+/// of hosts: it says for which scalar, or for any by void.
+template <class Opened, class Scalar>
+inline constexpr bool is_compiled_for = [] {
+  if constexpr (requires { typename Opened::compiled_for; })
+    return std::is_same_v<typename Opened::compiled_for, Scalar> ||
+           std::is_void_v<typename Opened::compiled_for>;
+  else
+    return false;
+}();
 
 /// \brief A method for a system.
 template <template <class, class, class> class Method, class Exec, class OpenedA, class OpenedM,
@@ -122,8 +169,8 @@ std::unique_ptr<AnyMethod<Exec, typename OpenedA::scalar_type>> make_method(
     Exec const& exec, std::shared_ptr<System<Exec, OpenedA, OpenedM>> system,
     Options const& options) {
   using Scalar = typename OpenedA::scalar_type;
-  if constexpr (is_compiled<Exec, Scalar> && std::is_same_v<OpenedA, MatrixOnHosts<Scalar>> &&
-                is_one_of<OpenedM, PreconditionersOnHosts<Scalar>>)
+  if constexpr (is_compiled<Exec, Scalar> && is_compiled_for<typename OpenedA::Opened, Scalar> &&
+                is_compiled_for<OpenedM, Scalar>)
     return compiled_method<Method>(exec, std::move(system), options);
   else
     return std::make_unique<MethodFor<Method<Exec, OpenedA, OpenedM>, Exec, Options>>(

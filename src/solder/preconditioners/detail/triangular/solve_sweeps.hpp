@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <optional>
 
-#include <solder/core/open.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/offsets.hpp>
+#include <solder/matrix/open_matrix.hpp>
 #include <solder/preconditioners/detail/triangular/pattern.hpp>
 
 namespace Solder::Impl::triangular {

@@ -15,8 +15,8 @@
 
 #include <solder/core/allocate.hpp>
 #include <solder/core/arena.hpp>
-#include <solder/core/runners/column_engine.hpp>
-#include <solder/solvers/detail/use_programs.hpp>
+#include <solder/core/column_pieces.hpp>
+#include <solder/core/runners/engine.hpp>
 
 namespace Solder::Impl {
 
@@ -33,65 +33,66 @@ class Exchanged {
   T &one_, &other_;
 };
 
-/// \brief Solves of several columns, of which those that go on when most have ended are solved by
-/// themselves.
+/// \brief Solves of several columns, which are compacted: when half of them have ended, the others
+/// go on in a solve of fewer columns.
 ///
-/// When half of them have ended a narrower solve is handed all that is known of the others (their
-/// vectors, sums, kept scalars, control blocks and histories) and goes on with the next iteration,
-/// so that each column has the iterations it would have alone. It costs two passes over these, and
-/// the first solve that comes to a width a workspace for it, with b and x: of all widths at most
-/// five thirds of the wide one.
+/// That solve is handed all that is known of them (their vectors, sums, kept scalars, control
+/// blocks and histories) and goes on with the next iteration, so that each column has the
+/// iterations it would have alone. It costs two passes over these, and the first solve that comes to
+/// a width a workspace for it, with b and x: of all widths at most five thirds of the wide one.
 template <class Exec, class Scalar>
-class Narrowing {
-  using Columns = ColumnEngine<Exec>;
-  using Listener = typename Columns::Listener;
+class Compaction {
+  using Listener = typename Engine<Exec>::Listener;
 
  public:
-  explicit Narrowing(Exec const& exec) : exec_(exec) {}
+  explicit Compaction(Exec const& exec) : exec_(exec) {}
 
   /// \brief Runs a solve that has begun to its end.
-  /// \tparam Narrows whether the columns are independent
-  /// \param programs put together in the arena; see use_programs
-  template <bool Narrows, class Programs>
-  void run(Arena<Exec>& arena, Columns& engine, Scalar const* b, Scalar* x,
+  ///
+  /// \tparam Independent whether each column is solved as if it were alone; else none is compacted
+  /// \param programs programs(b, x, use) puts the programs together in `arena` and calls
+  /// use(judgement, iteration)
+  template <bool Independent, class Programs>
+  void run(Arena<Exec>& arena, Engine<Exec>& engine, Scalar const* b, Scalar* x,
            Programs const& programs, Listener const& listener) {
-    run_from<Narrows>(arena, engine, b, x, programs, listener, [] {});
+    run_from<Independent>(arena, engine, b, x, programs, listener, [] {});
   }
 
  private:
   struct Narrower {
     Narrower(Exec const& exec, std::int64_t rows, std::int32_t columns, Runner runner, int league)
         : arena(exec, 0, columns, league),
-          engine(exec, "Solder::columns", rows, columns, runner, arena.teams(1)),
+          engine(exec, "Solder::columns", {.runner = runner}, {}, true,
+                 {columns, rows, arena.teams(1)}),
           b(allocate<Scalar>(exec, "Solder::columns", rows * columns)),
           x(allocate<Scalar>(exec, "Solder::columns", rows * columns)) {}
 
     Arena<Exec> arena;
-    Columns engine;
+    Engine<Exec> engine;
     DeviceArray<Scalar, Exec> b, x;
   };
 
   /// \param prepare() is called when the programs have been put together for the first time
-  template <bool Narrows, class Programs>
-  void run_from(Arena<Exec>& arena, Columns& engine, Scalar const* b, Scalar* x,
+  template <bool Independent, class Programs>
+  void run_from(Arena<Exec>& arena, Engine<Exec>& engine, Scalar const* b, Scalar* x,
                 Programs const& programs, Listener const& listener,
                 std::function<void()> const& prepare) {
     bool prepared = false;
     for (bool ended = false; !ended;) {
       arena.rewind();
-      use_programs<Exec>(programs, b, x, [&](auto const& judgement, auto const& iteration) {
+      programs(b, x, [&](auto const& judgement, auto const& iteration) {
         if (!std::exchange(prepared, true)) prepare();
-        engine.run(judgement, iteration, listener, Narrows);
+        engine.template run<SomeColumns>(judgement, iteration, listener, Independent);
       });
       ended = engine.all_finished();
-      if constexpr (Narrows)
+      if constexpr (Independent)
         if (!ended) ended = run_narrower(arena, engine, b, x, programs, listener);
     }
   }
 
   /// \brief Answers whether it could: a smaller one may, later.
   template <class Programs>
-  bool run_narrower(Arena<Exec>& arena, Columns& wide, Scalar const* b, Scalar* x,
+  bool run_narrower(Arena<Exec>& arena, Engine<Exec>& wide, Scalar const* b, Scalar* x,
                     Programs const& programs, Listener const& listener) {
     Kokkos::Timer timer;
     ChosenColumns const chosen = wide.rest();
@@ -120,7 +121,7 @@ class Narrowing {
         copy_columns(exec_, piece(b, rows), made->b.data(), chosen, width);
         made->engine.take(wide, chosen);
       };
-      auto const told = [&](Columns const& engine) {
+      auto const told = [&](Engine<Exec> const& engine) {
         engine.tell(wide, chosen);
         listener(wide);
       };

@@ -12,22 +12,21 @@
 #include <utility>
 #include <vector>
 
-#include <solder/solvers/detail/solving.hpp>
+#include <solder/solvers/detail/method_base.hpp>
 
 namespace Solder::Impl {
 
-/// \brief Right-hand sides that a GPU solves beside one another, for what does not take them
-/// together: each by a method of its own on an instance of its own, whose kernels of a whole solve
-/// have their share of the multiprocessors. The solves do not know of each other; A and M are read
-/// by each of them.
+/// \brief Right-hand sides that a GPU solves concurrently: each by its own method on its own
+/// instance, whose kernels of a whole solve have their share of the multiprocessors. The solves do
+/// not know of each other; each of them reads A and M.
 template <class Method, class Exec, class Options>
-class Beside {
+class Concurrent {
   using Scalar = typename Method::Scalar;
   using System = typename Method::System;
 
  public:
   /// \param width right-hand sides, at most
-  Beside(Exec const& exec, std::shared_ptr<System> const& system, Options const& options,
+  Concurrent(Exec const& exec, std::shared_ptr<System> const& system, Options const& options,
          std::int32_t width)
       : exec_(exec), rows_(system->rows()), monitor_(options.monitor) {
     auto const instances = Kokkos::Experimental::partition_space(exec, std::vector<int>(width, 1));
@@ -38,12 +37,12 @@ class Beside {
           solves_[c].told = progress;
           tell();
         };
-      solves_.push_back({instances[c], std::make_unique<Method>(instances[c], system, own,
-                                                                Many{.beside = width})});
+      solves_.push_back({instances[c], make_ready<Method>(instances[c], system, own,
+                                                          Many{.sharing = width})});
     }
   }
-  Beside(Beside const&) = delete;  // its monitors know where it is
-  Beside& operator=(Beside const&) = delete;
+  Concurrent(Concurrent const&) = delete;  // its monitors know where it is
+  Concurrent& operator=(Concurrent const&) = delete;
 
   std::int32_t width() const { return static_cast<std::int32_t>(solves_.size()); }
 
@@ -51,7 +50,7 @@ class Beside {
   /// the whole. Column c of b and x begins at entry c * rows.
   std::vector<Report> solve(Scalar const* b, Scalar* x, std::int32_t count) {
     auto const start = Clock::now();
-    exec_.fence("Solder::beside: b and x are ready");
+    exec_.fence("Solder::concurrent: b and x are ready");
     try {
       for (std::int32_t c = 0; c < count; ++c)
         solves_[c].underway = solves_[c].method->start(b + c * rows_, x + c * rows_);
@@ -110,7 +109,7 @@ class Beside {
 
   void end(std::int32_t count) {
     for (std::int32_t c = 0; c < count; ++c) {
-      solves_[c].exec.fence("Solder::beside: x is complete");
+      solves_[c].exec.fence("Solder::concurrent: x is complete");
       solves_[c].underway.reset();
       solves_[c].told.reset();
     }

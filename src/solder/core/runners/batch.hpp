@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <solder/core/allocate.hpp>
+#include <solder/core/runners/engine.hpp>
+
+namespace Solder::Impl {
+
+/// \brief GPU threads of a team that solves one system of a batch: one for about four rows of the
+/// largest system.
+inline int batch_threads(BatchRows const& systems) {
+  int threads = warp;
+  while (threads < league_threads && 4 * threads < systems.largest) threads *= 2;
+  return threads;
+}
+
+/// \brief Teams that solve systems of a batch at once.
+template <class Exec>
+int batch_teams(Exec const& exec, BatchRows const& systems) {
+  int const most = is_host_space<Exec>
+                       ? exec.concurrency()
+                       : resident_league(exec) * (league_threads / batch_threads(systems));
+  return std::clamp<int>(systems.count, 1, most);
+}
+
+/// \brief Runs a method's programs for the systems of a batch, each alone by one team or thread, in
+/// one kernel.
+template <class Exec>
+class BatchRun {
+ public:
+  BatchRun(Exec const& exec, BatchRows const& systems)
+      : exec_(exec),
+        systems_(systems),
+        taken_(allocate_view<decltype(taken_)>(exec, "Solder::batch::taken", 1)),
+        controls_(
+            allocate_view<decltype(controls_)>(exec, "Solder::batch::controls", systems.count)),
+        ends_(allocate_view<decltype(ends_)>(Kokkos::DefaultHostExecutionSpace(),
+                                             "Solder::batch::ends", systems.count)) {}
+
+  /// \brief A report for each system; all have the time of the whole, and none a history. A fence.
+  template <class Judgement, class Iteration>
+  std::vector<Report> operator()(std::string const& label, Judgement const& judgement,
+                                 Iteration const& iteration, SolverOptions const& options) const {
+    Kokkos::Timer timer;
+    Kokkos::deep_copy(exec_, taken_, 0);
+    BatchSolve const solve{systems_, taken_.data(), controls_.data()};
+    int const teams = batch_teams(exec_, systems_);
+    if constexpr (is_host_space<Exec>) {
+      Kokkos::parallel_for(label, team_policy<Exec, 1>(exec_, teams, 1, 0),
+                           HostBatchKernel{HostProgram(judgement), HostProgram(iteration), solve});
+    } else {
+      using All = Programs<Judgement, Iteration>;
+      ScratchNeeds needs;
+      needs.add(judgement, {});
+      needs.add(iteration, {});
+      auto const policy = team_policy<Exec, league_threads>(exec_, teams, batch_threads(systems_),
+                                                            needs.bytes());
+      BatchKernel<All> const kernel{{judgement, iteration}, solve, needs.most_sums};
+      if constexpr (sizeof(kernel) <= most_argument_bytes)
+        Kokkos::parallel_for(label, with_arguments(policy), kernel);
+      else
+        Kokkos::parallel_for(label, policy, kernel);
+    }
+    Kokkos::deep_copy(exec_, ends_, controls_);
+    exec_.fence("Solder::batch: all systems are solved");
+    double const seconds = timer.seconds();
+    std::vector<Report> reports;
+    reports.reserve(systems_.count);
+    Progress worst{0, 0, seconds};
+    for (std::int32_t k = 0; k < systems_.count; ++k) {
+      Report report = report_of(ends_[k], {}, 0, seconds);
+      report.runner = Runner::team;
+      report.runner_because = "a team solves one system of the batch after another";
+      worst.iteration = std::max(worst.iteration, report.iterations);
+      worst.relative_residual = worse(report.relative_residual, worst.relative_residual);
+      reports.push_back(std::move(report));
+    }
+    if (options.monitor) options.monitor(worst);
+    return reports;
+  }
+
+ private:
+  Exec exec_;
+  BatchRows systems_;
+  Kokkos::View<std::int32_t*, typename Exec::memory_space> taken_;
+  Kokkos::View<Control*, typename Exec::memory_space> controls_;
+  Kokkos::View<Control*, Kokkos::HostSpace> ends_;
+};
+
+}  // namespace Solder::Impl

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// How a thread of a host multiplies compressed rows.
+
+#include <cstdint>
+#include <type_traits>
+
+#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/team.hpp>
+
+namespace Solder::Impl {
+
+/// \brief f(i) for the team's compressed rows, from the last to the first.
+///
+/// Short rows that do not stay in the caches are asked for ahead, a few at a time: their loads,
+/// between guesses where a row ends, keep too few cache lines under way. Long ones among them are
+/// not: they need no help, and would drive out what is waited for.
+template <class Offset, class Scalar, class F>
+KOKKOS_FORCEINLINE_FUNCTION void for_each_compressed_row(HostTeam const& team, Rows const& rows,
+                                                         Offset const* row_offsets,
+                                                         std::int32_t const* columns,
+                                                         Scalar const* values, F const& f) {
+  constexpr std::int64_t cached = 4 << 20, at_once = 32, distance = 512, line = 64,
+                         value = sizeof(Scalar), column = sizeof(std::int32_t);
+  std::int32_t const begin = team.first(rows), end = team.last(rows);
+  std::int64_t const count = end - begin, entries = row_offsets[end] - row_offsets[begin];
+  bool const ahead =
+      entries * (value + column) > cached && entries >= 4 * count && entries < at_once / 2 * count;
+  auto const most = static_cast<std::int32_t>(ahead ? at_once * count / entries : count);
+  for (std::int32_t top = end; top > begin;) {
+    std::int32_t const bottom = top - begin > most ? top - most : begin;
+    std::int64_t const first = row_offsets[bottom], last = row_offsets[top];
+    if (ahead && last - first <= 2 * at_once) {
+      for (std::int64_t k = first; k < last; k += line / value)
+        prefetch(values + k, -distance * value);
+      for (std::int64_t k = first; k < last; k += line / column)
+        prefetch(columns + k, -distance * column);
+    }
+    for (std::int32_t i = top - 1; i >= bottom; --i) f(i);
+    top = bottom;
+  }
+}
+
+/// \brief The products of compressed rows with x, from the last of the team's rows to the first:
+/// what the vector stages, which go upwards, touched last is still in the cache.
+template <class Offset, class Scalar, class Operand, class Consume>
+KOKKOS_FORCEINLINE_FUNCTION void compressed_products(HostTeam const& team, Rows const& rows,
+                                                     Offset const* row_offsets,
+                                                     std::int32_t const* columns,
+                                                     Scalar const* values, Operand const& x,
+                                                     Consume const& consume) {
+  using X = std::remove_cvref_t<decltype(x[0])>;
+  if (team.columns() > 1) {
+    std::int32_t const width = team.columns(), begin = team.first(rows);
+    for (std::int32_t i = team.last(rows) - 1; i >= begin; --i) {
+      X sum{};
+      for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
+        sum += X(values[k]) * x[columns[k] * width + team.column()];
+      consume(i * width + team.column(), sum);
+    }
+    return;
+  }
+  for_each_compressed_row(team, rows, row_offsets, columns, values, [&](std::int32_t i) {
+    X sum{};
+    for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
+      sum += X(values[k]) * x[columns[k]];
+    consume(i, sum);
+  });
+}
+
+/// \brief The products of compressed rows with Width columns of x, from column `first` on: the
+/// matrix is read once for them. consume(column, number of the entry, value).
+template <int Width, class Offset, class Scalar, class Operand, class Consume>
+KOKKOS_FORCEINLINE_FUNCTION void products_of_pack(std::int32_t i, std::int32_t columns_of_x,
+                                                  std::int32_t first, Offset const* row_offsets,
+                                                  std::int32_t const* columns, Scalar const* values,
+                                                  Operand const& x, Consume const& consume) {
+  using X = std::remove_cvref_t<decltype(x[0])>;
+  X sum[Width]{};
+  for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k) {
+    X const value(values[k]);
+    std::int32_t const at = columns[k] * columns_of_x + first;
+    for (int c = 0; c < Width; ++c) sum[c] += value * x[at + c];
+  }
+  for (int c = 0; c < Width; ++c) consume(first + c, i * columns_of_x + first + c, sum[c]);
+}
+
+/// \brief The products of compressed rows with all columns of x.
+template <class Offset, class Scalar, class Operand, class Consume>
+KOKKOS_FORCEINLINE_FUNCTION void products_of_columns(HostTeam const& team, Rows const& rows,
+                                                     Offset const* row_offsets,
+                                                     std::int32_t const* columns,
+                                                     Scalar const* values, Operand const& x,
+                                                     Consume const& consume) {
+  std::int32_t const width = team.columns(), begin = team.first(rows);
+  for (std::int32_t i = team.last(rows) - 1; i >= begin; --i) {
+    std::int32_t c = 0;
+    for (; c + 8 <= width; c += 8)
+      products_of_pack<8>(i, width, c, row_offsets, columns, values, x, consume);
+    if (c + 4 <= width) {
+      products_of_pack<4>(i, width, c, row_offsets, columns, values, x, consume);
+      c += 4;
+    }
+    for (; c < width; ++c)
+      products_of_pack<1>(i, width, c, row_offsets, columns, values, x, consume);
+  }
+}
+
+}  // namespace Solder::Impl

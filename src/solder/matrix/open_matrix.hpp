@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// A matrix in a program; on hosts all matrices are of one type there.
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include <solder/core/on_hosts.hpp>
+#include <solder/core/twice.hpp>
+#include <solder/matrix/compressed_rows.hpp>
+#include <solder/matrix/csr_operator.hpp>
+
+namespace Solder {
+
+namespace Impl {
+
+/// \brief The operator of a matrix; see LinearOperator. The rows of a CsrMatrix, which most
+/// matrices are, are gone through here; those of another one by its own operator.
+template <class Scalar>
+struct HostOperator {
+  template <class X>
+  using Fill = void (*)(void const* op, HostTeam const&, X const& x,
+                        RowBlock<std::remove_cvref_t<decltype(x[0])>>&);
+
+  using compiled_for = Scalar;  ///< see src/compiled
+
+  Rows rows;
+  std::int32_t teams;
+  std::int32_t const *row_offsets = nullptr, *columns = nullptr;
+  Scalar const* values = nullptr;
+  void const* op = nullptr;  ///< null: the rows are those above
+  Fill<Scalar const*> fill = nullptr;
+  Fill<Widened<Scalar>> fill_widened = nullptr;
+
+  static constexpr bool takes_columns = true, takes_batches = true,  ///< as far as the matrix does
+      takes_twice = true;
+
+  bool operator==(HostOperator const&) const = default;
+  bool in_order() const { return op == nullptr; }
+  bool has_columns() const { return op == nullptr; }
+  template <class X, class Consume>
+  void for_each_row_of_columns(HostTeam const& team, X const& x, Consume const& consume) const {
+    products_of_columns(team, rows, row_offsets, columns, values, x, consume);
+  }
+
+  template <class X, class Prepare, class Consume>
+  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(HostTeam const& team, X const& x,
+                                                        Prepare const& prepare,
+                                                        Consume const& consume) const {
+    if (!prepare()) return false;
+    if (op == nullptr)
+      compressed_products(team, rows, row_offsets, columns, values, x, consume);
+    else if constexpr (std::is_same_v<X, Widened<Scalar>>)
+      products(fill_widened, team, x, consume);
+    else
+      products(fill, team, x, consume);
+    return true;
+  }
+
+ private:
+  template <class X, class Consume>
+  KOKKOS_FORCEINLINE_FUNCTION void products(Fill<X> of, HostTeam const& team, X const& x,
+                                            Consume const& consume) const {
+    using Value = std::remove_cvref_t<decltype(x[0])>;
+    for_each_window<Value>(
+        team, rows, [&](HostTeam const& part, RowBlock<Value>& block) { of(op, part, x, block); },
+        [&](std::int32_t, RowBlock<Value> const& block) { block.hand_out(consume); });
+  }
+};
+
+/// \brief Any operator as a HostOperator; `kept` stays where it is.
+template <class Scalar, class Operator>
+HostOperator<Scalar> host_operator(Operator const* kept) {
+  HostOperator<Scalar> host{kept->rows, kept->teams};
+  if constexpr (std::is_same_v<Operator, CsrOperator<Scalar, std::int32_t>>) {
+    host.row_offsets = kept->row_offsets;
+    host.columns = kept->columns;
+    host.values = kept->values;
+  } else {
+    constexpr auto products = [](void const* op, HostTeam const& team, auto const& x, auto& block) {
+      static_cast<Operator const*>(op)->for_each_row_product(
+          team, x, always, [&](std::int32_t i, auto const& value) { block.take_any(i, value); });
+    };
+    host.op = kept;
+    host.fill = products;
+    constexpr auto take = [](std::int32_t, auto const&) {};
+    if constexpr (Widens<Operator, Scalar, HostTeam, decltype(always), decltype(take)>)
+      host.fill_widened = products;
+    else
+      host.fill_widened = [](void const* op, HostTeam const& team, Widened<Scalar> const& x,
+                             auto& block) {
+        using Value = typename Widened<Scalar>::Value;
+        static_cast<Operator const*>(op)->for_each_row_product(
+            team, x.values, always,
+            [&](std::int32_t i, auto const& value) { block.take_any(i, Value(value)); });
+      };
+  }
+  return host;
+}
+
+}  // namespace Impl
+
+/// \brief A matrix in a program; `most_teams` limits its league. On hosts all matrices are of one
+/// type there.
+template <class Exec, LinearOperator Matrix>
+auto open_matrix(Arena<Exec>& arena, Matrix const& A,
+                 std::int32_t most_teams = std::numeric_limits<std::int32_t>::max()) {
+  using Scalar = typename Matrix::scalar_type;
+  auto const op = A.device_operator();
+  std::int32_t const league = std::min(arena.teams(op.teams), most_teams);
+  if constexpr (Impl::is_host_space<Exec>) {
+    auto const host = Impl::host_operator<Scalar>(arena.keeper().keep(op));
+    return OpenedMatrix<Impl::HostOperator<Scalar>, Scalar>{host, op.rows, league};
+  } else {
+    return OpenedMatrix<std::remove_cvref_t<decltype(op)>, Scalar>{op, op.rows, league};
+  }
+}
+
+/// \brief The type of an opened matrix.
+template <class Matrix, class Exec>
+using OpenedMatrixOf =
+    decltype(open_matrix(std::declval<Arena<Exec>&>(), std::declval<Matrix const&>()));
+
+}  // namespace Solder

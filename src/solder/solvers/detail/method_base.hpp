@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <solder/core/runners/batch.hpp>
+#include <solder/core/runners/engine.hpp>
+#include <solder/solvers/detail/checks.hpp>
+#include <solder/solvers/detail/compaction.hpp>
+#include <solder/solvers/detail/system.hpp>
+
+namespace Solder::Impl {
+
+/// \brief What a method solves at once: some right-hand sides, entry i of column c being number
+/// i * columns + c of their vectors; or the systems of a batch.
+struct Many {
+  std::int32_t columns = 1;
+  BatchRows batch{};         ///< without systems: there is none
+  std::int32_t sharing = 1;  ///< solves of one right-hand side each that share a GPU: see Concurrent
+};
+
+/// \brief What an iteration of a form moves: words of A and of M so many times, and words a row.
+struct Cost {
+  double A, M, row;
+};
+
+/// \brief A form of a method: its two programs, and what is said of it.
+///
+/// \tparam Owns whether the iteration has Owned vectors
+template <bool Owns, class Judgement, class Iteration>
+struct Form {
+  static constexpr bool owns = Owns;
+
+  std::string_view name;
+  Cost cost;
+  Judgement judgement;
+  Iteration iteration;
+};
+
+template <bool Owns = false, class Judgement, class Iteration>
+Form<Owns, Judgement, Iteration> form(std::string_view name, Cost const& cost,
+                                      Judgement const& judgement, Iteration const& iteration) {
+  return {name, cost, judgement, iteration};
+}
+
+/// \brief What a method, A and M can; see Traits.
+template <class Method, class Options>
+Traits traits_of(typename Method::System const& system, Options const& options) {
+  using A = typename Method::System::OpenedA;
+  using M = typename Method::System::OpenedM;
+  constexpr bool split = [] {
+    if constexpr (M::is_pointwise)
+      return false;
+    else
+      return bool(M::is_split);
+  }();
+  return {.on_device = is_on_device<M>,
+          .has_cycles = Method::has_cycles,
+          .pointwise = M::is_pointwise,
+          .split = split,
+          .owns = Method::owns && system.is_aligned(),
+          .merges = Method::merges(options),
+          .together = Method::takes_many && takes_columns<A, M> && system.takes_columns(),
+          .concurrent =
+              !is_host_space<typename Method::Space> && !Method::is_block && is_on_device<M>,
+          .is_block = Method::is_block};
+}
+
+/// \brief What every method does: memory, set-up, solves and reports. A method adds its forms.
+///
+/// A method derives from this and has
+///   - `name`, "Solder::Cg", and `label`, that of a whole solve in one kernel,
+///   - `with_form(b, x, use)`: calls use(the Form that the options name). It is made anew for each
+///     solve and is given the same memory, so it asks the arena for the same things in the same
+///     order.
+///
+/// and hides, where they are others for it, the constants and static functions that stand first.
+template <class Method, class Exec, class OpenedA_, class OpenedM_, class Options_>
+class MethodBase {
+ public:
+  using Space = Exec;
+  using OpenedA = OpenedA_;
+  using OpenedM = OpenedM_;
+  using Options = Options_;
+  using Scalar = typename OpenedA::scalar_type;
+  using System = Impl::System<Exec, OpenedA, OpenedM>;
+
+  /// Whether it takes several right-hand sides at once; is for blocks of them alone.
+  static constexpr bool takes_many = false, is_block = false;
+  /// Whether it has cycles; and vectors that may stay on chip.
+  static constexpr bool has_cycles = false, owns = false;
+  /// \brief Whether the form has a program of fewer stages for rows that threads hold.
+  static bool merges(Options const&) { return false; }
+  static Cycle cycle(Options const&, std::int32_t /*rows*/) { return {}; }
+
+  /// \throws std::invalid_argument where A is not square, M has another size, or an option is out
+  /// of range
+  MethodBase(Exec const& exec, std::shared_ptr<System> system, Options const& options,
+             Many const& many = {})
+      : exec_(exec),
+        system_((check_system(Method::name, *system, options), std::move(system))),
+        options_(options),
+        plan_(plan_for(many)),
+        arena_(arena_for(many)) {
+    if (many.batch.count > 0)
+      batch_ = std::make_unique<BatchRun<Exec>>(exec, many.batch);
+    else
+      engine_ = std::make_unique<Engine<Exec>>(
+          exec, Method::label, plan_, Method::cycle(options_, rows()), is_on_device<OpenedM>,
+          Width{many.columns, rows(), arena_.teams(1)});
+  }
+
+  /// \brief Puts the programs together for the first time, which allocates all that they need.
+  void reserve() {
+    with_programs(nullptr, nullptr, [&](auto const& judgement, auto const& iteration, auto) {
+      if (engine_ == nullptr) return;
+      if (arena_.columns() == 1)
+        engine_->template reserve<OneColumn>(judgement, iteration);
+      else if constexpr (can_be_together)
+        engine_->template reserve<SomeColumns>(judgement, iteration);
+    });
+    setup_seconds_ =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+  /// \brief Solves A x = b from the x given.
+  /// \throws std::invalid_argument where M, set up anew, has another size
+  Report solve(Scalar const* b, Scalar* x) {
+    begin_solve();
+    if (rows() == 0) return complete(trivial());
+    engine_->begin();
+    with_programs(b, x, [&](auto const& judgement, auto const& iteration, auto owns_vectors) {
+      engine_->template run<OneColumn, decltype(owns_vectors)::value>(judgement, iteration,
+                                                       Engine<Exec>::listener(options_), false,
+                                                       arena_.owned(), rows());
+    });
+    return complete(engine_->reports()[0]);
+  }
+
+  /// \brief The same on a GPU, led by the caller; null where there are no rows.
+  std::unique_ptr<Underway> start(Scalar const* b, Scalar* x) {
+    begin_solve();
+    std::unique_ptr<Underway> underway;
+    if (rows() == 0) return underway;
+    engine_->begin();
+    with_programs(b, x, [&](auto const& judgement, auto const& iteration, auto owns_vectors) {
+      underway = engine_->template start<decltype(owns_vectors)::value>(judgement, iteration,
+                                                         Engine<Exec>::listener(options_),
+                                                         arena_.owned(), rows());
+    });
+    return underway;
+  }
+  /// \brief Of a solve that was started, and has ended.
+  Report report(Underway const* underway) const {
+    return complete(underway == nullptr ? trivial() : underway->report());
+  }
+
+  /// \brief The same for all right-hand sides, or systems.
+  std::vector<Report> solve_many(Scalar const* b, Scalar* x) {
+    begin_solve();
+    std::vector<Report> reports(arena_.columns(), trivial());
+    if (rows() > 0 && engine_ != nullptr) {
+      if constexpr (can_be_together) {
+        engine_->begin();
+        compaction_.template run<!Method::is_block>(
+            arena_, *engine_, b, x,
+            [&](Scalar const* b_, Scalar* x_, auto const& use) {
+              with_programs(b_, x_, [&](auto const& judgement, auto const& iteration, auto) {
+                use(judgement, iteration);
+              });
+            },
+            Engine<Exec>::listener(options_));
+        reports = engine_->reports();
+      }
+    } else if (rows() > 0) {
+      if constexpr (!Method::is_block && Method::takes_many && takes_batches<OpenedA, OpenedM>)
+        with_programs(b, x, [&](auto const& judgement, auto const& iteration, auto) {
+          reports = (*batch_)(Method::label, judgement, iteration, options_);
+        });
+    }
+    for (Report& report : reports) report = complete(report);
+    return reports;
+  }
+
+  // ---- What forms ask for ----
+
+  Exec const& exec() const { return exec_; }
+  Options const& options() const { return options_; }
+  Arena<Exec>& arena() { return arena_; }
+  OpenedA open_matrix(std::int32_t most_teams = std::numeric_limits<std::int32_t>::max()) {
+    return system_->open_matrix(arena_, most_teams);
+  }
+  OpenedM open_preconditioner() { return system_->open_preconditioner(arena_); }
+  /// \brief A vector of a right-hand side's rows.
+  Scalar* vector(char const* label) { return arena_.template vector<Scalar>(label, rows()); }
+  Limits limits() const { return {options_.tolerance, only_judged_ ? 0 : options_.max_iterations}; }
+  std::int32_t rows() const { return system_->rows(); }
+  std::int32_t columns() const { return arena_.columns(); }
+  /// \brief Whether the solve is one kernel of a GPU each of whose threads holds a row at most: a
+  /// stage then costs more than what it computes.
+  bool merges_stages() const {
+    return plan_.merges_stages &&
+           hold_rows(system_->shape(), std::int64_t(plan_.teams) * plan_.threads);
+  }
+
+ private:
+  static constexpr bool can_be_together =
+      Method::takes_many && takes_columns<OpenedA, OpenedM>;
+
+  /// \brief use(judgement, iteration, whether it has Owned vectors) of the form. On hosts the types
+  /// of the programs are erased, so that what uses them is compiled once a method.
+  template <class Use>
+  void with_programs(Scalar const* b, Scalar* x, Use const& use) {
+    if constexpr (is_host_space<Exec>) {
+      struct Erased {
+        void const* use;
+        void (*call)(void const*, HostProgram const&, HostProgram const&);
+      } const erased{&use, [](void const* of, HostProgram const& judgement,
+                              HostProgram const& iteration) {
+                       (*static_cast<Use const*>(of))(judgement, iteration, std::false_type());
+                     }};
+      self().with_form(b, x, [&](auto const& form) {
+        note(form.name, form.cost);
+        erased.call(erased.use, HostProgram(form.judgement), HostProgram(form.iteration));
+      });
+    } else {
+      self().with_form(b, x, [&](auto const& form) {
+        note(form.name, form.cost);
+        use(form.judgement, form.iteration,
+            std::bool_constant<std::remove_cvref_t<decltype(form)>::owns>());
+      });
+    }
+  }
+  void note(std::string_view form, Cost const& cost) {
+    form_ = form;
+    cost_ = cost;
+  }
+  Method& self() { return static_cast<Method&>(*this); }
+
+  void begin_solve() {
+    check_system(Method::name, *system_, options_);
+    arena_.rewind();
+    only_judged_ = !system_->defect().empty();
+  }
+  /// \brief Of a system without rows.
+  Report trivial() const {
+    Report report;
+    report.reason = Reason::converged;
+    report.history = {0};
+    report.runner = plan_.runner;
+    report.runner_because = plan_.because;
+    return report;
+  }
+  /// \brief What the engine does not know.
+  Report complete(Report report) const {
+    report.preconditioner = system_->setup();
+    if (only_judged_ && report.reason == Reason::max_iterations) {
+      report.reason = Reason::breakdown;
+      report.detail = system_->defect();
+    }
+    report.setup_seconds += setup_seconds_;
+    report.form = form_;
+    report.words_per_iteration = words_per_iteration();
+    return report;
+  }
+  /// \brief Of each column: its share of what is read once for all, but for an M that is not
+  /// pointwise, which is counted as if alone.
+  double words_per_iteration() const {
+    double const columns = arena_.columns(), of_A = system_->matrix_words() / columns,
+                 of_M = system_->preconditioner_words() / (OpenedM::is_pointwise ? columns : 1);
+    return cost_.A * of_A + cost_.M * of_M + cost_.row * rows();
+  }
+
+  Plan plan_for(Many const& many) const {
+    if (many.batch.count > 0) return {.runner = Runner::team};
+    if (many.columns == 1)
+      return plan_solve(machine_of(exec_), system_->shape(), traits_of<Method>(*system_, options_),
+                        options_.runner, many.sharing);
+    // The engine chooses, when it has seen the programs.
+    if (is_host_space<Exec>) return {.runner = Runner::launch};
+    return {.runner = options_.runner == Runner::team ? Runner::resident : options_.runner};
+  }
+  Arena<Exec> arena_for(Many const& many) const {
+    if (many.batch.count > 0) {
+      int const teams = batch_teams(exec_, many.batch);
+      return {exec_, teams, 1, 1, teams};
+    }
+    return {exec_, is_host_space<Exec> && plan_.teams > 1 ? 0 : plan_.teams, many.columns,
+            column_league(exec_, rows(), many.columns)};
+  }
+
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Exec exec_;
+  std::shared_ptr<System> system_;
+  Options options_;
+  Plan plan_;
+  Arena<Exec> arena_;
+  std::unique_ptr<Engine<Exec>> engine_;   ///< but for a batch
+  std::unique_ptr<BatchRun<Exec>> batch_;  ///< for a batch
+  Compaction<Exec, Scalar> compaction_{exec_};
+  std::string form_;
+  Cost cost_{};
+  double setup_seconds_ = 0;
+  bool only_judged_ = false;  ///< in this solve: the preconditioner cannot be applied
+};
+
+/// \brief A method that has taken all its memory.
+template <class Method>
+std::unique_ptr<Method> make_ready(typename Method::Space const& exec,
+                                   std::shared_ptr<typename Method::System> const& system,
+                                   typename Method::Options const& options,
+                                   Many const& many = {}) {
+  auto method = std::make_unique<Method>(exec, system, options, many);
+  method->reserve();
+  return method;
+}
+
+}  // namespace Solder::Impl
