@@ -121,7 +121,7 @@ class LineReader {
     using Limits = std::numeric_limits<typename ScalarTraits<Scalar>::Real>;
     if (underflow_line_ == 0 || largest >= double(Limits::min()) / Limits::epsilon()) return;
     throw InputError(path_, underflow_line_,
-                     "the value " + quoted(underflow_) + " is too small for the scalar type " +
+                     "the value " + quoted(std::string_view(underflow_)) + " is too small for the scalar type " +
                          std::string(scalar_name<Scalar>()) + ", and no value of the file is much " +
                          "larger: scale them" +
                          (sizeof(typename ScalarTraits<Scalar>::Real) == sizeof(float)
