@@ -283,11 +283,10 @@ std::optional<Entry> read_assignment(std::string const& assignment, Errors& erro
 std::vector<std::string> meant_keys(std::string_view assignment) {
   std::string_view const written = assignment.substr(0, assignment.find('='));
   std::string_view const section = written.substr(0, written.find('.'));
-  bool const is_known = !keys_of(section).empty();
   std::vector<std::string> keys;
   for (Key const& key : schema()) {
     if (key.full_name() == written) return {key.full_name()};
-    if (!is_known || key.section == section) keys.push_back(key.full_name());
+    if (key.section == section) keys.push_back(key.full_name());
   }
   return keys;
 }

@@ -57,7 +57,7 @@ std::vector<Document> read_documents(std::filesystem::path const& file, Errors& 
 /// sweeps). An entry without values stands for an empty value; nothing after an error.
 std::optional<Entry> read_assignment(std::string const& assignment, Errors& errors);
 
-/// \brief What a refused assignment may have been meant for: a key, all of its section, or all.
+/// \brief What a refused assignment may have been meant for: a key, or all of its section.
 std::vector<std::string> meant_keys(std::string_view assignment);
 
 /// \brief Replaces the entry of that name or adds it; without values: removes it. It is clear then.

@@ -2,8 +2,12 @@
 #if defined(__linux__)
 #include <unistd.h>
 #endif
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
 
 #include <Kokkos_Core.hpp>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -39,23 +43,74 @@ struct Arguments {
 constexpr std::string_view usage =
     "usage: solder-driver FILE.yaml [more.yaml ...] [--set section.key=value ...]\n";
 
-/// An option of Kokkos's with a number, without which it aborts.
-struct Counted {
-  std::string_view name;
-  int least, most;
+/// An option of Kokkos's, as an argument and in the environment: with another value Kokkos aborts.
+struct KokkosOption {
+  std::string_view argument;
+  char const* variable;
+  std::string_view allowed;  ///< for people
+  bool (*takes)(std::string_view value);
 };
-constexpr Counted counted_options[] = {
-    {"--kokkos-num-threads", 1, 512},  // Kokkos's OpenMP has places for so many, and does not look
-    {"--kokkos-device-id", 0, std::numeric_limits<int>::max()}};
 
-/// Whether text is "=" and a whole number in the option's range.
-bool is_count(std::string_view text, Counted const& option) {
-  if (!text.starts_with('=')) return false;
-  text.remove_prefix(1);
+/// Kokkos's OpenMP has places for so many threads, and does not look.
+constexpr int most_threads_of_kokkos = 512;
+
+template <int Least, int Most>
+bool is_count(std::string_view text) {
   int value = -1;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && value >= option.least &&
-         value <= option.most;
+  return error == std::errc() && end == text.data() + text.size() && value >= Least &&
+         value <= Most;
+}
+bool is_flag(std::string_view text) {
+  std::string small(text);
+  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char const* const word : {"true", "false", "yes", "no", "1", "0"})
+    if (small == word) return true;
+  return false;
+}
+
+constexpr KokkosOption kokkos_options[] = {
+    {"--kokkos-num-threads", "KOKKOS_NUM_THREADS", "a whole number from 1 to 512",
+     is_count<1, most_threads_of_kokkos>},
+    {"--kokkos-device-id", "KOKKOS_DEVICE_ID", "a whole number from 0 to 2147483647",
+     is_count<0, std::numeric_limits<int>::max()>},
+    {"--kokkos-disable-warnings", "KOKKOS_DISABLE_WARNINGS", "true or false", is_flag},
+    {"--kokkos-print-configuration", "KOKKOS_PRINT_CONFIGURATION", "true or false", is_flag},
+    {"--kokkos-tune-internals", "KOKKOS_TUNE_INTERNALS", "true or false", is_flag},
+    {"--kokkos-map-device-id-by", "KOKKOS_MAP_DEVICE_ID_BY", "random or mpi_rank",
+     [](std::string_view text) { return text == "random" || text == "mpi_rank"; }}};
+
+/// What Kokkos would abort at. A flag needs no value.
+void check_kokkos_argument(std::string_view argument, Errors& errors) {
+  auto const equals = argument.find('=');
+  for (KokkosOption const& option : kokkos_options) {
+    if (argument.substr(0, equals) != option.argument) continue;
+    bool const is_bare_flag = equals == std::string_view::npos && option.takes == is_flag;
+    if (!is_bare_flag &&
+        (equals == std::string_view::npos || !option.takes(argument.substr(equals + 1))))
+      errors.add(argument, concat("needs '=' and ", option.allowed));
+  }
+}
+
+/// The same of the environment; and of OpenMP's own number of threads, which Kokkos takes where it
+/// is given none.
+void check_environment(std::vector<char*> const& kokkos_arguments, Errors& errors) {
+  bool has_threads = false;
+  for (std::string_view const argument : kokkos_arguments)
+    has_threads = has_threads || argument.starts_with("--kokkos-num-threads");
+  for (KokkosOption const& option : kokkos_options) {
+    char const* const value = std::getenv(option.variable);
+    if (value == nullptr) continue;
+    if (!option.takes(value))
+      errors.add(concat(option.variable, "=", value), concat("must be ", option.allowed));
+    has_threads = has_threads || option.argument == "--kokkos-num-threads";
+  }
+#if defined(_OPENMP)
+  if (int const threads = omp_get_max_threads(); threads > most_threads_of_kokkos && !has_threads)
+    errors.add("", concat("OpenMP would start ", std::to_string(threads),
+                          " threads, and Kokkos has places for 512: set OMP_NUM_THREADS, or "
+                          "--kokkos-num-threads=512"));
+#endif
 }
 
 Arguments read_arguments(int argc, char* argv[], Errors& errors) {
@@ -68,12 +123,7 @@ Arguments read_arguments(int argc, char* argv[], Errors& errors) {
     else if (argument == "--version")
       arguments.version = true;
     else if (argument.starts_with("--kokkos-")) {
-      for (Counted const& option : counted_options)
-        if (argument.starts_with(option.name) &&
-            !is_count(argument.substr(option.name.size()), option))
-          errors.add(argument,
-                     concat("needs '=' and a whole number from ", std::to_string(option.least),
-                            " to ", std::to_string(option.most), ", as in ", option.name, "=2"));
+      check_kokkos_argument(argument, errors);
       arguments.kokkos.push_back(argv[i]);
     } else if (argument.starts_with("--set="))
       arguments.assignments.emplace_back(argument.substr(6));
@@ -140,6 +190,7 @@ int run(int argc, char* argv[]) {
     return all_converged;
   }
   begin_with_short_waits();
+  check_environment(arguments.kokkos, errors);
   Runs runs;
   SignalWatch const watch(
       [&](std::string_view signal) { runs.stop(concat("stopped by ", signal)); });

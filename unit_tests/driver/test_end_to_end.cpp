@@ -653,16 +653,45 @@ TEST(Driver, KokkosOptionsPassThrough) {
   EXPECT_TRUE(contains(outcome.out + outcome.err, "Kokkos Version")) << outcome.out;
 }
 
-TEST(Driver, NumbersOfKokkosOptionsThatItAbortsAtAreRefused) {
+TEST(Driver, WhatKokkosAbortsAtIsRefused) {
   Scratch const scratch;
   scratch.write("a.yaml", good);
-  for (char const* const option : {"--kokkos-num-threads=0", "--kokkos-num-threads=513",
-                                   "--kokkos-num-threads=x", "--kokkos-device-id=-1"}) {
+  for (char const* const option :
+       {"--kokkos-num-threads=0", "--kokkos-num-threads=513", "--kokkos-num-threads=x",
+        "--kokkos-num-threads", "--kokkos-device-id=-1", "--kokkos-print-configuration=zz",
+        "--kokkos-disable-warnings=q", "--kokkos-map-device-id-by=foo"}) {
     Outcome const outcome = drive(scratch, std::string("a.yaml ") + option);
     EXPECT_EQ(outcome.code, 2) << option;
-    EXPECT_TRUE(contains(outcome.err, option) && contains(outcome.err, "a whole number from"))
+    EXPECT_TRUE(contains(outcome.err, option) && contains(outcome.err, "needs '=' and"))
         << outcome.err;
   }
+  for (char const* const variable :
+       {"KOKKOS_NUM_THREADS=abc", "KOKKOS_NUM_THREADS=99999999999", "KOKKOS_DEVICE_ID=foo",
+        "KOKKOS_DISABLE_WARNINGS=maybe", "KOKKOS_MAP_DEVICE_ID_BY=foo"}) {
+    std::string const text = variable;
+    auto const equals = text.find('=');
+    setenv(text.substr(0, equals).c_str(), text.substr(equals + 1).c_str(), 1);
+    Outcome const outcome = drive(scratch, "a.yaml");
+    unsetenv(text.substr(0, equals).c_str());
+    EXPECT_EQ(outcome.code, 2) << variable;
+    EXPECT_TRUE(contains(outcome.err, variable) && contains(outcome.err, "must be"))
+        << outcome.err;
+  }
+}
+
+TEST(Driver, MoreThreadsThanKokkosHasPlacesForAreRefused) {
+  if (std::string(Kokkos::DefaultHostExecutionSpace::name()) != "OpenMP")
+    GTEST_SKIP() << "for OpenMP alone";
+  Scratch const scratch;
+  scratch.write("a.yaml", good);
+  std::string const before = std::getenv("OMP_NUM_THREADS") ? std::getenv("OMP_NUM_THREADS") : "";
+  setenv("OMP_NUM_THREADS", "513", 1);
+  Outcome const refused = drive(scratch, "a.yaml"),
+                given = drive(scratch, "a.yaml --kokkos-num-threads=1");
+  setenv("OMP_NUM_THREADS", before.empty() ? "2" : before.c_str(), 1);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.err, "513 threads")) << refused.err;
+  EXPECT_EQ(given.code, 0) << given.err;
 }
 
 TEST(Driver, AFileWithoutEndIsRefused) {

@@ -163,14 +163,14 @@ TEST_F(MatrixMarket, AcceptsTheFormatsOfManyWriters) {
             expected);
 }
 
-TEST_F(MatrixMarket, RoundsTinyNumbersTowardsZeroInsteadOfRefusingThem) {
+TEST_F(MatrixMarket, TakesTinyNumbersAmongLargerOnesForZero) {
   auto const a = read(real_general +
                       "1 4 4\n1 1 1e-400\n1 2 4.9406564584124654e-324\n1 3 -1D-999\n"
-                      "1 4 0.0\n");
+                      "1 4 1e-290\n");
   EXPECT_EQ(a[0][0], 0.0);
   EXPECT_EQ(a[0][1], std::numeric_limits<double>::denorm_min());
   EXPECT_EQ(a[0][2], 0.0);
-  EXPECT_EQ(read<float>(real_general + "1 1 1\n1 1 1e-60\n")[0][0], 0.0f);
+  EXPECT_EQ(read<float>(real_general + "1 2 2\n1 1 1e-60\n1 2 1\n")[0][0], 0.0f);
 }
 
 TEST_F(MatrixMarket, ReadsEmptyMatricesAndEmptyRows) {
@@ -409,6 +409,22 @@ TEST_F(MatrixMarket, RefusesWhatFloatCannotHold) {
     EXPECT_EQ(error_of<double>(odd),
               odd + ":3: a value should be a number, but is '" + number + "'");
   }
+}
+
+/// b would be 0, and x = 0 its solution.
+TEST_F(MatrixMarket, RefusesTinyNumbersThatAreAllThereIs) {
+  auto const path = folder.write("t.mtx", real_general + "1 3 3\n1 1 0\n1 2 1e-30\n1 3 -2e-50\n");
+  EXPECT_EQ(error_of<double>(path), "");
+  auto const tiny = folder.write("t.mtx", real_general + "1 3 3\n1 1 0\n1 2 1e-38\n1 3 -2e-50\n");
+  EXPECT_EQ(error_of<float>(tiny),
+            tiny + ":5: the value '-2e-50' is too small for the scalar type float, and no value of "
+                   "the file is much larger: scale them, or choose double");
+  EXPECT_EQ(error_of<Kokkos::complex<double>>(folder.write(
+                "t.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 0 1e-400\n")),
+            folder.path("t.mtx") +
+                ":3: the value '1e-400' is too small for the scalar type complex_double, and no "
+                "value of the file is much larger: scale them");
+  EXPECT_EQ(read<float>(real_general + "1 1 1\n1 1 0\n")[0][0], 0.0f);
 }
 
 TEST_F(MatrixMarket, RefusesMissingFilesAndFolders) {

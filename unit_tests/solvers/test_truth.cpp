@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The true residual is that of the numbers as they are stored: in single precision products are
-// exact and sums double, in double both have twice the digits. All solvers have one judge; CG asks
+// The true residual is that of the numbers as they are stored: products and sums have twice the
+// digits of double. All solvers have one judge; CG asks
 // it here.
 #include "batches.hpp"
 #include "cg.hpp"
@@ -182,6 +182,38 @@ TEST(Truth, ColumnsAndBatches) {
   expect_the_exact_residual_of_many<Kokkos::complex<double>>(
       {Solder::magnetic_laplacian_2d<Kokkos::complex<double>>(20, 0.1),
        arrow<Kokkos::complex<double>>(2400)});
+}
+
+/// Of floats too sums in double are not enough: |A||x| is 2^50 times |b| here.
+template <class Scalar>
+void expect_a_half_where_large_terms_cancel() {
+  Exec const exec;
+  using Real = typename Solder::ScalarTraits<Scalar>::Real;
+  Scalar const large = Real(0x1p50), one = Real(1), third = Real(0.3), none{};
+  auto const host = sparse<Scalar>(
+      {{large, one, -large, one}, {none, one}, {none, none, one}, {none, none, none, one}});
+  std::vector<Scalar> const b(4, third);
+  auto const expect = [&](auto const& A) {
+    for (Runner const runner : every_runner) {
+      CgOptions options;
+      options.runner = runner;
+      options.max_iterations = 0;
+      SolverOn<CgOptions, Exec, std::decay_t<decltype(A)>, Identity> solver(exec, A, Identity{},
+                                                                            options);
+      Report const report = solver.solve(to_device(exec, b), to_device(exec, b));
+      EXPECT_NEAR(report.true_relative_residual, 0.5, 1e-6) << to_string(runner);
+      EXPECT_EQ(report.reason, Reason::max_iterations);
+    }
+  };
+  CsrMatrix<Scalar, Exec> const A(exec, host);
+  expect(A);
+  expect(Solder::SellMatrix<Scalar, Exec>::sell(exec, A));
+}
+
+TEST(Truth, WhereLargeTermsCancelInFloat) {
+  expect_a_half_where_large_terms_cancel<float>();
+  expect_a_half_where_large_terms_cancel<Kokkos::complex<float>>();
+  expect_a_half_where_large_terms_cancel<double>();
 }
 
 /// IDR(s) once said `converged` here: its own residuals, of plain products, were small, and b - A x

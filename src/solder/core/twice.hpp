@@ -3,7 +3,6 @@
 
 #include <Kokkos_Core.hpp>
 
-#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -125,39 +124,48 @@ KOKKOS_FORCEINLINE_FUNCTION X sum_of_threads(X const& mine, Add const& add) {
   }
 }
 
-/// \brief x with more digits, for products that are to be summed so: float in double, double in
-/// Twice.
-template <class Scalar>
+/// \brief x with more digits, for products that are to be summed with twice the digits of double.
+///
+/// \tparam ByTwice else in double, for functions that take no Twice; of floats
+template <class Scalar, bool ByTwice = true>
 struct Widened {
-  using Value =
-      std::conditional_t<!std::is_same_v<Scalar, Wide<Scalar>>, Wide<Scalar>,
-                         std::conditional_t<ScalarTraits<Scalar>::is_complex, TwiceComplex, Twice>>;
+  using Value = std::conditional_t<
+      !ByTwice, Wide<Scalar>,
+      std::conditional_t<ScalarTraits<Scalar>::is_complex, TwiceComplex, Twice>>;
 
   Scalar const* values;
 
-  KOKKOS_FORCEINLINE_FUNCTION Value operator[](std::int32_t i) const { return Value(values[i]); }
+  KOKKOS_FORCEINLINE_FUNCTION Value operator[](std::int32_t i) const {
+    return Value(Wide<Scalar>(values[i]));
+  }
 };
 
-/// \brief Whether a matrix's operator takes a widened x: of floats one that takes doubles, of
-/// doubles one that says so, for few functions take a Twice.
+/// \brief Whether a matrix's operator takes an x with twice the digits of double: it says so, for
+/// few functions take a Twice.
+template <class Operator>
+concept TakesTwice = requires { requires Operator::takes_twice; };
+
+/// \brief Whether the operator of a matrix of floats takes an x of doubles.
 template <class Operator, class Scalar, class Team, class Prepare, class Consume>
-concept Widens = (std::is_same_v<Scalar, Wide<Scalar>> && Operator::takes_twice) ||
-                 (!std::is_same_v<Scalar, Wide<Scalar>> &&
-                  requires(Operator const& A, Team const& team, Widened<Scalar> const& x,
-                           Prepare const& prepare, Consume const& consume) {
-                    A.for_each_row_product(team, x, prepare, consume);
-                  });
+concept TakesDoubles = !std::is_same_v<Scalar, Wide<Scalar>> &&
+                       requires(Operator const& A, Team const& team,
+                                Widened<Scalar, false> const& x, Prepare const& prepare,
+                                Consume const& consume) {
+                         A.for_each_row_product(team, x, prepare, consume);
+                       };
 
 /// \brief b - a in double.
 template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Wide<Scalar> wide_difference(Scalar const& b, auto const& a) {
   return Wide<Scalar>(b) - Wide<Scalar>(a);
 }
-KOKKOS_FORCEINLINE_FUNCTION double wide_difference(double b, Twice const& a) {
-  return (b - a.high) - a.low;
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION double wide_difference(Scalar const& b, Twice const& a) {
+  return (double(b) - a.high) - a.low;
 }
-KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<double> wide_difference(
-    Kokkos::complex<double> const& b, TwiceComplex const& a) {
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<double> wide_difference(Scalar const& b,
+                                                                    TwiceComplex const& a) {
   return {wide_difference(b.real(), a.re), wide_difference(b.imag(), a.im)};
 }
 

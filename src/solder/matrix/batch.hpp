@@ -32,9 +32,10 @@ struct HostBatch {
   }
 
   /// \brief Appends a system, of any size and pattern.
-  /// \throws std::invalid_argument where A is not square or has no rows; std::length_error where
-  /// all rows together become more than a matrix takes
+  /// \throws std::invalid_argument where A is not square, has no rows or is not a matrix (see
+  /// HostCsr::validate); std::length_error where all rows together become more than a matrix takes
   void append(HostCsr<Scalar> const& A) {
+    A.validate();
     if (A.rows != A.columns_count || A.rows == 0)
       throw std::invalid_argument("Solder::HostBatch: a system needs a square matrix, not one of " +
                                   std::to_string(A.rows) + " x " + std::to_string(A.columns_count));

@@ -88,15 +88,20 @@ HostOperator<Scalar> host_operator(Operator const* kept) {
     host.op = kept;
     host.fill = products;
     constexpr auto take = [](std::int32_t, auto const&) {};
-    if constexpr (Widens<Operator, Scalar, HostTeam, decltype(always), decltype(take)>)
+    if constexpr (TakesTwice<Operator>)
       host.fill_widened = products;
     else
       host.fill_widened = [](void const* op, HostTeam const& team, Widened<Scalar> const& x,
                              auto& block) {
         using Value = typename Widened<Scalar>::Value;
-        static_cast<Operator const*>(op)->for_each_row_product(
-            team, x.values, always,
-            [&](std::int32_t i, auto const& value) { block.take_any(i, Value(value)); });
+        auto const consume = [&](std::int32_t i, auto const& value) {
+          block.take_any(i, Value(Wide<Scalar>(value)));
+        };
+        auto const& own = *static_cast<Operator const*>(op);
+        if constexpr (TakesDoubles<Operator, Scalar, HostTeam, decltype(always), decltype(take)>)
+          own.for_each_row_product(team, Widened<Scalar, false>{x.values}, always, consume);
+        else
+          own.for_each_row_product(team, x.values, always, consume);
       };
   }
   return host;

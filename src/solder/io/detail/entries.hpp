@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <new>
 #include <stdexcept>
@@ -66,7 +68,18 @@ void check_symmetric_entry(LineReader const& lines, MarketSymmetry symmetry, std
   }
 }
 
+template <class Scalar>
+double largest_part(Scalar const& value) {
+  if constexpr (ScalarTraits<Scalar>::is_complex)
+    return std::max(std::abs(double(value.real())), std::abs(double(value.imag())));
+  else
+    return std::abs(double(value));
+}
+
 /// \brief Calls sink(row, column, value), from 0, for every stored entry, in the file's order.
+///
+/// A value too small for the scalar type becomes 0, but where no value of the file is much larger
+/// that is an error.
 template <class Scalar, class Sink>
 void read_entries(LineReader& lines, MatrixMarketHeader const& header, Sink const& sink) {
   if (header.field == MarketField::complex && !ScalarTraits<Scalar>::is_complex) {
@@ -77,6 +90,7 @@ void read_entries(LineReader& lines, MatrixMarketHeader const& header, Sink cons
   std::int32_t const below = header.symmetry == MarketSymmetry::skew_symmetric ? 1 : 0;
   std::int32_t row = general ? 0 : below;  // of the next entry of an array file, by columns
   std::int32_t column = 0;
+  double largest = 0;
   std::string_view text;
   for (std::int64_t entry = 0; entry < header.entries; ++entry) {
     if (!lines.next_data(text)) [[unlikely]] {
@@ -91,6 +105,7 @@ void read_entries(LineReader& lines, MatrixMarketHeader const& header, Sink cons
     Scalar const value = read_value<Scalar>(tokens, header.field);
     tokens.expect_end();
     if (!general) check_symmetric_entry(lines, header.symmetry, row, column, value);
+    largest = std::max(largest, largest_part(value));
     sink(row, column, value);
     if (!coordinate && ++row == header.rows) {
       ++column;
@@ -101,6 +116,7 @@ void read_entries(LineReader& lines, MatrixMarketHeader const& header, Sink cons
     lines.fail("the file goes on with " + quoted(text) + " after the " +
                std::to_string(header.entries) + " entries that its size line promises");
   }
+  lines.check_underflow<Scalar>(largest);
 }
 
 inline Mirror mirror_of(MarketSymmetry symmetry) {

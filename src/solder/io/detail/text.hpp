@@ -108,6 +108,27 @@ class LineReader {
     return false;
   }
 
+  /// \brief A number of this line is not 0, but too small for its scalar type, and has become 0.
+  void note_underflow(std::string_view token) const {
+    if (underflow_line_ == 0) {
+      underflow_line_ = line_;
+      underflow_ = token;
+    }
+  }
+  /// \brief Refuses such numbers where they matter: the largest one of the file is not much larger.
+  template <class Scalar>
+  void check_underflow(double largest) const {
+    using Limits = std::numeric_limits<typename ScalarTraits<Scalar>::Real>;
+    if (underflow_line_ == 0 || largest >= double(Limits::min()) / Limits::epsilon()) return;
+    throw InputError(path_, underflow_line_,
+                     "the value " + quoted(std::string_view(underflow_)) + " is too small for the scalar type " +
+                         std::string(scalar_name<Scalar>()) + ", and no value of the file is much " +
+                         "larger: scale them" +
+                         (sizeof(typename ScalarTraits<Scalar>::Real) == sizeof(float)
+                              ? ", or choose " + std::string(scalar_name<Wide<Scalar>>())
+                              : ""));
+  }
+
   [[noreturn]] void fail(std::string const& message) const {
     throw InputError(path_, line_, message);
   }
@@ -158,6 +179,8 @@ class LineReader {
   std::string broken_;  // why there is no more to read, where that is an error
   std::int64_t line_ = 0;
   std::int64_t plain_size_ = -1;
+  mutable std::int64_t underflow_line_ = 0;  ///< 0: none
+  mutable std::string underflow_;
 };
 
 /// \brief Takes the tokens of one line from left to right. Errors name the file and line of lines.
@@ -188,7 +211,8 @@ class TokenReader {
   }
 
   /// \brief A finite real number for a Scalar, or a part of one; also 1.5D+03, +2 and .5. Too small
-  /// a number becomes 0 or subnormal; one too large, and nan and inf, are errors.
+  /// a number becomes 0, of which the lines take note, or subnormal; one too large, and nan and inf,
+  /// are errors.
   template <class Scalar>
   typename ScalarTraits<Scalar>::Real number() {
     skip_blanks();
@@ -252,6 +276,7 @@ class TokenReader {
       }
     }
     if (named) lines_.fail("a value is " + quoted(token) + "; a matrix needs finite numbers");
+    if (code == std::errc::result_out_of_range && value == 0) lines_.note_underflow(token);
     if (!std::isfinite(value)) {
       lines_.fail("the value " + quoted(token) + " is too large for the scalar type " +
                   std::string(scalar_name<Scalar>()) +

@@ -22,9 +22,10 @@ KOKKOS_FORCEINLINE_FUNCTION bool has_faded(double squared, double first_squared)
   return squared < share * first_squared && Kokkos::isfinite(first_squared);
 }
 
-/// \brief A source's rows of A x, summed with the digits of Widened where A's operator takes such
-/// an x (CsrOperator, SellOperator): where |A||x| is far above |b|, a residual of plain products is
-/// rounding, and an iteration can make that small while the residual is not.
+/// \brief The rows of A x, summed with twice the digits of double where A's operator takes such an
+/// x (CsrOperator, SellOperator), else of floats in double where it takes that. Where |A||x| is far
+/// above |b|, a residual of plain products is rounding, and an iteration can make that small while
+/// the residual is not. With twice the digits that begins where |A||x| is 1e32 times |b|.
 template <class Operator, class Scalar>
 struct WideProduct {
   static constexpr bool goes_downwards = true;
@@ -41,8 +42,10 @@ struct WideProduct {
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const&, Prepare const& prepare,
                                                 Consume const& consume) const {
-    if constexpr (Widens<Operator, Scalar, Team, Prepare, Consume>)
+    if constexpr (TakesTwice<Operator>)
       return A.for_each_row_product(team, Widened<Scalar>{x}, prepare, consume);
+    else if constexpr (TakesDoubles<Operator, Scalar, Team, Prepare, Consume>)
+      return A.for_each_row_product(team, Widened<Scalar, false>{x}, prepare, consume);
     else
       return A.for_each_row_product(team, x, prepare, consume);
   }
