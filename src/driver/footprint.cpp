@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <solder/matrix/partition.hpp>
+#include <solder/core/plan.hpp>
 #include <stdexcept>
 
 #include "columns.hpp"
@@ -29,7 +29,7 @@ struct Groups {
     bool const together = takes_columns(run) && format != "sell" && format != "ell";
     are_beside = !together && !on_host(run.execution.space) && counts.right_hand_sides > 1;
     double const most = together     ? Solder::Impl::columns_at_once(counts.rows)
-                        : are_beside ? Solder::Impl::beside_at_once(counts.rows)
+                        : are_beside ? Solder::Impl::columns_side_by_side(counts.rows)
                                      : 1;
     count = std::ceil(counts.right_hand_sides / most);
     width = std::ceil(counts.right_hand_sides / count);

@@ -197,9 +197,17 @@ TEST(Arena, AWholeSolveHasOneLeague) {
 /// Rows of one team; enough for what is not about leagues.
 Rows rows_of_one_team(int count) { return {count, 1, nullptr}; }
 
-Engine engine_of(Runner runner, int restart = 0, bool on_device = true,
-                 Solder::Impl::WholeLeague league = {}) {
-  return Engine(Exec(), "SolderTest::solve", runner, {restart}, on_device, league);
+Engine engine_of(Solder::Plan const& plan, int restart = 0, bool on_device = true) {
+  return Engine(Exec(), "SolderTest::solve", plan, {restart}, on_device);
+}
+
+/// One column.
+template <class Judgement, class Iteration>
+Solder::Report solve(Engine& engine, Judgement const& judgement, Iteration const& iteration) {
+  engine.reserve<Solder::Impl::OneColumn>(judgement, iteration);
+  engine.begin();
+  engine.run<Solder::Impl::OneColumn>(judgement, iteration);
+  return engine.reports()[0];
 }
 
 /// x = 2 x + turn, from where the turn before left it to the other array.
@@ -237,8 +245,8 @@ TEST(Engine, RunsAProgramOnce) {
                                     DoubleAndAddTurn{by_turns}));
     auto const kept = to_device(exec, std::vector<double>(n, 7.0));
     double const* const newest = x.data() + turns % 2 * n;
-    auto engine = engine_of(Runner::launch);
-    engine.run(program(Repeat{turn, turns},
+    auto engine = engine_of({});
+    engine.run_once(program(Repeat{turn, turns},
                        stage("SolderTest::keep", Phase::judge,
                              arena.placed_range(rows_of_one_team(n), newest), store(kept.data())),
                        stage("SolderTest::not_now", Phase::iterate,
@@ -327,8 +335,9 @@ TEST(Engine, AllRunnersRunTheStagesOfACycleInTheirOrder) {
         SCOPED_TRACE(std::string(to_string(runner)) + ", " + std::to_string(restart) + ", " +
                      std::to_string(most));
         auto const x = to_device(exec, std::vector<double>(n, 5.0));
-        auto const league = Solder::Impl::choose_league(exec, runner, n);
-        Arena<Exec> arena(exec, Solder::Impl::is_host_space<Exec> ? 1 : league.teams);
+        auto const plan = Solder::plan_solve(Solder::machine_of(exec),
+                                             {.rows = n, .nonzeros = n, .items = n}, {}, runner);
+        Arena<Exec> arena(exec, Solder::Impl::is_host_space<Exec> ? 1 : plan.teams);
         auto const range =
             arena.placed_range(rows_of_one_team(n), static_cast<double const*>(x.data()));
         auto const mix = [&](auto const& body) {
@@ -339,10 +348,8 @@ TEST(Engine, AllRunnersRunTheStagesOfACycleInTheirOrder) {
         auto const iteration = program(Repeat{program(mix(Mix{1, x.data()})), 1, 1},
                                        AfterFirst{program(mix(Mix{2, x.data()}))},
                                        mix(MixAndCount{{3, x.data()}, restart, most}));
-        auto engine = engine_of(runner, restart, true, league);
-        engine.reserve(judgement, iteration);
-        Solder::SolverOptions options;
-        auto const report = engine.solve(judgement, iteration, options);
+        auto engine = engine_of(plan, restart);
+        auto const report = solve(engine, judgement, iteration);
         EXPECT_EQ(report.reason, Reason::max_iterations);
         EXPECT_EQ(report.iterations, most);
         EXPECT_EQ(report.history.size(), std::size_t(most) + 1);
@@ -372,9 +379,8 @@ TEST(Engine, TheHostsPartComesInItsTurnAndOnlyInItsPhase) {
   auto const iteration =
       program(stage("SolderTest::mix", Phase::iterate, range, Mix{1, x.data()}), work, never,
               stage("SolderTest::mix", Phase::iterate, range, MixAndCount{{3, x.data()}, 0, most}));
-  auto engine = engine_of(Runner::launch, 0, false);
-  engine.reserve(judgement, iteration);
-  auto const report = engine.solve(judgement, iteration, {});
+  auto engine = engine_of({}, 0, false);
+  auto const report = solve(engine, judgement, iteration);
   EXPECT_EQ(report.iterations, most);
   EXPECT_EQ(report.kernels_per_iteration, 2);
   EXPECT_EQ(to_host(exec, x)[0], mixed(5, 0, most));
@@ -391,10 +397,10 @@ TEST(Engine, TheHostsPartComesInItsTurnAndOnlyInItsPhase) {
 }
 
 TEST(Engine, OnlyTheLaunchRunnerTakesTheHostsPart) {
-  EXPECT_NO_THROW(engine_of(Runner::launch, 0, false));
+  EXPECT_NO_THROW(engine_of({.runner = Runner::launch}, 0, false));
   for (Runner const runner : {Runner::graph, Runner::team, Runner::resident}) {
-    EXPECT_NO_THROW(engine_of(runner, 0, true));
-    EXPECT_THROW(engine_of(runner, 0, false), std::invalid_argument);
+    EXPECT_NO_THROW(engine_of({.runner = runner}, 0, true));
+    EXPECT_THROW(engine_of({.runner = runner}, 0, false), std::invalid_argument);
   }
 }
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <solder/core/arena.hpp>
-#include <solder/core/runners/column_engine.hpp>
 #include <solder/core/runners/engine.hpp>
 
 #include "../kokkos_events.hpp"
@@ -25,6 +24,7 @@ using Solder::Arena;
 using Solder::At;
 using Solder::Control;
 using Solder::Phase;
+using Solder::Plan;
 using Solder::program;
 using Solder::Reason;
 using Solder::Report;
@@ -32,9 +32,9 @@ using Solder::Rows;
 using Solder::Runner;
 using Solder::Sum;
 using Solder::Sums;
-using Solder::Impl::choose_league;
 using Solder::Impl::is_host_space;
-using Solder::Impl::WholeLeague;
+using Solder::Impl::OneColumn;
+using Solder::Impl::SomeColumns;
 
 constexpr double modulus = 1009;
 
@@ -131,11 +131,11 @@ template <class Exec>
 class Method {
  public:
   /// \param slices of the rows, on hosts; 0: one for each thread
-  Method(Exec const& exec, Runner runner, int n, WholeLeague league, int slices = 0)
+  Method(Exec const& exec, int n, Plan const& plan, int slices = 0)
       : exec_(exec),
         n_(n),
-        arena_(exec, is_host_space<Exec> ? 0 : league.teams),
-        engine_(exec, "SolderTest::solve", runner, {}, true, league),
+        arena_(exec, is_host_space<Exec> ? 0 : plan.teams),
+        engine_(exec, "SolderTest::solve", plan, {}, true),
         teams_(is_host_space<Exec> ? std::min(n, slices > 0 ? slices : exec.concurrency())
                                    : Solder::Impl::vector_teams(exec, n)) {
     std::vector<std::int32_t> bounds;
@@ -164,12 +164,15 @@ class Method {
     auto const iteration = program(
         step(x, y_.data()), step(y, z_.data()),
         stage("SolderTest::count", Phase::iterate, range_of(z), Count{x_.data(), iterations}));
-    engine_.reserve(judgement, iteration);
+    engine_.template reserve<OneColumn>(judgement, iteration);
     Kokkos::deep_copy(exec_, x_, to_device(exec_, x0_));
     exec_.fence("SolderTest: ready");
     Solder::SolverOptions options;
     options.monitor = monitor;
-    return engine_.solve(judgement, iteration, options);
+    engine_.begin();
+    engine_.template run<OneColumn>(judgement, iteration,
+                                    Solder::Impl::Engine<Exec>::listener(options));
+    return engine_.reports()[0];
   }
 
   bool is_right(int iterations) const { return to_host(exec_, x_) == oracle(x0_, iterations); }
@@ -186,15 +189,22 @@ class Method {
 };
 
 template <class Exec>
-WholeLeague league_of(Exec const& exec, int n) {
-  return choose_league(exec, Runner::resident, n);
+Plan plan_of(Exec const& exec, Runner runner, std::int64_t n) {
+  return Solder::plan_solve(Solder::machine_of(exec), {.rows = n, .nonzeros = n, .items = n}, {},
+                            runner);
+}
+template <class Exec>
+Plan resident(Exec const& exec, std::int64_t n) {
+  return plan_of(exec, Runner::resident, n);
 }
 
 /// More teams than the device, or the host, can hold at once.
 template <class Exec>
-WholeLeague league_that_cannot_meet(Exec const& exec) {
-  if (is_host_space<Exec>) return {exec.concurrency() + 1, 1};
-  return {40 * Solder::Impl::multiprocessors(exec), Solder::Impl::team_threads};
+Plan plan_that_cannot_meet(Exec const& exec) {
+  if (is_host_space<Exec>) return {.runner = Runner::resident, .teams = exec.concurrency() + 1};
+  return {.runner = Runner::resident,
+          .teams = 40 * Solder::Impl::multiprocessors(exec),
+          .threads = Solder::Impl::team_threads};
 }
 
 template <class Exec>
@@ -209,7 +219,7 @@ TYPED_TEST_SUITE(Resident, Spaces::Types, TypeName);
 
 TYPED_TEST(Resident, TeamsSeeWhatOthersWroteBeforeABarrier) {
   for (int const n : {1, 8, 1000, 20011, 300007}) {
-    Method<TypeParam> method(this->exec, Runner::resident, n, league_of(this->exec, n));
+    Method<TypeParam> method(this->exec, n, resident(this->exec, n));
     for (int const iterations : {0, 1, 2, n > 30000 ? 10 : 200}) {
       auto report = method.solve(iterations);
       // A host that others keep busy may rightly abandon: then once more.
@@ -229,7 +239,7 @@ TYPED_TEST(Resident, TakesAnyNumberOfSlices) {
   int const n = 1000, threads = this->exec.concurrency();
   if (!is_host_space<TypeParam>) GTEST_SKIP() << "only hosts have slices";
   for (int const slices : {1, threads + 1, 2 * threads, 3 * threads + 1}) {
-    Method<TypeParam> method(this->exec, Runner::resident, n, league_of(this->exec, n), slices);
+    Method<TypeParam> method(this->exec, n, resident(this->exec, n), slices);
     auto const report = method.solve(30);
     EXPECT_EQ(report.runner, Runner::resident);
     EXPECT_EQ(report.history.size(), 31u);
@@ -239,7 +249,7 @@ TYPED_TEST(Resident, TakesAnyNumberOfSlices) {
 
 TYPED_TEST(Resident, IsOneKernelAndNothingElse) {
   int const n = 20011;
-  Method<TypeParam> method(this->exec, Runner::resident, n, league_of(this->exec, n));
+  Method<TypeParam> method(this->exec, n, resident(this->exec, n));
   method.solve(1);
   for (int const iterations : {1, 1000}) {
     KokkosEvents const before;
@@ -253,7 +263,7 @@ TYPED_TEST(Resident, IsOneKernelAndNothingElse) {
 
 TYPED_TEST(Resident, AMonitorHearsOfTheIterations) {
   int const n = 2000, iterations = 3000;
-  Method<TypeParam> method(this->exec, Runner::resident, n, league_of(this->exec, n));
+  Method<TypeParam> method(this->exec, n, resident(this->exec, n));
   std::vector<int> heard;
   auto const report = method.solve(
       iterations, [&](Solder::Progress const& progress) { heard.push_back(progress.iteration); });
@@ -265,7 +275,7 @@ TYPED_TEST(Resident, AMonitorHearsOfTheIterations) {
 
 TYPED_TEST(Resident, AMonitorMayStopTheSolve) {
   int const n = 2000;
-  Method<TypeParam> method(this->exec, Runner::resident, n, league_of(this->exec, n));
+  Method<TypeParam> method(this->exec, n, resident(this->exec, n));
   struct Enough {};
   EXPECT_THROW(method.solve(1'000'000'000, [](auto const&) { throw Enough(); }), Enough);
   method.solve(20);
@@ -274,7 +284,7 @@ TYPED_TEST(Resident, AMonitorMayStopTheSolve) {
 
 TYPED_TEST(Resident, TeamsThatDoNotMeetAbandonAndTheSolveEndsAllTheSame) {
   int const n = 20011;
-  Method<TypeParam> method(this->exec, Runner::resident, n, league_that_cannot_meet(this->exec));
+  Method<TypeParam> method(this->exec, n, plan_that_cannot_meet(this->exec));
   for (int const iterations : {0, 1, 50, 20}) {
     auto const report = method.solve(iterations);
     EXPECT_EQ(report.runner, fallback<TypeParam>);
@@ -292,7 +302,7 @@ TYPED_TEST(Resident, TwoSolvesAtOnceBothEnd) {
   auto const instances = Kokkos::Experimental::partition_space(this->exec, 1, 1);
   std::atomic<int> right = 0, resident = 0;
   auto const work = [&](TypeParam const& exec) {
-    Method<TypeParam> method(exec, Runner::resident, n, league_of(exec, n));
+    Method<TypeParam> method(exec, n, resident(exec, n));
     for (int k = 0; k < rounds; ++k) {
       resident += method.solve(5 + k % 50).runner == Runner::resident;
       if (k % 25 == 0) right += method.is_right(5 + k % 50);
@@ -387,8 +397,9 @@ TYPED_TEST(Resident, OwnedVectorsAreBackInMemoryForTheJudge) {
   for (auto const& [n, teams, meet] :
        {Case{1, 2, true}, Case{255, 2, true}, Case{1000, 3, true}, Case{20011, 5, true},
         Case{300007, 3 * sms, true}, Case{20011, 40 * sms, false}}) {
-    WholeLeague const league =
-        on_chip ? WholeLeague{teams, Solder::Impl::league_threads, true} : league_of(this->exec, n);
+    Plan const plan =
+        on_chip ? Plan{.runner = Runner::resident, .teams = teams, .on_chip = true}
+                : resident(this->exec, n);
     int const slices = is_host_space<TypeParam> ? std::min(n, this->exec.concurrency()) : teams;
     std::vector<std::int32_t> bounds;
     for (int t = 0; t <= slices; ++t)
@@ -401,8 +412,7 @@ TYPED_TEST(Resident, OwnedVectorsAreBackInMemoryForTheJudge) {
                q_there = to_device(this->exec, x0);
 
     Arena<TypeParam> arena(this->exec, is_host_space<TypeParam> ? 0 : teams);
-    Solder::Impl::Engine<TypeParam> engine(this->exec, "SolderTest::owned", Runner::resident, {},
-                                           true, league);
+    Solder::Impl::Engine<TypeParam> engine(this->exec, "SolderTest::owned", plan, {}, true);
     double* const p = p_there.data();
     auto const x = arena.own(x_there.data()), q = arena.own(q_there.data());
     auto const of_p = arena.placed_range(rows, p);
@@ -414,11 +424,13 @@ TYPED_TEST(Resident, OwnedVectorsAreBackInMemoryForTheJudge) {
                 stage("SolderTest::shift", Phase::iterate, of_p, ShiftToOwned<>{sum, p, q, n}),
                 stage("SolderTest::add_owned", Phase::iterate,
                       arena.template range<double>(rows, x, q), AddOwned<>{x, p}));
-    engine.reserve(judgement, iteration);
+    engine.template reserve<OneColumn>(judgement, iteration);
     Report report;
     for (int k = 0; k < 5 && report.runner != Runner::resident; ++k) {
       Kokkos::deep_copy(this->exec, x_there, to_device(this->exec, x0));
-      report = engine.template solve<true>(judgement, iteration, {}, arena.owned(), n);
+      engine.begin();
+      engine.template run<OneColumn, true>(judgement, iteration, {}, false, arena.owned(), n);
+      report = engine.reports()[0];
       if (!meet || !is_host_space<TypeParam>) break;  // a busy host may rightly abandon
     }
     EXPECT_EQ(report.runner, meet || is_host_space<TypeParam> ? Runner::resident : Runner::graph);
@@ -497,8 +509,8 @@ template <class Exec>
 void expect_columns(Exec const& exec, int league, int n, int most, bool meet) {
   int const columns = 4;
   Arena<Exec> arena(exec, 0, columns, league);
-  Solder::Impl::ColumnEngine<Exec> engine(exec, "SolderTest::columns", n, columns, Runner::resident,
-                                          league);
+  Solder::Impl::Engine<Exec> engine(exec, "SolderTest::columns", {.runner = Runner::resident}, {},
+                                    true, {columns, n, league});
   std::vector<double> const zero(std::size_t(n) * columns), one(zero.size(), 1);
   auto const x = to_device(exec, zero), ones = to_device(exec, one);
   auto const range_of = [&](double const* from) {
@@ -510,11 +522,13 @@ void expect_columns(Exec const& exec, int league, int n, int most, bool meet) {
   auto const iteration =
       program(stage("SolderTest::add", Phase::iterate, range_of(ones.data()), Add{sum}),
               stage("SolderTest::grow", Phase::iterate, range_of(x.data()), Grow{sum, x.data()}));
-  engine.reserve(judgement, iteration);
+  engine.template reserve<SomeColumns>(judgement, iteration);
   for (int turn = 0; turn < 2; ++turn) {
     Kokkos::deep_copy(exec, x, 0.0);
     KokkosEvents events;
-    auto const reports = engine.solve(judgement, iteration, Solder::SolverOptions{});
+    engine.begin();
+    engine.template run<SomeColumns>(judgement, iteration);
+    auto const reports = engine.reports();
     events.stop();
     auto const whole = [](auto const& kernel) { return kernel.label == "SolderTest::columns"; };
     // A letter has a thousand iterations.
@@ -559,7 +573,7 @@ TYPED_TEST(Resident, AKernelOfSomebodyElseDoesNotHoldItUpForEver) {
   if (is_host_space<TypeParam>) GTEST_SKIP() << "a host space has one instance";
   int const n = 40009;
   auto const instances = Kokkos::Experimental::partition_space(this->exec, 1, 1);
-  Method<TypeParam> method(instances[0], Runner::resident, n, league_of(this->exec, n));
+  Method<TypeParam> method(instances[0], n, resident(this->exec, n));
   method.solve(1);
   Kokkos::View<double, typename TypeParam::memory_space> const sink("SolderTest::sink");
   for (int k = 0; k < 5; ++k) {
@@ -571,17 +585,17 @@ TYPED_TEST(Resident, AKernelOfSomebodyElseDoesNotHoldItUpForEver) {
   }
 }
 
-TEST(ResidentChoice, TheLeagueFitsTheDevice) {
+TEST(ResidentPlan, TheLeagueFitsTheDevice) {
   using Exec = Kokkos::DefaultExecutionSpace;
   Exec const exec;
   int const most = Solder::Impl::multiprocessors(exec);
   for (std::int64_t const n : {1, 300, 5000, 100000, 100000000}) {
-    auto const league = choose_league(exec, Runner::resident, n);
-    EXPECT_LE(league.teams, most);
-    EXPECT_GE(league.teams, is_host_space<Exec> ? 1 : 2);
-    EXPECT_EQ(choose_league(exec, Runner::team, n).teams, 1);
-    EXPECT_EQ(choose_league(exec, Runner::graph, n).teams, 0);
-    EXPECT_EQ(choose_league(exec, Runner::launch, n).teams, 0);
+    auto const plan = resident(exec, n);
+    EXPECT_LE(plan.teams, most);
+    EXPECT_GE(plan.teams, is_host_space<Exec> ? 1 : 2);
+    EXPECT_EQ(plan_of(exec, Runner::team, n).teams, 1);
+    EXPECT_EQ(plan_of(exec, Runner::graph, n).teams, 0);
+    EXPECT_EQ(plan_of(exec, Runner::launch, n).teams, 0);
   }
 }
 

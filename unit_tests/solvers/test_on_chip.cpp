@@ -122,13 +122,18 @@ TYPED_TEST(OnChip, GoesOnAfterALetter) {
 TEST(OnChipChoice, LeaguesFitTheDevice) {
   using Exec = Kokkos::DefaultExecutionSpace;
   Exec const exec;
-  auto const league = Solder::Impl::choose_league(exec, Runner::resident, 1'000'000, true);
-  EXPECT_EQ(league.on_chip, Solder::Impl::is_measured(exec));
-  if (league.on_chip) {
-    EXPECT_EQ(league.teams, Solder::Impl::resident_league(exec));
+  auto const plan_of = [&](std::int64_t rows, bool owns) {
+    return Solder::plan_solve(Solder::machine_of(exec),
+                              {.rows = rows, .nonzeros = 5 * rows, .items = rows}, {.owns = owns},
+                              Runner::resident);
+  };
+  auto const plan = plan_of(1'000'000, true);
+  EXPECT_EQ(plan.on_chip, Solder::Impl::is_measured(exec));
+  if (plan.on_chip) {
+    EXPECT_EQ(plan.teams, Solder::Impl::resident_league(exec));
   }
-  EXPECT_FALSE(Solder::Impl::choose_league(exec, Runner::resident, 1'000'000, false).on_chip);
-  EXPECT_FALSE(Solder::Impl::choose_league(exec, Runner::resident, 16'129, true).on_chip);
+  EXPECT_FALSE(plan_of(1'000'000, false).on_chip);
+  EXPECT_FALSE(plan_of(16'129, true).on_chip);
 }
 
 /// Of each team the rows count from 0 upwards, whatever its league.

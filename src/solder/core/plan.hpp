@@ -157,6 +157,13 @@ inline std::int32_t columns_at_once(double rows) {
   return most < 4 ? 1 : static_cast<std::int32_t>(std::min<double>(most, most_columns));
 }
 
+/// \brief The most right-hand sides of so many rows that a GPU solves side by side where it cannot
+/// solve them together: as many as keep it busy, since more only take more memory.
+inline std::int32_t columns_side_by_side(double rows) {
+  return static_cast<std::int32_t>(std::clamp<double>(
+      constants_of_hopper.entries_side_by_side / std::max(rows, 1.0), 1, most_columns));
+}
+
 /// \brief Whether so many threads hold all rows of A in their registers.
 inline bool hold_rows(Shape const& shape, std::int64_t threads) {
   return shape.threads_to_hold > 0 && shape.threads_to_hold <= threads;
@@ -319,11 +326,7 @@ inline std::int32_t plan_side_by_side(Machine const& machine, Shape const& shape
                                       Traits const& traits, Runner wanted, std::int32_t count) {
   PlanConstants const& constants = constants_of(machine);
   if (!traits.concurrent) return 0;
-  if (!traits.together) {  // as many as keep the GPU busy: more only take more memory
-    double const most = constants.entries_side_by_side / std::max(double(shape.rows), 1.0);
-    return std::min(count,
-                    static_cast<std::int32_t>(std::clamp<double>(most, 1, most_columns)));
-  }
+  if (!traits.together) return std::min(count, columns_side_by_side(double(shape.rows)));
   if (count < 2 || wanted != Runner::automatic || !machine.can_meet()) return 0;
   // Small systems: their solves are all but waits, which they share, and the nearest cache serves
   // their reads of A and M.

@@ -6,7 +6,7 @@
 #include <string>
 
 #include <solder/core/allocate.hpp>
-#include <solder/core/runners/engine.hpp>
+#include <solder/core/runners/team_policy.hpp>
 #include <solder/kernels/tall_basis.hpp>
 #include <solder/matrix/partition.hpp>
 

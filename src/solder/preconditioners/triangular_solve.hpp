@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <solder/core/errors.hpp>
-#include <solder/core/runners/engine.hpp>
+#include <solder/core/runners/team_policy.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/preconditioners/detail/triangular/scheduled.hpp>
 

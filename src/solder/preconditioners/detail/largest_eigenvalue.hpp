@@ -147,7 +147,7 @@ struct LanczosMemory {
 
   /// \param on_device false: M has host stages
   LanczosMemory(Exec const& exec, bool on_device)
-      : arena(exec, 0), engine(exec, "Solder::lanczos", Runner::launch, {}, on_device) {}
+      : arena(exec, 0), engine(exec, "Solder::lanczos", {}, {}, on_device) {}
 };
 
 /// \brief An estimate, from below, of the largest eigenvalue of M A by Lanczos's method; the same
@@ -185,7 +185,7 @@ double largest_eigenvalue(LanczosMemory<Exec>& memory, Matrix const& given_A,
   auto const dots = arena.template sum<2>(Av.rows.teams());
   auto const all_steps = [&](auto const& apply, auto const& m) {
     using Update = LanczosUpdate<Scalar, std::remove_cvref_t<decltype(m)>>;
-    memory.engine.run(
+    memory.engine.run_once(
         program(repeat(program(apply, Av.before,
                                stage("Solder::lanczos::product", Phase::judge, Av.rows,
                                      LanczosProduct<Scalar>{w, v, u, dots}),
