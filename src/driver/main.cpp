@@ -32,23 +32,23 @@ namespace {
 struct Arguments {
   std::vector<std::filesystem::path> files;
   std::vector<std::string> assignments;
-  std::vector<char*> kokkos;  ///< the program's name and --kokkos-*
+  std::vector<char*> kokkos;  ///< the program's name and the --kokkos-* options
   bool help = false, version = false;
 };
 
 constexpr std::string_view usage =
     "usage: solder-driver FILE.yaml [more.yaml ...] [--set section.key=value ...]\n";
 
-/// An option of Kokkos's with a number, without which it aborts.
+/// A Kokkos option that takes a number. Kokkos aborts without a valid one.
 struct Counted {
   std::string_view name;
   int least, most;
 };
 constexpr Counted counted_options[] = {
-    {"--kokkos-num-threads", 1, 512},  // Kokkos's OpenMP has places for so many, and does not look
+    {"--kokkos-num-threads", 1, 512},  // the limit of Kokkos's OpenMP, which it does not check
     {"--kokkos-device-id", 0, std::numeric_limits<int>::max()}};
 
-/// Whether text is "=" and a whole number in the option's range.
+/// Whether `text` is "=" followed by a whole number in the option's range.
 bool is_count(std::string_view text, Counted const& option) {
   if (!text.starts_with('=')) return false;
   text.remove_prefix(1);
@@ -98,9 +98,10 @@ int fail(Errors const& errors) {
   return invalid_input;
 }
 
-/// Has the threads of GNU's OpenMP soon sleep where they wait for each other, as the library's own
-/// do: by itself it has them spin for milliseconds, which others that want the cores make seconds
-/// of. It looks at the environment before main, so the program begins once more, as it was called.
+/// Makes the threads of GNU OpenMP sleep soon when they wait for each other, as the library's own
+/// waits do. By default they spin for milliseconds, which become seconds if other processes want
+/// the cores. GNU OpenMP reads the environment before main, so the program restarts itself as it
+/// was called.
 void begin_with_short_waits() {
 #if defined(__linux__) && defined(_OPENMP)
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
@@ -126,10 +127,10 @@ int run(int argc, char* argv[]) {
     print(concat(
         usage,
         "\nSolves the linear systems that the files describe; docs/yaml.md explains every key.\n"
-        "A list in place of a value makes a run of each of its values; --set overrides a key "
+        "A list in place of a value makes one run for each value; --set overrides a key "
         "in\n"
         "all files (--set section.key= removes it). --kokkos-* options go to Kokkos.\n"
-        "Exit code: 0 every run converged, 1 some run did not, 2 invalid input or what could not "
+        "Exit code: 0 every run converged, 1 some run did not, 2 invalid input or a run could not "
         "be\ncarried out, 128 + n ended by signal n.\n\n",
         schema_text()));
     return all_converged;
@@ -161,7 +162,7 @@ int main(int argc, char* argv[]) {
     Solder::Driver::prepare_streams();
     int const code = Solder::Driver::run(argc, argv);
     if (code != Solder::Driver::invalid_input)
-      Solder::Driver::print("");  // what Kokkos has printed, too
+      Solder::Driver::print("");  // flushes what Kokkos has printed, too
     return code;
   } catch (std::exception const& error) {
     std::cerr << "error: " << Solder::Driver::what_of(error) << std::endl;
