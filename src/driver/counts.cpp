@@ -90,7 +90,7 @@ Counts counts_of_file(std::filesystem::path const& file) {
       case MarketSymmetry::hermitian:
         return {rows, std::max(stored, 2 * stored - rows)};
     }
-  } catch (InputError const&) {  // whoever reads the matrix says why
+  } catch (InputError const&) {  // reported when the matrix is read
   }
   return {};
 }
@@ -111,7 +111,7 @@ std::int32_t promised_right_hand_sides(ProblemConfig const& problem) {
   try {
     return std::clamp(read_matrix_market_header(problem.rhs_file.string()).columns, 1,
                       most_right_hand_sides);
-  } catch (InputError const&) {  // whoever reads them says why
+  } catch (InputError const&) {  // reported when they are read
     return 1;
   }
 }

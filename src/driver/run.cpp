@@ -212,7 +212,7 @@ std::string Runs::keep_ended(std::string_view why) {
 }
 
 void Runs::stop(std::string_view why) {
-  if (!mutex_.try_lock_for(std::chrono::seconds(1))) {  // for good, unless an output blocks
+  if (!mutex_.try_lock_for(std::chrono::seconds(1))) {  // never unlocked; fails if an output blocks
     Solder::Impl::UnfinishedFiles::abandon();
     std::cerr << "error: " << why << " while an output was being written" << std::endl;
     return;

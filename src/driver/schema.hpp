@@ -21,7 +21,7 @@ struct Key {
   double least = 0;                       ///< smallest allowed number; minus infinity: any
   double most = std::numeric_limits<double>::infinity();  ///< largest allowed number
   std::string_view default_value{};                       ///< as a user would write it; empty: none
-  bool required = false;                                  ///< must be given where it applies
+  bool required = false;                                  ///< must be given if it applies
   bool sweeps = true;                                     ///< a list of values makes a sweep
   std::string_view selector{};  ///< "section.name" of the key that decides whether this one applies
   std::vector<std::string_view> for_values{};  ///< the values of the selector for which it applies

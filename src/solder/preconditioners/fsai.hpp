@@ -257,7 +257,7 @@ void chunk_offsets(Exec const& exec, std::int64_t const* offsets, std::int32_t f
       });
 }
 
-/// \brief G and G^H, and how they were made.
+/// \brief G and G^H, and the report of their set-up.
 template <class Factor, class Exec, class Offset>
 struct Factors {
   std::optional<CsrMatrix<Factor, Exec, Offset>> G, GH;

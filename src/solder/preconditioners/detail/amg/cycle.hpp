@@ -218,8 +218,8 @@ struct Way {
   /// \brief Sweeps in addition to those that are merged with the coarse grid.
   KOKKOS_FUNCTION std::int32_t more_before() const { return pre > 1 ? pre - 1 : 0; }
   KOKKOS_FUNCTION std::int32_t more_after() const { return post > 1 ? post - 1 : 0; }
-  /// \brief Whether the last product hands out the cycle's rows, and the first one reads r where it
-  /// is.
+  /// \brief Whether the last product hands out the cycle's rows, and the first one reads the given
+  /// r directly.
   KOKKOS_FUNCTION bool is_plain() const { return !split && pre <= 1 && post <= 1; }
 
   /// \brief The residual after k sweeps with the diagonal.

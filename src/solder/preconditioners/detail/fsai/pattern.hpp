@@ -57,7 +57,7 @@ struct FsaiFilterKernel {
       Offset at = row < end ? offsets[row] + lane : 0;
       Offset const stop = row < end ? offsets[row + 1] : 0;
       Offset place = what == FsaiFilter::fill && row < end ? kept[row] : 0;
-      // All lanes of a warp make the same number of turns, for they vote.
+      // All lanes of a warp make the same number of turns, because they vote.
       for (; lane_votes(at < stop) != 0; at += lanes) {
         std::int32_t const column = at < stop ? columns[at] : -1;
         if constexpr (what == FsaiFilter::diagonal) {
@@ -283,7 +283,7 @@ struct FsaiSearchKernel {
     std::int32_t const mine = lanes.rank() >> lane_bits, at_once = lanes.size() >> lane_bits;
     bool full = false;
     Vertex next = vertex(found, begin + mine, end);
-    // All lanes of a warp make the same number of turns, for they vote.
+    // All lanes of a warp make the same number of turns, because they vote.
     for (std::int32_t base = begin; base < end && !full; base += at_once) {
       Vertex const now = next;
       next = vertex(found, base + at_once + mine, end);
