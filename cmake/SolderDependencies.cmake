@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Finds what Solder needs, or fetches a pinned release of it. Macros, because what find_package sets
-# belongs to the caller. Each does nothing when a surrounding project already has the target.
+# Finds what Solder needs, or fetches a pinned release of it. These are macros because the variables that find_package
+# sets belong to the caller. Each does nothing if a surrounding project already has the target.
 
 set(Solder_FETCH_DEPENDENCIES AUTO CACHE STRING "AUTO: fetch what is not found; ON: as AUTO, but always fetch Kokkos; OFF: fetch nothing")
 set_property(CACHE Solder_FETCH_DEPENDENCIES PROPERTY STRINGS AUTO ON OFF)
 set(Solder_KOKKOS_DEVICES "" CACHE STRING
-    "Kokkos devices that must be there, for example SERIAL;CUDA. Empty: those of the Kokkos found, SERIAL;OPENMP when fetched")
+    "Kokkos devices that are required, for example SERIAL;CUDA. Empty: those of the Kokkos found, SERIAL;OPENMP when fetched")
 
 set(Solder_KOKKOS_VERSIONS 4.5...<6)
 
-# Targets of packages that Solder finds are visible to a project that has Solder as a subfolder (CMake >= 3.24).
+# Makes targets of packages that Solder finds visible to a project that has Solder as a subfolder (CMake >= 3.24).
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 
 # solder_find_package(NAME arguments...): find_package(NAME ...), required unless it may be fetched.
@@ -26,13 +26,13 @@ macro(solder_fetch name url sha256)
   include(FetchContent)
   message(STATUS "Solder: fetching ${name} from ${url}")
   if(POLICY CMP0135)
-    cmake_policy(SET CMP0135 NEW) # time stamps of the extraction
+    cmake_policy(SET CMP0135 NEW) # files get the time stamps of their extraction
   endif()
   set(solder_system)
   if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.25)
-    set(solder_system SYSTEM) # no warnings of its headers
+    set(solder_system SYSTEM) # no warnings from its headers
   endif()
-  # SYSTEM stands first: CMake 3.25 takes it for a part of the value of what stands before.
+  # SYSTEM must come first: CMake 3.25 takes it for part of the value of a preceding argument.
   FetchContent_Declare(${name} ${solder_system} URL ${url} URL_HASH SHA256=${sha256})
   FetchContent_MakeAvailable(${name})
 endmacro()
@@ -64,14 +64,14 @@ macro(solder_find_kokkos)
   endif()
 endmacro()
 
-# solder_find_zlib(REQUIRED|QUIET). Not fetched: every system has zlib, at most its headers are missing.
+# solder_find_zlib(REQUIRED|QUIET). It is never fetched: every system has zlib, although its headers may be missing.
 macro(solder_find_zlib how)
   if(NOT TARGET ZLIB::ZLIB)
     find_package(ZLIB ${how})
   endif()
 endmacro()
 
-# Before 0.8 the target of yaml-cpp is called yaml-cpp, since then yaml-cpp::yaml-cpp: both names work here.
+# The target of yaml-cpp is yaml-cpp before 0.8, and yaml-cpp::yaml-cpp since then. This makes both names work.
 macro(solder_find_yaml_cpp)
   if(NOT TARGET yaml-cpp AND NOT TARGET yaml-cpp::yaml-cpp)
     solder_find_package(yaml-cpp CONFIG)
@@ -79,11 +79,11 @@ macro(solder_find_yaml_cpp)
   if(NOT TARGET yaml-cpp AND NOT TARGET yaml-cpp::yaml-cpp)
     set(YAML_CPP_INSTALL OFF CACHE BOOL "")
     set(YAML_CPP_BUILD_TOOLS OFF CACHE BOOL "")
-    set(CMAKE_POLICY_VERSION_MINIMUM 3.5) # its CMakeLists.txt asks for 3.4, which CMake 4 refuses
+    set(CMAKE_POLICY_VERSION_MINIMUM 3.5) # its CMakeLists.txt requires 3.4, which CMake 4 refuses
     solder_fetch(yaml-cpp https://github.com/jbeder/yaml-cpp/archive/refs/tags/0.8.0.tar.gz
                  fbe74bbdcee21d656715688706da3c8becfd946d92cd44705cc6098bb23b3a16)
     unset(CMAKE_POLICY_VERSION_MINIMUM)
-    target_compile_options(yaml-cpp PRIVATE -include cstdint) # missing in one file; g++ 15 minds
+    target_compile_options(yaml-cpp PRIVATE -include cstdint) # one file lacks it, an error with g++ 15
   endif()
   if(NOT TARGET yaml-cpp::yaml-cpp)
     add_library(yaml-cpp::yaml-cpp INTERFACE IMPORTED GLOBAL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Installs the headers, the driver where it is built, and the package files of find_package(Solder).
+# Installs the headers, the driver if it is built, and the package files for find_package(Solder).
 include(CMakePackageConfigHelpers)
 
 set(solder_package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Solder")

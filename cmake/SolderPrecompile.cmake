@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What every file of a room includes is read once for all of them: solder_precompile(TARGET HEADER...) reads it with
-# a target, solder_reuse(TARGET OF) takes it from there. Not for the compilers of GPUs, whose wrappers know no such thing.
+# Headers that many files include are compiled once for all of them: solder_precompile(TARGET HEADER...) compiles them
+# for a target, and solder_reuse(TARGET OF) reuses them. Not for GPU compilers, whose wrappers do not support this.
 set(solder_precompiles FALSE)
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND NOT CMAKE_CXX_COMPILER MATCHES "nvcc|hipcc" AND NOT Kokkos_ENABLE_CUDA
    AND NOT Kokkos_ENABLE_HIP

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # shellcheck shell=sh disable=SC2154,SC2046,SC2086 # lists of words are words
 # Sourced by ./test after prepare.sh. `fuzz MINUTES [TARGET...]` builds the targets of unit_tests/fuzz with clang's
-# libFuzzer and sanitizers, and runs all of them, or those that are named, one after another, for so many minutes in
-# all. It fails where something is found.
+# libFuzzer and sanitizers. It runs all of them, or the named ones, one after another, for MINUTES in total. It fails if
+# something is found.
 #
-#   build/fuzz/corpus      inputs that reached code which no other did: the next run begins with them
-#   build/fuzz/findings    inputs that a target fails with
-#   build/fuzz/*.log       all that libFuzzer said
+#   build/fuzz/corpus      inputs that reached code which no other input did: the next run starts from them
+#   build/fuzz/findings    inputs that make a target fail
+#   build/fuzz/*.log       the output of libFuzzer
 
 clang_packages="clang libclang-rt-dev libomp-dev"
 
@@ -15,7 +15,7 @@ has_clang() {
     logged where clang++ -fopenmp -fsanitize=fuzzer,address -x c++ - -o "$inside/has_clang"
 }
 
-# Into the private root clang is installed; elsewhere that is left to the user.
+# Installs clang in the private root; elsewhere that is left to the user.
 need_clang() {
   ! has_clang || return 0
   [ "$choice" = debian ] ||
@@ -24,7 +24,7 @@ need_clang() {
   set -- env DEBIAN_FRONTEND=noninteractive apt-get -o APT::Sandbox::User=root
   if ! logged in_root "$@" update ||
     ! logged in_root "$@" install --yes --no-install-recommends $clang_packages || ! has_clang; then
-    fail "could not install $clang_packages in $root; everything it said: $log"
+    fail "could not install $clang_packages in $root; full output: $log"
   fi
 }
 
@@ -38,7 +38,7 @@ build_fuzzers() {
   if ! configure fuzz -DCMAKE_CXX_COMPILER=clang++ -DSolder_ENABLE_FUZZERS=ON -DSolder_ENABLE_TESTS=OFF ||
     ! logged where cmake --build "$inside/fuzz" --target fuzzers --parallel "$(jobs)"; then
     [ -n "${VERBOSE:-}" ] || show_failure
-    say "the build failed; everything it said: $log"
+    say "the build failed; full output: $log"
     exit 3
   fi
 }
@@ -54,7 +54,7 @@ fuzz_target() {
   say "$1: ${executions:-no} executions, seed $3: $([ "$code" = 0 ] && echo nothing || echo "something was") found"
   [ "$code" != 0 ] || return 0
   grep -a -m 3 -E 'does not hold|ERROR:|runtime error|what\(\)' "$log" >&2
-  say "the input is in $kept/findings; in unit_tests/fuzz/corpus/$1 it becomes a test; all that was said: $log"
+  say "the input is in $kept/findings; in unit_tests/fuzz/corpus/$1 it becomes a test; full output: $log"
   return 1
 }
 
@@ -64,7 +64,7 @@ fuzz() {
   shift
   seeds=$source_dir/unit_tests/fuzz/corpus
   for target; do
-    [ -n "$target" ] && [ -d "$seeds/$target" ] || fail "no fuzz target '$target'; there are: $(ls -x "$seeds")"
+    [ -n "$target" ] && [ -d "$seeds/$target" ] || fail "no fuzz target '$target'; known targets: $(ls -x "$seeds")"
   done
   choose
   lock "$source_dir/build/lock"

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # shellcheck shell=sh disable=SC2154
 # Sourced by ./solder and ./test, with source_dir and me (their name) set. `choose` finds or prepares
-# the dependencies; `prepare TARGET PATH...` does, too, and builds TARGET, unless nothing under the
-# PATHs changed since it was last built. The driver is built for double alone, unless scalars=all or all was built before: a
-# third of the time.
+# the dependencies. `prepare TARGET PATH...` does the same, and also builds TARGET unless nothing under the
+# PATHs has changed since the last build. The driver is built only for double, in a third of the time, unless
+# scalars=all or all scalars were built before.
 #
 #   found    Kokkos and the rest found by CMake on this machine    built in build/found
 #   fetch    what is missing fetched from upstream, and configured built in build/fetch
 #   debian   a private Debian sid root in the user's cache         built in ROOT/solder/ID
 #
-# The first that works is taken and remembered in build/choice. SOLDER_KOKKOS=found|fetch|debian
-# asks for one of them; VERBOSE=1 shows what is otherwise only logged; `rm -r build` forgets all.
+# The first that works is used and remembered in build/choice. SOLDER_KOKKOS=found|fetch|debian
+# requests one of them; VERBOSE=1 shows what is otherwise only logged; `rm -r build` forgets everything.
 
 cache=${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/solder
 machine=$(uname -m)
@@ -27,7 +27,7 @@ logged() {
   if [ -n "${VERBOSE:-}" ]; then "$@" >&2; else "$@" >>"$log" 2>&1; fi
 }
 
-# lock FILE: held until unlock or the end of every process started under it, however that comes.
+# lock FILE: held until unlock, or until all processes started under it have ended in any way.
 lock() {
   have flock || return 0
   exec 9>"$1"
@@ -42,7 +42,7 @@ environment_key() {
     "${Kokkos_DIR:-}" "${CXX:-}" "${CXXFLAGS:-}"
 }
 
-# The choice of an earlier run, if it was made under this environment and is still there.
+# Recalls the choice of an earlier run, if it was made with this environment and is still valid.
 recall() {
   [ -r "$choice_file" ] || return 1
   {
@@ -51,7 +51,7 @@ recall() {
   [ "$key" = "$(environment_key)" ] && [ -e "$config" ] && place
 }
 
-remember() { # CHOICE DESCRIPTION FILE; the choice stands as long as FILE is there
+remember() { # CHOICE DESCRIPTION FILE; the choice is valid as long as FILE exists
   choice=$1 description=$2 config=$3
   printf '%s\n' "$choice" "$description" "$config" "$(environment_key)" >"$choice_file.new"
   mv "$choice_file.new" "$choice_file"
@@ -59,14 +59,14 @@ remember() { # CHOICE DESCRIPTION FILE; the choice stands as long as FILE is the
   renew
 }
 
-# Forgets what was configured under another environment.
+# Forgets what was configured with another environment.
 renew() {
   [ "$(cat "$work/key" 2>/dev/null)" != "$(environment_key)" ] || return 0
   rm -rf "$work/build/CMakeCache.txt" "$work/build/CMakeFiles" "$work"/stamp.*
   mkdir -p "$work" && environment_key >"$work/key"
 }
 
-# work: the folder of this choice; inside: the same as the build sees it; sources: likewise.
+# Sets work, the folder of this choice; inside, the same folder as the build sees it; and sources, likewise.
 place() {
   case $choice in
     debian)
@@ -79,7 +79,7 @@ place() {
   esac
 }
 
-# probe FETCH: whether CMake finds everything here (OFF), or what else there is upstream (ON).
+# probe UPSTREAM: whether CMake finds everything here (OFF), or can reach upstream for the rest (ON).
 probe() {
   have cmake || { why="no CMake here"; return 1; }
   scratch=$source_dir/build/probe log=$source_dir/build/probe.log
@@ -97,7 +97,7 @@ probe() {
   return 1
 }
 
-# Whether what is missing can be fetched, and is configured by this CMake: where it will be built.
+# Whether missing packages can be fetched and configured by this CMake, in the folder of the build.
 fetch() {
   choice=fetch
   place
@@ -154,24 +154,24 @@ decide() {
 
 # ---- the private Debian root
 
-# Everything happens in a sibling folder that takes the root's name only when it is complete.
+# The root is made in a sibling folder, which gets the root's name only when it is complete.
 make_root() {
   [ ! -e "$root/solder/complete" ] || return 0
   is_root || unshare --user --map-root-user true 2>/dev/null ||
-    fail "a private Debian root needs root's rights or user namespaces, and has neither here"
+    fail "a private Debian root needs root privileges or user namespaces; neither is available here"
   mkdir -p "$cache"
   log=$cache/prepare.log
   (
     lock "$cache/lock"
     [ ! -e "$root/solder/complete" ] || exit 0
-    rm -rf --one-file-system "$root" "$root".new.* "$log" # of runs that were killed
+    rm -rf --one-file-system "$root" "$root".new.* "$log" # left by runs that were killed
     new=$(mktemp -d "$root.new.XXXXXX") && chmod 755 "$new" || exit
     trap 'rm -rf --one-file-system "$new" "$new.tar"' EXIT
     trap 'exit 130' INT TERM HUP
     say "preparing a private Debian sid root in $root: once, about a minute, 600 MB ($log)"
     fill_root "$new" || {
       tail -n 20 "$log" >&2
-      fail "could not prepare the Debian root; everything it said: $log"
+      fail "could not prepare the Debian root; full output: $log"
     }
     trap - EXIT
   ) || exit
@@ -191,14 +191,14 @@ fill_root() ( # FOLDER
     --include=g++,cmake,ninja-build,libkokkos-dev,libyaml-cpp-dev,libgtest-dev \
     --include=nlohmann-json3-dev,zlib1g-dev sid
   if is_root; then
-    # in a mount namespace of its own where that works: what it mounts must not outlive it
+    # in its own mount namespace if possible: what it mounts must not outlive it
     if unshare --mount true 2>/dev/null; then own=--mount; else own=--fork; fi
     logged unshare "$own" mmdebstrap --mode=root "$@" "$new" || exit
-  else # through a tar file, so that all files are the user's own
+  else # through a tar file, so that the user owns all files
     logged mmdebstrap --mode=unshare "$@" "$new.tar" || exit
     logged tar -xf "$new.tar" -C "$new" --exclude='./dev/*' && rm "$new.tar" || exit
   fi
-  # libkokkos-dev's CMake files name static archives that it does not ship: give it empty ones.
+  # libkokkos-dev's CMake files name static archives that it does not ship: provide empty ones.
   sed -n 's/.*{_IMPORT_PREFIX}\(\/[^";]*\.a\)".*/\1/p' "$new"/usr/lib/*/cmake/Kokkos/*.cmake |
     while read -r archive; do
       [ -e "$new/usr$archive" ] || printf '!<arch>\n' >"$new/usr$archive"
@@ -207,7 +207,7 @@ fill_root() ( # FOLDER
     mv -T "$new" "$root"
 )
 
-# in_root COMMAND...: with an environment that knows nothing of the host but what the programs read.
+# in_root COMMAND...: runs it with an environment that has only those host variables that the programs read.
 in_root() (
   for name in $(env | sed -n 's/^\([A-Za-z_][A-Za-z_0-9]*\)=.*/\1/p'); do
     case $name in
@@ -225,7 +225,7 @@ in_root() (
   fi
 )
 
-# Brings the sources into the root as they are here: time stamps kept, what is gone gone there too.
+# Mirrors the sources into the root: keeps time stamps, and removes files that no longer exist here.
 synchronise() {
   rm -rf "$work/source.new" && mkdir -p "$work/source.new" || return
   for name in solder test CMakeLists.txt LICENSE cmake src unit_tests examples perf_tests inputs docs; do
@@ -234,7 +234,7 @@ synchronise() {
   rm -rf "$work/source" && mv "$work/source.new" "$work/source"
 }
 
-# Builds of checkouts that are no longer there.
+# Removes builds of checkouts that no longer exist.
 forget_gone_checkouts() {
   for origin in "$root"/solder/*/origin; do
     [ ! -e "$origin" ] || [ -d "$(cat "$origin")" ] || rm -rf "${origin%/origin}"
@@ -243,7 +243,7 @@ forget_gone_checkouts() {
 
 # ---- building
 
-# As many jobs as there are cores, and 2 GB of memory for each.
+# One job per core, as long as there are 2 GB of memory for each.
 jobs() {
   cores=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
   memory=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo 2>/dev/null)
@@ -252,18 +252,18 @@ jobs() {
   if [ "$fit" -lt "$cores" ]; then echo "$fit"; else echo "$cores"; fi
 }
 
-# `where` runs a command where the build is.
+# where COMMAND...: runs it where the build is.
 where() { if [ "$choice" = debian ]; then in_root "$@"; else "$@"; fi; }
 
-# here COMMAND...: a program that was built, on this machine and in place of this process. One of the
-# root has the root's own loader, so that every path means what it means to the user.
+# here COMMAND...: runs a program that was built, on this machine and in place of this process. A program of the
+# root uses the root's own loader, so that every path means what it means to the user.
 here() {
   [ "$choice" = debian ] || exec "$@"
   loader=$(echo "$root"/usr/lib/*-linux-*/ld-linux*.so.*)
   exec "$loader" --library-path "${loader%/*}" --argv0 "$1" "$@"
 }
 
-# The scalars to build: those that were asked for once are built ever after.
+# The scalars to build: once all were requested, all are built from then on.
 scalars_for() { # TARGET
   if [ "$1" = all ] || [ "${scalars:-}" = all ] || [ "$(cat "$work/scalars" 2>/dev/null)" = all ]
   then echo all; else echo double; fi
@@ -279,7 +279,7 @@ up_to_date() { # TARGET PATH...
   [ -z "$changed" ]
 }
 
-# configure FOLDER OPTION...: of CMake, for a build in a folder of this choice.
+# configure FOLDER OPTION...: configures a build in a folder of this choice with these CMake options.
 configure() {
   folder=$inside/$1
   shift
@@ -298,7 +298,7 @@ configure_build() { # SCALARS
   fi
 }
 
-# What failed first, which is seldom what was said last; with the user's names of the files.
+# Shows what failed first, which is seldom the last output, with the user's names of the files.
 show_failure() {
   if grep -q 'error:' "$log"; then grep -m 3 -A 12 'error:' "$log"; else tail -n 60 "$log"; fi |
     sed "s|$sources/||g" | cut -c 1-300 >&2
@@ -320,7 +320,7 @@ build() { # TARGET
   if ! { [ -e "$work/build/CMakeCache.txt" ] && [ -e "$work/scalars" ] || configure_build "$built"; } ||
     ! logged where cmake --build "$inside/build" --target "$1" --parallel "$(jobs)"; then
     [ -n "${VERBOSE:-}" ] || show_failure
-    say "the build failed; everything it said: $log"
+    say "the build failed; full output: $log"
     exit 3
   fi
   echo "$built" >"$work/scalars"

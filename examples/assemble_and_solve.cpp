@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // Heat in a square plate: -Laplace(u) = 1, u = 0 on the boundary, by finite differences. The matrix
-// is assembled on the device in three Kokkos views, in compressed rows (CSR), and solved by CG with
-// Jacobi.
+// is assembled on the device in three Kokkos views, in CSR format, and the system is solved by CG
+// with Jacobi.
 
 #include <Kokkos_Core.hpp>
 
@@ -11,20 +11,21 @@
 
 #include <solder/solder.hpp>
 
-constexpr int side = 100;  // unknowns along a side, numbered row by row
+constexpr int side = 100;  // unknowns along each side, numbered row by row
 constexpr int n = side * side;
 constexpr double h_squared = 1.0 / ((side + 1.0) * (side + 1.0));
 
 using Vector = Kokkos::View<double*>;  // in the memory of Kokkos's default device
 using Indices = Kokkos::View<int*>;
 
-// Entries of row i: the point itself and those of its four neighbours that lie inside.
+// The number of entries of row i: the point itself and those of its four neighbours that are
+// inside.
 KOKKOS_FUNCTION int entries_of_row(int i) {
   int const column = i % side, line = i / side;
   return 1 + (column > 0) + (column < side - 1) + (line > 0) + (line < side - 1);
 }
 
-// ||b - A u|| / ||b|| by plain loops over the grid; they know nothing of the views above.
+// ||b - A u|| / ||b|| by plain loops over the grid, independent of the matrix below.
 double recomputed_residual(Vector const& solution) {
   auto const u = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), solution);
   double sum = 0;
@@ -45,7 +46,7 @@ int main(int argc, char* argv[]) {
   Kokkos::ScopeGuard const kokkos(argc, argv);
   Kokkos::DefaultExecutionSpace const exec;  // all of Solder's work goes to this instance
 
-  // Where each row begins: the running sum of their lengths, n + 1 numbers.
+  // Where each row begins: the running sum of the row lengths, n + 1 numbers.
   Indices const row_offsets("row_offsets", n + 1);
   int nonzeros = 0;
   Kokkos::parallel_scan(
@@ -56,7 +57,7 @@ int main(int argc, char* argv[]) {
       },
       nonzeros);
 
-  // Columns and values of each row, in any order.
+  // The columns and values of each row, in any order.
   Indices const columns("columns", nonzeros);
   Vector const values("values", nonzeros);
   Kokkos::parallel_for(
@@ -78,13 +79,13 @@ int main(int argc, char* argv[]) {
   Kokkos::deep_copy(exec, b, h_squared);
 
   Solder::CsrMatrix const A(exec, n, n, row_offsets, columns, values);  // the views, not copies
-  A.validate(exec);  // does the pattern make sense? Throws, and names the row, where it does not.
-  Solder::Symmetry const symmetry = check_symmetry(exec, A);  // CG does not ask by itself
+  A.validate(exec);  // checks the pattern; throws if it is inconsistent, and names the row
+  Solder::Symmetry const symmetry = check_symmetry(exec, A);  // CG does not check this itself
   if (!symmetry.hermitian.holds()) std::printf("%s\n", describe(symmetry).c_str());
   Solder::Jacobi const M(exec, A);
   Solder::CgOptions options;
   options.tolerance = 1e-8;
-  Solder::Cg cg(exec, A, M, options);  // takes all its memory here: solve() allocates nothing
+  Solder::Cg cg(exec, A, M, options);  // allocates all memory here: solve() allocates nothing
   Solder::Report const report = cg.solve(b, u);
 
   std::printf("%s after %d iterations of %s CG, %.1f ms\n", to_string(report.reason).data(),

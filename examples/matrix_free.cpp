@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// An operator without a matrix: heat that diffuses, is carried along by a wind and is absorbed,
+// An operator without a matrix: heat that diffuses, is carried by a wind and is absorbed,
 //
 //     -Laplace(u) + wind du/dx + absorption(x) u = 1,  u = 0 on the boundary of a square,
 //
-// by finite differences. Nothing is stored but the size of the grid: each row of A u is computed
-// from u and its four neighbours. Without wind A is symmetric, and CG solves; with it, GMRES.
+// by finite differences. Only the size of the grid is stored: each row of A u is computed from u at
+// a point and its four neighbours. Without wind A is symmetric and is solved by CG; with wind, by
+// GMRES.
 
 #include <Kokkos_Core.hpp>
 
@@ -18,10 +19,11 @@
 using Exec = Kokkos::DefaultExecutionSpace;
 using Vector = Kokkos::View<double*>;
 
-constexpr int side = 64;  // unknowns along a side, numbered row by row
+constexpr int side = 64;  // unknowns along each side, numbered row by row
 constexpr int n = side * side;
 
-// What a solver asks of a matrix: the concept Solder::LinearOperator (solder/core/application.hpp).
+// What a solver requires of a matrix: the concept Solder::LinearOperator
+// (solder/core/application.hpp).
 class HeatWithWind {
  public:
   using scalar_type = double;
@@ -31,13 +33,13 @@ class HeatWithWind {
 
   int rows() const { return n; }
   int columns() const { return n; }
-  std::int64_t nonzeros() const { return 5 * n; }  // the work of a product: chooses the runner
-  double words() const { return 0; }               // that a product reads besides u: for the report
+  std::int64_t nonzeros() const { return 5 * n; }  // the work of a product, to choose the runner
+  double words() const { return 0; }               // words read besides u, for the report
 
-  // What the kernels take along by value: a small struct of plain data.
+  // What the kernels use, by value: a small struct of plain data.
   struct Operator {
     Solder::Rows rows;   // how rows are dealt to the teams of a kernel
-    std::int32_t teams;  // of a kernel that computes A u
+    std::int32_t teams;  // the teams of a kernel that computes A u
     double wind;
 
     bool operator==(Operator const&) const = default;
@@ -45,12 +47,12 @@ class HeatWithWind {
     KOKKOS_FUNCTION double diagonal(int i) const { return 4 + double(i % side) / side; }
 
     // Hands out the rows of A u: calls consume(i, (A u)_i) once for each row i of this team. The
-    // solver's consume goes on with the value while it is in a register, so nothing is stored here.
-    // First all threads of the team call prepare, which says whether there is anything to do.
+    // solver's consume processes the value while it is in a register, so nothing is stored here.
+    // First, all threads of the team call prepare, which says whether there is anything to do.
     //
-    // u is anything with u[i]; were scalar_type float, the residual would be computed from doubles.
-    // A team is a thread of a CPU or a block of a GPU: for_each_row hides which, and gives each i
-    // to one thread.
+    // u is anything with u[i]. If scalar_type were float, the residual would be computed from
+    // doubles. A team is a thread of a CPU or a block of a GPU. for_each_row hides the difference
+    // and gives each i to one thread.
     template <class Team, class U, class Prepare, class Consume>
     KOKKOS_FUNCTION bool for_each_row_product(Team const& team, U const& u, Prepare const& prepare,
                                               Consume const& consume) const {
@@ -70,7 +72,7 @@ class HeatWithWind {
   Operator device_operator() const { return {slices_.rows(), slices_.rows().teams, wind_}; }
 
  private:
-  Solder::EqualSlices<Exec> slices_;  // own what Rows points to
+  Solder::EqualSlices<Exec> slices_;  // owns what Rows points to
   double wind_;
 };
 
@@ -94,7 +96,7 @@ double recomputed_residual(double wind, Vector const& solution) {
   return std::sqrt(sum / n);
 }
 
-// Solves, and says whether the report is true.
+// Solves, and returns whether the report is correct.
 template <class Solver>
 bool solve(char const* name, double wind, Solver& solver, Vector const& b) {
   Vector const u("u", n);
@@ -118,7 +120,7 @@ int main(int argc, char* argv[]) {
   Kokkos::parallel_for(
       "diagonal", Kokkos::RangePolicy(exec, 0, n),
       KOKKOS_LAMBDA(int i) { diagonal(i) = A.diagonal(i); });
-  Solder::Jacobi const M(exec, diagonal);  // all that Jacobi needs of a matrix
+  Solder::Jacobi const M(exec, diagonal);  // the diagonal is all that Jacobi needs
 
   Solder::Cg cg(exec, calm, M);
   Solder::Gmres gmres(exec, windy, M);

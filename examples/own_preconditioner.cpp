@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Preconditioners of one's own: any function z = M r, with M close to the inverse of A.
+// User-defined preconditioners: any function z = M r, with M close to the inverse of A.
 //
-// Three of them for one system: a function that enqueues kernels on the device, one that runs on
+// Three examples for one system: a function that enqueues kernels on the device, one that runs on
 // the host, and a few steps of another solver.
 
 #include <Kokkos_Core.hpp>
@@ -20,12 +20,12 @@ using Exec = Kokkos::DefaultExecutionSpace;
 using Apply = Solder::Apply<double, Exec>;
 using Vector = Kokkos::View<double*>;
 
-constexpr int side = 50;  // unknowns along a side, numbered row by row
+constexpr int side = 50;  // unknowns along each side, numbered row by row
 constexpr int n = side * side;
 
-// On the device: each line of the grid by itself, solved exactly. Of the matrix below that is the
-// tridiagonal part (-3/2, 5, -3/2), and its strongest. One thread a line, by elimination; the
-// pivots are those of all lines.
+// On the device: solves each line of the grid separately and exactly. This inverts the tridiagonal
+// part (-3/2, 5, -3/2) of the matrix below, which is its strongest part. One thread eliminates one
+// line; all lines have the same pivots.
 void solve_lines(Exec const& exec, Vector const& pivot, Apply::Input const& r,
                  Apply::Output const& z) {
   Kokkos::parallel_for(
@@ -46,8 +46,8 @@ Vector pivots_of_a_line() {
   return pivot;
 }
 
-// On the host: symmetric Gauss-Seidel, a sweep down the rows and one up. Every row needs those
-// before it, so this is hard to do in parallel: a case for the host, in small systems.
+// On the host: symmetric Gauss-Seidel, with one sweep down the rows and one up. Every row needs the
+// rows before it, which is hard to parallelise: a case for the host, for small systems.
 void sweep(Solder::HostCsr<double> const& A, std::span<double const> r, std::span<double> z) {
   std::vector<double> diagonal(n);
   for (int i = 0; i < n; ++i) {
@@ -106,10 +106,10 @@ int main(int argc, char* argv[]) {
   Solder::Cg plain(exec, A, Solder::Jacobi(exec, A));
   solve("CG, Jacobi", plain);
 
-  // For CG, M must be symmetric positive definite, as these two are.
+  // For CG, M must be symmetric positive definite, like the next two.
   Vector const pivot = pivots_of_a_line();
   Apply const lines(n, [=](Exec const& instance, Apply::Input const& r, Apply::Output const& z) {
-    solve_lines(instance, pivot, r, z);  // enqueue on `instance`, and do not wait
+    solve_lines(instance, pivot, r, z);  // enqueues on `instance` and does not wait
   });
   Solder::Cg with_lines(exec, A, lines);
   solve("CG, lines on the device", with_lines);
@@ -119,13 +119,13 @@ int main(int argc, char* argv[]) {
   Solder::Cg with_sweeps(exec, A, gauss_seidel);
   solve("CG, Gauss-Seidel on the host", with_sweeps);
 
-  // Five steps of CG are not the same M in every call, which flexible GMRES allows.
+  // Five steps of CG are a different M in every call, which flexible GMRES allows.
   Solder::CgOptions few;
   few.max_iterations = 5;
   Solder::Cg inner(exec, A, lines, few);
   Apply const steps(n, [&](Exec const& instance, Apply::Input const& r, Apply::Output const& z) {
-    Kokkos::deep_copy(instance, z, 0.0);  // the guess
-    inner.solve(r, z);                    // on the instance it was made with, which is the same
+    Kokkos::deep_copy(instance, z, 0.0);  // the initial guess
+    inner.solve(r, z);                    // runs on the instance it was made with, the same one
   });
   Solder::GmresOptions flexible;
   flexible.form = Solder::GmresForm::flexible;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Many systems one after another, with the same pattern and new values: a plate that cools, by
-// implicit Euler,
+// Many systems, one after another, with the same pattern and new values: a cooling plate, by the
+// implicit Euler method,
 //
 //     (I + dt k(t) L) u(t + dt) = u(t),
 //
-// L being the finite elements of the Laplacian and k(t) a conductivity that changes with time. The
-// solver and its preconditioner are made once. In each step the values are overwritten in place,
-// the preconditioner is refreshed, and the solve starts from the last solution.
+// where L is the finite element matrix of the Laplacian and k(t) a conductivity that changes with
+// time. The solver and its preconditioner are made once. In each step the values are overwritten in
+// place, the preconditioner is refreshed, and the solve starts from the last solution.
 
 #include <Kokkos_Core.hpp>
 
@@ -24,7 +24,7 @@ constexpr int side = 50, n = side * side, steps = 5;
 constexpr double dt = 10;
 double conductivity(int step) { return 1 + step; }
 
-// values = those of I + dt k L, entry by entry.
+// values = the values of I + dt k L, entry by entry.
 void assemble(Exec const& exec, Matrix const& L, double k, Vector const& values) {
   auto const offsets = L.row_offsets();
   auto const columns = L.column_indices();
@@ -52,17 +52,17 @@ double recomputed_residual(Solder::HostCsr<double> const& L, double k, Vector co
   return std::sqrt(rr / bb);
 }
 
-// Goes through all steps with a preconditioner of this type; says whether all reports are true.
+// Runs all steps with a preconditioner of this type; returns whether all reports are correct.
 template <class Preconditioner>
 bool march(char const* name, Exec const& exec, Solder::HostCsr<double> const& host) {
   Matrix const L(exec, host);
   Vector const values("values", L.nonzeros()), b("b", n), u("u", n);
-  // The pattern of L, with values that stay ours to overwrite: A refers to them.
+  // A has the pattern of L and refers to `values`, which this function may overwrite.
   Matrix const A(exec, n, n, L.row_offsets(), L.column_indices(), values);
 
   assemble(exec, L, conductivity(0), values);
   Preconditioner M(exec, A);
-  Solder::Cg cg(exec, A, M);  // holds A and M as views are held: what changes in them, it sees
+  Solder::Cg cg(exec, A, M);  // shares A and M like views, so it sees changes in them
 
   Kokkos::deep_copy(exec, u, 1.0);
   bool right = true;
@@ -71,7 +71,7 @@ bool march(char const* name, Exec const& exec, Solder::HostCsr<double> const& ho
     assemble(exec, L, k, values);
     M.refresh(exec, A);
     Kokkos::deep_copy(exec, b, u);
-    Solder::Report const report = cg.solve(b, u);  // from the last u, the best guess there is
+    Solder::Report const report = cg.solve(b, u);  // starts from the last u, the best guess
 
     double const residual = recomputed_residual(host, k, b, u);
     std::printf("%-6s step %d: %s after %3d iterations; residual %.3e, recomputed here %.3e\n",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Compiled once for each scalar and part of the systems; CMakeLists.txt says which.
+// Compiled once for each scalar and each part of the systems; see CMakeLists.txt.
 #include <solder/preconditioners/jacobi.hpp>
 #include <solder/solvers/bicgstab.hpp>
 

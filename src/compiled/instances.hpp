@@ -31,8 +31,8 @@ std::unique_ptr<AnyMethod<Exec, typename OpenedA::scalar_type>> compiled_method(
 
 namespace Compiled {
 
-/// \brief What solvers see on hosts: all matrices, and all preconditioners but pointwise ones of
-/// users (core/on_hosts.hpp). What says `compiled_for` is here.
+/// \brief What solvers see on hosts: all matrices, and all preconditioners except pointwise ones of
+/// users (core/on_hosts.hpp). Each of them says `compiled_for`.
 template <class T>
 using MatrixOnHosts = OpenedMatrix<Impl::HostOperator<T>, T>;
 template <class T>
@@ -41,8 +41,8 @@ using PreconditionersOnHosts =
                Impl::HostPreconditioner<T, false, true>,
                Impl::HostPreconditioner<T, false, false>>;
 
-/// \brief The compiled_method() of each of the preconditioners of hosts: to take a function's
-/// address compiles it.
+/// \brief The compiled_method() for each preconditioner type of hosts. Taking a function's address
+/// compiles it.
 template <template <class, class, class> class Method, class T, class Options, class Exec>
 auto on_host(std::type_identity<Exec>) {
   return []<class... M>(std::type_identity<std::tuple<M...>>) {
@@ -51,7 +51,7 @@ auto on_host(std::type_identity<Exec>) {
 }
 
 #if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
-/// \brief The same of every SOLDER_PARTS-th of AnySystem, from Part on.
+/// \brief The same for every SOLDER_PARTS-th alternative of AnySystem, from Part on.
 template <template <class, class, class> class Method, class T, class Options, std::size_t Part,
           class Exec>
 auto on_device(std::type_identity<Exec>) {
@@ -72,8 +72,8 @@ auto on_device(std::type_identity<Exec>) {
 }
 #endif
 
-/// \brief Those of all spaces of this build; instantiated once a method and scalar, those of hosts
-/// in part 0 of SOLDER_PARTS.
+/// \brief The methods for all spaces of this build. Instantiated once per method and scalar; those
+/// for hosts in part 0 of SOLDER_PARTS.
 template <template <class, class, class> class Method, class T, class Options,
           std::size_t Part = SOLDER_PART>
 auto instances() {

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Nothing: the target of this file reads <Kokkos_Core.hpp> once for all those that are compiled as
-// it is.
+// Empty: this file's target precompiles <Kokkos_Core.hpp> for all targets with the same compile
+// options.

@@ -36,7 +36,7 @@ std::shared_ptr<Hierarchy<Scalar, Exec>> compiled_hierarchy(
 
 namespace Compiled {
 
-/// \brief To take a function's address compiles it.
+/// \brief Taking a function's address compiles it.
 template <class Exec>
 auto setups() {
   using T = SOLDER_SCALAR;

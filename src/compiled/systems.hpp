@@ -15,17 +15,17 @@
 
 namespace Solder::Compiled {
 
-/// \brief The scalar of single precision that goes with T.
+/// \brief The single-precision counterpart of T.
 template <class T>
 using Single = std::conditional_t<ScalarTraits<T>::is_complex, Kokkos::complex<float>, float>;
 
-/// \brief What a polynomial multiplies with, where the solver multiplies with a Matrix: the same;
-/// on hosts, which gain nothing from padded rows, compressed rows, so that there is less to
+/// \brief The matrix type that a polynomial uses if the solver uses a Matrix. It is the same type,
+/// except on hosts. Hosts gain nothing from padded rows, so CSR is used there, which leaves less to
 /// compile.
 template <class Matrix, class T, class Exec>
 using PolynomialMatrix = std::conditional_t<Impl::is_host_space<Exec>, CsrMatrix<T, Exec>, Matrix>;
 
-/// \brief A variant that has each of its types once.
+/// \brief A variant without repeated types.
 template <class Variant, class... More>
 struct Distinct {
   using type = Variant;
@@ -36,8 +36,8 @@ struct Distinct<std::variant<Have...>, First, Rest...>
                                   std::variant<Have..., First>>,
                Rest...> {};
 
-/// \brief What solvers see of the systems of one matrix format: hosts see four kinds of
-/// preconditioners (see core/on_hosts.hpp), GPUs each one.
+/// \brief The types that solvers see for the systems of one matrix format. On hosts there are four
+/// kinds of preconditioners (see core/on_hosts.hpp); on GPUs each preconditioner has its own type.
 template <class T, class Exec, class Matrix, class Variant = std::variant<>>
 struct SystemsWith {
   template <class Preconditioner>
@@ -53,7 +53,7 @@ struct SystemsWith {
                         With<Polynomial<Fsai<T, Exec>>>>::type;
 };
 
-/// \brief Any of the systems that all methods are compiled for.
+/// \brief Any of the systems for which all methods are compiled.
 template <class T, class Exec>
 using AnySystem =
     typename SystemsWith<T, Exec, SellMatrix<T, Exec>,

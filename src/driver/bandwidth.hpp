@@ -17,7 +17,7 @@
 
 namespace Solder::Driver {
 
-/// \brief Bytes of the host's last-level cache, or 0 where the system does not say.
+/// \brief The bytes of the host's last-level cache, or 0 if the system does not say.
 inline std::size_t last_level_cache() {
 #ifdef _SC_LEVEL3_CACHE_SIZE
   return static_cast<std::size_t>(std::max<long>(0, sysconf(_SC_LEVEL3_CACHE_SIZE)));
@@ -26,14 +26,14 @@ inline std::size_t last_level_cache() {
 #endif
 }
 
-/// \brief Times kernels on arrays of 256 MB, or of 4 times the last-level cache of a host where
-/// that is more.
+/// \brief Times kernels on arrays of 256 MB, or of 4 times a host's last-level cache if that is
+/// more.
 template <class Exec>
 class BandwidthTest {
  public:
   explicit BandwidthTest(Exec const& exec) : exec_(exec) {}
 
-  /// \brief An array on the device, all `value`.
+  /// \brief An array on the device, filled with `value`.
   Impl::DeviceArray<double, Exec> array(char const* label, double value) const {
     auto const array =
         Impl::allocate_view<Impl::DeviceArray<double, Exec>>(exec_, label, std::size_t(entries()));
@@ -48,9 +48,9 @@ class BandwidthTest {
     return {exec_, 0, entries()};
   }
 
-  /// \brief Bytes per second of a kernel that reads and writes `words` words an entry: the median
-  /// of several batches; a batch on a device is 10 kernels, so that the fence at its end does not
-  /// count.
+  /// \brief The bytes per second of a kernel that reads and writes `words` words per entry: the
+  /// median of several batches. On a device a batch is 10 kernels, so that the fence at its end
+  /// hardly counts.
   template <class Kernel>
   double bytes_per_second(int words, Kernel const& kernel) const {
     using Clock = std::chrono::steady_clock;
@@ -69,15 +69,16 @@ class BandwidthTest {
     return rates[batches / 2];
   }
 
-  /// \brief Of b = a, a word read and a word written; what caches add does not count.
+  /// \brief The bandwidth of b = a: one word read and one written. Extra traffic of caches does not
+  /// count.
   double copy() const {
     auto const array_a = array("Solder::bandwidth::a", 1),
                array_b = array("Solder::bandwidth::b", 2);
     return copy_of(array_a.data(), array_b.data());
   }
 
-  /// \brief copy() of these arrays. (Public, as fill, for CUDA takes lambdas of public functions
-  /// only.)
+  /// \brief copy() with these arrays. (Public, like fill, because CUDA accepts lambdas only in
+  /// public functions.)
   double copy_of(double const* a, double* b) const {
     return bytes_per_second(2, [&] {
       Kokkos::parallel_for(

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The same text for all names of a file, whether it exists or not.
+/// A text that is the same for all names of a file, whether it exists or not.
 std::string identity(fs::path const& path) {
   std::error_code code;
   fs::path const canonical = fs::weakly_canonical(fs::absolute(path, code), code);
@@ -45,7 +45,7 @@ void check_scalar(RunConfig const& run, Errors& errors) {
     errors.add(run.where("problem.scalar"), not_built(scalar));
 }
 
-/// Says what something needs the keys of a run to be.
+/// Reports keys of a run that do not have the values that something needs.
 class Needs {
  public:
   Needs(std::string_view who, RunConfig const& run, Errors& errors)
@@ -67,7 +67,7 @@ class Needs {
   Errors& errors_;
 };
 
-/// Refuses what a batch cannot be solved with.
+/// Refuses what cannot be used with a batch.
 void check_batch(RunConfig const& run, Errors& errors) {
   if (run.problem.batch == 0) return;
   Needs const need("problem.batch", run, errors);
@@ -82,10 +82,10 @@ void check_batch(RunConfig const& run, Errors& errors) {
   need(problem.rhs_file.empty(), "problem.rhs", "ones, unit_solution or random", "a file");
   if (!run.output.history.empty())
     errors.add(run.where("output.history"),
-               "output.history does not apply beside problem.batch: its systems keep none");
+               "output.history does not apply beside problem.batch: its systems keep no history");
 }
 
-/// Refuses what block_cg does not take.
+/// Refuses what cannot be used with block_cg.
 void check_block(RunConfig const& run, Errors& errors) {
   if (!is_block(run)) return;
   Needs const need("block_cg", run, errors);
@@ -97,7 +97,7 @@ void check_block(RunConfig const& run, Errors& errors) {
        runner);
 }
 
-/// Refuses cycles that cannot be.
+/// Refuses impossible cycles.
 void check_cycle(RunConfig const& run, Errors& errors) {
   PreconditionerConfig const& config = run.preconditioner;
   if (config.name != "amg" || !run.is_clear("preconditioner.pre") ||
@@ -113,7 +113,7 @@ void check_cycle(RunConfig const& run, Errors& errors) {
                ": for ", run.solver.name, ", which needs a symmetric cycle, they must be equal");
 }
 
-/// Refuses unknowns that are not those of nodes or points.
+/// Refuses unknowns that do not belong to nodes or points as the preconditioner needs.
 void check_nodes(RunConfig const& run, std::int32_t rows, bool has_points, Errors& errors) {
   PreconditionerConfig const& config = run.preconditioner;
   if (config.near_nullspace == "rigid_body" && !has_points && run.problem.batch == 0)
@@ -141,25 +141,25 @@ void check_points(FileConfig const& file, Errors& errors) {
                  "run of this file has");
 }
 
-/// Why a file, of which no links lead further, cannot be written there; empty if it can.
+/// Why a file, after following its links, cannot be written; empty if it can.
 std::string why_not_writable(fs::path const& file) {
   std::error_code code;
   fs::path const folder = file.parent_path().empty() ? fs::path(".") : file.parent_path();
   bool const is_there = fs::exists(file, code);
-  if (!is_there && fs::is_symlink(file, code)) return "its links lead in a circle";
+  if (!is_there && fs::is_symlink(file, code)) return "its links form a cycle";
   if (!fs::exists(folder, code)) return "its folder does not exist";
   if (!fs::is_directory(folder, code)) return concat("'", folder.string(), "' is not a folder");
   if (file.filename().empty() || fs::is_directory(file, code)) return "it is a folder";
   if (is_there && access(file.c_str(), W_OK) != 0) return "it is write-protected";
   if (is_there && !fs::is_regular_file(file, code)) return {};  // a device or pipe: not replaced
   if (access(folder.c_str(), W_OK | X_OK) != 0) return "its folder is not writable";
-  // While it is written a file has a suffix of up to 19 characters.
+  // While it is being written, a file has a suffix of up to 19 characters.
   if (file.filename().native().size() > 255 - 19) return "its name is longer than 236 characters";
   return {};
 }
 
 void check_outputs(std::vector<FileConfig> const& files, Errors& errors) {
-  std::map<std::string, std::string> taken;  // identity -> by what
+  std::map<std::string, std::string> taken;  // identity -> what uses the file
   for (FileConfig const& file : files) {
     taken.emplace(identity(file.file), concat("the input file ", file.file.string()));
     for (RunConfig const& run : file.runs) {
@@ -196,14 +196,14 @@ void check_outputs(std::vector<FileConfig> const& files, Errors& errors) {
   }
 }
 
-/// What a run takes; of one of which not all is clear the system alone.
+/// The memory of a run; if not all of its keys are clear, only that of the system.
 std::vector<Share> clear_footprint(RunConfig const& run, Counts const& matrix, bool is_made) {
   if (run.unclear.empty()) return footprint(run, matrix, is_made);
   return is_made ? std::vector<Share>() : std::vector<Share>{share_of_system(run, matrix)};
 }
 
-/// Checks that main memory suffices for runs of one problem that is made already, or has to be as
-/// well. False after an error.
+/// Checks that main memory suffices for the runs of one problem, which may still have to be made.
+/// False after an error.
 bool check_memory(std::vector<RunConfig const*> const& runs, Counts const& matrix, bool is_made,
                   Errors& errors) {
   double const available = double(available_memory());
@@ -228,20 +228,20 @@ bool check_memory(std::vector<RunConfig const*> const& runs, Counts const& matri
   return suffices;
 }
 
-/// Checks each file of a problem by itself, where the problem cannot be made: all of what is no
-/// matrix, which may be large, and how that begins.
+/// Checks each file of a problem that cannot be made: of the matrix, which may be large, only the
+/// header; the other files completely.
 void check_files(RunConfig const& run, Errors& errors) {
   AllocationLimit const limit;
   auto const check = [&](fs::path const& file, std::string_view key, auto const& read) {
     std::error_code code;
     bool const is_pipe = fs::exists(file, code) && !fs::is_regular_file(file, code) &&
-                         !fs::is_directory(file, code);  // is read but once
+                         !fs::is_directory(file, code);  // can be read only once
     if (file.empty() || is_pipe) return;
     try {
       read(file.string());
     } catch (InputError const& error) {
       errors.add(run.where(key), key, ": ", error.what());
-    } catch (std::bad_alloc const&) {  // it may be fine for all that is known
+    } catch (std::bad_alloc const&) {  // the file may still be fine
     }
   };
   ProblemConfig const& problem = run.problem;
@@ -253,8 +253,8 @@ void check_files(RunConfig const& run, Errors& errors) {
         [](std::string const& file) { read_points(file, 0); });
 }
 
-/// Checks one problem and the memory of all its runs: first by what is known of the matrix before
-/// it is made, then by the matrix.
+/// Checks one problem and the memory of all its runs: first with what is known before the matrix is
+/// made, then with the matrix.
 void check_problem(std::vector<RunConfig const*> const& runs, SystemStore& store, Errors& errors) {
   RunConfig const& run = *runs[0];
   if (!run.is_clear_section("problem.")) return check_files(run, errors);

@@ -9,10 +9,10 @@
 namespace Solder::Driver {
 
 /// \brief Checks what the text of the input cannot tell, before anything runs or is written: that
-/// the execution spaces are in this build, that no two outputs are one file and none overwrites an
-/// input, that the folders of the outputs, where their links lead, exist and can be written, that
-/// every problem can be made, and that memory suffices for each run. Everything wrong is added to
-/// `errors`.
+/// the execution spaces are in this build; that no two outputs are the same file and none
+/// overwrites an input; that the folders of the outputs, after following links, exist and are
+/// writable; that every problem can be made; and that there is enough memory for each run.
+/// Everything wrong is added to `errors`.
 void check_runs(std::vector<FileConfig> const& files, SystemStore& store, Errors& errors);
 
 }  // namespace Solder::Driver

@@ -10,7 +10,7 @@
 namespace Solder::Driver {
 namespace {
 
-/// Why a file of this size does not hold the columns wanted; empty if it does.
+/// Why a file of this size does not have the required columns; empty if it does.
 std::string why_not_columns(MatrixMarketHeader const& header, std::int32_t rows,
                             std::int32_t columns) {
   std::string const of_file = std::to_string(header.columns);
@@ -31,24 +31,24 @@ std::string why_not_columns(MatrixMarketHeader const& header, std::int32_t rows,
   return {};
 }
 
-/// Why a file of this size does not hold the points of a matrix; empty if it does.
+/// Why a file of this size does not have the points of a matrix; empty if it does.
 std::string why_not_points(MatrixMarketHeader const& header, std::int32_t unknowns) {
   std::string const size =
       concat("is ", std::to_string(header.rows), " x ", std::to_string(header.columns));
   if (header.columns != 2 && header.columns != 3)
-    return concat(size, "; points have 2 or 3 coordinates, a column each");
+    return concat(size, "; points have 2 or 3 coordinates, one column each");
   if (unknowns > 0 && std::int64_t(header.rows) * header.columns != unknowns)
-    return concat(size, ", but the ", std::to_string(unknowns), " rows of the matrix are those of ",
+    return concat(size, ", but the ", std::to_string(unknowns), " rows of the matrix make up ",
                   unknowns % header.columns == 0
                       ? concat(std::to_string(unknowns / header.columns), " points")
-                      : concat("no number of points with ", std::to_string(header.columns),
+                      : concat("no whole number of points with ", std::to_string(header.columns),
                                " displacements each"));
   if (header.symmetry != MarketSymmetry::general)
     return "is not general; points need a general file, which stores all entries";
   return {};
 }
 
-/// All entries of a file for which why_not(its header) is empty, row by row.
+/// Reads all entries of a file, row by row, if why_not(its header) is empty.
 template <class T, class WhyNot>
 std::vector<T> read_rows(std::string const& path, WhyNot const& why_not) {
   return Solder::Impl::read_market_file(path, [&](auto& lines, MatrixMarketHeader const& header) {

@@ -17,18 +17,18 @@
 namespace Solder::Driver {
 
 enum class Scalar { float_, double_, complex_float, complex_double };
-/// \brief Their names in YAML.
+/// \brief The names of the scalars in YAML.
 inline constexpr std::array<std::string_view, 4> scalar_names = {"float", "double", "complex_float",
                                                                  "complex_double"};
 constexpr std::string_view to_string(Scalar scalar) {
   return scalar_names[static_cast<std::size_t>(scalar)];
 }
-/// \brief Bytes of a number.
+/// \brief The bytes of a number.
 double bytes_of(Scalar scalar);
 
-/// \brief So many right-hand sides a problem may have.
+/// \brief The most right-hand sides of a problem.
 inline constexpr std::int32_t most_right_hand_sides = 1000;
-/// \brief So many systems a batch may have.
+/// \brief The most systems of a batch.
 inline constexpr std::int32_t most_systems = 1'000'000;
 
 /// \brief A linear system: a file or a generator, and right-hand sides.
@@ -36,16 +36,16 @@ struct ProblemConfig {
   std::filesystem::path matrix;  ///< empty: generated
   std::string generate;          ///< empty: from a file
   std::map<std::string, std::variant<double, std::string>>
-      parameters;   ///< of the generator, the seed apart
+      parameters;   ///< of the generator, except the seed
   std::string rhs;  ///< ones, unit_solution, random, or empty: rhs_file
   std::filesystem::path rhs_file;
   std::int32_t rhs_count = 0;  ///< right-hand sides; 0: one, or as many as rhs_file has columns
-  std::filesystem::path coordinates;  ///< of the points, a file; empty: the generator's, or none
-  std::int32_t batch = 0;             ///< systems of the matrix's size, each alone; 0: no batch
+  std::filesystem::path coordinates;  ///< a file of points; empty: the generator's, or none
+  std::int32_t batch = 0;             ///< independent systems of the matrix's size; 0: no batch
   std::int64_t seed = 1;
   Scalar scalar = Scalar::double_;
-  /// For people: the file name without folder and endings, or the generator with the parameters
-  /// that were given, as in "fem_poisson_2d(size=255)".
+  /// To display: the file name without folder and extensions, or the generator with the given
+  /// parameters, as in "fem_poisson_2d(size=255)".
   std::string name;
 
   bool operator==(ProblemConfig const&) const = default;
@@ -55,32 +55,32 @@ struct SolverConfig {
   std::string name, form;
   double tolerance = 0;
   int max_iterations = 0;
-  int restart = 0;           ///< of gmres
-  std::string second_round;  ///< of gmres
-  int shadow_space = 0;      ///< of idr, as smoothing and seed
+  int restart = 0;           ///< for gmres
+  std::string second_round;  ///< for gmres
+  int shadow_space = 0;      ///< for idr, like smoothing and seed
   bool smoothing = false;
   std::int64_t seed = 0;
-  bool check_symmetry = true;  ///< where a Hermitian matrix is needed
+  bool check_symmetry = true;  ///< if a Hermitian matrix is needed
 };
 
 struct PreconditionerConfig {
   std::string name;
-  std::string pattern, precision;  ///< of fsai, also under chebyshev (no precision), as all below;
-                                   ///< precision of amg too
+  std::string pattern, precision;  ///< for fsai, like the next two lines, and (except precision)
+                                   ///< for chebyshev over fsai; precision also for amg
   double tau = 0, delta = 0, energy_limit = 0, improvement = 0;
   int k = 0, steps = 0, entries_per_step = 0;
-  std::string over;  ///< of chebyshev, as degree and share
+  std::string over;  ///< for chebyshev, like degree and share
   int degree = 0;
   double share = 0;
-  std::string ordering, schedule, trisolve;  ///< of ic0 and ilu0
-  double shift = 0;                          ///< of ic0
-  int sweeps = 0, trisolve_sweeps = 0;       ///< of ic0 and ilu0; the latter for jacobi
-  double strength = 0;                       ///< of amg, as those that follow
+  std::string ordering, schedule, trisolve;  ///< for ic0 and ilu0
+  double shift = 0;                          ///< for ic0
+  int sweeps = 0, trisolve_sweeps = 0;       ///< for ic0 and ilu0; the latter if trisolve is jacobi
+  double strength = 0;                       ///< for amg, like the next members
   std::string smoother, cycle;
   int pre = 0, post = 0, levels = 0, coarsest = 0;
   std::string near_nullspace;
-  int block_size = 0;  ///< 0: with rigid_body, as many as the points have coordinates
-  /// For people: the name with the parameters that were given, as in "fsai(k=3)".
+  int block_size = 0;  ///< 0: with rigid_body, the number of coordinates of a point
+  /// To display: the name with the given parameters, as in "fsai(k=3)".
   std::string label;
 };
 
@@ -94,8 +94,8 @@ struct OutputConfig {
   bool verbose = false, roofline = false;
 };
 
-/// \brief One run, complete and valid as far as the text of the input can tell; but for the keys
-/// that are unclear.
+/// \brief One run. Except for its unclear keys, it is complete and valid as far as the text of the
+/// input can tell.
 struct RunConfig {
   ProblemConfig problem;
   SolverConfig solver;
@@ -103,7 +103,8 @@ struct RunConfig {
   ExecutionConfig execution;
   OutputConfig output;
   std::map<std::string, std::string, std::less<>> origins;  ///< "section.key" -> "file:line"
-  /// The keys whose values are not known, for they or others were refused; they may be empty.
+  /// The keys whose values are unknown because they or others were refused. Their values may be
+  /// empty.
   std::set<std::string, std::less<>> unclear{};
 
   bool is_clear(std::string_view key) const { return !unclear.contains(key); }
@@ -111,9 +112,9 @@ struct RunConfig {
     auto const first = unclear.lower_bound(section);
     return first == unclear.end() || !first->starts_with(section);
   }
-  /// \brief Where a key was given; for a key that was not, the file.
+  /// \brief Where a key was given; the file, if it was not given.
   std::string const& where(std::string_view key) const;
-  /// \brief The key that says which matrix.
+  /// \brief The key that specifies the matrix.
   std::string_view matrix_key() const {
     return problem.matrix.empty() ? "problem.generate" : "problem.matrix";
   }
@@ -125,10 +126,10 @@ struct FileConfig {
   std::vector<RunConfig> runs;
 };
 
-/// \brief Reads, overrides ("section.key=value"), checks and expands YAML files. Everything wrong
-/// is added to `errors`; if anything was, the result is of use only to look for more that is. Does
-/// not look at matrix files, output folders or execution spaces (see check.hpp). Keys at the top of
-/// a file that are in `foreign` are left to the caller.
+/// \brief Reads YAML files, applies overrides ("section.key=value"), and checks and expands the
+/// result. Everything wrong is added to `errors`; the result is then only useful for finding more
+/// errors. Does not look at matrix files, output folders or execution spaces (see check.hpp). Keys
+/// at the top level of a file that are in `foreign` are left to the caller.
 std::vector<FileConfig> read_config(std::vector<std::filesystem::path> const& files,
                                     std::vector<std::string> const& assignments, Errors& errors,
                                     std::vector<std::string_view> const& foreign = {});

@@ -12,7 +12,7 @@
 namespace Solder::Driver {
 namespace {
 
-/// What the generators on grids make of problem.size.
+/// The size of a grid generator's matrix, as a function of problem.size.
 struct Grid {
   std::string_view generator;
   Counts (*counts)(double size);
@@ -23,8 +23,8 @@ constexpr Counts five_point(double n) { return {n * n, 5 * n * n - 4 * n}; }
 /// n x n x n nodes; each couples to its neighbours in x, y and z.
 constexpr Counts seven_point(double n) { return {n * n * n, 7 * n * n * n - 6 * n * n}; }
 
-/// a x b x b nodes, which couple along the edges, faces and space diagonals of one direction each,
-/// by blocks of 3 x 3.
+/// a x b x b nodes, which couple along the edges, the face diagonals and the space diagonals, each
+/// in one direction, through blocks of 3 x 3.
 constexpr Counts elasticity(double cells) {
   double const a = cells - 1, b = cells + 1;
   double const axes = (a - 1) * b * b + 2 * a * b * (b - 1);
@@ -76,7 +76,7 @@ Counts counts_of_generator(ProblemConfig const& problem) {
 
 Counts counts_of_file(std::filesystem::path const& file) {
   std::error_code code;
-  if (!std::filesystem::is_regular_file(file, code)) return {};  // a pipe is read but once
+  if (!std::filesystem::is_regular_file(file, code)) return {};  // a pipe can be read only once
   try {
     MatrixMarketHeader const header = read_matrix_market_header(file.string());
     double const rows = header.rows, stored = double(header.entries);
@@ -90,7 +90,7 @@ Counts counts_of_file(std::filesystem::path const& file) {
       case MarketSymmetry::hermitian:
         return {rows, std::max(stored, 2 * stored - rows)};
     }
-  } catch (InputError const&) {  // whoever reads the matrix says why
+  } catch (InputError const&) {  // reported when the matrix is read
   }
   return {};
 }
@@ -111,7 +111,7 @@ std::int32_t promised_right_hand_sides(ProblemConfig const& problem) {
   try {
     return std::clamp(read_matrix_market_header(problem.rhs_file.string()).columns, 1,
                       most_right_hand_sides);
-  } catch (InputError const&) {  // whoever reads them says why
+  } catch (InputError const&) {  // reported when they are read
     return 1;
   }
 }

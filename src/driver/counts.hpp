@@ -9,14 +9,14 @@
 
 namespace Solder::Driver {
 
-/// \brief Rows and nonzeros of a matrix and right-hand sides of its system, as numbers that do not
-/// overflow.
+/// \brief The rows and nonzeros of a matrix and the right-hand sides of its system, as numbers that
+/// do not overflow.
 struct Counts {
   double rows = 0, nonzeros = 0, right_hand_sides = 1;
 };
 
-/// \brief The most that the library's matrices hold, with the 32-bit row offsets of the driver's;
-/// the same for every scalar and space.
+/// \brief The limits of the library's matrices with the 32-bit row offsets that the driver uses.
+/// They are the same for every scalar and space.
 inline constexpr Counts most_counts = {
     CsrMatrix<double, Kokkos::DefaultHostExecutionSpace>::most_rows,
     CsrMatrix<double, Kokkos::DefaultHostExecutionSpace>::most_nonzeros};
@@ -25,17 +25,18 @@ inline bool are_too_many(Counts const& counts) {
   return counts.rows > most_counts.rows || counts.nonzeros > most_counts.nonzeros;
 }
 
-/// \brief The largest problem.size of a generator on a grid whose matrix has not too many rows or
-/// nonzeros.
+/// \brief The largest problem.size of a generator on a grid for which the matrix does not have too
+/// many rows or nonzeros.
 double largest_size(std::string_view generator);
 
-/// \brief How many there will be: as the configuration or the head of their file says; 1 where
-/// that is not known.
+/// \brief How many right-hand sides there will be, according to the configuration or the header of
+/// their file; 1 if unknown.
 std::int32_t promised_right_hand_sides(ProblemConfig const& problem);
 
-/// \brief What is known of a system before it is made: from the parameters of the generator
-/// (nonzeros of a random one: about), or from the head of its file (nonzeros: no fewer, but where
-/// the file stores some twice). 0: not known, as of a file that cannot be read or is a pipe.
+/// \brief What is known about a system before it is made: from the parameters of the generator (the
+/// nonzeros of a random matrix are approximate), or from the header of its file (the nonzeros are a
+/// lower bound, unless the file has duplicates). 0: unknown, as for a pipe or a file that cannot be
+/// read.
 Counts promised_counts(ProblemConfig const& problem);
 
 }  // namespace Solder::Driver

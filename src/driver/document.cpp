@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where a node was written: "file:line", or the option of the command line as it stands.
+/// Where a node was written: "file:line", or the command line option as it was given.
 struct Source {
   std::string name;
   bool lines = true;
@@ -33,7 +33,7 @@ Text text_of(YAML::Node const& node, Source const& source) {
   return {node.Scalar(), node.Tag() != "?", source.at(node.Mark()), source.folder};
 }
 
-/// The values of one key: of a scalar one, of a list all; none after an error.
+/// The values of one key: one for a scalar, all of a list, none after an error.
 std::vector<Text> values_of(YAML::Node const& node, std::string const& name, Source const& source,
                             Errors& errors) {
   std::vector<Text> values;
@@ -52,7 +52,7 @@ std::vector<Text> values_of(YAML::Node const& node, std::string const& name, Sou
   return values;
 }
 
-/// The key of a pair as text; reports keys that are no plain words or that came before.
+/// The key of a pair as text. Reports keys that are not plain words or that were given before.
 std::optional<std::string> key_of(YAML::Node const& key, std::string const& section,
                                   std::vector<std::string>& seen, Source const& source,
                                   Document& document, Errors& errors) {
@@ -97,13 +97,13 @@ void read_top(YAML::Node const& top, Source const& source, Document& document, E
     if (!name) continue;
     if (pair.second.IsMap() && (pair.second.size() > 0 || !keys_of(*name).empty()))
       read_section(pair.second, *name, source, document, errors);
-    else  // no section, or an empty one of a name that none has
+    else  // not a section, or an empty one with an unknown name
       document.entries.push_back({"", *name, {}, source.at(pair.first.Mark())});
   }
 }
 
-/// Where the documents begin, and those that hold nothing; YAML::LoadAll would end at the first of
-/// these, and tells nothing of those before one that is no YAML.
+/// Records where documents begin, and which are empty. YAML::LoadAll would stop at the first empty
+/// one, and returns nothing if any document is not YAML.
 class Beginnings : public YAML::EventHandler {
  public:
   std::vector<YAML::Mark> all, empty;
@@ -138,7 +138,7 @@ class Beginnings : public YAML::EventHandler {
   bool at_root_ = false;
 };
 
-/// The first lines of a text, which end as YAML's do: with a line feed, a carriage return or both.
+/// The first lines of a text. Lines end as in YAML: with a line feed, a carriage return or both.
 std::string first_lines(std::string_view text, int count) {
   std::size_t end = 0;
   for (int k = 0; k < count && end < text.size(); ++k) {
@@ -148,7 +148,8 @@ std::string first_lines(std::string_view text, int count) {
   return std::string(text.substr(0, end));
 }
 
-/// The documents of a text; where it ceases to be YAML those before, and why.
+/// The documents of a text. If it stops being valid YAML, the documents before that point, and an
+/// error.
 std::vector<YAML::Node> load(std::string const& text, Source const& source, Errors& errors) {
   Beginnings beginnings;
   bool is_whole = true;
@@ -158,9 +159,9 @@ std::vector<YAML::Node> load(std::string const& text, Source const& source, Erro
     while (parser.HandleNextDocument(beginnings)) {
       auto const& all = beginnings.all;
       if (all.size() < 2 || all.back().pos != all[all.size() - 2].pos) continue;
-      auto const here = all.back();  // from where the parser would not go on, and say nothing
+      auto const here = all.back();  // where the parser would stop silently
       std::erase_if(beginnings.empty, [&](YAML::Mark const& mark) { return mark.pos == here.pos; });
-      throw YAML::ParserException(here, "what stands here belongs to no document");
+      throw YAML::ParserException(here, "this text belongs to no document");
     }
   } catch (YAML::Exception const& error) {
     errors.add(source.at(error.mark), "not valid YAML: ", error.msg);
@@ -174,24 +175,24 @@ std::vector<YAML::Node> load(std::string const& text, Source const& source, Erro
   try {
     int const lines = beginnings.all.empty() ? 0 : beginnings.all.back().line;
     return YAML::LoadAll(first_lines(text, lines));
-  } catch (YAML::Exception const&) {  // which has been told
+  } catch (YAML::Exception const&) {  // already reported
     return {};
   }
 }
 
-/// Gives a later document of a file the output of the first.
+/// Gives a later document the output of the file's first document.
 void share_output(Document const& first, Document& later, Errors& errors) {
   std::erase_if(later.entries, [&](Entry const& entry) {
     if (entry.section != "output") return false;
     errors.add(entry.where, "'", entry.full_name(),
-               "' belongs into the first document of the file: all its runs share the output");
+               "' belongs in the first document of the file: all its runs share the output");
     return true;
   });
   for (Entry const& entry : first.entries)
     if (entry.section == "output") later.entries.push_back(entry);
 }
 
-/// The text of a file; nothing, and an error, if it cannot be read or is no text.
+/// The text of a file; nothing, and an error, if it cannot be read or is not text.
 std::optional<std::string> read_text(fs::path const& file, Errors& errors) {
   constexpr std::size_t largest = 16 * 1024 * 1024;
   std::error_code code;
@@ -211,7 +212,7 @@ std::optional<std::string> read_text(fs::path const& file, Errors& errors) {
     stream.read(part, sizeof(part));
     text.append(part, static_cast<std::size_t>(stream.gcount()));
   } while (stream && text.size() <= largest);
-  if (text.size() > largest) return refuse("is too large for a YAML file of runs");
+  if (text.size() > largest) return refuse("is too large to be a YAML file of runs");
   if (!stream.eof()) return refuse(concat("cannot be read: ", std::strerror(errno ? errno : EIO)));
   auto const control = [](char c) {
     return c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r';

@@ -12,7 +12,7 @@
 
 namespace Solder::Driver {
 
-/// \brief A value as it was written, and where.
+/// \brief A value as it was written, and where it was written.
 struct Text {
   std::string text;
   bool quoted = false;
@@ -20,9 +20,9 @@ struct Text {
   std::filesystem::path folder;  ///< what a relative path in it is relative to
 };
 
-/// \brief `section: {name: values}`; several values where a list was written. A key at the top of
-/// the file that holds no mapping has an empty section. There are no values where there is nothing
-/// that could have one: at the top, and of names that no key has.
+/// \brief `section: {name: values}`, with several values if a list was written. A key at the top
+/// level of the file that is not a mapping has an empty section. Values are only stored for known
+/// keys: there are none at the top level or for unknown names.
 struct Entry {
   std::string section, name;
   std::vector<Text> values;
@@ -31,39 +31,41 @@ struct Entry {
   std::string full_name() const { return section.empty() ? name : section + "." + name; }
 };
 
-/// \brief A YAML document as sections of keys; names and values are not checked yet.
+/// \brief A YAML document as sections of keys. Names and values are not checked yet.
 struct Document {
   std::filesystem::path file;
   std::vector<Entry> entries;
-  /// What was refused, so that nothing may be concluded from it: a key "section.name"; with
-  /// "section" those of its keys that are not there, which may have been misspelt; with "" those of
-  /// all sections.
+  /// What was refused, so that nothing can be concluded about it: a key "section.name"; "section"
+  /// for all keys of a section that are not there, because they may have been misspelt; "" for such
+  /// keys of all sections.
   std::set<std::string, std::less<>> unclear{};
 
   Entry const* find(std::string_view full_name) const;
-  /// \brief Whether it is known what the document says of a key: its values, or that it has none.
+  /// \brief Whether it is known what the document says about a key: its values, or that it has
+  /// none.
   bool is_clear(std::string_view full_name) const;
 };
 
-/// \brief Reads the documents of a file, which `---` separates; none of a file that is not YAML.
-/// What is not two levels of mappings with scalars or lists of scalars in them, and what is given
-/// twice, goes to `errors` with its line, and is unclear. Of a file that ceases to be YAML there
-/// are the documents before.
+/// \brief Reads the documents of a file, which `---` separates; none if the file is not YAML.
+/// A document must be two levels of mappings that contain scalars or lists of scalars, and must
+/// give each key once. Everything else is added to `errors` with its line, and is unclear. If a
+/// file stops being valid YAML, the documents before that point are returned.
 ///
-/// The first document's `output` is that of all; a later one that has its own is an error.
+/// The first document's `output` applies to all; a later document with its own is an error.
 std::vector<Document> read_documents(std::filesystem::path const& file, Errors& errors);
 
-/// \brief Reads "section.key=value" of the command line, the value written as in YAML ([1, 2]
-/// sweeps). An entry without values stands for an empty value; nothing after an error.
+/// \brief Reads "section.key=value" from the command line; the value is written as in YAML ([1, 2]
+/// makes a sweep). An entry without values means an empty value. Returns nothing after an error.
 std::optional<Entry> read_assignment(std::string const& assignment, Errors& errors);
 
-/// \brief What a refused assignment may have been meant for: a key, or all of its section.
+/// \brief The keys that a refused assignment may have meant: one key, or all keys of its section.
 std::vector<std::string> meant_keys(std::string_view assignment);
 
-/// \brief Replaces the entry of that name or adds it; without values: removes it. It is clear then.
+/// \brief Replaces or adds the entry with that name; removes it if there are no values. The key is
+/// clear afterwards.
 void apply_assignment(Document& document, Entry const& assignment);
 
-/// \brief A text of the user's for a message: quoted, shortened, unprintable characters as '?'.
+/// \brief A user's text for a message: quoted, shortened, and with '?' for unprintable characters.
 std::string shown(std::string_view text);
 
 }  // namespace Solder::Driver

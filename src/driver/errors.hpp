@@ -11,7 +11,7 @@
 
 namespace Solder::Driver {
 
-/// \brief The parts, strings of any kind, one after another.
+/// \brief Concatenates the parts, which are strings of any kind.
 template <class... Parts>
 std::string concat(Parts const&... parts) {
   std::string text;
@@ -19,23 +19,23 @@ std::string concat(Parts const&... parts) {
   return text;
 }
 
-/// \brief Whether a character of UTF-8 or ASCII text is none that is shown.
+/// \brief Whether a character of UTF-8 or ASCII text is a control character.
 constexpr bool is_control(char c) { return (c >= 0 && c < ' ') || c == 127; }
 
-/// \brief What an exception says; of a std::bad_alloc, which says nothing, that memory is lacking.
+/// \brief The message of an exception. A std::bad_alloc has none, so that memory is lacking is said
+/// instead.
 inline char const* what_of(std::exception const& error) {
   bool const is_mute = dynamic_cast<std::bad_alloc const*>(&error) != nullptr &&
                        dynamic_cast<OutOfMemory const*>(&error) == nullptr;
-  return is_mute ? "memory does not suffice, not even for something small" : error.what();
+  return is_mute ? "memory does not suffice, even for a small allocation" : error.what();
 }
 
 /// \brief Everything found wrong with the input of one call, in the order found, each message once.
-/// Control characters of what the user wrote, which a terminal would obey, become '?'; line ends
-/// stay.
+/// Control characters in the user's text, which a terminal would obey, become '?'; line ends stay.
 class Errors {
  public:
-  /// \brief Adds "where: what"; `where` is a file, a file:line, an option of the command line or
-  /// empty, `what` one or more strings.
+  /// \brief Adds "where: what". `where` is a file, a file:line, a command line option or empty;
+  /// `what` is one or more strings.
   template <class... What>
   void add(std::string_view where, What const&... what) {
     std::string message = concat(where, where.empty() ? "" : ": ", what...);

@@ -13,16 +13,16 @@
 namespace Solder::Driver {
 namespace {
 
-/// How the right-hand sides of a run are solved, see ColumnsOf of the library: in groups as equal
-/// as can be, of the right-hand sides that are solved at once. (GPUs group those of large systems
-/// otherwise, with no more columns in all.)
+/// How the right-hand sides of a run are solved (see ColumnsOf of the library): in groups of nearly
+/// equal size that are solved at once. (GPUs group those of large systems differently, but with no
+/// more columns in total.)
 struct Groups {
   double count = 1;
-  double width = 1;           ///< of the largest
-  bool are_unequal = false;   ///< some are narrower by one
-  bool is_padded = false;     ///< a block has at least two columns
-  bool are_beside = false;    ///< GPUs solve what they cannot solve together beside one another
-  bool are_narrowed = false;  ///< those that go on when most have ended are solved by themselves
+  double width = 1;          ///< of the largest group
+  bool are_unequal = false;  ///< some groups have one column less
+  bool is_padded = false;    ///< a block has at least two columns
+  bool are_beside = false;   ///< a GPU solves columns concurrently if it cannot solve them together
+  bool are_narrowed = false;  ///< when most columns have ended, the others get a narrower solve
 
   Groups(RunConfig const& run, Counts const& counts) {
     std::string const& format = run.execution.matrix_format;
@@ -36,17 +36,17 @@ struct Groups {
     are_unequal = !are_beside && width * count > counts.right_hand_sides;
     is_padded = is_block(run) && width < 2;
     if (is_padded) width = 2;
-    // A GPU without the memory for it does without it; a host may not.
+    // A GPU does without narrowing if it lacks the memory; a host may not.
     are_narrowed = together && !is_block(run) && width > 2 && on_host(run.execution.space);
   }
 
-  /// Columns for which there are a solver's vectors.
+  /// The number of columns for which a solver has vectors.
   double solver_columns() const { return width + (are_unequal ? width - 1 : 0); }
-  /// Columns of b and x that are copied, where there are several groups or columns lie apart.
+  /// Columns of b and x that are copied if there are several groups or columns are not contiguous.
   double copied_columns() const { return count > 1 || is_padded || are_beside ? 2 * width : 0; }
 };
 
-/// What the bytes of a run follow from.
+/// What determines the memory of a run.
 struct Case {
   RunConfig const& run;
   Counts matrix;
@@ -58,21 +58,21 @@ struct Case {
   }
   bool is_pointwise() const { return has("none") || has("jacobi"); }
   double vectors(double count) const { return count * matrix.rows * scalar; }
-  /// Vectors that a solver has of its own.
+  /// The bytes of a solver's own vectors.
   double work_vectors(double count) const { return vectors(count * groups.solver_columns()); }
-  /// Bytes of an entry of what the preconditioner stores.
+  /// The bytes of an entry that the preconditioner stores.
   double stored() const {
     if (run.preconditioner.precision != "single") return scalar;
     return run.problem.scalar >= Scalar::complex_float ? 8 : 4;
   }
-  /// A matrix of as many rows in compressed rows.
+  /// The bytes of a CSR matrix with as many rows.
   double compressed(double nonzeros, double value) const {
     return nonzeros * (value + 4) + matrix.rows * 4;
   }
 };
 
-/// A solver or a preconditioner, what it allocates, and the key that makes this less. The only
-/// place that knows: a further one is a further line.
+/// A solver or a preconditioner, what it allocates, and the key that reduces this. This table is
+/// the only place that knows; a new method needs a new line.
 struct Method {
   std::string_view name;
   std::string_view key;  ///< empty: the matrix's
@@ -84,13 +84,13 @@ double bytes_of_cg(Case const& of) {
   return of.work_vectors(3 + (of.is_pointwise() ? 0 : pipelined ? 2 : of.has("fsai") ? 0 : 1));
 }
 
-/// q, p, v and y, and z where there is a preconditioner.
+/// q, p, v and y, and z if there is a preconditioner.
 double bytes_of_block_cg(Case const& of) { return of.work_vectors(of.has("none") ? 4 : 5); }
 
 double bytes_of_gmres(Case const& of) {
   double const steps = std::min(double(of.run.solver.restart), of.matrix.rows);
   double const z = of.has("none") ? 0 : of.run.solver.form == "flexible" ? steps + 1 : 1;
-  return of.work_vectors(steps + 2 + z);  // the basis, and x as it was when the cycle began
+  return of.work_vectors(steps + 2 + z);  // the basis, and x at the beginning of the cycle
 }
 
 double bytes_of_idr(Case const& of) {
@@ -99,8 +99,9 @@ double bytes_of_idr(Case const& of) {
   return of.work_vectors(2 * s + 3 + (idr.smoothing ? 2 : 0) + (of.is_pointwise() ? 0 : 1));
 }
 
-/// The factor and its conjugate transpose. That of two or more powers of A, or of many adaptive
-/// steps, is taken to be as dense as A: at the default thresholds most are a little less dense.
+/// The factor and its conjugate transpose. A factor with two or more powers of A, or with many
+/// adaptive steps, is assumed to be as dense as A. At the default thresholds most are a little less
+/// dense.
 double bytes_of_fsai(Case const& of) {
   PreconditionerConfig const& fsai = of.run.preconditioner;
   double const n = of.matrix.rows, all = of.matrix.nonzeros;
@@ -112,7 +113,7 @@ double bytes_of_fsai(Case const& of) {
   return 2 * of.compressed(nonzeros, of.stored()) + of.work_vectors(1);
 }
 
-/// z twice and v, or z, v and s; and what the polynomial is over.
+/// z twice and v, or z, v and s; and the preconditioner that the polynomial is over.
 double bytes_of_chebyshev(Case const& of) {
   std::string const& over = of.run.preconditioner.over;
   return of.work_vectors(3) + (over == "fsai"     ? bytes_of_fsai(of)
@@ -120,10 +121,11 @@ double bytes_of_chebyshev(Case const& of) {
                                                   : 0);
 }
 
-/// The factors thrice, as they are made, in the order of elimination and of the schedules, with A's
-/// pattern and where each value comes from; y and z, on GPUs z twice, or by sweeps two of both and
-/// z. And what the host's analysis takes, 24 bytes a nonzero; where all is by sweeps and in natural
-/// order there is none, and A's pattern and the triangles' are all.
+/// The factors three times: while they are computed, in the order of elimination, and in the order
+/// of the schedules, with A's pattern and the source of each value. y and z, with z twice on GPUs;
+/// with sweeps, two of each and z. And the host's analysis: 24 bytes per nonzero. If everything is
+/// by sweeps and in natural order, there is no analysis, and only A's pattern and the triangles'
+/// are stored.
 double bytes_of_incomplete(Case const& of) {
   PreconditionerConfig const& config = of.run.preconditioner;
   bool const by_sweeps = config.trisolve == "jacobi", natural = config.ordering == "natural",
@@ -138,9 +140,9 @@ double bytes_of_incomplete(Case const& of) {
                                     : 3);
 }
 
-/// The coarser levels, P, and what the cycle multiplies with, S with A's pattern and Q twice: on
-/// most twice; and three vectors a level. Of several modes these, as they were given and as a level
-/// has them, their orthonormal bases, and points.
+/// The coarser levels, P, and the matrices of the cycle's products, S with A's pattern and Q twice;
+/// on most levels twice; and three vectors per level. With several modes: the given modes, those of
+/// a level, their orthonormal bases, and the points.
 double bytes_of_amg(Case const& of) {
   PreconditionerConfig const& amg = of.run.preconditioner;
   double const modes = amg.near_nullspace == "rigid_body" ? 6 : amg.block_size,
@@ -197,17 +199,17 @@ std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is
       {concat(run.solver.name, cycle), solver.key.empty() ? columns_key : solver.key,
        solver.bytes(of)},
       {run.preconditioner.label, key(preconditioner.key), preconditioner.bytes(of)},
-      // with b and x, and the x that is handed back
-      {"the copy to solve", run.matrix_key(),
+      // with b and x, and the x that is returned
+      {"the copy that is solved", run.matrix_key(),
        entries + matrix.rows * 4 + (is_one ? of.vectors(3) : 0)}};
   std::string const& format = run.execution.matrix_format;
   if (format == "sell" || format == "ell")
     shares.push_back({format, "execution.matrix_format", entries});
-  if (of.groups.are_narrowed) {  // at most as many columns once more, with b and x
-    Case without = of;           // any columns: what M has of its own
+  if (of.groups.are_narrowed) {  // at most the same columns again, with b and x
+    Case without = of;           // any columns: only what M stores itself
     without.groups.width = 0;
     without.groups.are_unequal = false;
-    shares.push_back({"those that go on when most have ended", columns_key,
+    shares.push_back({"the columns that continue after most have ended", columns_key,
                       solver.bytes(of) + preconditioner.bytes(of) - preconditioner.bytes(without) +
                           of.work_vectors(2)});
   }
@@ -217,7 +219,7 @@ std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is
         {concat(std::to_string(std::int64_t(columns)), " right-hand sides and solutions"),
          columns_key, of.vectors(3 * columns + of.groups.copied_columns())});
   if (run.problem.batch > 0)  // where each begins, how it ended, and its report
-    shares.push_back({"how each system ended", "problem.batch", run.problem.batch * 1000.0});
+    shares.push_back({"the report of each system", "problem.batch", run.problem.batch * 1000.0});
   if (!is_made) shares.push_back(share_of_system(run, matrix));
   return shares;
 }

@@ -10,19 +10,19 @@
 
 namespace Solder::Driver {
 
-/// \brief Main memory that a solve on a host takes for one purpose.
+/// \brief The main memory that a solve on a host takes for one purpose.
 struct Share {
-  std::string what;      ///< for people, as in "gmres(restart=30)"
-  std::string_view key;  ///< of the configuration: what to change where it is too much
+  std::string what;      ///< to display, as in "gmres(restart=30)"
+  std::string_view key;  ///< of the configuration: what to change if it is too much
   double bytes = 0;
 };
 
-/// \brief What a run on a host takes, by purpose: the solver's vectors, the preconditioner, copies
-/// of the system; the system itself only where it is yet to be made. A factor of fsai is estimated,
-/// and a padded matrix counts without its padding.
+/// \brief The memory of a run on a host, by purpose: the solver's vectors, the preconditioner,
+/// copies of the system, and the system itself if it has yet to be made. A factor of fsai is
+/// estimated, and a padded matrix counts without its padding.
 std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is_made);
 
-/// \brief What a run's system takes, as it is made.
+/// \brief The memory of a run's system when it is made.
 Share share_of_system(RunConfig const& run, Counts const& matrix);
 
 }  // namespace Solder::Driver

@@ -10,17 +10,17 @@
 
 namespace Solder::Driver {
 
-/// \brief A JSON value as its text, which can be given up where memory is lacking: arrays and
-/// objects of nlohmann's take some in their destructors, and end the program where there is none.
+/// \brief A JSON value, stored as its text. It can be destroyed when there is no memory left. The
+/// destructors of nlohmann's arrays and objects allocate, and end the program if they cannot.
 class Json {
  public:
   using Member = std::pair<std::string_view, Json>;
 
   Json(std::nullptr_t) : text_("null") {}
   Json(bool value) : text_(value ? "true" : "false") {}
-  Json(double value);  ///< null where it is not finite
+  Json(double value);  ///< null if it is not finite
   Json(std::integral auto value) : text_(std::to_string(value)) {}
-  Json(std::string_view text);  ///< what is no UTF-8 in it is replaced
+  Json(std::string_view text);  ///< what is not UTF-8 is replaced
   Json(std::string const& text) : Json(std::string_view(text)) {}
   Json(char const* text) : Json(std::string_view(text)) {}
   template <class T>
@@ -35,17 +35,17 @@ class Json {
 
   /// \brief Adds a value to an array.
   void append(Json const& value);
-  /// \brief Adds a member that it does not have to an object.
+  /// \brief Adds a new member to an object.
   void add(std::string_view name, Json const& value);
   void add(std::initializer_list<Member> members);
 
-  /// \brief In lines, what is within indented by two.
+  /// \brief The text in lines, with nested levels indented by two.
   std::string text() const;
 
  private:
   Json(char begin, char end) : text_(1, begin), end_(end) {}
 
-  std::string text_;  ///< of an array or object all but its end
+  std::string text_;  ///< of an array or object, everything except its end
   char end_ = '\0';   ///< of an array or object
 };
 

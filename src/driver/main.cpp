@@ -36,7 +36,7 @@ namespace {
 struct Arguments {
   std::vector<std::filesystem::path> files;
   std::vector<std::string> assignments;
-  std::vector<char*> kokkos;  ///< the program's name and --kokkos-*
+  std::vector<char*> kokkos;  ///< the program's name and the --kokkos-* options
   bool help = false, version = false;
 };
 
@@ -148,9 +148,10 @@ int fail(Errors const& errors) {
   return invalid_input;
 }
 
-/// Has the threads of GNU's OpenMP soon sleep where they wait for each other, as the library's own
-/// do: by itself it has them spin for milliseconds, which others that want the cores make seconds
-/// of. It looks at the environment before main, so the program begins once more, as it was called.
+/// Makes the threads of GNU OpenMP sleep soon when they wait for each other, as the library's own
+/// waits do. By default they spin for milliseconds, which become seconds if other processes want
+/// the cores. GNU OpenMP reads the environment before main, so the program restarts itself as it
+/// was called.
 void begin_with_short_waits() {
 #if defined(__linux__) && defined(_OPENMP)
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
@@ -176,10 +177,10 @@ int run(int argc, char* argv[]) {
     print(concat(
         usage,
         "\nSolves the linear systems that the files describe; docs/yaml.md explains every key.\n"
-        "A list in place of a value makes a run of each of its values; --set overrides a key "
+        "A list in place of a value makes one run for each value; --set overrides a key "
         "in\n"
         "all files (--set section.key= removes it). --kokkos-* options go to Kokkos.\n"
-        "Exit code: 0 every run converged, 1 some run did not, 2 invalid input or what could not "
+        "Exit code: 0 every run converged, 1 some run did not, 2 invalid input or a run could not "
         "be\ncarried out, 128 + n ended by signal n.\n\n",
         schema_text()));
     return all_converged;
@@ -212,7 +213,7 @@ int main(int argc, char* argv[]) {
     Solder::Driver::prepare_streams();
     int const code = Solder::Driver::run(argc, argv);
     if (code != Solder::Driver::invalid_input)
-      Solder::Driver::print("");  // what Kokkos has printed, too
+      Solder::Driver::print("");  // flushes what Kokkos has printed, too
     return code;
   } catch (std::exception const& error) {
     std::cerr << "error: " << Solder::Driver::what_of(error) << std::endl;

@@ -20,7 +20,7 @@
 namespace Solder::Driver {
 namespace {
 
-/// What the matrix of generate: stand_in is like.
+/// The figures that the matrix of generate: stand_in imitates.
 StandInFigures stand_in_figures_of(ProblemConfig const& problem) {
   auto const& parameters = problem.parameters;
   if (auto const like = parameters.find("like"); like != parameters.end())
@@ -41,7 +41,7 @@ StandInFigures stand_in_figures_of(ProblemConfig const& problem) {
           .symmetry = static_cast<StandInSymmetry>(word - words.begin())};
 }
 
-/// The generator of that name; schema() lists the same names and their parameters.
+/// Calls the generator with that name. schema() lists the same names and their parameters.
 template <class T>
 HostCsr<T> generate(ProblemConfig const& problem) {
   auto const real = [&](char const* key) { return std::get<double>(problem.parameters.at(key)); };
@@ -74,8 +74,8 @@ HostCsr<T> generate(ProblemConfig const& problem) {
   throw InputError(name + " is complex; choose the scalar complex_float or complex_double");
 }
 
-/// Uniform in [-1, 1), real and imaginary part each, the same on every platform; column c is that
-/// of seed + c.
+/// Random columns: real and imaginary parts are uniform in [-1, 1) and the same on every platform.
+/// Column c has the seed `seed` + c.
 template <class T>
 std::vector<T> random_columns(std::size_t n, std::int32_t columns, std::int64_t seed) {
   using Real = typename ScalarTraits<T>::Real;
@@ -105,7 +105,7 @@ std::vector<T> row_sums(HostCsr<T> const& matrix) {
   return sums;
 }
 
-/// Refuses a matrix that the library does not hold.
+/// Refuses a matrix that is too large for the library.
 void check_counts(std::string const& name, Counts const& counts) {
   if (!are_too_many(counts)) return;
   auto const text = [](Counts const& of) {
@@ -133,7 +133,7 @@ HostCsr<T> make_matrix(ProblemConfig const& problem) {
   return matrix;
 }
 
-/// The systems of a batch; where the matrix is a random one, each has a seed of its own.
+/// The systems of a batch. If the matrix is random, each system has its own seed.
 template <class T>
 HostBatch<T> make_batch(ProblemConfig const& problem) {
   std::string const& name = problem.generate;
@@ -164,7 +164,7 @@ std::vector<T> make_rhs(ProblemConfig const& problem, HostCsr<T> const& matrix) 
   return read_columns<T>(problem.rhs_file.string(), matrix.rows, problem.rhs_count);
 }
 
-/// What `make` returns; an InputError gets the origin and the name of the key in front.
+/// Returns what `make` returns, and prefixes an InputError with the origin and the name of the key.
 template <class Make>
 auto with_origin(RunConfig const& run, std::string_view key, Make const& make) {
   try {

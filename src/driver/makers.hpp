@@ -9,8 +9,7 @@ namespace Solder::Driver {
 
 using Compiled::Single;
 
-/// \brief Sets FSAI up as the configuration says, whatever solver it is for: compiled in makers.cpp
-/// only.
+/// \brief Sets up FSAI as configured, for any solver. Compiled only in makers.cpp.
 template <class T, class Exec>
 struct FsaiMaker {
   static Fsai<T, Exec> same(Exec const& exec, CsrMatrix<T, Exec> const& A,
@@ -19,14 +18,14 @@ struct FsaiMaker {
                                          PreconditionerConfig const& config);
 };
 
-/// \brief Factorises, ic0 or ilu0, likewise: one type for both.
+/// \brief Factorises likewise, ic0 or ilu0; both have the same type.
 template <class T, class Exec>
 struct IncompleteMaker {
   static Incomplete<T, Exec> make(Exec const& exec, CsrMatrix<T, Exec> const& A,
                                   PreconditionerConfig const& config);
 };
 
-/// \brief Makes a multigrid hierarchy, stored in Stored, likewise; of points only for
+/// \brief Makes a multigrid hierarchy likewise, stored in Stored. Points are only used for
 /// near_nullspace: rigid_body.
 template <class T, class Exec, class Stored>
 struct AmgMaker {
@@ -34,7 +33,7 @@ struct AmgMaker {
                                    PreconditionerConfig const& config, Points const& points);
 };
 
-/// \brief Sets a Chebyshev polynomial up, likewise.
+/// \brief Sets up a Chebyshev polynomial likewise.
 template <class Exec, class Matrix, class Inner>
 struct ChebyshevMaker {
   static Chebyshev<Exec, Matrix, Inner> make(Exec const& exec, Matrix const& A, Inner const& inner,

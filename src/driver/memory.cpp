@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::uint64_t unknown = std::numeric_limits<std::uint64_t>::max();
 
-/// The number after `key` in a file of lines "key number ..."; with an empty key the first word.
+/// The number after `key` in a file with lines "key number ..."; the first word if the key is
+/// empty.
 std::optional<std::uint64_t> number_in(char const* file, std::string const& key) {
   std::ifstream stream(file);
   std::uint64_t value = 0;

@@ -6,16 +6,15 @@
 
 namespace Solder::Driver {
 
-/// \brief Bytes of main memory this process can still use: what the system calls available, within
-/// the limits of its control group. The largest integer where neither is known.
+/// \brief The bytes of main memory that this process can still use: what the system calls
+/// available, within the limits of its control group. The largest integer if neither is known.
 std::uint64_t available_memory();
 
 /// \brief "1.5 GB".
 std::string memory_text(double bytes);
 
-/// \brief While it lives, an allocation beyond the available memory throws std::bad_alloc, where an
-/// overcommitting kernel would otherwise kill the process later. Without effect where not
-/// supported.
+/// \brief While this object lives, an allocation beyond the available memory throws std::bad_alloc.
+/// Otherwise an overcommitting kernel would kill the process later. Has no effect if not supported.
 class AllocationLimit {
  public:
   AllocationLimit();

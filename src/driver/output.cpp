@@ -21,7 +21,7 @@ double seconds_per_iteration(Report const& report) {
   return report.iterations > 0 ? report.solve_seconds / report.iterations : std::nan("");
 }
 
-/// Of ic0 and ilu0.
+/// The set-up of ic0 and ilu0.
 Json incomplete_json(PreconditionerConfig const& config, SetupReport const& setup, Json phases) {
   bool const is_made = !setup.schedule.empty();
   bool const is_exact = config.trisolve == "exact";
@@ -58,7 +58,8 @@ Json amg_json(PreconditionerConfig const& config, SetupReport const& setup, Json
           {"phase_seconds", std::move(phases)}};
 }
 
-/// What a preconditioner was told, took and gave; null where there is nothing to say.
+/// A preconditioner's parameters, what its set-up took and what it gave; null if there is nothing
+/// to say.
 Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
   if (config.name == "none" || config.name == "jacobi") return nullptr;
   Json phases = Json::object();
@@ -104,10 +105,10 @@ Json roofline_json(RunResult const& result) {
           {"of_model", shares.of_model}};
 }
 
-/// A text, or null where there is none.
+/// A text, or null if it is empty.
 Json text_or_null(std::string const& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-/// A row or column, counted from 1, or null where there is none.
+/// A row or column, counted from 1, or null if there is none.
 Json counted_or_null(std::int32_t index) { return index < 0 ? Json(nullptr) : Json(index + 1); }
 
 Json agreement_json(Agreement const& agreement, bool is_complex) {
@@ -124,7 +125,7 @@ Json agreement_json(Agreement const& agreement, bool is_complex) {
   return {{"holds", agreement.holds()}, {"exact", agreement.is_exact()}, {"worst", worst}};
 }
 
-/// What was seen of the matrix; null where nobody asked.
+/// What was found out about the matrix's symmetry; null if it was not checked.
 Json symmetry_json(std::optional<Symmetry> const& symmetry) {
   if (!symmetry) return nullptr;
   DiagonalSigns const& diagonal = symmetry->diagonal;
@@ -177,7 +178,7 @@ Json json_of(RunResult const& result) {
           {"history", report.history}};
 }
 
-/// Of several right-hand sides, or of a batch: how many there are, and how each went.
+/// For several right-hand sides or a batch: how many there are, and how each one ended.
 void add_columns(Json& run, RunResult const& result) {
   bool const is_batch = result.config->problem.batch > 0;
   if (!is_batch && result.columns.size() < 2) return;

@@ -22,33 +22,34 @@ struct RunResult {
   std::string matrix_format, format_reason;  ///< see Solved
   std::vector<Report> columns{};             ///< of each right-hand side, or system
   std::optional<Symmetry> symmetry{};        ///< see Solved
-  double copy_bandwidth = 0;                 ///< bytes per second; 0: it was not asked for
+  double copy_bandwidth = 0;                 ///< bytes per second; 0: not requested
 };
 
-/// \brief Vectors of the shadow space of IDR(s), the ones that there were; 0 of other solvers.
+/// \brief The number of vectors of IDR(s)'s shadow space that were actually used; 0 for other
+/// solvers.
 std::int64_t shadow_space(RunResult const& result);
 
 /// \brief All runs of a file as JSON (see docs/yaml.md). Numbers that are not finite become null.
-/// \param stopped why these are not all runs; empty: they are
+/// \param stopped why some runs are missing; empty: none are
 std::string json_text(std::vector<RunResult> const& results, std::string const& device,
                       std::string_view stopped = {});
 
-/// \brief Writes json_text; the file appears whole or not at all. InputError if it cannot be
+/// \brief Writes json_text. The file appears as a whole or not at all. InputError if it cannot be
 /// written.
 void write_json(std::filesystem::path const& path, std::vector<RunResult> const& results,
                 std::string const& device, std::string_view stopped = {});
 
-/// \brief "iteration,relative_residual" and one line for each iteration; of several right-hand
-/// sides "iteration,relative_residual_1,..." with nothing after the end of one; otherwise as
-/// write_json.
+/// \brief Writes "iteration,relative_residual" and one line for each iteration. With several
+/// right-hand sides, "iteration,relative_residual_1,..."; a column is empty after its end.
+/// Otherwise like write_json.
 void write_history(std::filesystem::path const& path, std::vector<Report> const& columns);
 
-/// \brief What was seen of the matrix's symmetry, for people, an indented line; empty where nothing
-/// was.
+/// \brief What was found out about the matrix's symmetry, as an indented line to display; empty if
+/// it was not checked.
 std::string matrix_text(std::optional<Symmetry> const& symmetry);
 
-/// \brief A preconditioner's set-up, for people, indented lines: the levels that it has, and its
-/// phases; empty where there is nothing to say.
+/// \brief A preconditioner's set-up, as indented lines to display: its levels and its phases; empty
+/// if there is nothing to say.
 std::string setup_text(SetupReport const& setup);
 
 /// \brief The table on standard output: a heading, then a line for each run.
@@ -60,8 +61,8 @@ class Table {
 
  private:
   int name_width_, preconditioner_width_;
-  bool shows_right_hand_sides_ = false, shows_systems_ = false;  ///< where some run has several
-  bool shows_roofline_ = false;                                  ///< where some run has one
+  bool shows_right_hand_sides_ = false, shows_systems_ = false;  ///< if some run has several
+  bool shows_roofline_ = false;                                  ///< if some run has one
 };
 
 }  // namespace Solder::Driver

@@ -18,8 +18,8 @@ template <class T>
 struct System {
   HostCsr<T> matrix;
   std::vector<T> rhs;                  ///< entry i of column c is number i * right_hand_sides() + c
-  std::vector<std::int32_t> starts{};  ///< of a batch: see HostBatch; empty: it is none
-  Points points{};                     ///< whose displacements the unknowns are, where known
+  std::vector<std::int32_t> starts{};  ///< of a batch, see HostBatch; empty: not a batch
+  Points points{};                     ///< the unknowns are their displacements; if known
 
   std::int32_t right_hand_sides() const {
     return static_cast<std::int32_t>(rhs.size() / static_cast<std::size_t>(matrix.rows));
@@ -30,10 +30,10 @@ struct System {
   }
 };
 
-/// \brief Reads or generates the system of a run. Throws InputError, which begins with where the
-/// matrix or the right-hand side was given, for files that are missing, malformed or do not fit the
-/// scalar, a matrix that is empty or not square, and right-hand sides or points of another number;
-/// std::bad_alloc (see AllocationLimit) for what memory cannot hold.
+/// \brief Reads or generates the system of a run. Throws InputError for files that are missing,
+/// malformed or do not fit the scalar, for a matrix that is empty or not square, and for a wrong
+/// number of right-hand sides or points. Its message begins with where the matrix or the right-hand
+/// side was given. Throws std::bad_alloc (see AllocationLimit) if the memory does not suffice.
 template <class T>
 System<T> make_system(RunConfig const& run);
 
@@ -42,8 +42,8 @@ using AnySystem =
                  std::shared_ptr<System<Kokkos::complex<float>> const>,
                  std::shared_ptr<System<Kokkos::complex<double>> const>>;
 
-/// \brief Makes systems and keeps the latest of them, so that what was read to be checked need not
-/// be read again to be solved.
+/// \brief Makes systems and keeps the latest of them, so that files which were read for checking
+/// need not be read again for solving.
 class SystemStore {
  public:
   /// \brief Throws as make_system does.
@@ -55,7 +55,7 @@ class SystemStore {
     AnySystem system;
     std::uint64_t bytes;
   };
-  std::deque<Item> items_;  ///< oldest first; beyond a limit the oldest are dropped
+  std::deque<Item> items_;  ///< oldest first; the oldest are dropped beyond a limit
 };
 
 }  // namespace Solder::Driver

@@ -9,13 +9,13 @@
 
 namespace Solder::Driver {
 
-/// \brief One line on a terminal that says how far a solve is: appears after a second, changes at
-/// most five times a second, and is gone at the end.
+/// \brief One line on a terminal that shows the progress of a solve. It appears after a second,
+/// changes at most five times a second, and disappears at the end.
 class ProgressLine {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
-  /// \brief `label` says which solve; the clock is replaced in tests.
+  /// \brief `label` names the solve. Tests replace the clock.
   ProgressLine(std::ostream& stream, std::string label,
                Clock clock = std::chrono::steady_clock::now);
   ~ProgressLine();
@@ -32,10 +32,10 @@ class ProgressLine {
   bool shown_ = false;
 };
 
-/// \brief Erases a line that may be there.
+/// \brief Erases the progress line, if there is one.
 void erase_progress(std::ostream& stream);
 
-/// \brief Is standard error a terminal that can erase a line?
+/// \brief Whether standard error is a terminal that can erase a line.
 bool progress_wanted();
 
 }  // namespace Solder::Driver

@@ -45,10 +45,10 @@ std::vector<Report> solve_repeatedly(int repeat, std::function<std::vector<Repor
       std::string const of_column =
           first.size() > 1 ? concat(" for ", each, " ", std::to_string(c + 1), " (counted from 1)")
                            : "";
-      throw std::runtime_error(concat("repeat ", std::to_string(i), " went another way than the ",
-                                      "first", of_column, ": ", std::to_string(now.iterations),
-                                      " iterations, not ", std::to_string(before.iterations),
-                                      ", or other residuals"));
+      throw std::runtime_error(concat("repeat ", std::to_string(i), " differs from the ",
+                                      "first solve", of_column, ": ",
+                                      std::to_string(now.iterations), " iterations, not ",
+                                      std::to_string(before.iterations), ", or other residuals"));
     }
   }
   for (std::size_t c = 0; c < first.size(); ++c) first[c].solve_seconds = median(seconds[c]);

@@ -11,8 +11,8 @@
 namespace Solder::Driver {
 namespace {
 
-/// Bytes of a step of IDR(s) whose operations share nothing, smoothing among them: s + 1 steps move
-/// 22 + 55/2 s + 9/2 s^2 vectors and the matrix s + 1 times (paper 5, section 6).
+/// The bytes of a step of IDR(s) if its operations, including smoothing, are not fused: s + 1 steps
+/// move 22 + 55/2 s + 9/2 s^2 vectors and the matrix s + 1 times (paper 5, section 6).
 double bytes_of_model(RunResult const& result, double scalar) {
   double const s = static_cast<double>(shadow_space(result)),
                vectors = 22 + 55.0 / 2 * s + 9.0 / 2 * s * s;

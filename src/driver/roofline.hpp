@@ -7,18 +7,18 @@
 
 namespace Solder::Driver {
 
-/// \brief Bytes per second of a copy on the space of that YAML name, measured when first asked for:
-/// takes a second or two, and the memory of a BandwidthTest's two arrays.
+/// \brief The bytes per second of a copy on the space with that YAML name. The first call measures
+/// it, which takes a second or two and the memory of a BandwidthTest's two arrays.
 double copy_bandwidth(std::string_view space);
 
-/// \brief A run beside what the memory could do at the speed of a copy: shares of the time that it
-/// took. NaN where there is nothing to say.
+/// \brief A run compared with memory at the speed of a copy: the time to move words at that speed,
+/// as a share of the time that the run took. NaN if unknown.
 struct Roofline {
-  double of_copy;   ///< of the words that Solder says its iterations move
-  double of_model;  ///< idr without preconditioner: of those of paper 5's equation (2)
+  double of_copy;   ///< for the words that Solder says its iterations move
+  double of_model;  ///< for the words of equation (2) of paper 5; idr without preconditioner
 };
 
-/// \brief The shares of a run whose copy_bandwidth is known: all iterations of all right-hand sides
+/// \brief The shares of a run whose copy_bandwidth is known. All iterations of all right-hand sides
 /// (systems) count.
 Roofline roofline(RunResult const& result);
 

@@ -20,7 +20,7 @@
 namespace Solder::Driver {
 namespace {
 
-/// Says why a run failed; of several right-hand sides or systems, why the first that did.
+/// Says why a run failed; with several right-hand sides or systems, why the first one failed.
 void report_failure(RunResult const& result) {
   auto const& columns = result.columns;
   std::cerr << result.config->where("") << ": " << result.config->problem.name;
@@ -39,7 +39,7 @@ void report_failure(RunResult const& result) {
             << (report.detail.empty() ? "" : "; ") << report.detail << std::endl;
 }
 
-/// Says that a preconditioner is made for other matrices: the solve may still converge.
+/// Warns that a preconditioner is designed for other matrices. The solve may still converge.
 void report_symmetry(RunResult const& result) {
   std::string const word = symmetry_word(*result.config, result.symmetry);
   if (!word.empty())
@@ -47,7 +47,7 @@ void report_symmetry(RunResult const& result) {
               << ": " << word << std::endl;
 }
 
-/// Says that FSAI is not what it should be: the solve may still converge.
+/// Warns that FSAI was repaired. The solve may still converge.
 void report_repairs(RunResult const& result) {
   SetupReport const& setup = result.report.preconditioner;
   if (setup.repaired_rows == 0) return;
@@ -60,39 +60,40 @@ void report_repairs(RunResult const& result) {
             << std::endl;
 }
 
-/// Says that ic0 is not of the matrix itself. Where no shift did, the failure says it.
+/// Says that ic0 was computed for a shifted matrix. If no shift helped, the failure says so.
 void report_shift(RunResult const& result) {
   SetupReport const& setup = result.report.preconditioner;
   if (setup.shift == 0 || setup.schedule.empty()) return;
   std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
             << ": ic0 needed a diagonal that is " << 100 * setup.shift
-            << "% larger: without, a pivot is not positive" << std::endl;
+            << "% larger: otherwise a pivot is not positive" << std::endl;
 }
 
-/// Says that a solve's times are not its own.
+/// Warns that other processes have slowed down a solve.
 void report_busy_cores(RunResult const& result) {
   if (result.report.busy_cores < 0.1) return;
   std::cerr << result.config->where("") << ": " << result.config->problem.name
-            << ": others kept the cores busy: for " << std::lround(100 * result.report.busy_cores)
-            << "% of the solve its first thread waited for one" << std::endl;
+            << ": other processes kept the cores busy: for "
+            << std::lround(100 * result.report.busy_cores)
+            << "% of the solve its first thread waited for a core" << std::endl;
 }
 
-/// Measures what runs are compared with, before there is anything that could be lost.
+/// Measures the bandwidths that runs are compared with, before there are results to lose.
 void measure_copies(std::vector<FileConfig> const& files) {
   for (FileConfig const& file : files)
     for (RunConfig const& run : file.runs)
       if (run.output.roofline) try {
           copy_bandwidth(run.execution.space);
         } catch (std::exception const& error) {
-          throw InputError(
-              concat(run.where("output.roofline"),
-                     ": output.roofline: a copy cannot be measured: ", what_of(error)));
+          throw InputError(concat(
+              run.where("output.roofline"),
+              ": output.roofline: cannot measure the bandwidth of a copy: ", what_of(error)));
         }
 }
 
 }  // namespace
 
-/// Solves, and says how far it is where somebody looks.
+/// Solves, and shows the progress on a terminal.
 template <class T>
 Solved<T> Runs::solve_watched(RunConfig const& config, System<T> const& system) {
   if constexpr (!is_built(yaml_name<T>)) {
@@ -126,7 +127,7 @@ RunResult Runs::run_one(RunConfig const& config, System<T> const& system) {
           config.output.roofline ? copy_bandwidth(config.execution.space) : 0};
 }
 
-/// Solves a run. What goes wrong is thrown with the file and the name of the problem in front.
+/// Solves a run. Errors are rethrown with the file and the name of the problem in front.
 RunResult Runs::run_named(RunConfig const& config, SystemStore& store) {
   std::string const name = concat(config.where(""), ": ", config.problem.name, ": ");
   try {
@@ -137,15 +138,15 @@ RunResult Runs::run_named(RunConfig const& config, SystemStore& store) {
                                                [&] { return run_one(config, *system); });
         },
         store.get(config));
-  } catch (InputError const&) {  // it says where by itself
+  } catch (InputError const&) {  // already says where
     throw;
   } catch (std::exception const& error) {
     throw std::runtime_error(name + what_of(error));
   }
 }
 
-/// All runs of one file, then its JSON; that of those that have ended where one cannot be carried
-/// out.
+/// Carries out all runs of one file, then writes its JSON. If a run cannot be carried out, the JSON
+/// has the runs that finished before it.
 void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& table) {
   {
     std::lock_guard const lock(mutex_);
@@ -183,7 +184,7 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& tab
   file_ = nullptr;
 }
 
-/// Where the runs are.
+/// Says how far the runs are.
 std::string Runs::place() const {
   if (file_ == nullptr) return device_.empty() ? "before the first run" : "between two files";
   std::size_t const runs = file_->runs.size(), ended = ended_.size();
@@ -192,28 +193,28 @@ std::string Runs::place() const {
                 file_->file.string(), ", ", file_->runs[ended].problem.name);
 }
 
-/// Writes the JSON of the runs that have ended of a file that will not: "; r.json has the 2 that
-/// had ended".
+/// Writes the JSON of the finished runs of a file that is stopped: "; r.json has the 2 finished
+/// runs".
 std::string Runs::keep_ended(std::string_view why) {
   if (file_ == nullptr) return {};
-  if (ended_.empty()) return "; none had ended";
+  if (ended_.empty()) return "; no run had finished";
   std::filesystem::path const& json = file_->runs[0].output.json;
   std::string const those = ended_.size() == 1
-                                ? "the one that had ended"
-                                : concat("the ", std::to_string(ended_.size()), " that had ended");
+                                ? "the one finished run"
+                                : concat("the ", std::to_string(ended_.size()), " finished runs");
   if (json.empty()) return concat("; without output.json nothing is kept of ", those);
   try {
     write_json(json, ended_, device_, why);
   } catch (std::exception const& error) {
-    return concat("; of ", those, " nothing is kept: ", what_of(error));
+    return concat("; ", those, " could not be kept: ", what_of(error));
   }
   return concat("; ", json.string(), " has ", those);
 }
 
 void Runs::stop(std::string_view why) {
-  if (!mutex_.try_lock_for(std::chrono::seconds(1))) {  // for good, unless an output blocks
+  if (!mutex_.try_lock_for(std::chrono::seconds(1))) {  // never unlocked; fails if an output blocks
     Solder::Impl::UnfinishedFiles::abandon();
-    std::cerr << "error: " << why << " while an output was written" << std::endl;
+    std::cerr << "error: " << why << " while an output was being written" << std::endl;
     return;
   }
   std::string const where = concat(why, " ", place());

@@ -16,16 +16,16 @@ namespace Solder::Driver {
 
 enum ExitCode : int { all_converged = 0, some_failed = 1, invalid_input = 2 };
 
-/// \brief Carries out runs that were checked: solves, writes the table to standard output, the
-/// output files, and the reason of each run that did not converge to standard error.
+/// \brief Carries out checked runs: solves, writes the table to standard output, writes the output
+/// files, and writes to standard error why a run did not converge.
 class Runs {
  public:
-  /// \brief Needs Kokkos initialised. What cannot be carried out (memory, disk, standard output)
-  /// ends everything with invalid_input; the JSON of its file has the runs that had ended.
+  /// \brief Needs Kokkos initialised. A run that cannot be carried out (memory, disk, standard
+  /// output) ends everything with invalid_input; the JSON of its file has the finished runs.
   ExitCode run_all(std::vector<FileConfig> const& files, SystemStore& store);
 
-  /// \brief For another thread, which then ends the process: writes the JSON of the runs that have
-  /// ended, removes unfinished files and says where the runs were. They come no further.
+  /// \brief For another thread, which then ends the process: writes the JSON of the finished runs,
+  /// removes unfinished files and reports how far the runs were. No run continues after that.
   void stop(std::string_view why);
 
  private:
@@ -39,10 +39,10 @@ class Runs {
   std::string keep_ended(std::string_view why);
 
   bool failed_ = false;
-  std::timed_mutex mutex_;  ///< of what follows, and of the progress line
+  std::timed_mutex mutex_;  ///< guards what follows, and the progress line
   std::string device_;
   FileConfig const* file_ = nullptr;
-  std::vector<RunResult> ended_;  ///< of the file
+  std::vector<RunResult> ended_;  ///< the finished runs of the file
 };
 
 }  // namespace Solder::Driver

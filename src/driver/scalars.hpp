@@ -10,11 +10,11 @@
 
 namespace Solder::Driver {
 
-/// \brief YAML names of the scalars of this build, with a comma after each: Solder_SCALARS of
-/// CMake.
+/// \brief The YAML names of the scalars of this build, with a comma after each: CMake's
+/// Solder_SCALARS.
 inline constexpr std::string_view built_scalars = SOLDER_SCALARS ",";
 
-/// \brief Whether this build has the scalar of that YAML name, or `scalars` have it.
+/// \brief Whether this build, or `scalars`, has the scalar with that YAML name.
 constexpr bool is_built(std::string_view name, std::string_view scalars = built_scalars) {
   while (!scalars.empty()) {
     auto const end = scalars.find(',');
@@ -35,11 +35,12 @@ template <>
 inline constexpr std::string_view yaml_name<Kokkos::complex<double>> =
     to_string(Scalar::complex_double);
 
-/// \brief What is said of a scalar that this build does not have.
+/// \brief The message for a scalar that this build does not have.
 inline std::string not_built(std::string_view scalar) {
-  return concat("problem.scalar '", scalar,
-                "' is not in this build; configure it with that in Solder_SCALARS, which has ",
-                SOLDER_SCALARS);
+  return concat(
+      "problem.scalar '", scalar,
+      "' is not in this build; configure it with this scalar in Solder_SCALARS, which has ",
+      SOLDER_SCALARS);
 }
 
 }  // namespace Solder::Driver

@@ -20,7 +20,7 @@ struct Named {
 constexpr Named watched[] = {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}};
 constexpr std::int64_t at_once = 200'000'000;  // nanoseconds
 
-// What a handler may touch.
+// What a signal handler may access.
 std::atomic<int> caught = 0;
 std::atomic<std::int64_t> caught_at = 0;
 sem_t news;
@@ -53,7 +53,7 @@ void wait_for_news(std::function<void(std::string_view)> const& last_words) {
   for (Named const& each : watched)
     if (each.signal == signal) try {
         last_words(each.name);
-      } catch (...) {  // there is nobody to tell
+      } catch (...) {  // cannot be reported
       }
   if (signal != 0) _exit(128 + signal);
 }
@@ -66,13 +66,13 @@ SignalWatch::SignalWatch(std::function<void(std::string_view)> last_words) {
   sem_init(&news, 0, 0);
   try {
     thread_ = std::thread([words = std::move(last_words)] { wait_for_news(words); });
-  } catch (std::system_error const&) {  // no more threads: signals do what they did
+  } catch (std::system_error const&) {  // no thread is available: signals keep their actions
     return;
   }
   struct sigaction action = {}, old = {};
   for (Named const& each : watched) {
     sigaction(each.signal, nullptr, &old);
-    if (old.sa_handler == SIG_IGN) continue;  // as nohup and shells have it
+    if (old.sa_handler == SIG_IGN) continue;  // as set by nohup and shells
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART;
     sigaction(each.signal, &action, nullptr);

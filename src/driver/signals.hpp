@@ -10,11 +10,11 @@
 
 namespace Solder::Driver {
 
-/// \brief As long as it lives, SIGINT, SIGTERM and SIGHUP, those that were not ignored before, end
-/// the program in order, whatever it is doing: last_words("SIGINT") is called in a thread of its
-/// own, and the program exits with 128 + the number of the signal. A further signal ends it at
-/// once, but for one that follows within a fifth of a second: many senders send theirs twice. There
-/// is one watch at a time.
+/// \brief While this object lives, SIGINT, SIGTERM and SIGHUP end the program in an orderly way,
+/// whatever it is doing; signals that were ignored before stay ignored. last_words("SIGINT") is
+/// called in a separate thread, and the program exits with 128 + the number of the signal. A second
+/// signal ends it at once, unless it follows within a fifth of a second, because many senders send
+/// a signal twice. There may only be one watch at a time.
 class SignalWatch {
  public:
   explicit SignalWatch(std::function<void(std::string_view)> last_words);
@@ -23,7 +23,7 @@ class SignalWatch {
   SignalWatch& operator=(SignalWatch const&) = delete;
 
  private:
-  std::vector<std::pair<int, struct sigaction>> before_;  ///< signals, and what they did
+  std::vector<std::pair<int, struct sigaction>> before_;  ///< signals and their previous actions
   std::thread thread_;
 };
 

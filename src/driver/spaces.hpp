@@ -6,8 +6,8 @@
 
 namespace Solder::Driver {
 
-/// \brief Calls f with an instance of the execution space of that YAML name; with nothing if this
-/// build does not have it (space_names() says which it has).
+/// \brief Calls f with an instance of the execution space with that YAML name; does not call it if
+/// this build does not have the space (see space_names()).
 template <class Function>
 void with_space(std::string_view name, Function const& f) {
   if (name == "default") f(Kokkos::DefaultExecutionSpace{});

@@ -16,7 +16,7 @@ namespace Solder::Driver {
 void prepare_streams() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  for (int stream = 0; stream < 3; ++stream)  // open() takes the first number that is free
+  for (int stream = 0; stream < 3; ++stream)  // open() takes the lowest free number
     if (fcntl(stream, F_GETFD) == -1) open("/dev/null", O_RDONLY);
 }
 

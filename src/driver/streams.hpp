@@ -5,12 +5,12 @@
 
 namespace Solder::Driver {
 
-/// \brief To be called first of all: sees to it that what cannot be written is an error of the
-/// write, not a signal (a pipe that nobody reads, a file beyond the limit), and that no file takes
-/// the place of a standard stream that is closed.
+/// \brief Must be called first. Makes failing writes (to a pipe without a reader, to a file beyond
+/// the limit) errors instead of signals, and prevents files from taking the place of a closed
+/// standard stream.
 void prepare_streams();
 
-/// \brief Writes to standard output, at once. std::runtime_error where that cannot be written.
+/// \brief Writes to standard output and flushes it. std::runtime_error if it cannot be written.
 void print(std::string_view text);
 
 }  // namespace Solder::Driver

@@ -41,7 +41,7 @@ std::string refusal(RunConfig const& run, Symmetry const& symmetry,
     of_batch = concat("; A is system ", std::to_string(next - starts.begin()), " of the batch");
   }
   return concat(describe(named), of_batch, "; ", run.solver.name, " needs a ", wanted(symmetry),
-                " positive definite matrix: take bicgstab, gmres or idr",
+                " positive definite matrix: use bicgstab, gmres or idr",
                 preconditioner_needs_it(run) ? ", best with jacobi or ilu0" : "",
                 ", or waive the check with solver.check_symmetry: false");
 }
@@ -49,7 +49,7 @@ std::string refusal(RunConfig const& run, Symmetry const& symmetry,
 std::string symmetry_word(RunConfig const& run, std::optional<Symmetry> const& symmetry) {
   if (solver_needs_it(run) || !symmetry || !is_wrong(*symmetry)) return {};
   return concat(describe(*symmetry), "; ", run.preconditioner.name, " is made for ",
-                wanted(*symmetry), " positive definite matrices, and may do little here");
+                wanted(*symmetry), " positive definite matrices, and may not help here");
 }
 
 }  // namespace Solder::Driver

@@ -17,7 +17,7 @@
 namespace Solder::Driver {
 namespace {
 
-/// \brief Makes the preconditioner called `name` and calls f(preconditioner).
+/// \brief Makes the preconditioner named `name` and calls f(preconditioner).
 template <class T, class Exec, class Function>
 void with_plain_preconditioner(std::string const& name, Exec const& exec,
                                PreconditionerConfig const& config, CsrMatrix<T, Exec> const& A,
@@ -27,8 +27,8 @@ void with_plain_preconditioner(std::string const& name, Exec const& exec,
   if (name == "fsai") f(FsaiMaker<T, Exec>::same(exec, A, config));
 }
 
-/// \brief Makes the run's preconditioner, of A or a polynomial in `matrix`, which is A in the
-/// format of the run, and calls f(preconditioner).
+/// \brief Makes the run's preconditioner and calls f(preconditioner). It is made from A; a
+/// polynomial is made from `matrix`, which is A in the format of the run.
 template <class T, class Exec, class Matrix, class Function>
 void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> const& A,
                          Points const& points, Matrix const& matrix, Function const& f) {
@@ -56,8 +56,8 @@ void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Ex
   }
 }
 
-/// \brief The matrix in the padded format chosen. InputError if the memory of a host would not hold
-/// it.
+/// \brief The matrix in the chosen padded format. InputError if it would not fit in the memory of a
+/// host.
 template <class T, class Exec>
 SellMatrix<T, Exec> make_padded(Exec const& exec, CsrMatrix<T, Exec> const& A,
                                 RowStatistics const& rows, MatrixFormat format) {
@@ -69,9 +69,9 @@ SellMatrix<T, Exec> make_padded(Exec const& exec, CsrMatrix<T, Exec> const& A,
   return ell ? SellMatrix<T, Exec>::ell(exec, A) : SellMatrix<T, Exec>::sell(exec, A);
 }
 
-/// \brief Puts the matrix into the format of the run, and calls f(matrix, format and why). A format
-/// that nobody asked for gives way to CSR where memory does not suffice for it, and where several
-/// right-hand sides are then solved at once.
+/// \brief Converts the matrix to the format of the run and calls f(matrix, the format and the
+/// reason). If the format is automatic, CSR is used if memory does not suffice for another format,
+/// or if CSR allows several right-hand sides to be solved at once.
 template <class T, class Exec, class Function>
 void with_matrix(Exec const& exec, RunConfig const& run, CsrMatrix<T, Exec> const& A, bool several,
                  Function const& f) {

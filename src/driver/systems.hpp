@@ -12,17 +12,17 @@
 
 namespace Solder::Driver {
 
-/// \brief A run's system where it is solved: its matrix in the format of the run, and its
-/// preconditioner; neither is made where the matrix is refused. Compiled in systems.cpp, once a
+/// \brief A run's system on the space where it is solved: the matrix in the format of the run, and
+/// the preconditioner. Neither is made if the matrix is refused. Compiled in systems.cpp, once per
 /// scalar, whatever solvers there are.
 template <class T, class Exec>
 struct SystemOn {
-  std::optional<Symmetry> symmetry;  ///< where the run asks for it
-  std::string refusal;               ///< why the solver does not take the matrix, or empty
+  std::optional<Symmetry> symmetry;  ///< if the run asks for it
+  std::string refusal;               ///< why the solver cannot be used for the matrix, or empty
   Compiled::AnySystem<T, Exec> system;
   Kokkos::View<T*, Exec> b, x;  ///< of all columns, row by row
   std::string matrix_format, format_reason;
-  double setup_seconds = 0;  ///< of the format and the preconditioner
+  double setup_seconds = 0;  ///< for the format and the preconditioner
 
   SystemOn(Exec const& exec, RunConfig const& run, System<T> const& of);
   void clear_x(Exec const& exec) const;

@@ -24,7 +24,7 @@ inline std::string without_busy_cores(std::string const& text) {
   std::istringstream lines(text);
   std::string kept;
   for (std::string line; std::getline(lines, line);)
-    if (line.find("others kept the cores busy") == std::string::npos) kept += line + "\n";
+    if (line.find("other processes kept the cores busy") == std::string::npos) kept += line + "\n";
   return kept;
 }
 

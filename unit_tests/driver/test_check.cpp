@@ -203,7 +203,7 @@ TEST(Footprint, OfRightHandSidesThatGoOnByThemselvesIsEnough) {
       if (k % 8 < 4) system.rhs[k] = 0;
     Counts const counts = {n, double(system.matrix.nonzeros()), columns};
     auto const shares = footprint(run, counts, true);
-    Share const share = share_of(shares, "those that go on");
+    Share const share = share_of(shares, "the columns that continue");
     SolderTest::KokkosEvents events;
     solve<double>(run, system, {});
     events.stop();
@@ -336,7 +336,7 @@ TEST(Outputs, BehindLinksAreCheckedWhereTheyAreWritten) {
   folder.expect_refused("json: to_folder", {"it is a folder"});
   folder.link("round", "and_round");
   folder.link("and_round", "round");
-  folder.expect_refused("json: round", {"a.yaml:2: output.json '", "circle"});
+  folder.expect_refused("json: round", {"a.yaml:2: output.json '", "cycle"});
   folder.link("to_long", "out/" + std::string(240, 'x'));
   folder.expect_refused("json: to_long", {"longer than 236 characters"});
 
@@ -397,6 +397,6 @@ TEST(Check, ABuildSaysWhichScalarsItHas) {
               std::string_view(name) == "double" || std::string_view(name) == "complex_float");
   }
   EXPECT_EQ(not_built("float"), concat("problem.scalar 'float' is not in this build; configure it "
-                                       "with that in Solder_SCALARS, which has ",
+                                       "with this scalar in Solder_SCALARS, which has ",
                                        SOLDER_SCALARS));
 }

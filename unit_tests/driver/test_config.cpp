@@ -520,7 +520,7 @@ TEST(Config, FilesThatAreNoYaml) {
                  {"not valid YAML", "solver.nme"});
   expect_error("---\n---\n" + std::string(problem), {"a.yaml:1: ", "empty document"});
   expect_error(std::string(problem) + "---\n" + problem + "output: {json: r.json}\n",
-               {"a.yaml:4: ", "'output.json' belongs into the first document"});
+               {"a.yaml:4: ", "'output.json' belongs in the first document"});
   expect_error("? [a, b]\n: c\n", {"a.yaml:1: ", "plain word"});
   Errors errors;
   read_config({"no/such/file.yaml"}, {}, errors);

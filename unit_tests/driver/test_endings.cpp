@@ -123,7 +123,7 @@ TEST(Endings, ALateErrorLeavesTheRunsThatHadEnded) {
   EXPECT_EQ(run_in_shell(scratch, "ulimit -f 64 && exec \"$driver\" a.yaml >out 2>err"), 2);
   EXPECT_TRUE(contains(scratch.read("err"),
                        "x-3.mtx: cannot write: File too large; stopped in run 3 of 4 of a.yaml, "
-                       "fem_poisson_2d(size=200); r.json has the 2 that had ended\n"))
+                       "fem_poisson_2d(size=200); r.json has the 2 finished runs\n"))
       << scratch.read("err");
   Json const json = Json::parse(scratch.read("r.json"));
   EXPECT_EQ(json["runs"].size(), 2u);
@@ -149,7 +149,7 @@ TEST(Endings, ASignalLeavesTheRunsThatHadEnded) {
     std::string const where =
         "stopped by " + name + " in run 3 of 3 of a.yaml, fem_poisson_2d(size=30)";
     EXPECT_TRUE(
-        contains(scratch.read("err"), "error: " + where + "; r.json has the 2 that had ended\n"))
+        contains(scratch.read("err"), "error: " + where + "; r.json has the 2 finished runs\n"))
         << scratch.read("err");
     Json const json = Json::parse(scratch.read("r.json"));
     EXPECT_EQ(json["stopped"], where);

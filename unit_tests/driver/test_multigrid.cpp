@@ -244,8 +244,8 @@ TEST(Driver, RefusesUnknownsThatAreNotThoseOfPoints) {
   refused(random + "128", rigid, {"a.yaml:2: ", "give problem.coordinates"});
   refused(random + "128, coordinates: grid3.mtx", rigid,
           {"a.yaml:1: problem.coordinates: ", "is 64 x 3, but the 128 rows of the matrix",
-           "no number of points with 3 displacements each"});
-  refused(random + "192, coordinates: grid2.mtx", rigid, {"is 64 x 2", "those of 96 points"});
+           "no whole number of points with 3 displacements each"});
+  refused(random + "192, coordinates: grid2.mtx", rigid, {"is 64 x 2", "make up 96 points"});
   refused(random + "256, coordinates: grid4.mtx", rigid, {"points have 2 or 3 coordinates"});
   refused(random + "128, coordinates: nowhere.mtx", rigid, {"nowhere.mtx"});
   refused(random + "128, coordinates: grid2.mtx", "block_size: 2",

@@ -297,7 +297,8 @@ TEST(Problem, FilesThatAreNotTheRightHandSidesWanted) {
   expect_refused(why(array, "3 2\n" + six + "7\n"), "goes on");
   expect_refused(why("array real symmetric", "3 3\n" + six), "is not general");
   expect_refused(why("coordinate real general", "3 1001 1\n1 1 1\n"), "at most 1000 right-hand");
-  expect_refused(why("coordinate real general", "3 2 2\n1 1 1e308\n1 1 1e308\n"), "more than the");
+  expect_refused(why("coordinate real general", "3 2 2\n1 1 1e308\n1 1 1e308\n"),
+                 "too large for the");
 }
 
 TEST(Problem, RandomColumnsAreThoseOfTheNextSeeds) {

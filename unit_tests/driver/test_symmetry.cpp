@@ -36,7 +36,7 @@ TEST(Symmetry, TheFlowIsRefusedByCg) {
   EXPECT_TRUE(contains(outcome.err, detail)) << outcome.err;
   EXPECT_TRUE(contains(detail, "A is not symmetric: a(1, 2) = ")) << detail;
   EXPECT_TRUE(contains(detail, ", but a(2, 1) = ")) << detail;
-  EXPECT_TRUE(contains(detail, "take bicgstab, gmres or idr, best with jacobi or ilu0")) << detail;
+  EXPECT_TRUE(contains(detail, "use bicgstab, gmres or idr, best with jacobi or ilu0")) << detail;
   EXPECT_TRUE(contains(detail, "solver.check_symmetry: false")) << detail;
   Json const seen = run["problem"]["symmetry"], worst = seen["hermitian"]["worst"];
   EXPECT_EQ(seen["hermitian"]["holds"], false);

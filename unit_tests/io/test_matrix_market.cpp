@@ -369,7 +369,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{real_general + "2 2 1\n1 1 -1D400\n", 3, "'-1D400' is too large"},
         BadFile{real_general + "2 2 1\n1 1 1 2\n", 3, "unexpected text '2'"},
         BadFile{real_general + "2 2 1\n1 1 1 % why\n", 3, "unexpected text '% why'"},
-        BadFile{real_general + "1 1 2\n1 1 1e308\n1 1 1e308\n", 0, "entries given more than once"},
+        BadFile{real_general + "1 1 2\n1 1 1e308\n1 1 1e308\n", 0, "the sum of repeated entries"},
         BadFile{"%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 2.5\n", 3,
                 "the value should be an integer, but is '2.5'"},
         BadFile{"%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1 2.5\n", 3,

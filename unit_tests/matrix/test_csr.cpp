@@ -336,7 +336,7 @@ TYPED_TEST(CsrOfDouble, HostDataAreChecked) {
             "Solder::HostCsr: 3 rows need 4 row offsets, not 3");
   EXPECT_EQ(said_of({3, 5, {}, {}, {}}), "Solder::HostCsr: 3 rows need 4 row offsets, not 0");
   EXPECT_EQ(said_of({3, 5, {0, 1, 1, 1}, {4}, {1, 2}}),
-            "Solder::HostCsr: as many values as column indices are needed, 1, not 2");
+            "Solder::HostCsr: there must be as many values as column indices, 1, not 2");
   EXPECT_EQ(said_of({-3, 5, {}, {}, {}}),
             "Solder::HostCsr: -3 rows and 5 columns must not be negative");
   EXPECT_EQ(said_of({0, 5, {}, {1}, {1}}), "Solder::HostCsr: there are no rows, but 1 nonzeros");
@@ -387,7 +387,7 @@ TYPED_TEST(CsrOfDouble, NoRowsNeedNoOffsets) {
   EXPECT_EQ(complaint([&] { Matrix(exec, 0, 3, 2, nullptr, nullptr, nullptr); }),
             "Solder::CsrMatrix: there are no rows, but 2 nonzeros");
   EXPECT_EQ(complaint([&] { Matrix(exec, 2, 3, 5, nullptr, nullptr, nullptr); }),
-            "Solder::CsrMatrix: a null pointer where 2 rows of 5 nonzeros should be");
+            "Solder::CsrMatrix: an array of a matrix with 2 rows and 5 nonzeros is a null pointer");
 }
 
 template <class Exec, class Offset>

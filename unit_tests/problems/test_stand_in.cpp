@@ -235,7 +235,7 @@ TEST(StandIn, RefusesFiguresThatContradictEachOther) {
   expect_error({10, 20, 11, 1.0}, "a row of 11 entries does not fit a matrix of 10 columns");
   expect_error({10, 9, 5, 0.0}, "mean row length below 1");
   expect_error({10, 60, 5, 0.0}, "larger than the longest row, 5");
-  expect_error({10, 20, 5, 3.0}, "deviate by 1.73");
+  expect_error({10, 20, 5, 3.0}, "have a deviation of at most 1.73");
   expect_error({10, 20, 5, std::nan("")}, "deviation");
   expect_error({10, 20, 5, 1.0, -1}, "half bandwidth is -1");
   expect_error({10, 20, 5, 1.0, 2, 1.5}, "near must lie between 0 and 1");

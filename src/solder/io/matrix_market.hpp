@@ -16,21 +16,22 @@
 
 namespace Solder {
 
-/// \brief Reads and checks the banner and the size line only. Errors as read_matrix_market.
+/// \brief Reads and checks only the banner and the size line. Errors are those of
+/// read_matrix_market.
 inline MatrixMarketHeader read_matrix_market_header(std::string const& path) {
   return Impl::read_market_file(
       path, [](auto const&, MatrixMarketHeader const& header) { return header; });
 }
 
-/// \brief Reads a Matrix Market file, plain or gzipped (told apart by content).
+/// \brief Reads a Matrix Market file, plain or gzipped (distinguished by content).
 ///
-/// Coordinate or array; real (or double), integer, complex, pattern (values one); general,
-/// symmetric, skew-symmetric, hermitian: these store the lower triangle, the result holds both.
-/// Duplicates are summed, zeros of coordinate files kept, zeros of array files dropped. Comments,
-/// blank lines, CRLF, tabs, Fortran exponents (1.0D+03) and a leading + are accepted. A real file
-/// may be read into a complex Scalar. Nothing is allocated on the size line's word alone but the
-/// row offsets. Throws InputError, naming file and line, for everything else. Peak memory: 2.5
-/// times the result.
+/// Formats are coordinate and array. Fields are real (or double), integer, complex and pattern (all
+/// values one). Symmetries are general, symmetric, skew-symmetric and hermitian; files of the last
+/// three store the lower triangle, and the result has both. Duplicates are summed. Zeros of
+/// coordinate files are kept, zeros of array files dropped. Comments, blank lines, CRLF, tabs,
+/// Fortran exponents (1.0D+03) and a leading + are accepted. A real file may be read into a complex
+/// Scalar. Only the row offsets are allocated on the strength of the size line. Throws InputError,
+/// naming file and line, for everything else. Peak memory: 2.5 times the result.
 template <class Scalar>
 HostCsr<Scalar> read_matrix_market(std::string const& path) {
   return Impl::read_market_file(path, [](auto& lines, MatrixMarketHeader const& header) {
@@ -52,7 +53,7 @@ HostCsr<Scalar> read_matrix_market(std::string const& path) {
 }
 
 /// \brief Reads an n x 1 Matrix Market file, array or coordinate, into a dense vector. Formats and
-/// errors as read_matrix_market; InputError for more than one column.
+/// errors are those of read_matrix_market; also InputError unless there is exactly one column.
 template <class Scalar>
 std::vector<Scalar> read_matrix_market_vector(std::string const& path) {
   return Impl::read_market_file(path, [](auto& lines, MatrixMarketHeader const& header) {

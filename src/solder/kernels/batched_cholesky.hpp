@@ -13,11 +13,11 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief Matrices of one order, and where the outcome goes.
+/// \brief Matrices of the same order, and where their results are reported.
 template <class Scalar>
 struct CholeskyBatch {
   StridedTriangle<Scalar> first;
-  std::int64_t stride;  ///< from a matrix to the next
+  std::int64_t stride;  ///< from one matrix to the next
   std::int32_t* info;
   std::int64_t info_stride;
   int count, order;
@@ -28,7 +28,7 @@ struct CholeskyBatch {
   KOKKOS_FUNCTION void report(int b, int outcome) const { info[b * info_stride] = outcome; }
 };
 
-/// \brief A thread a matrix, on hosts.
+/// \brief One thread per matrix, on hosts.
 template <class Scalar>
 struct CholeskyOnHost {
   CholeskyBatch<Scalar> batch;
@@ -38,8 +38,8 @@ struct CholeskyOnHost {
   }
 };
 
-/// \brief A thread a matrix, on GPUs where no neighbours of a row or column are neighbours in
-/// memory, as in a batch that is stored entry by entry.
+/// \brief One thread per matrix, on GPUs, for matrices of which neither rows nor columns are
+/// contiguous, as in a batch that is stored entry by entry.
 template <class Scalar>
 struct CholeskyByThread {
   CholeskyBatch<Scalar> batch;
@@ -49,13 +49,13 @@ struct CholeskyByThread {
   }
 };
 
-/// \brief Orders up to G: 32 / G matrices a warp, copied to scratch and back so that neighbouring
-/// lanes meet neighbours in memory.
+/// \brief Orders up to G: 32 / G matrices per warp. They are copied to scratch and back so that
+/// neighbouring lanes access neighbouring memory.
 template <class Scalar, int G>
 struct CholeskyByGroup {
   static constexpr int packed = G * (G + 1) / 2, values = packed + 2 * G, groups = warp / G;
   static constexpr int bytes_per_warp = groups * values * static_cast<int>(sizeof(Scalar));
-  /// Of a team; and teams of a multiprocessor, that registers shall do for.
+  /// Warps per team; and teams per multiprocessor, for which registers must suffice.
   static constexpr int warps = 4, resident_teams = sizeof(Scalar) == 4 ? 6 : 32 / sizeof(Scalar);
 
   CholeskyBatch<Scalar> batch;
@@ -71,7 +71,7 @@ struct CholeskyByGroup {
     Scalar* const columns = static_cast<Scalar*>(aligned_scratch(team)) + slot * values;
     PackedTriangle<Scalar> const triangle{columns + 2 * G};
     bool const by_columns = matrix.by_columns();
-    // Line i: row or column number i, whose entries are neighbours in memory.
+    // Line i is the row or column number i, whichever is contiguous.
     std::int64_t const stride = by_columns ? matrix.column_stride : matrix.row_stride;
     if (m > 0) {
       if (by_columns)
@@ -101,9 +101,9 @@ struct CholeskyByGroup {
   static KOKKOS_FORCEINLINE_FUNCTION int least(int a, int b) { return a < b ? a : b; }
   static KOKKOS_FORCEINLINE_FUNCTION int most(int a, int b) { return a > b ? a : b; }
 
-  /// This lane copies an entry of each line. Nothing hangs on conditions, so that all loads are in
-  /// flight at once: others stand in for those outside the triangle, and meet the diagonal in
-  /// scratch before it gets its own.
+  /// This lane copies one entry of each line. There are no branches, so all loads are in flight at
+  /// once. For entries outside the triangle, others are loaded instead. They are written to the
+  /// diagonal in scratch before it gets its own entry.
   template <bool ByColumns>
   KOKKOS_FORCEINLINE_FUNCTION static void load(Scalar const* lines, std::int64_t stride,
                                                PackedTriangle<Scalar> const& triangle, int m,
@@ -129,7 +129,7 @@ struct CholeskyByGroup {
     SOLDER_UNROLL
     for (int i = 0; i < G; ++i) {
       int const r = ByColumns ? rank : i, c = ByColumns ? i : rank;
-      stored[i] = (&triangle(r, 0))[c];  // of another row where c > r, and not stored
+      stored[i] = (&triangle(r, 0))[c];  // if c > r, from another row, and not stored
     }
     SOLDER_UNROLL
     for (int i = 0; i < G; ++i) {
@@ -139,11 +139,11 @@ struct CholeskyByGroup {
   }
 };
 
-/// \brief Any order: a team a matrix.
+/// \brief Any order: one team per matrix.
 template <class Scalar>
 struct CholeskyByTeam {
-  /// Of a team; and teams of a multiprocessor, that registers shall do for (0: as the compiler
-  /// finds best).
+  /// Warps per team; and teams per multiprocessor, for which registers must suffice (0: the
+  /// compiler chooses).
   static constexpr int most_warps = 4, resident_teams = CholeskyTiles<Scalar>::ahead ? 3 : 0;
   CholeskyBatch<Scalar> batch;
   int warps;
@@ -168,8 +168,8 @@ struct CholeskyByTeam {
   }
 
  private:
-  /// One warp waits for no other and leaves room for more matrices, as long as there are so many;
-  /// the more warps a team has, the less often is a panel's diagonal block read.
+  /// A single warp does not wait for others and leaves room for more matrices, if there are enough
+  /// of them. The more warps a team has, the less often a panel's diagonal block is read.
   static int warps_for(int concurrency, CholeskyBatch<Scalar> const& batch) {
     if (batch.count < concurrency / 512) return std::min(most_warps, (batch.order - 1) / warp + 1);
     return sizeof(Scalar) == 4 ? (batch.order <= 128 ? 1 : 3) : (batch.order <= 192 ? 1 : 2);
@@ -202,37 +202,38 @@ void batched_cholesky(Exec const& exec, CholeskyBatch<Scalar> const& batch) {
 
 }  // namespace Impl
 
-/// \brief A_b = L_b L_b^H for many Hermitian positive definite matrices of one order, in place: the
-/// lower triangle of each is read and becomes L_b, real positive on the diagonal; the strict upper
-/// one is not touched.
+/// \brief A_b = L_b L_b^H for many Hermitian positive definite matrices of the same order, in
+/// place. The lower triangle of each is read and replaced by L_b, which is real and positive on the
+/// diagonal. The strict upper triangle is not touched.
 ///
-/// Any order, any strides; fastest where the rows or the columns of a matrix are contiguous. The
-/// imaginary part of A's diagonal is ignored. One kernel, no fence, no memory; words: a triangle
-/// twice a matrix up to order 32, beyond that its earlier columns again for every 32 columns (16 of
-/// complex double). Without contiguous rows or columns a GPU's thread works on a matrix: fast only
-/// where neighbouring matrices' entries are neighbours in memory.
-/// \param A (batch, m, m) \param info (batch) of std::int32_t: 0, or the order of the first leading
-/// minor that is not positive definite, or not finite, as far as rounding tells; that matrix's
-/// lower triangle then holds anything
-/// \throws std::invalid_argument where the extents do not fit together
+/// Any order and any strides; fastest if the rows or the columns of each matrix are contiguous. The
+/// imaginary part of A's diagonal is ignored. One kernel, no fence, no memory. Words: up to order
+/// 32 a triangle twice per matrix; beyond that, also its earlier columns again for every 32 columns
+/// (16 if complex double). Without contiguous rows or columns, one GPU thread works on each matrix;
+/// that is only fast if the entries of neighbouring matrices are adjacent in memory. \param A
+/// (batch, m, m) \param info (batch) of std::int32_t: 0, or the order of the first leading minor
+/// that is not positive definite or not finite, as far as rounding permits. The lower
+/// triangle of such a matrix is undefined afterwards
+/// \throws std::invalid_argument if the extents are inconsistent
 template <class Exec, class Matrices, class Info>
 void batched_cholesky(Exec const& exec, Matrices const& A, Info const& info) {
   using Scalar = typename Matrices::value_type;
-  static_assert(Matrices::rank == 3 && Info::rank == 1, "Solder: A is (batch, m, m), info (batch)");
+  static_assert(Matrices::rank == 3 && Info::rank == 1,
+                "Solder: A must be (batch, m, m) and info (batch)");
   static_assert(std::is_same_v<Scalar, typename Matrices::non_const_value_type> &&
                     std::is_same_v<std::int32_t, typename Info::value_type>,
-                "Solder: A and info are written to; info is std::int32_t");
+                "Solder: A and info must be writable, and info must be std::int32_t");
   static_assert(Kokkos::SpaceAccessibility<Exec, typename Matrices::memory_space>::accessible &&
                     Kokkos::SpaceAccessibility<Exec, typename Info::memory_space>::accessible,
-                "Solder: A and info must be where the execution space can reach them");
+                "Solder: the execution space cannot access A or info");
   std::size_t const count = A.extent(0), order = A.extent(1);
   constexpr std::size_t most = std::numeric_limits<std::int32_t>::max() / 2;
   if (order != A.extent(2) || info.extent(0) != count || count > most || order > most)
     throw std::invalid_argument(
         "Solder::batched_cholesky: A is " + std::to_string(count) + " x " + std::to_string(order) +
         " x " + std::to_string(A.extent(2)) + " and info has " + std::to_string(info.extent(0)) +
-        " entries; square matrices and an entry for each are needed, at most " +
-        std::to_string(most) + " of at most that order");
+        " entries; needs square matrices and one entry of info for each, at most " +
+        std::to_string(most) + " matrices of at most that order");
   if (count == 0) return;
   Impl::batched_cholesky(exec, Impl::CholeskyBatch<Scalar>{
                                    {A.data(), std::int64_t(A.stride(1)), std::int64_t(A.stride(2))},

@@ -14,7 +14,7 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief Leaves the teams' shares of all inner products: a pass over the basis.
+/// \brief Computes the teams' shares of all inner products, in one pass over the basis.
 template <class Scalar>
 struct MultiDotShares {
   TallBasis<Scalar const> V;
@@ -38,7 +38,7 @@ struct MultiDotShares {
   }
 };
 
-/// \brief Adds the shares up.
+/// \brief Adds up the shares.
 template <class Scalar>
 struct MultiDotTotals {
   double const* partials;
@@ -64,8 +64,9 @@ struct MultiDotTotals {
 
 }  // namespace Impl
 
-/// \brief Merged inner products h_k = (v_k, y) of the columns of a tall basis with one vector
-/// (paper 5, section 4), as a plan: made once, used for any number of columns up to most_columns.
+/// \brief A plan for the merged inner products h_k = (v_k, y) of the columns of a tall basis with
+/// one vector (paper 5, section 4). It is made once and used for any number of columns up to
+/// most_columns.
 ///
 /// Two kernels, no fence; words: (columns + 1) * rows, once each. Sums are double (complex double),
 /// in a fixed order.
@@ -75,13 +76,13 @@ class MultiDot {
   using Vector = Kokkos::View<Scalar const*, typename Exec::memory_space>;
   using Products = Kokkos::View<Wide<Scalar>*, typename Exec::memory_space>;
 
-  /// \throws std::invalid_argument where most_columns is not from 1 to 4096 or rows is negative
-  /// \throws std::length_error where rows are more than kernels take: 2^31 - 2^22 - 1
+  /// \throws std::invalid_argument if most_columns is not from 1 to 4096 or rows is negative
+  /// \throws std::length_error if there are more rows than kernels support: 2^31 - 2^22 - 1
   MultiDot(Exec const& exec, std::int32_t rows, std::int32_t most_columns)
       : exec_(exec), rows_(rows), most_columns_(most_columns) {
     if (rows < 0 || most_columns < 1 || most_columns > 4096)
       throw std::invalid_argument("Solder::MultiDot: rows must not be negative (" +
-                                  std::to_string(rows) + "), and columns from 1 to 4096 (" +
+                                  std::to_string(rows) + "), and columns must be from 1 to 4096 (" +
                                   std::to_string(most_columns) + ")");
     if (rows > Impl::most_rows)
       throw std::length_error("Solder::MultiDot: at most " + std::to_string(Impl::most_rows) +
@@ -101,9 +102,9 @@ class MultiDot {
     }
   }
 
-  /// \brief products(k) = (v_k, y), column k of the basis beginning at basis + k * stride, for k <
-  /// columns.
-  /// \throws std::invalid_argument where columns, the basis, y or products do not fit together
+  /// \brief products(k) = (v_k, y) for k < columns. Column v_k of the basis begins at
+  /// basis + k * stride.
+  /// \throws std::invalid_argument if columns, stride, basis, y and products are inconsistent
   void operator()(Vector const& basis, std::int64_t stride, std::int32_t columns, Vector const& y,
                   Products const& products) const {
     bool const fits =
@@ -124,7 +125,7 @@ class MultiDot {
                                               teams_};
     Impl::MultiDotTotals<Scalar> const totals{partials_.data(), products.data(), columns, teams_};
     constexpr int threads = Impl::multi_dot_threads;
-    // A GPU's warps leave a sum each there, where columns are fewer than warps.
+    // If there are fewer columns than warps, each warp of a GPU leaves a sum there.
     constexpr int scratch =
         Impl::DeviceTeam<int>::scratch_bytes(0, Impl::multi_dot_workspace<Scalar>(1));
     Kokkos::parallel_for("Solder::multi_dot::shares",

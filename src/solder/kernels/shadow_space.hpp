@@ -10,11 +10,11 @@
 
 namespace Solder {
 
-/// \brief Random vectors p_0, p_1, ... that are never stored: entry i of p_j is a function of i, j
-/// and the seed, so that products with them move no words.
+/// \brief Random vectors p_0, p_1, ... that are never stored. Entry i of p_j is a function of i, j
+/// and the seed, so products with them move no words.
 ///
-/// The entries, real and imaginary parts apart, are uniform among 2^16 numbers between -1/2 and
-/// 1/2. Four of them come from one scrambled word.
+/// Real and imaginary parts are separate numbers, uniform among 2^16 values between -1/2 and 1/2.
+/// Four of them come from one scrambled word.
 template <class Scalar>
 struct ShadowSpace {
   static constexpr int most = 32;  ///< vectors
@@ -23,13 +23,13 @@ struct ShadowSpace {
 
   bool operator==(ShadowSpace const&) const = default;
 
-  /// \brief The expected ||p_j||^2 for vectors of so many rows.
+  /// \brief The expected ||p_j||^2 for vectors of `rows` rows.
   KOKKOS_FUNCTION static constexpr double squared_norm(std::int32_t rows) {
     return double(parts<Scalar>) * rows / 12;
   }
 
-  /// \brief Adds conj(p_j[i]) value to sums[at + j], or to the pair of sums[at + 2 j], for j <
-  /// count, at most Width, of the vectors from `first` on, a multiple of 4.
+  /// \brief Adds conj(p[i]) value, for the vectors p = p_(first + j), j < count, to sums[at + j],
+  /// or if complex to the pair at sums[at + 2 j]. count is at most Width; first is a multiple of 4.
   template <int Width, std::size_t N>
   KOKKOS_FORCEINLINE_FUNCTION void add_products(Sums<N>& sums, std::size_t at, std::int32_t first,
                                                 std::int32_t count, std::int32_t i,
@@ -51,7 +51,7 @@ struct ShadowSpace {
     }
   }
 
-  /// \brief p_j[i]; for whoever wants to look at one.
+  /// \brief p_j[i], for inspection.
   KOKKOS_FUNCTION Wide<Scalar> entry(std::int32_t i, std::int32_t j) const {
     constexpr int vectors = numbers / static_cast<int>(parts<Scalar>);
     auto const p = entries(i, j / vectors);
@@ -62,7 +62,7 @@ struct ShadowSpace {
   }
 
  private:
-  static constexpr int numbers = 4;  ///< from one word
+  static constexpr int numbers = 4;  ///< per scrambled word
 
   KOKKOS_FORCEINLINE_FUNCTION Kokkos::Array<double, numbers> entries(std::int32_t i,
                                                                      std::int32_t group) const {

@@ -12,7 +12,7 @@
 
 namespace Solder {
 
-/// \brief Columns of one length, side by side: column k begins at values + k * stride.
+/// \brief Columns of equal length: column k begins at values + k * stride.
 template <class Scalar>
 struct TallBasis {
   Scalar* values;
@@ -25,21 +25,22 @@ struct TallBasis {
 
 namespace Impl {
 
-/// \brief GPU threads of a team that forms merged inner products, and the rows that one of its
-/// warps loads at a time.
+/// \brief The GPU threads of a team that computes merged inner products, and the rows that one of
+/// its warps loads at a time.
 inline constexpr int multi_dot_threads = 1024, multi_dot_loads = 8,
                      multi_dot_chunk = multi_dot_loads * warp;
 
-/// \brief Rows that a host thread goes through column by column: 64 kB, which stay in its caches;
-/// with fewer it changes columns before a core has noticed that it reads them in order. Where the
-/// rows are kept on its stack, which may be small, 16 kB.
+/// \brief The rows of a block that a host thread goes through column by column: 64 kB, which stay
+/// in its caches. With fewer, it would change columns before the core's prefetcher has detected the
+/// sequential reads. Blocks on the stack, which may be small, have 16 kB.
 template <class Scalar>
 inline constexpr std::int32_t host_block = 65536 / sizeof(Scalar);
 template <class Scalar>
 inline constexpr std::int32_t host_block_on_stack = 16384 / sizeof(Scalar);
 
-/// \brief f(how many, the first) for all of `count` columns: as many at once as a host thread has
-/// registers for, which reads y, or what is subtracted from, once for all of them.
+/// \brief Calls f(number of columns, the first of them) until all `count` columns are covered. Each
+/// call covers as many columns as a host thread has registers for. For all of these together, it
+/// reads y, or the vector to subtract from, only once.
 template <int Width, class F>
 KOKKOS_FUNCTION void for_packs(std::int32_t count, F const& f, std::int32_t k = 0) {
   for (; k + Width <= count; k += Width) f(std::integral_constant<int, Width>{}, k);
@@ -48,8 +49,8 @@ KOKKOS_FUNCTION void for_packs(std::int32_t count, F const& f, std::int32_t k = 
 template <class Scalar>
 inline constexpr int widest_pack = parts<Scalar> == 1 ? 8 : 4;
 
-/// \brief Adds the share of the rows [first, last) of (v_k, y), for `Columns` columns from k on, to
-/// the sums in `workspace`, on a host. Four sums or more are under way at a time.
+/// \brief Adds the share of rows [first, last) in (v_k, y), for `Columns` columns from k on, to the
+/// sums in `workspace`, on a host. At least four independent sums are in flight at a time.
 template <int Columns, class Scalar>
 KOKKOS_FUNCTION void add_dots(TallBasis<Scalar const> const& V, std::int32_t k, Scalar const* y,
                               std::int32_t first, std::int32_t last, double* workspace) {
@@ -70,7 +71,7 @@ KOKKOS_FUNCTION void add_dots(TallBasis<Scalar const> const& V, std::int32_t k, 
   }
 }
 
-/// \brief block -= sum of c(k) v_k of `size` rows from `first` on, for `Columns` columns from k on,
+/// \brief block -= sum of c(k) v_k for `Columns` columns from k on and `size` rows from `first` on,
 /// on a host.
 template <int Columns, class Scalar, class Coefficient>
 KOKKOS_FUNCTION void subtract_columns(TallBasis<Scalar const> const& V, std::int32_t k,
@@ -89,8 +90,8 @@ KOKKOS_FUNCTION void subtract_columns(TallBasis<Scalar const> const& V, std::int
   }
 }
 
-/// \brief Teams that share a merged inner product over `rows` rows: one a multiprocessor on GPUs,
-/// as many as there are slices of rows on hosts.
+/// \brief The number of teams that share a merged inner product over `rows` rows: one per
+/// multiprocessor on GPUs, one per slice of rows on hosts.
 template <class Exec>
 int multi_dot_teams(Exec const& exec, std::int32_t rows, int host_slices) {
   if (is_host_space<Exec>) return host_slices;
@@ -98,21 +99,21 @@ int multi_dot_teams(Exec const& exec, std::int32_t rows, int host_slices) {
   return static_cast<int>(std::clamp<std::int64_t>(chunks, 1, exec.concurrency() / 2048));
 }
 
-/// \brief Doubles of team workspace that multi_dot and totals of `columns` columns need.
+/// \brief The doubles of team workspace that multi_dot and its totals need for `columns` columns.
 template <class Scalar>
 KOKKOS_FUNCTION constexpr int multi_dot_workspace(int columns) {
   int const slots = most_threads / warp;
   return static_cast<int>(parts<Scalar>) * (columns > slots ? columns : slots);
 }
 
-/// \brief Leaves this team's share of (v_k, y) for the columns k < count of V: value v of
-/// parts<Scalar> * count in partials[v * league_size + league_rank], if prepare(), called after the
-/// first loads, says so.
+/// \brief Calls prepare() after the first loads. If that returns true, leaves this team's share of
+/// (v_k, y) for the columns k < count of V: value v of parts<Scalar> * count goes to
+/// partials[v * league_size + league_rank].
 ///
 /// One pass over the basis for all products (paper 5, section 4: merged dot product). A column
-/// belongs to a warp, or to 2^split of them where columns are few; its lanes stride over the rows,
-/// and y, which all warps of the team read at about the same time, comes from the nearest cache.
-/// Words: count + 1 a row.
+/// belongs to one warp, or to 2^split warps if there are few columns. The warp's lanes stride over
+/// the rows. y comes from the nearest cache, because all warps of the team read it at about the
+/// same time. Words: count + 1 a row.
 template <class Scalar, class Team, class Prepare>
 KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows,
                                            TallBasis<Scalar const> const& V, std::int32_t count,
@@ -197,10 +198,11 @@ KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows,
   }
 }
 
-/// \brief Sums up `values` values that earlier stages left, for all threads of the team to see:
-/// f(v, total of sum_of(v), factor(v)) by one thread for each, then a barrier. factor loads ahead.
+/// \brief Totals `values` values that earlier stages left. For each, one thread calls
+/// f(v, total of sum_of(v), factor(v)). A barrier follows, so that all threads of the team see the
+/// results. factor(v) is loaded ahead.
 ///
-/// \tparam Batch values that a warp takes at once: 1 where they are no more than warps
+/// \tparam Batch values that a warp takes at once: 1 if there are no more values than warps
 template <int Batch, class Team, class SumOf, class Factor, class F>
 KOKKOS_FORCEINLINE_FUNCTION void for_each_total(Team const& team, std::int32_t values,
                                                 SumOf const& sum_of, Factor const& factor,
@@ -237,7 +239,7 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_total(Team const& team, std::int32_t v
   team.barrier();
 }
 
-/// \brief The same for values that one stage of `teams` teams left, one after another.
+/// \brief The same for values that one stage of `teams` teams left contiguously.
 template <class Team, class Factor, class F>
 KOKKOS_FORCEINLINE_FUNCTION void for_each_total(Team const& team, std::int32_t values,
                                                 std::int32_t teams, double const* partials,
@@ -248,9 +250,9 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_total(Team const& team, std::int32_t v
   for_each_total<4>(team, values, sum_of, factor, f);
 }
 
-/// \brief From the last rows to the first on GPUs, finish(i, start(i) - sum over k < count of c(k)
-/// v_k[i]) for every row i of this team, where prepare(), called before c and after the first
-/// loads, says so; its answer is returned.
+/// \brief Calls prepare() after the first loads and before c, and returns its result. If that is
+/// true, calls finish(i, start(i) - sum over k < count of c(k) v_k[i]) for every row i of this
+/// team. GPUs go from the last rows to the first.
 ///
 /// One pass over the basis (merged axpy). Words: count a row, and what start and finish move.
 template <class Scalar, class Team, class Start, class Prepare, class Coefficient, class Finish>
@@ -262,7 +264,7 @@ KOKKOS_FORCEINLINE_FUNCTION bool multi_axpy(Team const& team, Rows const& rows,
     if (!prepare()) return false;
     std::int32_t const begin = team.first(rows), end = team.last(rows);
     constexpr std::int32_t most = host_block_on_stack<Scalar>;
-    // Without constructors: those of complex scalars write zeros.
+    // Bypasses constructors, because those of complex scalars write zeros.
     alignas(64) std::byte memory[most * sizeof(Scalar)];
     auto* const block = reinterpret_cast<Scalar*>(memory);
     for (std::int32_t first = begin; first < end; first += most) {

@@ -17,14 +17,14 @@
 
 namespace Solder {
 
-/// \brief Many independent systems as one: the matrix is block diagonal, and its rows from
-/// starts[k] to starts[k + 1] - 1 are system k. On the host, to be put together one by one.
+/// \brief Many independent systems as one: the matrix is block diagonal, and its rows starts[k] to
+/// starts[k + 1] - 1 are system k. It is on the host, where systems are appended one by one.
 template <class Scalar>
 struct HostBatch {
   HostCsr<Scalar> matrix;
   std::vector<std::int32_t> starts{0};
 
-  /// \brief Room for so many rows and nonzeros of all systems.
+  /// \brief Reserves room for this number of rows and nonzeros in all systems together.
   void reserve(std::int64_t rows, std::int64_t nonzeros) {
     matrix.row_offsets.reserve(rows + 1);
     matrix.columns.reserve(nonzeros);
@@ -32,8 +32,9 @@ struct HostBatch {
   }
 
   /// \brief Appends a system, of any size and pattern.
-  /// \throws std::invalid_argument where A is not square, has no rows or is not a matrix (see
-  /// HostCsr::validate); std::length_error where all rows together become more than a matrix takes
+  /// \throws std::invalid_argument if A is not square, has no rows or is not valid (see
+  /// HostCsr::validate); std::length_error if all systems together would have more rows than a
+  /// matrix can have
   void append(HostCsr<Scalar> const& A) {
     A.validate();
     if (A.rows != A.columns_count || A.rows == 0)
@@ -54,12 +55,12 @@ struct HostBatch {
   }
 };
 
-/// \brief Which rows of a block diagonal matrix are one system of a batch; see Solver::solve.
+/// \brief Which rows of a block diagonal matrix form each system of a batch; see Solver::solve.
 template <class Exec>
 class Batch {
  public:
-  /// \param starts the first row of each system, ascending from 0, and the number of all rows
-  /// \throws std::invalid_argument where they do not begin at 0 or do not ascend
+  /// \param starts the first row of each system, ascending from 0, and finally the number of rows
+  /// \throws std::invalid_argument if they do not begin at 0 or do not ascend
   Batch(Exec const& exec, std::vector<std::int32_t> const& starts)
       : starts_(
             Impl::allocate_view<decltype(starts_)>(exec, "Solder::batch::starts", starts.size())) {
@@ -81,7 +82,7 @@ class Batch {
     exec.fence("Solder::batch: copied to the device");
   }
 
-  /// \brief Systems.
+  /// \brief The number of systems.
   std::int32_t size() const { return static_cast<std::int32_t>(host_.size()) - 1; }
   /// \brief Rows of all systems together.
   std::int32_t rows() const { return host_.back(); }

@@ -35,8 +35,8 @@ std::int32_t longest_row(Exec const& exec, Offset const* offsets, std::int32_t r
   return std::max(longest, 0);
 }
 
-/// \brief Puts the rows of more than `above` and at most `most` nonzeros, ascending, into list from
-/// `at` on; answers how many they are. Without a list it only counts.
+/// \brief Writes the rows with more than `above` and at most `most` nonzeros, ascending, to `list`
+/// from `at` on. Returns their number. Without a list it only counts.
 template <class Exec, class Offset>
 std::int32_t list_rows(Exec const& exec, Offset const* offsets, std::int32_t rows,
                        std::int64_t above, std::int64_t most, std::int32_t* list = nullptr,
@@ -63,9 +63,9 @@ void set_three(Exec const& exec, std::int32_t* to, std::int32_t a, std::int32_t 
       });
 }
 
-/// \brief What is known of the lengths of a matrix's rows.
+/// \brief What is known about the lengths of a matrix's rows.
 struct RowLengths {
-  std::int32_t most = -1;  ///< of them; -1: nothing is known
+  std::int32_t most = -1;  ///< the longest row, or a bound of it; -1: unknown
 };
 
 template <class V>
@@ -91,16 +91,16 @@ concept CrsMatrixLike = requires(M const& m) {
   { m.numCols() } -> std::convertible_to<std::int64_t>;
 };
 
-/// \brief A sparse matrix in compressed rows, on the device of Exec.
+/// \brief A sparse matrix in CSR format, on the device of Exec.
 ///
 /// \tparam Scalar float, double or Kokkos::complex of them
-/// \tparam Offset of the row offsets: int32; int64 for more than 2^31 - 1 nonzeros; std::size_t as
-/// Tpetra has
+/// \tparam Offset type of the row offsets: int32; int64 for more than 2^31 - 1 nonzeros;
+/// std::size_t as in Tpetra
 ///
 /// Shares the arrays it was made from (views count references) and adds the row partition. The
-/// pattern must not change afterwards; values may. Entries of a row may be in any order; where
-/// several have the same column, they count as their sum. What host data say is checked; device
-/// data are believed, unless one asks to validate them.
+/// pattern must not change afterwards; values may. Entries of a row may be in any order. Entries
+/// with the same row and column count as their sum. Host data are checked; device data are trusted
+/// unless validate() is called.
 template <class Scalar, class Exec, class Offset = std::int32_t>
 class CsrMatrix {
  public:
@@ -112,11 +112,11 @@ class CsrMatrix {
   using Columns = Kokkos::View<std::int32_t const*, memory_space>;
   using Values = Kokkos::View<Scalar const*, memory_space>;
 
-  /// \brief Wraps three views without copying: rows + 1 offsets, and columns and values of each
-  /// nonzero. Where there are no rows the offsets may be missing, the pointer null. Does not
-  /// compile for views of memory that Exec cannot access. \throws std::invalid_argument where the
-  /// extents do not fit together \throws std::length_error where rows or nonzeros are too many for
-  /// the index types
+  /// \brief Wraps three views without copying: rows + 1 offsets, and the column and value of each
+  /// nonzero. If there are no rows, the offsets may be missing or null. Does not compile for views
+  /// of memory that Exec cannot access. \throws std::invalid_argument if the extents are
+  /// inconsistent \throws std::length_error if there are too many rows or nonzeros for the index
+  /// types
   template <Impl::IsView RowOffsets, Impl::IsView ColumnIndices, Impl::IsView EntryValues>
   CsrMatrix(Exec const& exec, std::int32_t rows, std::int32_t columns,
             RowOffsets const& row_offsets, ColumnIndices const& column_indices,
@@ -148,7 +148,7 @@ class CsrMatrix {
                                   std::to_string(row_offsets_.extent(0)));
     if (column_indices.extent(0) != values.extent(0))
       throw std::invalid_argument(
-          "Solder::CsrMatrix: as many values as column indices are needed, " +
+          "Solder::CsrMatrix: there must be as many values as column indices, " +
           std::to_string(column_indices.extent(0)) + ", not " + std::to_string(values.extent(0)));
     if (nonzeros() > most_nonzeros)
       throw std::length_error("Solder::CsrMatrix: " + std::to_string(nonzeros()) +
@@ -158,9 +158,9 @@ class CsrMatrix {
                               " rows and columns");
     if (row_offsets_.data() == nullptr ||
         (nonzeros() > 0 && (column_indices_.data() == nullptr || values_.data() == nullptr)))
-      throw std::invalid_argument("Solder::CsrMatrix: a null pointer where " +
-                                  std::to_string(rows) + " rows of " + std::to_string(nonzeros()) +
-                                  " nonzeros should be");
+      throw std::invalid_argument("Solder::CsrMatrix: an array of a matrix with " +
+                                  std::to_string(rows) + " rows and " + std::to_string(nonzeros()) +
+                                  " nonzeros is a null pointer");
     Impl::with_memory_for("Solder::CsrMatrix", rows, nonzeros(), [&] { partition(exec, lengths); });
   }
 
@@ -186,8 +186,8 @@ class CsrMatrix {
   }
 
   /// \brief Copies host data to the device.
-  /// \throws std::invalid_argument where HostCsr::validate does
-  /// \throws std::length_error where the nonzeros do not fit Offset
+  /// \throws std::invalid_argument if HostCsr::validate does
+  /// \throws std::length_error if there are too many nonzeros for Offset
   CsrMatrix(Exec const& exec, HostCsr<Scalar> const& host)
       : CsrMatrix(Impl::with_memory_for("Solder::CsrMatrix", host.rows, host.nonzeros(), [&] {
           return CsrMatrix(exec, checked(host).rows, host.columns_count,
@@ -199,16 +199,16 @@ class CsrMatrix {
   std::int32_t rows() const { return rows_; }
   std::int32_t columns() const { return columns_; }
   std::int64_t nonzeros() const { return static_cast<std::int64_t>(values_.extent(0)); }
-  /// \brief Nonzeros of the longest row, or, where the library made this matrix, at least as many.
+  /// \brief Nonzeros of the longest row; an upper bound if the library made this matrix.
   std::int32_t longest_row() const { return longest_row_; }
   Offsets const& row_offsets() const { return row_offsets_; }
   Columns const& column_indices() const { return column_indices_; }
   Values const& values() const { return values_; }
 
-  /// \brief Looks through the pattern once, for data that the constructor could only believe. Two
-  /// kernels; waits for them.
-  /// \throws std::invalid_argument where row offsets do not begin at 0, descend or do not end with
-  /// the nonzeros, or a column is out of range; names the row
+  /// \brief Checks the pattern once, for data that the constructor had to trust. Two kernels; waits
+  /// for them.
+  /// \throws std::invalid_argument, naming the row, if row offsets do not begin at 0, descend or do
+  /// not end with the number of nonzeros, or if a column is out of range
   void validate(Exec const& exec) const {
     Offset const* const offsets = row_offsets_.data();
     std::int32_t const* const indices = column_indices_.data();
@@ -247,21 +247,21 @@ class CsrMatrix {
     throw std::invalid_argument("Solder::CsrMatrix: " + Impl::wrong_column(wrong, *column, count));
   }
 
-  /// \brief What kernels take along, by value. Valid while this matrix, or a copy of it, lives.
+  /// \brief What kernels use, by value. Valid while this matrix, or a copy of it, lives.
   Operator device_operator() const {
     return {row_offsets_.data(), column_indices_.data(),
             values_.data(),      {rows_, vector_teams_, bounds_.data()},
             lane_bits_,          teams_};
   }
 
-  /// \brief Words of sizeof(Scalar) that one product reads of the matrix.
+  /// \brief Words of sizeof(Scalar) that one product reads from the matrix.
   double words() const {
     return static_cast<double>(nonzeros()) * (1 + double(sizeof(std::int32_t)) / sizeof(Scalar)) +
            static_cast<double>(rows_) * sizeof(Offset) / sizeof(Scalar);
   }
 
-  /// \brief The most nonzeros, and the most rows or columns: the indices keep room for a stride
-  /// beyond the last, as loops add one before they compare.
+  /// \brief The most nonzeros, and the most rows or columns. Indices need room for a stride beyond
+  /// the last one, because loops add a stride before they compare.
   static constexpr std::int64_t most_nonzeros = std::numeric_limits<Offset>::max() / 2 >
                                                         (std::int64_t(1) << 31)
                                                     ? std::numeric_limits<std::int64_t>::max() / 2
@@ -323,7 +323,8 @@ class CsrMatrix {
     return device;
   }
 
-  /// \brief Lanes a row, long rows and teams for GPUs; slices of equal work for hosts.
+  /// \brief Chooses the lanes per row, long rows and teams for GPUs; slices of equal work for
+  /// hosts.
   void partition(Exec const& exec, Impl::RowLengths lengths) {
     Offset const* const offsets = row_offsets_.data();
     std::int32_t const n = rows_;
@@ -347,9 +348,9 @@ class CsrMatrix {
   }
 
  public:
-  /// \brief Finds the longest row, and lists those that are long. Rows of groups: one batch of
-  /// loads for each lane; of warps: up to 8 batches. (Public, for CUDA takes lambdas of public
-  /// functions only.)
+  /// \brief Finds the longest row and lists the long ones. In a row for a group, each lane has one
+  /// batch of loads; in a row for a warp, up to 8 batches. (Public because CUDA accepts lambdas
+  /// only in public functions.)
   void list_long_rows(Exec const& exec) {
     Offset const* const offsets = row_offsets_.data();
     constexpr std::int64_t most_of_warp = Operator::most_of_warp,

@@ -14,15 +14,14 @@ namespace Solder {
 
 /// \brief The device side of a CSR matrix: what kernels need to hand out row products.
 ///
-/// On GPUs a row is worked on by 2^lane_bits lanes, and the rows are dealt cyclically to all teams.
-/// Rows longer than `short_row` wait until the others are done and are worked on by groups of 8
-/// times the lanes, by warps or by whole teams, so that a few long rows do not hold up many short
-/// ones.
-/// On hosts each team takes the contiguous slice of `rows`, balanced by work.
+/// On GPUs 2^lane_bits lanes share a row, and rows are dealt cyclically to all teams. Rows longer
+/// than `short_row` are postponed until the others are done. Groups of 8 times as many lanes, warps
+/// or whole teams then compute them, so that a few long rows do not hold up many short ones.
+/// On hosts each team takes a contiguous slice of `rows`, balanced by work.
 ///
-/// It is small, for a stage may take several along: on GPUs, where slices have no bounds,
-/// `rows.bounds` lists the long rows: how many are for groups, for warps and for teams, then the
-/// rows in this order. Null: there are none.
+/// The struct is small, because a stage may contain several. On GPUs, where slices need no bounds,
+/// `rows.bounds` lists the long rows instead: the numbers of rows for groups, for warps and for
+/// teams, then the rows in this order. Null: there are none.
 template <class Scalar, class Offset>
 struct CsrOperator {
   Offset const* row_offsets;
@@ -32,20 +31,20 @@ struct CsrOperator {
   std::int32_t lane_bits;
   std::int32_t teams;
 
-  /// Whether it takes vectors of several right-hand sides, and systems of a batch; see HostTeam.
+  /// Whether it accepts vectors of several right-hand sides, and systems of a batch; see HostTeam.
   static constexpr bool takes_columns = true, takes_batches = true;
-  /// Whether it takes an x with twice the digits of double; see Widened.
+  /// Whether it accepts an x with twice the digits of double; see Widened.
   static constexpr bool takes_twice = true;
 
   bool operator==(CsrOperator const&) const = default;
 
-  /// \brief If prepare(), whose answer is returned, says so: gives consume(i, (A x)_i) for every
-  /// row i of this team, once, by one thread, the value in a register.
+  /// \brief Calls prepare() and returns its result. If that is true, calls consume(i, (A x)_i) once
+  /// for every row i of this team, in one thread, with the value in a register.
   ///
-  /// All threads of the team call this together; prepare must answer the same in all. Reads the
-  /// matrix once, from the last row to the first: what the vector stages, which go upwards, touched
-  /// last is still in the cache. x is an array, or whatever answers x[i]; its scalar, which is the
-  /// product's too, may be more precise than the matrix (Impl::Widened).
+  /// All threads of the team call this together; prepare must return the same in all of them. Reads
+  /// the matrix once, from the last row to the first: vector stages go upwards, so what they
+  /// accessed last is still in the cache. x is an array, or anything with x[i]. Its scalar, which
+  /// is also the product's, may be more precise than the matrix's (Impl::Widened).
   template <class Team, class Operand, class Prepare, class Consumer>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, Operand const& x,
                                                         Prepare const& prepare,
@@ -61,12 +60,12 @@ struct CsrOperator {
     }
   }
 
-  /// \brief Threads of which each has one row at most, so that a kernel of a whole solve can
-  /// keep() it; 0: some rows are too long for that.
+  /// \brief The number of threads at which each thread has one row at most, so that a kernel of a
+  /// whole solve can keep() it; 0: some rows are too long for that.
   std::int64_t threads_to_hold() const {
     return rows.bounds != nullptr ? 0 : static_cast<std::int64_t>(rows.count) << lane_bits;
   }
-  /// \brief What a thread keeps of its row, for the made vector x; see MadeProduct.
+  /// \brief What a thread keeps of its row, for a made vector x; see MadeProduct.
   template <class Team, class Vector>
   KOKKOS_FORCEINLINE_FUNCTION auto keep(Team const& team, Vector const& x) const {
     std::int32_t const lanes = 1 << lane_bits, at_once = team.size() >> lane_bits,
@@ -84,8 +83,8 @@ struct CsrOperator {
                               prepare, consume);
   }
 
-  /// \brief Whether, on a GPU, the team of a whole solve that has row i of a vector also computes
-  /// row i of a product.
+  /// \brief Whether, on a GPU, row i of a product is computed by the team of a whole solve that
+  /// owns row i of a vector.
   bool is_aligned() const { return rows.bounds == nullptr; }
 
   /// \brief Nonzeros of the longest row that is not listed.
@@ -93,17 +92,18 @@ struct CsrOperator {
     return 16 << lane_bits;
   }
 
-  /// Nonzeros of the longest row of a warp; longer ones are a whole team's.
+  /// Nonzeros of the longest row for a warp; whole teams compute longer ones.
   static constexpr std::int32_t most_of_warp = 2048;
 
  private:
-  /// Lanes of a group, in bits, that share a listed row.
+  /// The base-2 logarithm of the lanes of a group, which share a listed row.
   KOKKOS_FORCEINLINE_FUNCTION std::int32_t group_bits() const {
     return lane_bits + 3 < 5 ? lane_bits + 3 : 5;
   }
 
-  /// \brief The terms begin, begin + step, ... below end of a row product, 8 of them in flight at a
-  /// time; of twice the digits 4, for they must not take more registers than an iteration does.
+  /// \brief The sum of the terms begin, begin + step, ... below end of a row product, with 8 loads
+  /// in flight at a time. With twice the digits there are only 4, because these must not take more
+  /// registers than an iteration does.
   template <class X, class Operand>
   KOKKOS_FORCEINLINE_FUNCTION X part(Operand const& x, Offset begin, Offset end,
                                      Offset step) const {
@@ -122,14 +122,14 @@ struct CsrOperator {
     return sum;
   }
 
-  /// \brief A row, and where its entries are; row -1: none.
+  /// \brief A row and the range of its entries; row -1: none.
   struct Row {
     std::int32_t row;
     Offset begin, end;
   };
 
-  /// \brief What is at one of `places`: without a list the rows from last - 1 downwards, those from
-  /// `end` on being none.
+  /// \brief The row at `place`, out of `places`. Without a list, rows go from last - 1 downwards,
+  /// and those from `end` on count as none.
   KOKKOS_FORCEINLINE_FUNCTION Row row_at(std::int32_t place, std::int32_t places, std::int32_t last,
                                          std::int32_t end, std::int32_t const* list) const {
     if (place >= places) return {-1, 0, 0};
@@ -138,7 +138,7 @@ struct CsrOperator {
     return {i, row_offsets[i], row_offsets[i + 1]};
   }
 
-  /// \brief A column of an x of several.
+  /// \brief One column of an x with several columns.
   template <class Operand>
   struct Column {
     Operand const& x;
@@ -158,8 +158,9 @@ struct CsrOperator {
       return {x[at], x[at + 1]};
   }
 
-  /// \brief See slot_products. The longest rows are shared by all threads of a column, and all rows
-  /// by some where there are more threads than rows. Columns are even, and x is aligned to pairs.
+  /// \brief See slot_products. All threads of a column share each of the longest rows. If there are
+  /// more threads than rows, several threads share every row. The number of columns is even, and x
+  /// is aligned to pairs.
   template <class Team, class Operand, class Prepare, class Consumer>
   KOKKOS_FORCEINLINE_FUNCTION bool column_products(Team const& team, Operand const& x,
                                                    Prepare const& prepare,
@@ -180,27 +181,27 @@ struct CsrOperator {
     return went_on;
   }
 
-  /// \brief Each slot of the team (see ColumnTeam) has AtOnce rows at a time, two or four, and its
-  /// threads equal shares of each: a thread computes AtOnce columns of one row, by pairs of
-  /// neighbours. So an entry of A is loaded for AtOnce columns at once, and what the threads of a
-  /// row load of x lies side by side: on an H100 such products wait for what the nearest cache can
-  /// hand out. Then each thread gets its own column's sums of all the rows.
+  /// \brief Each slot of the team (see ColumnTeam) computes AtOnce rows at a time, two or four. Its
+  /// threads share each row equally: a thread computes AtOnce columns of one row, in pairs of
+  /// neighbours. So an entry of A is loaded once for AtOnce columns, and the threads of a row load
+  /// adjacent entries of x: on an H100 the throughput of the nearest cache limits such products.
+  /// Afterwards each thread gets its own column's sums for all these rows.
   template <int AtOnce, class Team, class Operand, class Prepare, class Consumer>
   KOKKOS_FORCEINLINE_FUNCTION bool slot_products(Team const& team, Operand const& x,
                                                  Prepare const& prepare,
                                                  Consumer const& consume) const {
     using X = std::remove_cvref_t<decltype(x[0])>;
-    std::int32_t const width = team.columns(), threads = width / AtOnce,  // of a row
+    std::int32_t const width = team.columns(), threads = width / AtOnce,  // per row
         number = team.column() / threads,                                 // of the thread's row
         at_once = AtOnce * team.slots(), step = team.league_size() * at_once;
-    // A thread's pairs are 2 * threads columns apart. Neighbouring rows' threads, whose first pairs
-    // are in the same banks of the cache, do not begin with the same one.
+    // A thread's pairs are 2 * threads columns apart. The first pairs of neighbouring rows' threads
+    // are in the same cache banks, so these threads begin with different pairs.
     bool const swaps = AtOnce == 4 && threads < 8 && (number & (threads > 2 ? 1 : 2)) != 0;
     std::int32_t const first = 2 * (team.column() - number * threads),
                        pair = swaps ? first + 2 * threads : first,
                        hop = swaps ? -2 * threads : 2 * threads;
-    // What this thread's own column is among the AtOnce of those that compute it, and the first of
-    // these.
+    // The place of this thread's own column among the AtOnce columns of the threads that compute
+    // it, and the lane of the first of these threads.
     std::int32_t const own = (team.column() & 1) + (team.column() >= 2 * threads ? 2 : 0),
                        from =
                            Impl::lane_number() - team.column() + team.column() % (2 * threads) / 2;
@@ -221,7 +222,7 @@ struct CsrOperator {
       if (now.row >= 0 && !(lists && is_longest(now.row)))
         add_pairs(x, now.begin, now.end, width, pair, hop, sums);
       if (swaps) exchange_places(sums, 2);
-      // In turn k a thread gives its sum number ^ k, and gets its own one of row own ^ k.
+      // In turn k a thread gives away its sum number ^ k and gets its own column's of row own ^ k.
       exchange_places(sums, number);
       for (int k = 0; k < AtOnce; ++k)
         sums[k] = Impl::lane_value(sums[k], from + (own ^ k) * threads);
@@ -235,7 +236,7 @@ struct CsrOperator {
     return went_on;
   }
 
-  /// \brief values[k] becomes what was values[k ^ with].
+  /// \brief Sets each values[k] to the former values[k ^ with].
   template <int N, class X>
   KOKKOS_FORCEINLINE_FUNCTION static void exchange_places(X (&values)[N], std::int32_t with) {
     for (int bit = 1; bit < N; bit *= 2)
@@ -251,9 +252,9 @@ struct CsrOperator {
     return static_cast<std::int64_t>(row_offsets[row + 1] - row_offsets[row]) > most_of_warp;
   }
 
-  /// \brief Adds the terms of the entries begin to end - 1 of the columns `pair`, pair + 1 and, of
-  /// four, pair + hop, pair + hop + 1: as many in flight at a time as there are registers for,
-  /// which an unrolled loop would take turns for, and half as many at the end.
+  /// \brief Adds the terms of entries begin to end - 1 for columns `pair` and pair + 1 and, if N is
+  /// 4, pair + hop and pair + hop + 1. As many loads are in flight at a time as there are registers
+  /// for, and half as many at the end. (Unrolling would use these registers for several turns.)
   template <class Operand, class X, int N>
   KOKKOS_FORCEINLINE_FUNCTION void add_pairs(Operand const& x, Offset begin, Offset end,
                                              std::int32_t width, std::int32_t pair,
@@ -287,7 +288,8 @@ struct CsrOperator {
       add(std::integral_constant<int, batch / 2>{}, std::false_type{}, k);
   }
 
-  /// \brief Threads of a column that share a row, in bits: up to the lanes that would.
+  /// \brief The base-2 logarithm of the threads of a column that share a row: at most as many as
+  /// the lanes that share it for a single column.
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION std::int32_t sharing_bits(Team const& team) const {
     std::int32_t const slots = team.slots(), all = team.league_size() * slots;
@@ -304,8 +306,8 @@ struct CsrOperator {
     return none ? Row{-1, 0, 0} : Row{row, row_offsets[row], row_offsets[row + 1]};
   }
 
-  /// \brief The products of as few rows, of which `now` is the thread's first: their shares are
-  /// added in the team's scratch.
+  /// \brief The products of so few rows that several threads share each; `now` is the thread's
+  /// first row. The threads' shares are added in the team's scratch.
   template <class Team, class Operand, class Consumer>
   KOKKOS_FORCEINLINE_FUNCTION void shared_rows(Team const& team, Operand const& x,
                                                std::int32_t bits, Row now, bool went_on,
@@ -357,7 +359,7 @@ struct CsrOperator {
       warp_rows = rows.bounds[1];
       team_rows = rows.bounds[2];
     }
-    // First all rows but the listed ones; then the groups' list, then the warps'.
+    // First all rows that are not listed, then the list for groups, then the list for warps.
     int const passes = group_rows + warp_rows == 0 ? 1 : 3;
     for (int pass = 0; pass < passes; ++pass) {
       std::int32_t const* const list =
@@ -372,7 +374,7 @@ struct CsrOperator {
       std::int32_t base = team.first_place(places, at_once, block);
       Row next = row_at(base + (team.rank() >> bits), places, first + places, end, list);
       if (pass == 0 && !prepare()) return false;
-      // All lanes of a warp make the same number of turns, for they exchange their sums.
+      // All lanes of a warp make the same number of turns, because they exchange their sums.
       while (base < places) {
         Row const now = next;
         base = team.next_place(base, at_once, block);

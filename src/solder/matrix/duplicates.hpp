@@ -12,17 +12,18 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief Where the duplicates of a matrix are: entries of the same row and column.
+/// \brief Where a matrix has duplicates, that is, entries of the same row and column.
 enum class Duplicates : std::int32_t {
   none,
-  neighbours,  ///< next to each other, in rows whose columns never descend
-  anywhere     ///< possibly
+  neighbours,  ///< only next to each other, in rows whose columns never descend
+  anywhere     ///< possibly anywhere
 };
 
-/// \brief Where the duplicates of a row are.
+/// \brief Finds where the duplicates of a row are.
 template <class Offset>
 struct FindDuplicates {
-  /// Entries of a row in no order that are compared each with each; of longer ones nothing is said.
+  /// The longest unsorted row whose entries are all compared with each other. Longer ones are
+  /// assumed to have duplicates anywhere.
   static constexpr std::int32_t most_compared = 512;
 
   Offset const* offsets;
@@ -59,8 +60,8 @@ Duplicates find_duplicates(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> con
   return static_cast<Duplicates>(std::max(most, 0));
 }
 
-/// \brief The matrix with entries that have the same column as their predecessor in the row added
-/// to it. Two kernels, a thread a row.
+/// \brief The matrix in which each entry with the same column as its predecessor in the row has
+/// been added to that predecessor. Two kernels, with one thread per row.
 template <class Scalar, class Exec, class Offset>
 CsrMatrix<Scalar, Exec, Offset> sum_neighbours(Exec const& exec,
                                                CsrMatrix<Scalar, Exec, Offset> const& A) {
@@ -102,13 +103,13 @@ CsrMatrix<Scalar, Exec, Offset> sum_neighbours(Exec const& exec,
 
 }  // namespace Impl
 
-/// \brief A with one entry for each row and column that has any: the sum of its entries there, in
-/// their order. A itself, sharing its arrays, where there are no duplicates.
+/// \brief A with its duplicates summed, in their order. If there are none, this is A itself,
+/// sharing its arrays.
 ///
-/// To see that there are none takes a kernel that reads the columns once (and compares the entries
-/// of unsorted rows each with each, as long as these have at most 512). Else A is copied; where a
-/// row with duplicates is unsorted, or an unsorted row is longer than that, the copy is made from
-/// the transpose of the transpose, and all its rows are sorted. Waits for the device.
+/// One kernel looks for duplicates. It reads the columns once, and compares all entries of an
+/// unsorted row with each other if there are at most 512. If there are duplicates, A is copied. If
+/// a row with duplicates is unsorted, or an unsorted row has more than 512 entries, the copy is the
+/// transpose of the transpose, and all its rows are sorted. Waits for the device.
 template <class Scalar, class Exec, class Offset>
 CsrMatrix<Scalar, Exec, Offset> sum_duplicates(Exec const& exec,
                                                CsrMatrix<Scalar, Exec, Offset> const& A) {

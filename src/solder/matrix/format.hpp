@@ -33,18 +33,18 @@ constexpr std::string_view to_string(MatrixFormat format) {
   return "unknown";
 }
 
-/// \brief What the choice of a format depends on.
+/// \brief What the choice of a format is based on.
 struct RowStatistics {
   std::int32_t rows = 0;
   std::int64_t nonzeros = 0;
   std::int32_t shortest = 0, longest = 0;  ///< nonzeros of a row
   double mean = 0, deviation = 0;          ///< standard deviation of the nonzeros of a row
-  std::int32_t sigma = 1;                  ///< that SELL would take
-  std::int32_t csr_lane_bits = 0, sell_lane_bits = 0;  ///< 2^bits lanes would work on a row
+  std::int32_t sigma = 1;                  ///< that SELL would use
+  std::int32_t csr_lane_bits = 0, sell_lane_bits = 0;  ///< 2^bits lanes would share a row
   std::int64_t sell_entries = 0, ell_entries = 0;      ///< padding included
 };
 
-/// \brief The statistics of a matrix, by up to 5 kernels over the row offsets; waits for them.
+/// \brief The statistics of a matrix, from up to 5 kernels over the row offsets; waits for them.
 template <class Scalar, class Exec, class Offset>
 RowStatistics row_statistics(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   RowStatistics s;
@@ -53,7 +53,7 @@ RowStatistics row_statistics(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
   if (s.rows == 0) return s;
   Offset const* const offsets = A.row_offsets().data();
   std::int32_t shortest = 0;
-  double squares = 0;  // a sum of integers: exact, in whichever order, up to 2^53
+  double squares = 0;  // a sum of integers: exact in any order, up to 2^53
   Kokkos::RangePolicy<Exec> const each_row(exec, 0, s.rows);
   Kokkos::parallel_reduce(
       "Solder::format::shortest_row", each_row,
@@ -83,7 +83,7 @@ RowStatistics row_statistics(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
   return s;
 }
 
-/// \brief A format, never automatic, and why it in words.
+/// \brief A format, never automatic, and the reason for it in words.
 struct FormatChoice {
   MatrixFormat format = MatrixFormat::csr;
   std::string reason;
@@ -91,22 +91,22 @@ struct FormatChoice {
 
 namespace Impl {
 
-/// \brief What a product costs a GPU: the time to stream the bytes or that of the longest chain of
-/// loads that wait for each other, whichever is longer. Figures of an H100.
+/// \brief The cost of a product on a GPU: the time to stream the bytes or the time of the longest
+/// chain of dependent loads, whichever is longer. Measured on an H100.
 struct ProductCosts {
   static constexpr double bytes_per_nanosecond = 2800;
-  /// Time of each format over that of streaming its bytes. Sorted rows lose what neighbours share
-  /// of x.
+  /// The time of each format divided by the time to stream its bytes. Sorted rows no longer share
+  /// entries of x with their neighbours.
   static constexpr double csr_slowdown = 1.08, sell_slowdown = 1, sorted_slowdown = 1.25,
                           ell_slowdown = 1;
   static constexpr double nanoseconds_a_load = 500;
-  /// A lane's terms that are in flight at once.
+  /// Terms that a lane has in flight at once.
   static constexpr double batch = 8;
-  /// An upper bound: CSR shares longer rows among more lanes.
+  /// An upper bound: more lanes share longer rows in CSR.
   static constexpr double most_csr_terms = 64;
 
-  /// \param ahead loads that must come before a row's first entry
-  /// \param terms of a lane, at most
+  /// \param ahead dependent loads before a row's first entry
+  /// \param terms of a lane at most
   static double nanoseconds(double bytes, double slowdown, double ahead, double terms) {
     double const loads = ahead + 2 * std::ceil(terms / batch);  // columns, then values and x
     return std::max(bytes * slowdown / bytes_per_nanosecond, loads * nanoseconds_a_load);
@@ -173,12 +173,12 @@ inline double product_nanoseconds(MatrixFormat format, RowStatistics const& s,
 
 }  // namespace Impl
 
-/// \brief The format for a matrix of these rows: the one wanted, or the cheapest by the measured
-/// costs in Impl::ProductCosts. Never timed, so that every run of an input chooses alike.
+/// \brief The format for a matrix with these rows: the wanted one, or the cheapest by the measured
+/// costs in Impl::ProductCosts. Nothing is timed, so every run of an input makes the same choice.
 ///
-/// Hosts read rows one after another and gain nothing from padding: csr.
+/// Hosts read rows one after another and gain nothing from padding, so they get csr.
 /// \param scalar_bytes sizeof of the matrix's scalar
-/// \throws InputError where the wanted format would store ten times the nonzeros and more
+/// \throws InputError if the wanted format would store more than ten times the nonzeros
 inline FormatChoice choose_format(MatrixFormat wanted, RowStatistics const& s,
                                   std::size_t scalar_bytes, bool on_host) {
   std::string const lengths = Impl::lengths_text(s);

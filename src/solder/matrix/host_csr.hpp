@@ -19,7 +19,7 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief Whether row offset i of a matrix contradicts the one before it, or the extents.
+/// \brief Whether row offset i of a matrix contradicts the one before it or the extents.
 KOKKOS_INLINE_FUNCTION bool is_wrong_offset(std::int32_t i, std::int32_t rows,
                                             std::int64_t previous, std::int64_t offset,
                                             std::int64_t nonzeros) {
@@ -40,7 +40,7 @@ inline std::string wrong_offset(std::int32_t i, std::int64_t previous, std::int6
          ", but there are " + entries;
 }
 
-/// \brief Says that a column of a row is none of the matrix.
+/// \brief Says that a row has a column which the matrix does not have.
 inline std::string wrong_column(std::int32_t row, std::int32_t column, std::int32_t columns) {
   return "row " + std::to_string(row) + " has an entry in column " + std::to_string(column) +
          ", but there are " + std::to_string(columns) + " columns, counted from 0";
@@ -51,7 +51,7 @@ inline std::string wrong_column(std::int32_t row, std::int32_t column, std::int3
 /// \brief A sparse matrix in plain host memory: what readers and generators produce.
 ///
 /// Row i holds the entries row_offsets[i] to row_offsets[i + 1] - 1 of columns and values; columns
-/// ascend strictly in each row. row_offsets has rows + 1 entries, or none in a default-made matrix.
+/// ascend strictly in each row. row_offsets has rows + 1 entries, or none if default constructed.
 template <class Scalar>
 struct HostCsr {
   std::int32_t rows = 0;
@@ -62,9 +62,10 @@ struct HostCsr {
 
   std::int64_t nonzeros() const { return row_offsets.empty() ? 0 : row_offsets.back(); }
 
-  /// \brief Looks through the pattern once. That columns ascend is not asked for.
-  /// \throws std::invalid_argument where the extents do not fit together, row offsets do not begin
-  /// at 0, descend or do not end with the nonzeros, or a column is out of range; names the row
+  /// \brief Checks the pattern once. Columns need not ascend.
+  /// \throws std::invalid_argument, naming the row, if the extents are inconsistent, if row offsets
+  /// do not begin at 0, descend or do not end with the number of nonzeros, or if a column is out of
+  /// range
   void validate() const;
 };
 
@@ -78,7 +79,7 @@ void HostCsr<Scalar>::validate() const {
            " columns must not be negative";
   });
   require(columns.size() == values.size(), [&] {
-    return "as many values as column indices are needed, " + std::to_string(columns.size()) +
+    return "there must be as many values as column indices, " + std::to_string(columns.size()) +
            ", not " + std::to_string(values.size());
   });
   auto const entries = static_cast<std::int64_t>(columns.size());
@@ -119,8 +120,8 @@ bool is_finite_value(Scalar const& value) {
   }
 }
 
-/// \brief Sorts each row by column and sums duplicates in their given order. O(nonzeros) where rows
-/// are sorted already, else a sort within each unsorted row. Shrinks the arrays, not their
+/// \brief Sorts each row by column and sums duplicates in the given order. O(nonzeros) if rows are
+/// already sorted, else a sort within each unsorted row. Shrinks the arrays, but not their
 /// capacity.
 template <class Scalar>
 void sort_and_merge_rows(HostCsr<Scalar>& matrix) {
@@ -163,10 +164,10 @@ void sort_and_merge_rows(HostCsr<Scalar>& matrix) {
 /// \brief What TripletBuilder adds at (column, row) for an entry given at (row, column).
 enum class Mirror { none, same, negated, conjugated };
 
-/// \brief Collects entries (row, column, value) in any order and makes a HostCsr of them.
+/// \brief Collects entries (row, column, value) in any order and builds a HostCsr from them.
 ///
-/// Duplicates are summed in the order given. Storage grows in blocks that are freed while the
-/// matrix is filled, so the peak is the entries plus the matrix: 2.5 times the matrix at most.
+/// Duplicates are summed in the given order. Storage grows in blocks, which are freed while the
+/// matrix is filled. So the peak is the entries plus the matrix: at most 2.5 times the matrix.
 template <class Scalar>
 class TripletBuilder {
  public:
@@ -181,9 +182,9 @@ class TripletBuilder {
 
   std::int64_t size() const { return in_full_blocks_ + used_; }
 
-  /// \brief The matrix; the builder is empty afterwards. Counting sort by row, then a sort within
-  /// each row that needs one. Throws std::out_of_range for an index outside rows x columns_count,
-  /// and std::invalid_argument for a mirrored matrix that is not square.
+  /// \brief The matrix; leaves the builder empty. A counting sort by row, then a sort within each
+  /// row that needs it. Throws std::out_of_range for an index outside rows x columns_count, and
+  /// std::invalid_argument for a mirrored matrix that is not square.
   HostCsr<Scalar> build(std::int32_t rows, std::int32_t columns_count,
                         Mirror mirror = Mirror::none) {
     if (mirror != Mirror::none && rows != columns_count) {
@@ -274,12 +275,12 @@ class TripletBuilder {
 };
 
 /// \brief The same matrix in another scalar type: wider, narrower, or real to complex. Throws
-/// InputError where a finite value does not fit To. Complex to real does not compile.
+/// InputError if a finite value is out of To's range. Complex to real does not compile.
 template <class To, class From>
 HostCsr<To> convert_scalar(HostCsr<From> const& matrix) {
   using Real = typename ScalarTraits<To>::Real;
   static_assert(ScalarTraits<To>::is_complex || !ScalarTraits<From>::is_complex,
-                "a complex matrix does not fit a real scalar");
+                "a complex matrix cannot be converted to a real scalar");
   HostCsr<To> result{matrix.rows, matrix.columns_count, matrix.row_offsets, matrix.columns, {}};
   result.values.reserve(matrix.values.size());
   for (From const& value : matrix.values) {
@@ -291,7 +292,7 @@ HostCsr<To> convert_scalar(HostCsr<From> const& matrix) {
     if (Impl::is_finite_value(value) && !Impl::is_finite_value(result.values.back())) {
       throw InputError(
           "entry " + std::to_string(result.values.size() - 1) +
-          " of the matrix is too large for the scalar type asked for; use a wider one");
+          " of the matrix is too large for the requested scalar type; use a wider one");
     }
   }
   return result;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What a kernel of a whole solve loads once of a matrix: see MadeProduct.
+// What a kernel of a whole solve loads from a matrix once and keeps; see MadeProduct. A made vector
+// is not stored: its entries are computed where they are needed.
 
 #include <cstdint>
 #include <type_traits>
@@ -17,9 +18,9 @@ struct RowShare {
   std::int64_t begin = 0, end = 0;
 };
 
-/// \brief The lane's terms of a made vector x, 4 of them in flight at a time.
+/// \brief The sum of a lane's terms with a made vector x; 4 are in flight at a time.
 ///
-/// Where there are no more entries, or in padding, a row's own column is taken, with weight 0.
+/// In place of padding and of entries beyond the end, the row's own column is used, with weight 0.
 template <class Operator, class Made>
 KOKKOS_FORCEINLINE_FUNCTION auto terms_of(Operator const& op, Made const& x, RowShare const& share,
                                           std::int64_t step) {
@@ -45,9 +46,9 @@ struct KeptShare {
   using Of = Operator;
   static constexpr int most = 8;
 
-  RowShare rest;  ///< the entries that are not here
+  RowShare rest;  ///< the entries that are not kept
   std::int32_t column[most];
-  Weight weight[most];  ///< 0, in the row's own column, where it has no more
+  Weight weight[most];  ///< beyond the end: 0, for the row's own column
 };
 
 template <class Operator, class Made>
@@ -64,8 +65,8 @@ KOKKOS_FORCEINLINE_FUNCTION auto keep_share(Operator const& op, Made const& x,
   return kept;
 }
 
-/// \brief for_each_row_product of a made vector, 2^lane_bits lanes sharing a row: all but the
-/// combination of its terms is done before prepare().
+/// \brief for_each_row_product for a made vector; 2^lane_bits lanes share a row. Everything except
+/// the combination of the terms is done before prepare().
 template <class Team, class Operator, class Weight, class Made, class Prepare, class Consume>
 KOKKOS_FORCEINLINE_FUNCTION bool kept_product(Team const& team, Operator const& op,
                                               KeptShare<Operator, Weight> const& kept,

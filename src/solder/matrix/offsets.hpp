@@ -10,13 +10,13 @@
 
 namespace Solder::Impl {
 
-/// \brief What rows have together, and the longest of them.
+/// \brief The nonzeros of all rows, and of the longest row.
 struct RowTotals {
   std::int64_t nonzeros;
   std::int32_t longest;
 };
 
-/// \brief The scan that makes them.
+/// \brief The scan that computes offsets.
 template <class Offset, class LengthOf>
 struct OffsetsKernel {
   using value_type = RowTotals;
@@ -37,8 +37,8 @@ struct OffsetsKernel {
   }
 };
 
-/// \brief Makes the offsets of rows of these lengths: offsets[0] to offsets[rows]. One scan; waits
-/// for it. `offsets` may be where length_of(i) reads that of row i.
+/// \brief Computes the offsets of rows with these lengths: offsets[0] to offsets[rows]. One scan;
+/// waits for it. length_of(i) may read the length of row i from offsets[i].
 template <class Exec, class Offset, class LengthOf>
 RowTotals offsets_of_lengths(Exec const& exec, Offset* offsets, std::int32_t rows,
                              LengthOf const& length_of) {
@@ -49,7 +49,7 @@ RowTotals offsets_of_lengths(Exec const& exec, Offset* offsets, std::int32_t row
   return totals;
 }
 
-/// \brief The same of lengths in an array.
+/// \brief The lengths in an array, as a length_of.
 template <class Length>
 struct LengthsInArray {
   Length const* lengths;
@@ -59,8 +59,8 @@ struct LengthsInArray {
   }
 };
 
-/// \brief The lengths that these offsets were made of, in an array of as many entries, even where
-/// the offsets went beyond their range, for they wrap around. One kernel.
+/// \brief The lengths that these offsets were computed from, in an array of the same size. Correct
+/// even if the offsets overflowed, because they wrap around. One kernel.
 template <class Exec>
 DeviceArray<std::int32_t, Exec> lengths_of_offsets(Exec const& exec,
                                                    DeviceArray<std::int32_t, Exec> const& offsets,

@@ -13,10 +13,10 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief The bounds of `teams` contiguous slices of [0, rows) of about the same work, for hosts.
+/// \brief The bounds of `teams` contiguous slices of [0, rows) with about equal work, for hosts.
 ///
-/// \param unit all bounds but `rows` are multiples of it
-/// \param work work(i) is that of all rows before row i; called for multiples of unit and for rows
+/// \param unit all bounds except `rows` are multiples of it
+/// \param work work(i) is the work of all rows before row i; called for multiples of unit and rows
 template <class Space, class Work>
 Kokkos::View<std::int32_t*, Space> balanced_bounds(char const* label, std::int32_t teams,
                                                    std::int32_t rows, std::int32_t unit,
@@ -44,23 +44,23 @@ Kokkos::View<std::int32_t*, Space> balanced_bounds(char const* label, std::int32
   return bounds;
 }
 
-/// \brief What the rows before some row cost a host, whose time goes with the words moved: 1.5 a
-/// matrix entry, and about 9 a row in the vector stages.
+/// \brief The cost of a number of rows on a host, where time is proportional to the words
+/// moved: 1.5 for each matrix entry, and about 9 for each row in the vector stages.
 inline double host_work(std::int64_t entries, std::int64_t rows) {
   return 1.5 * static_cast<double>(entries) + 9.0 * static_cast<double>(rows);
 }
 
 }  // namespace Impl
 
-/// \brief Rows in equal slices, for an operator of one's own whose rows all cost about the same.
+/// \brief Rows in equal slices, for a user-defined operator whose rows all cost about the same.
 ///
-/// It owns the bounds that Rows points to: the operator keeps it, and hands out rows(), and
-/// rows().teams as its `teams`, with its device_operator().
+/// This object owns the bounds that Rows points to. The operator must keep it, and return rows() as
+/// the `rows` and rows().teams as the `teams` of its device_operator().
 template <class Exec>
 class EqualSlices {
  public:
-  /// \brief As many slices as exec has threads, or as a GPU holds teams at once. No kernel.
-  /// \throws std::length_error where rows is negative or more than kernels take, 2^31 - 2^22 - 1
+  /// \brief Makes as many slices as exec has threads, or as teams fit on a GPU at once. No kernel.
+  /// \throws std::length_error if rows is negative or more than kernels support, 2^31 - 2^22 - 1
   EqualSlices(Exec const& exec, std::int32_t rows)
       : rows_(checked(rows)), teams_(Impl::vector_teams(exec, rows)) {
     if constexpr (Impl::is_host_space<Exec>)

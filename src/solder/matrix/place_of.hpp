@@ -7,8 +7,8 @@
 
 namespace Solder::Impl {
 
-/// \brief The first place from `from` on, before `to`, whose number is not less than `number`, or
-/// `to`; numbers ascend there.
+/// \brief The first place in [from, to) whose number is not less than `number`, or `to` if there is
+/// none. The numbers must ascend there.
 template <class Number, class Place>
 KOKKOS_FORCEINLINE_FUNCTION Place place_of(Number const* numbers, Place from,
                                            std::type_identity_t<Place> to,

@@ -16,10 +16,10 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief Entries that a table of 2^bits slots holds: three quarters of them.
+/// \brief The most entries of a table with 2^bits slots: three quarters of the slots.
 KOKKOS_FORCEINLINE_FUNCTION std::int32_t most_entries(std::int32_t bits) { return 3 << (bits - 2); }
 
-/// \brief Bits of the smallest table for so many entries.
+/// \brief The base-2 logarithm of the slots of the smallest table for `entries` entries.
 inline std::int32_t bits_for(std::int64_t entries) {
   std::int32_t bits = 2;
   while (bits < 30 && most_entries(bits) < entries) ++bits;  // a larger table has no int32 size
@@ -33,26 +33,27 @@ std::int64_t table_bytes(std::int32_t bits, std::int32_t counts = 1) {
          std::int64_t(8) * most_entries(bits) + 4 * counts;
 }
 
-/// \brief The columns of one row of a product, with open addressing, and a sum for each.
+/// \brief A hash table, with open addressing, of the columns of one row of a product and their
+/// sums.
 ///
-/// Which slot a column has depends on which lane comes first; what is computed does not, for a sum
-/// has its terms in the order of the row of X, and what is stored is put in order.
+/// Which slot a column gets depends on which lane comes first. The results do not depend on it,
+/// because sums add their terms in the order of X's row, and the stored entries are sorted.
 template <class Exec, class Scalar>
 struct ProductTable {
   static constexpr std::int32_t empty = -1;
   static constexpr bool shared = !is_host_space<Exec>;
-  /// From a worker's count to the next one's: on hosts each is in a cache line of its own.
+  /// From one worker's count to the next worker's: on hosts each count has its own cache line.
   static constexpr std::int32_t count_stride = is_host_space<Exec> ? 16 : 1;
 
   std::int32_t* columns;   ///< [slots]
-  Scalar* sums;            ///< [slots], where there are values
-  std::uint64_t* entries;  ///< [most_entries]: column and slot of each that is used; null: no list
+  Scalar* sums;            ///< [slots], if there are values
+  std::uint64_t* entries;  ///< [most_entries]: column and slot of each entry; null: no list
   std::int32_t* count;
   std::int32_t bits;
-  std::int32_t limit;  ///< entries that it holds
+  std::int32_t limit;  ///< the most entries it may hold
 
-  /// \brief Adds a term, or with no values a column; no two lanes bring the same column at once.
-  /// Not to be called when more than limit entries are there.
+  /// \brief Adds a term or, without values, a column. No two lanes may pass the same column at
+  /// once. Must not be called when there are more than `limit` entries.
   template <bool with_values>
   KOKKOS_FORCEINLINE_FUNCTION void add(std::int32_t column, Scalar const& term) const {
     std::uint32_t const mask = (1u << bits) - 1;
@@ -96,18 +97,19 @@ struct ProductTable {
   }
 };
 
-/// \brief Rows of X Y: how many entries each has, or, where the offsets are known, the entries.
-/// Rows that are too long for a table are left to a pass with larger ones.
+/// \brief Rows of X Y: the number of entries of each or, if the offsets are known, the entries.
+/// Rows that are too long for a table are left to a pass with larger tables.
 ///
-/// The groups of a GPU's warp stay together, each idle where another has more to do: a barrier of
-/// one group alone would leave the groups apart, and what each does would be issued for it alone.
+/// The groups of a GPU's warp stay together, and a group idles while another has more to do. A
+/// barrier of a single group would let the groups diverge, and the instructions of each would be
+/// issued separately.
 template <class Exec, class Scalar>
 struct ProductRows {
   CsrOperator<Scalar, std::int32_t> X, Y;
   std::int32_t lane_bits, workers;
   ProductTable<Exec, Scalar> tables;  ///< of worker 0
-  std::int32_t* lengths;              ///< [rows]; null: the entries are wanted
-  std::int32_t shortest;  ///< of the rows that are wanted, that are known to be this long or longer
+  std::int32_t* lengths;              ///< [rows]; null: compute the entries
+  std::int32_t shortest;  ///< only rows that are known to have at least this length are computed
   std::int32_t const* offsets;
   std::int32_t* columns;
   Scalar* values;
@@ -132,10 +134,10 @@ struct ProductRows {
     }
   }
 
-  /// \brief What is noted of a row that a table did not hold: too long for a length.
+  /// \brief Marks a row that did not fit in a table: larger than any length.
   static constexpr std::int32_t too_long = 1 << 30;
 
-  /// \brief Row i, if there is one and it is wanted; the table is empty before and after. All
+  /// \brief Computes row i, if it exists and is wanted. The table is empty before and after. All
   /// groups of a warp call this together.
   KOKKOS_FORCEINLINE_FUNCTION void row(RowGroup<Exec> const& group,
                                        ProductTable<Exec, Scalar> const& table,
@@ -157,9 +159,9 @@ struct ProductRows {
   }
 
  private:
-  /// \brief Those of row i, where it is wanted. False where the table does not hold them all. On
-  /// GPUs each lane loads an entry of X's row, and where the row of Y is that belongs to it, for
-  /// all.
+  /// \brief Adds the terms of row i, if it is wanted. False if they do not all fit in the table. On
+  /// GPUs each lane loads one entry of X's row and the bounds of the corresponding row of Y, and
+  /// shares them with the group.
   template <bool with_values>
   KOKKOS_FORCEINLINE_FUNCTION bool terms(RowGroup<Exec> const& group,
                                          ProductTable<Exec, Scalar> const& table, std::int32_t i,
@@ -188,7 +190,7 @@ struct ProductRows {
                                      with_values ? lane_value(factor, from) : Scalar{})) {
             fits = false;
             last = k;
-            begin = end = 0;  // of the rest of this round
+            begin = end = 0;  // skips the rest of this round
           }
         }
       }
@@ -196,7 +198,7 @@ struct ProductRows {
     return fits;
   }
 
-  /// \brief Those of `factor` and the entries begin to end - 1 of Y.
+  /// \brief Adds the terms of `factor` and the entries begin to end - 1 of Y.
   template <bool with_values>
   KOKKOS_FORCEINLINE_FUNCTION bool terms_of(RowGroup<Exec> const& group,
                                             ProductTable<Exec, Scalar> const& table,
@@ -214,13 +216,13 @@ struct ProductRows {
           fits = false;
           end = first;
         }
-        lane_barrier();  // nobody adds more before all have read
+        lane_barrier();  // no lane adds more before all have read the size
       }
     }
     return fits;
   }
 
-  /// \brief In the order of the columns.
+  /// \brief Stores the row in the order of its columns.
   KOKKOS_FORCEINLINE_FUNCTION void store(RowGroup<Exec> const& group,
                                          ProductTable<Exec, Scalar> const& table,
                                          std::int32_t first, std::int32_t n) const {
@@ -242,12 +244,13 @@ struct ProductRows {
   }
 };
 
-/// \brief The same on a GPU with tables in the scratch of teams of `Warps` warps; to count there
-/// are neither sums nor a list.
+/// \brief ProductRows on a GPU, with tables in the scratch of teams of `Warps` warps. Counting
+/// needs neither sums nor a list.
 template <int Warps, class Exec, class Scalar>
 struct ProductRowsInScratch {
   static constexpr int warps = Warps;
-  /// Of scratch, at most: to count many teams at once, else as large as there may be.
+  /// The most scratch of a team. When counting it is small, so that many teams run at once;
+  /// otherwise tables are as large as possible.
   static constexpr std::int64_t most_bytes = 40000, most_bytes_to_count = Warps > 1 ? 16500 : 40000;
 
   ProductRows<Exec, Scalar> rows;
@@ -258,7 +261,7 @@ struct ProductRowsInScratch {
   static std::int64_t bytes(std::int32_t lane_bits, std::int32_t bits, bool counts) {
     return groups(lane_bits) * (counts ? (std::int64_t(4) << bits) + 4 : table_bytes<Scalar>(bits));
   }
-  /// \brief Of the largest tables that there is room for.
+  /// \brief The bits of the largest tables that there is room for.
   static std::int32_t most_bits(std::int32_t lane_bits, bool counts) {
     std::int32_t bits = 2;
     while (bytes(lane_bits, bits + 1, counts) <= (counts ? most_bytes_to_count : most_bytes))
@@ -296,8 +299,8 @@ struct ProductRowsInScratch {
   }
 };
 
-/// \brief How many entries rows have, each counted by a thread of a GPU, whose own memory holds up
-/// to `most` columns in their order.
+/// \brief Counts the entries of rows, with one GPU thread per row, which holds up to `most` sorted
+/// columns in its own memory.
 template <class Scalar>
 struct ShortProductLengths {
   static constexpr std::int32_t most = 32;
@@ -325,7 +328,7 @@ struct ShortProductLengths {
   }
 };
 
-/// \brief Terms of the row of X Y that has the most of them, as a bound of its length.
+/// \brief The most terms of any row of X Y, which bounds the row lengths.
 template <class Exec, class Scalar>
 std::int64_t most_terms(Exec const& exec, CsrOperator<Scalar, std::int32_t> const& X,
                         CsrOperator<Scalar, std::int32_t> const& Y) {
@@ -342,11 +345,12 @@ std::int64_t most_terms(Exec const& exec, CsrOperator<Scalar, std::int32_t> cons
   return most;
 }
 
-/// \brief Terms of a row up to which a thread counts its entries: more where there are rows enough
-/// to keep a GPU's threads busy. (Few threads with many terms each only wait.)
+/// \brief The most terms of a row whose entries a single thread counts. The limit is higher if
+/// there are enough rows to keep a GPU's threads busy. (A few threads with many terms each only
+/// wait.)
 inline constexpr std::int64_t counted_by_thread = 40, counted_by_many_threads = 300;
 
-/// \brief What tables are before the first row.
+/// \brief Empties the tables before the first row.
 template <class Exec>
 void empty_tables(Exec const& exec, std::int32_t* columns, std::int64_t slots, std::int32_t* counts,
                   std::int32_t some) {
@@ -359,11 +363,11 @@ void empty_tables(Exec const& exec, std::int32_t* columns, std::int64_t slots, s
       });
 }
 
-/// \brief The memory of a product's tables, which several products after one another may share.
+/// \brief The memory of a product's tables. Several products may use it, one after another.
 template <class Exec>
 class ProductMemory {
  public:
-  /// \brief Memory of so many bytes, in place of what was handed out before.
+  /// \brief `bytes` bytes of memory, which replace any that was handed out before.
   char* take(Exec const& exec, std::int64_t bytes) {
     if (static_cast<std::int64_t>(memory_.extent(0)) < bytes)
       memory_ = allocate<char>(exec, "Solder::product::tables", bytes);
@@ -374,23 +378,23 @@ class ProductMemory {
   DeviceArray<char, Exec> memory_ = no_view<DeviceArray<char, Exec>>();
 };
 
-/// \brief One pass over the rows of a product: who takes a row, and up to which length.
+/// \brief One pass over the rows of a product: who takes a row, and the longest row it takes.
 struct ProductPass {
   enum By { threads, scratch_of_warps, scratch_of_warp, memory };
   By by;
   std::int32_t lane_bits, bits;  ///< of a row's lanes, and of its table
-  std::int32_t limit;            ///< entries that it holds
+  std::int32_t limit;            ///< the most entries of the table
 };
 
-/// \brief Passes of which each takes the rows that are too long for those before it.
-/// \param terms, most that a row has at most, and entries
-/// \param is_full the rows are as many as half of a GPU's threads, or more
-/// \param counts entries are counted; each lane may bring one before it is seen that they are too
-/// many
+/// \brief The passes. Each takes the rows that are too long for the passes before it.
+/// \param terms, most the most terms and the most entries of a row
+/// \param is_full there are at least half as many rows as a GPU has threads
+/// \param counts entries are counted. Each lane may add one more before the table is seen to be too
+/// full
 template <class Exec, class Scalar>
 std::vector<ProductPass> product_passes(std::int32_t lane_bits, std::int64_t terms,
                                         std::int64_t most, bool is_full, bool counts) {
-  // The emptier a table, the shorter the search; on GPUs the more of them there are.
+  // A larger table is emptier, so searches are shorter. On GPUs smaller ones allow more at once.
   constexpr std::int32_t least_bits = is_host_space<Exec> ? 7 : 2;
   std::vector<ProductPass> passes;
   auto const add = [&](ProductPass::By by, std::int32_t lanes, std::int32_t most_bits) {
@@ -401,7 +405,7 @@ std::vector<ProductPass> product_passes(std::int32_t lane_bits, std::int64_t ter
   if constexpr (is_host_space<Exec>) {
     add(ProductPass::memory, 0, least_bits);
   } else {
-    // Few terms mostly make few entries.
+    // Few terms usually mean few entries.
     if (counts && terms <= (is_full ? counted_by_many_threads : counted_by_thread))
       passes.push_back({ProductPass::threads, 0, 0, ShortProductLengths<Scalar>::most});
     std::int32_t const lanes = std::max(lane_bits, is_full ? 2 : 3);
@@ -414,7 +418,7 @@ std::vector<ProductPass> product_passes(std::int32_t lane_bits, std::int64_t ter
   return passes;
 }
 
-/// \brief The rows of a product that is known from other values in the same patterns.
+/// \brief The pattern of a product that is known from other values with the same patterns.
 template <class Exec>
 struct ProductPattern {
   Kokkos::View<std::int32_t const*, typename Exec::memory_space> offsets;
@@ -427,8 +431,8 @@ ProductPattern<Exec> pattern_of(CsrMatrix<Scalar, Exec> const& A) {
   return {A.row_offsets(), A.nonzeros(), A.longest_row()};
 }
 
-/// \brief See Solder::product. Y has no duplicates.
-/// \param known null: the entries of the rows are counted
+/// \brief See Solder::product. Y must have no duplicates.
+/// \param known null: count the entries of the rows
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const& X,
                                 CsrMatrix<Scalar, Exec> const& Y, ProductMemory<Exec>& memory,
@@ -479,7 +483,7 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
                              exec, std::clamp((n + groups - 1) / groups, 1, at_once), bytes + 16),
                          kernel);
   };
-  /// Runs what `rows` says for rows of `shortest` entries and more.
+  /// Runs a pass, as set in `rows`, over rows with at least `shortest` entries.
   auto const run = [&](char const* label, ProductPass const& pass, std::int32_t shortest) {
     rows.shortest = shortest;
     rows.lane_bits = pass.lane_bits;
@@ -540,12 +544,13 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
 
 /// \brief X Y, with ascending columns in each row; the same bits in each run.
 ///
-/// Each row is summed in a table of its own, by as many lanes as a row of Y has entries
-/// (Gustavson's algorithm): twice, for its length and for its entries. Terms are added in the order
-/// of X's row. On GPUs the tables are in scratch. Those of rows with some thousand entries are in
-/// memory, as all are on hosts: 64 MB, or a third of what X and Y take, if that is more. Waits for
-/// the device. \throws std::invalid_argument where X's columns are not Y's rows \throws
-/// std::length_error where the product has more than 2^31 - 2^16 - 1 entries
+/// Each row is summed in a table of its own, by about as many lanes as a row of Y has entries
+/// (Gustavson's algorithm). This is done twice: for its length and for its entries. Terms are added
+/// in the order of X's row. On GPUs the tables are in scratch, except those of rows with some
+/// thousand entries. These are in memory, as are all tables on hosts: 64 MB, or a third of the
+/// memory of X and Y if that is more. Waits for the device. \throws std::invalid_argument if X does
+/// not have as many columns as Y has rows \throws std::length_error if the product has more than
+/// 2^31 - 2^16 - 1 entries
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const& X,
                                 CsrMatrix<Scalar, Exec> const& Y) {

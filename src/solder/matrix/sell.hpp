@@ -21,14 +21,14 @@ namespace Solder {
 /// \brief The device side of a SELL or ELL matrix: what kernels need to hand out row products.
 ///
 /// A slice has one place for each lane of a warp, and 2^lane_bits neighbouring lanes share a row,
-/// so it has warp >> lane_bits rows. Lane l's entry j of slice s is at begin(s) + warp * j + l; of
-/// its row it is the entry number (j << lane_bits) + (l & (2^lane_bits - 1)). Places beyond the end
-/// of a row have column -1 and meet no x.
+/// so it has warp >> lane_bits rows. Entry j of lane l in slice s is at begin(s) + warp * j + l. It
+/// is entry number (j << lane_bits) + (l & (2^lane_bits - 1)) of its row. Padding has column -1 and
+/// reads no x.
 template <class Scalar>
 struct SellOperator {
   std::int32_t const* columns;
   Scalar const* values;
-  std::int64_t const* slice_offsets;  ///< null: all slices have `width` entries a lane (ELL)
+  std::int64_t const* slice_offsets;  ///< null: all slices have `width` entries per lane (ELL)
   std::int32_t const* permutation;    ///< place -> row; null: the rows are in order
   Rows rows;
   std::int32_t slices;
@@ -39,7 +39,7 @@ struct SellOperator {
   /// \brief See CsrOperator.
   static constexpr bool takes_twice = true;
 
-  /// On hosts the rows of some of a team's slices are not those between two bounds.
+  /// On hosts the rows of a team's slices are not always those between two bounds.
   static constexpr bool in_order() { return false; }
 
   /// \brief See CsrOperator.
@@ -70,12 +70,12 @@ struct SellOperator {
     return found;
   }
 
-  /// \brief If prepare(), whose answer is returned, says so: gives consume(i, (A x)_i) for every
-  /// row i of this team, once, by one thread, the value in a register.
+  /// \brief Calls prepare() and returns its result. If that is true, calls consume(i, (A x)_i) once
+  /// for every row i of this team, in one thread, with the value in a register.
   ///
-  /// All threads of the team call this together; prepare must answer the same in all. Goes from the
-  /// last slice to the first, as CsrOperator does. On GPUs the slices are dealt cyclically to the
-  /// warps of all teams; on hosts each team takes the slices of its rows.
+  /// All threads of the team call this together; prepare must return the same in all of them. Goes
+  /// from the last slice to the first, as CsrOperator does. On GPUs slices are dealt cyclically to
+  /// the warps of all teams; on hosts each team takes the slices of its rows.
   template <class Team, class Operand, class Prepare, class Consumer>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, Operand const& x,
                                                         Prepare const& prepare,
@@ -137,7 +137,7 @@ struct SellOperator {
     return true;
   }
 
-  /// \brief A lane's terms, 8 of them in flight at a time; of twice the digits 4.
+  /// \brief The sum of a lane's terms, with 8 in flight at a time; 4 with twice the digits.
   template <class Operand>
   KOKKOS_FORCEINLINE_FUNCTION ScalarOf<Operand> lane_product(Operand const& x, Slice const& of,
                                                              std::int32_t lane) const {
@@ -190,28 +190,28 @@ struct SellOperator {
   }
 };
 
-/// \brief How rows are laid out in slices. What is `automatic` is decided from the row lengths and
-/// the space.
+/// \brief How rows are laid out in slices. `automatic` parameters are chosen from the row lengths
+/// and the execution space.
 struct SellShape {
   static constexpr std::int32_t automatic = -1;
   static constexpr std::int32_t most_sigma = 1 << 14;
 
-  /// Rows of a window, in which rows are sorted by length: a power of two from 32 to most_sigma; 1:
-  /// they stay in order.
+  /// The rows of a window within which rows are sorted by length: a power of two from 32 to
+  /// most_sigma; 1: rows are not sorted.
   std::int32_t sigma = automatic;
-  /// 2^lane_bits lanes work on a row, 0 to 5.
+  /// 2^lane_bits lanes share a row, 0 to 5.
   std::int32_t lane_bits = automatic;
 };
 
 namespace Impl {
 
-/// \brief A window wide enough to even out what unstructured meshes have, and narrow enough that
-/// the rows of a slice stay neighbours.
+/// \brief A window wide enough to even out the row lengths of unstructured meshes, and narrow
+/// enough that the rows of a slice stay close together.
 inline constexpr std::int32_t sell_window = 1024;
-/// \brief Padding, as a share of the nonzeros, up to which rows are better left in order.
+/// \brief If padding takes no more than this share of the nonzeros, rows are not sorted.
 inline constexpr double padding_not_worth_sorting = 0.05;
 
-/// \brief Whole slices, and where they begin.
+/// \brief The layout: all slices, and where they begin.
 template <class Exec>
 struct SellLayout {
   using Permutation = Kokkos::View<std::int32_t*, typename Exec::memory_space>;
@@ -219,18 +219,18 @@ struct SellLayout {
 
   std::int32_t sigma = 1, lane_bits = 0, slices = 0;
   std::int64_t entries = 0;                              ///< padding included
-  Permutation permutation = no_view<Permutation>();      ///< none where sigma = 1
+  Permutation permutation = no_view<Permutation>();      ///< none if sigma = 1
   SliceOffsets slice_offsets = no_view<SliceOffsets>();  ///< slices + 1; none in ELL
 };
 
-/// \brief Slices of warp >> lane_bits rows.
+/// \brief The number of slices, each of warp >> lane_bits rows.
 inline std::int32_t slice_count(std::int32_t rows, std::int32_t lane_bits) {
   std::int64_t const in_slice = warp >> lane_bits;
   return static_cast<std::int32_t>((rows + in_slice - 1) / in_slice);
 }
 
-/// \brief More lanes a row where there are too few rows to keep a GPU busy, as long as each has 10
-/// terms.
+/// \brief Chooses the lanes per row: more of them if there are too few rows to keep a GPU busy, as
+/// long as each lane has 10 terms.
 template <class Exec>
 std::int32_t sell_lane_bits(Exec const& exec, std::int64_t rows, std::int64_t nonzeros) {
   if (is_host_space<Exec> || rows == 0) return 0;
@@ -241,10 +241,10 @@ std::int32_t sell_lane_bits(Exec const& exec, std::int64_t rows, std::int64_t no
   return bits;
 }
 
-/// \brief The rows of each window of sigma, a power of two, in descending order of length; rows of
-/// the same length stay in order.
+/// \brief Sorts the rows of each window of sigma rows, a power of two, by descending length. Rows
+/// of the same length stay in order.
 ///
-/// Each row counts those that precede it: sigma comparisons a row, and no scratch.
+/// Each row counts the rows that precede it: sigma comparisons per row, and no scratch.
 template <class Exec, class Offset>
 typename SellLayout<Exec>::Permutation sort_windows(Exec const& exec, Offset const* offsets,
                                                     std::int32_t rows, std::int32_t sigma) {
@@ -267,7 +267,7 @@ typename SellLayout<Exec>::Permutation sort_windows(Exec const& exec, Offset con
   return permutation;
 }
 
-/// \brief Fills layout.slice_offsets and layout.entries in; waits for them.
+/// \brief Computes layout.slice_offsets and layout.entries; waits for them.
 template <class Exec, class Offset>
 void measure_slices(Exec const& exec, Offset const* offsets, std::int32_t rows,
                     SellLayout<Exec>& layout) {
@@ -297,8 +297,8 @@ void measure_slices(Exec const& exec, Offset const* offsets, std::int32_t rows,
       layout.entries);
 }
 
-/// \brief The layout of that shape. Where sigma is left open, windows are sorted if that saves much
-/// padding; on hosts never.
+/// \brief The layout for a shape. If sigma is automatic, windows are sorted if that saves much
+/// padding, but never on hosts.
 template <class Exec, class Offset>
 SellLayout<Exec> lay_out(Exec const& exec, Offset const* offsets, std::int32_t rows,
                          std::int64_t nonzeros, SellShape const& shape) {
@@ -330,7 +330,7 @@ SellLayout<Exec> lay_out(Exec const& exec, Offset const* offsets, std::int32_t r
   return open && saved <= not_worth_it ? in_order : sorted;
 }
 
-/// \brief Copies the entries of a CSR matrix to their places. `shape` is of the matrix to fill.
+/// \brief Copies the entries of a CSR matrix to their places. `shape` describes the matrix to fill.
 template <class Exec, class Scalar, class Offset>
 void fill_slices(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr,
                  SellOperator<Scalar> const& shape, std::int32_t* columns, Scalar* values) {
@@ -365,12 +365,13 @@ void fill_slices(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr,
 }  // namespace Impl
 
 /// \brief A sparse matrix in slices of padded rows, on the device of Exec: SELL-C-sigma (Kreutzer
-/// et al. 2014) or ELL, made from a CSR matrix of which it keeps nothing.
+/// et al. 2014) or ELL. It is made from a CSR matrix, of which it keeps no reference.
 ///
-/// C is a warp over the lanes a row. In ELL all slices are as wide as the longest row, which saves
-/// the slices' offsets; in SELL each is as wide as its own longest row, and rows may be sorted by
-/// length within windows of sigma rows. x, and the rows that consumers see, are in the original
-/// order. Construction: 2 or 3 kernels, 5 at most, and the memory of the padded entries.
+/// C is the warp size divided by the lanes per row. In ELL all slices are as wide as the longest
+/// row, so no slice offsets are needed. In SELL each slice is as wide as its own longest row, and
+/// rows may be sorted by length within windows of sigma rows. x, and the rows that consumers see,
+/// are in the original order. Construction takes 2 or 3 kernels, at most 5, and the memory of the
+/// padded entries.
 ///
 /// \tparam Scalar float, double or Kokkos::complex of them
 template <class Scalar, class Exec>
@@ -383,8 +384,8 @@ class SellMatrix {
   using Indices = Kokkos::View<std::int32_t*, memory_space>;
   using Values = Kokkos::View<Scalar*, memory_space>;
 
-  /// \brief SELL-C-sigma. \throws std::invalid_argument where the shape is out of range \throws
-  /// std::length_error where a row has more than most_row nonzeros
+  /// \brief SELL-C-sigma. \throws std::invalid_argument if the shape is out of range \throws
+  /// std::length_error if a row has more than most_row nonzeros
   template <class Offset>
   static SellMatrix sell(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr,
                          SellShape const& shape = {}) {
@@ -395,7 +396,7 @@ class SellMatrix {
     });
   }
 
-  /// \brief ELL: rows in order, all of one width. \throws as sell does
+  /// \brief ELL: rows in order, all of the same width. \throws as sell does
   template <class Offset>
   static SellMatrix ell(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr,
                         std::int32_t lane_bits = SellShape::automatic) {
@@ -415,8 +416,8 @@ class SellMatrix {
     });
   }
 
-  /// \brief Takes the values of csr, which must have the pattern this matrix was made from; one
-  /// kernel. \throws std::invalid_argument where rows, columns or nonzeros differ
+  /// \brief Takes the values of csr, which must have the pattern that this matrix was made from;
+  /// one kernel. \throws std::invalid_argument if rows, columns or nonzeros differ
   template <class Offset>
   void refresh(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr) {
     if (csr.rows() != rows_ || csr.columns() != columns_ || csr.nonzeros() != nonzeros_)
@@ -432,13 +433,13 @@ class SellMatrix {
   std::int32_t rows() const { return rows_; }
   std::int32_t columns() const { return columns_; }
   std::int64_t nonzeros() const { return nonzeros_; }
-  /// \brief Stored entries, padding included.
+  /// \brief Stored entries, including padding.
   std::int64_t entries() const { return layout_.entries; }
   std::int32_t sigma() const { return layout_.sigma; }
   std::int32_t lane_bits() const { return layout_.lane_bits; }
   bool is_ell() const { return layout_.slice_offsets.data() == nullptr; }
 
-  /// \brief What kernels take along, by value. Valid while this matrix, or a copy of it, lives.
+  /// \brief What kernels use, by value. Valid while this matrix, or a copy of it, lives.
   Operator device_operator() const {
     return {column_indices_.data(),
             values_.data(),
@@ -451,7 +452,7 @@ class SellMatrix {
             teams_};
   }
 
-  /// \brief Words of sizeof(Scalar) that one product reads of the matrix, padding included.
+  /// \brief Words of sizeof(Scalar) that one product reads from the matrix, including padding.
   double words() const {
     double const bytes =
         static_cast<double>(entries()) * (sizeof(Scalar) + sizeof(std::int32_t)) +
@@ -460,8 +461,8 @@ class SellMatrix {
     return bytes / sizeof(Scalar);
   }
 
-  /// Nonzeros of the longest possible row: a lane's last place in a slice, and a batch beyond it,
-  /// fit 32 bits.
+  /// The most nonzeros of a row: a lane's last place in a slice, plus a batch beyond it, must fit
+  /// in 32 bits.
   static constexpr std::int32_t most_row = (1 << 26) - 8;
 
  private:
@@ -484,10 +485,10 @@ class SellMatrix {
     column_indices_ = Impl::allocate_view<Indices>(exec, "Solder::sell::columns", entries());
     values_ = Impl::allocate_view<Values>(exec, "Solder::sell::values", entries());
     refresh(exec, csr);
-    exec.fence("Solder::sell: filled");  // csr may change or go
+    exec.fence("Solder::sell: filled");  // csr may now change or be destroyed
   }
 
-  /// \brief Teams for GPUs; for hosts slices of whole windows, of equal work.
+  /// \brief Chooses the teams for GPUs; for hosts, slices of whole windows with equal work.
   void partition(Exec const& exec) {
     bool constexpr host = Impl::is_host_space<Exec>;
     teams_ = Impl::vector_teams(exec, std::int64_t(rows_) << (host ? 0 : layout_.lane_bits));

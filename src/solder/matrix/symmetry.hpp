@@ -17,48 +17,50 @@
 
 namespace Solder {
 
-/// \brief How far a matrix agrees with its transpose, or with its conjugate transpose.
+/// \brief How closely a matrix agrees with its transpose or conjugate transpose.
 struct Agreement {
-  /// The largest relative difference of a pair: 0 where all are equal to the bit, 2 at most;
-  /// infinite where an entry is not finite, or A is not square.
+  /// The largest relative difference of a pair: 0 if all pairs are equal to the bit, 2 at most;
+  /// infinite if an entry is not finite or A is not square.
   double difference = std::numeric_limits<double>::infinity();
-  double rounding = 0;  ///< what a difference may be and still be one of rounding alone
+  double rounding = 0;  ///< the largest difference that counts as rounding
 
-  /// The first pair that differs so much, row <= column, and both its entries, 0 where there is
-  /// none; -1 where no pair differs.
+  /// The first pair with that difference, row <= column, and both its entries, 0 for one that is
+  /// not stored; -1 if no pair differs.
   std::int32_t row = -1, column = -1;
   std::complex<double> entry, mirrored;  ///< a(row, column) and a(column, row)
 
   bool is_exact() const { return difference == 0; }
-  /// \brief Whether nothing but rounding is between the two.
+  /// \brief Whether the two differ only by rounding.
   bool holds() const { return difference <= rounding; }
 };
 
-/// \brief The first rows, -1 where there is none, whose diagonal entry is none that a Hermitian
-/// positive definite matrix has.
+/// \brief The first rows, or -1, whose diagonal entry is impossible in a Hermitian positive
+/// definite matrix.
 struct DiagonalSigns {
   std::int32_t missing = -1;   ///< it is not stored
   std::int32_t zero = -1;      ///< it is stored, and its real part is 0
   std::int32_t negative = -1;  ///< its real part is negative
   std::int32_t not_real = -1;  ///< its imaginary part is not 0
 
-  /// \brief Whether all are there, positive and real (but for those that are not finite).
+  /// \brief Whether all diagonal entries are stored, positive and real (ignoring any that are not
+  /// finite).
   bool is_positive() const { return std::max({missing, zero, negative, not_real}) < 0; }
 };
 
-/// \brief What check_symmetry saw of a matrix.
+/// \brief What check_symmetry found out about a matrix.
 struct Symmetry {
   bool is_square = false;
-  bool is_complex = false;  ///< the scalar is
+  bool is_complex = false;  ///< whether the scalar is complex
   bool is_finite = false;   ///< no entry is a NaN or an infinity
-  bool pattern = false;     ///< wherever (i, j) has an entry, if only a zero, (j, i) has one
-  Agreement hermitian;      ///< of A with A^H: what CG needs; of real scalars the same as symmetric
+  bool pattern = false;     ///< if (i, j) is stored, even as a zero, so is (j, i)
+  Agreement hermitian;      ///< of A with A^H, which CG needs; same as `symmetric` for real scalars
   Agreement symmetric;      ///< of A with A^T
   DiagonalSigns diagonal;
 };
 
-/// \brief Whether A is Hermitian (symmetric, of real scalars), in a sentence without a full stop
-/// that names the worst pair. Rows and columns are counted from 1, as in Matrix Market files.
+/// \brief A sentence without a full stop that says whether A is Hermitian (symmetric, if scalars
+/// are real) and names the worst pair. Rows and columns are counted from 1, as in Matrix Market
+/// files.
 inline std::string describe(Symmetry const& symmetry) {
   if (!symmetry.is_square) return "A is not square";
   std::string const wanted = symmetry.is_complex ? "Hermitian" : "symmetric";
@@ -89,12 +91,12 @@ namespace Impl {
 
 /// \brief The worst pair of a matrix so far.
 struct WorstPair {
-  double difference = 0;  ///< 0: there is none
+  double difference = 0;  ///< 0: no pair differs
   std::int32_t row = -1, column = -1;
   double entry[2] = {0, 0}, mirrored[2] = {0, 0};  ///< real and imaginary parts
 
-  /// \brief Keeps the worse one, of the same difference the first: whatever the order in which they
-  /// come.
+  /// \brief Keeps the worse pair, or the first of two equally bad ones. The result does not depend
+  /// on the order of calls.
   KOKKOS_FUNCTION void join(WorstPair const& other) {
     bool const is_before = other.row < row || (other.row == row && other.column < column);
     if (other.difference > difference || (other.difference == difference && is_before))
@@ -113,13 +115,13 @@ struct WorstPair {
   }
 };
 
-/// \brief What the pairs of a matrix say together.
+/// \brief What all pairs of a matrix show together.
 struct MirroredPairs {
   WorstPair hermitian, symmetric;
-  std::int32_t unpaired = 0, infinite = 0, disordered = 0;  ///< whether some entry is
+  std::int32_t unpaired = 0, infinite = 0, disordered = 0;  ///< 1 if some entry is
 };
 
-/// \brief The larger one of |Re a| and |Im a|, which is finite where a is.
+/// \brief The larger of |Re a| and |Im a|, which is finite if a is.
 KOKKOS_INLINE_FUNCTION double largest_part(double a) { return Kokkos::fabs(a); }
 KOKKOS_INLINE_FUNCTION double largest_part(Kokkos::complex<double> const& a) {
   return Kokkos::fmax(Kokkos::fabs(a.real()), Kokkos::fabs(a.imag()));
@@ -127,12 +129,12 @@ KOKKOS_INLINE_FUNCTION double largest_part(Kokkos::complex<double> const& a) {
 KOKKOS_INLINE_FUNCTION double imaginary_part(double) { return 0; }
 KOKKOS_INLINE_FUNCTION double imaginary_part(Kokkos::complex<double> const& a) { return a.imag(); }
 
-/// \brief Looks at the pairs of some neighbouring entries: the mirror image of each is sought in
-/// its row, where columns ascend.
+/// \brief Examines the pairs of a few consecutive entries: looks up each entry's mirror image in
+/// its row, where columns must ascend.
 template <class Exec, class Scalar, class Offset>
 struct MirrorKernel {
   using value_type = MirroredPairs;
-  /// Entries of a thread: it looks once for the row of the first one.
+  /// Entries per thread. The thread looks up only the row of the first one.
   static constexpr std::int64_t share = is_host_space<Exec> ? 1024 : 8;
 
   Offset const* offsets;
@@ -167,7 +169,7 @@ struct MirrorKernel {
     Offset const last = offsets[j + 1], at = place_of(columns, offsets[j], last, i);
     bool const is_paired = at < last && columns[at] == i;
     if (!is_paired) pairs.unpaired = 1;
-    if (is_paired && i > j) return;  // it is seen from there
+    if (is_paired && i > j) return;  // the pair is examined at (j, i)
     Wide<Scalar> const here(values[k]), there(is_paired ? values[at] : Scalar{});
     if (!is_finite(here) || !is_finite(there)) pairs.infinite = 1;
     auto const compare = [&](WorstPair& worst, Wide<Scalar> const& image) {
@@ -188,13 +190,15 @@ struct MirrorKernel {
     if (a == b) return 0;
     double const size =
         Kokkos::fmax(roots[i] * roots[j], Kokkos::fmax(largest_part(a), largest_part(b)));
-    // An infinite difference of two large ones is 2 at most; one that underflows is not none.
+    // A relative difference is at most 2, even if a - b overflows; if it underflows, it is not
+    // zero.
     constexpr double least = Kokkos::Experimental::norm_min_v<double>;
     return Kokkos::fmin(2.0, Kokkos::fmax(least, largest_part(a - b) / size));
   }
 };
 
-/// \brief Looks at the diagonal; roots[i] becomes that of |a_ii|, 0 where it is not stored.
+/// \brief Examines the diagonal. Sets roots[i] to the root of |a_ii|, or to 0 if that is not
+/// stored.
 template <class Exec, class Scalar, class Offset>
 DiagonalSigns diagonal_signs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
                              double* roots) {
@@ -223,8 +227,7 @@ DiagonalSigns diagonal_signs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
   return {or_none(missing), or_none(zero), or_none(negative), or_none(not_real)};
 }
 
-/// \brief What there is to see of a square matrix whose rows ascend; of others nothing is true but
-/// that they are disordered.
+/// \brief Examines a square matrix whose rows ascend. For others, only `disordered` is meaningful.
 template <class Exec, class Scalar, class Offset>
 MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
                              DiagonalSigns& diagonal) {
@@ -244,25 +247,26 @@ MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
 
 }  // namespace Impl
 
-/// \brief Whether A is symmetric or Hermitian, which CG, IC(0), FSAI, Amg and Chebyshev take for
-/// granted: see Symmetry. Solvers do not ask by themselves.
+/// \brief Checks whether A is symmetric or Hermitian, as CG, IC(0), FSAI, Amg and Chebyshev assume;
+/// see Symmetry. Solvers do not check this themselves.
 ///
 ///     Solder::Symmetry const symmetry = Solder::check_symmetry(exec, A);
 ///     if (!symmetry.hermitian.holds()) std::cerr << describe(symmetry) << "\n";
 ///
-/// Entries of a row may come in any order, and several of one column count as their sum. The
-/// difference of a pair is relative to the largest of |a_ij|, |a_ji| and sqrt(|a_ii a_jj|) (of a
-/// complex number the larger part), and holds() allows it 1000 times the scalar's epsilon. The last
-/// of the three is what bounds rounding in an assembled matrix: where A is a sum of positive
-/// semidefinite ones, the terms of a_ij add up to sqrt(a_ii a_jj) at most, however much they
-/// cancel. So what counts does not change where A is scaled from both sides. (Of 94 matrices of
-/// collections whose files hold both halves, five are within 250 epsilons; the next is at 1e-5.)
+/// Entries of a row may be in any order, and duplicates count as their sum. The difference of a
+/// pair is relative to the largest of |a_ij|, |a_ji| and sqrt(|a_ii a_jj|) (for complex numbers,
+/// the larger part). holds() accepts up to 1000 times the scalar's epsilon. sqrt(|a_ii a_jj|)
+/// bounds the rounding in an assembled matrix: if A is a sum of positive semidefinite matrices, the
+/// terms of a_ij add up to at most sqrt(a_ii a_jj), however much they cancel. So the verdict does
+/// not change if A is scaled from both sides. (Among 94 matrices of collections whose files store
+/// both halves, five are within 250 epsilons; the next is at 1e-5.)
 ///
-/// Two kernels where the columns of each row ascend: one finds the diagonal, the other a_ji for
-/// each entry a_ij. They read the matrix once, and for each entry bisect a row's columns, which
-/// caches have as a rule, and read one value more; 8 bytes a row are allocated meanwhile. Where
-/// columns do not ascend, two transposes sort a copy (of doubles, 32 bytes an entry meanwhile), and
-/// the two kernels run again. The same answer every time. Waits for the device.
+/// If the columns of each row ascend, this takes two kernels: one finds the diagonal, the other
+/// a_ji for each entry a_ij. They read the matrix once. For each entry they also bisect the columns
+/// of a row, which are usually cached, and read one more value. 8 bytes per row are allocated
+/// meanwhile. If columns do not ascend, two transposes sort a copy (with doubles, 32 bytes per
+/// entry meanwhile), and the two kernels run again. The result is the same every time. Waits for
+/// the device.
 template <class Scalar, class Exec, class Offset>
 Symmetry check_symmetry(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   Symmetry symmetry;

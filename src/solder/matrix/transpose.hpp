@@ -16,20 +16,20 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief Where an entry of the transpose comes from: its row in the upper half, its place in that
-/// row in the lower half. Sorted by it, rows of the transpose are sorted by column.
+/// \brief Where an entry of the transpose comes from: the row in A in the upper half, and the place
+/// in that row in the lower half. Sorting a row of the transpose by keys sorts it by column.
 using TransposeKey = std::uint64_t;
 
 /// \brief Who takes a row: 2^lane_bits lanes, a warp, a team in its scratch, a team in memory.
-enum class TransposeRows { lanes, warp, team, memory };  // and the longest the whole device
+enum class TransposeRows { lanes, warp, team, memory };  // the whole device takes the longest rows
 
-/// \brief Keys that the scratch of a warp and of a team holds, and entries of a row of A above
-/// which a whole team takes it.
+/// \brief The most keys in the scratch of a warp and of a team, and the number of entries above
+/// which a whole team takes a row of A.
 inline constexpr std::int32_t transpose_warp_keys = 256, transpose_team_keys = 2048,
                               transpose_long_row = 1024;
-/// \brief Rows up to which none is listed for a pass: it looks at all of them.
+/// \brief Up to this number of rows, a pass looks at all rows instead of using a list.
 inline constexpr std::int32_t transpose_few_rows = 1 << 15;
-/// \brief Keys above which the whole device sorts a row.
+/// \brief The number of keys above which the whole device sorts a row.
 inline constexpr std::int32_t transpose_most_of_team = 1 << 16;
 
 /// \brief Puts the key of each entry into its row of the transpose, in any order.
@@ -40,7 +40,7 @@ struct TransposeScatterKernel {
   std::int32_t const* list;  ///< of long rows, for teams
   std::int32_t rows, batch, lane_bits;
   Offset const* starts;  ///< of the transpose
-  std::int32_t* left;    ///< entries that a row of the transpose still waits for
+  std::int32_t* left;    ///< entries that are still missing in each row of the transpose
   TransposeKey* keys;
 
   template <class Member>
@@ -72,7 +72,7 @@ struct TransposeScatterKernel {
   }
 };
 
-/// \brief What the keys are sorted and the entries fetched with.
+/// \brief The arrays with which keys are sorted and entries fetched.
 template <class Scalar, class Offset>
 struct TransposeEntries {
   Offset const* offsets;  ///< of A
@@ -107,7 +107,7 @@ struct TransposeSortKernel {
   TransposeEntries<Scalar, Offset> entries;
   std::int32_t const* list;  ///< of rows; null: all
   std::int32_t rows, batch;
-  std::int32_t lane_bits;  ///< of rows in registers; without a list longer ones are a warp's
+  std::int32_t lane_bits;  ///< for rows in registers; without a list a warp takes longer ones
 
   KOKKOS_FUNCTION static constexpr int scratch_bytes() {
     constexpr int key = sizeof(TransposeKey);
@@ -145,15 +145,14 @@ struct TransposeSortKernel {
     }
   }
 
-  /// \brief A bitonic network over 2^lane_bits lanes, with a key each. Leaves rows alone that are
-  /// longer.
+  /// \brief A bitonic network over 2^lane_bits lanes with one key each. Skips longer rows.
   KOKKOS_FORCEINLINE_FUNCTION void sort_in_registers(std::int32_t row, std::int32_t end) const {
     std::int32_t const lanes = 1 << lane_bits, lane = lane_number() & (lanes - 1);
     Offset const start = row < end ? entries.starts[row] : 0;
     std::int32_t const length = row < end ? entries.length(row) : 0;
     bool const mine = length <= lanes && lane < length;
     TransposeKey key = mine ? entries.keys[start + lane] : ~TransposeKey(0);
-    // All lanes of a warp take part, for they exchange their keys.
+    // All lanes of a warp take part, because they exchange their keys.
     for (std::int32_t run = 2; run <= lanes; run *= 2)
       for (std::int32_t m = run / 2; m > 0; m /= 2) {
         TransposeKey const other = lane_exchange(key, m);
@@ -196,7 +195,7 @@ struct TransposeSortKernel {
   }
 };
 
-/// \brief The last step where the whole device has sorted a row.
+/// \brief The last step for a row that the whole device has sorted.
 template <class Scalar, class Offset>
 struct TransposeFetch {
   TransposeEntries<Scalar, Offset> entries;
@@ -221,7 +220,7 @@ Kokkos::View<std::int32_t*, typename Exec::memory_space> transpose_list(Exec con
   return list;
 }
 
-/// \brief counts[j] becomes the number of entries in column j.
+/// \brief Adds the number of entries in column j to counts[j].
 template <class Exec>
 void count_columns(Exec const& exec, std::int64_t nonzeros, std::int32_t const* columns,
                    std::int32_t* counts) {
@@ -231,7 +230,7 @@ void count_columns(Exec const& exec, std::int64_t nonzeros, std::int32_t const* 
       KOKKOS_LAMBDA(std::int64_t k) { Kokkos::atomic_inc(&counts[columns[k]]); });
 }
 
-/// \brief The keys of all entries, in their rows of the transpose.
+/// \brief The keys of all entries, grouped by their rows of the transpose.
 template <class Exec, class Scalar, class Offset>
 InWords<TransposeKey, Exec> scatter_keys(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
                                          Offset const* starts, std::int32_t* left) {
@@ -273,7 +272,7 @@ void sort_transpose_rows(Exec const& exec, TransposeEntries<Scalar, Offset> cons
                        Kernel{entries, list, rows, batch, lane_bits});
 }
 
-/// \brief Sorts listed rows one after another, each with all of the device. Waits for each.
+/// \brief Sorts listed rows one after another, each with the whole device. Waits for each.
 template <class Exec, class Scalar, class Offset, class List>
 void sort_longest_transpose_rows(Exec const& exec, TransposeEntries<Scalar, Offset> const& entries,
                                  Kokkos::View<Offset*, typename Exec::memory_space> const& starts,
@@ -297,13 +296,14 @@ void sort_longest_transpose_rows(Exec const& exec, TransposeEntries<Scalar, Offs
 
 }  // namespace Impl
 
-/// \brief A^H: the transpose, for complex scalars conjugated. Columns ascend in each row whatever
-/// their order in A, which may be rectangular.
+/// \brief A^H: the transpose, conjugated if scalars are complex. Columns ascend in each row of the
+/// result, whatever their order in A. A may be rectangular.
 ///
-/// Deterministic: entries come in any order to their row, with a key of where they are from, and
-/// are sorted by it; so are duplicates. Memory beside the result: 8 bytes an entry and 4 a column.
-/// Moves, without caches, a matrix and 28 bytes an entry; rows of the result up to 32 entries are
-/// sorted in registers, up to 2048 in scratch. Waits for the device.
+/// The result is deterministic: entries reach their row in any order, but with a key that says
+/// where they come from, and are sorted by this key, duplicates included. Memory in addition to the
+/// result: 8 bytes per entry and 4 per column. Moves, without caches, a matrix and 28 bytes per
+/// entry. Rows of the result with up to 32 entries are sorted in registers, with up to 2048 in
+/// scratch. Waits for the device.
 template <class Scalar, class Exec, class Offset>
 CsrMatrix<Scalar, Exec, Offset> conjugate_transpose(Exec const& exec,
                                                     CsrMatrix<Scalar, Exec, Offset> const& A) {

@@ -19,9 +19,10 @@
 
 namespace Solder {
 
-/// \brief `jacobi`: damped, every sweep alike. `chebyshev`: the sweeps' weights are the inverse
-/// roots of a Chebyshev polynomial. `fsai`: those of `chebyshev`, with a factorised sparse
-/// approximate inverse of each level's matrix in place of its diagonal's.
+/// \brief `jacobi`: damped Jacobi; all sweeps have the same weight. `chebyshev`: Jacobi sweeps
+/// whose weights are the inverse roots of a Chebyshev polynomial. `fsai`: the weights of
+/// `chebyshev`, with a factorised sparse approximate inverse of each level's matrix in place of the
+/// inverse diagonal.
 enum class AmgSmoother { jacobi, chebyshev, fsai };
 
 constexpr std::string_view to_string(AmgSmoother smoother) {
@@ -30,84 +31,91 @@ constexpr std::string_view to_string(AmgSmoother smoother) {
                                               : "fsai";
 }
 
-/// \brief How often a cycle goes through the levels between the finest and the coarsest, each time
-/// that it comes to one: `v` once, `w` twice.
+/// \brief How often a cycle passes through an intermediate level each time that it comes down to
+/// it: `v` once, `w` twice.
 enum class AmgCycle { v, w };
 
 constexpr std::string_view to_string(AmgCycle cycle) { return cycle == AmgCycle::v ? "v" : "w"; }
 
 struct AmgOptions {
-  /// Couplings are strong from this share of the geometric mean of both rows' largest; 0 to 1.
+  /// A coupling is strong if it is at least this share, from 0 to 1, of the geometric mean of the
+  /// largest couplings of its two rows.
   double strength = 0.25;
   AmgSmoother smoother = AmgSmoother::chebyshev;
   AmgCycle cycle = AmgCycle::v;
-  /// Sweeps before and after the coarse grid, 0 to 8, not both 0. Where they differ the cycle is
-  /// not Hermitian: not for CG.
+  /// Sweeps before and after the coarse grid, 0 to 8, not both 0. If they differ, the cycle is not
+  /// Hermitian and must not be used with CG.
   int pre = 1, post = 1;
-  int levels = 16;              ///< at most, 2 to 16
-  std::int32_t coarsest = 128;  ///< rows up to which a level is inverted, 1 to 1000
-  /// Unknowns of a node, which follow one another, such as the displacements of a point: they
-  /// aggregate as one; 1 to 32, a divisor of the rows.
+  int levels = 16;              ///< most levels, 2 to 16
+  std::int32_t coarsest = 128;  ///< most rows of a level that is inverted, 1 to 1000
+  /// Unknowns per node, such as the displacements of a point: 1 to 32, a divisor of the number of
+  /// rows. The unknowns of a node are consecutive and are aggregated together.
   std::int32_t block_size = 1;
 };
 
-/// \brief Smoothed aggregation multigrid, a cycle as the preconditioner of Hermitian positive
-/// definite systems (Vanek, Mandel and Brezina 1996), real and complex. What is slow to converge is
-/// taken to be nearly constant, with `block_size` each unknown of a node by itself, or to look like
-/// the vectors of a near-nullspace that is given, such as the rigid-body modes of elasticity (see
+/// \brief Smoothed aggregation multigrid (Vanek, Mandel and Brezina 1996): one cycle preconditions
+/// a Hermitian positive definite system, real or complex. Errors that converge slowly are assumed
+/// to be nearly constant (with `block_size`, each unknown of a node by itself), or to resemble the
+/// vectors of a given near-nullspace, such as the rigid-body modes of elasticity (see
 /// rigid_body_modes).
 ///
 ///     x = `pre` sweeps for A x = b from 0
 ///     r = R (b - A x),  solve A_c e = r on the next level in the same way,  x = x + P e
-///     x = `post` sweeps more
+///     x = `post` more sweeps
 ///
-/// with P = (I - omega D^-1 F) T of the tentative prolongator T, F being A without its weak
-/// couplings, R = P^H and A_c = R A P. A sweep is x = x + w D^-1 (b - A x). With as many sweeps
-/// after as before the cycle is Hermitian positive definite as A is: for CG. T is 1 in each
-/// aggregate, or, of several vectors, has in each aggregate as many orthonormal columns as these
-/// are independent there: the unknowns of a node of the coarse grid. The diagonal of F takes the
-/// weak couplings up, of several vectors those of the same unknown of a node. Rows (nodes) without
-/// strong couplings are left to the sweeps: several bodies that nothing holds together converge as
-/// slowly as by these alone.
+/// P = (I - omega D^-1 F) T smooths the tentative prolongator T; F is A without its weak couplings,
+/// R = P^H and A_c = R A P. A sweep is x = x + w D^-1 (b - A x). With equal numbers of sweeps
+/// before and after, the cycle is Hermitian positive definite if A is, and can be used with CG.
 ///
-/// Set up on the device: strength of coupling (of nodes: by the Frobenius norms of their blocks),
-/// aggregation by an independent set of distance 2, the bases of aggregates, the sparse products,
-/// the largest eigenvalue of D^-1 A by a few steps of Lanczos's method, the inverse of the coarsest
-/// level's matrix. The same hierarchy in every run.
+/// With block_size 1 and no near-nullspace, T is 1 in each aggregate, and the diagonal of F absorbs
+/// all weak couplings. Otherwise T has as many orthonormal columns in each aggregate as the vectors
+/// are linearly independent there; these columns are the unknowns of a coarse node. The diagonal of
+/// F then absorbs only the weak couplings between the same unknown of two nodes.
 ///
-/// Cost of a V-cycle with a sweep before and one after: of each level but the coarsest a product
-/// with Q^H = P^H (I - w A D^-1) down and one with [S Q] up, where S is what both sweeps make of b,
-/// which has A's pattern (without one of them: the diagonal's), and Q a sweep after P: 2 levels - 1
-/// kernels, the last of which hands out the rows of z. A sweep more takes a product with A a level,
-/// and any more two kernels, at the beginning and the end. Sweeps with G^H G of `fsai` take three
-/// kernels each, products with G, G^H and A, the coarse grid P^H, P and A. Those of a W-cycle
-/// double from level to level.
+/// Rows (nodes) without strong couplings are left to the sweeps. Several disconnected bodies
+/// therefore converge as slowly as with the sweeps alone.
 ///
-/// The matrix has 32-bit row offsets. The inverse takes coarsest^3 operations.
+/// The set-up runs on the device: the strength of couplings (between nodes: the Frobenius norms of
+/// their blocks), aggregation by an independent set of distance 2, the bases of the aggregates, the
+/// sparse products, the largest eigenvalue of D^-1 A by a few steps of the Lanczos method, and the
+/// inverse of the coarsest level's matrix. Every run gives the same hierarchy.
+///
+/// Cost of a V-cycle with one sweep before and one after: 2 levels - 1 kernels, the last of which
+/// hands out the rows of z. Each level but the coarsest takes one product with
+/// Q^H = P^H (I - w A D^-1) on the way down and one with [S Q] on the way up. S is the effect of
+/// both sweeps on b and has A's pattern (with only one of the sweeps, the diagonal's); Q is P
+/// followed by a sweep. Each additional sweep takes a product with A on every level, and the first
+/// of them also two kernels per cycle, one at its beginning and one at its end. With `fsai`, each
+/// sweep takes three kernels, products with G, G^H and A, and the coarse grid takes three, with
+/// P^H, P and A. In a W-cycle the number of kernels doubles from level to level.
+///
+/// The matrix must have 32-bit row offsets. The inverse takes coarsest^3 operations.
 ///
 /// \tparam Exec where it is set up and applied
-/// \tparam Stored the scalar of the hierarchy's matrices: Scalar, or its single-precision kin,
-/// which takes a third from what a cycle moves; the cycle is then as true as that, and so still fit
-/// for a preconditioner. Its vectors are Scalar's. Entries of A must be in this scalar's range.
+/// \tparam Stored the scalar of the hierarchy's matrices: Scalar, or its single-precision
+/// counterpart. The latter moves a third less in a cycle. The cycle is then only accurate to single
+/// precision, which is enough for a preconditioner. Vectors stay in Scalar. The entries of A must
+/// be in the range of Stored.
 template <class Scalar, class Exec, class Stored = Scalar>
 class Amg {
  public:
   using scalar_type = Scalar;
   using Matrix = CsrMatrix<Scalar, Exec>;
 
-  /// \brief A level of the hierarchy, for people.
+  /// \brief A level of the hierarchy, for reports.
   struct LevelReport {
     std::int32_t rows;
     std::int64_t nonzeros;
   };
 
-  /// \throws std::invalid_argument where A is not square or an option is out of range
+  /// \throws std::invalid_argument if A is not square or an option is out of range
   Amg(Exec const& exec, Matrix const& A, AmgOptions const& options = {})
       : options_(options), state_(made(exec, A)) {}
 
-  /// \param near_nullspace [rows][1 to 32 vectors], a rank-2 view on Exec's device, copied:
-  /// vectors that A makes nearly zero of, up to boundary conditions, of any scale
-  /// \throws std::invalid_argument likewise, and where these are not finite or have not A's rows
+  /// \param near_nullspace [rows][1 to 32 vectors], a rank-2 view on Exec's device, which is
+  /// copied: vectors v, of any scale, for which A v is nearly zero apart from boundary conditions
+  /// \throws std::invalid_argument likewise, and if a vector is not finite or does not have as many
+  /// entries as A has rows
   template <class NearNullspace>
   requires(Kokkos::is_view_v<NearNullspace>)
       Amg(Exec const& exec, Matrix const& A, NearNullspace const& near_nullspace,
@@ -116,10 +124,10 @@ class Amg {
         modes_(Impl::amg::given_modes<Stored>(exec, near_nullspace)),
         state_(made(exec, A)) {}
 
-  /// \brief Sets up anew, for A with other values or of another pattern; a near-nullspace that was
-  /// given stays. Where the pattern is the same, the aggregates are kept too, and the patterns of
-  /// all levels: only values are computed. (For values whose couplings are strong elsewhere make
-  /// another Amg.) Where it throws, everything stays as it was.
+  /// \brief Sets up again, for an A with new values or a new pattern. A given near-nullspace stays.
+  /// If the pattern is unchanged, the aggregates and the patterns of all levels also stay, and only
+  /// values are computed. (If other couplings are strong with the new values, make a new Amg.) If
+  /// it throws, nothing changes.
   void refresh(Exec const& exec, Matrix const& A) {
     *state_ = std::move(*made(exec, A, state_.get()));
   }
@@ -132,7 +140,7 @@ class Amg {
       reports.push_back({level.A.rows(), level.A.nonzeros()});
     return reports;
   }
-  /// \brief Nonzeros of all levels, by those of the finest.
+  /// \brief The nonzeros of all levels divided by those of the finest.
   double operator_complexity() const {
     double sum = 0;
     for (auto const& level : state_->levels) sum += static_cast<double>(level.A.nonzeros());
@@ -150,11 +158,11 @@ class Amg {
     setup.largest_eigenvalue = defect().empty() ? state_->levels.front().largest : std::nan("");
     return setup;
   }
-  /// \brief Why it cannot be applied, in a sentence; empty where it can.
+  /// \brief A sentence that says why it cannot be applied; empty if it can.
   std::string defect() const { return state_->defect; }
 
-  /// \brief Words of sizeof(Of) that one application moves, its operand and result apart; 0 where
-  /// it cannot be applied, or there are no rows.
+  /// \brief Words of sizeof(Of) that one application moves, not counting its operand and result; 0
+  /// if it cannot be applied or there are no rows.
   template <class Of>
   double words(std::int32_t) const {
     if (!defect().empty() || rows() == 0) return 0;
@@ -198,7 +206,7 @@ class Amg {
     return vectors + matrices * sizeof(Stored) / sizeof(Of);
   }
 
-  /// \brief What solvers take along; see Application.
+  /// \brief What solvers embed in their programs; see Application.
   Impl::amg::Opened<Scalar, Stored> open(Arena<Exec>& arena) const {
     auto const& levels = state_->levels;
     Impl::amg::Opened<Scalar, Stored> opened{};
@@ -249,10 +257,10 @@ class Amg {
 
  private:
   static_assert(std::is_same_v<Wide<Scalar>, Wide<Stored>> && sizeof(Stored) <= sizeof(Scalar),
-                "Solder::Amg: a hierarchy is stored in Scalar or in its single-precision kin");
+                "Solder::Amg: Stored must be Scalar or its single-precision counterpart");
   using State = Impl::amg::Hierarchy<Stored, Exec>;
 
-  /// \param before whose aggregates stay where A has its pattern
+  /// \param before a hierarchy whose aggregates are kept if A has its pattern
   std::shared_ptr<State> made(Exec const& exec, Matrix const& A,
                               State const* before = nullptr) const {
     auto const in_range = [](int sweeps) {
@@ -276,9 +284,9 @@ class Amg {
                                   " rows of the matrix");
     bool const given = modes_.count > 0;
     if (given && modes_.rows() != A.rows())
-      throw std::invalid_argument(
-          "Solder::Amg: a near-nullspace of " + std::to_string(modes_.rows()) +
-          " rows is not one of a matrix of " + std::to_string(A.rows()) + " rows");
+      throw std::invalid_argument("Solder::Amg: the near-nullspace has " +
+                                  std::to_string(modes_.rows()) + " rows, but the matrix has " +
+                                  std::to_string(A.rows()) + " rows");
     return Impl::with_memory_for("Solder::Amg", A.rows(), A.nonzeros(),
                                  [&] { return made_of(exec, A, before); });
   }
@@ -295,7 +303,7 @@ class Amg {
         before);
     if (!std::is_same_v<Stored, Scalar> && !state->defect.empty())
       state->defect +=
-          ", in single precision: where the matrix itself is sound, scale it or keep its precision";
+          ", in single precision: if the matrix itself is sound, scale it or keep its precision";
     return state;
   }
 
@@ -309,19 +317,19 @@ class Amg {
             .split = is_split(),
             .twice = options_.cycle == AmgCycle::w};
   }
-  /// \brief Of so many sweeps, times the largest eigenvalue; the first is that beside the coarse
-  /// grid.
+  /// \brief The weights of `sweeps` sweeps, times the largest eigenvalue. The first is that of the
+  /// sweep next to the coarse grid.
   std::vector<double> weights(int sweeps) const {
     if (options_.smoother == AmgSmoother::jacobi) return std::vector<double>(sweeps, 4.0 / 3);
     return Impl::amg::chebyshev_weights(sweeps, share);
   }
   double beside_coarse(int sweeps) const { return sweeps == 0 ? 0 : weights(sweeps).front(); }
 
-  /// Of the largest eigenvalue: where what a coarse grid leaves to the sweeps begins.
+  /// The smallest eigenvalue that the coarse grid leaves to the sweeps, as a share of the largest.
   static constexpr double share = 0.2;
 
   AmgOptions options_;
-  Impl::amg::Modes<Stored, Exec> modes_;  ///< that were given
+  Impl::amg::Modes<Stored, Exec> modes_;  ///< as given
   std::shared_ptr<State> state_;
 };
 

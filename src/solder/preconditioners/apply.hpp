@@ -13,33 +13,34 @@
 
 namespace Solder {
 
-/// \brief A user's own preconditioner z = M r: a function that enqueues on the instance it is
-/// given, or one on the host.
+/// \brief A user-defined preconditioner z = M r: either a function that enqueues work on the
+/// execution space instance it is given, or a function on the host.
 ///
-/// The host calls it between two kernels, once for each application, so the launch runner is the
-/// only one, and a GPU waits for the host in each iteration. CG needs an M that is Hermitian
-/// positive definite; an M that is not the same in every call (an inner iteration) needs GMRES's
-/// form `flexible`. On GPUs it may be called once or twice more than needed. What it throws ends
-/// the solve, and comes out of solve().
+/// The host calls it between two kernels, once for each application. So only the launch runner can
+/// run it, and a GPU waits for the host in each iteration. CG needs an M that is Hermitian positive
+/// definite. An M that varies between calls (an inner iteration) needs GMRES's form `flexible`. On
+/// GPUs it may be called once or twice more often than needed. An exception that it throws ends
+/// the solve and is rethrown by solve().
 template <class Scalar, class Exec>
 class Apply {
  public:
   using scalar_type = Scalar;
   using Input = Kokkos::View<Scalar const*, typename Exec::memory_space>;
   using Output = Kokkos::View<Scalar*, typename Exec::memory_space>;
-  /// \brief (exec, r, z): computes z = M r, all n entries, by work on exec; r must stay as it is.
+  /// \brief (exec, r, z): enqueues work on exec that computes all n entries of z = M r. It must not
+  /// change r.
   using Function = std::function<void(Exec const&, Input const&, Output const&)>;
-  /// \brief (r, z) in the host's memory.
+  /// \brief (r, z) in host memory.
   using HostFunction = std::function<void(std::span<Scalar const>, std::span<Scalar>)>;
 
-  /// \throws std::invalid_argument where rows is negative or there is no function
+  /// \throws std::invalid_argument if rows is negative or the function is empty
   Apply(std::int32_t rows, Function function) : rows_(rows), function_(std::move(function)) {
     if (rows < 0 || !function_)
-      throw std::invalid_argument("Solder::Apply: a function is needed, and " +
-                                  std::to_string(rows) + " rows must not be negative");
+      throw std::invalid_argument("Solder::Apply: needs a function, and rows = " +
+                                  std::to_string(rows) + " must not be negative");
   }
 
-  /// \brief Of a function on the host: r is copied there and z back, each with a fence.
+  /// \brief Wraps a function on the host: copies r to the host and z back, each with a fence.
   static Apply on_host(std::int32_t rows, HostFunction function) {
     if (!function) return Apply(rows, Function{});
     return Apply(
@@ -56,7 +57,7 @@ class Apply {
         });
   }
 
-  /// \brief What solvers take along; see Application.
+  /// \brief What solvers embed in their programs; see Application.
   struct Opened {
     static constexpr bool is_identity = false, is_pointwise = false, is_split = false,
                           on_device = false;
@@ -87,7 +88,7 @@ class Apply {
             arena.teams(rows.teams), rows};
   }
   std::int32_t rows() const { return rows_; }
-  /// \brief Its own words are not known: those of z, written and read.
+  /// \brief What the function moves is unknown. This counts z, which is written and read.
   template <class Of>
   static double words(std::int32_t rows) {
     return 2.0 * rows;

@@ -17,21 +17,21 @@
 namespace Solder {
 
 struct ChebyshevOptions {
-  int degree = 4;  ///< products with A in an application, from 1 to 100
+  int degree = 4;  ///< products with A per application, from 1 to 100
   double share =
-      0.02;  ///< smallest eigenvalue aimed at, as a share of the largest: between 0 and 1
-  int lanczos_steps = 12;  ///< to find the largest, from 2 to 100
+      0.02;  ///< smallest eigenvalue targeted, as a share of the largest: between 0 and 1
+  int lanczos_steps = 12;  ///< to estimate the largest eigenvalue, from 2 to 100
 };
 
 namespace Impl {
 
-/// \brief A turn's weights: v = of_v v + of_residual M (r - A z), z = z + v.
+/// \brief The weights of one turn: v = of_v v + of_residual M (r - A z), z = z + v.
 struct ChebyshevWeights {
   double of_v, of_residual;
   bool operator==(ChebyshevWeights const&) const = default;
 };
 
-/// \brief z = v = M r / theta, M r being handed out. Words: 2 a row.
+/// \brief z = v = M r / theta, where the source hands out M r. Words: 2 a row.
 template <class Scalar>
 struct ChebyshevStart {
   double inverse_theta;
@@ -46,7 +46,7 @@ struct ChebyshevStart {
   }
 };
 
-/// \brief A turn with a pointwise M, A z being handed out. Words: 5 a row.
+/// \brief A turn with a pointwise M; the source hands out A z. Words: 5 a row.
 template <class Scalar, class M, class Vector>
 struct ChebyshevTurn {
   struct Scalars {
@@ -58,7 +58,7 @@ struct ChebyshevTurn {
   M m;
   ChebyshevWeights const* weights;  ///< of each turn
   Vector r;
-  Place<Scalar> z;  ///< in two arrays by turns: neighbours still read the old one
+  Place<Scalar> z;  ///< double buffered: neighbours still read the old one
   Scalar* v;
 
   bool operator==(ChebyshevTurn const&) const = default;
@@ -81,7 +81,7 @@ struct ChebyshevTurn {
   }
 };
 
-/// \brief The last turn with a pointwise M: the rows of z. Words: 3 a row.
+/// \brief The last turn with a pointwise M: hands out the rows of z. Words: 3 a row.
 template <class Scalar, class M, class Vector>
 struct ChebyshevEnd {
   M m;
@@ -121,7 +121,7 @@ struct ChebyshevResidual {
   }
 };
 
-/// \brief The rest of a turn, M s being handed out. Words: 4 a row.
+/// \brief The rest of a turn; the source hands out M s. Words: 4 a row.
 template <class Scalar>
 struct ChebyshevStep {
   struct Scalars {
@@ -148,7 +148,7 @@ struct ChebyshevStep {
   }
 };
 
-/// \brief The last of them: the rows of z. Words: 2 a row.
+/// \brief The rest of the last turn: hands out the rows of z. Words: 2 a row.
 template <class Scalar>
 struct ChebyshevLastStep {
   ChebyshevWeights of;
@@ -161,10 +161,10 @@ struct ChebyshevLastStep {
   }
 };
 
-/// \brief What a Chebyshev polynomial is in a program.
+/// \brief A Chebyshev polynomial in a program.
 ///
-/// \tparam Columns, Batches whether A and the inner preconditioner take several right-hand sides,
-///         and systems of a batch
+/// \tparam Columns, Batches whether A and the inner preconditioner both take several right-hand
+///         sides, and the systems of a batch
 template <class Scalar, class OpenedA, class Inner, bool Columns, bool Batches>
 struct ChebyshevOpened {
   static constexpr bool is_identity = false, is_pointwise = false, is_split = false;
@@ -177,7 +177,7 @@ struct ChebyshevOpened {
   ChebyshevWeights last;
   ChebyshevWeights const* weights;
   std::int32_t degree;
-  Scalar *z, *v, *s;    ///< z: two vectors where M is pointwise, else one and s
+  Scalar *z, *v, *s;    ///< z is two vectors if M is pointwise; else it is one, and s is used
   std::int32_t league;  ///< of stages over vectors
   std::int64_t length;  ///< of a vector
 
@@ -228,32 +228,34 @@ struct ChebyshevOpened {
 
 }  // namespace Impl
 
-/// \brief A polynomial in M A, times M: `degree` + 1 steps of the Chebyshev iteration for A z = r
-/// from z = 0, preconditioned by M (Saad, Iterative Methods for Sparse Linear Systems, 12.3.2):
+/// \brief A polynomial in M A, times M: `degree` + 1 steps of the Chebyshev iteration for A z = r,
+/// started from z = 0 and preconditioned by M (Saad, Iterative Methods for Sparse Linear Systems,
+/// 12.3.2):
 ///
 ///     z = v = M r / theta
 ///     for k = 1, ..., degree:
 ///       v = rho_k rho_k-1 v + (2 rho_k / delta) M (r - A z),  z = z + v
 ///
-/// with theta and delta the middle and the half length of [share, 1] times the largest eigenvalue
-/// of M A, rho_0 = delta / theta and rho_k = 1 / (2 theta / delta - rho_k-1). No inner products;
-/// Hermitian positive definite where A and M are: for CG. The largest eigenvalue is found by a few
-/// steps of Lanczos's method on the device, and 10% is added.
+/// theta and delta are the middle and the half length of the interval [share, 1] times the largest
+/// eigenvalue of M A; rho_0 = delta / theta, and rho_k = 1 / (2 theta / delta - rho_k-1). There are
+/// no inner products. The polynomial is Hermitian positive definite if A and M are, so it can be
+/// used with CG. A few steps of the Lanczos method on the device estimate the largest eigenvalue;
+/// 10% is added to the estimate.
 ///
-/// Cost of an application: degree + 1 kernels and degree products where M is pointwise (the last
-/// one hands out the rows of z); else 2 degree + 1 kernels, the last handed out too, and degree + 1
-/// times M's own.
+/// Cost of an application: if M is pointwise, degree + 1 kernels, of which degree are products;
+/// else 2 degree + 1 kernels, plus degree + 1 times M's own. The last kernel hands out the rows of
+/// z in both cases.
 ///
 /// \tparam Matrix CsrMatrix, SellMatrix or another LinearOperator
-/// \tparam Inner M: any preconditioner; Fsai makes it "polynomial over FSAI"
+/// \tparam Inner M: any preconditioner; with Fsai this is "polynomial over FSAI"
 template <class Exec, class Matrix, class Inner = Identity>
 class Chebyshev {
  public:
   using Scalar = typename Matrix::scalar_type;
 
-  /// \brief Finds the largest eigenvalue, in `lanczos_steps` products and applications of M.
-  /// \throws std::invalid_argument where A is not square, M has another size or an option is out of
-  /// range
+  /// \brief Estimates the largest eigenvalue with `lanczos_steps` products and applications of M.
+  /// \throws std::invalid_argument if A is not square, M has a different size or an option is out
+  /// of range
   Chebyshev(Exec const& exec, Matrix const& A, Inner const& M, ChebyshevOptions const& options = {})
       : options_(options), inner_(M) {
     if (options.degree < 1 || options.degree > 100 || !(options.share > 0 && options.share < 1) ||
@@ -267,16 +269,16 @@ class Chebyshev {
             ChebyshevOptions const& options = {}) requires std::is_same_v<Inner, Identity>
       : Chebyshev(exec, A, Inner{}, options) {}
 
-  /// \brief Sets up again for a matrix with new values; M is to be refreshed before. Where it
-  /// throws, everything stays as it was.
+  /// \brief Sets up again for a matrix with new values. Refresh M first. If it throws, nothing
+  /// changes.
   void refresh(Exec const& exec, Matrix const& A) {
     std::int32_t const rows = inner_.rows();
     if (A.rows() != A.columns() || (rows >= 0 && rows != A.rows()))
       throw std::invalid_argument(
-          "Solder::Chebyshev: a square matrix of the size of M is needed, "
+          "Solder::Chebyshev: a square matrix of the same size as M is needed, "
           "not " +
           std::to_string(A.rows()) + " x " + std::to_string(A.columns()) +
-          (rows >= 0 ? " and " + std::to_string(rows) : ""));
+          (rows >= 0 ? " with an M of size " + std::to_string(rows) : ""));
     Impl::with_memory_for("Solder::Chebyshev", A.rows(), A.nonzeros(), [&] {
       State made = made_for(exec, A);
       if (state_ == nullptr)
@@ -287,10 +289,10 @@ class Chebyshev {
   }
 
   std::int32_t rows() const { return state_->A.rows(); }
-  /// \brief The upper end of the interval: an estimate of the largest eigenvalue of M A, and 10%.
+  /// \brief The upper end of the interval: the estimated largest eigenvalue of M A, plus 10%.
   double largest_eigenvalue() const { return state_->largest; }
   ChebyshevOptions const& options() const { return options_; }
-  /// \brief M's set-up, and what the polynomial added.
+  /// \brief M's set-up, and what the polynomial adds to it.
   SetupReport setup() const {
     SetupReport setup;
     if constexpr (requires { inner_.setup(); }) setup = inner_.setup();
@@ -298,13 +300,13 @@ class Chebyshev {
     setup.largest_eigenvalue = state_->largest;
     return setup;
   }
-  /// \brief Why it cannot be applied, in a sentence; empty where it can.
+  /// \brief A sentence that says why it cannot be applied; empty if it can.
   std::string defect() const {
     if constexpr (requires { inner_.defect(); })
       if (std::string const inner = inner_.defect(); !inner.empty()) return inner;
     return state_->defect;
   }
-  /// \brief Words of sizeof(Of) that one application moves, its operand and result apart.
+  /// \brief Words of sizeof(Of) that one application moves, not counting its operand and result.
   template <class Of>
   double words(std::int32_t rows) const {
     double const n = rows, d = options_.degree, A = state_->A.words(),
@@ -315,17 +317,17 @@ class Chebyshev {
       return M + 2 * n + d * (A + 3 * n) + (d - 1) * 4 * n + 2 * n;
   }
 
-  /// \brief What solvers take along; see Application.
-  /// \throws std::invalid_argument where M was set up anew for another size, and this was not
+  /// \brief What solvers embed in their programs; see Application.
+  /// \throws std::invalid_argument if M was refreshed for a different size and this was not
   auto open(Arena<Exec>& arena) const {
     std::int64_t const n = rows();
     if (inner_.rows() >= 0 && inner_.rows() != n)
       throw std::invalid_argument("Solder::Chebyshev: set up for " + std::to_string(n) +
-                                  " rows, and the preconditioner within was set up anew for " +
+                                  " rows, but its inner preconditioner was refreshed for " +
                                   std::to_string(inner_.rows()) + ": call refresh");
     auto const A = open_matrix(arena, state_->A);
     constexpr bool pointwise = OpenedInner::is_pointwise;
-    // On hosts their types say nothing any more once they are opened.
+    // On hosts the opened types no longer tell what they are.
     using Operator = std::remove_cvref_t<decltype(state_->A.device_operator())>;
     using InnerAsGiven = std::remove_cvref_t<decltype(inner_.open(arena))>;
     constexpr bool columns = takes_columns<Operator, InnerAsGiven>,
@@ -402,7 +404,7 @@ class Chebyshev {
 
   ChebyshevOptions options_;
   Inner inner_;
-  std::shared_ptr<State> state_;  // shared by copies: refresh reaches all
+  std::shared_ptr<State> state_;  // shared by copies: refresh affects all
 };
 
 template <class Exec, class Matrix>

@@ -24,28 +24,29 @@
 namespace Solder {
 
 struct FsaiOptions {
-  /// An off-diagonal a_ij takes part in the pattern where |a_ij| > tau sqrt(|a_ii a_jj|).
+  /// An off-diagonal entry a_ij is used for the pattern if |a_ij| > tau sqrt(|a_ii a_jj|).
   double tau = 0.05;
-  /// Steps B <- Low(B A) of the pattern, from the identity (paper 2, 3.9); 0: diagonal.
+  /// Steps B <- Low(B A) that build the pattern from the identity (paper 2, 3.9); 0: diagonal.
   int k = 2;
-  /// Entries of G of at most delta times the norm of their row are dropped.
+  /// Entries of G no larger than delta times the norm of their row are dropped.
   double delta = 0.05;
-  /// delta is halved for a row until eps A eps^H, eps being what it loses, is no more than this;
-  /// g A g^H = 1 before. Infinite: the paper's postfiltration.
+  /// Limits eps A eps^H, where eps is the part that a row g loses; g A g^H = 1 beforehand. delta is
+  /// halved for the row until the limit is met. Infinite: the paper's postfiltration.
   double energy_limit = 0.03;
 
-  /// Grow each row's pattern where it helps most instead; tau and k are not used then.
+  /// Grow each row's pattern where it helps most, instead of using tau and k.
   bool adaptive = false;
-  int steps = 5;              ///< at most, of growth
-  int entries_per_step = 8;   ///< that a row grows by
-  double improvement = 1e-2;  ///< growth that reduces the row's Kaporin number by less is the last
+  int steps = 5;              ///< growth steps at most
+  int entries_per_step = 8;   ///< entries added to a row in each step
+  double improvement = 1e-2;  ///< a row stops growing after a step that lowers its Kaporin number
+                              ///< by this share or less
 
   bool operator==(FsaiOptions const&) const = default;
 };
 
 namespace Impl::fsai {
 
-/// \brief \throws std::invalid_argument naming the option that is out of range
+/// \brief \throws std::invalid_argument that names an option out of range
 inline void check(FsaiOptions const& options) {
   auto const require = [](bool fine, char const* name, auto value, char const* what) {
     if (!fine)
@@ -62,7 +63,7 @@ inline void check(FsaiOptions const& options) {
   require(in_unit(options.improvement), "improvement", options.improvement, "from 0 to 1");
 }
 
-/// \brief Seconds of the phases of a set-up, each added up over all its parts.
+/// \brief The seconds of each phase of a set-up, summed over all its parts.
 template <class Exec>
 class Phases {
  public:
@@ -71,7 +72,7 @@ class Phases {
     timer_.reset();
   }
 
-  /// \brief What was done since the last call belongs to phase `name`; fences.
+  /// \brief Adds the time since the last call to phase `name`; fences.
   void end(std::string const& name) {
     exec_.fence("Solder::fsai: end of a phase");
     auto const at = std::find_if(phases_.begin(), phases_.end(),
@@ -89,7 +90,7 @@ class Phases {
   std::vector<SetupReport::Phase> phases_;
 };
 
-/// \brief Where the rows of a chunk are: one after another, or each with room for `pad` entries.
+/// \brief The layout of a chunk's rows: packed, or each with room for `pad` entries.
 template <class Offset>
 struct Packed {
   Offset const* offsets;
@@ -107,7 +108,7 @@ struct Padded {
   KOKKOS_FUNCTION std::int32_t length(std::int32_t k) const { return lengths[k]; }
 };
 
-/// \brief Collects the rows of a factor, chunk by chunk, in memory of the entries that are kept.
+/// \brief Collects the rows of a factor chunk by chunk, in memory for the kept entries only.
 template <class Factor, class Exec, class Offset>
 class Rows {
  public:
@@ -120,8 +121,8 @@ class Rows {
       : offsets_(allocate_zero_view<Offsets>(exec, "Solder::fsai::row_offsets",
                                              std::size_t(rows) + 1)) {}
 
-  /// \brief Appends the next `count` rows: those entries whose column is not -1, kept[k] of row k.
-  /// \throws std::length_error where they become more than Offset counts
+  /// \brief Appends the next `count` rows: the entries whose column is not -1. Row k has kept[k].
+  /// \throws std::length_error if there are then more entries than Offset can count
   template <class Where>
   void append(Exec const& exec, std::int32_t count, Where const& where, std::int32_t const* columns,
               Factor const* values, std::int32_t const* kept) {
@@ -140,7 +141,7 @@ class Rows {
     if (nonzeros_ > most_nonzeros)
       throw std::length_error(
           "Solder::Fsai: the factor has more than " + std::to_string(most_nonzeros) +
-          " nonzeros, which 32-bit row offsets do not count; use Offset = std::int64_t, a larger "
+          " nonzeros, too many for 32-bit row offsets; use Offset = std::int64_t, a larger "
           "tau or delta, or a smaller k");
     Block const block = block_of(exec, added);
     std::int32_t* const to_columns = block.columns.data();
@@ -172,7 +173,7 @@ class Rows {
     blocks_.push_back(block);
   }
 
-  /// \brief The matrix of all rows, square; this object is empty afterwards.
+  /// \brief The square matrix of all rows. Leaves this object empty.
   CsrMatrix<Factor, Exec, Offset> matrix(Exec const& exec) {
     Block all = blocks_.size() == 1 ? blocks_.front() : joined(exec);
     blocks_.clear();
@@ -184,7 +185,7 @@ class Rows {
     Columns columns;
     Values values;
   };
-  /// As many as CsrMatrix takes.
+  /// The limit of CsrMatrix.
   static constexpr std::int64_t most_nonzeros =
       sizeof(Offset) == 4 ? std::numeric_limits<std::int32_t>::max() - (1 << 16)
                           : std::numeric_limits<std::int64_t>::max() / 2;
@@ -213,7 +214,7 @@ class Rows {
   std::int32_t rows_ = 0;
 };
 
-/// \brief Row offsets of a matrix of rows of these lengths.
+/// \brief The row offsets of a matrix whose rows have these lengths.
 template <class Exec>
 Kokkos::View<std::int64_t*, typename Exec::memory_space> scan_lengths(Exec const& exec,
                                                                       std::int32_t rows,
@@ -230,8 +231,8 @@ Kokkos::View<std::int64_t*, typename Exec::memory_space> scan_lengths(Exec const
   return offsets;
 }
 
-/// \brief Where the chunk that begins with row `first` ends: its patterns have at most `most`
-/// entries, or it is one row.
+/// \brief The end of the chunk that begins with row `first`: its patterns have at most `most`
+/// entries, or it is a single row.
 template <class Exec>
 std::int32_t end_of_chunk(Exec const& exec, std::int64_t const* offsets, std::int32_t first,
                           std::int32_t rows, std::int64_t most) {
@@ -245,7 +246,7 @@ std::int32_t end_of_chunk(Exec const& exec, std::int64_t const* offsets, std::in
   return first + fitting;
 }
 
-/// \brief The offsets of rows first, ..., last of all patterns, counted from the first of them.
+/// \brief The pattern offsets of rows first, ..., last, relative to row first.
 template <class Offset, class Exec>
 void chunk_offsets(Exec const& exec, std::int64_t const* offsets, std::int32_t first,
                    std::int32_t last, Offset* chunk) {
@@ -256,14 +257,14 @@ void chunk_offsets(Exec const& exec, std::int64_t const* offsets, std::int32_t f
       });
 }
 
-/// \brief G and G^H, and how they were made.
+/// \brief G and G^H, and the report of their set-up.
 template <class Factor, class Exec, class Offset>
 struct Factors {
   std::optional<CsrMatrix<Factor, Exec, Offset>> G, GH;
   SetupReport setup;
 };
 
-/// \brief Makes the factors of a matrix, chunk by chunk.
+/// \brief Computes the factors of a matrix chunk by chunk.
 template <class Scalar, class Exec, class Factor, class Offset>
 struct MakeFactors {
   using Matrix = CsrMatrix<Scalar, Exec, Offset>;
@@ -291,7 +292,7 @@ struct MakeFactors {
   }
 
  private:
-  /// Entries of a chunk's patterns: as many as A has; where A is small, enough to keep a GPU busy.
+  /// Pattern entries of a chunk: as many as A has, or for a small A enough to keep a GPU busy.
   static std::int64_t most_of_chunk(Matrix const& A) {
     return std::clamp<std::int64_t>(A.nonzeros(), 1 << 16,
                                     std::numeric_limits<std::int32_t>::max() / 2);
@@ -360,7 +361,7 @@ struct MakeFactors {
   }
 };
 
-/// \brief make_factors() compiled apart, in src/compiled.
+/// \brief make_factors(), compiled separately in src/compiled.
 template <class Factor, class Scalar, class Exec, class Offset>
 Factors<Factor, Exec, Offset> compiled_factors(Exec const& exec,
                                                CsrMatrix<Scalar, Exec, Offset> const& A,
@@ -381,34 +382,34 @@ Factors<Factor, Exec, Offset> make_factors(Exec const& exec,
 /// \brief Factorised sparse approximate inverse of a Hermitian positive definite matrix (paper 2):
 /// G, lower triangular, with G^H G close to A^-1 and 1 on the diagonal of G A G^H.
 ///
-/// Computed on the device. The pattern of row i of G is that of (Atilde)^k, lower triangular,
-/// Atilde being A without its entries of |a_ij| <= tau sqrt(|a_ii a_jj|); see FsaiOptions. Its
-/// values minimise Kaporin's number over that pattern. Small ones are dropped afterwards. Only the
-/// lower triangle of A is read for them. A row whose local matrix is not positive definite is
-/// replaced by a diagonal one and reported: setup().repaired_rows. Columns of A may be in any
-/// order; entries of the same row and column count as their sum, as they do in products: where
-/// there are any, a copy of A without them is worked on (see sum_duplicates).
+/// G is computed on the device. The pattern of row i of G is that of the lower triangle of
+/// (Atilde)^k, where Atilde is A without its entries |a_ij| <= tau sqrt(|a_ii a_jj|); see
+/// FsaiOptions. The values minimise the Kaporin number over that pattern and read only the lower
+/// triangle of A. Small values are dropped afterwards. A row whose local matrix is not positive
+/// definite is replaced by a diagonal one and reported in setup().repaired_rows. The columns of a
+/// row of A may be in any order. Duplicates, entries of the same row and column, count as their
+/// sum, as they do in products; if A has any, a copy without them is used (see sum_duplicates).
 ///
-/// Rows are worked on in chunks, so that at no time more than 3 times the bytes of A and G are in
-/// use; a refresh holds the old G and G^H besides, and a copy without duplicates is as large as A
-/// (while it is made from unsorted rows, 3 times as large). Call refresh after A has changed.
+/// Rows are computed in chunks, so the memory in use never exceeds 3 times the bytes of A and G. In
+/// addition, a refresh holds the old G and G^H, and a copy without duplicates is as large as A (3
+/// times as large while it is made from unsorted rows). Call refresh after A has changed.
 ///
-/// \tparam Factor the scalar that G is stored in: Scalar, or its single-precision kin; computed in
-/// Scalar
+/// \tparam Factor the scalar that G is stored in: Scalar or its single-precision counterpart. G is
+/// computed in Scalar
 template <class Scalar, class Exec, class Factor = Scalar, class Offset = std::int32_t>
 class Fsai {
  public:
   using Matrix = CsrMatrix<Scalar, Exec, Offset>;
   using FactorMatrix = CsrMatrix<Factor, Exec, Offset>;
 
-  /// \throws std::invalid_argument where an option is out of range or A is not square
-  /// \throws std::length_error where Offset does not count the nonzeros of G
+  /// \throws std::invalid_argument if an option is out of range or A is not square
+  /// \throws std::length_error if Offset cannot count the nonzeros of G
   Fsai(Exec const& exec, Matrix const& A, FsaiOptions const& options = {}) : options_(options) {
     Impl::fsai::check(options);
     refresh(exec, A);
   }
 
-  /// \brief Sets up again, for new values or another matrix altogether. Where it throws, this
+  /// \brief Sets up again, for new values or for an entirely different matrix. If it throws, this
   /// object, its copies and the solvers that hold one keep the old factor and its report.
   /// \throws as the constructor does, and OutOfMemory
   void refresh(Exec const& exec, Matrix const& matrix) {
@@ -424,29 +425,30 @@ class Fsai {
 
   std::int32_t rows() const { return G().rows(); }
   FactorMatrix const& G() const { return *state_->G; }
-  /// \brief G^H. Columns ascend in the rows of both.
+  /// \brief G^H. The columns of each row ascend in both G and G^H.
   FactorMatrix const& GH() const { return *state_->GH; }
   SetupReport const& setup() const { return state_->setup; }
-  /// \brief Words of sizeof(Of) that one application moves, its operand and result apart: both
-  /// factors, and 3 a row.
+  /// \brief Words of sizeof(Of) that one application moves, not counting its operand and result:
+  /// both factors, and 3 a row.
   template <class Of>
   double words(std::int32_t rows) const {
     return (G().words() + GH().words()) * sizeof(Factor) / sizeof(Of) + 3.0 * rows;
   }
   FsaiOptions const& options() const { return options_; }
 
-  /// \brief What solvers take along, by value. Valid until refresh, while this object lives.
+  /// \brief What solvers embed in their programs, by value. Valid until the next refresh, while
+  /// this object lives.
   FsaiOperator<Scalar, Factor, Offset> open(Arena<Exec>& arena) const {
     return {arena, G().device_operator(), GH().device_operator()};
   }
-  /// \brief Threads of a GPU of which each can hold a row of G; see CsrOperator.
+  /// \brief The number of GPU threads at which each thread holds one row of G; see CsrOperator.
   std::int64_t threads_to_hold() const { return G().device_operator().threads_to_hold(); }
 
  private:
   using State = Impl::fsai::Factors<Factor, Exec, Offset>;
 
   FsaiOptions options_;
-  std::shared_ptr<State> state_;  // shared by copies: refresh reaches all
+  std::shared_ptr<State> state_;  // shared by copies: refresh affects all
 };
 
 template <class Scalar, class Exec, class Offset>

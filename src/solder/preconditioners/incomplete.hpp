@@ -31,15 +31,15 @@ namespace Solder {
 
 /// \brief Which factorisation within the pattern of A.
 enum class Factorisation : std::int32_t {
-  ic0,  ///< of a Hermitian positive definite A: pivots are positive, by a shift where need be
-  ilu0  ///< of any A: pivots are not zero
+  ic0,  ///< for a Hermitian positive definite A: positive pivots, with a shift if needed
+  ilu0  ///< for any A: pivots that are not zero
 };
 
 /// \brief How the factors are applied.
 enum class Trisolve : std::int32_t {
   exact,  ///< by triangular solves, in which rows wait for each other
-  jacobi  ///< by a few sweeps of Jacobi's iteration for each triangle: products, which wait for
-          ///< none
+  jacobi  ///< by a few sweeps of the Jacobi iteration for each triangle: products, in which no row
+          ///< waits
 };
 
 constexpr std::string_view to_string(Trisolve trisolve) {
@@ -47,51 +47,53 @@ constexpr std::string_view to_string(Trisolve trisolve) {
 }
 
 struct IncompleteOptions {
-  TriangularSchedule schedule = TriangularSchedule::automatic;  ///< of exact solves
+  TriangularSchedule schedule = TriangularSchedule::automatic;  ///< for exact solves
   Ordering ordering = Ordering::natural;
-  /// ic0, where a pivot is not positive: A + shift diag(A) is factorised instead, with this shift
-  /// and then with twice as much, nine times at most; from 0 to 1. 0: never.
+  /// If ic0 finds a pivot that is not positive, it factorises A + shift diag(A) instead: first with
+  /// this shift, then doubling it, nine times at most. From 0 to 1; 0: never.
   double shift = 1e-3;
-  /// Of Chow's and Patel's fine-grained iteration for the factors, from A on, instead of their
-  /// elimination: up to 100; 0: elimination. Some 3 to 5 make good factors; each takes the time of
-  /// a few products where rows are short, and of more where they are long.
+  /// Sweeps of Chow and Patel's fine-grained iteration, which computes the factors starting from A.
+  /// Up to 100; 0: elimination instead. 3 to 5 make good factors. A sweep takes the time of a few
+  /// products if rows are short, and more if they are long.
   int sweeps = 0;
   Trisolve trisolve = Trisolve::exact;
-  int trisolve_sweeps = 3;  ///< of each triangle where trisolve is jacobi, from 1 to 100
+  int trisolve_sweeps = 3;  ///< per triangle if trisolve is jacobi, from 1 to 100
 
   bool operator==(IncompleteOptions const&) const = default;
 };
 
-/// \brief An incomplete factorisation A ~ L U without fill: L has a diagonal of ones, and both have
-/// A's pattern (Saad, Iterative Methods for Sparse Linear Systems, 10.3). For a Hermitian A that is
-/// IC(0): U = D L^H, and M = (L D L^H)^-1 is Hermitian. Of a Hermitian matrix only the pattern and
-/// the pivots are checked.
+/// \brief An incomplete factorisation A ~ L U without fill: L has a unit diagonal, and both factors
+/// have A's pattern (Saad, Iterative Methods for Sparse Linear Systems, 10.3). For a Hermitian A
+/// this is IC(0): U = D L^H, and M = (L D L^H)^-1 is Hermitian. ic0 checks only the pattern and the
+/// pivots, not whether the values of A are Hermitian.
 ///
-/// The pattern is analysed once: on GPUs on the device where the schedule is `levels`, the ordering
-/// natural and rows are sorted, else on the host, both triangles at the same time where it has
-/// threads. The factors are made on the device,
-/// one row as soon as the rows that it needs are done, and again by refresh. Applied by two
-/// triangular solves, a kernel each (TriangularRows), and one kernel before them.
+/// The pattern is analysed once. For GPUs this happens on the device if the schedule is `levels`,
+/// the ordering natural and the rows sorted. Otherwise the host analyses it, both triangles at the
+/// same time if it has threads. The factors are computed on the device, each row as soon as the
+/// rows that it needs are done; refresh computes them again. An application takes two triangular
+/// solves of one kernel each (TriangularRows), and one kernel before them.
 ///
-/// For devices on which a thousand levels are a thousand times too long to wait, both can be had by
-/// sweeps, which know no levels: the factors (`sweeps`: Chow and Patel, Fine-grained parallel
-/// incomplete LU factorization, 2015), and their solves (`trisolve`: 2 `trisolve_sweeps` kernels,
+/// Triangular solves and eliminations with many levels keep a device waiting. Sweeps have no levels
+/// and can replace both: for the factors (`sweeps`: Chow and Patel, Fine-grained parallel
+/// incomplete LU factorization, 2015), and for the solves (`trisolve`: 2 `trisolve_sweeps` kernels,
 /// each a product with a triangle: Anzt, Chow and Dongarra, Iterative sparse triangular solves for
-/// preconditioning, 2015). M is then another one, and as Hermitian: its iterations are some more,
-/// and its bits the same in each run. Where both are by sweeps, in natural order, and the columns
-/// of A's rows ascend, the host looks at nothing: the whole set-up is on the device.
+/// preconditioning, 2015). M is then a different operator, but Hermitian in the same cases. Solves
+/// take somewhat more iterations, and M is the same to the bit in every run. If both use sweeps,
+/// the ordering is natural and the columns of each row of A ascend, the whole set-up is on the
+/// device.
 ///
-/// Where it cannot be made (a diagonal entry missing, a pivot zero or, for ic0, not positive in
-/// spite of shifts, a pattern that is not symmetric) it can be constructed, and defect() says why
-/// it cannot be applied; solvers refuse to start with it, with that sentence.
+/// Construction succeeds even if the factors cannot be computed: because a diagonal entry is
+/// missing or a pivot is zero or, for ic0, because a pivot is not positive in spite of shifts or
+/// the pattern is not symmetric. defect() then says why it cannot be applied, and solvers refuse to
+/// start and report that sentence.
 template <class Scalar, class Exec>
 class Incomplete {
  public:
   using scalar_type = Scalar;
 
-  /// \throws std::invalid_argument where A is not square or an option is out of range,
-  /// or, unless all is by sweeps, Exec promises no teams that wait; std::length_error where A has
-  /// 2^31 nonzeros or more, or nearly so many
+  /// \throws std::invalid_argument if A is not square, if an option is out of range or, unless both
+  /// the factors and the solves use sweeps, if Exec does not guarantee that teams which wait make
+  /// progress; std::length_error if A has more nonzeros than 32-bit row offsets allow (nearly 2^31)
   template <class Offset>
   Incomplete(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, Factorisation kind,
              IncompleteOptions const& options = {})
@@ -108,9 +110,9 @@ class Incomplete {
     refresh(exec, A);
   }
 
-  /// \brief Factorises again: on the device alone where A has the pattern that it had, in place of
-  /// the factors that were. Waits for the device. Where it throws, the old factors stay, or, where
-  /// they are gone already, defect() says so until a refresh succeeds.
+  /// \brief Factorises again. If A has the same pattern as before, this happens on the device alone
+  /// and overwrites the old factors. Waits for the device. If it throws, the old factors stay in
+  /// use. If they were already overwritten, defect() says so until a refresh succeeds.
   template <class Offset>
   void refresh(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& given) {
     if (given.rows() != given.columns())
@@ -126,12 +128,12 @@ class Incomplete {
   std::int32_t rows() const { return state_->rows; }
   Factorisation kind() const { return kind_; }
   IncompleteOptions const& options() const { return options_; }
-  /// \brief Of exact solves.
+  /// \brief The schedules of exact solves.
   TriangularReport const& lower() const { return state_->lower.report(); }
   TriangularReport const& upper() const { return state_->upper.report(); }
-  /// \brief What was added to the diagonal, as a share of it.
+  /// \brief What was added to the diagonal, relative to it.
   double shift() const { return state_->shift; }
-  /// \brief L below the diagonal and U above and on it, by rows in the order of elimination.
+  /// \brief L below the diagonal, U on and above it, row by row in the order of elimination.
   auto const& factor_offsets() const { return state_->pattern.offsets; }
   auto const& factor_columns() const { return state_->pattern.columns; }
   auto const& factor_values() const { return state_->values; }
@@ -156,13 +158,13 @@ class Incomplete {
                                                 std::string(to_string(upper().schedule));
     return setup;
   }
-  /// \brief Why it cannot be applied, in a sentence; empty where it can.
+  /// \brief A sentence that says why it cannot be applied; empty if it can.
   std::string defect() const { return state_->defect; }
 
-  /// \brief Words of sizeof(Of) that one application moves, its operand and result apart: the
-  /// factors once, y and z written and read, on GPUs marked before and z kept twice; by sweeps the
-  /// factors as often, and in each a row of the right-hand side, of the vector before and of the
-  /// new one.
+  /// \brief Words of sizeof(Of) that one application moves, not counting its operand and result.
+  /// Exact solves: the factors once, and y and z written and read; on GPUs they are also marked
+  /// beforehand, and z is stored twice. Sweeps: each reads its factor, the right-hand side and the
+  /// old vector, and writes the new vector.
   template <class Of>
   double words(std::int32_t rows) const {
     double const entry = double(sizeof(Scalar) + sizeof(std::int32_t)) / sizeof(Of);
@@ -176,17 +178,17 @@ class Incomplete {
     return state_->nonzeros * entry + rows * (of_row + indices * offset);
   }
 
-  /// \brief What solvers take along; see Application.
+  /// \brief What solvers embed in their programs; see Application.
   struct Opened {
     static constexpr bool is_identity = false, is_pointwise = false, is_split = false;
 
     Impl::triangular::TriangularOperator<Scalar> lower, upper;
     std::int32_t lower_league, upper_league, lower_workers, upper_workers, league;
     Rows dealt;
-    Scalar *y, *x;  ///< solutions of L and of U; on GPUs by their slots
-    Scalar* z;      ///< on hosts x
-    std::int32_t *lower_counters, *upper_counters;  ///< one after the other
-    std::int32_t counters;                          ///< of both
+    Scalar *y, *x;  ///< solutions of L and of U; on GPUs in the order of their slots
+    Scalar* z;      ///< the same as x on hosts
+    std::int32_t *lower_counters, *upper_counters;  ///< adjacent in memory
+    std::int32_t counters;                          ///< of both together
     typename Impl::triangular::SweptTriangles<Scalar, Exec>::Opened swept;
 
     Rows rows(Rows const& of_matrix) const { return of_matrix; }
@@ -263,21 +265,21 @@ class Incomplete {
   using Values = Kokkos::View<Scalar*, Space>;
   using Offsets = Kokkos::View<std::int64_t*, Space>;
   static constexpr char unfinished[] =
-      "its factors were not finished, as something was thrown meanwhile: call refresh again";
+      "its factors are unfinished because an exception interrupted the set-up: call refresh again";
   struct State {
-    std::int32_t rows = 0, levels = 0;  ///< levels of L, where it is eliminated
+    std::int32_t rows = 0, levels = 0;  ///< levels of L, for elimination
     std::int64_t nonzeros = 0;
     std::vector<std::int32_t> label;  ///< A's rows in the order of elimination; empty: natural
-    // A's pattern as it was given, to know it again, and in the order of elimination
+    // A's pattern as it was given, to recognise it at a refresh, and in the order of elimination
     Offsets given_offsets = Impl::no_view<Offsets>();
     Indices given_columns = Impl::no_view<Indices>(), by_level = given_columns,
             counters = given_columns;
     Impl::triangular::DevicePattern<Exec> pattern;
     Values values = Impl::no_view<Values>(), work = values;
-    Impl::triangular::Scheduled<Scalar, Exec> lower, upper;    // of exact solves
-    Impl::triangular::SweptTriangles<Scalar, Exec> triangles;  // of others
+    Impl::triangular::Scheduled<Scalar, Exec> lower, upper;    // for exact solves
+    Impl::triangular::SweptTriangles<Scalar, Exec> triangles;  // for solves by sweeps
     double analysis_seconds = 0, factorise_seconds = 0, shift = 0;
-    bool symmetric = false;  ///< the pattern; known where there are sweeps for the factors
+    bool symmetric = false;  ///< the pattern; only meaningful for ic0 or with factor sweeps
     std::string structural, defect = unfinished;
   };
 
@@ -288,7 +290,7 @@ class Incomplete {
   }
   std::string name() const { return label(); }
 
- public:  // nvcc takes no lambdas from private functions
+ public:  // nvcc rejects device lambdas in private functions
   template <class Offset>
   static Offsets copy_of(Exec const& exec, std::int32_t rows, Offset const* from) {
     auto const copy =
@@ -327,7 +329,7 @@ class Incomplete {
   template <class Offset>
   void make_anew(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& given) {
     if (state_ == nullptr) state_ = std::make_shared<State>();
-    bool const is_known = has_pattern_of(exec, given);  // and so without duplicates
+    bool const is_known = has_pattern_of(exec, given);  // so it has no duplicates
     auto const A = is_known ? given : sum_duplicates(exec, given);
     Kokkos::Timer timer;
     if (!is_known && !has_pattern_of(exec, A)) {
@@ -384,7 +386,7 @@ class Incomplete {
                           "matrix, ilu0 does not";
     state->symmetric = unsymmetric < 0;
     if (!state->structural.empty()) {
-      if (solves_by_sweeps())  // solvers put their programs together all the same
+      if (solves_by_sweeps())  // solvers still assemble their programs
         state->triangles = tri::SweptTriangles<Scalar, Exec>::of(exec, {});
       return state;
     }
@@ -416,7 +418,7 @@ class Incomplete {
       typename Scheduled::Plan plans[2];
       std::vector<std::int32_t> by_level;
       Impl::FirstFailure failure;
-      // Both at once, where a host has threads.
+      // Both triangles at once, if the host has threads.
       Kokkos::parallel_for("Solder::incomplete::analyse",
                            Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, 2),
                            [&](int upper) {
@@ -455,7 +457,7 @@ class Incomplete {
     return state;
   }
 
-  /// \brief Makes the factors. \return why they cannot be applied; empty where they can
+  /// \brief Computes the factors. \return why they cannot be applied; empty if they can
   std::string factorise(Exec const& exec, Scalar const* from) {
     State& state = *state_;
     state.shift = 0;
@@ -497,7 +499,7 @@ class Incomplete {
            (kind_ == Factorisation::ic0 ? "ic0" : "ilu0") + " is too small to divide by";
   }
 
-  /// \brief The first row in the order of elimination whose pivot does not do, or -1.
+  /// \brief The first row, in the order of elimination, whose pivot is unusable, or -1.
   std::int32_t eliminate(Exec const& exec, Scalar const* from, double shift) {
     State& state = *state_;
     using Real = typename ScalarTraits<Scalar>::Real;
@@ -532,7 +534,7 @@ class Incomplete {
               exec, 0, Impl::vector_teams(exec, state.rows)),
           rows);
     } else {
-      // More teams of a multiprocessor than others have: most of the time a row waits for memory.
+      // More teams per multiprocessor than other kernels have: rows mostly wait for memory.
       constexpr int warps = Impl::league_threads / Impl::warp, teams_at_once = 4;
       std::int64_t const wanted = (at_once + warps - 1) / warps;
       std::int64_t const most = std::int64_t(Impl::multiprocessors(exec)) * teams_at_once;
@@ -549,7 +551,7 @@ class Incomplete {
 
   Factorisation kind_;
   IncompleteOptions options_;
-  std::shared_ptr<State> state_;  // shared by copies: refresh reaches all
+  std::shared_ptr<State> state_;  // shared by copies: refresh affects all
 };
 
 template <class Exec, class Scalar, class Offset>

@@ -20,7 +20,7 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief The diagonal entries of a matrix in compressed rows, duplicates summed.
+/// \brief The diagonal entries of a CSR matrix, with duplicates summed.
 template <class Scalar, class Offset>
 struct DiagonalOfRows {
   Offset const* offsets;
@@ -35,7 +35,7 @@ struct DiagonalOfRows {
   }
 };
 
-/// \brief inverse[i] = 1 / diagonal(i), and the first i for which that is zero.
+/// \brief inverse[i] = 1 / diagonal(i), and the first i for which diagonal(i) is zero.
 template <class Scalar, class Diagonal>
 struct InvertDiagonal {
   Diagonal diagonal;
@@ -52,7 +52,7 @@ struct InvertDiagonal {
 template <class Scalar>
 struct JacobiOperator {
   Scalar const* inverse;
-  std::int32_t columns;  ///< entries of vectors that belong to a row
+  std::int32_t columns;  ///< vector entries per row: the number of right-hand sides
   static constexpr bool is_identity = false, is_pointwise = true, takes_columns = true,
                         takes_batches = true;
   using compiled_for = Scalar;  ///< see src/compiled
@@ -75,32 +75,33 @@ struct JacobiOperator {
 
 /// \brief The diagonal preconditioner z = D^-1 r, D = diag(A).
 ///
-/// Costs no kernel: solvers scale inside their own. A zero or missing diagonal entry is remembered,
-/// and solvers refuse to start with it (Reason::breakdown names the row). Call refresh after the
-/// values of A have changed. Where A is an operator without entries, hand over its diagonal.
+/// Costs no kernel: solvers scale inside their own kernels. If a diagonal entry is zero or missing,
+/// solvers refuse to start (Reason::breakdown, with the row). Call refresh after the values of A
+/// have changed. If A is an operator without entries, pass its diagonal.
 template <class Scalar, class Exec>
 class Jacobi {
  public:
   using Operator = Impl::JacobiOperator<Scalar>;
 
   /// \brief Inverts the diagonal of a square matrix with CsrMatrix's members; one kernel.
-  /// \throws std::invalid_argument where A is not square
+  /// \throws std::invalid_argument if A is not square
   template <class Matrix>
   Jacobi(Exec const& exec, Matrix const& A) : Jacobi(exec, A.rows()) {
     refresh(exec, A);
   }
 
-  /// \brief Inverts a diagonal that lies in a view of rank 1, of memory that Exec can access; one
-  /// kernel. Keeps no reference to it.
-  /// \throws std::length_error where it is longer than kernels take: 2^31 - 2^22 - 1 entries
+  /// \brief Inverts a diagonal that is given as a view of rank 1 in memory that Exec can access;
+  /// one kernel. Keeps no reference to it.
+  /// \throws std::length_error if it has more entries than kernels support: 2^31 - 2^22 - 1
   template <Impl::IsView Diagonal>
   Jacobi(Exec const& exec, Diagonal const& diagonal) : Jacobi(exec, checked_rows(diagonal)) {
     refresh(exec, diagonal);
   }
 
-  /// \brief Inverts the diagonal again, A having the same rows and new values. Where it throws,
-  /// the old one stays, or, where it is gone already, defect() says so until a refresh succeeds.
-  /// \throws std::invalid_argument where A is not square or has other rows
+  /// \brief Inverts the diagonal again, for an A with the same number of rows and new values. If it
+  /// throws, the old inverse stays in use. If that was already overwritten, defect() says so until
+  /// a refresh succeeds.
+  /// \throws std::invalid_argument if A is not square or has a different number of rows
   template <class Matrix>
   void refresh(Exec const& exec, Matrix const& A) {
     if (A.rows() != A.columns() || A.rows() != rows())
@@ -114,8 +115,8 @@ class Jacobi {
     });
   }
 
-  /// \brief The same with a diagonal of new values.
-  /// \throws std::invalid_argument where it has another length
+  /// \brief The same, for a diagonal with new values.
+  /// \throws std::invalid_argument if it has a different length
   template <Impl::IsView Diagonal>
   void refresh(Exec const& exec, Diagonal const& diagonal) {
     static_assert(Diagonal::rank() == 1, "Solder::Jacobi: a diagonal is a view of rank 1");
@@ -128,7 +129,7 @@ class Jacobi {
     Impl::with_memory_for("Solder::Jacobi", rows(), rows(), [&] { invert(exec, diagonal); });
   }
 
-  /// \brief Rows of the matrices that it is for.
+  /// \brief Rows of the matrices that it can be applied to.
   std::int32_t rows() const { return static_cast<std::int32_t>(inverse_.extent(0)); }
   Operator open(Arena<Exec>& arena) const { return {inverse_.data(), arena.columns()}; }
   template <class Of>
@@ -137,15 +138,15 @@ class Jacobi {
   }
   /// \brief The row whose diagonal entry is zero, or -1.
   std::int32_t zero_row() const { return std::max(zero_row_(), -1); }
-  /// \brief Why it cannot be applied, in a sentence; empty where it can.
+  /// \brief A sentence that says why it cannot be applied; empty if it can.
   std::string defect() const {
     if (zero_row_() == unknown)
-      return "the inverse of its diagonal was not finished, as something was thrown meanwhile: "
+      return "the inverse of its diagonal is unfinished because an exception interrupted it: "
              "call "
              "refresh again";
     if (zero_row() < 0) return {};
     return "the diagonal entry of row " + Impl::counted(zero_row()) +
-           " is zero: D^-1 cannot be had";
+           " is zero: D^-1 does not exist";
   }
 
  private:
@@ -177,7 +178,7 @@ class Jacobi {
   }
 
   Kokkos::View<Scalar*, typename Exec::memory_space> inverse_;
-  Kokkos::View<std::int32_t, Kokkos::HostSpace> zero_row_;  // shared by copies, as inverse_ is
+  Kokkos::View<std::int32_t, Kokkos::HostSpace> zero_row_;  // shared by copies, like inverse_
 };
 
 template <class Scalar, class Exec, class Offset>

@@ -11,19 +11,19 @@
 
 namespace Solder {
 
-/// \brief The rigid-body modes of points, the near-nullspace of linear elasticity: for Amg, where
-/// the unknowns are the displacements of one point after another. In the plane three vectors, two
-/// translations and a rotation; in space six. They turn about the middle of the points, so that
-/// distances are small. Waits for the device.
+/// \brief The rigid-body modes of a set of points: the near-nullspace of linear elasticity, for
+/// Amg. The unknowns must be the displacements of one point after another. There are three modes in
+/// the plane (two translations and a rotation) and six in space. Rotations are about the middle of
+/// the points, which keeps distances small. Waits for the device.
 ///
 /// \param coordinates [points][2 or 3], on Exec's device
 /// \return [points * dimensions][3 or 6]
-/// \throws std::invalid_argument where the coordinates of a point are not 2 or 3
+/// \throws std::invalid_argument if points do not have 2 or 3 coordinates
 template <class Exec, class Coordinates>
 Kokkos::View<double**, Kokkos::LayoutRight, typename Exec::memory_space> rigid_body_modes(
     Exec const& exec, Coordinates const& coordinates) {
   static_assert(Kokkos::is_view_v<Coordinates> && Coordinates::rank() == 2,
-                "Solder: coordinates are a rank-2 view, a point a row");
+                "Solder: coordinates must be a rank-2 view with one point per row");
   static_assert(
       Kokkos::SpaceAccessibility<Exec, typename Coordinates::memory_space>::accessible,
       "Solder: the execution space cannot access the coordinates; copy them to its memory first");

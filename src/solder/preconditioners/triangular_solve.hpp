@@ -16,19 +16,19 @@
 
 namespace Solder {
 
-/// \brief What a triangular matrix is, and what is to be solved with it.
+/// \brief Describes a triangular matrix and the system to solve with it.
 struct TriangularShape {
   enum class Triangle : std::int32_t { lower, upper };
   enum class Transpose : std::int32_t { none, transpose, conjugate_transpose };
 
   Triangle triangle = Triangle::lower;
-  bool unit_diagonal = false;  ///< the diagonal is ones; entries there are not read
+  bool unit_diagonal = false;  ///< the diagonal is ones; stored diagonal entries are not read
   Transpose transpose = Transpose::none;
 };
 
 namespace Impl::triangular {
 
-/// \brief A solve as one kernel of its own; readies the counters of the next one.
+/// \brief A solve as a separate kernel. It also resets the counters of the next solve.
 template <class Scalar>
 struct SolveRows {
   TriangularRows<Scalar, Scalar const*> rows;
@@ -55,23 +55,24 @@ struct SolveRows {
 
 }  // namespace Impl::triangular
 
-/// \brief Solves T x = b, or with T^T or T^H, for a sparse triangular T.
+/// \brief Solves T x = b, T^T x = b or T^H x = b for a sparse triangular T.
 ///
-/// `analyse` looks at the pattern once: it makes tiles of rows of at most 256 and orders them
-/// (TriangularSchedule; report() says how); on GPUs on the device where the schedule is `levels`
-/// and nothing is transposed, else on the host. `update_values` takes new values. `solve` is one
-/// kernel, in which a row is solved as soon as the rows that it needs are: see
-/// Impl::triangular::TriangularRows. The same input gives the same bits.
+/// `analyse` examines the pattern once: it groups the rows in tiles of at most 256 and orders the
+/// tiles (see TriangularSchedule; report() says how). For GPUs this happens on the device if the
+/// schedule is `levels` and T is not transposed, else on the host. `update_values` takes new
+/// values. `solve` is one kernel, in which a row is solved as soon as the rows that it needs are:
+/// see Impl::triangular::TriangularRows. The same input gives the same bits.
 ///
-/// Rupp et al.'s and Anzt et al.'s solvers take it as part of a preconditioner: Incomplete. After
-/// paper 3 (Picciau et al.: partitions that fit local memory, and its performance model (5)) and
-/// Liu et al., A synchronization-free algorithm for parallel sparse triangular solves (2016).
+/// The solvers of Rupp et al. and Anzt et al. use such solves within a preconditioner: Incomplete.
+/// Based on paper 3 (Picciau et al.: partitions that fit local memory, and its performance model
+/// (5)) and on Liu et al., A synchronization-free algorithm for parallel sparse triangular solves
+/// (2016).
 template <class Scalar, class Exec>
 class TriangularSolve {
  public:
   /// \brief Analyses T and takes its values.
-  /// \throws std::invalid_argument where T is not square, has an entry in the other triangle, or
-  /// lacks a diagonal entry, has two in a row or a zero one; std::length_error where it has 2^31
+  /// \throws std::invalid_argument if T is not square or has an entry in the other triangle, or if
+  /// a row has no diagonal entry, two of them or a zero one; std::length_error if T has 2^31
   /// nonzeros or more
   template <class Offset>
   TriangularSolve(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& T,
@@ -85,22 +86,22 @@ class TriangularSolve {
     });
   }
 
-  TriangularSolve(TriangularSolve&&) = default;  // not copied: solves take turns with its memory
+  TriangularSolve(TriangularSolve&&) = default;  // not copied: its memory is double buffered
   TriangularSolve& operator=(TriangularSolve&&) = default;
 
-  /// \brief Looks at the pattern of T; solves wait for update_values. Where it throws, everything
-  /// stays as it was.
+  /// \brief Analyses the pattern of T. Call update_values before the next solve. If it throws,
+  /// nothing changes.
   template <class Offset>
   void analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& T) {
     in_memory(T, [&] { schedule(exec, T); });
   }
 
-  /// \brief Takes the values of a T with the pattern that was analysed. Waits for the device.
+  /// \brief Takes the values of a T that has the analysed pattern. Waits for the device.
   template <class Offset>
   void update_values(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& T) {
     in_memory(T, [&] {
       require(T.rows() == rows_ && T.nonzeros() == nonzeros_,
-              "the pattern that was analysed has " + std::to_string(rows_) + " rows and " +
+              "the analysed pattern has " + std::to_string(rows_) + " rows and " +
                   std::to_string(nonzeros_) + " nonzeros, not " + std::to_string(T.rows()) +
                   " and " + std::to_string(T.nonzeros()) + ": call analyse");
       has_values_ = false;
@@ -113,17 +114,18 @@ class TriangularSolve {
     });
   }
 
-  /// \brief Solves for one right-hand side, or for each column of a matrix of them. x may be b.
-  /// Enqueues a kernel each on `exec`, which must be the same in all solves, or fenced between.
-  /// \throws std::logic_error where the values are not those of the pattern, std::invalid_argument
-  /// where b or x has another length
+  /// \brief Solves for one right-hand side, or for each column of a rank-2 view. x may be b.
+  /// Enqueues one kernel per column on `exec`. All solves must use the same instance, or be
+  /// separated by fences.
+  /// \throws std::logic_error if the values do not belong to the analysed pattern,
+  /// std::invalid_argument if b or x has the wrong length
   template <class B, class X>
   void solve(Exec const& exec, B const& b, X const& x) const {
     static_assert(Impl::can_access<Exec, B> && Impl::can_access<Exec, X>,
                   "Solder::TriangularSolve: Exec cannot access the memory of b or x");
     if (!has_values_)
       throw std::logic_error(
-          "Solder::TriangularSolve: the values that go with the pattern are not known, or were "
+          "Solder::TriangularSolve: the values for the analysed pattern are missing or were "
           "refused: call update_values");
     in_memory(*this, [&] { check_and_launch(exec, b, x); });
   }
@@ -137,7 +139,7 @@ class TriangularSolve {
   using Values = Kokkos::View<Scalar*, Space>;
   using Indices = Kokkos::View<std::int32_t*, Space>;
 
-  /// \param of which has rows and nonzeros
+  /// \param of an object with rows() and nonzeros()
   template <class Of, class F>
   static void in_memory(Of const& of, F const& f) {
     Impl::with_memory_for("Solder::TriangularSolve", of.rows(), of.nonzeros(), f);
@@ -155,8 +157,8 @@ class TriangularSolve {
   bool is_lower() const { return shape_.triangle == TriangularShape::Triangle::lower; }
   bool is_turned() const { return shape_.transpose != TriangularShape::Transpose::none; }
 
-  /// \brief Nothing where the schedule may be another than `levels`, or T is not plain: its rows
-  /// sorted, all in its triangle, and each with a diagonal entry if it has to have one.
+  /// \brief Empty unless the schedule is certain to be `levels` and T is plain: its rows are
+  /// sorted, all entries are in its triangle, and each row has a diagonal entry if it needs one.
   template <class Offset>
   std::optional<Scheduled> made_on_device(Exec const& exec,
                                           CsrMatrix<Scalar, Exec, Offset> const& T) const {
@@ -270,7 +272,7 @@ class TriangularSolve {
               "b and x must be contiguous");
       launch(exec, b.data(), x.data());
     } else {
-      require(b.extent(1) == x.extent(1), "b and x must have as many columns");
+      require(b.extent(1) == x.extent(1), "b and x must have the same number of columns");
       for (std::size_t c = 0; c < b.extent(1); ++c)
         solve(exec, Kokkos::subview(b, Kokkos::ALL, c), Kokkos::subview(x, Kokkos::ALL, c));
     }
@@ -292,7 +294,7 @@ class TriangularSolve {
             {x},
             counters_.data() + next * many,
             many});
-    turn_ = next;  // only now: what was not launched has not readied the other memory
+    turn_ = next;  // only now: a solve that was not launched has not prepared the other buffers
   }
 
   TriangularShape shape_;

@@ -15,12 +15,12 @@
 namespace Solder {
 
 /// \brief How convection is discretised. upwind: first-order differences against the flow, an
-/// M-matrix for every velocity. central: second order, oscillating where |velocity| * h > 2.
+/// M-matrix for every velocity. central: second order, oscillating if |velocity| * h > 2.
 enum class Convection { upwind, central };
 
 namespace Impl {
 
-/// \brief The entries that -u'' + v u' times h^2 gives to the lower and the upper neighbour.
+/// \brief The entries of the lower and the upper neighbour in -u'' + v u' times h^2.
 struct ConvectionPair {
   double lower, upper;
 };
@@ -64,10 +64,10 @@ HostCsr<Scalar> convection_diffusion(char const* generator, std::int64_t nodes_p
 /// \brief Finite differences for -Laplace(u) + velocity . grad(u) = f on the unit square, u = 0 on
 /// the boundary, times h^2, h = 1 / (nodes_per_side + 1); nonsymmetric unless velocity is zero.
 ///
-/// nodes_per_side^2 interior nodes, x fastest, 5 entries a row inside, at least 3. With upwind the
-/// west neighbour gets -1 - h max(v, 0), the east one -1 - h max(-v, 0), the same along y; the
-/// diagonal is minus the sum of all four. The cell Peclet number is |v| h. InputError where
-/// nodes_per_side < 1, the rows exceed int32 or a velocity is not finite.
+/// nodes_per_side^2 interior nodes, x fastest; 5 entries per row, at least 3 at the boundary. With
+/// upwind the west neighbour's entry is -1 - h max(v, 0), the east one's -1 - h max(-v, 0), and the
+/// same along y; the diagonal is minus the sum of all four. The cell Peclet number is |v| h.
+/// InputError if nodes_per_side < 1, the rows exceed int32 or a velocity is not finite.
 template <class Scalar>
 HostCsr<Scalar> convection_diffusion_2d(std::int64_t nodes_per_side,
                                         std::array<double, 2> velocity = {40.0, 20.0},
@@ -76,8 +76,8 @@ HostCsr<Scalar> convection_diffusion_2d(std::int64_t nodes_per_side,
                                             convection);
 }
 
-/// \brief The same on the unit cube: nodes_per_side^3 interior nodes, 7 entries a row inside, at
-/// least 4; see convection_diffusion_2d.
+/// \brief The same on the unit cube: nodes_per_side^3 interior nodes, 7 entries per row, at least 4
+/// at the boundary; see convection_diffusion_2d.
 template <class Scalar>
 HostCsr<Scalar> convection_diffusion_3d(std::int64_t nodes_per_side,
                                         std::array<double, 3> velocity = {40.0, 20.0, 10.0},

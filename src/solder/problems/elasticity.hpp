@@ -15,21 +15,22 @@ namespace Solder {
 namespace Impl {
 
 /// \brief Kuhn's subdivision of the cube into six tetrahedra around the diagonal from corner 0 to
-/// 7; bit d of a corner is its coordinate along axis d. Each tetrahedron walks from 0 to 7 along
-/// the axes in one of their six orders.
+/// corner 7. Bit d of a corner is its coordinate along axis d. The vertices of each tetrahedron
+/// lead from corner 0 to corner 7 along the axes, in one of their six orders.
 inline constexpr std::array<std::array<int, 4>, 6> kuhn_tetrahedra{
     {{0, 1, 3, 7}, {0, 1, 5, 7}, {0, 2, 3, 7}, {0, 2, 6, 7}, {0, 4, 5, 7}, {0, 4, 6, 7}}};
 
 using Block3 = std::array<std::array<double, 3>, 3>;
 
-/// \brief Stiffness of each Kuhn tetrahedron of a cube of edge h: blocks[t][a][b] couples the
-/// displacement at its vertices a and b, integrating lambda div u div v + 2 mu eps(u) : eps(v).
+/// \brief The stiffness of each Kuhn tetrahedron of a cube with edge length h: blocks[t][a][b]
+/// couples the displacements at its vertices a and b. It is the integral of
+/// lambda div u div v + 2 mu eps(u) : eps(v).
 inline std::array<std::array<std::array<Block3, 4>, 4>, 6> kuhn_stiffness(double h, double lambda,
                                                                           double mu) {
   std::array<std::array<std::array<Block3, 4>, 4>, 6> blocks{};
   double const volume = h * h * h / 6.0;
   for (std::size_t t = 0; t < 6; ++t) {
-    // Along the path 0 -> 7 vertex a is reached over axis[a]; the hat function of vertex a is
+    // The path 0 -> 7 reaches vertex a along axis[a]. The hat function of vertex a is
     // x[axis[a]] / h - x[axis[a + 1]] / h, with 1 before the first axis and 0 after the last one.
     std::array<std::array<double, 3>, 4> gradient{};
     for (int a = 1; a < 4; ++a) {
@@ -61,18 +62,19 @@ inline std::array<std::array<std::array<Block3, 4>, 4>, 6> kuhn_stiffness(double
 /// tetrahedra, with the faces x = 0 and x = 1 clamped and the others free: symmetric positive
 /// definite.
 ///
-/// cells_per_side^3 cubes, each cut into Kuhn's six tetrahedra. Unknowns: three displacements at
-/// each node, together; nodes x fastest; clamped nodes are eliminated, which leaves 3 (cells - 1)
-/// (cells + 1)^2 rows: 735, 5,577, 43,125 and 338,541 for 6, 12, 24 and 48 cells. A node couples to
-/// 15 nodes inside, always through full 3 x 3 blocks: 45 entries a row, zeros included.
+/// cells_per_side^3 cubes, each cut into Kuhn's six tetrahedra. The unknowns are three consecutive
+/// displacements at each node; nodes are numbered x fastest. Clamped nodes are eliminated, which
+/// leaves 3 (cells - 1) (cells + 1)^2 rows: 735, 5,577, 43,125 and 338,541 for 6, 12, 24 and 48
+/// cells. An interior node couples to 15 nodes, always through full 3 x 3 blocks: 45 entries per
+/// row, including zeros.
 ///
 /// Source: Rupp et al. (2016), section 4.1, second benchmark: 693, 5,265, 40,725 and 319,725
-/// unknowns. Those are 3 (204 n^3 + 34 n^2 - 6 n - 1) for n = 1, 2, 4, 8, the free nodes of an
-/// unstructured mesh of 153 tetrahedra refined uniformly; the constant -1 says that the clamped
-/// part of the surface has Euler characteristic two, as two separate faces have. No grid of cubes
-/// has these counts; the sizes here are the nearest of the same kind, 6% larger. Assembled element
-/// by element, row by row, in an order that makes the matrix exactly symmetric. Cost O(rows); no
-/// memory but the result. InputError where cells_per_side < 2 or the rows exceed int32.
+/// unknowns. These are 3 (204 n^3 + 34 n^2 - 6 n - 1) for n = 1, 2, 4, 8: the free nodes of an
+/// unstructured mesh of 153 tetrahedra that is refined uniformly. The constant -1 shows that the
+/// clamped part of the surface has Euler characteristic two, like two separate faces. No grid of
+/// cubes has these counts; the sizes here are the nearest of the same kind, 6% larger. The matrix
+/// is assembled element by element, row by row, in an order that makes it exactly symmetric. Cost
+/// O(rows); no memory except the result. InputError if cells_per_side < 2 or the rows exceed int32.
 template <class Scalar>
 HostCsr<Scalar> elasticity_3d(std::int64_t cells_per_side) {
   Impl::require_at_least("elasticity_3d", "size", cells_per_side, 2);
@@ -91,7 +93,8 @@ HostCsr<Scalar> elasticity_3d(std::int64_t cells_per_side) {
   auto const stiffness =
       Impl::kuhn_stiffness(1.0 / static_cast<double>(cells_per_side), lambda, mu);
 
-  // Of the 27 nodes around one, those at displacements of mixed sign share no tetrahedron with it.
+  // Of the 27 nodes around a node, those at displacements of mixed sign share no tetrahedron with
+  // it.
   std::array<Impl::Block3, 27> row{};
   auto const neighbour_of = [](int from, int to) {
     int number = 13;
@@ -105,8 +108,8 @@ HostCsr<Scalar> elasticity_3d(std::int64_t cells_per_side) {
     return *std::min_element(d, d + 3) == 0 || *std::max_element(d, d + 3) == 0 ||
            (d[0] == d[1] && d[1] == d[2]);
   };
-  // The node at (x, y, z) of the free nodes is corner c of the cube whose lower corner lies c
-  // below. Cubes in ascending order: the same order of summation for the entries (i, j) and (j, i).
+  // The free node (x, y, z) is corner c of the cube whose lower corner is c below it. Cubes are in
+  // ascending order, so entries (i, j) and (j, i) have the same order of summation.
   auto const add_cubes = [&](std::int64_t y, std::int64_t z) {
     for (int corner = 7; corner >= 0; --corner) {
       std::int64_t const cube_y = y - (corner >> 1 & 1), cube_z = z - (corner >> 2 & 1);
@@ -151,7 +154,7 @@ HostCsr<Scalar> elasticity_3d(std::int64_t cells_per_side) {
   return matrix;
 }
 
-/// \brief Where the nodes of elasticity_3d are, in their order: x, y and z of one after another.
+/// \brief The coordinates of elasticity_3d's nodes, in their order: x, y and z of each.
 inline std::vector<double> elasticity_3d_coordinates(std::int64_t cells_per_side) {
   Impl::require_at_least("elasticity_3d", "size", cells_per_side, 2);
   std::int64_t const n = cells_per_side;

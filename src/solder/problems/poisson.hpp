@@ -13,13 +13,13 @@ namespace Solder {
 /// \brief Linear finite elements for -div(D grad u) = f, D = [[2, 1/2], [1/2, 1]], on the unit
 /// square with u = 0 on the boundary; symmetric positive definite.
 ///
-/// nodes_per_side x nodes_per_side interior nodes, x fastest, each square of the grid cut from its
-/// lower left to its upper right corner. With D = [[a, c], [c, b]] the two triangles at each edge
-/// give 2a + 2b - 2c to the node itself, c - a to E and W, c - b to N and S and -c to NE and SW: 7
-/// entries a row inside, at least 3. The mesh width cancels in two dimensions. Source: the problem
-/// of Rupp et al., "Pipelined iterative solvers with kernel fusion for graphics processing units"
-/// (2016), section 4.1, whose sizes 225 to 261,121 are nodes_per_side = 15, 31, 63, 127, 255, 511.
-/// InputError where nodes_per_side < 1 or the rows exceed int32.
+/// nodes_per_side x nodes_per_side interior nodes, x fastest. Each square of the grid is cut from
+/// its lower left to its upper right corner. With D = [[a, c], [c, b]] the two triangles at each
+/// edge give 2a + 2b - 2c to the node itself, c - a to E and W, c - b to N and S, and -c to NE and
+/// SW: 7 entries per row, at least 3 at the boundary. The mesh width cancels in two dimensions.
+/// Source: the problem of Rupp et al., "Pipelined iterative solvers with kernel fusion for graphics
+/// processing units" (2016), section 4.1, whose sizes 225 to 261,121 are nodes_per_side = 15, 31,
+/// 63, 127, 255, 511. InputError if nodes_per_side < 1 or the rows exceed int32.
 template <class Scalar>
 HostCsr<Scalar> fem_poisson_2d(std::int64_t nodes_per_side) {
   Impl::require_at_least("fem_poisson_2d", "size", nodes_per_side, 1);
@@ -36,8 +36,8 @@ HostCsr<Scalar> fem_poisson_2d(std::int64_t nodes_per_side) {
 
 /// \brief Finite differences for -Laplace(u) = f on the unit cube, u = 0 on the boundary, times the
 /// squared mesh width: 6 on the diagonal, -1 for each of the six neighbours; symmetric positive
-/// definite. nodes_per_side^3 interior nodes, x fastest; 7 entries a row inside, at least 4.
-/// InputError where nodes_per_side < 1 or the rows exceed int32.
+/// definite. nodes_per_side^3 interior nodes, x fastest; 7 entries per row, at least 4 at the
+/// boundary. InputError if nodes_per_side < 1 or the rows exceed int32.
 template <class Scalar>
 HostCsr<Scalar> poisson_3d_7pt(std::int64_t nodes_per_side) {
   Impl::require_at_least("poisson_3d_7pt", "size", nodes_per_side, 1);
@@ -52,8 +52,8 @@ HostCsr<Scalar> poisson_3d_7pt(std::int64_t nodes_per_side) {
 
 /// \brief The 27-point operator of the HPCG benchmark: 26 on the diagonal, -1 for each of the 26
 /// neighbours in the cube around a node; symmetric positive definite. nodes_per_side^3 nodes, x
-/// fastest, neighbours outside dropped; 27 entries a row inside, at least 8.
-/// InputError where nodes_per_side < 1 or the rows exceed int32.
+/// fastest; neighbours outside the grid are dropped; 27 entries per row, at least 8 at the
+/// boundary. InputError if nodes_per_side < 1 or the rows exceed int32.
 template <class Scalar>
 HostCsr<Scalar> poisson_3d_27pt(std::int64_t nodes_per_side) {
   Impl::require_at_least("poisson_3d_27pt", "size", nodes_per_side, 1);

@@ -15,15 +15,16 @@
 
 namespace Solder {
 
-/// \brief A random symmetric, strictly diagonally dominant matrix with positive diagonal: symmetric
-/// positive definite.
+/// \brief A random symmetric, strictly diagonally dominant matrix with a positive diagonal, which
+/// makes it symmetric positive definite.
 ///
-/// Each row draws (nonzeros_per_row - 1) / 2 neighbours evenly from all rows (odd remainders every
-/// second row) and is drawn by as many: nonzeros_per_row entries a row on average with the
-/// diagonal, fewer where repeated draws meet, which is rare for nonzeros_per_row far below rows.
-/// Off-diagonal entries in [-1, 1); the diagonal is one plus the sum of their magnitudes, so the
-/// eigenvalues lie between 1 and twice the length of the longest row. The same seed gives the same
-/// matrix on every platform. InputError unless 1 <= nonzeros_per_row <= rows and rows fits int32.
+/// Each row draws (nonzeros_per_row - 1) / 2 neighbours uniformly from all rows (an odd remainder
+/// goes to every second row) and is drawn by as many on average. That gives nonzeros_per_row
+/// entries per row on average, including the diagonal; fewer if a neighbour is drawn twice, which
+/// is rare if nonzeros_per_row is far below rows. Off-diagonal entries are in [-1, 1). The diagonal
+/// is one plus the sum of their magnitudes, so the eigenvalues are between 1 and twice the length
+/// of the longest row. The same seed gives the same matrix on every platform. InputError unless 1
+/// <= nonzeros_per_row <= rows and rows fits int32.
 template <class Scalar>
 HostCsr<Scalar> random_spd(std::int64_t rows, std::int64_t nonzeros_per_row,
                            std::uint64_t seed = 0) {
@@ -72,7 +73,7 @@ HostCsr<Scalar> random_spd(std::int64_t rows, std::int64_t nonzeros_per_row,
   }
   matrix.columns.erase(kept, matrix.columns.end());
 
-  // A value depends on its place alone, so that (i, j) and (j, i) agree.
+  // A value depends only on its place, so that (i, j) and (j, i) agree.
   matrix.values.resize(matrix.columns.size());
   for (std::int64_t i = 0; i < rows; ++i) {
     double magnitudes = 0.0;
@@ -93,18 +94,18 @@ HostCsr<Scalar> random_spd(std::int64_t rows, std::int64_t nonzeros_per_row,
   return matrix;
 }
 
-/// \brief Block-diagonal lower triangular matrix with random blocks: the artificial cases of
+/// \brief A block-diagonal lower triangular matrix with random blocks: the artificial cases of
 /// Picciau et al., "Balancing locality and concurrency: solving sparse triangular systems on GPUs"
 /// (2016), section V.A.
 ///
-/// components blocks of component_size rows each; their graphs are disjoint, and each is connected:
-/// every row but the first of its block has an entry left of the diagonal. density is the share of
-/// a block's places below the diagonal that are filled (at random, evenly). The diagonal is stored,
-/// in [1, 2); the off-diagonal entries of a row lie in (-1, 1) divided by their number, so that
-/// substitution is stable. The paper's cases: 16 components of 250 to 55,000 rows at density 0.001;
-/// 8 to 512 components of 6,000 rows at density 0.01. Cost: O(nonzeros times row length) at worst.
-/// The same seed gives the same matrix on every platform. InputError where components or
-/// component_size < 1, density is not between 0 and 1, or the rows exceed int32.
+/// There are `components` blocks of component_size rows each. Their graphs are disjoint, and each
+/// is connected: every row except the first of its block has an entry left of the diagonal. density
+/// is the share of the places below a block's diagonal that are filled, uniformly at random. The
+/// diagonal is stored and is in [1, 2). The off-diagonal entries of a row are in (-1, 1) divided by
+/// their number, so that substitution is stable. The paper's cases: 16 components of 250 to 55,000
+/// rows at density 0.001; 8 to 512 components of 6,000 rows at density 0.01. Cost: O(nonzeros times
+/// row length) at worst. The same seed gives the same matrix on every platform. InputError if
+/// components or component_size < 1, density is not between 0 and 1, or the rows exceed int32.
 template <class Scalar>
 HostCsr<Scalar> block_lower_triangular(std::int64_t components, std::int64_t component_size,
                                        double density, std::uint64_t seed = 0) {
@@ -124,14 +125,15 @@ HostCsr<Scalar> block_lower_triangular(std::int64_t components, std::int64_t com
   matrix.columns.reserve(expected_nonzeros);
   matrix.values.reserve(expected_nonzeros);
   Impl::SplitMix random(seed);
-  auto const share = static_cast<std::int64_t>(density * 0x1p32);  // integers: no rounding differs
+  auto const share =
+      static_cast<std::int64_t>(density * 0x1p32);  // integers round alike everywhere
   std::vector<std::int32_t> columns;
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     std::int64_t const local = row % component_size, block_begin = row - local;
     std::int64_t const expected = local * share;  // times 2^32
     std::int64_t count = (expected + random.below(std::int64_t{1} << 32)) >> 32;
     if (local > 0) count = std::max<std::int64_t>(count, 1);
-    // Floyd's sampling: count different columns out of local, evenly.
+    // Floyd's sampling: `count` distinct columns out of `local`, uniformly.
     columns.clear();
     for (std::int64_t last = local - count; last < local; ++last) {
       auto const drawn = static_cast<std::int32_t>(random.below(last + 1));

@@ -21,7 +21,7 @@ namespace Solder {
 namespace Impl {
 
 /// \brief The off-diagonal entry (i, j) of a stand-in: 20 bits, so that all sums of a row are
-/// exact. In [-1, 0), and of either sign where the matrix is symmetric but not definite.
+/// exact. It is in [-1, 0), or of either sign if the matrix is symmetric but not definite.
 inline double stand_in_value(StandInSymmetry symmetry, std::uint64_t salt, std::int64_t i,
                              std::int64_t j) {
   if (symmetry >= StandInSymmetry::symmetric && i > j) std::swap(i, j);
@@ -30,8 +30,8 @@ inline double stand_in_value(StandInSymmetry symmetry, std::uint64_t salt, std::
   return symmetry == StandInSymmetry::symmetric && (bits & 1) != 0 ? -value : value;
 }
 
-/// \brief Gives each row its diagonal, sorts it and sets the values. Rows that lack entries (no
-/// pattern was found for them) become shorter.
+/// \brief Gives each row its diagonal, sorts it and sets the values. Rows that lack entries,
+/// because no pattern was found for them, become shorter.
 template <class Scalar>
 void finish_stand_in(HostCsr<Scalar>& matrix, StandInSymmetry symmetry, std::uint64_t salt,
                      std::vector<std::int32_t> const& filled) {
@@ -68,22 +68,23 @@ void finish_stand_in(HostCsr<Scalar>& matrix, StandInSymmetry symmetry, std::uin
 
 }  // namespace Impl
 
-/// \brief A random matrix that stands in for another where its size and its row lengths matter and
-/// the matrix itself is not at hand: the speed of products and of iterations.
+/// \brief A random matrix that stands in for one that is not available, in measurements of the
+/// speed of products and iterations, for which only its size and row lengths matter.
 ///
-/// Rows, nonzeros and the longest row are as in `figures`, the mean with them; the deviation of the
-/// row lengths is met within a few per cent where the figures allow it. A matrix of symmetric
-/// pattern has one nonzero less where nonzeros - rows is odd, and where the lengths fit no
-/// symmetric pattern up to 0.1% less. Every diagonal entry is stored. The share `near` of the
-/// others lies within the half bandwidth, in clusters of neighbouring columns; the rest anywhere.
+/// Rows, nonzeros, longest row and therefore the mean are as in `figures`. The deviation of the row
+/// lengths is met within a few per cent if the figures allow it. A matrix with a symmetric pattern
+/// has one nonzero less if nonzeros - rows is odd, and up to 0.1% less if no symmetric pattern has
+/// these lengths. Every diagonal entry is stored. The share `near` of the others is within the half
+/// bandwidth, in clusters of neighbouring columns; the rest is anywhere.
 ///
-/// Off-diagonal entries lie in [-1, 0), the diagonal is larger than the sum of their magnitudes by
-/// a factor 1 + 2^-10: an M-matrix, symmetric positive definite for spd, and with Jacobi's
-/// preconditioner a task for any solver. For `symmetric` the signs are random, one in eight of the
-/// diagonal's too: indefinite. The same seed gives the same matrix on every platform.
+/// Off-diagonal entries are in [-1, 0). The diagonal exceeds the sum of their magnitudes by a
+/// factor of 1 + 2^-10. So the matrix is an M-matrix, symmetric positive definite for spd, and any
+/// solver can solve it with the Jacobi preconditioner. For `symmetric` the signs are random, and
+/// one in eight diagonal entries is negative: the matrix is indefinite. The same seed gives the
+/// same matrix on every platform.
 ///
-/// Cost O(nonzeros), about 50 ns each, one thread; memory the matrix and two words a row.
-/// InputError for figures that contradict each other.
+/// Cost O(nonzeros), about 50 ns each, in one thread; the memory is the matrix and two words per
+/// row. InputError for figures that contradict each other.
 template <class Scalar>
 HostCsr<Scalar> stand_in(StandInFigures figures, std::uint64_t seed = 0) {
   bool const symmetric = figures.symmetry != StandInSymmetry::none;
@@ -91,7 +92,7 @@ HostCsr<Scalar> stand_in(StandInFigures figures, std::uint64_t seed = 0) {
   if (symmetric) figures.nonzeros -= (figures.nonzeros - figures.rows) % 2;
   Impl::SplitMix random(seed);
   HostCsr<Scalar> matrix;
-  // All of the memory first: what does not fit is known at once.
+  // Reserves all memory first, so that a matrix that does not fit fails at once.
   matrix.columns.reserve(static_cast<std::size_t>(figures.nonzeros));
   matrix.values.reserve(static_cast<std::size_t>(figures.nonzeros));
   matrix.rows = matrix.columns_count = static_cast<std::int32_t>(figures.rows);
@@ -114,9 +115,9 @@ HostCsr<Scalar> stand_in(StandInFigures figures, std::uint64_t seed = 0) {
   }
   std::int64_t const lost = figures.nonzeros - matrix.nonzeros();
   if (lost * 1000 > figures.nonzeros) {
-    throw InputError("stand_in: no matrix of symmetric pattern with these row lengths was found; " +
+    throw InputError("stand_in: no symmetric pattern with these row lengths was found; " +
                      std::to_string(lost) + " of " + std::to_string(figures.nonzeros) +
-                     " nonzeros have no place");
+                     " nonzeros could not be placed");
   }
   return matrix;
 }

@@ -11,8 +11,8 @@
 
 namespace Solder {
 
-/// \brief What is symmetric in a stand-in: nothing, the pattern alone, the values too, or the
-/// values too and all eigenvalues are positive.
+/// \brief What is symmetric in a stand-in: nothing, only the pattern, or the values too; spd: the
+/// values are symmetric and all eigenvalues are positive.
 enum class StandInSymmetry { none, pattern, symmetric, spd };
 
 /// \brief The figures of a matrix that stand_in() imitates.
@@ -23,9 +23,9 @@ struct StandInFigures {
   double deviation = 0;      ///< standard deviation of the row lengths
   /// Near entries (i, j) have |i - j| <= half_bandwidth; 0: rows / 20, but not below longest.
   std::int64_t half_bandwidth = 0;
-  double near = 1;           ///< share of the near entries; the others lie anywhere
-  std::int64_t cluster = 1;  ///< neighbouring columns that come together, as in dense blocks
-  std::int64_t alike = 1;    ///< neighbouring rows of one length and one pattern
+  double near = 1;           ///< share of near entries; the others are anywhere
+  std::int64_t cluster = 1;  ///< length of runs of neighbouring columns, as in dense blocks
+  std::int64_t alike = 1;    ///< neighbouring rows with about the same length and pattern
   StandInSymmetry symmetry = StandInSymmetry::none;
 };
 
@@ -38,7 +38,7 @@ inline std::int64_t half_bandwidth(StandInFigures const& figures) {
 
 }  // namespace Impl
 
-/// \brief A matrix of the papers' tables and its figures.
+/// \brief A matrix from the papers' tables, and its figures.
 struct NamedStandIn {
   std::string_view name;
   StandInFigures figures;
@@ -48,17 +48,21 @@ struct NamedStandIn {
 /// Bernaschi et al. (2016, table 4) and Tali (block CG, table I), by their names in the SuiteSparse
 /// Matrix Collection.
 ///
-/// Rows and nonzeros (stored zeros included) are the collection's, for Cube3D and helm_fem the
-/// papers'; Rupp et al. print pwtk's and kkt_power's nonzeros with a wrong digit or two. Symmetry
-/// is the collection's, or nearly: RM07R's pattern is symmetric to 93% and counts as none. Longest
-/// row and deviation: printed for G3_circuit, thermal2, apache2, Cube3D and PFlow_742 (Bernaschi et
-/// al.); counted for 1138_bus and mhd1280b, and for helm_fem in a matrix of its size; quoted from
-/// the literature on sparse products, not counted, for the first nine and webbase-1M. For the
-/// others both are estimates, with the padding of SELL-32 that Anzt et al. print as a guide, but
-/// the longest rows of m_t1 and parabolic_fem, which Tali prints. Half bandwidth, near share,
-/// cluster and alike are estimates for all (counted only for mhd1280b and helm_fem): finite
-/// elements make dense blocks near the diagonal, structured grids long runs of like rows, circuits,
-/// webs and economies scattered columns.
+/// Rows and nonzeros (including stored zeros) are those of the collection; for Cube3D and helm_fem,
+/// those of the papers. Rupp et al. print pwtk's and kkt_power's nonzeros with a wrong digit or
+/// two. Symmetry is also that of the collection, or close to it: RM07R's pattern is symmetric to
+/// 93% and counts as none.
+///
+/// Longest row and deviation: for G3_circuit, thermal2, apache2, Cube3D and PFlow_742 they are
+/// printed by Bernaschi et al. For 1138_bus and mhd1280b they were counted; for helm_fem they were
+/// counted in a matrix of its size. For the first nine and webbase-1M they are quoted from the
+/// literature on sparse products, not counted. For the others both are estimates, guided by the
+/// padding of SELL-32 that Anzt et al. print; but Tali prints the longest rows of m_t1 and
+/// parabolic_fem.
+///
+/// Half bandwidth, near share, cluster and alike are estimates (they were counted only for mhd1280b
+/// and helm_fem): finite elements give dense blocks near the diagonal, structured grids give long
+/// runs of similar rows, and circuits, webs and economies give scattered columns.
 inline constexpr auto named_stand_ins = [] {
   constexpr auto none = StandInSymmetry::none, pattern = StandInSymmetry::pattern,
                  symmetric = StandInSymmetry::symmetric, spd = StandInSymmetry::spd;
@@ -102,12 +106,12 @@ inline constexpr auto named_stand_ins = [] {
   // clang-format on
 }();
 
-/// \brief The figures of that name; InputError with the names there are.
+/// \brief The figures of the matrix with this name; InputError that lists the known names.
 inline StandInFigures const& stand_in_figures(std::string_view name) {
   auto const found = std::find_if(named_stand_ins.begin(), named_stand_ins.end(),
                                   [&](NamedStandIn const& item) { return item.name == name; });
   if (found != named_stand_ins.end()) return found->figures;
-  std::string message = "stand_in: there are no figures of '" + std::string(name) + "'; there are:";
+  std::string message = "stand_in: there are no figures of '" + std::string(name) + "'; known are:";
   for (NamedStandIn const& item : named_stand_ins) message.append(" ").append(item.name);
   throw InputError(message);
 }

@@ -28,10 +28,10 @@ inline constexpr std::array<Neighbour, 5> five_points{
 /// = f on the unit square, u = 0 on the boundary, times h^2, h = 1 / (nodes_per_side + 1).
 ///
 /// Complex symmetric, not Hermitian, indefinite for k^2 > 2 pi^2: 4 - (hk)^2 (1 - i damping) on the
-/// diagonal, -1 for the four neighbours. nodes_per_side^2 rows, x fastest, 5 entries a row inside,
-/// at least 3. damping > 0 keeps it regular for every wavenumber k; about ten nodes a wavelength,
-/// nodes_per_side >= 1.6 k, resolve the waves. InputError where nodes_per_side < 1, the rows exceed
-/// int32, or wavenumber or damping is negative or not finite.
+/// diagonal, -1 for the four neighbours. nodes_per_side^2 rows, x fastest; 5 entries per row, at
+/// least 3 at the boundary. damping > 0 makes it regular for every wavenumber k. About ten nodes
+/// per wavelength, nodes_per_side >= 1.6 k, resolve the waves. InputError if nodes_per_side < 1,
+/// the rows exceed int32, or wavenumber or damping is negative or not finite.
 template <Impl::ComplexScalar Scalar>
 HostCsr<Scalar> helmholtz_2d(std::int64_t nodes_per_side, double wavenumber = 20.0,
                              double damping = 0.1) {
@@ -51,12 +51,13 @@ HostCsr<Scalar> helmholtz_2d(std::int64_t nodes_per_side, double wavenumber = 20
 /// \brief The lattice Laplacian of a charged particle in a constant magnetic field on the unit
 /// square (Hofstadter's Hamiltonian with walls): complex Hermitian positive definite.
 ///
-/// 4 on the diagonal, -1 for the neighbours along y, and the Peierls phases -exp(+i theta) to the
-/// east and -exp(-i theta) to the west in grid row y, theta = 2 pi flux y: flux is the field
-/// through a grid cell in flux quanta, so it matters modulo 1 and is strongest at 1/2. Neighbours
-/// outside are dropped (walls), which makes it definite. nodes_per_side^2 rows, x fastest, 5
-/// entries a row inside, at least 3. InputError where nodes_per_side < 1, the rows exceed int32 or
-/// flux is not finite. Source: D. R. Hofstadter, Phys. Rev. B 14 (1976) 2239, Landau gauge.
+/// 4 on the diagonal, -1 for the neighbours along y, and in grid row y the Peierls phases
+/// -exp(+i theta) to the east and -exp(-i theta) to the west, with theta = 2 pi flux y. flux is the
+/// field through a grid cell in flux quanta, so it matters only modulo 1 and is strongest at 1/2.
+/// Neighbours outside the grid are dropped (walls), which makes the matrix definite.
+/// nodes_per_side^2 rows, x fastest; 5 entries per row, at least 3 at the boundary. InputError if
+/// nodes_per_side < 1, the rows exceed int32 or flux is not finite. Source: D. R. Hofstadter, Phys.
+/// Rev. B 14 (1976) 2239, Landau gauge.
 template <Impl::ComplexScalar Scalar>
 HostCsr<Scalar> magnetic_laplacian_2d(std::int64_t nodes_per_side, double flux = 0.1) {
   using Real = typename ScalarTraits<Scalar>::Real;

@@ -137,12 +137,12 @@ template <class Scalar>
 void check_sums(LineReader const& lines, std::vector<Scalar> const& values) {
   for (Scalar const& value : values) {
     if (!is_finite_value(value)) {
-      lines.fail_file("entries given more than once add up to more than the scalar type can hold");
+      lines.fail_file("the sum of repeated entries is too large for the scalar type");
     }
   }
 }
 
-/// \brief Calls read(lines, header); running out of memory becomes an InputError with the sizes, as
+/// \brief Calls read(lines, header). Turns a lack of memory into an InputError with the sizes, as
 /// far as they are known.
 template <class Read>
 auto read_market_file(std::string const& path, Read const& read) {

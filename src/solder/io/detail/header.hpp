@@ -17,7 +17,7 @@
 
 namespace Solder::Impl {
 
-/// \brief The number of characters to insert, delete or replace to turn a into b.
+/// \brief How many characters must be inserted, deleted or replaced to turn a into b.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -33,8 +33,9 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// \brief The index in names (at least one) of the banner's next word, in any case. Otherwise an
-/// error that lists the names and, for a near miss, the nearest one.
+/// \brief The index of the banner's next word in `names`, ignoring case. If it is not there, an
+/// error that lists the names and, for a near miss, the nearest one. There must be at least one
+/// name.
 inline std::size_t banner_choice(LineReader const& lines, TokenReader& tokens, char const* what,
                                  std::span<std::string_view const> names) {
   auto const given = tokens.word();
@@ -104,15 +105,15 @@ inline std::int32_t read_extent(LineReader const& lines, TokenReader& tokens, ch
   return static_cast<std::int32_t>(extent);
 }
 
-/// \brief Refuses a coordinate file whose row offsets would take memory that nothing in it accounts
-/// for.
+/// \brief Refuses a coordinate file whose row offsets would take far more memory than its entries
+/// justify.
 inline void refuse_empty_rows(LineReader const& lines, MatrixMarketHeader const& header) {
   if (header.format == MarketFormat::array || header.rows <= (1 << 24) ||
       header.entries >= header.rows / 1024)
     return;
   lines.fail("the size line names " + std::to_string(header.rows) + " rows for " +
              std::to_string(header.entries) +
-             " entries: nearly all rows would be empty, so the size line is taken to be wrong");
+             " entries: nearly all rows would be empty, so the size line is assumed to be wrong");
 }
 
 inline void read_size_line(LineReader& lines, MatrixMarketHeader& header) {

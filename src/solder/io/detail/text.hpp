@@ -26,8 +26,8 @@
 
 namespace Solder::Impl {
 
-/// \brief Text from a user's file as it can be shown in a message: quoted, control and non-ASCII
-/// bytes replaced by '?', cut at 40 characters.
+/// \brief Text from a user's file in a form that a message can show: quoted, with control and
+/// non-ASCII bytes replaced by '?', and cut at 40 characters.
 inline std::string quoted(std::string_view text) {
   std::string shown(text.substr(0, 40));
   for (char& c : shown) {
@@ -40,8 +40,8 @@ inline bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
 }
 
-/// \brief Lines of a plain or gzipped file (told apart by content), read in large blocks and
-/// counted. Memory: blocks of 64 KiB, or of the longest line, which may have 1 MiB.
+/// \brief Reads and counts the lines of a plain or gzipped file (distinguished by content), in
+/// large blocks. Memory: a block of 64 KiB, or of the longest line, which may have 1 MiB.
 class LineReader {
   static constexpr char no_memory[] = "not enough memory to read it: zlib needs 1 MB";
 
@@ -68,13 +68,13 @@ class LineReader {
   }
 
   std::string const& path() const { return path_; }
-  /// \brief Number of the line that next() returned last, from 1.
+  /// \brief The number of the line that next() returned last, counted from 1.
   std::int64_t line() const { return line_; }
-  /// \brief Bytes of text where this is known beforehand (a plain regular file), else -1.
+  /// \brief The bytes of text if known beforehand (for a plain regular file), else -1.
   std::int64_t plain_size() const { return plain_size_; }
 
-  /// \brief The next line without its line end; false at the end of the file. The text stays valid
-  /// until the next call.
+  /// \brief Gets the next line without its line end; false at the end of the file. The text is
+  /// valid until the next call.
   bool next(std::string_view& text) {
     for (;;) {
       char const* const from = buffer_.data() + begin_;
@@ -98,7 +98,7 @@ class LineReader {
     return true;
   }
 
-  /// \brief The next line that is neither blank nor a comment.
+  /// \brief Gets the next line that is neither blank nor a comment.
   bool next_data(std::string_view& text) {
     while (next(text)) {
       std::size_t start = 0;
@@ -144,7 +144,7 @@ class LineReader {
     if (kept == longest_line) {
       ++line_;
       fail("the line is longer than " + std::to_string(longest_line) +
-           " characters; this is no Matrix Market file");
+           " characters; this is not a Matrix Market file");
     }
     std::memmove(buffer_.data(), buffer_.data() + begin_, static_cast<std::size_t>(kept));
     if (kept == std::ssize(buffer_)) buffer_.resize(2 * buffer_.size());
@@ -176,20 +176,20 @@ class LineReader {
   std::vector<char> buffer_ = std::vector<char>(1 << 16);
   std::ptrdiff_t begin_ = 0, end_ = 0;
   bool at_end_ = false;
-  std::string broken_;  // why there is no more to read, where that is an error
+  std::string broken_;  // why reading stopped, if because of an error
   std::int64_t line_ = 0;
   std::int64_t plain_size_ = -1;
   mutable std::int64_t underflow_line_ = 0;  ///< 0: none
   mutable std::string underflow_;
 };
 
-/// \brief Takes the tokens of one line from left to right. Errors name the file and line of lines.
+/// \brief Takes the tokens of one line from left to right. Errors name the file and line.
 class TokenReader {
  public:
   TokenReader(LineReader const& lines, std::string_view text)
       : lines_(lines), at_(text.data()), end_(text.data() + text.size()) {}
 
-  /// \brief The next word, empty at the end of the line.
+  /// \brief The next word; empty at the end of the line.
   std::string_view word() {
     skip_blanks();
     char const* const start = at_;
@@ -210,9 +210,9 @@ class TokenReader {
     fail_integer(what, code);
   }
 
-  /// \brief A finite real number for a Scalar, or a part of one; also 1.5D+03, +2 and .5. Too small
-  /// a number becomes 0, of which the lines take note, or subnormal; one too large, and nan and inf,
-  /// are errors.
+  /// \brief A finite real number for a Scalar, or for a part of one; also 1.5D+03, +2 and .5. A
+  /// number that is too small becomes 0, which LineReader notes, or subnormal. One that is too large
+  /// is an error; so are nan and inf.
   template <class Scalar>
   typename ScalarTraits<Scalar>::Real number() {
     skip_blanks();

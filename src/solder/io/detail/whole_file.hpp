@@ -25,23 +25,23 @@
 
 namespace Solder::Impl {
 
-/// \brief Whether a path names what is open, such as /dev/stdout, and not a file that can be
-/// replaced.
+/// \brief Whether a path names something that is already open, such as /dev/stdout, rather than a
+/// file that can be replaced.
 inline bool names_open_file(std::filesystem::path const& path) {
   std::string const name = std::filesystem::absolute(path).lexically_normal().native();
   return name == "/dev/stdout" || name == "/dev/stderr" || name.starts_with("/dev/fd/") ||
          name.starts_with("/proc/");
 }
 
-/// \brief The file that writing to path makes or replaces: path, or where its links lead, be there
-/// a file yet or not. Still a link where links lead in a circle.
+/// \brief The file that writing to `path` creates or replaces: `path` itself or the target of its
+/// links, whether or not that exists yet. If the links form a cycle, the result is still a link.
 inline std::filesystem::path written_file(std::filesystem::path const& path) {
   if (names_open_file(path)) return path;
   constexpr int most_links = 40;
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
     auto const file = std::filesystem::canonical(path, error);
-    return error ? path : file;  // what a pipe's link names is no path
+    return error ? path : file;  // the target of a pipe's link is not a path
   }
   auto file = path;
   for (int k = 0; k < most_links && std::filesystem::is_symlink(file, error); ++k) {
@@ -52,10 +52,10 @@ inline std::filesystem::path written_file(std::filesystem::path const& path) {
   return file;
 }
 
-/// \brief The files of this process that have another name as long as they are not whole.
+/// \brief The files of this process that are not complete yet and still have a temporary name.
 class UnfinishedFiles {
  public:
-  /// \brief A file of that name, if open() makes one.
+  /// \brief Registers a file with this name, if open() creates it.
   template <class Open>
   static void add(std::string const& name, Open const& open) {
     std::lock_guard const lock(mutex());
@@ -66,8 +66,8 @@ class UnfinishedFiles {
     std::lock_guard const lock(mutex());
     names().erase(name);
   }
-  /// \brief For who ends the process without the ends of its objects: removes the files, and has
-  /// threads wait that would begin or end another one.
+  /// \brief For ending the process without running destructors: removes the files, and blocks
+  /// threads that are about to create or finish another one.
   static void abandon() {
     mutex().lock();
     std::error_code ignored;
@@ -85,10 +85,10 @@ class UnfinishedFiles {
   }
 };
 
-/// \brief Writes text to a file that appears whole, by renaming, when commit() is called, or not at
-/// all; gzipped where the name ends in .gz. Links are followed, also to a file that is not there
-/// yet; a device or pipe is written directly, and to a file that is open, such as /dev/stdout, it
-/// is appended.
+/// \brief Writes text to a file that appears as a whole, by renaming, when commit() is called, or
+/// not at all. The file is gzipped if its name ends in .gz. Links are followed, even to a file that
+/// does not exist yet. Devices and pipes are written directly. Text for a file that is already
+/// open, such as /dev/stdout, is appended to it.
 class WholeFile {
  public:
   static constexpr char no_memory[] = "not enough memory: 1 MB is needed";
@@ -98,7 +98,7 @@ class WholeFile {
     bool const is_open = names_open_file(path);
     bool const in_circle =
         !std::filesystem::exists(target_, error) && std::filesystem::is_symlink(target_, error);
-    if (in_circle) fail("its links lead in a circle");
+    if (in_circle) fail("its links form a cycle");
     auto const status = std::filesystem::status(target_, error);
     if (std::filesystem::is_directory(status)) fail("it is a directory");
     bool const direct =
@@ -144,7 +144,8 @@ class WholeFile {
     char digits[24];
     text({digits, std::to_chars(digits, digits + sizeof digits, value).ptr});
   }
-  /// \brief With the digits that make reading give the same bits again: 17 for double, 9 for float.
+  /// \brief Writes enough digits that reading gives the same bits again: 17 for double, 9 for
+  /// float.
   template <class Real>
   requires std::is_floating_point_v<Real>
   void number(Real value) {

@@ -9,8 +9,8 @@ enum class MarketFormat { coordinate, array };
 enum class MarketField { real, integer, complex, pattern };
 enum class MarketSymmetry { general, symmetric, skew_symmetric, hermitian };
 
-/// \brief Banner and size line of a Matrix Market file. entries is the number of entries that the
-/// file stores: for array files it follows from rows, columns and symmetry.
+/// \brief The banner and size line of a Matrix Market file. `entries` is the number of stored
+/// entries; for array files it follows from rows, columns and symmetry.
 struct MatrixMarketHeader {
   MarketFormat format = MarketFormat::coordinate;
   MarketField field = MarketField::real;

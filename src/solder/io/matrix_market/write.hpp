@@ -22,10 +22,10 @@ constexpr std::string_view market_field() {
 
 }  // namespace Impl
 
-/// \brief Writes a matrix as Matrix Market coordinate general, real or complex after Scalar, so
-/// that reading it gives the same bits; gzipped where path ends in .gz. The file appears whole or
-/// not at all. A value that is not finite is written as nan or inf, which no reader of ours
-/// accepts. InputError where path cannot be written.
+/// \brief Writes a matrix as Matrix Market coordinate general, real or complex according to Scalar.
+/// Reading it gives the same bits. The file is gzipped if path ends in .gz. It appears as a whole
+/// or not at all. A value that is not finite is written as nan or inf, which Solder's readers
+/// reject. InputError if path cannot be written.
 template <class Scalar>
 void write_matrix_market(std::string const& path, HostCsr<Scalar> const& matrix) {
   Impl::write_whole_file(path, [&](Impl::WholeFile& file) {
@@ -51,8 +51,8 @@ void write_matrix_market(std::string const& path, HostCsr<Scalar> const& matrix)
   });
 }
 
-/// \brief Writes columns as Matrix Market array, entry i of column c being number i * columns + c
-/// of `values`; otherwise as write_matrix_market.
+/// \brief Writes columns as a Matrix Market array. Entry i of column c is values[i * columns + c].
+/// Otherwise like write_matrix_market.
 template <class Scalar>
 void write_matrix_market_columns(std::string const& path, std::vector<Scalar> const& values,
                                  std::int32_t columns) {
@@ -73,7 +73,7 @@ void write_matrix_market_columns(std::string const& path, std::vector<Scalar> co
   });
 }
 
-/// \brief Writes a vector as Matrix Market array, n x 1; otherwise as write_matrix_market.
+/// \brief Writes a vector as an n x 1 Matrix Market array; otherwise like write_matrix_market.
 template <class Scalar>
 void write_matrix_market_vector(std::string const& path, std::vector<Scalar> const& vector) {
   write_matrix_market_columns(path, vector, 1);

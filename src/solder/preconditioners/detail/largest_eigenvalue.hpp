@@ -16,7 +16,7 @@
 namespace Solder::Impl {
 
 /// \brief The largest eigenvalue of a real symmetric tridiagonal matrix, by bisection with Sturm
-/// sequences, to nearly all digits.
+/// sequences, to almost full precision.
 inline double largest_of_tridiagonal(std::vector<double> const& diagonal,
                                      std::vector<double> const& beside) {
   double low = diagonal[0], high = diagonal[0];
@@ -42,9 +42,9 @@ inline double largest_of_tridiagonal(std::vector<double> const& diagonal,
   return high;
 }
 
-/// \brief The first w: entries without a pattern, and no vector before it. Where M is pointwise
-/// they are as large as M's are small, by the root: all rows then have their share of M's inner
-/// product, however A is scaled. Then also v = M w.
+/// \brief The initial w, with pseudo-random entries; the vector before it is zero. If M is
+/// pointwise, each entry is divided by the root of M's, so that all rows contribute equally to M's
+/// inner product, however A is scaled. v = M w is then computed too.
 template <class Scalar, class OpenedM>
 struct LanczosStart {
   Scalar *w, *older, *v;
@@ -66,7 +66,7 @@ struct LanczosStart {
   }
 };
 
-/// \brief v = M w, of an M that is not pointwise. Words: a row's.
+/// \brief v = M w, for an M that is not pointwise. Words: 1 a row.
 template <class Scalar>
 struct LanczosApply {
   Scalar* v;
@@ -75,7 +75,7 @@ struct LanczosApply {
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value) const { v[i] = value; }
 };
 
-/// \brief u = A v, with (w, v) and (v, u). Words: 3 a row.
+/// \brief u = A v, and the sums (w, v) and (v, u). Words: 3 a row.
 template <class Scalar>
 struct LanczosProduct {
   static constexpr std::size_t sums = 2;
@@ -92,14 +92,14 @@ struct LanczosProduct {
   }
 };
 
-/// \brief In place of an M that is not pointwise.
+/// \brief Stands in for an M that is not pointwise.
 struct LanczosNothing {
   static constexpr bool is_pointwise = false;
 
   bool operator==(LanczosNothing const&) const = default;
 };
 
-/// \brief The next w, from the sums of this step, which are written down; and v = M w where M is
+/// \brief The next w, computed from the sums of this step, which are recorded; and v = M w if M is
 /// pointwise. Words: 6 a row.
 template <class Scalar, class OpenedM>
 struct LanczosUpdate {
@@ -139,28 +139,29 @@ struct LanczosUpdate {
   }
 };
 
-/// \brief The memory of Lanczos's method, which several matrices one after another may share.
+/// \brief The memory of the Lanczos method. Several matrices may use it, one after another.
 template <class Exec>
 struct LanczosMemory {
   Arena<Exec> arena;
   Engine<Exec> engine;
 
-  /// \param on_device false: M has host stages
+  /// \param on_device false if M has host stages
   LanczosMemory(Exec const& exec, bool on_device)
       : arena(exec, 0), engine(exec, "Solder::lanczos", {}, {}, on_device) {}
 };
 
-/// \brief An estimate, from below, of the largest eigenvalue of M A by Lanczos's method; the same
-/// in every run; 1 where there are no rows. Not positive or not finite where A or M is not positive
-/// definite, as far as it meets that.
+/// \brief A lower estimate of the largest eigenvalue of M A by the Lanczos method; 1 if there are
+/// no rows. It is the same in every run. If the method notices that A or M is not positive
+/// definite, the estimate is not positive or not finite.
 ///
-/// M A is self-adjoint in the inner product of M's inverse, where
+/// M A is self-adjoint in the inner product of M's inverse. There,
 ///
 ///     v = M w,  beta = (w, v)^(1/2),  q' = w / beta,  u = A v,  alpha = (v, u) / beta^2
 ///     w = u / beta - alpha q' - beta q,  q = q'
 ///
-/// makes q orthonormal in M, and M A tridiagonal: alpha on the diagonal, beta beside it. A step is
-/// two kernels, where M is not pointwise three and those of M; the host waits once, at the end.
+/// makes the q orthonormal with respect to M and reduces M A to a tridiagonal matrix, with alpha on
+/// the diagonal and beta next to it. A step takes two kernels or, if M is not pointwise, three and
+/// those of M. The host waits once, at the end.
 template <class Exec, class Matrix, class Preconditioner>
 double largest_eigenvalue(LanczosMemory<Exec>& memory, Matrix const& given_A,
                           Preconditioner const& given_M, int most_steps) {

@@ -7,7 +7,7 @@
 
 namespace Solder::Impl {
 
-/// \brief SplitMix64 with distributions of its own: a seed gives the same numbers on every
+/// \brief SplitMix64 with its own distributions, so that a seed gives the same numbers on every
 /// platform.
 class SplitMix {
  public:

@@ -16,7 +16,7 @@
 
 namespace Solder::Impl {
 
-/// \brief Throws InputError for figures that no matrix has.
+/// \brief Throws InputError for figures that no matrix can have.
 inline void check_stand_in(StandInFigures const& figures) {
   auto const require = [](bool holds, std::string const& otherwise) {
     if (!holds) throw InputError("stand_in: " + otherwise);
@@ -28,7 +28,7 @@ inline void check_stand_in(StandInFigures const& figures) {
                                                " entries does not fit a matrix of " +
                                                std::to_string(figures.rows) + " columns");
   require(figures.nonzeros >= figures.rows,
-          "a mean row length below 1 leaves out diagonal entries");
+          "a mean row length below 1 would leave out diagonal entries");
   double const mean = static_cast<double>(figures.nonzeros) / static_cast<double>(figures.rows);
   auto const longest = static_cast<double>(figures.longest);
   require(mean <= longest, "the mean row length " + std::to_string(mean) +
@@ -36,33 +36,33 @@ inline void check_stand_in(StandInFigures const& figures) {
                                std::to_string(figures.longest));
   require(figures.deviation >= 0.0, "the deviation must not be negative");
   double const largest = std::sqrt((mean - 1.0) * (longest - mean));
-  require(figures.deviation <= largest, "row lengths from 1 to " + std::to_string(figures.longest) +
-                                            " of mean " + std::to_string(mean) + " deviate by " +
-                                            std::to_string(largest) + " at most, not " +
-                                            std::to_string(figures.deviation));
+  require(figures.deviation <= largest,
+          "row lengths from 1 to " + std::to_string(figures.longest) + " with mean " +
+              std::to_string(mean) + " have a deviation of at most " + std::to_string(largest) +
+              ", not " + std::to_string(figures.deviation));
   require_at_least("stand_in", "half bandwidth", figures.half_bandwidth, 0);
   require(figures.near >= 0.0 && figures.near <= 1.0, "near must lie between 0 and 1");
   require_at_least("stand_in", "cluster", figures.cluster, 1);
   require_at_least("stand_in", "alike", figures.alike, 1);
 }
 
-/// \brief Shares of the row lengths 1 to longest with the mean and deviation asked for: the
-/// distribution of largest entropy in the length, or where the longest row is far above the
-/// others in its logarithm: a normal or log-normal distribution cut off at both ends.
+/// \brief The shares of the row lengths 1 to longest, with the requested mean and deviation: the
+/// distribution of largest entropy in the length or, if the longest row is far above the others, in
+/// its logarithm. That is a normal or log-normal distribution cut off at both ends.
 class LengthDistribution {
  public:
   LengthDistribution(double mean, double deviation, std::int64_t longest)
       : mean_(mean), variance_(deviation * deviation) {
     bool const long_tail = static_cast<double>(longest) - mean > 8.0 * deviation;
     double const unit = std::max(deviation, 0.5);
-    for (std::int64_t length = 1;; length += 1 + length / 256) {  // thinned out where it is long
+    for (std::int64_t length = 1;; length += 1 + length / 256) {  // long lengths are thinned out
       length = std::min(length, longest);
       lengths_.push_back(length);
       auto const x = static_cast<double>(length);
       places_.push_back(long_tail ? std::log(x) : (x - mean) / unit);
       if (length == longest) break;
     }
-    // The weights are exp(a t + b t^2): b decides the variance, a the mean.
+    // The weights are exp(a t + b t^2): b determines the variance, a the mean.
     double const b = snapped(bisect(-5000.0, 5000.0, [&](double trial) {
       weigh(slope(trial), trial);
       return variance_of_weights() < variance_;
@@ -87,7 +87,7 @@ class LengthDistribution {
   }
 
  private:
-  /// Where below(x) turns from true to false.
+  /// The x at which below(x) changes from true to false.
   template <class Below>
   static double bisect(double low, double high, Below const& below) {
     for (int step = 0; step < 60; ++step) {
@@ -96,7 +96,7 @@ class LengthDistribution {
     }
     return 0.5 * (low + high);
   }
-  /// To few digits: the last ones depend on the platform's exponential function.
+  /// Rounds to fewer digits, because the last ones depend on the platform's exponential function.
   static double snapped(double x) { return std::round(x * 0x1p20) * 0x1p-20; }
 
   /// The a that gives the mean at this b.
@@ -134,8 +134,8 @@ class LengthDistribution {
   std::vector<double> places_, weights_;
 };
 
-/// \brief The length of each row: nonzeros in all, the longest row among them, groups of `alike`
-/// rows of about one length in random order.
+/// \brief The length of each row. The total is `nonzeros`, and one row has the length `longest`.
+/// Groups of `alike` rows have about the same length; the groups are in random order.
 inline std::vector<std::int32_t> stand_in_lengths(StandInFigures const& figures, SplitMix& random) {
   std::int64_t const n = figures.rows;
   double const mean = static_cast<double>(figures.nonzeros) / static_cast<double>(n);
@@ -151,7 +151,7 @@ inline std::vector<std::int32_t> stand_in_lengths(StandInFigures const& figures,
   }
   std::int64_t missing = figures.nonzeros;
   for (auto const length : sorted) missing -= length;
-  // One more or less in rows that are spread evenly, then in all.
+  // Adds or removes one entry in evenly spread rows, then in all rows.
   for (std::int64_t stride = std::max<std::int64_t>(1, n / (std::abs(missing) + 1)); missing != 0;
        stride = 1) {
     std::int64_t const before = missing;
@@ -165,8 +165,8 @@ inline std::vector<std::int32_t> stand_in_lengths(StandInFigures const& figures,
       }
     }
     if (missing == before && stride == 1) {
-      throw InputError("stand_in: no rows of 1 to " + std::to_string(figures.longest) +
-                       " entries, one of them the longest, have " +
+      throw InputError("stand_in: rows of 1 to " + std::to_string(figures.longest) +
+                       " entries, one of them the longest, cannot have " +
                        std::to_string(figures.nonzeros) + " nonzeros together");
     }
   }

@@ -12,8 +12,8 @@
 
 namespace Solder::Impl {
 
-/// \brief What both patterns share: the row lengths, the columns that they fill (entry k of row i
-/// at offsets[i] + k; the last entry of a row is left to the diagonal), and where clusters begin.
+/// \brief What both patterns share: the row lengths, the columns that they fill, and where clusters
+/// begin. Entry k of row i is at offsets[i] + k; the last entry of a row is left for the diagonal.
 class StandInPattern {
  public:
   StandInPattern(StandInFigures const& figures, SplitMix& random,
@@ -32,14 +32,15 @@ class StandInPattern {
   std::vector<std::int32_t> const& filled() const { return filled_; }
 
  protected:
-  /// In 65536ths: what is scattered evenly falls near the diagonal too.
+  /// The share of scattered entries in 65536ths. It allows for the scattered entries that happen to
+  /// be near the diagonal.
   static std::int64_t scattered_share(double near, std::int64_t width, std::int64_t n) {
     double const far =
         1.0 - std::min(1.0, static_cast<double>(2 * width + 1) / static_cast<double>(n));
     double const share = near == 1.0 ? 0.0 : 1.0 - near >= far ? 1.0 : (1.0 - near) / far;
     return static_cast<std::int64_t>(share * 65536.0);
   }
-  /// How many entries row i has beside the diagonal.
+  /// The number of off-diagonal entries that row i should have.
   std::int64_t goal(std::int64_t i) const { return offsets_[i + 1] - offsets_[i] - 1; }
   void append(std::int64_t i, std::int64_t j) {
     columns_[offsets_[i] + filled_[i]++] = static_cast<std::int32_t>(j);
@@ -49,12 +50,12 @@ class StandInPattern {
   bool contains(std::int64_t i, std::int64_t j) const {
     return std::find(row_begin(i), row_end(i), j) != row_end(i);
   }
-  /// Which share of so many entries is scattered, fractions rounded at random.
+  /// How many of `entries` entries are scattered; fractions are rounded at random.
   std::int64_t scattered_of(std::int64_t entries) {
     return (entries * scattered_share_ + random_.below(65536)) >> 16;
   }
-  /// How far from the diagonal the k-th cluster of row i begins: the same for rows alike, denser
-  /// towards the diagonal.
+  /// The distance from the diagonal to the start of row i's k-th cluster. It is the same for alike
+  /// rows; clusters are denser towards the diagonal.
   std::int64_t distance(std::int64_t i, std::int64_t k) const {
     auto const patch = static_cast<std::uint64_t>(i / alike_);
     std::uint64_t const u = mix_bits(salt_ + patch * 0x9e3779b97f4a7c15u +
@@ -96,7 +97,7 @@ class GeneralPattern : StandInPattern {
     }
     for (std::int64_t k = 0; k < scattered; ++k) insert(i, random_.below(n_));
     sort_unique();
-    // Draws that met or fell outside are made up for by the nearest free columns.
+    // The nearest free columns replace draws that were repeated or out of range.
     auto const drawn = static_cast<std::ptrdiff_t>(row_.size());
     for (std::int64_t away = 1; missing() > 0; ++away) {
       for (std::int64_t const j : {i + away, i - away}) {
@@ -117,9 +118,9 @@ class GeneralPattern : StandInPattern {
   std::vector<std::int32_t> row_;
 };
 
-/// \brief A symmetric pattern: each row in turn takes the partners that it still lacks among the
-/// rows after it, whose slots then hold both directions; what is left over at the end is joined by
-/// exchanging partners with pairs that are joined already.
+/// \brief A symmetric pattern. Each row in turn takes the partners that it still lacks from the
+/// rows after it; both rows then store an entry. Entries that are left over at the end are joined
+/// by exchanging partners with pairs that are already joined.
 class SymmetricPattern : StandInPattern {
  public:
   using StandInPattern::filled;
@@ -136,12 +137,12 @@ class SymmetricPattern : StandInPattern {
     append(i, j);
     append(j, i);
   }
-  /// For i < j while row i is filled: entries of row j come in the order of their columns.
+  /// For i < j, while row i is being filled. It relies on row j's entries being in ascending order.
   bool is_joined(std::int64_t i, std::int64_t j) const {
     return filled_[j] > 0 && columns_[offsets_[j] + filled_[j] - 1] == i;
   }
-  /// Joins up to `count` rows of [begin, end) that have an entry free; half: at most about half of
-  /// a row's entries, so that it keeps some for the rows after it.
+  /// Joins row i to up to `count` rows of [begin, end) that have a free entry. half: uses at most
+  /// about half of such a row's entries, so that some remain for the rows after it.
   void take(std::int64_t i, std::int64_t begin, std::int64_t end, std::int64_t count, bool half) {
     end = std::min({end, i + width_ + 1, n_});
     count = std::min(count, missing(i));
@@ -179,7 +180,7 @@ class SymmetricPattern : StandInPattern {
     for (std::int64_t i = 0; i < n_; ++i) {
       ends.insert(ends.end(), static_cast<std::size_t>(missing(i)), static_cast<std::int32_t>(i));
     }
-    std::int64_t attempts = 1000000 + n_;  // for all: a few each, unless the lengths hardly fit
+    std::int64_t attempts = 1000000 + n_;  // in total; usually a few each suffice
     while (ends.size() >= 2) {
       std::int64_t const u = ends.back();
       ends.pop_back();
@@ -197,7 +198,7 @@ class SymmetricPattern : StandInPattern {
       while (attempts > last && !exchange(u, v, attempts > last + 2048)) --attempts;
     }
   }
-  /// Turns a pair (a, b) into (a, u) and (b, v), where a is drawn at random; near: about u.
+  /// Replaces a joined pair (a, b) by (a, u) and (b, v). a is drawn at random; near: close to u.
   bool exchange(std::int64_t u, std::int64_t v, bool near) {
     std::int64_t const begin = near ? std::max<std::int64_t>(0, u - width_) : 0;
     std::int64_t const end = near ? std::min(n_, u + width_ + 1) : n_;

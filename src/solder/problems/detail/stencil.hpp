@@ -23,7 +23,8 @@ inline void require_at_least(std::string_view generator, std::string_view parame
                    std::to_string(value) + "; it must be at least " + std::to_string(minimum));
 }
 
-/// \brief The product of the factors (each >= 1) as a number of rows; InputError beyond int32.
+/// \brief The product of the factors (each >= 1) as a number of rows; InputError if it exceeds
+/// int32.
 inline std::int32_t checked_rows(std::string_view generator,
                                  std::initializer_list<std::int64_t> factors) {
   constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();
@@ -43,10 +44,11 @@ struct Neighbour {
   int dx, dy, dz;
 };
 
-/// \brief The matrix of a stencil on nx x ny x nz nodes, x fastest; neighbours outside are dropped
-/// (Dirichlet). neighbours ascend by (dz, dy, dx) and include the node itself where it has an
-/// entry; coefficient(k, x, y, z) is the entry of neighbour k in the row of node (x, y, z). Fills
-/// directly: one pass, no scratch. InputError when the number of nodes exceeds int32.
+/// \brief The matrix of a stencil on nx x ny x nz nodes, x fastest. Neighbours outside the grid are
+/// dropped (Dirichlet). `neighbours` ascend by (dz, dy, dx) and include the node itself if it has
+/// an entry. coefficient(k, x, y, z) is the entry of neighbour k in the row of node (x, y, z). The
+/// matrix is filled directly: one pass, no scratch. InputError if the number of nodes exceeds
+/// int32.
 template <class Scalar, std::size_t Count, class Coefficient>
 HostCsr<Scalar> stencil_matrix(std::string_view generator, std::int64_t nx, std::int64_t ny,
                                std::int64_t nz, std::array<Neighbour, Count> const& neighbours,

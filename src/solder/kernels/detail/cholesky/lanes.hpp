@@ -2,14 +2,14 @@
 #pragma once
 
 /// \file
-/// \brief What the Cholesky kernels need of a warp and of a matrix's storage.
+/// \brief What the Cholesky kernels need to know about warps and about the storage of a matrix.
 
 #include <cstdint>
 
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
 
-/// \brief Before a loop over an array that shall stay in registers.
+/// \brief For a loop over an array that must stay in registers.
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
 #define SOLDER_UNROLL _Pragma("unroll")
 #define SOLDER_DO_NOT_UNROLL _Pragma("unroll 1")
@@ -20,8 +20,8 @@
 
 namespace Solder::Impl {
 
-/// \brief What each lane of a warp wrote, into scratch or elsewhere, is seen by the others after
-/// it. All lanes of a warp call this together.
+/// \brief Makes what each lane of a warp wrote, to scratch or elsewhere, visible to the others. All
+/// lanes of a warp call this together.
 KOKKOS_FORCEINLINE_FUNCTION void sync_lanes() {
 #if defined(__CUDA_ARCH__)
   __syncwarp();
@@ -31,19 +31,19 @@ KOKKOS_FORCEINLINE_FUNCTION void sync_lanes() {
 #endif
 }
 
-/// \brief As many scalars as one access to scratch moves: 16 bytes.
+/// \brief The scalars that one access to scratch moves: 16 bytes.
 template <class Scalar>
 struct alignas(16) Packet {
   static constexpr int size = 16 / sizeof(Scalar);
   Scalar values[size];
 };
 
-/// \brief The team's level-0 scratch from its first address that Packets may have: at most 15 bytes
-/// of it are lost, for Kokkos puts an odd number of words before it where the team size is odd.
+/// \brief The team's level-0 scratch from the first address that is aligned for Packets. At most 15
+/// bytes are lost: if the team size is odd, Kokkos puts an odd number of words before the scratch.
 template <class Member>
 KOKKOS_FORCEINLINE_FUNCTION void* aligned_scratch(Member const& team) {
   auto* const begin = static_cast<char*>(team.team_scratch(0).get_shmem(0));
-  // An offset, not a new address: the compiler goes on knowing that it is scratch.
+  // An offset, not a new address, so that the compiler still knows that this is scratch.
   return begin + (16 - reinterpret_cast<std::uintptr_t>(begin) % 16) % 16;
 }
 
@@ -73,7 +73,7 @@ KOKKOS_FORCEINLINE_FUNCTION void subtract_product(Kokkos::complex<Real>& a,
   a = Kokkos::complex<Real>(re, im);
 }
 
-/// \brief Where the lower triangle of a matrix is: anywhere in memory, by two strides.
+/// \brief A lower triangle anywhere in memory, described by two strides.
 template <class ScalarType>
 struct StridedTriangle {
   using Scalar = ScalarType;
@@ -83,9 +83,9 @@ struct StridedTriangle {
   KOKKOS_FORCEINLINE_FUNCTION Scalar& operator()(int r, int c) const {
     return values[r * row_stride + c * column_stride];
   }
-  /// \brief Whether neighbours in a column, not in a row, are neighbours in memory.
+  /// \brief Whether columns, not rows, are contiguous.
   KOKKOS_FORCEINLINE_FUNCTION bool by_columns() const { return row_stride < column_stride; }
-  /// \brief Whether a row (or column, where they are the neighbours) consists of Packets.
+  /// \brief Whether a row (or a column, if those are contiguous) consists of Packets.
   KOKKOS_FORCEINLINE_FUNCTION bool in_packets() const {
     constexpr int size = Packet<Scalar>::size;
     return (row_stride + column_stride - 1) % size == 0 &&
@@ -93,8 +93,8 @@ struct StridedTriangle {
   }
 };
 
-/// \brief Where it is: packed row by row, m (m + 1) / 2 values. In scratch a warp reads 32 rows of
-/// a column without bank conflicts, for the triangular numbers are all different modulo 32.
+/// \brief A lower triangle packed row by row: m (m + 1) / 2 values. In scratch a warp reads 32 rows
+/// of a column without bank conflicts, because the triangular numbers are all different modulo 32.
 template <class ScalarType>
 struct PackedTriangle {
   using Scalar = ScalarType;

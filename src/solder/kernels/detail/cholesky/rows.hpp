@@ -5,16 +5,17 @@
 /// \brief Cholesky factorization of one matrix by a thread or a group of lanes; for a team see
 /// team.hpp.
 ///
-/// All hold a row of some columns in registers, a thread a row, and eliminate column after
-/// column: l = a_rk / l_kk, then a_rj -= l conj(l_jk) for j > k, the l_jk being read from scratch
-/// that all rows share. A matrix is an accessor: a(r, c) is a reference to the entry, r >= c.
+/// In all of them, a thread holds some columns of a row in registers, and columns are eliminated
+/// one after another: l = a_rk / l_kk, then a_rj -= l conj(l_jk) for j > k. The l_jk are read from
+/// scratch that all rows share. A matrix is an accessor: a(r, c) is a reference to the entry, r >=
+/// c.
 
 #include <solder/kernels/detail/cholesky/lanes.hpp>
 
 namespace Solder::Impl {
 
-/// \brief The inverse root of a pivot, and whether it is one: positive and finite. A bad pivot
-/// counts as 1, so that the work goes on harmlessly.
+/// \brief The inverse root of a pivot, and whether the pivot is good: positive and finite. A bad
+/// pivot is replaced by 1, so that the work continues harmlessly.
 template <class Real>
 KOKKOS_FORCEINLINE_FUNCTION Real inverse_root(Real& pivot, bool& good) {
   constexpr Real most = Kokkos::Experimental::finite_max_v<Real>;
@@ -38,15 +39,16 @@ KOKKOS_FORCEINLINE_FUNCTION void subtract_column(Scalar (&row)[Width], Scalar co
   }
 }
 
-/// \brief Factors a diagonal block of `steps` <= Width columns whose rows a group of at least Width
-/// lanes holds, and eliminates its columns from the rows of the group's further lanes.
+/// \brief Factors a diagonal block of `steps` <= Width columns, whose rows are held by a group of
+/// at least Width lanes, and eliminates its columns from the rows of the group's other lanes.
 ///
-/// All lanes of a warp call this together, with the same `steps`. \param rank this lane's row,
-/// counted from the block's first \param first_lane that of the row of rank 0 \param columns
-/// scratch of the group, aligned to 16 bytes: 2 * Width scalars, or Width * Width where the columns
-/// are Kept \param inverses of the diagonal, where kept \param diagonal whether the warp holds that
-/// block; else the columns kept are eliminated from its rows \returns 0, or the 1-based number of
-/// the first bad pivot, to all lanes of the group
+/// All lanes of a warp call this together, with the same `steps`. \tparam Keep whether the columns
+/// and inverses are kept \param rank this lane's row, counted from the block's first row \param
+/// first_lane the lane of the row of rank 0 \param columns scratch of the group, aligned to 16
+/// bytes: 2 * Width scalars, or Width * Width with Keep \param inverses the inverse diagonal, with
+/// Keep \param diagonal whether the warp holds the diagonal block; otherwise kept columns are
+/// eliminated from its rows \returns 0, or the 1-based number of the first bad pivot, in all lanes
+/// of the group
 template <bool Keep, int Width, class Scalar, class Real = typename ScalarTraits<Scalar>::Real>
 KOKKOS_FORCEINLINE_FUNCTION int factor_rows(Scalar (&row)[Width], int rank, int first_lane,
                                             int steps, Scalar* columns, Real* inverses,
@@ -73,14 +75,14 @@ KOKKOS_FORCEINLINE_FUNCTION int factor_rows(Scalar (&row)[Width], int rank, int 
   return info;
 }
 
-/// \brief A = L L^H in place for one matrix a group of G lanes, m <= G; G is 8, 16 or 32.
+/// \brief A = L L^H in place, with one matrix for each group of G lanes, m <= G; G is 8, 16 or 32.
 ///
-/// All lanes of a warp call this together, each group with a matrix of its own (m = 0: none), and
-/// `most` the largest m of the warp, or G. The entries must be visible to the group's lanes
-/// (sync_lanes()), and are again when this returns. \param triangle packed, with room for order G,
-/// of which what is beyond order m becomes anything \param columns scratch of the group: 2 * G
-/// scalars, aligned to 16 bytes \returns 0 or the order of the first leading minor that is not
-/// positive definite (the triangle then holds anything), to all lanes of the group
+/// All lanes of a warp call this together, each group with its own matrix (m = 0: none). `most` is
+/// the largest m of the warp, or G. The entries must be visible to the group's lanes
+/// (sync_lanes()), and are visible again when this returns. \param triangle packed, with room for
+/// order G; what is beyond order m is undefined afterwards \param columns scratch of the group: 2 *
+/// G scalars, aligned to 16 bytes \returns 0 or the order of the first leading minor that is not
+/// positive definite (the triangle is then undefined), in all lanes of the group
 template <int G, class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION int cholesky_by_group(PackedTriangle<Scalar> const& triangle, int m,
                                                   int most, Scalar* columns) {
@@ -89,7 +91,7 @@ KOKKOS_FORCEINLINE_FUNCTION int cholesky_by_group(PackedTriangle<Scalar> const& 
   Scalar row[G];
   SOLDER_UNROLL
   for (int c = 0; c < G; ++c) {
-    Scalar const entry = entries[c];  // beyond the diagonal another row's
+    Scalar const entry = entries[c];  // beyond the diagonal, an entry of another row
     row[c] = rank < m && c <= rank ? entry : Scalar(c == rank ? 1 : 0);
   }
   sync_lanes();
@@ -102,7 +104,7 @@ KOKKOS_FORCEINLINE_FUNCTION int cholesky_by_group(PackedTriangle<Scalar> const& 
   return info;
 }
 
-/// \brief A = L L^H in place by one thread of a host: the same, a row after the other.
+/// \brief A = L L^H in place by one host thread: the same method, one row after another.
 template <class Triangle>
 int cholesky_by_thread(Triangle const& a, int m) {
   using Scalar = typename Triangle::Scalar;

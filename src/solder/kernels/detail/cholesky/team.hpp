@@ -8,22 +8,22 @@
 
 namespace Solder::Impl {
 
-/// \brief The tiles in which a team works, and where they are in its scratch.
+/// \brief The tiles that a team works on, and their places in its scratch.
 template <class Scalar>
 struct CholeskyTiles {
   using Real = typename ScalarTraits<Scalar>::Real;
-  /// Columns of a panel, which a thread holds of its row; and of a chunk of earlier columns.
+  /// The columns of a panel, which a thread holds of its row; and of a chunk of earlier columns.
   static constexpr int width = sizeof(Scalar) <= 8 ? 32 : 16, chunk = sizeof(Scalar) <= 8 ? 16 : 8;
-  /// Whether the loads of a chunk are begun, in packets, while the one before is worked on. With
-  /// wider scalars the registers that this takes are better spent on more warps (measured on H100).
+  /// Whether a chunk is loaded ahead, in packets, while the one before it is processed. With wider
+  /// scalars the registers for this are better spent on more warps (measured on an H100).
   static constexpr bool ahead = sizeof(Scalar) == 4;
-  /// From a tile's row to its next, in scalars: a packet more, so that 8 lanes that read a packet
-  /// each of 8 rows meet no bank twice.
+  /// From one row of a tile to the next, in scalars. The extra packet avoids bank conflicts when 8
+  /// lanes read one packet each from 8 rows.
   static constexpr int stride = chunk + Packet<Scalar>::size;
   static constexpr int panel_size = width * stride, tile_size = warp * stride,
                        shared = width * width + (ahead ? 2 : 1) * panel_size;
 
-  /// \brief Bytes of scratch of a team of so many warps, aligned_scratch()'s loss included.
+  /// \brief The bytes of scratch for a team of `warps` warps, including aligned_scratch()'s loss.
   static constexpr int scratch_bytes(int warps) {
     return static_cast<int>(sizeof(Scalar)) * (shared + warps * tile_size) +
            static_cast<int>(sizeof(Real)) * width + 32;
@@ -41,10 +41,10 @@ struct CholeskyTiles {
         info(reinterpret_cast<int*>(inverses + width)) {}
 };
 
-/// \brief Copies entries of the rows from `row` and the columns from `column` to or from a tile of
-/// Rows rows and `chunk` columns; those above the diagonal or below row m are 0 in the tile.
+/// \brief Copies entries of the matrix, from row `row` and column `column` on, to or from a tile of
+/// Rows rows and `chunk` columns. Entries above the diagonal or below the matrix are 0 in the tile.
 ///
-/// Warp `part` of `parts` does its part; `Batch` loads of a lane are in flight at once.
+/// Warp `part` of `parts` copies its part; a lane has `Batch` loads in flight at once.
 template <int Rows, int Batch, bool Store, class Triangle, class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION void copy_tile(Triangle const& a, int m, int row, int column,
                                            Scalar* tile, int part, int parts) {
@@ -78,11 +78,12 @@ KOKKOS_FORCEINLINE_FUNCTION void copy_tile(Triangle const& a, int m, int row, in
   }
 }
 
-/// \brief Tiles that a warp copies packet by packet, with registers between memory and scratch: all
-/// loads are begun at once, and may be begun long before they are needed.
+/// \brief Copies tiles packet by packet, from memory to registers and then to scratch. All loads of
+/// a warp are issued at once, possibly long before they are needed.
 ///
-/// Only where a row or column of the matrix is whole packets; else it copies entry by entry, when
-/// the tile is put into scratch. Each of `parts` warps copies its part.
+/// This is only possible if a row or column of the matrix consists of whole packets. Otherwise
+/// tiles are copied entry by entry when they are put into scratch. Each of `parts` warps copies its
+/// part.
 template <int Rows, int Batch, class Triangle>
 class TileWalk {
  public:
@@ -102,7 +103,7 @@ class TileWalk {
     right_ = by_columns_ ? warp / high * parts : 0;
   }
 
-  /// \brief Begins to load a tile, its first entry being (row, column) of the matrix.
+  /// \brief Starts to load the tile whose first entry is (row, column) of the matrix.
   KOKKOS_FORCEINLINE_FUNCTION void load(int row, int column, Group (&groups)[count]) const {
     if (!in_packets(row, column)) return;
     int const last = m_ - (by_columns_ ? size : 1);
@@ -112,7 +113,8 @@ class TileWalk {
         groups[i] = reinterpret_cast<Group const&>(
             a_(least(row + row_ + i * down_, last), column + column_ + i * right_));
   }
-  /// \brief Puts that tile into scratch; entries below the matrix or above the diagonal are any.
+  /// \brief Writes that tile to scratch. Its entries below the matrix or above the diagonal are
+  /// arbitrary.
   KOKKOS_FORCEINLINE_FUNCTION void put(int row, int column, Group const (&groups)[count],
                                        Scalar* tile) const {
     if (!in_packets(row, column))
@@ -135,7 +137,7 @@ class TileWalk {
       }
     }
   }
-  /// \brief Stores the tile's entries that are in the triangle into the matrix.
+  /// \brief Stores those entries of the tile that are in the triangle to the matrix.
   KOKKOS_FORCEINLINE_FUNCTION void store(int row, int column, Scalar* tile) const {
     if (!whole_) return copy_tile<Rows, Batch, true>(a_, m_, row, column, tile, part_, parts_);
     int const step = by_columns_ ? Tiles::stride : 1;
@@ -162,7 +164,7 @@ class TileWalk {
  private:
   KOKKOS_FORCEINLINE_FUNCTION static int least(int a, int b) { return a < b ? a : b; }
 
-  /// Whether the tile is whole packets, none of which reaches above the diagonal.
+  /// Whether the tile consists of whole packets, none of which reaches above the diagonal.
   KOKKOS_FORCEINLINE_FUNCTION bool in_packets(int row, int column) const {
     return whole_ && column + Tiles::chunk <= row + 1;
   }
@@ -172,7 +174,7 @@ class TileWalk {
   bool by_columns_, whole_;
 };
 
-/// \brief row[j] -= mine[k] conj(panel[j][k]) over a chunk's columns k.
+/// \brief row[j] -= mine[k] conj(panel[j][k]) for all columns k of a chunk.
 template <int Width, class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION void subtract_chunk(Scalar (&row)[Width], Scalar const* mine,
                                                 Scalar const* panel) {
@@ -194,9 +196,9 @@ KOKKOS_FORCEINLINE_FUNCTION void subtract_chunk(Scalar (&row)[Width], Scalar con
 /// \brief A = L L^H in place by a team, for any m: left-looking, panel by panel.
 ///
 /// The team's vector length is `warp`; a thread holds a row of the panel. All threads call this
-/// together; the entries must be visible to them (barrier), and are again when this returns.
-/// \param scratch of the team: CholeskyTiles<Scalar>::scratch_bytes(team.team_size()) from
-/// aligned_scratch(team) \returns as cholesky_by_group, to all threads
+/// together. The entries must be visible to them (barrier), and are visible again when this
+/// returns. \param scratch of the team: CholeskyTiles<Scalar>::scratch_bytes(team.team_size()) from
+/// aligned_scratch(team) \returns what cholesky_by_group returns, in all threads
 template <class Member, class Triangle>
 KOKKOS_FUNCTION int cholesky_by_team(Member const& team, Triangle const& a, int m, void* scratch) {
   using Scalar = typename Triangle::Scalar;
@@ -242,7 +244,7 @@ KOKKOS_FUNCTION int cholesky_by_team(Member const& team, Triangle const& a, int 
       if (Tiles::ahead && first > 0) load_chunk(0);
       SOLDER_DO_NOT_UNROLL
       for (int k = 0; k < first; k += chunk) {
-        // With two panels by turns, one barrier a turn is enough.
+        // With double-buffered panels, one barrier per turn is enough.
         Scalar* const panel =
             tiles.panels + (Tiles::ahead ? (k / chunk) % 2 * Tiles::panel_size : 0);
         if (!Tiles::ahead) team.team_barrier();
@@ -254,7 +256,7 @@ KOKKOS_FUNCTION int cholesky_by_team(Member const& team, Triangle const& a, int 
         if (active) subtract_chunk(row, mine, panel);
       }
       if (block == first) {
-        // The others' turn comes after the barrier.
+        // The other warps follow after the barrier.
         if (diagonal) {
           int const info = factor_rows<true>(row, lane, 0, steps, tiles.columns, tiles.inverses);
           if (lane == 0) *tiles.info = info;

@@ -12,11 +12,11 @@
 
 namespace Solder::Impl::amg {
 
-/// \brief Up to which share entries are taken to differ by rounding alone.
+/// \brief Entries whose relative difference is at most this are assumed to differ only by rounding.
 template <class Scalar>
 inline constexpr double tie = sizeof(typename ScalarTraits<Scalar>::Real) == 4 ? 2e-6 : 1e-12;
 
-/// \brief |a|, of any size: its square may be out of range.
+/// \brief |a| of any size, even if its square would be out of range.
 template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION double magnitude(Scalar const& a) {
   if constexpr (ScalarTraits<Scalar>::is_complex)
@@ -25,15 +25,15 @@ KOKKOS_FORCEINLINE_FUNCTION double magnitude(Scalar const& a) {
     return Kokkos::fabs(double(a));
 }
 
-/// \brief Which entries couple strongly: those as large as `strength` times the geometric mean of
-/// the largest ones of the two rows. (Against the diagonal instead, a stencil of 27 points, whose
-/// couplings are all alike and small, would have none.)
+/// \brief Which entries couple strongly: those at least as large as `strength` times the geometric
+/// mean of the largest couplings of the two rows. (Compared with the diagonal instead, a 27-point
+/// stencil would have no strong couplings, because its couplings are all equal and small.)
 template <class Scalar>
 struct Coupling {
   CsrOperator<Scalar, std::int32_t> A;
-  double const* largest;  ///< |a_ij| of each row beside the diagonal, its root
+  double const* largest;  ///< per row: the root of the largest off-diagonal |a_ij|
   double strength;
-  double rounding = tie<Scalar>;  ///< as large as the largest is as large
+  double rounding = tie<Scalar>;  ///< relative tolerance, so that rounding does not break ties
 
   KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t i, std::int32_t k) const {
     std::int32_t const j = A.columns[k];
@@ -41,11 +41,11 @@ struct Coupling {
     double const size = magnitude(A.values[k]);
     return size > 0 && (1 + rounding) * size >= strength * (largest[i] * largest[j]);
   }
-  /// \brief Whether the diagonal takes a weak one up.
+  /// \brief Whether the diagonal absorbs a weak coupling.
   KOKKOS_FUNCTION static bool is_lumped(std::int32_t, std::int32_t) { return true; }
 };
 
-/// \brief The root of the largest |a_ij| beside the diagonal of each row. One kernel.
+/// \brief The root of the largest off-diagonal |a_ij| of each row. One kernel.
 template <class Exec, class Scalar>
 Kokkos::View<double*, typename Exec::memory_space> largest_couplings(
     Exec const& exec, CsrMatrix<Scalar, Exec> const& matrix) {
@@ -66,21 +66,21 @@ Kokkos::View<double*, typename Exec::memory_space> largest_couplings(
   return view;
 }
 
-/// \brief Strong couplings in compressed rows.
+/// \brief The strong couplings, in CSR form.
 template <class Exec>
 struct Graph {
   DeviceArray<std::int32_t, Exec> offsets = no_view<DeviceArray<std::int32_t, Exec>>(),
                                   columns = offsets;
-  InWords<char, Exec> strong{};  ///< of A's entries
-  std::int64_t size = 0;         ///< how many there are
+  InWords<char, Exec> strong{};  ///< per entry of A: whether it is strong
+  std::int64_t size = 0;         ///< number of strong couplings
 };
 
-/// \brief The couplings that were strong when they were looked at, whatever the values are now.
+/// \brief The couplings that were strong at the first set-up, whatever the values are now.
 template <class Scalar>
 struct KeptCoupling {
   CsrOperator<Scalar, std::int32_t> A;
-  char const* strong;                                      ///< of each entry
-  std::int32_t const *of_row = nullptr, *first = nullptr;  ///< of nodes: see NodeCoupling
+  char const* strong;                                      ///< per entry
+  std::int32_t const *of_row = nullptr, *first = nullptr;  ///< with nodes: see NodeCoupling
 
   KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t, std::int32_t k) const {
     return strong[k] != 0;
@@ -91,8 +91,8 @@ struct KeptCoupling {
   }
 };
 
-/// \brief f(entry, its number among the strong ones, or -1) for the entries of row i, one for each
-/// lane at a time. \return how many are strong
+/// \brief f(entry, its number among the strong ones, or -1) for the entries of row i. Each lane
+/// takes one entry at a time. \return the number of strong entries
 template <class Exec, class Couples, class F>
 KOKKOS_FORCEINLINE_FUNCTION std::int32_t for_each_coupling(RowGroup<Exec> const& group,
                                                            Couples const& coupling, std::int32_t i,
@@ -143,8 +143,9 @@ Graph<Exec> strong_graph(Exec const& exec, Couples const& coupling, std::int64_t
   return graph;
 }
 
-/// \brief Who a row is while the roots are sought: the key is a state, then a number that looks
-/// random, then the row, so that no two are alike and neighbours can tell who comes first.
+/// \brief The key of a row during the search for roots: a state, a pseudo-random number and the
+/// row, from the most significant bits down. Keys are unique, so that neighbours agree on their
+/// order.
 struct Candidate {
   static constexpr std::uint64_t out = 0, undecided = 1, root = 2;
 
@@ -155,18 +156,19 @@ struct Candidate {
   KOKKOS_FUNCTION static std::uint64_t state(std::uint64_t key) { return key >> 62; }
 };
 
-/// \brief Rows in aggregates: that of each row, -1 for rows without strong couplings, which are
-/// left to the sweeps: they solve a row, though not the rows of a node.
+/// \brief The aggregate of each row; -1 for rows without strong couplings, which are left to the
+/// sweeps. (A sweep solves a single such row, but not the rows of a node.)
 template <class Exec>
 struct Aggregates {
   DeviceArray<std::int32_t, Exec> of_row = no_view<DeviceArray<std::int32_t, Exec>>();
   std::int32_t count = 0;
 };
 
-/// \brief An independent set of distance 2, maximal, by rounds: a row that comes first within
-/// distance 2 is a root, whoever has a root there is none (Bell, Dalton and Olson 2012, Algorithm
-/// 5). A root and its neighbours are an aggregate; who is left, at distance 2, joins the
-/// neighbouring aggregate that it is coupled with most strongly. The same in every run.
+/// \brief Finds a maximal independent set of distance 2, in rounds: a row that comes first within
+/// distance 2 becomes a root; a row with a root within distance 2 is out (Bell, Dalton and Olson
+/// 2012, Algorithm 5). A root and its neighbours form an aggregate. Each remaining row, at distance
+/// 2, joins the neighbouring aggregate to which it is most strongly coupled. Every run gives the
+/// same aggregates.
 template <class Exec, class Scalar>
 Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scalar> const& coupling,
                            Graph<Exec> const& graph) {
@@ -181,8 +183,8 @@ Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scalar> const& coupling,
         bool const alone = offsets[i] == offsets[i + 1];
         keys[i] = Candidate::key(alone ? Candidate::out : Candidate::undecided, i);
       });
-  // The host of a GPU waits for some rounds at a time, the first being as many as nearly all graphs
-  // need; those after the last do nothing.
+  // The host of a GPU waits only once for several rounds: first for as many as nearly all graphs
+  // need. Surplus rounds do nothing.
   constexpr int first = is_host_space<Exec> ? 1 : 6, at_once = is_host_space<Exec> ? 1 : 2;
   auto const left_view = allocate<std::int32_t>(exec, "Solder::amg::undecided", 1);
   Kokkos::View<std::int32_t, typename Exec::memory_space> const undecided(left_view.data());
@@ -225,7 +227,7 @@ Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scalar> const& coupling,
         at += is_root;
       },
       aggregates.count);
-  // A row has at most one root beside it, for two would be within distance 2 of each other.
+  // A row has at most one neighbouring root: two would be within distance 2 of each other.
   auto const joined_view = allocate<std::int32_t>(exec, "Solder::amg::joined", n);
   std::int32_t* const joined = joined_view.data();
   Kokkos::parallel_for(

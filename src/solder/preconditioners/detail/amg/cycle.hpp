@@ -10,13 +10,13 @@
 
 namespace Solder::Impl::amg {
 
-/// \brief Levels, and sweeps before and after the coarse grid, that a cycle may have.
+/// \brief The most levels of a cycle, and the most sweeps before and after the coarse grid.
 inline constexpr int most_levels = 16, most_sweeps = 8;
 
 template <class Scalar>
 using Operator = CsrOperator<Scalar, std::int32_t>;
 
-/// \brief A level's vector, and behind it the correction of the next coarser level.
+/// \brief A level's vector, followed by the correction from the next coarser level.
 template <class Scalar>
 struct WithCorrection {
   Scalar const *r, *e;
@@ -76,11 +76,11 @@ struct CorrectedRows {
   }
 };
 
-/// \brief The result of a cycle: these rows, or, where sweeps came after them, those of z.
+/// \brief The rows of a cycle's result: `corrected`, or z if sweeps follow the correction.
 template <class Scalar, class Stored, class Vector>
 struct CycleRows {
   CorrectedRows<Scalar, Stored, Vector> corrected;
-  Scalar const* z;  ///< null: it is not there
+  Scalar const* z;  ///< null: no sweeps follow
 
   bool operator==(CycleRows const&) const = default;
   KOKKOS_FUNCTION std::int32_t teams() const { return corrected.league; }
@@ -115,8 +115,8 @@ struct ScaledProduct {
   }
 };
 
-/// \brief A sweep before, from a residual to the next one: x += w D^-1 r, r = r - A w D^-1 r, the
-/// product being handed out. Words: 5 a row.
+/// \brief A sweep before the coarse grid, from one residual to the next: x += w D^-1 r,
+/// r = r - A w D^-1 r, where the source hands out the product. Words: 5 a row.
 template <class Scalar, class Stored>
 struct SweepBefore {
   Scaled<Scalar, Stored> step;
@@ -130,7 +130,7 @@ struct SweepBefore {
   }
 };
 
-/// \brief z = x + [S Q] [r; e], the product being handed out. Words: 1 or 2 a row.
+/// \brief z = x + [S Q] [r; e], where the source hands out the product. Words: 1 or 2 a row.
 template <class Scalar>
 struct Corrected {
   Scalar const* x;  ///< null: 0
@@ -142,12 +142,12 @@ struct Corrected {
   }
 };
 
-/// \brief What becomes of a product A u that is handed out. One body for all: a kernel of a whole
-/// solve then has the product's code once, and its instructions fit the cache.
+/// \brief What a stage does with a product A u that its source hands out. All share one body, so
+/// that a kernel of a whole solve contains the product's code once and fits the instruction cache.
 enum class Taken : std::int32_t {
   kept,        ///< to = A u
-  correction,  ///< to = w A u, x += that
-  residual,    ///< to = b - A u, x = u where x is not null
+  correction,  ///< to = w A u, x += to
+  residual,    ///< to = b - A u, and x = u if x is not null
   sweep        ///< to = u + w D^-1 (b - A u)
 };
 
@@ -182,15 +182,15 @@ template <class Scalar, class Stored>
 struct Level {
   using Weights = Kokkos::Array<typename ScalarTraits<Scalar>::Real, most_sweeps>;
 
-  Operator<Stored> QH, SQ, A;  ///< of the coarsest level SQ is S, or the inverse; see Cycle
-  Operator<Stored> G, GH;      ///< of the smoother, where it is G^H G
+  Operator<Stored> QH, SQ, A;  ///< on the coarsest level SQ is S or the inverse; see Cycle
+  Operator<Stored> G, GH;      ///< the factors of the smoother, if it is G^H G
   std::int32_t QH_league, SQ_league, A_league, G_league, GH_league;
   Diagonal<Scalar, Stored> inverse;
   Scalar *b, *z;
-  Scalar *x, *r[2];       ///< what sweeps have made of x, residuals by turns
+  Scalar *x, *r[2];       ///< x after the sweeps so far; residuals, double buffered
   Scalar *t, *y;          ///< G r, and a correction
-  Scalar* kept;           ///< what the first time through it made, when it comes again
-  Weights before, after;  ///< of the sweeps, from the coarse grid on
+  Scalar* kept;           ///< the result of the first pass, during the second
+  Weights before, after;  ///< of the sweeps, counted from the coarse grid outwards
 
   bool operator==(Level const& other) const {
     for (int k = 0; k < most_sweeps; ++k)
@@ -204,29 +204,30 @@ struct Level {
   }
 };
 
-/// \brief How a cycle goes through its levels.
+/// \brief The path of a cycle through its levels.
 struct Way {
   std::int32_t levels;
   std::int32_t pre, post;  ///< sweeps before and after the coarse grid
   std::int32_t columns;    ///< of the vectors
   bool direct;             ///< the coarsest level is solved by its inverse
   bool split;              ///< the smoother is G^H G, not the diagonal
-  bool twice;              ///< each level between the finest and the coarsest is gone through twice
+  bool twice;              ///< each intermediate level is passed through twice
 
   bool operator==(Way const&) const = default;
 
-  /// \brief Sweeps beside those that are one with the coarse grid.
+  /// \brief Sweeps in addition to those that are merged with the coarse grid.
   KOKKOS_FUNCTION std::int32_t more_before() const { return pre > 1 ? pre - 1 : 0; }
   KOKKOS_FUNCTION std::int32_t more_after() const { return post > 1 ? post - 1 : 0; }
-  /// \brief The rows of a cycle are handed out as they are made, and r is read as it is given.
+  /// \brief Whether the last product hands out the cycle's rows, and the first one reads the given
+  /// r directly.
   KOKKOS_FUNCTION bool is_plain() const { return !split && pre <= 1 && post <= 1; }
 
-  /// \brief After k sweeps with the diagonal.
+  /// \brief The residual after k sweeps with the diagonal.
   template <class Level>
   KOKKOS_FORCEINLINE_FUNCTION static auto const* residual(Level const& of, std::int32_t k) {
     return k == 0 ? of.b : of.r[k & 1];
   }
-  /// \brief Of which the coarse grid takes its share.
+  /// \brief The residual that is restricted to the coarse grid.
   template <class Level>
   KOKKOS_FORCEINLINE_FUNCTION auto const* coarse_residual(Level const& of) const {
     return residual(of, !split ? more_before() : pre > 0 ? 2 : 0);
@@ -236,7 +237,8 @@ struct Way {
   KOKKOS_FORCEINLINE_FUNCTION auto* result(Level const& of) const {
     return !split && more_after() % 2 == 0 ? of.z : of.x;
   }
-  /// \brief What the next coarser level made for this one; null: there is none.
+  /// \brief The correction that the next coarser level computed for this one; null if there is
+  /// none.
   template <class Level>
   KOKKOS_FORCEINLINE_FUNCTION auto const* correction(Level const* level, std::int32_t l) const {
     using Pointer = decltype(level->z);
@@ -258,22 +260,22 @@ struct Levels : Way {
   }
 };
 
-/// \brief A V- or W-cycle for r: the stages of all levels, down to the coarsest and up again. In a
-/// W-cycle, having come up to a level from below, it goes down from there once more.
+/// \brief A V- or W-cycle for r: the stages of all levels, down to the coarsest and up again. A
+/// W-cycle that comes up to an intermediate level for the first time goes down from there again.
 ///
-/// The innermost pair of sweeps x += w D^-1 (b - A x), before and after the coarse grid, is one
-/// with it. From x = 0 they are x = v D^-1 r, e = (P^H A P)^-1 P^H (r - A x), x = x + P e + w D^-1
-/// (r - A (x + P e)), or
+/// The innermost pair of sweeps x += w D^-1 (b - A x), directly before and after the coarse grid,
+/// is merged with it. Started from x = 0, they compute x = v D^-1 r, e = (P^H A P)^-1 P^H (r - A
+/// x), x = x + P e + w D^-1 (r - A (x + P e)), that is
 ///
 ///     x = S r + Q_w e,  e = (P^H A P)^-1 Q_v^H r,
 ///     S = (v + w) D^-1 - v w D^-1 A D^-1,  Q_w = (I - w D^-1 A) P
 ///
-/// so that a level takes two products and nothing else: one with Q_v^H down, one with [S Q_w] up.
-/// Without the sweep before v = 0, without the one after w = 0. Other sweeps come before and after
-/// these, each a product with A.
+/// so that a level takes just two products: one with Q_v^H on the way down, one with [S Q_w] on the
+/// way up. Without the sweep before, v = 0; without the sweep after, w = 0. Other sweeps run before
+/// and after these, and each takes a product with A.
 ///
-/// With G^H G in place of D^-1 every sweep and the coarse grid are corrections y, x += y, r -= A y:
-/// three products a sweep, and P^H, P and A.
+/// With G^H G in place of D^-1, each sweep and the coarse grid are corrections y: x += y, r -= A y.
+/// A sweep takes three products, and the coarse grid takes those with P^H, P and A.
 template <class Scalar, class Stored, class Vector>
 struct Cycle : Levels<Scalar, Stored> {
   static constexpr bool goes_through_rows = true;
@@ -290,14 +292,14 @@ struct Cycle : Levels<Scalar, Stored> {
   SOLDER_FOR_HOST_OR_DEVICE
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION void for_each_stage(At const& at, F const& f) const {
-    Way const way = *this;  // in registers: a kernel of the whole solve loads it once a cycle
+    Way const way = *this;  // in registers: a kernel of the whole solve loads it once per cycle
     if (!way.is_plain())
       f(kernel("Solder::amg::begin", PlacedRange<Vector>{level[0].A.rows, level[0].A_league, given},
                keep(level[0].b)),
         at);
     std::int32_t const coarsest = way.levels - 1;
-    std::uint32_t again = 0;  // a bit for each level that is gone through for the second time
-    // One loop for all, down and up, so that a stage is compiled once.
+    std::uint32_t again = 0;  // a bit for each level that is in its second pass
+    // One loop for both directions, so that each stage is compiled only once.
     for (std::int32_t l = 0, down = 1;;) {
       Here const& here = level[l];
       bool const is_last = l == coarsest, is_solved = is_last && way.direct,
@@ -368,7 +370,7 @@ struct Cycle : Levels<Scalar, Stored> {
   }
   KOKKOS_FORCEINLINE_FUNCTION static StoreBody<Scalar, Scalar*> keep(Scalar* to) { return {to}; }
 
-  /// A product with a vector of a level, and what becomes of it.
+  /// A product with a vector of a level, and what is done with it.
   struct PlainStep {
     char const* label;
     Operator<Stored> const* A;
@@ -385,7 +387,7 @@ struct Cycle : Levels<Scalar, Stored> {
     return kept("Solder::amg::restrict", level[l].QH, level[l].QH_league,
                 way.coarse_residual(level[l]), level[l + 1].b);
   }
-  /// What is left to the second time, b - A x, and x is kept.
+  /// Prepares the second pass: its right-hand side b - A x, and a copy of x.
   KOKKOS_FORCEINLINE_FUNCTION static PlainStep coming_again(Way const& way, Here const& here) {
     return {"Solder::amg::again",
             &here.A,
@@ -393,16 +395,17 @@ struct Cycle : Levels<Scalar, Stored> {
             {Taken::residual, false, 0, {}, here.b, way.result(here), here.b, here.kept}};
   }
 
-  /// Products of going through a level, beside the restriction.
+  /// The products of a level on the way down or up, not counting the restriction.
   KOKKOS_FORCEINLINE_FUNCTION static std::int32_t own_products(Way const& way, bool is_last,
                                                                bool goes_down) {
     if (is_last && way.direct) return 1;
     if (!way.split) return goes_down ? 0 : way.more_after();
-    // Three a sweep, and with the coarse grid two; the last one leaves no residual.
+    // Three per sweep, and two with the coarse grid; the last sweep leaves no residual.
     if (goes_down) return 3 * way.pre;
     return 3 * (way.post + (is_last ? way.pre : 0)) - 1 + (is_last ? 0 : 2);
   }
-  /// Number k of them: down to the next level, or up from it; on the coarsest level both in one.
+  /// Product k of these: on the way down to the next level, or up from it. The coarsest level does
+  /// both at once.
   KOKKOS_FORCEINLINE_FUNCTION PlainStep own_product(Way const& way, std::int32_t l, bool down,
                                                     std::int32_t k) const {
     Here const& here = level[l];
@@ -417,12 +420,12 @@ struct Cycle : Levels<Scalar, Stored> {
               {Taken::sweep, false, here.after[way.more_after() - k], here.inverse, here.b,
                from_z ? here.z : here.x, from_z ? here.x : here.z, nullptr}};
     }
-    // A turn is a sweep or the coarse grid: 0 is G r, 1 the correction, 2 the residual.
+    // A turn is a sweep or the coarse grid. Its parts: 0 is G r, 1 the correction, 2 the residual.
     std::int32_t const before = down ? 3 * way.pre : 0, with_coarse = down ? 0 : 2;
     bool const is_before = k < before, of_coarse = !is_before && k < before + with_coarse;
     std::int32_t const within = is_before ? k : k - before - with_coarse,
                        turn = of_coarse ? 0 : within / 3, part = of_coarse ? k + 1 : within % 3;
-    // Whether x and r[0] are there.
+    // Whether x and r[0] are already set.
     bool const is_begun = turn > 0 || (!is_before && (way.pre > 0 || !(is_last || of_coarse)));
     Scalar const* const r = is_begun ? here.r[0] : here.b;
     if (part == 0) return kept("Solder::amg::factor", here.G, here.G_league, r, here.t);
@@ -448,8 +451,8 @@ struct Cycle : Levels<Scalar, Stored> {
   }
 };
 
-/// \brief What a multigrid cycle is in a program; see Application.
-/// \tparam Stored of the hierarchy's matrices
+/// \brief A multigrid cycle in a program; see Application.
+/// \tparam Stored the scalar of the hierarchy's matrices
 template <class Scalar, class Stored>
 struct Opened {
   static constexpr bool is_identity = false, is_pointwise = false, is_split = false,

@@ -15,13 +15,13 @@
 
 namespace Solder::Impl::amg {
 
-/// \brief Lanes of a row of a dense matrix, in bits.
+/// \brief The base-2 logarithm of the number of lanes that share a row of a dense matrix.
 template <class Exec>
 inline constexpr std::int32_t dense_lane_bits = is_host_space<Exec> ? 0 : 6;
 
-/// \brief Takes pivot k of n rows into account, from one array to another: those up to k are then
-/// the inverse of what they were. One whose pivot is within its limit depends on those before it,
-/// and its row and column become zero.
+/// \brief Eliminates with pivot k of n rows, from one array to another. The leading block of rows
+/// and columns up to k is then replaced by its inverse. A row whose pivot does not exceed its limit
+/// depends on the rows before it; its row and column become zero.
 template <class Number, class Exec>
 struct DensePivot {
   Number const* from;
@@ -51,12 +51,11 @@ struct DensePivot {
   }
 };
 
-/// \brief Takes all pivots into account, by one team: for a matrix that is not worth a kernel a
-/// pivot.
+/// \brief Eliminates with all pivots in one team, for a matrix too small for one kernel per pivot.
 template <class Number, class Exec>
 struct DensePivots {
   DensePivot<Number, Exec> first;
-  Number* other;  ///< first.from, to write
+  Number* other;  ///< first.from, writable
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(Member const& member) const {
@@ -74,12 +73,12 @@ struct DensePivots {
   }
 };
 
-/// \brief Inverts a Hermitian matrix of n rows, given row by row, in its place, by Gauss and
-/// Jordan's elimination in double. A row whose pivot is nothing but rounding of its diagonal entry
-/// depends on those before it (the constant of a pure Neumann problem): its row and column of the
-/// inverse are zero, which solves what can be solved. n kernels of n^2 operations, or one of a team
-/// where n is small. \return the first row with a negative pivot, which no positive matrix has; -1:
-/// there is none
+/// \brief Inverts a Hermitian matrix of n rows, stored row by row, in place, by Gauss-Jordan
+/// elimination in double. A row whose pivot is only the rounding of its diagonal entry depends on
+/// the rows before it (the constant of a pure Neumann problem). Its row and column of the inverse
+/// are zero, so that the consistent part of a system is solved. n kernels of n^2 operations, or one
+/// kernel of a single team if n is small. \return the first row with a negative pivot, which shows
+/// that the matrix is not positive; -1 if there is none
 template <class Number, class Exec>
 std::int32_t invert_hermitian(Exec const& exec, std::int32_t n,
                               DeviceArray<Number, Exec> const& matrix, double epsilon) {
@@ -90,7 +89,7 @@ std::int32_t invert_hermitian(Exec const& exec, std::int32_t n,
   Number *from = matrix.data(), *to = other.data();
   double* const limit = limits.data();
   double const share =
-      std::pow(epsilon, 2.0 / 3);  // of each pivot, with what came from finer levels
+      std::pow(epsilon, 2.0 / 3);  // of each diagonal entry, including rounding from finer levels
   Kokkos::parallel_for(
       "Solder::amg::limits", Kokkos::RangePolicy<Exec>(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
         limit[i] = share * Kokkos::abs(real_part(from[std::size_t(i) * n + i]));
@@ -111,7 +110,7 @@ std::int32_t invert_hermitian(Exec const& exec, std::int32_t n,
       std::swap(from, to);
     }
   }
-  // Elimination makes both triangles of it, each with its own rounding: one counts.
+  // Elimination computes both triangles, each with its own rounding: only one is used.
   Number* const inverse = matrix.data();
   Kokkos::parallel_for(
       "Solder::amg::mirror", rows, KOKKOS_LAMBDA(std::int64_t id) {
@@ -133,8 +132,8 @@ std::int32_t invert_hermitian(Exec const& exec, std::int32_t n,
   return negative < n ? negative : -1;
 }
 
-/// \brief The inverse of a small Hermitian matrix, with all entries; see invert_hermitian. None
-/// where it has a negative pivot.
+/// \brief The inverse of a small Hermitian matrix, with all its entries stored; see
+/// invert_hermitian. Empty if the matrix has a negative pivot.
 template <class Scalar, class Exec>
 std::optional<CsrMatrix<Scalar, Exec>> dense_inverse(Exec const& exec,
                                                      CsrMatrix<Scalar, Exec> const& A,

@@ -30,7 +30,7 @@
 
 namespace Solder::Impl::amg {
 
-/// \brief A with its entries in another scalar; A itself where that is its own.
+/// \brief A with its entries converted to the scalar Stored; A itself if that is its scalar.
 template <class Stored, class Scalar, class Exec>
 CsrMatrix<Stored, Exec> stored_as(Exec const& exec, CsrMatrix<Scalar, Exec> const& A) {
   if constexpr (std::is_same_v<Stored, Scalar>) {
@@ -49,7 +49,7 @@ CsrMatrix<Stored, Exec> stored_as(Exec const& exec, CsrMatrix<Scalar, Exec> cons
   }
 }
 
-/// \brief Row offsets and columns, copied.
+/// \brief A copy of the row offsets and columns.
 template <class Exec>
 struct Pattern {
   DeviceArray<std::int32_t, Exec> offsets, columns;
@@ -64,8 +64,8 @@ struct Pattern {
   }
 };
 
-/// \brief Whether the rows of a matrix have these columns; `more`, where it is not null, being the
-/// offsets of as many others that follow them in each row.
+/// \brief Whether the rows of a matrix have these columns. If `more` is not null, `columns` has
+/// additional entries after those of each row, and `more` holds the offsets of the additional ones.
 template <class Scalar, class Exec>
 bool is_in(Exec const& exec, CsrMatrix<Scalar, Exec> const& A, std::int32_t const* offsets,
            std::int32_t const* columns, std::int32_t const* more) {
@@ -92,14 +92,15 @@ bool is_in(Exec const& exec, CsrMatrix<Scalar, Exec> const& A, std::int32_t cons
   return different <= 0;
 }
 
-/// \brief What a hierarchy has to know of the sweeps of its cycle: the weights of those beside the
-/// coarse grid, before and after it, times the largest eigenvalue; 0 where there is none.
+/// \brief What a hierarchy needs to know of its cycle's sweeps: the weights of the last sweep
+/// before and the first sweep after the coarse grid, times the largest eigenvalue; 0 if there is
+/// none.
 struct Sweeps {
   double before = 1, after = 1;
-  bool split = false;  ///< with G^H G of a factorised sparse approximate inverse, not the diagonal
+  bool split = false;  ///< whether sweeps use an FSAI's G^H G instead of the inverse diagonal
 };
 
-/// \brief The grids of a cycle, made from the finest to the coarsest.
+/// \brief The levels of a cycle, built from the finest to the coarsest.
 template <class Scalar, class Exec>
 class Hierarchy {
  public:
@@ -109,30 +110,30 @@ class Hierarchy {
   struct Level {
     Matrix A;
     Jacobi<Scalar, Exec> D;
-    double largest;                    ///< bound of the eigenvalues of D^-1 A, as far as one knows
-    Graph<Exec> graph{};               ///< its strong couplings, but not their columns
-    Aggregates<Exec> aggregates{};     ///< of its rows or nodes
+    double largest;                    ///< estimated upper bound of the eigenvalues of D^-1 A
+    Graph<Exec> graph{};               ///< the strong couplings, without their columns
+    Aggregates<Exec> aggregates{};     ///< of the rows or nodes
     std::optional<Matrix> P{};         ///< from the next coarser level
-    std::optional<Matrix> QH{}, SQ{};  ///< what a cycle multiplies with; see Cycle
+    std::optional<Matrix> QH{}, SQ{};  ///< the matrices of a cycle's products; see Cycle
     std::optional<ProductPattern<Exec>> of_AP{};
-    std::optional<Pattern<Exec>> of_A{};       ///< of the finest, where its SQ does not have it
+    std::optional<Pattern<Exec>> of_A{};       ///< finest level only, if SQ does not contain it
     std::optional<Fsai<Scalar, Exec>> fsai{};  ///< the smoother, and the bound of its eigenvalues
     double largest_of_fsai = 1;
   };
 
   std::vector<Level> levels;
-  bool is_direct = false;  ///< the coarsest level's SQ is the inverse of A
+  bool is_direct = false;  ///< whether the coarsest level's SQ is the inverse of A
   std::vector<SetupReport::Phase> phases;
-  std::string defect;  ///< why there can be no cycle; empty: there can
+  std::string defect;  ///< why there can be no cycle; empty if there can
 
-  /// \brief Makes levels until one has `coarsest` rows or fewer, there are `most`, or aggregates
-  /// take no tenth of the rows away. Where modes are given, aggregates are of nodes of
-  /// `block_size` rows.
+  /// \brief Adds levels until one has `coarsest` rows or fewer, until there are `most` levels, or
+  /// until coarsening would remove less than a tenth of the rows. If modes are given, nodes of
+  /// `block_size` rows are aggregated.
   ///
-  /// Where `before`, if it is not null, was made with the same arguments of a matrix of this
-  /// pattern, its strong couplings, aggregates and patterns stay.
+  /// If `before` is not null and its matrix has A's pattern, its strong couplings, aggregates and
+  /// patterns are reused. It must have been made with the same arguments.
   /// \param A without duplicates
-  /// \param began when the set-up did
+  /// \param began when the set-up began
   Hierarchy(Exec const& exec, Matrix const& A, double strength, int most, std::int32_t coarsest,
             Sweeps const& sweeps, Modes<Scalar, Exec> const& modes = {},
             std::int32_t block_size = 1, Hierarchy const* before = nullptr,
@@ -170,8 +171,8 @@ class Hierarchy {
   }
 
  private:
-  /// \brief Steps of Lanczos's method, fewer on coarser levels, and what its estimate, which is
-  /// from below, is multiplied with.
+  /// \brief Steps of the Lanczos method, fewer on coarser levels, and the factor that its estimate,
+  /// a lower bound, is multiplied by.
   static constexpr int lanczos_steps = 8, fewer_steps = 5;
   static constexpr double margin = 1.1;
   static constexpr double epsilon =
@@ -207,8 +208,8 @@ class Hierarchy {
     end_phase("eigenvalues");
   }
 
-  /// \brief Adds a level; false where that would not be much smaller. A grid that is small enough
-  /// to be inverted is its own coarse grid.
+  /// \brief Adds a level; false if it would not be much smaller. A level that is small enough to be
+  /// inverted is its own coarse grid.
   bool coarsen(double strength, std::int32_t coarsest) {
     Matrix const A = levels.back().A;
     std::optional<Matrix> prolongator;
@@ -246,7 +247,7 @@ class Hierarchy {
     return defect.empty();
   }
 
-  /// \brief Whether a cycle has A's pattern in its way up.
+  /// \brief Whether the matrix SQ, which a cycle uses on its way up, contains A's pattern.
   bool has_S() const { return !sweeps_.split && sweeps_.before != 0 && sweeps_.after != 0; }
   bool has_pattern_of(Matrix const& A, Level const& finest) const {
     if (A.rows() != finest.A.rows()) return false;
@@ -257,7 +258,7 @@ class Hierarchy {
     return A.nonzeros() + finest.of_AP->nonzeros == finest.SQ->nonzeros() &&
            is_in(exec_, A, SQ.row_offsets, SQ.columns, finest.of_AP->offsets.data());
   }
-  /// \brief A defect where the largest eigenvalue of a level says so.
+  /// \brief Sets the defect if the largest eigenvalue of a level shows one.
   void note_eigenvalue(double largest, std::size_t level) {
     if (largest > 0 && std::isfinite(largest)) return;
     defect = "on level " + std::to_string(level) +
@@ -265,7 +266,7 @@ class Hierarchy {
              (std::isfinite(largest) ? "positive definite" : "finite, or overflows");
   }
   /// \brief (I - w D^-1 A) P.
-  /// \param in_place in the memory of A P
+  /// \param in_place whether to overwrite A P
   Matrix swept(Level const& level, Matrix const& AP, double weight, bool in_place) const {
     if (weight == 0) return *level.P;
     return smooth(exec_, inverse_of(level), weight / level.largest, *level.P, AP, in_place);
@@ -278,7 +279,7 @@ class Hierarchy {
     level.largest_of_fsai = margin * largest;
   }
 
-  /// \brief None where the coarse unknowns would not be much fewer than the rows.
+  /// \brief Empty if there would not be much fewer coarse unknowns than rows.
   std::optional<Matrix> smoothed_prolongator(Matrix const& A, double strength) {
     std::int32_t const lane_bits = row_lane_bits<Exec>(A.rows(), A.nonzeros());
     auto const coarse_enough = [&](std::int32_t count) {
@@ -345,7 +346,7 @@ class Hierarchy {
     level.graph.columns = no_view<DeviceArray<std::int32_t, Exec>>();
     return P;
   }
-  /// \brief Makes what a cycle's way up multiplies with.
+  /// \brief Makes the matrix SQ, which a cycle uses on its way up.
   void finish(Level& level, Matrix const& Q) {
     level.SQ = sweeps_and_correction(exec_, inverse_of(level), sweeps_.before / level.largest,
                                      sweeps_.after / level.largest, level.A, Q);
@@ -369,15 +370,15 @@ class Hierarchy {
 
   Exec exec_;
   Sweeps sweeps_;
-  Nodes<Exec> nodes_;  ///< of the coarsest level so far, where there are modes
+  Nodes<Exec> nodes_;  ///< of the coarsest level so far, if there are modes
   Modes<Scalar, Exec> modes_;
-  Hierarchy const* before_ = nullptr;  ///< whose aggregates and patterns stay
+  Hierarchy const* before_ = nullptr;  ///< its aggregates and patterns are reused
   std::unique_ptr<LanczosMemory<Exec>> lanczos_;
   ProductMemory<Exec> memory_;
   Time phase_began_;
 };
 
-/// \brief make_hierarchy() compiled apart, in src/compiled.
+/// \brief make_hierarchy(), compiled separately in src/compiled.
 template <class Scalar, class Exec>
 std::shared_ptr<Hierarchy<Scalar, Exec>> compiled_hierarchy(
     Exec const& exec, CsrMatrix<Scalar, Exec> const& A, double strength, int most,
@@ -385,8 +386,8 @@ std::shared_ptr<Hierarchy<Scalar, Exec>> compiled_hierarchy(
     std::int32_t block_size, Hierarchy<Scalar, Exec> const* before,
     typename Hierarchy<Scalar, Exec>::Time began);
 
-/// \brief A hierarchy of matrices of Scalar, for a matrix that may be more precise: its duplicates
-/// are summed before its entries are rounded.
+/// \brief A hierarchy in Scalar for a matrix that may be more precise. Its duplicates are summed
+/// before its entries are rounded.
 template <class Scalar, class Exec, class Given>
 std::shared_ptr<Hierarchy<Scalar, Exec>> make_hierarchy(
     Exec const& exec, CsrMatrix<Given, Exec> const& given, double strength, int most,
@@ -402,8 +403,9 @@ std::shared_ptr<Hierarchy<Scalar, Exec>> make_hierarchy(
                                                      modes, block_size, before, began);
 }
 
-/// \brief The weights of the sweeps x = x + w D^-1 (b - A x), times the largest eigenvalue of D^-1
-/// A, for eigenvalues from `share` of it on: the inverse roots of the Chebyshev polynomial there.
+/// \brief The weights of the sweeps x = x + w D^-1 (b - A x), times the largest eigenvalue of
+/// D^-1 A. They are the inverse roots of the Chebyshev polynomial for the interval from `share`
+/// times that eigenvalue to the eigenvalue itself.
 inline std::vector<double> chebyshev_weights(int sweeps, double share) {
   std::vector<double> weights;
   for (int k = 0; k < sweeps; ++k)

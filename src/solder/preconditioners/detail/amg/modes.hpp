@@ -16,11 +16,11 @@
 
 namespace Solder::Impl::amg {
 
-/// \brief Vectors of a near-nullspace, or unknowns of a node, that there may be.
+/// \brief The most vectors that a near-nullspace may have, and the most unknowns per node.
 inline constexpr std::int32_t most_modes = 32;
 
-/// \brief Vectors of which what is slow to converge is made, the near-nullspace: entry i of vector
-/// c is entries[i * count + c], of size 1 or less. None: the constant.
+/// \brief The vectors of the near-nullspace, which span the errors that converge slowly. Entry i of
+/// vector c is entries[i * count + c] and has magnitude at most 1. No vectors: the constant.
 template <class Scalar, class Exec>
 struct Modes {
   using Array = DeviceArray<Wide<Scalar>, Exec>;
@@ -31,18 +31,18 @@ struct Modes {
   std::int64_t rows() const { return static_cast<std::int64_t>(entries.extent(0)) / count; }
 };
 
-/// \brief Those of a user, copied, and each multiplied with a power of two. \throws
-/// std::invalid_argument where there are none or too many, or an entry is not finite
+/// \brief Copies the vectors of a user and scales each by a power of two. \throws
+/// std::invalid_argument if there are none or too many, or if an entry is not finite
 template <class Scalar, class Exec, class View>
 Modes<Scalar, Exec> given_modes(Exec const& exec, View const& given) {
   static_assert(View::rank() == 2,
-                "Solder: a near-nullspace is a rank-2 view, [rows of the matrix][vectors]");
+                "Solder: a near-nullspace must be a rank-2 view, [rows of the matrix][vectors]");
   static_assert(
       Kokkos::SpaceAccessibility<Exec, typename View::memory_space>::accessible,
       "Solder: the execution space cannot access the near-nullspace; copy it to its memory first");
   std::size_t const count = given.extent(1);
   if (count < 1 || count > most_modes)
-    throw std::invalid_argument("Solder::Amg: a near-nullspace has 1 to " +
+    throw std::invalid_argument("Solder::Amg: a near-nullspace must have 1 to " +
                                 std::to_string(most_modes) + " vectors, not " +
                                 std::to_string(count));
   Modes<Scalar, Exec> modes;
@@ -65,7 +65,7 @@ Modes<Scalar, Exec> given_modes(Exec const& exec, View const& given) {
   if (wrong > 0)
     throw std::invalid_argument("Solder::Amg: " + std::to_string(wrong) +
                                 " entries of the near-nullspace are not finite");
-  // The scale of a vector is nobody's business, but squares shall not leave the range.
+  // The scale of a vector is irrelevant, but its squares must not leave the range.
   for (std::size_t c = 0; c < count; ++c) {
     double largest = 0;
     Kokkos::parallel_reduce(
@@ -78,7 +78,7 @@ Modes<Scalar, Exec> given_modes(Exec const& exec, View const& given) {
     if (!(largest > 0 && std::isfinite(largest))) continue;
     int exponent = 0;
     std::frexp(largest, &exponent);
-    // In two steps: the power itself may be beyond the range.
+    // In two steps: the power itself may be out of range.
     double const half = std::ldexp(1.0, -exponent / 2),
                  rest = std::ldexp(1.0, -exponent + exponent / 2);
     Kokkos::parallel_for(
@@ -91,7 +91,7 @@ Modes<Scalar, Exec> given_modes(Exec const& exec, View const& given) {
   return modes;
 }
 
-/// \brief Of each of `size` unknowns of a node the constant.
+/// \brief The constant vector of each of the `size` unknowns of a node.
 template <class Scalar, class Exec>
 Modes<Scalar, Exec> constant_modes(Exec const& exec, std::int32_t rows, std::int32_t size) {
   Modes<Scalar, Exec> modes;
@@ -107,20 +107,22 @@ Modes<Scalar, Exec> constant_modes(Exec const& exec, std::int32_t rows, std::int
   return modes;
 }
 
-/// \brief A warp, on hosts a thread, makes the modes of an aggregate's rows orthonormal, Q R, by
-/// the modified Gram-Schmidt method, each twice. Modes that depend on those before them, as the
-/// six of a body do at one point or two, are left out: Q has `rank` columns, R as many rows.
+/// \brief Orthonormalises the modes on the rows of an aggregate, modes = Q R, by the modified
+/// Gram-Schmidt method, applied twice to each mode. A warp does so, or a thread on hosts. Modes
+/// that depend linearly on earlier ones are left out, as happens with the six rigid-body modes on
+/// one or two points: Q has `rank` columns, and R has as many rows.
 template <class Scalar, class Exec>
 struct Orthonormalise {
   using Number = Wide<Scalar>;
   static constexpr int warps = warps_of_rows;
-  /// Of a mode's square: less than this that is left of it is rounding, or not worth a column.
+  /// A mode is left out if no more than this share of its squared norm remains: the rest is
+  /// rounding, or not worth a column.
   static constexpr double negligible = 1e-16;
 
   std::int32_t const *offsets, *members;  ///< the nodes of each aggregate
   std::int32_t const* first;              ///< the rows of each node
   std::int32_t aggregates, modes;
-  Number* Q;           ///< [rows][modes]; the modes at first
+  Number* Q;           ///< [rows][modes]; initially the modes
   Number* R;           ///< [aggregates][modes][modes], row by row
   std::int32_t* rank;  ///< [aggregates]
 
@@ -152,7 +154,7 @@ struct Orthonormalise {
   }
 
  private:
-  /// \brief A lane has the same rows each time: what it wrote it reads.
+  /// \brief A lane gets the same rows each time, so it reads only what it wrote itself.
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION void for_each_row(std::int32_t a, F const& f) const {
     for (std::int32_t t = offsets[a] + lane_number(); t < offsets[a + 1];
@@ -169,9 +171,9 @@ struct Orthonormalise {
   }
 };
 
-/// \brief The tentative prolongator of modes: in each aggregate of nodes as many orthonormal
-/// columns as its modes are independent, and the modes of the coarse unknowns, T modes = those
-/// given. The columns of an aggregate are a node.
+/// \brief The tentative prolongator T for modes, and the coarse nodes and modes. In each aggregate
+/// of nodes, T has as many orthonormal columns as the modes are independent there. These columns
+/// form a coarse node. T times the coarse modes gives the fine modes.
 template <class Scalar, class Exec>
 struct ModesProlongator {
   CsrMatrix<Scalar, Exec> T;
@@ -189,7 +191,7 @@ ModesProlongator<Scalar, Exec> tentative(Exec const& exec, Nodes<Exec> const& no
   auto const n = static_cast<std::int32_t>(nodes.of_row.extent(0));
   std::int32_t const m = modes.count;
   auto const members =
-      conjugate_transpose(exec, tentative<Scalar>(exec, aggregates));  // ascending, a row each
+      conjugate_transpose(exec, tentative<Scalar>(exec, aggregates));  // a row each, ascending
   auto const Q_view = allocate<Number>(exec, "Solder::amg::orthonormal", std::int64_t(n) * m),
              R_view = allocate<Number>(exec, "Solder::amg::triangles",
                                        std::int64_t(aggregates.count) * m * m);

@@ -10,8 +10,8 @@
 
 namespace Solder::Impl::amg {
 
-/// \brief Unknowns that aggregate as one, such as the displacements of a point: rows that follow
-/// one another.
+/// \brief Unknowns that are aggregated together, such as the displacements of a point: consecutive
+/// rows.
 template <class Exec>
 struct Nodes {
   using Array = DeviceArray<std::int32_t, Exec>;
@@ -33,7 +33,7 @@ DeviceArray<std::int32_t, Exec> numbers(Exec const& exec, std::int64_t size) {
   return view;
 }
 
-/// \brief Nodes of `size` rows each, which divides the rows.
+/// \brief Nodes of `size` rows each; `size` divides `rows`.
 template <class Exec>
 Nodes<Exec> equal_nodes(Exec const& exec, std::int32_t rows, std::int32_t size) {
   Nodes<Exec> nodes;
@@ -51,9 +51,9 @@ Nodes<Exec> equal_nodes(Exec const& exec, std::int32_t rows, std::int32_t size) 
   return nodes;
 }
 
-/// \brief How strongly nodes couple: the Frobenius norms of A's blocks, as a matrix with a row a
-/// node, the root of each entry of N^T |A|^2 N, N having a 1 for each row in the column of its
-/// node.
+/// \brief How strongly nodes couple: a matrix with one row per node, whose entries are the
+/// Frobenius norms of A's blocks. They are the roots of the entries of N^T |A|^2 N, where each row
+/// of N has a 1 in the column of its node.
 template <class Scalar, class Exec>
 CsrMatrix<double, Exec> block_norms(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
                                     Nodes<Exec> const& nodes, ProductMemory<Exec>& memory) {
@@ -64,7 +64,7 @@ CsrMatrix<double, Exec> block_norms(Exec const& exec, CsrMatrix<Scalar, Exec> co
   Kokkos::deep_copy(exec, ones, 1.0);
   Scalar const* const values = A.values().data();
   double* const squares = squares_view.data();
-  // A power of two takes the largest entry near 1, for squares have half the range.
+  // A power of two scales the largest entry to about 1, because squares have half the range.
   double most = 0;
   Kokkos::parallel_reduce(
       "Solder::amg::most", Range(exec, 0, A.nonzeros()),
@@ -91,12 +91,12 @@ CsrMatrix<double, Exec> block_norms(Exec const& exec, CsrMatrix<Scalar, Exec> co
   return norms;
 }
 
-/// \brief Which entries couple strongly where unknowns aggregate by nodes: those of one node, and
-/// those of two nodes whose blocks are strong.
+/// \brief Which entries couple strongly if unknowns are aggregated by nodes: those within a node,
+/// and those between two nodes whose block is strong.
 template <class Scalar>
 struct NodeCoupling {
   CsrOperator<Scalar, std::int32_t> A;
-  Coupling<double> nodes;  ///< of block_norms(A), whose columns ascend
+  Coupling<double> nodes;  ///< for block_norms(A), whose columns ascend
   std::int32_t const *of_row, *first;
 
   KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t i, std::int32_t k) const {
@@ -105,14 +105,14 @@ struct NodeCoupling {
     std::int32_t const node = of_row[i], other = of_row[j];
     return node == other || nodes.is_strong(node, entry(node, other));
   }
-  /// \brief Whether the diagonal takes a weak one up: of the same unknown of its node.
+  /// \brief Whether the diagonal absorbs a weak coupling: if both are the same unknown of a node.
   KOKKOS_FORCEINLINE_FUNCTION bool is_lumped(std::int32_t i, std::int32_t k) const {
     std::int32_t const j = A.columns[k];
     return i - first[of_row[i]] == j - first[of_row[j]];
   }
 
  private:
-  /// \brief Where the norm of their block is, which is there.
+  /// \brief The place of the norm of their block. It must exist.
   KOKKOS_FORCEINLINE_FUNCTION std::int32_t entry(std::int32_t node, std::int32_t other) const {
     std::int32_t low = nodes.A.row_offsets[node], high = nodes.A.row_offsets[node + 1] - 1;
     while (low < high) {

@@ -13,9 +13,9 @@
 
 namespace Solder::Impl::amg {
 
-/// \brief The tentative prolongator: row i has a 1 in the column of its aggregate, so that the
-/// constant lies in its range; rows without an aggregate are empty. Columns are not made of length
-/// 1, which would change nothing but the scale of the coarse unknowns.
+/// \brief The tentative prolongator: row i has a 1 in the column of its aggregate, so the constant
+/// is in its range. Rows without an aggregate are empty. Columns are not normalised: that would
+/// only change the scale of the coarse unknowns.
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> tentative(Exec const& exec, Aggregates<Exec> const& aggregates) {
   auto const n = static_cast<std::int32_t>(aggregates.of_row.extent(0));
@@ -39,7 +39,7 @@ CsrMatrix<Scalar, Exec> tentative(Exec const& exec, Aggregates<Exec> const& aggr
   return {exec, n, aggregates.count, offsets, columns, values, {1}};
 }
 
-/// \brief \throws std::length_error where a matrix of the hierarchy has too many entries for its
+/// \brief \throws std::length_error if a matrix of the hierarchy has too many entries for its
 /// offsets
 template <class Matrix>
 void check_entries(std::int64_t nonzeros) {
@@ -48,9 +48,9 @@ void check_entries(std::int64_t nonzeros) {
                             std::to_string(nonzeros) + " nonzeros, too many for 32-bit offsets");
 }
 
-/// \brief I - omega D^-1 F, where F is A without its weak couplings, which its diagonal takes up
-/// instead as far as it stays positive; an entry for the diagonal and each strong coupling.
-/// \param longest entries of a row of A
+/// \brief I - omega D^-1 F, with an entry for the diagonal and for each strong coupling. F is A
+/// without its weak couplings; they are added to its diagonal if that stays clearly positive.
+/// \param longest entries of the longest row of A
 /// \tparam Couples Coupling, NodeCoupling or KeptCoupling
 template <class Scalar, class Exec, class Couples>
 CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples const& coupling,
@@ -102,9 +102,9 @@ CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples const& coupling,
   return {exec, n, n, offsets, columns, values, {longest + 1}};
 }
 
-/// \brief Gives coarse unknowns whose diagonal entry is nothing but rounding, for what they stand
-/// for has no energy (the constant of a pure Neumann problem), the one that they would have without
-/// couplings: sum_i |p_i|^2 a_ii.
+/// \brief Replaces diagonal entries of the coarse matrix that consist only of rounding by what they
+/// would be without couplings, sum_i |p_i|^2 a_ii. Such an unknown represents a vector without
+/// energy, such as the constant of a pure Neumann problem.
 template <class Scalar, class Exec>
 void pin(Exec const& exec, Scalar const* inverse, CsrMatrix<Scalar, Exec> const& R,
          CsrMatrix<Scalar, Exec> const& coarse, double rounding) {
@@ -122,9 +122,8 @@ void pin(Exec const& exec, Scalar const* inverse, CsrMatrix<Scalar, Exec> const&
       });
 }
 
-/// \brief Q = (I - w D^-1 A) P, a sweep after the prolongator, with the pattern of A P, which has
-/// P's in it: both have ascending columns.
-/// \param in_place in the memory of A P, which is then no more
+/// \brief Q = (I - w D^-1 A) P: the prolongator followed by a sweep. Q has the pattern of A P,
+/// which contains P's. The columns of both must ascend. \param in_place whether to overwrite A P
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> smooth(Exec const& exec, Scalar const* inverse, double w,
                                CsrMatrix<Scalar, Exec> const& P, CsrMatrix<Scalar, Exec> const& AP,
@@ -151,10 +150,10 @@ CsrMatrix<Scalar, Exec> smooth(Exec const& exec, Scalar const* inverse, double w
           made, {AP.longest_row()}};
 }
 
-/// \brief [S Q] (A having no duplicates) of a sweep of weight v before and one of weight w after
-/// the coarse grid, each 0 where there is none: S = (v + w) D^-1 - v w D^-1 A D^-1 is what both
-/// make of b without it, Q what becomes of the coarse correction, whose columns follow those of S.
-/// S has A's pattern, or, of one sweep, the diagonal's.
+/// \brief [S Q] for a sweep of weight v before the coarse grid and one of weight w after it; a
+/// weight of 0 means no sweep. S = (v + w) D^-1 - v w D^-1 A D^-1 is the effect of both sweeps on b
+/// without the coarse grid. Q maps the coarse correction to the level; its columns follow those of
+/// S. S has A's pattern or, with only one sweep, the diagonal's. A must have no duplicates.
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> sweeps_and_correction(Exec const& exec, Scalar const* inverse, double v,
                                               double w, CsrMatrix<Scalar, Exec> const& A,

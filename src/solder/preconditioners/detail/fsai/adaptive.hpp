@@ -25,7 +25,7 @@ struct AdaptiveRepairs {
 
 namespace Impl {
 
-/// \brief The kernel: each worker (a warp; a thread on hosts) takes rows in turn.
+/// \brief The kernel. Each worker (a warp; a thread on hosts) takes every `workers`-th row.
 template <class Scalar, class Exec, class Factor, class Offset>
 struct AdaptiveKernel {
   using Number = Wide<Scalar>;
@@ -93,7 +93,8 @@ struct AdaptiveKernel {
   }
 };
 
-/// \brief Finds the real parts of the diagonal, which is zero at first; a warp a row on GPUs.
+/// \brief Finds the real parts of the diagonal, which must be zero at first. A warp takes a row on
+/// GPUs.
 template <class Scalar, class Exec, class Offset>
 struct AdaptiveDiagonal {
   Offset const* offsets;
@@ -125,33 +126,34 @@ struct AdaptiveDiagonal {
 
 }  // namespace Impl
 
-/// \brief The rows of an adaptive FSAI: pattern and values of G, G A G^H = I in the best sense that
-/// the pattern allows, the pattern growing with the values.
+/// \brief The rows of an adaptive FSAI: the pattern and values of G, such that G A G^H is as close
+/// to I as the pattern allows. The pattern grows with the values.
 ///
-/// Row i starts as gtilde = e_i, and psi = gtilde A gtilde^H, whose product over the rows Kaporin's
-/// number of G A G^H measures, is lowered step by step: of the j < i in the pattern of the rows
-/// {i} u P of A, the entries_per_step with the largest |(A gtilde^H)_j|^2 / a_jj join P (a step
-/// along one of them alone would lower psi by so much; equal ones: the larger column first), and
-/// gtilde is the minimiser over P: gtilde_P = -A[i,P] A[P,P]^-1. Source: C. Janna, M. Ferronato,
-/// "Adaptive pattern research for block FSAI preconditioning", SIAM J. Sci. Comput. 33 (2011); the
-/// postfiltration is that of Bernaschi et al. (3.11) to (3.13).
+/// Row i starts as gtilde = e_i. The product of all rows' psi = gtilde A gtilde^H determines the
+/// Kaporin number of G A G^H, and each step lowers psi. The candidates are the columns j < i in the
+/// rows {i} u P of A. A step along candidate j alone would lower psi by
+/// |(A gtilde^H)_j|^2 / a_jj. The entries_per_step candidates with the largest such value join P
+/// (among equals, the larger column first). Then gtilde is the minimiser over P:
+/// gtilde_P = -A[i,P] A[P,P]^-1. Source: C. Janna, M. Ferronato, "Adaptive pattern research for
+/// block FSAI preconditioning", SIAM J. Sci. Comput. 33 (2011). The postfiltration is that of
+/// Bernaschi et al., (3.11) to (3.13).
 ///
-/// One kernel, a row's whole life: a warp a row on GPUs, with all it needs in scratch (in memory
-/// where that is too small), a thread on hosts. The Cholesky factor of A[P,P] is extended row by
-/// row; candidates and their gradients are in a hash table. Rows for which the table is too small
-/// are done again with a table four times as large, until all fit. Columns of A may be unsorted,
-/// but none comes twice in a row.
+/// One kernel does all the work for a row. On GPUs a warp takes a row, with its data in scratch (or
+/// in memory if scratch is too small); on hosts a thread does. The Cholesky factor of A[P,P] is
+/// extended row by row. A hash table holds the candidates and their gradients. Rows for which the
+/// table is too small are computed again with a table four times as large, until all fit. The
+/// columns of A may be unsorted, but A must have no duplicates.
 ///
-/// Cost of a row with m entries in the end: about m steps / 2 rows of A read (from cache mostly),
-/// m^3 / 6 multiplications for the factor, m^2 for each step. Memory: 6 kB of scratch a warp for 20
-/// entries a row; what does not fit there takes the larger of 64 MB and the matrix's size, or what
-/// one worker needs (8 bytes times (steps entries_per_step)^2 / 2 and more). Sums are in double
-/// whatever Scalar; results do not depend on the number of threads, nor on how the rows are cut
-/// into chunks.
+/// Cost of a row that ends with m entries: about m steps / 2 rows of A are read (mostly from
+/// cache); the factor takes m^3 / 6 multiplications, and each step m^2. Memory: 6 kB of scratch per
+/// warp for 20 entries per row. What does not fit there takes at most the larger of 64 MB and the
+/// matrix's size, or what one worker needs (8 bytes times (steps entries_per_step)^2 / 2 and more)
+/// if that exceeds both. Sums are in double for every Scalar. Results depend neither on the number
+/// of threads nor on how the rows are divided into chunks.
 template <class Scalar, class Exec, class Factor = Scalar, class Offset = std::int32_t>
 class FsaiAdaptive {
  public:
-  /// \brief Finds the diagonal. A (square, Hermitian) must live while this does.
+  /// \brief Finds the diagonal. A must be square and Hermitian, and must outlive this object.
   FsaiAdaptive(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
                AdaptiveOptions const& options)
       : rows_(A.rows()),
@@ -182,16 +184,17 @@ class FsaiAdaptive {
                            Kokkos::TeamPolicy<Exec>(exec, (rows_ + 7) / 8, 8, Impl::warp), kernel);
   }
 
-  /// \brief Room that a row needs in compute's arrays: the diagonal and steps times
-  /// entries_per_step others (at most n).
+  /// \brief The entries to reserve per row in the arrays of compute: the diagonal, and steps times
+  /// entries_per_step others (at most n - 1).
   std::int32_t pad() const { return job_.most + 1; }
 
-  /// \brief Computes rows first to last - 1 of G. Row i, sorted, the diagonal last, begins at
-  /// (i - first) * pad() in columns and values (device memory) and has counts[i - first] entries.
+  /// \brief Computes rows first to last - 1 of G. Row i begins at (i - first) * pad() in `columns`
+  /// and `values` (device memory) and has counts[i - first] entries. It is sorted and ends with the
+  /// diagonal.
   ///
   /// A row whose local matrix is not positive definite, or whose values are not finite, becomes
-  /// 1 / sqrt|a_ii| (1 where that is not a number) and counts as repaired. The host waits for the
-  /// answer.
+  /// diagonal, 1 / sqrt|a_ii| (or 1 if that is not a number), and counts as repaired. The host
+  /// waits for the result.
   AdaptiveRepairs compute(Exec const& exec, std::int32_t first, std::int32_t last,
                           std::int32_t* columns, Factor* values, std::int32_t* counts) {
     job_.first = first;
@@ -208,7 +211,7 @@ class FsaiAdaptive {
       copy(exec, status_, status);
       launch(exec, list, count, bits, full_rows_[turn].data());
       copy(exec, status, status_);
-      // Where many rows need a larger table, the next chunk starts with one.
+      // If many rows need a larger table, the next chunk starts with one.
       std::int32_t const full = status[Kernel::full];
       if (list == nullptr && full > count / 16) bits_ = bits + 1;
       list = full_rows_[turn].data();
@@ -265,8 +268,9 @@ class FsaiAdaptive {
       give_memory(exec, kernel, exec.concurrency());
       Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec>(exec, 0, kernel.workers), kernel);
     } else {
-      // All in scratch where that leaves room for 18 warps on a multiprocessor; the factor, which
-      // grows with the square of `most`, in memory else; the table too where it is very large.
+      // Everything is in scratch if that leaves room for 18 warps per multiprocessor. Otherwise the
+      // factor, which grows with the square of `most`, is in memory; so is the table if it is very
+      // large.
       constexpr std::size_t scratch = 47 * 1024;
       constexpr int most_warps = 4;
       kernel.factor_in_scratch = 3 * (layout.bytes + layout.factor_bytes) <= scratch;
@@ -282,7 +286,8 @@ class FsaiAdaptive {
     }
   }
 
-  /// \brief Memory for at most `workers` workers: fewer where that exceeds the matrix's size.
+  /// \brief Allocates memory for at most `workers` workers; for fewer if it would exceed both 64 MB
+  /// and the matrix's size.
   void give_memory(Exec const& exec, Kernel& kernel, std::int64_t workers) {
     double const budget = std::max(matrix_words_ * sizeof(Scalar), 64.0 * 1024 * 1024);
     double const room = std::max(1.0, budget / double(kernel.memory_bytes()));

@@ -10,9 +10,9 @@
 
 namespace Solder::Impl::fsai {
 
-/// \brief A row of an FSAI, by one CPU thread: the local matrix's lower triangle is stored row by
-/// row from the first entry of each row on (what lies left of it stays zero in L), and L takes its
-/// place. Memory grows to what the largest row needs.
+/// \brief A row of an FSAI, computed by one CPU thread. The lower triangle of the local matrix is
+/// stored row by row, each row from its first entry on: L is zero to the left of it. L overwrites
+/// it. Memory grows to the needs of the largest row.
 template <class Scalar>
 class HostRow {
  public:
@@ -49,7 +49,7 @@ class HostRow {
     Scalar value;
   };
 
-  /// \brief Row r, its column c at [c].
+  /// \brief Row r; entry [c] is column c.
   Scalar* row(std::int32_t r) { return values_.data() + start_[r] - first_[r]; }
 
   template <class Offset>
@@ -68,7 +68,7 @@ class HostRow {
     for (auto const& entry : entries_) row(entry.row)[entry.column] = entry.value;
   }
 
-  /// \brief sum_k a_k conj(b_k), begin <= k < end; four sums, so that they may be vectors.
+  /// \brief sum_k a_k conj(b_k), begin <= k < end, in four sums so that the loop can be vectorised.
   static Scalar dot(Scalar const* a, Scalar const* b, std::int32_t begin, std::int32_t end) {
     Scalar sums[4]{};
     std::int32_t k = begin;
@@ -78,7 +78,7 @@ class HostRow {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 
-  /// \brief A = L L^H in place, 1 / l_jj in inverse_; false where a pivot is not positive or not
+  /// \brief A = L L^H in place, and 1 / l_jj in inverse_; false if a pivot is not positive or not
   /// finite.
   bool factorize(std::int32_t m) {
     inverse_.resize(m);
@@ -94,7 +94,7 @@ class HostRow {
     return true;
   }
 
-  /// \brief x = x L^-1 in reverse, or x L where multiply: row by row, that is column by column.
+  /// \brief Solves g L = e for the last unit row vector e, from the last row of L to the first.
   void solve_last_row(std::int32_t m) {
     g_.assign(m, Scalar{});
     g_[m - 1] = -1;
@@ -105,7 +105,7 @@ class HostRow {
     }
   }
 
-  /// \brief g, filtered and scaled; false where it is not finite.
+  /// \brief Computes g, filters and scales it; false if it is not finite.
   template <class Factor, class Offset>
   bool filter(Chunk<Scalar, Factor, Offset> const& chunk, std::int32_t m) {
     solve_last_row(m);
@@ -141,7 +141,7 @@ class HostRow {
   std::vector<bool> dropped_;
 };
 
-/// \brief Rows [0, count) of a chunk, some neighbours at a time by a thread.
+/// \brief Rows [0, count) of a chunk; a thread takes several neighbouring rows at a time.
 template <class Scalar, class Factor, class Offset>
 struct HostRows {
   static constexpr std::int32_t neighbours = 64;

@@ -7,7 +7,7 @@
 
 namespace Solder::Impl::fsai {
 
-/// \brief A GPU's team that works on one row.
+/// \brief A team of a GPU that works on one row.
 template <class Member>
 struct RowTeam {
   Member const& member;
@@ -20,8 +20,8 @@ struct RowTeam {
   KOKKOS_FUNCTION void barrier() const { member.team_barrier(); }
   KOKKOS_FUNCTION void sync_lanes() const { lane_barrier(); }
 
-  /// \brief The value of lane `source` of the warp, and of the lane whose number differs in the
-  /// bits of mask. All lanes of a warp call these together.
+  /// \brief The value of lane `source` of the warp, or of the lane whose number differs in the bits
+  /// of `mask`. All lanes of a warp call these together.
   template <class Scalar>
   KOKKOS_FORCEINLINE_FUNCTION Scalar from(int source, Scalar const& value) const {
     return lane_value(value, source);
@@ -31,8 +31,8 @@ struct RowTeam {
     return lane_exchange(value, mask);
   }
 
-  /// \brief The sum of term(0), ..., term(count - 1), in a fixed order, known to all: every warp
-  /// adds for itself.
+  /// \brief The sum of term(0), ..., term(count - 1), in a fixed order. All threads get it, because
+  /// each warp computes it itself.
   template <class Number, class Term>
   KOKKOS_FORCEINLINE_FUNCTION Number sum(std::int32_t count, Term const& term) const {
     Number value{};
@@ -42,7 +42,8 @@ struct RowTeam {
   }
 };
 
-/// \brief The arrays that a team needs for a row of m entries, beside the envelope's values.
+/// \brief The arrays that a team needs for a row of m entries, in addition to the envelope's
+/// values.
 template <class Scalar>
 struct LargeScratch {
   static constexpr int T = tile_rows;
@@ -58,7 +59,7 @@ struct LargeScratch {
     return (all + 127) / 128 * 128;
   }
 
-  /// \brief Divides memory, aligned to 16 bytes.
+  /// \brief Divides `memory`, which is aligned to 16 bytes.
   KOKKOS_FUNCTION LargeScratch(void* memory, std::int32_t m) {
     std::int32_t const tiles = (m + T - 1) / T, padded = tiles * T;
     below = static_cast<Scalar*>(memory);
@@ -73,8 +74,8 @@ struct LargeScratch {
   }
 };
 
-/// \brief Finds the envelope of the local matrix of m rows `columns`: first, reach and start;
-/// answers the tiles it has. A team calls this together.
+/// \brief Finds the envelope of the local matrix of the m rows `columns`: first, reach and start.
+/// Returns the number of its tiles. A team calls this together.
 template <class Team, class Scalar, class Offset>
 KOKKOS_FUNCTION std::int32_t find_envelope(Team const& team, Lower<Scalar, Offset> const& lower,
                                            std::int32_t lane_bits, std::int32_t const* columns,
@@ -103,8 +104,8 @@ KOKKOS_FUNCTION std::int32_t find_envelope(Team const& team, Lower<Scalar, Offse
   return A.start[A.tiles - 1] + A.tiles;
 }
 
-/// \brief Filters and writes row k of the chunk: g of m entries, its L; s and squares are
-/// workspace; all are padded to whole tiles. False where g is not finite. A team calls this
+/// \brief Filters row k of the chunk, g with m entries and factor L, and writes it; false if g is
+/// not finite. s and squares are workspace. All arrays are padded to whole tiles. A team calls this
 /// together.
 template <class Team, class Scalar, class Factor, class Offset>
 KOKKOS_FUNCTION bool write_filtered(Team const& team, Chunk<Scalar, Factor, Offset> const& chunk,
@@ -143,10 +144,10 @@ KOKKOS_FUNCTION bool write_filtered(Team const& team, Chunk<Scalar, Factor, Offs
   return true;
 }
 
-/// \brief Row k of the chunk by a team, in a block of `capacity` bytes: LargeScratch, then tiles.
-/// The block is in scratch, or in memory beside scratch of `scratch_bytes`, where the arrays go if
-/// they fit. False, nothing written but `needed`, where the block is too small: bytes that would
-/// do, or would get further.
+/// \brief Computes row k of the chunk by a team, in a block of `capacity` bytes: LargeScratch, then
+/// the tiles. The block is either in scratch or in memory. In the latter case the arrays go to the
+/// `scratch_bytes` of scratch if they fit. If the block is too small, returns false and writes only
+/// `needed`: a size that is large enough, or at least allows getting further.
 template <bool in_scratch, class Team, class Scalar, class Factor, class Offset>
 KOKKOS_FUNCTION bool large_row(Team const& team, Chunk<Scalar, Factor, Offset> const& chunk,
                                std::int32_t k, char* block, std::size_t capacity,
@@ -197,7 +198,8 @@ KOKKOS_FUNCTION bool large_row(Team const& team, Chunk<Scalar, Factor, Offset> c
   return true;
 }
 
-/// \brief Rows that did not fit into the memory of their teams, and what the largest would need.
+/// \brief Rows that did not fit into the memory of their teams, and the size that the largest
+/// needs.
 struct Overflow {
   std::int32_t* list;
   std::int32_t* count;
@@ -209,8 +211,8 @@ struct Overflow {
   }
 };
 
-/// \brief All listed rows: a team each in level-0 scratch, or by few teams with memory of their
-/// own. Those that do not fit are listed in `overflow`.
+/// \brief All listed rows: one team per row in level-0 scratch, or a few teams that each have a
+/// block of memory. Rows that do not fit are listed in `overflow`.
 template <bool in_scratch, class Scalar, class Factor, class Offset>
 struct LargeRows {
   static constexpr int most_warps = 4;
@@ -219,7 +221,7 @@ struct LargeRows {
   std::int32_t const* list;
   std::int32_t count;
   int scratch_bytes;
-  char* memory;  ///< capacity bytes a team, where not in_scratch
+  char* memory;  ///< capacity bytes per team, unless in_scratch
   std::size_t capacity;
   Overflow overflow;
 
@@ -243,14 +245,14 @@ struct LargeRows {
 
   template <class Exec>
   void launch(Exec const& exec, int teams, int warps) const {
-    // Four of the largest teams on a multiprocessor: 128 registers a thread.
+    // Four of the largest teams per multiprocessor: 128 registers per thread.
     using Policy = Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<most_warps * warp, 4>>;
     auto kernel = *this;
     auto const policy = [&] {
       return Policy(exec, teams, warps, warp)
           .set_scratch_size(0, Kokkos::PerTeam(kernel.scratch_bytes + 16));
     };
-    // On GPUs with less scratch for the four than an H100 has, more rows go to memory.
+    // On GPUs with less scratch for these four teams than an H100 has, more rows go to memory.
     while (kernel.scratch_bytes > 4096 &&
            policy().team_size_max(kernel, Kokkos::ParallelForTag()) < warps)
       kernel.scratch_bytes /= 2;

@@ -11,11 +11,11 @@
 
 /// \file
 /// \brief What all kernels that compute rows of an FSAI share: the lower triangle of A, a chunk of
-/// rows, the gathering of a local matrix A[P, P], filtering and writing.
+/// rows, and the gathering of a local matrix A[P, P].
 
 namespace Solder::Impl::fsai {
 
-/// \brief Entries of a row that a thread reads and seeks at a time.
+/// \brief Entries of a row that a thread reads and looks up at a time.
 inline constexpr int entries_at_once = 8;
 
 template <class Scalar>
@@ -42,13 +42,13 @@ KOKKOS_FORCEINLINE_FUNCTION bool finite(Scalar const& a) {
   return is_finite(Wide<Scalar>(a));
 }
 
-/// \brief a in the precision, and possibly the realness, of the factor.
+/// \brief a converted to the factor's scalar.
 template <class Factor, class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Factor stored(Scalar const& a) {
   return narrow<Factor>(Wide<Scalar>(a));
 }
 
-/// \brief The entries (r, c), c <= r, of A, in A's order: all that local matrices are made of.
+/// \brief The entries (r, c), c <= r, of A, in A's order: all that local matrices need.
 template <class Scalar, class Offset>
 struct Lower {
   Offset const* offsets;
@@ -56,18 +56,18 @@ struct Lower {
   Scalar const* values;
 };
 
-/// \brief Rows of G that are computed together: first_row, first_row + 1, ..., of the patterns
-/// columns[offsets[k]], ..., ascending, their own row last.
+/// \brief Rows of G that are computed together: first_row, first_row + 1, .... The pattern of row
+/// first_row + k begins at columns[offsets[k]]; it ascends and ends with the diagonal.
 template <class Scalar, class Factor, class Offset>
 struct Chunk {
   Lower<Scalar, Offset> lower;
   std::int32_t first_row;
   Offset const* offsets;
-  std::int32_t* columns;         ///< -1 afterwards: dropped
-  Factor* values;                ///< written where not dropped
+  std::int32_t* columns;         ///< set to -1 for dropped entries
+  Factor* values;                ///< written for entries that are not dropped
   std::int32_t* kept;            ///< written: entries of each row that were not dropped
   std::int64_t* repaired;        ///< counts the rows whose local matrix is not positive definite
-  std::int32_t* first_repaired;  ///< the least of them
+  std::int32_t* first_repaired;  ///< the first of these rows
   Filtration filtration;
   std::int32_t lane_bits;  ///< 2^lane_bits lanes read a row of the lower triangle together
 
@@ -75,14 +75,14 @@ struct Chunk {
     return static_cast<std::int32_t>(offsets[k + 1] - offsets[k]);
   }
 
-  /// \brief Says that row k of the chunk is repaired; one thread calls this.
+  /// \brief Records that row k of the chunk was repaired; one thread calls this.
   KOKKOS_FORCEINLINE_FUNCTION void count_repaired(std::int32_t k) const {
     Kokkos::atomic_add(repaired, std::int64_t(1));
     Kokkos::atomic_min(first_repaired, first_row + k);
   }
 };
 
-/// \brief The one entry of a repaired row: 1 / sqrt(|a_ii|), 1 where that is not finite.
+/// \brief The one entry of a repaired row: 1 / sqrt(|a_ii|), or 1 if that is not finite.
 template <class Factor, class Real>
 KOKKOS_FORCEINLINE_FUNCTION Factor repaired_entry(Real diagonal) {
   RealOf<Factor> const entry =
@@ -90,10 +90,11 @@ KOKKOS_FORCEINLINE_FUNCTION Factor repaired_entry(Real diagonal) {
   return Kokkos::isfinite(entry) && entry > 0 ? Factor(entry) : Factor(1);
 }
 
-/// \brief body(r, c, k) for each entry k of the lower triangle that is the local matrix's (r, c), c
-/// <= r < m, shared out among `threads` threads, 2^lane_bits of them a row.
+/// \brief Calls body(r, c, k) for each entry k of the lower triangle that is entry (r, c) of the
+/// local matrix, c <= r < m. `threads` threads share the work, 2^lane_bits of them per row.
 ///
-/// Each column is sought in the pattern by bisection, several at a time so that they wait together.
+/// Each column is looked up in the pattern by bisection, several at a time to overlap their
+/// latency.
 template <class Scalar, class Offset, class Body>
 KOKKOS_FORCEINLINE_FUNCTION void for_each_local_entry(Lower<Scalar, Offset> const& lower,
                                                       std::int32_t const* columns, std::int32_t m,

@@ -12,7 +12,7 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief t = F r, with ||t||^2 = (r, z) where N = 1. Words: 1 a row.
+/// \brief t = F r, and ||t||^2 = (r, z) if N = 1. Words: 1 a row.
 template <class Scalar, std::size_t N>
 struct SplitFactor {
   static constexpr std::size_t sums = N;
@@ -35,8 +35,8 @@ struct SplitFactor {
 
 }  // namespace Impl
 
-/// \brief A factorised approximate inverse M = G^H G in a program: t = G r, one kernel, with
-/// (r, z) = ||t||^2, and the rows of z = G^H t.
+/// \brief A factorised approximate inverse M = G^H G in a program: one kernel computes t = G r and
+/// (r, z) = ||t||^2; the rows of z = G^H t are then handed out.
 template <class Scalar, class Factor, class Offset>
 struct FsaiOperator {
   static constexpr bool is_identity = false, is_pointwise = false, is_split = true,
@@ -46,7 +46,7 @@ struct FsaiOperator {
   std::int32_t G_league, GH_league;
   Scalar* t;
 
-  /// \brief Opens the factors, with t in the arena.
+  /// \brief Opens the factors and allocates t in the arena.
   template <class Exec>
   FsaiOperator(Arena<Exec>& arena, CsrOperator<Factor, Offset> const& G_,
                CsrOperator<Factor, Offset> const& GH_)
@@ -56,13 +56,13 @@ struct FsaiOperator {
         GH_league(arena.teams(GH_.teams)),
         t(arena.template vector<Scalar>("Solder::fsai::t", G_.rows.count)) {}
 
-  /// \brief Vector stages deal rows as the factors' kernels do.
+  /// \brief Vector stages deal rows in the same way as the factors' kernels.
   Rows rows(Rows const&) const { return {G.rows.count, G.teams, G.rows.bounds}; }
 
   std::int32_t inner_teams() const { return G_league; }
 
-  /// \brief G r of an r at a pointer or a Place, or of a made one, which is to be stored at
-  /// inner().
+  /// \brief G r, for an r at a pointer or a Place, or for an r that is formed row by row without
+  /// being stored (see MadeProduct). The result must be stored at inner().
   template <class Vector>
   Product<CsrOperator<Factor, Offset>, Vector> apply_inner(Vector const& r) const {
     return {G, G_league, r};
@@ -72,7 +72,7 @@ struct FsaiOperator {
     return {G, G_league, r};
   }
   Scalar* inner() const { return t; }
-  /// \brief G^H of what is there.
+  /// \brief G^H times the vector stored at inner().
   auto apply_outer() const {
     return Product<CsrOperator<Factor, Offset>, Scalar const*>{GH, GH_league, t};
   }

@@ -17,8 +17,8 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief The strong couplings of a matrix: the columns that the prefiltration keeps, the diagonal
-/// included where it is stored.
+/// \brief The strong couplings of a matrix: the columns that the prefiltration keeps, including the
+/// diagonal if it is stored.
 template <class Exec, class Offset>
 struct FsaiGraph {
   Kokkos::View<Offset const*, typename Exec::memory_space> offsets;
@@ -27,8 +27,8 @@ struct FsaiGraph {
 
 enum class FsaiFilter { diagonal, count, fill };
 
-/// \brief |Re a_ii| of each row, the number of entries that are kept, or their columns. 2^lane_bits
-/// lanes a row.
+/// \brief Finds |Re a_ii| of each row, the number of kept entries, or their columns. 2^lane_bits
+/// lanes share a row.
 template <class Exec, class Scalar, class Offset, FsaiFilter what>
 struct FsaiFilterKernel {
   Offset const* offsets;
@@ -36,7 +36,7 @@ struct FsaiFilterKernel {
   Scalar const* values;
   std::int32_t rows, batch, lane_bits;
   double tau_squared;
-  double* diagonal;  ///< zeros where no entry is stored
+  double* diagonal;  ///< zero if the entry is not stored
   Offset* kept;      ///< count: of each row; fill: where the rows begin
   std::int32_t* kept_columns;
 
@@ -57,7 +57,7 @@ struct FsaiFilterKernel {
       Offset at = row < end ? offsets[row] + lane : 0;
       Offset const stop = row < end ? offsets[row + 1] : 0;
       Offset place = what == FsaiFilter::fill && row < end ? kept[row] : 0;
-      // All lanes of a warp make the same number of turns, for they vote.
+      // All lanes of a warp make the same number of turns, because they vote.
       for (; lane_votes(at < stop) != 0; at += lanes) {
         std::int32_t const column = at < stop ? columns[at] : -1;
         if constexpr (what == FsaiFilter::diagonal) {
@@ -82,8 +82,8 @@ struct FsaiFilterKernel {
   }
 };
 
-/// \brief The graph of the entries with |a_ij|^2 > tau^2 |a_ii| |a_jj|: A's own arrays where that
-/// is all. 4 kernels and at most two waits.
+/// \brief The graph of the entries with |a_ij|^2 > tau^2 |a_ii| |a_jj|; A's own arrays if these are
+/// all entries. 4 kernels and at most two waits.
 template <class Exec, class Scalar, class Offset>
 FsaiGraph<Exec, Offset> fsai_graph(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
                                    double tau) {
@@ -136,19 +136,19 @@ FsaiGraph<Exec, Offset> fsai_graph(Exec const& exec, CsrMatrix<Scalar, Exec, Off
   return {offsets, columns};
 }
 
-/// \brief Where a search keeps what it has found, and who searches: a warp in scratch, a team in
-/// scratch, a team in global memory.
+/// \brief Who searches, and where the search stores what it finds: a warp in scratch, a team in
+/// scratch, or a team in global memory.
 enum class FsaiReach { warp, team, memory };
 
-/// \brief Columns that a search holds; the hash table beside it has twice as many slots.
+/// \brief The most columns that a search holds; its hash table has twice as many slots.
 inline constexpr std::int32_t warp_reach = 256, team_reach = 2048;
 
-/// \brief The columns that a search in memory holds at most: their hash table has slots that 32
-/// bits count.
+/// \brief The most columns that a search in memory holds: the slots of its hash table must be
+/// countable with 32 bits.
 inline constexpr std::int32_t largest_reach = 1 << 29;
 
-/// \brief The columns that a search holds after one for which `reach` were too few.
-/// \throws std::length_error where there are no more
+/// \brief The capacity of the next search after one for which `reach` columns were too few.
+/// \throws std::length_error if it cannot grow further
 inline std::int32_t longer_reach(std::int32_t reach) {
   if (reach >= largest_reach)
     throw std::length_error("Solder::FsaiPattern: a row of the pattern has more than " +
@@ -157,21 +157,21 @@ inline std::int32_t longer_reach(std::int32_t reach) {
   return static_cast<std::int32_t>(std::min<std::int64_t>(4 * std::int64_t(reach), largest_reach));
 }
 
-/// \brief Breadth-first searches through the graph, one for each row, through vertices not above
-/// it. Counts what they find, or writes it down in ascending order.
+/// \brief Breadth-first searches of the graph, one for each row, through vertices not above that
+/// row. Counts the vertices found, or writes them in ascending order.
 template <class Exec, class Offset, FsaiReach reach, bool fills>
 struct FsaiSearchKernel {
   static constexpr int warps = reach == FsaiReach::memory ? 2 * warps_of_rows : warps_of_rows;
-  /// Searches wait for memory most of the time: many warps hide that.
+  /// Searches are bound by memory latency, which many warps hide.
   static constexpr int least_teams = reach == FsaiReach::warp ? 6 : 1;
 
   Offset const* offsets;
   std::int32_t const* columns;
   std::int32_t levels, lane_bits;
-  std::int32_t const* list;  ///< of rows, less first; null: all of them
+  std::int32_t const* list;  ///< of rows, relative to `first`; null: all rows
   std::int32_t first, count, batch;
-  std::int32_t capacity, hash_shift;  ///< for those in memory; known at compile time in scratch
-  std::int32_t* memory;               ///< words(capacity) a team; unused in scratch
+  std::int32_t capacity, hash_shift;  ///< for searches in memory; compile-time constants in scratch
+  std::int32_t* memory;               ///< words(capacity) per team; unused in scratch
   std::int32_t* lengths;              ///< of all rows; -1: found more than capacity
   Offset const* out_offsets;          ///< of the rows from first on
   std::int32_t* out;
@@ -187,14 +187,14 @@ struct FsaiSearchKernel {
     return reach == FsaiReach::team ? bytes + counter : bytes * (is_host_space<Exec> ? 1 : warps);
   }
 
-  /// \brief Columns that a search holds: a power of two.
+  /// \brief The most columns that a search holds: a power of two.
   KOKKOS_FORCEINLINE_FUNCTION std::int32_t room() const {
     if constexpr (reach == FsaiReach::memory) return capacity;
     return reach == FsaiReach::warp ? warp_reach : team_reach;
   }
 
-  /// \brief A column's slot in the table. Multiplying by 2^32 over the golden ratio spreads
-  /// neighbours far apart.
+  /// \brief A column's slot in the table. Multiplication by 2^32 over the golden ratio spreads
+  /// neighbouring columns far apart.
   KOKKOS_FORCEINLINE_FUNCTION std::uint32_t slot_of(std::int32_t column) const {
     std::uint32_t const hash = static_cast<std::uint32_t>(column) * 2654435769u;
     if constexpr (reach == FsaiReach::memory) return hash >> hash_shift;
@@ -225,14 +225,14 @@ struct FsaiSearchKernel {
     }
   }
 
-  /// \brief One row; its columns are collected in found[0] to found[room() - 1].
+  /// \brief Searches for one row; collects its columns in found[0] to found[room() - 1].
   template <class Lanes>
   KOKKOS_FUNCTION void work(Lanes& lanes, std::int32_t t, std::int32_t* found) const {
     std::int32_t const place = list == nullptr ? t : list[t], row = first + place;
     if constexpr (fills) {
       auto const start = out_offsets[place];
       auto const length = static_cast<std::int32_t>(out_offsets[place + 1] - start);
-      if (length > room()) return;  // listed for those that reach further
+      if (length > room()) return;  // listed for the searches that hold more
       search(lanes, row, found);
       sort(lanes, found, length);
       for (std::int32_t k = lanes.rank(); k < length; k += lanes.size()) out[start + k] = found[k];
@@ -253,7 +253,8 @@ struct FsaiSearchKernel {
       sort_by_warp(found, found, length);
   }
 
-  /// \brief Puts what it finds into found, `row` first, and answers how many that are, or -1.
+  /// \brief Writes the columns it finds to `found`, `row` first. Returns their number, or -1 if
+  /// there are too many.
   template <class Lanes>
   KOKKOS_FUNCTION std::int32_t search(Lanes& lanes, std::int32_t row, std::int32_t* found) const {
     std::int32_t* const table = found + room();
@@ -271,10 +272,10 @@ struct FsaiSearchKernel {
     return end;
   }
 
-  /// \brief Adds the neighbours below `row` of found[begin] to found[end - 1]: 2^lane_bits lanes
-  /// for each of these.
+  /// \brief Adds the neighbours below `row` of the vertices found[begin] to found[end - 1].
+  /// 2^lane_bits lanes share a vertex.
   ///
-  /// A lane stops once it has found more than there is room for: so the table never fills.
+  /// A lane stops once it has found more than there is room for, so the table never fills up.
   template <class Lanes>
   KOKKOS_FORCEINLINE_FUNCTION void expand(Lanes& lanes, std::int32_t row, std::int32_t* found,
                                           std::int32_t begin, std::int32_t end) const {
@@ -282,7 +283,7 @@ struct FsaiSearchKernel {
     std::int32_t const mine = lanes.rank() >> lane_bits, at_once = lanes.size() >> lane_bits;
     bool full = false;
     Vertex next = vertex(found, begin + mine, end);
-    // All lanes of a warp make the same number of turns, for they vote.
+    // All lanes of a warp make the same number of turns, because they vote.
     for (std::int32_t base = begin; base < end && !full; base += at_once) {
       Vertex const now = next;
       next = vertex(found, base + at_once + mine, end);
@@ -301,7 +302,7 @@ struct FsaiSearchKernel {
     }
   }
 
-  /// \brief Where the neighbours of a vertex are.
+  /// \brief The range of a vertex's neighbours.
   struct Vertex {
     Offset begin, end;
   };
@@ -312,7 +313,7 @@ struct FsaiSearchKernel {
     return {offsets[found[k]], offsets[found[k] + 1]};
   }
 
-  /// \brief Whether the column was not yet in the table, where it is now.
+  /// \brief Inserts a column in the table; whether it was not there before.
   KOKKOS_FORCEINLINE_FUNCTION bool insert(std::int32_t* table, std::int32_t column) const {
     std::uint32_t slot = slot_of(column);
     while (true) {
@@ -325,7 +326,7 @@ struct FsaiSearchKernel {
   }
 };
 
-/// \brief The rows, ascending, whose search found more than it had room for.
+/// \brief The rows, ascending, whose search found more columns than it had room for.
 template <class Exec, class Lengths>
 Lengths list_unfinished_searches(Exec const& exec, Lengths const& lengths) {
   std::int32_t const* const length = lengths.data();
@@ -366,27 +367,29 @@ void sum_up_lengths(Exec const& exec, Lengths const& lengths, std::int32_t& long
 
 }  // namespace Impl
 
-/// \brief The pattern of a static FSAI: lower triangle of the k-th power of the prefiltered matrix,
-/// every intermediate power cut to its lower triangle, (3.8) and (3.9) of Bernaschi et al. (2016).
+/// \brief The pattern of a static FSAI: the lower triangle of the k-th power of the prefiltered
+/// matrix, with every intermediate power cut to its lower triangle; (3.8) and (3.9) of Bernaschi et
+/// al. (2016).
 ///
-/// Off-diagonal entries with |a_ij|^2 > tau^2 |a_ii| |a_jj|, in double, are kept: for tau = 0 all
-/// but zeros, and never a NaN or what meets one on the diagonal. Row i then is what a breadth-first
-/// search of depth k finds from i through vertices not above i, so that rows do not depend on each
-/// other and no power is stored. A search collects its columns in a hash table in a warp's scratch;
-/// what does not fit is done again by teams in larger scratch, and then in global memory, in tables
-/// that grow until all rows fit.
+/// Off-diagonal entries with |a_ij|^2 > tau^2 |a_ii| |a_jj|, compared in double, are kept. For
+/// tau = 0 these are all except zeros. A NaN is never kept, nor is an entry whose row or column has
+/// one on the diagonal. Row i of the pattern is what a breadth-first search of depth k finds from i
+/// through vertices not above i. So rows do not depend on each other, and no power is stored. A
+/// search collects its columns in a hash table in a warp's scratch. Rows that do not fit are
+/// searched again by teams in larger scratch, and then in global memory, in tables that grow until
+/// all rows fit.
 ///
-/// A is square, its rows unsorted or sorted, without duplicates. It is searched twice: by the
-/// constructor to count, and by fill. Memory: 4 bytes a kept entry and an Offset a row if any entry
-/// was dropped, 4 bytes a row, and the tables of long rows, which take up to a third of A if one
-/// team's fit there.
+/// A must be square and without duplicates; its rows may be unsorted. Each row is searched twice:
+/// by the constructor, to count, and by fill. Memory: 4 bytes per kept entry and an Offset per row
+/// if any entry was dropped, 4 bytes per row, and the tables of long rows. The tables take up to a
+/// third of A's memory, or one team's if that is more.
 template <class Scalar, class Exec, class Offset = std::int32_t>
 class FsaiPattern {
  public:
   using Lengths = Kokkos::View<std::int32_t*, typename Exec::memory_space>;
 
-  /// \brief Counts; waits for the numbers. tau >= 0, k >= 0. \throws std::invalid_argument where A
-  /// is not square
+  /// \brief Counts the entries and waits for the result. tau >= 0, k >= 0. \throws
+  /// std::invalid_argument if A is not square
   FsaiPattern(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, double tau,
               std::int32_t k)
       : rows_(checked_rows(A)),
@@ -405,11 +408,11 @@ class FsaiPattern {
   /// \brief Entries of all rows.
   std::int64_t total() const { return total_; }
 
-  /// \brief Writes the columns of the rows first to last - 1, each row's in ascending order, its
-  /// diagonal last.
+  /// \brief Writes the columns of rows first to last - 1. Each row's columns ascend and end with
+  /// the diagonal.
   ///
-  /// \param chunk_offsets last - first + 1 offsets into columns, on the device: the running sums of
-  /// these rows' lengths
+  /// \param chunk_offsets last - first + 1 offsets into `columns`, on the device: the running sums
+  /// of the lengths of these rows
   void fill(Exec const& exec, std::int32_t first, std::int32_t last, Offset const* chunk_offsets,
             std::int32_t* columns) const {
     using Impl::FsaiReach;
@@ -447,8 +450,7 @@ class FsaiPattern {
     return A.rows();
   }
 
-  /// \brief Warps count all rows, then teams what was too long for them, in larger and larger
-  /// tables.
+  /// \brief Warps count all rows; teams then count those that were too long, in ever larger tables.
   void count(Exec const& exec) {
     using Impl::FsaiReach;
     Search const search{0, nullptr, nullptr};
@@ -465,7 +467,7 @@ class FsaiPattern {
     Impl::sum_up_lengths(exec, lengths_, longest_, total_);
   }
 
-  /// \brief The rows of a list, or without one `count` rows from search.first on.
+  /// \brief Searches the rows of a list, or `count` rows from search.first on if there is no list.
   template <Impl::FsaiReach reach, bool fills>
   void run(Exec const& exec, Search const& search, Lengths const* list, std::int32_t count,
            std::int32_t capacity) const {

@@ -5,12 +5,12 @@
 
 namespace Solder::Impl::fsai {
 
-/// \brief Lanes of a GPU's warp that work on one row: an aligned part of M <= 32 of them.
+/// \brief The lanes of a GPU's warp that work on one row: an aligned group of M <= 32 lanes.
 template <int M>
 struct WarpLanes {
   KOKKOS_FUNCTION int lane() const { return lane_number() & (M - 1); }
 
-  /// \brief The value that lane `source` of these has. All lanes of the warp call this together.
+  /// \brief The value of lane `source` of the group. All lanes of the warp call this together.
   template <class Real>
   KOKKOS_FORCEINLINE_FUNCTION Real from([[maybe_unused]] int source, Real value) const {
 #if defined(__CUDA_ARCH__)
@@ -33,7 +33,7 @@ struct WarpLanes {
     return value;
   }
 
-  /// \brief The largest over the warp, not only over these lanes.
+  /// \brief The maximum over the whole warp, not only over this group.
   KOKKOS_FORCEINLINE_FUNCTION int most_of_warp(int value) const {
     for (int mask = warp / 2; mask > 0; mask /= 2) {
       int const other = lane_exchange(value, mask);
@@ -42,7 +42,7 @@ struct WarpLanes {
     return value;
   }
 
-  /// \brief What lanes wrote to scratch before, all of them see after.
+  /// \brief Makes earlier writes to scratch visible to all lanes.
   KOKKOS_FORCEINLINE_FUNCTION void fence() const {
 #if defined(__CUDA_ARCH__)
     __syncwarp();
@@ -53,21 +53,21 @@ struct WarpLanes {
   }
 };
 
-/// \brief Scratch of one row of at most M entries: its local matrix, the lower triangle packed
-/// column by column, and its pattern.
+/// \brief The scratch of one row of at most M entries: the lower triangle of its local matrix,
+/// packed column by column, and its pattern.
 template <int M, class Scalar>
 struct SmallScratch {
   Scalar packed[M * (M + 1) / 2];
   std::int32_t columns[M];
 
-  /// \brief Column c's rows c, ..., M - 1 are packed[of(c) + c], ..., packed[of(c) + M - 1].
+  /// \brief Rows c, ..., M - 1 of column c are packed[of(c) + c], ..., packed[of(c) + M - 1].
   KOKKOS_FUNCTION static constexpr int of(int c) { return c * M - c * (c + 1) / 2; }
 };
 
-/// \brief Row k of the chunk, none where k < 0, by M lanes: lane r has row r of the local matrix
-/// in registers, then column r of L from scratch.
+/// \brief Computes row k of the chunk by M lanes; no row if k < 0. Lane r holds row r of the local
+/// matrix in registers, and later reads column r of L from scratch.
 ///
-/// Right-looking Cholesky: a column of L goes through scratch, from where all lanes read it to
+/// Right-looking Cholesky: each column of L is written to scratch, and all lanes read it there to
 /// update their rows. The local matrix is padded with the identity.
 template <int M, class Lanes, class Scalar, class Factor, class Offset>
 KOKKOS_FUNCTION void small_row(Lanes const& lanes, SmallScratch<M, Scalar>& scratch,
@@ -153,7 +153,7 @@ KOKKOS_FUNCTION void small_row(Lanes const& lanes, SmallScratch<M, Scalar>& scra
   }
 }
 
-/// \brief All listed rows, of at most M entries: 32 / M of them a warp.
+/// \brief All listed rows, of at most M entries: 32 / M rows per warp.
 template <int M, class Scalar, class Factor, class Offset>
 struct SmallRows {
   Chunk<Scalar, Factor, Offset> chunk;

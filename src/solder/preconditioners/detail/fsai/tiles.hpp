@@ -8,20 +8,21 @@
 #include <solder/preconditioners/detail/fsai/local_rows.hpp>
 
 /// \file
-/// \brief Cholesky's factorisation of a local matrix of any size by a GPU's team, in tiles of 8 x 8
-/// that a warp multiplies, by its tensor cores where they are double's.
+/// \brief The Cholesky factorisation of a local matrix of any size by a team of a GPU, in tiles of
+/// 8 x 8. A warp multiplies two tiles, with tensor cores if these support double.
 
 namespace Solder::Impl::fsai {
 
 inline constexpr int tile_rows = 8, tile_values = tile_rows * tile_rows;
 
-/// \brief Where a tile has its entry (r, c): two halves of four columns, each row by row. A warp's
-/// lanes l read entries (l / 4, l % 4) of a half, neighbours, at a time.
+/// \brief The place of entry (r, c) in a tile. A tile is stored in two halves of four columns, each
+/// row by row. Lane l of a warp reads entry (l / 4, l % 4) of a half, so a warp reads contiguously.
 KOKKOS_FORCEINLINE_FUNCTION constexpr int in_tile(int r, int c) {
   return (c / 4 * tile_rows + r) * 4 + c % 4;
 }
 
-/// \brief What a lane has of a tile that a warp computes: entries (l / 4, 2 (l % 4)) and the next.
+/// \brief A lane's part of a tile that a warp computes: for lane l, entry (l / 4, 2 (l % 4)) and
+/// the next one in its row.
 template <class Scalar>
 struct TilePart {
   Scalar values[2]{};
@@ -69,17 +70,17 @@ KOKKOS_FORCEINLINE_FUNCTION void add_tile_product(int lane, TilePart<Scalar>& su
   }
 }
 
-/// \brief The envelope of a local matrix, and its factor in its place: tile row R has the tiles
+/// \brief The envelope of a local matrix, which its factor overwrites. Tile row R has the tiles
 /// first[R], ..., R. The last tile row is padded with the identity.
 ///
-/// What lies left of the first entry of a row stays zero in L and is neither stored nor computed.
-/// A diagonal tile holds L below the diagonal, the inverse of its part of L, transposed, above it,
-/// and 1 / l_jj on it.
+/// Left of the first entry of a row, L is zero, so nothing is stored or computed there. A diagonal
+/// tile holds L below the diagonal, the transposed inverse of its part of L above it, and 1 / l_jj
+/// on it.
 template <class Scalar>
 struct Envelope {
   Scalar* values;
   std::int32_t *start, *first;  ///< tile (R, C) is number start[R] + C
-  std::int32_t* reach;          ///< reach[K]: the last tile row R of first[R] <= K
+  std::int32_t* reach;          ///< reach[K]: the last tile row R with first[R] <= K
   std::int32_t tiles;
 
   KOKKOS_FORCEINLINE_FUNCTION Scalar* tile(std::int32_t R, std::int32_t C) const {
@@ -90,8 +91,8 @@ struct Envelope {
   }
 };
 
-/// \brief A diagonal tile, factorised by each lane of a warp for itself; lane l has column l % 8 of
-/// the inverse.
+/// \brief A diagonal tile. Each lane of a warp factorises it redundantly; lane l has column l % 8
+/// of the inverse.
 template <class Scalar>
 struct DiagonalTile {
   static constexpr int T = tile_rows;
@@ -124,8 +125,8 @@ struct DiagonalTile {
     }
   }
 
-  /// \brief Leaves L and its inverse in the tile; the inverse alone, with zeros above, in `below`.
-  /// The lanes have all read the tile.
+  /// \brief Writes L and its inverse to the tile, and the inverse alone, with zeros above its
+  /// diagonal, to `below`. All lanes must have read the tile before.
   KOKKOS_FORCEINLINE_FUNCTION void store(int lane, Scalar* tile, Scalar* below) const {
     SOLDER_UNROLL
     for (int r = 0; r < T; ++r) {
@@ -149,12 +150,13 @@ struct DiagonalTile {
   }
 };
 
-/// \brief A = L L^H in place; false, and a half-done factor, where a pivot is not positive or not
-/// finite. A team calls this together; `below` is workspace of a tile, `failed` shared by the team.
+/// \brief A = L L^H in place. If a pivot is not positive or not finite, returns false and leaves an
+/// unfinished factor. A team calls this together. `below` is workspace for one tile; the team
+/// shares `failed`.
 ///
-/// Left-looking over the tile columns: the first warp computes and factorises the diagonal tile,
-/// meanwhile the others gather the products for the tiles below; then all multiply those by the
-/// inverse of the diagonal tile's factor.
+/// The factorisation is left-looking over the tile columns. The first warp computes and factorises
+/// the diagonal tile while the others sum the products for the tiles below it. Then all warps
+/// multiply those tiles by the inverse of the diagonal tile's factor.
 template <class Team, class Scalar>
 KOKKOS_FUNCTION bool factorize(Team const& team, Envelope<Scalar> const& A, Scalar* below,
                                std::int32_t* failed) {
@@ -209,15 +211,15 @@ KOKKOS_FUNCTION bool factorize(Team const& team, Envelope<Scalar> const& A, Scal
   return true;
 }
 
-/// \brief The sum over the 8 lanes l, l + 4, ... of the warp, l < 4, known to all of them.
+/// \brief The sum over the 8 lanes l, l + 4, ... of the warp, l < 4. All of them get it.
 template <class Team, class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Scalar sum_of_rows(Team const& team, Scalar value) {
   for (int mask = 4; mask < warp; mask *= 2) value += team.exchange(value, mask);
   return value;
 }
 
-/// \brief g of g L = e, e the unit row vector of column `last`; s is workspace. Both are padded to
-/// whole tiles. A team calls this together.
+/// \brief Solves g L = e, where e is the unit row vector of column `last`. s is workspace. g and s
+/// are padded to whole tiles. A team calls this together.
 template <class Team, class Scalar>
 KOKKOS_FUNCTION void solve_last_row(Team const& team, Envelope<Scalar> const& L, std::int32_t last,
                                     Scalar* s, Scalar* g) {
@@ -245,8 +247,8 @@ KOKKOS_FUNCTION void solve_last_row(Team const& team, Envelope<Scalar> const& L,
   }
 }
 
-/// \brief squares[c] = |(e L)_c|^2; e and squares are padded to whole tiles. A team calls this
-/// together, with a barrier before it and after.
+/// \brief squares[c] = |(e L)_c|^2. e and squares are padded to whole tiles. A team calls this
+/// together, with barriers before and after the call.
 template <class Team, class Scalar>
 KOKKOS_FUNCTION void squares_of_product(Team const& team, Envelope<Scalar> const& L,
                                         Scalar const* e, double* squares) {

@@ -12,21 +12,21 @@
 namespace Solder {
 
 /// \brief Computes rows of an FSAI from their patterns (paper 2, Algorithm 3.1, lines 7 to 22):
-/// the local matrix A[P, P] is gathered and factorised, g is the last row of L^-1, filtered.
+/// gathers and factorises the local matrix A[P, P]. The row g is the last row of L^-1, filtered.
 ///
-/// One kernel for each size of patterns: up to 8, 16 and 32 entries in the registers of as many
-/// lanes; larger ones by a team in scratch while the envelope of the local matrix fits, in memory
-/// else. On hosts a thread a row. Only the lower triangle of A is read, of which the object keeps a
-/// copy; it has no duplicates. A row whose local matrix is not positive definite becomes diagonal
-/// and is counted.
+/// There is one kernel for each size of patterns. Patterns of up to 8, 16 and 32 entries are in the
+/// registers of as many lanes. A larger pattern takes a team, in scratch if the envelope of its
+/// local matrix fits there, else in memory. On hosts one thread computes a row. Only the lower
+/// triangle of A is read; this object keeps a copy of it. A must have no duplicates. A row whose
+/// local matrix is not positive definite becomes diagonal and is counted.
 template <class Scalar, class Exec, class Factor, class Offset>
 class FsaiValues {
  public:
-  static_assert(parts<Scalar> == parts<Factor>, "a factor is real where the matrix is");
+  static_assert(parts<Scalar> == parts<Factor>, "a factor is real exactly if the matrix is");
   using Matrix = CsrMatrix<Scalar, Exec, Offset>;
   using memory_space = typename Exec::memory_space;
 
-  /// \brief Copies the lower triangle of A, square; two kernels and a fence.
+  /// \brief Copies the lower triangle of the square matrix A; two kernels and a fence.
   FsaiValues(Exec const& exec, Matrix const& A)
       : offsets_(Impl::allocate_zero_view<decltype(offsets_)>(exec, "Solder::fsai::lower_offsets",
                                                               std::size_t(A.rows()) + 1)),
@@ -37,9 +37,9 @@ class FsaiValues {
     set_counts(exec, Counts{});
   }
 
-  /// \brief The rows first, ..., last - 1 of G: values of the patterns `columns`, of which row
-  /// first + k has those from offsets[k] on, ascending, its own last. Dropped entries get the
-  /// column -1; kept[k] says how many were not. Fences on GPUs.
+  /// \brief Computes the values of rows first, ..., last - 1 of G for the patterns `columns`. The
+  /// pattern of row first + k begins at offsets[k]; it ascends and ends with the diagonal. Dropped
+  /// entries get the column -1; kept[k] is the number of the others. Fences on GPUs.
   void compute(Exec const& exec, std::int32_t first, std::int32_t last,
                Impl::fsai::Filtration const& filtration, Offset const* offsets,
                std::int32_t* columns, Factor* values, std::int32_t* kept) {
@@ -69,7 +69,7 @@ class FsaiValues {
     std::uint64_t most_bytes = 0;
   };
 
-  /// \brief What compute has counted so far; fences.
+  /// \brief The counts of all calls of compute so far; fences.
   Counts counts(Exec const& exec) const {
     Counts host;
     Kokkos::deep_copy(exec, Kokkos::View<Counts, Kokkos::HostSpace>(&host), counts_);
@@ -79,7 +79,7 @@ class FsaiValues {
 
   std::int64_t lower_nonzeros() const { return static_cast<std::int64_t>(columns_.extent(0)); }
 
-  /// \brief Public for CUDA's sake.
+  /// \brief Public only because CUDA requires it.
   void copy_lower(Exec const& exec, Matrix const& A) {
     Offset const* const offsets = A.row_offsets().data();
     std::int32_t const* const columns = A.column_indices().data();
@@ -115,12 +115,12 @@ class FsaiValues {
   using Values = Kokkos::View<Scalar*, memory_space>;
   using Chunk = Impl::fsai::Chunk<Scalar, Factor, Offset>;
 
-  /// Level-0 scratch of a team for rows in it: 48 kB less what Kokkos and alignment take.
+  /// Level-0 scratch of a team: 48 kB less what Kokkos and alignment take.
   static constexpr int most_scratch = 47 * 1024;
-  /// Entries of the larger rows that a team of fewer threads works on.
+  /// Rows of up to this many entries are computed by a smaller team.
   static constexpr std::int32_t medium = 64;
 
-  /// \brief The kernels of a GPU, the largest rows first.
+  /// \brief Launches the kernels of a GPU, the largest rows first.
   void compute_by_size(Exec const& exec, Chunk const& chunk, std::int32_t count) {
     constexpr std::int32_t limits[] = {0,  8,      16,
                                        32, medium, std::numeric_limits<std::int32_t>::max()};
@@ -143,8 +143,9 @@ class FsaiValues {
     SmallRows<8, Scalar, Factor, Offset>{chunk, list.data() + begin[0], in(0)}.launch(exec);
   }
 
-  /// \brief The rows of a list in scratch, unless they mostly did not fit last time; then those
-  /// that did not in memory, in blocks as large as is found to be needed.
+  /// \brief Computes the rows of a list in scratch, unless most did not fit there the last time.
+  /// Rows that do not fit are then computed in memory, in blocks of the size that turns out to be
+  /// needed.
   void compute_large(Exec const& exec, Chunk const& chunk, std::int32_t const* rows,
                      std::int32_t count, int scratch_bytes, int warps, bool& mostly_in_memory) {
     if (count == 0) return;
@@ -175,11 +176,11 @@ class FsaiValues {
     }
   }
 
-  /// Scratch for the arrays of rows of up to some 1000 entries whose tiles are in memory.
+  /// Scratch for the arrays of rows whose tiles are in memory; enough for some 1000 entries.
   static constexpr int arrays_scratch = 16 * 1024;
 
-  /// \brief Memory for teams of block_bytes_ each; answers how many: as many as are resident at
-  /// once, or as many as fit into half of what A takes.
+  /// \brief Reserves block_bytes_ of memory for each team and returns the number of teams: as many
+  /// as are resident at once, or as fit into half of A's memory.
   int reserve_memory(Exec const& exec, std::int32_t rows) {
     std::size_t const affordable =
         static_cast<std::size_t>(lower_nonzeros()) * (sizeof(Scalar) + sizeof(std::int32_t));
@@ -203,7 +204,7 @@ class FsaiValues {
   Columns columns_;
   Values values_;
   Kokkos::View<Counts, memory_space> counts_;
-  Kokkos::View<char*, memory_space> memory_;  ///< of teams, for rows beyond scratch
+  Kokkos::View<char*, memory_space> memory_;  ///< of teams, for rows too large for scratch
   std::size_t block_bytes_ = 0;
   bool mostly_in_memory_ = false;
   std::int32_t lane_bits_ = 0;

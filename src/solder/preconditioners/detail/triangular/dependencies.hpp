@@ -11,7 +11,7 @@ namespace Solder::Impl::triangular {
 /// \brief The pattern of a triangular matrix without its diagonal, on the host: row i needs the
 /// rows in columns[offsets[i]], ..., columns[offsets[i + 1] - 1], all of them before i.
 ///
-/// Rows count from the one that is solved first: of an upper triangle, the last.
+/// Rows are counted from the one that is solved first; for an upper triangle, that is the last.
 struct Dependencies {
   std::vector<std::int32_t> offsets{0};
   std::vector<std::int32_t> columns;
@@ -25,8 +25,8 @@ struct Dependencies {
   }
 };
 
-/// \brief The level of each row: the longest way to it, in rows that it needs. Returns the number
-/// of levels.
+/// \brief The level of each row: the length of the longest chain of needed rows that leads to it.
+/// Returns the number of levels.
 inline std::int32_t find_levels(Dependencies const& needs, std::vector<std::int32_t>& level) {
   std::int32_t levels = 0;
   level.assign(needs.rows(), 0);
@@ -37,7 +37,7 @@ inline std::int32_t find_levels(Dependencies const& needs, std::vector<std::int3
   return levels;
 }
 
-/// \brief The rows sorted by key, 0 <= key[i] < keys, those of equal keys in their order.
+/// \brief The rows stably sorted by key, 0 <= key[i] < keys.
 inline std::vector<std::int32_t> sorted_by(std::vector<std::int32_t> const& key,
                                            std::int32_t keys) {
   std::vector<std::int32_t> first(keys + 1, 0), sorted(key.size());

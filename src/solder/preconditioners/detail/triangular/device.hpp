@@ -12,7 +12,7 @@
 
 namespace Solder::Impl::triangular {
 
-/// \brief A copy in the memory of Exec. Waits for it.
+/// \brief A copy in the memory of Exec. Waits until it is done.
 template <class T, class Exec>
 Kokkos::View<T*, typename Exec::memory_space> on_device(Exec const& exec,
                                                         std::vector<T> const& from) {
@@ -25,8 +25,8 @@ Kokkos::View<T*, typename Exec::memory_space> on_device(Exec const& exec,
   return to;
 }
 
-/// \brief The least number that visit(i, first) makes `first`, for i from 0 to count - 1, or -1.
-/// Waits for it.
+/// \brief The smallest value to which visit(i, first) sets `first`, for i from 0 to count - 1, or
+/// -1. Waits for the result.
 template <class Exec, class Visit>
 std::int32_t first_row(Exec const& exec, std::int64_t count, Visit const& visit) {
   std::int32_t const none = std::numeric_limits<std::int32_t>::max();
@@ -36,9 +36,10 @@ std::int32_t first_row(Exec const& exec, std::int64_t count, Visit const& visit)
   return first == none ? -1 : first;
 }
 
-/// \brief The least number of an entry that is no inverse: not finite, or zero, as that of an
-/// infinite number is; -1 where there is none. Waits for it.
-/// \param numbers of the entries; null: as they lie
+/// \brief The smallest number of an entry that is not a valid inverse: one that is not finite, or
+/// that is zero because it is the inverse of an infinite number. -1 if there is none. Waits for the
+/// result.
+/// \param numbers of the entries; null: entry s has number s
 template <class Exec, class Values>
 std::int32_t first_infinite(Exec const& exec, Values const& inverse, std::int32_t const* numbers) {
   auto const* const values = inverse.data();

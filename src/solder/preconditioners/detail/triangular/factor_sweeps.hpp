@@ -13,21 +13,21 @@
 namespace Solder::Impl::triangular {
 
 /// \brief A sweep of the fine-grained iteration for A = L U within the pattern of A (Chow and Patel
-/// 2015): each entry anew from those of the sweep before, in no order,
+/// 2015). It computes all entries, in any order, from those of the sweep before:
 ///
 ///     v_ij = a_ij - sum over k < min(i, j) of v_ik v_kj / v_kk
 ///
-/// where v is U on the diagonal and above it, and below it L times U's diagonal, so that v stays
-/// Hermitian where A is. Its fixed point are the factors; a row that needs rows of l levels is
-/// exact after l sweeps. On GPUs a few lanes share a row. An entry takes a search for each entry of
-/// its row's lower part: rows of dozens are quicker eliminated, and of a pattern that is not
-/// symmetric those of thousands take their square.
+/// On and above the diagonal, v is U; below it, v is L times U's diagonal, so that v stays
+/// Hermitian if A is. The fixed point gives the factors. A row that needs rows of l levels is exact
+/// after l sweeps. On GPUs a few lanes share a row. An entry takes one search for each entry of its
+/// row's lower part. So elimination is faster for rows of dozens of entries, and in a pattern that
+/// is not symmetric a row of thousands takes time proportional to the square of its length.
 template <class Scalar>
 struct FactorSweep {
   IncompleteRows<Scalar> const& of;
   bool symmetric;  ///< A's pattern
 
-  /// \brief Into `to`, from `old`; where that is null the first guess, A.
+  /// \brief Computes `to` from `old`; if `old` is null, `to` is the initial guess, A.
   template <class Exec>
   void run(Exec const& exec, Scalar const* old, Scalar* to, int lane_bits) const {
     auto const rows = of;
@@ -43,10 +43,10 @@ struct FactorSweep {
         });
   }
 
-  /// \brief The factors of what the last sweep left: L has a diagonal of ones. Answers the first
-  /// row whose pivot does not do, that is not finite, or where the sweeps have not converged, or
-  /// -1; waits for it. Sweeps may grow without bound behind good pivots: so another one's pivot is
-  /// looked at, too.
+  /// \brief Computes the factors from the result of the last sweep; L has a unit diagonal. Returns
+  /// the first row whose pivot is unusable, that is not finite, or for which the sweeps have not
+  /// converged, or -1; waits for it. Sweeps may diverge although their pivots are good, so the
+  /// pivot that one more sweep would give is checked too.
   template <class Exec>
   std::int32_t finish(Exec const& exec, Scalar const* swept, Scalar* to, int lane_bits) const {
     auto const rows = of;
@@ -81,8 +81,9 @@ struct FactorSweep {
   }
 };
 
-/// \brief Factorises by `sweeps` sweeps. `rows.values` are the factors, `rows.work` as many.
-/// Answers the first row in the order of elimination whose pivot does not do, or -1.
+/// \brief Factorises by `sweeps` sweeps. The factors are left in `rows.values`; `rows.work` is
+/// workspace of the same size. Returns the first row, in the order of elimination, whose pivot is
+/// unusable, or -1.
 template <class Exec, class Scalar>
 std::int32_t factorise_by_sweeps(Exec const& exec, IncompleteRows<Scalar> const& rows,
                                  std::int64_t entries, int sweeps, bool symmetric) {
@@ -91,7 +92,7 @@ std::int32_t factorise_by_sweeps(Exec const& exec, IncompleteRows<Scalar> const&
       is_host_space<Exec> ? 0 : std::bit_width(std::min<std::uint32_t>(mean, warp) - 1);
   FactorSweep<Scalar> const sweep{rows, symmetric};
   Scalar *to = sweeps % 2 == 0 ? rows.work : rows.values,
-         *other = sweeps % 2 == 0 ? rows.values : rows.work;  // the last sweep goes to work
+         *other = sweeps % 2 == 0 ? rows.values : rows.work;  // the last sweep writes to `work`
   sweep.run(exec, nullptr, to, lane_bits);
   for (int k = 0; k < sweeps; ++k) {
     sweep.run(exec, to, other, lane_bits);

@@ -10,19 +10,20 @@
 
 namespace Solder::Impl::triangular {
 
-/// \brief Which pivots a factorisation takes.
+/// \brief Which pivots a factorisation accepts.
 enum class Pivots : std::int32_t { nonzero, positive };
 
 /// \brief A = L U within the pattern of A, row by row: Saad, Iterative Methods for Sparse Linear
 /// Systems, algorithm 10.4 (IKJ). Columns ascend in each row.
 ///
-/// A row takes its turn in an order in which what it needs comes before it. It is made apart from
-/// the factors, where all is "not yet" at first, and each entry of a row that it needs is waited
-/// for: flag and value are one word. A pivot that does not do is remembered, the first one by rows,
-/// and the rest goes on, to nobody's use.
+/// Rows are processed in an order in which every row comes after the rows that it needs. A row is
+/// computed outside the array of the factors, which is "not yet" everywhere at first. It waits for
+/// each entry of the rows that it needs: flag and value are one word. The first row with an
+/// unusable pivot is recorded. The other rows still continue, although their results are then
+/// useless.
 ///
-/// On GPUs a warp takes a row, a lane an entry. Where the rows that it needs are looked up depends
-/// on the pattern alone: it is done before they are waited for, `batch` rows at a time.
+/// On GPUs a warp takes a row, and a lane an entry. The places of needed entries depend only on the
+/// pattern, so they are looked up before the entries are waited for, `batch` rows at a time.
 template <class Scalar>
 struct IncompleteRows {
   using Real = typename ScalarTraits<Scalar>::Real;
@@ -32,13 +33,13 @@ struct IncompleteRows {
   std::int32_t const* columns;
   std::int32_t const* diagonal;  ///< places of the diagonal entries
   std::int32_t const* order;
-  std::int32_t const* source;  ///< of each entry, in `given`; null: as they lie
+  std::int32_t const* source;  ///< the place of each entry in `given`; null: the same place
   Scalar const* given;         ///< A's values
-  Real of_diagonal;            ///< what A's diagonal is multiplied by
+  Real of_diagonal;            ///< the factor that A's diagonal is multiplied by
   Scalar* values;              ///< the factors; "not yet" at first
-  Scalar* work;          ///< as many: rows that a warp's lanes, or a host's thread, cannot hold
+  Scalar* work;          ///< as many values: for rows too long for a warp's lanes, and for hosts
   std::int32_t* ticket;  ///< 0 at first
-  std::int32_t* wrong;   ///< the first row with a pivot that does not do; else as it was
+  std::int32_t* wrong;   ///< set to the first row with an unusable pivot, if there is one
   Pivots pivots;
 
   /// \brief One thread of a host.
@@ -60,10 +61,10 @@ struct IncompleteRows {
     }
   }
 
-  /// \brief Entry e of row i, anew from `old` ones: see FactorSweep.
+  /// \brief Computes entry e of row i from the `old` entries; see FactorSweep.
   ///
-  /// Goes through the lower part of row i; or, where the pattern is symmetric and it is shorter,
-  /// through that of the row that the entry's column mirrors.
+  /// Goes through the lower part of row i or, if the pattern is symmetric and it is shorter,
+  /// through the lower part of row j, which mirrors the entry's column j.
   KOKKOS_FORCEINLINE_FUNCTION Scalar swept(std::int32_t i, std::int32_t e, Scalar const* old,
                                            bool symmetric) const {
     Scalar value = of_A(e, diagonal[i]);
@@ -89,8 +90,8 @@ struct IncompleteRows {
     return is_finite(wide) &&
            (pivots == Pivots::positive ? real_part(wide) > 0 : pivot != Scalar{});
   }
-  /// \brief Whether sweeps that would make `next` of this pivot have come near what they go to: it
-  /// stays positive, or changes by no more than itself.
+  /// \brief Whether sweeps are near convergence, if the next one would replace this pivot by
+  /// `next`: the pivot must stay positive or, for ilu0, change by no more than its own size.
   KOKKOS_FORCEINLINE_FUNCTION bool is_near(Scalar const& pivot, Scalar const& next) const {
     return pivots == Pivots::positive ? is_fine(next)
                                       : Kokkos::abs(Wide<Scalar>(next) - Wide<Scalar>(pivot)) <=
@@ -98,7 +99,7 @@ struct IncompleteRows {
   }
 
  private:
-  /// Rows that are waited for at once, and rows that a host's thread takes at once.
+  /// Rows that are waited for at once, and rows that a host thread takes at once.
   static constexpr int batch = 4, rows_of_ticket = 32;
 
   std::int64_t next_rows() const { return std::int64_t(rows_of_ticket) * add_one_release(ticket); }
@@ -114,8 +115,8 @@ struct IncompleteRows {
     return value;
   }
 
-  /// \brief A row whose entries, and those right of the diagonal of each row that it needs, are no
-  /// more than a warp's lanes; else answers false.
+  /// \brief Eliminates a row in a warp's lanes. Returns false if the row, or the part right of the
+  /// diagonal of a row that it needs, has more entries than a warp has lanes.
   KOKKOS_FORCEINLINE_FUNCTION bool eliminate_in_lanes(std::int32_t i, int lane) const {
     std::int32_t const begin = offsets[i], size = offsets[i + 1] - begin,
                        lower = diagonal[i] - begin;
@@ -161,7 +162,8 @@ struct IncompleteRows {
     return true;
   }
 
-  /// \brief The lane, among the first `count`, whose `of_lane` is `wanted`, or -1; they ascend.
+  /// \brief The lane, among the first `count`, whose `of_lane` is `wanted`, or -1. The values of
+  /// `of_lane` ascend.
   KOKKOS_FORCEINLINE_FUNCTION static std::int32_t lane_of(std::int32_t wanted, std::int32_t of_lane,
                                                           std::int32_t count) {
     std::int32_t from = 0;
@@ -185,9 +187,9 @@ struct IncompleteRows {
       Scalar const factor = work[k] / wait_for(diagonal[j], patience);
       lane_barrier();  // all have read work[k]
       if (lane == 0) work[k] = factor;
-      // What is left of row i and row j's part of U are gone through together by a thread; by many,
-      // or where one is much longer, the shorter one, whose columns are looked up in the other one:
-      // hubs have rows that are long for all who need them.
+      // A single thread merges the rest of row i with row j's part of U. If there are several
+      // lanes, or one of the two is much longer, they go through the shorter one and look up its
+      // columns in the other: hubs have long rows that many others need.
       std::int32_t const first = diagonal[j] + 1, last = offsets[j + 1];
       if (lanes == 1 && last - first <= 8 * (end - k) && end - k <= 8 * (last - first)) {
         for (std::int32_t e = first, at = k + 1; e < last && at < end;) {

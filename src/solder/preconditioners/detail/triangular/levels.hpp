@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// \brief The levels of a triangular pattern, found where it lies: on the device.
+/// \brief The levels of a triangular pattern, found on the device, where the pattern is.
 
 #include <algorithm>
 #include <bit>
@@ -16,7 +16,7 @@
 
 namespace Solder::Impl::triangular {
 
-/// \brief How many there are. Waits for the answer.
+/// \brief The number of entries of a triangle. Waits for the result.
 template <class Exec>
 std::int64_t entries_of(Exec const& exec, DeviceTriangle const& T) {
   std::int64_t entries = 0;
@@ -26,22 +26,24 @@ std::int64_t entries_of(Exec const& exec, DeviceTriangle const& T) {
   return entries;
 }
 
-/// \brief The level of each row: the longest way to it, in rows that it needs.
+/// \brief Finds the level of each row: the length of the longest chain of needed rows that leads to
+/// it.
 ///
-/// On GPUs one kernel: a warp takes the next 32 rows in the order in which they are solved, and
-/// each lane goes through what its row needs as far as it is known: by scratch where it is one of
-/// the warp's own rows, which mostly wait for each other, else by memory. All that is waited for
-/// has been taken by somebody who runs: see has_progress. On hosts a loop.
+/// On GPUs this is one kernel. A warp takes the next 32 rows in the order in which they are solved.
+/// Each lane goes through the rows that its row needs, as far as their levels are known. It reads
+/// levels of the warp's own rows, which mostly wait for each other, from scratch, and others from
+/// memory. All rows that a lane waits for have been taken by a running warp: see has_progress. On
+/// hosts this is a loop.
 struct FindLevels {
   static constexpr std::int32_t unknown = -1;
-  static constexpr int warps = 8, teams_at_once = 4;  ///< of a team, of a multiprocessor
+  static constexpr int warps = 8, teams_at_once = 4;  ///< per team, per multiprocessor
   static constexpr int scratch_bytes() { return warps * warp * int(sizeof(std::int32_t)); }
 
   DeviceTriangle T;
   std::int32_t* level;   ///< unknown at first
-  std::int32_t most;     ///< levels; where there are more, they all give up
+  std::int32_t most;     ///< levels; if there are more, all warps give up
   std::int32_t* ticket;  ///< 0 at first
-  std::int32_t* deep;    ///< 0 at first; 1 where there are more than `most`
+  std::int32_t* deep;    ///< 0 at first; 1 if there are more than `most` levels
 
   void operator()(int) const {
     for (std::int32_t turn = 0; turn < T.rows && *deep == 0; ++turn) {
@@ -79,8 +81,9 @@ struct FindLevels {
   }
 
  private:
-  /// \brief Goes on through what row i needs, `passed` of it already; whether all is known. What is
-  /// solved last comes last. Levels of the turns from `first` on are in `scratch`.
+  /// \brief Continues through the rows that row i needs, in the order in which they are solved;
+  /// `passed` of them are done. Returns whether all levels are known. The levels of turns from
+  /// `first` on are in `scratch`.
   KOKKOS_FORCEINLINE_FUNCTION bool look(std::int32_t i, std::int32_t first,
                                         std::int32_t const* scratch, std::int32_t& passed,
                                         std::int32_t& of_row) const {
@@ -95,24 +98,24 @@ struct FindLevels {
     }
     return true;
   }
-  /// \brief A row beyond `most` gets its level, too: others may wait for it.
+  /// \brief Stores the level of a row, even beyond `most`, because others may wait for it.
   KOKKOS_FORCEINLINE_FUNCTION void keep(std::int32_t i, std::int32_t of_row) const {
     store_relaxed(level + i, of_row);
     if (of_row >= most) store_relaxed(deep, std::int32_t(1));
   }
 };
 
-/// \brief Rows level by level, in each in the order in which they are solved.
+/// \brief The rows level by level, and within a level in the order in which they are solved.
 template <class Exec>
 struct RowsByLevel {
   using Indices = DeviceArray<std::int32_t, Exec>;
 
   std::int32_t levels = 0;  ///< 0: there are more than were wanted, or no rows
   Indices level = no_view<Indices>(), order = level;
-  double seconds = 0;  ///< that it took
+  double seconds = 0;  ///< that the search took
 };
 
-/// \brief Sorts rows by their levels, a bit after the other: two kernels a bit.
+/// \brief Sorts rows by their levels, bit by bit: two kernels for each bit.
 template <class Exec>
 void sort_by_level(Exec const& exec, RowsByLevel<Exec>& rows) {
   auto const count = static_cast<std::int32_t>(rows.order.extent(0));
@@ -135,7 +138,7 @@ void sort_by_level(Exec const& exec, RowsByLevel<Exec>& rows) {
   }
 }
 
-/// \param most levels; more are not looked for
+/// \param most levels; the search gives up if there are more
 template <class Exec>
 RowsByLevel<Exec> rows_by_level(Exec const& exec, DeviceTriangle const& T, std::int32_t most) {
   Kokkos::Timer timer;
@@ -181,9 +184,9 @@ RowsByLevel<Exec> rows_by_level(Exec const& exec, DeviceTriangle const& T, std::
   return found;
 }
 
-/// \brief Whether a tile of `most` rows of one level, or what is left of it, begins at place p.
+/// \brief Whether a tile begins at place p: `most` rows of one level, or the rest of the level.
 struct BeginsTile {
-  std::int32_t const *level, *order, *first;  ///< `first` place of each level
+  std::int32_t const *level, *order, *first;  ///< `first`: the first place of each level
   std::int32_t most;
 
   KOKKOS_FUNCTION bool operator()(std::int32_t p) const {
@@ -191,8 +194,8 @@ struct BeginsTile {
   }
 };
 
-/// \brief Tiles of at most `most` rows of one level each, of rows in the order of levels: where
-/// each begins, and the end.
+/// \brief Cuts the rows, in the order of levels, into tiles of at most `most` rows of one level:
+/// where each tile begins, and the end.
 template <class Exec>
 DeviceArray<std::int32_t, Exec> tiles_of_levels(Exec const& exec, RowsByLevel<Exec> const& rows,
                                                 std::int32_t most) {

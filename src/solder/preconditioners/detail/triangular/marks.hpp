@@ -8,8 +8,8 @@
 
 namespace Solder::Impl::triangular {
 
-/// \brief The bits of "not yet": a NaN that no arithmetic makes. An entry of x is flag and value in
-/// one word, so that nobody needs a fence; where an entry is computed as this very NaN, another one
+/// \brief The bits of "not yet": a NaN that no arithmetic produces. An entry of x is both flag and
+/// value in one word, so no fence is needed. If an entry is computed as this very NaN, another NaN
 /// is stored.
 template <class Real>
 struct NotYet;

@@ -11,11 +11,11 @@
 
 namespace Solder {
 
-/// \brief In which order an incomplete factorisation eliminates.
+/// \brief The order in which an incomplete factorisation eliminates rows.
 enum class Ordering : std::int32_t {
-  natural,     ///< as the matrix has it
+  natural,     ///< the order of the matrix
   rcm,         ///< reverse Cuthill-McKee: a narrow band
-  multicolour  ///< rows without common entries together: as few levels as there are colours
+  multicolour  ///< rows that do not couple are together: as few levels as there are colours
 };
 
 constexpr std::string_view to_string(Ordering ordering) {
@@ -32,7 +32,7 @@ constexpr std::string_view to_string(Ordering ordering) {
 
 namespace Impl::triangular {
 
-/// \brief Who is next to whom: the pattern of A + A^T, on the host, without its diagonal.
+/// \brief The neighbours of each row: the pattern of A + A^T without its diagonal, on the host.
 struct Neighbours {
   std::vector<std::int64_t> offsets;
   std::vector<std::int32_t> columns;
@@ -82,7 +82,8 @@ Neighbours neighbours_of(std::int32_t rows, Offset const* offsets, std::int32_t 
   return all;
 }
 
-/// \brief Cuthill and McKee's order from a row of least degree of each component, reversed.
+/// \brief The reversed Cuthill-McKee order, which starts from a row of least degree of each
+/// component.
 inline std::vector<std::int32_t> reverse_cuthill_mckee(Neighbours const& next) {
   std::int32_t const rows = next.rows();
   std::vector<std::int32_t> order, degrees(rows);
@@ -111,8 +112,8 @@ inline std::vector<std::int32_t> reverse_cuthill_mckee(Neighbours const& next) {
   return order;
 }
 
-/// \brief Colour by colour, each row having the first colour that none of its neighbours before it
-/// has.
+/// \brief The rows colour by colour. Each row gets the first colour that none of the neighbours
+/// before it has.
 inline std::vector<std::int32_t> by_colour(Neighbours const& next) {
   std::int32_t const rows = next.rows();
   std::vector<std::int32_t> colour(rows, -1), taken_by;

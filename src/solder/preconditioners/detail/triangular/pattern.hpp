@@ -12,8 +12,8 @@
 
 namespace Solder::Impl::triangular {
 
-/// \brief A's pattern in the order of elimination, on the host: row i is row label[i] of A, its
-/// entries are sorted, and the value of entry k is A's value number source[k].
+/// \brief A's pattern in the order of elimination, on the host. Row i is row label[i] of A; its
+/// entries are sorted. The value of entry k is A's value number source[k].
 struct OrderedPattern {
   std::vector<std::int32_t> label, offsets{0}, columns, source, diagonal;
 };
@@ -44,7 +44,7 @@ OrderedPattern ordered_pattern(Ordering ordering, std::int32_t rows, Offset cons
   return P;
 }
 
-/// \brief One triangle of an ordered pattern, counted from the row that is solved first.
+/// \brief One triangle of an ordered pattern. Rows are counted from the one that is solved first.
 struct Triangle {
   Dependencies needs;
   std::vector<std::int32_t> label, source, diagonal;
@@ -70,7 +70,7 @@ inline Triangle triangle_of(OrderedPattern const& P, bool lower) {
   return T;
 }
 
-/// \brief Whether the columns of each row ascend. Waits for the answer.
+/// \brief Whether the columns of each row ascend. Waits for the result.
 template <class Exec, class Offset>
 bool rows_ascend(Exec const& exec, std::int32_t rows, Offset const* offsets,
                  std::int32_t const* columns) {
@@ -81,8 +81,8 @@ bool rows_ascend(Exec const& exec, std::int32_t rows, Offset const* offsets,
              }) < 0;
 }
 
-/// \brief The same on the device. In natural order there are no labels; where A's rows are sorted,
-/// too, it is A's own, and there are no sources.
+/// \brief The ordered pattern on the device. In natural order there are no labels. If A's rows are
+/// also sorted, the pattern is A's own, and there are no sources.
 template <class Exec>
 struct DevicePattern {
   using Indices = Kokkos::View<std::int32_t*, typename Exec::memory_space>;
@@ -101,7 +101,7 @@ struct DevicePattern {
         diagonal(on_device(exec, P.diagonal)),
         columns(on_device(exec, P.columns)) {}
 
-  /// \brief Of a matrix whose rows are sorted. One kernel.
+  /// \brief The pattern of a matrix whose rows are sorted. One kernel.
   template <class Offset>
   static DevicePattern of_sorted(Exec const& exec, std::int32_t rows, Offset const* of_A,
                                  Columns const& columns) {
@@ -125,7 +125,7 @@ struct DevicePattern {
     return P;
   }
 
-  /// \brief The first row of A without a diagonal entry, or -1. Waits for it.
+  /// \brief The first row of A without a diagonal entry, or -1. Waits for the result.
   std::int32_t without_diagonal(Exec const& exec) const {
     auto const* const places = diagonal.data();
     auto const* const labels = label.data();
@@ -135,7 +135,7 @@ struct DevicePattern {
           if (places[i] < 0 && row < first) first = row;
         });
   }
-  /// \brief Rows with a diagonal entry. Waits for the answer.
+  /// \brief The number of rows with a diagonal entry. Waits for the result.
   std::int64_t diagonal_entries(Exec const& exec) const {
     auto const* const places = diagonal.data();
     std::int64_t entries = 0;
@@ -144,8 +144,9 @@ struct DevicePattern {
         KOKKOS_LAMBDA(int i, std::int64_t& sum) { sum += places[i] >= 0; }, entries);
     return entries;
   }
-  /// \brief For a triangle with ones that are not stored: where a row has no diagonal entry its
-  /// place becomes that of the end of the row's lower part, or that before its upper part.
+  /// \brief For a triangle whose diagonal of ones is not stored. If a row has no diagonal entry,
+  /// the place of that entry is set to the end of the row's lower part, or to just before its upper
+  /// part.
   void place_missing_ones(Exec const& exec, bool lower) const {
     auto *const places = diagonal.data(), *const begins = offsets.data();
     auto const* const all = columns.data();
@@ -156,7 +157,8 @@ struct DevicePattern {
           places[i] = lower ? at : at - 1;
         });
   }
-  /// \brief The first row of A with an entry whose mirror image is missing, or -1. Waits for it.
+  /// \brief The first row of A with an entry whose mirror image is missing, or -1. Waits for the
+  /// result.
   std::int32_t unsymmetric(Exec const& exec) const {
     auto const* const labels = label.data();
     auto const *const begins = offsets.data(), *const all = columns.data();
@@ -179,7 +181,7 @@ struct DeviceTriangle {
   bool lower;
   std::int32_t const *offsets, *columns, *diagonal;
 
-  /// \brief The row that is solved as number `turn`, or the turn of a row.
+  /// \brief The row that is solved in turn `turn`, or conversely the turn of a row.
   KOKKOS_FUNCTION std::int32_t in_turn(std::int32_t turn) const {
     return lower ? turn : rows - 1 - turn;
   }

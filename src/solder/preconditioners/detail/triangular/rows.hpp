@@ -12,9 +12,9 @@
 
 namespace Solder::Impl::triangular {
 
-/// \brief Strands as host threads see them; on GPUs there are none.
+/// \brief The strands of a host's threads; see Strands. There are none on GPUs.
 struct StrandsOfHost {
-  /// Integers from one strand's counters to the next one's: each has a cache line for itself.
+  /// Integers from one strand's counters to the next strand's: each counter has its own cache line.
   static constexpr std::int32_t counters = 64, done = 32;
 
   std::int32_t count = 0;
@@ -26,26 +26,27 @@ struct StrandsOfHost {
 
 /// \brief The device side of a triangular matrix: its rows in the order of a schedule.
 ///
-/// Slot s is row rows[s]; its entries but the diagonal are k = offsets[s], ..., offsets[s + 1] - 1.
-/// On GPUs columns[k] is a slot: what rows solved at the same time ask for then lies together.
-/// Those from own[s] on are of the same tile, and counted from its first slot. Hosts have columns,
-/// strands in place of tiles, each row's entries in the order in which they are solved for, and
-/// values that are multiplied with the inverse of the diagonal: what a row waits for of the one
-/// before it then takes one operation.
+/// Slot s is row rows[s]. Its off-diagonal entries are k = offsets[s], ..., offsets[s + 1] - 1. On
+/// GPUs columns[k] is a slot, so that rows which are solved at the same time load neighbouring
+/// entries of x. Entries from own[s] on belong to the same tile; their slots are relative to its
+/// first one. On hosts columns[k] is a column, there are strands instead of tiles, and the entries
+/// of a row are in the order in which their columns are solved. Values are multiplied by the
+/// inverse of the diagonal there, so that only one operation separates a row from the one it
+/// depends on.
 template <class Scalar>
 struct TriangularOperator {
-  /// Entries that a lane waits for at once, and those of its own tile that it keeps in registers.
+  /// Entries that a lane waits for at once, and entries of its own tile that it keeps in registers.
   static constexpr int batch = 4, kept = 8;
 
   std::int32_t const* rows;
-  std::int32_t const* right;  ///< where the right-hand side has the entry of each slot
-  std::int32_t const* begin;  ///< [tiles + 1] of each tile's slots
-  std::int32_t const* depth;  ///< of each tile: rows on the longest way within it
+  std::int32_t const* right;  ///< the place of each slot's entry in the right-hand side
+  std::int32_t const* begin;  ///< [tiles + 1]: the first slot of each tile
+  std::int32_t const* depth;  ///< of each tile: rows on the longest path within it
   std::int32_t const* offsets;
   std::int32_t const* own;
   std::int32_t const* columns;
   Scalar const* values;
-  Scalar const* inverse;  ///< of the diagonal, by slots; null: ones
+  Scalar const* inverse;  ///< of the diagonal, slot by slot; null: ones
   std::int32_t tiles;
   std::int32_t lane_bits;  ///< 2^lane_bits lanes share a row
   StrandsOfHost strands;
@@ -53,21 +54,25 @@ struct TriangularOperator {
   bool operator==(TriangularOperator const&) const = default;
 };
 
-/// \brief The rows of x = T^-1 b, as a source. The counters must be 0 before it begins. x is
-/// complete after the stage: on hosts in the order of rows, on GPUs in that of slots, and there it
-/// must say "not yet" everywhere before.
+/// \brief The rows of x = T^-1 b, as a source. The counters must be 0 before the stage. After it, x
+/// is complete: in the order of rows on hosts, in the order of slots on GPUs. On GPUs all of x must
+/// be "not yet" before the stage.
 ///
-/// One kernel without a barrier. On a GPU a warp takes the next tile that nobody has, so that all
-/// it can wait for has been taken by somebody who runs. It waits for the entries of x that belong
-/// to other tiles, and then solves its rows: Algorithm 1 of paper 3, external edges first, with
-/// registers for its local memory. Needs teams that make progress once they have started
-/// (has_progress). A thread of a host goes along its strand, task by task, each when other strands
-/// are as far as it needs; who cannot go on for a while takes a task of another strand that can, so
-/// that any number of threads comes to an end. The order of summation is fixed; which team hands a
-/// row out is not, so a consumer must not sum.
+/// One kernel without a barrier. On a GPU a warp takes the next free tile. Everything that it can
+/// wait for has therefore been taken by a running warp. It waits for the entries of x that belong
+/// to other tiles and then solves its own rows: Algorithm 1 of paper 3, external edges first, with
+/// registers as its local memory. This needs teams that make progress once they have started
+/// (has_progress).
 ///
-/// Words: T's entries, 4 a row, on GPUs one more where `marked` is, and x once for each entry of
-/// another tile.
+/// A thread of a host works through the tasks of its strand. It starts each task when the other
+/// strands have done what the task needs. A thread that has been blocked for a while takes a task
+/// of another strand that is ready. So the solve completes with any number of threads.
+///
+/// The order of summation is fixed, but which team hands out a row is not, so a consumer must not
+/// sum.
+///
+/// Words: T's entries, 4 a row, on GPUs one more if `marked` is set, and x once for each entry that
+/// refers to another tile.
 template <class Scalar, class Vector>
 struct TriangularRows {
   TriangularOperator<Scalar> T;
@@ -75,13 +80,13 @@ struct TriangularRows {
   std::int32_t workers;  ///< warps of a GPU that take tiles, spread over the league
   Vector b;
   Scalar* x;
-  std::int32_t* counters;    ///< of GPUs a ticket
-  Scalar* marked = nullptr;  ///< of GPUs: an x of later that is marked "not yet" by the way
+  std::int32_t* counters;    ///< on GPUs a single ticket
+  Scalar* marked = nullptr;  ///< on GPUs: the x of a later solve, marked "not yet" along the way
 
   bool operator==(TriangularRows const&) const = default;
 
   KOKKOS_FUNCTION std::int32_t teams() const { return league; }
-  /// \brief None: a tile is solved by who takes it first.
+  /// \brief None: a tile is solved by whichever team takes it first.
   Rows dealt_rows() const { return {}; }
 
   template <class Team, class Prepare, class Consume>
@@ -96,7 +101,7 @@ struct TriangularRows {
       auto const take = [&] { return team.lane() == 0 ? add_one_release(counters) : 0; };
       std::int32_t t = lane_value(take(), 0);
       while (t < T.tiles) {
-        std::int32_t const next = take();  // asked for before the work, needed after it
+        std::int32_t const next = take();  // requested before the work, needed after it
         solve_tile_of_warp(team.lane(), t, right, consume);
         t = lane_value(next, 0);
       }
@@ -109,7 +114,7 @@ struct TriangularRows {
   void solve_strands(std::int32_t rank, std::int32_t threads, Scalar const* right,
                      Consume const& consume) const {
     StrandsOfHost const& strands = T.strands;
-    // Turns of waiting after which a thread looks at other strands than its own.
+    // Turns of waiting after which a thread looks at strands other than its own.
     std::int32_t const own = rank % strands.count, faithful = threads < strands.count ? 0 : 64;
     Waiting<true> const fresh{};
     for (Waiting<true> waiting = {};;) {
@@ -133,7 +138,7 @@ struct TriangularRows {
         waiting.turn();
     }
   }
-  /// \brief Whether what task `next` of strand s needs is done.
+  /// \brief Whether everything that task `next` of strand s needs is done.
   bool is_ready(std::int32_t s, std::int32_t next) const {
     auto const has_done = [&](std::int32_t strand, std::int32_t tasks) {
       return load_acquire(counters + strand * StrandsOfHost::counters + StrandsOfHost::done) >=
@@ -157,11 +162,12 @@ struct TriangularRows {
     }
   }
 
-  /// \brief A tile has at most a warp's lanes over 2^lane_bits rows; all lanes of a row know its
-  /// sum.
+  /// \brief Solves a tile, which has at most a warp's lanes divided by 2^lane_bits rows. All lanes
+  /// of a row know its sum.
   ///
-  /// Within the tile the lanes solve as often as it is deep, all rows at once, from what the rows
-  /// that they need have so far: after k times the rows of depth k are right, and stay so.
+  /// Within the tile, the lanes repeat the solve `depth` times, for all rows at once, from the
+  /// current values of the rows that they need. After k times the rows of depth k are correct and
+  /// no longer change.
   template <class Consume>
   KOKKOS_FORCEINLINE_FUNCTION void solve_tile_of_warp(int lane, std::int32_t t, Scalar const* right,
                                                       Consume const& consume) const {
@@ -216,7 +222,8 @@ struct TriangularRows {
     consume(i, handed_out);
   }
 
-  /// \brief The turns within a tile whose rows need N of its rows at most; slot -1: none.
+  /// \brief The repeated solves within a tile, each of whose rows needs at most N others of the
+  /// tile; slot -1: none.
   template <int N>
   KOKKOS_FORCEINLINE_FUNCTION static void solve_within(std::int32_t depth, Scalar const& outer,
                                                        Scalar const* value,
@@ -231,8 +238,9 @@ struct TriangularRows {
     }
   }
 
-  /// \brief The products with entries k, k + step, ... before `end`, `batch` of them, once all are
-  /// there. These are of tiles that were taken before, by a warp that does not wait for this one.
+  /// \brief The sum of the products of entries k, k + step, ... before `end`, `batch` of them, as
+  /// soon as their entries of x are there. These belong to tiles that were taken earlier, by warps
+  /// that do not wait for this one.
   KOKKOS_FORCEINLINE_FUNCTION Scalar others(std::int32_t k, std::int32_t end,
                                             std::int32_t step) const {
     constexpr int batch = TriangularOperator<Scalar>::batch;
@@ -265,8 +273,8 @@ struct TriangularRows {
   }
 };
 
-/// \brief What solves of T and of another factor find before they begin: counters of 0 and, on
-/// GPUs, x and y "not yet". A stage. Words: 2 a row on GPUs.
+/// \brief A stage that prepares the solves with both factors: sets the counters to 0 and, on GPUs,
+/// x and y to "not yet". Words: 2 a row on GPUs.
 template <class Scalar>
 struct NothingSolved {
   static constexpr char const* label = "Solder::triangular::begin";
@@ -277,7 +285,7 @@ struct NothingSolved {
   std::int32_t league;
   Scalar *x, *y;
   std::int32_t* counters;
-  std::int32_t many;  ///< counters
+  std::int32_t many;  ///< number of counters
 
   bool operator==(NothingSolved const&) const = default;
   static constexpr int workspace() { return 0; }
@@ -297,13 +305,13 @@ struct NothingSolved {
   }
 };
 
-/// \brief A body that needs nothing of a row: its source keeps what is wanted.
+/// \brief A body that does nothing with a row, because its source stores the rows itself.
 struct Keep {
   bool operator==(Keep const&) const = default;
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t, auto const&) const {}
 };
 
-/// \brief Stores rows in the order of rows, whatever order their source keeps.
+/// \brief Stores rows in the order of rows, whatever order their source stores them in.
 template <class Scalar>
 struct StoreRows {
   Scalar* x;

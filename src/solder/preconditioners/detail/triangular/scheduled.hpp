@@ -31,21 +31,21 @@ class Scheduled {
  public:
   using Space = typename Exec::memory_space;
 
-  /// \brief A schedule on the host, as it will lie on the device.
+  /// \brief A schedule on the host, in the layout that it will have on the device.
   struct Plan {
     TriangularReport report;
     std::int32_t lane_bits = 0;
     std::vector<std::int32_t> rows, begin, depth, offsets{0}, own, columns, sources,
         diagonal_sources;
-    std::vector<std::int32_t> first, needs_begin;  ///< of strands, as `begin`, where there are any
+    std::vector<std::int32_t> first, needs_begin;  ///< of strands, if any, as is `begin` then
     std::vector<StrandNeed> needs;
   };
 
-  /// \brief Analyses a pattern. Nothing of the device is used: several threads may call it.
-  /// \param needs the pattern, counted from the row that is solved first
-  /// \param label the number in vectors of each row of `needs`
-  /// \param source where the values of the entries of `needs` lie
-  /// \param diagonal and those of the diagonal, by rows of `needs`; empty: ones
+  /// \brief Analyses a pattern. It does not use the device, so several threads may call it.
+  /// \param needs the pattern, with rows counted from the one that is solved first
+  /// \param label the number that each row of `needs` has in vectors
+  /// \param source the places of the values of the entries of `needs`
+  /// \param diagonal the places of the diagonal's values, by rows of `needs`; empty: ones
   static Plan planned(Exec const& exec, Dependencies const& needs,
                       std::vector<std::int32_t> const& label,
                       std::vector<std::int32_t> const& source,
@@ -72,8 +72,8 @@ class Scheduled {
       plan.begin = tiles.begin;
       order = tiles.order;
     }
-    // Entries of other tiles first, then those of the row's own, or on hosts all, the first solved
-    // first.
+    // Entries of other tiles come first, then those of the row's own tile in the order in which
+    // they are solved. On hosts all entries are in that order.
     auto const tile = tiles.tile_of_rows();
     std::vector<std::int32_t> place(rows), depth_of_row(rows, 1);
     plan.depth.assign(tiles.count(), 1);
@@ -117,7 +117,7 @@ class Scheduled {
 
   Scheduled() = default;
 
-  /// \brief Brings a plan to the device.
+  /// \brief Copies a plan to the device.
   Scheduled(Exec const& exec, Plan const& plan)
       : lane_bits_(plan.lane_bits),
         report_(plan.report),
@@ -144,9 +144,9 @@ class Scheduled {
     report_.analysis_seconds += timer.seconds();
   }
 
-  /// \brief Whether `levels` is the schedule of such a triangle, if only it has no more levels than
-  /// levels_looked_for(): then it is made on the device, by `by_levels`. A row of thousands, whose
-  /// entries one lane goes through, is for the host.
+  /// \brief Whether such a triangle gets the schedule `levels`, provided that it has no more levels
+  /// than levels_looked_for(). It is then made on the device, by `by_levels`. Rows of thousands of
+  /// entries are left to the host, because on the device one lane would go through them.
   static bool is_by_levels(TriangularSchedule wanted, std::int32_t rows, std::int64_t entries,
                            std::int32_t longest_row) {
     return !is_host_space<Exec> && longest_row <= most_row_of_device &&
@@ -158,9 +158,9 @@ class Scheduled {
     return wanted == TriangularSchedule::levels ? rows : most_wide_levels(rows);
   }
 
-  /// \brief The schedule `levels` of a triangle of P, made on the device: some twenty kernels, and
-  /// two a bit of the number of levels. The same as that of a plan.
-  /// \param T of P
+  /// \brief Makes the schedule `levels` of a triangle of P on the device. It takes some twenty
+  /// kernels, and two for each bit of the number of levels. The result is the same as with a plan.
+  /// \param T a triangle of P
   static Scheduled by_levels(Exec const& exec, DevicePattern<Exec> const& P,
                              DeviceTriangle const& T, bool has_diagonal,
                              RowsByLevel<Exec> const& found) {
@@ -226,7 +226,7 @@ class Scheduled {
     return made;
   }
 
-  /// \brief Takes the values from where the sources say, or their conjugates: one to three kernels.
+  /// \brief Takes the values from their sources, or the conjugates of these: one to three kernels.
   void update(Exec const& exec, Scalar const* from, bool conjugated = false) const {
     auto const* const sources = sources_.data();
     auto const* const diagonals = diagonal_sources_.data();
@@ -252,14 +252,16 @@ class Scheduled {
     }
   }
 
-  /// \brief The first row, as vectors count, whose diagonal entry has no finite inverse, or -1.
+  /// \brief The first row, in the numbering of vectors, whose diagonal entry has no finite inverse,
+  /// or -1.
   std::int32_t first_without_inverse(Exec const& exec) const {
     return first_infinite(exec, inverse_, rows_.data());
   }
 
-  /// \brief Right-hand sides are solutions of `other`, as its solves leave them.
+  /// \brief Makes solves take their right-hand sides in the order in which solves of `other` leave
+  /// their solutions.
   void take_from(Exec const& exec, Scheduled const& other) {
-    if (is_host_space<Exec>) return;  // there they are in the order of rows
+    if (is_host_space<Exec>) return;  // hosts leave them in the order of rows
     auto const slot = allocate<std::int32_t>(exec, "Solder::triangular::slots", rows_.extent(0));
     right_ = allocate<std::int32_t>(exec, "Solder::triangular::right", rows_.extent(0));
     auto const *const of_other = other.rows_.data(), *const own = rows_.data();
@@ -285,16 +287,17 @@ class Scheduled {
             lane_bits_,
             {strands(), first_.data(), begin_.data(), needs_begin_.data(), needs_.data()}};
   }
-  /// \brief Integers that a solve counts with.
+  /// \brief The number of integer counters that a solve needs.
   std::int32_t counters() const {
     return is_host_space<Exec> ? strands() * StrandsOfHost::counters : 1;
   }
-  /// \brief Warps of a GPU that solve: for the tiles of `levels_ahead` levels.
+  /// \brief Warps of a GPU that solve: enough for the tiles of `levels_ahead` levels.
   std::int32_t workers() const {
     std::int64_t const ahead = levels_ahead * report_.tiles / std::max(report_.tile_levels, 1) + 1;
     return static_cast<std::int32_t>(std::min<std::int64_t>(ahead, report_.tiles));
   }
-  /// \brief Teams that its solves want; on GPUs a warp of each at least, so that they spread.
+  /// \brief Teams that its solves want. On GPUs at least one warp of each team works, so that the
+  /// warps spread over the device.
   std::int32_t teams(Exec const& exec) const {
     if (is_host_space<Exec>) return threads_of(exec);
     return std::clamp(workers(), 1, resident_league(exec));
@@ -310,8 +313,9 @@ class Scheduled {
     return std::max(0, static_cast<std::int32_t>(first_.extent(0)) - 1);
   }
 
-  /// \brief The tiles of the schedule that is wanted, or of the quickest by the model. Where levels
-  /// are wide GPUs have no use for chains, nor, of long rows, for tiles of a few.
+  /// \brief The tiles of the wanted schedule, or of the fastest one according to the model. If
+  /// levels are wide, GPUs do not benefit from chains, nor, if rows are long, from tiles of a few
+  /// rows.
   static Tiles choose(Exec const& exec, Dependencies const& needs,
                       std::vector<std::int32_t> const& level, TriangularSchedule wanted,
                       Plan& plan) {

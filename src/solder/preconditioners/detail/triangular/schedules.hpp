@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// \brief The schedules of a triangular matrix, and what decides between them.
+/// \brief The schedules of a triangular matrix, and the rules that choose between them.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,11 +20,11 @@
 
 namespace Solder {
 
-/// \brief In which order, and in which groups, the rows of a triangular matrix are solved.
+/// \brief The order and the groups in which the rows of a triangular matrix are solved.
 enum class TriangularSchedule : std::int32_t {
-  automatic,  ///< the one that the model of paper 3, (5), followed tile by tile, says is quickest
-  natural,    ///< rows that follow each other share a tile
-  levels,     ///< tiles of rows of one level, which need nothing of each other: most concurrency
+  automatic,  ///< the fastest according to the model (5) of paper 3, applied tile by tile
+  natural,    ///< consecutive rows share a tile
+  levels,     ///< tiles of rows of one level, which are independent: most concurrency
   partition   ///< tiles of rows that need each other: most locality
 };
 
@@ -42,40 +42,40 @@ constexpr std::string_view to_string(TriangularSchedule schedule) {
   return "unknown";
 }
 
-/// \brief The schedule that was chosen, and what was seen of the matrix.
+/// \brief The chosen schedule, and what the analysis found about the matrix.
 struct TriangularReport {
   TriangularSchedule schedule = TriangularSchedule::automatic;  ///< never automatic
   std::int32_t levels = 0;
   std::int32_t tiles = 0;
-  std::int32_t tile_levels = 0;  ///< of the graph that the tiles are vertices of
+  std::int32_t tile_levels = 0;  ///< of the graph whose vertices are the tiles
   std::int64_t entries = 0;      ///< off the diagonal
-  std::int64_t external = 0;     ///< of them with an entry of x of another tile
-  double predicted_seconds = 0;  ///< by the model; 0: there was no choice
-  double analysis_seconds = 0;   ///< on the host or the device, copies included
+  std::int64_t external = 0;     ///< those entries that need x from another tile
+  double predicted_seconds = 0;  ///< by the model; 0 if there was no choice
+  double analysis_seconds = 0;   ///< on the host or the device, including copies
 };
 
 namespace Impl::triangular {
 
-/// \throws std::invalid_argument where Exec is not known to let every team that has started make
-/// progress, as those that wait for each other need
+/// \throws std::invalid_argument if Exec is not known to guarantee that every team that has started
+/// makes progress, which teams that wait for each other need
 template <class Exec>
 void require_progress(std::string_view who) {
   if (!has_progress<Exec>)
-    throw std::invalid_argument(
-        std::string(who) +
-        ": for CPUs and the GPUs of CUDA and HIP; others promise no teams that wait");
+    throw std::invalid_argument(std::string(who) +
+                                ": needs CPUs, or GPUs with CUDA or HIP; others do not guarantee "
+                                "progress to waiting teams");
 }
 
-/// \brief Threads of a host, which has as many strands.
+/// \brief The threads of a host; there are as many strands.
 template <class Exec>
 int threads_of(Exec const& exec) {
   return std::max(1, static_cast<int>(exec.concurrency()));
 }
 
-/// \brief What a host's solve costs, measured: docs/performance.md.
+/// \brief The measured costs of a solve on a host; see docs/performance.md.
 inline constexpr HostCosts host_costs{1e-7, 6e-7, 3.5e-9, 0.4e-9};
 
-/// \brief The seconds of a solve by the model.
+/// \brief The seconds of a solve according to the model.
 template <class Exec>
 double predicted(Exec const& exec, Dependencies const& needs, Tiles const& tiles) {
   if constexpr (is_host_space<Exec>)
@@ -85,8 +85,8 @@ double predicted(Exec const& exec, Dependencies const& needs, Tiles const& tiles
                    {2e-6, 0.57e-6, 0.05e-6, resident_league(exec) * (league_threads / warp)});
 }
 
-/// \brief The same if no thread of a host ever waited; of a GPU 0. A schedule that comes as close
-/// to it as `good_enough` is taken without a look at others.
+/// \brief The same if no thread of a host ever had to wait; 0 for a GPU. A schedule that is within
+/// a factor of `good_enough` of it is taken without trying others.
 template <class Exec>
 double ideal_seconds(Exec const& exec, Dependencies const& needs) {
   if (!is_host_space<Exec>) return 0;
@@ -95,8 +95,8 @@ double ideal_seconds(Exec const& exec, Dependencies const& needs) {
 }
 inline constexpr double good_enough = 1.2;
 
-/// \brief Lanes of a GPU that share a row, in bits: a lane is to have about as many entries as it
-/// waits for at once.
+/// \brief The base-2 logarithm of the number of GPU lanes that share a row: each lane should have
+/// about as many entries as it can wait for at once.
 template <class Scalar, class Exec>
 std::int32_t choose_lane_bits(std::int32_t rows, std::int64_t entries) {
   if (is_host_space<Exec>) return 0;
@@ -106,25 +106,25 @@ std::int32_t choose_lane_bits(std::int32_t rows, std::int64_t entries) {
   return bits;
 }
 
-/// \brief What decides which schedules a GPU looks at: whether so few lanes share a row that a tile
-/// has rows to keep together, and up to how many levels they count as wide.
+/// \brief These decide which schedules a GPU tries: whether so few lanes share a row that a tile
+/// has several rows to keep together, and the number of levels up to which levels count as wide.
 constexpr bool has_short_rows(std::int32_t lane_bits) { return lane_bits < 2; }
 constexpr std::int32_t most_wide_levels(std::int32_t rows) { return rows / 256; }
 
-/// \brief Entries of a row up to which its level is found on the device, by one lane.
+/// \brief The longest row, in entries, whose level is found on the device, where one lane does it.
 inline constexpr std::int32_t most_row_of_device = 4096;
 
-/// \brief Levels in work at once on a GPU. Who waits for levels far away slows down the others by
-/// asking: with all warps that there are a solve may take four times as long.
+/// \brief Levels that a GPU works on at once. Warps that wait for distant levels slow down the
+/// others by polling: if all warps took part, a solve could take four times as long.
 inline constexpr std::int64_t levels_ahead = 8;
 
-/// \brief Rows of a tile at most.
+/// \brief The most rows of a tile.
 template <class Exec>
 constexpr std::int32_t most_rows(std::int32_t lane_bits) {
   return is_host_space<Exec> ? 256 : warp >> lane_bits;
 }
 
-/// \param alone one thread takes all tiles: it goes through natural ones in their order
+/// \param alone one thread takes all tiles, and natural tiles in their order
 template <class Exec>
 Tiles tiles_by(TriangularSchedule schedule, Dependencies const& needs,
                std::vector<std::int32_t> const& level, std::int32_t levels, std::int32_t most,

@@ -11,8 +11,8 @@
 
 namespace Solder::Impl::triangular {
 
-/// \brief What a sweep multiplies with: a vector at first, and then what the sweep before has left
-/// in one of two arrays by turns.
+/// \brief The vector that a sweep multiplies: at first a given one, then the result of the sweep
+/// before, which is double buffered.
 template <class First, class Scalar>
 struct SweptBefore {
   First first;  ///< a pointer, or a Place
@@ -30,7 +30,8 @@ SweptBefore<First, Scalar> as_read(SweptBefore<First, Scalar> const& vector) {
   return vector;
 }
 
-/// \brief A sweep for (I + T) y = r: y = r - T y_old, T y_old being handed out. Words: 2 a row.
+/// \brief A sweep for (I + T) y = r: y = r - T y_old, where the source hands out T y_old. Words: 2
+/// a row.
 template <class Scalar, class R, class Y>
 struct SolveSweep {
   struct Scalars {
@@ -39,7 +40,7 @@ struct SolveSweep {
   };
 
   R r;
-  Y y;  ///< in two arrays by turns
+  Y y;  ///< double buffered
   bool operator==(SolveSweep const&) const = default;
   SolveSweep<Scalar, Scalar const*, Scalar*> bound(At const& at) const {
     return {vector_at(r, at), vector_at(y, at)};
@@ -68,11 +69,11 @@ struct LastSweep {
   }
 };
 
-/// \brief Sweeps for both triangles, in a program.
+/// \brief The sweeps for both triangles, in a program.
 template <class OpenedT, class Scalar>
 struct SolveSweeps {
   OpenedT lower, upper;  ///< L - I, and (U - D) D^-1
-  std::int32_t sweeps;   ///< of each; 0: none of these stages are run
+  std::int32_t sweeps;   ///< per triangle; 0: none of these stages are run
   std::int64_t length;   ///< of a vector
   Scalar *y, *w;         ///< two vectors each
   Scalar const* inverse;
@@ -103,12 +104,12 @@ struct SolveSweeps {
   }
 };
 
-/// \brief Both triangles of incomplete factors A ~ L U as matrices for sweeps, in A's numbering:
-/// L - I and (U - D) D^-1, and D^-1.
+/// \brief The triangles of incomplete factors A ~ L U as matrices for sweeps, in A's numbering:
+/// L - I and (U - D) D^-1; and D^-1.
 ///
-/// By k sweeps from zero each, (I + T)^-1 is replaced by the first k + 1 terms of its Neumann
-/// series. Of a Hermitian factorisation U = D L^H the two are each other's adjoints, so that M
-/// stays Hermitian positive definite: for CG.
+/// k sweeps per triangle, started from zero, replace (I + T)^-1 by the first k + 1 terms of its
+/// Neumann series. In a Hermitian factorisation, U = D L^H, the two triangles are each other's
+/// adjoints. M then stays Hermitian positive definite and can be used with CG.
 template <class Scalar, class Exec>
 class SweptTriangles {
  public:
@@ -193,7 +194,7 @@ class SweptTriangles {
     return first_infinite(exec, inverse_, nullptr);
   }
 
-  /// \param sweeps of each triangle, from 1 on
+  /// \param sweeps per triangle, at least 1
   Opened open(Arena<Exec>& arena, std::int32_t sweeps) const {
     auto const n = static_cast<std::int64_t>(inverse_.extent(0));
     auto const vectors = [&](char const* label) {
@@ -219,7 +220,7 @@ class SweptTriangles {
 
   DevicePattern<Exec> pattern_;
   Part lower_, upper_;
-  Indices rank_ = no_view<Indices>();  ///< of A's rows in the order of elimination; none: natural
+  Indices rank_ = no_view<Indices>();  ///< of A's rows in the order of elimination; empty: natural
   Values inverse_ = no_view<Values>();
 };
 

@@ -10,32 +10,32 @@
 
 namespace Solder::Impl::triangular {
 
-/// \brief What a task waits for: so many tasks of another strand.
+/// \brief What a task waits for: that another strand has done a number of its tasks.
 struct StrandNeed {
   std::int32_t strand, tasks;
   bool operator==(StrandNeed const&) const = default;
 };
 
-/// \brief A schedule for the threads of a host: a strand for each, of tasks that follow each other.
-/// A task is what a level of tiles has for its strand.
+/// \brief A schedule for the threads of a host. Each thread has a strand: a sequence of tasks. A
+/// task consists of the tiles of one level that belong to the strand.
 ///
-/// Neighbours in a level go to the same strand, level by level, so that most of what a row needs
-/// its own thread has made; for the rest a task waits for another strand's progress, unless a task
-/// before it has waited for as much (Park et al., Sparsifying synchronization for high-performance
-/// shared-memory sparse triangular solver, 2014).
+/// Neighbouring tiles of a level go to the same strand, in every level. So a row's own thread has
+/// computed most of what the row needs. For the rest, a task waits for the progress of other
+/// strands, unless an earlier task of its strand has already waited for as much (Park et al.,
+/// Sparsifying synchronization for high-performance shared-memory sparse triangular solver, 2014).
 struct Strands {
   std::vector<std::int32_t> order;           ///< the rows, strand by strand, task by task
   std::vector<std::int32_t> begin{0};        ///< where each task begins in `order`, and the end
   std::vector<std::int32_t> first{0};        ///< the first task of each strand, and the end
   std::vector<std::int32_t> needs_begin{0};  ///< where each task's needs begin, and the end
   std::vector<StrandNeed> needs;
-  std::vector<std::int32_t> by_level;  ///< the tasks, those of each level together
+  std::vector<std::int32_t> by_level;  ///< the tasks, level by level
 };
 
-/// \brief Deals tiles to `count` strands: each gets about as many entries of each level.
+/// \brief Deals tiles to `count` strands: each gets about the same number of entries of each level.
 inline Strands strands_of(Dependencies const& needs, Tiles const& tiles, std::int32_t count) {
   Strands strands;
-  if (count == 1) {  // who is alone waits for nobody
+  if (count == 1) {  // a single strand never waits
     strands.order = tiles.order;
     strands.begin.push_back(needs.rows());
     strands.first.push_back(1);
@@ -106,14 +106,14 @@ inline Strands strands_of(Dependencies const& needs, Tiles const& tiles, std::in
   return strands;
 }
 
-/// \brief What a schedule costs a host; seconds.
+/// \brief The costs of a schedule on a host, in seconds.
 struct HostCosts {
   double task;      ///< from one task of a strand to the next
-  double external;  ///< from the end of a task to that of one of another strand that waited for it
+  double external;  ///< until a task of another strand that waited for a finished one can start
   double row, entry;
 };
 
-/// \brief The seconds that a solve takes: paper 3's performance model, (5), followed task by task.
+/// \brief The seconds that a solve takes, by the performance model (5) of paper 3, task by task.
 inline double predict(Dependencies const& needs, Strands const& strands, HostCosts const& costs) {
   auto const tasks = static_cast<std::int32_t>(strands.begin.size()) - 1;
   std::vector<std::int32_t> strand(tasks);

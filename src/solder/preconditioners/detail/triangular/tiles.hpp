@@ -12,14 +12,14 @@
 
 namespace Solder::Impl::triangular {
 
-/// \brief A schedule: rows in tiles, tiles in the order in which teams take them.
+/// \brief A schedule: rows grouped in tiles, and tiles in the order in which teams take them.
 ///
-/// A row needs rows that come before it in `order`, so whoever waits, waits for a tile that
-/// somebody has taken already.
+/// A row needs only rows before it in `order`. So a team only ever waits for tiles that have
+/// already been taken.
 struct Tiles {
   std::vector<std::int32_t> order;     ///< the rows, tile by tile
   std::vector<std::int32_t> begin{0};  ///< where each tile begins in `order`, and the end
-  std::int32_t levels = 0;             ///< tiles on the longest way
+  std::int32_t levels = 0;             ///< tiles on the longest path
 
   std::int32_t count() const { return static_cast<std::int32_t>(begin.size()) - 1; }
 
@@ -32,7 +32,7 @@ struct Tiles {
   }
 };
 
-/// \brief Every `most` rows of an order that serves, a tile.
+/// \brief Cuts a valid order into tiles of `most` rows.
 inline Tiles cut(std::vector<std::int32_t> order, std::int32_t most) {
   Tiles tiles;
   auto const rows = static_cast<std::int32_t>(order.size());
@@ -43,7 +43,7 @@ inline Tiles cut(std::vector<std::int32_t> order, std::int32_t most) {
   return tiles;
 }
 
-/// \brief The level of each tile of an order that serves, in the graph that tiles are vertices of.
+/// \brief The level of each tile of a valid order, in the graph whose vertices are the tiles.
 inline std::vector<std::int32_t> levels_of_tiles(Dependencies const& needs, Tiles const& tiles) {
   auto const tile = tiles.tile_of_rows();
   std::vector<std::int32_t> level(tiles.count(), 0);
@@ -55,8 +55,8 @@ inline std::vector<std::int32_t> levels_of_tiles(Dependencies const& needs, Tile
   return level;
 }
 
-/// \brief The tiles of `tiles` level by level: those that can be worked on at the same time are
-/// taken one after another.
+/// \brief Sorts tiles level by level, so that tiles which can be solved at the same time are taken
+/// one after another.
 inline Tiles by_level_of_tiles(Dependencies const& needs, Tiles const& tiles) {
   auto const level = levels_of_tiles(needs, tiles);
   Tiles sorted;
@@ -70,13 +70,13 @@ inline Tiles by_level_of_tiles(Dependencies const& needs, Tiles const& tiles) {
   return sorted;
 }
 
-/// \brief Sub-graphs of at most `most` rows that keep together what depends on each other: paper
-/// 3's Algorithm 3, for one band of `height` levels after the other.
+/// \brief Sub-graphs of at most `most` rows that keep dependent rows together: Algorithm 3 of paper
+/// 3, applied to one band of `height` levels after another.
 ///
-/// The rows of a band's first level are dealt to sub-graphs in their order, and each row of its
-/// other levels goes to the last sub-graph of its parents' in the band, or the next one that has
-/// room: then the graph of sub-graphs has no circle. A row without a parent in the band goes where
-/// the row before it in its level went, or later.
+/// The rows of a band's first level are dealt to sub-graphs in order. Each row of the band's other
+/// levels goes to the last of its parents' sub-graphs in the band, or to the next one that has
+/// room; so the graph of sub-graphs has no cycle. A row without a parent in the band goes to the
+/// sub-graph of the row before it in its level, or to a later one.
 inline Tiles partition(Dependencies const& needs, std::vector<std::int32_t> const& level,
                        std::int32_t levels, std::int32_t most, std::int32_t height) {
   std::int32_t const rows = needs.rows(), wide = std::max(1, most / height);
@@ -136,17 +136,17 @@ inline Tiles partition(Dependencies const& needs, std::vector<std::int32_t> cons
   return by_level_of_tiles(needs, tiles);
 }
 
-/// \brief What a schedule costs a GPU; seconds. Paper 3's (5) has the first three as alpha, tau'
-/// and tau.
+/// \brief The costs of a schedule on a GPU, in seconds. The first three are alpha, tau' and tau in
+/// (5) of paper 3.
 struct Costs {
   double tile;         ///< from taking a tile to its first row
-  double external;     ///< from the end of a tile to that of one that was waiting for it
+  double external;     ///< from the end of a tile to the end of one that was waiting for it
   double turn;         ///< of a tile, for all rows of one depth
-  std::int32_t teams;  ///< tiles in work at once
+  std::int32_t teams;  ///< tiles that are solved at once
 };
 
-/// \brief The seconds that a solve takes: paper 3's performance model, followed tile by tile. Who
-/// is free takes the next tile, which ends when those that it needs have ended, and its own rows
+/// \brief The seconds that a solve takes, by the performance model of paper 3, tile by tile. A free
+/// team takes the next tile. The tile ends when the tiles that it needs have ended and its own rows
 /// are solved.
 inline double predict(Dependencies const& needs, Tiles const& tiles, Costs const& costs) {
   auto const tile = tiles.tile_of_rows();

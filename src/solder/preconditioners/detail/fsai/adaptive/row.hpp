@@ -11,18 +11,18 @@
 
 namespace Solder {
 
-/// \brief How the rows of an adaptive FSAI grow. The caller has checked the ranges.
+/// \brief How the rows of an adaptive FSAI grow. The caller must have checked the ranges.
 struct AdaptiveOptions {
-  std::int32_t steps;             ///< at most, >= 0
+  std::int32_t steps;             ///< most steps, >= 0
   std::int32_t entries_per_step;  ///< >= 1
   double improvement;          ///< a row is done when a step lowers its psi by this share or less
   double delta;                ///< postfiltration: |g_ij| <= delta ||g_i|| is dropped
-  double energy_limit = 0.03;  ///< of what a row loses, see FsaiOptions
+  double energy_limit = 0.03;  ///< for the dropped part of a row; see FsaiOptions
 };
 
 namespace Impl {
 
-/// \brief The matrix, the options and where the rows go: what every row's work reads.
+/// \brief What the work on every row reads: the matrix, the options and where the rows go.
 template <class Scalar, class Factor, class Offset>
 struct AdaptiveJob {
   Offset const* offsets;
@@ -30,14 +30,14 @@ struct AdaptiveJob {
   Scalar const* values;
   typename ScalarTraits<Scalar>::Real const* diagonal;  ///< real parts
   AdaptiveOptions options;
-  std::int32_t most;  ///< entries of a row beside the diagonal
+  std::int32_t most;  ///< most off-diagonal entries of a row
   std::int32_t first;
-  std::int32_t* out_columns;  ///< most + 1 a row, from row `first` on
+  std::int32_t* out_columns;  ///< most + 1 per row, from row `first` on
   Factor* out_values;
   std::int32_t* out_counts;
 };
 
-/// \brief A row's whole life, all lanes together.
+/// \brief All the work for one row. All lanes call its functions together.
 template <class Scalar, class Exec, class Factor, class Offset>
 struct AdaptiveRow {
   using Number = Wide<Scalar>;
@@ -80,14 +80,14 @@ struct AdaptiveRow {
     return value > 0 && Kokkos::isfinite(value);
   }
 
-  /// \brief Where a row of A is, and this lane's first entry of it.
+  /// \brief The place of a row of A, and this lane's first entry of it.
   struct Row {
     Offset begin;
     std::int32_t length, column;
     Scalar value;
   };
 
-  /// \brief Row i (s = 0) or that of member s - 1.
+  /// \brief Row i of A if s = 0, else the row of member s - 1.
   KOKKOS_FORCEINLINE_FUNCTION Row row_of_A(std::int32_t s) const {
     Row row{memory.begins()[s], memory.lengths()[s], 0, Scalar{}};
     if (lanes.lane < row.length) {
@@ -97,20 +97,20 @@ struct AdaptiveRow {
     return row;
   }
 
-  /// \brief One lane: looks up where row number s of row_of_A is.
+  /// \brief Called by one lane: looks up where row number s of row_of_A is.
   KOKKOS_FORCEINLINE_FUNCTION void find_row(std::int32_t s, std::int32_t row) const {
     memory.begins()[s] = job.offsets[row];
     memory.lengths()[s] = static_cast<std::int32_t>(job.offsets[row + 1] - job.offsets[row]);
   }
 
-  /// \brief (A gtilde^H)_j of all candidates j, row by row of {i} u P, each loaded while the one
-  /// before it is worked on. False where the table is full.
+  /// \brief Computes (A gtilde^H)_j of all candidates j, row by row of {i} u P. Each row is loaded
+  /// while the one before it is processed. False if the table is full.
   KOKKOS_FORCEINLINE_FUNCTION bool gradients() const {
     if (size == 0 && lanes.lane == 0) find_row(0, i);
     table.for_each_candidate([](std::int32_t, Number& sum) { sum = Number{}; });
     lanes.sync();
     Row next = row_of_A(0);
-    bool room = true;  // that is, this lane has not found the table full
+    bool room = true;  // this lane has not found the table full
     for (std::int32_t s = 0; s <= size; ++s) {
       Row const row = next;
       if (s < size) next = row_of_A(s + 1);
@@ -129,15 +129,15 @@ struct AdaptiveRow {
            table.add(static_cast<std::uint32_t>(column), conjugate(Number(value)) * weight);
   }
 
-  /// \brief Marks the candidates with the largest |gradient|^2 / a_jj, positive and finite, as
-  /// members of P behind those that are; answers how many.
+  /// \brief Appends the candidates with the largest |gradient|^2 / a_jj, if positive and finite, to
+  /// the members of P. Returns their number.
   KOKKOS_FORCEINLINE_FUNCTION std::int32_t choose() const {
     std::int32_t added = 0;
     for (; added < job.options.entries_per_step; ++added) {
       double best = 0;
       std::int32_t at = -1;
       table.for_each_candidate([&](std::int32_t column, Number& sum) {
-        // Only the first turn finds a gradient: it leaves the score in its place.
+        // Only the first pass finds a gradient, which it replaces by the score.
         double score = real_part(sum);
         if (added == 0) {
           score = abs_squared(sum) / static_cast<double>(job.diagonal[column]);
@@ -157,7 +157,7 @@ struct AdaptiveRow {
     return added;
   }
 
-  /// \brief The larger score, of equal ones the larger column.
+  /// \brief Keeps the larger score; among equal scores, the larger column.
   KOKKOS_FORCEINLINE_FUNCTION static void take_better(double& best, std::int32_t& at, double score,
                                                       std::int32_t column) {
     if (score > best || (score == best && score > 0 && column > at)) {
@@ -166,8 +166,8 @@ struct AdaptiveRow {
     }
   }
 
-  /// \brief Rows of L and entries of y for the members behind the first `size`, which they then
-  /// belong to; adds |y|^2 to lowered. False where a pivot is not positive.
+  /// \brief Computes the rows of L and the entries of y for `added` members after the first `size`,
+  /// which then includes them. Adds |y|^2 to lowered. False if a pivot is not positive.
   KOKKOS_FORCEINLINE_FUNCTION bool extend(std::int32_t added, double& lowered) {
     for (std::int32_t k = lanes.lane; k < added; k += width)
       find_row(size + k + 1, memory.members()[size + k]);
@@ -183,7 +183,7 @@ struct AdaptiveRow {
     return true;
   }
 
-  /// \brief A[q,P] and A[q,i] of the member q at place `size`, where L and y shall be.
+  /// \brief Copies A[q,P] and A[q,i] of the member q at place `size` to where L and y will be.
   KOKKOS_FORCEINLINE_FUNCTION void gather(Row const& row) const {
     Number* const row_of_L = memory.row_of_L(size);
     for (std::int32_t j = lanes.lane; j < size; j += width) row_of_L[j] = Number{};
@@ -204,7 +204,7 @@ struct AdaptiveRow {
     lanes.sync();
   }
 
-  /// \brief Makes the row of L and the entry of y from what gather left there.
+  /// \brief Computes the row of L and the entry of y from what gather left there.
   KOKKOS_FORCEINLINE_FUNCTION bool eliminate(double diagonal, double& lowered) const {
     Number* const row = memory.row_of_L(size);
     double norm = 0;
@@ -261,7 +261,7 @@ struct AdaptiveRow {
     }
   }
 
-  /// \brief Filters, scales, sorts and writes the row. False where a value is not finite.
+  /// \brief Filters, scales, sorts and writes the row. False if a value is not finite.
   KOKKOS_FORCEINLINE_FUNCTION bool write() const {
     double squares = 0;
     for (std::int32_t k = lanes.lane; k < size; k += width) squares += abs_squared(memory.u()[k]);
@@ -310,7 +310,7 @@ struct AdaptiveRow {
     return not_finite == 0;
   }
 
-  /// \brief ||eps L||^2 for the part eps of gtilde that was dropped.
+  /// \brief ||eps L||^2 for the dropped part eps of gtilde.
   KOKKOS_FORCEINLINE_FUNCTION double dropped_energy() const {
     double energy = 0;
     for (std::int32_t j = lanes.lane; j < size; j += width) {
@@ -324,7 +324,7 @@ struct AdaptiveRow {
     return energy;
   }
 
-  /// \brief Writes the diagonal row 1 / sqrt|a_ii|, or 1 where that is not a number.
+  /// \brief Writes a diagonal row: 1 / sqrt|a_ii|, or 1 if that is not a number.
   KOKKOS_FORCEINLINE_FUNCTION void repair() const {
     if (lanes.lane != 0) return;
     auto const base = static_cast<std::int64_t>(i - job.first) * (job.most + 1);

@@ -15,7 +15,7 @@ struct AdaptiveLanes {
   static constexpr int count = is_host_space<Exec> ? 1 : warp;
   int lane;
 
-  /// \brief Orders the memory accesses of the lanes before it before those after it.
+  /// \brief Orders the lanes' earlier memory accesses before their later ones.
   KOKKOS_FORCEINLINE_FUNCTION void sync() const {
 #if defined(__CUDA_ARCH__)
     __syncwarp();
@@ -37,20 +37,20 @@ struct AdaptiveLanes {
     return lane_exchange(value, mask);
   }
 
-  /// \brief Each value becomes its sum over the lanes, in a fixed order, known to all.
+  /// \brief Replaces each value by its sum over the lanes, in a fixed order. All lanes get it.
   template <class... Numbers>
   KOKKOS_FORCEINLINE_FUNCTION void sum(Numbers&... values) const {
     for (int m = count / 2; m > 0; m /= 2) ((values += exchange(values, m)), ...);
   }
 };
 
-/// \brief Where the things are that a row needs while it grows to at most `most` entries beside the
-/// diagonal, with a table of 2^bits columns: bytes from the beginning of a worker's memory.
+/// \brief The layout of a worker's memory, in bytes from its beginning, for rows that grow to at
+/// most `most` off-diagonal entries, with a table of 2^bits slots.
 struct AdaptiveLayout {
   int bits;
   std::int32_t limit;  ///< columns that the table may hold: three quarters of its slots
   std::size_t u, sums, inverse, begins, lengths, members, keys, used, inserted, bytes;
-  std::size_t factor_bytes;  ///< of L, which is apart
+  std::size_t factor_bytes;  ///< of L, which is stored separately
 
   template <class Number, class Offset>
   static AdaptiveLayout of(std::int32_t most, int bits) {
@@ -73,8 +73,8 @@ struct AdaptiveLayout {
   }
 };
 
-/// \brief A worker's memory. (Pointers would take the registers that the layout, being a kernel's
-/// argument, does not.)
+/// \brief A worker's memory. (Pointers would take registers; the layout does not, because it is a
+/// kernel argument.)
 template <class Number, class Offset>
 struct AdaptiveMemory {
   char* base;
@@ -118,10 +118,10 @@ struct AdaptiveMemory {
   }
 };
 
-/// \brief The table of the columns j < i that rows {i} u P of A have: candidates with their
-/// gradients, and members of P (marked) with their places in P.
+/// \brief The table of the columns j < i in rows {i} u P of A: candidates with their gradients, and
+/// members of P (marked) with their places in P.
 ///
-/// The slots depend on which lane comes first, but nothing that is computed depends on the slots.
+/// Which slot a column gets depends on which lane comes first, but no result depends on the slots.
 template <class Exec, class Number, class Offset>
 struct AdaptiveTable {
   static constexpr std::uint32_t empty = 0xffffffffu, member = 0x80000000u;
@@ -134,7 +134,7 @@ struct AdaptiveTable {
   }
   KOKKOS_FORCEINLINE_FUNCTION std::uint32_t mask() const { return (1u << memory.layout.bits) - 1; }
 
-  /// \brief All lanes: empties the table whatever it holds.
+  /// \brief Called by all lanes: empties the table, even if it has overflowed.
   KOKKOS_FORCEINLINE_FUNCTION void wipe() const {
     std::int64_t const slots = std::int64_t(1) << memory.layout.bits;
     lanes.sync();
@@ -144,7 +144,7 @@ struct AdaptiveTable {
     lanes.sync();
   }
 
-  /// \brief All lanes: empties the slots in use.
+  /// \brief Called by all lanes: empties the slots in use.
   KOKKOS_FORCEINLINE_FUNCTION void clear() const {
     lanes.sync();
     std::int32_t const count = *memory.inserted();
@@ -159,9 +159,9 @@ struct AdaptiveTable {
     return *memory.inserted() > memory.layout.limit;
   }
 
-  /// \brief Adds a term to the gradient of a column unless that is a member of P; no two lanes
-  /// bring the same column at once. False where the table is full: then the lane must not come
-  /// again.
+  /// \brief Adds a term to the gradient of a column, unless the column is a member of P. No two
+  /// lanes may pass the same column at once. False if the table is full; the lane must not call
+  /// this again then.
   KOKKOS_FORCEINLINE_FUNCTION bool add(std::uint32_t column, Number const& term) const {
     std::uint32_t slot = slot_of(column);
     while (true) {
@@ -182,7 +182,7 @@ struct AdaptiveTable {
     }
   }
 
-  /// \brief The place of a column in P; -1: it is not there.
+  /// \brief The place of a column in P; -1 if it is not there.
   KOKKOS_FORCEINLINE_FUNCTION std::int32_t place(std::uint32_t column) const {
     std::uint32_t slot = slot_of(column);
     while (true) {
@@ -194,7 +194,7 @@ struct AdaptiveTable {
     }
   }
 
-  /// \brief One lane: makes a candidate the member of P at `place`.
+  /// \brief Called by one lane: makes a candidate the member of P at `place`.
   KOKKOS_FORCEINLINE_FUNCTION void mark(std::uint32_t column, std::int32_t place) const {
     std::uint32_t slot = slot_of(column);
     while (memory.keys()[slot] != column) slot = (slot + 1) & mask();
@@ -215,7 +215,7 @@ struct AdaptiveTable {
   }
 
  private:
-  /// \brief What the slot held before; the column is there if that was `empty`.
+  /// \brief Puts the column in the slot if that is empty. Returns what the slot held before.
   KOKKOS_FORCEINLINE_FUNCTION std::uint32_t claim(std::uint32_t slot, std::uint32_t column) const {
     if constexpr (AdaptiveLanes<Exec>::count > 1) {
       std::uint32_t const none = empty;
