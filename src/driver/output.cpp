@@ -161,6 +161,7 @@ Json json_of(RunResult const& result) {
           {"preconditioner_setup", setup_json(config.preconditioner, report.preconditioner)},
           {"space", result.space},
           {"runner", to_string(report.runner)},
+          {"runner_reason", text_or_null(report.runner_because)},
           {"matrix_format", result.matrix_format},
           {"matrix_format_reason", result.format_reason},
           {"reason", to_string(report.reason)},

@@ -194,7 +194,7 @@ Plan plan_of(Exec const& exec, Runner runner, std::int64_t n) {
                             runner);
 }
 template <class Exec>
-Plan resident(Exec const& exec, std::int64_t n) {
+Plan resident_plan(Exec const& exec, std::int64_t n) {
   return plan_of(exec, Runner::resident, n);
 }
 
@@ -219,7 +219,7 @@ TYPED_TEST_SUITE(Resident, Spaces::Types, TypeName);
 
 TYPED_TEST(Resident, TeamsSeeWhatOthersWroteBeforeABarrier) {
   for (int const n : {1, 8, 1000, 20011, 300007}) {
-    Method<TypeParam> method(this->exec, n, resident(this->exec, n));
+    Method<TypeParam> method(this->exec, n, resident_plan(this->exec, n));
     for (int const iterations : {0, 1, 2, n > 30000 ? 10 : 200}) {
       auto report = method.solve(iterations);
       // A host that others keep busy may rightly abandon: then once more.
@@ -239,7 +239,7 @@ TYPED_TEST(Resident, TakesAnyNumberOfSlices) {
   int const n = 1000, threads = this->exec.concurrency();
   if (!is_host_space<TypeParam>) GTEST_SKIP() << "only hosts have slices";
   for (int const slices : {1, threads + 1, 2 * threads, 3 * threads + 1}) {
-    Method<TypeParam> method(this->exec, n, resident(this->exec, n), slices);
+    Method<TypeParam> method(this->exec, n, resident_plan(this->exec, n), slices);
     auto const report = method.solve(30);
     EXPECT_EQ(report.runner, Runner::resident);
     EXPECT_EQ(report.history.size(), 31u);
@@ -249,7 +249,7 @@ TYPED_TEST(Resident, TakesAnyNumberOfSlices) {
 
 TYPED_TEST(Resident, IsOneKernelAndNothingElse) {
   int const n = 20011;
-  Method<TypeParam> method(this->exec, n, resident(this->exec, n));
+  Method<TypeParam> method(this->exec, n, resident_plan(this->exec, n));
   method.solve(1);
   for (int const iterations : {1, 1000}) {
     KokkosEvents const before;
@@ -263,7 +263,7 @@ TYPED_TEST(Resident, IsOneKernelAndNothingElse) {
 
 TYPED_TEST(Resident, AMonitorHearsOfTheIterations) {
   int const n = 2000, iterations = 3000;
-  Method<TypeParam> method(this->exec, n, resident(this->exec, n));
+  Method<TypeParam> method(this->exec, n, resident_plan(this->exec, n));
   std::vector<int> heard;
   auto const report = method.solve(
       iterations, [&](Solder::Progress const& progress) { heard.push_back(progress.iteration); });
@@ -275,7 +275,7 @@ TYPED_TEST(Resident, AMonitorHearsOfTheIterations) {
 
 TYPED_TEST(Resident, AMonitorMayStopTheSolve) {
   int const n = 2000;
-  Method<TypeParam> method(this->exec, n, resident(this->exec, n));
+  Method<TypeParam> method(this->exec, n, resident_plan(this->exec, n));
   struct Enough {};
   EXPECT_THROW(method.solve(1'000'000'000, [](auto const&) { throw Enough(); }), Enough);
   method.solve(20);
@@ -302,7 +302,7 @@ TYPED_TEST(Resident, TwoSolvesAtOnceBothEnd) {
   auto const instances = Kokkos::Experimental::partition_space(this->exec, 1, 1);
   std::atomic<int> right = 0, resident = 0;
   auto const work = [&](TypeParam const& exec) {
-    Method<TypeParam> method(exec, n, resident(exec, n));
+    Method<TypeParam> method(exec, n, resident_plan(exec, n));
     for (int k = 0; k < rounds; ++k) {
       resident += method.solve(5 + k % 50).runner == Runner::resident;
       if (k % 25 == 0) right += method.is_right(5 + k % 50);
@@ -399,7 +399,7 @@ TYPED_TEST(Resident, OwnedVectorsAreBackInMemoryForTheJudge) {
         Case{300007, 3 * sms, true}, Case{20011, 40 * sms, false}}) {
     Plan const plan =
         on_chip ? Plan{.runner = Runner::resident, .teams = teams, .on_chip = true}
-                : resident(this->exec, n);
+                : resident_plan(this->exec, n);
     int const slices = is_host_space<TypeParam> ? std::min(n, this->exec.concurrency()) : teams;
     std::vector<std::int32_t> bounds;
     for (int t = 0; t <= slices; ++t)
@@ -573,7 +573,7 @@ TYPED_TEST(Resident, AKernelOfSomebodyElseDoesNotHoldItUpForEver) {
   if (is_host_space<TypeParam>) GTEST_SKIP() << "a host space has one instance";
   int const n = 40009;
   auto const instances = Kokkos::Experimental::partition_space(this->exec, 1, 1);
-  Method<TypeParam> method(instances[0], n, resident(this->exec, n));
+  Method<TypeParam> method(instances[0], n, resident_plan(this->exec, n));
   method.solve(1);
   Kokkos::View<double, typename TypeParam::memory_space> const sink("SolderTest::sink");
   for (int k = 0; k < 5; ++k) {
@@ -590,7 +590,7 @@ TEST(ResidentPlan, TheLeagueFitsTheDevice) {
   Exec const exec;
   int const most = Solder::Impl::multiprocessors(exec);
   for (std::int64_t const n : {1, 300, 5000, 100000, 100000000}) {
-    auto const plan = resident(exec, n);
+    auto const plan = resident_plan(exec, n);
     EXPECT_LE(plan.teams, most);
     EXPECT_GE(plan.teams, is_host_space<Exec> ? 1 : 2);
     EXPECT_EQ(plan_of(exec, Runner::team, n).teams, 1);
