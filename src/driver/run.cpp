@@ -152,6 +152,7 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& tab
     std::lock_guard const lock(mutex_);
     ended_.clear();
     file_ = &file;
+    ++begun_;
   }
   try {
     for (RunConfig const& config : file.runs) {
@@ -186,7 +187,8 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& tab
 
 /// Says how far the runs are.
 std::string Runs::place() const {
-  if (file_ == nullptr) return device_.empty() ? "before the first run" : "between two files";
+  if (file_ == nullptr)
+    return begun_ == 0 ? "before the first run" : begun_ < files_ ? "between two files" : "at the end";
   std::size_t const runs = file_->runs.size(), ended = ended_.size();
   if (ended == runs) return concat("after the last run of ", file_->file.string());
   return concat("in run ", std::to_string(ended + 1), " of ", std::to_string(runs), " of ",
@@ -231,6 +233,7 @@ ExitCode Runs::run_all(std::vector<FileConfig> const& files, SystemStore& store)
     {
       std::lock_guard const lock(mutex_);
       device_ = device_name();
+      files_ = files.size();
     }
     print(table.heading());
     for (FileConfig const& file : files) run_file(file, store, table);

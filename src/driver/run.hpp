@@ -41,6 +41,7 @@ class Runs {
   bool failed_ = false;
   std::timed_mutex mutex_;  ///< guards what follows, and the progress line
   std::string device_;
+  std::size_t files_ = 0, begun_ = 0;  ///< how many there are, and have been begun
   FileConfig const* file_ = nullptr;
   std::vector<RunResult> ended_;  ///< the finished runs of the file
 };

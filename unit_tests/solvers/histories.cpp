@@ -75,20 +75,21 @@ struct Problem {
   HostCsr<Scalar> matrix;
 };
 
+template <class S>
 std::vector<Problem> problems() {
   std::vector<Problem> all;
-  if constexpr (Solder::ScalarTraits<Scalar>::is_complex) {
-    all.push_back({"magnetic_laplacian_2d(21)", Solder::magnetic_laplacian_2d<Scalar>(21, 0.1)});
-    all.push_back({"magnetic_laplacian_2d(80)", Solder::magnetic_laplacian_2d<Scalar>(80, 0.1)});
-    all.push_back({"helmholtz_2d(17)", Solder::helmholtz_2d<Scalar>(17)});
+  if constexpr (Solder::ScalarTraits<S>::is_complex) {
+    all.push_back({"magnetic_laplacian_2d(21)", Solder::magnetic_laplacian_2d<S>(21, 0.1)});
+    all.push_back({"magnetic_laplacian_2d(80)", Solder::magnetic_laplacian_2d<S>(80, 0.1)});
+    all.push_back({"helmholtz_2d(17)", Solder::helmholtz_2d<S>(17)});
   } else {
-    all.push_back({"fem_poisson_2d(21)", Solder::fem_poisson_2d<Scalar>(21)});
-    all.push_back({"fem_poisson_2d(80)", Solder::fem_poisson_2d<Scalar>(80)});
-    all.push_back({"convection_diffusion_2d(17)", Solder::convection_diffusion_2d<Scalar>(17)});
+    all.push_back({"fem_poisson_2d(21)", Solder::fem_poisson_2d<S>(21)});
+    all.push_back({"fem_poisson_2d(80)", Solder::fem_poisson_2d<S>(80)});
+    all.push_back({"convection_diffusion_2d(17)", Solder::convection_diffusion_2d<S>(17)});
   }
-  all.push_back({"poisson_3d_27pt(8)", Solder::poisson_3d_27pt<Scalar>(8)});
-  all.push_back({"random_spd(150, 90)", Solder::random_spd<Scalar>(150, 90, 1)});
-  all.push_back({"random_spd(2000, 5)", Solder::random_spd<Scalar>(2000, 5, 2)});
+  all.push_back({"poisson_3d_27pt(8)", Solder::poisson_3d_27pt<S>(8)});
+  all.push_back({"random_spd(150, 90)", Solder::random_spd<S>(150, 90, 1)});
+  all.push_back({"random_spd(2000, 5)", Solder::random_spd<S>(2000, 5, 2)});
   return all;
 }
 
@@ -229,7 +230,7 @@ void record_batch(std::string const& solver_name) {
 int main(int argc, char* argv[]) {
   Kokkos::ScopeGuard const kokkos(argc, argv);
   constexpr unsigned of = SOLDER_HISTORIES_OF;
-  for (Problem const& problem : problems()) {
+  for (Problem const& problem : problems<Scalar>()) {
     System system{Exec(), problem};
     bool const definite = problem.name.find("convection") != 0 && problem.name.find("helm") != 0;
     if constexpr ((of & 1) != 0) record<Solder::CgOptions>(system, "cg", definite);
