@@ -86,7 +86,7 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   EXPECT_EQ(keys,
             "problem solver form restart second_round shadow_space seed preconditioner "
             "preconditioner_setup space runner "
-            "matrix_format matrix_format_reason "
+            "runner_reason matrix_format matrix_format_reason "
             "reason detail iterations "
             "relative_residual "
             "true_relative_residual setup_seconds solve_seconds busy_cores seconds_per_iteration "
