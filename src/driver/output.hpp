@@ -26,7 +26,7 @@ struct RunResult {
 };
 
 /// \brief Vectors of the shadow space of IDR(s), the ones that there were; 0 of other solvers.
-std::int64_t shadow_space(RunResult const& result);
+std::int64_t shadow_dimension(RunResult const& result);
 
 /// \brief All runs of a file as JSON (see docs/yaml.md). Numbers that are not finite become null.
 /// \param stopped why these are not all runs; empty: they are

@@ -344,7 +344,7 @@ TEST(Driver, EveryScalarSpaceRunnerSolverFormAndPreconditioner) {
       "   scalar: [float, double, complex_float, complex_double]}\n"
       "solver: {name: [cg, bicgstab], form: [classical, pipelined], tolerance: 1e-4}\n"
       "preconditioner:\n"
-      "  {name: [none, jacobi, fsai, chebyshev, ic0, ilu0, amg], over: [none, jacobi, fsai]}\n"
+      "  {name: [none, jacobi, fsai, chebyshev, ic0, ilu0, amg], inner: [none, jacobi, fsai]}\n"
       "execution:\n"
       "  {space: [" +
           Solder::Driver::join(spaces, ", ") +
@@ -402,10 +402,12 @@ TEST(Driver, FsaiReportsItsSetUp) {
                 setup["nonzeros"].get<double>() / double(A.nonzeros()), 1e-12);
     EXPECT_EQ(setup["repaired_rows"], 0);
     EXPECT_EQ(setup["k"], 1);
+    EXPECT_TRUE(setup["steps"].is_null()) << "of the other pattern";
     for (char const* const phase : {"pattern", "values", "compress", "transpose"})
       EXPECT_GE(setup["phase_seconds"][phase].get<double>(), 0);
   }
   EXPECT_EQ(runs[3]["preconditioner_setup"]["pattern"], "adaptive");
+  EXPECT_TRUE(runs[3]["preconditioner_setup"]["k"].is_null()) << "of the other pattern";
   EXPECT_EQ(runs[3]["preconditioner_setup"]["precision"], "single");
 }
 
@@ -414,7 +416,7 @@ TEST(Driver, ChebyshevReportsItsSetUpAndTheFormThatRan) {
   scratch.write("a.yaml",
                 "problem: {generate: fem_poisson_2d, size: 15}\n"
                 "solver: {name: [cg, gmres]}\n"
-                "preconditioner: {name: chebyshev, over: [none, jacobi, fsai], degree: 3}\n"
+                "preconditioner: {name: chebyshev, inner: [none, jacobi, fsai], degree: 3}\n"
                 "output: {json: r.json}\n---\nproblem: {generate: fem_poisson_2d, size: 15}\n"
                 "preconditioner: {name: jacobi}\n");
   Outcome const outcome = drive(scratch, "a.yaml");
@@ -423,8 +425,10 @@ TEST(Driver, ChebyshevReportsItsSetUpAndTheFormThatRan) {
   ASSERT_EQ(runs.size(), 7u);
   for (int i = 0; i < 6; ++i) {
     Json const& setup = runs[i]["preconditioner_setup"];
-    EXPECT_EQ(setup["over"], (Strings{"none", "jacobi", "fsai"})[i % 3]);
+    EXPECT_EQ(setup["inner"], (Strings{"none", "jacobi", "fsai"})[i % 3]);
     EXPECT_EQ(setup["degree"], 3);
+    EXPECT_EQ(setup["eigenvalue_fraction"], 0.02);
+    EXPECT_EQ(setup["lanczos_steps"], 12);
     EXPECT_EQ(setup.contains("nonzeros"), i % 3 == 2) << "of the factor";
     EXPECT_GT(setup["largest_eigenvalue"].get<double>(), i % 3 == 0 ? 5 : 1);
     EXPECT_EQ(runs[i]["form"], i < 3 ? "classical" : "cgs2");

@@ -11,16 +11,10 @@
 
 #include <solder/core/identity.hpp>
 #include <solder/core/open.hpp>
+#include <solder/preconditioners/chebyshev_options.hpp>
 #include <solder/preconditioners/detail/largest_eigenvalue.hpp>
 
 namespace Solder {
-
-struct ChebyshevOptions {
-  int degree = 4;  ///< products with A in an application, from 1 to 100
-  double share =
-      0.02;  ///< smallest eigenvalue aimed at, as a share of the largest: between 0 and 1
-  int lanczos_steps = 12;  ///< to find the largest, from 2 to 100
-};
 
 namespace Impl {
 
@@ -234,10 +228,10 @@ struct ChebyshevOpened {
 ///     for k = 1, ..., degree:
 ///       v = rho_k rho_k-1 v + (2 rho_k / delta) M (r - A z),  z = z + v
 ///
-/// with theta and delta the middle and the half length of [share, 1] times the largest eigenvalue
-/// of M A, rho_0 = delta / theta and rho_k = 1 / (2 theta / delta - rho_k-1). No inner products;
-/// Hermitian positive definite where A and M are: for CG. The largest eigenvalue is found by a few
-/// steps of Lanczos's method on the device, and 10% is added.
+/// with theta and delta the middle and the half length of [eigenvalue_fraction, 1] times the
+/// largest eigenvalue of M A, rho_0 = delta / theta and rho_k = 1 / (2 theta / delta - rho_k-1). No
+/// inner products; Hermitian positive definite where A and M are: for CG. The largest eigenvalue is
+/// found by a few steps of Lanczos's method on the device, and 10% is added.
 ///
 /// Cost of an application: degree + 1 kernels and degree products where M is pointwise (the last
 /// one hands out the rows of z); else 2 degree + 1 kernels, the last handed out too, and degree + 1
@@ -255,11 +249,7 @@ class Chebyshev {
   /// range
   Chebyshev(Exec const& exec, Matrix const& A, Inner const& M, ChebyshevOptions const& options = {})
       : options_(options), inner_(M) {
-    if (options.degree < 1 || options.degree > 100 || !(options.share > 0 && options.share < 1) ||
-        options.lanczos_steps < 2 || options.lanczos_steps > 100)
-      throw std::invalid_argument(
-          "Solder::Chebyshev: degree must be from 1 to 100, share between 0 and 1 and "
-          "lanczos_steps from 2 to 100");
+    check(options, "Solder::Chebyshev");
     refresh(exec, A);
   }
   Chebyshev(Exec const& exec, Matrix const& A,
@@ -376,10 +366,11 @@ class Chebyshev {
     return {A, table, largest, timer.seconds(), usable ? std::string() : defect_of(largest)};
   }
 
-  double theta(double largest) const { return largest * (1 + options_.share) / 2; }
+  double theta(double largest) const { return largest * (1 + options_.eigenvalue_fraction) / 2; }
 
   std::vector<Impl::ChebyshevWeights> weights_for(double largest) const {
-    double const delta = largest * (1 - options_.share) / 2, sigma = theta(largest) / delta;
+    double const delta = largest * (1 - options_.eigenvalue_fraction) / 2,
+                 sigma = theta(largest) / delta;
     std::vector<Impl::ChebyshevWeights> weights;
     double rho = 1 / sigma;
     for (int k = 1; k <= options_.degree; ++k) {

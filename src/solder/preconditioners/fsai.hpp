@@ -20,47 +20,11 @@
 #include <solder/preconditioners/detail/fsai/operator.hpp>
 #include <solder/preconditioners/detail/fsai/pattern.hpp>
 #include <solder/preconditioners/detail/fsai/values.hpp>
+#include <solder/preconditioners/fsai_options.hpp>
 
 namespace Solder {
 
-struct FsaiOptions {
-  /// An off-diagonal a_ij takes part in the pattern where |a_ij| > tau sqrt(|a_ii a_jj|).
-  double tau = 0.05;
-  /// Steps B <- Low(B A) of the pattern, from the identity (paper 2, 3.9); 0: diagonal.
-  int k = 2;
-  /// Entries of G of at most delta times the norm of their row are dropped.
-  double delta = 0.05;
-  /// delta is halved for a row until eps A eps^H, eps being what it loses, is no more than this;
-  /// g A g^H = 1 before. Infinite: the paper's postfiltration.
-  double energy_limit = 0.03;
-
-  /// Grow each row's pattern where it helps most instead; tau and k are not used then.
-  bool adaptive = false;
-  int steps = 5;              ///< at most, of growth
-  int entries_per_step = 8;   ///< that a row grows by
-  double improvement = 1e-2;  ///< growth that reduces the row's Kaporin number by less is the last
-
-  bool operator==(FsaiOptions const&) const = default;
-};
-
 namespace Impl::fsai {
-
-/// \brief \throws std::invalid_argument naming the option that is out of range
-inline void check(FsaiOptions const& options) {
-  auto const require = [](bool fine, char const* name, auto value, char const* what) {
-    if (!fine)
-      throw std::invalid_argument("Solder::Fsai: " + std::string(name) + " = " +
-                                  std::to_string(value) + " must be " + what);
-  };
-  auto const in_unit = [](double value) { return value >= 0 && value <= 1; };
-  require(in_unit(options.tau), "tau", options.tau, "from 0 to 1");
-  require(options.k >= 0, "k", options.k, "0 or more");
-  require(in_unit(options.delta), "delta", options.delta, "from 0 to 1");
-  require(options.energy_limit >= 0, "energy_limit", options.energy_limit, "0 or more");
-  require(options.steps >= 0, "steps", options.steps, "0 or more");
-  require(options.entries_per_step >= 1, "entries_per_step", options.entries_per_step, "1 or more");
-  require(in_unit(options.improvement), "improvement", options.improvement, "from 0 to 1");
-}
 
 /// \brief Seconds of the phases of a set-up, each added up over all its parts.
 template <class Exec>
@@ -404,7 +368,7 @@ class Fsai {
   /// \throws std::invalid_argument where an option is out of range or A is not square
   /// \throws std::length_error where Offset does not count the nonzeros of G
   Fsai(Exec const& exec, Matrix const& A, FsaiOptions const& options = {}) : options_(options) {
-    Impl::fsai::check(options);
+    check(options, "Solder::Fsai");
     refresh(exec, A);
   }
 

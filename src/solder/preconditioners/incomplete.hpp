@@ -26,6 +26,7 @@
 #include <solder/preconditioners/detail/triangular/pattern.hpp>
 #include <solder/preconditioners/detail/triangular/scheduled.hpp>
 #include <solder/preconditioners/detail/triangular/solve_sweeps.hpp>
+#include <solder/preconditioners/incomplete_options.hpp>
 
 namespace Solder {
 
@@ -33,33 +34,6 @@ namespace Solder {
 enum class Factorisation : std::int32_t {
   ic0,  ///< of a Hermitian positive definite A: pivots are positive, by a shift where need be
   ilu0  ///< of any A: pivots are not zero
-};
-
-/// \brief How the factors are applied.
-enum class Trisolve : std::int32_t {
-  exact,  ///< by triangular solves, in which rows wait for each other
-  jacobi  ///< by a few sweeps of Jacobi's iteration for each triangle: products, which wait for
-          ///< none
-};
-
-constexpr std::string_view to_string(Trisolve trisolve) {
-  return trisolve == Trisolve::exact ? "exact" : "jacobi";
-}
-
-struct IncompleteOptions {
-  TriangularSchedule schedule = TriangularSchedule::automatic;  ///< of exact solves
-  Ordering ordering = Ordering::natural;
-  /// ic0, where a pivot is not positive: A + shift diag(A) is factorised instead, with this shift
-  /// and then with twice as much, nine times at most; from 0 to 1. 0: never.
-  double shift = 1e-3;
-  /// Of Chow's and Patel's fine-grained iteration for the factors, from A on, instead of their
-  /// elimination: up to 100; 0: elimination. Some 3 to 5 make good factors; each takes the time of
-  /// a few products where rows are short, and of more where they are long.
-  int sweeps = 0;
-  Trisolve trisolve = Trisolve::exact;
-  int trisolve_sweeps = 3;  ///< of each triangle where trisolve is jacobi, from 1 to 100
-
-  bool operator==(IncompleteOptions const&) const = default;
 };
 
 /// \brief An incomplete factorisation A ~ L U without fill: L has a diagonal of ones, and both have
@@ -98,13 +72,7 @@ class Incomplete {
       : kind_(kind), options_(options) {
     if (!solves_by_sweeps() || options.sweeps == 0)
       Impl::triangular::require_progress<Exec>(label());
-    if (options.sweeps < 0 || options.sweeps > 100 || options.trisolve_sweeps < 1 ||
-        options.trisolve_sweeps > 100)
-      throw std::invalid_argument(name() +
-                                  ": sweeps must be from 0 to 100, trisolve_sweeps from 1 to 100");
-    if (!(options.shift >= 0 && options.shift <= 1))
-      throw std::invalid_argument(name() + ": shift = " + std::to_string(options.shift) +
-                                  " must be from 0 to 1");
+    check(options, name());
     refresh(exec, A);
   }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,44 +13,11 @@
 #include <solder/solvers/detail/gmres_simpler.hpp>
 #include <solder/solvers/detail/judge.hpp>
 #include <solder/solvers/detail/solver.hpp>
+#include <solder/solvers/gmres_options.hpp>
 
 namespace Solder {
 
-/// \brief How GMRES makes its basis orthogonal.
-///
-/// `cgs2`, the default: classical Gram-Schmidt, a second time where once was not enough; see
-/// GmresSecondRound.
-/// `cgs`: classical Gram-Schmidt once: the fastest iteration; where it loses orthogonality a cycle
-/// does less than its residual says, and the judge restarts it.
-/// `mgs`: modified Gram-Schmidt, a kernel for each vector of the basis: for comparison.
-/// `pipelined`: paper 1's Algorithm 6, simpler GMRES with classical Gram-Schmidt once.
-/// `flexible`: cgs2 for an M that varies from step to step (Saad 1993): all M v_j are kept.
-enum class GmresForm { pipelined, cgs, cgs2, mgs, flexible };
-
-constexpr std::string_view to_string(GmresForm form) {
-  switch (form) {
-    case GmresForm::pipelined:
-      return "pipelined";
-    case GmresForm::cgs:
-      return "cgs";
-    case GmresForm::cgs2:
-      return "cgs2";
-    case GmresForm::mgs:
-      return "mgs";
-    case GmresForm::flexible:
-      return "flexible";
-  }
-  return "unknown";
-}
-
-struct GmresOptions : SolverOptions {
-  GmresForm form = GmresForm::cgs2;
-  int restart = 30;                                        ///< steps of a cycle, from 1 to 1000
-  GmresSecondRound second_round = GmresSecondRound::lost;  ///< of cgs2 and flexible
-};
-
 namespace Impl {
-inline constexpr int most_restart = 1000;
 template <class Exec, class OpenedA, class OpenedM>
 class GmresMethod;
 }  // namespace Impl
@@ -70,7 +36,7 @@ class GmresMethod;
 ///
 /// cgs: all h_k,j from one pass over the basis: 3 kernels a step. cgs2: a second round where too
 /// much orthogonality is lost, or where the first took more than half of ||w||^2 away
-/// (GmresSecondRound; decided on the device): 5 kernels. mgs: one kernel for each k: 2 + j kernels.
+/// (GmresReorthogonalisation; on the device): 5 kernels. mgs: one kernel for each k: 2 + j kernels.
 /// flexible: cgs2, and x = x + Z y with the z_j = M v_j kept. Simpler GMRES (pipelined): see
 /// detail/gmres_simpler.hpp; 2 kernels in the first step of a cycle, then 4. Every cycle ends with
 /// 4 kernels more: the small least squares problem, x, the true residual, the judge. A cycle that
@@ -114,8 +80,8 @@ class GmresMethod {
   GmresMethod(Exec const& exec, std::shared_ptr<System> system, GmresOptions const& options,
               Many const& many = {})
       : form_(options.form),
-        second_round_(options.second_round),
-        restart_(checked_restart(options.restart, system->rows())),
+        second_round_(options.reorthogonalisation),
+        restart_(checked_restart(options, system->rows())),
         solving_(name, "Solder::gmres::solve", exec, std::move(system), options, {restart_}, many) {
     solving_.reserve([&](auto... all) { return with_programs(all...); });
   }
@@ -136,12 +102,9 @@ class GmresMethod {
   using Operation = std::conditional_t<pointwise, OpenedM, NoOperation>;
   using Operand = GmresOperand<Scalar, Operation, !identity && pointwise>;
 
-  static std::int32_t checked_restart(int restart, std::int32_t rows) {
-    if (restart < 1 || restart > most_restart)
-      throw std::invalid_argument("Solder::Gmres: restart must be from 1 to " +
-                                  std::to_string(most_restart) + ", not " +
-                                  std::to_string(restart));
-    return std::max(1, std::min(restart, rows));
+  static std::int32_t checked_restart(GmresOptions const& options, std::int32_t rows) {
+    check(options, name);
+    return std::max(1, std::min(options.restart, rows));
   }
 
   /// \brief use(judgement, iteration) of the form.
@@ -298,7 +261,7 @@ class GmresMethod {
   }
 
   GmresForm form_;
-  GmresSecondRound second_round_;
+  GmresReorthogonalisation second_round_;
   std::int32_t restart_;
   Solving<Exec, OpenedA, OpenedM> solving_;
 };

@@ -11,13 +11,11 @@
 #include <solder/core/lanes.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/transpose.hpp>
+#include <solder/preconditioners/amg_options.hpp>
 #include <solder/preconditioners/detail/amg/nodes.hpp>
 #include <solder/preconditioners/detail/amg/prolongator.hpp>
 
 namespace Solder::Impl::amg {
-
-/// \brief Vectors of a near-nullspace, or unknowns of a node, that there may be.
-inline constexpr std::int32_t most_modes = 32;
 
 /// \brief Vectors of which what is slow to converge is made, the near-nullspace: entry i of vector
 /// c is entries[i * count + c], of size 1 or less. None: the constant.

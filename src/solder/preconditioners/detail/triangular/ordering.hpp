@@ -4,33 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
-#include <string_view>
 #include <vector>
 
 #include <solder/preconditioners/detail/triangular/dependencies.hpp>
+#include <solder/preconditioners/incomplete_options.hpp>
 
-namespace Solder {
-
-/// \brief In which order an incomplete factorisation eliminates.
-enum class Ordering : std::int32_t {
-  natural,     ///< as the matrix has it
-  rcm,         ///< reverse Cuthill-McKee: a narrow band
-  multicolour  ///< rows without common entries together: as few levels as there are colours
-};
-
-constexpr std::string_view to_string(Ordering ordering) {
-  switch (ordering) {
-    case Ordering::natural:
-      return "natural";
-    case Ordering::rcm:
-      return "rcm";
-    case Ordering::multicolour:
-      return "multicolour";
-  }
-  return "unknown";
-}
-
-namespace Impl::triangular {
+namespace Solder::Impl::triangular {
 
 /// \brief Who is next to whom: the pattern of A + A^T, on the host, without its diagonal.
 struct Neighbours {
@@ -140,5 +119,4 @@ std::vector<std::int32_t> ordered(Ordering ordering, std::int32_t rows, Offset c
   return order;
 }
 
-}  // namespace Impl::triangular
-}  // namespace Solder
+}  // namespace Solder::Impl::triangular

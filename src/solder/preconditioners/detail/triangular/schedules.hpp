@@ -17,30 +17,9 @@
 #include <solder/preconditioners/detail/triangular/rows.hpp>
 #include <solder/preconditioners/detail/triangular/strands.hpp>
 #include <solder/preconditioners/detail/triangular/tiles.hpp>
+#include <solder/preconditioners/incomplete_options.hpp>
 
 namespace Solder {
-
-/// \brief In which order, and in which groups, the rows of a triangular matrix are solved.
-enum class TriangularSchedule : std::int32_t {
-  automatic,  ///< the one that the model of paper 3, (5), followed tile by tile, says is quickest
-  natural,    ///< rows that follow each other share a tile
-  levels,     ///< tiles of rows of one level, which need nothing of each other: most concurrency
-  partition   ///< tiles of rows that need each other: most locality
-};
-
-constexpr std::string_view to_string(TriangularSchedule schedule) {
-  switch (schedule) {
-    case TriangularSchedule::automatic:
-      return "auto";
-    case TriangularSchedule::natural:
-      return "natural";
-    case TriangularSchedule::levels:
-      return "levels";
-    case TriangularSchedule::partition:
-      return "partition";
-  }
-  return "unknown";
-}
 
 /// \brief The schedule that was chosen, and what was seen of the matrix.
 struct TriangularReport {
