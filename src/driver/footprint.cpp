@@ -110,6 +110,7 @@ double bytes_of_fsai(Case const& of) {
     nonzeros = std::min(all, n * (1 + double(fsai.steps) * fsai.entries_per_step));
   else if (fsai.k < 2)
     nonzeros = fsai.k == 0 ? n : (all + n) / 2;
+  if (fsai.max_row_entries > 0) nonzeros = std::min(nonzeros, n * fsai.max_row_entries);
   return 2 * of.compressed(nonzeros, of.stored()) + of.work_vectors(1);
 }
 

@@ -186,6 +186,7 @@ TEST(Config, FsaiAndItsParameters) {
           .preconditioner;
   EXPECT_FALSE(over_fsai.fsai.adaptive);
   EXPECT_EQ(over_fsai.fsai.k, 3);
+  EXPECT_EQ(over_fsai.fsai.max_row_entries, 0);
   EXPECT_EQ(over_fsai.fsai.tau, plain.fsai.tau);
   EXPECT_EQ(over_fsai.label, "chebyshev(degree=2,eigenvalue_fraction=0.1,inner=fsai,k=3)");
   expect_error(polynomial + ", inner: fsai, precision: single}\n",
@@ -195,6 +196,11 @@ TEST(Config, FsaiAndItsParameters) {
         polynomial + ", eigenvalue_fraction: " + fraction + "}\n",
         {"preconditioner.eigenvalue_fraction must be a number between 0 and 1, not '" + fraction});
   expect_error(polynomial + ", degree: 0}\n", {"preconditioner.degree"});
+  for (std::string const& text :
+       {with_fsai, with_fsai + ", pattern: adaptive", polynomial + ", inner: fsai"})
+    EXPECT_EQ(runs_of(text + ", max_row_entries: 12}\n")[0].preconditioner.fsai.max_row_entries,
+              12);
+  expect_error(with_fsai + ", max_row_entries: -1}\n", {"preconditioner.max_row_entries must be"});
   expect_error(with_fsai + ", tau: 1.5}\n", {"preconditioner.tau", "from 0 to 1"});
   expect_error(with_fsai + ", k: -1}\n", {"preconditioner.k"});
 }

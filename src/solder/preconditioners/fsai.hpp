@@ -19,6 +19,7 @@
 #include <solder/preconditioners/detail/fsai/adaptive.hpp>
 #include <solder/preconditioners/detail/fsai/operator.hpp>
 #include <solder/preconditioners/detail/fsai/pattern.hpp>
+#include <solder/preconditioners/detail/fsai/row_limit.hpp>
 #include <solder/preconditioners/detail/fsai/values.hpp>
 #include <solder/preconditioners/fsai_options.hpp>
 
@@ -266,6 +267,22 @@ struct MakeFactors {
     return allocate_view<DeviceArray<T, Exec>>(exec, label, size);
   }
 
+  static void add_repairs(SetupReport& setup, std::int64_t count, std::int32_t first) {
+    if (count == 0) return;
+    setup.repaired_rows += count;
+    setup.first_repaired_row =
+        setup.first_repaired_row < 0 ? first : std::min(setup.first_repaired_row, first);
+  }
+
+  template <class Where>
+  void limit_rows(Exec const& exec, Matrix const& A, std::int32_t rows, Where const& where,
+                  std::int32_t* columns, Factor* values, std::int32_t* kept,
+                  SetupReport& setup) const {
+    Repairs const repairs =
+        fsai::limit_rows(exec, A, options.max_row_entries, rows, where, columns, values, kept);
+    add_repairs(setup, repairs.count, repairs.first);
+  }
+
   void add_static_rows(Exec const& exec, Matrix const& A, Rows<Factor, Exec, Offset>& rows,
                        SetupReport& setup, Phases<Exec>& phases) const {
     std::int32_t const n = A.rows();
@@ -287,14 +304,15 @@ struct MakeFactors {
       phases.end("pattern");
       compute_values.compute(exec, first, last, {options.delta, options.energy_limit},
                              of_chunk.data(), columns.data(), values.data(), kept.data());
+      limit_rows(exec, A, last - first, Packed<Offset>{of_chunk.data()}, columns.data(),
+                 values.data(), kept.data(), setup);
       phases.end("values");
       rows.append(exec, last - first, Packed<Offset>{of_chunk.data()}, columns.data(),
                   values.data(), kept.data());
       phases.end("compress");
     }
     auto const counts = compute_values.counts(exec);
-    setup.repaired_rows = counts.repaired;
-    if (counts.repaired > 0) setup.first_repaired_row = counts.first_repaired;
+    add_repairs(setup, counts.repaired, counts.first_repaired);
   }
 
   void add_adaptive_rows(Exec const& exec, Matrix const& A, Rows<Factor, Exec, Offset>& rows,
@@ -314,8 +332,9 @@ struct MakeFactors {
       std::int32_t const count = std::min(most, n - first);
       auto const repairs =
           adaptive.compute(exec, first, first + count, columns.data(), values.data(), kept.data());
-      if (setup.first_repaired_row < 0) setup.first_repaired_row = repairs.first;
-      setup.repaired_rows += repairs.count;
+      add_repairs(setup, repairs.count, repairs.first);
+      limit_rows(exec, A, count, Padded{adaptive.pad(), kept.data()}, columns.data(), values.data(),
+                 kept.data(), setup);
       phases.end("pattern and values");
       rows.append(exec, count, Padded{adaptive.pad(), kept.data()}, columns.data(), values.data(),
                   kept.data());
@@ -347,11 +366,12 @@ Factors<Factor, Exec, Offset> make_factors(Exec const& exec,
 ///
 /// Computed on the device. The pattern of row i of G is that of (Atilde)^k, lower triangular,
 /// Atilde being A without its entries of |a_ij| <= tau sqrt(|a_ii a_jj|); see FsaiOptions. Its
-/// values minimise Kaporin's number over that pattern. Small ones are dropped afterwards. Only the
-/// lower triangle of A is read for them. A row whose local matrix is not positive definite is
-/// replaced by a diagonal one and reported: setup().repaired_rows. Columns of A may be in any
-/// order; entries of the same row and column count as their sum, as they do in products: where
-/// there are any, a copy of A without them is worked on (see sum_duplicates).
+/// values minimise Kaporin's number over that pattern. Small ones are dropped afterwards, and of a
+/// row with more than max_row_entries the smallest. Only the lower triangle of A is read for them.
+/// A row whose local matrix is not positive definite is replaced by a diagonal one and reported:
+/// setup().repaired_rows. Columns of A may be in any order; entries of the same row and column
+/// count as their sum, as they do in products: where there are any, a copy of A without them is
+/// worked on (see sum_duplicates).
 ///
 /// Rows are worked on in chunks, so that at no time more than 3 times the bytes of A and G are in
 /// use; a refresh holds the old G and G^H besides, and a copy without duplicates is as large as A

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <limits>
 #include <string_view>
 #include <tuple>
 
@@ -24,6 +25,10 @@ struct FsaiOptions {
   int steps = 5;              ///< at most, of growth
   int entries_per_step = 8;   ///< that a row grows by
   double improvement = 1e-2;  ///< growth that reduces the row's Kaporin number by less is the last
+
+  /// A row of G that has more entries after all this keeps the diagonal's and the largest others,
+  /// of equal ones those nearest to it, and is scaled again. 0: no limit.
+  int max_row_entries = 0;
 
   bool operator==(FsaiOptions const&) const = default;
 
@@ -49,9 +54,11 @@ struct FsaiOptions {
             .only_with("pattern", grown),
         Option("delta", &FsaiOptions::delta, from_to(0, 1),
                "entries of the factor up to delta times their row's norm are dropped"),
-        Option(
-            "energy_limit", &FsaiOptions::energy_limit, at_least(0),
-            "delta is halved for a row until eps A eps^H of what it loses is no more than this"));
+        Option("energy_limit", &FsaiOptions::energy_limit, at_least(0),
+               "delta is halved for a row until eps A eps^H of what it loses is no more than this"),
+        Option("max_row_entries", &FsaiOptions::max_row_entries,
+               from_to(0, std::numeric_limits<int>::max()),
+               "largest entries of a row of the factor that are kept; 0: all"));
   }
 };
 
