@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "contest.hpp"
+#include "driver/methods.hpp"
 #include "driver/solve.hpp"
 #include "peers/batch_problem.hpp"
 #include "text.hpp"

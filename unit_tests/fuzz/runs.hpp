@@ -6,6 +6,7 @@
 #include <driver/counts.hpp>
 #include <driver/document.hpp>
 #include <driver/footprint.hpp>
+#include <driver/methods.hpp>
 #include <driver/problem.hpp>
 #include <driver/schema.hpp>
 
