@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "contest.hpp"
+#include "driver/methods.hpp"
 #include "driver/solve.hpp"
 #include "peers/batch_problem.hpp"
 #include "text.hpp"
@@ -155,16 +156,21 @@ std::vector<BatchTiming<T>> solve_with([[maybe_unused]] std::string const& peer,
 template <class T>
 void time_peers(Group& group, Driver::System<T> const& batch, std::vector<std::string> const& peers,
                 int threads) {
-  auto const& [problem, solver, preconditioner, execution, output, origins] = *group.run;
+  Driver::RunConfig const& run = *group.run;
   for (std::string const& peer : peers) {
     std::string why_not = "does not run in this space, or has no batched solves for this scalar";
     if constexpr (std::is_floating_point_v<T>) {
       HostCsr<T> const& A = batch.matrix;
       BatchProblem<T> const systems{{A.rows, A.row_offsets, A.columns, A.values, batch.rhs},
                                     batch.starts};
-      BatchRequest const request{
-          solver.name,       preconditioner.name, solver.tolerance,           solver.max_iterations,
-          repeats_of(group), !group.on_host,      group.on_host ? threads : 0};
+      SolverOptions const& options = Driver::shared_options(run.solver);
+      BatchRequest const request{run.solver.name,
+                                 run.preconditioner.name,
+                                 options.tolerance,
+                                 options.max_iterations,
+                                 repeats_of(group),
+                                 !group.on_host,
+                                 group.on_host ? threads : 0};
       try {
         auto const timings = solve_with(peer, systems, request);
         for (BatchTiming<T> const& timing : timings)
@@ -219,9 +225,12 @@ std::string lines(Group const& group) {
 
 Json json_of(Group const& group) {
   Contest const& contest = group.contest;
-  Json run{{"problem", contest.problem},   {"systems", contest.size},
-           {"rows", contest.rows},         {"tolerance", group.run->solver.tolerance},
-           {"contestants", Json::array()}, {"absent", contest.absent}};
+  Json run{{"problem", contest.problem},
+           {"systems", contest.size},
+           {"rows", contest.rows},
+           {"tolerance", Driver::shared_options(group.run->solver).tolerance},
+           {"contestants", Json::array()},
+           {"absent", contest.absent}};
   double const reference = contest.reference_seconds(), before = seconds_alone(contest);
   for (Contestant const& c : contest.contestants) {
     Remarks const& remarks = group.remarks.at({c.who, c.how});

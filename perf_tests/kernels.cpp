@@ -137,8 +137,8 @@ Iteration measure(Driver::RunConfig config, Driver::System<T> const& system) {
 }
 
 std::string title(Driver::RunConfig const& config) {
-  std::string const s = config.solver.shadow_space > 0
-                            ? format(", s = %d", config.solver.shadow_space)
+  std::string const s = config.solver.name == "idr"
+                            ? format(", s = %d", config.solver.idr.shadow_dimension)
                             : std::string();
   return config.problem.name + ", " + config.solver.name + s + ", " + config.preconditioner.label;
 }
@@ -160,15 +160,16 @@ Json json_of(Driver::RunConfig const& config, Iteration const& iteration) {
     kernels.push_back({{"label", share.label},
                        {"launches_per_iteration", share.launches},
                        {"seconds_per_iteration", share.seconds}});
-  return {{"problem", config.problem.name},
-          {"rows", iteration.rows},
-          {"solver", config.solver.name},
-          {"shadow_space", config.solver.shadow_space},
-          {"preconditioner", config.preconditioner.label},
-          {"iterations", iteration.iterations},
-          {"seconds_per_iteration", iteration.seconds},
-          {"seconds_in_kernels", iteration.of_kernels()},
-          {"kernels", std::move(kernels)}};
+  return {
+      {"problem", config.problem.name},
+      {"rows", iteration.rows},
+      {"solver", config.solver.name},
+      {"shadow_dimension", config.solver.name == "idr" ? config.solver.idr.shadow_dimension : 0},
+      {"preconditioner", config.preconditioner.label},
+      {"iterations", iteration.iterations},
+      {"seconds_per_iteration", iteration.seconds},
+      {"seconds_in_kernels", iteration.of_kernels()},
+      {"kernels", std::move(kernels)}};
 }
 
 }  // namespace

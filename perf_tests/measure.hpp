@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "driver/methods.hpp"
 #include "driver/problem.hpp"
 #include "driver/solve.hpp"
 #include "peers/peer.hpp"
@@ -13,7 +14,9 @@ namespace Solder::Perf {
 
 /// \brief Steps of a cycle of the run's solver, 1 where it has none: what is timed is whole cycles.
 inline int cycle_of(Driver::RunConfig const& config) {
-  return std::max(config.solver.restart, config.solver.shadow_space + 1);
+  Driver::SolverConfig const& solver = config.solver;
+  if (solver.name == "gmres") return solver.gmres.restart;
+  return solver.name == "idr" ? solver.idr.shadow_dimension + 1 : 1;
 }
 
 /// \brief Solver times for a fixed number of iterations, and how to ask the same of others.
@@ -38,7 +41,7 @@ class TimedSolves {
  public:
   TimedSolves(Driver::RunConfig config, Driver::System<T> const& system)
       : config_(std::move(config)), system_(system) {
-    config_.solver.tolerance = 0;
+    Driver::shared_options(config_.solver).tolerance = 0;
   }
 
   /// \brief Chooses how many iterations, and how many repeats, make a measurement.
@@ -52,7 +55,7 @@ class TimedSolves {
     constexpr int trial = 64, most_iterations = 1'000'000, least_repeats = 9, most_repeats = 200;
     constexpr double enough = 0.1;
     Measurement result;
-    result.iterations = whole_cycles(config_.solver.max_iterations);
+    result.iterations = whole_cycles(Driver::shared_options(config_.solver).max_iterations);
     result.repeats = std::max(config_.execution.repeat, least_repeats);
     if (config_.where("solver.max_iterations") != config_.where("")) return result;
     double const guess = run(whole_cycles(trial), 3).report.solve_seconds / whole_cycles(trial);
@@ -100,7 +103,7 @@ class TimedSolves {
   }
 
   Driver::Solved<T> run(int iterations, int repeats) {
-    config_.solver.max_iterations = iterations;
+    Driver::shared_options(config_.solver).max_iterations = iterations;
     config_.execution.repeat = repeats;
     return Driver::solve<T>(config_, system_, {});
   }

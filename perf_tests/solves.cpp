@@ -31,7 +31,7 @@ void ask(PeerResult& peer, Row const& row, Driver::System<T> const& system, int 
         system.rhs,         system.right_hand_sides()};
     Driver::RunConfig const& config = *row.config;
     bool const host = Driver::on_host(config.execution.space);
-    ShadowSpace<T> const shadow{static_cast<std::uint64_t>(config.solver.seed)};
+    ShadowSpace<T> const shadow{config.solver.idr.seed};
     PeerRequest const request{config.solver.name,
                               cycle_of(config),
                               config.preconditioner.name,

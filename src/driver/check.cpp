@@ -103,14 +103,15 @@ void check_cycle(RunConfig const& run, Errors& errors) {
   if (config.name != "amg" || !run.is_clear("preconditioner.pre") ||
       !run.is_clear("preconditioner.post"))
     return;
-  if (config.pre + config.post == 0)
+  AmgOptions const& amg = config.amg;
+  if (amg.pre + amg.post == 0)
     errors.add(run.where("preconditioner.pre"),
                "preconditioner.pre and preconditioner.post are both 0: a cycle needs sweeps");
   bool const needs_symmetry = run.solver.name == "cg" || is_block(run);
-  if (needs_symmetry && config.pre != config.post)
-    errors.add(run.where("preconditioner.post"), "preconditioner.pre is ",
-               std::to_string(config.pre), " and preconditioner.post ", std::to_string(config.post),
-               ": for ", run.solver.name, ", which needs a symmetric cycle, they must be equal");
+  if (needs_symmetry && amg.pre != amg.post)
+    errors.add(run.where("preconditioner.post"), "preconditioner.pre is ", std::to_string(amg.pre),
+               " and preconditioner.post ", std::to_string(amg.post), ": for ", run.solver.name,
+               ", which needs a symmetric cycle, they must be equal");
 }
 
 /// Refuses unknowns that do not belong to nodes or points as the preconditioner needs.
@@ -121,9 +122,9 @@ void check_nodes(RunConfig const& run, std::int32_t rows, bool has_points, Error
                "preconditioner.near_nullspace: rigid_body needs the points whose displacements are "
                "the unknowns: "
                "give problem.coordinates");
-  if (config.block_size > 0 && rows % config.block_size != 0)
+  if (config.name == "amg" && rows % config.amg.block_size != 0)
     errors.add(run.where("preconditioner.block_size"), "preconditioner.block_size ",
-               std::to_string(config.block_size), " does not divide the ", std::to_string(rows),
+               std::to_string(config.amg.block_size), " does not divide the ", std::to_string(rows),
                " rows of ", run.problem.name);
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "document.hpp"
+#include "methods.hpp"
 #include "schema.hpp"
 
 namespace Solder::Driver {
@@ -69,6 +70,12 @@ bool is_elsewhere(Entry const& entry) {
 /// Reports a key or section that does not exist, with the nearest that does.
 bool check_name(Entry const& entry, Errors& errors) {
   if (!rows_of(entry.section, entry.name).empty()) return true;
+  for (Key const& key : schema())
+    if (key.section == entry.section && !entry.name.empty() && key.formerly == entry.name) {
+      errors.add(entry.where, "unknown key ", shown(entry.full_name()), "; it is called '",
+                 key.full_name(), "' now");
+      return false;
+    }
   if (auto const keys = keys_of(entry.name); entry.section.empty() && !keys.empty()) {
     errors.add(entry.where, "'", entry.name, "' must hold keys (", join(keys, ", "), "), as in '",
                entry.name, ": {", keys[0], ": ...}'");
@@ -116,9 +123,7 @@ std::string written(Number number) {
   return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
 
-bool in_range(Key const& row, double x) {
-  return std::isfinite(x) && x >= row.least && x <= row.most;
-}
+bool in_range(Key const& row, double x) { return std::isfinite(x) && row.range().holds(x); }
 
 std::optional<Setting> check_value(Key const& row, Text const& value, Errors& errors) {
   Setting setting{.row = &row, .text = value.text, .where = value.where};
@@ -238,6 +243,7 @@ Key allowed_by_any(std::vector<Key const*> const& rows) {
   for (Key const* row : rows) {
     any.least = std::min(any.least, row->least);
     any.most = std::max(any.most, row->most);
+    any.is_open = any.is_open && row->is_open;
     for (std::string_view word : row->words)
       if (!has(any.words, word)) any.words.push_back(word);
   }
@@ -329,6 +335,25 @@ std::string label_of(std::string const& preconditioner, Settings const& settings
   });
 }
 
+/// Takes what a section says for the options of a struct; the others stay.
+template <class Options>
+void read_options(std::string_view section, Settings const& settings, Options& options) {
+  for_each_option<Options>([&](auto const& option) {
+    using Described = std::remove_cvref_t<decltype(option)>;
+    auto found = settings.find(concat(section, ".", option.name));
+    if (found == settings.end() && !option.fallback.empty())
+      found = settings.find(concat(section, ".", option.fallback));
+    if (found == settings.end()) return;
+    auto& value = options.*option.member;
+    if constexpr (Described::has_words)
+      option.read(found->second.word, value);
+    else if constexpr (Described::is_integer)
+      value = static_cast<typename Described::value_type>(found->second.integer);
+    else
+      value = found->second.number;
+  });
+}
+
 RunConfig run_of(Settings const& settings, Document const& document) {
   RunConfig run;
   run.unclear = settings.unclear;
@@ -359,48 +384,20 @@ RunConfig run_of(Settings const& settings, Document const& document) {
   if (scalar != scalar_names.end())
     run.problem.scalar = static_cast<Scalar>(scalar - scalar_names.begin());
   run.problem.name = name_of(run.problem, settings, document);
-  run.solver = {get("solver.name").word,
-                get("solver.form").word,
-                get("solver.tolerance").number,
-                static_cast<int>(get("solver.max_iterations").integer),
-                static_cast<int>(get("solver.restart").integer),
-                get("solver.second_round").word,
-                static_cast<int>(get("solver.shadow_space").integer),
-                get("solver.smoothing").word == "true",
-                get("solver.seed").integer,
-                get("solver.check_symmetry").word == "true"};
-  std::string const preconditioner = get("preconditioner.name").word;
-  bool const has_post = settings.contains("preconditioner.post");
-  run.preconditioner = {
-      preconditioner,
-      get("preconditioner.pattern").word,
-      get("preconditioner.precision").word,
-      get("preconditioner.tau").number,
-      get("preconditioner.delta").number,
-      get("preconditioner.energy_limit").number,
-      get("preconditioner.improvement").number,
-      static_cast<int>(get("preconditioner.k").integer),
-      static_cast<int>(get("preconditioner.steps").integer),
-      static_cast<int>(get("preconditioner.entries_per_step").integer),
-      get("preconditioner.over").word,
-      static_cast<int>(get("preconditioner.degree").integer),
-      get("preconditioner.share").number,
-      get("preconditioner.ordering").word,
-      get("preconditioner.schedule").word,
-      get("preconditioner.trisolve").word,
-      get("preconditioner.shift").number,
-      static_cast<int>(get("preconditioner.sweeps").integer),
-      static_cast<int>(get("preconditioner.trisolve_sweeps").integer),
-      get("preconditioner.strength").number,
-      get("preconditioner.smoother").word,
-      get("preconditioner.cycle").word,
-      static_cast<int>(get("preconditioner.pre").integer),
-      static_cast<int>(get(has_post ? "preconditioner.post" : "preconditioner.pre").integer),
-      static_cast<int>(get("preconditioner.levels").integer),
-      static_cast<int>(get("preconditioner.coarsest").integer),
-      get("preconditioner.near_nullspace").word,
-      static_cast<int>(get("preconditioner.block_size").integer),
-      label_of(preconditioner, settings, document)};
+  run.solver.name = get("solver.name").word;
+  run.solver.check_symmetry = get("solver.check_symmetry").word == "true";
+  for_each(solver_methods, [&](auto const& method) {
+    read_options("solver", settings, run.solver.*method.options);
+    read_options<SolverOptions>("solver", settings, run.solver.*method.options);
+  });
+  run.preconditioner.name = get("preconditioner.name").word;
+  run.preconditioner.inner = get("preconditioner.inner").word;
+  run.preconditioner.precision = get("preconditioner.precision").word;
+  run.preconditioner.near_nullspace = get("preconditioner.near_nullspace").word;
+  for_each(preconditioner_methods, [&](auto const& method) {
+    read_options("preconditioner", settings, run.preconditioner.*method.options);
+  });
+  run.preconditioner.label = label_of(run.preconditioner.name, settings, document);
   run.execution = {get("execution.space").word, get("execution.runner").word,
                    get("execution.matrix_format").word,
                    static_cast<int>(get("execution.repeat").integer)};

@@ -7,6 +7,15 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <solder/preconditioners/amg_options.hpp>
+#include <solder/preconditioners/chebyshev_options.hpp>
+#include <solder/preconditioners/fsai_options.hpp>
+#include <solder/preconditioners/incomplete_options.hpp>
+#include <solder/solvers/bicgstab_options.hpp>
+#include <solder/solvers/block_cg_options.hpp>
+#include <solder/solvers/cg_options.hpp>
+#include <solder/solvers/gmres_options.hpp>
+#include <solder/solvers/idr_options.hpp>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -51,36 +60,28 @@ struct ProblemConfig {
   bool operator==(ProblemConfig const&) const = default;
 };
 
+/// \brief The options of all solvers: those that are not of the one named say nothing.
 struct SolverConfig {
-  std::string name, form;
-  double tolerance = 0;
-  int max_iterations = 0;
-  int restart = 0;           ///< for gmres
-  std::string second_round;  ///< for gmres
-  int shadow_space = 0;      ///< for idr, like smoothing and seed
-  bool smoothing = false;
-  std::int64_t seed = 0;
-  bool check_symmetry = true;  ///< if a Hermitian matrix is needed
+  std::string name;
+  CgOptions cg;
+  BlockCgOptions block_cg;
+  BiCgStabOptions bicgstab;
+  GmresOptions gmres;
+  IdrOptions idr;
+  bool check_symmetry = true;  ///< where a Hermitian matrix is needed
 };
 
+/// \brief The options of all preconditioners, likewise.
 struct PreconditionerConfig {
   std::string name;
-  std::string pattern, precision;  ///< for fsai, like the next two lines, and (except precision)
-                                   ///< for chebyshev over fsai; precision also for amg
-  double tau = 0, delta = 0, energy_limit = 0, improvement = 0;
-  int k = 0, steps = 0, entries_per_step = 0;
-  std::string over;  ///< for chebyshev, like degree and share
-  int degree = 0;
-  double share = 0;
-  std::string ordering, schedule, trisolve;  ///< for ic0 and ilu0
-  double shift = 0;                          ///< for ic0
-  int sweeps = 0, trisolve_sweeps = 0;       ///< for ic0 and ilu0; the latter if trisolve is jacobi
-  double strength = 0;                       ///< for amg, like the next members
-  std::string smoother, cycle;
-  int pre = 0, post = 0, levels = 0, coarsest = 0;
-  std::string near_nullspace;
-  int block_size = 0;  ///< 0: with rigid_body, the number of coordinates of a point
-  /// To display: the name with the given parameters, as in "fsai(k=3)".
+  std::string inner;           ///< of chebyshev
+  std::string precision;       ///< of fsai, not under chebyshev, and of amg
+  std::string near_nullspace;  ///< of amg
+  FsaiOptions fsai;            ///< also under chebyshev
+  ChebyshevOptions chebyshev;
+  IncompleteOptions incomplete;  ///< of ic0 and ilu0
+  AmgOptions amg;                ///< with rigid_body the points tell the block size
+  /// For people: the name with the parameters that were given, as in "fsai(k=3)".
   std::string label;
 };
 

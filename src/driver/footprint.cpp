@@ -80,7 +80,7 @@ struct Method {
 };
 
 double bytes_of_cg(Case const& of) {
-  bool const pipelined = of.run.solver.form == "pipelined";
+  bool const pipelined = of.run.solver.cg.form == CgForm::pipelined;
   return of.work_vectors(3 + (of.is_pointwise() ? 0 : pipelined ? 2 : of.has("fsai") ? 0 : 1));
 }
 
@@ -88,14 +88,15 @@ double bytes_of_cg(Case const& of) {
 double bytes_of_block_cg(Case const& of) { return of.work_vectors(of.has("none") ? 4 : 5); }
 
 double bytes_of_gmres(Case const& of) {
-  double const steps = std::min(double(of.run.solver.restart), of.matrix.rows);
-  double const z = of.has("none") ? 0 : of.run.solver.form == "flexible" ? steps + 1 : 1;
-  return of.work_vectors(steps + 2 + z);  // the basis, and x at the beginning of the cycle
+  GmresOptions const& gmres = of.run.solver.gmres;
+  double const steps = std::min(double(gmres.restart), of.matrix.rows);
+  double const z = of.has("none") ? 0 : gmres.form == GmresForm::flexible ? steps + 1 : 1;
+  return of.work_vectors(steps + 2 + z);  // the basis, and x as it was when the cycle began
 }
 
 double bytes_of_idr(Case const& of) {
-  SolverConfig const& idr = of.run.solver;
-  double const s = std::min(double(idr.shadow_space), of.matrix.rows);
+  IdrOptions const& idr = of.run.solver.idr;
+  double const s = std::min(double(idr.shadow_dimension), of.matrix.rows);
   return of.work_vectors(2 * s + 3 + (idr.smoothing ? 2 : 0) + (of.is_pointwise() ? 0 : 1));
 }
 
@@ -103,22 +104,23 @@ double bytes_of_idr(Case const& of) {
 /// adaptive steps, is assumed to be as dense as A. At the default thresholds most are a little less
 /// dense.
 double bytes_of_fsai(Case const& of) {
-  PreconditionerConfig const& fsai = of.run.preconditioner;
+  FsaiOptions const& fsai = of.run.preconditioner.fsai;
   double const n = of.matrix.rows, all = of.matrix.nonzeros;
   double nonzeros = all;
-  if (fsai.pattern == "adaptive")
+  if (fsai.adaptive)
     nonzeros = std::min(all, n * (1 + double(fsai.steps) * fsai.entries_per_step));
   else if (fsai.k < 2)
     nonzeros = fsai.k == 0 ? n : (all + n) / 2;
+  if (fsai.max_row_entries > 0) nonzeros = std::min(nonzeros, n * fsai.max_row_entries);
   return 2 * of.compressed(nonzeros, of.stored()) + of.work_vectors(1);
 }
 
 /// z twice and v, or z, v and s; and the preconditioner that the polynomial is over.
 double bytes_of_chebyshev(Case const& of) {
-  std::string const& over = of.run.preconditioner.over;
-  return of.work_vectors(3) + (over == "fsai"     ? bytes_of_fsai(of)
-                               : over == "jacobi" ? of.vectors(1)
-                                                  : 0);
+  std::string const& inner = of.run.preconditioner.inner;
+  return of.work_vectors(3) + (inner == "fsai"     ? bytes_of_fsai(of)
+                               : inner == "jacobi" ? of.vectors(1)
+                                                   : 0);
 }
 
 /// The factors three times: while they are computed, in the order of elimination, and in the order
@@ -127,12 +129,13 @@ double bytes_of_chebyshev(Case const& of) {
 /// by sweeps and in natural order, there is no analysis, and only A's pattern and the triangles'
 /// are stored.
 double bytes_of_incomplete(Case const& of) {
-  PreconditionerConfig const& config = of.run.preconditioner;
-  bool const by_sweeps = config.trisolve == "jacobi", natural = config.ordering == "natural",
-             analysed = !by_sweeps || config.sweeps == 0 || !natural;
+  IncompleteOptions const& options = of.run.preconditioner.incomplete;
+  bool const by_sweeps = options.trisolve == Trisolve::jacobi,
+             natural = options.ordering == Ordering::natural,
+             analysed = !by_sweeps || options.sweeps == 0 || !natural;
   bool const on_cores = on_host(of.run.execution.space);
   double const exact = (on_cores ? 32 : 44) + (natural ? 0 : 4),
-               swept = 16 + (config.sweeps == 0 ? 4 : 0) + (natural ? 0 : 8);
+               swept = 16 + (options.sweeps == 0 ? 4 : 0) + (natural ? 0 : 8);
   return of.matrix.nonzeros * (3 * of.scalar + (analysed ? 5 * 4 + 24 : 3 * 4)) +
          of.matrix.rows * (by_sweeps ? swept : exact) +
          of.work_vectors(by_sweeps  ? 5
@@ -144,8 +147,8 @@ double bytes_of_incomplete(Case const& of) {
 /// on most levels twice; and three vectors per level. With several modes: the given modes, those of
 /// a level, their orthonormal bases, and the points.
 double bytes_of_amg(Case const& of) {
-  PreconditionerConfig const& amg = of.run.preconditioner;
-  double const modes = amg.near_nullspace == "rigid_body" ? 6 : amg.block_size,
+  PreconditionerConfig const& config = of.run.preconditioner;
+  double const modes = config.near_nullspace == "rigid_body" ? 6 : config.amg.block_size,
                number = of.run.problem.scalar >= Scalar::complex_float ? 16 : 8;
   return 4 * of.compressed(of.matrix.nonzeros, of.stored()) + of.work_vectors(3) +
          (modes > 1 ? (3 * modes * number + 8) * of.matrix.rows : 0);
@@ -156,7 +159,7 @@ constexpr Method solvers[] = {
     {"block_cg", "", bytes_of_block_cg},
     {"bicgstab", "", [](Case const& of) { return of.work_vectors(of.is_pointwise() ? 5 : 7); }},
     {"gmres", "solver.restart", bytes_of_gmres},
-    {"idr", "solver.shadow_space", bytes_of_idr},
+    {"idr", "solver.shadow_dimension", bytes_of_idr},
 };
 
 constexpr Method preconditioners[] = {
@@ -190,9 +193,10 @@ std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is
                                                                    : "problem.rhs";
   auto const key = [&](std::string_view own) { return own.empty() ? run.matrix_key() : own; };
   std::string const cycle =
-      run.solver.restart > 0 ? concat("(restart=", std::to_string(run.solver.restart), ")")
-      : run.solver.shadow_space > 0
-          ? concat("(shadow_space=", std::to_string(run.solver.shadow_space), ")")
+      run.solver.name == "gmres"
+          ? concat("(restart=", std::to_string(run.solver.gmres.restart), ")")
+      : run.solver.name == "idr"
+          ? concat("(shadow_dimension=", std::to_string(run.solver.idr.shadow_dimension), ")")
           : "";
   double const entries = matrix.nonzeros * (of.scalar + 4);
   std::vector<Share> shares = {

@@ -6,9 +6,12 @@
 #include <complex>
 #include <cstdio>
 #include <solder/io/detail/whole_file.hpp>
+#include <type_traits>
+#include <utility>
 
 #include "counts.hpp"
 #include "json.hpp"
+#include "methods.hpp"
 #include "roofline.hpp"
 #include "solve.hpp"
 
@@ -21,18 +24,65 @@ double seconds_per_iteration(Report const& report) {
   return report.iterations > 0 ? report.solve_seconds / report.iterations : std::nan("");
 }
 
+/// The value of an option.
+template <class Options, class Owner, class Value>
+Json value_json(Options const& options, Option<Owner, Value> const& option) {
+  Value const value = options.*option.member;
+  if constexpr (std::is_same_v<Value, bool>) {
+    if (option.flag.yes == Flag{}.yes) return value;
+  }
+  if constexpr (Option<Owner, Value>::has_words)
+    return option.word(value);
+  else
+    return value;
+}
+
+/// Adds all options of a preconditioner but those of its struct that are another one's; null where
+/// they do not count.
+template <class Options>
+void add_options(Json& json, PreconditionerConfig const& config, Options const& options) {
+  for_each_option<Options>([&](auto const& option) {
+    if (option.selector == "name" && !option.is_for(config.name)) return;
+    std::string_view const selected = option.selector == "name" ? config.name
+                                      : option.selector == "near_nullspace"
+                                          ? config.near_nullspace
+                                          : word_of_option(options, option.selector);
+    bool const counts = option.selector.empty() || option.is_for(selected);
+    json.add(option.name, counts ? value_json(options, option) : Json(nullptr));
+  });
+}
+
+/// Adds the options of all solvers, null where they are not the run's; but for the form, of which
+/// the one that ran counts.
+void add_solver_options(Json& json, SolverConfig const& solver) {
+  std::vector<std::pair<std::string_view, Json>> members;
+  for_each(solver_methods, [&](auto const& method) {
+    auto const& options = solver.*method.options;
+    for_each_option<typename std::remove_cvref_t<decltype(method)>::Options>(
+        [&](auto const& option) {
+          if (option.name == "form") return;
+          bool const counts =
+              method.is(solver.name) &&
+              (option.selector.empty() || option.is_for(word_of_option(options, option.selector)));
+          auto const is_same = [&](auto const& member) { return member.first == option.name; };
+          auto member = std::find_if(members.begin(), members.end(), is_same);
+          if (member == members.end()) member = members.insert(member, {option.name, nullptr});
+          if (counts) member->second = value_json(options, option);
+        });
+    if (method.is(solver.name))
+      for_each_option<SolverOptions>(
+          [&](auto const& option) { json.add(option.name, value_json(options, option)); });
+  });
+  for (auto const& [name, value] : members) json.add(name, value);
+}
+
 /// The set-up of ic0 and ilu0.
 Json incomplete_json(PreconditionerConfig const& config, SetupReport const& setup, Json phases) {
   bool const is_made = !setup.schedule.empty();
-  bool const is_exact = config.trisolve == "exact";
-  Json json = {{"ordering", config.ordering},
-               {"sweeps", config.sweeps},
-               {"trisolve", config.trisolve},
-               {"trisolve_sweeps", is_exact ? Json(nullptr) : Json(config.trisolve_sweeps)},
-               {"schedule", is_exact ? Json(config.schedule) : Json(nullptr)}};
-  if (config.name == "ic0")
-    json.add(
-        {{"shift", config.shift}, {"shift_taken", is_made ? Json(setup.shift) : Json(nullptr)}});
+  bool const is_exact = config.incomplete.trisolve == Trisolve::exact;
+  Json json = Json::object();
+  add_options(json, config, config.incomplete);
+  if (config.name == "ic0") json.add("shift_taken", is_made ? Json(setup.shift) : Json(nullptr));
   json.add({{"schedule_taken", is_made && is_exact ? Json(setup.schedule) : Json(nullptr)},
             {"nonzeros", setup.nonzeros},
             {"phase_seconds", std::move(phases)}});
@@ -40,22 +90,17 @@ Json incomplete_json(PreconditionerConfig const& config, SetupReport const& setu
 }
 
 Json amg_json(PreconditionerConfig const& config, SetupReport const& setup, Json phases) {
-  return {{"strength", config.strength},
-          {"smoother", config.smoother},
-          {"cycle", config.cycle},
-          {"pre", config.pre},
-          {"post", config.post},
-          {"levels", config.levels},
-          {"coarsest", config.coarsest},
-          {"near_nullspace", config.near_nullspace},
-          {"block_size", config.block_size > 0 ? Json(config.block_size) : Json(nullptr)},
-          {"precision", config.precision},
-          {"level_rows", setup.level_rows},
-          {"level_nonzeros", setup.level_nonzeros},
-          {"nonzeros", setup.nonzeros},
-          {"operator_complexity", setup.density},
-          {"largest_eigenvalue", setup.largest_eigenvalue},
-          {"phase_seconds", std::move(phases)}};
+  Json json = Json::object();
+  add_options(json, config, config.amg);
+  json.add({{"near_nullspace", config.near_nullspace},
+            {"precision", config.precision},
+            {"level_rows", setup.level_rows},
+            {"level_nonzeros", setup.level_nonzeros},
+            {"nonzeros", setup.nonzeros},
+            {"operator_complexity", setup.density},
+            {"largest_eigenvalue", setup.largest_eigenvalue},
+            {"phase_seconds", std::move(phases)}});
+  return json;
 }
 
 /// A preconditioner's parameters, what its set-up took and what it gave; null if there is nothing
@@ -68,27 +113,19 @@ Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
     return incomplete_json(config, setup, std::move(phases));
   if (config.name == "amg") return amg_json(config, setup, std::move(phases));
   auto const add_polynomial = [&](Json& json) {
-    json.add({{"over", config.over},
-              {"degree", config.degree},
-              {"share", config.share},
-              {"largest_eigenvalue", setup.largest_eigenvalue}});
+    json.add("inner", config.inner);
+    add_options(json, config, config.chebyshev);
+    json.add("largest_eigenvalue", setup.largest_eigenvalue);
   };
-  if (config.name == "chebyshev" && config.over != "fsai") {
+  if (config.name == "chebyshev" && config.inner != "fsai") {
     Json json = Json::object();
     add_polynomial(json);
     json.add("phase_seconds", phases);
     return json;
   }
-  Json json = {{"pattern", config.pattern},
-               {"delta", config.delta},
-               {"energy_limit", config.energy_limit},
-               {"precision", config.precision}};
-  if (config.pattern == "static")
-    json.add({{"tau", config.tau}, {"k", config.k}});
-  else
-    json.add({{"steps", config.steps},
-              {"entries_per_step", config.entries_per_step},
-              {"improvement", config.improvement}});
+  Json json = Json::object();
+  add_options(json, config, config.fsai);
+  json.add("precision", config.precision);
   json.add({{"nonzeros", setup.nonzeros},
             {"density", setup.density},
             {"repaired_rows", setup.repaired_rows},
@@ -144,39 +181,38 @@ Json symmetry_json(std::optional<Symmetry> const& symmetry) {
 Json json_of(RunResult const& result) {
   RunConfig const& config = *result.config;
   Report const& report = result.report;
-  bool const is_idr = config.solver.shadow_space > 0;
-  return {{"problem",
-           {{"name", config.problem.name},
-            {"rows", result.rows},
-            {"nonzeros", result.nonzeros},
-            {"scalar", to_string(config.problem.scalar)},
-            {"symmetry", symmetry_json(result.symmetry)}}},
-          {"solver", config.solver.name},
-          {"form", report.form},
-          {"restart", config.solver.restart > 0 ? Json(config.solver.restart) : Json(nullptr)},
-          {"second_round", text_or_null(config.solver.second_round)},
-          {"shadow_space", is_idr ? Json(shadow_space(result)) : Json(nullptr)},
-          {"seed", is_idr ? Json(config.solver.seed) : Json(nullptr)},
-          {"preconditioner", config.preconditioner.name},
-          {"preconditioner_setup", setup_json(config.preconditioner, report.preconditioner)},
-          {"space", result.space},
-          {"runner", to_string(report.runner)},
-          {"runner_reason", text_or_null(report.runner_because)},
-          {"matrix_format", result.matrix_format},
-          {"matrix_format_reason", result.format_reason},
-          {"reason", to_string(report.reason)},
-          {"detail", text_or_null(report.detail)},
-          {"iterations", report.iterations},
-          {"relative_residual", report.relative_residual},
-          {"true_relative_residual", report.true_relative_residual},
-          {"setup_seconds", report.setup_seconds},
-          {"solve_seconds", report.solve_seconds},
-          {"busy_cores", report.busy_cores},
-          {"seconds_per_iteration", seconds_per_iteration(report)},
-          {"kernels_per_iteration", report.kernels_per_iteration},
-          {"words_per_iteration", report.words_per_iteration},
-          {"roofline", roofline_json(result)},
-          {"history", report.history}};
+  SolverConfig solver = config.solver;  // as it ran
+  solver.idr.shadow_dimension = static_cast<int>(shadow_dimension(result));
+  Json json = {{"problem",
+                {{"name", config.problem.name},
+                 {"rows", result.rows},
+                 {"nonzeros", result.nonzeros},
+                 {"scalar", to_string(config.problem.scalar)},
+                 {"symmetry", symmetry_json(result.symmetry)}}},
+               {"solver", solver.name},
+               {"form", report.form}};
+  add_solver_options(json, solver);
+  json.add({{"preconditioner", config.preconditioner.name},
+            {"preconditioner_setup", setup_json(config.preconditioner, report.preconditioner)},
+            {"space", result.space},
+            {"runner", to_string(report.runner)},
+            {"runner_reason", text_or_null(report.runner_because)},
+            {"matrix_format", result.matrix_format},
+            {"matrix_format_reason", result.format_reason},
+            {"reason", to_string(report.reason)},
+            {"detail", text_or_null(report.detail)},
+            {"iterations", report.iterations},
+            {"relative_residual", report.relative_residual},
+            {"true_relative_residual", report.true_relative_residual},
+            {"setup_seconds", report.setup_seconds},
+            {"solve_seconds", report.solve_seconds},
+            {"busy_cores", report.busy_cores},
+            {"seconds_per_iteration", seconds_per_iteration(report)},
+            {"kernels_per_iteration", report.kernels_per_iteration},
+            {"words_per_iteration", report.words_per_iteration},
+            {"roofline", roofline_json(result)},
+            {"history", report.history}});
+  return json;
 }
 
 /// For several right-hand sides or a batch: how many there are, and how each one ended.
@@ -209,8 +245,10 @@ std::string format(char const* pattern, Arguments... arguments) {
 
 }  // namespace
 
-std::int64_t shadow_space(RunResult const& result) {
-  return std::min<std::int64_t>(result.config->solver.shadow_space, result.rows);
+std::int64_t shadow_dimension(RunResult const& result) {
+  SolverConfig const& solver = result.config->solver;
+  return solver.name == "idr" ? std::min<std::int64_t>(solver.idr.shadow_dimension, result.rows)
+                              : 0;
 }
 
 std::string json_text(std::vector<RunResult> const& results, std::string const& device,
@@ -275,7 +313,8 @@ std::string Table::line(RunResult const& result) const {
   RunConfig const& config = *result.config;
   Report const& report = result.report;
   std::string solver = config.solver.name + " " + report.form;
-  auto const cycle = std::max<std::int64_t>(config.solver.restart, shadow_space(result));
+  std::int64_t const cycle =
+      config.solver.name == "gmres" ? config.solver.gmres.restart : shadow_dimension(result);
   if (cycle > 0) solver += " " + std::to_string(cycle);
   std::string const per_iteration = report.iterations > 0
                                         ? format("%12.2f", seconds_per_iteration(report) * 1e6)

@@ -25,9 +25,8 @@ struct RunResult {
   double copy_bandwidth = 0;                 ///< bytes per second; 0: not requested
 };
 
-/// \brief The number of vectors of IDR(s)'s shadow space that were actually used; 0 for other
-/// solvers.
-std::int64_t shadow_space(RunResult const& result);
+/// \brief Vectors of the shadow space of IDR(s), the ones that there were; 0 of other solvers.
+std::int64_t shadow_dimension(RunResult const& result);
 
 /// \brief All runs of a file as JSON (see docs/yaml.md). Numbers that are not finite become null.
 /// \param stopped why some runs are missing; empty: none are

@@ -14,7 +14,7 @@ namespace {
 /// The bytes of a step of IDR(s) if its operations, including smoothing, are not fused: s + 1 steps
 /// move 22 + 55/2 s + 9/2 s^2 vectors and the matrix s + 1 times (paper 5, section 6).
 double bytes_of_model(RunResult const& result, double scalar) {
-  double const s = static_cast<double>(shadow_space(result)),
+  double const s = static_cast<double>(shadow_dimension(result)),
                vectors = 22 + 55.0 / 2 * s + 9.0 / 2 * s * s;
   return vectors / (s + 1) * scalar * double(result.rows) + (scalar + 4) * double(result.nonzeros);
 }

@@ -2,29 +2,19 @@
 #include "schema.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <charconv>
 #include <solder/problems/stand_in_figures.hpp>
+#include <type_traits>
+#include <utility>
 
 #include "counts.hpp"
+#include "methods.hpp"
 
 namespace Solder::Driver {
 namespace {
 
 constexpr double largest_seed = 9007199254740991;  // 2^53 - 1: exact in JSON and in double
-constexpr double largest_int = std::numeric_limits<int>::max();
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-std::string number(double x) {
-  std::array<char, 32> buffer{};
-  bool const whole = x == static_cast<double>(static_cast<long long>(x));
-  auto const end =
-      whole ? std::to_chars(buffer.data(), buffer.data() + buffer.size(), static_cast<long long>(x))
-                  .ptr
-            : std::to_chars(buffer.data(), buffer.data() + buffer.size(), x).ptr;
-  return {buffer.data(), end};
-}
 
 /// What counts when names are compared: small letters, no '_' or '-'.
 std::string core_of(std::string_view text) {
@@ -57,26 +47,95 @@ std::vector<std::string_view> stand_in_names() {
   return names;
 }
 
-/// What is a key of fsai is one of fsai under a polynomial too, but for the precision: a polynomial
-/// over a factor in single is not compiled.
-std::vector<Key> with_fsai_under_chebyshev(std::vector<Key> keys) {
-  for (std::size_t k = 0; k < keys.size(); ++k) {
-    if (keys[k].selector != "preconditioner.name" || keys[k].for_values[0] != "fsai" ||
-        keys[k].name == "precision")
-      continue;
-    Key under = keys[k];
-    under.selector = "preconditioner.over";
-    keys.insert(keys.begin() + static_cast<std::ptrdiff_t>(++k), under);
-  }
-  return keys;
+/// All words of an enumeration.
+template <HasWords Enum>
+std::vector<std::string_view> words_of_all() {
+  std::vector<std::string_view> words;
+  for (auto const& each : words_of(Enum{})) words.push_back(each.word);
+  return words;
 }
 
-}  // namespace
+/// The names of methods, behind others.
+template <class Methods>
+std::vector<std::string_view> names_of(Methods const& methods,
+                                       std::vector<std::string_view> names = {}) {
+  for_each(methods, [&](auto const& method) {
+    for (std::string_view name : method.names)
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  });
+  return names;
+}
 
-std::vector<Key> const& schema() {
-  constexpr std::string_view generator = "problem.generate", like = "problem.like";
+/// The row of an option that nothing decides over.
+template <class Owner, class Value>
+Key plain_row(std::string_view section, Option<Owner, Value> const& option) {
+  using Described = Option<Owner, Value>;
+  Key key{.section = section, .name = option.name, .words = option.words()};
+  Value const value = Owner{}.*option.member;
+  if constexpr (Described::has_words) {
+    key.default_value = option.word(value);
+  } else {
+    key.kind = Described::is_integer ? Kind::integer : Kind::real;
+    key.least = option.range.least;
+    key.most = option.range.most;
+    key.is_open = option.range.is_open;
+    if constexpr (std::is_unsigned_v<Value>) key.least = std::max(key.least, 0.0);
+    if constexpr (Described::is_integer) key.most = std::min(key.most, largest_seed);
+    key.default_value = Solder::Impl::number_text(static_cast<double>(value));
+  }
+  if (!option.fallback.empty()) key.default_value.clear();
+  key.formerly = option.former_name;
+  key.help = option.help;
+  return key;
+}
+
+/// The row of an option of the methods that the selector, "section.name", has these values for;
+/// another option may decide over it.
+template <class Owner, class Value>
+Key row_of(std::string_view section, Option<Owner, Value> const& option, std::string selector,
+           std::vector<std::string_view> values) {
+  Key key = plain_row(section, option);
+  key.selector = std::move(selector);
+  key.for_values = std::move(values);
+  if (option.selector.empty()) return key;
+  key.selector = concat(section, ".", option.selector);
+  key.for_values.clear();
+  for (std::string_view word : option.for_words)
+    if (!word.empty()) key.for_values.push_back(word);
+  return key;
+}
+
+/// Adds the rows of all solvers' options, and of those that all have.
+void add_solver_options(std::vector<Key>& keys) {
+  for_each(solver_methods, [&](auto const& method) {
+    using Options = typename std::remove_cvref_t<decltype(method)>::Options;
+    for_each_option<Options>([&](auto const& option) {
+      keys.push_back(row_of("solver", option, "solver.name", {method.names[0]}));
+    });
+  });
+  for_each_option<SolverOptions>(
+      [&](auto const& option) { keys.push_back(plain_row("solver", option)); });
+}
+
+/// Adds the rows of all preconditioners' options. Those of fsai apply to fsai under a polynomial
+/// too.
+void add_preconditioner_options(std::vector<Key>& keys) {
+  for_each(preconditioner_methods, [&](auto const& method) {
+    using Options = typename std::remove_cvref_t<decltype(method)>::Options;
+    std::vector<std::string_view> names(method.names.begin(), method.names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    for_each_option<Options>([&](auto const& option) {
+      keys.push_back(row_of("preconditioner", option, "preconditioner.name", names));
+      if (std::is_same_v<Options, FsaiOptions> && option.selector.empty())
+        keys.push_back(row_of("preconditioner", option, "preconditioner.inner", {"fsai"}));
+    });
+  });
+}
+
+std::vector<Key> all_keys() {
+  static constexpr char generator[] = "problem.generate", like[] = "problem.like";
   // clang-format off
-  static std::vector<Key> const keys = with_fsai_under_chebyshev({
+  std::vector<Key> keys = {
       {.section = "problem", .name = "matrix", .kind = Kind::path,
        .help = "Matrix Market file, .mtx or .mtx.gz"},
       {.section = "problem", .name = "generate",
@@ -188,133 +247,37 @@ std::vector<Key> const& schema() {
       {.section = "problem", .name = "symmetry", .words = {"none", "pattern", "symmetric", "spd"},
        .default_value = "none", .selector = generator, .for_values = {"stand_in"}, .unless = like,
        .help = "none, of the pattern, of the values too, or positive definite as well"},
+  };
 
-      {.section = "solver", .name = "name", .words = {"cg", "block_cg", "bicgstab", "gmres", "idr"},
-       .default_value = "cg",
-       .help = "iterative method"},
-      {.section = "solver", .name = "form", .words = {"auto", "classical", "pipelined"},
-       .default_value = "auto", .selector = "solver.name", .for_values = {"cg"},
-       .help = "textbook recurrences, or all sums at one point; auto: pipelined with none and jacobi"},
-      {.section = "solver", .name = "form", .words = {"classical", "pipelined"},
-       .default_value = "pipelined", .selector = "solver.name", .for_values = {"bicgstab"},
-       .help = "textbook recurrences, or fused into fewer kernels"},
-      {.section = "solver", .name = "form",
-       .words = {"pipelined", "cgs", "cgs2", "mgs", "flexible"},
-       .default_value = "cgs2", .selector = "solver.name", .for_values = {"gmres"},
-       .help = "simpler GMRES; classical Gram-Schmidt once, or repeated where needed; modified; flexible"},
-      {.section = "solver", .name = "restart", .kind = Kind::integer, .least = 1, .most = 1000,
-       .default_value = "30", .selector = "solver.name", .for_values = {"gmres"},
-       .help = "steps of a cycle"},
-      {.section = "solver", .name = "tolerance", .kind = Kind::real, .most = 1,
-       .default_value = "1e-8", .help = "stop at ||b - A x|| <= tolerance * ||b||; 0: never"},
-      {.section = "solver", .name = "max_iterations", .kind = Kind::integer, .least = 1,
-       .most = largest_int, .default_value = "10000", .help = "give up after so many"},
-      {.section = "solver", .name = "second_round", .words = {"lost", "halved"},
-       .default_value = "lost", .selector = "solver.form", .for_values = {"cgs2", "flexible"},
-       .help = "when cgs2 and flexible orthogonalise again: orthogonality lost, or ||w||^2 halved"},
-      {.section = "solver", .name = "shadow_space", .kind = Kind::integer, .least = 1, .most = 32,
-       .default_value = "4", .selector = "solver.name", .for_values = {"idr"},
-       .help = "random vectors that residuals are kept orthogonal to: products of a cycle, but for one"},
-      {.section = "solver", .name = "smoothing", .words = {"true", "false"},
-       .default_value = "false", .selector = "solver.name", .for_values = {"idr"},
-       .help = "of residuals: they never grow then"},
-      {.section = "solver", .name = "seed", .kind = Kind::integer, .most = largest_seed,
-       .default_value = "1", .selector = "solver.name", .for_values = {"idr"},
-       .help = "of the shadow space"},
-      {.section = "solver", .name = "check_symmetry", .words = {"true", "false"},
-       .default_value = "true",
-       .help = "looks whether A is Hermitian: cg and block_cg refuse others, of fsai, chebyshev, ic0 and amg a word says it"},
+  keys.push_back({.section = "solver", .name = "name", .words = names_of(solver_methods),
+                  .default_value = "cg", .help = "iterative method"});
+  add_solver_options(keys);
+  keys.push_back({.section = "solver", .name = "check_symmetry", .words = {"true", "false"},
+                  .default_value = "true",
+                  .help = "looks whether A is Hermitian: cg and block_cg refuse others, of fsai, chebyshev, ic0 and amg a word says it"});
 
-      {.section = "preconditioner", .name = "name",
-       .words = {"none", "jacobi", "fsai", "chebyshev", "ic0", "ilu0", "amg"},
-       .default_value = "none", .help = "approximation of the inverse"},
-      {.section = "preconditioner", .name = "over", .words = {"none", "jacobi", "fsai"},
-       .default_value = "jacobi", .selector = "preconditioner.name", .for_values = {"chebyshev"},
-       .help = "the preconditioner that the polynomial smooths"},
-      {.section = "preconditioner", .name = "degree", .kind = Kind::integer, .least = 1, .most = 100,
-       .default_value = "4", .selector = "preconditioner.name", .for_values = {"chebyshev"},
-       .help = "of the polynomial: products with A in an application"},
-      {.section = "preconditioner", .name = "share", .kind = Kind::real, .least = 1e-6, .most = 0.9,
-       .default_value = "0.02", .selector = "preconditioner.name", .for_values = {"chebyshev"},
-       .help = "smallest eigenvalue that the polynomial aims at, as a share of the largest"},
-      {.section = "preconditioner", .name = "pattern", .words = {"static", "adaptive"},
-       .default_value = "static", .selector = "preconditioner.name", .for_values = {"fsai"},
-       .help = "of the factor: a power of A, or grown row by row where the gradient is largest"},
-      {.section = "preconditioner", .name = "tau", .kind = Kind::real, .most = 1,
-       .default_value = "0.05", .selector = "preconditioner.pattern", .for_values = {"static"},
-       .help = "entries of A up to tau times their diagonals' mean do not count for the pattern"},
-      {.section = "preconditioner", .name = "k", .kind = Kind::integer, .most = 100,
-       .default_value = "2", .selector = "preconditioner.pattern", .for_values = {"static"},
-       .help = "power of A that gives the pattern; 0: the diagonal"},
-      {.section = "preconditioner", .name = "steps", .kind = Kind::integer, .most = 1000,
-       .default_value = "5", .selector = "preconditioner.pattern", .for_values = {"adaptive"},
-       .help = "most times that a row's pattern grows"},
-      {.section = "preconditioner", .name = "entries_per_step", .kind = Kind::integer, .least = 1,
-       .most = 1000, .default_value = "8", .selector = "preconditioner.pattern",
-       .for_values = {"adaptive"}, .help = "entries that it grows by each time"},
-      {.section = "preconditioner", .name = "improvement", .kind = Kind::real, .most = 1,
-       .default_value = "0.01", .selector = "preconditioner.pattern", .for_values = {"adaptive"},
-       .help = "a row is done when growing reduces its Kaporin number by no more than this share"},
-      {.section = "preconditioner", .name = "delta", .kind = Kind::real, .most = 1,
-       .default_value = "0.05", .selector = "preconditioner.name", .for_values = {"fsai"},
-       .help = "entries of the factor up to delta times their row's norm are dropped"},
-      {.section = "preconditioner", .name = "energy_limit", .kind = Kind::real,
-       .default_value = "0.03", .selector = "preconditioner.name", .for_values = {"fsai"},
-       .help = "delta is halved for a row until eps A eps^H of what it loses is no more than this"},
-      {.section = "preconditioner", .name = "precision", .words = {"same", "single"},
-       .default_value = "same", .selector = "preconditioner.name", .for_values = {"fsai", "amg"},
-       .help = "of the factor or the hierarchy: that of problem.scalar, or float"},
-      {.section = "preconditioner", .name = "ordering", .words = {"natural", "rcm", "multicolour"},
-       .default_value = "natural", .selector = "preconditioner.name", .for_values = {"ic0", "ilu0"},
-       .help = "of elimination: the matrix's, reverse Cuthill-McKee, or colour by colour"},
-      {.section = "preconditioner", .name = "schedule",
-       .words = {"auto", "natural", "levels", "partition"}, .default_value = "auto",
-       .selector = "preconditioner.trisolve", .for_values = {"exact"},
-       .help = "of the triangular solves: how their rows are grouped; auto: by a model of the time"},
-      {.section = "preconditioner", .name = "shift", .kind = Kind::real, .most = 1,
-       .default_value = "1e-3", .selector = "preconditioner.name", .for_values = {"ic0"},
-       .help = "share of the diagonal that is added where a pivot is not positive, doubled nine times at most; 0: never"},
-      {.section = "preconditioner", .name = "sweeps", .kind = Kind::integer, .most = 100,
-       .default_value = "0", .selector = "preconditioner.name", .for_values = {"ic0", "ilu0"},
-       .help = "of the fine-grained iteration for the factors; 0: elimination, row after row"},
-      {.section = "preconditioner", .name = "trisolve", .words = {"exact", "jacobi"},
-       .default_value = "exact", .selector = "preconditioner.name", .for_values = {"ic0", "ilu0"},
-       .help = "how the factors are applied: triangular solves, or sweeps of Jacobi's iteration"},
-      {.section = "preconditioner", .name = "trisolve_sweeps", .kind = Kind::integer, .least = 1,
-       .most = 100, .default_value = "3", .selector = "preconditioner.trisolve",
-       .for_values = {"jacobi"}, .help = "for each triangle: a product with it each"},
-      {.section = "preconditioner", .name = "strength", .kind = Kind::real, .most = 1,
-       .default_value = "0.25", .selector = "preconditioner.name", .for_values = {"amg"},
-       .help = "couplings are strong from this share of the mean of both rows' largest"},
-      {.section = "preconditioner", .name = "smoother", .words = {"jacobi", "chebyshev", "fsai"},
-       .default_value = "chebyshev", .selector = "preconditioner.name", .for_values = {"amg"},
-       .help = "damped Jacobi, all sweeps alike, or sweeps that make a Chebyshev polynomial, in D^-1 A or an approximate inverse times A"},
-      {.section = "preconditioner", .name = "cycle", .words = {"v", "w"},
-       .default_value = "v", .selector = "preconditioner.name", .for_values = {"amg"},
-       .help = "levels between the first and the last are gone through once or twice, each time"},
-      {.section = "preconditioner", .name = "pre", .kind = Kind::integer, .most = 8,
-       .default_value = "1", .selector = "preconditioner.name", .for_values = {"amg"},
-       .help = "sweeps of the smoother before the coarser level"},
-      {.section = "preconditioner", .name = "post", .kind = Kind::integer, .most = 8,
-       .selector = "preconditioner.name", .for_values = {"amg"},
-       .help = "sweeps after it; left out: as many as before it, as cg and block_cg need"},
-      {.section = "preconditioner", .name = "levels", .kind = Kind::integer, .least = 2, .most = 16,
-       .default_value = "16", .selector = "preconditioner.name", .for_values = {"amg"},
-       .help = "at most, the matrix's own among them"},
-      {.section = "preconditioner", .name = "coarsest", .kind = Kind::integer, .least = 1, .most = 1000,
-       .default_value = "128", .selector = "preconditioner.name", .for_values = {"amg"},
-       .help = "rows up to which a level is inverted instead of made coarser"},
-      {.section = "preconditioner", .name = "near_nullspace", .words = {"constant", "rigid_body"},
-       .default_value = "constant", .selector = "preconditioner.name", .for_values = {"amg"},
-       .help = "what converges slowly: nearly constant, or nearly the motion of a rigid body, for elasticity"},
-      {.section = "preconditioner", .name = "block_size", .kind = Kind::integer, .least = 1, .most = 32,
-       .default_value = "1", .selector = "preconditioner.near_nullspace", .for_values = {"constant"},
-       .help = "unknowns of a node, which follow one another and are aggregated together"},
+  keys.push_back({.section = "preconditioner", .name = "name",
+                  .words = names_of(preconditioner_methods, {"none", "jacobi"}),
+                  .default_value = "none", .help = "approximation of the inverse"});
+  keys.push_back({.section = "preconditioner", .name = "inner", .words = {"none", "jacobi", "fsai"},
+                  .default_value = "jacobi", .selector = "preconditioner.name",
+                  .for_values = {"chebyshev"}, .formerly = "over",
+                  .help = "the preconditioner that the polynomial smooths"});
+  add_preconditioner_options(keys);
+  keys.push_back({.section = "preconditioner", .name = "precision", .words = {"same", "single"},
+                  .default_value = "same", .selector = "preconditioner.name",
+                  .for_values = {"fsai", "amg"},
+                  .help = "of the factor or the hierarchy: that of problem.scalar, or float"});
+  keys.push_back({.section = "preconditioner", .name = "near_nullspace",
+                  .words = {"constant", "rigid_body"}, .default_value = "constant",
+                  .selector = "preconditioner.name", .for_values = {"amg"},
+                  .help = "what converges slowly: nearly constant, or nearly the motion of a rigid body, for elasticity"});
 
+  std::vector<Key> const others = {
       {.section = "execution", .name = "space",
        .words = {"default", "serial", "openmp", "cuda", "hip"},
        .default_value = "default", .help = "where to run, of what this build has"},
-      {.section = "execution", .name = "runner", .words = {"auto", "launch", "graph", "team", "resident"},
+      {.section = "execution", .name = "runner", .words = words_of_all<Runner>(),
        .default_value = "auto", .help = "how to launch the kernels"},
       {.section = "execution", .name = "matrix_format", .words = {"auto", "csr", "sell", "ell"},
        .default_value = "auto", .help = "how to store the matrix for its products"},
@@ -333,8 +296,16 @@ std::vector<Key> const& schema() {
       {.section = "output", .name = "roofline", .words = {"true", "false"},
        .default_value = "false", .sweeps = false,
        .help = "measures a copy, and says which share of its speed the iterations have"},
-  });
+  };
   // clang-format on
+  keys.insert(keys.end(), others.begin(), others.end());
+  return keys;
+}
+
+}  // namespace
+
+std::vector<Key> const& schema() {
+  static std::vector<Key> const keys = all_keys();
   return keys;
 }
 
@@ -361,16 +332,12 @@ std::vector<Key const*> rows_of(std::string_view section, std::string_view name)
 }
 
 std::string Key::allowed() const {
-  std::string const bounds = least == -infinity ? ""
-                             : most == infinity ? " of at least " + number(least)
-                                                : " from " + number(least) + " to " + number(most);
   switch (kind) {
     case Kind::word:
       return join(words);
     case Kind::integer:
-      return "an integer" + bounds;
     case Kind::real:
-      return "a number" + bounds;
+      return Solder::Impl::range_text(range(), kind == Kind::integer);
     case Kind::path:
       return "a file name";
     case Kind::word_or_path:
@@ -380,12 +347,7 @@ std::string Key::allowed() const {
 }
 
 std::string join(std::vector<std::string_view> const& words, std::string_view last) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) text += i + 1 < words.size() ? std::string_view(", ") : last;
-    text += words[i];
-  }
-  return text;
+  return Solder::Impl::listed(words, last);
 }
 
 std::string_view nearest(std::string_view name, std::vector<std::string_view> const& valid) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <solder/core/options.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,9 +11,9 @@ namespace Solder::Driver {
 
 enum class Kind { word, integer, real, path, word_or_path };
 
-/// \brief One key of the YAML file. The table of all keys, schema(), is the only description of the
-/// input: validation, defaults, suggestions and --help all read it. A solver that needs a new key
-/// adds its name to solver.name and one row here.
+/// \brief One key of the YAML file. The table of all keys (schema()) is the only description of
+/// the input: validation, defaults, suggestions and --help all read it. The rows of a method's
+/// options are made of what its options struct describes (solder/core/options.hpp).
 struct Key {
   std::string_view section{};
   std::string_view name{};
@@ -20,14 +21,17 @@ struct Key {
   std::vector<std::string_view> words{};  ///< allowed words (word, word_or_path)
   double least = 0;                       ///< smallest allowed number; minus infinity: any
   double most = std::numeric_limits<double>::infinity();  ///< largest allowed number
-  std::string_view default_value{};                       ///< as a user would write it; empty: none
-  bool required = false;                                  ///< must be given if it applies
+  bool is_open = false;                                   ///< not least and most themselves
+  std::string default_value{};                            ///< as one would write it; empty: none
+  bool required = false;                                  ///< must be given where it applies
   bool sweeps = true;                                     ///< a list of values makes a sweep
-  std::string_view selector{};  ///< "section.name" of the key that decides whether this one applies
+  std::string selector{};  ///< "section.name" of the key that decides whether this one applies
   std::vector<std::string_view> for_values{};  ///< the values of the selector for which it applies
-  std::string_view unless{};                   ///< "section.name" of a key that excludes this one
+  std::string_view unless{};    ///< "section.name" of a key beside which this one does not apply
+  std::string_view formerly{};  ///< the name that it had in an earlier version
   std::string_view help{};
 
+  Interval range() const { return {least, most, is_open}; }
   std::string full_name() const { return std::string(section) + "." + std::string(name); }
   /// \brief To display: "float, double or ...", "an integer from 1 to 5", "a file".
   std::string allowed() const;

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "columns.hpp"
+#include "methods.hpp"
 #include "repeat.hpp"
 #include "spaces.hpp"
 #include "systems.hpp"
@@ -22,40 +23,8 @@
 namespace Solder::Driver {
 namespace {
 
-BiCgStabOptions bicgstab_options(SolverConfig const& config) {
-  BiCgStabOptions options;
-  options.form = config.form == "classical" ? BiCgStabForm::classical : BiCgStabForm::pipelined;
-  return options;
-}
-
-CgOptions cg_options(SolverConfig const& config) {
-  CgOptions options;
-  for (CgForm const form : {CgForm::automatic, CgForm::classical, CgForm::pipelined})
-    if (to_string(form) == config.form) options.form = form;
-  return options;
-}
-
-GmresOptions gmres_options(SolverConfig const& config) {
-  GmresOptions options;
-  for (GmresForm const form :
-       {GmresForm::pipelined, GmresForm::cgs, GmresForm::cgs2, GmresForm::mgs, GmresForm::flexible})
-    if (to_string(form) == config.form) options.form = form;
-  options.restart = config.restart;
-  for (GmresSecondRound const round : {GmresSecondRound::lost, GmresSecondRound::halved})
-    if (to_string(round) == config.second_round) options.second_round = round;
-  return options;
-}
-
-IdrOptions idr_options(SolverConfig const& config) {
-  IdrOptions options;
-  options.shadow_space = config.shadow_space;
-  options.smoothing = config.smoothing;
-  options.seed = static_cast<std::uint64_t>(config.seed);
-  return options;
-}
-
-/// \brief The run's method for a system: a further solver is a further line here, in schema(), in
-/// footprint.cpp and in src/compiled.
+/// \brief The run's method for a system: a further solver is a further line here, in methods.hpp,
+/// in footprint.cpp and in src/compiled.
 template <class Exec, class OpenedA, class OpenedM>
 std::unique_ptr<Solder::Impl::AnyMethod<Exec, typename OpenedA::scalar_type>> make_method(
     Exec const& exec, RunConfig const& run,
@@ -63,24 +32,19 @@ std::unique_ptr<Solder::Impl::AnyMethod<Exec, typename OpenedA::scalar_type>> ma
     std::function<void(Progress const&)> const& monitor) {
   using namespace Solder::Impl;
   auto const with = [&](auto options) {
-    options.tolerance = run.solver.tolerance;
-    options.max_iterations = run.solver.max_iterations;
     options.monitor = monitor;
-    for (Runner const runner :
-         {Runner::automatic, Runner::launch, Runner::graph, Runner::team, Runner::resident})
-      if (to_string(runner) == run.execution.runner) options.runner = runner;
+    for (auto const& [runner, word] : words_of(Runner{}))
+      if (word == run.execution.runner) options.runner = runner;
     return options;
   };
   SolverConfig const& config = run.solver;
   if (config.name == "bicgstab")
-    return compiled_method<BiCgStabMethod>(exec, system, with(bicgstab_options(config)));
+    return compiled_method<BiCgStabMethod>(exec, system, with(config.bicgstab));
   if (config.name == "block_cg")
-    return compiled_method<BlockCgMethod>(exec, system, with(BlockCgOptions()));
-  if (config.name == "cg") return compiled_method<CgMethod>(exec, system, with(cg_options(config)));
-  if (config.name == "gmres")
-    return compiled_method<GmresMethod>(exec, system, with(gmres_options(config)));
-  if (config.name == "idr")
-    return compiled_method<IdrMethod>(exec, system, with(idr_options(config)));
+    return compiled_method<BlockCgMethod>(exec, system, with(config.block_cg));
+  if (config.name == "cg") return compiled_method<CgMethod>(exec, system, with(config.cg));
+  if (config.name == "gmres") return compiled_method<GmresMethod>(exec, system, with(config.gmres));
+  if (config.name == "idr") return compiled_method<IdrMethod>(exec, system, with(config.idr));
   throw std::logic_error("no solver is named " + config.name);  // schema() knows them all
 }
 
@@ -91,7 +55,7 @@ void refuse(RunConfig const& run, System<T> const& system, std::string const& wh
   Report report;
   report.reason = Reason::nonsymmetric_matrix;
   report.detail = why;
-  report.form = run.solver.form;
+  report.form = form_of(run.solver);
   auto const starts = system.starts.empty() ? std::vector{0, system.matrix.rows} : system.starts;
   int const count = system.right_hand_sides();
   for (std::size_t k = 0; k + 1 < starts.size(); ++k)

@@ -36,7 +36,7 @@ void with_preconditioner(Exec const& exec, RunConfig const& run, CsrMatrix<T, Ex
   bool const is_single = config.precision == "single" && !std::is_same_v<T, Single<T>>;
   if (config.name == "chebyshev") {
     using Of = Compiled::PolynomialMatrix<Matrix, T, Exec>;
-    with_plain_preconditioner(config.over, exec, config, A, [&](auto const& inner) {
+    with_plain_preconditioner(config.inner, exec, config, A, [&](auto const& inner) {
       using Maker = ChebyshevMaker<Exec, Of, std::decay_t<decltype(inner)>>;
       if constexpr (std::is_same_v<Of, Matrix>)
         f(Maker::make(exec, matrix, inner, config));

@@ -68,7 +68,7 @@ TEST(Footprint, IsWhatTheSolveAllocates) {
   constexpr double n = 10000;
   std::string const problem = "problem: {generate: fem_poisson_2d, size: 100}\n";
   std::string const further =
-      "preconditioner: {name: [none, jacobi, fsai, chebyshev, ic0, ilu0], over: [jacobi, fsai], "
+      "preconditioner: {name: [none, jacobi, fsai, chebyshev, ic0, ilu0], inner: [jacobi, fsai], "
       "k: [0, 1], tau: 0, delta: 0}\n"
       "execution: {space: " +
       host_space() + "}\n";
@@ -78,7 +78,8 @@ TEST(Footprint, IsWhatTheSolveAllocates) {
       further + "---\n" + problem +
       "solver: {name: gmres, form: [cgs2, flexible], restart: [4, 30], max_iterations: 3}\n" +
       further + "---\n" + problem +
-      "solver: {name: idr, shadow_space: [1, 8], smoothing: [false, true], max_iterations: 3}\n" +
+      "solver: {name: idr, shadow_dimension: [1, 8], smoothing: [false, true], max_iterations: "
+      "3}\n" +
       further);
   EXPECT_EQ(runs.size(), 2u * 2 * 9 + 2 * 2 * 9 + 2 * 2 * 9);
   auto const system = make_system<double>(runs[0]);
@@ -104,7 +105,7 @@ TEST(Footprint, IsWhatTheSolveAllocates) {
         allocated(events, {"Solder::jacobi", "Solder::fsai::t", "Solder::chebyshev",
                            "Solder::incomplete", "Solder::triangular"}) -
         // Lanczos's method has one of its own, which is gone when the solve begins.
-        (run.preconditioner.over == "fsai" ? 8 * n : 0);
+        (run.preconditioner.inner == "fsai" ? 8 * n : 0);
     EXPECT_NEAR(shares[1].bytes, preconditioner, slack) << what;
     double const solution = 8 * n;  // in no view
     EXPECT_NEAR(shares[2].bytes,
@@ -131,7 +132,8 @@ TEST(Footprint, OfSweepsIsWhatTheSolveAllocates) {
     auto const solved = solve<double>(run, system, {});
     events.stop();
     PreconditionerConfig const& config = run.preconditioner;
-    bool const on_device = config.sweeps > 0 && config.ordering == "natural";
+    bool const on_device =
+        config.incomplete.sweeps > 0 && config.incomplete.ordering == Solder::Ordering::natural;
     double const analysis = on_device ? 0 : 24 * counts.nonzeros;
     double const bytes = analysis + allocated(events, {"Solder::incomplete", "Solder::triangular"});
     double const slack = 0.4 * 8 * n;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gtest/gtest.h>
 #include <driver/config.hpp>
+#include <driver/methods.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -55,9 +56,9 @@ TEST(Config, Defaults) {
   EXPECT_EQ(run.problem.seed, 1);
   EXPECT_EQ(run.problem.scalar, Scalar::double_);
   EXPECT_EQ(run.solver.name, "cg");
-  EXPECT_EQ(run.solver.form, "auto");
-  EXPECT_EQ(run.solver.tolerance, 1e-8);
-  EXPECT_EQ(run.solver.max_iterations, 10000);
+  EXPECT_EQ(run.solver.cg.form, Solder::CgForm::automatic);
+  EXPECT_EQ(run.solver.cg.tolerance, 1e-8);
+  EXPECT_EQ(run.solver.cg.max_iterations, 10000);
   EXPECT_EQ(run.preconditioner.name, "none");
   EXPECT_EQ(run.execution.space, "default");
   EXPECT_EQ(run.execution.runner, "auto");
@@ -87,9 +88,9 @@ TEST(Config, EveryKey) {
   EXPECT_EQ(run.problem.rhs_count, 4);
   EXPECT_EQ(run.problem.seed, 7);
   EXPECT_EQ(run.problem.scalar, Scalar::complex_float);
-  EXPECT_EQ(run.solver.form, "classical");
-  EXPECT_EQ(run.solver.tolerance, 0.5);
-  EXPECT_EQ(run.solver.max_iterations, 12);
+  EXPECT_EQ(run.solver.cg.form, Solder::CgForm::classical);
+  EXPECT_EQ(run.solver.cg.tolerance, 0.5);
+  EXPECT_EQ(run.solver.cg.max_iterations, 12);
   EXPECT_EQ(run.preconditioner.name, "jacobi");
   EXPECT_EQ(run.execution.space, "serial");
   EXPECT_EQ(run.execution.runner, "graph");
@@ -112,50 +113,52 @@ TEST(Config, DocumentsOfAFileRunOneAfterTheOtherAndShareTheOutput) {
   EXPECT_EQ(runs[2].output.history.filename(), "h-3.csv");
 }
 
-TEST(Config, TheSecondRoundIsOfSomeFormsOfGmres) {
+TEST(Config, ReorthogonalisationIsOfSomeFormsOfGmres) {
   auto const rounds = [](std::string const& solver) {
     std::vector<std::string> found;
     for (auto const& run : runs_of(std::string(problem) + "solver: {" + solver + "}\n"))
-      found.push_back(run.solver.form + " " + run.solver.second_round);
+      found.push_back(concat(form_of(run.solver), " ",
+                             run.origins.contains("solver.reorthogonalisation")
+                                 ? to_string(run.solver.gmres.reorthogonalisation)
+                                 : ""));
     return found;
   };
   using Rounds = std::vector<std::string>;
   EXPECT_EQ(rounds("name: gmres"), Rounds{"cgs2 lost"});
-  EXPECT_EQ(rounds("name: gmres, second_round: halved"), Rounds{"cgs2 halved"});
+  EXPECT_EQ(rounds("name: gmres, reorthogonalisation: halved"), Rounds{"cgs2 halved"});
   EXPECT_EQ(rounds("name: gmres, form: flexible"), Rounds{"flexible lost"});
   EXPECT_EQ(rounds("name: gmres, form: mgs"), Rounds{"mgs "});
   EXPECT_EQ(rounds("name: cg"), Rounds{"auto "});
-  EXPECT_EQ(rounds("name: gmres, form: [cgs, cgs2], second_round: [lost, halved]"),
+  EXPECT_EQ(rounds("name: gmres, form: [cgs, cgs2], reorthogonalisation: [lost, halved]"),
             (Rounds{"cgs ", "cgs2 lost", "cgs2 halved"}));
   for (char const* const solver : {"name: cg", "name: bicgstab", "name: gmres, form: cgs"})
-    expect_error(std::string(problem) + "solver: {" + solver + ", second_round: lost}\n",
-                 {"'solver.second_round' does not apply here"});
+    expect_error(std::string(problem) + "solver: {" + solver + ", reorthogonalisation: lost}\n",
+                 {"'solver.reorthogonalisation' does not apply here"});
 }
 
 TEST(Config, FsaiAndItsParameters) {
   std::string const with_fsai = std::string(problem) + "preconditioner: {name: fsai";
   PreconditionerConfig const plain = runs_of(with_fsai + "}\n")[0].preconditioner;
-  EXPECT_EQ(plain.pattern, "static");
+  EXPECT_FALSE(plain.fsai.adaptive);
   EXPECT_EQ(plain.precision, "same");
   EXPECT_EQ(plain.label, "fsai");
-  EXPECT_GT(plain.k, 0);
-  EXPECT_EQ(plain.steps, 0);
+  EXPECT_EQ(plain.fsai, Solder::FsaiOptions());
   PreconditionerConfig const given =
       runs_of(with_fsai + ", tau: 0.25, k: 4, delta: 0.125, precision: single}\n")[0]
           .preconditioner;
-  EXPECT_EQ(given.tau, 0.25);
-  EXPECT_EQ(given.k, 4);
-  EXPECT_EQ(given.delta, 0.125);
+  EXPECT_EQ(given.fsai.tau, 0.25);
+  EXPECT_EQ(given.fsai.k, 4);
+  EXPECT_EQ(given.fsai.delta, 0.125);
   EXPECT_EQ(given.precision, "single");
   EXPECT_EQ(given.label, "fsai(delta=0.125,k=4,precision=single,tau=0.25)");
   PreconditionerConfig const adaptive =
       runs_of(with_fsai +
               ", pattern: adaptive, steps: 3, entries_per_step: 2, improvement: 0.5}\n")[0]
           .preconditioner;
-  EXPECT_EQ(adaptive.pattern, "adaptive");
-  EXPECT_EQ(adaptive.steps, 3);
-  EXPECT_EQ(adaptive.entries_per_step, 2);
-  EXPECT_EQ(adaptive.improvement, 0.5);
+  EXPECT_TRUE(adaptive.fsai.adaptive);
+  EXPECT_EQ(adaptive.fsai.steps, 3);
+  EXPECT_EQ(adaptive.fsai.entries_per_step, 2);
+  EXPECT_EQ(adaptive.fsai.improvement, 0.5);
   expect_error(with_fsai + ", steps: 3}\n",
                {"a.yaml:2: ", "'preconditioner.steps' does not apply", "adaptive"});
   expect_error(with_fsai + ", pattern: adaptive, tau: 0.1}\n",
@@ -174,20 +177,30 @@ TEST(Config, FsaiAndItsParameters) {
       {"'preconditioner.degree' does not apply here; it is for preconditioner.name: chebyshev"});
   std::string const polynomial = std::string(problem) + "preconditioner: {name: chebyshev";
   PreconditionerConfig const by_default = runs_of(polynomial + "}\n")[0].preconditioner;
-  EXPECT_EQ(by_default.over, "jacobi");
-  EXPECT_EQ(by_default.degree, 4);
-  EXPECT_EQ(by_default.share, 0.02);
-  EXPECT_EQ(by_default.pattern, "");
+  EXPECT_EQ(by_default.inner, "jacobi");
+  EXPECT_EQ(by_default.chebyshev.degree, 4);
+  EXPECT_EQ(by_default.chebyshev.eigenvalue_fraction, 0.02);
+  EXPECT_EQ(by_default.chebyshev.lanczos_steps, 12);
   PreconditionerConfig const over_fsai =
-      runs_of(polynomial + ", over: fsai, degree: 2, share: 0.1, k: 3}\n")[0].preconditioner;
-  EXPECT_EQ(over_fsai.pattern, "static");
-  EXPECT_EQ(over_fsai.k, 3);
-  EXPECT_EQ(over_fsai.tau, plain.tau);
-  EXPECT_EQ(over_fsai.label, "chebyshev(degree=2,k=3,over=fsai,share=0.1)");
-  expect_error(polynomial + ", over: fsai, precision: single}\n",
+      runs_of(polynomial + ", inner: fsai, degree: 2, eigenvalue_fraction: 0.1, k: 3}\n")[0]
+          .preconditioner;
+  EXPECT_FALSE(over_fsai.fsai.adaptive);
+  EXPECT_EQ(over_fsai.fsai.k, 3);
+  EXPECT_EQ(over_fsai.fsai.max_row_entries, 0);
+  EXPECT_EQ(over_fsai.fsai.tau, plain.fsai.tau);
+  EXPECT_EQ(over_fsai.label, "chebyshev(degree=2,eigenvalue_fraction=0.1,inner=fsai,k=3)");
+  expect_error(polynomial + ", inner: fsai, precision: single}\n",
                {"'preconditioner.precision' does not apply"});
-  expect_error(polynomial + ", share: 0}\n", {"preconditioner.share"});
+  for (std::string const fraction : {"0", "1"})
+    expect_error(
+        polynomial + ", eigenvalue_fraction: " + fraction + "}\n",
+        {"preconditioner.eigenvalue_fraction must be a number between 0 and 1, not '" + fraction});
   expect_error(polynomial + ", degree: 0}\n", {"preconditioner.degree"});
+  for (std::string const& text :
+       {with_fsai, with_fsai + ", pattern: adaptive", polynomial + ", inner: fsai"})
+    EXPECT_EQ(runs_of(text + ", max_row_entries: 12}\n")[0].preconditioner.fsai.max_row_entries,
+              12);
+  expect_error(with_fsai + ", max_row_entries: -1}\n", {"preconditioner.max_row_entries must be"});
   expect_error(with_fsai + ", tau: 1.5}\n", {"preconditioner.tau", "from 0 to 1"});
   expect_error(with_fsai + ", k: -1}\n", {"preconditioner.k"});
 }
@@ -197,29 +210,30 @@ TEST(Config, IncompleteFactorsAndTheirParameters) {
     return std::string(problem) + "preconditioner: {" + keys + "}\n";
   };
   PreconditionerConfig const ic0 = runs_of(text("name: ic0"))[0].preconditioner;
-  EXPECT_EQ(ic0.ordering, "natural");
-  EXPECT_EQ(ic0.schedule, "auto");
-  EXPECT_EQ(ic0.shift, 1e-3);
+  EXPECT_EQ(ic0.incomplete.ordering, Solder::Ordering::natural);
+  EXPECT_EQ(ic0.incomplete.schedule, Solder::TriangularSchedule::automatic);
+  EXPECT_EQ(ic0.incomplete.shift, 1e-3);
   EXPECT_EQ(ic0.label, "ic0");
   PreconditionerConfig const given =
       runs_of(text("name: ic0, ordering: rcm, schedule: levels, shift: 0.25"))[0].preconditioner;
-  EXPECT_EQ(given.ordering, "rcm");
-  EXPECT_EQ(given.schedule, "levels");
-  EXPECT_EQ(given.shift, 0.25);
+  EXPECT_EQ(given.incomplete.ordering, Solder::Ordering::rcm);
+  EXPECT_EQ(given.incomplete.schedule, Solder::TriangularSchedule::levels);
+  EXPECT_EQ(given.incomplete.shift, 0.25);
   EXPECT_EQ(given.label, "ic0(ordering=rcm,schedule=levels,shift=0.25)");
   PreconditionerConfig const ilu0 =
       runs_of(text("name: ilu0, ordering: multicolour, schedule: partition"))[0].preconditioner;
-  EXPECT_EQ(ilu0.ordering, "multicolour");
-  EXPECT_EQ(ilu0.schedule, "partition");
+  EXPECT_EQ(ilu0.incomplete.ordering, Solder::Ordering::multicolour);
+  EXPECT_EQ(ilu0.incomplete.schedule, Solder::TriangularSchedule::partition);
   EXPECT_EQ(ilu0.label, "ilu0(ordering=multicolour,schedule=partition)");
   EXPECT_EQ(runs_of(text("name: [ic0, ilu0], shift: [0, 1]")).size(), 3u);
-  EXPECT_EQ(ic0.sweeps, 0);
-  EXPECT_EQ(ic0.trisolve, "exact");
+  EXPECT_EQ(ic0.incomplete.sweeps, 0);
+  EXPECT_EQ(ic0.incomplete.trisolve, Solder::Trisolve::exact);
   PreconditionerConfig const swept =
       runs_of(text("name: ilu0, sweeps: 4, trisolve: jacobi, trisolve_sweeps: 2"))[0]
           .preconditioner;
-  EXPECT_EQ(swept.sweeps, 4);
-  EXPECT_EQ(swept.trisolve_sweeps, 2);
+  EXPECT_EQ(swept.incomplete.sweeps, 4);
+  EXPECT_EQ(swept.incomplete.trisolve, Solder::Trisolve::jacobi);
+  EXPECT_EQ(swept.incomplete.trisolve_sweeps, 2);
   EXPECT_EQ(swept.label, "ilu0(sweeps=4,trisolve=jacobi,trisolve_sweeps=2)");
   expect_error(text("name: ic0, trisolve_sweeps: 2"),
                {"a.yaml:2: 'preconditioner.trisolve_sweeps' does not apply here; it is for "
@@ -238,7 +252,7 @@ TEST(Config, IncompleteFactorsAndTheirParameters) {
                {"a.yaml:2: 'preconditioner.shift' does not apply here; it is for "
                 "preconditioner.name: ic0\n"});
   expect_error(text("name: ic0, k: 2"), {"'preconditioner.k' does not apply here", "fsai"});
-  expect_error(text("name: chebyshev, over: ic0"), {"a.yaml:2: preconditioner.over", "'ic0'"});
+  expect_error(text("name: chebyshev, inner: ic0"), {"a.yaml:2: preconditioner.inner", "'ic0'"});
   expect_error(text("name: ilu"), {"a.yaml:2: ", "did you mean 'ilu0'?"});
   expect_error(text("name: ic0, ordering: multicolor"), {"did you mean 'multicolour'?"});
   expect_error(text("name: ic0, schedule: level"), {"did you mean 'levels'?"});
@@ -251,42 +265,44 @@ TEST(Config, MultigridAndItsParameters) {
     return std::string(problem) + "preconditioner: {" + keys + "}\n";
   };
   PreconditionerConfig const plain = runs_of(text("name: amg"))[0].preconditioner;
-  EXPECT_EQ(plain.strength, 0.25);
-  EXPECT_EQ(plain.smoother, "chebyshev");
-  EXPECT_EQ(plain.cycle, "v");
-  EXPECT_EQ(plain.pre, 1);
-  EXPECT_EQ(plain.post, 1);
-  EXPECT_EQ(plain.levels, 16);
-  EXPECT_EQ(plain.coarsest, 128);
+  EXPECT_EQ(plain.amg.strength, 0.25);
+  EXPECT_EQ(plain.amg.smoother, Solder::AmgSmoother::chebyshev);
+  EXPECT_EQ(plain.amg.cycle, Solder::AmgCycle::v);
+  EXPECT_EQ(plain.amg.pre, 1);
+  EXPECT_EQ(plain.amg.post, 1);
+  EXPECT_EQ(plain.amg.max_levels, 16);
+  EXPECT_EQ(plain.amg.max_coarse_size, 128);
   EXPECT_EQ(plain.near_nullspace, "constant");
-  EXPECT_EQ(plain.block_size, 1);
+  EXPECT_EQ(plain.amg.block_size, 1);
   EXPECT_EQ(plain.label, "amg");
   PreconditionerConfig const given =
-      runs_of(text("name: amg, strength: 0.5, smoother: jacobi, cycle: w, pre: 2, levels: 3, "
-                   "coarsest: 9, block_size: 4"))[0]
+      runs_of(text("name: amg, strength: 0.5, smoother: jacobi, cycle: w, pre: 2, max_levels: 3, "
+                   "max_coarse_size: 9, block_size: 4"))[0]
           .preconditioner;
-  EXPECT_EQ(given.strength, 0.5);
-  EXPECT_EQ(given.smoother, "jacobi");
-  EXPECT_EQ(given.cycle, "w");
-  EXPECT_EQ(given.pre, 2);
-  EXPECT_EQ(given.post, 2);
-  EXPECT_EQ(given.levels, 3);
-  EXPECT_EQ(given.coarsest, 9);
-  EXPECT_EQ(given.block_size, 4);
+  EXPECT_EQ(given.amg.strength, 0.5);
+  EXPECT_EQ(given.amg.smoother, Solder::AmgSmoother::jacobi);
+  EXPECT_EQ(given.amg.cycle, Solder::AmgCycle::w);
+  EXPECT_EQ(given.amg.pre, 2);
+  EXPECT_EQ(given.amg.post, 2);
+  EXPECT_EQ(given.amg.max_levels, 3);
+  EXPECT_EQ(given.amg.max_coarse_size, 9);
+  EXPECT_EQ(given.amg.block_size, 4);
   EXPECT_EQ(given.label,
-            "amg(block_size=4,coarsest=9,cycle=w,levels=3,pre=2,smoother=jacobi,strength=0.5)");
+            "amg(block_size=4,cycle=w,max_coarse_size=9,max_levels=3,pre=2,smoother=jacobi,"
+            "strength=0.5)");
   PreconditionerConfig const other =
       runs_of(text("name: amg, smoother: fsai, pre: 3, post: 0"))[0].preconditioner;
-  EXPECT_EQ(other.smoother, "fsai");
-  EXPECT_EQ(other.pre, 3);
-  EXPECT_EQ(other.post, 0);
+  EXPECT_EQ(other.amg.smoother, Solder::AmgSmoother::fsai);
+  EXPECT_EQ(other.amg.pre, 3);
+  EXPECT_EQ(other.amg.post, 0);
   PreconditionerConfig const rigid =
       runs_of(text("name: amg, near_nullspace: rigid_body"))[0].preconditioner;
   EXPECT_EQ(rigid.near_nullspace, "rigid_body");
-  EXPECT_EQ(rigid.block_size, 0);
+  EXPECT_EQ(rigid.amg.block_size, 1);
   EXPECT_EQ(rigid.label, "amg(near_nullspace=rigid_body)");
-  for (char const* const key : {"strength: 0.1", "smoother: jacobi", "cycle: w", "pre: 2",
-                                "post: 2", "levels: 3", "coarsest: 9", "near_nullspace: constant"})
+  for (char const* const key :
+       {"strength: 0.1", "smoother: jacobi", "cycle: w", "pre: 2", "post: 2", "max_levels: 3",
+        "max_coarse_size: 9", "near_nullspace: constant"})
     expect_error(text(concat("name: fsai, ", key)),
                  {"a.yaml:2: 'preconditioner.", "it is for preconditioner.name: amg\n"});
   expect_error(text("name: amg, strength: 1.5"), {"preconditioner.strength", "from 0 to 1"});
@@ -294,8 +310,29 @@ TEST(Config, MultigridAndItsParameters) {
   expect_error(text("name: amg, pre: 9"), {"preconditioner.pre", "from 0 to 8"});
   expect_error(text("name: amg, post: -1"), {"preconditioner.post", "from 0 to 8"});
   expect_error(text("name: amg, cycle: f"), {"preconditioner.cycle", "v or w", "'f'"});
-  expect_error(text("name: amg, levels: 1"), {"preconditioner.levels", "from 2 to 16"});
-  expect_error(text("name: amg, coarsest: 1001"), {"preconditioner.coarsest", "from 1 to 1000"});
+  expect_error(text("name: amg, max_levels: 1"), {"preconditioner.max_levels", "from 2 to 16"});
+  expect_error(text("name: amg, max_coarse_size: 1001"),
+               {"preconditioner.max_coarse_size", "from 1 to 1000"});
+}
+
+TEST(Config, FormerNamesLeadToThoseOfNow) {
+  auto const expect_renamed = [](std::string const& section, std::string const& keys,
+                                 std::string const& was, std::string const& is) {
+    std::string const message = concat("unknown key '", section, ".", was, "'; it is called '",
+                                       section, ".", is, "' now\n");
+    std::string const name = concat("{name: ", keys);
+    EXPECT_TRUE(errors_of(concat(problem, section, ": ", name, ", ", was, ": 1}\n"))
+                    .ends_with(concat("a.yaml:2: ", message)));
+    EXPECT_EQ(
+        errors_of(concat(problem, section, ": ", name, "}\n"), {concat(section, ".", was, "=1")}),
+        concat("--set ", section, ".", was, "=1: ", message));
+  };
+  expect_renamed("solver", "gmres", "second_round", "reorthogonalisation");
+  expect_renamed("solver", "idr", "shadow_space", "shadow_dimension");
+  expect_renamed("preconditioner", "chebyshev", "over", "inner");
+  expect_renamed("preconditioner", "chebyshev", "share", "eigenvalue_fraction");
+  expect_renamed("preconditioner", "amg", "levels", "max_levels");
+  expect_renamed("preconditioner", "amg", "coarsest", "max_coarse_size");
 }
 
 TEST(Config, JsonIsYaml) {
@@ -304,7 +341,7 @@ TEST(Config, JsonIsYaml) {
                                "solver": {"tolerance": 1e-6}})");
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].problem.rhs, "random");
-  EXPECT_EQ(runs[0].solver.tolerance, 1e-6);
+  EXPECT_EQ(runs[0].solver.cg.tolerance, 1e-6);
 }
 
 TEST(Config, UnknownNames) {
@@ -319,7 +356,7 @@ TEST(Config, UnknownNames) {
   expect_error(std::string(problem) + "solver: {repeat: 2}\n",
                {"a.yaml:2: ", "did you mean 'execution.repeat'?"});
   expect_error(std::string(problem) + "solver: {zzzzz: 2}\n",
-               {"'solver.zzzzz'", "name, form, restart, tolerance"});
+               {"'solver.zzzzz'", "name, form, restart, reorthogonalisation"});
   expect_error(std::string(problem) + "solver: cg\n",
                {"a.yaml:2: ", "'solver' must hold keys", "solver: {name: ...}"});
   expect_error("problem: {generate: fem_poison_2d, size: 9}\n",
@@ -576,7 +613,7 @@ TEST(Config, SweepsGoThroughAllCombinationsInOrder) {
   ASSERT_EQ(runs.size(), 8u);
   std::string order;
   for (RunConfig const& run : runs)
-    order += run.problem.name + " " + run.solver.form + " " + run.preconditioner.name + "\n";
+    order += concat(run.problem.name, " ", form_of(run.solver), " ", run.preconditioner.name, "\n");
   EXPECT_EQ(order,
             "fem_poisson_2d(size=9) classical none\nfem_poisson_2d(size=9) classical jacobi\n"
             "fem_poisson_2d(size=9) pipelined none\nfem_poisson_2d(size=9) pipelined jacobi\n"
@@ -624,7 +661,7 @@ TEST(Config, AssignmentsOverrideAddAndRemove) {
   auto const runs = runs_of(text, {"problem.size=[3, 4]", "solver.tolerance=1e-3", "output.json="});
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_EQ(runs[1].problem.name, "fem_poisson_2d(size=4)");
-  EXPECT_EQ(runs[1].solver.tolerance, 1e-3);
+  EXPECT_EQ(shared_options(runs[1].solver).tolerance, 1e-3);
   EXPECT_TRUE(runs[0].output.json.empty());
   auto const other =
       runs_of(text, {"problem.generate=", "problem.size=", "problem.matrix=m/a.mtx"});

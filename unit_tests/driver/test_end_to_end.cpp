@@ -344,7 +344,7 @@ TEST(Driver, EveryScalarSpaceRunnerSolverFormAndPreconditioner) {
       "   scalar: [float, double, complex_float, complex_double]}\n"
       "solver: {name: [cg, bicgstab], form: [classical, pipelined], tolerance: 1e-4}\n"
       "preconditioner:\n"
-      "  {name: [none, jacobi, fsai, chebyshev, ic0, ilu0, amg], over: [none, jacobi, fsai]}\n"
+      "  {name: [none, jacobi, fsai, chebyshev, ic0, ilu0, amg], inner: [none, jacobi, fsai]}\n"
       "execution:\n"
       "  {space: [" +
           Solder::Driver::join(spaces, ", ") +
@@ -388,13 +388,15 @@ TEST(Driver, FsaiReportsItsSetUp) {
                 "solver: {name: [cg, bicgstab, gmres]}\n"
                 "preconditioner: {name: fsai, k: 1, tau: 0, delta: 0}\noutput: {json: r.json}\n"
                 "---\nproblem: {generate: fem_poisson_2d, size: 15}\n"
-                "preconditioner: {name: fsai, pattern: adaptive, precision: single}\n");
+                "preconditioner: {name: fsai, pattern: adaptive, precision: single}\n"
+                "---\nproblem: {generate: fem_poisson_2d, size: 15}\n"
+                "preconditioner: {name: fsai, max_row_entries: 3}\n");
   Outcome const outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   auto const A = Solder::fem_poisson_2d<double>(15);
   Json const runs = Json::parse(scratch.read("r.json"))["runs"];
-  ASSERT_EQ(runs.size(), 4u);
+  ASSERT_EQ(runs.size(), 5u);
   for (int i = 0; i < 3; ++i) {
     Json const& setup = runs[i]["preconditioner_setup"];
     EXPECT_EQ(setup["nonzeros"], (A.nonzeros() + A.rows) / 2) << "the lower triangle of A";
@@ -402,11 +404,18 @@ TEST(Driver, FsaiReportsItsSetUp) {
                 setup["nonzeros"].get<double>() / double(A.nonzeros()), 1e-12);
     EXPECT_EQ(setup["repaired_rows"], 0);
     EXPECT_EQ(setup["k"], 1);
+    EXPECT_TRUE(setup["steps"].is_null()) << "of the other pattern";
+    EXPECT_EQ(setup["max_row_entries"], 0);
     for (char const* const phase : {"pattern", "values", "compress", "transpose"})
       EXPECT_GE(setup["phase_seconds"][phase].get<double>(), 0);
   }
   EXPECT_EQ(runs[3]["preconditioner_setup"]["pattern"], "adaptive");
+  EXPECT_TRUE(runs[3]["preconditioner_setup"]["k"].is_null()) << "of the other pattern";
   EXPECT_EQ(runs[3]["preconditioner_setup"]["precision"], "single");
+  Json const& limited = runs[4]["preconditioner_setup"];
+  EXPECT_EQ(limited["max_row_entries"], 3);
+  EXPECT_LE(limited["nonzeros"], 3 * A.rows);
+  EXPECT_GT(limited["nonzeros"], 2 * A.rows);
 }
 
 TEST(Driver, ChebyshevReportsItsSetUpAndTheFormThatRan) {
@@ -414,7 +423,7 @@ TEST(Driver, ChebyshevReportsItsSetUpAndTheFormThatRan) {
   scratch.write("a.yaml",
                 "problem: {generate: fem_poisson_2d, size: 15}\n"
                 "solver: {name: [cg, gmres]}\n"
-                "preconditioner: {name: chebyshev, over: [none, jacobi, fsai], degree: 3}\n"
+                "preconditioner: {name: chebyshev, inner: [none, jacobi, fsai], degree: 3}\n"
                 "output: {json: r.json}\n---\nproblem: {generate: fem_poisson_2d, size: 15}\n"
                 "preconditioner: {name: jacobi}\n");
   Outcome const outcome = drive(scratch, "a.yaml");
@@ -423,8 +432,10 @@ TEST(Driver, ChebyshevReportsItsSetUpAndTheFormThatRan) {
   ASSERT_EQ(runs.size(), 7u);
   for (int i = 0; i < 6; ++i) {
     Json const& setup = runs[i]["preconditioner_setup"];
-    EXPECT_EQ(setup["over"], (Strings{"none", "jacobi", "fsai"})[i % 3]);
+    EXPECT_EQ(setup["inner"], (Strings{"none", "jacobi", "fsai"})[i % 3]);
     EXPECT_EQ(setup["degree"], 3);
+    EXPECT_EQ(setup["eigenvalue_fraction"], 0.02);
+    EXPECT_EQ(setup["lanczos_steps"], 12);
     EXPECT_EQ(setup.contains("nonzeros"), i % 3 == 2) << "of the factor";
     EXPECT_GT(setup["largest_eigenvalue"].get<double>(), i % 3 == 0 ? 5 : 1);
     EXPECT_EQ(runs[i]["form"], i < 3 ? "classical" : "cgs2");

@@ -31,8 +31,8 @@ TEST(Driver, MultigridReportsItsHierarchy) {
     EXPECT_EQ(setup["strength"], 0.25);
     EXPECT_EQ(setup["cycle"], "v");
     EXPECT_EQ(setup["post"], setup["pre"]);
-    EXPECT_EQ(setup["levels"], 16);
-    EXPECT_EQ(setup["coarsest"], 128);
+    EXPECT_EQ(setup["max_levels"], 16);
+    EXPECT_EQ(setup["max_coarse_size"], 128);
     std::vector<int> const rows = setup["level_rows"];
     ASSERT_GE(rows.size(), 3u);
     EXPECT_EQ(rows.front(), 63 * 63);
@@ -53,7 +53,7 @@ TEST(Driver, MultigridTakesEveryCycle) {
   std::string const problem = "problem: {generate: fem_poisson_2d, size: 63}\n";
   scratch.write("a.yaml", problem +
                               "preconditioner: {name: amg, cycle: [v, w], pre: [1, 2],\n"
-                              "  smoother: [chebyshev, fsai], coarsest: 20}\n"
+                              "  smoother: [chebyshev, fsai], max_coarse_size: 20}\n"
                               "output: {json: a.json}\n");
   scratch.write("b.yaml", problem +
                               "solver: {name: [bicgstab, gmres, idr]}\n"
@@ -164,7 +164,7 @@ TEST(Driver, MultigridTakesRigidBodiesInAllScalars) {
                 "problem: {generate: elasticity_3d, size: 8,\n"
                 "          scalar: [float, double, complex_float, complex_double]}\n"
                 "solver: {tolerance: 1e-5}\n"
-                "preconditioner: {name: amg, near_nullspace: rigid_body, coarsest: 50}\n"
+                "preconditioner: {name: amg, near_nullspace: rigid_body, max_coarse_size: 50}\n"
                 "output: {json: a.json}\n");
   Outcome const outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -190,7 +190,7 @@ TEST(Driver, PointsMayBeAFile) {
   scratch.write("a.yaml",
                 "problem: {generate: elasticity_3d, size: 6}\n"
                 "solver: {name: [cg, gmres]}\n"
-                "preconditioner: {name: amg, near_nullspace: rigid_body, coarsest: 30}\n"
+                "preconditioner: {name: amg, near_nullspace: rigid_body, max_coarse_size: 30}\n"
                 "output: {json: a.json}\n");
   Outcome const own = drive(scratch, "a.yaml"),
                 given = drive(scratch,

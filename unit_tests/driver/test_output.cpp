@@ -27,7 +27,9 @@ struct Example {
 void fill(Example& example) {
   example.config.problem.name = "bus";
   example.config.problem.scalar = Scalar::complex_float;
-  example.config.solver = {"cg", "pipelined", 1e-8, 100};
+  example.config.solver.name = "cg";
+  example.config.solver.cg.form = Solder::CgForm::pipelined;
+  example.config.solver.cg.max_iterations = 100;
   example.config.preconditioner.name = example.config.preconditioner.label = "jacobi";
   Solder::Report report;
   report.reason = Solder::Reason::converged;
@@ -83,15 +85,17 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   auto const& run = json["runs"][1];
   keys.clear();
   for (auto const& [key, value] : run.items()) keys += key + " ";
-  EXPECT_EQ(keys,
-            "problem solver form restart second_round shadow_space seed preconditioner "
-            "preconditioner_setup space runner "
-            "runner_reason matrix_format matrix_format_reason "
-            "reason detail iterations "
-            "relative_residual "
-            "true_relative_residual setup_seconds solve_seconds busy_cores seconds_per_iteration "
-            "kernels_per_iteration "
-            "words_per_iteration roofline history ");
+  EXPECT_EQ(
+      keys,
+      "problem solver form tolerance max_iterations restart reorthogonalisation shadow_dimension "
+      "smoothing seed preconditioner "
+      "preconditioner_setup space runner "
+      "runner_reason matrix_format matrix_format_reason "
+      "reason detail iterations "
+      "relative_residual "
+      "true_relative_residual setup_seconds solve_seconds busy_cores seconds_per_iteration "
+      "kernels_per_iteration "
+      "words_per_iteration roofline history ");
   EXPECT_TRUE(run["roofline"].is_null());
   EXPECT_EQ(run["problem"].dump(),
             R"({"name":"bus","rows":10,"nonzeros":28,"scalar":"complex_float","symmetry":null})");
@@ -102,6 +106,32 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   EXPECT_EQ(run["seconds_per_iteration"], 1.5);
   EXPECT_TRUE(run["true_relative_residual"].is_null());
   EXPECT_EQ(run["history"].dump(), "[1.0,null,0.1]");
+}
+
+TEST(Json, HasTheOptionsOfTheSolverAndNullForThoseOfOthers) {
+  Example example;
+  fill(example);
+  SolverConfig& solver = example.config.solver;
+  auto const options = [&](std::string const& name) {
+    solver.name = name;
+    auto const run = nlohmann::ordered_json::parse(json_text({example.result}, ""))["runs"][0];
+    nlohmann::ordered_json found;
+    for (char const* const key : {"tolerance", "max_iterations", "restart", "reorthogonalisation",
+                                  "shadow_dimension", "smoothing", "seed"})
+      found.push_back(run.at(key));
+    return found.dump();
+  };
+  EXPECT_EQ(options("cg"), "[1e-08,100,null,null,null,null,null]");
+  EXPECT_EQ(options("block_cg"), "[1e-08,10000,null,null,null,null,null]");
+  EXPECT_EQ(options("gmres"), R"([1e-08,10000,30,"lost",null,null,null])");
+  solver.gmres.form = Solder::GmresForm::mgs;
+  solver.gmres.restart = 7;
+  EXPECT_EQ(options("gmres"), "[1e-08,10000,7,null,null,null,null]");
+  solver.idr.shadow_dimension = 12;
+  solver.idr.smoothing = true;
+  solver.idr.seed = 9007199254740991;
+  EXPECT_EQ(options("idr"), "[1e-08,10000,null,null,10,true,9007199254740991]")
+      << "the matrix has 10 rows";
 }
 
 /// 2 iterations of 11.5 words of 8 bytes in 3 s, where a copy moves 1000 bytes per second.
@@ -118,7 +148,7 @@ TEST(Json, HasTheShareOfACopyWhereItIsAskedFor) {
 
   // Paper 5: s + 1 steps move 22 + 27.5 s + 4.5 s^2 vectors, and the matrix in each step.
   example.config.solver.name = "idr";
-  example.config.solver.shadow_space = 4;
+  example.config.solver.idr.shadow_dimension = 4;
   double const step = (22 + 110 + 72) / 5.0 * 8 * 10 + (8 + 4) * 28;
   EXPECT_TRUE(of_run()["of_model"].is_null()) << "it knows of no preconditioner";
   example.config.preconditioner.name = "none";

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -90,6 +91,61 @@ TEST(Schema, HelpAndReferenceNameEveryKeyAndWord) {
     if (!key.default_value.empty()) {
       EXPECT_TRUE(contains(reference, concat("`", key.default_value, "`"))) << key.full_name();
     }
+  }
+}
+
+/// The lines of the tables of a section of docs/yaml.md that are of keys.
+std::vector<std::string> table_lines(std::string_view section) {
+  std::ifstream stream(std::string(SOLDER_SOURCE_DIR) + "/docs/yaml.md");
+  std::vector<std::string> lines;
+  bool inside = false;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with("## ")) inside = line == concat("## ", section);
+    if (inside && line.starts_with("| `")) lines.push_back(line);
+  }
+  return lines;
+}
+
+/// "integer, 1 to 5", "number between 0 and 1", "`a`, `b`": what a key may be.
+std::string value_cell(Key const& key) {
+  std::string cell;
+  for (auto const word : key.words) cell += concat(cell.empty() ? "" : ", ", "`", word, "`");
+  if (!cell.empty()) return cell;
+  auto const text = [](double x) { return std::to_string(static_cast<long long>(x)); };
+  std::string const kind = key.kind == Kind::integer ? "integer" : "number";
+  if (key.is_open) return concat(kind, " between ", text(key.least), " and ", text(key.most));
+  std::string const from = concat(kind, ", ", text(key.least));
+  if (key.most == 9007199254740991) return concat(from, " to 2^53 - 1");
+  return key.most >= 2147483647 ? concat(from, " or more") : concat(from, " to ", text(key.most));
+}
+
+/// The first three cells of a key's line, without an end where the default is said in words.
+std::string cells(Key const& key) {
+  std::string line = concat("| `", key.name, "`");
+  std::size_t const dot = key.selector.find('.');
+  for (auto const value : key.for_values)
+    line +=
+        concat(value == key.for_values[0] ? ", for `" : " and `",
+               key.selector.ends_with(".name") ? "" : concat(key.selector.substr(dot + 1), ": "),
+               value, "`");
+  line += concat(" | ", value_cell(key), " | ");
+  return key.default_value.empty() ? line : concat(line, "`", key.default_value, "` | ");
+}
+
+/// A line for each key, and none of any other; the line of a key under another preconditioner
+/// counts for this one, too.
+TEST(Schema, TablesOfTheReferenceSayWhatTheSchemaSays) {
+  for (std::string_view const section : {"solver", "preconditioner", "execution"}) {
+    std::vector<std::string> lines = table_lines(section);
+    for (Key const& key : schema()) {
+      if (key.section != section || key.selector == "preconditioner.inner") continue;
+      std::string const expected = cells(key);
+      EXPECT_EQ(
+          std::erase_if(lines, [&](std::string const& line) { return line.starts_with(expected); }),
+          1u)
+          << "lines of docs/yaml.md that begin with " << expected;
+    }
+    for (std::string const& line : lines) ADD_FAILURE() << "a line of no key: " << line;
   }
 }
 

@@ -68,10 +68,10 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   RunConfig run;
   run.problem.name = values.text();
   run.solver.name = values.text();
-  run.solver.shadow_space = values.number<std::int8_t>();
+  run.solver.idr.shadow_dimension = values.number<std::int8_t>();
   run.preconditioner.name = preconditioners[values.index(5)];
   run.preconditioner.label = values.text();
-  run.preconditioner.ordering = run.preconditioner.over = values.text();
+  run.preconditioner.inner = run.preconditioner.precision = values.text();
   run.problem.batch = values.number<std::int8_t>();
   RunResult result{&run,
                    values.number<std::int32_t>(),

@@ -6,6 +6,7 @@
 #include <driver/counts.hpp>
 #include <driver/document.hpp>
 #include <driver/footprint.hpp>
+#include <driver/methods.hpp>
 #include <driver/problem.hpp>
 #include <driver/schema.hpp>
 
@@ -100,8 +101,9 @@ inline void claim_runs(std::vector<Solder::Driver::FileConfig> const& files) {
     claim(!file.runs.empty(), "a file that is accepted has runs");
     for (RunConfig const& run : file.runs) {
       claim(run.unclear.empty(), "a run that is accepted is clear");
-      claim(run.solver.tolerance >= 0 && run.solver.tolerance <= 1, "a tolerance is from 0 to 1");
-      claim(run.solver.max_iterations > 0 && run.execution.repeat > 0, "counts are positive");
+      Solder::SolverOptions const& options = shared_options(run.solver);
+      claim(options.tolerance >= 0 && options.tolerance <= 1, "a tolerance is from 0 to 1");
+      claim(options.max_iterations > 0 && run.execution.repeat > 0, "counts are positive");
       for (Share const& share : footprint(run, {1000, 5000, 1}, false))
         claim(std::isfinite(share.bytes) && share.bytes >= 0, "memory is a size", share.what);
     }

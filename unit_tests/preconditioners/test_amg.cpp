@@ -155,42 +155,43 @@ TEST(AmgCycle, IsThatOfPlainLoops) {
   }
   {
     SCOPED_TRACE("down to few rows");
-    check_cycles(grid, {.coarsest = 4}, 4, true);
+    check_cycles(grid, {.max_coarse_size = 4}, 4, true);
   }
   {
     SCOPED_TRACE("with sweeps on the coarsest level");
-    check_cycles(grid, {.levels = 3, .coarsest = 1}, 3, false);
+    check_cycles(grid, {.max_levels = 3, .max_coarse_size = 1}, 3, false);
   }
   {
     SCOPED_TRACE("one level");
     check_cycles(diagonal(std::vector<double>(200, 3.0)), {}, 1, false);
   }
   SCOPED_TRACE("random");
-  check_cycles(Solder::random_spd<double>(400, 5, 4), {.coarsest = 10}, 3, true);
+  check_cycles(Solder::random_spd<double>(400, 5, 4), {.max_coarse_size = 10}, 3, true);
 }
 
 TEST(AmgCycle, MayHaveOtherSweepsAfterThanBefore) {
   auto const grid = Solder::fem_poisson_2d<double>(24);
   std::vector<std::pair<int, int>> const sweeps{{0, 1}, {1, 0}, {0, 3}, {2, 0},
                                                 {1, 2}, {3, 1}, {2, 5}};
-  check_cycles(grid, {.coarsest = 4}, 4, true, sweeps);
-  check_cycles(grid, {.levels = 3, .coarsest = 1}, 3, false, sweeps);
+  check_cycles(grid, {.max_coarse_size = 4}, 4, true, sweeps);
+  check_cycles(grid, {.max_levels = 3, .max_coarse_size = 1}, 3, false, sweeps);
   check_cycles(grid, {}, 2, true, sweeps);
 }
 
 TEST(AmgCycle, GoesTwiceThroughLevels) {
   auto const grid = Solder::fem_poisson_2d<double>(40);
   std::vector<std::pair<int, int>> const sweeps{{1, 1}, {2, 2}, {3, 3}, {0, 1}, {2, 1}, {1, 2}};
-  AmgOptions options{.cycle = Solder::AmgCycle::w, .coarsest = 2};
+  AmgOptions options{.cycle = Solder::AmgCycle::w, .max_coarse_size = 2};
   check_cycles(grid, options, 5, true, sweeps);
-  options.levels = 4;
+  options.max_levels = 4;
   check_cycles(grid, options, 4, false, sweeps);
-  options.levels = 2;
+  options.max_levels = 2;
   check_cycles(grid, options, 2, false, sweeps);
 }
 
 TEST(AmgCycle, IsThatOfPlainLoopsInComplex) {
-  check_cycles(Solder::magnetic_laplacian_2d<ComplexDouble>(20, 0.1), {.coarsest = 10}, 3, true);
+  check_cycles(Solder::magnetic_laplacian_2d<ComplexDouble>(20, 0.1), {.max_coarse_size = 10}, 3,
+               true);
 }
 
 /// Duplicates count as their sum, in any order.
@@ -265,7 +266,8 @@ TEST(AmgSolves, TakesTheKernelsThatItSays) {
   auto const b = random_vector<double>(host.rows, 6);
   for (int const sweeps : {1, 2, 3})
     for (int const levels : {2, 16}) {
-      AmgOf const M(exec, A, {.pre = sweeps, .post = sweeps, .levels = levels, .coarsest = 20});
+      AmgOf const M(exec, A,
+                    {.pre = sweeps, .post = sweeps, .max_levels = levels, .max_coarse_size = 20});
       auto const report = solved(A, M, b, cg(Runner::launch)).report;
       EXPECT_EQ(report.reason, Reason::converged);
       EXPECT_EQ(report.kernels_per_iteration,
@@ -276,8 +278,8 @@ TEST(AmgSolves, TakesTheKernelsThatItSays) {
                     {.cycle = Solder::AmgCycle::w,
                      .pre = sweeps,
                      .post = sweeps,
-                     .levels = levels,
-                     .coarsest = 2});
+                     .max_levels = levels,
+                     .max_coarse_size = 2});
       auto const of_W = solved(A, W, b, cg(Runner::launch)).report;
       EXPECT_EQ(of_W.reason, Reason::converged);
       EXPECT_LE(of_W.iterations, report.iterations);
@@ -416,9 +418,9 @@ void check_single(HostCsr<Scalar> const& host, AmgOptions const& amg_options) {
 TEST(AmgInSingle, SolvesAsTruly) {
   check_single<double, float>(Solder::fem_poisson_2d<double>(40), {});
   check_single<double, float>(Solder::poisson_3d_27pt<double>(12),
-                              {.pre = 2, .post = 2, .coarsest = 20});
+                              {.pre = 2, .post = 2, .max_coarse_size = 20});
   check_single<ComplexDouble, Kokkos::complex<float>>(
-      Solder::magnetic_laplacian_2d<ComplexDouble>(20, 0.1), {.coarsest = 10});
+      Solder::magnetic_laplacian_2d<ComplexDouble>(20, 0.1), {.max_coarse_size = 10});
 }
 
 /// Vectors are in the solver's precision: whatever the scale of b, the same iterations.

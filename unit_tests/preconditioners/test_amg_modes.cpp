@@ -416,7 +416,8 @@ void check_hierarchy(Case<Scalar> const& of) {
     Plain const P(*H.levels[l].P), fine(H.levels[l].A), coarse(H.levels[l + 1].A);
     expect_near(coarse, P.adjoint().times(fine).times(P), 1e-13 * fine.largest());
   }
-  Amg const M(exec, A, to_device(exec, of.modes), {.coarsest = 5, .block_size = of.block_size});
+  Amg const M(exec, A, to_device(exec, of.modes),
+              {.max_coarse_size = 5, .block_size = of.block_size});
   ASSERT_EQ(M.levels().size(), H.levels.size());
   auto const u = random_vector<Scalar>(of.A.rows, 1), v = random_vector<Scalar>(of.A.rows, 2);
   auto const Mu = applied(M, u), Mv = applied(M, v);
@@ -495,7 +496,7 @@ TEST(AmgModes, SolveFreeBodies) {
 TEST(AmgModes, MatricesMayHaveAnyScale) {
   Default const exec;
   auto const host = Solder::elasticity_3d<double>(6);
-  AmgOptions const options{.coarsest = 20, .block_size = 3};
+  AmgOptions const options{.max_coarse_size = 20, .block_size = 3};
   Amg const M(exec, MatrixOf(exec, host), options);
   auto const r = random_vector<double>(host.rows, 3), expected = applied(M, r);
   for (int const power : {-680, 680}) {
@@ -514,7 +515,7 @@ TEST(AmgModes, VectorsMayHaveAnyScale) {
   Default const exec;
   auto const host = Solder::elasticity_3d<double>(6);
   MatrixOf const A(exec, host);
-  AmgOptions const options{.coarsest = 20, .block_size = 3};
+  AmgOptions const options{.max_coarse_size = 20, .block_size = 3};
   auto const rigid = rigid_rows(6);
   auto const r = random_vector<double>(host.rows, 3),
              expected = applied(Amg(exec, A, to_device(exec, rigid), options), r);

@@ -167,8 +167,8 @@ TEST(AmgOfOddMatrices, EndsNeumannProblemsDownToTheConstant) {
   for (int const n : {2, 3, 4, 60, 61, 62, 63, 64, 65, 66}) {
     SCOPED_TRACE(n);
     auto const host = path_laplacian(n, 0.7);
-    auto const s =
-        ended(host, multiply(host, random_vector<double>(n, 8)), Runner::launch, {.coarsest = 1});
+    auto const s = ended(host, multiply(host, random_vector<double>(n, 8)), Runner::launch,
+                         {.max_coarse_size = 1});
     EXPECT_NE(s.report.reason, Reason::max_iterations);
   }
 }
@@ -226,10 +226,12 @@ TEST(AmgOfOddMatrices, RefusesWhatCannotBe) {
     EXPECT_TRUE(refuses({.post = sweeps}));
   }
   EXPECT_TRUE(refuses({.pre = 0, .post = 0}));
-  for (int const levels : {-1, 0, 1, 17}) EXPECT_TRUE(refuses({.levels = levels}));
-  for (int const coarsest : {-1, 0, 1001}) EXPECT_TRUE(refuses({.coarsest = coarsest}));
-  EXPECT_FALSE(refuses({.strength = 0, .pre = 8, .post = 8, .levels = 16, .coarsest = 1000}));
-  EXPECT_FALSE(refuses({.strength = 1, .pre = 0, .post = 1, .levels = 2, .coarsest = 1}));
+  for (int const levels : {-1, 0, 1, 17}) EXPECT_TRUE(refuses({.max_levels = levels}));
+  for (int const coarsest : {-1, 0, 1001}) EXPECT_TRUE(refuses({.max_coarse_size = coarsest}));
+  EXPECT_FALSE(
+      refuses({.strength = 0, .pre = 8, .post = 8, .max_levels = 16, .max_coarse_size = 1000}));
+  EXPECT_FALSE(
+      refuses({.strength = 1, .pre = 0, .post = 1, .max_levels = 2, .max_coarse_size = 1}));
   EXPECT_THROW(AmgOf(exec, MatrixOf(exec, rectangular)), std::invalid_argument);
   using Solver = SolverOf<CgOptions, Default, double, AmgOf>;
   EXPECT_THROW(Solver(exec, MatrixOf(exec, Solder::fem_poisson_2d<double>(6)), AmgOf(exec, A)),
@@ -242,7 +244,7 @@ TEST(AmgOfOddMatrices, MayHaveAnyScale) {
   auto const check = [&](auto const& host) {
     using Scalar = std::remove_cvref_t<decltype(host.values[0])>;
     using Of = Amg<Scalar, Default>;
-    AmgOptions const options{.coarsest = 20};
+    AmgOptions const options{.max_coarse_size = 20};
     Of const M(exec, CsrMatrix<Scalar, Default>(exec, host), options);
     auto const r = random_vector<Scalar>(host.rows, 3), expected = applied(M, r);
     for (double const scale : {std::ldexp(1.0, -680), std::ldexp(1.0, 680)}) {
@@ -269,7 +271,7 @@ TEST(AmgRefresh, FollowsTheValuesInAllCopiesAndSolvers) {
   auto const third = Solder::random_spd<double>(first.rows, 5, 1);  // another pattern
   auto const b = random_vector<double>(first.rows, 3);
   MatrixOf const A(exec, first), B(exec, second), C(exec, third);
-  AmgOptions const options{.coarsest = 10};
+  AmgOptions const options{.max_coarse_size = 10};
   AmgOf M(exec, A, options);
   auto const copy = M;
   for (auto const* matrix : {&B, &C, &A, &B}) {

@@ -299,7 +299,7 @@ template <class Scalar>
 void check_hierarchy(HostCsr<Scalar> const& host, int most, std::int32_t coarsest) {
   Default const exec;
   CsrMatrix<Scalar, Default> const A(exec, host);
-  auto const made = hierarchy(A, {.levels = most, .coarsest = coarsest});
+  auto const made = hierarchy(A, {.max_levels = most, .max_coarse_size = coarsest});
   auto const& H = *made;
   ASSERT_EQ(H.defect, "");
   ASSERT_GE(H.levels.size(), 2u);

@@ -328,18 +328,21 @@ TEST(Chebyshev, RefusesWhatCannotBe) {
   wide_host.columns_count = 4;
   Matrix const wide(exec, wide_host);
   double const nan = std::numeric_limits<double>::quiet_NaN();
-  auto const refuses = [&](ChebyshevOptions const& options) {
+  auto const refuses = [&](char const* option, ChebyshevOptions const& options) {
     try {
       Chebyshev(exec, A, options);
       return false;
     } catch (std::invalid_argument const& error) {
-      return std::string(error.what()).find("Solder::Chebyshev: degree") == 0;
+      return std::string(error.what())
+                 .find(std::string("Solder::Chebyshev: ") + option + " must be ") == 0;
     }
   };
-  for (int const degree : {-1, 0, 101}) EXPECT_TRUE(refuses({.degree = degree}));
-  for (double const share : {-0.1, 0.0, 1.0, 2.0, nan}) EXPECT_TRUE(refuses({.share = share}));
-  for (int const steps : {-1, 0, 1, 101}) EXPECT_TRUE(refuses({.lanczos_steps = steps}));
-  EXPECT_FALSE(refuses({.degree = 100, .share = 0.999, .lanczos_steps = 100}));
+  for (int const degree : {-1, 0, 101}) EXPECT_TRUE(refuses("degree", {.degree = degree}));
+  for (double const fraction : {-0.1, 0.0, 1.0, 2.0, nan})
+    EXPECT_TRUE(refuses("eigenvalue_fraction", {.eigenvalue_fraction = fraction}));
+  for (int const steps : {-1, 0, 1, 101})
+    EXPECT_TRUE(refuses("lanczos_steps", {.lanczos_steps = steps}));
+  EXPECT_FALSE(refuses("", {.degree = 100, .eigenvalue_fraction = 0.999, .lanczos_steps = 100}));
 
   Jacobi const three(exec, A), two(exec, other);
   EXPECT_THROW(Chebyshev(exec, A, two), std::invalid_argument);

@@ -5,6 +5,7 @@
 #include "fsai_oracle.hpp"
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <type_traits>
 #include <utility>
@@ -179,6 +180,108 @@ TYPED_TEST(FsaiOfDouble, AdaptiveEqualsThePlainLoops) {
   expect_equal(host_csr(exec, M.G()), expected, 1e-13);
   EXPECT_EQ(M.setup().nonzeros, expected.nonzeros());
   EXPECT_EQ(M.setup().repaired_rows, 0);
+}
+
+/// \brief The rows of G, cut to the diagonal's and the largest entries, of equal ones those nearest
+/// to it, and scaled: by plain loops.
+template <class Scalar, class Factor>
+OracleFactor cut(HostCsr<Scalar> const& A, HostCsr<Factor> const& G, std::size_t most) {
+  std::map<std::pair<std::int32_t, std::int32_t>, Complex> a;
+  for (std::int32_t i = 0; i < A.rows; ++i)
+    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
+      a[{i, A.columns[k]}] = plain(A.values[k]);
+  OracleFactor result;
+  for (std::int32_t i = 0; i < G.rows; ++i) {
+    auto& row = result.rows.emplace_back();
+    for (auto k = G.row_offsets[i]; k < G.row_offsets[i + 1]; ++k)
+      row.emplace_back(G.columns[k], plain(G.values[k]));
+    if (row.size() <= most) continue;
+    std::sort(row.begin(), row.end(), [&](auto const& x, auto const& y) {
+      if ((x.first == i) != (y.first == i)) return x.first == i;
+      return std::norm(x.second) != std::norm(y.second) ? std::norm(x.second) > std::norm(y.second)
+                                                        : x.first > y.first;
+    });
+    row.resize(most);
+    std::sort(row.begin(), row.end(),
+              [](auto const& x, auto const& y) { return x.first < y.first; });
+    double energy = 0;
+    for (auto const& [r, g] : row)
+      for (auto const& [c, h] : row)
+        if (auto const entry = a.find({r, c}); entry != a.end())
+          energy += (g * entry->second * std::conj(h)).real();
+    for (auto& [c, g] : row) g /= std::sqrt(energy);
+  }
+  return result;
+}
+
+TYPED_TEST(FsaiOf, CutsRowsToTheirLargestEntries) {
+  using Exec = typename TypeParam::Exec;
+  using Scalar = typename TypeParam::Scalar;
+  Exec const exec;
+  for (auto const& host : {Solder::random_spd<Scalar>(300, 9, 3), grid<Scalar>(14)}) {
+    CsrMatrix<Scalar, Exec> const A(exec, host);
+    for (bool const adaptive : {false, true}) {
+      FsaiOptions options{.tau = 0.01, .delta = 0.01, .adaptive = adaptive};
+      auto const all = host_csr(exec, Fsai<Scalar, Exec>(exec, A, options).G());
+      std::int64_t longest = 0;
+      for (std::int32_t i = 0; i < all.rows; ++i)
+        longest = std::max<std::int64_t>(longest, all.row_offsets[i + 1] - all.row_offsets[i]);
+      ASSERT_GT(longest, 5);
+      for (int const most : {1, 2, 5, static_cast<int>(longest)}) {
+        SCOPED_TRACE(most);
+        options.max_row_entries = most;
+        Fsai<Scalar, Exec> const M(exec, A, options);
+        auto const G = host_csr(exec, M.G());
+        expect_equal(G, cut(host, all, most), 100 * epsilon<Scalar>);
+        EXPECT_EQ(M.setup().nonzeros, G.nonzeros());
+        EXPECT_EQ(M.setup().repaired_rows, 0);
+        for (double const entry : diagonal_of_product(host, G))
+          ASSERT_NEAR(entry, 1, 1000 * epsilon<Scalar>);
+        if (most < longest) continue;
+        EXPECT_EQ(G.columns, all.columns);
+        EXPECT_EQ(G.values, all.values) << "to the bit";
+      }
+    }
+  }
+}
+
+/// Of an indefinite matrix, whose rows would not come so far.
+TYPED_TEST(FsaiOfDouble, CutRowsOfWhichNothingIsLeftBecomeDiagonal) {
+  TypeParam const exec;
+  CsrMatrix<double, TypeParam> const A(exec, sparse<double>({{1, 0, 0}, {0, 1, 2}, {0, 2, 4.5}}));
+  using Ints = std::vector<std::int32_t>;
+  auto const offsets = to_device(exec, Ints{0, 1, 4, 7});
+  auto const columns = to_device(exec, Ints{0, 0, -1, 1, 0, 1, 2});
+  auto const values = to_device(exec, std::vector<double>{1, 3, 9, 4, 0.25, -2, 1});
+  auto const kept = to_device(exec, Ints{1, 2, 3});
+  auto const cut_to = [&](std::int32_t most) {
+    return Solder::Impl::fsai::limit_rows(exec, A, most, 3,
+                                          Solder::Impl::fsai::Packed<std::int32_t>{offsets.data()},
+                                          columns.data(), values.data(), kept.data());
+  };
+  EXPECT_EQ(cut_to(0).count, 0);
+  EXPECT_EQ(to_host(exec, kept), (Ints{1, 2, 3}));
+  // 4 - 2 * 4 + 4.5 = 0.5 of the last row: 1 and -2 stay, scaled
+  EXPECT_EQ(cut_to(2).count, 0);
+  EXPECT_EQ(to_host(exec, kept), (Ints{1, 2, 2}));
+  EXPECT_EQ(to_host(exec, columns), (Ints{0, 0, -1, 1, 1, 2, -1}));
+  auto const scaled = to_host(exec, values);
+  EXPECT_EQ(scaled[3], 4) << "a row that is short enough stays";
+  EXPECT_DOUBLE_EQ(scaled[4], -2 / std::sqrt(0.5));
+  EXPECT_DOUBLE_EQ(scaled[5], 1 / std::sqrt(0.5));
+  // with 3.5 there -0.5 is left
+  CsrMatrix<double, TypeParam> const B(exec, sparse<double>({{1, 0, 0}, {0, 1, 2}, {0, 2, 3.5}}));
+  auto const other_columns = to_device(exec, Ints{0, 0, -1, 1, 0, 1, 2});
+  auto const other_values = to_device(exec, std::vector<double>{1, 3, 9, 4, 0.25, -2, 1});
+  auto const other_kept = to_device(exec, Ints{1, 2, 3});
+  auto const repairs = Solder::Impl::fsai::limit_rows(
+      exec, B, 2, 3, Solder::Impl::fsai::Packed<std::int32_t>{offsets.data()}, other_columns.data(),
+      other_values.data(), other_kept.data());
+  EXPECT_EQ(repairs.count, 1);
+  EXPECT_EQ(repairs.first, 2);
+  EXPECT_EQ(to_host(exec, other_kept), (Ints{1, 2, 1}));
+  EXPECT_EQ(to_host(exec, other_columns), (Ints{0, 0, -1, 1, 2, -1, -1}));
+  EXPECT_DOUBLE_EQ(to_host(exec, other_values)[4], 1 / std::sqrt(3.5));
 }
 
 TYPED_TEST(FsaiOfDouble, KeepsSmallEntriesThatMatter) {
@@ -450,13 +553,15 @@ TYPED_TEST(FsaiOfDouble, RefusesWhatItCannotDo) {
   auto const fine = diagonal<double>({1, 2});
   double const nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(refusal(wide, {}), "Solder::Fsai: a square matrix is needed, not 2 x 3");
-  EXPECT_EQ(refusal(fine, {.k = -1}), "Solder::Fsai: k = -1 must be 0 or more");
-  EXPECT_EQ(refusal(fine, {.tau = nan}), "Solder::Fsai: tau = nan must be from 0 to 1");
+  EXPECT_EQ(refusal(fine, {.k = -1}), "Solder::Fsai: k must be an integer from 0 to 100, not -1");
+  EXPECT_EQ(refusal(fine, {.tau = nan}), "Solder::Fsai: tau must be a number from 0 to 1, not nan");
   EXPECT_NE(refusal(fine, {.tau = 1.5}).find("tau"), std::string::npos);
   EXPECT_NE(refusal(fine, {.delta = -0.1}).find("delta"), std::string::npos);
   EXPECT_NE(refusal(fine, {.steps = -1}).find("steps"), std::string::npos);
   EXPECT_NE(refusal(fine, {.entries_per_step = 0}).find("entries_per_step"), std::string::npos);
   EXPECT_NE(refusal(fine, {.improvement = 2}).find("improvement"), std::string::npos);
+  EXPECT_EQ(refusal(fine, {.max_row_entries = -1}),
+            "Solder::Fsai: max_row_entries must be an integer from 0 to 2147483647, not -1");
   EXPECT_EQ(refusal(fine, {}), "nothing");
 }
 

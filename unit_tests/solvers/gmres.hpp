@@ -33,7 +33,7 @@ struct Method<GmresOptions> {
     for (auto const form : {GmresForm::cgs2, GmresForm::cgs, GmresForm::mgs, GmresForm::pipelined})
       list.push_back({name_of(gmres(form, restart)), gmres(form, restart)});
     list.push_back({"cgs2, halved", gmres(GmresForm::cgs2, restart)});
-    list.back().second.second_round = Solder::GmresSecondRound::halved;
+    list.back().second.reorthogonalisation = Solder::GmresReorthogonalisation::halved;
     return list;
   }
   static std::vector<std::pair<std::string, GmresOptions>> every_form() {

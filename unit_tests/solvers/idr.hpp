@@ -13,12 +13,13 @@ using Solder::Idr;
 using Solder::IdrOptions;
 
 inline std::string name_of(IdrOptions const& options) {
-  return "idr(" + std::to_string(options.shadow_space) + (options.smoothing ? "), smoothed" : ")");
+  return "idr(" + std::to_string(options.shadow_dimension) +
+         (options.smoothing ? "), smoothed" : ")");
 }
 
-inline IdrOptions idr(int shadow_space, bool smoothing = false) {
+inline IdrOptions idr(int shadow_dimension, bool smoothing = false) {
   IdrOptions options;
-  options.shadow_space = shadow_space;
+  options.shadow_dimension = shadow_dimension;
   options.smoothing = smoothing;
   return options;
 }
@@ -32,7 +33,7 @@ inline IdrOptions with_limits(IdrOptions options, double tolerance, int max_iter
 }
 
 /// \brief Whether products with the shadow space are a kernel of their own.
-inline bool has_shadow_kernel(IdrOptions const& options) { return options.shadow_space > 4; }
+inline bool has_shadow_kernel(IdrOptions const& options) { return options.shadow_dimension > 4; }
 
 /// \brief With products with the shadow space in other stages, and in a kernel of their own.
 template <>
@@ -42,7 +43,7 @@ struct Method<IdrOptions> {
 
   /// As many cycles as have 16 steps, or one.
   static int iterations_of_a_batch(IdrOptions const& options) {
-    int const cycle = options.shadow_space + 1;
+    int const cycle = options.shadow_dimension + 1;
     return cycle * std::max(1, 16 / cycle);
   }
   static std::vector<std::pair<std::string, IdrOptions>> forms() {

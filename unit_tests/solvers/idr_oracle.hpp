@@ -44,7 +44,7 @@ PlainIdr<Scalar> plain_idr(HostCsr<Scalar> const& A, std::vector<Scalar> const& 
   using Entry = PlainNumber<Scalar, Real>;
   using Number = PlainNumber<Scalar, double>;
   using Line = std::vector<Entry>;
-  std::size_t const n = b.size(), s = std::min<std::size_t>(options.shadow_space, n);
+  std::size_t const n = b.size(), s = std::min<std::size_t>(options.shadow_dimension, n);
   auto const number = [](auto const& value) {
     if constexpr (Solder::ScalarTraits<Scalar>::is_complex)
       return Number(value.real(), value.imag());

@@ -233,7 +233,7 @@ TEST(BatchOf, WhatCannotBeSolvedSoIsRefused) {
   refuses(Cg(exec, A, Identity{}, graph), batch, "the runner team, not graph");
   refuses(SolverOf<Solder::GmresOptions, Default, double>(exec, A, Identity{}, {}), batch,
           "Cg and BiCgStab");
-  Solder::Amg const M(exec, A, {.coarsest = 4});
+  Solder::Amg const M(exec, A, {.max_coarse_size = 4});
   refuses(SolverOf<CgOptions, Default, double, std::remove_const_t<decltype(M)>>(exec, A, M, {}),
           batch, "Chebyshev");
   refuses(

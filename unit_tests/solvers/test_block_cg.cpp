@@ -241,7 +241,8 @@ TEST(BlockCgWith, PolynomialsAndMultigrid) {
   expect_truth(host, b,
                solve_block(A, Solder::Chebyshev(exec, A, J, {.degree = 3}), options, b, x0),
                options);
-  auto const outcome = solve_block(A, Solder::Amg(exec, A, {.coarsest = 30}), options, b, x0);
+  auto const outcome =
+      solve_block(A, Solder::Amg(exec, A, {.max_coarse_size = 30}), options, b, x0);
   expect_truth(host, b, outcome, options);
   EXPECT_LE(outcome.most_iterations(), 15);
 }

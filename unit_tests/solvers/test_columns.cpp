@@ -116,7 +116,7 @@ TEST(ColumnsOf, MultigridIsAsAlone) {
                            .cycle = sweeps == 2 ? Solder::AmgCycle::w : Solder::AmgCycle::v,
                            .pre = sweeps,
                            .post = sweeps,
-                           .coarsest = 20});
+                           .max_coarse_size = 20});
       for (int const width : {3, 8})
         expect_columns_as_alone(A, M, CgOptions{}, random_columns<double>(host.rows, width, 1),
                                 random_columns<double>(host.rows, width, 50), 0.1);
@@ -537,7 +537,7 @@ TEST(ColumnsOf, AWholeSolveIsOneKernelOnGpus) {
     }
   };
   expect_one(Identity{});
-  expect_one(Solder::Amg(exec, A, {.coarsest = 20}));
+  expect_one(Solder::Amg(exec, A, {.max_coarse_size = 20}));
 }
 
 /// Large systems on GPUs: no cost of any number of columns is more than a column's above that of

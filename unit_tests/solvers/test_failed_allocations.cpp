@@ -153,11 +153,12 @@ void with_each_preconditioner(F const& f) {
     return Incomplete(exec, A, Solder::Factorisation::ic0,
                       {.sweeps = 3, .trisolve = Solder::Trisolve::jacobi});
   });
-  f("amg", [](Exec const& exec, Csr const& A) { return Amg(exec, A, {.coarsest = 4}); });
+  f("amg", [](Exec const& exec, Csr const& A) { return Amg(exec, A, {.max_coarse_size = 4}); });
   f("amg with fsai", [](Exec const& exec, Csr const& A) {
-    return Amg(
-        exec, A,
-        {.smoother = Solder::AmgSmoother::fsai, .cycle = Solder::AmgCycle::w, .coarsest = 4});
+    return Amg(exec, A,
+               {.smoother = Solder::AmgSmoother::fsai,
+                .cycle = Solder::AmgCycle::w,
+                .max_coarse_size = 4});
   });
 }
 

@@ -76,12 +76,13 @@ TYPED_TEST(GmresEnds, GoesOnBeyondTheEndOfTheSpace) {
   Vector entries(100);
   for (int i = 0; i < 100; ++i) entries[i] = 1 + i % 3;
   for (GmresForm const form : {GmresForm::cgs2, GmresForm::flexible})
-    for (auto const round : {Solder::GmresSecondRound::lost, Solder::GmresSecondRound::halved}) {
+    for (auto const round :
+         {Solder::GmresReorthogonalisation::lost, Solder::GmresReorthogonalisation::halved}) {
       SCOPED_TRACE(std::string(Solder::to_string(form)) + ", " +
                    std::string(Solder::to_string(round)));
       GmresOptions options;
       options.form = form;
-      options.second_round = round;
+      options.reorthogonalisation = round;
       options.restart = options.max_iterations = 80;
       options.tolerance = 0;
       auto const s = solve(this->exec, diagonal(entries), false, random_vector<double>(100, 3),

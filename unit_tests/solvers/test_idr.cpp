@@ -292,7 +292,7 @@ TYPED_TEST(IdrOn, FewerRowsThanATeamHasThreads) {
       auto const s = solve(this->exec, A, jacobi, b, std::vector<Scalar>(n), options);
       EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
       expect_true_report(A, b, s, options);
-      if (options.shadow_space >= n && n < 9) {
+      if (options.shadow_dimension >= n && n < 9) {
         EXPECT_LE(s.report.iterations, n);  // all of the space
       }
     });

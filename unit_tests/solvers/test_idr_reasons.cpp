@@ -215,9 +215,9 @@ TYPED_TEST(IdrEnds, RefusesShadowSpacesThatCannotBe) {
       Solver(this->exec, A, {}, idr(s));
       ADD_FAILURE() << s << " shadow vectors were taken";
     } catch (std::invalid_argument const& error) {
-      EXPECT_TRUE(
-          contains(error.what(), "shadow_space must be from 1 to 32, not " + std::to_string(s)))
-          << error.what();
+      EXPECT_EQ(error.what(),
+                "Solder::Idr: shadow_dimension must be an integer from 1 to 32, not " +
+                    std::to_string(s));
     }
   for (int const s : {1, 32}) EXPECT_NO_THROW(Solver(this->exec, A, {}, idr(s)));
 }
@@ -228,7 +228,7 @@ TYPED_TEST(IdrEnds, ReportsKernelsWordsAndRunner) {
   double const matrix = double(A.nonzeros()) * 1.5 + A.rows * 0.5;
   in_every_way<IdrOptions>(1e-8, 500, [&](IdrOptions const& options, bool jacobi) {
     Report const report = solve(this->exec, A, jacobi, b, Vector(A.rows), options).report;
-    double const s = options.shadow_space;
+    double const s = options.shadow_dimension;
     // The matrix, and per cycle: a product writes g and reads r at the end; an update reads and
     // writes x and r, g, u, reads G and U, and writes the next u. A kernel for the products with
     // the shadow space reads g, and r at the end, once for eight of its vectors.

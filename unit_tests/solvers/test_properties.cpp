@@ -325,8 +325,8 @@ TYPED_TEST(Properties, ARefreshIsANewSetup) {
           return expect("fsai",
                         [&](auto const& A) { return Solder::Fsai<Scalar, Default>(exec, A); });
         case 2:
-          return expect("amg",
-                        [&](auto const& A) { return Solder::Amg(exec, A, {.coarsest = 4}); });
+          return expect(
+              "amg", [&](auto const& A) { return Solder::Amg(exec, A, {.max_coarse_size = 4}); });
         case 3:
           return expect("ic0", [&](auto const& A) {
             return Solder::Incomplete(exec, A, Solder::Factorisation::ic0);

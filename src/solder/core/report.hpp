@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
+
+#include <solder/core/options.hpp>
 
 namespace Solder {
 
@@ -53,21 +58,14 @@ constexpr std::string_view to_string(Reason reason) {
 /// \brief Who executes a program of stages; see Engine in core/runners/engine.hpp.
 enum class Runner : std::int32_t { automatic, launch, graph, team, resident };
 
-constexpr std::string_view to_string(Runner runner) {
-  switch (runner) {
-    case Runner::automatic:
-      return "auto";
-    case Runner::launch:
-      return "launch";
-    case Runner::graph:
-      return "graph";
-    case Runner::team:
-      return "team";
-    case Runner::resident:
-      return "resident";
-  }
-  return "unknown";
+constexpr auto words_of(Runner) {
+  return std::array<Word<Runner>, 5>{{{Runner::automatic, "auto"},
+                                      {Runner::launch, "launch"},
+                                      {Runner::graph, "graph"},
+                                      {Runner::team, "team"},
+                                      {Runner::resident, "resident"}}};
 }
+constexpr std::string_view to_string(Runner runner) { return word_of(runner); }
 
 /// \brief The larger one of two residuals; NaN is worse than any.
 inline double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
@@ -89,6 +87,15 @@ struct SolverOptions {
   /// Called on the host once per batch; may be empty. Where it throws the solve ends, and x is as
   /// far as that had brought it. It must not set up A or M anew.
   std::function<void(Progress const&)> monitor;
+
+  /// \brief Of every method; the runner, which is of the execution, apart. The ranges are the
+  /// driver's: a solver takes any tolerance and max_iterations that are not negative.
+  static constexpr auto described() {
+    return std::tuple(Option("tolerance", &SolverOptions::tolerance, from_to(0, 1),
+                             "stop at ||b - A x|| <= tolerance * ||b||; 0: never"),
+                      Option("max_iterations", &SolverOptions::max_iterations,
+                             from_to(1, std::numeric_limits<int>::max()), "give up after so many"));
+  }
 };
 
 /// \brief What the set-up of a preconditioner cost and gave; empty without one and for Jacobi.

@@ -13,45 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include <solder/preconditioners/amg_options.hpp>
 #include <solder/preconditioners/detail/amg/cycle.hpp>
 #include <solder/preconditioners/detail/amg/hierarchy.hpp>
 #include <solder/preconditioners/near_nullspace.hpp>
 
 namespace Solder {
-
-/// \brief `jacobi`: damped Jacobi; all sweeps have the same weight. `chebyshev`: Jacobi sweeps
-/// whose weights are the inverse roots of a Chebyshev polynomial. `fsai`: the weights of
-/// `chebyshev`, with a factorised sparse approximate inverse of each level's matrix in place of the
-/// inverse diagonal.
-enum class AmgSmoother { jacobi, chebyshev, fsai };
-
-constexpr std::string_view to_string(AmgSmoother smoother) {
-  return smoother == AmgSmoother::jacobi      ? "jacobi"
-         : smoother == AmgSmoother::chebyshev ? "chebyshev"
-                                              : "fsai";
-}
-
-/// \brief How often a cycle passes through an intermediate level each time that it comes down to
-/// it: `v` once, `w` twice.
-enum class AmgCycle { v, w };
-
-constexpr std::string_view to_string(AmgCycle cycle) { return cycle == AmgCycle::v ? "v" : "w"; }
-
-struct AmgOptions {
-  /// A coupling is strong if it is at least this share, from 0 to 1, of the geometric mean of the
-  /// largest couplings of its two rows.
-  double strength = 0.25;
-  AmgSmoother smoother = AmgSmoother::chebyshev;
-  AmgCycle cycle = AmgCycle::v;
-  /// Sweeps before and after the coarse grid, 0 to 8, not both 0. If they differ, the cycle is not
-  /// Hermitian and must not be used with CG.
-  int pre = 1, post = 1;
-  int levels = 16;              ///< most levels, 2 to 16
-  std::int32_t coarsest = 128;  ///< most rows of a level that is inverted, 1 to 1000
-  /// Unknowns per node, such as the displacements of a point: 1 to 32, a divisor of the number of
-  /// rows. The unknowns of a node are consecutive and are aggregated together.
-  std::int32_t block_size = 1;
-};
 
 /// \brief Smoothed aggregation multigrid (Vanek, Mandel and Brezina 1996): one cycle preconditions
 /// a Hermitian positive definite system, real or complex. Errors that converge slowly are assumed
@@ -89,7 +56,7 @@ struct AmgOptions {
 /// sweep takes three kernels, products with G, G^H and A, and the coarse grid takes three, with
 /// P^H, P and A. In a W-cycle the number of kernels doubles from level to level.
 ///
-/// The matrix must have 32-bit row offsets. The inverse takes coarsest^3 operations.
+/// The matrix must have 32-bit row offsets. The inverse takes max_coarse_size^3 operations.
 ///
 /// \tparam Exec where it is set up and applied
 /// \tparam Stored the scalar of the hierarchy's matrices: Scalar, or its single-precision
@@ -263,17 +230,9 @@ class Amg {
   /// \param before a hierarchy whose aggregates are kept if A has its pattern
   std::shared_ptr<State> made(Exec const& exec, Matrix const& A,
                               State const* before = nullptr) const {
-    auto const in_range = [](int sweeps) {
-      return sweeps >= 0 && sweeps <= Impl::amg::most_sweeps;
-    };
-    if (!(options_.strength >= 0 && options_.strength <= 1) || !in_range(options_.pre) ||
-        !in_range(options_.post) || options_.pre + options_.post == 0 || options_.levels < 2 ||
-        options_.levels > Impl::amg::most_levels || options_.coarsest < 1 ||
-        options_.coarsest > 1000 || options_.block_size < 1 ||
-        options_.block_size > Impl::amg::most_modes)
-      throw std::invalid_argument(
-          "Solder::Amg: strength must be from 0 to 1, pre and post from 0 to 8 and not both 0, "
-          "levels from 2 to 16, coarsest from 1 to 1000 and block_size from 1 to 32");
+    check(options_, "Solder::Amg");
+    if (options_.pre + options_.post == 0)
+      throw std::invalid_argument("Solder::Amg: pre and post are both 0: a cycle needs sweeps");
     if (A.rows() != A.columns())
       throw std::invalid_argument("Solder::Amg: a square matrix is needed, not " +
                                   std::to_string(A.rows()) + " x " + std::to_string(A.columns()));
@@ -297,7 +256,7 @@ class Amg {
     [[maybe_unused]] std::optional<Impl::PooledAllocations<Exec>> pool;
     if constexpr (!Impl::is_host_space<Exec>) pool.emplace();
     auto state = Impl::amg::make_hierarchy<Stored>(
-        exec, A, options_.strength, options_.levels, options_.coarsest,
+        exec, A, options_.strength, options_.max_levels, options_.max_coarse_size,
         Impl::amg::Sweeps{beside_coarse(options_.pre), beside_coarse(options_.post), is_split()},
         given || size == 1 ? modes_ : Impl::amg::constant_modes<Stored>(exec, A.rows(), size), size,
         before);

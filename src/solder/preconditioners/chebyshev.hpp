@@ -12,16 +12,10 @@
 #include <solder/core/identity.hpp>
 #include <solder/core/open.hpp>
 #include <solder/matrix/open_matrix.hpp>
+#include <solder/preconditioners/chebyshev_options.hpp>
 #include <solder/preconditioners/detail/largest_eigenvalue.hpp>
 
 namespace Solder {
-
-struct ChebyshevOptions {
-  int degree = 4;  ///< products with A per application, from 1 to 100
-  double share =
-      0.02;  ///< smallest eigenvalue targeted, as a share of the largest: between 0 and 1
-  int lanczos_steps = 12;  ///< to estimate the largest eigenvalue, from 2 to 100
-};
 
 namespace Impl {
 
@@ -236,7 +230,7 @@ struct ChebyshevOpened {
 ///     for k = 1, ..., degree:
 ///       v = rho_k rho_k-1 v + (2 rho_k / delta) M (r - A z),  z = z + v
 ///
-/// theta and delta are the middle and the half length of the interval [share, 1] times the largest
+/// theta and delta are the middle and the half length of the interval [eigenvalue_fraction, 1] times the largest
 /// eigenvalue of M A; rho_0 = delta / theta, and rho_k = 1 / (2 theta / delta - rho_k-1). There are
 /// no inner products. The polynomial is Hermitian positive definite if A and M are, so it can be
 /// used with CG. A few steps of the Lanczos method on the device estimate the largest eigenvalue;
@@ -258,11 +252,7 @@ class Chebyshev {
   /// of range
   Chebyshev(Exec const& exec, Matrix const& A, Inner const& M, ChebyshevOptions const& options = {})
       : options_(options), inner_(M) {
-    if (options.degree < 1 || options.degree > 100 || !(options.share > 0 && options.share < 1) ||
-        options.lanczos_steps < 2 || options.lanczos_steps > 100)
-      throw std::invalid_argument(
-          "Solder::Chebyshev: degree must be from 1 to 100, share between 0 and 1 and "
-          "lanczos_steps from 2 to 100");
+    check(options, "Solder::Chebyshev");
     refresh(exec, A);
   }
   Chebyshev(Exec const& exec, Matrix const& A,
@@ -379,10 +369,11 @@ class Chebyshev {
     return {A, table, largest, timer.seconds(), usable ? std::string() : defect_of(largest)};
   }
 
-  double theta(double largest) const { return largest * (1 + options_.share) / 2; }
+  double theta(double largest) const { return largest * (1 + options_.eigenvalue_fraction) / 2; }
 
   std::vector<Impl::ChebyshevWeights> weights_for(double largest) const {
-    double const delta = largest * (1 - options_.share) / 2, sigma = theta(largest) / delta;
+    double const delta = largest * (1 - options_.eigenvalue_fraction) / 2,
+                 sigma = theta(largest) / delta;
     std::vector<Impl::ChebyshevWeights> weights;
     double rho = 1 / sigma;
     for (int k = 1; k <= options_.degree; ++k) {

@@ -19,49 +19,13 @@
 #include <solder/preconditioners/detail/fsai/adaptive.hpp>
 #include <solder/preconditioners/detail/fsai/operator.hpp>
 #include <solder/preconditioners/detail/fsai/pattern.hpp>
+#include <solder/preconditioners/detail/fsai/row_limit.hpp>
 #include <solder/preconditioners/detail/fsai/values.hpp>
+#include <solder/preconditioners/fsai_options.hpp>
 
 namespace Solder {
 
-struct FsaiOptions {
-  /// An off-diagonal entry a_ij is used for the pattern if |a_ij| > tau sqrt(|a_ii a_jj|).
-  double tau = 0.05;
-  /// Steps B <- Low(B A) that build the pattern from the identity (paper 2, 3.9); 0: diagonal.
-  int k = 2;
-  /// Entries of G no larger than delta times the norm of their row are dropped.
-  double delta = 0.05;
-  /// Limits eps A eps^H, where eps is the part that a row g loses; g A g^H = 1 beforehand. delta is
-  /// halved for the row until the limit is met. Infinite: the paper's postfiltration.
-  double energy_limit = 0.03;
-
-  /// Grow each row's pattern where it helps most, instead of using tau and k.
-  bool adaptive = false;
-  int steps = 5;              ///< growth steps at most
-  int entries_per_step = 8;   ///< entries added to a row in each step
-  double improvement = 1e-2;  ///< a row stops growing after a step that lowers its Kaporin number
-                              ///< by this share or less
-
-  bool operator==(FsaiOptions const&) const = default;
-};
-
 namespace Impl::fsai {
-
-/// \brief \throws std::invalid_argument that names an option out of range
-inline void check(FsaiOptions const& options) {
-  auto const require = [](bool fine, char const* name, auto value, char const* what) {
-    if (!fine)
-      throw std::invalid_argument("Solder::Fsai: " + std::string(name) + " = " +
-                                  std::to_string(value) + " must be " + what);
-  };
-  auto const in_unit = [](double value) { return value >= 0 && value <= 1; };
-  require(in_unit(options.tau), "tau", options.tau, "from 0 to 1");
-  require(options.k >= 0, "k", options.k, "0 or more");
-  require(in_unit(options.delta), "delta", options.delta, "from 0 to 1");
-  require(options.energy_limit >= 0, "energy_limit", options.energy_limit, "0 or more");
-  require(options.steps >= 0, "steps", options.steps, "0 or more");
-  require(options.entries_per_step >= 1, "entries_per_step", options.entries_per_step, "1 or more");
-  require(in_unit(options.improvement), "improvement", options.improvement, "from 0 to 1");
-}
 
 /// \brief The seconds of each phase of a set-up, summed over all its parts.
 template <class Exec>
@@ -303,6 +267,22 @@ struct MakeFactors {
     return allocate_view<DeviceArray<T, Exec>>(exec, label, size);
   }
 
+  static void add_repairs(SetupReport& setup, std::int64_t count, std::int32_t first) {
+    if (count == 0) return;
+    setup.repaired_rows += count;
+    setup.first_repaired_row =
+        setup.first_repaired_row < 0 ? first : std::min(setup.first_repaired_row, first);
+  }
+
+  template <class Where>
+  void limit_rows(Exec const& exec, Matrix const& A, std::int32_t rows, Where const& where,
+                  std::int32_t* columns, Factor* values, std::int32_t* kept,
+                  SetupReport& setup) const {
+    Repairs const repairs =
+        fsai::limit_rows(exec, A, options.max_row_entries, rows, where, columns, values, kept);
+    add_repairs(setup, repairs.count, repairs.first);
+  }
+
   void add_static_rows(Exec const& exec, Matrix const& A, Rows<Factor, Exec, Offset>& rows,
                        SetupReport& setup, Phases<Exec>& phases) const {
     std::int32_t const n = A.rows();
@@ -324,14 +304,15 @@ struct MakeFactors {
       phases.end("pattern");
       compute_values.compute(exec, first, last, {options.delta, options.energy_limit},
                              of_chunk.data(), columns.data(), values.data(), kept.data());
+      limit_rows(exec, A, last - first, Packed<Offset>{of_chunk.data()}, columns.data(),
+                 values.data(), kept.data(), setup);
       phases.end("values");
       rows.append(exec, last - first, Packed<Offset>{of_chunk.data()}, columns.data(),
                   values.data(), kept.data());
       phases.end("compress");
     }
     auto const counts = compute_values.counts(exec);
-    setup.repaired_rows = counts.repaired;
-    if (counts.repaired > 0) setup.first_repaired_row = counts.first_repaired;
+    add_repairs(setup, counts.repaired, counts.first_repaired);
   }
 
   void add_adaptive_rows(Exec const& exec, Matrix const& A, Rows<Factor, Exec, Offset>& rows,
@@ -351,8 +332,9 @@ struct MakeFactors {
       std::int32_t const count = std::min(most, n - first);
       auto const repairs =
           adaptive.compute(exec, first, first + count, columns.data(), values.data(), kept.data());
-      if (setup.first_repaired_row < 0) setup.first_repaired_row = repairs.first;
-      setup.repaired_rows += repairs.count;
+      add_repairs(setup, repairs.count, repairs.first);
+      limit_rows(exec, A, count, Padded{adaptive.pad(), kept.data()}, columns.data(), values.data(),
+                 kept.data(), setup);
       phases.end("pattern and values");
       rows.append(exec, count, Padded{adaptive.pad(), kept.data()}, columns.data(), values.data(),
                   kept.data());
@@ -385,7 +367,8 @@ Factors<Factor, Exec, Offset> make_factors(Exec const& exec,
 /// G is computed on the device. The pattern of row i of G is that of the lower triangle of
 /// (Atilde)^k, where Atilde is A without its entries |a_ij| <= tau sqrt(|a_ii a_jj|); see
 /// FsaiOptions. The values minimise the Kaporin number over that pattern and read only the lower
-/// triangle of A. Small values are dropped afterwards. A row whose local matrix is not positive
+/// triangle of A. Small values are dropped afterwards, and of a row with more than max_row_entries
+/// the smallest. A row whose local matrix is not positive
 /// definite is replaced by a diagonal one and reported in setup().repaired_rows. The columns of a
 /// row of A may be in any order. Duplicates, entries of the same row and column, count as their
 /// sum, as they do in products; if A has any, a copy without them is used (see sum_duplicates).
@@ -405,7 +388,7 @@ class Fsai {
   /// \throws std::invalid_argument if an option is out of range or A is not square
   /// \throws std::length_error if Offset cannot count the nonzeros of G
   Fsai(Exec const& exec, Matrix const& A, FsaiOptions const& options = {}) : options_(options) {
-    Impl::fsai::check(options);
+    check(options, "Solder::Fsai");
     refresh(exec, A);
   }
 

@@ -26,6 +26,7 @@
 #include <solder/preconditioners/detail/triangular/pattern.hpp>
 #include <solder/preconditioners/detail/triangular/scheduled.hpp>
 #include <solder/preconditioners/detail/triangular/solve_sweeps.hpp>
+#include <solder/preconditioners/incomplete_options.hpp>
 
 namespace Solder {
 
@@ -33,33 +34,6 @@ namespace Solder {
 enum class Factorisation : std::int32_t {
   ic0,  ///< for a Hermitian positive definite A: positive pivots, with a shift if needed
   ilu0  ///< for any A: pivots that are not zero
-};
-
-/// \brief How the factors are applied.
-enum class Trisolve : std::int32_t {
-  exact,  ///< by triangular solves, in which rows wait for each other
-  jacobi  ///< by a few sweeps of the Jacobi iteration for each triangle: products, in which no row
-          ///< waits
-};
-
-constexpr std::string_view to_string(Trisolve trisolve) {
-  return trisolve == Trisolve::exact ? "exact" : "jacobi";
-}
-
-struct IncompleteOptions {
-  TriangularSchedule schedule = TriangularSchedule::automatic;  ///< for exact solves
-  Ordering ordering = Ordering::natural;
-  /// If ic0 finds a pivot that is not positive, it factorises A + shift diag(A) instead: first with
-  /// this shift, then doubling it, nine times at most. From 0 to 1; 0: never.
-  double shift = 1e-3;
-  /// Sweeps of Chow and Patel's fine-grained iteration, which computes the factors starting from A.
-  /// Up to 100; 0: elimination instead. 3 to 5 make good factors. A sweep takes the time of a few
-  /// products if rows are short, and more if they are long.
-  int sweeps = 0;
-  Trisolve trisolve = Trisolve::exact;
-  int trisolve_sweeps = 3;  ///< per triangle if trisolve is jacobi, from 1 to 100
-
-  bool operator==(IncompleteOptions const&) const = default;
 };
 
 /// \brief An incomplete factorisation A ~ L U without fill: L has a unit diagonal, and both factors
@@ -100,13 +74,7 @@ class Incomplete {
       : kind_(kind), options_(options) {
     if (!solves_by_sweeps() || options.sweeps == 0)
       Impl::triangular::require_progress<Exec>(label());
-    if (options.sweeps < 0 || options.sweeps > 100 || options.trisolve_sweeps < 1 ||
-        options.trisolve_sweeps > 100)
-      throw std::invalid_argument(name() +
-                                  ": sweeps must be from 0 to 100, trisolve_sweeps from 1 to 100");
-    if (!(options.shift >= 0 && options.shift <= 1))
-      throw std::invalid_argument(name() + ": shift = " + std::to_string(options.shift) +
-                                  " must be from 0 to 1");
+    check(options, name());
     refresh(exec, A);
   }
 

@@ -5,23 +5,13 @@
 #include <string_view>
 
 #include <solder/core/identity.hpp>
+#include <solder/solvers/bicgstab_options.hpp>
 #include <solder/solvers/detail/bicgstab_bodies.hpp>
 #include <solder/solvers/detail/bicgstab_merged.hpp>
 #include <solder/solvers/detail/judge.hpp>
 #include <solder/solvers/detail/solver.hpp>
 
 namespace Solder {
-
-/// \brief `classical`: van der Vorst's. `pipelined`: the default, one kernel less.
-enum class BiCgStabForm { classical, pipelined };
-
-constexpr std::string_view to_string(BiCgStabForm form) {
-  return form == BiCgStabForm::classical ? "classical" : "pipelined";
-}
-
-struct BiCgStabOptions : SolverOptions {
-  BiCgStabForm form = BiCgStabForm::pipelined;
-};
 
 namespace Impl {
 template <class Exec, class OpenedA, class OpenedM>

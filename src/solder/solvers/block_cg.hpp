@@ -9,13 +9,12 @@
 #include <vector>
 
 #include <solder/core/identity.hpp>
+#include <solder/solvers/block_cg_options.hpp>
 #include <solder/solvers/detail/block_cg_stages.hpp>
 #include <solder/solvers/detail/judge.hpp>
 #include <solder/solvers/detail/method.hpp>
 
 namespace Solder {
-
-struct BlockCgOptions : SolverOptions {};
 
 namespace Impl {
 template <class Exec, class OpenedA, class OpenedM>
@@ -44,7 +43,8 @@ class BlockCgMethod;
 /// a row and column 15 words, 19 with an M; 8 b operations a word, on top of the product's.
 ///
 /// All columns together end indefinite where A or M is, and not_finite where a NaN comes up in the
-/// iteration; a NaN in b or x of one is its own affair. Whether A is Hermitian check_symmetry tells.
+/// iteration; a NaN in b or x of one is its own affair. Whether A is Hermitian check_symmetry
+/// tells.
 ///
 /// \tparam Matrix CsrMatrix
 /// \tparam Preconditioner Hermitian positive definite: none, Jacobi, Fsai, Amg, or Chebyshev with

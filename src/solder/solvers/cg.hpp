@@ -6,25 +6,13 @@
 #include <string_view>
 
 #include <solder/core/identity.hpp>
+#include <solder/solvers/cg_options.hpp>
 #include <solder/solvers/detail/cg_decisions.hpp>
 #include <solder/solvers/detail/cg_merged.hpp>
 #include <solder/solvers/detail/judge.hpp>
 #include <solder/solvers/detail/solver.hpp>
 
 namespace Solder {
-
-/// \brief `classical`: Hestenes & Stiefel's. `pipelined`: beta is predicted, and an iteration has
-/// one point where all sums are needed. `automatic`: pipelined where M is pointwise, else
-/// classical; Report::form tells which.
-enum class CgForm { automatic, classical, pipelined };
-
-constexpr std::string_view to_string(CgForm form) {
-  return form == CgForm::automatic ? "auto" : form == CgForm::classical ? "classical" : "pipelined";
-}
-
-struct CgOptions : SolverOptions {
-  CgForm form = CgForm::automatic;
-};
 
 namespace Impl {
 template <class Exec, class OpenedA, class OpenedM>

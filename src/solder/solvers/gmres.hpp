@@ -13,44 +13,11 @@
 #include <solder/solvers/detail/gmres_simpler.hpp>
 #include <solder/solvers/detail/judge.hpp>
 #include <solder/solvers/detail/solver.hpp>
+#include <solder/solvers/gmres_options.hpp>
 
 namespace Solder {
 
-/// \brief How GMRES makes its basis orthogonal.
-///
-/// `cgs2`, the default: classical Gram-Schmidt, a second time where once was not enough; see
-/// GmresSecondRound.
-/// `cgs`: classical Gram-Schmidt once: the fastest iteration; where it loses orthogonality a cycle
-/// does less than its residual says, and the judge restarts it.
-/// `mgs`: modified Gram-Schmidt, a kernel for each vector of the basis: for comparison.
-/// `pipelined`: paper 1's Algorithm 6, simpler GMRES with classical Gram-Schmidt once.
-/// `flexible`: cgs2 for an M that varies from step to step (Saad 1993): all M v_j are kept.
-enum class GmresForm { pipelined, cgs, cgs2, mgs, flexible };
-
-constexpr std::string_view to_string(GmresForm form) {
-  switch (form) {
-    case GmresForm::pipelined:
-      return "pipelined";
-    case GmresForm::cgs:
-      return "cgs";
-    case GmresForm::cgs2:
-      return "cgs2";
-    case GmresForm::mgs:
-      return "mgs";
-    case GmresForm::flexible:
-      return "flexible";
-  }
-  return "unknown";
-}
-
-struct GmresOptions : SolverOptions {
-  GmresForm form = GmresForm::cgs2;
-  int restart = 30;                                        ///< steps of a cycle, from 1 to 1000
-  GmresSecondRound second_round = GmresSecondRound::lost;  ///< of cgs2 and flexible
-};
-
 namespace Impl {
-inline constexpr int most_restart = 1000;
 template <class Exec, class OpenedA, class OpenedM>
 class GmresMethod;
 }  // namespace Impl
@@ -69,7 +36,7 @@ class GmresMethod;
 ///
 /// cgs: all h_k,j from one pass over the basis: 3 kernels a step. cgs2: a second round where too
 /// much orthogonality is lost, or where the first took more than half of ||w||^2 away
-/// (GmresSecondRound; decided on the device): 5 kernels. mgs: one kernel for each k: 2 + j kernels.
+/// (GmresReorthogonalisation; on the device): 5 kernels. mgs: one kernel for each k: 2 + j kernels.
 /// flexible: cgs2, and x = x + Z y with the z_j = M v_j kept. Simpler GMRES (pipelined): see
 /// detail/gmres_simpler.hpp; 2 kernels in the first step of a cycle, then 4. Every cycle ends with
 /// 4 kernels more: the small least squares problem, x, the true residual, the judge. A cycle that
@@ -112,7 +79,7 @@ class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec,
   static constexpr char name[] = "Solder::Gmres", label[] = "Solder::gmres::solve";
   static constexpr bool has_cycles = true;
   static Impl::Cycle cycle(GmresOptions const& options, std::int32_t rows) {
-    return {checked_restart(options.restart, rows)};
+    return {checked_restart(options, rows)};
   }
   using Base::Base;
 
@@ -139,12 +106,9 @@ class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec,
   using Operation = std::conditional_t<pointwise, OpenedM, NoOperation>;
   using Operand = GmresOperand<Scalar, Operation, !identity && pointwise>;
 
-  static std::int32_t checked_restart(int restart, std::int32_t rows) {
-    if (restart < 1 || restart > most_restart)
-      throw std::invalid_argument("Solder::Gmres: restart must be from 1 to " +
-                                  std::to_string(most_restart) + ", not " +
-                                  std::to_string(restart));
-    return std::max(1, std::min(restart, rows));
+  static std::int32_t checked_restart(GmresOptions const& options, std::int32_t rows) {
+    check(options, name);
+    return std::max(1, std::min(options.restart, rows));
   }
 
   /// What all forms have: A, M, the cycle, and the stages from v_j to w = A M v_j.
@@ -167,7 +131,7 @@ class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec,
   /// \param keeps all z_j = M v_j
   auto open(bool keeps = false) {
     auto& arena = this->arena();
-    std::int32_t const rows = this->rows(), restart = checked_restart(this->options().restart, rows);
+    std::int32_t const rows = this->rows(), restart = checked_restart(this->options(), rows);
     // A GPU's product has a clerk: a team of its own that accounts for the step before.
     std::int32_t const clerks = arena.league() == 1 || is_host_space<Exec> ? 0 : 1;
     auto const A =
@@ -240,7 +204,7 @@ class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec,
         program(w.before, w.template product<Variant>(),
                 typename Variant::template Dots<1>(w.cycle),
                 typename Variant::template Orthogonalise<1, false, Operand>(w.cycle, w.operand),
-                typename Variant::template Dots<2>(w.cycle, this->options().second_round),
+                typename Variant::template Dots<2>(w.cycle, this->options().reorthogonalisation),
                 typename Variant::template Orthogonalise<2, true, Operand>(w.cycle, w.operand)));
   }
 
@@ -310,7 +274,7 @@ class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec,
   /// \brief On average over a full cycle, its end included; of cgs2 without the second round.
   Cost cost() {
     GmresForm const which = this->options().form;
-    double const m = checked_restart(this->options().restart, this->rows());
+    double const m = checked_restart(this->options(), this->rows());
     double const of_steps = which == GmresForm::mgs         ? 2 * m + 4
                             : which == GmresForm::pipelined ? m + 7 - 3 / m
                                                             : m + 6;

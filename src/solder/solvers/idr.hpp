@@ -13,14 +13,9 @@
 #include <solder/solvers/detail/idr_update.hpp>
 #include <solder/solvers/detail/judge.hpp>
 #include <solder/solvers/detail/solver.hpp>
+#include <solder/solvers/idr_options.hpp>
 
 namespace Solder {
-
-struct IdrOptions : SolverOptions {
-  int shadow_space = 4;    ///< s, from 1 to 32; as many as A has rows at most
-  bool smoothing = false;  ///< residuals never grow
-  std::uint64_t seed = 1;  ///< of the shadow space
-};
 
 namespace Impl {
 template <class Exec, class OpenedA, class OpenedM>
@@ -73,7 +68,7 @@ class Idr : public Impl::Solver<Impl::IdrMethod, Exec, Matrix, Preconditioner, I
   using Base = Impl::Solver<Impl::IdrMethod, Exec, Matrix, Preconditioner, IdrOptions>;
 
  public:
-  static constexpr int most_shadow_space = ShadowSpace<typename Matrix::scalar_type>::most;
+  static constexpr int most_shadow_dimension = Impl::most_shadow_dimension;
 
   /// \brief Allocates the workspace. All work of all solves goes to exec.
   /// \throws std::invalid_argument where A is not square, M has another size or an option is out of
@@ -95,7 +90,7 @@ class IdrMethod
   static constexpr char name[] = "Solder::Idr", label[] = "Solder::idr::solve";
   static constexpr bool has_cycles = true;
   static Impl::Cycle cycle(IdrOptions const& options, std::int32_t rows) {
-    return {.steps = checked_shadow_space(options.shadow_space, rows) + 1, .is_judged = false};
+    return {.steps = checked_dimension(options, rows) + 1, .is_judged = false};
   }
   using Base::Base;
 
@@ -108,19 +103,17 @@ class IdrMethod
   using Cycle = IdrCycle<Scalar>;
   static constexpr bool pointwise = OpenedM::is_pointwise;
 
-  static std::int32_t checked_shadow_space(int s, std::int32_t rows) {
-    constexpr int most = ShadowSpace<Scalar>::most;
-    if (s < 1 || s > most)
-      throw std::invalid_argument("Solder::Idr: shadow_space must be from 1 to " +
-                                  std::to_string(most) + ", not " + std::to_string(s));
-    return std::max(1, std::min(s, rows));
+  static std::int32_t checked_dimension(IdrOptions const& options, std::int32_t rows) {
+    static_assert(most_shadow_dimension <= ShadowSpace<Scalar>::most);
+    check(options, name);
+    return std::max(1, std::min(options.shadow_dimension, rows));
   }
 
   auto biorthogonal(Scalar const* b, Scalar* x) {
     auto& arena = this->arena();
     auto const A = this->open_matrix();
     auto const M = this->open_preconditioner();
-    std::int32_t const s_ = checked_shadow_space(this->options().shadow_space, this->rows());
+    std::int32_t const s_ = checked_dimension(this->options(), this->rows());
     bool const smoothing_ = this->options().smoothing;
     auto const vector = [&](char const* label) {
       return arena.template array<Scalar>(label, this->rows());

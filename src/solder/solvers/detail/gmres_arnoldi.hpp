@@ -2,6 +2,7 @@
 #pragma once
 
 #include <solder/solvers/detail/gmres_cycle.hpp>
+#include <solder/solvers/gmres_options.hpp>
 
 namespace Solder::Impl {
 
@@ -152,9 +153,9 @@ struct ArnoldiGmres {
     static constexpr int threads = multi_dot_threads;
     using GmresStage<Scalar>::d;
 
-    GmresSecondRound second_round;  ///< when there is a second round
+    GmresReorthogonalisation second_round;  ///< when there is a second round
 
-    explicit Dots(Cycle const& cycle, GmresSecondRound second_round_ = {})
+    explicit Dots(Cycle const& cycle, GmresReorthogonalisation second_round_ = {})
         : GmresStage<Scalar>{Round == 1 ? "Solder::gmres::dots" : "Solder::gmres::dots_again",
                              cycle},
           second_round(second_round_) {}
@@ -173,7 +174,7 @@ struct ArnoldiGmres {
                           if (now.phase != phase) return false;
                           if constexpr (Round == 1) return true;
                           double const squared = norm_squared_after(now.rounds, d, team);
-                          bool const again = second_round == GmresSecondRound::halved
+                          bool const again = second_round == GmresReorthogonalisation::halved
                                                  ? squared < d.small.taken()
                                                  : !keeps_orthogonality(d.small, at.step, squared);
                           next.rounds = again;

@@ -5,29 +5,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string_view>
 #include <type_traits>
 
 #include <solder/core/application.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/kernels/tall_basis.hpp>
-
-namespace Solder {
-
-/// \brief When cgs2 and flexible GMRES orthogonalise a second time in a step.
-///
-/// `lost`: where a bound on what the basis has lost of its orthogonality passes 1e-4 (in float
-/// 3e-2), or the first round took all but a hundredth of ||w|| away: seldom. The residual may be as
-/// much off, which the judge corrects.
-/// `halved`: where the first round took more than half of ||w||^2 away (Daniel, Gragg, Kaufman &
-/// Stewart): orthogonal to rounding, in most steps of most systems.
-enum class GmresSecondRound : std::int32_t { lost, halved };
-
-constexpr std::string_view to_string(GmresSecondRound round) {
-  return round == GmresSecondRound::lost ? "lost" : "halved";
-}
-
-}  // namespace Solder
 
 namespace Solder::Impl {
 

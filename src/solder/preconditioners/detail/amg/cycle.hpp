@@ -6,12 +6,10 @@
 
 #include <solder/core/application.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/preconditioners/amg_options.hpp>
 #include <solder/preconditioners/jacobi.hpp>
 
 namespace Solder::Impl::amg {
-
-/// \brief The most levels of a cycle, and the most sweeps before and after the coarse grid.
-inline constexpr int most_levels = 16, most_sweeps = 8;
 
 template <class Scalar>
 using Operator = CsrOperator<Scalar, std::int32_t>;

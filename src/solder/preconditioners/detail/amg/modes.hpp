@@ -11,13 +11,11 @@
 #include <solder/core/lanes.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/transpose.hpp>
+#include <solder/preconditioners/amg_options.hpp>
 #include <solder/preconditioners/detail/amg/nodes.hpp>
 #include <solder/preconditioners/detail/amg/prolongator.hpp>
 
 namespace Solder::Impl::amg {
-
-/// \brief The most vectors that a near-nullspace may have, and the most unknowns per node.
-inline constexpr std::int32_t most_modes = 32;
 
 /// \brief The vectors of the near-nullspace, which span the errors that converge slowly. Entry i of
 /// vector c is entries[i * count + c] and has magnitude at most 1. No vectors: the constant.

@@ -4,33 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
-#include <string_view>
 #include <vector>
 
 #include <solder/preconditioners/detail/triangular/dependencies.hpp>
+#include <solder/preconditioners/incomplete_options.hpp>
 
-namespace Solder {
-
-/// \brief The order in which an incomplete factorisation eliminates rows.
-enum class Ordering : std::int32_t {
-  natural,     ///< the order of the matrix
-  rcm,         ///< reverse Cuthill-McKee: a narrow band
-  multicolour  ///< rows that do not couple are together: as few levels as there are colours
-};
-
-constexpr std::string_view to_string(Ordering ordering) {
-  switch (ordering) {
-    case Ordering::natural:
-      return "natural";
-    case Ordering::rcm:
-      return "rcm";
-    case Ordering::multicolour:
-      return "multicolour";
-  }
-  return "unknown";
-}
-
-namespace Impl::triangular {
+namespace Solder::Impl::triangular {
 
 /// \brief The neighbours of each row: the pattern of A + A^T without its diagonal, on the host.
 struct Neighbours {
@@ -141,5 +120,4 @@ std::vector<std::int32_t> ordered(Ordering ordering, std::int32_t rows, Offset c
   return order;
 }
 
-}  // namespace Impl::triangular
-}  // namespace Solder
+}  // namespace Solder::Impl::triangular

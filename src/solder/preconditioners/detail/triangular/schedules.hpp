@@ -17,30 +17,9 @@
 #include <solder/preconditioners/detail/triangular/rows.hpp>
 #include <solder/preconditioners/detail/triangular/strands.hpp>
 #include <solder/preconditioners/detail/triangular/tiles.hpp>
+#include <solder/preconditioners/incomplete_options.hpp>
 
 namespace Solder {
-
-/// \brief The order and the groups in which the rows of a triangular matrix are solved.
-enum class TriangularSchedule : std::int32_t {
-  automatic,  ///< the fastest according to the model (5) of paper 3, applied tile by tile
-  natural,    ///< consecutive rows share a tile
-  levels,     ///< tiles of rows of one level, which are independent: most concurrency
-  partition   ///< tiles of rows that need each other: most locality
-};
-
-constexpr std::string_view to_string(TriangularSchedule schedule) {
-  switch (schedule) {
-    case TriangularSchedule::automatic:
-      return "auto";
-    case TriangularSchedule::natural:
-      return "natural";
-    case TriangularSchedule::levels:
-      return "levels";
-    case TriangularSchedule::partition:
-      return "partition";
-  }
-  return "unknown";
-}
 
 /// \brief The chosen schedule, and what the analysis found about the matrix.
 struct TriangularReport {

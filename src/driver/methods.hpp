@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <array>
+#include <solder/core/options.hpp>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+#include "config.hpp"
+
+namespace Solder::Driver {
+
+/// \brief What has options of its own: its name in YAML, or its two names, and where a
+/// configuration keeps them.
+template <class Config, class Options_>
+struct Method {
+  using Options = Options_;
+
+  std::array<std::string_view, 2> names;
+  Options Config::*options;
+
+  constexpr Method(std::string_view name, Options Config::*options_)
+      : names{name, name}, options(options_) {}
+  constexpr Method(std::string_view one, std::string_view other, Options Config::*options_)
+      : names{one, other}, options(options_) {}
+
+  constexpr bool is(std::string_view name) const { return name == names[0] || name == names[1]; }
+};
+
+/// \brief All of solver.name.
+inline constexpr std::tuple solver_methods{
+    Method("cg", &SolverConfig::cg), Method("block_cg", &SolverConfig::block_cg),
+    Method("bicgstab", &SolverConfig::bicgstab), Method("gmres", &SolverConfig::gmres),
+    Method("idr", &SolverConfig::idr)};
+
+/// \brief All of preconditioner.name but none and jacobi, which have no options.
+inline constexpr std::tuple preconditioner_methods{
+    Method("fsai", &PreconditionerConfig::fsai),
+    Method("chebyshev", &PreconditionerConfig::chebyshev),
+    Method("ic0", "ilu0", &PreconditionerConfig::incomplete),
+    Method("amg", &PreconditionerConfig::amg)};
+
+/// \brief Calls f(method) for each of them.
+template <class... Methods, class Function>
+constexpr void for_each(std::tuple<Methods...> const& methods, Function const& f) {
+  std::apply([&](auto const&... method) { (f(method), ...); }, methods);
+}
+
+/// \brief The word that the option of this name has; empty where there is none such.
+template <class Options>
+constexpr std::string_view word_of_option(Options const& options, std::string_view name) {
+  std::string_view word;
+  for_each_option<Options>([&](auto const& option) {
+    if constexpr (std::remove_cvref_t<decltype(option)>::has_words)
+      if (option.name == name) word = option.word(options.*option.member);
+  });
+  return word;
+}
+
+/// \brief What the solver that is named shares with all others; cg's where none is.
+///
+/// \tparam Config SolverConfig, or const
+template <class Config>
+constexpr auto& shared_options(Config& solver) {
+  using Shared = std::conditional_t<std::is_const_v<Config>, SolverOptions const, SolverOptions>;
+  Shared* shared = &solver.cg;
+  for_each(solver_methods, [&](auto const& method) {
+    if (method.is(solver.name)) shared = &(solver.*method.options);
+  });
+  return *shared;
+}
+
+/// \brief The form that a solver is to have; empty where it has no forms.
+constexpr std::string_view form_of(SolverConfig const& solver) {
+  std::string_view form;
+  for_each(solver_methods, [&](auto const& method) {
+    if (method.is(solver.name)) form = word_of_option(solver.*method.options, "form");
+  });
+  return form;
+}
+
+}  // namespace Solder::Driver

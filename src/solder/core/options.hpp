@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+/// \file
+/// \brief What an options struct says of its members: their names, values and purposes, once. Such
+/// a struct has `static constexpr auto described()`, a std::tuple of its options:
+///
+///     return std::tuple(Option("form", &GmresOptions::form, "how the basis is orthogonalised"),
+///                       Option("restart", &GmresOptions::restart, from_to(1, 1000), "steps"));
+///
+/// check() refuses values that the description excludes. Who reads options from a file, explains
+/// them or writes them down goes through the tuple, as the driver does.
+
+namespace Solder {
+
+/// \brief A value of an enumeration, and its word.
+template <class Enum>
+struct Word {
+  Enum value;
+  std::string_view word;
+};
+
+/// \brief An enumeration with words: words_of(an enumerator) is an array with all of them.
+template <class Enum>
+concept HasWords = std::is_enum_v<Enum> && requires(Enum value) {
+  words_of(value).size();
+};
+
+template <HasWords Enum>
+constexpr std::string_view word_of(Enum value) {
+  for (Word<Enum> const& each : words_of(value))
+    if (each.value == value) return each.word;
+  return "unknown";
+}
+
+/// \brief The numbers that an option may be.
+struct Interval {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+  bool is_open = false;  ///< without its ends
+
+  constexpr bool holds(double x) const {
+    return is_open ? x > least && x < most : x >= least && x <= most;
+  }
+};
+constexpr Interval from_to(double least, double most) { return {least, most}; }
+constexpr Interval at_least(double least) {
+  return {least, std::numeric_limits<double>::infinity()};
+}
+/// \brief Without the ends.
+constexpr Interval between(double least, double most) { return {least, most, true}; }
+
+/// \brief The words of a bool.
+struct Flag {
+  std::string_view no = "false", yes = "true";
+};
+
+/// \brief One option of `Owner`: an enumeration with words, a bool, or a number.
+template <class Owner, class Value>
+struct Option {
+  using owner_type = Owner;
+  using value_type = Value;
+
+  std::string_view name;
+  Value Owner::*member;
+  std::string_view help;        ///< a line
+  Interval range{};             ///< of a number
+  Flag flag{};                  ///< of a bool
+  std::string_view selector{};  ///< the option that decides whether this one counts;
+                                ///< empty: it does
+  std::array<std::string_view, 3> for_words{};  ///< that the selector then has, one of them
+  std::string_view fallback{};     ///< an option whose value this one takes where it is not given
+  std::string_view former_name{};  ///< that it had in an earlier version
+
+  constexpr Option(std::string_view name_, Value Owner::*member_, std::string_view help_)
+      : name(name_), member(member_), help(help_) {}
+  constexpr Option(std::string_view name_, Value Owner::*member_, Interval range_,
+                   std::string_view help_) requires(!HasWords<Value> && !std::same_as<Value, bool>)
+      : name(name_), member(member_), help(help_), range(range_) {}
+  constexpr Option(std::string_view name_, Value Owner::*member_, Flag flag_,
+                   std::string_view help_) requires std::same_as<Value, bool>
+      : name(name_), member(member_), help(help_), flag(flag_) {}
+
+  /// \brief Counts only where another option, or a choice that is not the struct's (the driver's
+  /// `name`), is one of at most three words.
+  template <class... Values>
+  requires(sizeof...(Values) <= 3) constexpr Option
+      only_with(std::string_view other, Values const&... values) const {
+    Option option = *this;
+    option.selector = other;
+    option.for_words = {as_word(values)...};
+    return option;
+  }
+  constexpr Option as(std::string_view other) const {
+    Option option = *this;
+    option.fallback = other;
+    return option;
+  }
+  constexpr Option formerly(std::string_view old) const {
+    Option option = *this;
+    option.former_name = old;
+    return option;
+  }
+
+  static constexpr bool has_words = HasWords<Value> || std::is_same_v<Value, bool>;
+  static constexpr bool is_integer = !has_words && std::is_integral_v<Value>;
+
+  /// \brief All words that there are; none of a number.
+  std::vector<std::string_view> words() const {
+    std::vector<std::string_view> all;
+    if constexpr (std::is_same_v<Value, bool>)
+      all = {flag.no, flag.yes};
+    else if constexpr (has_words)
+      for (auto const& each : words_of(Value{})) all.push_back(each.word);
+    return all;
+  }
+  /// \brief The word of a value, "unknown" where it has none.
+  constexpr std::string_view word(Value value) const requires has_words {
+    if constexpr (std::is_same_v<Value, bool>)
+      return value ? flag.yes : flag.no;
+    else
+      return word_of(value);
+  }
+  /// \brief Whether there is a value of this word, which is then written.
+  constexpr bool read(std::string_view text, Value& value) const requires has_words {
+    if constexpr (std::is_same_v<Value, bool>) {
+      if (text != flag.no && text != flag.yes) return false;
+      value = text == flag.yes;
+      return true;
+    } else {
+      for (auto const& each : words_of(value))
+        if (each.word == text) {
+          value = each.value;
+          return true;
+        }
+      return false;
+    }
+  }
+  constexpr bool allows(Value value) const {
+    if constexpr (std::is_same_v<Value, bool>)
+      return true;
+    else if constexpr (has_words)
+      return word_of(value) != "unknown";
+    else
+      return range.holds(static_cast<double>(value));
+  }
+  /// \brief Whether a selector of this word lets it count.
+  constexpr bool is_for(std::string_view of_selector) const {
+    for (std::string_view each : for_words)
+      if (!each.empty() && each == of_selector) return true;
+    return false;
+  }
+
+ private:
+  template <class Of>
+  static constexpr std::string_view as_word(Of const& value) {
+    if constexpr (HasWords<Of>)
+      return word_of(value);
+    else
+      return value;
+  }
+};
+
+namespace Impl {
+
+/// \brief "a, b or c".
+inline std::string listed(std::vector<std::string_view> const& words,
+                          std::string_view last = " or ") {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 < words.size() ? std::string_view(", ") : last;
+    text += words[i];
+  }
+  return text;
+}
+
+/// \brief The shortest text of a number: 5, 0.25, 1e-8.
+inline std::string number_text(double x) {
+  char digits[32];
+  bool const is_whole = x > -1e15 && x < 1e15 && x == static_cast<double>(std::int64_t(x));
+  auto const end = is_whole ? std::to_chars(digits, digits + sizeof digits, std::int64_t(x)).ptr
+                            : std::to_chars(digits, digits + sizeof digits, x).ptr;
+  std::string text(digits, end);
+  auto const exponent = text.find_first_of('e');
+  if (exponent != std::string::npos && text[exponent + 2] == '0')  // 1e-08
+    text.erase(exponent + 2, 1);
+  return text;
+}
+
+/// \brief "an integer from 1 to 5", "a number of at least 0".
+inline std::string range_text(Interval const& range, bool is_integer) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  std::string const kind = is_integer ? "an integer" : "a number";
+  if (range.least == -infinity) return kind;
+  if (range.most == infinity) return kind + " of at least " + number_text(range.least);
+  return kind + (range.is_open ? " between " : " from ") + number_text(range.least) +
+         (range.is_open ? " and " : " to ") + number_text(range.most);
+}
+
+template <class Options, class Owner, class Value>
+void check_option(Options const& options, Option<Owner, Value> const& option,
+                  std::string_view who) {
+  Value const value = options.*option.member;
+  if (option.allows(value)) return;
+  std::string allowed, given;
+  if constexpr (Option<Owner, Value>::has_words) {
+    allowed = listed(option.words());
+    given = std::to_string(static_cast<std::int64_t>(value));
+  } else {
+    allowed = range_text(option.range, option.is_integer);
+    given = number_text(static_cast<double>(value));
+  }
+  throw std::invalid_argument(std::string(who) + ": " + std::string(option.name) + " must be " +
+                              allowed + ", not " + given);
+}
+
+}  // namespace Impl
+
+/// \brief Calls f(option) for each option that the struct describes.
+template <class Options, class Function>
+constexpr void for_each_option(Function const& f) {
+  std::apply([&](auto const&... option) { (f(option), ...); }, Options::described());
+}
+
+/// \brief Refuses what the description of `Options` does not allow.
+/// \param who refuses, for people: "Solder::Gmres"
+/// \throws std::invalid_argument "Solder::Gmres: restart must be an integer from 1 to 1000, not 0"
+template <class Options>
+void check(Options const& options, std::string_view who) {
+  for_each_option<Options>([&](auto const& option) { Impl::check_option(options, option, who); });
+}
+
+}  // namespace Solder

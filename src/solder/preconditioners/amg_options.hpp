@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+
+#include <solder/core/options.hpp>
+
+namespace Solder {
+
+/// \brief `jacobi`: damped, every sweep alike. `chebyshev`: the sweeps' weights are the inverse
+/// roots of a Chebyshev polynomial. `fsai`: those of `chebyshev`, with a factorised sparse
+/// approximate inverse of each level's matrix in place of its diagonal's.
+enum class AmgSmoother { jacobi, chebyshev, fsai };
+
+constexpr auto words_of(AmgSmoother) {
+  return std::array<Word<AmgSmoother>, 3>{{{AmgSmoother::jacobi, "jacobi"},
+                                           {AmgSmoother::chebyshev, "chebyshev"},
+                                           {AmgSmoother::fsai, "fsai"}}};
+}
+constexpr std::string_view to_string(AmgSmoother smoother) { return word_of(smoother); }
+
+/// \brief How often a cycle goes through the levels between the finest and the coarsest, each time
+/// that it comes to one: `v` once, `w` twice.
+enum class AmgCycle { v, w };
+
+constexpr auto words_of(AmgCycle) {
+  return std::array<Word<AmgCycle>, 2>{{{AmgCycle::v, "v"}, {AmgCycle::w, "w"}}};
+}
+constexpr std::string_view to_string(AmgCycle cycle) { return word_of(cycle); }
+
+namespace Impl::amg {
+
+/// \brief Levels, and sweeps before and after the coarse grid, that a cycle may have.
+inline constexpr int most_levels = 16, most_sweeps = 8;
+
+/// \brief Vectors of a near-nullspace, or unknowns of a node, that there may be.
+inline constexpr std::int32_t most_modes = 32;
+
+}  // namespace Impl::amg
+
+struct AmgOptions {
+  double strength = 0.25;
+  AmgSmoother smoother = AmgSmoother::chebyshev;
+  AmgCycle cycle = AmgCycle::v;
+  /// Sweeps before and after the coarse grid, not both 0. Where they differ the cycle is not
+  /// Hermitian: not for CG.
+  int pre = 1, post = 1;
+  int max_levels = 16;
+  std::int32_t max_coarse_size = 128;
+  /// Unknowns of a node, which follow one another, such as the displacements of a point: they
+  /// aggregate as one; a divisor of the rows.
+  std::int32_t block_size = 1;
+
+  static constexpr auto described() {
+    return std::tuple(
+        Option("strength", &AmgOptions::strength, from_to(0, 1),
+               "couplings are strong from this share of the mean of both rows' largest"),
+        Option("smoother", &AmgOptions::smoother,
+               "damped Jacobi, all sweeps alike, or sweeps that make a Chebyshev polynomial, in "
+               "D^-1 A or an approximate inverse times A"),
+        Option("cycle", &AmgOptions::cycle,
+               "levels between the first and the last are gone through once or twice, each time"),
+        Option("pre", &AmgOptions::pre, from_to(0, Impl::amg::most_sweeps),
+               "sweeps of the smoother before the coarser level"),
+        Option("post", &AmgOptions::post, from_to(0, Impl::amg::most_sweeps),
+               "sweeps after it; left out: as many as before it, as cg and block_cg need")
+            .as("pre"),
+        Option("max_levels", &AmgOptions::max_levels, from_to(2, Impl::amg::most_levels),
+               "at most, the matrix's own among them")
+            .formerly("levels"),
+        Option("max_coarse_size", &AmgOptions::max_coarse_size, from_to(1, 1000),
+               "rows up to which a level is inverted instead of made coarser")
+            .formerly("coarsest"),
+        Option("block_size", &AmgOptions::block_size, from_to(1, Impl::amg::most_modes),
+               "unknowns of a node, which follow one another and are aggregated together")
+            .only_with("near_nullspace", std::string_view("constant")));
+  }
+};
+
+}  // namespace Solder

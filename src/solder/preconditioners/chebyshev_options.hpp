@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <tuple>
+
+#include <solder/core/options.hpp>
+
+namespace Solder {
+
+struct ChebyshevOptions {
+  int degree = 4;
+  /// Of hypre's Chebyshev smoother the same; the reciprocal of Ifpack2's "ratio eigenvalue".
+  double eigenvalue_fraction = 0.02;
+  int lanczos_steps = 12;
+
+  static constexpr auto described() {
+    return std::tuple(
+        Option("degree", &ChebyshevOptions::degree, from_to(1, 100),
+               "of the polynomial: products with A in an application"),
+        Option("eigenvalue_fraction", &ChebyshevOptions::eigenvalue_fraction, between(0, 1),
+               "smallest eigenvalue that the polynomial aims at, as a fraction of the largest")
+            .formerly("share"),
+        Option("lanczos_steps", &ChebyshevOptions::lanczos_steps, from_to(2, 100),
+               "to estimate the largest eigenvalue: products with A in the set-up"));
+  }
+};
+
+}  // namespace Solder

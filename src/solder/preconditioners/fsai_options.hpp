@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <limits>
+#include <string_view>
+#include <tuple>
+
+#include <solder/core/options.hpp>
+
+namespace Solder {
+
+struct FsaiOptions {
+  /// An off-diagonal a_ij takes part in the pattern where |a_ij| > tau sqrt(|a_ii a_jj|).
+  double tau = 0.05;
+  /// Steps B <- Low(B A) of the pattern, from the identity (paper 2, 3.9); 0: diagonal.
+  int k = 2;
+  /// Entries of G of at most delta times the norm of their row are dropped.
+  double delta = 0.05;
+  /// delta is halved for a row until eps A eps^H, eps being what it loses, is no more than this;
+  /// g A g^H = 1 before. Infinite: the paper's postfiltration.
+  double energy_limit = 0.03;
+
+  /// Grow each row's pattern where it helps most instead; tau and k are not used then.
+  bool adaptive = false;
+  int steps = 5;              ///< at most, of growth
+  int entries_per_step = 8;   ///< that a row grows by
+  double improvement = 1e-2;  ///< growth that reduces the row's Kaporin number by less is the last
+
+  /// A row of G that has more entries after all this keeps the diagonal's and the largest others,
+  /// of equal ones those nearest to it, and is scaled again. 0: no limit.
+  int max_row_entries = 0;
+
+  bool operator==(FsaiOptions const&) const = default;
+
+  static constexpr auto described() {
+    constexpr std::string_view fixed = "static", grown = "adaptive";
+    return std::tuple(
+        Option("pattern", &FsaiOptions::adaptive, Flag{fixed, grown},
+               "of the factor: a power of A, or grown row by row where the gradient is largest"),
+        Option("tau", &FsaiOptions::tau, from_to(0, 1),
+               "entries of A up to tau times their diagonals' mean do not count for the pattern")
+            .only_with("pattern", fixed),
+        Option("k", &FsaiOptions::k, from_to(0, 100),
+               "power of A that gives the pattern; 0: the diagonal")
+            .only_with("pattern", fixed),
+        Option("steps", &FsaiOptions::steps, from_to(0, 1000),
+               "most times that a row's pattern grows")
+            .only_with("pattern", grown),
+        Option("entries_per_step", &FsaiOptions::entries_per_step, from_to(1, 1000),
+               "entries that it grows by each time")
+            .only_with("pattern", grown),
+        Option("improvement", &FsaiOptions::improvement, from_to(0, 1),
+               "a row is done when growing reduces its Kaporin number by no more than this share")
+            .only_with("pattern", grown),
+        Option("delta", &FsaiOptions::delta, from_to(0, 1),
+               "entries of the factor up to delta times their row's norm are dropped"),
+        Option("energy_limit", &FsaiOptions::energy_limit, at_least(0),
+               "delta is halved for a row until eps A eps^H of what it loses is no more than this"),
+        Option("max_row_entries", &FsaiOptions::max_row_entries,
+               from_to(0, std::numeric_limits<int>::max()),
+               "largest entries of a row of the factor that are kept; 0: all"));
+  }
+};
+
+}  // namespace Solder

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+
+#include <solder/core/options.hpp>
+
+namespace Solder {
+
+/// \brief In which order, and in which groups, the rows of a triangular matrix are solved.
+enum class TriangularSchedule : std::int32_t {
+  automatic,  ///< the one that the model of paper 3, (5), followed tile by tile, says is quickest
+  natural,    ///< rows that follow each other share a tile
+  levels,     ///< tiles of rows of one level, which need nothing of each other: most concurrency
+  partition   ///< tiles of rows that need each other: most locality
+};
+
+constexpr auto words_of(TriangularSchedule) {
+  return std::array<Word<TriangularSchedule>, 4>{{{TriangularSchedule::automatic, "auto"},
+                                                  {TriangularSchedule::natural, "natural"},
+                                                  {TriangularSchedule::levels, "levels"},
+                                                  {TriangularSchedule::partition, "partition"}}};
+}
+constexpr std::string_view to_string(TriangularSchedule schedule) { return word_of(schedule); }
+
+/// \brief In which order an incomplete factorisation eliminates.
+enum class Ordering : std::int32_t {
+  natural,     ///< as the matrix has it
+  rcm,         ///< reverse Cuthill-McKee: a narrow band
+  multicolour  ///< rows without common entries together: as few levels as there are colours
+};
+
+constexpr auto words_of(Ordering) {
+  return std::array<Word<Ordering>, 3>{{{Ordering::natural, "natural"},
+                                        {Ordering::rcm, "rcm"},
+                                        {Ordering::multicolour, "multicolour"}}};
+}
+constexpr std::string_view to_string(Ordering ordering) { return word_of(ordering); }
+
+/// \brief How the factors are applied.
+enum class Trisolve : std::int32_t {
+  exact,  ///< by triangular solves, in which rows wait for each other
+  jacobi  ///< by a few sweeps of Jacobi's iteration for each triangle: products, which wait for
+          ///< none
+};
+
+constexpr auto words_of(Trisolve) {
+  return std::array<Word<Trisolve>, 2>{{{Trisolve::exact, "exact"}, {Trisolve::jacobi, "jacobi"}}};
+}
+constexpr std::string_view to_string(Trisolve trisolve) { return word_of(trisolve); }
+
+struct IncompleteOptions {
+  TriangularSchedule schedule = TriangularSchedule::automatic;  ///< of exact solves
+  Ordering ordering = Ordering::natural;
+  /// ic0, where a pivot is not positive: A + shift diag(A) is factorised instead, with this shift
+  /// and then with twice as much, nine times at most. 0: never.
+  double shift = 1e-3;
+  /// Of Chow's and Patel's fine-grained iteration for the factors, from A on, instead of their
+  /// elimination; 0: elimination. Some 3 to 5 make good factors; each takes the time of a few
+  /// products where rows are short, and of more where they are long.
+  int sweeps = 0;
+  Trisolve trisolve = Trisolve::exact;
+  int trisolve_sweeps = 3;  ///< of each triangle where trisolve is jacobi
+
+  bool operator==(IncompleteOptions const&) const = default;
+
+  static constexpr auto described() {
+    return std::tuple(
+        Option("ordering", &IncompleteOptions::ordering,
+               "of elimination: the matrix's, reverse Cuthill-McKee, or colour by colour"),
+        Option("schedule", &IncompleteOptions::schedule,
+               "of the triangular solves: how their rows are grouped; auto: by a model of the time")
+            .only_with("trisolve", Trisolve::exact),
+        Option("shift", &IncompleteOptions::shift, from_to(0, 1),
+               "share of the diagonal that is added where a pivot is not positive, doubled nine "
+               "times at most; 0: never")
+            .only_with("name", std::string_view("ic0")),
+        Option("sweeps", &IncompleteOptions::sweeps, from_to(0, 100),
+               "of the fine-grained iteration for the factors; 0: elimination, row after row"),
+        Option("trisolve", &IncompleteOptions::trisolve,
+               "how the factors are applied: triangular solves, or sweeps of Jacobi's iteration"),
+        Option("trisolve_sweeps", &IncompleteOptions::trisolve_sweeps, from_to(1, 100),
+               "for each triangle: a product with it each")
+            .only_with("trisolve", Trisolve::jacobi));
+  }
+};
+
+}  // namespace Solder

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+
+#include <solder/core/report.hpp>
+
+namespace Solder {
+
+/// \brief How GMRES makes its basis orthogonal.
+///
+/// `cgs2`, the default: classical Gram-Schmidt, a second time where once was not enough; see
+/// GmresReorthogonalisation.
+/// `cgs`: classical Gram-Schmidt once: the fastest iteration; where it loses orthogonality a cycle
+/// does less than its residual says, and the judge restarts it.
+/// `mgs`: modified Gram-Schmidt, a kernel for each vector of the basis: for comparison.
+/// `pipelined`: paper 1's Algorithm 6, simpler GMRES with classical Gram-Schmidt once.
+/// `flexible`: cgs2 for an M that varies from step to step (Saad 1993): all M v_j are kept.
+enum class GmresForm { pipelined, cgs, cgs2, mgs, flexible };
+
+constexpr auto words_of(GmresForm) {
+  return std::array<Word<GmresForm>, 5>{{{GmresForm::pipelined, "pipelined"},
+                                         {GmresForm::cgs, "cgs"},
+                                         {GmresForm::cgs2, "cgs2"},
+                                         {GmresForm::mgs, "mgs"},
+                                         {GmresForm::flexible, "flexible"}}};
+}
+constexpr std::string_view to_string(GmresForm form) { return word_of(form); }
+
+/// \brief When cgs2 and flexible GMRES orthogonalise a second time in a step.
+///
+/// `lost`: where a bound on what the basis has lost of its orthogonality passes 1e-4 (in float
+/// 3e-2), or the first round took all but a hundredth of ||w|| away: seldom. The residual may be as
+/// much off, which the judge corrects.
+/// `halved`: where the first round took more than half of ||w||^2 away (Daniel, Gragg, Kaufman &
+/// Stewart): orthogonal to rounding, in most steps of most systems.
+enum class GmresReorthogonalisation : std::int32_t { lost, halved };
+
+constexpr auto words_of(GmresReorthogonalisation) {
+  return std::array<Word<GmresReorthogonalisation>, 2>{
+      {{GmresReorthogonalisation::lost, "lost"}, {GmresReorthogonalisation::halved, "halved"}}};
+}
+constexpr std::string_view to_string(GmresReorthogonalisation when) { return word_of(when); }
+
+namespace Impl {
+inline constexpr int most_restart = 1000;
+}
+
+struct GmresOptions : SolverOptions {
+  GmresForm form = GmresForm::cgs2;
+  int restart = 30;
+  GmresReorthogonalisation reorthogonalisation = GmresReorthogonalisation::lost;
+
+  static constexpr auto described() {
+    return std::tuple(
+        Option("form", &GmresOptions::form,
+               "simpler GMRES; classical Gram-Schmidt once, or repeated where needed; modified; "
+               "flexible"),
+        Option("restart", &GmresOptions::restart, from_to(1, Impl::most_restart),
+               "steps of a cycle"),
+        Option("reorthogonalisation", &GmresOptions::reorthogonalisation,
+               "when cgs2 and flexible orthogonalise again: orthogonality lost, or ||w||^2 halved")
+            .only_with("form", GmresForm::cgs2, GmresForm::flexible)
+            .formerly("second_round"));
+  }
+};
+
+}  // namespace Solder

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+
+#include <solder/core/report.hpp>
+
+namespace Solder {
+
+namespace Impl {
+inline constexpr int most_shadow_dimension = 32;
+}
+
+struct IdrOptions : SolverOptions {
+  int shadow_dimension = 4;  ///< s; as many as A has rows at most
+  bool smoothing = false;
+  std::uint64_t seed = 1;
+
+  static constexpr auto described() {
+    return std::tuple(
+        Option("shadow_dimension", &IdrOptions::shadow_dimension,
+               from_to(1, Impl::most_shadow_dimension),
+               "random vectors that residuals are kept orthogonal to: products of a cycle, but for "
+               "one")
+            .formerly("shadow_space"),
+        Option("smoothing", &IdrOptions::smoothing, "of residuals: they never grow then"),
+        Option("seed", &IdrOptions::seed, "of the shadow space"));
+  }
+};
+
+}  // namespace Solder
