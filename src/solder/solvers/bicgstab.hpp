@@ -168,7 +168,7 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
         M, shared.rs(), nullptr, nullptr, shared.Ms(), sums.rr(), sums.of_shadow, sums.kept};
     sums.of_update = of_turn;
     sums.of_first_product = {of_turn.values + of_turn.parts, of_turn.parts};
-    return form("pipelined", {.A = 2, .M = 2, .row = 15},
+    return merged_form("pipelined", {.A = 2, .M = 2, .row = 15},
                program(judgement(arena, "Solder::bicgstab::judge", A, A.rows, sums.limits, recovery,
                                  b, x, shared.Ms(), begin),
                        stage("Solder::bicgstab::begin", Phase::begin,

@@ -519,7 +519,7 @@ class CgMethod
                                          arena.template turning_sum<Norms::size>(A.league)};
     Scalar* const s = this->vector("Solder::cg::s");
     Limits const limits = this->limits();
-    return form(
+    return merged_form(
         "pipelined", {.A = 1, .M = 1, .row = 8},
         program(Impl::judgement(arena, "Solder::cg::judge", A, A.rows, limits, {}, b, x, s,
                                 CgMergedBegin{}),
@@ -546,7 +546,7 @@ class CgMethod
     Scalar *const p = this->vector("Solder::cg::p"), *const q = this->vector("Solder::cg::q");
     auto const pq = arena.template sum<1>(A.league);
     Limits const limits = this->limits();
-    return form(
+    return merged_form(
         "classical", {.A = 1, .M = 1, .row = 9},
         program(Impl::judgement(arena, "Solder::cg::judge", A, A.rows, limits, {}, b, x, q,
                                 CgMergedBegin{}),

@@ -14,7 +14,6 @@
 #include <type_traits>
 #include <vector>
 
-#include <solder/core/column_pieces.hpp>
 #include <solder/core/plan.hpp>
 #include <solder/core/runners/kernels.hpp>
 #include <solder/core/runners/team_policy.hpp>
@@ -324,19 +323,6 @@ class Engine {
    private:
     Engine& engine_;
     Listener listener_;
-  };
-
-  /// \brief Hands columns on to a narrower solve, whose statuses are its own.
-  struct TakeControls {
-    Control const* wide;
-    Control* narrow;
-    ChosenColumns chosen;
-
-    KOKKOS_FUNCTION void operator()(std::int32_t c) const {
-      Control control = wide[chosen.of[c]];
-      control.posts = 0;
-      narrow[c] = control;
-    }
   };
 
   template <class All>

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include <solder/core/batch_team.hpp>
+#include <solder/core/column_pieces.hpp>
 #include <solder/core/column_team.hpp>
 #include <solder/core/on_chip.hpp>
 #include <solder/core/runners/gate.hpp>
@@ -297,6 +298,19 @@ struct HostSolveKernel {
   void operator()(int league_rank) const {
     NothingOnChip none;
     solve.run(HostTeam{league_rank, solve.league}, *this, none, RunStep{});
+  }
+};
+
+/// \brief Hands columns on to a narrower solve, whose statuses are its own.
+struct TakeControls {
+  Control const* wide;
+  Control* narrow;
+  ChosenColumns chosen;
+
+  KOKKOS_FUNCTION void operator()(std::int32_t c) const {
+    Control control = wide[chosen.of[c]];
+    control.posts = 0;
+    narrow[c] = control;
   }
 };
 

@@ -36,9 +36,10 @@ struct Cost {
 /// \brief A form of a method: its two programs, and what is said of it.
 ///
 /// \tparam Owns whether the iteration has Owned vectors
-template <bool Owns, class Judgement, class Iteration>
+/// \tparam Merged whether it has fewer stages, for one right-hand side whose rows threads hold
+template <bool Owns, bool Merged, class Judgement, class Iteration>
 struct Form {
-  static constexpr bool owns = Owns;
+  static constexpr bool owns = Owns, merged = Merged;
 
   std::string_view name;
   Cost cost;
@@ -46,11 +47,23 @@ struct Form {
   Iteration iteration;
 };
 
-template <bool Owns = false, class Judgement, class Iteration>
-Form<Owns, Judgement, Iteration> form(std::string_view name, Cost const& cost,
-                                      Judgement const& judgement, Iteration const& iteration) {
+template <bool Owns = false, bool Merged = false, class Judgement, class Iteration>
+Form<Owns, Merged, Judgement, Iteration> form(std::string_view name, Cost const& cost,
+                                              Judgement const& judgement,
+                                              Iteration const& iteration) {
   return {name, cost, judgement, iteration};
 }
+template <class Judgement, class Iteration>
+auto merged_form(std::string_view name, Cost const& cost, Judgement const& judgement,
+                 Iteration const& iteration) {
+  return form<false, true>(name, cost, judgement, iteration);
+}
+
+/// \brief What the types of programs do not say.
+template <bool Owns, bool Merged>
+struct FormTraits {
+  static constexpr bool owns = Owns, merged = Merged;
+};
 
 /// \brief What a method, A and M can; see Traits.
 template <class Method, class Options>
@@ -121,11 +134,11 @@ class MethodBase {
 
   /// \brief Puts the programs together for the first time, which allocates all that they need.
   void reserve() {
-    with_programs(nullptr, nullptr, [&](auto const& judgement, auto const& iteration, auto) {
+    with_programs(nullptr, nullptr, [&](auto const& judgement, auto const& iteration, auto traits) {
       if (engine_ == nullptr) return;
       if (arena_.columns() == 1)
         engine_->template reserve<OneColumn>(judgement, iteration);
-      else if constexpr (can_be_together)
+      else if constexpr (can_be_together && !decltype(traits)::merged)
         engine_->template reserve<SomeColumns>(judgement, iteration);
     });
     setup_seconds_ =
@@ -138,8 +151,8 @@ class MethodBase {
     begin_solve();
     if (rows() == 0) return complete(trivial());
     engine_->begin();
-    with_programs(b, x, [&](auto const& judgement, auto const& iteration, auto owns_vectors) {
-      engine_->template run<OneColumn, decltype(owns_vectors)::value>(judgement, iteration,
+    with_programs(b, x, [&](auto const& judgement, auto const& iteration, auto traits) {
+      engine_->template run<OneColumn, decltype(traits)::owns>(judgement, iteration,
                                                        Engine<Exec>::listener(options_), false,
                                                        arena_.owned(), rows());
     });
@@ -152,8 +165,8 @@ class MethodBase {
     std::unique_ptr<Underway> underway;
     if (rows() == 0) return underway;
     engine_->begin();
-    with_programs(b, x, [&](auto const& judgement, auto const& iteration, auto owns_vectors) {
-      underway = engine_->template start<decltype(owns_vectors)::value>(judgement, iteration,
+    with_programs(b, x, [&](auto const& judgement, auto const& iteration, auto traits) {
+      underway = engine_->template start<decltype(traits)::owns>(judgement, iteration,
                                                          Engine<Exec>::listener(options_),
                                                          arena_.owned(), rows());
     });
@@ -174,17 +187,19 @@ class MethodBase {
         compaction_.template run<!Method::is_block>(
             arena_, *engine_, b, x,
             [&](Scalar const* b_, Scalar* x_, auto const& use) {
-              with_programs(b_, x_, [&](auto const& judgement, auto const& iteration, auto) {
-                use(judgement, iteration);
-              });
+              with_programs(b_, x_,
+                            [&](auto const& judgement, auto const& iteration, auto traits) {
+                              if constexpr (!decltype(traits)::merged) use(judgement, iteration);
+                            });
             },
             Engine<Exec>::listener(options_));
         reports = engine_->reports();
       }
     } else if (rows() > 0) {
       if constexpr (!Method::is_block && Method::takes_many && takes_batches<OpenedA, OpenedM>)
-        with_programs(b, x, [&](auto const& judgement, auto const& iteration, auto) {
-          reports = (*batch_)(Method::label, judgement, iteration, options_);
+        with_programs(b, x, [&](auto const& judgement, auto const& iteration, auto traits) {
+          if constexpr (!decltype(traits)::merged)
+            reports = (*batch_)(Method::label, judgement, iteration, options_);
         });
     }
     for (Report& report : reports) report = complete(report);
@@ -216,7 +231,7 @@ class MethodBase {
   static constexpr bool can_be_together =
       Method::takes_many && takes_columns<OpenedA, OpenedM>;
 
-  /// \brief use(judgement, iteration, whether it has Owned vectors) of the form. On hosts the types
+  /// \brief use(judgement, iteration, FormTraits) of the form. On hosts the types
   /// of the programs are erased, so that what uses them is compiled once a method.
   template <class Use>
   void with_programs(Scalar const* b, Scalar* x, Use const& use) {
@@ -226,7 +241,7 @@ class MethodBase {
         void (*call)(void const*, HostProgram const&, HostProgram const&);
       } const erased{&use, [](void const* of, HostProgram const& judgement,
                               HostProgram const& iteration) {
-                       (*static_cast<Use const*>(of))(judgement, iteration, std::false_type());
+                       (*static_cast<Use const*>(of))(judgement, iteration, FormTraits<false, false>());
                      }};
       self().with_form(b, x, [&](auto const& form) {
         note(form.name, form.cost);
@@ -236,7 +251,8 @@ class MethodBase {
       self().with_form(b, x, [&](auto const& form) {
         note(form.name, form.cost);
         use(form.judgement, form.iteration,
-            std::bool_constant<std::remove_cvref_t<decltype(form)>::owns>());
+            FormTraits<std::remove_cvref_t<decltype(form)>::owns,
+                       std::remove_cvref_t<decltype(form)>::merged>());
       });
     }
   }
