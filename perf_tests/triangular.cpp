@@ -75,7 +75,7 @@ std::vector<Triangle<T>> triangles_of(std::string const& space,
   std::vector<Triangle<T>> triangles;
   Driver::with_space(space, [&]<class Exec>(Exec const& exec) {
     Incomplete<T, Exec> const factors(exec, CsrMatrix<T, Exec>(exec, A), Factorisation::ilu0);
-    if (!factors.defect().empty()) return;
+    if (!factors.failure().empty()) return;
     auto const copy = [](auto const& view) {
       return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
     };

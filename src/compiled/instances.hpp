@@ -38,8 +38,7 @@ using MatrixOnHosts = OpenedMatrix<Impl::HostOperator<T>, T>;
 template <class T>
 using PreconditionersOnHosts =
     std::tuple<Impl::NoOperation, Impl::JacobiOperator<T>, Impl::HostPreconditioner<T, true, true>,
-               Impl::HostPreconditioner<T, false, true>,
-               Impl::HostPreconditioner<T, false, false>>;
+               Impl::HostPreconditioner<T, false, true>, Impl::HostPreconditioner<T, false, false>>;
 
 /// \brief The compiled_method() for each preconditioner type of hosts. Taking a function's address
 /// compiles it.

@@ -21,19 +21,20 @@ struct Groups {
   double width = 1;          ///< of the largest group
   bool are_unequal = false;  ///< some groups have one column less
   bool is_padded = false;    ///< a block has at least two columns
-  bool are_beside = false;   ///< a GPU solves columns concurrently if it cannot solve them together
+  bool are_concurrent =
+      false;  ///< a GPU solves columns concurrently if it cannot solve them together
   bool are_narrowed = false;  ///< when most columns have ended, the others get a narrower solve
 
   Groups(RunConfig const& run, Counts const& counts) {
     std::string const& format = run.execution.matrix_format;
     bool const together = takes_columns(run) && format != "sell" && format != "ell";
-    are_beside = !together && !on_host(run.execution.space) && counts.right_hand_sides > 1;
-    double const most = together     ? Solder::Impl::columns_at_once(counts.rows)
-                        : are_beside ? Solder::Impl::columns_side_by_side(counts.rows)
-                                     : 1;
+    are_concurrent = !together && !on_host(run.execution.space) && counts.right_hand_sides > 1;
+    double const most = together         ? Solder::Impl::columns_at_once(counts.rows)
+                        : are_concurrent ? Solder::Impl::columns_side_by_side(counts.rows)
+                                         : 1;
     count = std::ceil(counts.right_hand_sides / most);
     width = std::ceil(counts.right_hand_sides / count);
-    are_unequal = !are_beside && width * count > counts.right_hand_sides;
+    are_unequal = !are_concurrent && width * count > counts.right_hand_sides;
     is_padded = is_block(run) && width < 2;
     if (is_padded) width = 2;
     // A GPU does without narrowing if it lacks the memory; a host may not.
@@ -43,7 +44,7 @@ struct Groups {
   /// The number of columns for which a solver has vectors.
   double solver_columns() const { return width + (are_unequal ? width - 1 : 0); }
   /// Columns of b and x that are copied if there are several groups or columns are not contiguous.
-  double copied_columns() const { return count > 1 || is_padded || are_beside ? 2 * width : 0; }
+  double copied_columns() const { return count > 1 || is_padded || are_concurrent ? 2 * width : 0; }
 };
 
 /// What determines the memory of a run.

@@ -188,7 +188,9 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& tab
 /// Says how far the runs are.
 std::string Runs::place() const {
   if (file_ == nullptr)
-    return begun_ == 0 ? "before the first run" : begun_ < files_ ? "between two files" : "at the end";
+    return begun_ == 0       ? "before the first run"
+           : begun_ < files_ ? "between two files"
+                             : "at the end";
   std::size_t const runs = file_->runs.size(), ended = ended_.size();
   if (ended == runs) return concat("after the last run of ", file_->file.string());
   return concat("in run ", std::to_string(ended + 1), " of ", std::to_string(runs), " of ",

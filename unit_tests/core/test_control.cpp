@@ -7,7 +7,8 @@
 
 #include <solder/core/control.hpp>
 
-// The judge runs on the device as it runs here: it is plain arithmetic on the control block.
+// The residual check runs on the device as it runs here: it is plain arithmetic on the control
+// block.
 namespace {
 
 using Solder::Cause;
@@ -36,7 +37,7 @@ Control claiming(Reason why, double recursive_residual, double best_residual = 1
   return control;
 }
 
-/// A control block after the judge has had x set to 0 because b = 0.
+/// A control block after the residual check has had x set to 0 because b = 0.
 Control zeroed() {
   Control control;
   control.zeroed = true;
@@ -47,7 +48,7 @@ struct Decision {
   char const* name;
   Control control;
   Limits limits;
-  double residual, norm_b, nonzeros;  // what the judge is told
+  double residual, norm_b, nonzeros;  // what the residual check is told
   Verdict verdict;
   Phase phase;
   Reason reason;
@@ -96,7 +97,7 @@ TEST(Control, JudgeDecides) {
        Verdict::finish,
        Phase::finished,
        Reason::converged},
-      {"b = 0", {}, limits, 5, 0, 0, Verdict::zero, Phase::judge, Reason::running},
+      {"b = 0", {}, limits, 5, 0, 0, Verdict::zero, Phase::check, Reason::running},
       {"b = 0, no iterations allowed",
        {},
        no_iterations,
@@ -104,7 +105,7 @@ TEST(Control, JudgeDecides) {
        0,
        0,
        Verdict::zero,
-       Phase::judge,
+       Phase::check,
        Reason::running},
       {"b = 0, a guess that overflows",
        {},
@@ -113,7 +114,7 @@ TEST(Control, JudgeDecides) {
        0,
        0,
        Verdict::zero,
-       Phase::judge,
+       Phase::check,
        Reason::running},
       {"b = 0, x = 0 now", zeroed(), limits, 0, 0, 0, Verdict::finish, Phase::finished,
        Reason::converged},
@@ -246,7 +247,7 @@ TEST(Control, JudgeDecides) {
   for (Decision const& d : table) {
     Control control = d.control;
     Verdict const verdict =
-        judge(control, d.limits, d.residual * d.residual, d.norm_b * d.norm_b, d.nonzeros);
+        check_residual(control, d.limits, d.residual * d.residual, d.norm_b * d.norm_b, d.nonzeros);
     EXPECT_EQ(verdict, d.verdict) << d.name;
     EXPECT_EQ(control.phase, d.phase) << d.name;
     if (control.phase == Phase::finished) {
@@ -257,20 +258,20 @@ TEST(Control, JudgeDecides) {
 
 TEST(Control, JudgeRecordsTheFirstResidualAndNoOther) {
   Control control;
-  judge(control, Limits{1e-6, 100}, 4, 1, 3);
+  check_residual(control, Limits{1e-6, 100}, 4, 1, 3);
   EXPECT_EQ(control.recorded, 1);
   EXPECT_EQ(control.residual_squared, 4);
   EXPECT_EQ(control.best_squared, 4);
 
   control = claiming(Reason::converged, 0.9e-6);
-  judge(control, Limits{1e-6, 100}, 1e-6, 1, 3);
+  check_residual(control, Limits{1e-6, 100}, 1e-6, 1, 3);
   EXPECT_EQ(control.recorded, 8);
 }
 
 TEST(Control, GoingOnLowersTheThresholdAndARestartResetsIt) {
   Limits const limits{1e-6, 100};
   Control control = claiming(Reason::converged, 0.95e-6);
-  ASSERT_EQ(judge(control, limits, 1.05e-6 * 1.05e-6, 1, 3), Verdict::go_on);
+  ASSERT_EQ(check_residual(control, limits, 1.05e-6 * 1.05e-6, 1, 3), Verdict::go_on);
   EXPECT_LT(control.threshold, 0.9e-6);  // the gap of 0.1e-6, and a little more
   EXPECT_GT(control.threshold, 0.4e-6);
   EXPECT_DOUBLE_EQ(control.stop_squared, control.threshold * control.threshold);
@@ -280,7 +281,7 @@ TEST(Control, GoingOnLowersTheThresholdAndARestartResetsIt) {
   for (; lowered < 100; ++lowered) {
     control.residual_squared = 0.98 * control.stop_squared;
     control.claim(Reason::converged);
-    if (judge(control, limits, 1.05e-6 * 1.05e-6, 1, 3) != Verdict::go_on) break;
+    if (check_residual(control, limits, 1.05e-6 * 1.05e-6, 1, 3) != Verdict::go_on) break;
   }
   EXPECT_LT(lowered, 10);
   EXPECT_DOUBLE_EQ(control.threshold, 1e-6);
@@ -304,7 +305,8 @@ TEST(Control, GoingOnAlwaysAsksForLessThanWasClaimed) {
           control.phase = Phase::iterate;
           control.claim(Reason::converged);
           double const true_squared = control.stop_squared * (1 + truth * ulp);
-          if (judge(control, Limits{tolerance, 100}, true_squared, b_squared, 3) != Verdict::go_on)
+          if (check_residual(control, Limits{tolerance, 100}, true_squared, b_squared, 3) !=
+              Verdict::go_on)
             continue;
           ++went_on;
           ASSERT_EQ(control.phase, Phase::iterate);
@@ -324,7 +326,7 @@ TEST(Control, AtTheIterationLimitEverythingEnds) {
            {Recovery{}, Recovery{false, true, false}, Recovery{true, true, true}}) {
         Control control = claiming(claim, 0.95e-6);
         Limits const limits{1e-6, control.iteration};
-        EXPECT_EQ(judge(control, limits, truth * truth, 1, 3, recovery), Verdict::finish)
+        EXPECT_EQ(check_residual(control, limits, truth * truth, 1, 3, recovery), Verdict::finish)
             << to_string(claim) << ", " << truth;
         EXPECT_EQ(control.phase, Phase::finished);
         EXPECT_EQ(control.reason == Reason::converged, truth <= 1e-6);
@@ -335,10 +337,10 @@ TEST(Control, WhatIsOfNoUseIsMeasuredByWhereTheSolveBegan) {
   Limits const limits{1e-6, 100};
   auto const end_at = [&](double residual, double begun) {
     Control control;
-    EXPECT_EQ(judge(control, limits, begun * begun, 1, 3), Verdict::restart);
+    EXPECT_EQ(check_residual(control, limits, begun * begun, 1, 3), Verdict::restart);
     control.iteration = 3;
     control.claim(Reason::max_iterations);
-    EXPECT_EQ(judge(control, limits, residual * residual, 1, 3), Verdict::finish);
+    EXPECT_EQ(check_residual(control, limits, residual * residual, 1, 3), Verdict::finish);
     return control.reason;
   };
   EXPECT_EQ(end_at(1e11, 1), Reason::max_iterations);
@@ -351,15 +353,15 @@ TEST(Control, WhatIsOfNoUseIsMeasuredByWhereTheSolveBegan) {
 TEST(Control, AnXThatIsNotFiniteHasDiverged) {
   for (Reason const claim : {Reason::converged, Reason::running, Reason::max_iterations}) {
     Control control = claiming(claim, 1e-3);
-    EXPECT_EQ(judge(control, Limits{1e-6, 100}, nan, 1, 3, {}, 1), Verdict::finish);
+    EXPECT_EQ(check_residual(control, Limits{1e-6, 100}, nan, 1, 3, {}, 1), Verdict::finish);
     EXPECT_EQ(control.reason, Reason::diverged);
     EXPECT_NE(describe(control).find("x has left the range"), std::string::npos);
   }
   Control control = claiming(Reason::not_finite, nan);
-  judge(control, Limits{1e-6, 100}, nan, 1, 3, {}, 1);
+  check_residual(control, Limits{1e-6, 100}, nan, 1, 3, {}, 1);
   EXPECT_EQ(control.reason, Reason::not_finite) << "the recursion knows of a NaN";
   Control first;
-  judge(first, Limits{1e-6, 100}, nan, 1, 3, {}, 1);
+  check_residual(first, Limits{1e-6, 100}, nan, 1, 3, {}, 1);
   EXPECT_EQ(first.reason, Reason::not_finite) << "a guess that is not finite";
 }
 
@@ -368,7 +370,7 @@ TEST(Control, ACycleThatEndsFurtherAwayIsUndone) {
   Recovery const recovery{.continues = false, .restarts = true, .reverts = true};
   auto const end_at = [&](double residual, Reason claim, Limits const& of) {
     Control control = claiming(claim, 0, 1e-2);
-    EXPECT_EQ(judge(control, of, residual * residual, 1, 3, recovery), Verdict::revert);
+    EXPECT_EQ(check_residual(control, of, residual * residual, 1, 3, recovery), Verdict::revert);
     EXPECT_EQ(control.phase, Phase::finished);
     EXPECT_EQ(control.true_squared, 1e-4) << "of the x that is given back";
     return control.reason;
@@ -378,23 +380,23 @@ TEST(Control, ACycleThatEndsFurtherAwayIsUndone) {
   EXPECT_EQ(end_at(1e6, Reason::running, {1e-6, 7}), Reason::max_iterations);
   EXPECT_EQ(end_at(nan, Reason::not_finite, limits), Reason::not_finite);
   Control far = claiming(Reason::converged, 0, 1e-2);
-  EXPECT_EQ(judge(far, limits, 1e26, 1, 3, recovery), Verdict::revert);
+  EXPECT_EQ(check_residual(far, limits, 1e26, 1, 3, recovery), Verdict::revert);
   EXPECT_EQ(far.reason, Reason::stagnated) << "x is as near as it was";
   // Not where it won something, nor where nothing has been done, nor in the benchmark mode.
   Control won = claiming(Reason::running, 0, 1e-2);
-  EXPECT_EQ(judge(won, limits, 0.9e-4, 1, 3, recovery), Verdict::restart);
+  EXPECT_EQ(check_residual(won, limits, 0.9e-4, 1, 3, recovery), Verdict::restart);
   Control fresh = claiming(Reason::breakdown, 0, 1e-2);
   fresh.fresh = true;
-  EXPECT_EQ(judge(fresh, limits, 1, 1, 3, recovery), Verdict::finish);
+  EXPECT_EQ(check_residual(fresh, limits, 1, 1, 3, recovery), Verdict::finish);
   Control benchmark = claiming(Reason::running, 0, 1e-2);
-  EXPECT_EQ(judge(benchmark, {0, 100}, 1, 1, 3, recovery), Verdict::restart);
+  EXPECT_EQ(check_residual(benchmark, {0, 100}, 1, 1, 3, recovery), Verdict::restart);
 }
 
 TEST(Control, AnotherScaleNeedsNothingWon) {
   Recovery const recovery{.continues = false, .restarts = true, .reverts = true};
   Control control = claiming(Reason::running, 0, 1e-2);
   control.cause = Cause::scale;
-  EXPECT_EQ(judge(control, {1e-6, 100}, 1e-4, 1, 3, recovery), Verdict::restart);
+  EXPECT_EQ(check_residual(control, {1e-6, 100}, 1e-4, 1, 3, recovery), Verdict::restart);
 }
 
 TEST(Control, OneShadowResidualMoreAfterABreakdownThatWonNothing) {
@@ -402,22 +404,23 @@ TEST(Control, OneShadowResidualMoreAfterABreakdownThatWonNothing) {
   Recovery const recovery{.continues = true, .restarts = true, .has_another = true};
   Control control = claiming(Reason::breakdown, 1e-3, 1.05e-3);
   control.claim(Reason::breakdown, Cause::rs_Ap, 7);
-  EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, recovery), Verdict::restart);
+  EXPECT_EQ(check_residual(control, limits, 1e-6, 1, 3, recovery), Verdict::restart);
   EXPECT_EQ(control.another, Cause::rs_Ap);
   // It did not help either: the first breakdown is the one that is named.
   control.claim(Reason::breakdown, Cause::As_s, 8);
-  EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, recovery), Verdict::finish);
+  EXPECT_EQ(check_residual(control, limits, 1e-6, 1, 3, recovery), Verdict::finish);
   EXPECT_EQ(control.reason, Reason::breakdown);
   EXPECT_EQ(control.cause, Cause::rs_Ap);
   EXPECT_EQ(control.value, 7);
   // What has won something begins anew as it is, and may then try another again.
   control = claiming(Reason::breakdown, 1e-3, 1);
   control.another = Cause::rs_r;
-  EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, recovery), Verdict::restart);
+  EXPECT_EQ(check_residual(control, limits, 1e-6, 1, 3, recovery), Verdict::restart);
   EXPECT_EQ(control.another, Cause::none);
   // A method that has no other ends.
   control = claiming(Reason::breakdown, 1e-3, 1.05e-3);
-  EXPECT_EQ(judge(control, limits, 1e-6, 1, 3, Recovery{true, true, false}), Verdict::finish);
+  EXPECT_EQ(check_residual(control, limits, 1e-6, 1, 3, Recovery{true, true, false}),
+            Verdict::finish);
 }
 
 TEST(Control, MeasureRecordsOncePerIteration) {

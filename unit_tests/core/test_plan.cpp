@@ -18,10 +18,8 @@ using Solder::Runner;
 using Solder::Shape;
 using Solder::Traits;
 
-constexpr Machine hopper{.is_host = false,
-                         .multiprocessors = 132,
-                         .resident_teams = 396,
-                         .is_measured = true},
+constexpr Machine hopper{
+    .is_host = false, .multiprocessors = 132, .resident_teams = 396, .is_measured = true},
     another_gpu{.is_host = false, .multiprocessors = 108, .resident_teams = 324},
     two_cores{.multiprocessors = 2, .cores = 2}, one_thread{.multiprocessors = 1, .cores = 2},
     four_threads_on_two_cores{.multiprocessors = 4, .cores = 2};
@@ -48,8 +46,8 @@ TEST(Plan, OnHopperSmallSystemsAreOneTeamsAndLargeOnesAGraphs) {
   EXPECT_EQ(chosen(hopper, fem(15), cg), Runner::team);
   EXPECT_EQ(chosen(hopper, fem(63), cg), Runner::resident);
   EXPECT_EQ(chosen(hopper, fem(511), cg), Runner::resident);
-  EXPECT_EQ(chosen(hopper, fem(1023), cg), Runner::resident);   // 11.5 million, on chip
-  EXPECT_EQ(chosen(hopper, fem(2047), cg), Runner::graph);      // 46 million
+  EXPECT_EQ(chosen(hopper, fem(1023), cg), Runner::resident);  // 11.5 million, on chip
+  EXPECT_EQ(chosen(hopper, fem(2047), cg), Runner::graph);     // 46 million
   EXPECT_EQ(chosen(hopper, fem(1023), gmres), Runner::resident);
   EXPECT_EQ(chosen(hopper, fem(2047), gmres), Runner::graph);
   Traits apart = gmres;
@@ -71,9 +69,9 @@ TEST(Plan, AGpuThatWasNotMeasuredGetsNoBarrierOfAllTeams) {
 }
 
 TEST(Plan, HostsMeetWhereEachThreadHasACore) {
-  EXPECT_EQ(chosen(two_cores, fem(20), {}), Runner::team);        // 4,400
-  EXPECT_EQ(chosen(two_cores, fem(63), {}), Runner::resident);    // 43,659
-  EXPECT_EQ(chosen(two_cores, fem(511), {}), Runner::launch);     // 2.9 million
+  EXPECT_EQ(chosen(two_cores, fem(20), {}), Runner::team);      // 4,400
+  EXPECT_EQ(chosen(two_cores, fem(63), {}), Runner::resident);  // 43,659
+  EXPECT_EQ(chosen(two_cores, fem(511), {}), Runner::launch);   // 2.9 million
   EXPECT_EQ(chosen(one_thread, fem(63), {}), Runner::launch);
   EXPECT_EQ(chosen(four_threads_on_two_cores, fem(63), {}), Runner::launch);
   EXPECT_EQ(plan_solve(two_cores, fem(63), {}, Runner::resident).teams, 2);
@@ -141,8 +139,8 @@ TEST(PlanOfColumns, SmallSystemsOfAGpuAreSolvedSideBySide) {
   EXPECT_TRUE(groups[0].concurrent);
   EXPECT_FALSE(plan_groups(hopper, fem(63), cg, Runner::graph, 8)[0].concurrent);
   EXPECT_FALSE(plan_groups(another_gpu, fem(63), cg, Runner::automatic, 8)[0].concurrent);
-  EXPECT_FALSE(plan_groups(two_cores, fem(63), {.together = true}, Runner::automatic, 8)[0]
-                   .concurrent);
+  EXPECT_FALSE(
+      plan_groups(two_cores, fem(63), {.together = true}, Runner::automatic, 8)[0].concurrent);
 }
 
 TEST(PlanOfColumns, WhatTakesNoColumnsIsSolvedSideBySideAsFarAsThatKeepsAGpuBusy) {

@@ -114,11 +114,11 @@ TEST(Program, KnowsWhetherTheHostHasAPartInIt) {
 
 TEST(Place, IsAColumnOfABasisOrOneOfTwoArraysByTurns) {
   std::vector<double> memory(64);
-  Place<double> const column(memory.data(), 8, 0), by_turns(memory.data(), 0, 5);
+  Place<double> const column(memory.data(), 8, 0), double_buffered(memory.data(), 0, 5);
   for (int step : {0, 1, 3})
     for (int turn : {0, 1, 2, 7}) {
       EXPECT_EQ(column.at({step, turn}) - memory.data(), 8 * step);
-      EXPECT_EQ(by_turns.at({step, turn}) - memory.data(), turn % 2 == 0 ? 0 : 5);
+      EXPECT_EQ(double_buffered.at({step, turn}) - memory.data(), turn % 2 == 0 ? 0 : 5);
     }
   EXPECT_EQ(as_read(column).at({2, 0}), memory.data() + 16);
 }
@@ -130,7 +130,7 @@ TEST(Arena, AnswersTheSameRequestsWithTheSameMemory) {
   auto const requests = [&] {
     return std::vector<void*>{arena.array<double>("SolderTest::a", 100),
                               arena.sum<3>(7).values,
-                              arena.turning_sum<2>(5).values,
+                              arena.double_buffered_sum<2>(5).values,
                               arena.array<float>("SolderTest::b", 3),
                               arena.kept<Kokkos::complex<double>>().value,
                               arena.doubles(20000),
@@ -155,7 +155,7 @@ TEST(Arena, WhatItHandsOutIsApart) {
   };
   for (int k = 1; k < 400; ++k) {
     take(arena.sum<3>(k).values, 3 * k);
-    take(arena.turning_sum<2>(k).values, 4 * k);
+    take(arena.double_buffered_sum<2>(k).values, 4 * k);
     take(arena.kept<Kokkos::complex<float>>().value, 2);
     take(arena.array<double>("SolderTest::array", k), k);
   }
@@ -202,11 +202,12 @@ Engine engine_of(Solder::Plan const& plan, int restart = 0, bool on_device = tru
 }
 
 /// One column.
-template <class Judgement, class Iteration>
-Solder::Report solve(Engine& engine, Judgement const& judgement, Iteration const& iteration) {
-  engine.reserve<Solder::Impl::OneColumn>(judgement, iteration);
+template <class ResidualCheck, class Iteration>
+Solder::Report solve(Engine& engine, ResidualCheck const& residual_check,
+                     Iteration const& iteration) {
+  engine.reserve<Solder::Impl::OneColumn>(residual_check, iteration);
   engine.begin();
-  engine.run<Solder::Impl::OneColumn>(judgement, iteration);
+  engine.run<Solder::Impl::OneColumn>(residual_check, iteration);
   return engine.reports()[0];
 }
 
@@ -238,19 +239,21 @@ TEST(Engine, RunsAProgramOnce) {
     auto twice = x0;
     twice.resize(2 * n);
     auto const x = to_device(exec, twice);
-    Place<double> const by_turns(x.data(), 0, n);
+    Place<double> const double_buffered(x.data(), 0, n);
     Arena<Exec> arena(exec, 1);
-    auto const turn = program(stage("SolderTest::turn", Phase::judge,
-                                    arena.placed_range(rows_of_one_team(n), as_read(by_turns)),
-                                    DoubleAndAddTurn{by_turns}));
+    auto const turn =
+        program(stage("SolderTest::turn", Phase::check,
+                      arena.placed_range(rows_of_one_team(n), as_read(double_buffered)),
+                      DoubleAndAddTurn{double_buffered}));
     auto const kept = to_device(exec, std::vector<double>(n, 7.0));
     double const* const newest = x.data() + turns % 2 * n;
     auto engine = engine_of({});
-    engine.run_once(program(Repeat{turn, turns},
-                       stage("SolderTest::keep", Phase::judge,
-                             arena.placed_range(rows_of_one_team(n), newest), store(kept.data())),
-                       stage("SolderTest::not_now", Phase::iterate,
-                             arena.placed_range(rows_of_one_team(n), newest), store(x.data()))));
+    engine.run_once(
+        program(Repeat{turn, turns},
+                stage("SolderTest::keep", Phase::check,
+                      arena.placed_range(rows_of_one_team(n), newest), store(kept.data())),
+                stage("SolderTest::not_now", Phase::iterate,
+                      arena.placed_range(rows_of_one_team(n), newest), store(x.data()))));
     auto expected = x0;
     for (int k = 0; k < turns; ++k)
       for (double& value : expected) value = 2 * value + k;
@@ -301,7 +304,7 @@ struct Mix {
   }
 };
 
-/// Mix, and counts the step; the judge comes at the end of a cycle and of the solve.
+/// Mix, and counts the step; the residual check comes at the end of a cycle and of the solve.
 struct MixAndCount : Mix {
   int restart, most;
   bool operator==(MixAndCount const&) const = default;
@@ -311,7 +314,7 @@ struct MixAndCount : Mix {
     ++next.step;
     ++next.iteration;
     next.measure(1);
-    if (next.step == restart || next.iteration == most) next.phase = Phase::judge;
+    if (next.step == restart || next.iteration == most) next.phase = Phase::check;
   }
 };
 
@@ -343,13 +346,13 @@ TEST(Engine, AllRunnersRunTheStagesOfACycleInTheirOrder) {
         auto const mix = [&](auto const& body) {
           return stage("SolderTest::mix", Phase::iterate, range, body);
         };
-        auto const judgement =
-            program(stage("SolderTest::judge", Phase::judge, range, JudgeByCount{most}));
+        auto const residual_check =
+            program(stage("SolderTest::check", Phase::check, range, JudgeByCount{most}));
         auto const iteration = program(Repeat{program(mix(Mix{1, x.data()})), 1, 1},
                                        AfterFirst{program(mix(Mix{2, x.data()}))},
                                        mix(MixAndCount{{3, x.data()}, restart, most}));
         auto engine = engine_of(plan, restart);
-        auto const report = solve(engine, judgement, iteration);
+        auto const report = solve(engine, residual_check, iteration);
         EXPECT_EQ(report.reason, Reason::max_iterations);
         EXPECT_EQ(report.iterations, most);
         EXPECT_EQ(report.history.size(), std::size_t(most) + 1);
@@ -372,15 +375,15 @@ TEST(Engine, TheHostsPartComesInItsTurnAndOnlyInItsPhase) {
                          EXPECT_EQ(at.step, 0);
                          seen.push_back(to_host(exec, x)[n - 1]);
                        }},
-      while_judging{Phase::judge, [&](At const&) { ++judged; }},
+      while_judging{Phase::check, [&](At const&) { ++judged; }},
       never{Phase::correct, [&](At const&) { ++corrected; }};
-  auto const judgement =
-      program(while_judging, stage("SolderTest::judge", Phase::judge, range, JudgeByCount{most}));
+  auto const residual_check =
+      program(while_judging, stage("SolderTest::check", Phase::check, range, JudgeByCount{most}));
   auto const iteration =
       program(stage("SolderTest::mix", Phase::iterate, range, Mix{1, x.data()}), work, never,
               stage("SolderTest::mix", Phase::iterate, range, MixAndCount{{3, x.data()}, 0, most}));
   auto engine = engine_of({}, 0, false);
-  auto const report = solve(engine, judgement, iteration);
+  auto const report = solve(engine, residual_check, iteration);
   EXPECT_EQ(report.iterations, most);
   EXPECT_EQ(report.kernels_per_iteration, 2);
   EXPECT_EQ(to_host(exec, x)[0], mixed(5, 0, most));

@@ -88,20 +88,20 @@ struct Count {
   KOKKOS_FUNCTION void end(Team const&, Sums<0> const&, Control const&, Control& next) const {
     ++next.iteration;
     next.measure(1);
-    if (next.iteration == most) next.phase = Phase::judge;
+    if (next.iteration == most) next.phase = Phase::check;
   }
 };
 
 /// Ends the solve after `most` iterations; only its first team knows.
 template <class Source>
-struct Judge {
+struct CheckResidual {
   static constexpr bool first_decides = true;
   static constexpr int threads = Solder::Impl::league_threads, most_sums = 2;
-  char const* label = "SolderTest::judge";
-  Phase phase = Phase::judge;
+  char const* label = "SolderTest::check";
+  Phase phase = Phase::check;
   Source source;
   std::int32_t most;
-  bool operator==(Judge const&) const = default;
+  bool operator==(CheckResidual const&) const = default;
 
   static constexpr int workspace() { return 0; }
   KOKKOS_FUNCTION int teams() const { return source.teams(); }
@@ -159,18 +159,18 @@ class Method {
           stage("SolderTest::add", Phase::iterate, range_of(from), Add{sum}),
           stage("SolderTest::shift", Phase::iterate, range_of(from), Shift{sum, from, to, n_}));
     };
-    auto const judgement =
-        program(Judge<decltype(range_of(x))>{.source = range_of(x), .most = iterations});
+    auto const residual_check =
+        program(CheckResidual<decltype(range_of(x))>{.source = range_of(x), .most = iterations});
     auto const iteration = program(
         step(x, y_.data()), step(y, z_.data()),
         stage("SolderTest::count", Phase::iterate, range_of(z), Count{x_.data(), iterations}));
-    engine_.template reserve<OneColumn>(judgement, iteration);
+    engine_.template reserve<OneColumn>(residual_check, iteration);
     Kokkos::deep_copy(exec_, x_, to_device(exec_, x0_));
     exec_.fence("SolderTest: ready");
     Solder::SolverOptions options;
     options.monitor = monitor;
     engine_.begin();
-    engine_.template run<OneColumn>(judgement, iteration,
+    engine_.template run<OneColumn>(residual_check, iteration,
                                     Solder::Impl::Engine<Exec>::listener(options));
     return engine_.reports()[0];
   }
@@ -346,7 +346,7 @@ struct ShiftToOwned {
   }
 };
 
-/// x = x + q, p = q; every third time the judge is asked.
+/// x = x + q, p = q; every third time the residual check is asked.
 template <class Vector = Solder::Owned<double>>
 struct AddOwned {
   Vector x;
@@ -365,11 +365,11 @@ struct AddOwned {
   KOKKOS_FUNCTION void end(Team const&, Sums<0> const&, Control const&, Control& next) const {
     ++next.iteration;
     next.measure(1);
-    if (next.iteration % 3 == 0) next.phase = Phase::judge;
+    if (next.iteration % 3 == 0) next.phase = Phase::check;
   }
 };
 
-/// p_i = x_i+3: the judgement has x in memory, whoever owns it.
+/// p_i = x_i+3: the residual check has x in memory, whoever owns it.
 struct JudgeOwned {
   double const* x;
   double* p;
@@ -386,7 +386,7 @@ struct JudgeOwned {
 };
 
 /// The leagues that keep vectors on chip: their scratch has room for some rows or for all of them,
-/// and they bring back what the judge reads.
+/// and they bring back what the residual check reads.
 TYPED_TEST(Resident, OwnedVectorsAreBackInMemoryForTheJudge) {
   int const sms = Solder::Impl::multiprocessors(this->exec), iterations = 30;
   bool const on_chip = !is_host_space<TypeParam>;
@@ -397,9 +397,8 @@ TYPED_TEST(Resident, OwnedVectorsAreBackInMemoryForTheJudge) {
   for (auto const& [n, teams, meet] :
        {Case{1, 2, true}, Case{255, 2, true}, Case{1000, 3, true}, Case{20011, 5, true},
         Case{300007, 3 * sms, true}, Case{20011, 40 * sms, false}}) {
-    Plan const plan =
-        on_chip ? Plan{.runner = Runner::resident, .teams = teams, .on_chip = true}
-                : resident_plan(this->exec, n);
+    Plan const plan = on_chip ? Plan{.runner = Runner::resident, .teams = teams, .on_chip = true}
+                              : resident_plan(this->exec, n);
     int const slices = is_host_space<TypeParam> ? std::min(n, this->exec.concurrency()) : teams;
     std::vector<std::int32_t> bounds;
     for (int t = 0; t <= slices; ++t)
@@ -417,19 +416,19 @@ TYPED_TEST(Resident, OwnedVectorsAreBackInMemoryForTheJudge) {
     auto const x = arena.own(x_there.data()), q = arena.own(q_there.data());
     auto const of_p = arena.placed_range(rows, p);
     auto const sum = arena.template sum<1>(of_p.teams());
-    auto const judgement = program(
-        stage("SolderTest::judge", Phase::judge, of_p, JudgeOwned{x.memory, p, n, iterations}));
+    auto const residual_check = program(
+        stage("SolderTest::check", Phase::check, of_p, JudgeOwned{x.memory, p, n, iterations}));
     auto const iteration =
         program(stage("SolderTest::add", Phase::iterate, of_p, Add{sum}),
                 stage("SolderTest::shift", Phase::iterate, of_p, ShiftToOwned<>{sum, p, q, n}),
                 stage("SolderTest::add_owned", Phase::iterate,
                       arena.template range<double>(rows, x, q), AddOwned<>{x, p}));
-    engine.template reserve<OneColumn>(judgement, iteration);
+    engine.template reserve<OneColumn>(residual_check, iteration);
     Report report;
     for (int k = 0; k < 5 && report.runner != Runner::resident; ++k) {
       Kokkos::deep_copy(this->exec, x_there, to_device(this->exec, x0));
       engine.begin();
-      engine.template run<OneColumn, true>(judgement, iteration, {}, false, arena.owned(), n);
+      engine.template run<OneColumn, true>(residual_check, iteration, {}, false, arena.owned(), n);
       report = engine.reports()[0];
       if (!meet || !is_host_space<TypeParam>) break;  // a busy host may rightly abandon
     }
@@ -486,7 +485,7 @@ struct Grow {
   KOKKOS_FUNCTION void end(Team const&, Sums<0> const&, Control const&, Control& next) const {
     ++next.iteration;
     next.measure(1);
-    next.phase = Phase::judge;
+    next.phase = Phase::check;
   }
 };
 
@@ -517,17 +516,17 @@ void expect_columns(Exec const& exec, int league, int n, int most, bool meet) {
     return arena.placed_range(Rows{n, league, nullptr}, from);
   };
   auto const sum = arena.template sum<1>(league);
-  auto const judgement =
-      program(stage("SolderTest::judge", Phase::judge, range_of(ones.data()), JudgeColumns{most}));
+  auto const residual_check =
+      program(stage("SolderTest::check", Phase::check, range_of(ones.data()), JudgeColumns{most}));
   auto const iteration =
       program(stage("SolderTest::add", Phase::iterate, range_of(ones.data()), Add{sum}),
               stage("SolderTest::grow", Phase::iterate, range_of(x.data()), Grow{sum, x.data()}));
-  engine.template reserve<SomeColumns>(judgement, iteration);
+  engine.template reserve<SomeColumns>(residual_check, iteration);
   for (int turn = 0; turn < 2; ++turn) {
     Kokkos::deep_copy(exec, x, 0.0);
     KokkosEvents events;
     engine.begin();
-    engine.template run<SomeColumns>(judgement, iteration);
+    engine.template run<SomeColumns>(residual_check, iteration);
     auto const reports = engine.reports();
     events.stop();
     auto const whole = [](auto const& kernel) { return kernel.label == "SolderTest::columns"; };

@@ -685,8 +685,7 @@ TEST(Driver, WhatKokkosAbortsAtIsRefused) {
     Outcome const outcome = drive(scratch, "a.yaml");
     unsetenv(text.substr(0, equals).c_str());
     EXPECT_EQ(outcome.code, 2) << variable;
-    EXPECT_TRUE(contains(outcome.err, variable) && contains(outcome.err, "must be"))
-        << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, variable) && contains(outcome.err, "must be")) << outcome.err;
   }
 }
 

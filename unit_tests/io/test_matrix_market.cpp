@@ -417,13 +417,15 @@ TEST_F(MatrixMarket, RefusesTinyNumbersThatAreAllThereIs) {
   EXPECT_EQ(error_of<double>(path), "");
   auto const tiny = folder.write("t.mtx", real_general + "1 3 3\n1 1 0\n1 2 1e-38\n1 3 -2e-50\n");
   EXPECT_EQ(error_of<float>(tiny),
-            tiny + ":5: the value '-2e-50' is too small for the scalar type float, and no value of "
-                   "the file is much larger: scale them, or choose double");
-  EXPECT_EQ(error_of<Kokkos::complex<double>>(folder.write(
-                "t.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 0 1e-400\n")),
-            folder.path("t.mtx") +
-                ":3: the value '1e-400' is too small for the scalar type complex_double, and no "
-                "value of the file is much larger: scale them");
+            tiny +
+                ":5: the value '-2e-50' is too small for the scalar type float, and no value of "
+                "the file is much larger: scale them, or choose double");
+  EXPECT_EQ(
+      error_of<Kokkos::complex<double>>(folder.write(
+          "t.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 0 1e-400\n")),
+      folder.path("t.mtx") +
+          ":3: the value '1e-400' is too small for the scalar type complex_double, and no "
+          "value of the file is much larger: scale them");
   EXPECT_EQ(read<float>(real_general + "1 1 1\n1 1 0\n")[0][0], 0.0f);
 }
 

@@ -99,7 +99,7 @@ TYPED_TEST(ProductOn, IsThatOfPlainLoops) {
   check_product(exec, Solder::fem_poisson_2d<double>(30), Solder::fem_poisson_2d<double>(30));
 }
 
-/// Rows of all lengths around those at which tables grow or end, long and short ones by turns.
+/// Rows of all lengths around those at which tables grow or end, long and short ones alternately.
 TYPED_TEST(ProductOn, HasRowsOfEveryLength) {
   TypeParam const exec;
   HostCsr<double> Y{0, 8000, {0}, {}, {}};

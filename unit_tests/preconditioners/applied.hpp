@@ -20,10 +20,10 @@ std::vector<Scalar> applied(M const& m, std::vector<Scalar> const& r, bool one_t
   auto const opened = m.open(arena);
   auto const from = to_device(exec, r),
              z = to_device(exec, std::vector<Scalar>(r.size(), Scalar(7)));
-  auto const application = opened.apply(Solder::Phase::judge, from.data());
+  auto const application = opened.apply(Solder::Phase::check, from.data());
   Solder::Impl::Engine<Exec> engine(exec, "SolderTest::apply", {}, {}, true);
   engine.run_once(Solder::program(
-      application.before, Solder::stage("SolderTest::keep", Solder::Phase::judge, application.rows,
+      application.before, Solder::stage("SolderTest::keep", Solder::Phase::check, application.rows,
                                         Solder::store(z.data()))));
   EXPECT_TRUE(same_bits(to_host(exec, from), r)) << "r was written to";
   return to_host(exec, z);

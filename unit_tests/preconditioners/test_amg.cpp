@@ -113,7 +113,7 @@ void check_cycles(HostCsr<Scalar> const& host, AmgOptions options, std::size_t l
       options.pre = pre;
       options.post = post;
       Amg<Scalar, Default> const M(exec, A, options);
-      ASSERT_EQ(M.defect(), "");
+      ASSERT_EQ(M.failure(), "");
       ASSERT_EQ(M.levels().size(), H.levels.size());
       auto const Mu = applied(M, u), Mv = applied(M, v);
       auto const expected = PlainCycle(H, options)(plain(v));
@@ -378,7 +378,7 @@ void check_single(HostCsr<Scalar> const& host, AmgOptions const& amg_options) {
   CsrMatrix<Scalar, Default> const A(exec, host);
   Amg<Scalar, Default> const M(exec, A, amg_options);
   Amg<Scalar, Default, Stored> single(exec, A, amg_options);
-  ASSERT_EQ(single.defect(), "");
+  ASSERT_EQ(single.failure(), "");
   auto const v = random_vector<Scalar>(host.rows, 2), expected = applied(M, v),
              Mv = applied(single, v);
   double difference = 0;
@@ -472,8 +472,8 @@ TEST(AmgInSingle, RefusesEntriesThatItCannotHold) {
     auto scaled = host;
     for (double& value : scaled.values) value *= scale;
     Amg<double, Default, float> const M(exec, MatrixOf(exec, scaled));
-    EXPECT_NE(M.defect().find("in single precision"), std::string::npos) << M.defect();
-    EXPECT_EQ(AmgOf(exec, MatrixOf(exec, scaled)).defect(), "");
+    EXPECT_NE(M.failure().find("in single precision"), std::string::npos) << M.failure();
+    EXPECT_EQ(AmgOf(exec, MatrixOf(exec, scaled)).failure(), "");
   }
 }
 

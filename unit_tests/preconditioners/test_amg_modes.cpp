@@ -375,7 +375,7 @@ Solved<double> solved(HostCsr<double> const& host, AmgOf const& M, Runner runner
 
 /// CG's iterations.
 int iterations(HostCsr<double> const& host, AmgOf const& M, Runner runner = Runner::launch) {
-  EXPECT_EQ(M.defect(), "");
+  EXPECT_EQ(M.failure(), "");
   auto const s = solved(host, M, runner);
   EXPECT_EQ(s.report.reason, Solder::Reason::converged);
   return s.report.iterations;
@@ -410,7 +410,7 @@ void check_hierarchy(Case<Scalar> const& of) {
   auto const modes = amg::given_modes<Scalar>(exec, to_device(exec, of.modes));
   auto const made = amg::make_hierarchy<Scalar>(exec, A, 0.25, 16, 5, {}, modes, of.block_size);
   auto const& H = *made;
-  ASSERT_EQ(H.defect, "");
+  ASSERT_EQ(H.failure, "");
   ASSERT_EQ(H.levels.size() > 1, of.A.rows > of.block_size);
   for (std::size_t l = 0; l + 1 < H.levels.size(); ++l) {
     Plain const P(*H.levels[l].P), fine(H.levels[l].A), coarse(H.levels[l + 1].A);
@@ -476,7 +476,7 @@ TEST(AmgModes, SolveFreeBodies) {
   auto const host = builder.build(3 * n, 3 * n);
   MatrixOf const A(exec, host);
   Amg const M(exec, A, to_device(exec, rigid_rows(cells)), {.block_size = 3});
-  ASSERT_EQ(M.defect(), "");
+  ASSERT_EQ(M.failure(), "");
   auto const b = multiply(host, random_vector<double>(host.rows, 4));  // consistent
   CgOptions options;
   options.form = Solder::CgForm::classical;

@@ -52,7 +52,7 @@ TEST(AmgOfOddMatrices, ThoseWithoutEntries) {
     MatrixOf const A(exec, host);
     AmgOf const M(exec, A);
     EXPECT_EQ(M.rows(), n);
-    EXPECT_EQ(M.defect().empty(), n == 0) << M.defect();
+    EXPECT_EQ(M.failure().empty(), n == 0) << M.failure();
     auto const report = solved(A, M, std::vector<double>(n, 1.0), cg(Runner::launch)).report;
     EXPECT_EQ(report.reason, n == 0 ? Reason::converged : Reason::breakdown);
   }
@@ -107,13 +107,13 @@ TEST(AmgOfOddMatrices, NamesAZeroOnTheDiagonal) {
   *entry_of(host, 6, 6) = 0;
   Default const exec;
   AmgOf const M(exec, MatrixOf(exec, host));
-  EXPECT_NE(M.defect().find("row 7 "), std::string::npos) << M.defect();
+  EXPECT_NE(M.failure().find("row 7 "), std::string::npos) << M.failure();
   EXPECT_TRUE(std::isnan(M.setup().largest_eigenvalue));
   auto const b = random_vector<double>(host.rows, 7);
   for (Runner const runner : every_runner) {
     auto const s = ended(host, b, runner);
     EXPECT_EQ(s.report.reason, Reason::breakdown);
-    EXPECT_EQ(s.report.detail, M.defect());
+    EXPECT_EQ(s.report.detail, M.failure());
   }
   for (AmgSmoother const smoother :
        {AmgSmoother::jacobi, AmgSmoother::chebyshev, AmgSmoother::fsai}) {
@@ -121,7 +121,7 @@ TEST(AmgOfOddMatrices, NamesAZeroOnTheDiagonal) {
     EXPECT_EQ(of_smoother.words<double>(host.rows), 0);
     auto const s = ended(host, b, Runner::launch, {.smoother = smoother});
     EXPECT_EQ(s.report.reason, Reason::breakdown);
-    EXPECT_EQ(s.report.detail, of_smoother.defect());
+    EXPECT_EQ(s.report.detail, of_smoother.failure());
   }
 }
 
@@ -129,7 +129,7 @@ TEST(AmgOfOddMatrices, NamesWhatIsNotPositive) {
   Default const exec;
   for (auto const& host : {negated(Solder::fem_poisson_2d<double>(20)), diagonal<double>({-1}),
                            negated(diagonal(std::vector<double>(500, 1.0)))}) {
-    EXPECT_NE(AmgOf(exec, MatrixOf(exec, host)).defect(), "");
+    EXPECT_NE(AmgOf(exec, MatrixOf(exec, host)).failure(), "");
     auto const s = ended(host, random_vector<double>(host.rows, 7));
     EXPECT_EQ(s.report.reason, Reason::breakdown);
     EXPECT_NE(s.report.detail, "");
@@ -137,7 +137,7 @@ TEST(AmgOfOddMatrices, NamesWhatIsNotPositive) {
   // Only the coarse grid tells: the constant has a negative energy.
   auto host = grid_laplacian(20);
   for (std::int32_t i = 0; i < host.rows; ++i) *entry_of(host, i, i) -= 0.1;
-  EXPECT_NE(AmgOf(exec, MatrixOf(exec, host)).defect(), "");
+  EXPECT_NE(AmgOf(exec, MatrixOf(exec, host)).failure(), "");
   EXPECT_NE(ended(host, random_vector<double>(host.rows, 7)).report.reason, Reason::converged);
   // One row has a negative diagonal.
   auto indefinite = Solder::fem_poisson_2d<double>(20);
@@ -198,14 +198,14 @@ TEST(AmgOfOddMatrices, EndsWhereNumbersAreNotFinite) {
         *entry_of(host, i, j) = value;
         *entry_of(host, j, i) = value;
         AmgOf const M(exec, MatrixOf(exec, host));
-        EXPECT_NE(M.defect(), "");
+        EXPECT_NE(M.failure(), "");
         for (Runner const runner : {Runner::launch, Runner::team}) {
           auto const s =
               solved_by_cg(host, random_vector<double>(host.rows, 7), cg(runner, 1e-10, 50));
           EXPECT_EQ(to_string(s.report.reason), to_string(Reason::not_finite)) << value;
         }
       }
-  EXPECT_NE(AmgOf(exec, MatrixOf(exec, diagonal<double>({nan}))).defect(), "");
+  EXPECT_NE(AmgOf(exec, MatrixOf(exec, diagonal<double>({nan}))).failure(), "");
 }
 
 TEST(AmgOfOddMatrices, RefusesWhatCannotBe) {
@@ -356,13 +356,13 @@ TEST(AmgRefresh, ThatThrowsLeavesEverythingAsItWas) {
   auto const r = random_vector<double>(host.rows, 3), before = applied(M, r);
   EXPECT_THROW(M.refresh(exec, MatrixOf(exec, rectangular)), std::invalid_argument);
   EXPECT_EQ(M.rows(), host.rows);
-  EXPECT_EQ(M.defect(), "");
+  EXPECT_EQ(M.failure(), "");
   EXPECT_TRUE(same_bits(applied(M, r), before));
-  // A defect is no exception, and goes away.
+  // A failure is no exception, and goes away.
   M.refresh(exec, MatrixOf(exec, negated(host)));
-  EXPECT_NE(M.defect(), "");
+  EXPECT_NE(M.failure(), "");
   M.refresh(exec, MatrixOf(exec, host));
-  EXPECT_EQ(M.defect(), "");
+  EXPECT_EQ(M.failure(), "");
   EXPECT_TRUE(same_bits(applied(M, r), before));
 }
 

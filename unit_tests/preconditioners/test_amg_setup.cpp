@@ -301,7 +301,7 @@ void check_hierarchy(HostCsr<Scalar> const& host, int most, std::int32_t coarses
   CsrMatrix<Scalar, Default> const A(exec, host);
   auto const made = hierarchy(A, {.max_levels = most, .max_coarse_size = coarsest});
   auto const& H = *made;
-  ASSERT_EQ(H.defect, "");
+  ASSERT_EQ(H.failure, "");
   ASSERT_GE(H.levels.size(), 2u);
   ASSERT_LE(H.levels.size(), std::size_t(most));
   expect_near(Plain(H.levels[0].A), Plain(host), 0);
@@ -339,7 +339,7 @@ void check_kept(HostCsr<Scalar> const& host, HostCsr<Scalar> const& other,
   auto const made_first = made(A, nullptr), made_fresh = made(B, nullptr),
              made_after = made(B, made_first.get());
   auto const &first = *made_first, &fresh = *made_fresh, &H = *made_after;
-  ASSERT_EQ(H.defect, "");
+  ASSERT_EQ(H.failure, "");
   ASSERT_EQ(H.levels.size(), first.levels.size());
   ASSERT_NE(fresh.levels[1].A.nonzeros(), H.levels[1].A.nonzeros()) << "nothing is kept";
   expect_near(Plain(H.levels[0].A), Plain(other), 0);

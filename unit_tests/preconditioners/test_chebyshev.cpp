@@ -103,7 +103,7 @@ void expect_polynomial(HostCsr<Scalar> const& host, CsrMatrix<Scalar, Exec> cons
     for (double const share : {0.02, 0.3}) {
       SCOPED_TRACE("degree " + std::to_string(degree) + ", share " + std::to_string(share));
       Chebyshev const C(exec, A, M, ChebyshevOptions{degree, share});
-      EXPECT_EQ(C.defect(), "");
+      EXPECT_EQ(C.failure(), "");
       EXPECT_EQ(C.rows(), host.rows);
       double const largest = C.largest_eigenvalue();
       EXPECT_GE(largest, exact);

@@ -53,7 +53,7 @@ TYPED_TEST(IncompleteOf, FactorsArePlainOnes) {
       auto const& host = kind == Factorisation::ic0 ? spd : general;
       CsrMatrix<Scalar, Exec> const A(exec, host);
       Incomplete M(exec, A, kind, {TriangularSchedule::automatic, ordering});
-      EXPECT_EQ(M.defect(), "");
+      EXPECT_EQ(M.failure(), "");
       EXPECT_EQ(M.shift(), 0);
       auto sorted = M.elimination();
       std::sort(sorted.begin(), sorted.end());
@@ -116,7 +116,7 @@ void expect_iterations_of_oracle(HostCsr<Scalar> const& host, Factorisation kind
   Exec const exec;
   CsrMatrix<Scalar, Exec> const A(exec, host);
   Incomplete M(exec, A, kind, incomplete);
-  ASSERT_EQ(M.defect(), "");
+  ASSERT_EQ(M.failure(), "");
   PlainFactors const factors(host, M.elimination(), M.shift());
   auto const oracle = Solder::Apply<Scalar, Exec>::on_host(
       host.rows, [&](std::span<Scalar const> r, std::span<Scalar> z) { factors.apply(r, z); });
@@ -181,8 +181,8 @@ TEST(IncompleteInSolvers, APolynomialGoesOverIt) {
 
 // ---- What cannot be factorised ----
 
-std::string defect_of(HostCsr<double> const& host, Factorisation kind,
-                      IncompleteOptions const& options = {}) {
+std::string failure_of(HostCsr<double> const& host, Factorisation kind,
+                       IncompleteOptions const& options = {}) {
   Exec const exec;
   CsrMatrix<double, Exec> const A(exec, host);
   Incomplete const M(exec, A, kind, options);
@@ -190,26 +190,26 @@ std::string defect_of(HostCsr<double> const& host, Factorisation kind,
   std::vector<double> const ones(host.rows, 1.0);
   auto const b = to_device(exec, ones), x = to_device(exec, ones);
   Report const report = solver.solve(b, x);
-  EXPECT_EQ(report.reason == Reason::breakdown && !report.detail.empty(), !M.defect().empty());
-  return M.defect();
+  EXPECT_EQ(report.reason == Reason::breakdown && !report.detail.empty(), !M.failure().empty());
+  return M.failure();
 }
 
 TEST(IncompleteErrors, NameTheRow) {
   using Rows = std::vector<std::vector<double>>;
-  EXPECT_NE(defect_of(sparse<double>(Rows{{1, 2}, {3, 0}}), Factorisation::ilu0)
+  EXPECT_NE(failure_of(sparse<double>(Rows{{1, 2}, {3, 0}}), Factorisation::ilu0)
                 .find("row 2 (counted from 1) has no diagonal entry"),
             std::string::npos);
   auto zero = sparse<double>(Rows{{1, 2}, {3, 6}});  // u_22 = 6 - 3 * 2
-  EXPECT_NE(defect_of(zero, Factorisation::ilu0).find("pivot of row 2 (counted from 1) of ilu0"),
+  EXPECT_NE(failure_of(zero, Factorisation::ilu0).find("pivot of row 2 (counted from 1) of ilu0"),
             std::string::npos);
-  EXPECT_NE(defect_of(sparse<double>(Rows{{1, 2}, {0, 3}}), Factorisation::ic0)
+  EXPECT_NE(failure_of(sparse<double>(Rows{{1, 2}, {0, 3}}), Factorisation::ic0)
                 .find("row 1 (counted from 1) has an entry whose mirror image is missing"),
             std::string::npos);
   auto const negative = sparse<double>(Rows{{1, 1}, {1, -5}});
-  EXPECT_NE(defect_of(negative, Factorisation::ic0).find("pivot of row 2 (counted from 1) of ic0"),
+  EXPECT_NE(failure_of(negative, Factorisation::ic0).find("pivot of row 2 (counted from 1) of ic0"),
             std::string::npos);
-  EXPECT_EQ(defect_of(negative, Factorisation::ilu0), "");
-  EXPECT_EQ(defect_of(sparse<double>(Rows{{1, 2}, {0, 3}}), Factorisation::ilu0), "");
+  EXPECT_EQ(failure_of(negative, Factorisation::ilu0), "");
+  EXPECT_EQ(failure_of(sparse<double>(Rows{{1, 2}, {0, 3}}), Factorisation::ilu0), "");
 
   Exec const exec;
   CsrMatrix<double, Exec> const A(exec, negative);
@@ -225,7 +225,7 @@ TEST(IncompleteErrors, NameTheRow) {
 
 TEST(IncompleteErrors, APivotWithoutAnInverseIsNamed) {
   for (auto const kind : {Factorisation::ic0, Factorisation::ilu0})
-    EXPECT_NE(defect_of(diagonal<double>({1, 1e-310, 2}), kind)
+    EXPECT_NE(failure_of(diagonal<double>({1, 1e-310, 2}), kind)
                   .find("the pivot of row 2 (counted from 1)"),
               std::string::npos);
 }
@@ -250,7 +250,7 @@ TEST(IncompleteErrors, AHubIsEliminatedInItsTurn) {
   CsrMatrix<double, Exec> const A(exec, arrow);
   Kokkos::Timer timer;
   Incomplete const M(exec, A, Factorisation::ic0);
-  EXPECT_EQ(M.defect(), "");
+  EXPECT_EQ(M.failure(), "");
   EXPECT_LT(timer.seconds(), 20);  // a tenth of a second, and minutes by the square
 }
 
@@ -258,12 +258,12 @@ TEST(IncompleteErrors, AHubIsEliminatedInItsTurn) {
 TEST(IncompleteErrors, AShiftMendsPivotsThatAreNotPositive) {
   auto const host = sparse<double>({{3, -2, 0, 2}, {-2, 3, -2, 0}, {0, -2, 3, -2}, {2, 0, -2, 3}});
   ASSERT_FALSE(PlainFactors(host, {0, 1, 2, 3}).positive);
-  EXPECT_NE(defect_of(host, Factorisation::ic0, {.shift = 0}).find("is not positive"),
+  EXPECT_NE(failure_of(host, Factorisation::ic0, {.shift = 0}).find("is not positive"),
             std::string::npos);
   Exec const exec;
   CsrMatrix<double, Exec> const A(exec, host);
   Incomplete const M(exec, A, Factorisation::ic0);
-  EXPECT_EQ(M.defect(), "");
+  EXPECT_EQ(M.failure(), "");
   EXPECT_GT(M.shift(), 0);
   EXPECT_EQ(M.setup().shift, M.shift());
   EXPECT_TRUE(PlainFactors(host, {0, 1, 2, 3}, M.shift()).positive);
@@ -346,7 +346,7 @@ TEST(IncompleteAnalysis, GivesPlainFactorsAndSolvesWhoeverDoesIt) {
     SCOPED_TRACE(what);
     CsrMatrix<double, Exec> const A(exec, host);
     Incomplete const M(exec, A, Factorisation::ilu0, options);
-    EXPECT_EQ(M.defect(), "");
+    EXPECT_EQ(M.failure(), "");
     PlainFactors const factors(host, M.elimination());
     expect_factors(exec, M, factors, 1e-12);
     if (options.trisolve == Solder::Trisolve::jacobi) continue;
@@ -384,7 +384,7 @@ TEST(IncompleteOfRealMatrices, IsThatOfTheOracleAndSoAreTheIterations) {
     CsrMatrix<double, Exec> const A(exec, host);
     auto const kind = matrix.spd ? Factorisation::ic0 : Factorisation::ilu0;
     Incomplete const M(exec, A, kind);
-    if (!M.defect().empty()) continue;
+    if (!M.failure().empty()) continue;
     PlainFactors const factors(host, M.elimination(), M.shift());
     double largest = 0, smallest = 1e300;  // growth tells how much rounding may show
     for (std::int32_t i = 0; i < host.rows; ++i)

@@ -106,7 +106,7 @@ TYPED_TEST(Sweeps, MakeTheFactorsOfPlainOnes) {
         options.ordering = ordering;
         options.sweeps = sweeps;
         Incomplete M(exec, A, kind, options);
-        ASSERT_EQ(M.defect(), "");
+        ASSERT_EQ(M.failure(), "");
         expect_factors(exec, M, swept(host, M.elimination(), sweeps), 200 * epsilon<Scalar>);
         auto const before = to_host(exec, M.factor_values());
 
@@ -151,7 +151,7 @@ void expect_solves_of_plain_ones(Factorisation kind) {
                               .sweeps = sweeps,
                               .trisolve = Trisolve::jacobi,
                               .trisolve_sweeps = of_solve});
-          ASSERT_EQ(M.defect(), "");
+          ASSERT_EQ(M.failure(), "");
           auto const rows = sweeps > 0 ? swept(host, M.elimination(), sweeps)
                                        : PlainFactors(host, M.elimination()).rows;
           auto const expected = solved_by_sweeps(rows, M.elimination(), of_solve, r),
@@ -223,7 +223,7 @@ TEST(SolveSweeps, TakeDiagonals) {
        {std::vector<double>{2, 4, 8}, std::vector<double>{4}, std::vector<double>{}}) {
     CsrMatrix<double, Exec> const A(exec, diagonal<double>(entries));
     Incomplete const M(exec, A, Factorisation::ic0, options);
-    EXPECT_EQ(M.defect(), "");
+    EXPECT_EQ(M.failure(), "");
     auto expected = entries;
     for (double& entry : expected) entry = 1 / entry;
     EXPECT_EQ(applied(M, std::vector<double>(entries.size(), 1.0)), expected);
@@ -359,7 +359,7 @@ TEST(SweepsInSolvers, GoOnAfterRefreshes) {
   Incomplete const none(exec, CsrMatrix<double, Exec>(exec, bad), Factorisation::ic0,
                         {.trisolve = Trisolve::jacobi});
   Solder::Cg with_none(exec, A, none, Solder::CgOptions{});
-  EXPECT_EQ(with_none.solve(b, x).detail, none.defect());
+  EXPECT_EQ(with_none.solve(b, x).detail, none.failure());
 }
 
 /// An application adds 2 kernels a sweep to CG's own.
@@ -384,13 +384,13 @@ TEST(SweepErrors, AreNamed) {
   Exec const exec;
   CsrMatrix<double, Exec> const A(exec, Solder::fem_poisson_2d<double>(4));
   for (auto const kind : {Factorisation::ic0, Factorisation::ilu0}) {
-    auto const defect = [&](std::vector<std::vector<double>> const& rows) {
+    auto const failure = [&](std::vector<std::vector<double>> const& rows) {
       CsrMatrix<double, Exec> const B(exec, sparse<double>(rows));
-      return Incomplete(exec, B, kind, {.sweeps = 1, .trisolve = Trisolve::jacobi}).defect();
+      return Incomplete(exec, B, kind, {.sweeps = 1, .trisolve = Trisolve::jacobi}).failure();
     };
-    EXPECT_NE(defect({{1, 2}, {3, 0}}).find("row 2 (counted from 1) has no diagonal entry"),
+    EXPECT_NE(failure({{1, 2}, {3, 0}}).find("row 2 (counted from 1) has no diagonal entry"),
               std::string::npos);
-    EXPECT_EQ(defect({{1, 2}, {0, 3}}).find("row 1 (counted from 1) has an entry whose mirror "),
+    EXPECT_EQ(failure({{1, 2}, {0, 3}}).find("row 1 (counted from 1) has an entry whose mirror "),
               kind == Factorisation::ic0 ? 0 : std::string::npos);
   }
   for (IncompleteOptions const& options :
@@ -408,11 +408,11 @@ TEST(SweepErrors, AShiftMendsPivotsThatAreNotPositive) {
   for (auto const trisolve : {Trisolve::exact, Trisolve::jacobi}) {
     Incomplete const none(exec, A, Factorisation::ic0,
                           {.shift = 0, .sweeps = 4, .trisolve = trisolve});
-    EXPECT_NE(none.defect().find("the pivot of row 4 (counted from 1) of ic0 is not positive"),
+    EXPECT_NE(none.failure().find("the pivot of row 4 (counted from 1) of ic0 is not positive"),
               std::string::npos)
-        << none.defect();
+        << none.failure();
     Incomplete const M(exec, A, Factorisation::ic0, {.sweeps = 4, .trisolve = trisolve});
-    EXPECT_EQ(M.defect(), "");
+    EXPECT_EQ(M.failure(), "");
     EXPECT_GT(M.shift(), 0);
     expect_factors(exec, M, swept(host, {0, 1, 2, 3}, 4, M.shift()), 1e-12);
   }
@@ -425,9 +425,10 @@ TEST(SweepErrors, EntriesThatAreNotFiniteAreNamed) {
                                   to_device(exec, std::vector<int>{0, 1, 0, 1, 3, 1, 2, 3, 3}),
                                   to_device(exec, std::vector<double>{1, 1, 1, 0, 1, 1, 1, 1, 1}));
   Incomplete const one(exec, A, Factorisation::ilu0, {.sweeps = 1});
-  EXPECT_NE(one.defect().find("row 3 (counted from 1) of ilu0"), std::string::npos) << one.defect();
-  EXPECT_NE(one.defect().find("or the sweeps have not converged (sweeps: 1)"), std::string::npos);
-  EXPECT_EQ(Incomplete(exec, A, Factorisation::ilu0, {.sweeps = 2}).defect(), "");
+  EXPECT_NE(one.failure().find("row 3 (counted from 1) of ilu0"), std::string::npos)
+      << one.failure();
+  EXPECT_NE(one.failure().find("or the sweeps have not converged (sweeps: 1)"), std::string::npos);
+  EXPECT_EQ(Incomplete(exec, A, Factorisation::ilu0, {.sweeps = 2}).failure(), "");
 }
 
 /// The last row needs and is needed by all: not the work of all with all.
@@ -451,7 +452,7 @@ TEST(SweepErrors, AHubCostsNoMoreThanItsEntries) {
   CsrMatrix<double, Exec> const A(exec, arrow);
   Kokkos::Timer timer;
   Incomplete const M(exec, A, Factorisation::ic0, {.sweeps = 3, .trisolve = Trisolve::jacobi});
-  EXPECT_EQ(M.defect(), "");
+  EXPECT_EQ(M.failure(), "");
   EXPECT_LT(timer.seconds(), 20);  // a tenth of a second, and minutes by the square
 }
 
@@ -459,10 +460,10 @@ TEST(SweepErrors, PivotsWithoutAnInverseAreNamed) {
   Exec const exec;
   CsrMatrix<double, Exec> const A(exec, diagonal<double>({1, 1e-310, 2}));
   Incomplete const M(exec, A, Factorisation::ilu0, {.sweeps = 1, .trisolve = Trisolve::jacobi});
-  EXPECT_NE(M.defect().find("the pivot of row 2 (counted from 1)"), std::string::npos);
+  EXPECT_NE(M.failure().find("the pivot of row 2 (counted from 1)"), std::string::npos);
   CsrMatrix<double, Exec> const Z(exec, sparse<double>({{1, 2}, {3, 6}}));
   Incomplete const zero(exec, Z, Factorisation::ilu0, {.sweeps = 2, .trisolve = Trisolve::jacobi});
-  EXPECT_NE(zero.defect().find("the pivot of row 2 (counted from 1) of ilu0 is zero"),
+  EXPECT_NE(zero.failure().find("the pivot of row 2 (counted from 1) of ilu0 is zero"),
             std::string::npos);
 }
 

@@ -296,7 +296,7 @@ TEST(TriangularOfRealMatrices, FactorsAreSolvedBackwardStably) {
     auto const host = Solder::read_matrix_market<double>(matrix_file(matrix));
     Solder::Incomplete const M(exec, CsrMatrix<double, Exec>(exec, host),
                                Solder::Factorisation::ilu0);
-    if (!M.defect().empty()) continue;
+    if (!M.failure().empty()) continue;
     for (bool const lower : {true, false}) {
       auto const T = factor(exec, M, lower);
       CsrMatrix<double, Exec> const device_T(exec, T);

@@ -82,7 +82,7 @@ struct Bench {
 
 /// \brief The preconditioners that a solver applies inside its own kernels.
 struct RowWise {
-  static constexpr int kernels_of_judgement = 2;  ///< the residual and the judge
+  static constexpr int kernels_of_residual_check = 2;  ///< the residual and the residual check
 
   template <class Exec, class F>
   static void for_each(Bench<Exec>& bench, F const& f) {
@@ -128,9 +128,9 @@ void expect_kernels(F const& kernels_per_iteration) {
         int const base = kernels(20), batch = iterations_of_batches(options);
         EXPECT_EQ(kernels(20 + batch) - base, each * batch);
         EXPECT_EQ(kernels(20 + batch * 9) - base, each * batch * 9);
-        // The judgement at both ends, and a batch ahead on GPUs.
+        // The residual check at both ends, and a batch ahead on GPUs.
         int const ahead = Solder::Impl::is_host_space<Exec> ? 1 : 48;
-        EXPECT_LE(base, each * (20 + ahead) + 2 * Preconditioners::kernels_of_judgement);
+        EXPECT_LE(base, each * (20 + ahead) + 2 * Preconditioners::kernels_of_residual_check);
       });
 }
 

@@ -63,7 +63,7 @@ struct GivenFactor {
 };
 
 struct Factorised {
-  static constexpr int kernels_of_judgement = 4;  ///< it begins anew with M r
+  static constexpr int kernels_of_residual_check = 4;  ///< it begins anew with M r
 
   template <class Exec, class F>
   static void for_each(Bench<Exec>& bench, F const& f) {

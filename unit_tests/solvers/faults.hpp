@@ -44,7 +44,8 @@ class FaultCounter {
   Kokkos::View<std::int32_t, typename Exec::memory_space> count_;
 };
 
-/// \brief A CsrMatrix with a fault. The judge's products count as those of the iteration do.
+/// \brief A CsrMatrix with a fault. The residual check's products count as those of the iteration
+/// do.
 template <class Scalar, class Exec>
 struct FaultyMatrix {
   using scalar_type = Scalar;

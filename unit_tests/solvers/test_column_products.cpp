@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Products with several right-hand sides, of as many rows as GPU threads do not share: an iteration
-// of CG, and the residual that the judge takes, against the same on the host.
+// of CG, and the residual that the residual check takes, against the same on the host.
 #include "cg.hpp"
 #include "columns.hpp"
 

@@ -147,8 +147,8 @@ TEST(ColumnsOf, IrregularMatricesAreAsAlone) {
                           0.2);
 }
 
-/// Where the tolerance is near what can be attained the judge sends some columns back, others end
-/// stagnated, and at the iteration limit: all in the same solve.
+/// Where the tolerance is near what can be attained the residual check sends some columns back,
+/// others end stagnated, and at the iteration limit: all in the same solve.
 TEST(ColumnsOf, JudgedAtDifferentTimesAreAsAlone) {
   Default const exec;
   auto const host = Solder::fem_poisson_2d<float>(40);
@@ -477,7 +477,7 @@ TEST(ColumnsOf, TheKernelsAreThoseOfOneColumnAndNothingElseHappens) {
     products += kernel.label == "Solder::cg::product";
   }
   // On GPUs batches of 16 iterations: the second one claims the end, the third begins with the
-  // judge, and a fourth has been sent ahead.
+  // residual check, and a fourth has been sent ahead.
   int const most = Solder::Impl::is_host_space<Default> ? 21 : 64;
   EXPECT_GE(products, 20);
   EXPECT_LE(products, most);

@@ -179,7 +179,7 @@ Table table_of(CgOptions const& options, double largest) {
       // A step may lengthen r by half the root of A's condition number.
       Row{"diverges", diagonal<double>({1, 1e25}), {1, 3e-13}}.ends(diverged, beyond, 1),
   };
-  // The judge has product 0.
+  // The residual check has product 0.
   for (bool const once : {true, false})
     table.push_back(Row{"A turns its sign in iteration 0", good(), first}
                         .fault_in_A({1, -1, once})

@@ -17,7 +17,7 @@ int kernels_per_iteration(IdrOptions const& options) { return has_shadow_kernel(
 
 /// A large shadow space has a kernel at a beginning too.
 struct RowWiseOfIdr : RowWise {
-  static constexpr int kernels_of_judgement = 3;
+  static constexpr int kernels_of_residual_check = 3;
 };
 
 template <class Exec>
@@ -61,10 +61,10 @@ TEST(IdrKernelsOfAHost, EveryKernelOfASolve) {
         for (auto const& label : more)
           if (has_shadow_kernel(idr(s)) || label != "shadow") expected.push_back(label);
       };
-      append({"residual", "judge", "shadow"});
+      append({"residual", "check", "shadow"});
       for (int k = 0; k <= iterations && iterations > 0; ++k)
         append({"product", "shadow", "update"});
-      if (iterations > 0) append({"residual", "judge", "shadow"});
+      if (iterations > 0) append({"residual", "check", "shadow"});
       std::vector<std::string> seen;
       auto const events = bench.watch(Identity{}, with(idr(s), Runner::launch, iterations));
       for (auto const& kernel : events->kernels)
@@ -76,7 +76,7 @@ TEST(IdrKernelsOfAHost, EveryKernelOfASolve) {
 /// The preconditioners that have kernels of their own, each in a list of one; kernels: of an
 /// application, with the one that hands out what the triangular solves have made.
 struct WithFsai {
-  static constexpr int kernels = 2, kernels_of_judgement = 5;
+  static constexpr int kernels = 2, kernels_of_residual_check = 5;
   template <class Exec, class F>
   static void for_each(Bench<Exec>& bench, F const& f) {
     SCOPED_TRACE("fsai");
@@ -84,7 +84,7 @@ struct WithFsai {
   }
 };
 struct WithIlu {
-  static constexpr int kernels = 4, kernels_of_judgement = 7;
+  static constexpr int kernels = 4, kernels_of_residual_check = 7;
   template <class Exec, class F>
   static void for_each(Bench<Exec>& bench, F const& f) {
     SCOPED_TRACE("ilu0");

@@ -93,7 +93,8 @@ TYPED_TEST(OnChip, ASolveIsOneKernelAndNothingElse) {
   EXPECT_EQ(events.fences, std::vector<std::string>{});
 }
 
-/// Letters that are full end the kernel, and the next one goes on; the judge is asked in between.
+/// Letters that are full end the kernel, and the next one goes on; the residual check is asked in
+/// between.
 TYPED_TEST(OnChip, GoesOnAfterALetter) {
   if (Solder::Impl::is_host_space<TypeParam>) GTEST_SKIP() << "it takes a GPU some milliseconds";
   using Matrix = Solder::CsrMatrix<double, TypeParam>;

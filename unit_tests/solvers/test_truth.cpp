@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The true residual is that of the numbers as they are stored: products and sums have twice the
-// digits of double. All solvers have one judge; CG asks
+// digits of double. All solvers have one residual check; CG asks
 // it here.
 #include "batches.hpp"
 #include "cg.hpp"
@@ -20,7 +20,7 @@ template <class Scalar>
 constexpr double slack = sizeof(typename Solder::ScalarTraits<Scalar>::Real) == sizeof(float) ? 1e-3
                                                                                               : 0.1;
 
-/// The report of a solve, and of a judgement of the x that it returned.
+/// The report of a solve, and of a residual check of the x that it returned.
 template <class Matrix, class Scalar>
 void expect_the_exact_residual(Exec const& exec, HostCsr<Scalar> const& host, Matrix const& A,
                                std::vector<Scalar> const& b, std::vector<Scalar> const& x0,

@@ -167,9 +167,9 @@ inline constexpr bool is_on_device = [] {
 /// CsrOperator. On hosts it goes through its team's rows by team.for_each_row, or from
 /// team.first(rows) to team.last(rows): it is called for some of them at a time. x is whatever
 /// answers x[i], and a row is to be summed in the type of x[i]: the
-/// judge hands in doubles where vectors are float, and its residual is as true as these sums.
-/// nonzeros() is what a product takes in multiplications, words() the words of the scalar that it
-/// reads of the matrix.
+/// residual check hands in doubles where vectors are float, and its residual is as true as these
+/// sums. nonzeros() is what a product takes in multiplications, words() the words of the scalar
+/// that it reads of the matrix.
 template <class Matrix>
 concept LinearOperator = requires(Matrix const& A) {
   typename Matrix::scalar_type;

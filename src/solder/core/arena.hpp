@@ -114,7 +114,7 @@ class Arena {
     return {in_columns(doubles(N * teams * columns_), N * teams), teams * columns_};
   }
   template <std::size_t N>
-  TurningSum<N> turning_sum(int teams) {
+  DoubleBufferedSum<N> double_buffered_sum(int teams) {
     return {in_columns(doubles(2 * N * teams * columns_), 2 * N * teams), teams * columns_};
   }
   /// \brief A kept scalar, with room behind it for others up to Kept::stride doubles.

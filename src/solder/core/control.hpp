@@ -14,9 +14,10 @@ namespace Solder {
 
 /// \brief Which stages have work to do; the others pass the control block on untouched.
 enum class Phase : std::int32_t {
-  judge,  ///< the true residual is to be computed: at the start, and when the iteration believes it
+  check,  ///< the true residual is to be computed: at the start, and when the iteration believes it
           ///< is done
-  begin,  ///< a beginning from the true residual goes on beyond the judge: M is to be applied
+  begin,  ///< a beginning from the true residual goes on beyond the residual check: M is to be
+          ///< applied
   iterate,  ///< the solver's own stages
   correct,  ///< the end of a cycle goes on: M is to be applied to the correction of x
   finished
@@ -52,9 +53,9 @@ enum class Cause : std::int16_t {
 /// same decision from the same partial sums in the same order, so the block needs no other
 /// synchronisation.
 struct Control {
-  Phase phase = Phase::judge;
+  Phase phase = Phase::check;
   Reason reason =
-      Reason::running;  ///< the iteration's claim during Phase::judge, the verdict once finished
+      Reason::running;  ///< the iteration's claim during Phase::check, the verdict once finished
   Cause cause = Cause::none;
   Cause another = Cause::none;  ///< of the breakdown after which another shadow residual was taken
   std::int32_t iteration = 0;   ///< completed updates of x
@@ -97,9 +98,10 @@ struct Control {
     return std::sqrt(squared) / (b_squared > 0 ? std::sqrt(b_squared) : 1);
   }
 
-  /// \brief Ends the iteration with a claim that the judge will hold against the true residual.
+  /// \brief Ends the iteration with a claim that the residual check will hold against the true
+  /// residual.
   KOKKOS_FUNCTION void claim(Reason why, Cause what = Cause::none, double scalar = 0) {
-    phase = Phase::judge;
+    phase = Phase::check;
     reason = why;
     cause = what;
     value = scalar;
@@ -123,7 +125,7 @@ struct Limits {
   bool operator==(Limits const&) const = default;
 };
 
-/// \brief What the judge decided.
+/// \brief What the residual check decided.
 enum class Verdict {
   finish,   ///< control says why
   zero,     ///< b = 0: set x = 0 and come back
@@ -181,8 +183,8 @@ KOKKOS_INLINE_FUNCTION double lower_threshold(Control const& control) {
   return Kokkos::fmin(control.threshold - 1.1 * gap, (1 - 1e-10) * claimed);
 }
 
-/// \brief What becomes of the claim where the numbers alone do not decide. \see judge
-KOKKOS_INLINE_FUNCTION Verdict judge_claim(Control& control, Limits const& limits,
+/// \brief What becomes of the claim where the numbers alone do not decide. \see check_residual
+KOKKOS_INLINE_FUNCTION Verdict check_claim(Control& control, Limits const& limits,
                                            Recovery const& recovery, bool first) {
   double const squared = control.true_squared;
   Reason const claim = control.reason;
@@ -260,9 +262,10 @@ KOKKOS_INLINE_FUNCTION Verdict judge_claim(Control& control, Limits const& limit
 /// a restarted method that ends without a claim (Reason::running) must only win something, unless
 /// it asks for another scale; one that ends further away than it began is undone. Nothing goes on
 /// at the iteration limit.
-KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
-                                     double residual_squared, double b_squared, double b_nonzeros,
-                                     Recovery recovery = {}, double x_not_finite = 0) {
+KOKKOS_INLINE_FUNCTION Verdict check_residual(Control& control, Limits const& limits,
+                                              double residual_squared, double b_squared,
+                                              double b_nonzeros, Recovery recovery = {},
+                                              double x_not_finite = 0) {
   bool const first = control.recorded == 0;
   control.b_squared = b_squared;
   control.true_squared = residual_squared;
@@ -273,7 +276,7 @@ KOKKOS_INLINE_FUNCTION Verdict judge(Control& control, Limits const& limits,
   if (first) control.measure(residual_squared);
   Verdict const verdict = Impl::finish_by_numbers(control, limits, b_nonzeros, x_not_finite, first)
                               ? Verdict::finish
-                              : Impl::judge_claim(control, limits, recovery, first);
+                              : Impl::check_claim(control, limits, recovery, first);
   bool const is_worse = !first && !control.fresh && !(residual_squared <= control.best_squared);
   if (!(verdict == Verdict::finish && recovery.reverts && is_worse && !limits.unconditional() &&
         control.reason != Reason::converged))

@@ -53,7 +53,7 @@ inline constexpr bool is_host_space =
 
 /// \brief Memory that both the host and kernels of Exec read and write while a kernel runs.
 template <class Exec>
-using MailboxSpace =
+using StatusSpace =
     std::conditional_t<is_host_space<Exec>, Kokkos::HostSpace, Kokkos::SharedHostPinnedSpace>;
 
 /// \brief Where it is not null, called before each allocation of memory of Space by allocated(): by
@@ -92,12 +92,12 @@ auto allocated(char const* label, std::size_t bytes, Make const& make) {
 /// Kokkos's pinned memory of HIP is not coherent: what a kernel writes may stay unseen until it
 /// ends. There it is allocated as coherent memory; elsewhere it is Kokkos's.
 template <class T, class Exec>
-class MailboxArray {
+class StatusArray {
  public:
-  MailboxArray() = default;
-  MailboxArray(char const* label, Exec const& exec, std::size_t size) {
-    allocated<MailboxSpace<Exec>>(label, size * sizeof(T),
-                                  [&] { return allocate(label, exec, size); });
+  StatusArray() = default;
+  StatusArray(char const* label, Exec const& exec, std::size_t size) {
+    allocated<StatusSpace<Exec>>(label, size * sizeof(T),
+                                 [&] { return allocate(label, exec, size); });
   }
 
   T* data() const { return data_; }
@@ -117,9 +117,9 @@ class MailboxArray {
       return;
     }
 #endif
-    Kokkos::View<T*, MailboxSpace<Exec>> const view(Kokkos::view_alloc(std::string(label), exec),
-                                                    size);
-    owner_ = std::make_shared<Kokkos::View<T*, MailboxSpace<Exec>>>(view);
+    Kokkos::View<T*, StatusSpace<Exec>> const view(Kokkos::view_alloc(std::string(label), exec),
+                                                   size);
+    owner_ = std::make_shared<Kokkos::View<T*, StatusSpace<Exec>>>(view);
     data_ = view.data();
   }
 

@@ -10,7 +10,7 @@
 
 namespace Solder::Impl {
 
-/// \brief How such a league deals rows: in blocks of as many as a team has threads, by turns.
+/// \brief How such a league deals rows: in blocks of as many as a team has threads, alternately.
 struct Blocks {
   static constexpr int bits = 8, rows = 1 << bits;
 

@@ -134,7 +134,7 @@ struct HostPreconditioner {
   Rows (*rows_of)(void const* opened, Rows const& of_matrix);
   Applied (*applied)(void const* opened, Keeper&, Phase, Operand const&);
   Applied (*applied_and_inner)(void const* opened, Keeper&, Phase, Operand const&,
-                               TurningSum<1> const&);
+                               DoubleBufferedSum<1> const&);
 
   Rows rows(Rows const& of_matrix) const { return rows_of(opened, of_matrix); }
   std::int32_t inner_teams() const { return inner; }
@@ -143,7 +143,7 @@ struct HostPreconditioner {
     return applied(opened, *keeper, phase, place(r));
   }
   template <class Vector>
-  Applied apply(Phase phase, Vector const& r, TurningSum<1> const& rz) const requires Split {
+  Applied apply(Phase phase, Vector const& r, DoubleBufferedSum<1> const& rz) const requires Split {
     return applied_and_inner(opened, *keeper, phase, place(r), rz);
   }
 
@@ -199,7 +199,7 @@ auto host_preconditioner(Keeper& keeper, Opened const& opened) {
   if constexpr (Opened::is_split) {
     host.inner = opened.inner_teams();
     host.applied_and_inner = [](void const* of, Keeper& keeps, Phase phase, Operand const& r,
-                                TurningSum<1> const& rz) {
+                                DoubleBufferedSum<1> const& rz) {
       return host_application<Scalar>(keeps, static_cast<Opened const*>(of)->apply(phase, r, rz));
     };
   }

@@ -11,7 +11,7 @@ namespace Solder {
 /// writes that has row i: no product is taken of it.
 ///
 /// It lies in memory, but a kernel of a whole solve may keep some of its entries on chip from one
-/// judgement to the next; see Impl::OnChip.
+/// residual check to the next; see Impl::OnChip.
 template <class Scalar>
 struct Owned {
   Scalar* memory;

@@ -59,7 +59,7 @@ struct Shape {
 
 /// \brief What a method, A and M can.
 struct Traits {
-  bool on_device = true;   ///< no part of an iteration is the host's
+  bool on_device = true;    ///< no part of an iteration is the host's
   bool has_cycles = false;  ///< as GMRES and IDR(s)
   bool pointwise = true;    ///< M has no kernels of its own
   bool split = false;       ///< M = F^H F
@@ -95,11 +95,11 @@ struct PlanConstants {
   std::int64_t most_work_of_team;      ///< up to which one team beats a league
   std::int64_t most_work_of_resident;  ///< up to which one kernel beats a graph of kernels
   // "Vectors on chip".
-  std::int64_t most_work_on_chip;      ///< the same with vectors on chip
-  std::int64_t least_rows_on_chip;     ///< of each multiprocessor: L2 holds what fewer would save
-  std::int64_t most_entries_on_chip;   ///< of a row, on average: longer rows save too little
+  std::int64_t most_work_on_chip;     ///< the same with vectors on chip
+  std::int64_t least_rows_on_chip;    ///< of each multiprocessor: L2 holds what fewer would save
+  std::int64_t most_entries_on_chip;  ///< of a row, on average: longer rows save too little
   // "A whole solve in one kernel".
-  std::int64_t most_work_of_cycles;    ///< of a method with cycles, M being pointwise
+  std::int64_t most_work_of_cycles;  ///< of a method with cycles, M being pointwise
   // "Many right-hand sides".
   std::int64_t most_entries_of_columns;  ///< of all columns, up to which one kernel beats a graph
   std::int64_t most_entries_in_memory;   ///< the same where its programs lie in memory
@@ -111,34 +111,32 @@ struct PlanConstants {
 
 inline constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
 
-inline constexpr PlanConstants constants_of_hosts{
-    .most_work_of_team = 6'000,
-    .most_work_of_resident = 1'000'000,
-    .most_work_on_chip = 1'000'000,
-    .least_rows_on_chip = unlimited,
-    .most_entries_on_chip = 0,
-    .most_work_of_cycles = 1'000'000,
-    .most_entries_of_columns = 0,
-    .most_entries_in_memory = 0,
-    .many_entries_of_columns = unlimited,
-    .most_words_side_by_side = 0,
-    .most_words_of_few_stages = 0,
-    .entries_side_by_side = 0};
+inline constexpr PlanConstants constants_of_hosts{.most_work_of_team = 6'000,
+                                                  .most_work_of_resident = 1'000'000,
+                                                  .most_work_on_chip = 1'000'000,
+                                                  .least_rows_on_chip = unlimited,
+                                                  .most_entries_on_chip = 0,
+                                                  .most_work_of_cycles = 1'000'000,
+                                                  .most_entries_of_columns = 0,
+                                                  .most_entries_in_memory = 0,
+                                                  .many_entries_of_columns = unlimited,
+                                                  .most_words_side_by_side = 0,
+                                                  .most_words_of_few_stages = 0,
+                                                  .entries_side_by_side = 0};
 
 /// \brief H100 and H200. Other GPUs take them too, but no kernel whose teams meet.
-inline constexpr PlanConstants constants_of_hopper{
-    .most_work_of_team = 16'000,
-    .most_work_of_resident = 6'000'000,
-    .most_work_on_chip = 24'000'000,
-    .least_rows_on_chip = 2'700,
-    .most_entries_on_chip = 16,
-    .most_work_of_cycles = 20'000'000,
-    .most_entries_of_columns = 1'200'000,
-    .most_entries_in_memory = 400'000,
-    .many_entries_of_columns = 12'000'000,
-    .most_words_side_by_side = 1e7,
-    .most_words_of_few_stages = 2.25e6,
-    .entries_side_by_side = 2e6};
+inline constexpr PlanConstants constants_of_hopper{.most_work_of_team = 16'000,
+                                                   .most_work_of_resident = 6'000'000,
+                                                   .most_work_on_chip = 24'000'000,
+                                                   .least_rows_on_chip = 2'700,
+                                                   .most_entries_on_chip = 16,
+                                                   .most_work_of_cycles = 20'000'000,
+                                                   .most_entries_of_columns = 1'200'000,
+                                                   .most_entries_in_memory = 400'000,
+                                                   .many_entries_of_columns = 12'000'000,
+                                                   .most_words_side_by_side = 1e7,
+                                                   .most_words_of_few_stages = 2.25e6,
+                                                   .entries_side_by_side = 2e6};
 
 constexpr PlanConstants const& constants_of(Machine const& machine) {
   return machine.is_host ? constants_of_hosts : constants_of_hopper;
@@ -178,8 +176,8 @@ inline void plan_league(Plan& plan, Machine const& machine, Shape const& shape,
                         Traits const& traits, std::int32_t sharing) {
   PlanConstants const& constants = constants_of(machine);
   if (plan.runner == Runner::team) {
-    bool const widens = traits.merges && hold_rows(shape, team_threads) &&
-                        !hold_rows(shape, league_threads);
+    bool const widens =
+        traits.merges && hold_rows(shape, team_threads) && !hold_rows(shape, league_threads);
     std::int64_t const items = widens ? team_threads : shape.rows;
     plan.teams = 1;
     while (plan.threads < team_threads && plan.threads < items) plan.threads *= 2;
@@ -220,8 +218,8 @@ inline Plan plan_solve(Machine const& machine, Shape const& shape, Traits const&
                                 : constants.most_work_of_resident;
   Runner const many_kernels = machine.is_host ? Runner::launch : Runner::graph;
   auto const of_work = [&](char const* what, std::int64_t limit) {
-    return "an iteration works on " + std::to_string(work) + " entries (nonzeros + 4 rows): " +
-           what + " up to " + std::to_string(limit);
+    return "an iteration works on " + std::to_string(work) +
+           " entries (nonzeros + 4 rows): " + what + " up to " + std::to_string(limit);
   };
   Plan plan;
   auto const choose = [&](Runner runner, std::string because) {
@@ -235,8 +233,8 @@ inline Plan plan_solve(Machine const& machine, Shape const& shape, Traits const&
   else if (traits.merges && Impl::hold_rows(shape, Impl::team_threads))
     choose(Runner::team, "the threads of one team hold a row each, which saves stages");
   else if (traits.merges && machine.can_meet() &&
-           Impl::hold_rows(shape, machine.multiprocessors / sharing *
-                                      std::int64_t(Impl::team_threads)))
+           Impl::hold_rows(shape,
+                           machine.multiprocessors / sharing * std::int64_t(Impl::team_threads)))
     choose(Runner::resident, "the threads of the device hold a row each, which saves stages");
   else if (work <= constants.most_work_of_team)
     choose(Runner::team, of_work("one team is the quickest", constants.most_work_of_team));
@@ -334,8 +332,8 @@ inline std::int32_t plan_side_by_side(Machine const& machine, Shape const& shape
   if (traits.merges) {  // as often as it beats a stage more for all of them
     std::int32_t const turns = traits.pointwise ? 2 : 1;
     std::int32_t merged = most;
-    while (merged > 0 && !hold_rows(shape, machine.multiprocessors / merged *
-                                               std::int64_t(team_threads)))
+    while (merged > 0 &&
+           !hold_rows(shape, machine.multiprocessors / merged * std::int64_t(team_threads)))
       --merged;
     if (turns * merged >= most) return merged;
   }

@@ -17,8 +17,9 @@ struct At {
   std::int32_t turn = 0;  ///< of the innermost Repeat
 };
 
-/// \brief Where a vector lies that is column `step` of a basis, or one of two arrays by turns. An
-/// array that stays where it is, is a pointer: a kernel then has its address in the argument space.
+/// \brief Where a vector lies that is column `step` of a basis, or one of two arrays alternately.
+/// An array that stays where it is, is a pointer: a kernel then has its address in the argument
+/// space.
 template <class Scalar>
 struct Place {
   Scalar* values = nullptr;

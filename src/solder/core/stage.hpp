@@ -88,7 +88,8 @@ KOKKOS_FUNCTION constexpr std::size_t sums_needed_by() {
 ///     go through the rows,
 ///   - `known(now, Scalars&) const`: what of them the control block alone tells, before rows are
 ///     loaded,
-///   - `with_earlier(f) const`, f(the sums that earlier stages left ...), Sum or TurningSum, whose
+///   - `with_earlier(f) const`, f(the sums that earlier stages left ...), Sum or DoubleBufferedSum,
+///   whose
 ///     totals scalars() is given,
 ///   - `ahead(team, at) const`: what else is to be loaded before the control block has arrived,
 ///   - `end(team, mine, now, next) const`: instead of leaving the sums, or to take account,

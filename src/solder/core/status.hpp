@@ -35,7 +35,8 @@ struct StatusWriter {
   std::int32_t capacity;  ///< most history entries of a column in a status; a power of two
   std::int32_t columns;
 
-  /// \brief The history of a status: computed, since every kernel would take one more pointer along.
+  /// \brief The history of a status: computed, since every kernel would take one more pointer
+  /// along.
   KOKKOS_FUNCTION double* copies(std::int32_t number, std::int32_t column) const {
     return reinterpret_cast<double*>(statuses + 2 * columns) +
            std::int64_t(place(number, column)) * capacity;
@@ -154,7 +155,7 @@ class StatusReader {
     return (std::size_t(capacity) * sizeof(double) + sizeof(StatusEntry) - 1) / sizeof(StatusEntry);
   }
 
-  MailboxArray<StatusEntry, Exec> statuses_;  ///< [2][columns], then the history
+  StatusArray<StatusEntry, Exec> statuses_;  ///< [2][columns], then the history
   Kokkos::View<double*, typename Exec::memory_space> history_;
   std::int32_t columns_, capacity_;
 };

@@ -43,16 +43,16 @@ struct Sum {
   KOKKOS_FUNCTION Sum all() const { return *this; }
 };
 
-/// \brief N sums of an iteration in two buffers by turns: those of iteration i are still there
+/// \brief N sums of an iteration in two buffers alternately: those of iteration i are still there
 /// while i + 1 leaves its own.
 template <std::size_t N>
-struct TurningSum {
+struct DoubleBufferedSum {
   static constexpr std::size_t size = N, gathered = 2 * N;
 
   double* values;
   std::int32_t parts;
 
-  bool operator==(TurningSum const&) const = default;
+  bool operator==(DoubleBufferedSum const&) const = default;
 
   KOKKOS_FUNCTION Sum<N> of(std::int32_t iteration) const {
     return {values + (iteration & 1) * std::int32_t(N) * parts, parts};

@@ -262,7 +262,7 @@ class DeviceTeam {
   /// \brief What a body is given for row i; see OnChipTeam.
   KOKKOS_FUNCTION static constexpr std::int32_t own(std::int32_t i) { return i; }
   /// \brief The places that a product goes through, `at_once` of them at a time, for so many rows:
-  /// dealt by turns, whatever block has a team's threads.
+  /// dealt alternately, whatever block has a team's threads.
   KOKKOS_FUNCTION static constexpr std::int32_t places(std::int32_t count, std::int32_t) {
     return count;
   }
@@ -364,8 +364,8 @@ class DeviceTeam {
   /// fixed order. The team has a power of two of warps.
   ///
   /// Butterflies within the warps, a slot in scratch for each warp, butterflies over the slots. The
-  /// slots are used in two sets by turns, which do not overlap whatever N: the barrier of the next
-  /// sum separates this one's readers from the writers after it.
+  /// slots are used in two sets alternately, which do not overlap whatever N: the barrier of the
+  /// next sum separates this one's readers from the writers after it.
   template <std::size_t N>
   KOKKOS_FORCEINLINE_FUNCTION Sums<N> sum(Sums<N> const& mine) const {
     return sum_slots(fill_slots(mine), mine);

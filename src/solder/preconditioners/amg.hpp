@@ -122,17 +122,17 @@ class Amg {
       setup.level_nonzeros.push_back(level.A.nonzeros());
     }
     setup.density = operator_complexity();
-    setup.largest_eigenvalue = defect().empty() ? state_->levels.front().largest : std::nan("");
+    setup.largest_eigenvalue = failure().empty() ? state_->levels.front().largest : std::nan("");
     return setup;
   }
   /// \brief A sentence that says why it cannot be applied; empty if it can.
-  std::string defect() const { return state_->defect; }
+  std::string failure() const { return state_->failure; }
 
   /// \brief Words of sizeof(Of) that one application moves, not counting its operand and result; 0
   /// if it cannot be applied or there are no rows.
   template <class Of>
   double words(std::int32_t) const {
-    if (!defect().empty() || rows() == 0) return 0;
+    if (!failure().empty() || rows() == 0) return 0;
     double vectors = 0, matrices = 0, times = 1;
     auto const& levels = state_->levels;
     Impl::amg::Way const way = this->way();
@@ -260,8 +260,8 @@ class Amg {
         Impl::amg::Sweeps{beside_coarse(options_.pre), beside_coarse(options_.post), is_split()},
         given || size == 1 ? modes_ : Impl::amg::constant_modes<Stored>(exec, A.rows(), size), size,
         before);
-    if (!std::is_same_v<Stored, Scalar> && !state->defect.empty())
-      state->defect +=
+    if (!std::is_same_v<Stored, Scalar> && !state->failure.empty())
+      state->failure +=
           ", in single precision: if the matrix itself is sound, scale it or keep its precision";
     return state;
   }

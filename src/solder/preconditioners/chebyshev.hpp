@@ -188,14 +188,14 @@ struct ChebyshevOpened {
     auto const r = as_read(r_given);
     using R = std::remove_const_t<decltype(r)>;
     if constexpr (Inner::is_pointwise) {
-      Place<Scalar> const by_turns(z, 0, length);
+      Place<Scalar> const double_buffered(z, 0, length);
       auto const start = stage("Solder::chebyshev::start", phase,
                                mapped(PlacedRange<R>{A.rows, league, r}, PointwiseOf<Inner>{inner}),
                                ChebyshevStart<Scalar>{inverse_theta, z, v});
-      auto const Az = A.apply(phase, by_turns);
+      auto const Az = A.apply(phase, double_buffered);
       auto const turn = program(
           Az.before, stage("Solder::chebyshev::turn", phase, Az.rows,
-                           ChebyshevTurn<Scalar, Inner, R>{inner, weights, r, by_turns, v}));
+                           ChebyshevTurn<Scalar, Inner, R>{inner, weights, r, double_buffered, v}));
       Scalar const* const newest = z + (degree - 1) % 2 * length;
       auto const last = A.apply(phase, newest);
       return application(
@@ -230,11 +230,11 @@ struct ChebyshevOpened {
 ///     for k = 1, ..., degree:
 ///       v = rho_k rho_k-1 v + (2 rho_k / delta) M (r - A z),  z = z + v
 ///
-/// theta and delta are the middle and the half length of the interval [eigenvalue_fraction, 1] times the largest
-/// eigenvalue of M A; rho_0 = delta / theta, and rho_k = 1 / (2 theta / delta - rho_k-1). There are
-/// no inner products. The polynomial is Hermitian positive definite if A and M are, so it can be
-/// used with CG. A few steps of the Lanczos method on the device estimate the largest eigenvalue;
-/// 10% is added to the estimate.
+/// theta and delta are the middle and the half length of the interval [eigenvalue_fraction, 1]
+/// times the largest eigenvalue of M A; rho_0 = delta / theta, and rho_k = 1 / (2 theta / delta -
+/// rho_k-1). There are no inner products. The polynomial is Hermitian positive definite if A and M
+/// are, so it can be used with CG. A few steps of the Lanczos method on the device estimate the
+/// largest eigenvalue; 10% is added to the estimate.
 ///
 /// Cost of an application: if M is pointwise, degree + 1 kernels, of which degree are products;
 /// else 2 degree + 1 kernels, plus degree + 1 times M's own. The last kernel hands out the rows of
@@ -291,10 +291,10 @@ class Chebyshev {
     return setup;
   }
   /// \brief A sentence that says why it cannot be applied; empty if it can.
-  std::string defect() const {
-    if constexpr (requires { inner_.defect(); })
-      if (std::string const inner = inner_.defect(); !inner.empty()) return inner;
-    return state_->defect;
+  std::string failure() const {
+    if constexpr (requires { inner_.failure(); })
+      if (std::string const inner = inner_.failure(); !inner.empty()) return inner;
+    return state_->failure;
   }
   /// \brief Words of sizeof(Of) that one application moves, not counting its operand and result.
   template <class Of>
@@ -347,7 +347,7 @@ class Chebyshev {
     Matrix A;
     Weights weights;
     double largest, seconds;
-    std::string defect;
+    std::string failure;
   };
 
   State made_for(Exec const& exec, Matrix const& A) const {
@@ -366,7 +366,7 @@ class Chebyshev {
     for (std::size_t k = 0; k < weights.size(); ++k) staging(k) = weights[k];
     Kokkos::deep_copy(exec, table, staging);
     exec.fence("Solder::chebyshev: set up");
-    return {A, table, largest, timer.seconds(), usable ? std::string() : defect_of(largest)};
+    return {A, table, largest, timer.seconds(), usable ? std::string() : failure_of(largest)};
   }
 
   double theta(double largest) const { return largest * (1 + options_.eigenvalue_fraction) / 2; }
@@ -383,8 +383,8 @@ class Chebyshev {
     }
     return weights;
   }
-  double usable_largest() const { return state_->defect.empty() ? state_->largest : 1; }
-  static std::string defect_of(double largest) {
+  double usable_largest() const { return state_->failure.empty() ? state_->largest : 1; }
+  static std::string failure_of(double largest) {
     char text[32];
     std::snprintf(text, sizeof text, "%.3g", largest / 1.1);
     return std::string(

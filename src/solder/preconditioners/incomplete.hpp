@@ -58,8 +58,8 @@ enum class Factorisation : std::int32_t {
 ///
 /// Construction succeeds even if the factors cannot be computed: because a diagonal entry is
 /// missing or a pivot is zero or, for ic0, because a pivot is not positive in spite of shifts or
-/// the pattern is not symmetric. defect() then says why it cannot be applied, and solvers refuse to
-/// start and report that sentence.
+/// the pattern is not symmetric. failure() then says why it cannot be applied, and solvers refuse
+/// to start and report that sentence.
 template <class Scalar, class Exec>
 class Incomplete {
  public:
@@ -80,7 +80,7 @@ class Incomplete {
 
   /// \brief Factorises again. If A has the same pattern as before, this happens on the device alone
   /// and overwrites the old factors. Waits for the device. If it throws, the old factors stay in
-  /// use. If they were already overwritten, defect() says so until a refresh succeeds.
+  /// use. If they were already overwritten, failure() says so until a refresh succeeds.
   template <class Offset>
   void refresh(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& given) {
     if (given.rows() != given.columns())
@@ -120,14 +120,14 @@ class Incomplete {
     setup.nonzeros = state_->nonzeros;
     setup.density = 1;
     setup.shift = state_->shift;
-    if (state_->defect.empty())
+    if (state_->failure.empty())
       setup.schedule = solves_by_sweeps() ? std::string(to_string(Trisolve::jacobi))
                                           : std::string(to_string(lower().schedule)) + ", " +
                                                 std::string(to_string(upper().schedule));
     return setup;
   }
   /// \brief A sentence that says why it cannot be applied; empty if it can.
-  std::string defect() const { return state_->defect; }
+  std::string failure() const { return state_->failure; }
 
   /// \brief Words of sizeof(Of) that one application moves, not counting its operand and result.
   /// Exact solves: the factors once, and y and z written and read; on GPUs they are also marked
@@ -248,7 +248,7 @@ class Incomplete {
     Impl::triangular::SweptTriangles<Scalar, Exec> triangles;  // for solves by sweeps
     double analysis_seconds = 0, factorise_seconds = 0, shift = 0;
     bool symmetric = false;  ///< the pattern; only meaningful for ic0 or with factor sweeps
-    std::string structural, defect = unfinished;
+    std::string structural, failure = unfinished;
   };
 
   bool solves_by_sweeps() const { return options_.trisolve == Trisolve::jacobi; }
@@ -306,8 +306,8 @@ class Incomplete {
       *state_ = std::move(*fresh);
     }
     timer.reset();
-    state_->defect = unfinished;
-    state_->defect = factorise(exec, A.values().data());
+    state_->failure = unfinished;
+    state_->failure = factorise(exec, A.values().data());
     state_->factorise_seconds = timer.seconds();
   }
 
@@ -441,7 +441,7 @@ class Incomplete {
       std::string const row = Impl::counted(state.label.empty() ? wrong : state.label[wrong]);
       char percent[32];
       std::snprintf(percent, sizeof percent, "%.3g", 100 * state.shift);
-      std::string defect =
+      std::string failure =
           kind_ == Factorisation::ic0
               ? "the pivot of row " + row + " of ic0 is not positive, or not finite" +
                     (state.shift > 0
@@ -449,9 +449,9 @@ class Incomplete {
                          : "")
               : "the pivot of row " + row + " of ilu0 is zero or not finite";
       if (options_.sweeps > 0)
-        defect +=
+        failure +=
             ", or the sweeps have not converged (sweeps: " + std::to_string(options_.sweeps) + ")";
-      return defect;
+      return failure;
     }
     if (solves_by_sweeps()) {
       state.triangles.update(exec, state.values.data());

@@ -99,7 +99,7 @@ class Jacobi {
   }
 
   /// \brief Inverts the diagonal again, for an A with the same number of rows and new values. If it
-  /// throws, the old inverse stays in use. If that was already overwritten, defect() says so until
+  /// throws, the old inverse stays in use. If that was already overwritten, failure() says so until
   /// a refresh succeeds.
   /// \throws std::invalid_argument if A is not square or has a different number of rows
   template <class Matrix>
@@ -139,7 +139,7 @@ class Jacobi {
   /// \brief The row whose diagonal entry is zero, or -1.
   std::int32_t zero_row() const { return std::max(zero_row_(), -1); }
   /// \brief A sentence that says why it cannot be applied; empty if it can.
-  std::string defect() const {
+  std::string failure() const {
     if (zero_row_() == unknown)
       return "the inverse of its diagonal is unfinished because an exception interrupted it: "
              "call "

@@ -8,7 +8,7 @@
 #include <solder/solvers/bicgstab_options.hpp>
 #include <solder/solvers/detail/bicgstab_bodies.hpp>
 #include <solder/solvers/detail/bicgstab_merged.hpp>
-#include <solder/solvers/detail/judge.hpp>
+#include <solder/solvers/detail/residual_check.hpp>
 #include <solder/solvers/detail/solver.hpp>
 
 namespace Solder {
@@ -77,8 +77,7 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
                                          OpenedM, BiCgStabOptions> {
   using Base = MethodBase<BiCgStabMethod, Exec, OpenedA, OpenedM, BiCgStabOptions>;
   static constexpr bool pointwise = OpenedM::is_pointwise;
-  static constexpr bool can_merge =
-      pointwise && OpenedA::can_hold_rows && !is_host_space<Exec>;
+  static constexpr bool can_merge = pointwise && OpenedA::can_hold_rows && !is_host_space<Exec>;
 
  public:
   using Scalar = typename OpenedA::scalar_type;
@@ -104,7 +103,7 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
   using Sums = BiCgStabSums<Scalar>;
   static constexpr Recovery recovery{.continues = true, .restarts = true, .has_another = true};
 
-  /// r and s are kept as u = M r and M s; q is free while a claim is judged.
+  /// r and s are kept as u = M r and M s; q is free while a claim is checked.
   template <bool Pipelined>
   auto with_pointwise(Scalar const* b, Scalar* x) {
     auto& arena = this->arena();
@@ -119,10 +118,10 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
     Sums const sums = Sums::in(arena, this->limits(), A.league, arena.teams(rows.teams));
     auto const Ap = A.apply(Phase::iterate, p), Au = A.apply(Phase::iterate, u);
 
-    auto const begin =
-        judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q.memory,
-                  BiCgStabBegin<Scalar, OpenedM, true>{M, rs.memory, u, p, nullptr, sums.rr(),
-                                                       sums.of_shadow, sums.kept});
+    auto const begin = residual_check(
+        arena, "Solder::bicgstab::check", A, rows, sums.limits, recovery, b, x, q.memory,
+        BiCgStabBegin<Scalar, OpenedM, true>{M, rs.memory, u, p, nullptr, sums.rr(), sums.of_shadow,
+                                             sums.kept});
     auto const up_to_t = program(
         Ap.before,
         stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
@@ -152,7 +151,7 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
                         BiCgStabDirection<Scalar, OpenedM>{sums.of_update, sums.kept, M, p})));
   }
 
-  /// The pipelined form in two stages an iteration. M s is free while a claim is judged.
+  /// The pipelined form in two stages an iteration. M s is free while a claim is checked.
   auto merged(Scalar const* b, Scalar* x) {
     using Shared = BiCgStabMerged<Scalar>;
     auto& arena = this->arena();
@@ -168,19 +167,20 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
         M, shared.rs(), nullptr, nullptr, shared.Ms(), sums.rr(), sums.of_shadow, sums.kept};
     sums.of_update = of_turn;
     sums.of_first_product = {of_turn.values + of_turn.parts, of_turn.parts};
-    return merged_form("pipelined", {.A = 2, .M = 2, .row = 15},
-               program(judgement(arena, "Solder::bicgstab::judge", A, A.rows, sums.limits, recovery,
-                                 b, x, shared.Ms(), begin),
-                       stage("Solder::bicgstab::begin", Phase::begin,
-                             A.apply_made(BiCgStabMadeBeginning<Scalar, OpenedM>{{{M}, shared.Ms()},
-                                                                                 shared.rs()}),
-                             BiCgStabFirstTurn<Scalar>{{shared}, of_turn})),
-               program(stage("Solder::bicgstab::half_turn", Phase::iterate,
-                             A.apply_made(BiCgStabMadeHalfStep<Scalar, OpenedM>{{M}, shared}),
-                             BiCgStabHalfTurn<Scalar, OpenedM>(sums, shared)),
-                       stage("Solder::bicgstab::turn", Phase::iterate,
-                             A.apply_made(BiCgStabMadeDirection<Scalar, OpenedM>{{M}, shared, x}),
-                             BiCgStabTurn<Scalar, OpenedM>(sums, shared, of_turn, x))));
+    return merged_form(
+        "pipelined", {.A = 2, .M = 2, .row = 15},
+        program(residual_check(arena, "Solder::bicgstab::check", A, A.rows, sums.limits, recovery,
+                               b, x, shared.Ms(), begin),
+                stage("Solder::bicgstab::begin", Phase::begin,
+                      A.apply_made(
+                          BiCgStabMadeBeginning<Scalar, OpenedM>{{{M}, shared.Ms()}, shared.rs()}),
+                      BiCgStabFirstTurn<Scalar>{{shared}, of_turn})),
+        program(stage("Solder::bicgstab::half_turn", Phase::iterate,
+                      A.apply_made(BiCgStabMadeHalfStep<Scalar, OpenedM>{{M}, shared}),
+                      BiCgStabHalfTurn<Scalar, OpenedM>(sums, shared)),
+                stage("Solder::bicgstab::turn", Phase::iterate,
+                      A.apply_made(BiCgStabMadeDirection<Scalar, OpenedM>{{M}, shared, x}),
+                      BiCgStabTurn<Scalar, OpenedM>(sums, shared, of_turn, x))));
   }
 
   /// M cannot be undone, so r and s are kept beside u = M r and M s; w = M q.
@@ -198,17 +198,17 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
     auto const Ap = A.apply(Phase::iterate, p), Au = A.apply(Phase::iterate, u);
     auto const start = M.apply(Phase::begin, r), Mq = M.apply(Phase::iterate, q),
                Mt = M.apply(Phase::iterate, t);
-    // (r, r) is left by the judge and by the rows of M t.
+    // (r, r) is left by the residual check and by the rows of M t.
     Rows const rows = rows_as_dealt<Exec>(M.rows(A.rows), Mt.rows);
     Sums const sums = Sums::in(arena, this->limits(), A.league, arena.teams(rows.teams));
 
-    auto const begin =
-        program(judgement(arena, "Solder::bicgstab::judge", A, rows, sums.limits, recovery, b, x, q,
-                          BiCgStabBegin<Scalar, NoOperation, false>{
-                              {}, rs, u, p, r, sums.rr(), sums.of_shadow, sums.kept}),
-                start.before,
-                stage("Solder::bicgstab::begin", Phase::begin, start.rows,
-                      BiCgStabBegun<Scalar>{u, p, sums.of_first_u, sums.of_u}));
+    auto const begin = program(
+        residual_check(arena, "Solder::bicgstab::check", A, rows, sums.limits, recovery, b, x, q,
+                       BiCgStabBegin<Scalar, NoOperation, false>{
+                           {}, rs, u, p, r, sums.rr(), sums.of_shadow, sums.kept}),
+        start.before,
+        stage("Solder::bicgstab::begin", Phase::begin, start.rows,
+              BiCgStabBegun<Scalar>{u, p, sums.of_first_u, sums.of_u}));
     auto const up_to_Mt =
         program(Ap.before,
                 stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,

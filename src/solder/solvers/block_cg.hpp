@@ -11,8 +11,8 @@
 #include <solder/core/identity.hpp>
 #include <solder/solvers/block_cg_options.hpp>
 #include <solder/solvers/detail/block_cg_stages.hpp>
-#include <solder/solvers/detail/judge.hpp>
 #include <solder/solvers/detail/method.hpp>
+#include <solder/solvers/detail/residual_check.hpp>
 
 namespace Solder {
 
@@ -34,10 +34,10 @@ class BlockCgMethod;
 ///     Q^H Z = S^H S                             inner products (two where M is not 1), factor
 ///     Q = Q S^-1, C = S C, P = Z S^-1 + P S^H   direction; Q S^-1 is made in the next update
 ///
-/// and X = X + Y D where the columns are judged. S comes from a Cholesky factorisation with pivots;
-/// directions whose pivots are rounding leave the block, and it goes on with fewer. Whether a
-/// column has converged its own true residual says; columns that have are left as they are, and the
-/// others begin anew from theirs where the recursion has parted from the truth.
+/// and X = X + Y D where the columns are checked. S comes from a Cholesky factorisation with
+/// pivots; directions whose pivots are rounding leave the block, and it goes on with fewer. Whether
+/// a column has converged its own true residual says; columns that have are left as they are, and
+/// the others begin anew from theirs where the recursion has parted from the truth.
 ///
 /// Cost of an iteration of b columns: 7 kernels without M, 8 and those of M else; the matrix once;
 /// a row and column 15 words, 19 with an M; 8 b operations a word, on top of the product's.
@@ -190,18 +190,18 @@ class BlockCgMethod : public MethodBase<BlockCgMethod<Exec, OpenedA, OpenedM>, E
 
     auto const of_residual = arena.template sum<4>(A.league);
     WideProduct<decltype(A.A), Scalar> const Ax{A.A, A.league, x};
-    auto const judgement = program(
-        stage("Solder::block_cg::add_up", Phase::judge, arena.template range<Scalar>(rows, x, y),
+    auto const residual_check = program(
+        stage("Solder::block_cg::add_up", Phase::check, arena.template range<Scalar>(rows, x, y),
               BlockAddUp<Scalar>{small, x}),
-        stage("Solder::residual", Phase::judge, Ax, Residual<Scalar>{b, x, v, of_residual}),
-        BlockJudge<Scalar>{small, limits, of_residual},
+        stage("Solder::residual", Phase::check, Ax, Residual<Scalar>{b, x, v, of_residual}),
+        BlockCheck<Scalar>{small, limits, of_residual},
         stage("Solder::block_cg::begin", Phase::begin, arena.template range<Scalar>(rows, v),
               BlockBegin<Scalar, Pointwise>{small, m, q, z_of_pointwise}),
         z_of(Phase::begin), orthonormalise);
 
     auto const Ap = A.apply(Phase::iterate, p);
     return form(
-        "block", {.A = 1, .M = 1, .row = is_identity ? 15.0 : 19.0}, judgement,
+        "block", {.A = 1, .M = 1, .row = is_identity ? 15.0 : 19.0}, residual_check,
         program(
             Ap.before, stage("Solder::block_cg::product", Phase::iterate, Ap.rows, store(v)),
             gram(Phase::iterate, p, v, of_H), BlockStep<Scalar>{small, limits, of_H, gram_teams},

@@ -9,7 +9,7 @@
 #include <solder/solvers/cg_options.hpp>
 #include <solder/solvers/detail/cg_decisions.hpp>
 #include <solder/solvers/detail/cg_merged.hpp>
-#include <solder/solvers/detail/judge.hpp>
+#include <solder/solvers/detail/residual_check.hpp>
 #include <solder/solvers/detail/solver.hpp>
 
 namespace Solder {
@@ -173,7 +173,7 @@ struct CgKeep {
 
   Scalar const* r;
   Scalar* z;
-  TurningSum<1> rz;
+  DoubleBufferedSum<1> rz;
 
   bool operator==(CgKeep const&) const = default;
 
@@ -214,7 +214,7 @@ struct CgBegin {
 
   M m;
   Scalar *r, *p;
-  TurningSum<sums> left;
+  DoubleBufferedSum<sums> left;
 
   bool operator==(CgBegin const&) const = default;
 
@@ -243,7 +243,7 @@ struct CgBegun {
 
   Scalar const* r;
   Scalar* p;
-  TurningSum<1> rz;
+  DoubleBufferedSum<1> rz;
 
   bool operator==(CgBegun const&) const = default;
 
@@ -289,7 +289,7 @@ struct CgBegunApart {
 
   Scalar const* r;
   Scalar *z, *p;
-  TurningSum<3> norms;
+  DoubleBufferedSum<3> norms;
   Sum<1> of_first_z;
 
   bool operator==(CgBegunApart const&) const = default;
@@ -368,11 +368,12 @@ class CgMethod
             this->vector("Solder::cg::p"),
             this->vector("Solder::cg::q")};
   }
-  /// q is free while a claim is judged.
+  /// q is free while a claim is checked.
   template <class Begin>
-  static auto judgement(Work const& w, Rows const& rows, Scalar const* b, Scalar* x,
-                        Begin const& begin) {
-    return Impl::judgement(w.arena, "Solder::cg::judge", w.A, rows, w.limits, {}, b, x, w.q, begin);
+  static auto residual_check(Work const& w, Rows const& rows, Scalar const* b, Scalar* x,
+                             Begin const& begin) {
+    return Impl::residual_check(w.arena, "Solder::cg::check", w.A, rows, w.limits, {}, b, x, w.q,
+                                begin);
   }
   /// q = A p, with (p, q).
   static auto product(Work const& w, Sum<1> const& pq) {
@@ -389,13 +390,13 @@ class CgMethod
     Work const w = open();
     Rows const rows = w.A.rows;
     auto const q = w.arena.own(w.q), r = w.arena.own(w.r), own_x = w.arena.own(x);
-    Norms const norms{w.arena.template turning_sum<Norms::size>(w.arena.teams(rows.teams)),
+    Norms const norms{w.arena.template double_buffered_sum<Norms::size>(w.arena.teams(rows.teams)),
                       {},
                       w.arena.template sum<2>(w.A.league)};
     auto const Ap = w.A.apply(Phase::iterate, w.p);
     return form<owns>(
         "pipelined", {.A = 1, .M = 2, .row = 9},
-        judgement(w, rows, b, x, CgBegin<Scalar, OpenedM, how>{w.M, w.r, w.p, norms.left}),
+        residual_check(w, rows, b, x, CgBegin<Scalar, OpenedM, how>{w.M, w.r, w.p, norms.left}),
         program(Ap.before,
                 stage("Solder::cg::product", Phase::iterate, Ap.rows,
                       CgProduct<Scalar, OpenedM, true>{w.p, q, w.M, norms.of_product}),
@@ -410,24 +411,24 @@ class CgMethod
     Work const w = open();
     Rows const rows = w.A.rows;
     auto const q = w.arena.own(w.q), r = w.arena.own(w.r), own_x = w.arena.own(x);
-    Norms const norms{w.arena.template turning_sum<Norms::size>(w.arena.teams(rows.teams)),
+    Norms const norms{w.arena.template double_buffered_sum<Norms::size>(w.arena.teams(rows.teams)),
                       {},
                       w.arena.template sum<1>(w.A.league)};
     auto const Ap = w.A.apply(Phase::iterate, w.p);
     auto const z = mapped(w.arena.template range<Scalar>(rows, r), PointwiseOf<OpenedM>{w.M});
     return form<owns>(
         "classical", {.A = 1, .M = 2, .row = 11},
-        judgement(w, rows, b, x, CgBegin<Scalar, OpenedM, how>{w.M, w.r, w.p, norms.left}),
-        program(Ap.before,
-                stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                      CgProduct<Scalar, NoOperation, false>{w.p, q, {}, norms.of_product}),
-                stage("Solder::cg::step", Phase::iterate,
-                      w.arena.template range<Scalar>(rows, own_x, r, w.p, q),
-                      body(CgDecision<Scalar, false, Norms>{w.limits, norms},
-                           CgStep<Scalar, OpenedM, Norms>{w.M, own_x, r})),
-                stage("Solder::cg::direction", Phase::iterate, z,
-                      body(CgBeta<Scalar, Norms::size>{norms.left.all()},
-                           CgDirection<Scalar>{w.p}))));
+        residual_check(w, rows, b, x, CgBegin<Scalar, OpenedM, how>{w.M, w.r, w.p, norms.left}),
+        program(
+            Ap.before,
+            stage("Solder::cg::product", Phase::iterate, Ap.rows,
+                  CgProduct<Scalar, NoOperation, false>{w.p, q, {}, norms.of_product}),
+            stage("Solder::cg::step", Phase::iterate,
+                  w.arena.template range<Scalar>(rows, own_x, r, w.p, q),
+                  body(CgDecision<Scalar, false, Norms>{w.limits, norms},
+                       CgStep<Scalar, OpenedM, Norms>{w.M, own_x, r})),
+            stage("Solder::cg::direction", Phase::iterate, z,
+                  body(CgBeta<Scalar, Norms::size>{norms.left.all()}, CgDirection<Scalar>{w.p}))));
   }
 
   /// M has kernels of its own. A split one leaves (r, z) itself, and z is not stored.
@@ -436,17 +437,17 @@ class CgMethod
     Work const w = open();
     Rows const rows = w.M.rows(w.A.rows);
     auto const pq = w.arena.template sum<1>(w.A.league);
-    auto const rr = w.arena.template turning_sum<1>(w.arena.teams(rows.teams));
-    auto const direction = [&](auto const& z, TurningSum<1> const& rz) {
+    auto const rr = w.arena.template double_buffered_sum<1>(w.arena.teams(rows.teams));
+    auto const direction = [&](auto const& z, DoubleBufferedSum<1> const& rz) {
       return stage("Solder::cg::direction", Phase::iterate, z,
                    body(CgBeta<Scalar, 1>{rz.all()}, CgDirection<Scalar>{w.p}));
     };
-    auto const with = [&](TurningSum<1> const& rz, double words, auto const& first, auto const& Mr,
-                          auto const& z_and_direction) {
+    auto const with = [&](DoubleBufferedSum<1> const& rz, double words, auto const& first,
+                          auto const& Mr, auto const& z_and_direction) {
       return form(
           "classical", {.A = 1, .M = 1, .row = words},
-          program(judgement(w, rows, b, x,
-                            CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, rr}),
+          program(residual_check(w, rows, b, x,
+                                 CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, rr}),
                   first.before,
                   stage("Solder::cg::begin", Phase::begin, first.rows,
                         CgBegun<Scalar, !OpenedM::is_split>{w.r, w.p, rz})),
@@ -458,18 +459,18 @@ class CgMethod
                   Mr.before, z_and_direction));
     };
     if constexpr (OpenedM::is_split) {
-      auto const rz = w.arena.template turning_sum<1>(w.M.inner_teams());
+      auto const rz = w.arena.template double_buffered_sum<1>(w.M.inner_teams());
       auto const first = w.M.apply(Phase::begin, w.r, rz), Mr = w.M.apply(Phase::iterate, w.r, rz);
       return with(rz, 10, first, Mr, direction(Mr.rows, rz));
     } else {
       Scalar* const z = this->vector("Solder::cg::z");
       auto const first = w.M.apply(Phase::begin, w.r), Mr = w.M.apply(Phase::iterate, w.r);
-      auto const rz = w.arena.template turning_sum<1>(Mr.rows.teams());
+      auto const rz = w.arena.template double_buffered_sum<1>(Mr.rows.teams());
       auto const kept = mapped(w.arena.template range<Scalar>(rows, z), PointwiseOf<NoOperation>{});
-      return with(rz, 13, first, Mr,
-                  program(stage("Solder::cg::keep", Phase::iterate, Mr.rows,
-                                CgKeep<Scalar>{w.r, z, rz}),
-                          direction(kept, rz)));
+      return with(
+          rz, 13, first, Mr,
+          program(stage("Solder::cg::keep", Phase::iterate, Mr.rows, CgKeep<Scalar>{w.r, z, rz}),
+                  direction(kept, rz)));
     }
   }
 
@@ -483,23 +484,23 @@ class CgMethod
     int const teams = w.arena.teams(rows.teams);
     auto const pq = w.arena.template sum<1>(w.A.league);
     auto const qu = w.arena.template sum<1>(Mq.rows.teams());
-    auto const rr = w.arena.template turning_sum<1>(teams);
-    auto const norms = w.arena.template turning_sum<3>(teams);
+    auto const rr = w.arena.template double_buffered_sum<1>(teams);
+    auto const norms = w.arena.template double_buffered_sum<3>(teams);
     auto const of_first_z = w.arena.template sum<1>(teams);
     return form(
         "pipelined", {.A = 1, .M = 1, .row = 15},
-        program(judgement(w, rows, b, x,
-                          CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, rr}),
+        program(residual_check(w, rows, b, x,
+                               CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, rr}),
                 first.before,
                 stage("Solder::cg::begin", Phase::begin, first.rows,
                       CgBegunApart<Scalar>{w.r, z, w.p, norms, of_first_z})),
-        program(product(w, pq), Mq.before,
-                stage("Solder::cg::keep", Phase::iterate, Mq.rows,
-                      CgKeepProduct<Scalar>{w.q, u, qu}),
-                stage("Solder::cg::update", Phase::iterate,
-                      w.arena.template range<Scalar>(rows, x, w.r, z, w.p, w.q, u),
-                      body(CgDecisionApart<Scalar>{w.limits, norms, of_first_z, pq, qu},
-                           CgUpdateApart<Scalar>{x, w.r, z, w.p}))));
+        program(
+            product(w, pq), Mq.before,
+            stage("Solder::cg::keep", Phase::iterate, Mq.rows, CgKeepProduct<Scalar>{w.q, u, qu}),
+            stage("Solder::cg::update", Phase::iterate,
+                  w.arena.template range<Scalar>(rows, x, w.r, z, w.p, w.q, u),
+                  body(CgDecisionApart<Scalar>{w.limits, norms, of_first_z, pq, qu},
+                       CgUpdateApart<Scalar>{x, w.r, z, w.p}))));
   }
 
   /// The pipelined form in one stage an iteration, where a stage costs more than what it computes.
@@ -516,21 +517,19 @@ class CgMethod
                                          buffers("Solder::cg::r"),
                                          buffers("Solder::cg::p"),
                                          buffers("Solder::cg::q"),
-                                         arena.template turning_sum<Norms::size>(A.league)};
+                                         arena.template double_buffered_sum<Norms::size>(A.league)};
     Scalar* const s = this->vector("Solder::cg::s");
     Limits const limits = this->limits();
-    return merged_form(
-        "pipelined", {.A = 1, .M = 1, .row = 8},
-        program(Impl::judgement(arena, "Solder::cg::judge", A, A.rows, limits, {}, b, x, s,
-                                CgMergedBegin{}),
-                stage("Solder::cg::begin", Phase::begin,
-                      A.apply_made(CgMadeBeginning<Scalar, OpenedM>{{{M}, s}}),
-                      CgFirstTurn<Scalar, Norms>{{shared}})),
-        program(stage(
-            "Solder::cg::turn", Phase::iterate,
-            A.apply_made(
-                CgMadeDirection<Scalar, OpenedM>{{M}, shared.r, shared.p, shared.q, x}),
-            CgTurn<Scalar, Norms>{{limits, {shared.left}}, shared, x})));
+    return merged_form("pipelined", {.A = 1, .M = 1, .row = 8},
+                       program(Impl::residual_check(arena, "Solder::cg::check", A, A.rows, limits,
+                                                    {}, b, x, s, CgMergedBegin{}),
+                               stage("Solder::cg::begin", Phase::begin,
+                                     A.apply_made(CgMadeBeginning<Scalar, OpenedM>{{{M}, s}}),
+                                     CgFirstTurn<Scalar, Norms>{{shared}})),
+                       program(stage("Solder::cg::turn", Phase::iterate,
+                                     A.apply_made(CgMadeDirection<Scalar, OpenedM>{
+                                         {M}, shared.r, shared.p, shared.q, x}),
+                                     CgTurn<Scalar, Norms>{{limits, {shared.left}}, shared, x})));
   }
 
   /// The classical form with a split M in three stages an iteration.
@@ -542,14 +541,14 @@ class CgMethod
     CgSplit<Scalar> const shared{{static_cast<std::ptrdiff_t>(n)},
                                  arena.template vector<Scalar>("Solder::cg::r", 2 * n),
                                  M.inner(),
-                                 arena.template turning_sum<2>(M.inner_teams())};
+                                 arena.template double_buffered_sum<2>(M.inner_teams())};
     Scalar *const p = this->vector("Solder::cg::p"), *const q = this->vector("Solder::cg::q");
     auto const pq = arena.template sum<1>(A.league);
     Limits const limits = this->limits();
     return merged_form(
         "classical", {.A = 1, .M = 1, .row = 9},
-        program(Impl::judgement(arena, "Solder::cg::judge", A, A.rows, limits, {}, b, x, q,
-                                CgMergedBegin{}),
+        program(Impl::residual_check(arena, "Solder::cg::check", A, A.rows, limits, {}, b, x, q,
+                                     CgMergedBegin{}),
                 stage("Solder::cg::first_factor", Phase::begin, M.apply_inner(as_read(q)),
                       CgSplitFirstTurn<Scalar>{{shared}, q}),
                 stage("Solder::cg::begin", Phase::begin, M.apply_outer(),

@@ -11,7 +11,7 @@
 #include <solder/core/identity.hpp>
 #include <solder/solvers/detail/gmres_arnoldi.hpp>
 #include <solder/solvers/detail/gmres_simpler.hpp>
-#include <solder/solvers/detail/judge.hpp>
+#include <solder/solvers/detail/residual_check.hpp>
 #include <solder/solvers/detail/solver.hpp>
 #include <solder/solvers/gmres_options.hpp>
 
@@ -39,8 +39,9 @@ class GmresMethod;
 /// (GmresReorthogonalisation; on the device): 5 kernels. mgs: one kernel for each k: 2 + j kernels.
 /// flexible: cgs2, and x = x + Z y with the z_j = M v_j kept. Simpler GMRES (pipelined): see
 /// detail/gmres_simpler.hpp; 2 kernels in the first step of a cycle, then 4. Every cycle ends with
-/// 4 kernels more: the small least squares problem, x, the true residual, the judge. A cycle that
-/// ends with a larger residual than it began with is undone. No fence; nothing is left to the host.
+/// 4 kernels more: the small least squares problem, x, the true residual, the residual check. A
+/// cycle that ends with a larger residual than it began with is undone. No fence; nothing is left
+/// to the host.
 ///
 /// A pointwise M (none, Jacobi) is applied inside these kernels. Any other takes its own in every
 /// step and, but for flexible, at a cycle's end, each time with one that keeps or adds what they
@@ -70,8 +71,8 @@ class Gmres : public Impl::Solver<Impl::GmresMethod, Exec, Matrix, Preconditione
 namespace Impl {
 
 template <class Exec, class OpenedA, class OpenedM>
-class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec, OpenedA, OpenedM,
-                                      GmresOptions> {
+class GmresMethod
+    : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec, OpenedA, OpenedM, GmresOptions> {
   using Base = MethodBase<GmresMethod, Exec, OpenedA, OpenedM, GmresOptions>;
 
  public:
@@ -120,11 +121,11 @@ class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec,
     Operand operand;
     Before before;
     Rows_ AMv;
-    std::int32_t clerks;
+    std::int32_t bookkeepers;
 
     template <class Variant>
     auto product() const {
-      return GmresProduct<Rows_, Scalar, Variant>(cycle, AMv, clerks);
+      return GmresProduct<Rows_, Scalar, Variant>(cycle, AMv, bookkeepers);
     }
   };
 
@@ -132,10 +133,10 @@ class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec,
   auto open(bool keeps = false) {
     auto& arena = this->arena();
     std::int32_t const rows = this->rows(), restart = checked_restart(this->options(), rows);
-    // A GPU's product has a clerk: a team of its own that accounts for the step before.
-    std::int32_t const clerks = arena.league() == 1 || is_host_space<Exec> ? 0 : 1;
+    // A GPU's product has a bookkeeper: a team of its own that accounts for the step before.
+    std::int32_t const bookkeepers = arena.league() == 1 || is_host_space<Exec> ? 0 : 1;
     auto const A =
-        clerks == 0
+        bookkeepers == 0
             ? this->open_matrix()
             : this->open_matrix(std::max(1, arena.teams(resident_league(arena.exec())) - 1));
     auto const M = this->open_preconditioner();
@@ -143,8 +144,8 @@ class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec,
     TallBasis<Scalar> const V{
         arena.template array<Scalar>("Solder::gmres::basis", stride * (restart + 1)), stride};
     Scalar* const z = identity ? nullptr
-                               : arena.template array<Scalar>("Solder::gmres::z",
-                                                              keeps ? stride * (restart + 1) : rows);
+                               : arena.template array<Scalar>(
+                                     "Solder::gmres::z", keeps ? stride * (restart + 1) : rows);
     Cycle const cycle = open_cycle(A.rows, V, A.league, restart);
     Place<Scalar> const v(V.values, stride, 0), z_of_step(z, keeps ? stride : 0, 0);
     Operand const operand{pointwise_of(M), z, keeps ? stride : 0};
@@ -165,13 +166,13 @@ class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec,
       }
     }();
     return Work<std::remove_const_t<decltype(before)>, std::remove_cvref_t<decltype(AMv.rows)>>{
-        A, M, cycle, operand, before, AMv.rows, clerks};
+        A, M, cycle, operand, before, AMv.rows, bookkeepers};
   }
 
   auto simpler(Scalar const* b, Scalar* x) {
     using Variant = SimplerGmres<Scalar>;
     auto const w = open();
-    return form("pipelined", cost(), judgement<Variant>(w, b, x),
+    return form("pipelined", cost(), residual_check<Variant>(w, b, x),
                 program(w.before, w.template product<Variant>(),
                         AfterFirst{program(typename Variant::Dots(w.cycle),
                                            typename Variant::Orthogonalise(w.cycle))},
@@ -181,18 +182,18 @@ class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec,
     using Variant = ModifiedGmres<Scalar>;
     using Project = typename Variant::template Project<Operand>;
     auto const w = open();
-    return form("mgs", cost(), judgement<ArnoldiGmres<Scalar>>(w, b, x),
+    return form("mgs", cost(), residual_check<ArnoldiGmres<Scalar>>(w, b, x),
                 program(w.before, w.template product<Variant>(),
                         repeat(program(Project(w.cycle, w.operand)), 1, 1)));
   }
   auto once(Scalar const* b, Scalar* x) {
     using Variant = ArnoldiGmres<Scalar>;
     auto const w = open();
-    return form("cgs", cost(), judgement<Variant>(w, b, x),
-                program(w.before, w.template product<Variant>(),
-                        typename Variant::template Dots<1>(w.cycle),
-                        typename Variant::template Orthogonalise<1, true, Operand>(w.cycle,
-                                                                                   w.operand)));
+    return form(
+        "cgs", cost(), residual_check<Variant>(w, b, x),
+        program(w.before, w.template product<Variant>(),
+                typename Variant::template Dots<1>(w.cycle),
+                typename Variant::template Orthogonalise<1, true, Operand>(w.cycle, w.operand)));
   }
   /// \tparam Keeps all z_j: flexible, with an M
   template <bool Keeps>
@@ -200,7 +201,7 @@ class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec,
     using Variant = ArnoldiGmres<Scalar>;
     auto const w = open(Keeps);
     return form(
-        to_string(this->options().form), cost(), judgement<Variant, Keeps>(w, b, x),
+        to_string(this->options().form), cost(), residual_check<Variant, Keeps>(w, b, x),
         program(w.before, w.template product<Variant>(),
                 typename Variant::template Dots<1>(w.cycle),
                 typename Variant::template Orthogonalise<1, false, Operand>(w.cycle, w.operand),
@@ -208,12 +209,12 @@ class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec,
                 typename Variant::template Orthogonalise<2, true, Operand>(w.cycle, w.operand)));
   }
 
-  /// \brief The end of a cycle: the small system, x += M V y, the true residual and the judge.
-  /// \tparam Kept x += Z y
+  /// \brief The end of a cycle: the small system, x += M V y, the true residual and the residual
+  /// check. \tparam Kept x += Z y
   template <class Variant, bool Kept = false, class Work>
-  auto judgement(Work const& w, Scalar const* b, Scalar* x) {
+  auto residual_check(Work const& w, Scalar const* b, Scalar* x) {
     auto& arena = this->arena();
-    auto const& [A, M, cycle, operand, unused_before, unused_rows, unused_clerks] = w;
+    auto const& [A, M, cycle, operand, unused_before, unused_rows, unused_bookkeepers] = w;
     int const league = arena.teams(A.rows.teams);
     Scalar* const before = arena.template array<Scalar>("Solder::gmres::x_before", this->rows());
     auto const end = [&] {
@@ -234,8 +235,8 @@ class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec,
     }();
     return program(
         GmresLeastSquares<Scalar, Variant>(cycle), end,
-        Impl::judgement(
-            arena, "Solder::gmres::judge", A, A.rows, cycle.limits,
+        Impl::residual_check(
+            arena, "Solder::gmres::check", A, A.rows, cycle.limits,
             {.continues = false, .restarts = true, .reverts = true}, b, x, cycle.true_residual(),
             GmresBegin<Scalar, Variant, Operand>{cycle.V, cycle.small, operand}, before));
   }
@@ -266,8 +267,8 @@ class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec,
             restart_,
             arena.template sum<1>(product_teams),
             arena.template sum<p>(product_teams),
-            arena.template turning_sum<1>(vector),
-            arena.template turning_sum<p>(vector),
+            arena.template double_buffered_sum<1>(vector),
+            arena.template double_buffered_sum<p>(vector),
             {arena.doubles(p * restart_ * dots), dots}};
   }
 
@@ -278,10 +279,9 @@ class GmresMethod : public MethodBase<GmresMethod<Exec, OpenedA, OpenedM>, Exec,
     double const of_steps = which == GmresForm::mgs         ? 2 * m + 4
                             : which == GmresForm::pipelined ? m + 7 - 3 / m
                                                             : m + 6;
-    double const of_end = (m + 3 + 3 + 2) / m,
-                 of_M = pointwise                        ? 2
-                        : which == GmresForm::flexible ? 1
-                                                         : 1 + 1 / m;
+    double const of_end = (m + 3 + 3 + 2) / m, of_M = pointwise                      ? 2
+                                                      : which == GmresForm::flexible ? 1
+                                                                                     : 1 + 1 / m;
     return {.A = 1 + 1 / m, .M = of_M, .row = of_steps + of_end + (pointwise ? 0 : of_M)};
   }
 };

@@ -15,7 +15,7 @@ namespace Solder {
 /// `cgs2`, the default: classical Gram-Schmidt, a second time where once was not enough; see
 /// GmresReorthogonalisation.
 /// `cgs`: classical Gram-Schmidt once: the fastest iteration; where it loses orthogonality a cycle
-/// does less than its residual says, and the judge restarts it.
+/// does less than its residual says, and the residual check restarts it.
 /// `mgs`: modified Gram-Schmidt, a kernel for each vector of the basis: for comparison.
 /// `pipelined`: paper 1's Algorithm 6, simpler GMRES with classical Gram-Schmidt once.
 /// `flexible`: cgs2 for an M that varies from step to step (Saad 1993): all M v_j are kept.
@@ -34,7 +34,7 @@ constexpr std::string_view to_string(GmresForm form) { return word_of(form); }
 ///
 /// `lost`: where a bound on what the basis has lost of its orthogonality passes 1e-4 (in float
 /// 3e-2), or the first round took all but a hundredth of ||w|| away: seldom. The residual may be as
-/// much off, which the judge corrects.
+/// much off, which the residual check corrects.
 /// `halved`: where the first round took more than half of ||w||^2 away (Daniel, Gragg, Kaufman &
 /// Stewart): orthogonal to rounding, in most steps of most systems.
 enum class GmresReorthogonalisation : std::int32_t { lost, halved };

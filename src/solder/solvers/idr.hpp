@@ -11,7 +11,7 @@
 #include <solder/core/identity.hpp>
 #include <solder/solvers/detail/idr_stages.hpp>
 #include <solder/solvers/detail/idr_update.hpp>
-#include <solder/solvers/detail/judge.hpp>
+#include <solder/solvers/detail/residual_check.hpp>
 #include <solder/solvers/detail/solver.hpp>
 #include <solder/solvers/idr_options.hpp>
 
@@ -90,7 +90,7 @@ class IdrMethod
   static constexpr char name[] = "Solder::Idr", label[] = "Solder::idr::solve";
   static constexpr bool has_cycles = true;
   static Impl::Cycle cycle(IdrOptions const& options, std::int32_t rows) {
-    return {.steps = checked_dimension(options, rows) + 1, .is_judged = false};
+    return {.steps = checked_dimension(options, rows) + 1, .is_checked = false};
   }
   using Base::Base;
 
@@ -144,15 +144,15 @@ class IdrMethod
     };
     auto const products = program(Au.before, product.template operator()<true>(),
                                   product.template operator()<false>(), shadow(Phase::iterate));
-    auto const judged = [&](auto const& begin) {  // t is free while a claim is judged
-      return judgement(arena, "Solder::idr::judge", A, rows, d.limits, recovery, b, x, d.g(s_),
-                       begin);
+    auto const checked = [&](auto const& begin) {  // t is free while a claim is checked
+      return residual_check(arena, "Solder::idr::check", A, rows, d.limits, recovery, b, x, d.g(s_),
+                            begin);
     };
     std::string_view const name = smoothing_ ? "smoothed" : "biorthogonal";
     if constexpr (pointwise) {
       return form(
           name, cost(d),
-          program(judged(IdrBegin<Scalar, OpenedM, true>{d, M, plain_x, r, smoothed_x, rs}),
+          program(checked(IdrBegin<Scalar, OpenedM, true>{d, M, plain_x, r, smoothed_x, rs}),
                   shadow(Phase::begin)),
           program(products, IdrUpdate<Scalar, OpenedM, false>{d, M, rows, plain_x, r, v, smoothed_x,
                                                               rs, workspace, league}));
@@ -160,7 +160,7 @@ class IdrMethod
       auto const Mr = M.apply(Phase::begin, r), Mv = M.apply(Phase::iterate, v);
       return form(
           name, cost(d),
-          program(judged(IdrBegin<Scalar, NoOperation, false>{d, {}, plain_x, r, smoothed_x, rs}),
+          program(checked(IdrBegin<Scalar, NoOperation, false>{d, {}, plain_x, r, smoothed_x, rs}),
                   Mr.before,
                   stage("Solder::idr::begin", Phase::begin, Mr.rows,
                         IdrBegun<Scalar>{d.u(0), d.is_narrow()}),
@@ -200,8 +200,7 @@ class IdrMethod
   /// \brief On average over a cycle.
   Cost cost(Cycle const& d) {
     double const s = d.s, passes = std::ceil(s / IdrShadow<Scalar>::width);
-    double const of_shadow =
-        (d.fused ? 0 : passes * (s + 1)) + (d.s > Cycle::width ? passes : 0);
+    double const of_shadow = (d.fused ? 0 : passes * (s + 1)) + (d.s > Cycle::width ? passes : 0);
     double const of_cycle = 2 * s * s + 11 * s + 8 + of_shadow;
     double const of_step = (pointwise ? 0 : 4) + (this->options().smoothing ? 4 : 0);
     return {.A = 1, .M = 1, .row = of_cycle / (s + 1) + of_step};

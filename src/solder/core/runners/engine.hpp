@@ -61,7 +61,7 @@ inline constexpr char const* too_busy =
 /// \brief The cycles of a method.
 struct Cycle {
   std::int32_t steps = 0;  ///< of each; 0: the method has no cycles
-  bool is_judged = true;   ///< each ends with a judgement
+  bool is_checked = true;  ///< each ends with a residual check
 };
 
 /// \brief The right-hand sides of an engine.
@@ -86,12 +86,13 @@ class Underway {
   virtual Report report() const = 0;
 };
 
-/// \brief Executes a solver's programs, for one right-hand side or several: the judgement at the
-/// start and whenever the iteration claims an end, the iteration in between, by any of the runners.
+/// \brief Executes a solver's programs, for one right-hand side or several: the residual check at
+/// the start and whenever the iteration claims an end, the iteration in between, by any of the
+/// runners.
 ///
 /// The control blocks, one for each column, stay on the device. The host learns of them through the
 /// status, once per batch of iterations, while on GPUs the next batch already runs; nothing here
-/// fences, allocates or copies. Of several columns one may be judged while another one iterates: a
+/// fences, allocates or copies. Of several columns one may be checked while another one iterates: a
 /// stage does the work of the columns whose phase is its own.
 template <class Exec>
 class Engine {
@@ -114,12 +115,13 @@ class Engine {
         width_(width),
         whole_cycles_(cycle.steps > 0 && (!is_host_space<Exec> || plan.runner == Runner::graph)),
         steps_(whole_cycles_
-                   ? cycle.steps * (cycle.is_judged ? 1 : std::max(1, batch / cycle.steps))
+                   ? cycle.steps * (cycle.is_checked ? 1 : std::max(1, batch / cycle.steps))
                : on_device ? batch
                            : 1),
         status_(exec, width.columns,
-                may_be_whole() ? room() : static_cast<std::int32_t>(std::bit_ceil(
-                                              2 * static_cast<std::uint32_t>(steps_)))),
+                may_be_whole() ? room()
+                               : static_cast<std::int32_t>(
+                                     std::bit_ceil(2 * static_cast<std::uint32_t>(steps_)))),
         slots_(
             allocate_view<decltype(slots_)>(exec, "Solder::control", 4 * std::size_t(columns()))),
         controls_(columns()),
@@ -143,9 +145,9 @@ class Engine {
   std::int64_t rows() const { return width_.rows; }
 
   /// \brief Takes the memory that these programs need, so that no solve allocates.
-  template <class Number, class Judgement, class Iteration>
-  void reserve(Judgement const&, Iteration const&) {
-    using All = Programs<Judgement, Iteration>;
+  template <class Number, class ResidualCheck, class Iteration>
+  void reserve(ResidualCheck const&, Iteration const&) {
+    using All = Programs<ResidualCheck, Iteration>;
     if constexpr (All::on_device)
       static_assert(std::equality_comparable<All> && std::is_trivially_copyable_v<All>,
                     "Solder: a stage that devices run must be a plain, comparable struct");
@@ -153,7 +155,7 @@ class Engine {
       if (plan_of<All, Number>().teams > 0) memory_.template reserve<All>(exec_);
   }
 
-  /// \brief Runs the stages of Phase::judge of a program once, and waits for them. One column.
+  /// \brief Runs the stages of Phase::check of a program once, and waits for them. One column.
   template <class Program>
   void run_once(Program const& program) {
     begin();
@@ -194,29 +196,30 @@ class Engine {
   ///
   /// \tparam Number OneColumn or SomeColumns
   /// \tparam Owns whether the iteration has Owned vectors: `owned`, of so many rows
-  template <class Number, bool Owns = false, class Judgement, class Iteration>
-  void run(Judgement const& judgement, Iteration const& iteration, Listener const& listener = {},
-           bool may_leave = false, OwnedVectors const& owned = {}, std::int32_t rows = 0) {
+  template <class Number, bool Owns = false, class ResidualCheck, class Iteration>
+  void run(ResidualCheck const& residual_check, Iteration const& iteration,
+           Listener const& listener = {}, bool may_leave = false, OwnedVectors const& owned = {},
+           std::int32_t rows = 0) {
     if constexpr (is_host_space<Exec>)
-      run_programs<Number>(Programs<HostProgram, HostProgram>{HostProgram(judgement),
-                                                              HostProgram(iteration)},
-                           listener, may_leave);
+      run_programs<Number>(
+          Programs<HostProgram, HostProgram>{HostProgram(residual_check), HostProgram(iteration)},
+          listener, may_leave);
     else
-      run_programs<Number>(with_owned(Programs<Judgement, Iteration, Owns>{judgement, iteration},
-                                      owned, rows),
-                           listener, may_leave);
+      run_programs<Number>(
+          with_owned(Programs<ResidualCheck, Iteration, Owns>{residual_check, iteration}, owned,
+                     rows),
+          listener, may_leave);
   }
 
   /// \brief The same on a GPU, led by the caller; the engine and what the programs need are to
   /// outlive it. One column.
-  template <bool Owns, class Judgement, class Iteration>
-  std::unique_ptr<Underway> start(Judgement const& judgement, Iteration const& iteration,
+  template <bool Owns, class ResidualCheck, class Iteration>
+  std::unique_ptr<Underway> start(ResidualCheck const& residual_check, Iteration const& iteration,
                                   Listener const& listener, OwnedVectors const& owned,
                                   std::int32_t rows) {
-    using All = Programs<Judgement, Iteration, Owns>;
-    auto led =
-        std::make_unique<Led<All>>(*this, with_owned(All{judgement, iteration}, owned, rows),
-                                   listener);
+    using All = Programs<ResidualCheck, Iteration, Owns>;
+    auto led = std::make_unique<Led<All>>(
+        *this, with_owned(All{residual_check, iteration}, owned, rows), listener);
     prepare<OneColumn>(led->programs);
     return led;
   }
@@ -287,8 +290,8 @@ class Engine {
  private:
   /// What runs where the teams of a whole solve did not meet.
   static constexpr Runner fallback = is_host_space<Exec> ? Runner::launch : Runner::graph;
-  /// Iterations per status of the launch and graph runners; a cycle and its judgement on GPUs, for
-  /// a method that has cycles. On hosts nothing runs ahead, and a status is free.
+  /// Iterations per status of the launch and graph runners; a cycle and its residual check on GPUs,
+  /// for a method that has cycles. On hosts nothing runs ahead, and a status is free.
   static constexpr std::int32_t batch = is_host_space<Exec> ? 1 : 16;
   /// Iterations of at most half of the columns after which a narrower engine should have them.
   static constexpr std::int32_t patience = 16;
@@ -366,9 +369,9 @@ class Engine {
     if (received_ == sent_) {
       if (is_whole())
         run_whole<Number>(programs, is_monitored ? room_if_monitored : room_to_use());
-      else if (any_in({Phase::judge, Phase::begin}))
+      else if (any_in({Phase::check, Phase::begin}))
         emit<Number>(!begun_, launch,
-                     [&](auto const& f) { programs.judgement.for_each_stage({}, f); });
+                     [&](auto const& f) { programs.residual_check.for_each_stage({}, f); });
       else
         submit<Number>(programs, controls_[0].step);
       begun_ = true;
@@ -474,7 +477,7 @@ class Engine {
     if constexpr (!is_host_space<Exec>) {
       if constexpr (std::is_same_v<Number, OneColumn>) {
         needs_ = {};
-        needs_.add(programs.judgement, {});
+        needs_.add(programs.residual_check, {});
         needs_.add(programs.iteration, {std::max(cycle_.steps, 1) - 1, 0});
       }
       if constexpr (All::on_device) {
@@ -594,15 +597,15 @@ class Engine {
   }
 
   /// \brief The stages of a batch whose first iteration is step `first` of its cycle. Where columns
-  /// end at different times, or cycles do, the judgement is part of it.
+  /// end at different times, or cycles do, the residual check is part of it.
   template <class Number, class All, class Send>
   void emit_batch(All const& programs, std::int32_t first, Send const& send) {
-    bool const is_judged =
-        columns() > 1 ? !is_host_space<Exec> : whole_cycles_ && cycle_.is_judged;
+    bool const is_checked =
+        columns() > 1 ? !is_host_space<Exec> : whole_cycles_ && cycle_.is_checked;
     emit<Number>(false, send, [&](auto const& f) {
       for (int k = first; k < first + steps_; ++k)
         programs.iteration.for_each_stage({cycle_.steps > 0 ? k % cycle_.steps : 0, 0}, f);
-      if (is_judged) programs.judgement.for_each_stage({}, f);
+      if (is_checked) programs.residual_check.for_each_stage({}, f);
     });
   }
 
@@ -624,7 +627,7 @@ class Engine {
                                             status_.writer(), ran_.teams,           room};
     if constexpr (is_host_space<Exec>) {
       launch(label_.c_str(), team_policy<Exec, 1>(exec_, ran_.teams, 1, 0),
-             HostSolveKernel{programs.judgement, programs.iteration, solve});
+             HostSolveKernel{programs.residual_check, programs.iteration, solve});
     } else if constexpr (has_kernel<All, Number>) {
       if constexpr (std::is_same_v<Number, SomeColumns>) {
         launch_held<Number>(programs, policy_of_rows<column_threads>(), [&](auto const& held) {
@@ -654,14 +657,13 @@ class Engine {
   void launch_on_chip(All const& programs, WholeSolve const& solve) {
     chip_.before = needs_.workspace;
     chip_.set_room(most_scratch_bytes - needs_.bytes());
-    launch_held<OneColumn>(
-        programs,
-        team_policy<Exec, league_threads>(exec_, ran_.teams, ran_.threads,
-                                          needs_.bytes() + chip_.bytes()),
-        [&](auto const& held) {
-          return OnChipKernel<std::remove_cvref_t<decltype(held)>>{held, solve, chip_,
-                                                                   needs_.most_sums};
-        });
+    launch_held<OneColumn>(programs,
+                           team_policy<Exec, league_threads>(exec_, ran_.teams, ran_.threads,
+                                                             needs_.bytes() + chip_.bytes()),
+                           [&](auto const& held) {
+                             return OnChipKernel<std::remove_cvref_t<decltype(held)>>{
+                                 held, solve, chip_, needs_.most_sums};
+                           });
   }
   /// \brief Launches kernel_with(the programs as the launch has them).
   template <class Number, class All, class Policy, class KernelWith>
@@ -674,14 +676,15 @@ class Engine {
     }
   }
 
-  /// \brief On average over a whole cycle, its judgement included, where the iteration is a cycle.
+  /// \brief On average over a whole cycle, its residual check included, where the iteration is a
+  /// cycle.
   template <class All>
   double kernels_per_iteration(All const& programs) const {
     int kernels = 0;
     auto const count = [&](auto const& stage, At const&) { kernels += !is_host_work(stage); };
     int const steps = std::max(cycle_.steps, 1);
     for (int step = 0; step < steps; ++step) programs.iteration.for_each_stage({step, 0}, count);
-    if (cycle_.steps > 0 && cycle_.is_judged) programs.judgement.for_each_stage({}, count);
+    if (cycle_.steps > 0 && cycle_.is_checked) programs.residual_check.for_each_stage({}, count);
     return double(kernels) / steps;
   }
 
@@ -691,7 +694,7 @@ class Engine {
   Plan plan_, ran_;  ///< ran_: of this solve
   Cycle cycle_;
   Width width_;
-  bool whole_cycles_;   ///< a batch is a cycle and its judgement, or some cycles
+  bool whole_cycles_;   ///< a batch is a cycle and its residual_check, or some cycles
   std::int32_t steps_;  ///< of a batch
   StatusReader<Exec> status_;
   Kokkos::View<Control*, typename Exec::memory_space> slots_;  ///< [4][columns]: see emit()

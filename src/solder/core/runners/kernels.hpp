@@ -138,7 +138,9 @@ class CurrentControl<ColumnTeam<Member>> {
     team.barrier();
   }
   KOKKOS_FORCEINLINE_FUNCTION Control const& now() const { return team_.current(turn_); }
-  KOKKOS_FORCEINLINE_FUNCTION Control next() const { return {}; }  // the first thread's stage sets it
+  KOKKOS_FORCEINLINE_FUNCTION Control next() const {
+    return {};
+  }  // the first thread's stage sets it
   KOKKOS_FORCEINLINE_FUNCTION void set(Control const& next) {
     if (team_.slot() == 0) team_.current(1 - turn_) = next;
     turn_ = 1 - turn_;
@@ -215,9 +217,9 @@ struct WholeSolve {
              !team.any_column(now.recorded - now.posted >= room && now.step == 0);
     };
     while (all_here && goes_on()) {
-      if (team.any_column(control.now().phase == Phase::judge)) {
+      if (team.any_column(control.now().phase == Phase::check)) {
         if (on_chip.bring_back(team)) residence.wait();
-        programs.judgement.for_each_stage({}, pass);
+        programs.residual_check.for_each_stage({}, pass);
       }
       if (team.any_column(control.now().phase == Phase::iterate)) {
         on_chip.take(team);
@@ -286,7 +288,7 @@ struct OnChipKernel {
 
 /// \brief A whole solve as one parallel region of a host: its threads are held for all of it.
 struct HostSolveKernel {
-  HostProgram judgement, iteration;
+  HostProgram residual_check, iteration;
   WholeSolve solve;
 
   struct RunStep {
@@ -334,8 +336,8 @@ struct BatchSolve {
       now = next;
     };
     while (now.phase != Phase::finished) {
-      if (now.phase == Phase::judge)
-        programs.judgement.for_each_stage({}, pass);
+      if (now.phase == Phase::check)
+        programs.residual_check.for_each_stage({}, pass);
       else
         programs.iteration.for_each_stage({}, pass);
     }
@@ -374,7 +376,7 @@ struct BatchKernel {
 
 /// \brief The same on a host, by each thread.
 struct HostBatchKernel {
-  HostProgram judgement, iteration;
+  HostProgram residual_check, iteration;
   BatchSolve solve;
 
   void operator()(int place) const {

@@ -17,16 +17,16 @@ namespace Solder::Impl {
 /// \brief The two programs of a solve.
 ///
 /// \tparam Owns whether the iteration has Owned vectors
-template <class Judgement, class Iteration, bool Owns = false>
+template <class ResidualCheck, class Iteration, bool Owns = false>
 struct Programs {
   static constexpr bool owns = Owns;
 
-  Judgement judgement;
+  ResidualCheck residual_check;
   Iteration iteration;
 
-  static constexpr bool on_device = Judgement::on_device && Iteration::on_device,
+  static constexpr bool on_device = ResidualCheck::on_device && Iteration::on_device,
                         goes_through_rows =
-                            Judgement::goes_through_rows && Iteration::goes_through_rows;
+                            ResidualCheck::goes_through_rows && Iteration::goes_through_rows;
   bool operator==(Programs const&) const = default;
 };
 
@@ -110,7 +110,7 @@ class ProgramMemory {
   void launched() { is_new_ = false; }
 
  private:
-  MailboxArray<char, Exec> on_host_;
+  StatusArray<char, Exec> on_host_;
   Kokkos::View<char*, typename Exec::memory_space> on_device_;
   bool is_new_ = false;
 };

@@ -121,9 +121,9 @@ class LineReader {
     using Limits = std::numeric_limits<typename ScalarTraits<Scalar>::Real>;
     if (underflow_line_ == 0 || largest >= double(Limits::min()) / Limits::epsilon()) return;
     throw InputError(path_, underflow_line_,
-                     "the value " + quoted(std::string_view(underflow_)) + " is too small for the scalar type " +
-                         std::string(scalar_name<Scalar>()) + ", and no value of the file is much " +
-                         "larger: scale them" +
+                     "the value " + quoted(std::string_view(underflow_)) +
+                         " is too small for the scalar type " + std::string(scalar_name<Scalar>()) +
+                         ", and no value of the file is much " + "larger: scale them" +
                          (sizeof(typename ScalarTraits<Scalar>::Real) == sizeof(float)
                               ? ", or choose " + std::string(scalar_name<Wide<Scalar>>())
                               : ""));
@@ -211,8 +211,8 @@ class TokenReader {
   }
 
   /// \brief A finite real number for a Scalar, or for a part of one; also 1.5D+03, +2 and .5. A
-  /// number that is too small becomes 0, which LineReader notes, or subnormal. One that is too large
-  /// is an error; so are nan and inf.
+  /// number that is too small becomes 0, which LineReader notes, or subnormal. One that is too
+  /// large is an error; so are nan and inf.
   template <class Scalar>
   typename ScalarTraits<Scalar>::Real number() {
     skip_blanks();

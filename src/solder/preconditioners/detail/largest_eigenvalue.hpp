@@ -182,15 +182,15 @@ double largest_eigenvalue(LanczosMemory<Exec>& memory, Matrix const& given_A,
   Kokkos::parallel_for("Solder::lanczos::start", Kokkos::RangePolicy<Exec>(exec, 0, n),
                        LanczosStart<Scalar, std::remove_const_t<decltype(M)>>{w, older, v, M});
 
-  auto const Av = A.apply(Phase::judge, v);
+  auto const Av = A.apply(Phase::check, v);
   auto const dots = arena.template sum<2>(Av.rows.teams());
   auto const all_steps = [&](auto const& apply, auto const& m) {
     using Update = LanczosUpdate<Scalar, std::remove_cvref_t<decltype(m)>>;
     memory.engine.run_once(
         program(repeat(program(apply, Av.before,
-                               stage("Solder::lanczos::product", Phase::judge, Av.rows,
+                               stage("Solder::lanczos::product", Phase::check, Av.rows,
                                      LanczosProduct<Scalar>{w, v, u, dots}),
-                               stage("Solder::lanczos::update", Phase::judge,
+                               stage("Solder::lanczos::update", Phase::check,
                                      arena.template range<Scalar>(A.rows, w, u, older),
                                      Update{w, older, v, m, dots, records})),
                        steps)));
@@ -198,8 +198,8 @@ double largest_eigenvalue(LanczosMemory<Exec>& memory, Matrix const& given_A,
   if constexpr (decltype(M)::is_pointwise) {
     all_steps(program(), M);
   } else {
-    auto const Mw = M.apply(Phase::judge, w);
-    all_steps(program(Mw.before, stage("Solder::lanczos::apply", Phase::judge, Mw.rows,
+    auto const Mw = M.apply(Phase::check, w);
+    all_steps(program(Mw.before, stage("Solder::lanczos::apply", Phase::check, Mw.rows,
                                        LanczosApply<Scalar>{v})),
               LanczosNothing{});
   }

@@ -7,7 +7,7 @@
 
 #include <solder/core/application.hpp>
 #include <solder/core/scalar.hpp>
-#include <solder/solvers/detail/judge.hpp>
+#include <solder/solvers/detail/residual_check.hpp>
 
 namespace Solder::Impl {
 

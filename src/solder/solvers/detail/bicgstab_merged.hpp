@@ -4,13 +4,13 @@
 // BiCGStab in two stages an iteration, for kernels of a whole solve: M s = u - alpha M q, and
 // p = M s - omega M t + beta (p - omega M q), are combinations whose products are those of what
 // they are made of, done while the sums behind alpha, omega and beta are gathered. p and q, which
-// other teams read then, have two arrays by turns, one after the other.
+// other teams read then, have two arrays alternately, one after the other.
 
 #include <cstddef>
 #include <cstdint>
 
 #include <solder/solvers/detail/bicgstab_bodies.hpp>
-#include <solder/solvers/detail/by_turns.hpp>
+#include <solder/solvers/detail/double_buffered.hpp>
 
 namespace Solder::Impl {
 
@@ -25,7 +25,7 @@ KOKKOS_FORCEINLINE_FUNCTION Scalar undo_by(Scalar const& d, Scalar const& z) {
 
 /// \brief What the stages share: u = M r, M s, t, rs, and p and q twice, one after another.
 template <class Scalar>
-struct BiCgStabMerged : ByTurns {
+struct BiCgStabMerged : DoubleBuffered {
   static constexpr std::int64_t count = 8;  ///< vectors
 
   Scalar* vectors;  ///< each of `length`

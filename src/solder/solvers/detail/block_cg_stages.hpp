@@ -36,7 +36,7 @@ int gram_league(Exec const& exec, std::int32_t rows, std::int32_t b, int host_sl
       std::clamp<std::int64_t>(std::int64_t(rows) * b / 1024, 1, 2 * multiprocessors(exec)));
 }
 
-/// \brief x = x + D y before columns are judged, D being the scales that y was computed for; x = 0
+/// \brief x = x + D y before columns are checked, D being the scales that y was computed for; x = 0
 /// where b = 0. Words: 3 a row.
 template <class Scalar>
 struct BlockAddUp {
@@ -66,19 +66,19 @@ struct BlockAddUp {
 };
 
 /// \brief Judges the columns, and says what all do then: end, iterate further, begin anew from the
-/// true residuals of those that have not ended, or be judged again. One team.
+/// true residuals of those that have not ended, or be checked again. One team.
 template <class Scalar>
-struct BlockJudge {
+struct BlockCheck {
   using Small = BlockSmall<Scalar>;
-  static constexpr char const* label = "Solder::block_cg::judge";
-  static constexpr Phase phase = Phase::judge;
+  static constexpr char const* label = "Solder::block_cg::check";
+  static constexpr Phase phase = Phase::check;
   static constexpr int threads = small_threads, most_sums = 1;
 
   Small small;
   Limits limits;
   Sum<4> of_residual;
 
-  bool operator==(BlockJudge const&) const = default;
+  bool operator==(BlockCheck const&) const = default;
   static constexpr int workspace() { return 0; }
   KOKKOS_FUNCTION static constexpr int teams() { return 1; }
 
@@ -88,7 +88,7 @@ struct BlockJudge {
     if (now.phase != phase) return;
     for_each_control(team, now, next, [&](std::int32_t c, Control const& was, Control& is) {
       if (was.recorded == 0 && !was.zeroed) small.of_column(Small::done, c) = 0;
-      small.of_column(Small::outcome, c) = small.is(Small::done, c) ? ended : judged(c, is);
+      small.of_column(Small::outcome, c) = small.is(Small::done, c) ? ended : checked(c, is);
     });
     team.barrier();
     auto const outcome_of = [&](std::int32_t c) {
@@ -127,9 +127,10 @@ struct BlockJudge {
   /// What comes first of all columns' comes last here.
   enum Outcome : int { ended, further, anew, again };
 
-  KOKKOS_FUNCTION Outcome judged(std::int32_t c, Control& control) const {
+  KOKKOS_FUNCTION Outcome checked(std::int32_t c, Control& control) const {
     Sums<4> const sums = gather_alone(c, small.b, of_residual);
-    switch (judge(control, limits, sums[0], sums[1], sums[2], {.restarts = true}, sums[3])) {
+    switch (
+        check_residual(control, limits, sums[0], sums[1], sums[2], {.restarts = true}, sums[3])) {
       case Verdict::finish:
       case Verdict::revert:
         return ended;
@@ -384,7 +385,7 @@ struct BlockFactor {
         is.measure(small.of_column(Small::residual, c));
       }
       if (claim.why == Reason::running) return;
-      // That some have diverged is no reason for the others but to be judged with them.
+      // That some have diverged is no reason for the others but to be checked with them.
       bool const is_other = claim.why == Reason::diverged && !has_diverged(c);
       small.claim(c, is, is_other ? Reason::converged : claim.why, claim.cause, claim.value);
       if (!begins) is.phase = phase;  // the direction comes first: the iteration may go on from it
@@ -494,7 +495,7 @@ struct BlockUpdate {
     else
       run_on_device(team);
     for_each_control(team, now, next, [&](std::int32_t, Control const&, Control& is) {
-      is.phase = is_last && small.value(Small::ends) != 0 ? Phase::judge : then;
+      is.phase = is_last && small.value(Small::ends) != 0 ? Phase::check : then;
     });
   }
 

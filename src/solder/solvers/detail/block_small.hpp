@@ -99,11 +99,11 @@ struct BlockSmall {
   KOKKOS_FUNCTION bool takes_part(std::int32_t c) const {
     return !is(done, c) && of_column(scale, c) > 0;
   }
-  /// \brief A column's claim; of one that has ended only that all are to be judged.
+  /// \brief A column's claim; of one that has ended only that all are to be checked.
   KOKKOS_FUNCTION void claim(std::int32_t c, Control& next, Reason why, Cause what = Cause::none,
                              double scalar = 0) const {
     if (is(done, c))
-      next.phase = Phase::judge;
+      next.phase = Phase::check;
     else
       next.claim(why, what, scalar);
   }

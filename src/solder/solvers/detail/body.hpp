@@ -9,7 +9,8 @@ namespace Solder::Impl {
 
 /// \brief A stage's body, put together of a decision, once a team, and a formula, for each row.
 ///
-/// \tparam Decision what a body has but for its rows: `Scalars`, `scalars`, `with_earlier`, `known`,
+/// \tparam Decision what a body has but for its rows: `Scalars`, `scalars`, `with_earlier`,
+/// `known`,
 ///         `ahead`, `end`; see Stage
 /// \tparam Formula `row`, and `sums` where the rows leave some
 template <class Decision, class Formula>

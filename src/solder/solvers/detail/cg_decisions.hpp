@@ -9,7 +9,7 @@
 #include <solder/core/application.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/solvers/detail/body.hpp>
-#include <solder/solvers/detail/judge.hpp>
+#include <solder/solvers/detail/residual_check.hpp>
 
 namespace Solder::Impl {
 
@@ -34,8 +34,9 @@ struct CgSums {
   /// Totals before those of the product: (r, z) first, (r, r) last.
   static constexpr std::size_t totals = How == CgNorms::apart ? 2 : norms;
 
-  TurningSum<size> left;
-  [[no_unique_address]] std::conditional_t<How == CgNorms::apart, TurningSum<1>, Absent<0>> rz{};
+  DoubleBufferedSum<size> left;
+  [[no_unique_address]] std::conditional_t<How == CgNorms::apart, DoubleBufferedSum<1>, Absent<0>>
+      rz{};
   [[no_unique_address]] std::conditional_t<Merged, Absent<1>, Sum<Products>> of_product{};
 
   bool operator==(CgSums const&) const = default;
@@ -161,7 +162,7 @@ struct CgDecisionApart {
   using Scalars = typename CgDecision<Scalar, true, CgSums<CgNorms::apart, 2>>::Scalars;
 
   Limits limits;
-  TurningSum<3> left;  ///< (r, z), (r, r) and (z, z)
+  DoubleBufferedSum<3> left;  ///< (r, z), (r, r) and (z, z)
   Sum<1> of_first_z, pq, qu;
 
   bool operator==(CgDecisionApart const&) const = default;

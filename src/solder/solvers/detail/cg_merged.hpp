@@ -4,7 +4,7 @@
 // CG in one stage an iteration, for kernels of a whole solve. The next p is M r - alpha M q + beta
 // p: its product is that combination of three products, which need neither alpha nor beta and so
 // are done while the sums that these are made of are gathered. What is stored of r, p and q is read
-// by other teams, so each has two arrays by turns, one after the other.
+// by other teams, so each has two arrays alternately, one after the other.
 //
 // Where M = F^H F is split, it is the step that the product by F takes along, and an iteration is
 // three stages: q = A p; F r = F r - alpha F q; and the direction, by F^H.
@@ -13,8 +13,8 @@
 #include <cstdint>
 
 #include <solder/core/identity.hpp>
-#include <solder/solvers/detail/by_turns.hpp>
 #include <solder/solvers/detail/cg_decisions.hpp>
+#include <solder/solvers/detail/double_buffered.hpp>
 
 namespace Solder::Impl {
 
@@ -71,7 +71,8 @@ struct CgMadeBeginning : ScaledVector<Scalar, M> {
   }
 };
 
-/// \brief Leaves the true residual where the judge has put it: Phase::begin goes on from there.
+/// \brief Leaves the true residual where the residual check has put it: Phase::begin goes on from
+/// there.
 struct CgMergedBegin {
   static constexpr std::size_t sums = 0;
   struct Scalars {};
@@ -93,11 +94,11 @@ struct CgMergedBegin {
 /// \brief What both stages store of a row, and sum: r, p and q = A p, which is handed out; (r, z),
 /// (r, r), (p, q) and, for the prediction of beta, (q, M q).
 template <class Scalar, class Norms>
-struct CgMerged : ByTurns {
+struct CgMerged : DoubleBuffered {
   static constexpr std::size_t norms = Norms::norms, sums = Norms::size;
 
   Scalar *r, *p, *q;
-  TurningSum<sums> left;
+  DoubleBufferedSum<sums> left;
 
   bool operator==(CgMerged const&) const = default;
 
@@ -187,11 +188,11 @@ struct CgMadeResidual : Weighted<Scalar, NoOperation> {
 /// \brief What the stages of a split M = F^H F share: r twice, t = F r, which is handed out, and
 /// (r, z) = ||t||^2 with (r, r).
 template <class Scalar>
-struct CgSplit : ByTurns {
+struct CgSplit : DoubleBuffered {
   static constexpr std::size_t sums = 2;
 
   Scalar *r, *t;
-  TurningSum<sums> left;
+  DoubleBufferedSum<sums> left;
 
   bool operator==(CgSplit const&) const = default;
 

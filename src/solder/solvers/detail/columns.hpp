@@ -76,8 +76,8 @@ class ColumnGroups {
     std::vector<Report> reports;
     for (ColumnGroup const& group : groups) {
       std::vector<Report> of_group;
-      if (groups.size() == 1 && !group.concurrent && group.stride == b.columns &&
-          b.is_packed() && x.is_packed()) {
+      if (groups.size() == 1 && !group.concurrent && group.stride == b.columns && b.is_packed() &&
+          x.is_packed()) {
         of_group = solve_group(b.data, x.data, group);
       } else {
         reserve(static_cast<std::size_t>(b.rows) * group.stride);

@@ -38,8 +38,8 @@ class Exchanged {
 ///
 /// That solve is handed all that is known of them (their vectors, sums, kept scalars, control
 /// blocks and histories) and goes on with the next iteration, so that each column has the
-/// iterations it would have alone. It costs two passes over these, and the first solve that comes to
-/// a width a workspace for it, with b and x: of all widths at most five thirds of the wide one.
+/// iterations it would have alone. It costs two passes over these, and the first solve that comes
+/// to a width a workspace for it, with b and x: of all widths at most five thirds of the wide one.
 template <class Exec, class Scalar>
 class Compaction {
   using Listener = typename Engine<Exec>::Listener;
@@ -51,7 +51,7 @@ class Compaction {
   ///
   /// \tparam Independent whether each column is solved as if it were alone; else none is compacted
   /// \param programs programs(b, x, use) puts the programs together in `arena` and calls
-  /// use(judgement, iteration)
+  /// use(residual check, iteration)
   template <bool Independent, class Programs>
   void run(Arena<Exec>& arena, Engine<Exec>& engine, Scalar const* b, Scalar* x,
            Programs const& programs, Listener const& listener) {
@@ -80,9 +80,9 @@ class Compaction {
     bool prepared = false;
     for (bool ended = false; !ended;) {
       arena.rewind();
-      programs(b, x, [&](auto const& judgement, auto const& iteration) {
+      programs(b, x, [&](auto const& residual_check, auto const& iteration) {
         if (!std::exchange(prepared, true)) prepare();
-        engine.template run<SomeColumns>(judgement, iteration, listener, Independent);
+        engine.template run<SomeColumns>(residual_check, iteration, listener, Independent);
       });
       ended = engine.all_finished();
       if constexpr (Independent)

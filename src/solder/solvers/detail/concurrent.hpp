@@ -27,7 +27,7 @@ class Concurrent {
  public:
   /// \param width right-hand sides, at most
   Concurrent(Exec const& exec, std::shared_ptr<System> const& system, Options const& options,
-         std::int32_t width)
+             std::int32_t width)
       : exec_(exec), rows_(system->rows()), monitor_(options.monitor) {
     auto const instances = Kokkos::Experimental::partition_space(exec, std::vector<int>(width, 1));
     for (std::int32_t c = 0; c < width; ++c) {
@@ -37,8 +37,8 @@ class Concurrent {
           solves_[c].told = progress;
           tell();
         };
-      solves_.push_back({instances[c], make_ready<Method>(instances[c], system, own,
-                                                          Many{.sharing = width})});
+      solves_.push_back(
+          {instances[c], make_ready<Method>(instances[c], system, own, Many{.sharing = width})});
     }
   }
   Concurrent(Concurrent const&) = delete;  // its monitors know where it is

@@ -153,12 +153,12 @@ struct ArnoldiGmres {
     static constexpr int threads = multi_dot_threads;
     using GmresStage<Scalar>::d;
 
-    GmresReorthogonalisation second_round;  ///< when there is a second round
+    GmresReorthogonalisation reorthogonalisation;  ///< when there is a second round
 
-    explicit Dots(Cycle const& cycle, GmresReorthogonalisation second_round_ = {})
+    explicit Dots(Cycle const& cycle, GmresReorthogonalisation reorthogonalisation_ = {})
         : GmresStage<Scalar>{Round == 1 ? "Solder::gmres::dots" : "Solder::gmres::dots_again",
                              cycle},
-          second_round(second_round_) {}
+          reorthogonalisation(reorthogonalisation_) {}
     bool operator==(Dots const&) const = default;
 
     KOKKOS_FUNCTION int teams() const { return d.of_dots.parts; }
@@ -174,7 +174,7 @@ struct ArnoldiGmres {
                           if (now.phase != phase) return false;
                           if constexpr (Round == 1) return true;
                           double const squared = norm_squared_after(now.rounds, d, team);
-                          bool const again = second_round == GmresReorthogonalisation::halved
+                          bool const again = reorthogonalisation == GmresReorthogonalisation::halved
                                                  ? squared < d.small.taken()
                                                  : !keeps_orthogonality(d.small, at.step, squared);
                           next.rounds = again;

@@ -52,8 +52,8 @@ struct GmresSmall {
   KOKKOS_FUNCTION double& scale(std::int32_t k) const { return (&length(0))[restart + 1 + k]; }
   /// What the first round of Gram-Schmidt took away from ||w||^2.
   KOKKOS_FUNCTION double& taken() const { return (&length(0))[2 * (restart + 1)]; }
-  /// A bound on the cosines among the vectors of the basis before step k; two by turns, for a stage
-  /// may read one while the next one is made.
+  /// A bound on the cosines among the vectors of the basis before step k; two alternately, for a
+  /// stage may read one while the next one is made.
   KOKKOS_FUNCTION double& lost(std::int32_t k) const {
     return (&length(0))[2 * (restart + 1) + 1 + (k & 1)];
   }
@@ -82,11 +82,11 @@ struct GmresCycle {
   GmresSmall<Scalar> small;
   double* host_workspace;
   std::int32_t restart;
-  Sum<1> of_first_norm;              ///< ||sigma w||^2 of a cycle's first product
-  Sum<parts<Scalar>> of_first_dot;   ///< (v_0, w), from the product
-  TurningSum<1> of_norm;             ///< ||w||^2 after the first, and the second, round
-  TurningSum<parts<Scalar>> of_dot;  ///< one inner product, in two buffers by turns
-  Sum<1> of_dots;                    ///< inner products of w with all of the basis, one by one
+  Sum<1> of_first_norm;                     ///< ||sigma w||^2 of a cycle's first product
+  Sum<parts<Scalar>> of_first_dot;          ///< (v_0, w), from the product
+  DoubleBufferedSum<1> of_norm;             ///< ||w||^2 after the first, and the second, round
+  DoubleBufferedSum<parts<Scalar>> of_dot;  ///< one inner product, in two buffers alternately
+  Sum<1> of_dots;  ///< inner products of w with all of the basis, one by one
 
   bool operator==(GmresCycle const&) const = default;
 
@@ -107,7 +107,7 @@ struct GmresCycle {
     if (next.iteration >= limits.max_iterations)
       next.claim(Reason::max_iterations);
     else if (next.step == restart)
-      next.phase = Phase::judge;
+      next.phase = Phase::check;
   }
 
   /// \brief Whether a cycle's first product, scaled by sigma, is too long or too short for those
@@ -141,7 +141,7 @@ struct GmresCycle {
     else if (squared <= next.stop_squared)
       next.claim(Reason::converged);
     else if (squared <= least)
-      next.phase = Phase::judge;
+      next.phase = Phase::check;
   }
 };
 
@@ -171,9 +171,9 @@ struct GmresStage {
   bool operator==(GmresStage const&) const = default;
 };
 
-/// \brief The product of a step, w = A M v_j. Its first team may be a clerk: it takes account of
-/// the step before while the others multiply. Only the first team's word counts, and nobody waits
-/// for it. Words: the matrix, and 2 a row.
+/// \brief The product of a step, w = A M v_j. Its first team may be a bookkeeper: it takes account
+/// of the step before while the others multiply. Only the first team's word counts, and nobody
+/// waits for it. Words: the matrix, and 2 a row.
 ///
 /// \tparam Variant what is done with the step before, and with the rows of the product
 template <class Source, class Scalar, class Variant>
@@ -183,36 +183,38 @@ struct GmresProduct : GmresStage<Scalar> {
   using GmresStage<Scalar>::d;
 
   Source source;
-  std::int32_t clerks;  ///< 1: there is a clerk
+  std::int32_t bookkeepers;  ///< 1: there is a bookkeeper
 
-  GmresProduct(GmresCycle<Scalar> const& cycle, Source const& source_, std::int32_t clerks_)
-      : GmresStage<Scalar>{"Solder::gmres::product", cycle}, source(source_), clerks(clerks_) {}
+  GmresProduct(GmresCycle<Scalar> const& cycle, Source const& source_, std::int32_t bookkeepers_)
+      : GmresStage<Scalar>{"Solder::gmres::product", cycle},
+        source(source_),
+        bookkeepers(bookkeepers_) {}
   bool operator==(GmresProduct const&) const = default;
 
-  KOKKOS_FUNCTION int teams() const { return source.teams() + clerks; }
+  KOKKOS_FUNCTION int teams() const { return source.teams() + bookkeepers; }
   auto bound(At const& at) const {
     auto const here = Solder::bound(source, at);
-    return GmresProduct<std::remove_const_t<decltype(here)>, Scalar, Variant>(d, here, clerks);
+    return GmresProduct<std::remove_const_t<decltype(here)>, Scalar, Variant>(d, here, bookkeepers);
   }
 
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
                                        Control& next) const {
-    bool const clerk = team.league_rank() == 0;
+    bool const bookkeeper = team.league_rank() == 0;
     auto const account = [&] {
       if (at.step > 0) Variant::finish_step(d, team, at.step, now, next);
       next.rounds = 0;
       return next.phase == phase;
     };
-    if (clerk && clerks == 1) {
+    if (bookkeeper && bookkeepers == 1) {
       if (now.phase == phase) account();
       return;
     }
-    Team const rows_team = clerks == 1 ? team.without_first() : team;
+    Team const rows_team = bookkeepers == 1 ? team.without_first() : team;
     Scalar* const w = d.V.column(at.step + 1);
     typename Variant::ProductSums mine{};
     bool const went_on = source.for_each_row(
-        rows_team, at, [&] { return now.phase == phase && (!clerk || account()); },
+        rows_team, at, [&] { return now.phase == phase && (!bookkeeper || account()); },
         [&](std::int32_t i, Scalar const& Av) {
           w[i] = Av;
           Variant::add(d, at.step, i, Av, mine);
@@ -251,7 +253,7 @@ KOKKOS_FUNCTION bool back_substitute(GmresSmall<Scalar> const& s, Team const& te
 /// Variant takes the last step's residual in and makes the problem triangular.
 template <class Scalar, class Variant>
 struct GmresLeastSquares : GmresStage<Scalar> {
-  static constexpr Phase phase = Phase::judge;
+  static constexpr Phase phase = Phase::check;
   using GmresStage<Scalar>::d;
 
   explicit GmresLeastSquares(GmresCycle<Scalar> const& cycle)
@@ -308,7 +310,7 @@ enum class GmresCorrection {
 /// \tparam Variant tells how long a stored vector of the basis is
 template <class Scalar, class Variant, class M, GmresCorrection How>
 struct GmresUpdate : GmresStage<Scalar> {
-  static constexpr Phase phase = Phase::judge;
+  static constexpr Phase phase = Phase::check;
   using GmresStage<Scalar>::d;
 
   M m;
@@ -377,7 +379,7 @@ struct GmresCorrect {
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void end(Team const&, Sums<0> const&, Control const&,
                                        Control& next) const {
-    next.phase = Phase::judge;
+    next.phase = Phase::check;
   }
 };
 

@@ -56,7 +56,7 @@ struct IdrSmall {
   KOKKOS_FUNCTION Number& N(std::int32_t i, std::int32_t j) const {
     return numbers()[(s + i) * s + j];
   }
-  /// P^H r before step k; two by turns, for a stage may read one while the next one is made.
+  /// P^H r before step k; two alternately, for a stage may read one while the next one is made.
   KOKKOS_FUNCTION Number& f(std::int32_t k, std::int32_t i) const {
     return numbers()[(2 * s + (k & 1)) * s + i];
   }
@@ -113,7 +113,7 @@ struct IdrCycle {
   KOKKOS_FUNCTION Scalar* g(std::int32_t k) const { return G + k * stride; }
   KOKKOS_FUNCTION Scalar* u(std::int32_t k) const { return U + k * stride; }
   /// What step k finds of the step before: (r, r); of smoothing (rs, rs), (d, d) and (d, rs), with
-  /// d = rs - r. In three places by turns, for a step reads one while it makes the next one.
+  /// d = rs - r. In three places alternately, for a step reads one while it makes the next one.
   KOKKOS_FUNCTION ManySums of_update(std::int32_t k) const {
     std::int32_t const place = k == 0 ? 2 : k & 1;
     return ManySums{sums, vector_teams}.from(place * (std::int32_t(update_sums) + values()));

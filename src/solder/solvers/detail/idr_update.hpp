@@ -143,7 +143,7 @@ struct IdrUpdate {
     }
     if (ends) {
       if (rs != nullptr && now.rounds == 0 && next.reason != Reason::not_finite) {
-        next.rounds = 1;  // what is judged is the smoothed x
+        next.rounds = 1;  // what is checked is the smoothed x
         team.for_each_row(rows, [&](std::int32_t i) { smooth(i, step.share, r[i], x[i]); });
       }
       return false;

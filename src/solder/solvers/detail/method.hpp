@@ -151,8 +151,8 @@ std::unique_ptr<AnyMethod<Exec, typename OpenedA::scalar_type>> compiled_method(
     Exec const& exec, std::shared_ptr<System<Exec, OpenedA, OpenedM>> system,
     Options const& options);
 
-/// \brief Whether src/compiled has all methods of this scalar for an opened matrix or preconditioner
-/// of hosts: it says for which scalar, or for any by void.
+/// \brief Whether src/compiled has all methods of this scalar for an opened matrix or
+/// preconditioner of hosts: it says for which scalar, or for any by void.
 template <class Opened, class Scalar>
 inline constexpr bool is_compiled_for = [] {
   if constexpr (requires { typename Opened::compiled_for; })

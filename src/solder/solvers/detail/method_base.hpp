@@ -24,8 +24,9 @@ namespace Solder::Impl {
 /// i * columns + c of their vectors; or the systems of a batch.
 struct Many {
   std::int32_t columns = 1;
-  BatchRows batch{};         ///< without systems: there is none
-  std::int32_t sharing = 1;  ///< solves of one right-hand side each that share a GPU: see Concurrent
+  BatchRows batch{};  ///< without systems: there is none
+  std::int32_t sharing =
+      1;  ///< solves of one right-hand side each that share a GPU: see Concurrent
 };
 
 /// \brief What an iteration of a form moves: words of A and of M so many times, and words a row.
@@ -37,26 +38,26 @@ struct Cost {
 ///
 /// \tparam Owns whether the iteration has Owned vectors
 /// \tparam Merged whether it has fewer stages, for one right-hand side whose rows threads hold
-template <bool Owns, bool Merged, class Judgement, class Iteration>
+template <bool Owns, bool Merged, class ResidualCheck, class Iteration>
 struct Form {
   static constexpr bool owns = Owns, merged = Merged;
 
   std::string_view name;
   Cost cost;
-  Judgement judgement;
+  ResidualCheck residual_check;
   Iteration iteration;
 };
 
-template <bool Owns = false, bool Merged = false, class Judgement, class Iteration>
-Form<Owns, Merged, Judgement, Iteration> form(std::string_view name, Cost const& cost,
-                                              Judgement const& judgement,
-                                              Iteration const& iteration) {
-  return {name, cost, judgement, iteration};
+template <bool Owns = false, bool Merged = false, class ResidualCheck, class Iteration>
+Form<Owns, Merged, ResidualCheck, Iteration> form(std::string_view name, Cost const& cost,
+                                                  ResidualCheck const& residual_check,
+                                                  Iteration const& iteration) {
+  return {name, cost, residual_check, iteration};
 }
-template <class Judgement, class Iteration>
-auto merged_form(std::string_view name, Cost const& cost, Judgement const& judgement,
+template <class ResidualCheck, class Iteration>
+auto merged_form(std::string_view name, Cost const& cost, ResidualCheck const& residual_check,
                  Iteration const& iteration) {
-  return form<false, true>(name, cost, judgement, iteration);
+  return form<false, true>(name, cost, residual_check, iteration);
 }
 
 /// \brief What the types of programs do not say.
@@ -76,16 +77,16 @@ Traits traits_of(typename Method::System const& system, Options const& options) 
     else
       return bool(M::is_split);
   }();
-  return {.on_device = is_on_device<M>,
-          .has_cycles = Method::has_cycles,
-          .pointwise = M::is_pointwise,
-          .split = split,
-          .owns = Method::owns && system.is_aligned(),
-          .merges = Method::merges(options),
-          .together = Method::takes_many && takes_columns<A, M> && system.takes_columns(),
-          .concurrent =
-              !is_host_space<typename Method::Space> && !Method::is_block && is_on_device<M>,
-          .is_block = Method::is_block};
+  return {
+      .on_device = is_on_device<M>,
+      .has_cycles = Method::has_cycles,
+      .pointwise = M::is_pointwise,
+      .split = split,
+      .owns = Method::owns && system.is_aligned(),
+      .merges = Method::merges(options),
+      .together = Method::takes_many && takes_columns<A, M> && system.takes_columns(),
+      .concurrent = !is_host_space<typename Method::Space> && !Method::is_block && is_on_device<M>,
+      .is_block = Method::is_block};
 }
 
 /// \brief What every method does: memory, set-up, solves and reports. A method adds its forms.
@@ -134,13 +135,14 @@ class MethodBase {
 
   /// \brief Puts the programs together for the first time, which allocates all that they need.
   void reserve() {
-    with_programs(nullptr, nullptr, [&](auto const& judgement, auto const& iteration, auto traits) {
-      if (engine_ == nullptr) return;
-      if (arena_.columns() == 1)
-        engine_->template reserve<OneColumn>(judgement, iteration);
-      else if constexpr (can_be_together && !decltype(traits)::merged)
-        engine_->template reserve<SomeColumns>(judgement, iteration);
-    });
+    with_programs(nullptr, nullptr,
+                  [&](auto const& residual_check, auto const& iteration, auto traits) {
+                    if (engine_ == nullptr) return;
+                    if (arena_.columns() == 1)
+                      engine_->template reserve<OneColumn>(residual_check, iteration);
+                    else if constexpr (can_be_together && !decltype(traits)::merged)
+                      engine_->template reserve<SomeColumns>(residual_check, iteration);
+                  });
     setup_seconds_ =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
@@ -151,10 +153,10 @@ class MethodBase {
     begin_solve();
     if (rows() == 0) return complete(trivial());
     engine_->begin();
-    with_programs(b, x, [&](auto const& judgement, auto const& iteration, auto traits) {
-      engine_->template run<OneColumn, decltype(traits)::owns>(judgement, iteration,
-                                                       Engine<Exec>::listener(options_), false,
-                                                       arena_.owned(), rows());
+    with_programs(b, x, [&](auto const& residual_check, auto const& iteration, auto traits) {
+      engine_->template run<OneColumn, decltype(traits)::owns>(residual_check, iteration,
+                                                               Engine<Exec>::listener(options_),
+                                                               false, arena_.owned(), rows());
     });
     return complete(engine_->reports()[0]);
   }
@@ -165,10 +167,9 @@ class MethodBase {
     std::unique_ptr<Underway> underway;
     if (rows() == 0) return underway;
     engine_->begin();
-    with_programs(b, x, [&](auto const& judgement, auto const& iteration, auto traits) {
-      underway = engine_->template start<decltype(traits)::owns>(judgement, iteration,
-                                                         Engine<Exec>::listener(options_),
-                                                         arena_.owned(), rows());
+    with_programs(b, x, [&](auto const& residual_check, auto const& iteration, auto traits) {
+      underway = engine_->template start<decltype(traits)::owns>(
+          residual_check, iteration, Engine<Exec>::listener(options_), arena_.owned(), rows());
     });
     return underway;
   }
@@ -188,8 +189,9 @@ class MethodBase {
             arena_, *engine_, b, x,
             [&](Scalar const* b_, Scalar* x_, auto const& use) {
               with_programs(b_, x_,
-                            [&](auto const& judgement, auto const& iteration, auto traits) {
-                              if constexpr (!decltype(traits)::merged) use(judgement, iteration);
+                            [&](auto const& residual_check, auto const& iteration, auto traits) {
+                              if constexpr (!decltype(traits)::merged)
+                                use(residual_check, iteration);
                             });
             },
             Engine<Exec>::listener(options_));
@@ -197,9 +199,9 @@ class MethodBase {
       }
     } else if (rows() > 0) {
       if constexpr (!Method::is_block && Method::takes_many && takes_batches<OpenedA, OpenedM>)
-        with_programs(b, x, [&](auto const& judgement, auto const& iteration, auto traits) {
+        with_programs(b, x, [&](auto const& residual_check, auto const& iteration, auto traits) {
           if constexpr (!decltype(traits)::merged)
-            reports = (*batch_)(Method::label, judgement, iteration, options_);
+            reports = (*batch_)(Method::label, residual_check, iteration, options_);
         });
     }
     for (Report& report : reports) report = complete(report);
@@ -217,7 +219,9 @@ class MethodBase {
   OpenedM open_preconditioner() { return system_->open_preconditioner(arena_); }
   /// \brief A vector of a right-hand side's rows.
   Scalar* vector(char const* label) { return arena_.template vector<Scalar>(label, rows()); }
-  Limits limits() const { return {options_.tolerance, only_judged_ ? 0 : options_.max_iterations}; }
+  Limits limits() const {
+    return {options_.tolerance, only_checked_ ? 0 : options_.max_iterations};
+  }
   std::int32_t rows() const { return system_->rows(); }
   std::int32_t columns() const { return arena_.columns(); }
   /// \brief Whether the solve is one kernel of a GPU each of whose threads holds a row at most: a
@@ -228,10 +232,9 @@ class MethodBase {
   }
 
  private:
-  static constexpr bool can_be_together =
-      Method::takes_many && takes_columns<OpenedA, OpenedM>;
+  static constexpr bool can_be_together = Method::takes_many && takes_columns<OpenedA, OpenedM>;
 
-  /// \brief use(judgement, iteration, FormTraits) of the form. On hosts the types
+  /// \brief use(residual check, iteration, FormTraits) of the form. On hosts the types
   /// of the programs are erased, so that what uses them is compiled once a method.
   template <class Use>
   void with_programs(Scalar const* b, Scalar* x, Use const& use) {
@@ -239,18 +242,19 @@ class MethodBase {
       struct Erased {
         void const* use;
         void (*call)(void const*, HostProgram const&, HostProgram const&);
-      } const erased{&use, [](void const* of, HostProgram const& judgement,
-                              HostProgram const& iteration) {
-                       (*static_cast<Use const*>(of))(judgement, iteration, FormTraits<false, false>());
-                     }};
+      } const erased{
+          &use,
+          [](void const* of, HostProgram const& residual_check, HostProgram const& iteration) {
+            (*static_cast<Use const*>(of))(residual_check, iteration, FormTraits<false, false>());
+          }};
       self().with_form(b, x, [&](auto const& form) {
         note(form.name, form.cost);
-        erased.call(erased.use, HostProgram(form.judgement), HostProgram(form.iteration));
+        erased.call(erased.use, HostProgram(form.residual_check), HostProgram(form.iteration));
       });
     } else {
       self().with_form(b, x, [&](auto const& form) {
         note(form.name, form.cost);
-        use(form.judgement, form.iteration,
+        use(form.residual_check, form.iteration,
             FormTraits<std::remove_cvref_t<decltype(form)>::owns,
                        std::remove_cvref_t<decltype(form)>::merged>());
       });
@@ -265,7 +269,7 @@ class MethodBase {
   void begin_solve() {
     check_system(Method::name, *system_, options_);
     arena_.rewind();
-    only_judged_ = !system_->defect().empty();
+    only_checked_ = !system_->failure().empty();
   }
   /// \brief Of a system without rows.
   Report trivial() const {
@@ -279,9 +283,9 @@ class MethodBase {
   /// \brief What the engine does not know.
   Report complete(Report report) const {
     report.preconditioner = system_->setup();
-    if (only_judged_ && report.reason == Reason::max_iterations) {
+    if (only_checked_ && report.reason == Reason::max_iterations) {
       report.reason = Reason::breakdown;
-      report.detail = system_->defect();
+      report.detail = system_->failure();
     }
     report.setup_seconds += setup_seconds_;
     report.form = form_;
@@ -326,15 +330,14 @@ class MethodBase {
   std::string form_;
   Cost cost_{};
   double setup_seconds_ = 0;
-  bool only_judged_ = false;  ///< in this solve: the preconditioner cannot be applied
+  bool only_checked_ = false;  ///< in this solve: the preconditioner cannot be applied
 };
 
 /// \brief A method that has taken all its memory.
 template <class Method>
 std::unique_ptr<Method> make_ready(typename Method::Space const& exec,
                                    std::shared_ptr<typename Method::System> const& system,
-                                   typename Method::Options const& options,
-                                   Many const& many = {}) {
+                                   typename Method::Options const& options, Many const& many = {}) {
   auto method = std::make_unique<Method>(exec, system, options, many);
   method->reserve();
   return method;

@@ -42,7 +42,7 @@ class System {
   virtual double preconditioner_words() const = 0;
   virtual OpenedM open_preconditioner(Arena<Exec>& arena) const = 0;
   /// \brief Why M cannot be applied; empty where it can.
-  virtual std::string defect() const = 0;
+  virtual std::string failure() const = 0;
   virtual SetupReport setup() const = 0;
   /// \brief Whether A and M take vectors of several right-hand sides.
   virtual bool takes_columns() const = 0;
@@ -91,9 +91,9 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
   OpenedOf<Preconditioner, Exec, Scalar> open_preconditioner(Arena<Exec>& arena) const override {
     return Solder::open_preconditioner<Scalar>(arena, M_);
   }
-  std::string defect() const override {
-    if constexpr (requires { M_.defect(); })
-      return M_.defect();
+  std::string failure() const override {
+    if constexpr (requires { M_.failure(); })
+      return M_.failure();
     else
       return {};
   }

@@ -124,7 +124,7 @@ class Hierarchy {
   std::vector<Level> levels;
   bool is_direct = false;  ///< whether the coarsest level's SQ is the inverse of A
   std::vector<SetupReport::Phase> phases;
-  std::string defect;  ///< why there can be no cycle; empty if there can
+  std::string failure;  ///< why there can be no cycle; empty if there can
 
   /// \brief Adds levels until one has `coarsest` rows or fewer, until there are `most` levels, or
   /// until coarsening would remove less than a tenth of the rows. If modes are given, nodes of
@@ -144,21 +144,21 @@ class Hierarchy {
         lanczos_(std::make_unique<LanczosMemory<Exec>>(exec, true)),
         phase_began_(began) {
     end_phase("duplicates");
-    if (before != nullptr && before->defect.empty() && before->levels.front().P &&
+    if (before != nullptr && before->failure.empty() && before->levels.front().P &&
         has_pattern_of(A, before->levels.front()))
       before_ = before;
     add_level(A);
     if (!has_S()) levels.front().of_A.emplace(exec, A);
     if (modes.count > 0) nodes_ = equal_nodes(exec, A.rows(), block_size);
     if (before_ != nullptr) most = static_cast<int>(before_->levels.size());
-    while (defect.empty() && static_cast<int>(levels.size()) < most &&
+    while (failure.empty() && static_cast<int>(levels.size()) < most &&
            (levels.back().A.rows() > coarsest || levels.size() == 1))
       if (!coarsen(strength, coarsest)) break;
     before_ = nullptr;
     memory_ = {};
     nodes_ = {};
     modes_ = {};
-    if (defect.empty() && A.rows() > 0) {
+    if (failure.empty() && A.rows() > 0) {
       Level& last = levels.back();
       if (last.A.rows() <= coarsest && levels.size() > 1)
         invert_coarsest();
@@ -195,8 +195,8 @@ class Hierarchy {
     Jacobi<Scalar, Exec> const D(exec_, A);
     double largest = 1;
     if (A.rows() > 0) {
-      if (std::string const zero = D.defect(); !zero.empty()) {
-        defect =
+      if (std::string const zero = D.failure(); !zero.empty()) {
+        failure =
             "on level " + std::to_string(levels.size() + 1) + " of the multigrid hierarchy " + zero;
       } else {
         largest = largest_eigenvalue(*lanczos_, A, D, levels.empty() ? lanczos_steps : fewer_steps);
@@ -243,8 +243,8 @@ class Hierarchy {
       finish(fine, alike ? Q : swept(fine, AP, sweeps_.after, true));
     }
     end_phase("cycle");
-    if (defect.empty()) add_level(coarse);
-    return defect.empty();
+    if (failure.empty()) add_level(coarse);
+    return failure.empty();
   }
 
   /// \brief Whether the matrix SQ, which a cycle uses on its way up, contains A's pattern.
@@ -258,12 +258,12 @@ class Hierarchy {
     return A.nonzeros() + finest.of_AP->nonzeros == finest.SQ->nonzeros() &&
            is_in(exec_, A, SQ.row_offsets, SQ.columns, finest.of_AP->offsets.data());
   }
-  /// \brief Sets the defect if the largest eigenvalue of a level shows one.
+  /// \brief Sets the failure if the largest eigenvalue of a level shows one.
   void note_eigenvalue(double largest, std::size_t level) {
     if (largest > 0 && std::isfinite(largest)) return;
-    defect = "on level " + std::to_string(level) +
-             " of the multigrid hierarchy the matrix is not " +
-             (std::isfinite(largest) ? "positive definite" : "finite, or overflows");
+    failure = "on level " + std::to_string(level) +
+              " of the multigrid hierarchy the matrix is not " +
+              (std::isfinite(largest) ? "positive definite" : "finite, or overflows");
   }
   /// \brief (I - w D^-1 A) P.
   /// \param in_place whether to overwrite A P
@@ -363,7 +363,7 @@ class Hierarchy {
     levels.back().SQ = dense_inverse(exec_, levels.back().A, epsilon);
     is_direct = levels.back().SQ.has_value();
     if (!is_direct)
-      defect =
+      failure =
           "on the coarsest level of the multigrid hierarchy the matrix is not positive definite";
     end_phase("coarsest level");
   }

@@ -18,7 +18,7 @@ struct SplitFactor {
   static constexpr std::size_t sums = N;
 
   Scalar* t;
-  TurningSum<N> rz;
+  DoubleBufferedSum<N> rz;
 
   bool operator==(SplitFactor const&) const = default;
 
@@ -83,7 +83,7 @@ struct FsaiOperator {
     return applied(phase, as_read(r), Impl::SplitFactor<Scalar, 0>{t, {}});
   }
   template <class Vector>
-  auto apply(Phase phase, Vector const& r, TurningSum<1> const& rz) const {
+  auto apply(Phase phase, Vector const& r, DoubleBufferedSum<1> const& rz) const {
     return applied(phase, as_read(r), Impl::SplitFactor<Scalar, 1>{t, rz});
   }
 

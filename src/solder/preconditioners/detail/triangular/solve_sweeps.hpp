@@ -16,14 +16,15 @@ namespace Solder::Impl::triangular {
 template <class First, class Scalar>
 struct SweptBefore {
   First first;  ///< a pointer, or a Place
-  Place<Scalar> by_turns;
+  Place<Scalar> double_buffered;
 
   bool operator==(SweptBefore const&) const = default;
 };
 template <class First, class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Scalar const* vector_at(SweptBefore<First, Scalar> const& vector,
                                                     At const& at) {
-  return at.turn == 0 ? vector_at(vector.first, at) : vector.by_turns.at({at.step, at.turn + 1});
+  return at.turn == 0 ? vector_at(vector.first, at)
+                      : vector.double_buffered.at({at.step, at.turn + 1});
 }
 template <class First, class Scalar>
 SweptBefore<First, Scalar> as_read(SweptBefore<First, Scalar> const& vector) {
@@ -85,13 +86,14 @@ struct SolveSweeps {
                          *of_upper = "Solder::incomplete::upper_sweep";
     auto const sweep = [&]<class From>(char const* label, OpenedT const& T, From const& from,
                                        Scalar* to) {
-      Place<Scalar> const by_turns(to, 0, length);
-      auto const Ty = T.apply(phase, SweptBefore<From, Scalar>{from, by_turns});
-      return program(Ty.before, stage(label, phase, Ty.rows,
-                                      SolveSweep<Scalar, From, Place<Scalar>>{from, by_turns}));
+      Place<Scalar> const double_buffered(to, 0, length);
+      auto const Ty = T.apply(phase, SweptBefore<From, Scalar>{from, double_buffered});
+      return program(Ty.before,
+                     stage(label, phase, Ty.rows,
+                           SolveSweep<Scalar, From, Place<Scalar>>{from, double_buffered}));
     };
-    auto const newest = [&](Scalar* by_turns, std::int32_t count) {
-      return by_turns + (count - 1) % 2 * length;
+    auto const newest = [&](Scalar* double_buffered, std::int32_t count) {
+      return double_buffered + (count - 1) % 2 * length;
     };
     Scalar const* const solved = newest(y, sweeps);
     Scalar const* const before = sweeps > 1 ? newest(w, sweeps - 1) : solved;

@@ -83,12 +83,12 @@ struct Residual {
 };
 
 /// \brief Holds the claim against the true residual; sets x = 0 or begins anew from s where the
-/// judge says so.
+/// residual check says so.
 ///
 /// \tparam Begin the method's beginning: a body whose rows are those of s, but with
 ///         scalars(team, next, Scalars&)
 template <class Scalar, class Begin>
-struct Judge {
+struct CheckResidual {
   static constexpr std::size_t sums = Begin::sums;
   using Scalars = typename Begin::Scalars;
 
@@ -100,7 +100,7 @@ struct Judge {
   Scalar const* before;  ///< x at the last restart, where the method can go back to it
   Begin begin;
 
-  bool operator==(Judge const&) const = default;
+  bool operator==(CheckResidual const&) const = default;
 
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
@@ -110,7 +110,8 @@ struct Judge {
   KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Sums<4> const& total, auto const&,
                                            At const&, Control const&, Control& next,
                                            Scalars& mine) const {
-    Verdict const verdict = judge(next, limits, total[0], total[1], total[2], recovery, total[3]);
+    Verdict const verdict =
+        check_residual(next, limits, total[0], total[1], total[2], recovery, total[3]);
     if (verdict == Verdict::zero) team.for_each_row(rows, [&](std::int32_t i) { x[i] = {}; });
     if (verdict == Verdict::revert)
       team.for_each_row(rows, [&](std::int32_t i) { x[i] = before[i]; });
@@ -129,20 +130,20 @@ struct Judge {
   }
 };
 
-/// \brief The judgement of every solver: the true residual, into s, and the judge.
-/// \param s free while a claim is judged
+/// \brief The residual check of every solver: the true residual, into s, and the residual check.
+/// \param s free while a claim is checked
 /// \param rows how the vector stages of the solver deal the rows
 /// \param before x as it was at the last restart; only where recovery.reverts
 template <class Exec, class Opened, class Scalar, class Begin>
-auto judgement(Arena<Exec>& arena, char const* label, Opened const& A, Rows const& rows,
-               Limits const& limits, Recovery const& recovery, Scalar const* b, Scalar* x,
-               Scalar* s, Begin const& begin, Scalar const* before = nullptr) {
+auto residual_check(Arena<Exec>& arena, char const* label, Opened const& A, Rows const& rows,
+                    Limits const& limits, Recovery const& recovery, Scalar const* b, Scalar* x,
+                    Scalar* s, Begin const& begin, Scalar const* before = nullptr) {
   auto const sums = arena.template sum<4>(A.league);
   WideProduct<decltype(A.A), Scalar> const product{A.A, A.league, x};
   return program(
-      stage("Solder::residual", Phase::judge, product, Residual<Scalar>{b, x, s, sums}),
-      stage(label, Phase::judge, arena.template range<Scalar>(rows, static_cast<Scalar const*>(s)),
-            Judge<Scalar, Begin>{limits, recovery, sums, rows, x, before, begin}));
+      stage("Solder::residual", Phase::check, product, Residual<Scalar>{b, x, s, sums}),
+      stage(label, Phase::check, arena.template range<Scalar>(rows, static_cast<Scalar const*>(s)),
+            CheckResidual<Scalar, Begin>{limits, recovery, sums, rows, x, before, begin}));
 }
 
 }  // namespace Solder::Impl

@@ -11,12 +11,12 @@
 
 namespace Solder::Impl {
 
-/// \brief Vectors of two arrays each, one after the other, by turns: an iteration reads one and
+/// \brief Vectors of two arrays each, one after the other, alternately: an iteration reads one and
 /// writes the other.
-struct ByTurns {
+struct DoubleBuffered {
   std::ptrdiff_t length;  ///< from one array to the other
 
-  bool operator==(ByTurns const&) const = default;
+  bool operator==(DoubleBuffered const&) const = default;
 
   /// \brief Where the entries of an iteration are.
   KOKKOS_FORCEINLINE_FUNCTION std::ptrdiff_t of(std::int32_t iteration) const {
