@@ -17,8 +17,8 @@ namespace Solder::Impl {
 /// preconditioner, are left together where one kernel has r and z, and apart otherwise.
 enum class CgNorms { one, together, apart };
 
-/// \brief In place of a member that is not there.
-template <int>
+/// \brief In place of a member that is not there. It takes room: nvcc and the host's compiler
+/// disagree where a member of no size lies.
 struct Absent {
   bool operator==(Absent const&) const = default;
 };
@@ -35,9 +35,8 @@ struct CgSums {
   static constexpr std::size_t totals = How == CgNorms::apart ? 2 : norms;
 
   DoubleBufferedSum<size> left;
-  [[no_unique_address]] std::conditional_t<How == CgNorms::apart, DoubleBufferedSum<1>, Absent<0>>
-      rz{};
-  [[no_unique_address]] std::conditional_t<Merged, Absent<1>, Sum<Products>> of_product{};
+  std::conditional_t<How == CgNorms::apart, DoubleBufferedSum<1>, Absent> rz{};
+  std::conditional_t<Merged, Absent, Sum<Products>> of_product{};
 
   bool operator==(CgSums const&) const = default;
 
