@@ -74,7 +74,7 @@ class Incomplete {
       : kind_(kind), options_(options) {
     if (!solves_by_sweeps() || options.sweeps == 0)
       Impl::triangular::require_progress<Exec>(label());
-    check(options, name());
+    check(options, label());
     refresh(exec, A);
   }
 
