@@ -234,25 +234,6 @@ TYPED_TEST(Team, EveryRowIsMetOnce) {
   }
 }
 
-/// Notes the rows in the order in which they are met.
-struct NoteBody {
-  int* met;
-  int* count;
-  KOKKOS_FUNCTION void operator()(std::int32_t i) const { met[(*count)++] = i; }
-};
-
-TEST(HostTeam, RowsDownwards) {
-  std::int32_t const bounds[] = {0, 3, 3, 8}, offsets[] = {0, 1, 1, 2, 3, 4, 5, 6, 6},
-                     columns[] = {0, 1, 2, 3, 4, 5};
-  double const values[] = {1, 1, 1, 1, 1, 1};
-  std::vector<int> met(8, -1);
-  int count = 0;
-  for (int team = 0; team < 3; ++team)
-    Solder::Impl::for_each_compressed_row(Solder::Impl::HostTeam{team, 3}, Rows{8, 3, bounds},
-                                          offsets, columns, values, NoteBody{met.data(), &count});
-  EXPECT_EQ(met, (std::vector<int>{2, 1, 0, 7, 6, 5, 4, 3}));
-}
-
 TYPED_TEST(Team, TeamsOfALeague) {
   TypeParam const exec;
   EXPECT_EQ(Solder::Impl::vector_teams(exec, 0), 1);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <solder/matrix/compressed_rows.hpp>
 #include <solder/matrix/partition.hpp>
 
 namespace {
@@ -45,6 +46,26 @@ TYPED_TEST(EqualSlicesOn, RefuseRowsThatKernelsDoNotTake) {
   Exec const exec;
   EXPECT_THROW(EqualSlices<Exec>(exec, -1), std::length_error);
   EXPECT_THROW(EqualSlices<Exec>(exec, 2147483647), std::length_error);
+}
+
+/// Notes the rows in the order in which they are met.
+struct NoteBody {
+  int* met;
+  int* count;
+  KOKKOS_FUNCTION void operator()(std::int32_t i) const { met[(*count)++] = i; }
+};
+
+TEST(CompressedRows, AreMetDownwards) {
+  std::int32_t const bounds[] = {0, 3, 3, 8}, offsets[] = {0, 1, 1, 2, 3, 4, 5, 6, 6},
+                     columns[] = {0, 1, 2, 3, 4, 5};
+  double const values[] = {1, 1, 1, 1, 1, 1};
+  std::vector<int> met(8, -1);
+  int count = 0;
+  for (int team = 0; team < 3; ++team)
+    Solder::Impl::for_each_compressed_row(Solder::Impl::HostTeam{team, 3},
+                                          Solder::Rows{8, 3, bounds}, offsets, columns, values,
+                                          NoteBody{met.data(), &count});
+  EXPECT_EQ(met, (std::vector<int>{2, 1, 0, 7, 6, 5, 4, 3}));
 }
 
 }  // namespace
