@@ -232,16 +232,16 @@ TEST(BatchOf, WhatCannotBeSolvedSoIsRefused) {
   graph.runner = Runner::graph;
   refuses(Cg(exec, A, Identity{}, graph), batch, "the runner team, not graph");
   refuses(SolverOf<Solder::GmresOptions, Default, double>(exec, A, Identity{}, {}), batch,
-          "Cg and BiCgStab");
+          "Cg and BiCgStab, not by Solder::Gmres");
   Solder::Amg const M(exec, A, {.max_coarse_size = 4});
   refuses(SolverOf<CgOptions, Default, double, std::remove_const_t<decltype(M)>>(exec, A, M, {}),
-          batch, "Chebyshev");
+          batch, "applied to one system alone");
   refuses(
       SolverOf<
           CgOptions, Default, double,
           Solder::Chebyshev<Default, CsrMatrix<double, Default>, std::remove_const_t<decltype(M)>>>(
           exec, A, Solder::Chebyshev(exec, A, M), {}),
-      batch, "Chebyshev");
+      batch, "applied to one system alone");
   using Sell = Solder::SellMatrix<double, Default>;
   refuses(SolverOn<CgOptions, Default, Sell, Identity>(exec, Sell::sell(exec, A), Identity{}, {}),
           batch, "CsrMatrix");

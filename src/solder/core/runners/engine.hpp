@@ -137,7 +137,9 @@ class Engine {
     if (plan.teams > 1 || (columns() > 1 && may_be_whole()))
       gate_ = allocate_zero_view<decltype(gate_)>(exec, "Solder::engine::gate", 1);
     for (auto& history : histories_) history.reserve(columns() == 1 ? 4096 : 1024);
-    Kokkos::deep_copy(exec, slots_, Control{});
+    Kokkos::parallel_for("Solder::engine::slots",
+                         Kokkos::RangePolicy<Exec>(exec_, 0, 4 * columns()),
+                         NewControls{slots_.data()});
     exec.fence("Solder::engine: the status is ready");
   }
 

@@ -220,6 +220,7 @@ struct WholeSolve {
       if (team.any_column(control.now().phase == Phase::check)) {
         if (on_chip.bring_back(team)) residence.wait();
         programs.residual_check.for_each_stage({}, pass);
+        if constexpr (!Team::has_columns) continue;  // a status may be due before the next cycle
       }
       if (team.any_column(control.now().phase == Phase::iterate)) {
         on_chip.take(team);
@@ -301,6 +302,13 @@ struct HostSolveKernel {
     NothingOnChip none;
     solve.run(HostTeam{league_rank, solve.league}, *this, none, RunStep{});
   }
+};
+
+/// \brief Makes control blocks of solves that have not begun.
+struct NewControls {
+  Control* controls;
+
+  KOKKOS_FUNCTION void operator()(std::int32_t k) const { controls[k] = Control{}; }
 };
 
 /// \brief Hands columns on to a narrower solve, whose statuses are its own.

@@ -47,12 +47,13 @@ class BatchOf {
     if (options.runner != Runner::automatic && options.runner != Runner::team)
       throw std::invalid_argument(name + "is solved by the runner team, not " +
                                   std::string(to_string(options.runner)));
+    if (!Method::takes_many || Method::is_block)
+      throw std::invalid_argument(name + "is solved by Cg and BiCgStab, not by " + Method::name);
     if (!possible || !system_->takes_batches())
       throw std::invalid_argument(
           name +
-          "needs a solver, a matrix and a preconditioner that take one: Cg or BiCgStab, a "
-          "CsrMatrix, and a preconditioner that is pointwise or made of products "
-          "(takes_batches)");
+          "needs a CsrMatrix, and a preconditioner that can be applied to one system alone: this "
+          "matrix or this preconditioner cannot (takes_batches)");
     check_rows();
     if (std::int32_t const row = system_->first_coupled_row(exec, batch.device_rows()); row >= 0)
       throw std::invalid_argument(name + "needs systems that are independent: row " +
