@@ -217,12 +217,13 @@ struct WholeSolve {
              !team.any_column(now.recorded - now.posted >= room && now.step == 0);
     };
     while (all_here && goes_on()) {
-      if (team.any_column(control.now().phase == Phase::check)) {
+      bool const checks = team.any_column(control.now().phase == Phase::check);
+      if (checks) {
         if (on_chip.bring_back(team)) residence.wait();
         programs.residual_check.for_each_stage({}, pass);
-        if constexpr (!Team::has_columns) continue;  // a status may be due before the next cycle
       }
-      if (team.any_column(control.now().phase == Phase::iterate)) {
+      // Alone, a column goes round after a check: a status may be due before its next cycle.
+      if (Team::has_columns ? team.any_column(control.now().phase == Phase::iterate) : !checks) {
         on_chip.take(team);
         programs.iteration.for_each_stage({control.now().step, 0}, pass);
       }
