@@ -146,7 +146,7 @@ std::vector<Key> all_keys() {
        .help = "generated matrix, in place of a file"},
       {.section = "problem", .name = "rhs", .kind = Kind::word_or_path,
        .words = {"ones", "unit_solution", "random"}, .default_value = "ones",
-       .help = "right-hand side; unit_solution: b = A*ones; random: uniform in [-1, 1]"},
+       .help = "right-hand side; unit_solution: b = A*ones; random: uniform in [-1, 1)"},
       {.section = "problem", .name = "rhs_count", .kind = Kind::integer, .least = 1,
        .most = most_right_hand_sides,
        .help = "right-hand sides: of random ones, or of a file, which has as many columns; left out: 1, or all columns"},

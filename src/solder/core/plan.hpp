@@ -218,8 +218,8 @@ inline Plan plan_solve(Machine const& machine, Shape const& shape, Traits const&
                                 : constants.most_work_of_resident;
   Runner const many_kernels = machine.is_host ? Runner::launch : Runner::graph;
   auto const of_work = [&](char const* what, std::int64_t limit) {
-    return "an iteration works on " + std::to_string(work) +
-           " entries (nonzeros + 4 rows): " + what + " up to " + std::to_string(limit);
+    return std::to_string(shape.nonzeros) + " nonzeros + 4 x " + std::to_string(shape.rows) +
+           " rows make " + std::to_string(work) + ": up to " + std::to_string(limit) + " " + what;
   };
   Plan plan;
   auto const choose = [&](Runner runner, std::string because) {
@@ -244,7 +244,7 @@ inline Plan plan_solve(Machine const& machine, Shape const& shape, Traits const&
     choose(many_kernels, of_work("one kernel would be the quickest", most));
   else
     choose(many_kernels, machine.is_host
-                             ? "a barrier needs at least two threads, and a core for each"
+                             ? "a barrier pays only with at least two threads and a core for each"
                              : "how quick a barrier of all teams is was not measured on this GPU");
   Impl::plan_league(plan, machine, shape, traits, sharing);
   return plan;
@@ -259,7 +259,7 @@ inline Plan plan_columns(Machine const& machine, std::int64_t entries, Runner wa
                          bool has_kernel, bool carried) {
   Impl::PlanConstants const& constants = Impl::constants_of(machine);
   if (machine.is_host)
-    return {.runner = Runner::launch, .because = "hosts launch the stages of all columns"};
+    return {.runner = Runner::launch, .because = "hosts solve several columns together by launch"};
   if (wanted == Runner::launch) return {.runner = wanted, .because = "it was asked for"};
   if (wanted == Runner::graph) return {.runner = wanted, .because = "it was asked for"};
   if (!has_kernel || !machine.has_progress)
@@ -269,8 +269,8 @@ inline Plan plan_columns(Machine const& machine, std::int64_t entries, Runner wa
   std::int64_t const most =
       carried ? constants.most_entries_of_columns : constants.most_entries_in_memory;
   std::string const of_entries = "all columns have " + std::to_string(entries) +
-                                 " entries: one kernel is the quickest up to " +
-                                 std::to_string(most);
+                                 " entries: up to " + std::to_string(most) +
+                                 " one kernel is the quickest";
   if (entries > most) return {.runner = Runner::graph, .because = of_entries};
   if (!machine.can_meet())
     return {.runner = Runner::graph,

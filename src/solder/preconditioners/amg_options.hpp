@@ -69,7 +69,7 @@ struct AmgOptions {
                "sweeps after it; left out: as many as before it, as cg and block_cg need")
             .as("pre"),
         Option("max_levels", &AmgOptions::max_levels, from_to(2, Impl::amg::most_levels),
-               "at most, the matrix's own among them")
+               "levels at most, counting A itself")
             .formerly("levels"),
         Option("max_coarse_size", &AmgOptions::max_coarse_size, from_to(1, 1000),
                "rows up to which a level is inverted instead of made coarser")

@@ -21,7 +21,7 @@ struct ChebyshevOptions {
                "smallest eigenvalue that the polynomial aims at, as a fraction of the largest")
             .formerly("share"),
         Option("lanczos_steps", &ChebyshevOptions::lanczos_steps, from_to(2, 100),
-               "to estimate the largest eigenvalue: products with A in the set-up"));
+               "to estimate the largest eigenvalue, a product with A each; few underestimate it"));
   }
 };
 

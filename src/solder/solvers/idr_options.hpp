@@ -21,8 +21,7 @@ struct IdrOptions : SolverOptions {
     return std::tuple(
         Option("shadow_dimension", &IdrOptions::shadow_dimension,
                from_to(1, Impl::most_shadow_dimension),
-               "random vectors that residuals are kept orthogonal to: products of a cycle, but for "
-               "one")
+               "random vectors that residuals are kept orthogonal to; a cycle has one product more")
             .formerly("shadow_space"),
         Option("smoothing", &IdrOptions::smoothing, "of residuals: they never grow then"),
         Option("seed", &IdrOptions::seed, "of the shadow space"));
