@@ -272,7 +272,7 @@ std::optional<Entry> read_assignment(std::string const& assignment, Errors& erro
       assignment.substr(0, dot), assignment.substr(dot + 1, equals - dot - 1), {}, source.name};
   try {
     YAML::Node const value = YAML::Load(assignment.substr(equals + 1));
-    if (value.IsNull()) return entry;
+    if (equals + 1 == assignment.size()) return entry;
     entry.values = values_of(value, entry.full_name(), source, errors);
   } catch (YAML::Exception const& error) {
     errors.add(source.name, "not a valid value: ", error.msg);

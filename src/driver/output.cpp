@@ -52,6 +52,12 @@ void add_options(Json& json, PreconditionerConfig const& config, Options const& 
   });
 }
 
+/// A text, or null if it is empty.
+Json text_or_null(std::string const& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+/// Whether anything ran: not where the solver does not take the matrix.
+bool was_solved(Report const& report) { return report.reason != Reason::nonsymmetric_matrix; }
+
 /// Adds the options of all solvers, null where they are not the run's; but for the form, of which
 /// the one that ran counts.
 void add_solver_options(Json& json, SolverConfig const& solver) {
@@ -125,7 +131,7 @@ Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
   }
   Json json = Json::object();
   add_options(json, config, config.fsai);
-  json.add("precision", config.precision);
+  json.add("precision", text_or_null(config.precision));
   json.add({{"nonzeros", setup.nonzeros},
             {"density", setup.density},
             {"repaired_rows", setup.repaired_rows},
@@ -141,9 +147,6 @@ Json roofline_json(RunResult const& result) {
           {"of_copy", shares.of_copy},
           {"of_model", shares.of_model}};
 }
-
-/// A text, or null if it is empty.
-Json text_or_null(std::string const& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 /// A row or column, counted from 1, or null if there is none.
 Json counted_or_null(std::int32_t index) { return index < 0 ? Json(nullptr) : Json(index + 1); }
@@ -190,12 +193,17 @@ Json json_of(RunResult const& result) {
                  {"scalar", to_string(config.problem.scalar)},
                  {"symmetry", symmetry_json(result.symmetry)}}},
                {"solver", solver.name},
-               {"form", report.form}};
+               {"form", text_or_null(report.form)}};
   add_solver_options(json, solver);
+  auto const if_solved = [&](double value) {
+    return was_solved(report) ? Json(value) : Json(nullptr);
+  };
   json.add({{"preconditioner", config.preconditioner.name},
-            {"preconditioner_setup", setup_json(config.preconditioner, report.preconditioner)},
+            {"preconditioner_setup", was_solved(report)
+                                         ? setup_json(config.preconditioner, report.preconditioner)
+                                         : Json(nullptr)},
             {"space", result.space},
-            {"runner", to_string(report.runner)},
+            {"runner", was_solved(report) ? Json(to_string(report.runner)) : Json(nullptr)},
             {"runner_reason", text_or_null(report.runner_because)},
             {"matrix_format", result.matrix_format},
             {"matrix_format_reason", result.format_reason},
@@ -208,8 +216,8 @@ Json json_of(RunResult const& result) {
             {"solve_seconds", report.solve_seconds},
             {"busy_cores", report.busy_cores},
             {"seconds_per_iteration", seconds_per_iteration(report)},
-            {"kernels_per_iteration", report.kernels_per_iteration},
-            {"words_per_iteration", report.words_per_iteration},
+            {"kernels_per_iteration", if_solved(report.kernels_per_iteration)},
+            {"words_per_iteration", if_solved(report.words_per_iteration)},
             {"roofline", roofline_json(result)},
             {"history", report.history}});
   return json;
@@ -312,7 +320,8 @@ std::string Table::heading() const {
 std::string Table::line(RunResult const& result) const {
   RunConfig const& config = *result.config;
   Report const& report = result.report;
-  std::string solver = config.solver.name + " " + report.form;
+  std::string solver =
+      concat(config.solver.name, " ", was_solved(report) ? report.form : form_of(config.solver));
   std::int64_t const cycle =
       config.solver.name == "gmres" ? config.solver.gmres.restart : shadow_dimension(result);
   if (cycle > 0) solver += " " + std::to_string(cycle);
@@ -335,9 +344,10 @@ std::string Table::line(RunResult const& result) const {
       static_cast<long long>(result.nonzeros), systems.c_str(), right_hand_sides.c_str(),
       std::string(to_string(config.problem.scalar)).c_str(), solver.c_str(), preconditioner_width_,
       config.preconditioner.label.c_str(), result.space.c_str(),
-      std::string(to_string(report.runner)).c_str(), std::string(to_string(report.reason)).c_str(),
-      report.iterations, report.true_relative_residual, report.setup_seconds * 1e3,
-      report.solve_seconds * 1e3, per_iteration.c_str(), of_copy.c_str(), matrix_format.c_str());
+      was_solved(report) ? std::string(to_string(report.runner)).c_str() : "-",
+      std::string(to_string(report.reason)).c_str(), report.iterations,
+      report.true_relative_residual, report.setup_seconds * 1e3, report.solve_seconds * 1e3,
+      per_iteration.c_str(), of_copy.c_str(), matrix_format.c_str());
 }
 
 std::string matrix_text(std::optional<Symmetry> const& symmetry) {

@@ -55,7 +55,6 @@ void refuse(RunConfig const& run, System<T> const& system, std::string const& wh
   Report report;
   report.reason = Reason::nonsymmetric_matrix;
   report.detail = why;
-  report.form = form_of(run.solver);
   auto const starts = system.starts.empty() ? std::vector{0, system.matrix.rows} : system.starts;
   int const count = system.right_hand_sides();
   for (std::size_t k = 0; k + 1 < starts.size(); ++k)

@@ -680,6 +680,9 @@ TEST(Config, AssignmentsAreCheckedAsFilesAre) {
   expect_error(problem, {"section.key=value"}, {"solver.=1"});
   expect_error(problem, {"section.key=value"}, {"=1"});
   expect_error(problem, {"not a valid value"}, {"solver.tolerance=[1"});
+  for (char const* const nothing : {"null", "~", " "})
+    expect_error(problem, {"'solver.tolerance' has no value"},
+                 {concat("solver.tolerance=", nothing)});
   expect_error(problem, {"set twice"}, {"solver.tolerance=1e-3", "solver.tolerance=1e-4"});
   expect_error(problem, {"both"}, {"problem.matrix=a.mtx"});
 }

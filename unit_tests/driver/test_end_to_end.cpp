@@ -437,6 +437,8 @@ TEST(Driver, ChebyshevReportsItsSetUpAndTheFormThatRan) {
     EXPECT_EQ(setup["eigenvalue_fraction"], 0.02);
     EXPECT_EQ(setup["lanczos_steps"], 12);
     EXPECT_EQ(setup.contains("nonzeros"), i % 3 == 2) << "of the factor";
+    EXPECT_EQ(setup.contains("precision"), i % 3 == 2);
+    if (i % 3 == 2) EXPECT_TRUE(setup["precision"].is_null()) << "it does not apply";
     EXPECT_GT(setup["largest_eigenvalue"].get<double>(), i % 3 == 0 ? 5 : 1);
     EXPECT_EQ(runs[i]["form"], i < 3 ? "classical" : "cgs2");
   }

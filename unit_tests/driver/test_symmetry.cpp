@@ -30,6 +30,9 @@ TEST(Symmetry, TheFlowIsRefusedByCg) {
   Json const run = run_of(scratch);
   EXPECT_EQ(run["reason"], "nonsymmetric_matrix");
   EXPECT_EQ(run["iterations"], 0);
+  for (char const* const key : {"runner", "runner_reason", "form", "preconditioner_setup",
+                                "kernels_per_iteration", "words_per_iteration"})
+    EXPECT_TRUE(run[key].is_null()) << key;
   EXPECT_EQ(run["true_relative_residual"], 1) << "of x = 0";
   EXPECT_EQ(run["history"], Json::parse("[1.0]"));
   std::string const detail = run["detail"];
