@@ -163,9 +163,9 @@ inline constexpr bool is_on_device = [] {
 /// \brief What a solver asks of a matrix, or of a user's own operator.
 ///
 /// device_operator() answers a plain struct whose `rows` deals its rows (on hosts into as many
-/// slices as it has `teams`), with for_each_row_product(team, x, prepare, consume): see Product and
-/// CsrOperator. On hosts it goes through its team's rows by team.for_each_row, or from
-/// team.first(rows) to team.last(rows): it is called for some of them at a time. x is whatever
+/// slices as it has `teams`), with for_each_row_product(team, x, prepare, consume): see Product,
+/// and the operators in matrix/. On hosts it goes through its team's rows by team.for_each_row, or
+/// from team.first(rows) to team.last(rows): it is called for some of them at a time. x is whatever
 /// answers x[i], and a row is to be summed in the type of x[i]: the
 /// residual check hands in doubles where vectors are float, and its residual is as true as these
 /// sums. nonzeros() is what a product takes in multiplications, words() the words of the scalar

@@ -300,7 +300,7 @@ struct ScaledVector : Weighted<Scalar, M> {
 /// A stage less, where what would store that vector is quick to do again for each entry of a row.
 /// The rows are handed out as ProductAndOwn. All of a program are of the same matrix and M.
 ///
-/// \tparam Operator asks for no entry before prepare() and has keep(); see CsrOperator
+/// \tparam Operator asks for no entry before prepare() and has keep(); see matrix/kept.hpp
 /// \tparam Vector is asked, s being the body's scalars,
 ///         - `weight(a, j)`: what of the term a x_j does not change in a solve; see Weighted,
 ///         - `terms(s, weight, j)`: the term, for each of those others; of s only what known() set,

@@ -110,7 +110,7 @@ struct Stage {
 
   static constexpr int threads = Impl::league_threads;
   static constexpr bool takes_products = !is_range<Source>;
-  /// A row that a whole team works on takes a sum of two values (CsrOperator).
+  /// A row that a whole team works on takes a sum of two values.
   static constexpr int most_sums = static_cast<int>(
       std::max({std::size_t(2), Impl::sums_of<Body>(), Impl::sums_needed_by<Body>()}));
   static constexpr int workspace() { return 0; }

@@ -23,7 +23,7 @@ KOKKOS_FORCEINLINE_FUNCTION bool has_faded(double squared, double first_squared)
 }
 
 /// \brief The rows of A x, summed with twice the digits of double where A's operator takes such an
-/// x (CsrOperator, SellOperator), else of floats in double where it takes that. Where |A||x| is far
+/// x (see TakesTwice), else of floats in double where it takes that. Where |A||x| is far
 /// above |b|, a residual of plain products is rounding, and an iteration can make that small while
 /// the residual is not. With twice the digits that begins where |A||x| is 1e32 times |b|.
 template <class Operator, class Scalar>
