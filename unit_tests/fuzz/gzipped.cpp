@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   auto const bytes = text_of(data, size);
   auto const matrix = claim_matrix<double>(folder().write("A.mtx.gz", bytes).string());
   auto const text = inflated(bytes);
-  if (!text) return 0;
+  if (!text || text->starts_with("\x1f\x8b")) return 0;  // gzipped twice: read as gzipped once
   auto const plain = claim_matrix<double>(folder().write("A.mtx", *text).string());
   claim(matrix.has_value() == plain.has_value(), "a file is accepted plain where it is gzipped");
   claim(!matrix || same_bits(*matrix, *plain), "a gzipped file is the matrix of the plain one");
