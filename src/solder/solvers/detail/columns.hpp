@@ -144,10 +144,7 @@ class ColumnsOf final : public ColumnGroups<Exec, typename Method::Scalar> {
   bool are_solved_at_once() const { return traits_.together || traits_.concurrent; }
 
  private:
-  static constexpr bool can_be_together =
-      Method::takes_many && takes_columns<typename System::OpenedA, typename System::OpenedM>;
-  static constexpr bool can_be_concurrent =
-      !is_host_space<Exec> && !Method::is_block && is_on_device<typename System::OpenedM>;
+  static constexpr bool can_be_concurrent = Method::can_be_concurrent;
 
   std::vector<ColumnGroup> plan(std::int32_t columns) const override {
     return plan_groups(machine_of(exec_), system_->shape(), traits_, options_.runner, columns);
@@ -175,7 +172,7 @@ class ColumnsOf final : public ColumnGroups<Exec, typename Method::Scalar> {
   std::vector<Report> solve_together(Scalar const* b, Scalar* x, std::int32_t width) {
     auto& made = methods_[width];
     if (made == nullptr) made = make_ready<Method>(exec_, system_, options_, Many{width});
-    if constexpr (can_be_together)
+    if constexpr (Method::can_be_together)
       if (width > 1) return made->solve_many(b, x);
     if constexpr (Method::is_block)
       return {};

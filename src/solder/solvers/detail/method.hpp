@@ -49,7 +49,7 @@ class BatchOf {
                                   std::string(to_string(options.runner)));
     if (!Method::takes_many || Method::is_block)
       throw std::invalid_argument(name + "is solved by Cg and BiCgStab, not by " + Method::name);
-    if (!possible || !system_->takes_batches())
+    if (!Method::can_be_batch || !system_->takes_batches())
       throw std::invalid_argument(
           name +
           "needs a CsrMatrix, and a preconditioner that can be applied to one system alone: this "
@@ -58,7 +58,7 @@ class BatchOf {
     if (std::int32_t const row = system_->first_coupled_row(exec, batch.device_rows()); row >= 0)
       throw std::invalid_argument(name + "needs systems that are independent: row " +
                                   std::to_string(row) + " has an entry in a column of another one");
-    if constexpr (possible)
+    if constexpr (Method::can_be_batch)
       method_ = make_ready<Method>(exec, system_, options, Many{1, batch_.device_rows()});
   }
 
@@ -71,7 +71,7 @@ class BatchOf {
   std::vector<Report> solve(typename Method::Scalar const* b, typename Method::Scalar* x) {
     check_rows();
     std::vector<Report> reports;
-    if constexpr (possible) reports = method_->solve_many(b, x);
+    if constexpr (Method::can_be_batch) reports = method_->solve_many(b, x);
     auto const& starts = batch_.starts();
     for (std::size_t k = 0; k < reports.size(); ++k)
       reports[k].words_per_iteration *= double(starts[k + 1] - starts[k]) / batch_.rows();
@@ -79,10 +79,6 @@ class BatchOf {
   }
 
  private:
-  static constexpr bool possible =
-      Method::takes_many && !Method::is_block &&
-      takes_batches<typename System::OpenedA, typename System::OpenedM>;
-
   void check_rows() const {
     if (batch_.rows() != system_->rows())
       throw std::invalid_argument("Solder: a batch of " + std::to_string(batch_.rows()) +

@@ -69,7 +69,6 @@ struct FormTraits {
 /// \brief What a method, A and M can; see Traits.
 template <class Method, class Options>
 Traits traits_of(typename Method::System const& system, Options const& options) {
-  using A = typename Method::System::OpenedA;
   using M = typename Method::System::OpenedM;
   constexpr bool split = [] {
     if constexpr (M::is_pointwise)
@@ -77,16 +76,15 @@ Traits traits_of(typename Method::System const& system, Options const& options) 
     else
       return bool(M::is_split);
   }();
-  return {
-      .on_device = is_on_device<M>,
-      .has_cycles = Method::has_cycles,
-      .pointwise = M::is_pointwise,
-      .split = split,
-      .owns = Method::owns && system.is_aligned(),
-      .merges = Method::merges(options),
-      .together = Method::takes_many && takes_columns<A, M> && system.takes_columns(),
-      .concurrent = !is_host_space<typename Method::Space> && !Method::is_block && is_on_device<M>,
-      .is_block = Method::is_block};
+  return {.on_device = is_on_device<M>,
+          .has_cycles = Method::has_cycles,
+          .pointwise = M::is_pointwise,
+          .split = split,
+          .owns = Method::owns && system.is_aligned(),
+          .merges = Method::merges(options),
+          .together = Method::can_be_together && system.takes_columns(),
+          .concurrent = Method::can_be_concurrent,
+          .is_block = Method::is_block};
 }
 
 /// \brief What every method does: memory, set-up, solves and reports. A method adds its forms.
@@ -115,6 +113,14 @@ class MethodBase {
   /// \brief Whether the form has a program of fewer stages for rows that threads hold.
   static bool merges(Options const&) { return false; }
   static Cycle cycle(Options const&, std::int32_t /*rows*/) { return {}; }
+
+  /// Whether the method, A and M can solve several right-hand sides together, or concurrently; or
+  /// the systems of a batch.
+  static constexpr bool can_be_together = Method::takes_many && takes_columns<OpenedA, OpenedM>,
+                        can_be_concurrent =
+                            !is_host_space<Exec> && !Method::is_block && is_on_device<OpenedM>,
+                        can_be_batch = Method::takes_many && !Method::is_block &&
+                                       takes_batches<OpenedA, OpenedM>;
 
   /// \throws std::invalid_argument where A is not square, M has another size, or an option is out
   /// of range
@@ -198,7 +204,7 @@ class MethodBase {
         reports = engine_->reports();
       }
     } else if (rows() > 0) {
-      if constexpr (!Method::is_block && Method::takes_many && takes_batches<OpenedA, OpenedM>)
+      if constexpr (can_be_batch)
         with_programs(b, x, [&](auto const& residual_check, auto const& iteration, auto traits) {
           if constexpr (!decltype(traits)::merged)
             reports = (*batch_)(Method::label, residual_check, iteration, options_);
@@ -232,8 +238,6 @@ class MethodBase {
   }
 
  private:
-  static constexpr bool can_be_together = Method::takes_many && takes_columns<OpenedA, OpenedM>;
-
   /// \brief use(residual check, iteration, FormTraits) of the form. On hosts the types
   /// of the programs are erased, so that what uses them is compiled once a method.
   template <class Use>
