@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include <solder/core/arena.hpp>
 #include <solder/core/runners/engine.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/host_csr.hpp>
@@ -89,6 +90,13 @@ Exec another_instance() {
 
 inline constexpr Solder::Runner every_runner[] = {Solder::Runner::launch, Solder::Runner::graph,
                                                   Solder::Runner::team, Solder::Runner::resident};
+
+/// \brief Whether a preconditioner is applied inside a solver's own kernels.
+template <class Exec, class M>
+constexpr bool is_pointwise(M const&) {
+  return decltype(std::declval<M const&>().open(
+      std::declval<Solder::Arena<Exec>&>()))::is_pointwise;
+}
 
 /// \brief Whether a kernel runs the whole solve.
 inline bool is_whole(Solder::Runner runner) {

@@ -50,8 +50,7 @@ std::unique_ptr<Solder::Impl::AnyMethod<Exec, typename OpenedA::scalar_type>> ma
 
 /// \brief What is to say of a run whose matrix its solver does not take: x stays 0.
 template <class T>
-void refuse(RunConfig const& run, System<T> const& system, std::string const& why,
-            Solved<T>& solved) {
+void refuse(System<T> const& system, std::string const& why, Solved<T>& solved) {
   Report report;
   report.reason = Reason::nonsymmetric_matrix;
   report.detail = why;
@@ -81,7 +80,7 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   solved.space = Exec::name();
   for (char& c : solved.space) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   solved.symmetry = made.symmetry;
-  if (!made.refusal.empty()) return refuse(run, system, made.refusal, solved);
+  if (!made.refusal.empty()) return refuse(system, made.refusal, solved);
   auto const method =
       std::visit([&](auto& of) { return make_method(exec, run, of, monitor); }, made.system);
   bool const is_batch = !system.starts.empty();

@@ -82,6 +82,18 @@ TEST(Plan, WhatTheHostHasAPartInIsLaunched) {
   EXPECT_EQ(chosen(two_cores, fem(15), on_the_host), Runner::launch);
 }
 
+TEST(Plan, AFormWithoutAKernelOfTheWholeSolveIsAGraph) {
+  Traits const classical{.has_kernel = false, .together = true, .concurrent = true};
+  for (Runner const wanted : {Runner::automatic, Runner::team, Runner::resident}) {
+    Plan const plan = plan_solve(hopper, fem(15), classical, wanted);
+    EXPECT_EQ(plan.runner, Runner::graph);
+    EXPECT_EQ(plan.teams, 0);
+    EXPECT_NE(plan.because.find("no kernel of the whole solve"), std::string::npos);
+  }
+  for (Runner const wanted : {Runner::launch, Runner::graph})
+    EXPECT_EQ(plan_solve(hopper, fem(15), classical, wanted).runner, wanted);
+}
+
 TEST(Plan, WhatWasAskedForIsDone) {
   for (Runner const runner : every_runner) {
     Plan const plan = plan_solve(hopper, fem(511), cg, runner);

@@ -205,9 +205,11 @@ Engine engine_of(Solder::Plan const& plan, int restart = 0, bool on_device = tru
 template <class ResidualCheck, class Iteration>
 Solder::Report solve(Engine& engine, ResidualCheck const& residual_check,
                      Iteration const& iteration) {
-  engine.reserve<Solder::Impl::OneColumn>(residual_check, iteration);
+  Solder::Impl::Programs<ResidualCheck, Iteration> const programs{residual_check, iteration};
+  auto const any = Solder::Impl::any_programs<Exec>(programs);
+  engine.reserve(any);
   engine.begin();
-  engine.run<Solder::Impl::OneColumn>(residual_check, iteration);
+  engine.run(any);
   return engine.reports()[0];
 }
 

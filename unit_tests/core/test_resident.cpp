@@ -32,9 +32,9 @@ using Solder::Rows;
 using Solder::Runner;
 using Solder::Sum;
 using Solder::Sums;
+using Solder::Impl::any_programs;
 using Solder::Impl::is_host_space;
-using Solder::Impl::OneColumn;
-using Solder::Impl::SomeColumns;
+using Solder::Impl::Programs;
 
 constexpr double modulus = 1009;
 
@@ -164,14 +164,15 @@ class Method {
     auto const iteration = program(
         step(x, y_.data()), step(y, z_.data()),
         stage("SolderTest::count", Phase::iterate, range_of(z), Count{x_.data(), iterations}));
-    engine_.template reserve<OneColumn>(residual_check, iteration);
+    Programs const programs{residual_check, iteration};
+    auto const any = any_programs<Exec>(programs);
+    engine_.reserve(any);
     Kokkos::deep_copy(exec_, x_, to_device(exec_, x0_));
     exec_.fence("SolderTest: ready");
     Solder::SolverOptions options;
     options.monitor = monitor;
     engine_.begin();
-    engine_.template run<OneColumn>(residual_check, iteration,
-                                    Solder::Impl::Engine<Exec>::listener(options));
+    engine_.run(any, Solder::Impl::Engine<Exec>::listener(options));
     return engine_.reports()[0];
   }
 
@@ -423,12 +424,14 @@ TYPED_TEST(Resident, OwnedVectorsAreBackInMemoryForTheJudge) {
                 stage("SolderTest::shift", Phase::iterate, of_p, ShiftToOwned<>{sum, p, q, n}),
                 stage("SolderTest::add_owned", Phase::iterate,
                       arena.template range<double>(rows, x, q), AddOwned<>{x, p}));
-    engine.template reserve<OneColumn>(residual_check, iteration);
+    Programs const programs{residual_check, iteration};
+    auto const any = any_programs<TypeParam, Solder::Impl::Compiled{.owns = true}>(programs);
+    engine.reserve(any);
     Report report;
     for (int k = 0; k < 5 && report.runner != Runner::resident; ++k) {
       Kokkos::deep_copy(this->exec, x_there, to_device(this->exec, x0));
       engine.begin();
-      engine.template run<OneColumn, true>(residual_check, iteration, {}, false, arena.owned(), n);
+      engine.run(any, {}, false, arena.owned(), n);
       report = engine.reports()[0];
       if (!meet || !is_host_space<TypeParam>) break;  // a busy host may rightly abandon
     }
@@ -521,12 +524,14 @@ void expect_columns(Exec const& exec, int league, int n, int most, bool meet) {
   auto const iteration =
       program(stage("SolderTest::add", Phase::iterate, range_of(ones.data()), Add{sum}),
               stage("SolderTest::grow", Phase::iterate, range_of(x.data()), Grow{sum, x.data()}));
-  engine.template reserve<SomeColumns>(residual_check, iteration);
+  Programs const programs{residual_check, iteration};
+  auto const any = any_programs<Exec, Solder::Impl::Compiled{.columns = true}>(programs);
+  engine.reserve(any);
   for (int turn = 0; turn < 2; ++turn) {
     Kokkos::deep_copy(exec, x, 0.0);
     KokkosEvents events;
     engine.begin();
-    engine.template run<SomeColumns>(residual_check, iteration);
+    engine.run(any);
     auto const reports = engine.reports();
     events.stop();
     auto const whole = [](auto const& kernel) { return kernel.label == "SolderTest::columns"; };

@@ -22,6 +22,9 @@ struct Method<BiCgStabOptions> {
     pipelined.form = BiCgStabForm::pipelined;
     return {{"classical", classical}, {"pipelined", pipelined}};
   }
+  static bool has_whole_solve(BiCgStabOptions const& options, bool) {
+    return options.form == BiCgStabForm::pipelined;
+  }
 };
 
 }  // namespace SolderTest

@@ -22,6 +22,9 @@ struct Method<CgOptions> {
     pipelined.form = CgForm::pipelined;
     return {{"classical", classical}, {"pipelined", pipelined}};
   }
+  static bool has_whole_solve(CgOptions const& options, bool pointwise) {
+    return options.form != (pointwise ? CgForm::classical : CgForm::pipelined);
+  }
 };
 
 }  // namespace SolderTest

@@ -36,6 +36,9 @@ struct Method<GmresOptions> {
     list.back().second.reorthogonalisation = Solder::GmresReorthogonalisation::halved;
     return list;
   }
+  static bool has_whole_solve(GmresOptions const& options, bool) {
+    return options.form != GmresForm::mgs && options.form != GmresForm::flexible;
+  }
   static std::vector<std::pair<std::string, GmresOptions>> every_form() {
     auto list = forms();
     list.push_back({name_of(gmres(GmresForm::flexible, 8)), gmres(GmresForm::flexible, 8)});

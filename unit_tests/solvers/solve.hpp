@@ -36,6 +36,17 @@ auto every_form() {
     return Method<Options>::forms();
 }
 
+/// \brief Who runs a solve: whoever is asked for, or a graph on GPUs where whole solves of the form
+/// are no kernel, by Method<Options>::has_whole_solve(options, pointwise).
+template <class Exec, class Options>
+Runner runs_by(Options const& options, bool pointwise = true) {
+  bool has_kernel = true;
+  if constexpr (!Solder::Impl::is_host_space<Exec> &&
+                requires { Method<Options>::has_whole_solve(options, pointwise); })
+    has_kernel = Method<Options>::has_whole_solve(options, pointwise);
+  return has_kernel || !is_whole(options.runner) ? options.runner : Runner::graph;
+}
+
 template <class Options, class Exec, class Matrix, class Preconditioner>
 using SolverOn = typename Method<Options>::template Solver<Exec, Matrix, Preconditioner>;
 

@@ -63,7 +63,7 @@ TYPED_TEST(CgOn, GoesAsTextbookCgDoes) {
         EXPECT_EQ(s.report.relative_residual, s.report.history.back());
         EXPECT_NEAR(s.report.history.front(), true_residual(A, b, x0).relative,
                     10 * true_residual(A, b, x0).rounding);
-        EXPECT_EQ(s.report.runner, options.runner);
+        EXPECT_EQ(s.report.runner, runs_by<typename TypeParam::Exec>(options));
         EXPECT_EQ(s.report.detail, "");
       });
     }

@@ -6,17 +6,18 @@
 /// backends.
 
 #include <Kokkos_Core.hpp>
-#include <Kokkos_Graph.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include <solder/core/errors.hpp>
 
@@ -370,36 +371,142 @@ auto with_arguments(Policy const& policy) {
                                        Kokkos::Experimental::WorkItemProperty::HintLightWeight);
 }
 
-/// \brief A chain of kernels recorded once and submitted many times.
-///
-/// `record(node)` receives the root as a type-erased node, appends to it by assigning
-/// `node = node.then_parallel_for(...)`, and is called once, in the constructor.
+/// \brief What a GPU's backend offers to record the kernels of a stream, by the names of the
+/// backend.
 template <class Exec>
-class KernelChain {
- public:
-  using Node = Kokkos::Experimental::GraphNodeRef<Exec>;
+struct StreamCapture;
 
-  template <class Record>
-  KernelChain(Exec const& exec, Record&& record)
-#if KOKKOS_VERSION >= 40699
-      : graph_({exec}) {
-    Node node = graph_.root_node();
-    record(node);
-    graph_.instantiate();
+#if defined(KOKKOS_ENABLE_CUDA)
+template <>
+struct StreamCapture<Kokkos::Cuda> {
+  using Stream = cudaStream_t;
+  using Graph = cudaGraph_t;
+  using Executable = cudaGraphExec_t;
+
+  static bool create(Kokkos::Cuda const& exec, Stream& stream) {
+    return cudaSetDevice(exec.cuda_device()) == cudaSuccess &&
+           cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess;
   }
-#else
-      : graph_(Kokkos::Experimental::create_graph(exec, [&](auto root) {
-          Node node = root;
-          record(node);
-        })) {
-    graph_.instantiate();
+  static bool begin(Stream stream) {
+    return cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess;
   }
+  static bool end(Stream stream, Graph& graph) {
+    return cudaStreamEndCapture(stream, &graph) == cudaSuccess;
+  }
+  static bool instantiate(Executable& executable, Graph graph) {
+    return cudaGraphInstantiateWithFlags(&executable, graph, 0) == cudaSuccess;
+  }
+  static bool launch(Executable executable, Kokkos::Cuda const& exec) {
+    return cudaGraphLaunch(executable, exec.cuda_stream()) == cudaSuccess;
+  }
+  static void destroy(Stream stream) { (void)cudaStreamDestroy(stream); }
+  static void destroy(Graph graph) { (void)cudaGraphDestroy(graph); }
+  static void destroy(Executable executable) { (void)cudaGraphExecDestroy(executable); }
+  static std::string last_error() { return cudaGetErrorString(cudaGetLastError()); }
+};
 #endif
 
-  void submit(Exec const& exec) const { graph_.submit(exec); }
+#if defined(KOKKOS_ENABLE_HIP)
+template <>
+struct StreamCapture<Kokkos::HIP> {
+  using Stream = hipStream_t;
+  using Graph = hipGraph_t;
+  using Executable = hipGraphExec_t;
+
+  static bool create(Kokkos::HIP const& exec, Stream& stream) {
+    return hipSetDevice(exec.hip_device()) == hipSuccess &&
+           hipStreamCreateWithFlags(&stream, hipStreamNonBlocking) == hipSuccess;
+  }
+  static bool begin(Stream stream) {
+    return hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed) == hipSuccess;
+  }
+  static bool end(Stream stream, Graph& graph) {
+    return hipStreamEndCapture(stream, &graph) == hipSuccess;
+  }
+  static bool instantiate(Executable& executable, Graph graph) {
+    return hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0) == hipSuccess;
+  }
+  static bool launch(Executable executable, Kokkos::HIP const& exec) {
+    return hipGraphLaunch(executable, exec.hip_stream()) == hipSuccess;
+  }
+  static void destroy(Stream stream) { (void)hipStreamDestroy(stream); }
+  static void destroy(Graph graph) { (void)hipGraphDestroy(graph); }
+  static void destroy(Executable executable) { (void)hipGraphExecDestroy(executable); }
+  static std::string last_error() { return hipGetErrorString(hipGetLastError()); }
+};
+#endif
+
+/// \brief While one lives, Kokkos Tools hear nothing: a fence of theirs would break a recording.
+class PausedTools {
+ public:
+  PausedTools() { Kokkos::Tools::Experimental::pause_tools(); }
+  ~PausedTools() { Kokkos::Tools::Experimental::resume_tools(); }
+  PausedTools(PausedTools const&) = delete;
 
  private:
-  Kokkos::Experimental::Graph<Exec> graph_;
+  static inline std::mutex mutex_;  // Kokkos keeps one copy of what it has paused
+  std::lock_guard<std::mutex> lock_{mutex_};
+};
+
+/// \brief A chain of kernels of a GPU that is recorded once and submitted many times.
+///
+/// It is recorded from a stream, by the launches that would run it. (A node of
+/// Kokkos::Experimental::Graph is a kernel of a type of its own: each stage would be compiled
+/// twice.) The stream is the chain's own: one that waits for others cannot be recorded.
+template <class Exec>
+class KernelChain {
+  using Capture = StreamCapture<Exec>;
+  using Graph = typename Capture::Graph;
+  using Executable = typename Capture::Executable;
+
+ public:
+  explicit KernelChain(Exec const& exec) : exec_(exec), stream_(exec), recorder_(stream_.stream) {}
+  KernelChain(KernelChain const&) = delete;
+  ~KernelChain() { forget(); }
+
+  bool is_recorded() const { return executable_ != Executable{}; }
+  void forget() {
+    if (!is_recorded()) return;
+    exec_.fence("Solder::graph: no kernel of it is in flight");
+    Capture::destroy(std::exchange(executable_, {}));
+  }
+  /// \brief Records what launch(exec) launches on that instance.
+  template <class Launch>
+  void record(Launch const& launch) {
+    forget();
+    PausedTools const paused;
+    check(Capture::begin(stream_.stream));
+    Graph graph{};
+    try {
+      launch(recorder_);
+    } catch (...) {
+      if (Capture::end(stream_.stream, graph)) Capture::destroy(graph);
+      throw;
+    }
+    check(Capture::end(stream_.stream, graph));
+    bool const made = Capture::instantiate(executable_, graph);
+    Capture::destroy(graph);
+    check(made);
+  }
+  void submit() const { check(Capture::launch(executable_, exec_)); }
+
+ private:
+  static void check(bool succeeded) {
+    if (!succeeded)
+      throw std::runtime_error("Solder: a graph of kernels could not be recorded or submitted: " +
+                               Capture::last_error() + "; the runner launch needs none");
+  }
+
+  struct OwnStream {
+    explicit OwnStream(Exec const& exec) { check(Capture::create(exec, stream)); }
+    OwnStream(OwnStream const&) = delete;
+    ~OwnStream() { Capture::destroy(stream); }
+    typename Capture::Stream stream{};
+  };
+  Exec exec_;
+  OwnStream stream_;
+  Exec recorder_;  ///< an instance on that stream
+  Executable executable_{};
 };
 
 }  // namespace Solder::Impl

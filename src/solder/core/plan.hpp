@@ -60,6 +60,7 @@ struct Shape {
 /// \brief What a method, A and M can.
 struct Traits {
   bool on_device = true;    ///< no part of an iteration is the host's
+  bool has_kernel = true;   ///< there is a kernel of the whole solve
   bool has_cycles = false;  ///< as GMRES and IDR(s)
   bool pointwise = true;    ///< M has no kernels of its own
   bool split = false;       ///< M = F^H F
@@ -226,10 +227,14 @@ inline Plan plan_solve(Machine const& machine, Shape const& shape, Traits const&
     plan.runner = runner;
     plan.because = std::move(because);
   };
-  if (wanted != Runner::automatic)
+  bool const wants_kernel = wanted == Runner::team || wanted == Runner::resident;
+  if (wanted != Runner::automatic && (traits.has_kernel || !traits.on_device || !wants_kernel))
     choose(wanted, "it was asked for");
   else if (!traits.on_device)
     choose(Runner::launch, "the host has a part in every iteration");
+  else if (!traits.has_kernel)
+    choose(many_kernels,
+           "no kernel of the whole solve is compiled for this form and preconditioner");
   else if (traits.merges && Impl::hold_rows(shape, Impl::team_threads))
     choose(Runner::team, "the threads of one team hold a row each, which saves stages");
   else if (traits.merges && machine.can_meet() &&

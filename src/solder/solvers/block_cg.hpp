@@ -200,7 +200,7 @@ class BlockCgMethod : public MethodBase<BlockCgMethod<Exec, OpenedA, OpenedM>, E
         z_of(Phase::begin), orthonormalise);
 
     auto const Ap = A.apply(Phase::iterate, p);
-    return form(
+    return form<false>(
         "block", {.A = 1, .M = 1, .row = is_identity ? 15.0 : 19.0}, residual_check,
         program(
             Ap.before, stage("Solder::block_cg::product", Phase::iterate, Ap.rows, store(v)),

@@ -330,12 +330,12 @@ class CgMethod
   static bool merges(CgOptions const& options) {
     return can_merge && options.form != (pointwise ? CgForm::classical : CgForm::pipelined);
   }
+  static bool has_whole_solve_of(CgOptions const& options) { return has_whole(form_of(options)); }
   using Base::Base;
 
   template <class Use>
   void with_form(Scalar const* b, Scalar* x, Use const& use) {
-    CgForm which = this->options().form;
-    if (which == CgForm::automatic) which = pointwise ? CgForm::pipelined : CgForm::classical;
+    CgForm const which = form_of(this->options());
     if constexpr (can_merge && pointwise) {
       if (this->merges_stages()) return use(merged_pipelined(b, x));
     } else if constexpr (can_merge) {
@@ -348,6 +348,12 @@ class CgMethod
   }
 
  private:
+  static constexpr bool has_whole(CgForm form) { return has_whole_solve<OpenedM>(form); }
+  static CgForm form_of(CgOptions const& options) {
+    if (options.form != CgForm::automatic) return options.form;
+    return pointwise ? CgForm::pipelined : CgForm::classical;
+  }
+
   /// What forms begin with.
   struct Work {
     Arena<Exec>& arena;
@@ -394,7 +400,7 @@ class CgMethod
                       {},
                       w.arena.template sum<2>(w.A.league)};
     auto const Ap = w.A.apply(Phase::iterate, w.p);
-    return form<owns>(
+    return form<has_whole(CgForm::pipelined), owns>(
         "pipelined", {.A = 1, .M = 2, .row = 9},
         residual_check(w, rows, b, x, CgBegin<Scalar, OpenedM, how>{w.M, w.r, w.p, norms.left}),
         program(Ap.before,
@@ -416,7 +422,7 @@ class CgMethod
                       w.arena.template sum<1>(w.A.league)};
     auto const Ap = w.A.apply(Phase::iterate, w.p);
     auto const z = mapped(w.arena.template range<Scalar>(rows, r), PointwiseOf<OpenedM>{w.M});
-    return form<owns>(
+    return form<has_whole(CgForm::classical), owns>(
         "classical", {.A = 1, .M = 2, .row = 11},
         residual_check(w, rows, b, x, CgBegin<Scalar, OpenedM, how>{w.M, w.r, w.p, norms.left}),
         program(
@@ -444,7 +450,7 @@ class CgMethod
     };
     auto const with = [&](DoubleBufferedSum<1> const& rz, double words, auto const& first,
                           auto const& Mr, auto const& z_and_direction) {
-      return form(
+      return form<has_whole(CgForm::classical)>(
           "classical", {.A = 1, .M = 1, .row = words},
           program(residual_check(w, rows, b, x,
                                  CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, rr}),
@@ -487,7 +493,7 @@ class CgMethod
     auto const rr = w.arena.template double_buffered_sum<1>(teams);
     auto const norms = w.arena.template double_buffered_sum<3>(teams);
     auto const of_first_z = w.arena.template sum<1>(teams);
-    return form(
+    return form<has_whole(CgForm::pipelined)>(
         "pipelined", {.A = 1, .M = 1, .row = 15},
         program(residual_check(w, rows, b, x,
                                CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, rr}),

@@ -43,30 +43,18 @@ class BatchRun {
                                              "Solder::batch::ends", systems.count)) {}
 
   /// \brief A report for each system; all have the time of the whole, and none a history. A fence.
-  template <class ResidualCheck, class Iteration>
-  std::vector<Report> operator()(std::string const& label, ResidualCheck const& residual_check,
-                                 Iteration const& iteration, SolverOptions const& options) const {
+  std::vector<Report> operator()(char const* label, AnyPrograms<Exec> const& programs,
+                                 SolverOptions const& options) const {
     Kokkos::Timer timer;
     Kokkos::deep_copy(exec_, taken_, 0);
     BatchSolve const solve{systems_, taken_.data(), controls_.data()};
     int const teams = batch_teams(exec_, systems_);
-    if constexpr (is_host_space<Exec>) {
-      Kokkos::parallel_for(
-          label, team_policy<Exec, 1>(exec_, teams, 1, 0),
-          HostBatchKernel{HostProgram(residual_check), HostProgram(iteration), solve});
-    } else {
-      using All = Programs<ResidualCheck, Iteration>;
-      ScratchNeeds needs;
-      needs.add(residual_check, {});
-      needs.add(iteration, {});
-      auto const policy =
-          team_policy<Exec, league_threads>(exec_, teams, batch_threads(systems_), needs.bytes());
-      BatchKernel<All> const kernel{{residual_check, iteration}, solve, needs.most_sums};
-      if constexpr (sizeof(kernel) <= most_argument_bytes)
-        Kokkos::parallel_for(label, with_arguments(policy), kernel);
-      else
-        Kokkos::parallel_for(label, policy, kernel);
-    }
+    if constexpr (is_host_space<Exec>)
+      Kokkos::parallel_for(label, team_policy<Exec, 1>(exec_, teams, 1, 0),
+                           HostBatchKernel{programs.residual_check, programs.iteration, solve});
+    else
+      programs.type->launch_batch(programs.all,
+                                  {exec_, label, teams, batch_threads(systems_), solve});
     Kokkos::deep_copy(exec_, ends_, controls_);
     exec_.fence("Solder::batch: all systems are solved");
     double const seconds = timer.seconds();

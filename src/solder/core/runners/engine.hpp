@@ -2,9 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <any>
 #include <bit>
-#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -14,30 +13,9 @@
 #include <type_traits>
 #include <vector>
 
-#include <solder/core/plan.hpp>
-#include <solder/core/runners/kernels.hpp>
-#include <solder/core/runners/team_policy.hpp>
+#include <solder/core/runners/any_programs.hpp>
 
 namespace Solder::Impl {
-
-/// \brief What the stages of both programs need of a team's scratch: the same for all of them, so
-/// that the multiprocessors need not divide their memory anew between two of them.
-struct ScratchNeeds {
-  std::int32_t most_sums = 0;
-  int workspace = 0;  ///< doubles
-
-  template <class Program>
-  void add(Program const& program, At const& at) {
-    program.for_each_stage(at, [&](auto const& stage, At const&) {
-      using Stage = std::remove_cvref_t<decltype(stage)>;
-      if constexpr (!std::is_same_v<Stage, HostStage>) {
-        most_sums = std::max(most_sums, Stage::most_sums);
-        workspace = std::max(workspace, stage.workspace());
-      }
-    });
-  }
-  int bytes() const { return DeviceTeam<int>::scratch_bytes(most_sums, workspace); }
-};
 
 /// \brief What the end of a solve says of itself; all but the runner and its kernels.
 inline Report report_of(Control const& control, std::vector<double> const& history,
@@ -62,13 +40,6 @@ inline constexpr char const* too_busy =
 struct Cycle {
   std::int32_t steps = 0;  ///< of each; 0: the method has no cycles
   bool is_checked = true;  ///< each ends with a residual check
-};
-
-/// \brief The right-hand sides of an engine.
-struct Width {
-  std::int32_t columns = 1;
-  std::int64_t rows = 0;    ///< of each; of one column not read
-  std::int32_t league = 0;  ///< teams of all stages on GPUs; of one column not read
 };
 
 /// \brief A solve that its caller leads from status to status, so that one thread of the host can
@@ -147,28 +118,25 @@ class Engine {
   std::int64_t rows() const { return width_.rows; }
 
   /// \brief Takes the memory that these programs need, so that no solve allocates.
-  template <class Number, class ResidualCheck, class Iteration>
-  void reserve(ResidualCheck const&, Iteration const&) {
-    using All = Programs<ResidualCheck, Iteration>;
-    if constexpr (All::on_device)
-      static_assert(std::equality_comparable<All> && std::is_trivially_copyable_v<All>,
-                    "Solder: a stage that devices run must be a plain, comparable struct");
-    if constexpr (!is_host_space<Exec> && All::on_device && !is_carried<All, Number>)
-      if (plan_of<All, Number>().teams > 0) memory_.template reserve<All>(exec_);
+  void reserve(AnyPrograms<Exec> const& programs) {
+    if constexpr (!is_host_space<Exec>) {
+      Plan const plan = plan_of(programs);
+      if (plan.runner == Runner::graph) make_chain();
+      if (programs.type == nullptr) return;
+      held_.reserve(programs.type->size);
+      if (plan.teams > 0 && !programs.type->whole(columns()).is_carried)
+        memory_.reserve(exec_, programs.type->size);
+    }
   }
 
   /// \brief Runs the stages of Phase::check of a program once, and waits for them. One column.
   template <class Program>
   void run_once(Program const& program) {
     begin();
-    if constexpr (is_host_space<Exec>) {
-      HostProgram const steps(program);
-      emit<OneColumn>(true, launch, [&](auto const& f) { steps.for_each_stage({}, f); });
-    } else {
-      needs_ = {};
-      needs_.add(program, {});
-      emit<OneColumn>(true, launch, [&](auto const& f) { program.for_each_stage({}, f); });
-    }
+    Programs<Program, Solder::Program<>> const all{program, {}};
+    programs_ = any_programs<Exec, Compiled{.whole = false}>(all);
+    find_needs();
+    emit(exec_, true, [&](auto const& f) { programs_.residual_check.for_each_stage({}, f); });
     receive();
   }
 
@@ -196,34 +164,28 @@ class Engine {
   /// \brief Runs, from where the columns are, until all have ended; or, where these `may_leave`,
   /// until a narrower engine should have those that go on.
   ///
-  /// \tparam Number OneColumn or SomeColumns
-  /// \tparam Owns whether the iteration has Owned vectors: `owned`, of so many rows
-  template <class Number, bool Owns = false, class ResidualCheck, class Iteration>
-  void run(ResidualCheck const& residual_check, Iteration const& iteration,
-           Listener const& listener = {}, bool may_leave = false, OwnedVectors const& owned = {},
-           std::int32_t rows = 0) {
-    if constexpr (is_host_space<Exec>)
-      run_programs<Number>(
-          Programs<HostProgram, HostProgram>{HostProgram(residual_check), HostProgram(iteration)},
-          listener, may_leave);
-    else
-      run_programs<Number>(
-          with_owned(Programs<ResidualCheck, Iteration, Owns>{residual_check, iteration}, owned,
-                     rows),
-          listener, may_leave);
+  /// \param owned vectors of the programs, of so many rows
+  void run(AnyPrograms<Exec> const& programs, Listener const& listener = {}, bool may_leave = false,
+           OwnedVectors const& owned = {}, std::int32_t rows = 0) {
+    prepare(programs, owned, rows);
+    try {
+      bool leaves = false;
+      while (!has_ended() && !(leaves && received_ == sent_)) {
+        if (!leaves) send(bool(listener));
+        receive(listener);
+        leaves = leaves || (may_leave && !is_whole() && should_leave());
+      }
+    } catch (...) {  // a monitor or a host stage threw: nothing may go on with b and x
+      exec_.fence("Solder::engine: the solve was abandoned");
+      throw;
+    }
   }
 
-  /// \brief The same on a GPU, led by the caller; the engine and what the programs need are to
-  /// outlive it. One column.
-  template <bool Owns, class ResidualCheck, class Iteration>
-  std::unique_ptr<Underway> start(ResidualCheck const& residual_check, Iteration const& iteration,
-                                  Listener const& listener, OwnedVectors const& owned,
-                                  std::int32_t rows) {
-    using All = Programs<ResidualCheck, Iteration, Owns>;
-    auto led = std::make_unique<Led<All>>(
-        *this, with_owned(All{residual_check, iteration}, owned, rows), listener);
-    prepare<OneColumn>(led->programs);
-    return led;
+  /// \brief The same on a GPU, led by the caller; the engine is to outlive it. One column.
+  std::unique_ptr<Underway> start(AnyPrograms<Exec> const& programs, Listener const& listener,
+                                  OwnedVectors const& owned, std::int32_t rows) {
+    prepare(programs, owned, rows);
+    return std::make_unique<Led>(*this, listener);
   }
 
   /// \brief Of a solve that has ended; all columns have the time of the whole.
@@ -303,17 +265,15 @@ class Engine {
   std::int32_t room_to_use() const { return columns() == 1 ? 3072 : 1000; }
   static constexpr std::int32_t room_if_monitored = 256;
 
-  template <class All>
   class Led final : public Underway {
    public:
-    Led(Engine& engine, All const& all, Listener const& listener)
-        : programs(all), engine_(engine), listener_(listener) {}
+    Led(Engine& engine, Listener const& listener) : engine_(engine), listener_(listener) {}
 
     bool has_ended() const override { return engine_.has_ended(); }
     bool advance() override {
       bool any = false;
       while (!has_ended()) {
-        engine_.template send<OneColumn>(programs, bool(listener_));
+        engine_.send(bool(listener_));
         if (!engine_.status_.has(engine_.received_ + 1)) break;
         engine_.receive(listener_);
         any = true;
@@ -323,18 +283,10 @@ class Engine {
     void wait() override { engine_.receive(listener_); }
     Report report() const override { return engine_.reports()[0]; }
 
-    All const programs;
-
    private:
     Engine& engine_;
     Listener listener_;
   };
-
-  template <class All>
-  All const& with_owned(All const& all, OwnedVectors const& owned, std::int32_t rows) {
-    chip_ = {owned, rows, Blocks::of(std::max(plan_.teams, 2))};
-    return all;
-  }
 
   // ---- The course of a solve ----
 
@@ -345,44 +297,27 @@ class Engine {
     });
   }
 
-  template <class Number, class All>
-  void run_programs(All const& programs, Listener const& listener, bool may_leave) {
-    prepare<Number>(programs);
-    try {
-      bool leaves = false;
-      while (!has_ended() && !(leaves && received_ == sent_)) {
-        if (!leaves) send<Number>(programs, bool(listener));
-        receive(listener);
-        leaves = leaves || (may_leave && !is_whole() && should_leave());
-      }
-    } catch (...) {  // a monitor or a host stage threw: nothing may go on with b and x
-      exec_.fence("Solder::engine: the solve was abandoned");
-      throw;
-    }
-  }
-
   /// \brief Launches what can be launched before the next status.
   ///
   /// With nothing in flight the phases say what that is. On GPUs a batch is sent ahead while the
   /// status of the one before is awaited; should that status end the iteration, the batch does
   /// nothing, and its status is awaited too.
-  template <class Number, class All>
-  void send(All const& programs, bool is_monitored) {
+  void send(bool is_monitored) {
     if (received_ == sent_) {
       if (is_whole())
-        run_whole<Number>(programs, is_monitored ? room_if_monitored : room_to_use());
+        run_whole(is_monitored ? room_if_monitored : room_to_use());
       else if (any_in({Phase::check, Phase::begin}))
-        emit<Number>(!begun_, launch,
-                     [&](auto const& f) { programs.residual_check.for_each_stage({}, f); });
+        emit(exec_, !begun_,
+             [&](auto const& f) { programs_.residual_check.for_each_stage({}, f); });
       else
-        submit<Number>(programs, controls_[0].step);
+        submit(controls_[0].step);
       begun_ = true;
       ++sent_;
     } else if (!any_in({Phase::iterate})) {
       return;
     }
     if (!is_host_space<Exec> && !is_whole() && sent_ == received_ + 1) {
-      submit<Number>(programs, 0);
+      submit(0);
       ++sent_;
     }
   }
@@ -431,262 +366,143 @@ class Engine {
 
   // ---- The runner ----
 
-  /// Whether a kernel of the whole solve takes these programs, and whether its launch does.
-  template <class All, class Number>
-  static constexpr bool has_kernel = All::on_device &&
-                                     (std::is_same_v<Number, OneColumn> ||
-                                      (!is_host_space<Exec> && All::goes_through_rows));
-  template <class All, class Number>
-  static constexpr bool is_carried =
-      sizeof(SolveKernel<CarriedPrograms<All>, Number, TeamOf::solve>) + sizeof(OnChipPlan) <=
-      most_argument_bytes;
-
   /// \brief Whether some programs may be run as one kernel.
   bool may_be_whole() const {
     if (columns() == 1) return plan_.teams > 0;
     return !is_host_space<Exec> && has_progress<Exec> && plan_.runner != Runner::launch &&
            plan_.runner != Runner::graph;
   }
-  template <class All, class Number>
-  Plan plan_of() const {
-    if constexpr (std::is_same_v<Number, OneColumn>) {
-      return plan_;
-    } else {
-      Plan plan = plan_columns(machine_, rows() * columns(), plan_.runner, has_kernel<All, Number>,
-                               is_carried<All, Number>);
-      if (plan.runner == Runner::resident) plan.teams = width_.league;
-      return plan;
-    }
+  Plan plan_of(AnyPrograms<Exec> const& programs) const {
+    if (columns() == 1) return plan_;
+    auto const whole = programs.type == nullptr ? typename ProgramsType<Exec>::Whole{}
+                                                : programs.type->for_several;
+    Plan plan = plan_columns(machine_, width_.entries(), plan_.runner, whole.launch != nullptr,
+                             whole.is_carried);
+    if (plan.runner == Runner::resident) plan.teams = width_.league;
+    return plan;
   }
   /// \brief Whether a kernel runs the whole solve.
   bool is_whole() const { return ran_.teams > 0 && !abandoned_; }
 
-  template <class Number>
-  Number number_of_columns() const {
-    if constexpr (std::is_same_v<Number, OneColumn>)
-      return {needs_.most_sums};
-    else
-      return {columns()};
-  }
-
   /// \brief Readies the runner for these programs: scratch, and the graph, which is recorded anew
   /// only when they have changed. On hosts, whose graphs are lists of launches, it is launched.
-  template <class Number, class All>
-  void prepare(All const& programs) {
+  void prepare(AnyPrograms<Exec> const& programs, OwnedVectors const& owned, std::int32_t rows) {
     double const before = timer_.seconds();
-    if (!begun_) ran_ = plan_of<All, Number>();
-    kernels_ = kernels_per_iteration(programs);
+    if (!begun_) ran_ = plan_of(programs);
+    programs_ = programs;
+    kernels_ = kernels_per_iteration();
     if constexpr (!is_host_space<Exec>) {
-      if constexpr (std::is_same_v<Number, OneColumn>) {
-        needs_ = {};
-        needs_.add(programs.residual_check, {});
-        needs_.add(programs.iteration, {std::max(cycle_.steps, 1) - 1, 0});
-      }
-      if constexpr (All::on_device) {
-        auto const* const last = std::any_cast<All>(&recorded_);
-        if (last == nullptr || !(*last == programs)) {
-          recorded_.reset();
-          chain_.reset();
-          if (ran_.runner == Runner::graph) record<Number>(programs);
-          if constexpr (has_kernel<All, Number> && !is_carried<All, Number>)
-            if (is_whole()) memory_.put(programs);
-          recorded_ = programs;
+      chip_ = {owned, rows, Blocks::of(std::max(plan_.teams, 2))};
+      find_needs();
+      if (programs.type != nullptr) {
+        if (held_.hold(programs)) {
+          if (chain_ != nullptr) chain_->forget();
+          if (is_whole() && !programs.type->whole(columns()).is_carried)
+            memory_.put(programs.all, programs.type->size);
         }
+        programs_ = held_.programs();
+        if (ran_.runner == Runner::graph) record();
       }
     }
     setup_seconds_ += timer_.seconds() - before;
   }
-
-  template <class Number, class All>
-  void record(All const& programs) {
-    chain_ = std::make_unique<KernelChain<Exec>>(exec_, [&](auto& node) {
-      emit_batch<Number>(programs, 0,
-                         [&](char const* label, auto const& policy, auto const& kernel) {
-                           node = node.then_parallel_for(std::string(label), policy, kernel);
-                         });
-    });
+  void find_needs() {
+    if constexpr (!is_host_space<Exec>) {
+      needs_ = {};
+      auto const add = [&](auto const& step, At const&) {
+        needs_.add(step.most_sums, step.workspace());
+      };
+      programs_.residual_check.for_each_stage({}, add);
+      programs_.iteration.for_each_stage({std::max(cycle_.steps, 1) - 1, 0}, add);
+    }
   }
 
-  static constexpr auto launch = [](char const* label, auto const& policy, auto const& kernel) {
-    Kokkos::parallel_for(label, policy, kernel);
-  };
-
-  /// \brief Whether a step of a program is the host's own work.
-  template <class Stage>
-  static bool is_host_work(Stage const& stage) {
-    if constexpr (std::is_same_v<Stage, HostStep>)
-      return stage.work != nullptr;
-    else
-      return std::is_same_v<Stage, HostStage>;
+  void make_chain() {
+    if constexpr (!is_host_space<Exec>)
+      if (chain_ == nullptr) chain_ = std::make_unique<KernelChain<Exec>>(exec_);
+  }
+  /// \brief Records a batch, unless it is recorded.
+  void record() {
+    if constexpr (!is_host_space<Exec>) {
+      make_chain();
+      if (!chain_->is_recorded())
+        chain_->record([&](Exec const& recorder) { emit_batch(recorder, 0); });
+    }
   }
 
   Control* slot(int number) const {
     return slots_.data() + static_cast<std::ptrdiff_t>(number) * columns();
   }
+  Launch<Exec> launch_on(Exec const& exec) const { return {exec, machine_, width_, needs_}; }
 
-  /// \brief Calls send(label, policy, kernel) for each stage that `stages` hands out, in its turn;
-  /// the last one, which is a kernel, posts a status.
+  /// \brief Launches each stage that `stages` hands out, in its turn; the last one, which is a
+  /// kernel, posts a status.
   ///
   /// The first stage reads slot 0, or, of a fresh solve, slot 3, which nobody writes; the last one
   /// writes slot 0; between, two other slots are used as a double buffer.
-  template <class Number, class Send, class Stages>
-  void emit(bool fresh, Send const& send, Stages const& stages) {
+  template <class Stages>
+  void emit(Exec const& exec, bool fresh, Stages const& stages) {
     int size = 0, k = 0;
-    stages([&](auto const& stage, At const&) { size += !is_host_work(stage); });
-    stages([&](auto const& stage, At const& at) {
-      using Stage = std::remove_cvref_t<decltype(stage)>;
+    stages([&](auto const& step, At const&) { size += step.work == nullptr; });
+    stages([&](auto const& step, At const& at) {
       bool const last = k + 1 == size;
       Control const* const in = slot(k > 0 ? 1 + k % 2 : fresh ? 3 : 0);
       Control* const out = slot(last ? 0 : 2 - k % 2);
-      if constexpr (std::is_same_v<Stage, HostStep>) {
-        if (stage.work != nullptr) {
-          if (in->phase == stage.phase) stage.work->work(at);
-          return;
-        }
-        send(stage.label, team_policy<Exec, 1>(exec_, stage.teams(), 1, 0),
-             HostStageKernel{stage, in, out, status_.writer(), at, last});
-      } else if constexpr (std::is_same_v<Stage, HostStage>) {
-        stage.work(at);
+      if (step.work != nullptr) {
+        if (!is_host_space<Exec> || in->phase == step.work->phase) step.work->work(at);
         return;
-      } else {
-        auto const here = bound(stage, at);
-        StageKernel<std::remove_const_t<decltype(here)>, Number> const kernel{
-            here, in, out, status_.writer(), at, number_of_columns<Number>(), last};
-        static_assert(sizeof(kernel) <= largest_functor);
-        send_stage<Stage>(stage, send, kernel);
       }
+      if constexpr (is_host_space<Exec>)
+        Kokkos::parallel_for(step.label, team_policy<Exec, 1>(exec, step.teams(), 1, 0),
+                             HostStageKernel{step, in, out, status_.writer(), at, last});
+      else
+        step.launch(step.stage, {launch_on(exec), in, out, status_.writer(), at, last});
       ++k;
     });
   }
-  template <class Stage, class Send, class Kernel>
-  void send_stage(Stage const& stage, Send const& send, Kernel const& kernel) const {
-    constexpr int threads = Stage::threads;
-    if constexpr (std::is_same_v<decltype(kernel.width), OneColumn>)
-      send(stage.label, team_policy<Exec, threads>(exec_, stage.teams(), threads, needs_.bytes()),
-           kernel);
-    else if constexpr (goes_through_rows<Stage>)
-      send_rows<!Stage::takes_products>(stage.label, send, kernel);
-    else
-      send(stage.label,
-           policy_of<threads, 2 * column_threads / threads>(stage.teams(),
-                                                            Stage::most_sums * threads),
-           kernel);
-  }
-  /// \brief A kernel that goes through rows of several columns. One that takes no products, and so
-  /// is content with fewer registers, has twice the threads where there are many entries, for more
-  /// rows in flight. Both then have as much scratch, so that the multiprocessors need not divide
-  /// their memory anew between them.
-  template <bool MayHaveMore, class Send, class Kernel>
-  void send_rows(char const* label, Send const& send, Kernel const& kernel) const {
-    if constexpr (MayHaveMore)
-      if (has_many_entries()) return send(label, policy_of_rows<2 * column_threads>(), kernel);
-    send(label, policy_of_rows<column_threads>(), kernel);
-  }
-  bool has_many_entries() const {
-    return rows() * columns() > constants_of(machine_).many_entries_of_columns;
-  }
-  template <int Threads>
-  auto policy_of_rows() const {
-    int const most = has_many_entries() ? 2 * column_threads : column_threads;
-    return policy_of<Threads, 1>(width_.league, ColumnTeam<int>::sums_at_once * most);
-  }
-  /// \tparam LeastTeams that a multiprocessor is to hold at once
-  /// \param doubles of scratch
-  template <int Threads, int LeastTeams>
-  auto policy_of(int teams, int doubles) const {
-    return team_policy<Exec, Threads, LeastTeams>(exec_, teams, Threads,
-                                                  ColumnTeam<int>::scratch_bytes(doubles));
-  }
 
-  /// \brief The stages of a batch whose first iteration is step `first` of its cycle. Where columns
-  /// end at different times, or cycles do, the residual check is part of it.
-  template <class Number, class All, class Send>
-  void emit_batch(All const& programs, std::int32_t first, Send const& send) {
+  /// \brief Launches the stages of a batch whose first iteration is step `first` of its cycle.
+  /// Where columns end at different times, or cycles do, the residual check is part of it.
+  void emit_batch(Exec const& exec, std::int32_t first) {
     bool const is_checked =
         columns() > 1 ? !is_host_space<Exec> : whole_cycles_ && cycle_.is_checked;
-    emit<Number>(false, send, [&](auto const& f) {
+    emit(exec, false, [&](auto const& f) {
       for (int k = first; k < first + steps_; ++k)
-        programs.iteration.for_each_stage({cycle_.steps > 0 ? k % cycle_.steps : 0, 0}, f);
-      if (is_checked) programs.residual_check.for_each_stage({}, f);
+        programs_.iteration.for_each_stage({cycle_.steps > 0 ? k % cycle_.steps : 0, 0}, f);
+      if (is_checked) programs_.residual_check.for_each_stage({}, f);
     });
   }
 
   /// \brief Launches a batch; with nothing in flight `step` is where the cycle stands, else 0.
-  template <class Number, class All>
-  void submit(All const& programs, std::int32_t step) {
+  void submit(std::int32_t step) {
     if constexpr (!is_host_space<Exec>) {
       if (ran_.runner != Runner::launch) {
-        if (chain_ == nullptr) record<Number>(programs);  // a whole solve was abandoned
-        return chain_->submit(exec_);
+        record();  // where a whole solve was abandoned
+        return chain_->submit();
       }
     }
-    emit_batch<Number>(programs, step, launch);
+    emit_batch(exec_, step);
   }
 
-  template <class Number, class All>
-  void run_whole(All const& programs, std::int32_t room) {
-    [[maybe_unused]] WholeSolve const solve{slot(0),          slot(begun_ ? 0 : 3), gate_.data(),
-                                            status_.writer(), ran_.teams,           room};
-    if constexpr (is_host_space<Exec>) {
-      launch(label_.c_str(), team_policy<Exec, 1>(exec_, ran_.teams, 1, 0),
-             HostSolveKernel{programs.residual_check, programs.iteration, solve});
-    } else if constexpr (has_kernel<All, Number>) {
-      if constexpr (std::is_same_v<Number, SomeColumns>) {
-        launch_held<Number>(programs, policy_of_rows<column_threads>(), [&](auto const& held) {
-          return whole_kernel<Number, TeamOf::solve>(held, solve);
-        });
-      } else {
-        if constexpr (All::owns)
-          if (ran_.on_chip) return launch_on_chip(programs, solve);
-        auto const policy =
-            team_policy<Exec, team_threads>(exec_, ran_.teams, ran_.threads, needs_.bytes());
-        if (ran_.teams == 1)
-          launch_held<Number>(programs, policy, [&](auto const& held) {
-            return whole_kernel<Number, TeamOf::solve_alone>(held, solve);
-          });
-        else
-          launch_held<Number>(programs, policy, [&](auto const& held) {
-            return whole_kernel<Number, TeamOf::solve>(held, solve);
-          });
-      }
-    }
-  }
-  template <class Number, TeamOf Kind, class Held>
-  SolveKernel<Held, Number, Kind> whole_kernel(Held const& held, WholeSolve const& solve) const {
-    return {held, solve, number_of_columns<Number>()};
-  }
-  template <class All>
-  void launch_on_chip(All const& programs, WholeSolve const& solve) {
-    chip_.before = needs_.workspace;
-    chip_.set_room(most_scratch_bytes - needs_.bytes());
-    launch_held<OneColumn>(programs,
-                           team_policy<Exec, league_threads>(exec_, ran_.teams, ran_.threads,
-                                                             needs_.bytes() + chip_.bytes()),
-                           [&](auto const& held) {
-                             return OnChipKernel<std::remove_cvref_t<decltype(held)>>{
-                                 held, solve, chip_, needs_.most_sums};
-                           });
-  }
-  /// \brief Launches kernel_with(the programs as the launch has them).
-  template <class Number, class All, class Policy, class KernelWith>
-  void launch_held(All const& programs, Policy const& policy, KernelWith const& kernel_with) {
-    if constexpr (is_carried<All, Number>) {
-      launch(label_.c_str(), with_arguments(policy), kernel_with(CarriedPrograms<All>{programs}));
-    } else {
-      launch(label_.c_str(), policy, kernel_with(memory_.template next<All>()));
-      memory_.launched();
-    }
+  void run_whole(std::int32_t room) {
+    WholeSolve const solve{slot(0),          slot(begun_ ? 0 : 3), gate_.data(),
+                           status_.writer(), ran_.teams,           room};
+    if constexpr (is_host_space<Exec>)
+      Kokkos::parallel_for(label_, team_policy<Exec, 1>(exec_, ran_.teams, 1, 0),
+                           HostSolveKernel{programs_.residual_check, programs_.iteration, solve});
+    else
+      programs_.type->whole(columns()).launch(
+          programs_.all, {launch_on(exec_), label_.c_str(), ran_, solve, memory_, chip_});
   }
 
   /// \brief On average over a whole cycle, its residual check included, where the iteration is a
   /// cycle.
-  template <class All>
-  double kernels_per_iteration(All const& programs) const {
+  double kernels_per_iteration() const {
     int kernels = 0;
-    auto const count = [&](auto const& stage, At const&) { kernels += !is_host_work(stage); };
+    auto const count = [&](auto const& step, At const&) { kernels += step.work == nullptr; };
     int const steps = std::max(cycle_.steps, 1);
-    for (int step = 0; step < steps; ++step) programs.iteration.for_each_stage({step, 0}, count);
-    if (cycle_.steps > 0 && cycle_.is_checked) programs.residual_check.for_each_stage({}, count);
+    for (int step = 0; step < steps; ++step) programs_.iteration.for_each_stage({step, 0}, count);
+    if (cycle_.steps > 0 && cycle_.is_checked) programs_.residual_check.for_each_stage({}, count);
     return double(kernels) / steps;
   }
 
@@ -702,8 +518,9 @@ class Engine {
   Kokkos::View<Control*, typename Exec::memory_space> slots_;  ///< [4][columns]: see emit()
   Kokkos::View<Gate*, typename Exec::memory_space> gate_;
   ScratchNeeds needs_;
-  std::unique_ptr<KernelChain<Exec>> chain_;
-  std::any recorded_;  ///< the programs of the graph, or those in memory_
+  std::unique_ptr<std::conditional_t<is_host_space<Exec>, int, KernelChain<Exec>>> chain_;
+  HeldPrograms<Exec> held_;     ///< on GPUs: those of the graph, or those in memory_
+  AnyPrograms<Exec> programs_;  ///< of this solve
   ProgramMemory<Exec> memory_;
   OnChipPlan chip_;
 

@@ -15,12 +15,8 @@
 namespace Solder::Impl {
 
 /// \brief The two programs of a solve.
-///
-/// \tparam Owns whether the iteration has Owned vectors
-template <class ResidualCheck, class Iteration, bool Owns = false>
+template <class ResidualCheck, class Iteration>
 struct Programs {
-  static constexpr bool owns = Owns;
-
   ResidualCheck residual_check;
   Iteration iteration;
 
@@ -87,18 +83,15 @@ struct CopiedPrograms {
 template <class Exec>
 class ProgramMemory {
  public:
-  /// \brief Takes the memory.
-  template <class Programs>
-  void reserve(Exec const& exec) {
-    on_host_ = decltype(on_host_)("Solder::engine::programs", exec, sizeof(Programs));
-    on_device_ =
-        allocate_view<decltype(on_device_)>(exec, "Solder::engine::programs", sizeof(Programs));
+  /// \brief Takes the memory for programs of so many bytes.
+  void reserve(Exec const& exec, std::size_t size) {
+    on_host_ = decltype(on_host_)("Solder::engine::programs", exec, size);
+    on_device_ = allocate_view<decltype(on_device_)>(exec, "Solder::engine::programs", size);
     exec.fence("Solder::engine: memory of programs is ready");
   }
   /// \brief These are to be run from now on. No kernel may be in flight.
-  template <class Programs>
-  void put(Programs const& programs) {
-    std::memcpy(on_host_.data(), &programs, sizeof(Programs));
+  void put(void const* programs, std::size_t size) {
+    std::memcpy(on_host_.data(), programs, size);
     is_new_ = true;
   }
   /// \brief What the next kernel takes along; call launched() when that kernel has been launched.
@@ -137,58 +130,66 @@ struct HostStep {
   HostStage const* work;  ///< not null: no kernel, but this
 
   KOKKOS_FUNCTION int teams() const { return league; }
+
+  template <class Stage>
+  static HostStep of(Stage const& stage) {
+    if constexpr (std::is_same_v<Stage, HostStep>)
+      return stage;
+    else if constexpr (std::is_same_v<Stage, HostStage>)
+      return {"", stage.phase, 0, nullptr, false, nullptr, &stage};
+    else
+      return {stage.label,
+              stage.phase,
+              stage.teams(),
+              &stage,
+              is_decided_by_first(stage),
+              [](void const* where, HostTeam const& team, At const& at, Control const& now,
+                 Control& next) {
+                // A copy: the compiler then knows that nothing the stage writes is part of it.
+                Stage const mine = *static_cast<Stage const*>(where);
+                return run_in_solve(mine, team, at, now, next);
+              },
+              nullptr};
+  }
 };
 
-template <class Stage>
-HostStep host_step(Stage const& stage) {
-  if constexpr (std::is_same_v<Stage, HostStep>)
-    return stage;
-  else if constexpr (std::is_same_v<Stage, HostStage>)
-    return {"", stage.phase, 0, nullptr, false, nullptr, &stage};
-  else
-    return {stage.label,
-            stage.phase,
-            stage.teams(),
-            &stage,
-            is_decided_by_first(stage),
-            [](void const* where, HostTeam const& team, At const& at, Control const& now,
-               Control& next) {
-              // A copy: the compiler then knows that nothing the stage writes is part of it.
-              Stage const mine = *static_cast<Stage const*>(where);
-              return run_in_solve(mine, team, at, now, next);
-            },
-            nullptr};
-}
-
-/// \brief A program on a host, whatever its stages; or a part of one.
-class HostProgram {
+/// \brief A program, whatever its stages: it hands them out as Steps. Or a part of a program.
+///
+/// \tparam Step HostStep, or DeviceStep
+template <class Step>
+class ErasedProgram {
  public:
   static constexpr bool on_device = true, goes_through_rows = false;
 
-  template <class Program>
-  explicit HostProgram(Program const& program)
+  ErasedProgram() = default;
+  /// \param program is to outlive this
+  /// \tparam Maker has `static Step of(stage)`
+  template <class Program, class Maker = Step>
+  explicit ErasedProgram(Program const& program, std::type_identity<Maker> = {})
       : program_(&program), visit_([](void const* where, At const& from, Visitor const& visitor) {
           static_cast<Program const*>(where)->for_each_stage(
               from, [&](auto const& stage, At const& at) {
-                visitor.call(visitor.f, host_step(stage), at);
+                visitor.call(visitor.f, Maker::of(stage), at);
               });
         }) {}
 
   template <class F>
   void for_each_stage(At const& at, F const& f) const {
-    visit_(program_, at, {&f, [](void const* where, HostStep const& step, At const& when) {
+    visit_(program_, at, {&f, [](void const* where, Step const& step, At const& when) {
                             (*static_cast<F const*>(where))(step, when);
                           }});
   }
-  bool operator==(HostProgram const&) const = default;
+  bool operator==(ErasedProgram const&) const = default;
 
  private:
   struct Visitor {
     void const* f;
-    void (*call)(void const* f, HostStep const&, At const&);
+    void (*call)(void const* f, Step const&, At const&);
   };
-  void const* program_;
-  void (*visit_)(void const*, At const&, Visitor const&);
+  void const* program_ = nullptr;
+  void (*visit_)(void const*, At const&, Visitor const&) = nullptr;
 };
+
+using HostProgram = ErasedProgram<HostStep>;
 
 }  // namespace Solder::Impl

@@ -80,9 +80,9 @@ class Compaction {
     bool prepared = false;
     for (bool ended = false; !ended;) {
       arena.rewind();
-      programs(b, x, [&](auto const& residual_check, auto const& iteration) {
+      programs(b, x, [&](AnyPrograms<Exec> const& all) {
         if (!std::exchange(prepared, true)) prepare();
-        engine.template run<SomeColumns>(residual_check, iteration, listener, Independent);
+        engine.run(all, listener, Independent);
       });
       ended = engine.all_finished();
       if constexpr (Independent)

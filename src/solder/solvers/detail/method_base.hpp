@@ -17,6 +17,7 @@
 #include <solder/solvers/detail/checks.hpp>
 #include <solder/solvers/detail/compaction.hpp>
 #include <solder/solvers/detail/system.hpp>
+#include <solder/solvers/detail/whole_solves.hpp>
 
 namespace Solder::Impl {
 
@@ -36,35 +37,29 @@ struct Cost {
 
 /// \brief A form of a method: its two programs, and what is said of it.
 ///
+/// \tparam Whole whether there are kernels of a whole solve: see whole_solves.hpp
 /// \tparam Owns whether the iteration has Owned vectors
 /// \tparam Merged whether it has fewer stages, for one right-hand side whose rows threads hold
-template <bool Owns, bool Merged, class ResidualCheck, class Iteration>
+template <bool Whole, bool Owns, bool Merged, class ResidualCheck, class Iteration>
 struct Form {
-  static constexpr bool owns = Owns, merged = Merged;
+  static constexpr bool whole = Whole, owns = Owns, merged = Merged;
 
   std::string_view name;
   Cost cost;
-  ResidualCheck residual_check;
-  Iteration iteration;
+  Programs<ResidualCheck, Iteration> programs;
 };
 
-template <bool Owns = false, bool Merged = false, class ResidualCheck, class Iteration>
-Form<Owns, Merged, ResidualCheck, Iteration> form(std::string_view name, Cost const& cost,
-                                                  ResidualCheck const& residual_check,
-                                                  Iteration const& iteration) {
-  return {name, cost, residual_check, iteration};
+template <bool Whole, bool Owns = false, bool Merged = false, class ResidualCheck, class Iteration>
+Form<Whole, Owns, Merged, ResidualCheck, Iteration> form(std::string_view name, Cost const& cost,
+                                                         ResidualCheck const& residual_check,
+                                                         Iteration const& iteration) {
+  return {name, cost, {residual_check, iteration}};
 }
 template <class ResidualCheck, class Iteration>
 auto merged_form(std::string_view name, Cost const& cost, ResidualCheck const& residual_check,
                  Iteration const& iteration) {
-  return form<false, true>(name, cost, residual_check, iteration);
+  return form<true, false, true>(name, cost, residual_check, iteration);
 }
-
-/// \brief What the types of programs do not say.
-template <bool Owns, bool Merged>
-struct FormTraits {
-  static constexpr bool owns = Owns, merged = Merged;
-};
 
 /// \brief What a method, A and M can; see Traits.
 template <class Method, class Options>
@@ -76,15 +71,17 @@ Traits traits_of(typename Method::System const& system, Options const& options) 
     else
       return bool(M::is_split);
   }();
-  return {.on_device = is_on_device<M>,
-          .has_cycles = Method::has_cycles,
-          .pointwise = M::is_pointwise,
-          .split = split,
-          .owns = Method::owns && system.is_aligned(),
-          .merges = Method::merges(options),
-          .together = Method::can_be_together && system.takes_columns(),
-          .concurrent = Method::can_be_concurrent,
-          .is_block = Method::is_block};
+  return {
+      .on_device = is_on_device<M>,
+      .has_kernel = is_host_space<typename Method::Space> || Method::has_whole_solve_of(options),
+      .has_cycles = Method::has_cycles,
+      .pointwise = M::is_pointwise,
+      .split = split,
+      .owns = Method::owns && system.is_aligned(),
+      .merges = Method::merges(options),
+      .together = Method::can_be_together && system.takes_columns(),
+      .concurrent = Method::can_be_concurrent,
+      .is_block = Method::is_block};
 }
 
 /// \brief What every method does: memory, set-up, solves and reports. A method adds its forms.
@@ -112,6 +109,8 @@ class MethodBase {
   static constexpr bool has_cycles = false, owns = false;
   /// \brief Whether the form has a program of fewer stages for rows that threads hold.
   static bool merges(Options const&) { return false; }
+  /// \brief Whether GPUs have a kernel of the whole solve for the form: see whole_solves.hpp.
+  static bool has_whole_solve_of(Options const&) { return in_one_kernel<OpenedM>; }
   static Cycle cycle(Options const&, std::int32_t /*rows*/) { return {}; }
 
   /// Whether the method, A and M can solve several right-hand sides together, or concurrently; or
@@ -141,14 +140,10 @@ class MethodBase {
 
   /// \brief Puts the programs together for the first time, which allocates all that they need.
   void reserve() {
-    with_programs(nullptr, nullptr,
-                  [&](auto const& residual_check, auto const& iteration, auto traits) {
-                    if (engine_ == nullptr) return;
-                    if (arena_.columns() == 1)
-                      engine_->template reserve<OneColumn>(residual_check, iteration);
-                    else if constexpr (can_be_together && !decltype(traits)::merged)
-                      engine_->template reserve<SomeColumns>(residual_check, iteration);
-                  });
+    with_programs(nullptr, nullptr, [&](AnyPrograms<Exec> const& programs) {
+      if (engine_ != nullptr && (columns() == 1 || programs.takes_columns))
+        engine_->reserve(programs);
+    });
     setup_seconds_ =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
@@ -159,10 +154,8 @@ class MethodBase {
     begin_solve();
     if (rows() == 0) return complete(trivial());
     engine_->begin();
-    with_programs(b, x, [&](auto const& residual_check, auto const& iteration, auto traits) {
-      engine_->template run<OneColumn, decltype(traits)::owns>(residual_check, iteration,
-                                                               Engine<Exec>::listener(options_),
-                                                               false, arena_.owned(), rows());
+    with_programs(b, x, [&](AnyPrograms<Exec> const& programs) {
+      engine_->run(programs, Engine<Exec>::listener(options_), false, arena_.owned(), rows());
     });
     return complete(engine_->reports()[0]);
   }
@@ -173,9 +166,8 @@ class MethodBase {
     std::unique_ptr<Underway> underway;
     if (rows() == 0) return underway;
     engine_->begin();
-    with_programs(b, x, [&](auto const& residual_check, auto const& iteration, auto traits) {
-      underway = engine_->template start<decltype(traits)::owns>(
-          residual_check, iteration, Engine<Exec>::listener(options_), arena_.owned(), rows());
+    with_programs(b, x, [&](AnyPrograms<Exec> const& programs) {
+      underway = engine_->start(programs, Engine<Exec>::listener(options_), arena_.owned(), rows());
     });
     return underway;
   }
@@ -193,21 +185,14 @@ class MethodBase {
         engine_->begin();
         compaction_.template run<!Method::is_block>(
             arena_, *engine_, b, x,
-            [&](Scalar const* b_, Scalar* x_, auto const& use) {
-              with_programs(b_, x_,
-                            [&](auto const& residual_check, auto const& iteration, auto traits) {
-                              if constexpr (!decltype(traits)::merged)
-                                use(residual_check, iteration);
-                            });
-            },
+            [&](Scalar const* b_, Scalar* x_, auto const& use) { with_programs(b_, x_, use); },
             Engine<Exec>::listener(options_));
         reports = engine_->reports();
       }
     } else if (rows() > 0) {
       if constexpr (can_be_batch)
-        with_programs(b, x, [&](auto const& residual_check, auto const& iteration, auto traits) {
-          if constexpr (!decltype(traits)::merged)
-            reports = (*batch_)(Method::label, residual_check, iteration, options_);
+        with_programs(b, x, [&](AnyPrograms<Exec> const& programs) {
+          reports = (*batch_)(Method::label, programs, options_);
         });
     }
     for (Report& report : reports) report = complete(report);
@@ -238,31 +223,17 @@ class MethodBase {
   }
 
  private:
-  /// \brief use(residual check, iteration, FormTraits) of the form. On hosts the types
-  /// of the programs are erased, so that what uses them is compiled once a method.
+  /// \brief use(the programs of the form).
   template <class Use>
   void with_programs(Scalar const* b, Scalar* x, Use const& use) {
-    if constexpr (is_host_space<Exec>) {
-      struct Erased {
-        void const* use;
-        void (*call)(void const*, HostProgram const&, HostProgram const&);
-      } const erased{
-          &use,
-          [](void const* of, HostProgram const& residual_check, HostProgram const& iteration) {
-            (*static_cast<Use const*>(of))(residual_check, iteration, FormTraits<false, false>());
-          }};
-      self().with_form(b, x, [&](auto const& form) {
-        note(form.name, form.cost);
-        erased.call(erased.use, HostProgram(form.residual_check), HostProgram(form.iteration));
-      });
-    } else {
-      self().with_form(b, x, [&](auto const& form) {
-        note(form.name, form.cost);
-        use(form.residual_check, form.iteration,
-            FormTraits<std::remove_cvref_t<decltype(form)>::owns,
-                       std::remove_cvref_t<decltype(form)>::merged>());
-      });
-    }
+    self().with_form(b, x, [&](auto const& form) {
+      using Form = std::remove_cvref_t<decltype(form)>;
+      note(form.name, form.cost);
+      use(any_programs<Exec, Compiled{.whole = Form::whole,
+                                      .owns = Form::owns,
+                                      .columns = can_be_together && !Form::merged,
+                                      .batches = can_be_batch && !Form::merged}>(form.programs));
+    });
   }
   void note(std::string_view form, Cost const& cost) {
     form_ = form;
