@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Installs the headers, the driver if it is built, and the package files for find_package(Solder).
+# Installs the headers, Solder::compiled and the driver if they are built, and the package files for find_package(Solder).
 include(CMakePackageConfigHelpers)
 
 set(solder_package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Solder")
@@ -11,6 +11,12 @@ install(TARGETS solder EXPORT SolderTargets)
 install(EXPORT SolderTargets NAMESPACE Solder:: DESTINATION "${solder_package_folder}")
 install(TARGETS solder_io EXPORT SolderIoTargets)
 install(EXPORT SolderIoTargets NAMESPACE Solder:: DESTINATION "${solder_package_folder}")
+set(Solder_VERSION_IS_FOR ARCH_INDEPENDENT)
+if(TARGET solder_compiled)
+  install(TARGETS solder_compiled EXPORT SolderCompiledTargets)
+  install(EXPORT SolderCompiledTargets NAMESPACE Solder:: DESTINATION "${solder_package_folder}")
+  set(Solder_VERSION_IS_FOR "")
+endif()
 if(TARGET solder_driver)
   install(TARGETS solder_driver RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
@@ -20,7 +26,7 @@ configure_package_config_file(
   INSTALL_DESTINATION "${solder_package_folder}"
 )
 write_basic_package_version_file(
-  "${PROJECT_BINARY_DIR}/SolderConfigVersion.cmake" COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT
+  "${PROJECT_BINARY_DIR}/SolderConfigVersion.cmake" COMPATIBILITY SameMinorVersion ${Solder_VERSION_IS_FOR}
 )
 install(FILES "${PROJECT_BINARY_DIR}/SolderConfig.cmake" "${PROJECT_BINARY_DIR}/SolderConfigVersion.cmake"
         DESTINATION "${solder_package_folder}")

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <solder/io/detail/whole_file.hpp>
 
-#include "driver/makers.hpp"
+#include "compiled/preconditioners.hpp"
 #include "measure.hpp"
 #include "text.hpp"
 
@@ -90,12 +90,12 @@ template <class T>
 Setup measure(Driver::RunConfig const& config, Driver::System<T> const& system) {
   Setup setup;
   Driver::with_space(config.execution.space, [&]<class Exec>(Exec const& exec) {
-    using Maker = Driver::FsaiMaker<T, Exec>;
+    using Make = Compiled::Make<T, Exec>;
     auto const same = [&](Exec const& e, CsrMatrix<T, Exec> const& A) {
-      return Maker::same(e, A, config.preconditioner);
+      return Make::fsai(e, A, config.preconditioner.fsai);
     };
     auto const single = [&](Exec const& e, CsrMatrix<T, Exec> const& A) {
-      return Maker::single(e, A, config.preconditioner);
+      return Make::single_fsai(e, A, config.preconditioner.fsai);
     };
     setup = config.preconditioner.precision == "single" ? measure(exec, system, single)
                                                         : measure(exec, system, same);

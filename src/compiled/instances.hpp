@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
+#if SOLDER_PARTS > 1  // there is a GPU
 #include "systems.hpp"
 #endif
 
@@ -23,8 +23,11 @@ template <template <class, class, class> class Method, class Exec, class OpenedA
 std::unique_ptr<AnyMethod<Exec, typename OpenedA::scalar_type>> compiled_method(
     Exec const& exec, std::shared_ptr<System<Exec, OpenedA, OpenedM>> system,
     Options const& options) {
-  return std::make_unique<MethodFor<Method<Exec, OpenedA, OpenedM>, Exec, Options>>(
+  auto method = std::make_unique<MethodFor<Method<Exec, OpenedA, OpenedM>, Exec, Options>>(
       exec, std::move(system), options);
+  method->add_columns();
+  method->add_batch();
+  return method;
 }
 
 }  // namespace Impl
@@ -49,7 +52,7 @@ auto on_host(std::type_identity<Exec>) {
   }(std::type_identity<PreconditionersOnHosts<T>>());
 }
 
-#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
+#if SOLDER_PARTS > 1
 /// \brief The same for every SOLDER_PARTS-th alternative of AnySystem, from Part on.
 template <template <class, class, class> class Method, class T, class Options, std::size_t Part,
           class Exec>
@@ -76,20 +79,17 @@ auto on_device(std::type_identity<Exec>) {
 template <template <class, class, class> class Method, class T, class Options,
           std::size_t Part = SOLDER_PART>
 auto instances() {
-  return std::tuple_cat(
-#if defined(KOKKOS_ENABLE_SERIAL) && SOLDER_PART == 0
-      on_host<Method, T, Options>(std::type_identity<Kokkos::Serial>()),
+  return Impl::for_each_space([]<class Exec>(std::type_identity<Exec> exec) {
+    if constexpr (!Impl::is_host_space<Exec>) {
+#if SOLDER_PARTS > 1
+      return on_device<Method, T, Options, Part>(exec);
 #endif
-#if defined(KOKKOS_ENABLE_OPENMP) && SOLDER_PART == 0
-      on_host<Method, T, Options>(std::type_identity<Kokkos::OpenMP>()),
-#endif
-#ifdef KOKKOS_ENABLE_CUDA
-      on_device<Method, T, Options, Part>(std::type_identity<Kokkos::Cuda>()),
-#endif
-#ifdef KOKKOS_ENABLE_HIP
-      on_device<Method, T, Options, Part>(std::type_identity<Kokkos::HIP>()),
-#endif
-      std::tuple<>());
+    } else if constexpr (Part == 0) {
+      return on_host<Method, T, Options>(exec);
+    } else {
+      return std::tuple<>();
+    }
+  });
 }
 
 }  // namespace Compiled

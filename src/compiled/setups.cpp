@@ -37,20 +37,19 @@ std::shared_ptr<Hierarchy<Scalar, Exec>> compiled_hierarchy(
 namespace Compiled {
 
 /// \brief Taking a function's address compiles it.
-template <class Exec>
+template <class T>
 auto setups() {
-  using T = SOLDER_SCALAR;
-  return std::tuple(&Impl::fsai::compiled_factors<T, T, Exec, std::int32_t>,
-                    &Impl::fsai::compiled_factors<Single<T>, T, Exec, std::int32_t>,
-                    &Impl::amg::compiled_hierarchy<T, Exec>);
+  return Impl::for_each_space([]<class Exec>(std::type_identity<Exec>) {
+    if constexpr (Impl::is_host_space<Exec>)
+      return std::tuple(&Impl::fsai::compiled_factors<T, T, Exec, std::int32_t>,
+                        &Impl::fsai::compiled_factors<Single<T>, T, Exec, std::int32_t>,
+                        &Impl::amg::compiled_hierarchy<T, Exec>);
+    else
+      return std::tuple<>();
+  });
 }
 
-#ifdef KOKKOS_ENABLE_SERIAL
-template auto setups<Kokkos::Serial>();
-#endif
-#ifdef KOKKOS_ENABLE_OPENMP
-template auto setups<Kokkos::OpenMP>();
-#endif
+template auto setups<SOLDER_SCALAR>();
 
 }  // namespace Compiled
 }  // namespace Solder

@@ -47,17 +47,6 @@ constexpr void for_each(std::tuple<Methods...> const& methods, Function const& f
   std::apply([&](auto const&... method) { (f(method), ...); }, methods);
 }
 
-/// \brief The word that the option of this name has; empty where there is none such.
-template <class Options>
-constexpr std::string_view word_of_option(Options const& options, std::string_view name) {
-  std::string_view word;
-  for_each_option<Options>([&](auto const& option) {
-    if constexpr (std::remove_cvref_t<decltype(option)>::has_words)
-      if (option.name == name) word = option.word(options.*option.member);
-  });
-  return word;
-}
-
 /// \brief What the solver that is named shares with all others; cg's where none is.
 ///
 /// \tparam Config SolverConfig, or const

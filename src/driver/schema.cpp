@@ -2,7 +2,7 @@
 #include "schema.hpp"
 
 #include <algorithm>
-#include <cctype>
+#include <solder/core/names.hpp>
 #include <solder/problems/stand_in_figures.hpp>
 #include <type_traits>
 #include <utility>
@@ -15,30 +15,6 @@ namespace {
 
 constexpr double largest_seed = 9007199254740991;  // 2^53 - 1: exact in JSON and in double
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-/// What counts when names are compared: small letters, no '_' or '-'.
-std::string core_of(std::string_view text) {
-  std::string result;
-  for (char c : text)
-    if (c != '_' && c != '-')
-      result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
-
-/// Edit distance with swaps of neighbours (optimal string alignment).
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
-  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i)
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      std::size_t const replace = d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, replace});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  return d[a.size()][b.size()];
-}
 
 /// The matrices that a stand-in can be like.
 std::vector<std::string_view> stand_in_names() {
@@ -351,25 +327,7 @@ std::string join(std::vector<std::string_view> const& words, std::string_view la
 }
 
 std::string_view nearest(std::string_view name, std::vector<std::string_view> const& valid) {
-  std::string const wanted = core_of(name);
-  if (wanted.size() > 64) return {};
-  std::string_view best;
-  std::size_t best_distance =
-      wanted.size() < 2 ? 1 : std::max<std::size_t>(1, wanted.size() / 3) + 1;
-  for (std::string_view candidate : valid) {
-    std::size_t const distance = edit_distance(wanted, core_of(candidate));
-    if (distance < best_distance) {
-      best = candidate;
-      best_distance = distance;
-    }
-  }
-  if (!best.empty() || wanted.size() < 3) return best;
-  for (std::string_view candidate : valid) {
-    std::string const core = core_of(candidate);
-    if (core.starts_with(wanted) || (core.size() >= 5 && wanted.starts_with(core)))
-      return candidate;
-  }
-  return {};
+  return Solder::Impl::nearest_name(name, valid);
 }
 
 std::string schema_text() {

@@ -1,51 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR. The methods themselves are
-// compiled in src/compiled.
+// Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
 #include "solve.hpp"
 
-#include <cctype>
-#include <memory>
-#include <solder/matrix/batch.hpp>
-#include <solder/solvers/bicgstab.hpp>
-#include <solder/solvers/block_cg.hpp>
-#include <solder/solvers/cg.hpp>
-#include <solder/solvers/gmres.hpp>
-#include <solder/solvers/idr.hpp>
-#include <stdexcept>
+#include <algorithm>
+#include <optional>
+#include <solder/core/allocate.hpp>
+#include <solder/matrix/format.hpp>
+#include <solder/solver.hpp>
 #include <utility>
 
 #include "columns.hpp"
-#include "methods.hpp"
+#include "memory.hpp"
+#include "parameters.hpp"
 #include "repeat.hpp"
 #include "spaces.hpp"
-#include "systems.hpp"
+#include "symmetry.hpp"
 
 namespace Solder::Driver {
 namespace {
 
-/// \brief The run's method for a system: a further solver is a further line here, in methods.hpp,
-/// in footprint.cpp and in src/compiled.
-template <class Exec, class OpenedA, class OpenedM>
-std::unique_ptr<Solder::Impl::AnyMethod<Exec, typename OpenedA::scalar_type>> make_method(
-    Exec const& exec, RunConfig const& run,
-    std::shared_ptr<Solder::Impl::System<Exec, OpenedA, OpenedM>> const& system,
-    std::function<void(Progress const&)> const& monitor) {
-  using namespace Solder::Impl;
-  auto const with = [&](auto options) {
-    options.monitor = monitor;
-    for (auto const& [runner, word] : words_of(Runner{}))
-      if (word == run.execution.runner) options.runner = runner;
-    return options;
-  };
-  SolverConfig const& config = run.solver;
-  if (config.name == "bicgstab")
-    return compiled_method<BiCgStabMethod>(exec, system, with(config.bicgstab));
-  if (config.name == "block_cg")
-    return compiled_method<BlockCgMethod>(exec, system, with(config.block_cg));
-  if (config.name == "cg") return compiled_method<CgMethod>(exec, system, with(config.cg));
-  if (config.name == "gmres") return compiled_method<GmresMethod>(exec, system, with(config.gmres));
-  if (config.name == "idr") return compiled_method<IdrMethod>(exec, system, with(config.idr));
-  throw std::logic_error("no solver is named " + config.name);  // schema() knows them all
+/// \brief The format that a run asks for, and why it is to be CSR where it leaves the choice, or
+/// nothing: several right-hand sides are solved at once then.
+std::pair<std::string, std::string> wanted_format(RunConfig const& run, bool several) {
+  if (run.problem.batch > 0) return {"csr", "for a batch"};
+  if (several && run.execution.matrix_format == "auto" && takes_columns(run))
+    return {"csr", is_block(run) ? "for a block of right-hand sides"
+                                 : "for several right-hand sides at once"};
+  return {run.execution.matrix_format, ""};
+}
+
+/// \brief Refuses a padded format that would not fit in the memory of a host.
+template <class T, class Exec>
+void check_padding(Exec const& exec, RunConfig const& run, std::string const& format,
+                   CsrMatrix<T, Exec> const& A) {
+  if (!Solder::Impl::is_host_space<Exec> || (format != "sell" && format != "ell")) return;
+  RowStatistics const rows = row_statistics(exec, A);
+  double const entries = double(format == "ell" ? rows.ell_entries : rows.sell_entries),
+               bytes = entries * (sizeof(T) + 4);
+  if (bytes > double(available_memory()))
+    throw InputError(concat(run.where("execution.matrix_format"),
+                            ": execution.matrix_format: ", run.problem.name, ": ", format,
+                            " needs ", memory_text(bytes), " more memory; ",
+                            memory_text(double(available_memory())), " is available"));
+}
+
+/// \brief A right-hand side or a solution, of all columns, row by row.
+template <class T, class Exec>
+Kokkos::View<T*, Exec> vector(Exec const& exec, char const* label, std::size_t size) {
+  return Impl::allocate_view<Kokkos::View<T*, Exec>>(exec, label, size);
 }
 
 /// \brief What is to say of a run whose matrix its solver does not take: x stays 0.
@@ -76,38 +78,60 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
               std::function<void(Progress const&)> const& monitor, Solved<T>& solved) {
   using Columns = Kokkos::View<T**, Kokkos::LayoutRight, typename Exec::memory_space,
                                Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  SystemOn<T, Exec> made(exec, run, system);
-  solved.space = Exec::name();
-  for (char& c : solved.space) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  solved.symmetry = made.symmetry;
-  if (!made.refusal.empty()) return refuse(system, made.refusal, solved);
-  auto const method =
-      std::visit([&](auto& of) { return make_method(exec, run, of, monitor); }, made.system);
+  using HostVector = Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using ConstHostVector =
+      Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  solved.space = name_of_space<Exec>();
+  std::size_t const size = system.rhs.size();
   bool const is_batch = !system.starts.empty();
   int const count = system.right_hand_sides();
+  CsrMatrix<T, Exec> const A(exec, system.matrix);
+  auto const b = vector<T>(exec, "Solder::b", size), x = vector<T>(exec, "Solder::x", size);
+  Kokkos::deep_copy(exec, b, ConstHostVector(system.rhs.data(), size));
+  exec.fence("Solder::driver: system copied");
+  if (asks_for_symmetry(run)) {
+    solved.symmetry = check_symmetry(exec, A);
+    std::string const why = refusal(run, *solved.symmetry, system.starts);
+    if (!why.empty()) return refuse(system, why, solved);
+  }
+
+  auto const [format, reason] = wanted_format(run, count > 1 || is_block(run));
+  Kokkos::Timer timer;
+  check_padding(exec, run, format, A);
+  SolverInputs inputs{monitor, {}};
+  if (run.preconditioner.near_nullspace == "rigid_body" && system.points.dimensions > 0) {
+    auto const& points = system.points;
+    Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::HostSpace> const coordinates(
+        "Solder::coordinates", points.values.size() / points.dimensions, points.dimensions);
+    std::copy(points.values.begin(), points.values.end(), coordinates.data());
+    inputs.coordinates = coordinates;
+  }
+  Solver<T, Exec> const solver = make_solver(exec, A, parameters_of(run, format), inputs);
+  exec.fence("Solder::driver: matrix and preconditioner made");
+  double const setup_seconds = timer.seconds();
   bool const is_one = !is_batch && count == 1 && !is_block(run);
-  if (is_one) method->reserve();
-  std::unique_ptr<Batch<Exec>> batch;
-  if (is_batch) batch = std::make_unique<Batch<Exec>>(exec, system.starts);
+  if (is_one) solver.reserve();
+  std::optional<Batch<Exec>> batch;
+  if (is_batch) batch.emplace(exec, system.starts);
   auto const solve_once = [&]() -> std::vector<Report> {
-    made.clear_x(exec);
-    T *const b = made.b.data(), *const x = made.x.data();
-    if (is_batch) return method->solve_batch(b, x, *batch);
-    if (is_one) return {method->solve(b, x)};
-    std::size_t const rows = made.b.extent(0) / count;
-    return method->solve_columns(Solder::Impl::ColumnsView<T const>(Columns(b, rows, count)),
-                                 Solder::Impl::ColumnsView<T>(Columns(x, rows, count)));
+    Kokkos::deep_copy(exec, x, T(0));
+    if (is_batch) return solver.solve(b, x, *batch);
+    if (is_one) return {solver.solve(b, x)};
+    std::size_t const rows = size / count;
+    return solver.solve(Columns(b.data(), rows, count), Columns(x.data(), rows, count));
   };
   solved.columns =
       solve_repeatedly(run.execution.repeat, solve_once, is_batch ? "system" : "right-hand side");
-  solved.report = summary(solved.columns, is_batch || (!is_one && method->takes_columns()));
+  solved.report = summary(solved.columns, is_batch || (!is_one && solver.solves_columns_at_once()));
   if (is_batch)  // of all systems
     for (std::size_t k = 1; k < solved.columns.size(); ++k)
       solved.report.words_per_iteration += solved.columns[k].words_per_iteration;
-  solved.report.setup_seconds += made.setup_seconds;
-  solved.matrix_format = made.matrix_format;
-  solved.format_reason = made.format_reason;
-  solved.solution = made.solution(exec);
+  solved.report.setup_seconds += setup_seconds;
+  solved.matrix_format = solver.matrix_format();
+  solved.format_reason = reason.empty() ? solver.format_reason() : reason;
+  solved.solution.resize(size);
+  Kokkos::deep_copy(exec, HostVector(solved.solution.data(), size), x);
+  exec.fence("Solder::driver: solution copied");
 }
 
 }  // namespace

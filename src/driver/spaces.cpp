@@ -18,36 +18,18 @@ std::string cpu_name() {
   return "CPU";
 }
 
-template <class Exec>
-std::string device_of(Exec const& exec) {
-#ifdef KOKKOS_ENABLE_CUDA
-  if constexpr (std::is_same_v<Exec, Kokkos::Cuda>) return exec.cuda_device_prop().name;
-#endif
-#ifdef KOKKOS_ENABLE_HIP
-  if constexpr (std::is_same_v<Exec, Kokkos::HIP>) return exec.hip_device_prop().name;
-#endif
-  int const threads = exec.concurrency();
-  return cpu_name() + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
-}
-
 }  // namespace
 
 std::vector<std::string_view> space_names() {
-  return {
-      "default",
-#ifdef KOKKOS_ENABLE_SERIAL
-      "serial",
-#endif
-#ifdef KOKKOS_ENABLE_OPENMP
-      "openmp",
-#endif
-#ifdef KOKKOS_ENABLE_CUDA
-      "cuda",
-#endif
-#ifdef KOKKOS_ENABLE_HIP
-      "hip",
-#endif
-  };
+  static std::vector<std::string> const names = [] {
+    std::vector<std::string> all{"default"};
+    Solder::Impl::for_each_space([&]<class Exec>(std::type_identity<Exec>) {
+      all.push_back(name_of_space<Exec>());
+      return true;
+    });
+    return all;
+  }();
+  return {names.begin(), names.end()};
 }
 
 bool on_host(std::string_view space) {
@@ -62,6 +44,13 @@ std::string kokkos_version() {
          "." + std::to_string(KOKKOS_VERSION % 100);
 }
 
-std::string device_name() { return device_of(Kokkos::DefaultExecutionSpace{}); }
+std::string device_name() {
+  Kokkos::DefaultExecutionSpace const exec;
+  std::string const gpu = Solder::Impl::gpu_name(exec);
+  int const threads = exec.concurrency();
+  return !gpu.empty() ? gpu
+                      : cpu_name() + ", " + std::to_string(threads) +
+                            (threads == 1 ? " thread" : " threads");
+}
 
 }  // namespace Solder::Driver

@@ -2,27 +2,32 @@
 #pragma once
 
 #include <Kokkos_Core.hpp>
+#include <cctype>
+#include <solder/core/kokkos_ext.hpp>
+#include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace Solder::Driver {
+
+/// \brief The YAML name of an execution space: "openmp".
+template <class Exec>
+std::string name_of_space() {
+  std::string name = Exec::name();
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
 
 /// \brief Calls f with an instance of the execution space with that YAML name; does not call it if
 /// this build does not have the space (see space_names()).
 template <class Function>
 void with_space(std::string_view name, Function const& f) {
-  if (name == "default") f(Kokkos::DefaultExecutionSpace{});
-#ifdef KOKKOS_ENABLE_SERIAL
-  if (name == "serial") f(Kokkos::Serial{});
-#endif
-#ifdef KOKKOS_ENABLE_OPENMP
-  if (name == "openmp") f(Kokkos::OpenMP{});
-#endif
-#ifdef KOKKOS_ENABLE_CUDA
-  if (name == "cuda") f(Kokkos::Cuda{});
-#endif
-#ifdef KOKKOS_ENABLE_HIP
-  if (name == "hip") f(Kokkos::HIP{});
-#endif
+  std::string const wanted =
+      name == "default" ? name_of_space<Kokkos::DefaultExecutionSpace>() : std::string(name);
+  Solder::Impl::for_each_space([&]<class Exec>(std::type_identity<Exec>) {
+    if (name_of_space<Exec>() == wanted) f(Exec());
+    return true;
+  });
 }
 
 }  // namespace Solder::Driver

@@ -17,6 +17,7 @@
 #include <solder/matrix/sell.hpp>
 #include <solder/matrix/symmetry.hpp>
 #include <solder/matrix/transpose.hpp>
+#include <solder/parameters.hpp>
 #include <solder/preconditioners/amg.hpp>
 #include <solder/preconditioners/apply.hpp>
 #include <solder/preconditioners/chebyshev.hpp>
@@ -25,6 +26,7 @@
 #include <solder/preconditioners/jacobi.hpp>
 #include <solder/preconditioners/triangular_solve.hpp>
 #include <solder/problems/generators.hpp>
+#include <solder/solver.hpp>
 #include <solder/solvers/bicgstab.hpp>
 #include <solder/solvers/block_cg.hpp>
 #include <solder/solvers/cg.hpp>

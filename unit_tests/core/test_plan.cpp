@@ -83,15 +83,21 @@ TEST(Plan, WhatTheHostHasAPartInIsLaunched) {
 }
 
 TEST(Plan, AFormWithoutAKernelOfTheWholeSolveIsAGraph) {
-  Traits const classical{.has_kernel = false, .together = true, .concurrent = true};
+  Traits const classical{.kernels = Solder::no_whole_kernels, .together = true, .concurrent = true};
   for (Runner const wanted : {Runner::automatic, Runner::team, Runner::resident}) {
     Plan const plan = plan_solve(hopper, fem(15), classical, wanted);
     EXPECT_EQ(plan.runner, Runner::graph);
     EXPECT_EQ(plan.teams, 0);
-    EXPECT_NE(plan.because.find("no kernel of the whole solve"), std::string::npos);
+    EXPECT_NE(plan.because.find(wanted == Runner::automatic ? "" : "no such kernel"),
+              std::string::npos);
   }
   for (Runner const wanted : {Runner::launch, Runner::graph})
     EXPECT_EQ(plan_solve(hopper, fem(15), classical, wanted).runner, wanted);
+
+  Traits const waiting{.kernels = {.of_league = false}, .pointwise = false};
+  EXPECT_EQ(chosen(hopper, fem(15), waiting), Runner::team);
+  EXPECT_EQ(chosen(hopper, fem(63), waiting), Runner::graph);
+  EXPECT_EQ(plan_solve(hopper, fem(15), waiting, Runner::resident).runner, Runner::graph);
 }
 
 TEST(Plan, WhatWasAskedForIsDone) {

@@ -525,7 +525,8 @@ void expect_columns(Exec const& exec, int league, int n, int most, bool meet) {
       program(stage("SolderTest::add", Phase::iterate, range_of(ones.data()), Add{sum}),
               stage("SolderTest::grow", Phase::iterate, range_of(x.data()), Grow{sum, x.data()}));
   Programs const programs{residual_check, iteration};
-  auto const any = any_programs<Exec, Solder::Impl::Compiled{.columns = true}>(programs);
+  auto const any =
+      any_programs<Exec, Solder::Impl::Compiled{Solder::Impl::Serving::columns}>(programs);
   engine.reserve(any);
   for (int turn = 0; turn < 2; ++turn) {
     Kokkos::deep_copy(exec, x, 0.0);

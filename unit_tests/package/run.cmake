@@ -5,6 +5,7 @@
 set(work "${SCRATCH}/${HOW}")
 file(REMOVE_RECURSE "${work}")
 file(COPY "${SOURCE}/unit_tests/package/app" DESTINATION "${work}")
+file(COPY "${SOURCE}/examples/by_name.cpp" DESTINATION "${work}/app")
 
 if(HOW STREQUAL "install")
   execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${work}/prefix" COMMAND_ERROR_IS_FATAL ANY)
@@ -30,8 +31,11 @@ function(run folder program)
   execute_process(COMMAND "${${program}}" WORKING_DIRECTORY "${folder}" COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-execute_process(COMMAND ${configure} -B "${work}/build" -DSOLDER_COMPONENTS=io COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${configure} -B "${work}/build" "-DSOLDER_COMPONENTS=io;compiled" COMMAND_ERROR_IS_FATAL ANY)
 run("${work}/build" app)
+if(HOW STREQUAL "install")
+  run("${work}/build" by_name)
+endif()
 run("${work}/build" read)
 
 execute_process(COMMAND ${configure} -B "${work}/no_zlib" ${without_zlib} COMMAND_ERROR_IS_FATAL ANY)

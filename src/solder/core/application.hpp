@@ -160,6 +160,16 @@ inline constexpr bool is_on_device = [] {
     return true;
 }();
 
+/// \brief Whether teams of its stages wait for others of the same kernel, as triangular solves do:
+/// it says `static constexpr bool waits = true`.
+template <class Opened>
+inline constexpr bool waits = [] {
+  if constexpr (requires { Opened::waits; })
+    return Opened::waits;
+  else
+    return false;
+}();
+
 /// \brief What a solver asks of a matrix, or of a user's own operator.
 ///
 /// device_operator() answers a plain struct whose `rows` deals its rows (on hosts into as many

@@ -16,6 +16,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -45,6 +46,30 @@ KOKKOS_FORCEINLINE_FUNCTION void prefetch([[maybe_unused]] void const* at,
   KOKKOS_IF_ON_HOST((__builtin_prefetch(reinterpret_cast<void const*>(
       reinterpret_cast<std::intptr_t>(at) + bytes));))
 #endif
+}
+
+/// \brief The execution spaces of this Kokkos that Solder has runners for, a std::tuple of them.
+using EnabledSpaces = decltype(std::tuple_cat(
+#if defined(KOKKOS_ENABLE_SERIAL)
+    std::declval<std::tuple<Kokkos::Serial>>(),
+#endif
+#if defined(KOKKOS_ENABLE_OPENMP)
+    std::declval<std::tuple<Kokkos::OpenMP>>(),
+#endif
+#if defined(KOKKOS_ENABLE_CUDA)
+    std::declval<std::tuple<Kokkos::Cuda>>(),
+#endif
+#if defined(KOKKOS_ENABLE_HIP)
+    std::declval<std::tuple<Kokkos::HIP>>(),
+#endif
+    std::declval<std::tuple<>>()));
+
+/// \brief f(std::type_identity<Exec>()) for each of them, as a std::tuple.
+template <class Function>
+auto for_each_space(Function const& f) {
+  return []<class... Exec>(std::type_identity<std::tuple<Exec...>>, auto const& each) {
+    return std::tuple(each(std::type_identity<Exec>())...);
+  }(std::type_identity<EnabledSpaces>(), f);
 }
 
 /// \brief True for spaces whose teams are CPU threads (Serial, OpenMP, Threads, HPX).
@@ -263,6 +288,18 @@ int multiprocessors([[maybe_unused]] Exec const& exec) {
     return exec.hip_device_prop().multiProcessorCount;
 #endif
   return exec.concurrency();
+}
+
+/// \brief The name of a GPU; empty for a host.
+template <class Exec>
+std::string gpu_name([[maybe_unused]] Exec const& exec) {
+#if defined(KOKKOS_ENABLE_CUDA)
+  if constexpr (std::is_same_v<Exec, Kokkos::Cuda>) return exec.cuda_device_prop().name;
+#endif
+#if defined(KOKKOS_ENABLE_HIP)
+  if constexpr (std::is_same_v<Exec, Kokkos::HIP>) return exec.hip_device_prop().name;
+#endif
+  return {};
 }
 
 /// \brief Whether this is a GPU like those that the crossovers of the runners were measured on: of

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 /// \file
@@ -233,6 +234,40 @@ void check_option(Options const& options, Option<Owner, Value> const& option,
 template <class Options, class Function>
 constexpr void for_each_option(Function const& f) {
   std::apply([&](auto const&... option) { (f(option), ...); }, Options::described());
+}
+
+/// \brief The word that the option of this name has; empty where there is none such.
+template <class Options>
+constexpr std::string_view word_of_option(Options const& options, std::string_view name) {
+  std::string_view word;
+  for_each_option<Options>([&](auto const& option) {
+    if constexpr (std::remove_cvref_t<decltype(option)>::has_words)
+      if (option.name == name) word = option.word(options.*option.member);
+  });
+  return word;
+}
+
+/// \brief Words that decide whether an option counts, and are none of its struct, by their names:
+/// that of the object, `name`.
+using Choices = std::vector<std::pair<std::string_view, std::string_view>>;
+
+/// \brief The word that decides whether an option with this selector counts.
+template <class Options>
+std::string_view selected(Options const& options, std::string_view selector,
+                          Choices const& choices) {
+  for (auto const& [name, word] : choices)
+    if (name == selector) return word;
+  return word_of_option(options, selector);
+}
+
+/// \brief Calls f(option) for each option that counts.
+template <class Options, class Function>
+void for_each_option_that_counts(Options const& options, Choices const& choices,
+                                 Function const& f) {
+  for_each_option<Options>([&](auto const& option) {
+    if (option.selector.empty() || option.is_for(selected(options, option.selector, choices)))
+      f(option);
+  });
 }
 
 /// \brief Refuses what the description of `Options` does not allow.

@@ -57,10 +57,23 @@ struct Shape {
   double words = 0;                  ///< of A, and of one application of M
 };
 
+/// \brief The kernels of a whole solve that are compiled for a method, its form, A and M.
+struct WholeKernels {
+  bool of_team = true;    ///< of one team
+  bool of_league = true;  ///< of as many teams as the device holds
+
+  constexpr bool has(Runner runner) const {
+    if (runner == Runner::team) return of_team;
+    return runner != Runner::resident || of_league;
+  }
+};
+
+inline constexpr WholeKernels no_whole_kernels{.of_team = false, .of_league = false};
+
 /// \brief What a method, A and M can.
 struct Traits {
   bool on_device = true;    ///< no part of an iteration is the host's
-  bool has_kernel = true;   ///< there is a kernel of the whole solve
+  WholeKernels kernels{};   ///< of the whole solve: which there are
   bool has_cycles = false;  ///< as GMRES and IDR(s)
   bool pointwise = true;    ///< M has no kernels of its own
   bool split = false;       ///< M = F^H F
@@ -227,26 +240,28 @@ inline Plan plan_solve(Machine const& machine, Shape const& shape, Traits const&
     plan.runner = runner;
     plan.because = std::move(because);
   };
-  bool const wants_kernel = wanted == Runner::team || wanted == Runner::resident;
-  if (wanted != Runner::automatic && (traits.has_kernel || !traits.on_device || !wants_kernel))
-    choose(wanted, "it was asked for");
+  char const* const no_kernel =
+      "no such kernel of the whole solve is compiled for this form and preconditioner";
+  bool const meets = machine.can_meet() && traits.kernels.of_league;
+  if (wanted != Runner::automatic)
+    traits.kernels.has(wanted) || !traits.on_device ? choose(wanted, "it was asked for")
+                                                    : choose(many_kernels, no_kernel);
   else if (!traits.on_device)
     choose(Runner::launch, "the host has a part in every iteration");
-  else if (!traits.has_kernel)
-    choose(many_kernels,
-           "no kernel of the whole solve is compiled for this form and preconditioner");
   else if (traits.merges && Impl::hold_rows(shape, Impl::team_threads))
     choose(Runner::team, "the threads of one team hold a row each, which saves stages");
-  else if (traits.merges && machine.can_meet() &&
+  else if (traits.merges && meets &&
            Impl::hold_rows(shape,
                            machine.multiprocessors / sharing * std::int64_t(Impl::team_threads)))
     choose(Runner::resident, "the threads of the device hold a row each, which saves stages");
-  else if (work <= constants.most_work_of_team)
+  else if (work <= constants.most_work_of_team && traits.kernels.of_team)
     choose(Runner::team, of_work("one team is the quickest", constants.most_work_of_team));
-  else if (work <= most && machine.can_meet())
+  else if (work <= most && meets)
     choose(Runner::resident, of_work("one kernel is the quickest", most));
   else if (work > most)
     choose(many_kernels, of_work("one kernel would be the quickest", most));
+  else if (!traits.kernels.of_league)
+    choose(many_kernels, no_kernel);
   else
     choose(many_kernels, machine.is_host
                              ? "a barrier pays only with at least two threads and a core for each"

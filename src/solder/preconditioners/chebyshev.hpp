@@ -162,7 +162,7 @@ struct ChebyshevLastStep {
 template <class Scalar, class OpenedA, class Inner, bool Columns, bool Batches>
 struct ChebyshevOpened {
   static constexpr bool is_identity = false, is_pointwise = false, is_split = false;
-  static constexpr bool on_device = is_on_device<Inner>;
+  static constexpr bool on_device = is_on_device<Inner>, waits = Solder::waits<Inner>;
   static constexpr bool takes_columns = Columns, takes_batches = Batches;
 
   OpenedA A;

@@ -148,7 +148,7 @@ class Incomplete {
 
   /// \brief What solvers embed in their programs; see Application.
   struct Opened {
-    static constexpr bool is_identity = false, is_pointwise = false, is_split = false;
+    static constexpr bool is_identity = false, is_pointwise = false, is_split = false, waits = true;
 
     Impl::triangular::TriangularOperator<Scalar> lower, upper;
     std::int32_t lower_league, upper_league, lower_workers, upper_workers, league;

@@ -86,7 +86,9 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
   static bool merges(BiCgStabOptions const& options) {
     return can_merge && options.form == BiCgStabForm::pipelined;
   }
-  static bool has_whole_solve_of(BiCgStabOptions const& options) { return has_whole(options.form); }
+  static WholeKernels whole_kernels_for(BiCgStabOptions const& options) {
+    return whole(options.form);
+  }
   using Base::Base;
 
   template <class Use>
@@ -101,7 +103,7 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
   }
 
  private:
-  static constexpr bool has_whole(BiCgStabForm form) { return has_whole_solve<OpenedM>(form); }
+  static constexpr WholeKernels whole(BiCgStabForm form) { return whole_kernels_of<OpenedM>(form); }
   using Sums = BiCgStabSums<Scalar>;
   static constexpr Recovery recovery{.continues = true, .restarts = true, .has_another = true};
 
@@ -136,13 +138,13 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
               BiCgStabSecondProduct<Scalar, OpenedM, true>{M, u, rs, t, sums.of_second_product}));
 
     if constexpr (Pipelined)
-      return form<has_whole(BiCgStabForm::pipelined), owns>(
+      return form<whole(BiCgStabForm::pipelined), owns>(
           "pipelined", {.A = 2, .M = 3, .row = 17}, begin,
           program(up_to_t, stage("Solder::bicgstab::update", Phase::iterate,
                                  arena.template range<Scalar>(rows, own_x, u, p, t, q),
                                  BiCgStabUpdate<Scalar, OpenedM, true>(sums, M, own_x, u, p))));
     else
-      return form<has_whole(BiCgStabForm::classical), owns>(
+      return form<whole(BiCgStabForm::classical), owns>(
           "classical", {.A = 2, .M = 4, .row = 20}, begin,
           program(up_to_t,
                   stage("Solder::bicgstab::update", Phase::iterate,
@@ -225,12 +227,12 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
                 Mt.before);
 
     if constexpr (Pipelined)
-      return form<has_whole(BiCgStabForm::pipelined)>(
+      return form<whole(BiCgStabForm::pipelined)>(
           "pipelined", {.A = 2, .M = 2, .row = 23}, begin,
           program(up_to_Mt, stage("Solder::bicgstab::update", Phase::iterate, Mt.rows,
                                   BiCgStabUpdateApart<Scalar, true>(sums, t, w, rs, x, r, u, p))));
     else
-      return form<has_whole(BiCgStabForm::classical)>(
+      return form<whole(BiCgStabForm::classical)>(
           "classical", {.A = 2, .M = 2, .row = 26}, begin,
           program(up_to_Mt,
                   stage("Solder::bicgstab::update", Phase::iterate, Mt.rows,

@@ -62,13 +62,13 @@ class BlockCg {
           BlockCgOptions const& options = {}) {
     Impl::with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
       system_ = std::make_shared<Impl::SystemOf<Exec, Matrix, Preconditioner>>(A, M);
-      method_ = Impl::make_method<Impl::BlockCgMethod>(exec, system_, options);
+      method_ = {exec, system_, options};
     });
     Impl::check_system("Solder::BlockCg", *system_, options);
     if (Impl::columns_at_once(system_->rows()) < 2)
       throw std::length_error("Solder::BlockCg: entries of two columns of " +
                               std::to_string(system_->rows()) + " rows are too many to be counted");
-    if (!method_->takes_columns())
+    if (!method_.columns().are_solved_at_once())
       throw std::invalid_argument(
           "Solder::BlockCg: the matrix must be a CsrMatrix, and the preconditioner none, Jacobi, "
           "Fsai, Amg or Chebyshev with one of them: others take one right-hand side");
@@ -80,16 +80,20 @@ class BlockCg {
   /// set up anew, has another size
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
-    Impl::check_columns<Exec>(method_->name(), system_->rows(), b, x);
+    Impl::check_columns<Exec>("Solder::BlockCg", system_->rows(), b, x);
     return Impl::with_memory_for("Solder::BlockCg", system_->rows(), system_->nonzeros(), [&] {
-      return method_->solve_columns(Impl::ColumnsView<scalar_type const>(b),
-                                    Impl::ColumnsView<scalar_type>(x));
+      return method_.columns().solve(Impl::ColumnsView<scalar_type const>(b),
+                                     Impl::ColumnsView<scalar_type>(x));
     });
   }
 
  private:
-  std::shared_ptr<typename Impl::SystemOf<Exec, Matrix, Preconditioner>::AsSeen> system_;
-  std::unique_ptr<Impl::AnyMethod<Exec, scalar_type>> method_;
+  using SystemSeen = typename Impl::SystemOf<Exec, Matrix, Preconditioner>::AsSeen;
+
+  std::shared_ptr<SystemSeen> system_;
+  Impl::MethodOfSystem<Impl::BlockCgMethod, Exec, typename SystemSeen::OpenedA,
+                       typename SystemSeen::OpenedM, BlockCgOptions>
+      method_;
 };
 
 namespace Impl {
@@ -200,7 +204,7 @@ class BlockCgMethod : public MethodBase<BlockCgMethod<Exec, OpenedA, OpenedM>, E
         z_of(Phase::begin), orthonormalise);
 
     auto const Ap = A.apply(Phase::iterate, p);
-    return form<false>(
+    return form<no_whole_kernels>(
         "block", {.A = 1, .M = 1, .row = is_identity ? 15.0 : 19.0}, residual_check,
         program(
             Ap.before, stage("Solder::block_cg::product", Phase::iterate, Ap.rows, store(v)),

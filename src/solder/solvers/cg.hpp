@@ -330,7 +330,9 @@ class CgMethod
   static bool merges(CgOptions const& options) {
     return can_merge && options.form != (pointwise ? CgForm::classical : CgForm::pipelined);
   }
-  static bool has_whole_solve_of(CgOptions const& options) { return has_whole(form_of(options)); }
+  static WholeKernels whole_kernels_for(CgOptions const& options) {
+    return whole(form_of(options));
+  }
   using Base::Base;
 
   template <class Use>
@@ -348,7 +350,7 @@ class CgMethod
   }
 
  private:
-  static constexpr bool has_whole(CgForm form) { return has_whole_solve<OpenedM>(form); }
+  static constexpr WholeKernels whole(CgForm form) { return whole_kernels_of<OpenedM>(form); }
   static CgForm form_of(CgOptions const& options) {
     if (options.form != CgForm::automatic) return options.form;
     return pointwise ? CgForm::pipelined : CgForm::classical;
@@ -400,7 +402,7 @@ class CgMethod
                       {},
                       w.arena.template sum<2>(w.A.league)};
     auto const Ap = w.A.apply(Phase::iterate, w.p);
-    return form<has_whole(CgForm::pipelined), owns>(
+    return form<whole(CgForm::pipelined), owns>(
         "pipelined", {.A = 1, .M = 2, .row = 9},
         residual_check(w, rows, b, x, CgBegin<Scalar, OpenedM, how>{w.M, w.r, w.p, norms.left}),
         program(Ap.before,
@@ -422,7 +424,7 @@ class CgMethod
                       w.arena.template sum<1>(w.A.league)};
     auto const Ap = w.A.apply(Phase::iterate, w.p);
     auto const z = mapped(w.arena.template range<Scalar>(rows, r), PointwiseOf<OpenedM>{w.M});
-    return form<has_whole(CgForm::classical), owns>(
+    return form<whole(CgForm::classical), owns>(
         "classical", {.A = 1, .M = 2, .row = 11},
         residual_check(w, rows, b, x, CgBegin<Scalar, OpenedM, how>{w.M, w.r, w.p, norms.left}),
         program(
@@ -450,7 +452,7 @@ class CgMethod
     };
     auto const with = [&](DoubleBufferedSum<1> const& rz, double words, auto const& first,
                           auto const& Mr, auto const& z_and_direction) {
-      return form<has_whole(CgForm::classical)>(
+      return form<whole(CgForm::classical)>(
           "classical", {.A = 1, .M = 1, .row = words},
           program(residual_check(w, rows, b, x,
                                  CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, rr}),
@@ -493,7 +495,7 @@ class CgMethod
     auto const rr = w.arena.template double_buffered_sum<1>(teams);
     auto const norms = w.arena.template double_buffered_sum<3>(teams);
     auto const of_first_z = w.arena.template sum<1>(teams);
-    return form<has_whole(CgForm::pipelined)>(
+    return form<whole(CgForm::pipelined)>(
         "pipelined", {.A = 1, .M = 1, .row = 15},
         program(residual_check(w, rows, b, x,
                                CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, rr}),

@@ -82,9 +82,8 @@ class GmresMethod
   static Impl::Cycle cycle(GmresOptions const& options, std::int32_t rows) {
     return {checked_restart(options, rows)};
   }
-  static bool has_whole_solve_of(GmresOptions const& options) {
-    return has_whole(options.form == GmresForm::flexible && identity ? GmresForm::cgs2
-                                                                     : options.form);
+  static WholeKernels whole_kernels_for(GmresOptions const& options) {
+    return whole(options.form == GmresForm::flexible && identity ? GmresForm::cgs2 : options.form);
   }
   using Base::Base;
 
@@ -111,7 +110,7 @@ class GmresMethod
   using Operation = std::conditional_t<pointwise, OpenedM, NoOperation>;
   using Operand = GmresOperand<Scalar, Operation, !identity && pointwise>;
 
-  static constexpr bool has_whole(GmresForm form) { return has_whole_solve<OpenedM>(form); }
+  static constexpr WholeKernels whole(GmresForm form) { return whole_kernels_of<OpenedM>(form); }
   static std::int32_t checked_restart(GmresOptions const& options, std::int32_t rows) {
     check(options, name);
     return std::max(1, std::min(options.restart, rows));
@@ -177,7 +176,7 @@ class GmresMethod
   auto simpler(Scalar const* b, Scalar* x) {
     using Variant = SimplerGmres<Scalar>;
     auto const w = open();
-    return form<has_whole(GmresForm::pipelined)>(
+    return form<whole(GmresForm::pipelined)>(
         "pipelined", cost(), residual_check<Variant>(w, b, x),
         program(w.before, w.template product<Variant>(),
                 AfterFirst{program(typename Variant::Dots(w.cycle),
@@ -188,15 +187,14 @@ class GmresMethod
     using Variant = ModifiedGmres<Scalar>;
     using Project = typename Variant::template Project<Operand>;
     auto const w = open();
-    return form<has_whole(GmresForm::mgs)>(
-        "mgs", cost(), residual_check<ArnoldiGmres<Scalar>>(w, b, x),
-        program(w.before, w.template product<Variant>(),
-                repeat(program(Project(w.cycle, w.operand)), 1, 1)));
+    return form<whole(GmresForm::mgs)>("mgs", cost(), residual_check<ArnoldiGmres<Scalar>>(w, b, x),
+                                       program(w.before, w.template product<Variant>(),
+                                               repeat(program(Project(w.cycle, w.operand)), 1, 1)));
   }
   auto once(Scalar const* b, Scalar* x) {
     using Variant = ArnoldiGmres<Scalar>;
     auto const w = open();
-    return form<has_whole(GmresForm::cgs)>(
+    return form<whole(GmresForm::cgs)>(
         "cgs", cost(), residual_check<Variant>(w, b, x),
         program(w.before, w.template product<Variant>(),
                 typename Variant::template Dots<1>(w.cycle),
@@ -207,7 +205,7 @@ class GmresMethod
   auto twice(Scalar const* b, Scalar* x) {
     using Variant = ArnoldiGmres<Scalar>;
     auto const w = open(Keeps);
-    return form<has_whole(Keeps ? GmresForm::flexible : GmresForm::cgs2)>(
+    return form<whole(Keeps ? GmresForm::flexible : GmresForm::cgs2)>(
         to_string(this->options().form), cost(), residual_check<Variant, Keeps>(w, b, x),
         program(w.before, w.template product<Variant>(),
                 typename Variant::template Dots<1>(w.cycle),

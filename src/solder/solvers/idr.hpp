@@ -150,7 +150,7 @@ class IdrMethod
     };
     std::string_view const name = smoothing_ ? "smoothed" : "biorthogonal";
     if constexpr (pointwise) {
-      return form<in_one_kernel<OpenedM>>(
+      return form<whole_kernels<OpenedM>>(
           name, cost(d),
           program(checked(IdrBegin<Scalar, OpenedM, true>{d, M, plain_x, r, smoothed_x, rs}),
                   shadow(Phase::begin)),
@@ -158,7 +158,7 @@ class IdrMethod
                                                               rs, workspace, league}));
     } else {
       auto const Mr = M.apply(Phase::begin, r), Mv = M.apply(Phase::iterate, v);
-      return form<in_one_kernel<OpenedM>>(
+      return form<whole_kernels<OpenedM>>(
           name, cost(d),
           program(checked(IdrBegin<Scalar, NoOperation, false>{d, {}, plain_x, r, smoothed_x, rs}),
                   Mr.before,

@@ -20,6 +20,10 @@
 
 namespace Solder::Impl {
 
+/// \brief What programs are run for: one right-hand side, several together, or the systems of a
+/// batch. Each has kernels of its own, which are compiled where it is used.
+enum class Serving { one, columns, batch };
+
 /// \brief The right-hand sides of an engine.
 struct Width {
   std::int32_t columns = 1;
@@ -97,21 +101,19 @@ struct DeviceStep {
 
   int workspace() const { return workspace_; }
 
-  /// \tparam Columns whether there are kernels for several columns
-  template <bool Columns>
-  struct For {
+  template <Serving For>
+  struct Maker {
     template <class Stage>
     static DeviceStep of(Stage const& stage) {
       if constexpr (std::is_same_v<Stage, HostStage>)
         return {0, 0, nullptr, nullptr, &stage};
       else
-        return {Stage::most_sums, stage.workspace(), &stage, &launch_stage<Stage, Columns>,
-                nullptr};
+        return {Stage::most_sums, stage.workspace(), &stage, &launch_stage<Stage, For>, nullptr};
     }
   };
 
  private:
-  template <class Stage, bool Columns>
+  template <class Stage, Serving For>
   static void launch_stage(void const* where, StageLaunch<Exec> const& with) {
     auto const& stage = *static_cast<Stage const*>(where);
     auto const here = bound(stage, with.at);
@@ -123,23 +125,21 @@ struct DeviceStep {
       static_assert(sizeof(kernel) <= largest_functor);
       return kernel;
     };
-    if constexpr (Columns) {
-      if (with.width.columns > 1) {
-        auto const kernel = kernel_of(SomeColumns{with.width.columns});
-        if constexpr (goes_through_rows<Stage>)
-          launch_rows<!Stage::takes_products>(stage.label, with, kernel);
-        else
-          Kokkos::parallel_for(stage.label,
-                               with.template policy_of<threads, 2 * column_threads / threads>(
-                                   stage.teams(), Stage::most_sums * threads),
-                               kernel);
-        return;
-      }
+    if constexpr (For == Serving::one) {
+      Kokkos::parallel_for(
+          stage.label,
+          team_policy<Exec, threads>(with.exec, stage.teams(), threads, with.needs.bytes()),
+          kernel_of(OneColumn{with.needs.most_sums}));
+    } else {
+      auto const kernel = kernel_of(SomeColumns{with.width.columns});
+      if constexpr (goes_through_rows<Stage>)
+        launch_rows<!Stage::takes_products>(stage.label, with, kernel);
+      else
+        Kokkos::parallel_for(stage.label,
+                             with.template policy_of<threads, 2 * column_threads / threads>(
+                                 stage.teams(), Stage::most_sums * threads),
+                             kernel);
     }
-    Kokkos::parallel_for(
-        stage.label,
-        team_policy<Exec, threads>(with.exec, stage.teams(), threads, with.needs.bytes()),
-        kernel_of(OneColumn{with.needs.most_sums}));
   }
   /// \brief A kernel that goes through rows of several columns. One that takes no products, and so
   /// is content with fewer registers, has twice the threads where there are many entries, for more
@@ -177,12 +177,11 @@ struct BatchLaunch {
 template <class Exec>
 struct AnyPrograms;
 
-/// \brief What is compiled of programs for GPUs, beside kernels of their stages for one column.
+/// \brief What is compiled of programs for GPUs.
 struct Compiled {
-  bool whole = true;     ///< kernels of a whole solve
+  Serving serving = Serving::one;
+  WholeKernels whole{};  ///< kernels of a whole solve
   bool owns = false;     ///< with vectors on chip, too: some are Owned
-  bool columns = false;  ///< kernels for several columns
-  bool batches = false;  ///< a kernel for the systems of a batch
 };
 
 /// \brief A type of programs that devices run: what can be done with them.
@@ -197,10 +196,8 @@ struct ProgramsType {
   std::size_t size;  ///< bytes that may be copied
   bool (*are_equal)(void const*, void const*);
   AnyPrograms<Exec> (*at)(void const* programs);
-  Whole for_one, for_several;                                            ///< columns
+  Whole whole;
   void (*launch_batch)(void const* programs, BatchLaunch<Exec> const&);  ///< null: none
-
-  Whole const& whole(std::int32_t columns) const { return columns == 1 ? for_one : for_several; }
 };
 
 /// \brief The programs of a solve, whatever their types.
@@ -209,7 +206,6 @@ struct AnyPrograms {
   using Step = std::conditional_t<is_host_space<Exec>, HostStep, DeviceStep<Exec>>;
 
   ErasedProgram<Step> residual_check, iteration;
-  bool takes_columns = false;                ///< several of them
   void const* all = nullptr;                 ///< on GPUs both programs, of `type`
   ProgramsType<Exec> const* type = nullptr;  ///< null on hosts, or where the host has a part
 };
@@ -221,26 +217,18 @@ class TypedPrograms {
 
  public:
   static AnyPrograms<Exec> erased(All const& all) {
+    using Step = typename AnyPrograms<Exec>::Step;
     if constexpr (is_host_space<Exec>) {
-      return {ErasedProgram<HostStep>(all.residual_check), ErasedProgram<HostStep>(all.iteration),
-              What.columns};
+      return {ErasedProgram<Step>(all.residual_check), ErasedProgram<Step>(all.iteration)};
     } else {
-      using Step = DeviceStep<Exec>;
-      std::type_identity<typename Step::template For<What.columns>> const maker;
+      std::type_identity<typename Step::template Maker<What.serving>> const maker;
       AnyPrograms<Exec> any{ErasedProgram<Step>(all.residual_check, maker),
-                            ErasedProgram<Step>(all.iteration, maker), What.columns};
+                            ErasedProgram<Step>(all.iteration, maker)};
       if constexpr (All::on_device) {
         static_assert(std::equality_comparable<All> && std::is_trivially_copyable_v<All>,
                       "Solder: a stage that devices run must be a plain, comparable struct");
         static_assert(alignof(All) <= alignof(std::max_align_t));
-        static constexpr ProgramsType<Exec> type{
-            sizeof(All),
-            &are_equal,
-            &at,
-            whole<OneColumn, What.whole>(),
-            whole < SomeColumns,
-            What.whole && What.columns && All::goes_through_rows > (),
-            batch()};
+        static constexpr ProgramsType<Exec> type{sizeof(All), &are_equal, &at, whole(), batch()};
         any.all = &all;
         any.type = &type;
       }
@@ -255,43 +243,47 @@ class TypedPrograms {
 
   // ---- A kernel of the whole solve ----
 
-  template <class Number>
+  using Number = std::conditional_t<What.serving == Serving::columns, SomeColumns, OneColumn>;
+  static constexpr bool has_whole =
+      What.serving == Serving::one
+          ? What.whole.of_team || What.whole.of_league
+          : What.serving == Serving::columns && What.whole.of_league && All::goes_through_rows;
   static constexpr bool is_carried =
       sizeof(SolveKernel<CarriedPrograms<All>, Number, TeamOf::solve>) + sizeof(OnChipPlan) <=
       most_argument_bytes;
 
-  template <class Number, bool Exists>
   static constexpr typename ProgramsType<Exec>::Whole whole() {
-    if constexpr (Exists)
-      return {&launch_whole<Number>, is_carried<Number>};
+    if constexpr (has_whole)
+      return {&launch_whole, is_carried};
     else
       return {};
   }
-  template <class Number>
   static void launch_whole(void const* where, WholeLaunch<Exec> const& with) {
     All const& all = typed(where);
-    if constexpr (std::is_same_v<Number, SomeColumns>) {
-      launch_held<Number>(
-          all, with, with.template policy_of_rows<column_threads>(), [&](auto const& held) {
-            return whole_kernel<TeamOf::solve>(held, with, SomeColumns{with.width.columns});
-          });
+    if constexpr (What.serving == Serving::columns) {
+      SomeColumns const number{with.width.columns};
+      launch_held(all, with, with.template policy_of_rows<column_threads>(), [&](auto const& held) {
+        return whole_kernel<TeamOf::solve>(held, with, number);
+      });
     } else {
       if constexpr (What.owns)
         if (with.plan.on_chip) return launch_on_chip(all, with);
       OneColumn const number{with.needs.most_sums};
       auto const policy = team_policy<Exec, team_threads>(with.exec, with.plan.teams,
                                                           with.plan.threads, with.needs.bytes());
-      if (with.plan.teams == 1)
-        launch_held<Number>(all, with, policy, [&](auto const& held) {
-          return whole_kernel<TeamOf::solve_alone>(held, with, number);
-        });
-      else
-        launch_held<Number>(all, with, policy, [&](auto const& held) {
+      if (with.plan.teams == 1) {
+        if constexpr (What.whole.of_team)
+          launch_held(all, with, policy, [&](auto const& held) {
+            return whole_kernel<TeamOf::solve_alone>(held, with, number);
+          });
+      } else if constexpr (What.whole.of_league) {
+        launch_held(all, with, policy, [&](auto const& held) {
           return whole_kernel<TeamOf::solve>(held, with, number);
         });
+      }
     }
   }
-  template <TeamOf Kind, class Held, class Number>
+  template <TeamOf Kind, class Held>
   static SolveKernel<Held, Number, Kind> whole_kernel(Held const& held,
                                                       WholeLaunch<Exec> const& with,
                                                       Number const& number) {
@@ -301,20 +293,19 @@ class TypedPrograms {
     OnChipPlan& chip = with.chip;
     chip.before = with.needs.workspace;
     chip.set_room(most_scratch_bytes - with.needs.bytes());
-    launch_held<OneColumn>(
-        all, with,
-        team_policy<Exec, league_threads>(with.exec, with.plan.teams, with.plan.threads,
-                                          with.needs.bytes() + chip.bytes()),
-        [&](auto const& held) {
-          return OnChipKernel<std::remove_cvref_t<decltype(held)>>{held, with.solve, chip,
-                                                                   with.needs.most_sums};
-        });
+    launch_held(all, with,
+                team_policy<Exec, league_threads>(with.exec, with.plan.teams, with.plan.threads,
+                                                  with.needs.bytes() + chip.bytes()),
+                [&](auto const& held) {
+                  return OnChipKernel<std::remove_cvref_t<decltype(held)>>{held, with.solve, chip,
+                                                                           with.needs.most_sums};
+                });
   }
   /// \brief Launches kernel_with(the programs as the launch has them).
-  template <class Number, class Policy, class KernelWith>
+  template <class Policy, class KernelWith>
   static void launch_held(All const& all, WholeLaunch<Exec> const& with, Policy const& policy,
                           KernelWith const& kernel_with) {
-    if constexpr (is_carried<Number>) {
+    if constexpr (is_carried) {
       Kokkos::parallel_for(with.label, with_arguments(policy),
                            kernel_with(CarriedPrograms<All>{all}));
     } else {
@@ -326,7 +317,7 @@ class TypedPrograms {
   // ---- A kernel for the systems of a batch ----
 
   static constexpr auto batch() {
-    if constexpr (What.batches)
+    if constexpr (What.serving == Serving::batch)
       return &launch_batch;
     else
       return static_cast<void (*)(void const*, BatchLaunch<Exec> const&)>(nullptr);

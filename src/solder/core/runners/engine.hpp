@@ -124,7 +124,7 @@ class Engine {
       if (plan.runner == Runner::graph) make_chain();
       if (programs.type == nullptr) return;
       held_.reserve(programs.type->size);
-      if (plan.teams > 0 && !programs.type->whole(columns()).is_carried)
+      if (plan.teams > 0 && !programs.type->whole.is_carried)
         memory_.reserve(exec_, programs.type->size);
     }
   }
@@ -134,7 +134,7 @@ class Engine {
   void run_once(Program const& program) {
     begin();
     Programs<Program, Solder::Program<>> const all{program, {}};
-    programs_ = any_programs<Exec, Compiled{.whole = false}>(all);
+    programs_ = any_programs<Exec, Compiled{.whole = no_whole_kernels}>(all);
     find_needs();
     emit(exec_, true, [&](auto const& f) { programs_.residual_check.for_each_stage({}, f); });
     receive();
@@ -374,8 +374,8 @@ class Engine {
   }
   Plan plan_of(AnyPrograms<Exec> const& programs) const {
     if (columns() == 1) return plan_;
-    auto const whole = programs.type == nullptr ? typename ProgramsType<Exec>::Whole{}
-                                                : programs.type->for_several;
+    auto const whole =
+        programs.type == nullptr ? typename ProgramsType<Exec>::Whole{} : programs.type->whole;
     Plan plan = plan_columns(machine_, width_.entries(), plan_.runner, whole.launch != nullptr,
                              whole.is_carried);
     if (plan.runner == Runner::resident) plan.teams = width_.league;
@@ -397,7 +397,7 @@ class Engine {
       if (programs.type != nullptr) {
         if (held_.hold(programs)) {
           if (chain_ != nullptr) chain_->forget();
-          if (is_whole() && !programs.type->whole(columns()).is_carried)
+          if (is_whole() && !programs.type->whole.is_carried)
             memory_.put(programs.all, programs.type->size);
         }
         programs_ = held_.programs();
@@ -491,8 +491,8 @@ class Engine {
       Kokkos::parallel_for(label_, team_policy<Exec, 1>(exec_, ran_.teams, 1, 0),
                            HostSolveKernel{programs_.residual_check, programs_.iteration, solve});
     else
-      programs_.type->whole(columns()).launch(
-          programs_.all, {launch_on(exec_), label_.c_str(), ran_, solve, memory_, chip_});
+      programs_.type->whole.launch(programs_.all,
+                                   {launch_on(exec_), label_.c_str(), ran_, solve, memory_, chip_});
   }
 
   /// \brief On average over a whole cycle, its residual check included, where the iteration is a

@@ -211,21 +211,25 @@ struct WholeSolve {
         control.set(slots[turn]);
       }
     };
-    auto const goes_on = [&] {
-      Control const& now = control.now();
-      return team.any_column(now.phase != Phase::finished) &&
-             !team.any_column(now.recorded - now.posted >= room && now.step == 0);
+    auto const check = [&] {
+      if (on_chip.bring_back(team)) residence.wait();
+      programs.residual_check.for_each_stage({}, pass);
     };
-    while (all_here && goes_on()) {
+    auto const iterate = [&] {
+      on_chip.take(team);
+      programs.iteration.for_each_stage({control.now().step, 0}, pass);
+    };
+    auto const has_room = [&] {
+      Control const& now = control.now();
+      return !team.any_column(now.recorded - now.posted >= room && now.step == 0);
+    };
+    while (all_here && team.any_column(control.now().phase != Phase::finished) && has_room()) {
       bool const checks = team.any_column(control.now().phase == Phase::check);
-      if (checks) {
-        if (on_chip.bring_back(team)) residence.wait();
-        programs.residual_check.for_each_stage({}, pass);
-      }
-      // Alone, a column goes round after a check: a status may be due before its next cycle.
-      if (Team::has_columns ? team.any_column(control.now().phase == Phase::iterate) : !checks) {
-        on_chip.take(team);
-        programs.iteration.for_each_stage({control.now().step, 0}, pass);
+      if constexpr (Team::has_columns) {
+        if (checks) check();
+        if (team.any_column(control.now().phase == Phase::iterate)) iterate();
+      } else {  // a status may be due between a check and the next cycle
+        checks ? check() : iterate();
       }
     }
     on_chip.bring_back(team);

@@ -6,32 +6,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <solder/core/names.hpp>
 #include <solder/io/detail/text.hpp>
 #include <solder/io/matrix_market/header.hpp>
 
 namespace Solder::Impl {
-
-/// \brief How many characters must be inserted, deleted or replaced to turn a into b.
-inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      std::size_t const replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
 
 /// \brief The index of the banner's next word in `names`, ignoring case. If it is not there, an
 /// error that lists the names and, for a near miss, the nearest one. There must be at least one

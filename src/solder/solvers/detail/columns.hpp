@@ -13,36 +13,11 @@
 
 #include <solder/core/allocate.hpp>
 #include <solder/core/plan.hpp>
+#include <solder/solvers/detail/columns_view.hpp>
 #include <solder/solvers/detail/concurrent.hpp>
 #include <solder/solvers/detail/method_base.hpp>
 
 namespace Solder::Impl {
-
-/// \brief A view of rank 2, wherever its entries lie.
-template <class Scalar>
-struct ColumnsView {
-  Scalar* data;
-  std::int64_t rows, columns, row_stride, column_stride;
-
-  template <class View>
-  explicit ColumnsView(View const& view)
-      : data(view.data()),
-        rows(static_cast<std::int64_t>(view.extent(0))),
-        columns(static_cast<std::int64_t>(view.extent(1))),
-        row_stride(static_cast<std::int64_t>(view.stride(0))),
-        column_stride(static_cast<std::int64_t>(view.stride(1))) {}
-
-  KOKKOS_FUNCTION Scalar& operator()(std::int64_t i, std::int64_t c) const {
-    return data[i * row_stride + c * column_stride];
-  }
-  /// \brief Whether entry c of row i is number i * columns + c of the data, and pairs of columns
-  /// are aligned.
-  bool is_packed() const {
-    constexpr std::size_t alignment = std::min<std::size_t>(2 * sizeof(Scalar), 16);
-    return (columns == 1 || column_stride == 1) && (rows <= 1 || row_stride == columns) &&
-           reinterpret_cast<std::uintptr_t>(data) % alignment == 0;
-  }
-};
 
 /// \brief Some columns of a view, from or to an array.
 template <class Scalar, class Array>
@@ -68,6 +43,8 @@ class ColumnGroups {
  public:
   explicit ColumnGroups(Exec const& exec) : exec_(exec) {}
   virtual ~ColumnGroups() = default;
+  /// \brief Whether columns are solved at once, where there are enough of them.
+  virtual bool are_solved_at_once() const = 0;
 
   /// \brief A report for each column.
   std::vector<Report> solve(ColumnsView<Scalar const> const& b, ColumnsView<Scalar> const& x) {
@@ -140,8 +117,7 @@ class ColumnsOf final : public ColumnGroups<Exec, typename Method::Scalar> {
         options_(options),
         traits_(traits_of<Method>(*system_, options)) {}
 
-  /// \brief Whether columns are solved at once, where there are enough of them.
-  bool are_solved_at_once() const { return traits_.together || traits_.concurrent; }
+  bool are_solved_at_once() const override { return traits_.together || traits_.concurrent; }
 
  private:
   static constexpr bool can_be_concurrent = Method::can_be_concurrent;
@@ -171,13 +147,18 @@ class ColumnsOf final : public ColumnGroups<Exec, typename Method::Scalar> {
   /// \brief Of one column: alone.
   std::vector<Report> solve_together(Scalar const* b, Scalar* x, std::int32_t width) {
     auto& made = methods_[width];
-    if (made == nullptr) made = make_ready<Method>(exec_, system_, options_, Many{width});
     if constexpr (Method::can_be_together)
-      if (width > 1) return made->solve_many(b, x);
-    if constexpr (Method::is_block)
+      if (width > 1) {
+        if (made == nullptr)
+          made = make_ready<Method, Serving::columns>(exec_, system_, options_, Many{width});
+        return made->solve_columns(b, x);
+      }
+    if constexpr (Method::is_block) {
       return {};
-    else
+    } else {
+      if (made == nullptr) made = make_ready<Method, Serving::one>(exec_, system_, options_);
       return {made->solve(b, x)};
+    }
   }
 
   Exec exec_;

@@ -37,8 +37,8 @@ class Concurrent {
           solves_[c].told = progress;
           tell();
         };
-      solves_.push_back(
-          {instances[c], make_ready<Method>(instances[c], system, own, Many{.sharing = width})});
+      solves_.push_back({instances[c], make_ready<Method, Serving::one>(instances[c], system, own,
+                                                                        Many{.sharing = width})});
     }
   }
   Concurrent(Concurrent const&) = delete;  // its monitors know where it is

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -15,7 +16,82 @@
 
 namespace Solder::Impl {
 
+/// \brief A method for the systems of a batch.
+template <class Exec, class Scalar>
+class AnyBatch {
+ public:
+  virtual ~AnyBatch() = default;
+  /// \brief A report for each system.
+  virtual std::vector<Report> solve(Scalar const* b, Scalar* x, Batch<Exec> const& batch) = 0;
+};
+
+template <class Method, class Exec, class Options>
+class BatchOf final : public AnyBatch<Exec, typename Method::Scalar> {
+ public:
+  using System = typename Method::System;
+  using Scalar = typename Method::Scalar;
+
+  BatchOf(Exec const& exec, std::shared_ptr<System> system, Options const& options)
+      : exec_(exec), system_(std::move(system)), options_(options) {}
+
+  std::vector<Report> solve(Scalar const* b, Scalar* x, Batch<Exec> const& batch) override {
+    check_rows(batch);
+    if (method_ == nullptr || starts_ != batch.device_rows().starts) {
+      method_.reset();
+      check(batch);
+    }
+    std::vector<Report> reports;
+    if constexpr (Method::can_be_batch) {
+      if (method_ == nullptr) {
+        method_ = make_ready<Method, Serving::batch>(exec_, system_, options_,
+                                                     Many{1, batch.device_rows()});
+        starts_ = batch.device_rows().starts;
+        batch_ = batch;
+      }
+      reports = method_->solve_batch(b, x);
+    }
+    auto const& starts = batch.starts();
+    for (std::size_t k = 0; k < reports.size(); ++k)
+      reports[k].words_per_iteration *= double(starts[k + 1] - starts[k]) / batch.rows();
+    return reports;
+  }
+
+ private:
+  void check(Batch<Exec> const& batch) const {
+    std::string const name = "Solder: a batch ";
+    if (options_.runner != Runner::automatic && options_.runner != Runner::team)
+      throw std::invalid_argument(name + "is solved by the runner team, not " +
+                                  std::string(to_string(options_.runner)));
+    if (!Method::takes_many || Method::is_block)
+      throw std::invalid_argument(name + "is solved by Cg and BiCgStab, not by " + Method::name);
+    if (!Method::can_be_batch || !system_->takes_batches())
+      throw std::invalid_argument(
+          name +
+          "needs a CsrMatrix, and a preconditioner that can be applied to one system alone: this "
+          "matrix or this preconditioner cannot (takes_batches)");
+    if (std::int32_t const row = system_->first_coupled_row(exec_, batch.device_rows()); row >= 0)
+      throw std::invalid_argument(name + "needs systems that are independent: row " +
+                                  std::to_string(row) + " has an entry in a column of another one");
+  }
+  void check_rows(Batch<Exec> const& batch) const {
+    if (batch.rows() != system_->rows())
+      throw std::invalid_argument("Solder: a batch of " + std::to_string(batch.rows()) +
+                                  " rows needs a matrix of as many, not of " +
+                                  std::to_string(system_->rows()));
+  }
+
+  Exec exec_;
+  std::shared_ptr<System> system_;
+  Options options_;
+  std::unique_ptr<Method> method_;  ///< for the last batch
+  std::optional<Batch<Exec>> batch_;
+  std::int32_t const* starts_ = nullptr;
+};
+
 /// \brief A solver's method, whatever the types of A and M: all that its users call.
+///
+/// What is for several right-hand sides, or for batches, are parts of their own: a program that
+/// does not use them does not compile their kernels.
 template <class Exec, class Scalar>
 class AnyMethod {
  public:
@@ -25,70 +101,9 @@ class AnyMethod {
   /// \brief Allocates what one right-hand side needs; else its first solve does.
   virtual void reserve() = 0;
   virtual Report solve(Scalar const* b, Scalar* x) = 0;
-  /// \brief A report for each column.
-  virtual std::vector<Report> solve_columns(ColumnsView<Scalar const> const& b,
-                                            ColumnsView<Scalar> const& x) = 0;
-  /// \brief Whether columns are solved at once, where there are enough of them.
-  virtual bool takes_columns() const = 0;
-  /// \brief A report for each system.
-  virtual std::vector<Report> solve_batch(Scalar const* b, Scalar* x, Batch<Exec> const& batch) = 0;
-};
 
-/// \brief A method for the systems of a batch.
-template <class Method, class Exec, class Options>
-class BatchOf {
- public:
-  using System = typename Method::System;
-
-  BatchOf(Exec const& exec, std::shared_ptr<System> system, Options const& options,
-          Batch<Exec> const& batch)
-      : batch_(batch), system_(std::move(system)) {
-    std::string const name = "Solder: a batch ";
-    if (options.runner != Runner::automatic && options.runner != Runner::team)
-      throw std::invalid_argument(name + "is solved by the runner team, not " +
-                                  std::string(to_string(options.runner)));
-    if (!Method::takes_many || Method::is_block)
-      throw std::invalid_argument(name + "is solved by Cg and BiCgStab, not by " + Method::name);
-    if (!Method::can_be_batch || !system_->takes_batches())
-      throw std::invalid_argument(
-          name +
-          "needs a CsrMatrix, and a preconditioner that can be applied to one system alone: this "
-          "matrix or this preconditioner cannot (takes_batches)");
-    check_rows();
-    if (std::int32_t const row = system_->first_coupled_row(exec, batch.device_rows()); row >= 0)
-      throw std::invalid_argument(name + "needs systems that are independent: row " +
-                                  std::to_string(row) + " has an entry in a column of another one");
-    if constexpr (Method::can_be_batch)
-      method_ = make_ready<Method>(exec, system_, options, Many{1, batch_.device_rows()});
-  }
-
-  /// \brief Whether it is for this batch.
-  bool is_for(Batch<Exec> const& batch) const {
-    return batch.device_rows().starts == batch_.device_rows().starts;
-  }
-
-  /// \brief A report for each system.
-  std::vector<Report> solve(typename Method::Scalar const* b, typename Method::Scalar* x) {
-    check_rows();
-    std::vector<Report> reports;
-    if constexpr (Method::can_be_batch) reports = method_->solve_many(b, x);
-    auto const& starts = batch_.starts();
-    for (std::size_t k = 0; k < reports.size(); ++k)
-      reports[k].words_per_iteration *= double(starts[k + 1] - starts[k]) / batch_.rows();
-    return reports;
-  }
-
- private:
-  void check_rows() const {
-    if (batch_.rows() != system_->rows())
-      throw std::invalid_argument("Solder: a batch of " + std::to_string(batch_.rows()) +
-                                  " rows needs a matrix of as many, not of " +
-                                  std::to_string(system_->rows()));
-  }
-
-  Batch<Exec> batch_;
-  std::shared_ptr<System> system_;
-  std::unique_ptr<Method> method_;
+  std::unique_ptr<ColumnGroups<Exec, Scalar>> columns;
+  std::unique_ptr<AnyBatch<Exec, Scalar>> batch;
 };
 
 /// \brief A method for A and M of given types.
@@ -101,15 +116,12 @@ class MethodFor final : public AnyMethod<Exec, typename Method::Scalar> {
 
  public:
   MethodFor(Exec const& exec, std::shared_ptr<System> system, Options const& options)
-      : exec_(exec),
-        system_(std::move(system)),
-        options_(options),
-        columns_(exec, system_, options) {}
+      : exec_(exec), system_(std::move(system)), options_(options) {}
 
   std::string_view name() const override { return Method::name; }
   void reserve() override {
     if constexpr (!Method::is_block)
-      if (one_ == nullptr) one_ = make_ready<Method>(exec_, system_, options_);
+      if (one_ == nullptr) one_ = make_ready<Method, Serving::one>(exec_, system_, options_);
   }
   Report solve([[maybe_unused]] Scalar const* b, [[maybe_unused]] Scalar* x) override {
     if constexpr (Method::is_block) {
@@ -119,17 +131,13 @@ class MethodFor final : public AnyMethod<Exec, typename Method::Scalar> {
       return one_->solve(b, x);
     }
   }
-  std::vector<Report> solve_columns(ColumnsView<Scalar const> const& b,
-                                    ColumnsView<Scalar> const& x) override {
-    return columns_.solve(b, x);
+  void add_columns() {
+    if (this->columns == nullptr)
+      this->columns = std::make_unique<ColumnsOf<Method, Exec, Options>>(exec_, system_, options_);
   }
-  bool takes_columns() const override { return columns_.are_solved_at_once(); }
-  std::vector<Report> solve_batch(Scalar const* b, Scalar* x, Batch<Exec> const& batch) override {
-    if (batch_ == nullptr || !batch_->is_for(batch)) {
-      batch_.reset();
-      batch_ = std::make_unique<BatchOf<Method, Exec, Options>>(exec_, system_, options_, batch);
-    }
-    return batch_->solve(b, x);
+  void add_batch() {
+    if (this->batch == nullptr)
+      this->batch = std::make_unique<BatchOf<Method, Exec, Options>>(exec_, system_, options_);
   }
 
  private:
@@ -137,11 +145,9 @@ class MethodFor final : public AnyMethod<Exec, typename Method::Scalar> {
   std::shared_ptr<System> system_;
   Options options_;
   std::unique_ptr<Method> one_;  ///< for one right-hand side
-  ColumnsOf<Method, Exec, Options> columns_;
-  std::unique_ptr<BatchOf<Method, Exec, Options>> batch_;  ///< for the last one
 };
 
-/// \brief make_method() compiled apart: defined and instantiated in src/compiled.
+/// \brief A method with all its parts, compiled apart: defined and instantiated in src/compiled.
 template <template <class, class, class> class Method, class Exec, class OpenedA, class OpenedM,
           class Options>
 std::unique_ptr<AnyMethod<Exec, typename OpenedA::scalar_type>> compiled_method(
@@ -159,19 +165,39 @@ inline constexpr bool is_compiled_for = [] {
     return false;
 }();
 
-/// \brief A method for a system.
+/// \brief A method for a system, as a solver holds it.
 template <template <class, class, class> class Method, class Exec, class OpenedA, class OpenedM,
           class Options>
-std::unique_ptr<AnyMethod<Exec, typename OpenedA::scalar_type>> make_method(
-    Exec const& exec, std::shared_ptr<System<Exec, OpenedA, OpenedM>> system,
-    Options const& options) {
+class MethodOfSystem {
+ public:
   using Scalar = typename OpenedA::scalar_type;
-  if constexpr (is_compiled<Exec, Scalar> && is_compiled_for<typename OpenedA::Opened, Scalar> &&
-                is_compiled_for<OpenedM, Scalar>)
-    return compiled_method<Method>(exec, std::move(system), options);
-  else
-    return std::make_unique<MethodFor<Method<Exec, OpenedA, OpenedM>, Exec, Options>>(
-        exec, std::move(system), options);
-}
+
+  MethodOfSystem() = default;
+  MethodOfSystem(Exec const& exec, std::shared_ptr<System<Exec, OpenedA, OpenedM>> system,
+                 Options const& options) {
+    if constexpr (is_apart)
+      method_ = compiled_method<Method>(exec, std::move(system), options);
+    else
+      method_ = std::make_unique<Typed>(exec, std::move(system), options);
+  }
+
+  AnyMethod<Exec, Scalar>& one() const { return *method_; }
+  ColumnGroups<Exec, Scalar>& columns() const {
+    if constexpr (!is_apart) static_cast<Typed&>(*method_).add_columns();
+    return *method_->columns;
+  }
+  AnyBatch<Exec, Scalar>& batch() const {
+    if constexpr (!is_apart) static_cast<Typed&>(*method_).add_batch();
+    return *method_->batch;
+  }
+
+ private:
+  using Typed = MethodFor<Method<Exec, OpenedA, OpenedM>, Exec, Options>;
+  static constexpr bool is_apart = is_compiled<Exec, Scalar> &&
+                                   is_compiled_for<typename OpenedA::Opened, Scalar> &&
+                                   is_compiled_for<OpenedM, Scalar>;
+
+  std::unique_ptr<AnyMethod<Exec, Scalar>> method_;
+};
 
 }  // namespace Solder::Impl

@@ -37,19 +37,21 @@ struct Cost {
 
 /// \brief A form of a method: its two programs, and what is said of it.
 ///
-/// \tparam Whole whether there are kernels of a whole solve: see whole_solves.hpp
+/// \tparam Whole the kernels of a whole solve: see whole_solves.hpp
 /// \tparam Owns whether the iteration has Owned vectors
 /// \tparam Merged whether it has fewer stages, for one right-hand side whose rows threads hold
-template <bool Whole, bool Owns, bool Merged, class ResidualCheck, class Iteration>
+template <WholeKernels Whole, bool Owns, bool Merged, class ResidualCheck, class Iteration>
 struct Form {
-  static constexpr bool whole = Whole, owns = Owns, merged = Merged;
+  static constexpr WholeKernels whole = Whole;
+  static constexpr bool owns = Owns, merged = Merged;
 
   std::string_view name;
   Cost cost;
   Programs<ResidualCheck, Iteration> programs;
 };
 
-template <bool Whole, bool Owns = false, bool Merged = false, class ResidualCheck, class Iteration>
+template <WholeKernels Whole, bool Owns = false, bool Merged = false, class ResidualCheck,
+          class Iteration>
 Form<Whole, Owns, Merged, ResidualCheck, Iteration> form(std::string_view name, Cost const& cost,
                                                          ResidualCheck const& residual_check,
                                                          Iteration const& iteration) {
@@ -58,7 +60,7 @@ Form<Whole, Owns, Merged, ResidualCheck, Iteration> form(std::string_view name, 
 template <class ResidualCheck, class Iteration>
 auto merged_form(std::string_view name, Cost const& cost, ResidualCheck const& residual_check,
                  Iteration const& iteration) {
-  return form<true, false, true>(name, cost, residual_check, iteration);
+  return form<WholeKernels{}, false, true>(name, cost, residual_check, iteration);
 }
 
 /// \brief What a method, A and M can; see Traits.
@@ -71,17 +73,17 @@ Traits traits_of(typename Method::System const& system, Options const& options) 
     else
       return bool(M::is_split);
   }();
-  return {
-      .on_device = is_on_device<M>,
-      .has_kernel = is_host_space<typename Method::Space> || Method::has_whole_solve_of(options),
-      .has_cycles = Method::has_cycles,
-      .pointwise = M::is_pointwise,
-      .split = split,
-      .owns = Method::owns && system.is_aligned(),
-      .merges = Method::merges(options),
-      .together = Method::can_be_together && system.takes_columns(),
-      .concurrent = Method::can_be_concurrent,
-      .is_block = Method::is_block};
+  return {.on_device = is_on_device<M>,
+          .kernels = is_host_space<typename Method::Space> ? WholeKernels{}
+                                                           : Method::whole_kernels_for(options),
+          .has_cycles = Method::has_cycles,
+          .pointwise = M::is_pointwise,
+          .split = split,
+          .owns = Method::owns && system.is_aligned(),
+          .merges = Method::merges(options),
+          .together = Method::can_be_together && system.takes_columns(),
+          .concurrent = Method::can_be_concurrent,
+          .is_block = Method::is_block};
 }
 
 /// \brief What every method does: memory, set-up, solves and reports. A method adds its forms.
@@ -109,8 +111,8 @@ class MethodBase {
   static constexpr bool has_cycles = false, owns = false;
   /// \brief Whether the form has a program of fewer stages for rows that threads hold.
   static bool merges(Options const&) { return false; }
-  /// \brief Whether GPUs have a kernel of the whole solve for the form: see whole_solves.hpp.
-  static bool has_whole_solve_of(Options const&) { return in_one_kernel<OpenedM>; }
+  /// \brief The kernels of the whole solve that GPUs have for the form: see whole_solves.hpp.
+  static WholeKernels whole_kernels_for(Options const&) { return whole_kernels<OpenedM>; }
   static Cycle cycle(Options const&, std::int32_t /*rows*/) { return {}; }
 
   /// Whether the method, A and M can solve several right-hand sides together, or concurrently; or
@@ -139,10 +141,10 @@ class MethodBase {
   }
 
   /// \brief Puts the programs together for the first time, which allocates all that they need.
+  template <Serving For>
   void reserve() {
-    with_programs(nullptr, nullptr, [&](AnyPrograms<Exec> const& programs) {
-      if (engine_ != nullptr && (columns() == 1 || programs.takes_columns))
-        engine_->reserve(programs);
+    with_programs<For>(nullptr, nullptr, [&](AnyPrograms<Exec> const& programs) {
+      if (engine_ != nullptr) engine_->reserve(programs);
     });
     setup_seconds_ =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
@@ -154,7 +156,7 @@ class MethodBase {
     begin_solve();
     if (rows() == 0) return complete(trivial());
     engine_->begin();
-    with_programs(b, x, [&](AnyPrograms<Exec> const& programs) {
+    with_programs<Serving::one>(b, x, [&](AnyPrograms<Exec> const& programs) {
       engine_->run(programs, Engine<Exec>::listener(options_), false, arena_.owned(), rows());
     });
     return complete(engine_->reports()[0]);
@@ -166,7 +168,7 @@ class MethodBase {
     std::unique_ptr<Underway> underway;
     if (rows() == 0) return underway;
     engine_->begin();
-    with_programs(b, x, [&](AnyPrograms<Exec> const& programs) {
+    with_programs<Serving::one>(b, x, [&](AnyPrograms<Exec> const& programs) {
       underway = engine_->start(programs, Engine<Exec>::listener(options_), arena_.owned(), rows());
     });
     return underway;
@@ -176,25 +178,32 @@ class MethodBase {
     return complete(underway == nullptr ? trivial() : underway->report());
   }
 
-  /// \brief The same for all right-hand sides, or systems.
-  std::vector<Report> solve_many(Scalar const* b, Scalar* x) {
+  /// \brief The same for several right-hand sides together.
+  std::vector<Report> solve_columns(Scalar const* b, Scalar* x) requires can_be_together {
     begin_solve();
-    std::vector<Report> reports(arena_.columns(), trivial());
-    if (rows() > 0 && engine_ != nullptr) {
-      if constexpr (can_be_together) {
-        engine_->begin();
-        compaction_.template run<!Method::is_block>(
-            arena_, *engine_, b, x,
-            [&](Scalar const* b_, Scalar* x_, auto const& use) { with_programs(b_, x_, use); },
-            Engine<Exec>::listener(options_));
-        reports = engine_->reports();
-      }
-    } else if (rows() > 0) {
-      if constexpr (can_be_batch)
-        with_programs(b, x, [&](AnyPrograms<Exec> const& programs) {
-          reports = (*batch_)(Method::label, programs, options_);
-        });
+    std::vector<Report> reports(columns(), trivial());
+    if (rows() > 0) {
+      engine_->begin();
+      compaction_.template run<!Method::is_block>(
+          arena_, *engine_, b, x,
+          [&](Scalar const* b_, Scalar* x_, auto const& use) {
+            with_programs<Serving::columns>(b_, x_, use);
+          },
+          Engine<Exec>::listener(options_));
+      reports = engine_->reports();
     }
+    for (Report& report : reports) report = complete(report);
+    return reports;
+  }
+
+  /// \brief The same for the systems of a batch.
+  std::vector<Report> solve_batch(Scalar const* b, Scalar* x) requires can_be_batch {
+    begin_solve();
+    std::vector<Report> reports;
+    if (rows() > 0)
+      with_programs<Serving::batch>(b, x, [&](AnyPrograms<Exec> const& programs) {
+        reports = (*batch_)(Method::label, programs, options_);
+      });
     for (Report& report : reports) report = complete(report);
     return reports;
   }
@@ -224,15 +233,14 @@ class MethodBase {
 
  private:
   /// \brief use(the programs of the form).
-  template <class Use>
+  template <Serving For, class Use>
   void with_programs(Scalar const* b, Scalar* x, Use const& use) {
     self().with_form(b, x, [&](auto const& form) {
       using Form = std::remove_cvref_t<decltype(form)>;
-      note(form.name, form.cost);
-      use(any_programs<Exec, Compiled{.whole = Form::whole,
-                                      .owns = Form::owns,
-                                      .columns = can_be_together && !Form::merged,
-                                      .batches = can_be_batch && !Form::merged}>(form.programs));
+      if constexpr (For == Serving::one || !Form::merged) {
+        note(form.name, form.cost);
+        use(any_programs<Exec, Compiled{For, Form::whole, Form::owns}>(form.programs));
+      }
     });
   }
   void note(std::string_view form, Cost const& cost) {
@@ -309,12 +317,12 @@ class MethodBase {
 };
 
 /// \brief A method that has taken all its memory.
-template <class Method>
+template <class Method, Serving For>
 std::unique_ptr<Method> make_ready(typename Method::Space const& exec,
                                    std::shared_ptr<typename Method::System> const& system,
                                    typename Method::Options const& options, Many const& many = {}) {
   auto method = std::make_unique<Method>(exec, system, options, many);
-  method->reserve();
+  method->template reserve<For>();
   return method;
 }
 

@@ -34,7 +34,7 @@ class Solver {
   template <class B, class X>
   requires(B::rank() == 1 && X::rank() == 1) Report solve(B const& b, X const& x) {
     check_vectors(b, x);
-    return in_memory([&] { return method_->solve(b.data(), x.data()); });
+    return in_memory([&] { return method_.one().solve(b.data(), x.data()); });
   }
 
   /// \brief Solves A X = B for several right-hand sides from the initial guesses in X.
@@ -54,9 +54,10 @@ class Solver {
   /// set up anew, has another size
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
-    check_columns<Exec>(method_->name(), system_->rows(), b, x);
+    check_columns<Exec>(name(), system_->rows(), b, x);
     return in_memory([&] {
-      return method_->solve_columns(ColumnsView<scalar_type const>(b), ColumnsView<scalar_type>(x));
+      return method_.columns().solve(ColumnsView<scalar_type const>(b),
+                                     ColumnsView<scalar_type>(x));
     });
   }
 
@@ -74,36 +75,39 @@ class Solver {
   requires(B::rank() == 1 && X::rank() == 1) std::vector<Report> solve(B const& b, X const& x,
                                                                        Batch<Exec> const& batch) {
     check_vectors(b, x);
-    return in_memory([&] { return method_->solve_batch(b.data(), x.data(), batch); });
+    return in_memory([&] { return method_.batch().solve(b.data(), x.data(), batch); });
   }
 
  protected:
   Solver(Exec const& exec, Matrix const& A, Preconditioner const& M, Options const& options) {
     with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
       system_ = std::make_shared<SystemOf<Exec, Matrix, Preconditioner>>(A, M);
-      method_ = make_method<Method>(exec, system_, options);
-      method_->reserve();
+      method_ = {exec, system_, options};
+      method_.one().reserve();
     });
   }
 
  private:
   using SystemSeen = typename SystemOf<Exec, Matrix, Preconditioner>::AsSeen;
 
+  std::string_view name() const { return method_.one().name(); }
+
   template <class F>
   auto in_memory(F const& f) const {
-    return with_memory_for(method_->name().data(), system_->rows(), system_->nonzeros(), f);
+    return with_memory_for(name().data(), system_->rows(), system_->nonzeros(), f);
   }
 
   template <class B, class X>
   void check_vectors(B const& b, X const& x) const {
     check_access<Exec, B, X>();
-    Impl::check_vectors(method_->name(), system_->rows(), b.extent(0), x.extent(0),
+    Impl::check_vectors(name(), system_->rows(), b.extent(0), x.extent(0),
                         b.span_is_contiguous() && x.span_is_contiguous());
-    check_apart(method_->name(), b, x);
+    check_apart(name(), b, x);
   }
 
   std::shared_ptr<SystemSeen> system_;
-  std::unique_ptr<AnyMethod<Exec, scalar_type>> method_;
+  MethodOfSystem<Method, Exec, typename SystemSeen::OpenedA, typename SystemSeen::OpenedM, Options>
+      method_;
 };
 
 }  // namespace Solder::Impl

@@ -8,40 +8,39 @@
 /// a graph of stages, which are compiled once each, and the report says so. Hosts have them all,
 /// at no cost: see HostProgram.
 
+#include <solder/core/application.hpp>
+#include <solder/core/plan.hpp>
 #include <solder/solvers/bicgstab_options.hpp>
 #include <solder/solvers/cg_options.hpp>
 #include <solder/solvers/gmres_options.hpp>
 
 namespace Solder::Impl {
 
-/// \brief Whether whole solves with an opened M are one kernel. An M of many stages says no by
-/// `static constexpr bool in_one_kernel = false`.
+/// \brief With an opened M. Where its stages wait for one another's teams, a graph beats a league:
+/// "Whole solves with other preconditioners" in docs/performance.md.
 template <class M>
-inline constexpr bool in_one_kernel = [] {
-  if constexpr (requires { M::in_one_kernel; })
-    return M::in_one_kernel;
-  else
-    return true;
-}();
+inline constexpr WholeKernels whole_kernels{.of_league = !waits<M>};
 
 /// \brief The forms that `auto` takes: with any other M than a pointwise one, `pipelined` moves
 /// more words and saves no stage.
 template <class M>
-constexpr bool has_whole_solve(CgForm form) {
-  return in_one_kernel<M> && form == (M::is_pointwise ? CgForm::pipelined : CgForm::classical);
+constexpr WholeKernels whole_kernels_of(CgForm form) {
+  bool const listed = form == (M::is_pointwise ? CgForm::pipelined : CgForm::classical);
+  return listed ? whole_kernels<M> : no_whole_kernels;
 }
 
 template <class M>
-constexpr bool has_whole_solve(BiCgStabForm form) {
-  return in_one_kernel<M> && form == BiCgStabForm::pipelined;
+constexpr WholeKernels whole_kernels_of(BiCgStabForm form) {
+  return form == BiCgStabForm::pipelined ? whole_kernels<M> : no_whole_kernels;
 }
 
 /// \brief Not `mgs`, whose stages are as many as the cycle is long, and `flexible`, which is for
 /// preconditioners that change.
 template <class M>
-constexpr bool has_whole_solve(GmresForm form) {
-  return in_one_kernel<M> &&
-         (form == GmresForm::pipelined || form == GmresForm::cgs || form == GmresForm::cgs2);
+constexpr WholeKernels whole_kernels_of(GmresForm form) {
+  bool const listed =
+      form == GmresForm::pipelined || form == GmresForm::cgs || form == GmresForm::cgs2;
+  return listed ? whole_kernels<M> : no_whole_kernels;
 }
 
 }  // namespace Solder::Impl

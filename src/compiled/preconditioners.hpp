@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "systems.hpp"
+
+namespace Solder::Compiled {
+
+/// \brief Sets up a preconditioner. Compiled only in preconditioners.cpp.
+template <class T, class Exec>
+struct Make {
+  using Matrix = CsrMatrix<T, Exec>;
+  using Coordinates = Kokkos::View<double const**, Kokkos::LayoutRight, Kokkos::HostSpace>;
+
+  static Fsai<T, Exec> fsai(Exec const& exec, Matrix const& A, FsaiOptions const& options);
+  static Fsai<T, Exec, Single<T>> single_fsai(Exec const& exec, Matrix const& A,
+                                              FsaiOptions const& options);
+  static Incomplete<T, Exec> incomplete(Exec const& exec, Matrix const& A, Factorisation kind,
+                                        IncompleteOptions const& options);
+  /// \param coordinates of the nodes, for rigid bodies; empty: nearly constant vectors converge
+  /// slowly
+  template <class Stored>
+  static Amg<T, Exec, Stored> amg(Exec const& exec, Matrix const& A, AmgOptions const& options,
+                                  Coordinates const& coordinates);
+  template <class Of, class Inner>
+  static Chebyshev<Exec, Of, Inner> chebyshev(Exec const& exec, Of const& A, Inner const& inner,
+                                              ChebyshevOptions const& options);
+};
+
+}  // namespace Solder::Compiled
