@@ -2,6 +2,7 @@
 // Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
 #include <Kokkos_Core.hpp>
 #include <optional>
+#include <solder/core/errors.hpp>
 #include <solder/matrix/format.hpp>
 #include <solder/matrix/symmetry.hpp>
 #include <solder/solver.hpp>
@@ -49,7 +50,8 @@ WantedPreconditioner read_preconditioner(Parameters const& parameters,
   WantedPreconditioner wanted;
   ParameterReader reader(parameters, "preconditioner.", errors);
   std::string const& name = wanted.name =
-      reader.word("name", "none", {"none", "jacobi", "fsai", "ic0", "ilu0", "chebyshev", "amg"});
+      reader.object("none", {"none", "jacobi", "fsai", "ic0", "ilu0", "chebyshev", "amg"});
+  if (name.empty()) return wanted;
   if (name == "fsai" || name == "amg")
     wanted.is_single = reader.word("precision", "same", {"same", "single"}) == "single";
   if (name == "fsai") reader.read(wanted.fsai);
@@ -58,9 +60,9 @@ WantedPreconditioner read_preconditioner(Parameters const& parameters,
     reader.read(wanted.chebyshev);
     Parameters const inner = reader.tree("inner");
     ParameterReader inner_reader(inner, "preconditioner.inner.", errors);
-    wanted.inner = inner_reader.word("name", "jacobi", {"none", "jacobi", "fsai"});
+    wanted.inner = inner_reader.object("jacobi", {"none", "jacobi", "fsai"});
     if (wanted.inner == "fsai") inner_reader.read(wanted.fsai);
-    inner_reader.finish(wanted.inner);
+    if (!wanted.inner.empty()) inner_reader.finish(wanted.inner);
   }
   if (name == "amg") {
     std::string const near = reader.word("near_nullspace", "constant", {"constant", "rigid_body"});
@@ -75,19 +77,18 @@ Wanted read(Parameters const& parameters) {
   Wanted wanted;
   std::vector<std::string> errors;
   ParameterReader reader(parameters, "", errors);
-  wanted.name = reader.word("name", "", {"cg", "bicgstab", "gmres", "idr", "block_cg"});
-  if (parameters.find("name") == nullptr)
-    errors.push_back("name is needed: cg, bicgstab, gmres, idr or block_cg");
+  wanted.name = reader.object("", {"cg", "bicgstab", "gmres", "idr", "block_cg"});
   if (wanted.name == "bicgstab") wanted.options = BiCgStabOptions();
   if (wanted.name == "gmres") wanted.options = GmresOptions();
   if (wanted.name == "idr") wanted.options = IdrOptions();
   if (wanted.name == "block_cg") wanted.options = BlockCgOptions();
-  std::visit(
-      [&]<class Options>(Options& options) {
-        reader.read(static_cast<SolverOptions&>(options));
-        reader.read(options);
-      },
-      wanted.options);
+  if (!wanted.name.empty())
+    std::visit(
+        [&](auto& options) {
+          reader.read(static_cast<SolverOptions&>(options));
+          reader.read(options);
+        },
+        wanted.options);
   std::string const by =
       reader.word("runner", "auto", {"auto", "launch", "graph", "team", "resident"});
   for (auto const& [runner, word] : words_of(Runner{}))
@@ -98,6 +99,18 @@ Wanted read(Parameters const& parameters) {
   wanted.check_symmetry = reader.flag("check_symmetry", true);
   wanted.preconditioner = read_preconditioner(reader.tree("preconditioner"), errors);
   if (!wanted.name.empty()) reader.finish(wanted.name);
+  if (wanted.is_block() && (wanted.runner == Runner::team || wanted.runner == Runner::resident))
+    errors.push_back("runner must be auto, launch or graph with block_cg, not " + by);
+  if (wanted.preconditioner.name == "amg") {
+    AmgOptions const& amg = wanted.preconditioner.amg;
+    if (amg.pre + amg.post == 0)
+      errors.push_back(
+          "preconditioner.pre and preconditioner.post are both 0: a cycle needs sweeps");
+    if (wanted.needs_symmetry() && wanted.check_symmetry && amg.pre != amg.post)
+      errors.push_back("preconditioner.pre is " + std::to_string(amg.pre) +
+                       " and preconditioner.post " + std::to_string(amg.post) + ": for " +
+                       wanted.name + ", which needs a symmetric cycle, they must be equal");
+  }
   if (errors.empty()) return wanted;
   std::string text = "Solder::make_solver:";
   for (std::string const& error : errors) text += (errors.size() > 1 ? "\n  " : " ") + error;
@@ -127,10 +140,17 @@ void with_preconditioner(Exec const& exec, WantedPreconditioner const& wanted,
   typename M::Coordinates coordinates;
   if (wanted.has_rigid_bodies) {
     coordinates = inputs.coordinates;
-    if (coordinates.extent(0) == 0)
+    std::size_t const nodes = coordinates.extent(0), dimensions = coordinates.extent(1);
+    if ((dimensions != 2 && dimensions != 3) || nodes * dimensions != std::size_t(A.rows()))
       throw std::invalid_argument(
           "Solder::make_solver: preconditioner.near_nullspace: rigid_body needs "
-          "SolverInputs::coordinates");
+          "SolverInputs::coordinates of 2 or 3 dimensions, an unknown each: they are " +
+          std::to_string(nodes) + " x " + std::to_string(dimensions) + ", for " +
+          std::to_string(A.rows()) + " unknowns");
+  } else if (inputs.coordinates.size() > 0) {
+    throw std::invalid_argument(
+        "Solder::make_solver: SolverInputs::coordinates are for preconditioner amg with "
+        "near_nullspace: rigid_body alone");
   }
   if (name == "chebyshev") {
     using Of = PolynomialMatrix<Matrix, T, Exec>;
@@ -168,6 +188,8 @@ void with_matrix(Exec const& exec, Wanted const& wanted, CsrMatrix<T, Exec> cons
     choice = choose_format(wanted.format, rows, sizeof(T), Impl::is_host_space<Exec>);
     if (choice.format == MatrixFormat::ell) padded = SellMatrix<T, Exec>::ell(exec, A);
     if (choice.format == MatrixFormat::sell) padded = SellMatrix<T, Exec>::sell(exec, A);
+  } catch (InputError const& error) {
+    throw std::invalid_argument(std::string("Solder::make_solver: matrix_format: ") + error.what());
   } catch (OutOfMemory const&) {
     if (wanted.format != MatrixFormat::automatic) throw;
     choice = {MatrixFormat::csr, "no memory for " + std::string(to_string(choice.format))};
@@ -207,7 +229,7 @@ class Made final : public Impl::MadeSolver<T, Exec> {
  public:
   Made(Exec const& exec, CsrMatrix<T, Exec> const& A, Wanted const& wanted,
        SolverInputs const& inputs)
-      : rows_(A.rows()), nonzeros_(A.nonzeros()) {
+      : rows_(A.rows()), nonzeros_(A.nonzeros()), is_block_(wanted.is_block()) {
     with_matrix(exec, wanted, A, [&](auto const& matrix, FormatChoice const& choice) {
       format_ = choice.format;
       reason_ = choice.reason;
@@ -216,6 +238,12 @@ class Made final : public Impl::MadeSolver<T, Exec> {
             Impl::SystemOf<Exec, std::decay_t<decltype(matrix)>, std::decay_t<decltype(M)>>;
         std::shared_ptr<typename System::AsSeen> const system = std::make_shared<System>(matrix, M);
         method_ = make_method(exec, wanted, inputs.monitor, system);
+        std::visit(
+            [&](auto const& options) {
+              Impl::check_system(std::string(method_->name()), *system, options);
+            },
+            wanted.options);
+        if (is_block_) Impl::check_block(rows_, method_->columns->are_solved_at_once());
       });
     });
     describe(wanted);
@@ -229,16 +257,27 @@ class Made final : public Impl::MadeSolver<T, Exec> {
   std::string_view format_reason() const override { return reason_; }
   bool solves_columns_at_once() const override { return method_->columns->are_solved_at_once(); }
   void reserve() override { method_->reserve(); }
-  Report solve(T const* b, T* x) override { return method_->solve(b, x); }
+  Report solve(T const* b, T* x) override {
+    if (!is_block_) return method_->solve(b, x);
+    return method_->columns->solve(Impl::ColumnsView<T const>(OneColumn<T const>(b, rows_, 1)),
+                                   Impl::ColumnsView<T>(OneColumn<T>(x, rows_, 1)))[0];
+  }
   std::vector<Report> solve(Impl::ColumnsView<T const> const& b,
                             Impl::ColumnsView<T> const& x) override {
     return method_->columns->solve(b, x);
   }
   std::vector<Report> solve(T const* b, T* x, Batch<Exec> const& batch) override {
+    if (format_ != MatrixFormat::csr)
+      throw std::invalid_argument("Solder::make_solver: a batch needs matrix_format: csr, not " +
+                                  std::string(to_string(format_)));
     return method_->batch->solve(b, x, batch);
   }
 
  private:
+  template <class Entry>
+  using OneColumn = Kokkos::View<Entry**, Kokkos::LayoutRight, typename Exec::memory_space,
+                                 Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
   template <class Options>
   void add(std::string const& indent, Options const& options, Choices const& choices = {}) {
     for_each_option_that_counts(options, choices, [&](auto const& option) {
@@ -278,6 +317,7 @@ class Made final : public Impl::MadeSolver<T, Exec> {
 
   std::int32_t rows_;
   std::int64_t nonzeros_;
+  bool is_block_;
   MatrixFormat format_ = MatrixFormat::csr;
   std::string reason_, description_;
   std::unique_ptr<Impl::AnyMethod<Exec, T>> method_;

@@ -39,10 +39,19 @@ class ParameterReader {
                        (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
     return std::string(otherwise);
   }
+  /// \brief The name of the object that the tree is of, one of `valid`; `otherwise` of an empty
+  /// tree, and empty where it is wrong.
+  std::string object(std::string_view otherwise, std::vector<std::string_view> const& valid) {
+    if (of_.empty() && !otherwise.empty()) return std::string(otherwise);
+    if (of_.find("name") == nullptr) complain("name", "is needed: " + Impl::listed(valid));
+    return word("name", "", valid);
+  }
   bool flag(std::string_view name, bool otherwise) {
     Parameters::Value const* const value = find(name);
     if (value == nullptr) return otherwise;
     if (bool const* const given = value->as_bool()) return *given;
+    if (std::string const* const given = value->as_word())
+      if (*given == "true" || *given == "false") return *given == "true";
     complain(name, "must be true or false, not " + text_of(*value));
     return otherwise;
   }
@@ -80,11 +89,13 @@ class ParameterReader {
   void finish(std::string_view whose) {
     for (Parameters::Entry const& entry : of_.entries()) {
       if (std::find(known_.begin(), known_.end(), entry.name) != known_.end()) continue;
-      for (auto const& [old, now] : former_)
-        if (old == entry.name) {
-          complain(entry.name, "is called " + now + " now");
-          return;
-        }
+      auto const former = std::find_if(former_.begin(), former_.end(), [&](auto const& names) {
+        return names.first == entry.name;
+      });
+      if (former != former_.end()) {
+        complain(entry.name, "is called " + former->second + " now");
+        continue;
+      }
       std::vector<std::string_view> const valid(known_.begin(), known_.end());
       std::string_view const near = Impl::nearest_name(entry.name, valid);
       complain(entry.name, "is no parameter of " + std::string(whose) +
@@ -119,7 +130,8 @@ class ParameterReader {
     if constexpr (Option::has_words) {
       if (std::string const* const given = value->as_word()) taken = option.read(*given, member);
       if constexpr (std::is_same_v<Value, bool>)
-        if (bool const* const given = value->as_bool()) {
+        if (bool const* const given = value->as_bool();
+            given != nullptr && option.flag.yes == "true") {
           member = *given;
           taken = true;
         }

@@ -29,19 +29,27 @@ std::pair<std::string, std::string> wanted_format(RunConfig const& run, bool sev
   return {run.execution.matrix_format, ""};
 }
 
-/// \brief Refuses a padded format that would not fit in the memory of a host.
+/// \brief Refuses a padded format that would store too much, or not fit in the memory of a host.
 template <class T, class Exec>
 void check_padding(Exec const& exec, RunConfig const& run, std::string const& format,
                    CsrMatrix<T, Exec> const& A) {
-  if (!Solder::Impl::is_host_space<Exec> || (format != "sell" && format != "ell")) return;
+  if (format != "sell" && format != "ell") return;
+  MatrixFormat const wanted = format == "ell" ? MatrixFormat::ell : MatrixFormat::sell;
   RowStatistics const rows = row_statistics(exec, A);
+  auto const refuse = [&](std::string const& why) {
+    throw InputError(concat(run.where("execution.matrix_format"),
+                            ": execution.matrix_format: ", run.problem.name, ": ", why));
+  };
+  try {
+    choose_format(wanted, rows, sizeof(T), Solder::Impl::is_host_space<Exec>);
+  } catch (InputError const& error) {
+    refuse(error.what());
+  }
   double const entries = double(format == "ell" ? rows.ell_entries : rows.sell_entries),
                bytes = entries * (sizeof(T) + 4);
-  if (bytes > double(available_memory()))
-    throw InputError(concat(run.where("execution.matrix_format"),
-                            ": execution.matrix_format: ", run.problem.name, ": ", format,
-                            " needs ", memory_text(bytes), " more memory; ",
-                            memory_text(double(available_memory())), " is available"));
+  if (Solder::Impl::is_host_space<Exec> && bytes > double(available_memory()))
+    refuse(concat(format, " needs ", memory_text(bytes), " more memory; ",
+                  memory_text(double(available_memory())), " is available"));
 }
 
 /// \brief A right-hand side or a solution, of all columns, row by row.
@@ -96,8 +104,8 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   }
 
   auto const [format, reason] = wanted_format(run, count > 1 || is_block(run));
-  Kokkos::Timer timer;
   check_padding(exec, run, format, A);
+  Kokkos::Timer timer;
   SolverInputs inputs{monitor, {}};
   if (run.preconditioner.near_nullspace == "rigid_body" && system.points.dimensions > 0) {
     auto const& points = system.points;

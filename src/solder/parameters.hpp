@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -21,8 +22,8 @@ namespace Solder {
 ///         {"preconditioner",
 ///          Solder::Parameters{{"name", "chebyshev"}, {"degree", 3}, {"inner", "jacobi"}}}};
 ///
-/// A value is a bool, a whole number, a number, a word, or another tree. A tree may stand for its
-/// name alone. Needs no Kokkos.
+/// A value is a bool, a whole number, a number, a word, or another tree. A word in place of a tree
+/// is the tree of that name. Of two values of one name the last counts. Needs no Kokkos.
 class Parameters {
  public:
   class Value;
@@ -50,11 +51,14 @@ class Parameters {
 
 class Parameters::Value {
  public:
-  Value(bool value) : value_(value) {}
+  template <std::same_as<bool> Bool>
+  Value(Bool value) : value_(value) {}
   template <std::integral Integer>
-  Value(Integer value) : value_(static_cast<std::int64_t>(value)) {}
+  requires(!std::same_as<Integer, bool> && !std::same_as<Integer, char>) Value(Integer value)
+      : value_(static_cast<std::int64_t>(value)) {}
   template <std::floating_point Real>
   Value(Real value) : value_(static_cast<double>(value)) {}
+  Value(std::nullptr_t) = delete;
   Value(char const* value) : value_(std::string(value)) {}
   Value(std::string_view value) : value_(std::string(value)) {}
   Value(std::string value) : value_(std::move(value)) {}

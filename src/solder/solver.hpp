@@ -81,7 +81,8 @@ class Solver {
       return made_->solve(Impl::ColumnsView<Scalar const>(b), Impl::ColumnsView<Scalar>(x));
     });
   }
-  /// \brief Solves the systems of a batch, each alone. A report for each.
+  /// \brief Solves the systems of a batch, each alone. A report for each. The solver must have been
+  /// made with `matrix_format: csr`.
   template <class B, class X>
   requires(B::rank() == 1 && X::rank() == 1) std::vector<Report> solve(B const& b, X const& x,
                                                                        Batch<Exec> const& batch)
@@ -135,9 +136,10 @@ class Solver {
 ///     and options (FsaiOptions, ...); of fsai and amg `precision`: same or single; of chebyshev
 ///     `inner`: none, jacobi or fsai, likewise; of amg `near_nullspace`: constant or rigid_body.
 ///
-/// Compiled for the scalars and spaces that Solder::compiled was configured for. All work goes to
-/// exec. \throws std::invalid_argument that names all parameters that are wrong; where A is not
-/// square, or not Hermitian where it has to be; OutOfMemory
+/// Without a preconditioner it is none, without `inner` jacobi. Compiled for the scalars and spaces
+/// that Solder::compiled was configured for. All work goes to exec. \throws std::invalid_argument
+/// that names all parameters that are wrong; where A is not square, or not Hermitian where it has
+/// to be; OutOfMemory
 template <class Scalar, class Exec>
 Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
                                  Parameters const& parameters, SolverInputs const& inputs = {});

@@ -222,6 +222,32 @@ TEST_F(ByName, SaysWhatIsWrong) {
       "  preconditioner.inner.k must be an integer from 0 to 100, not 101");
 }
 
+TEST_F(ByName, RefusesWhatTheClassRefuses) {
+  for (Parameters const& parameters :
+       {Parameters{{"name", "block_cg"}, {"preconditioner", "ic0"}},
+        Parameters{{"name", "block_cg"}, {"matrix_format", "sell"}},
+        Parameters{{"name", "block_cg"}, {"runner", "team"}},
+        Parameters{{"name", "cg"},
+                   {"preconditioner", Parameters{{"name", "amg"}, {"pre", 2}, {"post", 1}}}}})
+    EXPECT_NE(error_of(parameters), "no error");
+  Solder::HostCsr<double> wide = host;
+  wide.columns_count += 1;
+  Matrix const not_square(exec, wide);
+  EXPECT_THROW(make_solver(exec, not_square, {{"name", "gmres"}}), std::invalid_argument);
+  Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::HostSpace> const points("points", 3, 3);
+  EXPECT_THROW(make_solver(exec, A, {{"name", "cg"}}, {.coordinates = points}),
+               std::invalid_argument);
+  EXPECT_THROW(make_solver(exec, A,
+                           {{"name", "cg"},
+                            {"preconditioner",
+                             Parameters{{"name", "amg"}, {"near_nullspace", "rigid_body"}}}},
+                           {.coordinates = points}),
+               std::invalid_argument);
+  auto const one = make_solver(exec, A, {{"name", "block_cg"}});
+  EXPECT_EQ(solved([&](auto const& r, auto const& y) { return one.solve(r, y); }).first.reason,
+            Reason::converged);
+}
+
 TEST_F(ByName, ConjugateGradientsRefuseWhatIsNotSymmetric) {
   Matrix const flow(
       exec, Solder::convection_diffusion_2d<double>(10, {3, 4}, Solder::Convection::upwind));

@@ -68,7 +68,8 @@ using EnabledSpaces = decltype(std::tuple_cat(
 template <class Function>
 auto for_each_space(Function const& f) {
   return []<class... Exec>(std::type_identity<std::tuple<Exec...>>, auto const& each) {
-    return std::tuple(each(std::type_identity<Exec>())...);
+    return std::tuple<decltype(each(std::type_identity<Exec>()))...>{
+        each(std::type_identity<Exec>())...};  // in braces they are evaluated in their order
   }(std::type_identity<EnabledSpaces>(), f);
 }
 

@@ -65,13 +65,7 @@ class BlockCg {
       method_ = {exec, system_, options};
     });
     Impl::check_system("Solder::BlockCg", *system_, options);
-    if (Impl::columns_at_once(system_->rows()) < 2)
-      throw std::length_error("Solder::BlockCg: entries of two columns of " +
-                              std::to_string(system_->rows()) + " rows are too many to be counted");
-    if (!method_.columns().are_solved_at_once())
-      throw std::invalid_argument(
-          "Solder::BlockCg: the matrix must be a CsrMatrix, and the preconditioner none, Jacobi, "
-          "Fsai, Amg or Chebyshev with one of them: others take one right-hand side");
+    Impl::check_block(system_->rows(), method_.columns().are_solved_at_once());
   }
 
   /// \brief Solves A X = B from the initial guesses in X, up to 32 columns in a block, more in

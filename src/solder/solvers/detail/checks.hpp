@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include <solder/core/plan.hpp>
 #include <solder/core/report.hpp>
 
 namespace Solder::Impl {
@@ -27,6 +28,18 @@ void check_system(std::string const& name, System const& system, SolverOptions c
                                 " rows, and the matrix " + std::to_string(system.rows()));
   if (!(options.tolerance >= 0) || options.max_iterations < 0)
     throw std::invalid_argument(name + ": tolerance and max_iterations must not be negative");
+}
+
+/// \brief Refuses what block methods do not take.
+/// \param at_once whether A and M take several right-hand sides at once
+inline void check_block(std::int32_t rows, bool at_once) {
+  if (columns_at_once(rows) < 2)
+    throw std::length_error("Solder::BlockCg: entries of two columns of " + std::to_string(rows) +
+                            " rows are too many to be counted");
+  if (!at_once)
+    throw std::invalid_argument(
+        "Solder::BlockCg: the matrix must be a CsrMatrix, and the preconditioner none, Jacobi, "
+        "Fsai, Amg or Chebyshev with one of them: others take one right-hand side");
 }
 
 /// \brief Refuses vectors of other lengths than n, or strided ones.
