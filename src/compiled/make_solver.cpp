@@ -89,8 +89,9 @@ Wanted read(Parameters const& parameters) {
           reader.read(options);
         },
         wanted.options);
-  std::string const by =
-      reader.word("runner", "auto", {"auto", "launch", "graph", "team", "resident"});
+  std::vector<std::string_view> runners;
+  for (auto const& each : words_of(Runner{})) runners.push_back(each.word);
+  std::string const by = reader.word("runner", "auto", runners);
   for (auto const& [runner, word] : words_of(Runner{}))
     if (word == by) wanted.runner = runner;
   std::string const format = reader.word("matrix_format", "auto", {"auto", "csr", "sell", "ell"});

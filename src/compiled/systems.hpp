@@ -37,7 +37,8 @@ struct Distinct<std::variant<Have...>, First, Rest...>
                Rest...> {};
 
 /// \brief The types that solvers see for the systems of one matrix format. On hosts there are four
-/// kinds of preconditioners (see core/on_hosts.hpp); on GPUs each preconditioner has its own type.
+/// kinds of these preconditioners (see core/on_hosts.hpp); on GPUs each preconditioner has its own
+/// type.
 template <class T, class Exec, class Matrix, class Variant = std::variant<>>
 struct SystemsWith {
   template <class Preconditioner>

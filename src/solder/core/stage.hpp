@@ -386,7 +386,7 @@ Stage<Source, Body> stage(char const* label, Phase phase, Source const& source, 
 }
 
 /// \brief Work that the host does, or enqueues on the instance of the solve, between two kernels:
-/// a user's own preconditioner, an exchange with other processes. Only the launch runner takes it.
+/// a user's own preconditioner. Only the launch runner takes it.
 ///
 /// On GPUs it may be called once or twice more than needed, when the solve has ended meanwhile.
 struct HostStage {

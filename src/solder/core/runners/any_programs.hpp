@@ -189,6 +189,7 @@ template <class Exec>
 struct ProgramsType {
   /// \brief A kernel of the whole solve.
   struct Whole {
+    WholeKernels kernels = no_whole_kernels;
     void (*launch)(void const* programs, WholeLaunch<Exec> const&) = nullptr;  ///< null: none
     bool is_carried = false;  ///< the launch takes the programs along
   };
@@ -254,7 +255,7 @@ class TypedPrograms {
 
   static constexpr typename ProgramsType<Exec>::Whole whole() {
     if constexpr (has_whole)
-      return {&launch_whole, is_carried};
+      return {What.whole, &launch_whole, is_carried};
     else
       return {};
   }

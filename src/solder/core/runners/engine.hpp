@@ -395,6 +395,9 @@ class Engine {
       chip_ = {owned, rows, Blocks::of(std::max(plan_.teams, 2))};
       find_needs();
       if (programs.type != nullptr) {
+        if (is_whole() && !programs.type->whole.kernels.has(ran_.runner))
+          throw std::logic_error(label_ +
+                                 ": the plan has a kernel of a whole solve that there is not");
         if (held_.hold(programs)) {
           if (chain_ != nullptr) chain_->forget();
           if (is_whole() && !programs.type->whole.is_carried)

@@ -130,7 +130,8 @@ struct CheckResidual {
   }
 };
 
-/// \brief The residual check of every solver: the true residual, into s, and the residual check.
+/// \brief The residual check of every solver: a stage that puts the true residual into s, and one
+/// that holds the claim against it.
 /// \param s free while a claim is checked
 /// \param rows how the vector stages of the solver deal the rows
 /// \param before x as it was at the last restart; only where recovery.reverts

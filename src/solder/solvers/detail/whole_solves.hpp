@@ -4,8 +4,10 @@
 /// \file
 /// \brief The list of the kernels of a whole solve (runners team and resident, and columns in one
 /// kernel) that are compiled for GPUs. Each holds all stages of a form for one type of A and one of
-/// M, and takes nvcc as long as ten to twenty kernels of stages. A form that is not listed runs as
-/// a graph of stages, which are compiled once each, and the report says so. Hosts have them all,
+/// M, and takes nvcc as long as ten to twenty kernels of stages. A form of which
+/// no_whole_kernels is said runs as a graph of stages, which are compiled once each, and the report
+/// says so. A method says the same in two places: in form<...>, what is compiled, and in
+/// whole_kernels_for, what the plan may choose. Hosts have them all,
 /// at no cost: see HostProgram.
 
 #include <solder/core/application.hpp>
