@@ -89,28 +89,19 @@ Wanted read(Parameters const& parameters) {
           reader.read(options);
         },
         wanted.options);
-  std::vector<std::string_view> runners;
-  for (auto const& each : words_of(Runner{})) runners.push_back(each.word);
-  std::string const by = reader.word("runner", "auto", runners);
-  for (auto const& [runner, word] : words_of(Runner{}))
-    if (word == by) wanted.runner = runner;
-  std::string const format = reader.word("matrix_format", "auto", {"auto", "csr", "sell", "ell"});
-  for (MatrixFormat const each : {MatrixFormat::csr, MatrixFormat::sell, MatrixFormat::ell})
-    if (to_string(each) == format) wanted.format = each;
+  wanted.runner = reader.word("runner", Runner::automatic);
+  wanted.format = reader.word("matrix_format", MatrixFormat::automatic);
   wanted.check_symmetry = reader.flag("check_symmetry", true);
   wanted.preconditioner = read_preconditioner(reader.tree("preconditioner"), errors);
   if (!wanted.name.empty()) reader.finish(wanted.name);
   if (wanted.is_block() && (wanted.runner == Runner::team || wanted.runner == Runner::resident))
-    errors.push_back("runner must be auto, launch or graph with block_cg, not " + by);
+    errors.push_back("runner must be auto, launch or graph with block_cg, not " +
+                     std::string(to_string(wanted.runner)));
   if (wanted.preconditioner.name == "amg") {
-    AmgOptions const& amg = wanted.preconditioner.amg;
-    if (amg.pre + amg.post == 0)
-      errors.push_back(
-          "preconditioner.pre and preconditioner.post are both 0: a cycle needs sweeps");
-    if (wanted.needs_symmetry() && wanted.check_symmetry && amg.pre != amg.post)
-      errors.push_back("preconditioner.pre is " + std::to_string(amg.pre) +
-                       " and preconditioner.post " + std::to_string(amg.post) + ": for " +
-                       wanted.name + ", which needs a symmetric cycle, they must be equal");
+    std::string const why = Impl::amg::sweeps_failure(
+        wanted.preconditioner.amg, "preconditioner.",
+        wanted.needs_symmetry() && wanted.check_symmetry ? wanted.name : "");
+    if (!why.empty()) errors.push_back(why);
   }
   if (errors.empty()) return wanted;
   std::string text = "Solder::make_solver:";
@@ -207,20 +198,24 @@ std::unique_ptr<Impl::AnyMethod<Exec, typename OpenedA::scalar_type>> make_metho
     std::shared_ptr<Impl::System<Exec, OpenedA, OpenedM>> const& system) {
   using namespace Impl;
   return std::visit(
-      [&]<class Options>(
-          Options options) -> std::unique_ptr<AnyMethod<Exec, typename OpenedA::scalar_type>> {
+      [&]<class Options>(Options options) {
         options.runner = wanted.runner;
         options.monitor = monitor;
-        if constexpr (std::is_same_v<Options, CgOptions>)
-          return compiled_method<CgMethod>(exec, system, options);
-        else if constexpr (std::is_same_v<Options, BiCgStabOptions>)
-          return compiled_method<BiCgStabMethod>(exec, system, options);
-        else if constexpr (std::is_same_v<Options, GmresOptions>)
-          return compiled_method<GmresMethod>(exec, system, options);
-        else if constexpr (std::is_same_v<Options, IdrOptions>)
-          return compiled_method<IdrMethod>(exec, system, options);
-        else
-          return compiled_method<BlockCgMethod>(exec, system, options);
+        auto method = [&] {
+          if constexpr (std::is_same_v<Options, CgOptions>)
+            return compiled_method<CgMethod>(exec, system, options);
+          else if constexpr (std::is_same_v<Options, BiCgStabOptions>)
+            return compiled_method<BiCgStabMethod>(exec, system, options);
+          else if constexpr (std::is_same_v<Options, GmresOptions>)
+            return compiled_method<GmresMethod>(exec, system, options);
+          else if constexpr (std::is_same_v<Options, IdrOptions>)
+            return compiled_method<IdrMethod>(exec, system, options);
+          else
+            return compiled_method<BlockCgMethod>(exec, system, options);
+        }();
+        check_system(std::string(method->name()), *system, options);
+        if (wanted.is_block()) check_block(system->rows(), method->columns->are_solved_at_once());
+        return method;
       },
       wanted.options);
 }
@@ -239,12 +234,6 @@ class Made final : public Impl::MadeSolver<T, Exec> {
             Impl::SystemOf<Exec, std::decay_t<decltype(matrix)>, std::decay_t<decltype(M)>>;
         std::shared_ptr<typename System::AsSeen> const system = std::make_shared<System>(matrix, M);
         method_ = make_method(exec, wanted, inputs.monitor, system);
-        std::visit(
-            [&](auto const& options) {
-              Impl::check_system(std::string(method_->name()), *system, options);
-            },
-            wanted.options);
-        if (is_block_) Impl::check_block(rows_, method_->columns->are_solved_at_once());
       });
     });
     describe(wanted);

@@ -26,7 +26,7 @@ class ParameterReader {
   ParameterReader(Parameters const& of, std::string path, std::vector<std::string>& errors)
       : of_(of), path_(std::move(path)), errors_(errors) {}
 
-  /// \brief The word of this name, one of `valid`; of a tree its `name`.
+  /// \brief The word of this name, one of `valid`.
   std::string word(std::string_view name, std::string_view otherwise,
                    std::vector<std::string_view> const& valid) {
     Parameters::Value const* const value = find(name);
@@ -38,6 +38,16 @@ class ParameterReader {
     complain(name, "must be " + Impl::listed(valid) + ", not " + text_of(*value) +
                        (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
     return std::string(otherwise);
+  }
+  /// \brief The same, as the value that has the word.
+  template <HasWords Enum>
+  Enum word(std::string_view name, Enum value) {
+    std::vector<std::string_view> valid;
+    for (auto const& each : words_of(value)) valid.push_back(each.word);
+    std::string const given = word(name, word_of(value), valid);
+    for (auto const& each : words_of(value))
+      if (each.word == given) value = each.value;
+    return value;
   }
   /// \brief The name of the object that the tree is of, one of `valid`; `otherwise` of an empty
   /// tree, and empty where it is wrong.
@@ -74,14 +84,13 @@ class ParameterReader {
           take_fallback<Options>(options, option);
     });
     for_each_option<Options>([&](auto const& option) {
-      if (option.selector.empty() || of_.find(option.name) == nullptr) return;
-      std::string_view const chosen = selected(options, option.selector, choices);
-      if (option.is_for(chosen)) return;
+      if (of_.find(option.name) == nullptr || counts(option, options, choices)) return;
       std::vector<std::string_view> words;
       for (std::string_view const word : option.for_words)
         if (!word.empty()) words.push_back(word);
       complain(option.name, "counts only with " + std::string(option.selector) + ": " +
-                                Impl::listed(words) + ", not " + std::string(chosen));
+                                Impl::listed(words) + ", not " +
+                                std::string(selected(options, option.selector, choices)));
     });
   }
   /// \brief Complains of what was not asked for.

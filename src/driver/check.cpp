@@ -104,14 +104,11 @@ void check_cycle(RunConfig const& run, Errors& errors) {
       !run.is_clear("preconditioner.post"))
     return;
   AmgOptions const& amg = config.amg;
-  if (amg.pre + amg.post == 0)
-    errors.add(run.where("preconditioner.pre"),
-               "preconditioner.pre and preconditioner.post are both 0: a cycle needs sweeps");
   bool const needs_symmetry = run.solver.name == "cg" || is_block(run);
-  if (needs_symmetry && amg.pre != amg.post)
-    errors.add(run.where("preconditioner.post"), "preconditioner.pre is ", std::to_string(amg.pre),
-               " and preconditioner.post ", std::to_string(amg.post), ": for ", run.solver.name,
-               ", which needs a symmetric cycle, they must be equal");
+  std::string const why = Solder::Impl::amg::sweeps_failure(amg, "preconditioner.",
+                                                            needs_symmetry ? run.solver.name : "");
+  if (!why.empty())
+    errors.add(run.where(amg.pre == amg.post ? "preconditioner.pre" : "preconditioner.post"), why);
 }
 
 /// Refuses unknowns that do not belong to nodes or points as the preconditioner needs.

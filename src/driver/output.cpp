@@ -43,12 +43,9 @@ template <class Options>
 void add_options(Json& json, PreconditionerConfig const& config, Options const& options) {
   for_each_option<Options>([&](auto const& option) {
     if (option.selector == "name" && !option.is_for(config.name)) return;
-    std::string_view const selected = option.selector == "name" ? config.name
-                                      : option.selector == "near_nullspace"
-                                          ? config.near_nullspace
-                                          : word_of_option(options, option.selector);
-    bool const counts = option.selector.empty() || option.is_for(selected);
-    json.add(option.name, counts ? value_json(options, option) : Json(nullptr));
+    bool const is_said =
+        counts(option, options, {{"near_nullspace", config.near_nullspace}, {"name", config.name}});
+    json.add(option.name, is_said ? value_json(options, option) : Json(nullptr));
   });
 }
 
@@ -67,13 +64,11 @@ void add_solver_options(Json& json, SolverConfig const& solver) {
     for_each_option<typename std::remove_cvref_t<decltype(method)>::Options>(
         [&](auto const& option) {
           if (option.name == "form") return;
-          bool const counts =
-              method.is(solver.name) &&
-              (option.selector.empty() || option.is_for(word_of_option(options, option.selector)));
+          bool const is_said = method.is(solver.name) && counts(option, options);
           auto const is_same = [&](auto const& member) { return member.first == option.name; };
           auto member = std::find_if(members.begin(), members.end(), is_same);
           if (member == members.end()) member = members.insert(member, {option.name, nullptr});
-          if (counts) member->second = value_json(options, option);
+          if (is_said) member->second = value_json(options, option);
         });
     if (method.is(solver.name))
       for_each_option<SolverOptions>(

@@ -23,9 +23,8 @@ namespace {
 /// nothing: several right-hand sides are solved at once then.
 std::pair<std::string, std::string> wanted_format(RunConfig const& run, bool several) {
   if (run.problem.batch > 0) return {"csr", "for a batch"};
-  if (several && run.execution.matrix_format == "auto" && takes_columns(run))
-    return {"csr", is_block(run) ? "for a block of right-hand sides"
-                                 : "for several right-hand sides at once"};
+  if (several && !is_block(run) && run.execution.matrix_format == "auto" && takes_columns(run))
+    return {"csr", "for several right-hand sides at once"};
   return {run.execution.matrix_format, ""};
 }
 
@@ -103,7 +102,7 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
     if (!why.empty()) return refuse(system, why, solved);
   }
 
-  auto const [format, reason] = wanted_format(run, count > 1 || is_block(run));
+  auto const [format, reason] = wanted_format(run, count > 1);
   check_padding(exec, run, format, A);
   Kokkos::Timer timer;
   SolverInputs inputs{monitor, {}};

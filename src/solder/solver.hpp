@@ -69,7 +69,7 @@ class Solver {
   template <class B, class X>
   requires(B::rank() == 1 && X::rank() == 1) Report solve(B const& b, X const& x)
   const {
-    check_vectors(b, x);
+    Impl::check_vectors<Exec>(name(), made_->rows(), b, x);
     return in_memory([&] { return made_->solve(b.data(), x.data()); });
   }
   /// \brief Solves A X = B for several right-hand sides: views of rank 2. A report for each column.
@@ -87,7 +87,7 @@ class Solver {
   requires(B::rank() == 1 && X::rank() == 1) std::vector<Report> solve(B const& b, X const& x,
                                                                        Batch<Exec> const& batch)
   const {
-    check_vectors(b, x);
+    Impl::check_vectors<Exec>(name(), made_->rows(), b, x);
     return in_memory([&] { return made_->solve(b.data(), x.data(), batch); });
   }
 
@@ -109,13 +109,6 @@ class Solver {
   template <class F>
   auto in_memory(F const& f) const {
     return Impl::with_memory_for(name().data(), made_->rows(), made_->nonzeros(), f);
-  }
-  template <class B, class X>
-  void check_vectors(B const& b, X const& x) const {
-    Impl::check_access<Exec, B, X>();
-    Impl::check_vectors(name(), made_->rows(), b.extent(0), x.extent(0),
-                        b.span_is_contiguous() && x.span_is_contiguous());
-    Impl::check_apart(name(), b, x);
   }
 
   std::shared_ptr<Impl::MadeSolver<Scalar, Exec>> made_;

@@ -260,13 +260,19 @@ std::string_view selected(Options const& options, std::string_view selector,
   return word_of_option(options, selector);
 }
 
+/// \brief Whether one of the options counts.
+template <class Options, class Owner, class Value>
+bool counts(Option<Owner, Value> const& option, Options const& options,
+            Choices const& choices = {}) {
+  return option.selector.empty() || option.is_for(selected(options, option.selector, choices));
+}
+
 /// \brief Calls f(option) for each option that counts.
 template <class Options, class Function>
 void for_each_option_that_counts(Options const& options, Choices const& choices,
                                  Function const& f) {
   for_each_option<Options>([&](auto const& option) {
-    if (option.selector.empty() || option.is_for(selected(options, option.selector, choices)))
-      f(option);
+    if (counts(option, options, choices)) f(option);
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -11,6 +12,7 @@
 
 #include <solder/core/errors.hpp>
 #include <solder/core/kokkos_ext.hpp>
+#include <solder/core/options.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/sell.hpp>
 
@@ -19,19 +21,13 @@ namespace Solder {
 /// \brief How a matrix is stored for its products; see CsrMatrix and SellMatrix.
 enum class MatrixFormat { automatic, csr, sell, ell };
 
-constexpr std::string_view to_string(MatrixFormat format) {
-  switch (format) {
-    case MatrixFormat::automatic:
-      return "auto";
-    case MatrixFormat::csr:
-      return "csr";
-    case MatrixFormat::sell:
-      return "sell";
-    case MatrixFormat::ell:
-      return "ell";
-  }
-  return "unknown";
+constexpr auto words_of(MatrixFormat) {
+  return std::array<Word<MatrixFormat>, 4>{{{MatrixFormat::automatic, "auto"},
+                                            {MatrixFormat::csr, "csr"},
+                                            {MatrixFormat::sell, "sell"},
+                                            {MatrixFormat::ell, "ell"}}};
 }
+constexpr std::string_view to_string(MatrixFormat format) { return word_of(format); }
 
 /// \brief What the choice of a format is based on.
 struct RowStatistics {

@@ -231,8 +231,8 @@ class Amg {
   std::shared_ptr<State> made(Exec const& exec, Matrix const& A,
                               State const* before = nullptr) const {
     check(options_, "Solder::Amg");
-    if (options_.pre + options_.post == 0)
-      throw std::invalid_argument("Solder::Amg: pre and post are both 0: a cycle needs sweeps");
+    if (std::string const why = Impl::amg::sweeps_failure(options_, "", ""); !why.empty())
+      throw std::invalid_argument("Solder::Amg: " + why);
     if (A.rows() != A.columns())
       throw std::invalid_argument("Solder::Amg: a square matrix is needed, not " +
                                   std::to_string(A.rows()) + " x " + std::to_string(A.columns()));

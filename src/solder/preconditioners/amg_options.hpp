@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <tuple>
 
@@ -79,5 +80,22 @@ struct AmgOptions {
             .only_with("near_nullspace", std::string_view("constant")));
   }
 };
+
+namespace Impl::amg {
+
+/// \brief Why no cycle has these sweeps, or no symmetric one; empty where one has.
+/// \param section of the options, for people: "preconditioner."
+/// \param symmetric_for the solver that needs a symmetric cycle; empty: none does
+inline std::string sweeps_failure(AmgOptions const& options, std::string const& section,
+                                  std::string const& symmetric_for) {
+  if (options.pre + options.post == 0)
+    return section + "pre and " + section + "post are both 0: a cycle needs sweeps";
+  if (symmetric_for.empty() || options.pre == options.post) return {};
+  return section + "pre is " + std::to_string(options.pre) + " and " + section + "post " +
+         std::to_string(options.post) + ": for " + symmetric_for +
+         ", which needs a symmetric cycle, they must be equal";
+}
+
+}  // namespace Impl::amg
 
 }  // namespace Solder

@@ -10,7 +10,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -94,12 +93,10 @@ struct StageLaunch : Launch<Exec> {
 template <class Exec>
 struct DeviceStep {
   std::int32_t most_sums;
-  int workspace_;
+  int workspace;  ///< doubles
   void const* stage;
   void (*launch)(void const* stage, StageLaunch<Exec> const&);
   HostStage const* work;  ///< not null: no kernel, but this
-
-  int workspace() const { return workspace_; }
 
   template <Serving For>
   struct Maker {

@@ -413,7 +413,7 @@ class Engine {
     if constexpr (!is_host_space<Exec>) {
       needs_ = {};
       auto const add = [&](auto const& step, At const&) {
-        needs_.add(step.most_sums, step.workspace());
+        needs_.add(step.most_sums, step.workspace);
       };
       programs_.residual_check.for_each_stage({}, add);
       programs_.iteration.for_each_stage({std::max(cycle_.steps, 1) - 1, 0}, add);

@@ -43,7 +43,7 @@ inline void check_block(std::int32_t rows, bool at_once) {
 }
 
 /// \brief Refuses vectors of other lengths than n, or strided ones.
-inline void check_vectors(std::string_view name, std::int32_t n, std::size_t b, std::size_t x,
+inline void check_lengths(std::string_view name, std::int32_t n, std::size_t b, std::size_t x,
                           bool contiguous) {
   if (b != std::size_t(n) || x != std::size_t(n))
     throw std::invalid_argument(std::string(name) + ": b and x need " + std::to_string(n) +
@@ -92,6 +92,16 @@ constexpr void check_access() {
   using AccessX = Kokkos::SpaceAccessibility<Exec, typename X::memory_space>;
   static_assert(Access::accessible && AccessX::accessible,
                 "Solder: the solver's execution space cannot access the memory of b or x");
+}
+
+/// \brief Refuses a right-hand side and a solution of other lengths than n, that are strided,
+/// overlap, or that the execution space cannot access.
+template <class Exec, class B, class X>
+void check_vectors(std::string_view name, std::int32_t n, B const& b, X const& x) {
+  check_access<Exec, B, X>();
+  check_lengths(name, n, b.extent(0), x.extent(0),
+                b.span_is_contiguous() && x.span_is_contiguous());
+  check_apart(name, b, x);
 }
 
 /// \brief Refuses several right-hand sides and solutions of other extents than n rows, that

@@ -36,16 +36,15 @@ class BatchOf final : public AnyBatch<Exec, typename Method::Scalar> {
 
   std::vector<Report> solve(Scalar const* b, Scalar* x, Batch<Exec> const& batch) override {
     check_rows(batch);
-    if (method_ == nullptr || starts_ != batch.device_rows().starts) {
+    std::vector<Report> reports;
+    if (!is_ready_for(batch)) {
       method_.reset();
       check(batch);
     }
-    std::vector<Report> reports;
     if constexpr (Method::can_be_batch) {
       if (method_ == nullptr) {
         method_ = make_ready<Method, Serving::batch>(exec_, system_, options_,
                                                      Many{1, batch.device_rows()});
-        starts_ = batch.device_rows().starts;
         batch_ = batch;
       }
       reports = method_->solve_batch(b, x);
@@ -57,6 +56,9 @@ class BatchOf final : public AnyBatch<Exec, typename Method::Scalar> {
   }
 
  private:
+  bool is_ready_for(Batch<Exec> const& batch) const {
+    return method_ != nullptr && batch_->device_rows().starts == batch.device_rows().starts;
+  }
   void check(Batch<Exec> const& batch) const {
     std::string const name = "Solder: a batch ";
     if (options_.runner != Runner::automatic && options_.runner != Runner::team)
@@ -83,9 +85,8 @@ class BatchOf final : public AnyBatch<Exec, typename Method::Scalar> {
   Exec exec_;
   std::shared_ptr<System> system_;
   Options options_;
-  std::unique_ptr<Method> method_;  ///< for the last batch
-  std::optional<Batch<Exec>> batch_;
-  std::int32_t const* starts_ = nullptr;
+  std::unique_ptr<Method> method_;    ///< for the last batch
+  std::optional<Batch<Exec>> batch_;  ///< that one
 };
 
 /// \brief A solver's method, whatever the types of A and M: all that its users call.

@@ -33,7 +33,7 @@ class Solver {
   /// size; OutOfMemory, after which x is as far as it has come and the solver as good as before
   template <class B, class X>
   requires(B::rank() == 1 && X::rank() == 1) Report solve(B const& b, X const& x) {
-    check_vectors(b, x);
+    Impl::check_vectors<Exec>(name(), system_->rows(), b, x);
     return in_memory([&] { return method_.one().solve(b.data(), x.data()); });
   }
 
@@ -74,7 +74,7 @@ class Solver {
   template <class B, class X>
   requires(B::rank() == 1 && X::rank() == 1) std::vector<Report> solve(B const& b, X const& x,
                                                                        Batch<Exec> const& batch) {
-    check_vectors(b, x);
+    Impl::check_vectors<Exec>(name(), system_->rows(), b, x);
     return in_memory([&] { return method_.batch().solve(b.data(), x.data(), batch); });
   }
 
@@ -95,14 +95,6 @@ class Solver {
   template <class F>
   auto in_memory(F const& f) const {
     return with_memory_for(name().data(), system_->rows(), system_->nonzeros(), f);
-  }
-
-  template <class B, class X>
-  void check_vectors(B const& b, X const& x) const {
-    check_access<Exec, B, X>();
-    Impl::check_vectors(name(), system_->rows(), b.extent(0), x.extent(0),
-                        b.span_is_contiguous() && x.span_is_contiguous());
-    check_apart(name(), b, x);
   }
 
   std::shared_ptr<SystemSeen> system_;
