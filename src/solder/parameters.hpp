@@ -29,55 +29,78 @@ class Parameters {
   class Value;
   struct Entry;
 
+  /// \brief An empty tree.
   // Defined where an Entry is complete.
   Parameters();
+  /// \brief A tree of these entries; of two with one name the last counts.
   Parameters(std::initializer_list<Entry> entries);
+  /// \brief A copy of the whole tree.
   Parameters(Parameters const&);
+  /// \brief Takes the whole tree.
   Parameters(Parameters&&) noexcept;
+  /// \brief Copies the whole tree.
   Parameters& operator=(Parameters const&);
+  /// \brief Takes the whole tree.
   Parameters& operator=(Parameters&&) noexcept;
+  /// \brief Frees the tree.
   ~Parameters();
 
   /// \brief Sets a value, in place of an earlier one of this name.
   Parameters& set(std::string_view name, Value value);
   /// \brief The value of this name, or null.
   Value const* find(std::string_view name) const;
+  /// \brief All entries, in the order in which their names were first set.
   std::vector<Entry> const& entries() const { return entries_; }
+  /// \brief Whether there is no entry.
   bool empty() const;
 
  private:
   std::vector<Entry> entries_;
 };
 
+/// \brief A value of a tree: a bool, a whole number, a number, a word or another tree.
 class Parameters::Value {
  public:
+  /// \brief A bool.
   template <std::same_as<bool> Bool>
   Value(Bool value) : value_(value) {}
+  /// \brief A whole number.
   template <std::integral Integer>
   requires(!std::same_as<Integer, bool> && !std::same_as<Integer, char>) Value(Integer value)
       : value_(static_cast<std::int64_t>(value)) {}
+  /// \brief A number.
   template <std::floating_point Real>
   Value(Real value) : value_(static_cast<double>(value)) {}
+  /// \brief A null pointer is no word.
   Value(std::nullptr_t) = delete;
+  /// \brief A word.
   Value(char const* value) : value_(std::string(value)) {}
+  /// \brief A word.
   Value(std::string_view value) : value_(std::string(value)) {}
+  /// \brief A word.
   Value(std::string value) : value_(std::move(value)) {}
+  /// \brief Another tree.
   Value(Parameters value) : value_(std::move(value)) {}
 
-  /// \brief Null where it is something else.
+  /// \brief The bool; null where it is something else.
   bool const* as_bool() const { return std::get_if<bool>(&value_); }
+  /// \brief The whole number; null where it is something else.
   std::int64_t const* as_integer() const { return std::get_if<std::int64_t>(&value_); }
+  /// \brief The number; null where it is something else, a whole number too.
   double const* as_real() const { return std::get_if<double>(&value_); }
+  /// \brief The word; null where it is something else.
   std::string const* as_word() const { return std::get_if<std::string>(&value_); }
+  /// \brief The tree; null where it is something else.
   Parameters const* as_tree() const { return std::get_if<Parameters>(&value_); }
 
  private:
   std::variant<bool, std::int64_t, double, std::string, Parameters> value_;
 };
 
+/// \brief A name and its value.
 struct Parameters::Entry {
-  std::string name;
-  Value value;
+  std::string name;  ///< unique in its tree
+  Value value;       ///< what it is set to
 };
 
 inline Parameters::Parameters() = default;

@@ -31,10 +31,11 @@ namespace Solder {
 /// kernels do.
 template <class Before, class Source>
 struct Application {
-  Before before;
-  Source rows;
+  Before before;  ///< a program: the stages that run before the rows are there
+  Source rows;    ///< the source of the rows of the result
 };
 
+/// \cond kernels
 template <class Before, class Source>
 Application<Before, Source> application(Before const& before, Source const& rows) {
   return {before, rows};
@@ -169,6 +170,8 @@ inline constexpr bool waits = [] {
   else
     return false;
 }();
+
+/// \endcond
 
 /// \brief What a solver asks of a matrix, or of a user's own operator.
 ///

@@ -15,6 +15,7 @@ namespace Solder {
 /// is wrong, where (file and line), and what would be right. Never thrown for a failed solve.
 class InputError : public std::runtime_error {
  public:
+  /// \brief An error with this message.
   explicit InputError(std::string const& message) : std::runtime_error(message) {}
 
   /// \brief The message becomes "file: message", or "file:line: message" where line > 0.
@@ -52,6 +53,7 @@ class OutOfMemory : public std::bad_alloc {
                   what, static_cast<long long>(rows), static_cast<long long>(nonzeros));
   }
 
+  /// \brief The message; it lives as long as the error.
   char const* what() const noexcept override { return text_; }
 
  private:

@@ -9,6 +9,8 @@ namespace Solder {
 
 /// \brief No preconditioner: z = r.
 struct Identity {
+  /// \cond kernels
+
   /// \brief Applied inside a solver's own kernels, row by row.
   struct Operator {
     static constexpr bool is_identity = true, is_pointwise = true, takes_columns = true,
@@ -27,8 +29,11 @@ struct Identity {
     bool operator==(Operator const&) const = default;
   };
 
+  /// \endcond
+
   /// \brief Rows of the matrices that it is for; -1: of any.
   static constexpr std::int32_t rows() { return -1; }
+  /// \brief For solvers; see Application.
   template <class Exec>
   Operator open(Arena<Exec>&) const {
     return {};

@@ -30,8 +30,8 @@ namespace Solder {
 /// \brief A value of an enumeration, and its word.
 template <class Enum>
 struct Word {
-  Enum value;
-  std::string_view word;
+  Enum value;             ///< the enumerator
+  std::string_view word;  ///< its word, as in YAML
 };
 
 /// \brief An enumeration with words: words_of(an enumerator) is an array with all of them.
@@ -40,6 +40,8 @@ concept HasWords = std::is_enum_v<Enum> && requires(Enum value) {
   words_of(value).size();
 };
 
+/// \brief The word of an enumerator; "unknown" for a number that is none.
+/// \ingroup options
 template <HasWords Enum>
 constexpr std::string_view word_of(Enum value) {
   for (Word<Enum> const& each : words_of(value))
@@ -49,34 +51,43 @@ constexpr std::string_view word_of(Enum value) {
 
 /// \brief The numbers that an option may be.
 struct Interval {
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
-  bool is_open = false;  ///< without its ends
+  double least = -std::numeric_limits<double>::infinity();  ///< lower end
+  double most = std::numeric_limits<double>::infinity();    ///< upper end
+  bool is_open = false;                                     ///< without its ends
 
+  /// \brief Whether x is in the interval.
   constexpr bool holds(double x) const {
     return is_open ? x > least && x < most : x >= least && x <= most;
   }
 };
+/// \brief From least to most, both included.
+/// \ingroup options
 constexpr Interval from_to(double least, double most) { return {least, most}; }
+/// \brief From least on, least included.
+/// \ingroup options
 constexpr Interval at_least(double least) {
   return {least, std::numeric_limits<double>::infinity()};
 }
 /// \brief Without the ends.
+/// \ingroup options
 constexpr Interval between(double least, double most) { return {least, most, true}; }
 
 /// \brief The words of a bool.
 struct Flag {
-  std::string_view no = "false", yes = "true";
+  std::string_view no = "false",  ///< the word of false
+      yes = "true";               ///< the word of true
 };
 
 /// \brief One option of `Owner`: an enumeration with words, a bool, or a number.
 template <class Owner, class Value>
 struct Option {
+  /// \brief The struct whose member the option is.
   using owner_type = Owner;
+  /// \brief The type of the option.
   using value_type = Value;
 
-  std::string_view name;
-  Value Owner::*member;
+  std::string_view name;        ///< as in YAML
+  Value Owner::*member;         ///< where the value is
   std::string_view help;        ///< a line
   Interval range{};             ///< of a number
   Flag flag{};                  ///< of a bool
@@ -86,11 +97,14 @@ struct Option {
   std::string_view fallback{};     ///< an option whose value this one takes where it is not given
   std::string_view former_name{};  ///< that it had in an earlier version
 
+  /// \brief An enumeration with words, a bool, or any number.
   constexpr Option(std::string_view name_, Value Owner::*member_, std::string_view help_)
       : name(name_), member(member_), help(help_) {}
+  /// \brief A number from a range.
   constexpr Option(std::string_view name_, Value Owner::*member_, Interval range_,
                    std::string_view help_) requires(!HasWords<Value> && !std::same_as<Value, bool>)
       : name(name_), member(member_), help(help_), range(range_) {}
+  /// \brief A bool with words of its own.
   constexpr Option(std::string_view name_, Value Owner::*member_, Flag flag_,
                    std::string_view help_) requires std::same_as<Value, bool>
       : name(name_), member(member_), help(help_), flag(flag_) {}
@@ -105,18 +119,22 @@ struct Option {
     option.for_words = {as_word(values)...};
     return option;
   }
+  /// \brief The same option; where it is not given it takes the value of another.
   constexpr Option as(std::string_view other) const {
     Option option = *this;
     option.fallback = other;
     return option;
   }
+  /// \brief The same option, with the name that it had in an earlier version.
   constexpr Option formerly(std::string_view old) const {
     Option option = *this;
     option.former_name = old;
     return option;
   }
 
+  /// \brief Whether its values are words: those of an enumeration or a bool.
   static constexpr bool has_words = HasWords<Value> || std::is_same_v<Value, bool>;
+  /// \brief Whether its values are whole numbers.
   static constexpr bool is_integer = !has_words && std::is_integral_v<Value>;
 
   /// \brief All words that there are; none of a number.
@@ -150,6 +168,7 @@ struct Option {
       return false;
     }
   }
+  /// \brief Whether the description allows this value.
   constexpr bool allows(Value value) const {
     if constexpr (std::is_same_v<Value, bool>)
       return true;
@@ -231,12 +250,14 @@ void check_option(Options const& options, Option<Owner, Value> const& option,
 }  // namespace Impl
 
 /// \brief Calls f(option) for each option that the struct describes.
+/// \ingroup options
 template <class Options, class Function>
 constexpr void for_each_option(Function const& f) {
   std::apply([&](auto const&... option) { (f(option), ...); }, Options::described());
 }
 
 /// \brief The word that the option of this name has; empty where there is none such.
+/// \ingroup options
 template <class Options>
 constexpr std::string_view word_of_option(Options const& options, std::string_view name) {
   std::string_view word;
@@ -252,6 +273,7 @@ constexpr std::string_view word_of_option(Options const& options, std::string_vi
 using Choices = std::vector<std::pair<std::string_view, std::string_view>>;
 
 /// \brief The word that decides whether an option with this selector counts.
+/// \ingroup options
 template <class Options>
 std::string_view selected(Options const& options, std::string_view selector,
                           Choices const& choices) {
@@ -261,6 +283,7 @@ std::string_view selected(Options const& options, std::string_view selector,
 }
 
 /// \brief Whether one of the options counts.
+/// \ingroup options
 template <class Options, class Owner, class Value>
 bool counts(Option<Owner, Value> const& option, Options const& options,
             Choices const& choices = {}) {
@@ -268,6 +291,7 @@ bool counts(Option<Owner, Value> const& option, Options const& options,
 }
 
 /// \brief Calls f(option) for each option that counts.
+/// \ingroup options
 template <class Options, class Function>
 void for_each_option_that_counts(Options const& options, Choices const& choices,
                                  Function const& f) {
@@ -279,6 +303,7 @@ void for_each_option_that_counts(Options const& options, Choices const& choices,
 /// \brief Refuses what the description of `Options` does not allow.
 /// \param who refuses, for people: "Solder::Gmres"
 /// \throws std::invalid_argument "Solder::Gmres: restart must be an integer from 1 to 1000, not 0"
+/// \ingroup options
 template <class Options>
 void check(Options const& options, std::string_view who) {
   for_each_option<Options>([&](auto const& option) { Impl::check_option(options, option, who); });

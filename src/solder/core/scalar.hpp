@@ -17,13 +17,18 @@ namespace Solder {
 /// needs.
 template <class Scalar>
 struct ScalarTraits {
+  /// \brief The real type of the same precision.
   using Real = Scalar;
+  /// \brief Whether the scalar is complex.
   static constexpr bool is_complex = false;
 };
 
+/// \brief The same of a complex scalar.
 template <class RealType>
 struct ScalarTraits<Kokkos::complex<RealType>> {
+  /// \brief The type of the real and the imaginary part.
   using Real = RealType;
+  /// \brief Whether the scalar is complex.
   static constexpr bool is_complex = true;
 };
 

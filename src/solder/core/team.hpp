@@ -17,10 +17,11 @@ namespace Solder {
 /// so that a row meets the same core in every stage; a league has one team or as many as there are
 /// slices. On GPUs rows are dealt cyclically, thread by thread, and bounds is not read for that.
 struct Rows {
-  std::int32_t count;
-  std::int32_t teams;  ///< the league that vector stages take
-  std::int32_t const* bounds;
+  std::int32_t count;          ///< of all teams together
+  std::int32_t teams;          ///< the league that vector stages take
+  std::int32_t const* bounds;  ///< [teams + 1], on hosts; see above
 
+  /// \brief Whether the same rows are dealt in the same way.
   bool operator==(Rows const&) const = default;
 };
 

@@ -18,6 +18,7 @@ namespace Solder {
 
 /// \brief Reads and checks only the banner and the size line. Errors are those of
 /// read_matrix_market.
+/// \ingroup files
 inline MatrixMarketHeader read_matrix_market_header(std::string const& path) {
   return Impl::read_market_file(
       path, [](auto const&, MatrixMarketHeader const& header) { return header; });
@@ -32,6 +33,7 @@ inline MatrixMarketHeader read_matrix_market_header(std::string const& path) {
 /// Fortran exponents (1.0D+03) and a leading + are accepted. A real file may be read into a complex
 /// Scalar. Only the row offsets are allocated on the strength of the size line. Throws InputError,
 /// naming file and line, for everything else. Peak memory: 2.5 times the result.
+/// \ingroup files
 template <class Scalar>
 HostCsr<Scalar> read_matrix_market(std::string const& path) {
   return Impl::read_market_file(path, [](auto& lines, MatrixMarketHeader const& header) {
@@ -54,6 +56,7 @@ HostCsr<Scalar> read_matrix_market(std::string const& path) {
 
 /// \brief Reads an n x 1 Matrix Market file, array or coordinate, into a dense vector. Formats and
 /// errors are those of read_matrix_market; also InputError unless there is exactly one column.
+/// \ingroup files
 template <class Scalar>
 std::vector<Scalar> read_matrix_market_vector(std::string const& path) {
   return Impl::read_market_file(path, [](auto& lines, MatrixMarketHeader const& header) {

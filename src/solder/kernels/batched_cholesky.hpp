@@ -215,6 +215,7 @@ void batched_cholesky(Exec const& exec, CholeskyBatch<Scalar> const& batch) {
 /// that is not positive definite or not finite, as far as rounding permits. The lower
 /// triangle of such a matrix is undefined afterwards
 /// \throws std::invalid_argument if the extents are inconsistent
+/// \ingroup matrices
 template <class Exec, class Matrices, class Info>
 void batched_cholesky(Exec const& exec, Matrices const& A, Info const& info) {
   using Scalar = typename Matrices::value_type;

@@ -73,9 +73,12 @@ struct MultiDotTotals {
 template <class Scalar, class Exec>
 class MultiDot {
  public:
+  /// \brief The basis and y, in the memory of Exec.
   using Vector = Kokkos::View<Scalar const*, typename Exec::memory_space>;
+  /// \brief The inner products, in the memory of Exec.
   using Products = Kokkos::View<Wide<Scalar>*, typename Exec::memory_space>;
 
+  /// \brief For vectors of this many rows and a basis of up to most_columns columns; allocates.
   /// \throws std::invalid_argument if most_columns is not from 1 to 4096 or rows is negative
   /// \throws std::length_error if there are more rows than kernels support: 2^31 - 2^22 - 1
   MultiDot(Exec const& exec, std::int32_t rows, std::int32_t most_columns)

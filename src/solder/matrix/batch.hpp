@@ -21,7 +21,8 @@ namespace Solder {
 /// starts[k + 1] - 1 are system k. It is on the host, where systems are appended one by one.
 template <class Scalar>
 struct HostBatch {
-  HostCsr<Scalar> matrix;
+  HostCsr<Scalar> matrix;  ///< block diagonal
+  /// First row of each system, and finally the number of rows.
   std::vector<std::int32_t> starts{0};
 
   /// \brief Reserves room for this number of rows and nonzeros in all systems together.
@@ -59,6 +60,7 @@ struct HostBatch {
 template <class Exec>
 class Batch {
  public:
+  /// \brief Copies the starts to the device; waits for that.
   /// \param starts the first row of each system, ascending from 0, and finally the number of rows
   /// \throws std::invalid_argument if they do not begin at 0 or do not ascend
   Batch(Exec const& exec, std::vector<std::int32_t> const& starts)
@@ -86,7 +88,9 @@ class Batch {
   std::int32_t size() const { return static_cast<std::int32_t>(host_.size()) - 1; }
   /// \brief Rows of all systems together.
   std::int32_t rows() const { return host_.back(); }
+  /// \brief First row of each system, and finally the number of rows.
   std::vector<std::int32_t> const& starts() const { return host_; }
+  /// \brief What kernels use, by value. Valid while this object, or a copy of it, lives.
   Impl::BatchRows device_rows() const { return {starts_.data(), size(), largest_}; }
 
  private:

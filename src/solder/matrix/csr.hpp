@@ -104,12 +104,19 @@ concept CrsMatrixLike = requires(M const& m) {
 template <class Scalar, class Exec, class Offset = std::int32_t>
 class CsrMatrix {
  public:
+  /// \brief Type of the entries.
   using scalar_type = Scalar;
+  /// \brief Where products run.
   using execution_space = Exec;
+  /// \brief Where the arrays are.
   using memory_space = typename Exec::memory_space;
+  /// \brief What kernels use.
   using Operator = CsrOperator<Scalar, Offset>;
+  /// \brief rows + 1 row offsets.
   using Offsets = Kokkos::View<Offset const*, memory_space>;
+  /// \brief The column of each nonzero, counted from 0.
   using Columns = Kokkos::View<std::int32_t const*, memory_space>;
+  /// \brief The value of each nonzero.
   using Values = Kokkos::View<Scalar const*, memory_space>;
 
   /// \brief Wraps three views without copying: rows + 1 offsets, and the column and value of each
@@ -196,13 +203,19 @@ class CsrMatrix {
                            to_device<Scalar>(exec, host.values, "Solder::csr::values"));
         })) {}
 
+  /// \brief Number of rows.
   std::int32_t rows() const { return rows_; }
+  /// \brief Number of columns.
   std::int32_t columns() const { return columns_; }
+  /// \brief Number of stored entries, zeros and duplicates included.
   std::int64_t nonzeros() const { return static_cast<std::int64_t>(values_.extent(0)); }
   /// \brief Nonzeros of the longest row; an upper bound if the library made this matrix.
   std::int32_t longest_row() const { return longest_row_; }
+  /// \brief Where each row begins among the nonzeros; finally their number.
   Offsets const& row_offsets() const { return row_offsets_; }
+  /// \brief The column of each nonzero.
   Columns const& column_indices() const { return column_indices_; }
+  /// \brief The value of each nonzero.
   Values const& values() const { return values_; }
 
   /// \brief Checks the pattern once, for data that the constructor had to trust. Two kernels; waits
@@ -267,6 +280,7 @@ class CsrMatrix {
                                                     ? std::numeric_limits<std::int64_t>::max() / 2
                                                     : std::numeric_limits<std::int32_t>::max() -
                                                           (1 << 16);
+  /// \brief The most rows, and the most columns.
   static constexpr std::int32_t most_rows = Impl::most_rows;
 
  private:
@@ -348,6 +362,8 @@ class CsrMatrix {
   }
 
  public:
+  /// \cond kernels
+
   /// \brief Finds the longest row and lists the long ones. In a row for a group, each lane has one
   /// batch of loads; in a row for a warp, up to 8 batches. (Public because CUDA accepts lambdas
   /// only in public functions.)
@@ -382,6 +398,7 @@ class CsrMatrix {
     list(teams, most_of_warp, no_limit, groups + warps);
     Impl::set_three(exec, bounds_.data(), groups, warps, teams);
   }
+  /// \endcond
 
  private:
   std::int32_t rows_ = 0, columns_ = 0;

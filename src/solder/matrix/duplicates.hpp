@@ -110,6 +110,7 @@ CsrMatrix<Scalar, Exec, Offset> sum_neighbours(Exec const& exec,
 /// unsorted row with each other if there are at most 512. If there are duplicates, A is copied. If
 /// a row with duplicates is unsorted, or an unsorted row has more than 512 entries, the copy is the
 /// transpose of the transpose, and all its rows are sorted. Waits for the device.
+/// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 CsrMatrix<Scalar, Exec, Offset> sum_duplicates(Exec const& exec,
                                                CsrMatrix<Scalar, Exec, Offset> const& A) {

@@ -19,28 +19,40 @@
 namespace Solder {
 
 /// \brief How a matrix is stored for its products; see CsrMatrix and SellMatrix.
-enum class MatrixFormat { automatic, csr, sell, ell };
+enum class MatrixFormat {
+  automatic,  ///< chosen from the row lengths; see choose_format()
+  csr,        ///< compressed rows
+  sell,       ///< slices of rows, each as wide as its longest row
+  ell         ///< all rows as wide as the longest one
+};
 
+/// \brief All values, with their words.
 constexpr auto words_of(MatrixFormat) {
   return std::array<Word<MatrixFormat>, 4>{{{MatrixFormat::automatic, "auto"},
                                             {MatrixFormat::csr, "csr"},
                                             {MatrixFormat::sell, "sell"},
                                             {MatrixFormat::ell, "ell"}}};
 }
+/// \brief The word of a value.
 constexpr std::string_view to_string(MatrixFormat format) { return word_of(format); }
 
 /// \brief What the choice of a format is based on.
 struct RowStatistics {
-  std::int32_t rows = 0;
-  std::int64_t nonzeros = 0;
-  std::int32_t shortest = 0, longest = 0;  ///< nonzeros of a row
-  double mean = 0, deviation = 0;          ///< standard deviation of the nonzeros of a row
-  std::int32_t sigma = 1;                  ///< that SELL would use
-  std::int32_t csr_lane_bits = 0, sell_lane_bits = 0;  ///< 2^bits lanes would share a row
-  std::int64_t sell_entries = 0, ell_entries = 0;      ///< padding included
+  std::int32_t rows = 0;           ///< of the matrix
+  std::int64_t nonzeros = 0;       ///< of the matrix
+  std::int32_t shortest = 0,       ///< nonzeros of the shortest row
+      longest = 0;                 ///< nonzeros of the longest row
+  double mean = 0,                 ///< of the nonzeros of a row
+      deviation = 0;               ///< standard deviation of the nonzeros of a row
+  std::int32_t sigma = 1;          ///< that SELL would use
+  std::int32_t csr_lane_bits = 0,  ///< 2^bits lanes would share a row in CSR
+      sell_lane_bits = 0;          ///< 2^bits lanes would share a row in SELL
+  std::int64_t sell_entries = 0,   ///< that SELL would store, padding included
+      ell_entries = 0;             ///< that ELL would store, padding included
 };
 
 /// \brief The statistics of a matrix, from up to 5 kernels over the row offsets; waits for them.
+/// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 RowStatistics row_statistics(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   RowStatistics s;
@@ -81,8 +93,8 @@ RowStatistics row_statistics(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
 
 /// \brief A format, never automatic, and the reason for it in words.
 struct FormatChoice {
-  MatrixFormat format = MatrixFormat::csr;
-  std::string reason;
+  MatrixFormat format = MatrixFormat::csr;  ///< what was chosen
+  std::string reason;                       ///< why, for people
 };
 
 namespace Impl {
@@ -175,6 +187,7 @@ inline double product_nanoseconds(MatrixFormat format, RowStatistics const& s,
 /// Hosts read rows one after another and gain nothing from padding, so they get csr.
 /// \param scalar_bytes sizeof of the matrix's scalar
 /// \throws InputError if the wanted format would store more than ten times the nonzeros
+/// \ingroup matrices
 inline FormatChoice choose_format(MatrixFormat wanted, RowStatistics const& s,
                                   std::size_t scalar_bytes, bool on_host) {
   std::string const lengths = Impl::lengths_text(s);

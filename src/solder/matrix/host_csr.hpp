@@ -54,12 +54,13 @@ inline std::string wrong_column(std::int32_t row, std::int32_t column, std::int3
 /// ascend strictly in each row. row_offsets has rows + 1 entries, or none if default constructed.
 template <class Scalar>
 struct HostCsr {
-  std::int32_t rows = 0;
-  std::int32_t columns_count = 0;
-  std::vector<std::int64_t> row_offsets;
-  std::vector<std::int32_t> columns;
-  std::vector<Scalar> values;
+  std::int32_t rows = 0;                  ///< number of rows
+  std::int32_t columns_count = 0;         ///< number of columns
+  std::vector<std::int64_t> row_offsets;  ///< [rows + 1]
+  std::vector<std::int32_t> columns;      ///< [nonzeros], counted from 0
+  std::vector<Scalar> values;             ///< [nonzeros]
 
+  /// \brief Number of stored entries.
   std::int64_t nonzeros() const { return row_offsets.empty() ? 0 : row_offsets.back(); }
 
   /// \brief Checks the pattern once. Columns need not ascend.
@@ -162,7 +163,12 @@ void sort_and_merge_rows(HostCsr<Scalar>& matrix) {
 }  // namespace Impl
 
 /// \brief What TripletBuilder adds at (column, row) for an entry given at (row, column).
-enum class Mirror { none, same, negated, conjugated };
+enum class Mirror {
+  none,       ///< nothing
+  same,       ///< the value: a symmetric matrix
+  negated,    ///< minus the value: a skew-symmetric matrix
+  conjugated  ///< the conjugate: a Hermitian matrix
+};
 
 /// \brief Collects entries (row, column, value) in any order and builds a HostCsr from them.
 ///
@@ -171,6 +177,7 @@ enum class Mirror { none, same, negated, conjugated };
 template <class Scalar>
 class TripletBuilder {
  public:
+  /// \brief Adds an entry. Indices are counted from 0; build() checks them.
   void add(std::int32_t row, std::int32_t column, Scalar value) {
     if (used_ == room_) grow();
     Block& block = blocks_.back();
@@ -180,6 +187,7 @@ class TripletBuilder {
     ++used_;
   }
 
+  /// \brief Entries added since the last build().
   std::int64_t size() const { return in_full_blocks_ + used_; }
 
   /// \brief The matrix; leaves the builder empty. A counting sort by row, then a sort within each
@@ -276,6 +284,7 @@ class TripletBuilder {
 
 /// \brief The same matrix in another scalar type: wider, narrower, or real to complex. Throws
 /// InputError if a finite value is out of To's range. Complex to real does not compile.
+/// \ingroup matrices
 template <class To, class From>
 HostCsr<To> convert_scalar(HostCsr<From> const& matrix) {
   using Real = typename ScalarTraits<To>::Real;

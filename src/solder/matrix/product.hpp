@@ -551,6 +551,7 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
 /// memory of X and Y if that is more. Waits for the device. \throws std::invalid_argument if X does
 /// not have as many columns as Y has rows \throws std::length_error if the product has more than
 /// 2^31 - 2^16 - 1 entries
+/// \ingroup matrices
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const& X,
                                 CsrMatrix<Scalar, Exec> const& Y) {

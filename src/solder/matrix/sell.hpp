@@ -18,6 +18,8 @@
 
 namespace Solder {
 
+/// \cond kernels
+
 /// \brief The device side of a SELL or ELL matrix: what kernels need to hand out row products.
 ///
 /// A slice has one place for each lane of a warp, and 2^lane_bits neighbouring lanes share a row,
@@ -190,11 +192,13 @@ struct SellOperator {
   }
 };
 
+/// \endcond
+
 /// \brief How rows are laid out in slices. `automatic` parameters are chosen from the row lengths
 /// and the execution space.
 struct SellShape {
-  static constexpr std::int32_t automatic = -1;
-  static constexpr std::int32_t most_sigma = 1 << 14;
+  static constexpr std::int32_t automatic = -1;        ///< chosen from the row lengths
+  static constexpr std::int32_t most_sigma = 1 << 14;  ///< the largest window
 
   /// The rows of a window within which rows are sorted by length: a power of two from 32 to
   /// most_sigma; 1: rows are not sorted.
@@ -377,11 +381,17 @@ void fill_slices(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr,
 template <class Scalar, class Exec>
 class SellMatrix {
  public:
+  /// \brief Type of the entries.
   using scalar_type = Scalar;
+  /// \brief Where products run.
   using execution_space = Exec;
+  /// \brief Where the arrays are.
   using memory_space = typename Exec::memory_space;
+  /// \brief What kernels use.
   using Operator = SellOperator<Scalar>;
+  /// \brief Columns and rows, counted from 0.
   using Indices = Kokkos::View<std::int32_t*, memory_space>;
+  /// \brief The stored entries, padding included.
   using Values = Kokkos::View<Scalar*, memory_space>;
 
   /// \brief SELL-C-sigma. \throws std::invalid_argument if the shape is out of range \throws
@@ -430,13 +440,19 @@ class SellMatrix {
     });
   }
 
+  /// \brief Number of rows.
   std::int32_t rows() const { return rows_; }
+  /// \brief Number of columns.
   std::int32_t columns() const { return columns_; }
+  /// \brief Number of entries, padding not counted.
   std::int64_t nonzeros() const { return nonzeros_; }
   /// \brief Stored entries, including padding.
   std::int64_t entries() const { return layout_.entries; }
+  /// \brief Rows of a window within which rows are sorted by length; 1: not sorted.
   std::int32_t sigma() const { return layout_.sigma; }
+  /// \brief 2^lane_bits lanes share a row.
   std::int32_t lane_bits() const { return layout_.lane_bits; }
+  /// \brief Whether all slices are as wide as the longest row.
   bool is_ell() const { return layout_.slice_offsets.data() == nullptr; }
 
   /// \brief What kernels use, by value. Valid while this matrix, or a copy of it, lives.

@@ -26,9 +26,12 @@ struct Agreement {
 
   /// The first pair with that difference, row <= column, and both its entries, 0 for one that is
   /// not stored; -1 if no pair differs.
-  std::int32_t row = -1, column = -1;
-  std::complex<double> entry, mirrored;  ///< a(row, column) and a(column, row)
+  std::int32_t row = -1,
+               column = -1;    ///< of that pair; see row
+  std::complex<double> entry,  ///< a(row, column)
+      mirrored;                ///< a(column, row)
 
+  /// \brief Whether all pairs agree to the bit.
   bool is_exact() const { return difference == 0; }
   /// \brief Whether the two differ only by rounding.
   bool holds() const { return difference <= rounding; }
@@ -49,18 +52,19 @@ struct DiagonalSigns {
 
 /// \brief What check_symmetry found out about a matrix.
 struct Symmetry {
-  bool is_square = false;
+  bool is_square = false;   ///< as many rows as columns; if not, no entry is looked at
   bool is_complex = false;  ///< whether the scalar is complex
   bool is_finite = false;   ///< no entry is a NaN or an infinity
   bool pattern = false;     ///< if (i, j) is stored, even as a zero, so is (j, i)
   Agreement hermitian;      ///< of A with A^H, which CG needs; same as `symmetric` for real scalars
   Agreement symmetric;      ///< of A with A^T
-  DiagonalSigns diagonal;
+  DiagonalSigns diagonal;   ///< which diagonal entries speak against it
 };
 
 /// \brief A sentence without a full stop that says whether A is Hermitian (symmetric, if scalars
 /// are real) and names the worst pair. Rows and columns are counted from 1, as in Matrix Market
 /// files.
+/// \ingroup matrices
 inline std::string describe(Symmetry const& symmetry) {
   if (!symmetry.is_square) return "A is not square";
   std::string const wanted = symmetry.is_complex ? "Hermitian" : "symmetric";
@@ -267,6 +271,7 @@ MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
 /// meanwhile. If columns do not ascend, two transposes sort a copy (with doubles, 32 bytes per
 /// entry meanwhile), and the two kernels run again. The result is the same every time. Waits for
 /// the device.
+/// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 Symmetry check_symmetry(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   Symmetry symmetry;

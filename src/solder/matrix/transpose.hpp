@@ -304,6 +304,7 @@ void sort_longest_transpose_rows(Exec const& exec, TransposeEntries<Scalar, Offs
 /// result: 8 bytes per entry and 4 per column. Moves, without caches, a matrix and 28 bytes per
 /// entry. Rows of the result with up to 32 entries are sorted in registers, with up to 2048 in
 /// scratch. Waits for the device.
+/// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 CsrMatrix<Scalar, Exec, Offset> conjugate_transpose(Exec const& exec,
                                                     CsrMatrix<Scalar, Exec, Offset> const& A) {

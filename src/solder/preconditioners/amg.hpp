@@ -66,19 +66,24 @@ namespace Solder {
 template <class Scalar, class Exec, class Stored = Scalar>
 class Amg {
  public:
+  /// \brief Type of the vectors.
   using scalar_type = Scalar;
+  /// \brief Type of A.
   using Matrix = CsrMatrix<Scalar, Exec>;
 
   /// \brief A level of the hierarchy, for reports.
   struct LevelReport {
-    std::int32_t rows;
-    std::int64_t nonzeros;
+    std::int32_t rows;      ///< of the level
+    std::int64_t nonzeros;  ///< of the level
   };
 
+  /// \brief Sets up the hierarchy of a Hermitian positive definite A; the near-nullspace is
+  /// constant.
   /// \throws std::invalid_argument if A is not square or an option is out of range
   Amg(Exec const& exec, Matrix const& A, AmgOptions const& options = {})
       : options_(options), state_(made(exec, A)) {}
 
+  /// \brief Sets up the hierarchy with a near-nullspace of its own, such as rigid_body_modes().
   /// \param near_nullspace [rows][1 to 32 vectors], a rank-2 view on Exec's device, which is
   /// copied: vectors v, of any scale, for which A v is nearly zero apart from boundary conditions
   /// \throws std::invalid_argument likewise, and if a vector is not finite or does not have as many
@@ -99,8 +104,11 @@ class Amg {
     *state_ = std::move(*made(exec, A, state_.get()));
   }
 
+  /// \brief Rows of A.
   std::int32_t rows() const { return state_->levels.front().A.rows(); }
+  /// \brief The options it was made with.
   AmgOptions const& options() const { return options_; }
+  /// \brief All levels, the finest first.
   std::vector<LevelReport> levels() const {
     std::vector<LevelReport> reports;
     for (auto const& level : state_->levels)
@@ -113,6 +121,7 @@ class Amg {
     for (auto const& level : state_->levels) sum += static_cast<double>(level.A.nonzeros());
     return sum / std::max(1.0, static_cast<double>(state_->levels.front().A.nonzeros()));
   }
+  /// \brief What the set-up cost and gave.
   SetupReport setup() const {
     SetupReport setup;
     setup.phases = state_->phases;

@@ -11,25 +11,36 @@
 
 namespace Solder {
 
-/// \brief `jacobi`: damped, every sweep alike. `chebyshev`: the sweeps' weights are the inverse
-/// roots of a Chebyshev polynomial. `fsai`: those of `chebyshev`, with a factorised sparse
-/// approximate inverse of each level's matrix in place of its diagonal's.
-enum class AmgSmoother { jacobi, chebyshev, fsai };
+/// \brief The sweeps of a level. `jacobi`: damped, every sweep alike. `chebyshev`: the sweeps'
+/// weights are the inverse roots of a Chebyshev polynomial. `fsai`: those of `chebyshev`, with a
+/// factorised sparse approximate inverse of each level's matrix in place of its diagonal's.
+enum class AmgSmoother {
+  jacobi,     ///< damped Jacobi
+  chebyshev,  ///< a Chebyshev polynomial in D^-1 A
+  fsai        ///< a Chebyshev polynomial in G^H G A
+};
 
+/// \brief All values, with their words.
 constexpr auto words_of(AmgSmoother) {
   return std::array<Word<AmgSmoother>, 3>{{{AmgSmoother::jacobi, "jacobi"},
                                            {AmgSmoother::chebyshev, "chebyshev"},
                                            {AmgSmoother::fsai, "fsai"}}};
 }
+/// \brief The word of a value.
 constexpr std::string_view to_string(AmgSmoother smoother) { return word_of(smoother); }
 
 /// \brief How often a cycle goes through the levels between the finest and the coarsest, each time
 /// that it comes to one: `v` once, `w` twice.
-enum class AmgCycle { v, w };
+enum class AmgCycle {
+  v,  ///< once
+  w   ///< twice
+};
 
+/// \brief All values, with their words.
 constexpr auto words_of(AmgCycle) {
   return std::array<Word<AmgCycle>, 2>{{{AmgCycle::v, "v"}, {AmgCycle::w, "w"}}};
 }
+/// \brief The word of a value.
 constexpr std::string_view to_string(AmgCycle cycle) { return word_of(cycle); }
 
 namespace Impl::amg {
@@ -42,19 +53,23 @@ inline constexpr std::int32_t most_modes = 32;
 
 }  // namespace Impl::amg
 
+/// \brief Options of Amg.
 struct AmgOptions {
+  /// A coupling is strong from this share of the mean of both rows' largest on; 0 to 1.
   double strength = 0.25;
-  AmgSmoother smoother = AmgSmoother::chebyshev;
-  AmgCycle cycle = AmgCycle::v;
+  AmgSmoother smoother = AmgSmoother::chebyshev;  ///< the sweeps of a level
+  AmgCycle cycle = AmgCycle::v;                   ///< how often the levels are gone through
   /// Sweeps before and after the coarse grid, not both 0. Where they differ the cycle is not
   /// Hermitian: not for CG.
-  int pre = 1, post = 1;
-  int max_levels = 16;
-  std::int32_t max_coarse_size = 128;
+  int pre = 1,
+      post = 1;                        ///< sweeps after the coarse grid; see pre
+  int max_levels = 16;                 ///< levels at most, A's own included; 2 to 16
+  std::int32_t max_coarse_size = 128;  ///< rows up to which a level is inverted; 1 to 1000
   /// Unknowns of a node, which follow one another, such as the displacements of a point: they
   /// aggregate as one; a divisor of the rows.
   std::int32_t block_size = 1;
 
+  /// \brief Names, ranges and purposes of the options; see core/options.hpp.
   static constexpr auto described() {
     return std::tuple(
         Option("strength", &AmgOptions::strength, from_to(0, 1),

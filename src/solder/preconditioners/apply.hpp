@@ -24,8 +24,11 @@ namespace Solder {
 template <class Scalar, class Exec>
 class Apply {
  public:
+  /// \brief Type of the vectors.
   using scalar_type = Scalar;
+  /// \brief r, in the memory of Exec.
   using Input = Kokkos::View<Scalar const*, typename Exec::memory_space>;
+  /// \brief z, in the memory of Exec.
   using Output = Kokkos::View<Scalar*, typename Exec::memory_space>;
   /// \brief (exec, r, z): enqueues work on exec that computes all n entries of z = M r. It must not
   /// change r.
@@ -33,6 +36,7 @@ class Apply {
   /// \brief (r, z) in host memory.
   using HostFunction = std::function<void(std::span<Scalar const>, std::span<Scalar>)>;
 
+  /// \brief Wraps a function that enqueues work on the device, for matrices of this many rows.
   /// \throws std::invalid_argument if rows is negative or the function is empty
   Apply(std::int32_t rows, Function function) : rows_(rows), function_(std::move(function)) {
     if (rows < 0 || !function_)
@@ -56,6 +60,8 @@ class Apply {
           exec.fence("Solder::apply: z is on the device");
         });
   }
+
+  /// \cond kernels
 
   /// \brief What solvers embed in their programs; see Application.
   struct Opened {
@@ -81,12 +87,16 @@ class Apply {
     }
   };
 
+  /// \endcond
+
+  /// \brief For solvers; see Application.
   Opened open(Arena<Exec>& arena) const {
     Rows const rows = arena.equal_rows(rows_);
     return {function_, arena.exec(),
             Output(arena.template array<Scalar>("Solder::apply::z", rows_), rows_),
             arena.teams(rows.teams), rows};
   }
+  /// \brief Rows of the matrices that it is for.
   std::int32_t rows() const { return rows_; }
   /// \brief What the function moves is unknown. This counts z, which is written and read.
   template <class Of>

@@ -245,6 +245,7 @@ struct ChebyshevOpened {
 template <class Exec, class Matrix, class Inner = Identity>
 class Chebyshev {
  public:
+  /// \brief Type of the vectors.
   using Scalar = typename Matrix::scalar_type;
 
   /// \brief Estimates the largest eigenvalue with `lanczos_steps` products and applications of M.
@@ -255,6 +256,7 @@ class Chebyshev {
     check(options, "Solder::Chebyshev");
     refresh(exec, A);
   }
+  /// \brief The same over the identity: a polynomial in A alone.
   Chebyshev(Exec const& exec, Matrix const& A,
             ChebyshevOptions const& options = {}) requires std::is_same_v<Inner, Identity>
       : Chebyshev(exec, A, Inner{}, options) {}
@@ -278,9 +280,11 @@ class Chebyshev {
     });
   }
 
+  /// \brief Rows of A.
   std::int32_t rows() const { return state_->A.rows(); }
   /// \brief The upper end of the interval: the estimated largest eigenvalue of M A, plus 10%.
   double largest_eigenvalue() const { return state_->largest; }
+  /// \brief The options it was made with.
   ChebyshevOptions const& options() const { return options_; }
   /// \brief M's set-up, and what the polynomial adds to it.
   SetupReport setup() const {

@@ -7,12 +7,15 @@
 
 namespace Solder {
 
+/// \brief Options of Chebyshev.
 struct ChebyshevOptions {
-  int degree = 4;
-  /// Of hypre's Chebyshev smoother the same; the reciprocal of Ifpack2's "ratio eigenvalue".
+  int degree = 4;  ///< of the polynomial: products with A in an application; 1 to 100
+  /// Smallest eigenvalue that the polynomial aims at, as a fraction of the largest; between 0
+  /// and 1. Of hypre's Chebyshev smoother the same; the reciprocal of Ifpack2's "ratio eigenvalue".
   double eigenvalue_fraction = 0.02;
-  int lanczos_steps = 12;
+  int lanczos_steps = 12;  ///< that estimate the largest eigenvalue; 2 to 100
 
+  /// \brief Names, ranges and purposes of the options; see core/options.hpp.
   static constexpr auto described() {
     return std::tuple(
         Option("degree", &ChebyshevOptions::degree, from_to(1, 100),

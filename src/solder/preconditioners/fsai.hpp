@@ -382,9 +382,12 @@ Factors<Factor, Exec, Offset> make_factors(Exec const& exec,
 template <class Scalar, class Exec, class Factor = Scalar, class Offset = std::int32_t>
 class Fsai {
  public:
+  /// \brief Type of A.
   using Matrix = CsrMatrix<Scalar, Exec, Offset>;
+  /// \brief Type of G and G^H.
   using FactorMatrix = CsrMatrix<Factor, Exec, Offset>;
 
+  /// \brief Computes G for A.
   /// \throws std::invalid_argument if an option is out of range or A is not square
   /// \throws std::length_error if Offset cannot count the nonzeros of G
   Fsai(Exec const& exec, Matrix const& A, FsaiOptions const& options = {}) : options_(options) {
@@ -406,10 +409,13 @@ class Fsai {
     });
   }
 
+  /// \brief Rows of A.
   std::int32_t rows() const { return G().rows(); }
+  /// \brief G, lower triangular.
   FactorMatrix const& G() const { return *state_->G; }
   /// \brief G^H. The columns of each row ascend in both G and G^H.
   FactorMatrix const& GH() const { return *state_->GH; }
+  /// \brief What the set-up cost and gave.
   SetupReport const& setup() const { return state_->setup; }
   /// \brief Words of sizeof(Of) that one application moves, not counting its operand and result:
   /// both factors, and 3 a row.
@@ -417,6 +423,7 @@ class Fsai {
   double words(std::int32_t rows) const {
     return (G().words() + GH().words()) * sizeof(Factor) / sizeof(Of) + 3.0 * rows;
   }
+  /// \brief The options it was made with.
   FsaiOptions const& options() const { return options_; }
 
   /// \brief What solvers embed in their programs, by value. Valid until the next refresh, while

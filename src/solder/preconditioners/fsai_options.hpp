@@ -9,6 +9,7 @@
 
 namespace Solder {
 
+/// \brief Options of Fsai.
 struct FsaiOptions {
   /// An off-diagonal a_ij takes part in the pattern where |a_ij| > tau sqrt(|a_ii a_jj|).
   double tau = 0.05;
@@ -30,8 +31,10 @@ struct FsaiOptions {
   /// of equal ones those nearest to it, and is scaled again. 0: no limit.
   int max_row_entries = 0;
 
+  /// \brief Whether all options are equal.
   bool operator==(FsaiOptions const&) const = default;
 
+  /// \brief Names, ranges and purposes of the options; see core/options.hpp.
   static constexpr auto described() {
     constexpr std::string_view fixed = "static", grown = "adaptive";
     return std::tuple(

@@ -63,8 +63,10 @@ enum class Factorisation : std::int32_t {
 template <class Scalar, class Exec>
 class Incomplete {
  public:
+  /// \brief Type of the entries and of the vectors.
   using scalar_type = Scalar;
 
+  /// \brief Analyses the pattern of A and factorises.
   /// \throws std::invalid_argument if A is not square, if an option is out of range or, unless both
   /// the factors and the solves use sweeps, if Exec does not guarantee that teams which wait make
   /// progress; std::length_error if A has more nonzeros than 32-bit row offsets allow (nearly 2^31)
@@ -93,17 +95,24 @@ class Incomplete {
     Impl::with_memory_for(label(), given.rows(), given.nonzeros(), [&] { make_anew(exec, given); });
   }
 
+  /// \brief Rows of A.
   std::int32_t rows() const { return state_->rows; }
+  /// \brief Which factorisation it is.
   Factorisation kind() const { return kind_; }
+  /// \brief The options it was made with.
   IncompleteOptions const& options() const { return options_; }
-  /// \brief The schedules of exact solves.
+  /// \brief The schedule of exact solves with L.
   TriangularReport const& lower() const { return state_->lower.report(); }
+  /// \brief The schedule of exact solves with U.
   TriangularReport const& upper() const { return state_->upper.report(); }
   /// \brief What was added to the diagonal, relative to it.
   double shift() const { return state_->shift; }
-  /// \brief L below the diagonal, U on and above it, row by row in the order of elimination.
+  /// \brief Where each row of the factors begins: L below the diagonal, U on and above it, row by
+  /// row in the order of elimination.
   auto const& factor_offsets() const { return state_->pattern.offsets; }
+  /// \brief The column of each entry of the factors.
   auto const& factor_columns() const { return state_->pattern.columns; }
+  /// \brief The value of each entry of the factors.
   auto const& factor_values() const { return state_->values; }
   /// \brief A's rows in the order of elimination.
   std::vector<std::int32_t> elimination() const {
@@ -113,6 +122,7 @@ class Incomplete {
     return rows;
   }
 
+  /// \brief What the set-up cost and gave.
   SetupReport setup() const {
     SetupReport setup;
     setup.phases = {{"analysis", state_->analysis_seconds},
@@ -145,6 +155,8 @@ class Incomplete {
                  indices = Impl::is_host_space<Exec> ? 4 : 5;
     return state_->nonzeros * entry + rows * (of_row + indices * offset);
   }
+
+  /// \cond kernels
 
   /// \brief What solvers embed in their programs; see Application.
   struct Opened {
@@ -190,6 +202,9 @@ class Incomplete {
     }
   };
 
+  /// \endcond
+
+  /// \brief For solvers; see Application.
   Opened open(Arena<Exec>& arena) const {
     auto const vector = [&](char const* label) {
       return arena.template array<Scalar>(label, rows());
@@ -259,6 +274,7 @@ class Incomplete {
   std::string name() const { return label(); }
 
  public:  // nvcc rejects device lambdas in private functions
+  /// \cond kernels
   template <class Offset>
   static Offsets copy_of(Exec const& exec, std::int32_t rows, Offset const* from) {
     auto const copy =
@@ -292,6 +308,7 @@ class Incomplete {
         Kokkos::Max<std::int32_t>(different));
     return different <= 0;
   }
+  /// \endcond
 
  private:
   template <class Offset>

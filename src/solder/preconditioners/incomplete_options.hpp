@@ -18,12 +18,14 @@ enum class TriangularSchedule : std::int32_t {
   partition   ///< tiles of rows that need each other: most locality
 };
 
+/// \brief All values, with their words.
 constexpr auto words_of(TriangularSchedule) {
   return std::array<Word<TriangularSchedule>, 4>{{{TriangularSchedule::automatic, "auto"},
                                                   {TriangularSchedule::natural, "natural"},
                                                   {TriangularSchedule::levels, "levels"},
                                                   {TriangularSchedule::partition, "partition"}}};
 }
+/// \brief The word of a value.
 constexpr std::string_view to_string(TriangularSchedule schedule) { return word_of(schedule); }
 
 /// \brief In which order an incomplete factorisation eliminates.
@@ -33,11 +35,13 @@ enum class Ordering : std::int32_t {
   multicolour  ///< rows without common entries together: as few levels as there are colours
 };
 
+/// \brief All values, with their words.
 constexpr auto words_of(Ordering) {
   return std::array<Word<Ordering>, 3>{{{Ordering::natural, "natural"},
                                         {Ordering::rcm, "rcm"},
                                         {Ordering::multicolour, "multicolour"}}};
 }
+/// \brief The word of a value.
 constexpr std::string_view to_string(Ordering ordering) { return word_of(ordering); }
 
 /// \brief How the factors are applied.
@@ -47,26 +51,31 @@ enum class Trisolve : std::int32_t {
           ///< none
 };
 
+/// \brief All values, with their words.
 constexpr auto words_of(Trisolve) {
   return std::array<Word<Trisolve>, 2>{{{Trisolve::exact, "exact"}, {Trisolve::jacobi, "jacobi"}}};
 }
+/// \brief The word of a value.
 constexpr std::string_view to_string(Trisolve trisolve) { return word_of(trisolve); }
 
+/// \brief Options of Incomplete.
 struct IncompleteOptions {
   TriangularSchedule schedule = TriangularSchedule::automatic;  ///< of exact solves
-  Ordering ordering = Ordering::natural;
+  Ordering ordering = Ordering::natural;                        ///< in which rows are eliminated
   /// ic0, where a pivot is not positive: A + shift diag(A) is factorised instead, with this shift
   /// and then with twice as much, nine times at most. 0: never.
   double shift = 1e-3;
-  /// Of Chow's and Patel's fine-grained iteration for the factors, from A on, instead of their
-  /// elimination; 0: elimination. Some 3 to 5 make good factors; each takes the time of a few
+  /// Sweeps of Chow's and Patel's fine-grained iteration for the factors, from A on, instead of
+  /// their elimination; 0: elimination. Some 3 to 5 make good factors; each takes the time of a few
   /// products where rows are short, and of more where they are long.
   int sweeps = 0;
-  Trisolve trisolve = Trisolve::exact;
-  int trisolve_sweeps = 3;  ///< of each triangle where trisolve is jacobi
+  Trisolve trisolve = Trisolve::exact;  ///< how the factors are applied
+  int trisolve_sweeps = 3;              ///< of each triangle where trisolve is jacobi
 
+  /// \brief Whether all options are equal.
   bool operator==(IncompleteOptions const&) const = default;
 
+  /// \brief Names, ranges and purposes of the options; see core/options.hpp.
   static constexpr auto described() {
     return std::tuple(
         Option("ordering", &IncompleteOptions::ordering,

@@ -81,6 +81,7 @@ struct JacobiOperator {
 template <class Scalar, class Exec>
 class Jacobi {
  public:
+  /// \brief What solvers embed in their kernels.
   using Operator = Impl::JacobiOperator<Scalar>;
 
   /// \brief Inverts the diagonal of a square matrix with CsrMatrix's members; one kernel.
@@ -131,7 +132,9 @@ class Jacobi {
 
   /// \brief Rows of the matrices that it can be applied to.
   std::int32_t rows() const { return static_cast<std::int32_t>(inverse_.extent(0)); }
+  /// \brief For solvers; see Application.
   Operator open(Arena<Exec>& arena) const { return {inverse_.data(), arena.columns()}; }
+  /// \brief Words of sizeof(Of) that one application moves, not counting its operand and result.
   template <class Of>
   static constexpr double words(std::int32_t rows) {
     return rows;

@@ -19,6 +19,7 @@ namespace Solder {
 /// \param coordinates [points][2 or 3], on Exec's device
 /// \return [points * dimensions][3 or 6]
 /// \throws std::invalid_argument if points do not have 2 or 3 coordinates
+/// \ingroup preconditioners
 template <class Exec, class Coordinates>
 Kokkos::View<double**, Kokkos::LayoutRight, typename Exec::memory_space> rigid_body_modes(
     Exec const& exec, Coordinates const& coordinates) {

@@ -18,12 +18,21 @@ namespace Solder {
 
 /// \brief Describes a triangular matrix and the system to solve with it.
 struct TriangularShape {
-  enum class Triangle : std::int32_t { lower, upper };
-  enum class Transpose : std::int32_t { none, transpose, conjugate_transpose };
+  /// \brief Which triangle is stored.
+  enum class Triangle : std::int32_t {
+    lower,  ///< no entries above the diagonal
+    upper   ///< no entries below the diagonal
+  };
+  /// \brief Which system is solved with it.
+  enum class Transpose : std::int32_t {
+    none,                ///< T x = b
+    transpose,           ///< T^T x = b
+    conjugate_transpose  ///< T^H x = b
+  };
 
-  Triangle triangle = Triangle::lower;
+  Triangle triangle = Triangle::lower;  ///< of T
   bool unit_diagonal = false;  ///< the diagonal is ones; stored diagonal entries are not read
-  Transpose transpose = Transpose::none;
+  Transpose transpose = Transpose::none;  ///< which system is solved
 };
 
 namespace Impl::triangular {
@@ -86,7 +95,9 @@ class TriangularSolve {
     });
   }
 
+  /// \brief Takes another one, its memory included; there are no copies.
   TriangularSolve(TriangularSolve&&) = default;  // not copied: its memory is double buffered
+  /// \brief Takes another one, its memory included.
   TriangularSolve& operator=(TriangularSolve&&) = default;
 
   /// \brief Analyses the pattern of T. Call update_values before the next solve. If it throws,
@@ -130,8 +141,11 @@ class TriangularSolve {
     in_memory(*this, [&] { check_and_launch(exec, b, x); });
   }
 
+  /// \brief Rows of T.
   std::int32_t rows() const { return rows_; }
+  /// \brief Nonzeros of T.
   std::int64_t nonzeros() const { return nonzeros_; }
+  /// \brief How rows were grouped and ordered.
   TriangularReport const& report() const { return scheduled_.report(); }
 
  private:

@@ -16,7 +16,10 @@ namespace Solder {
 
 /// \brief How convection is discretised. upwind: first-order differences against the flow, an
 /// M-matrix for every velocity. central: second order, oscillating if |velocity| * h > 2.
-enum class Convection { upwind, central };
+enum class Convection {
+  upwind,  ///< first order, against the flow
+  central  ///< second order
+};
 
 namespace Impl {
 
@@ -68,6 +71,7 @@ HostCsr<Scalar> convection_diffusion(char const* generator, std::int64_t nodes_p
 /// upwind the west neighbour's entry is -1 - h max(v, 0), the east one's -1 - h max(-v, 0), and the
 /// same along y; the diagonal is minus the sum of all four. The cell Peclet number is |v| h.
 /// InputError if nodes_per_side < 1, the rows exceed int32 or a velocity is not finite.
+/// \ingroup problems
 template <class Scalar>
 HostCsr<Scalar> convection_diffusion_2d(std::int64_t nodes_per_side,
                                         std::array<double, 2> velocity = {40.0, 20.0},
@@ -78,6 +82,7 @@ HostCsr<Scalar> convection_diffusion_2d(std::int64_t nodes_per_side,
 
 /// \brief The same on the unit cube: nodes_per_side^3 interior nodes, 7 entries per row, at least 4
 /// at the boundary; see convection_diffusion_2d.
+/// \ingroup problems
 template <class Scalar>
 HostCsr<Scalar> convection_diffusion_3d(std::int64_t nodes_per_side,
                                         std::array<double, 3> velocity = {40.0, 20.0, 10.0},

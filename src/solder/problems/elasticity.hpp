@@ -75,6 +75,7 @@ inline std::array<std::array<std::array<Block3, 4>, 4>, 6> kuhn_stiffness(double
 /// cubes has these counts; the sizes here are the nearest of the same kind, 6% larger. The matrix
 /// is assembled element by element, row by row, in an order that makes it exactly symmetric. Cost
 /// O(rows); no memory except the result. InputError if cells_per_side < 2 or the rows exceed int32.
+/// \ingroup problems
 template <class Scalar>
 HostCsr<Scalar> elasticity_3d(std::int64_t cells_per_side) {
   Impl::require_at_least("elasticity_3d", "size", cells_per_side, 2);
@@ -155,6 +156,7 @@ HostCsr<Scalar> elasticity_3d(std::int64_t cells_per_side) {
 }
 
 /// \brief The coordinates of elasticity_3d's nodes, in their order: x, y and z of each.
+/// \ingroup problems
 inline std::vector<double> elasticity_3d_coordinates(std::int64_t cells_per_side) {
   Impl::require_at_least("elasticity_3d", "size", cells_per_side, 2);
   std::int64_t const n = cells_per_side;

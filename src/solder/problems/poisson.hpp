@@ -20,6 +20,7 @@ namespace Solder {
 /// Source: the problem of Rupp et al., "Pipelined iterative solvers with kernel fusion for graphics
 /// processing units" (2016), section 4.1, whose sizes 225 to 261,121 are nodes_per_side = 15, 31,
 /// 63, 127, 255, 511. InputError if nodes_per_side < 1 or the rows exceed int32.
+/// \ingroup problems
 template <class Scalar>
 HostCsr<Scalar> fem_poisson_2d(std::int64_t nodes_per_side) {
   Impl::require_at_least("fem_poisson_2d", "size", nodes_per_side, 1);
@@ -38,6 +39,7 @@ HostCsr<Scalar> fem_poisson_2d(std::int64_t nodes_per_side) {
 /// squared mesh width: 6 on the diagonal, -1 for each of the six neighbours; symmetric positive
 /// definite. nodes_per_side^3 interior nodes, x fastest; 7 entries per row, at least 4 at the
 /// boundary. InputError if nodes_per_side < 1 or the rows exceed int32.
+/// \ingroup problems
 template <class Scalar>
 HostCsr<Scalar> poisson_3d_7pt(std::int64_t nodes_per_side) {
   Impl::require_at_least("poisson_3d_7pt", "size", nodes_per_side, 1);
@@ -54,6 +56,7 @@ HostCsr<Scalar> poisson_3d_7pt(std::int64_t nodes_per_side) {
 /// neighbours in the cube around a node; symmetric positive definite. nodes_per_side^3 nodes, x
 /// fastest; neighbours outside the grid are dropped; 27 entries per row, at least 8 at the
 /// boundary. InputError if nodes_per_side < 1 or the rows exceed int32.
+/// \ingroup problems
 template <class Scalar>
 HostCsr<Scalar> poisson_3d_27pt(std::int64_t nodes_per_side) {
   Impl::require_at_least("poisson_3d_27pt", "size", nodes_per_side, 1);

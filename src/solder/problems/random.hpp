@@ -25,6 +25,7 @@ namespace Solder {
 /// is one plus the sum of their magnitudes, so the eigenvalues are between 1 and twice the length
 /// of the longest row. The same seed gives the same matrix on every platform. InputError unless 1
 /// <= nonzeros_per_row <= rows and rows fits int32.
+/// \ingroup problems
 template <class Scalar>
 HostCsr<Scalar> random_spd(std::int64_t rows, std::int64_t nonzeros_per_row,
                            std::uint64_t seed = 0) {
@@ -106,6 +107,7 @@ HostCsr<Scalar> random_spd(std::int64_t rows, std::int64_t nonzeros_per_row,
 /// rows at density 0.001; 8 to 512 components of 6,000 rows at density 0.01. Cost: O(nonzeros times
 /// row length) at worst. The same seed gives the same matrix on every platform. InputError if
 /// components or component_size < 1, density is not between 0 and 1, or the rows exceed int32.
+/// \ingroup problems
 template <class Scalar>
 HostCsr<Scalar> block_lower_triangular(std::int64_t components, std::int64_t component_size,
                                        double density, std::uint64_t seed = 0) {

@@ -85,6 +85,7 @@ void finish_stand_in(HostCsr<Scalar>& matrix, StandInSymmetry symmetry, std::uin
 ///
 /// Cost O(nonzeros), about 50 ns each, in one thread; the memory is the matrix and two words per
 /// row. InputError for figures that contradict each other.
+/// \ingroup problems
 template <class Scalar>
 HostCsr<Scalar> stand_in(StandInFigures figures, std::uint64_t seed = 0) {
   bool const symmetric = figures.symmetry != StandInSymmetry::none;
@@ -123,6 +124,7 @@ HostCsr<Scalar> stand_in(StandInFigures figures, std::uint64_t seed = 0) {
 }
 
 /// \brief The stand-in for a matrix of the papers' tables, as in stand_in<double>("pwtk").
+/// \ingroup problems
 template <class Scalar>
 HostCsr<Scalar> stand_in(std::string_view like, std::uint64_t seed = 0) {
   return stand_in<Scalar>(stand_in_figures(like), seed);

@@ -13,20 +13,25 @@ namespace Solder {
 
 /// \brief What is symmetric in a stand-in: nothing, only the pattern, or the values too; spd: the
 /// values are symmetric and all eigenvalues are positive.
-enum class StandInSymmetry { none, pattern, symmetric, spd };
+enum class StandInSymmetry {
+  none,       ///< nothing
+  pattern,    ///< only the pattern
+  symmetric,  ///< the values too
+  spd         ///< the values, and all eigenvalues are positive
+};
 
 /// \brief The figures of a matrix that stand_in() imitates.
 struct StandInFigures {
-  std::int64_t rows = 0;
-  std::int64_t nonzeros = 0;
-  std::int64_t longest = 0;  ///< entries of the longest row
-  double deviation = 0;      ///< standard deviation of the row lengths
+  std::int64_t rows = 0;      ///< of the matrix, which is square
+  std::int64_t nonzeros = 0;  ///< of the matrix
+  std::int64_t longest = 0;   ///< entries of the longest row
+  double deviation = 0;       ///< standard deviation of the row lengths
   /// Near entries (i, j) have |i - j| <= half_bandwidth; 0: rows / 20, but not below longest.
   std::int64_t half_bandwidth = 0;
   double near = 1;           ///< share of near entries; the others are anywhere
   std::int64_t cluster = 1;  ///< length of runs of neighbouring columns, as in dense blocks
   std::int64_t alike = 1;    ///< neighbouring rows with about the same length and pattern
-  StandInSymmetry symmetry = StandInSymmetry::none;
+  StandInSymmetry symmetry = StandInSymmetry::none;  ///< what is symmetric
 };
 
 namespace Impl {
@@ -40,8 +45,8 @@ inline std::int64_t half_bandwidth(StandInFigures const& figures) {
 
 /// \brief A matrix from the papers' tables, and its figures.
 struct NamedStandIn {
-  std::string_view name;
-  StandInFigures figures;
+  std::string_view name;   ///< in the SuiteSparse Matrix Collection, or in its paper
+  StandInFigures figures;  ///< what stand_in() makes of it
 };
 
 /// \brief The matrices of the tables of Rupp et al. (2016, table 1), Anzt et al. (2016, table 1),
@@ -107,6 +112,7 @@ inline constexpr auto named_stand_ins = [] {
 }();
 
 /// \brief The figures of the matrix with this name; InputError that lists the known names.
+/// \ingroup problems
 inline StandInFigures const& stand_in_figures(std::string_view name) {
   auto const found = std::find_if(named_stand_ins.begin(), named_stand_ins.end(),
                                   [&](NamedStandIn const& item) { return item.name == name; });

@@ -32,6 +32,7 @@ inline constexpr std::array<Neighbour, 5> five_points{
 /// least 3 at the boundary. damping > 0 makes it regular for every wavenumber k. About ten nodes
 /// per wavelength, nodes_per_side >= 1.6 k, resolve the waves. InputError if nodes_per_side < 1,
 /// the rows exceed int32, or wavenumber or damping is negative or not finite.
+/// \ingroup problems
 template <Impl::ComplexScalar Scalar>
 HostCsr<Scalar> helmholtz_2d(std::int64_t nodes_per_side, double wavenumber = 20.0,
                              double damping = 0.1) {
@@ -58,6 +59,7 @@ HostCsr<Scalar> helmholtz_2d(std::int64_t nodes_per_side, double wavenumber = 20
 /// nodes_per_side^2 rows, x fastest; 5 entries per row, at least 3 at the boundary. InputError if
 /// nodes_per_side < 1, the rows exceed int32 or flux is not finite. Source: D. R. Hofstadter, Phys.
 /// Rev. B 14 (1976) 2239, Landau gauge.
+/// \ingroup problems
 template <Impl::ComplexScalar Scalar>
 HostCsr<Scalar> magnetic_laplacian_2d(std::int64_t nodes_per_side, double flux = 0.1) {
   using Real = typename ScalarTraits<Scalar>::Real;

@@ -9,18 +9,26 @@
 
 namespace Solder {
 
-/// \brief `classical`: van der Vorst's. `pipelined`: the default, one kernel less.
-enum class BiCgStabForm { classical, pipelined };
+/// \brief How an iteration of BiCGStab is computed. `classical`: van der Vorst's. `pipelined`: the
+/// default, one kernel less.
+enum class BiCgStabForm {
+  classical,  ///< textbook recurrences
+  pipelined   ///< one kernel less
+};
 
+/// \brief All values, with their words.
 constexpr auto words_of(BiCgStabForm) {
   return std::array<Word<BiCgStabForm>, 2>{
       {{BiCgStabForm::classical, "classical"}, {BiCgStabForm::pipelined, "pipelined"}}};
 }
+/// \brief The word of a value.
 constexpr std::string_view to_string(BiCgStabForm form) { return word_of(form); }
 
+/// \brief Options of BiCgStab.
 struct BiCgStabOptions : SolverOptions {
-  BiCgStabForm form = BiCgStabForm::pipelined;
+  BiCgStabForm form = BiCgStabForm::pipelined;  ///< how an iteration is computed
 
+  /// \brief Names, ranges and purposes of the options; see core/options.hpp.
   static constexpr auto described() {
     return std::tuple(Option("form", &BiCgStabOptions::form,
                              "textbook recurrences, or fused into fewer kernels"));

@@ -52,6 +52,7 @@ class BlockCgMethod;
 template <class Exec, class Matrix, class Preconditioner = Identity>
 class BlockCg {
  public:
+  /// \brief Type of the entries of A, b and x.
   using scalar_type = typename Matrix::scalar_type;
 
   /// \brief Takes no memory yet: the first solve allocates for its number of columns. All work of

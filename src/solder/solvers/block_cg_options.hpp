@@ -7,7 +7,9 @@
 
 namespace Solder {
 
+/// \brief Options of BlockCg.
 struct BlockCgOptions : SolverOptions {
+  /// \brief Names, ranges and purposes of the options; see core/options.hpp.
   static constexpr auto described() { return std::tuple(); }
 };
 

@@ -57,6 +57,7 @@ class Gmres : public Impl::Solver<Impl::GmresMethod, Exec, Matrix, Preconditione
   using Base = Impl::Solver<Impl::GmresMethod, Exec, Matrix, Preconditioner, GmresOptions>;
 
  public:
+  /// \brief The longest cycle that there may be.
   static constexpr int most_restart = Impl::most_restart;
 
   /// \brief Allocates the basis. All work of all solves goes to exec. A restart longer than A has

@@ -19,8 +19,15 @@ namespace Solder {
 /// `mgs`: modified Gram-Schmidt, a kernel for each vector of the basis: for comparison.
 /// `pipelined`: paper 1's Algorithm 6, simpler GMRES with classical Gram-Schmidt once.
 /// `flexible`: cgs2 for an M that varies from step to step (Saad 1993): all M v_j are kept.
-enum class GmresForm { pipelined, cgs, cgs2, mgs, flexible };
+enum class GmresForm {
+  pipelined,  ///< simpler GMRES
+  cgs,        ///< classical Gram-Schmidt, once
+  cgs2,       ///< classical Gram-Schmidt, a second time where needed
+  mgs,        ///< modified Gram-Schmidt
+  flexible    ///< cgs2 for an M that varies
+};
 
+/// \brief All values, with their words.
 constexpr auto words_of(GmresForm) {
   return std::array<Word<GmresForm>, 5>{{{GmresForm::pipelined, "pipelined"},
                                          {GmresForm::cgs, "cgs"},
@@ -28,6 +35,7 @@ constexpr auto words_of(GmresForm) {
                                          {GmresForm::mgs, "mgs"},
                                          {GmresForm::flexible, "flexible"}}};
 }
+/// \brief The word of a value.
 constexpr std::string_view to_string(GmresForm form) { return word_of(form); }
 
 /// \brief When cgs2 and flexible GMRES orthogonalise a second time in a step.
@@ -37,23 +45,31 @@ constexpr std::string_view to_string(GmresForm form) { return word_of(form); }
 /// much off, which the residual check corrects.
 /// `halved`: where the first round took more than half of ||w||^2 away (Daniel, Gragg, Kaufman &
 /// Stewart): orthogonal to rounding, in most steps of most systems.
-enum class GmresReorthogonalisation : std::int32_t { lost, halved };
+enum class GmresReorthogonalisation : std::int32_t {
+  lost,   ///< where the basis has lost too much of its orthogonality
+  halved  ///< where more than half of ||w||^2 was taken away
+};
 
+/// \brief All values, with their words.
 constexpr auto words_of(GmresReorthogonalisation) {
   return std::array<Word<GmresReorthogonalisation>, 2>{
       {{GmresReorthogonalisation::lost, "lost"}, {GmresReorthogonalisation::halved, "halved"}}};
 }
+/// \brief The word of a value.
 constexpr std::string_view to_string(GmresReorthogonalisation when) { return word_of(when); }
 
 namespace Impl {
 inline constexpr int most_restart = 1000;
 }
 
+/// \brief Options of Gmres.
 struct GmresOptions : SolverOptions {
-  GmresForm form = GmresForm::cgs2;
-  int restart = 30;
+  GmresForm form = GmresForm::cgs2;  ///< how the basis is made orthogonal
+  int restart = 30;                  ///< steps of a cycle, m; 1 to 1000
+  /// When cgs2 and flexible orthogonalise a second time in a step.
   GmresReorthogonalisation reorthogonalisation = GmresReorthogonalisation::lost;
 
+  /// \brief Names, ranges and purposes of the options; see core/options.hpp.
   static constexpr auto described() {
     return std::tuple(
         Option("form", &GmresOptions::form,

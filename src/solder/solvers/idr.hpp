@@ -68,6 +68,7 @@ class Idr : public Impl::Solver<Impl::IdrMethod, Exec, Matrix, Preconditioner, I
   using Base = Impl::Solver<Impl::IdrMethod, Exec, Matrix, Preconditioner, IdrOptions>;
 
  public:
+  /// \brief The largest s that there may be.
   static constexpr int most_shadow_dimension = Impl::most_shadow_dimension;
 
   /// \brief Allocates the workspace. All work of all solves goes to exec.

@@ -12,11 +12,13 @@ namespace Impl {
 inline constexpr int most_shadow_dimension = 32;
 }
 
+/// \brief Options of Idr.
 struct IdrOptions : SolverOptions {
   int shadow_dimension = 4;  ///< s; as many as A has rows at most
-  bool smoothing = false;
-  std::uint64_t seed = 1;
+  bool smoothing = false;    ///< of residuals: they never grow then
+  std::uint64_t seed = 1;    ///< of the random shadow space
 
+  /// \brief Names, ranges and purposes of the options; see core/options.hpp.
   static constexpr auto described() {
     return std::tuple(
         Option("shadow_dimension", &IdrOptions::shadow_dimension,

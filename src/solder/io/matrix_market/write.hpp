@@ -26,6 +26,7 @@ constexpr std::string_view market_field() {
 /// Reading it gives the same bits. The file is gzipped if path ends in .gz. It appears as a whole
 /// or not at all. A value that is not finite is written as nan or inf, which Solder's readers
 /// reject. InputError if path cannot be written.
+/// \ingroup files
 template <class Scalar>
 void write_matrix_market(std::string const& path, HostCsr<Scalar> const& matrix) {
   Impl::write_whole_file(path, [&](Impl::WholeFile& file) {
@@ -53,6 +54,7 @@ void write_matrix_market(std::string const& path, HostCsr<Scalar> const& matrix)
 
 /// \brief Writes columns as a Matrix Market array. Entry i of column c is values[i * columns + c].
 /// Otherwise like write_matrix_market.
+/// \ingroup files
 template <class Scalar>
 void write_matrix_market_columns(std::string const& path, std::vector<Scalar> const& values,
                                  std::int32_t columns) {
@@ -74,6 +76,7 @@ void write_matrix_market_columns(std::string const& path, std::vector<Scalar> co
 }
 
 /// \brief Writes a vector as an n x 1 Matrix Market array; otherwise like write_matrix_market.
+/// \ingroup files
 template <class Scalar>
 void write_matrix_market_vector(std::string const& path, std::vector<Scalar> const& vector) {
   write_matrix_market_columns(path, vector, 1);

@@ -23,6 +23,7 @@ class Solver {
                 "Application in core/application.hpp");
 
  public:
+  /// \brief Type of the entries of A, b and x.
   using scalar_type = typename Matrix::scalar_type;
 
   /// \brief Solves A x = b from the initial guess in x.

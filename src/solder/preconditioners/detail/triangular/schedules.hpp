@@ -24,8 +24,8 @@ namespace Solder {
 /// \brief The chosen schedule, and what the analysis found about the matrix.
 struct TriangularReport {
   TriangularSchedule schedule = TriangularSchedule::automatic;  ///< never automatic
-  std::int32_t levels = 0;
-  std::int32_t tiles = 0;
+  std::int32_t levels = 0;       ///< rows of a level need nothing of each other
+  std::int32_t tiles = 0;        ///< groups of rows that are solved together
   std::int32_t tile_levels = 0;  ///< of the graph whose vertices are the tiles
   std::int64_t entries = 0;      ///< off the diagonal
   std::int64_t external = 0;     ///< those entries that need x from another tile
