@@ -61,8 +61,10 @@ struct SolverInputs {
 template <class Scalar, class Exec>
 class Solver {
  public:
+  /// \brief Type of the entries of A, b and x.
   using scalar_type = Scalar;
 
+  /// \brief For make_solver().
   explicit Solver(std::shared_ptr<Impl::MadeSolver<Scalar, Exec>> made) : made_(std::move(made)) {}
 
   /// \brief Solves A x = b from the initial guess in x: views of rank 1.
@@ -95,8 +97,9 @@ class Solver {
   std::string_view name() const { return made_->name(); }
   /// \brief What it is made of, a line each, as a tree.
   std::string describe() const { return made_->describe(); }
-  /// \brief csr, sell or ell; and why.
+  /// \brief csr, sell or ell.
   std::string_view matrix_format() const { return made_->matrix_format(); }
+  /// \brief Why that format, in a sentence.
   std::string_view format_reason() const { return made_->format_reason(); }
   /// \brief Whether several right-hand sides are solved at once, where there are enough of them.
   bool solves_columns_at_once() const { return made_->solves_columns_at_once(); }
@@ -133,6 +136,7 @@ class Solver {
 /// that Solder::compiled was configured for. All work goes to exec. \throws std::invalid_argument
 /// that names all parameters that are wrong; where A is not square, or not Hermitian where it has
 /// to be; OutOfMemory
+/// \ingroup by_name
 template <class Scalar, class Exec>
 Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
                                  Parameters const& parameters, SolverInputs const& inputs = {});

@@ -17,7 +17,7 @@ namespace Solder {
 
 /// \brief Why a solve ended. `running` is never the reason of a finished solve.
 enum class Reason : std::int32_t {
-  running,
+  running,                    ///< it has not ended
   converged,                  ///< the recomputed true residual meets the tolerance
   max_iterations,             ///< the iteration limit came first
   breakdown,                  ///< a divisor became zero; Report::detail names it
@@ -29,6 +29,7 @@ enum class Reason : std::int32_t {
   nonsymmetric_matrix         ///< A is not Hermitian: of who asks check_symmetry before a solve
 };
 
+/// \brief The name of a reason, as in reports.
 constexpr std::string_view to_string(Reason reason) {
   switch (reason) {
     case Reason::running:
@@ -56,8 +57,15 @@ constexpr std::string_view to_string(Reason reason) {
 }
 
 /// \brief Who executes a program of stages; see Engine in core/runners/engine.hpp.
-enum class Runner : std::int32_t { automatic, launch, graph, team, resident };
+enum class Runner : std::int32_t {
+  automatic,  ///< chosen by the plan
+  launch,     ///< a kernel for each stage
+  graph,      ///< a batch of iterations as one graph; on CPUs as launch
+  team,       ///< the whole solve in one kernel of one team
+  resident    ///< the whole solve in one kernel of the whole device
+};
 
+/// \brief All values, with their words.
 constexpr auto words_of(Runner) {
   return std::array<Word<Runner>, 5>{{{Runner::automatic, "auto"},
                                       {Runner::launch, "launch"},
@@ -65,6 +73,7 @@ constexpr auto words_of(Runner) {
                                       {Runner::team, "team"},
                                       {Runner::resident, "resident"}}};
 }
+/// \brief The word of a value.
 constexpr std::string_view to_string(Runner runner) { return word_of(runner); }
 
 /// \brief The larger one of two residuals; NaN is worse than any.
@@ -72,7 +81,7 @@ inline double worse(double a, double b) { return std::isnan(a) || a > b ? a : b;
 
 /// \brief What a monitor is told, once per batch of iterations.
 struct Progress {
-  int iteration;
+  int iteration;             ///< iterations so far
   double relative_residual;  ///< of the recursion
   double seconds;            ///< since the solve began
 };
@@ -82,8 +91,8 @@ struct SolverOptions {
   /// ||b - A x|| / ||b|| at which a solve has converged. 0 never converges: exactly max_iterations
   /// run.
   double tolerance = 1e-8;
-  int max_iterations = 10000;
-  Runner runner = Runner::automatic;
+  int max_iterations = 10000;         ///< at most
+  Runner runner = Runner::automatic;  ///< who executes the solve
   /// Called on the host once per batch; may be empty. Where it throws the solve ends, and x is as
   /// far as that had brought it. It must not set up A or M anew.
   std::function<void(Progress const&)> monitor;
@@ -100,36 +109,37 @@ struct SolverOptions {
 
 /// \brief What the set-up of a preconditioner cost and gave; empty without one and for Jacobi.
 struct SetupReport {
+  /// \brief A part of the set-up.
   struct Phase {
-    std::string name;
-    double seconds;
+    std::string name;  ///< for people
+    double seconds;    ///< that it took
   };
-  std::vector<Phase> phases;
+  std::vector<Phase> phases;             ///< in their order
   std::int64_t nonzeros = 0;             ///< of the factor
   double density = 0;                    ///< nonzeros of the factor / nonzeros of A
   std::int64_t repaired_rows = 0;        ///< whose local matrix was not positive definite
   std::int32_t first_repaired_row = -1;  ///< -1: none
   double largest_eigenvalue = 0;         ///< that a polynomial is made for; 0: there is none
   double shift = 0;  ///< of the diagonal, relative, that an incomplete factorisation needed
-  std::vector<std::int32_t> level_rows;  ///< of a multigrid hierarchy, the finest level first
-  std::vector<std::int64_t> level_nonzeros;
+  std::vector<std::int32_t> level_rows;      ///< of a multigrid hierarchy, the finest level first
+  std::vector<std::int64_t> level_nonzeros;  ///< of the same levels
   std::string schedule;  ///< of triangular solves, of L and of U, or "jacobi"; empty: none
 };
 
 /// \brief How a solve went.
 struct Report {
-  Reason reason = Reason::running;
-  std::string detail;  ///< a sentence for people, or empty
-  std::string form;    ///< of the method: the one that ran, never auto
-  int iterations = 0;
-  double relative_residual = 0;  ///< of the recursion
+  Reason reason = Reason::running;  ///< why the solve ended
+  std::string detail;               ///< a sentence for people, or empty
+  std::string form;                 ///< of the method: the one that ran, never auto
+  int iterations = 0;               ///< that the solve took
+  double relative_residual = 0;     ///< of the recursion
   double true_relative_residual =
       0;  ///< ||b - A x|| / ||b|| recomputed from the x that is returned
   std::vector<double>
       history;  ///< the recursion's relative residual of iterations 0, 1, ..., iterations
   double setup_seconds =
       0;  ///< solver construction: workspace and, for the graph runner, its recording
-  double solve_seconds = 0;
+  double solve_seconds = 0;  ///< the solve, on the host's clock
   /// Share of solve_seconds in which the calling thread was ready to go on and waited for a core
   /// that others had. Of hosts whose system tells it, as Linux does; else 0.
   double busy_cores = 0;
@@ -138,7 +148,7 @@ struct Report {
       0;  ///< words of sizeof(Scalar) to and from memory, caches not counted
   Runner runner = Runner::automatic;  ///< the one that ran: never automatic
   std::string runner_because;         ///< why that one, in a sentence; see plan_solve
-  SetupReport preconditioner;
+  SetupReport preconditioner;         ///< what the set-up of M cost and gave
 };
 
 }  // namespace Solder
