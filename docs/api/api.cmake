@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# cmake -D DOXYGEN=... -D SOURCE=... -D OUTPUT=... -P api.cmake
+# Makes the pages in OUTPUT, and fails where a public name has no word, or a page has not its class.
+if(NOT DOXYGEN)
+  message("skipped: Doxygen is not found (apt-get install doxygen)")
+  return()
+endif()
+file(REMOVE_RECURSE "${OUTPUT}")
+file(MAKE_DIRECTORY "${OUTPUT}")
+set(options "@INCLUDE = docs/api/Doxyfile\nOUTPUT_DIRECTORY = \"${OUTPUT}\"\nHTML_OUTPUT = .\n")
+execute_process(COMMAND "${DOXYGEN}" -s -g - OUTPUT_VARIABLE known)
+if(known MATCHES "WARN_IF_UNDOC_ENUM_VAL") # since 1.10, and off if it is not given
+  string(APPEND options "WARN_IF_UNDOC_ENUM_VAL = YES\n")
+endif()
+file(WRITE "${OUTPUT}/Doxyfile" "${options}")
+execute_process(COMMAND "${DOXYGEN}" "${OUTPUT}/Doxyfile" WORKING_DIRECTORY "${SOURCE}" RESULT_VARIABLE code)
+file(REMOVE "${OUTPUT}/Doxyfile")
+if(NOT code EQUAL 0)
+  message(FATAL_ERROR "Doxygen ended with ${code}: what it warns of above is an error")
+endif()
+
+# A class that is renamed leaves a page with nothing but its example.
+file(STRINGS "${SOURCE}/docs/api/names.dox" names REGEX "^/// .(class|struct) ")
+foreach(name IN LISTS names)
+  string(REGEX REPLACE "^/// .(class|struct) (.*)$" "\\1\\2" page "${name}")
+  string(REPLACE "::" "_1_1" page "${page}")
+  file(READ "${OUTPUT}/${page}.html" text)
+  if(NOT text MATCHES "#include &lt;")
+    message(FATAL_ERROR "docs/api/names.dox has a page for what no header declares: ${name}")
+  endif()
+endforeach()
+foreach(solver IN ITEMS Cg BiCgStab Gmres Idr BlockCg)
+  file(READ "${OUTPUT}/classSolder_1_1${solver}.html" text)
+  if(NOT text MATCHES "Solves A X = B")
+    message(FATAL_ERROR "${solver} has no solve(): docs/api/public.awk takes it from solvers/detail/solver.hpp")
+  endif()
+endforeach()
+message("${OUTPUT}/index.html")
