@@ -69,6 +69,7 @@ bool march(char const* name, Exec const& exec, Solder::HostCsr<double> const& ho
   for (int step = 0; step < steps; ++step) {
     double const k = conductivity(step);
     assemble(exec, L, k, values);
+    A.values_changed();  // a solve with an M that is not refreshed is an error now
     M.refresh(exec, A);
     Kokkos::deep_copy(exec, b, u);
     Solder::Report const report = cg.solve(b, u);  // starts from the last u, the best guess

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What Doxygen reads of a header: neither what is in namespace Impl, nor deduction guides. A solver has
-# as its own what it has of Impl::Solver. Lines are emptied, not deleted, so that warnings have their
+# What Doxygen reads of a header: neither what is in namespace Impl, nor deduction guides. A class has
+# as its own what it has of Impl::Solver or Impl::PreconditionerBase. Lines are emptied, not deleted, so that warnings have their
 # numbers. Doxygen runs it in the root of the sources.
 
-BEGIN { base = "src/solder/solvers/detail/solver.hpp" }
+BEGIN {
+  base_of["Solver"] = "src/solder/solvers/detail/solver.hpp"
+  base_of["PreconditionerBase"] = "src/solder/preconditioners/detail/preconditioner_base.hpp"
+}
 
 # The braces that a line opens, less those that it closes.
 function depth_of(line,   opened, closed) {
@@ -18,8 +21,8 @@ function depth_of(line,   opened, closed) {
 
 function put_declaration(   found) {
   if (declaration ~ /\)[ \n]*->[^;]*;$/) gsub(/[^\n]/, "", declaration)
-  if (match(declaration, /[ \n]*: public Impl::Solver<[^{]*[{]$/)) {
-    is_solver = 1
+  if (match(declaration, /[ \n]*: public Impl::(Solver|PreconditionerBase)<[^{]*[{]$/)) {
+    base = base_of[declaration ~ /: public Impl::Solver</ ? "Solver" : "PreconditionerBase"]
     found = substr(declaration, RSTART)
     gsub(/[^\n]/, "", found)
     declaration = substr(declaration, 1, RSTART - 1) " {" found
@@ -30,10 +33,11 @@ function put_declaration(   found) {
 
 function put_public_members_of_base(   line, is_public) {
   while ((getline line < base) > 0) {
-    if (line ~ /^ protected:/) is_public = 0
+    if (line ~ /^ (protected|private):/) is_public = 0
     if (is_public) print line
     if (line ~ /^ public:/) is_public = 1
   }
+  close(base)
 }
 
 depth > 0 {
@@ -51,9 +55,10 @@ declaration != "" || /^template </ {
   if ($0 ~ /[;{}]$/) put_declaration()
   next
 }
-is_solver && /^};$/ {
+base != "" && /^};$/ {
+  print " public:"
   put_public_members_of_base()
-  is_solver = 0
+  base = ""
 }
 { print }
 END { if (declaration != "") print declaration }

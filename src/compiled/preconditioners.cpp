@@ -44,19 +44,45 @@ Chebyshev<Exec, Of, Inner> Make<T, Exec>::chebyshev(Exec const& exec, Of const& 
   return Chebyshev<Exec, Of, Inner>(exec, A, inner, options);
 }
 
+template <class T, class Exec>
+template <class Preconditioner, class Of>
+void Make<T, Exec>::refresh(Exec const& exec, Preconditioner& M, Of const& A) {
+  M.refresh(exec, A);
+}
+
+template <class T, class Exec>
+template <class Preconditioner>
+void Make<T, Exec>::apply(Exec const& exec, Preconditioner const& M, T const* r, T* z) {
+  using Space = typename Exec::memory_space;
+  std::size_t const rows = std::size_t(M.rows());
+  M.apply(exec, Kokkos::View<T const*, Space>(r, rows), Kokkos::View<T*, Space>(z, rows));
+}
+
 /// \brief What is compiled here: to take a function's address compiles it.
 template <class T>
 auto preconditioners() {
   return Impl::for_each_space([]<class Exec>(std::type_identity<Exec>) {
     using M = Make<T, Exec>;
-    auto const chebyshev = []<class Matrix>(std::type_identity<Matrix>) {
-      return std::tuple(&M::template chebyshev<Matrix, Identity>,
-                        &M::template chebyshev<Matrix, Jacobi<T, Exec>>,
-                        &M::template chebyshev<Matrix, Fsai<T, Exec>>);
+    using Csr = CsrMatrix<T, Exec>;
+    auto const uses =
+        []<class P, class Of = Csr>(std::type_identity<P>, std::type_identity<Of> = {}) {
+      return std::tuple(&M::template refresh<P, Of>, &M::template apply<P>);
+    };
+    auto const chebyshev = [uses]<class Matrix>(std::type_identity<Matrix> of) {
+      auto const over = [uses, of]<class Inner>(std::type_identity<Inner>) {
+        return std::tuple(&M::template chebyshev<Matrix, Inner>,
+                          uses(std::type_identity<Chebyshev<Exec, Matrix, Inner>>(), of));
+      };
+      return std::tuple(over(std::type_identity<Identity>()),
+                        over(std::type_identity<Jacobi<T, Exec>>()),
+                        over(std::type_identity<Fsai<T, Exec>>()));
     };
     return std::tuple(
         &M::fsai, &M::single_fsai, &M::incomplete, &M::template amg<T>, &M::template amg<Single<T>>,
-        chebyshev(std::type_identity<CsrMatrix<T, Exec>>()),
+        uses(std::type_identity<Jacobi<T, Exec>>()), uses(std::type_identity<Fsai<T, Exec>>()),
+        uses(std::type_identity<Fsai<T, Exec, Single<T>>>()),
+        uses(std::type_identity<Incomplete<T, Exec>>()), uses(std::type_identity<Amg<T, Exec>>()),
+        uses(std::type_identity<Amg<T, Exec, Single<T>>>()), chebyshev(std::type_identity<Csr>()),
         chebyshev(std::type_identity<PolynomialMatrix<SellMatrix<T, Exec>, T, Exec>>()));
   });
 }

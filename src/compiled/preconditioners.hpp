@@ -5,11 +5,13 @@
 
 namespace Solder::Compiled {
 
-/// \brief Sets up a preconditioner. Compiled only in preconditioners.cpp.
+using Coordinates = Kokkos::View<double const**, Kokkos::LayoutRight, Kokkos::HostSpace>;
+
+/// \brief Sets up a preconditioner, sets it up again, and applies it. Compiled only in
+/// preconditioners.cpp.
 template <class T, class Exec>
 struct Make {
   using Matrix = CsrMatrix<T, Exec>;
-  using Coordinates = Kokkos::View<double const**, Kokkos::LayoutRight, Kokkos::HostSpace>;
 
   static Fsai<T, Exec> fsai(Exec const& exec, Matrix const& A, FsaiOptions const& options);
   static Fsai<T, Exec, Single<T>> single_fsai(Exec const& exec, Matrix const& A,
@@ -24,6 +26,12 @@ struct Make {
   template <class Of, class Inner>
   static Chebyshev<Exec, Of, Inner> chebyshev(Exec const& exec, Of const& A, Inner const& inner,
                                               ChebyshevOptions const& options);
+
+  template <class Preconditioner, class Of>
+  static void refresh(Exec const& exec, Preconditioner& M, Of const& A);
+  /// \brief z = M r.
+  template <class Preconditioner>
+  static void apply(Exec const& exec, Preconditioner const& M, T const* r, T* z);
 };
 
 }  // namespace Solder::Compiled

@@ -17,6 +17,7 @@
 #include <iostream>
 #include <iterator>
 #include <limits>
+#include <solder/version.hpp>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -186,7 +187,7 @@ int run(int argc, char* argv[]) {
     return all_converged;
   }
   if (arguments.version) {
-    print(concat("solder ", SOLDER_VERSION, ", Kokkos ", kokkos_version(),
+    print(concat("solder ", Solder::version(), ", Kokkos ", kokkos_version(),
                  ", execution spaces: ", join(space_names(), ", "), "\n"));
     return all_converged;
   }

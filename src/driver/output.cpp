@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdio>
+#include <solder/version.hpp>
 #include <solder/io/detail/whole_file.hpp>
 #include <type_traits>
 #include <utility>
@@ -262,7 +263,7 @@ std::string json_text(std::vector<RunResult> const& results, std::string const& 
     add_columns(run, result);
     runs.append(run);
   }
-  Json document = {{"solder", SOLDER_VERSION}, {"kokkos", kokkos_version()}, {"device", device}};
+  Json document = {{"solder", version()}, {"kokkos", kokkos_version()}, {"device", device}};
   if (!stopped.empty()) document.add("stopped", stopped);
   document.add("runs", runs);
   return document.text() + "\n";

@@ -82,7 +82,7 @@ void refuse(System<T> const& system, std::string const& why, Solved<T>& solved) 
 
 template <class T, class Exec>
 void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
-              std::function<void(Progress const&)> const& monitor, Solved<T>& solved) {
+              Monitor const& monitor, Solved<T>& solved) {
   using Columns = Kokkos::View<T**, Kokkos::LayoutRight, typename Exec::memory_space,
                                Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using HostVector = Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
@@ -144,8 +144,7 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
 }  // namespace
 
 template <class T>
-Solved<T> solve(RunConfig const& run, System<T> const& system,
-                std::function<void(Progress const&)> const& monitor) {
+Solved<T> solve(RunConfig const& run, System<T> const& system, Monitor const& monitor) {
   Solved<T> solved;
   with_space(run.execution.space,
              [&](auto const& exec) { solve_on(exec, run, system, monitor, solved); });
@@ -153,6 +152,6 @@ Solved<T> solve(RunConfig const& run, System<T> const& system,
 }
 
 template Solved<SOLDER_SCALAR> solve(RunConfig const&, System<SOLDER_SCALAR> const&,
-                                     std::function<void(Progress const&)> const&);
+                                     Monitor const&);
 
 }  // namespace Solder::Driver

@@ -32,8 +32,7 @@ struct Solved {
 /// solver cannot be used for the matrix (see refusal in symmetry.hpp), nothing is solved and x = 0.
 /// Needs Kokkos initialised.
 template <class T>
-Solved<T> solve(RunConfig const& run, System<T> const& system,
-                std::function<void(Progress const&)> const& monitor);
+Solved<T> solve(RunConfig const& run, System<T> const& system, Monitor const& monitor);
 
 /// \brief The YAML names of the execution spaces of this build, "default" first. Works before
 /// Kokkos is initialised.

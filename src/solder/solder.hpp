@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// All that is public but the reading and writing of files: <solder/io/matrix_market.hpp>, which
-// needs zlib (link Solder::io). Who includes only what is needed compiles faster.
+// All that is public, except <solder/io/matrix_market.hpp>, which needs zlib (link Solder::io), and
+// <solder/parameters_json.hpp>, which needs nlohmann::json. Including only what is needed compiles
+// faster.
 #include <solder/core/errors.hpp>
 #include <solder/core/identity.hpp>
 #include <solder/core/report.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/kernels/batched_cholesky.hpp>
 #include <solder/kernels/multi_dot.hpp>
+#include <solder/log.hpp>
 #include <solder/matrix/batch.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/format.hpp>
@@ -32,3 +34,4 @@
 #include <solder/solvers/cg.hpp>
 #include <solder/solvers/gmres.hpp>
 #include <solder/solvers/idr.hpp>
+#include <solder/version.hpp>

@@ -6,10 +6,10 @@
 /// preconditioner and the format of the matrix. What they are made of is compiled apart: link
 /// Solder::compiled. A program that knows its types uses Cg, Gmres, ... and needs no library.
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -23,6 +23,15 @@
 
 namespace Solder {
 
+/// \brief Whether a matrix that takes another one's place has its pattern, which is not checked.
+enum class Pattern {
+  same,      ///< other values alone
+  different  ///< perhaps other rows, too
+};
+
+/// \brief [nodes][2 or 3]: where the nodes of A are, for amg with near_nullspace: rigid_body.
+using Coordinates = Kokkos::View<double const**, Kokkos::LayoutRight, Kokkos::HostSpace>;
+
 namespace Impl {
 
 /// \brief What make_solver() makes.
@@ -30,6 +39,7 @@ template <class Scalar, class Exec>
 class MadeSolver {
  public:
   virtual ~MadeSolver() = default;
+  virtual Exec const& exec() const = 0;
   virtual std::string_view name() const = 0;
   virtual std::string describe() const = 0;
   virtual std::int32_t rows() const = 0;
@@ -42,15 +52,31 @@ class MadeSolver {
   virtual std::vector<Report> solve(ColumnsView<Scalar const> const& b,
                                     ColumnsView<Scalar> const& x) = 0;
   virtual std::vector<Report> solve(Scalar const* b, Scalar* x, Batch<Exec> const& batch) = 0;
+  virtual void set_matrix(CsrMatrix<Scalar, Exec> const& A, Pattern pattern) = 0;
+  virtual void refresh() = 0;
+};
+
+/// \brief What make_preconditioner() makes.
+template <class Scalar, class Exec>
+class MadePreconditioner {
+ public:
+  virtual ~MadePreconditioner() = default;
+  virtual std::string describe() const = 0;
+  virtual std::int32_t rows() const = 0;
+  virtual std::string failure() const = 0;
+  virtual SetupReport setup() const = 0;
+  virtual bool is_stale() const = 0;
+  virtual void refresh(Exec const& exec, CsrMatrix<Scalar, Exec> const& A) = 0;
+  virtual void apply(Exec const& exec, Scalar const* r, Scalar* z) const = 0;
 };
 
 }  // namespace Impl
 
 /// \brief What a solver may be given that is no plain value.
 struct SolverInputs {
-  std::function<void(Progress const&)> monitor = {};  ///< see SolverOptions
-  /// [nodes][2 or 3]: where the nodes of A are, for amg with near_nullspace: rigid_body.
-  Kokkos::View<double const**, Kokkos::LayoutRight, Kokkos::HostSpace> coordinates = {};
+  Monitor monitor = {};          ///< see SolverOptions
+  Coordinates coordinates = {};  ///< of the nodes, for rigid bodies; else empty
+  Log* log = nullptr;            ///< see SolverOptions
 };
 
 /// \brief A solver that make_solver() has made, with its matrix and preconditioner. Copies are the
@@ -93,9 +119,29 @@ class Solver {
     return in_memory([&] { return made_->solve(b.data(), x.data(), batch); });
   }
 
+  /// \brief Takes a matrix with other values in place of the solver's, as in time stepping. The
+  /// preconditioner is then stale: refresh() it, or have made the solver with
+  /// `allow_stale_preconditioner: true`. (Values that were changed in place need
+  /// A.values_changed() alone.) No allocation where the pattern is the same. Where it is different,
+  /// everything is made anew, the preconditioner too. \throws std::invalid_argument where a matrix
+  /// of the same pattern has other rows or nonzeros; as make_solver() does where it is different
+  void set_matrix(CsrMatrix<Scalar, Exec> const& A, Pattern pattern = Pattern::same) const {
+    in_memory([&] { made_->set_matrix(A, pattern); });
+  }
+  /// \brief The same for row offsets of another type, which are copied to 32 bits.
+  template <class Offset>
+  requires(!std::is_same_v<Offset, std::int32_t>) void set_matrix(
+      CsrMatrix<Scalar, Exec, Offset> const& A, Pattern pattern = Pattern::same) const {
+    set_matrix(CsrMatrix<Scalar, Exec>(made_->exec(), A), pattern);
+  }
+  /// \brief Sets up the preconditioner, and what it is made of, again, from the matrix as it is.
+  void refresh() const {
+    in_memory([&] { made_->refresh(); });
+  }
+
   /// \brief Of the class, for people: "Solder::Cg".
   std::string_view name() const { return made_->name(); }
-  /// \brief What it is made of, a line each, as a tree.
+  /// \brief What it is made of, a line each, as a tree; with the plan and its reason.
   std::string describe() const { return made_->describe(); }
   /// \brief csr, sell or ell.
   std::string_view matrix_format() const { return made_->matrix_format(); }
@@ -128,6 +174,7 @@ class Solver {
 ///     `tolerance` and `max_iterations` (SolverOptions),
 ///   - `runner`: auto, launch, graph, team or resident; `matrix_format`: auto, csr, sell or ell,
 ///   - `check_symmetry`: true; whether A is held against what cg and block_cg are for,
+///   - `allow_stale_preconditioner`: false; see SolverOptions,
 ///   - `preconditioner`: none, jacobi, fsai, ic0, ilu0, chebyshev or amg, or a tree of its `name`
 ///     and options (FsaiOptions, ...); of fsai and amg `precision`: same or single; of chebyshev
 ///     `inner`: none, jacobi or fsai, likewise; of amg `near_nullspace`: constant or rigid_body.
@@ -140,5 +187,77 @@ class Solver {
 template <class Scalar, class Exec>
 Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
                                  Parameters const& parameters, SolverInputs const& inputs = {});
+
+/// \brief The same for row offsets of another type, such as Tpetra's, which are copied to 32 bits.
+/// \throws also std::length_error where these are too few
+template <class Scalar, class Exec, class Offset>
+requires(!std::is_same_v<Offset, std::int32_t>) Solver<Scalar, Exec> make_solver(
+    Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, Parameters const& parameters,
+    SolverInputs const& inputs = {}) {
+  return make_solver(exec, CsrMatrix<Scalar, Exec>(exec, A), parameters, inputs);
+}
+
+/// \brief A preconditioner that make_preconditioner() has made. Copies are the same one.
+template <class Scalar, class Exec>
+class Preconditioner {
+ public:
+  using scalar_type = Scalar;  ///< of vectors
+
+  /// \brief For make_preconditioner().
+  explicit Preconditioner(std::shared_ptr<Impl::MadePreconditioner<Scalar, Exec>> made)
+      : made_(std::move(made)) {}
+
+  /// \brief z = M r, for a solver of somebody else: views of rank 1 of rows() scalars, or of rank
+  /// 2, whose columns are taken one after another. z is complete on exec. No two threads may call
+  /// it at once. \throws std::invalid_argument if r or z has a different length or is strided, or
+  /// if they overlap \throws std::runtime_error if M cannot be applied
+  template <class R, class Z>
+  requires(R::rank() == 1 && Z::rank() == 1) void apply(Exec const& exec, R const& r,
+                                                        Z const& z) const {
+    Impl::check_vectors<Exec>("Solder: z = M r", made_->rows(), r, z);
+    made_->apply(exec, r.data(), z.data());
+  }
+  /// \brief The same for each column.
+  template <class R, class Z>
+  requires(R::rank() == 2 && Z::rank() == 2) void apply(Exec const& exec, R const& r,
+                                                        Z const& z) const {
+    if (r.extent(1) != z.extent(1))
+      throw std::invalid_argument("Solder: z = M r: r has " + std::to_string(r.extent(1)) +
+                                  " columns, and z " + std::to_string(z.extent(1)));
+    for (std::size_t c = 0; c < r.extent(1); ++c)
+      apply(exec, Kokkos::subview(r, Kokkos::ALL, c), Kokkos::subview(z, Kokkos::ALL, c));
+  }
+  /// \brief Sets it up again, and what it is made of before. \throws as its class does
+  void refresh(Exec const& exec, CsrMatrix<Scalar, Exec> const& A) const {
+    made_->refresh(exec, A);
+  }
+  /// \brief Whether its matrix has been told that its values have changed since.
+  bool is_stale() const { return made_->is_stale(); }
+  /// \brief Number of rows.
+  std::int32_t rows() const { return made_->rows(); }
+  /// \brief Its name and options, a line each.
+  std::string describe() const { return made_->describe(); }
+  /// \brief A sentence that says why it cannot be applied; empty if it can.
+  std::string failure() const { return made_->failure(); }
+  /// \brief What its set-up cost and gave.
+  SetupReport setup() const { return made_->setup(); }
+
+ private:
+  std::shared_ptr<Impl::MadePreconditioner<Scalar, Exec>> made_;
+};
+
+/// \brief A preconditioner by name: {{"name", "fsai"}, {"k", 2}}; see make_solver().
+/// \throws std::invalid_argument that names all parameters that are wrong; as its class does
+template <class Scalar, class Exec>
+Preconditioner<Scalar, Exec> make_preconditioner(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
+                                                 Parameters const& parameters,
+                                                 Coordinates const& coordinates = {});
+/// \brief The same for row offsets of another type, which are copied to 32 bits.
+template <class Scalar, class Exec, class Offset>
+requires(!std::is_same_v<Offset, std::int32_t>) Preconditioner<Scalar, Exec> make_preconditioner(
+    Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, Parameters const& parameters,
+    Coordinates const& coordinates = {}) {
+  return make_preconditioner(exec, CsrMatrix<Scalar, Exec>(exec, A), parameters, coordinates);
+}
 
 }  // namespace Solder

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include <solder/core/report.hpp>
+#include <solder/log.hpp>
+#include <solder/version.hpp>
 
 namespace {
 
@@ -18,6 +22,7 @@ TEST(Report, NamesOfReasons) {
   EXPECT_EQ(to_string(Reason::not_finite), "not_finite");
   EXPECT_EQ(to_string(Reason::diverged), "diverged");
   EXPECT_EQ(to_string(Reason::stagnated), "stagnated");
+  EXPECT_EQ(to_string(Reason::stopped), "stopped");
   EXPECT_EQ(to_string(Reason::nonsymmetric_matrix), "nonsymmetric_matrix");
   EXPECT_EQ(to_string(Reason(99)), "unknown");
 }
@@ -37,5 +42,56 @@ TEST(Report, ANewReportClaimsNothing) {
   EXPECT_EQ(report.iterations, 0);
   EXPECT_TRUE(report.history.empty());
 }
+
+TEST(Report, IsPrinted) {
+  Solder::Report report;
+  report.reason = Reason::stagnated;
+  report.iterations = 7;
+  report.form = "pipelined";
+  report.true_relative_residual = 0.5;
+  report.guess_relative_residual = 1;
+  report.solve_seconds = 0.25;
+  report.detail = "why it is so";
+  report.runner = Runner::graph;
+  report.runner_because = "it was asked for";
+  std::ostringstream out;
+  out << report;
+  EXPECT_EQ(out.str(),
+            "stagnated after 7 iterations (pipelined), ||b - A x|| / ||b|| = 0.5, of the guess 1, "
+            "in 0.25 s\n  why it is so\n  runner: graph, because it was asked for");
+}
+
+TEST(Log, AddsUpSolves) {
+  Solder::Log log;
+  EXPECT_TRUE(log.empty());
+  Solder::Report report;
+  report.reason = Reason::converged;
+  report.iterations = 40;
+  report.form = "pipelined";
+  report.runner = Runner::team;
+  report.runner_because = "the system is small";
+  report.setup_seconds = 0.5;
+  report.solve_seconds = 2;
+  report.preconditioner.phases = {{"pattern", 0.125}};
+  log.add("Solder::Cg", report);
+  report.reason = Reason::max_iterations;
+  log.add("Solder::Cg", report);
+  report.form = "classical";
+  log.add("Solder::Cg", report);
+  std::ostringstream out;
+  out << log;
+  std::string const text = out.str();
+  EXPECT_NE(text.find("Solder::Cg         pipelined    team             2         1          80"
+                      "         0.5           4        5e+04\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("Solder::Cg         classical    team             1         0          40"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("  runner: the system is small\n"), std::string::npos);
+  EXPECT_NE(text.find("  set-up of the preconditioner: 0.125 s, pattern\n"), std::string::npos);
+}
+
+TEST(Version, IsThatOfThePackage) { EXPECT_EQ(Solder::version(), SOLDER_PACKAGE_VERSION); }
 
 }  // namespace

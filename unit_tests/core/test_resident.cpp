@@ -169,10 +169,14 @@ class Method {
     engine_.reserve(any);
     Kokkos::deep_copy(exec_, x_, to_device(exec_, x0_));
     exec_.fence("SolderTest: ready");
-    Solder::SolverOptions options;
-    options.monitor = monitor;
+    typename Solder::Impl::Engine<Exec>::Listener listener;
+    if (monitor)
+      listener = [&](Solder::Impl::Engine<Exec> const& engine) {
+        monitor(engine.progress());
+        return false;
+      };
     engine_.begin();
-    engine_.run(any, Solder::Impl::Engine<Exec>::listener(options));
+    engine_.run(any, listener);
     return engine_.reports()[0];
   }
 

@@ -3,7 +3,9 @@
 #include "../support.hpp"
 
 #include <cmath>
+#include <utility>
 
+#include <solder/matrix/sell.hpp>
 #include <solder/preconditioners/amg.hpp>
 #include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/fsai.hpp>
@@ -254,6 +256,289 @@ TEST_F(ByName, ConjugateGradientsRefuseWhatIsNotSymmetric) {
   EXPECT_THROW(make_solver(exec, flow, {{"name", "cg"}}), std::invalid_argument);
   EXPECT_NO_THROW(make_solver(exec, flow, {{"name", "cg"}, {"check_symmetry", false}}));
   EXPECT_NO_THROW(make_solver(exec, flow, {{"name", "gmres"}}));
+}
+
+// ---- Values that change ----
+
+constexpr char const* every_solver[] = {"cg", "bicgstab", "gmres", "idr", "block_cg"};
+constexpr char const* every_preconditioner[] = {"jacobi", "fsai",      "ic0",
+                                                "ilu0",   "chebyshev", "amg"};
+
+struct NewValues : ByName {
+  /// The same pattern, with values of another size in each row and column.
+  Solder::HostCsr<double> changed() const {
+    Solder::HostCsr<double> other = host;
+    for (std::int32_t i = 0; i < other.rows; ++i)
+      for (auto k = other.row_offsets[i]; k < other.row_offsets[i + 1]; ++k)
+        other.values[k] *= (1 + i % 3) * (1 + other.columns[k] % 3);
+    return other;
+  }
+  static bool takes(std::string const& solver, std::string const& preconditioner) {
+    return solver != "block_cg" || (preconditioner != "ic0" && preconditioner != "ilu0");
+  }
+  template <class F>
+  void for_each_pair(F const& f) {
+    for (std::string const solver : every_solver)
+      for (std::string const preconditioner : every_preconditioner)
+        for (std::string const format : {"csr", "sell"}) {
+          bool const is_block = solver == "block_cg";
+          if (!takes(solver, preconditioner) || (is_block && format == "sell")) continue;
+          SCOPED_TRACE(solver + ", " + preconditioner + ", " + format);
+          f(Parameters{
+              {"name", solver}, {"preconditioner", preconditioner}, {"matrix_format", format}});
+        }
+  }
+  auto solve_by(Solder::Solver<double, Exec> const& solver) {
+    return solved([&](auto const& r, auto const& y) { return solver.solve(r, y); });
+  }
+  void expect_as_new(Solder::Solver<double, Exec> const& solver, Matrix const& of,
+                     Parameters const& parameters) {
+    auto const [report, x] = solve_by(solver);
+    auto const [expected, z] = solve_by(make_solver(exec, of, parameters));
+    EXPECT_EQ(report.reason, Reason::converged);
+    EXPECT_TRUE(same_bits(x, z));
+    EXPECT_TRUE(same_bits(report.history, expected.history));
+  }
+};
+
+TEST_F(NewValues, AreRefusedUntilARefresh) {
+  for_each_pair([&](Parameters const& parameters) {
+    Matrix const old(exec, host), other(exec, changed());
+    auto const solver = make_solver(exec, old, parameters);
+    expect_as_new(solver, old, parameters);
+    solver.set_matrix(other);
+    EXPECT_THROW(solve_by(solver), std::logic_error);
+    solver.refresh();
+    expect_as_new(solver, other, parameters);
+    // In place.
+    Kokkos::deep_copy(Kokkos::View<double*, Exec::memory_space>(
+                          const_cast<double*>(other.values().data()), other.nonzeros()),
+                      old.values());
+    other.values_changed();
+    EXPECT_THROW(solve_by(solver), std::logic_error);
+    solver.refresh();
+    expect_as_new(solver, old, parameters);
+  });
+}
+
+/// A lagged preconditioner: the solution is that of the new matrix, M that of the old one.
+TEST_F(NewValues, MayMeetAnOlderPreconditioner) {
+  for_each_pair([&](Parameters parameters) {
+    parameters.set("allow_stale_preconditioner", true);
+    Matrix const old(exec, host), other(exec, changed());
+    auto const solver = make_solver(exec, old, parameters);
+    solver.set_matrix(other);
+    auto const [report, x] = solve_by(solver);
+    EXPECT_EQ(report.reason, Reason::converged);
+    auto const [relative, rounding] = true_residual(changed(), b, x);
+    EXPECT_LE(relative, 1e-8 + rounding);
+    auto const [of_new, z] = solve_by(make_solver(exec, other, parameters));
+    EXPECT_FALSE(same_bits(x, z));  // by another M
+  });
+}
+
+TEST_F(NewValues, WithoutAPreconditionerNeedNothing) {
+  for (std::string const format : {"csr", "sell", "ell"}) {
+    Parameters const parameters{{"name", "cg"}, {"matrix_format", format}};
+    Matrix const other(exec, changed());
+    auto const solver = make_solver(exec, A, parameters);
+    solver.set_matrix(other);
+    expect_as_new(solver, other, parameters);
+    Kokkos::deep_copy(Kokkos::View<double*, Exec::memory_space>(
+                          const_cast<double*>(other.values().data()), other.nonzeros()),
+                      A.values());
+    other.values_changed();
+    expect_as_new(solver, A, parameters);
+  }
+}
+
+TEST_F(NewValues, OfAnotherPatternAreANewSystem) {
+  Matrix const larger(exec, Solder::fem_poisson_2d<double>(21));
+  for_each_pair([&](Parameters const& parameters) {
+    auto const solver = make_solver(exec, A, parameters);
+    EXPECT_THROW(solver.set_matrix(larger), std::invalid_argument);
+    expect_as_new(solver, A, parameters);
+    solver.set_matrix(larger, Solder::Pattern::different);
+    auto const rhs = std::exchange(b, random_vector<double>(std::size_t(larger.rows()), 2));
+    expect_as_new(solver, larger, parameters);
+    b = rhs;
+  });
+}
+
+TEST_F(NewValues, AreNoticedByTheClasses) {
+  Matrix const mine(exec, host);
+  auto const padded = Solder::SellMatrix<double, Exec>::sell(exec, mine);
+  Solder::Jacobi<double, Exec> jacobi(exec, mine);
+  Solder::Chebyshev polynomial(exec, padded, jacobi);
+  Solder::Cg solver(exec, padded, polynomial);
+  auto const text = [&] {
+    try {
+      solved([&](auto const& r, auto const& y) { return solver.solve(r, y); });
+    } catch (std::logic_error const& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(text(), "no error");
+  mine.values_changed();
+  EXPECT_NE(text().find("copy in another format"), std::string::npos) << text();
+  auto again = padded;
+  again.refresh(exec, mine);
+  EXPECT_NE(text().find("since the preconditioner was set up"), std::string::npos) << text();
+  jacobi.refresh(exec, mine);
+  EXPECT_TRUE(polynomial.is_stale());
+  polynomial.refresh(exec, padded);
+  EXPECT_EQ(text(), "no error");
+}
+
+/// Tpetra's offsets are std::size_t.
+TEST_F(NewValues, RowOffsetsMayBeWide) {
+  Solder::CsrMatrix<double, Exec, std::size_t> const wide(exec, host), other(exec, changed());
+  for_each_pair([&](Parameters const& parameters) {
+    auto const solver = make_solver(exec, wide, parameters);
+    expect_as_new(solver, A, parameters);
+    solver.set_matrix(other);
+    EXPECT_THROW(solve_by(solver), std::logic_error);
+    solver.refresh();
+    expect_as_new(solver, Matrix(exec, changed()), parameters);
+    other.values_changed();  // the solver's is a copy that shares the values
+    EXPECT_THROW(solve_by(solver), std::logic_error);
+  });
+  // The classes take them as they are.
+  using Wide = Solder::CsrMatrix<double, Exec, std::size_t>;
+  auto const expect_as_narrow = [&](auto const& M, std::string const& name) {
+    SCOPED_TRACE(name);
+    Solder::Cg<Exec, Wide, std::decay_t<decltype(M)>> solver(exec, wide, M);
+    auto const [report, x] =
+        solved([&](auto const& r, auto const& y) { return solver.solve(r, y); });
+    auto const narrow = make_solver(exec, A, in_csr({{"name", "cg"}, {"preconditioner", name}}));
+    EXPECT_EQ(report.reason, Reason::converged);
+    EXPECT_TRUE(same_bits(x, solve_by(narrow).second));
+  };
+  expect_as_narrow(Solder::Jacobi(exec, wide), "jacobi");
+  expect_as_narrow(Solder::Fsai(exec, wide), "fsai");
+  expect_as_narrow(Solder::Incomplete(exec, wide, Solder::Factorisation::ic0), "ic0");
+  expect_as_narrow(Solder::Chebyshev(exec, wide, Solder::Jacobi(exec, wide)), "chebyshev");
+  expect_as_narrow(Solder::Amg(exec, wide), "amg");
+}
+
+// ---- Preconditioners alone ----
+
+struct PreconditionerByName : ByName {
+  std::vector<double> applied(Parameters const& parameters, std::vector<double> const& r) {
+    auto const M = Solder::make_preconditioner(exec, A, parameters);
+    EXPECT_EQ(M.rows(), A.rows());
+    EXPECT_EQ(M.failure(), "");
+    auto const z = to_device(exec, std::vector<double>(r.size(), std::nan("")));
+    M.apply(exec, to_device(exec, r), z);
+    return to_host(exec, z);
+  }
+  static double dot(std::vector<double> const& u, std::vector<double> const& v) {
+    double sum = 0;
+    for (std::size_t i = 0; i < u.size(); ++i) sum += u[i] * v[i];
+    return sum;
+  }
+};
+
+TEST_F(PreconditionerByName, JacobiDividesByTheDiagonalAndNoneCopies) {
+  EXPECT_EQ(applied({{"name", "none"}}, b), b);
+  auto const z = applied({{"name", "jacobi"}}, b);
+  for (std::int32_t i = 0; i < host.rows; ++i)
+    for (auto k = host.row_offsets[i]; k < host.row_offsets[i + 1]; ++k)
+      if (host.columns[k] == i) {
+        EXPECT_NEAR(z[i], b[i] / host.values[k], 1e-15 * std::abs(z[i]));
+      }
+}
+
+/// Each is linear, symmetric and positive, but for ilu0 of a symmetric matrix, which is so too.
+TEST_F(PreconditionerByName, EachIsLinearSymmetricAndPositive) {
+  auto const c = random_vector<double>(b.size(), 9);
+  std::vector<double> sum(b.size());
+  for (std::size_t i = 0; i < b.size(); ++i) sum[i] = 2 * b[i] - 3 * c[i];
+  for (std::string const name : every_preconditioner) {
+    SCOPED_TRACE(name);
+    Parameters const parameters{{"name", name}};
+    auto const Mb = applied(parameters, b), Mc = applied(parameters, c),
+               both = applied(parameters, sum);
+    double const size = std::sqrt(dot(both, both));
+    for (std::size_t i = 0; i < b.size(); ++i)
+      EXPECT_NEAR(both[i], 2 * Mb[i] - 3 * Mc[i], 1e-12 * size);
+    EXPECT_NEAR(dot(c, Mb), dot(Mc, b), 1e-12 * std::sqrt(dot(Mb, Mb) * dot(c, c)));
+    EXPECT_GT(dot(b, Mb), 0);
+  }
+}
+
+/// In a CG of somebody else: the iterations of ours.
+TEST_F(PreconditionerByName, EachServesAnotherSolver) {
+  for (std::string const name : every_preconditioner) {
+    SCOPED_TRACE(name);
+    int const ours =
+        solved([&](auto const& r, auto const& y) {
+          return make_solver(exec, A, {{"name", "cg"}, {"preconditioner", name}}).solve(r, y);
+        }).first.iterations;
+    auto const M = Solder::make_preconditioner(exec, A, {{"name", name}});
+    std::vector<double> r = b, p(b.size()), x(b.size());
+    auto const z_of = [&](std::vector<double> const& v) {
+      auto const z = to_device(exec, v);
+      M.apply(exec, to_device(exec, v), z);
+      return to_host(exec, z);
+    };
+    double rz = 1;
+    int iterations = 0;
+    for (; std::sqrt(dot(r, r) / dot(b, b)) > 1e-8 && iterations < 1000; ++iterations) {
+      auto const z = z_of(r);
+      double const before = std::exchange(rz, dot(r, z)), beta = iterations == 0 ? 0 : rz / before;
+      for (std::size_t i = 0; i < p.size(); ++i) p[i] = z[i] + beta * p[i];
+      auto const q = multiply(host, p);
+      double const alpha = rz / dot(p, q);
+      for (std::size_t i = 0; i < p.size(); ++i) {
+        x[i] += alpha * p[i];
+        r[i] -= alpha * q[i];
+      }
+    }
+    EXPECT_NEAR(iterations, ours, 2);
+  }
+}
+
+TEST_F(PreconditionerByName, TakesColumnsAndRefusesWhatDoesNotFit) {
+  auto const M = Solder::make_preconditioner(exec, A, {{"name", "fsai"}, {"k", 2}});
+  Kokkos::View<double**, Kokkos::LayoutLeft, Exec::memory_space> const r("r", host.rows, 2),
+      z("z", host.rows, 2), narrow("z", host.rows, 1);
+  for (int c : {0, 1})
+    Kokkos::deep_copy(Kokkos::subview(r, Kokkos::ALL, c),
+                      to_device(exec, random_vector<double>(b.size(), c)));
+  M.apply(exec, r, z);
+  for (int c : {0, 1}) {
+    auto const column = to_device(exec, b);
+    Kokkos::deep_copy(column, Kokkos::subview(z, Kokkos::ALL, c));
+    EXPECT_EQ(to_host(exec, column),
+              applied({{"name", "fsai"}, {"k", 2}}, random_vector<double>(b.size(), c)));
+  }
+  EXPECT_THROW(M.apply(exec, r, narrow), std::invalid_argument);
+  EXPECT_THROW(M.apply(exec, r, r), std::invalid_argument);
+  auto const short_one = to_device(exec, std::vector<double>(3));
+  EXPECT_THROW(M.apply(exec, short_one, to_device(exec, std::vector<double>(3))),
+               std::invalid_argument);
+  Matrix const without(exec, Solder::HostCsr<double>{2, 2, {0, 1, 1}, {0}, {1.0}});
+  auto const broken = Solder::make_preconditioner(exec, without, {{"name", "jacobi"}});
+  EXPECT_NE(broken.failure(), "");
+  auto const two = to_device(exec, std::vector<double>(2));
+  EXPECT_THROW(broken.apply(exec, to_device(exec, std::vector<double>(2)), two),
+               std::runtime_error);
+  EXPECT_THROW(Solder::make_preconditioner(exec, A, {{"name", "ilu"}}), std::invalid_argument);
+  EXPECT_NE(M.describe().find("fsai\n  "), std::string::npos);
+}
+
+TEST_F(PreconditionerByName, KnowsWhenItIsStale) {
+  for (std::string const name : every_preconditioner) {
+    Matrix const mine(exec, host);
+    auto const M = Solder::make_preconditioner(exec, mine, {{"name", name}});
+    EXPECT_FALSE(M.is_stale());
+    mine.values_changed();
+    EXPECT_TRUE(M.is_stale()) << name;
+    M.refresh(exec, mine);
+    EXPECT_FALSE(M.is_stale()) << name;
+  }
 }
 
 }  // namespace

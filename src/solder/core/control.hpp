@@ -67,9 +67,11 @@ struct Control {
   bool zeroed = false;          ///< b = 0, and x has been set to 0
   bool fresh = false;           ///< nothing has been done since the last restart
   double b_squared = 0;         ///< ||b||^2
+  double tolerance = 0;         ///< relative residual at which the solve has converged
   double threshold = 0;         ///< relative residual at which the recursion claims convergence
   double stop_squared = 0;      ///< (threshold ||b||)^2
   double residual_squared = 0;  ///< the recursion's latest ||r||^2
+  double guess_squared = 0;     ///< ||b - A x||^2 of the guess
   double true_squared = 0;      ///< the latest recomputed ||b - A x||^2
   double best_squared = 0;      ///< true_squared at the last restart
   double value = 0;             ///< of the scalar named by cause
@@ -113,9 +115,16 @@ struct Control {
   }
 };
 
+/// \brief Whether a solve has ended without having converged, and further away than its guess was.
+/// A guess without a norm was left as it is.
+KOKKOS_INLINE_FUNCTION bool ended_worse(Control const& control) {
+  return control.reason != Reason::converged && Kokkos::isfinite(control.guess_squared) &&
+         !(control.true_squared <= control.guess_squared);
+}
+
 /// \brief When a solve has converged, and when it must end all the same.
 struct Limits {
-  double tolerance;
+  double tolerance;  ///< of ||b - A x|| / ||b||
   std::int32_t max_iterations;
 
   /// \brief 0: the benchmark mode, in which nothing but the iteration limit or a NaN ends the
@@ -123,6 +132,14 @@ struct Limits {
   KOKKOS_FUNCTION bool unconditional() const { return tolerance == 0; }
 
   bool operator==(Limits const&) const = default;
+};
+
+/// \brief Residuals that are enough as well: the largest of these and of Limits::tolerance counts.
+struct Enough {
+  double absolute = 0;  ///< ||b - A x||
+  double of_guess = 0;  ///< ||b - A x|| / ||b - A x_0||
+
+  bool operator==(Enough const&) const = default;
 };
 
 /// \brief What the residual check decided.
@@ -164,7 +181,7 @@ KOKKOS_INLINE_FUNCTION bool finish_by_numbers(Control& control, Limits const& li
     if (is_x) control.cause = Cause::range_of_x;
     control.finish(is_x ? Reason::diverged : Reason::not_finite);
   } else if (!limits.unconditional() &&
-             (b_nonzeros == 0 || squared <= limits.tolerance * limits.tolerance * b_squared)) {
+             (b_nonzeros == 0 || squared <= control.tolerance * control.tolerance * b_squared)) {
     control.finish(Reason::converged);
   } else {
     return false;
@@ -183,6 +200,15 @@ KOKKOS_INLINE_FUNCTION double lower_threshold(Control const& control) {
   return Kokkos::fmin(control.threshold - 1.1 * gap, (1 - 1e-10) * claimed);
 }
 
+/// \brief The relative residual at which a solve from a guess of this residual has converged.
+KOKKOS_INLINE_FUNCTION double tolerance_of(Limits const& limits, Enough const& enough,
+                                           double guess_squared, double b_squared) {
+  double const also = Kokkos::fmax(
+      enough.absolute, enough.of_guess == 0 ? 0.0 : enough.of_guess * Kokkos::sqrt(guess_squared));
+  return also > 0 && b_squared > 0 ? Kokkos::fmax(limits.tolerance, also / Kokkos::sqrt(b_squared))
+                                   : limits.tolerance;
+}
+
 /// \brief What becomes of the claim where the numbers alone do not decide. \see check_residual
 KOKKOS_INLINE_FUNCTION Verdict check_claim(Control& control, Limits const& limits,
                                            Recovery const& recovery, bool first) {
@@ -198,7 +224,7 @@ KOKKOS_INLINE_FUNCTION Verdict check_claim(Control& control, Limits const& limit
     control.phase = Phase::iterate;
     control.reason = Reason::running;
     control.best_squared = squared;
-    control.set_threshold(limits.tolerance);
+    control.set_threshold(control.tolerance);
     return Verdict::restart;
   };
 
@@ -232,7 +258,7 @@ KOKKOS_INLINE_FUNCTION Verdict check_claim(Control& control, Limits const& limit
     return finish(Reason::stagnated);
   }
   double const lower = lower_threshold(control);
-  if (recovery.continues && lower > 0.4 * limits.tolerance) {
+  if (recovery.continues && lower > 0.4 * control.tolerance) {
     control.set_threshold(lower);
     control.phase = Phase::iterate;
     control.reason = Reason::running;
@@ -255,6 +281,7 @@ KOKKOS_INLINE_FUNCTION Verdict check_claim(Control& control, Limits const& limit
 /// \param recovery what the method can do where the claim does not hold
 /// \param x_not_finite entries of x that are not finite: tells an x that has grown without bounds
 ///        from a NaN in A
+/// \param enough what else is enough, of the residual that is checked first
 ///
 /// Residual replacement: where the recursion has parted from the truth, the solve restarts from the
 /// true residual (van der Vorst & Ye's replacement with a fresh search direction); when a restart
@@ -265,7 +292,7 @@ KOKKOS_INLINE_FUNCTION Verdict check_claim(Control& control, Limits const& limit
 KOKKOS_INLINE_FUNCTION Verdict check_residual(Control& control, Limits const& limits,
                                               double residual_squared, double b_squared,
                                               double b_nonzeros, Recovery recovery = {},
-                                              double x_not_finite = 0) {
+                                              double x_not_finite = 0, Enough const& enough = {}) {
   bool const first = control.recorded == 0;
   control.b_squared = b_squared;
   control.true_squared = residual_squared;
@@ -273,10 +300,14 @@ KOKKOS_INLINE_FUNCTION Verdict check_residual(Control& control, Limits const& li
     control.zeroed = true;  // with x = 0 a residual that is not 0 still can only come from A
     return Verdict::zero;
   }
-  if (first) control.measure(residual_squared);
+  if (first) {
+    control.measure(residual_squared);
+    control.tolerance = Impl::tolerance_of(limits, enough, residual_squared, b_squared);
+  }
   Verdict const verdict = Impl::finish_by_numbers(control, limits, b_nonzeros, x_not_finite, first)
                               ? Verdict::finish
                               : Impl::check_claim(control, limits, recovery, first);
+  if (first) control.guess_squared = control.true_squared;
   bool const is_worse = !first && !control.fresh && !(residual_squared <= control.best_squared);
   if (!(verdict == Verdict::finish && recovery.reverts && is_worse && !limits.unconditional() &&
         control.reason != Reason::converged))

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -26,6 +27,7 @@ enum class Reason : std::int32_t {
   not_finite,                 ///< a NaN or an infinity in A, b, x or a scalar
   diverged,                   ///< the residual grew beyond every use
   stagnated,                  ///< restarting from the true residual no longer reduces it
+  stopped,                    ///< the monitor stopped the solve
   nonsymmetric_matrix         ///< A is not Hermitian: of who asks check_symmetry before a solve
 };
 
@@ -50,6 +52,8 @@ constexpr std::string_view to_string(Reason reason) {
       return "diverged";
     case Reason::stagnated:
       return "stagnated";
+    case Reason::stopped:
+      return "stopped";
     case Reason::nonsymmetric_matrix:
       return "nonsymmetric_matrix";
   }
@@ -79,31 +83,67 @@ constexpr std::string_view to_string(Runner runner) { return word_of(runner); }
 /// \brief The larger one of two residuals; NaN is worse than any.
 inline double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
-/// \brief What a monitor is told, once per batch of iterations.
+/// \brief What a monitor is told: on hosts after each iteration, on GPUs after each batch of them.
 struct Progress {
-  int iteration;             ///< iterations so far
-  double relative_residual;  ///< of the recursion
-  double seconds;            ///< since the solve began
+  int iteration;               ///< iterations so far
+  double relative_residual;    ///< of the recursion
+  double seconds;              ///< since the solve began
+  mutable bool stops = false;  ///< see stop()
+
+  /// \brief Ends the solve, all columns of it, by Reason::stopped after the iteration under way;
+  /// on GPUs after the batches under way. The true residual of that x is in the report.
+  void stop() const { stops = true; }
 };
 
+/// \brief Called on the host. Where it throws the solve ends, and x is as far as that had brought
+/// it. It must not set up A or M anew, or use the solver.
+using Monitor = std::function<void(Progress const&)>;
+
+class Log;
+
 /// \brief What every solver is told.
+///
+/// A solve has converged where its true residual is at most the largest of tolerance * ||b||,
+/// absolute_tolerance and guess_tolerance * ||b - A x_0||, x_0 being the guess. Where all three are
+/// 0 it never does: exactly max_iterations run.
 struct SolverOptions {
-  /// ||b - A x|| / ||b|| at which a solve has converged. 0 never converges: exactly max_iterations
-  /// run.
-  double tolerance = 1e-8;
-  int max_iterations = 10000;         ///< at most
+  double tolerance = 1e-8;        ///< of ||b - A x|| / ||b||
+  double absolute_tolerance = 0;  ///< of ||b - A x||
+  double guess_tolerance = 0;     ///< of ||b - A x|| / ||b - A x_0||
+  int max_iterations = 10000;     ///< at most
+  /// Whether the guess is 0 whatever x holds.
+  bool zero_guess = false;
+  /// Whether the guess comes back where a solve ends without having converged and its x has a
+  /// larger true residual, or one that is not finite. It costs a vector, and a copy of x. Where all
+  /// tolerances are 0, x is always that of the last iteration.
+  bool keep_guess = true;
+  /// Whether M may be older than the values of its matrix (CsrMatrix::values_changed()); else such
+  /// a solve throws std::logic_error.
+  bool allow_stale_preconditioner = false;
   Runner runner = Runner::automatic;  ///< who executes the solve
-  /// Called on the host once per batch; may be empty. Where it throws the solve ends, and x is as
-  /// far as that had brought it. It must not set up A or M anew.
-  std::function<void(Progress const&)> monitor;
+  Monitor monitor{};                  ///< may be empty
+  Log* log = nullptr;  ///< where each solve is noted; may be null, and outlives the solver
+
+  /// \brief Whether no residual is small enough.
+  bool never_converges() const {
+    return tolerance == 0 && absolute_tolerance == 0 && guess_tolerance == 0;
+  }
 
   /// \brief Of every method; the runner, which is of the execution, apart. The ranges are the
-  /// driver's: a solver takes any tolerance and max_iterations that are not negative.
+  /// driver's: a solver takes any tolerances and max_iterations that are not negative.
   static constexpr auto described() {
     return std::tuple(Option("tolerance", &SolverOptions::tolerance, from_to(0, 1),
                              "stop at ||b - A x|| <= tolerance * ||b||; 0: never"),
+                      Option("absolute_tolerance", &SolverOptions::absolute_tolerance, at_least(0),
+                             "or at ||b - A x|| <= absolute_tolerance"),
+                      Option("guess_tolerance", &SolverOptions::guess_tolerance, from_to(0, 1),
+                             "or at ||b - A x|| <= guess_tolerance * ||b - A x_0||"),
                       Option("max_iterations", &SolverOptions::max_iterations,
-                             from_to(1, std::numeric_limits<int>::max()), "give up after so many"));
+                             from_to(1, std::numeric_limits<int>::max()), "give up after so many"),
+                      Option("zero_guess", &SolverOptions::zero_guess, Flag{},
+                             "the guess is 0, whatever x holds"),
+                      Option("keep_guess", &SolverOptions::keep_guess, Flag{},
+                             "give the guess back where a failed solve ends with a worse x"));
   }
 };
 
@@ -135,6 +175,8 @@ struct Report {
   double relative_residual = 0;     ///< of the recursion
   double true_relative_residual =
       0;  ///< ||b - A x|| / ||b|| recomputed from the x that is returned
+  double guess_relative_residual = 0;  ///< the same of the guess
+  bool kept_guess = false;             ///< x is the guess: see SolverOptions::keep_guess
   std::vector<double>
       history;  ///< the recursion's relative residual of iterations 0, 1, ..., iterations
   double setup_seconds =
@@ -150,5 +192,18 @@ struct Report {
   std::string runner_because;         ///< why that one, in a sentence; see plan_solve
   SetupReport preconditioner;         ///< what the set-up of M cost and gave
 };
+
+/// \brief A line for people, and others for what is to be explained.
+inline std::ostream& operator<<(std::ostream& out, Report const& report) {
+  out << to_string(report.reason) << " after " << report.iterations << " iteration"
+      << (report.iterations == 1 ? "" : "s");
+  if (!report.form.empty()) out << " (" << report.form << ")";
+  out << ", ||b - A x|| / ||b|| = " << report.true_relative_residual << ", of the guess "
+      << report.guess_relative_residual << ", in " << report.solve_seconds << " s";
+  if (!report.detail.empty()) out << "\n  " << report.detail;
+  if (!report.runner_because.empty())
+    out << "\n  runner: " << to_string(report.runner) << ", because " << report.runner_because;
+  return out;
+}
 
 }  // namespace Solder

@@ -129,9 +129,9 @@ KOKKOS_FORCEINLINE_FUNCTION X sum_of_threads(X const& mine, Add const& add) {
 /// \tparam ByTwice else in double, for functions that take no Twice; of floats
 template <class Scalar, bool ByTwice = true>
 struct Widened {
-  using Value = std::conditional_t<
-      !ByTwice, Wide<Scalar>,
-      std::conditional_t<ScalarTraits<Scalar>::is_complex, TwiceComplex, Twice>>;
+  using Value =
+      std::conditional_t<!ByTwice, Wide<Scalar>,
+                         std::conditional_t<ScalarTraits<Scalar>::is_complex, TwiceComplex, Twice>>;
 
   Scalar const* values;
 
@@ -143,16 +143,18 @@ struct Widened {
 /// \brief Whether a matrix's operator takes an x with twice the digits of double: it says so, for
 /// few functions take a Twice.
 template <class Operator>
-concept TakesTwice = requires { requires Operator::takes_twice; };
+concept TakesTwice = requires {
+  requires Operator::takes_twice;
+};
 
 /// \brief Whether the operator of a matrix of floats takes an x of doubles.
 template <class Operator, class Scalar, class Team, class Prepare, class Consume>
-concept TakesDoubles = !std::is_same_v<Scalar, Wide<Scalar>> &&
-                       requires(Operator const& A, Team const& team,
-                                Widened<Scalar, false> const& x, Prepare const& prepare,
-                                Consume const& consume) {
-                         A.for_each_row_product(team, x, prepare, consume);
-                       };
+concept TakesDoubles =
+    !std::is_same_v<Scalar, Wide<Scalar>> &&
+    requires(Operator const& A, Team const& team, Widened<Scalar, false> const& x,
+             Prepare const& prepare, Consume const& consume) {
+  A.for_each_row_product(team, x, prepare, consume);
+};
 
 /// \brief b - a in double.
 template <class Scalar>

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/made_of.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/core/team.hpp>
 #include <solder/matrix/csr_operator.hpp>
@@ -98,9 +99,9 @@ concept CrsMatrixLike = requires(M const& m) {
 /// std::size_t as in Tpetra
 ///
 /// Shares the arrays it was made from (views count references) and adds the row partition. The
-/// pattern must not change afterwards; values may. Entries of a row may be in any order. Entries
-/// with the same row and column count as their sum. Host data are checked; device data are trusted
-/// unless validate() is called.
+/// pattern must not change afterwards; values may, followed by values_changed(). Entries of a row
+/// may be in any order. Entries with the same row and column count as their sum. Host data are
+/// checked; device data are trusted unless validate() is called.
 template <class Scalar, class Exec, class Offset = std::int32_t>
 class CsrMatrix {
  public:
@@ -203,6 +204,17 @@ class CsrMatrix {
                            to_device<Scalar>(exec, host.values, "Solder::csr::values"));
         })) {}
 
+  /// \brief The same matrix with row offsets of another type, which are copied: one kernel. Column
+  /// indices and values are shared, and so is what values_changed() says. \throws std::length_error
+  /// if there are too many nonzeros for Offset
+  template <class OtherOffset>
+  requires(!std::is_same_v<OtherOffset, Offset>)
+      CsrMatrix(Exec const& exec, CsrMatrix<Scalar, Exec, OtherOffset> const& other)
+      : CsrMatrix(exec, other.rows(), other.columns(), converted(exec, other),
+                  other.column_indices(), other.values(), {other.longest_row()}) {
+    version_ = other.version();
+  }
+
   /// \brief Number of rows.
   std::int32_t rows() const { return rows_; }
   /// \brief Number of columns.
@@ -259,6 +271,13 @@ class CsrMatrix {
         std::find_if(row.begin(), row.end(), [&](auto j) { return j < 0 || j >= count; });
     throw std::invalid_argument("Solder::CsrMatrix: " + Impl::wrong_column(wrong, *column, count));
   }
+
+  /// \brief Says that the values have changed, to all copies: what was made of the old ones
+  /// (preconditioners, SellMatrix) is then stale, and solvers refuse it until its refresh().
+  void values_changed() const { version_.change(); }
+  /// \cond kernels
+  Impl::Version const& version() const { return version_; }
+  /// \endcond
 
   /// \brief What kernels use, by value. Valid while this matrix, or a copy of it, lives.
   Operator device_operator() const {
@@ -363,6 +382,22 @@ class CsrMatrix {
 
  public:
   /// \cond kernels
+  /// \brief Another matrix's row offsets. (Public for the same reason as list_long_rows().)
+  template <class OtherOffset>
+  static Offsets converted(Exec const& exec, CsrMatrix<Scalar, Exec, OtherOffset> const& other) {
+    if (other.nonzeros() > most_nonzeros)
+      throw std::length_error("Solder::CsrMatrix: " + std::to_string(other.nonzeros()) +
+                              " nonzeros do not fit these row offsets; use Offset = std::int64_t");
+    auto const offsets = Impl::allocate_view<Kokkos::View<Offset*, memory_space>>(
+        exec, "Solder::csr::row_offsets", other.row_offsets().extent(0));
+    Offset* const to = offsets.data();
+    OtherOffset const* const from = other.row_offsets().data();
+    Kokkos::parallel_for(
+        "Solder::csr::convert", Kokkos::RangePolicy<Exec>(exec, 0, other.rows() + 1),
+        KOKKOS_LAMBDA(int i) { to[i] = static_cast<Offset>(from[i]); });
+    if constexpr (Impl::is_host_space<Exec>) exec.fence("Solder::csr: the offsets are converted");
+    return offsets;
+  }
 
   /// \brief Finds the longest row and lists the long ones. In a row for a group, each lane has one
   /// batch of loads; in a row for a warp, up to 8 batches. (Public because CUDA accepts lambdas
@@ -407,6 +442,7 @@ class CsrMatrix {
   Values values_;
   Kokkos::View<std::int32_t*, memory_space> bounds_;
   std::int32_t longest_row_ = 0, lane_bits_ = 0, teams_ = 1, vector_teams_ = 1;
+  Impl::Version version_;
 };
 
 template <class Exec, Impl::IsView RowOffsets, Impl::IsView ColumnIndices, Impl::IsView EntryValues>

@@ -31,6 +31,7 @@ struct HostOperator {
   Rows rows;
   std::int32_t teams;
   std::int32_t const *row_offsets = nullptr, *columns = nullptr;
+  std::int64_t const* wide_offsets = nullptr;  ///< in place of row_offsets
   Scalar const* values = nullptr;
   void const* op = nullptr;  ///< null: the rows are those above
   Fill<Scalar const*> fill = nullptr;
@@ -44,7 +45,10 @@ struct HostOperator {
   bool has_columns() const { return op == nullptr; }
   template <class X, class Consume>
   void for_each_row_of_columns(HostTeam const& team, X const& x, Consume const& consume) const {
-    products_of_columns(team, rows, row_offsets, columns, values, x, consume);
+    if (wide_offsets == nullptr)
+      products_of_columns(team, rows, row_offsets, columns, values, x, consume);
+    else
+      products_of_columns(team, rows, wide_offsets, columns, values, x, consume);
   }
 
   template <class X, class Prepare, class Consume>
@@ -52,8 +56,10 @@ struct HostOperator {
                                                         Prepare const& prepare,
                                                         Consume const& consume) const {
     if (!prepare()) return false;
-    if (op == nullptr)
+    if (row_offsets != nullptr)
       compressed_products(team, rows, row_offsets, columns, values, x, consume);
+    else if (wide_offsets != nullptr)
+      compressed_products(team, rows, wide_offsets, columns, values, x, consume);
     else if constexpr (std::is_same_v<X, Widened<Scalar>>)
       products(fill_widened, team, x, consume);
     else
@@ -72,12 +78,22 @@ struct HostOperator {
   }
 };
 
+/// \brief Whether this is the operator of a CsrMatrix of that scalar.
+template <class Operator, class Scalar>
+inline constexpr bool is_csr_of = false;
+template <class Scalar, class Offset>
+inline constexpr bool is_csr_of<CsrOperator<Scalar, Offset>, Scalar> = true;
+
 /// \brief Any operator as a HostOperator; `kept` stays where it is.
 template <class Scalar, class Operator>
 HostOperator<Scalar> host_operator(Operator const* kept) {
   HostOperator<Scalar> host{kept->rows, kept->teams};
-  if constexpr (std::is_same_v<Operator, CsrOperator<Scalar, std::int32_t>>) {
-    host.row_offsets = kept->row_offsets;
+  if constexpr (is_csr_of<Operator, Scalar>) {
+    using Offset = std::remove_cvref_t<decltype(kept->row_offsets[0])>;
+    if constexpr (sizeof(Offset) == sizeof(std::int32_t))
+      host.row_offsets = kept->row_offsets;
+    else  // std::size_t too: it is the unsigned type of the same size
+      host.wide_offsets = reinterpret_cast<std::int64_t const*>(kept->row_offsets);
     host.columns = kept->columns;
     host.values = kept->values;
   } else {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -438,7 +439,15 @@ class SellMatrix {
     Impl::with_memory_for("Solder::SellMatrix", rows_, nonzeros_, [&] {
       Impl::fill_slices(exec, csr, device_operator(), column_indices_.data(), values_.data());
     });
+    *of_ = Impl::made_of(csr);
+    version_.change();
   }
+  /// \brief Whether the values of the CsrMatrix have changed since: see
+  /// CsrMatrix::values_changed().
+  bool is_stale() const { return of_->is_stale(); }
+  /// \cond kernels
+  Impl::Version const& version() const { return version_; }
+  /// \endcond
 
   /// \brief Number of rows.
   std::int32_t rows() const { return rows_; }
@@ -528,6 +537,8 @@ class SellMatrix {
   std::int32_t width_, teams_ = 1, vector_teams_ = 1;
   Indices column_indices_, bounds_;
   Values values_;
+  Impl::Version version_;
+  std::shared_ptr<Impl::MadeOf> of_ = std::make_shared<Impl::MadeOf>();  // shared by copies
 };
 
 }  // namespace Solder

@@ -16,6 +16,7 @@
 #include <solder/preconditioners/amg_options.hpp>
 #include <solder/preconditioners/detail/amg/cycle.hpp>
 #include <solder/preconditioners/detail/amg/hierarchy.hpp>
+#include <solder/preconditioners/detail/preconditioner_base.hpp>
 #include <solder/preconditioners/near_nullspace.hpp>
 
 namespace Solder {
@@ -56,7 +57,7 @@ namespace Solder {
 /// sweep takes three kernels, products with G, G^H and A, and the coarse grid takes three, with
 /// P^H, P and A. In a W-cycle the number of kernels doubles from level to level.
 ///
-/// The matrix must have 32-bit row offsets. The inverse takes max_coarse_size^3 operations.
+/// Row offsets of 64 bits are copied to 32. The inverse takes max_coarse_size^3 operations.
 ///
 /// \tparam Exec where it is set up and applied
 /// \tparam Stored the scalar of the hierarchy's matrices: Scalar, or its single-precision
@@ -64,7 +65,7 @@ namespace Solder {
 /// precision, which is enough for a preconditioner. Vectors stay in Scalar. The entries of A must
 /// be in the range of Stored.
 template <class Scalar, class Exec, class Stored = Scalar>
-class Amg {
+class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Scalar> {
  public:
   /// \brief Type of the vectors.
   using scalar_type = Scalar;
@@ -81,7 +82,9 @@ class Amg {
   /// constant.
   /// \throws std::invalid_argument if A is not square or an option is out of range
   Amg(Exec const& exec, Matrix const& A, AmgOptions const& options = {})
-      : options_(options), state_(made(exec, A)) {}
+      : options_(options), state_(made(exec, A)) {
+    this->set_made_of(A);
+  }
 
   /// \brief Sets up the hierarchy with a near-nullspace of its own, such as rigid_body_modes().
   /// \param near_nullspace [rows][1 to 32 vectors], a rank-2 view on Exec's device, which is
@@ -94,7 +97,23 @@ class Amg {
           AmgOptions const& options = {})
       : options_(options),
         modes_(Impl::amg::given_modes<Stored>(exec, near_nullspace)),
-        state_(made(exec, A)) {}
+        state_(made(exec, A)) {
+    this->set_made_of(A);
+  }
+
+  /// \brief Of a matrix with row offsets of another type, which are copied. \throws likewise, and
+  /// std::length_error if it has more nonzeros than 32-bit row offsets allow (nearly 2^31)
+  template <class Offset>
+  requires(!std::is_same_v<Offset, std::int32_t>)
+      Amg(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
+          AmgOptions const& options = {})
+      : Amg(exec, Matrix(exec, A), options) {}
+  /// \brief The same with a near-nullspace.
+  template <class Offset, class NearNullspace>
+  requires(!std::is_same_v<Offset, std::int32_t> && Kokkos::is_view_v<NearNullspace>)
+      Amg(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
+          NearNullspace const& near_nullspace, AmgOptions const& options = {})
+      : Amg(exec, Matrix(exec, A), near_nullspace, options) {}
 
   /// \brief Sets up again, for an A with new values or a new pattern. A given near-nullspace stays.
   /// If the pattern is unchanged, the aggregates and the patterns of all levels also stay, and only
@@ -102,6 +121,14 @@ class Amg {
   /// it throws, nothing changes.
   void refresh(Exec const& exec, Matrix const& A) {
     *state_ = std::move(*made(exec, A, state_.get()));
+    this->set_made_of(A);
+  }
+
+  /// \brief The same for row offsets of another type.
+  template <class Offset>
+  requires(!std::is_same_v<Offset, std::int32_t>) void refresh(
+      Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
+    refresh(exec, Matrix(exec, A));
   }
 
   /// \brief Rows of A.
@@ -301,11 +328,12 @@ class Amg {
   std::shared_ptr<State> state_;
 };
 
-template <class Scalar, class Exec>
-Amg(Exec const&, CsrMatrix<Scalar, Exec> const&, AmgOptions const& = {}) -> Amg<Scalar, Exec>;
-template <class Scalar, class Exec, class NearNullspace>
-requires(Kokkos::is_view_v<NearNullspace>)
-    Amg(Exec const&, CsrMatrix<Scalar, Exec> const&, NearNullspace const&, AmgOptions const& = {})
+template <class Scalar, class Exec, class Offset>
+Amg(Exec const&, CsrMatrix<Scalar, Exec, Offset> const&, AmgOptions const& = {})
+    -> Amg<Scalar, Exec>;
+template <class Scalar, class Exec, class Offset, class NearNullspace>
+requires(Kokkos::is_view_v<NearNullspace>) Amg(Exec const&, CsrMatrix<Scalar, Exec, Offset> const&,
+                                               NearNullspace const&, AmgOptions const& = {})
 ->Amg<Scalar, Exec>;
 
 }  // namespace Solder

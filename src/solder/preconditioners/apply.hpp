@@ -10,6 +10,7 @@
 
 #include <solder/core/allocate.hpp>
 #include <solder/core/application.hpp>
+#include <solder/preconditioners/detail/preconditioner_base.hpp>
 
 namespace Solder {
 
@@ -22,7 +23,7 @@ namespace Solder {
 /// GPUs it may be called once or twice more often than needed. An exception that it throws ends
 /// the solve and is rethrown by solve().
 template <class Scalar, class Exec>
-class Apply {
+class Apply : public Impl::PreconditionerBase<Apply<Scalar, Exec>, Exec, Scalar> {
  public:
   /// \brief Type of the vectors.
   using scalar_type = Scalar;

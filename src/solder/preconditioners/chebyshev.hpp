@@ -14,6 +14,7 @@
 #include <solder/matrix/open_matrix.hpp>
 #include <solder/preconditioners/chebyshev_options.hpp>
 #include <solder/preconditioners/detail/largest_eigenvalue.hpp>
+#include <solder/preconditioners/detail/preconditioner_base.hpp>
 
 namespace Solder {
 
@@ -243,7 +244,8 @@ struct ChebyshevOpened {
 /// \tparam Matrix CsrMatrix, SellMatrix or another LinearOperator
 /// \tparam Inner M: any preconditioner; with Fsai this is "polynomial over FSAI"
 template <class Exec, class Matrix, class Inner = Identity>
-class Chebyshev {
+class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>, Exec,
+                                                  typename Matrix::scalar_type> {
  public:
   /// \brief Type of the vectors.
   using Scalar = typename Matrix::scalar_type;
@@ -278,6 +280,12 @@ class Chebyshev {
       else
         *state_ = std::move(made);
     });
+    this->set_made_of(A);
+  }
+
+  /// \brief Whether the values of A, or of M's matrix, have changed since the set-up.
+  bool is_stale() const {
+    return Impl::OfMatrix::is_stale() || Impl::is_stale(state_->A) || Impl::is_stale(inner_);
   }
 
   /// \brief Rows of A.

@@ -21,6 +21,7 @@
 #include <solder/preconditioners/detail/fsai/pattern.hpp>
 #include <solder/preconditioners/detail/fsai/row_limit.hpp>
 #include <solder/preconditioners/detail/fsai/values.hpp>
+#include <solder/preconditioners/detail/preconditioner_base.hpp>
 #include <solder/preconditioners/fsai_options.hpp>
 
 namespace Solder {
@@ -380,7 +381,7 @@ Factors<Factor, Exec, Offset> make_factors(Exec const& exec,
 /// \tparam Factor the scalar that G is stored in: Scalar or its single-precision counterpart. G is
 /// computed in Scalar
 template <class Scalar, class Exec, class Factor = Scalar, class Offset = std::int32_t>
-class Fsai {
+class Fsai : public Impl::PreconditionerBase<Fsai<Scalar, Exec, Factor, Offset>, Exec, Scalar> {
  public:
   /// \brief Type of A.
   using Matrix = CsrMatrix<Scalar, Exec, Offset>;
@@ -407,6 +408,7 @@ class Fsai {
       if (state_ == nullptr) state_ = std::make_shared<State>();
       *state_ = Impl::fsai::make_factors<Factor>(exec, matrix, options_);
     });
+    this->set_made_of(matrix);
   }
 
   /// \brief Rows of A.

@@ -21,6 +21,7 @@
 #include <solder/core/report.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/duplicates.hpp>
+#include <solder/preconditioners/detail/preconditioner_base.hpp>
 #include <solder/preconditioners/detail/triangular/factor_sweeps.hpp>
 #include <solder/preconditioners/detail/triangular/factorise.hpp>
 #include <solder/preconditioners/detail/triangular/pattern.hpp>
@@ -61,7 +62,7 @@ enum class Factorisation : std::int32_t {
 /// the pattern is not symmetric. failure() then says why it cannot be applied, and solvers refuse
 /// to start and report that sentence.
 template <class Scalar, class Exec>
-class Incomplete {
+class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exec, Scalar> {
  public:
   /// \brief Type of the entries and of the vectors.
   using scalar_type = Scalar;
@@ -93,6 +94,7 @@ class Incomplete {
       throw std::length_error(name() + ": at most " + std::to_string(most) + " nonzeros, not " +
                               std::to_string(given.nonzeros()));
     Impl::with_memory_for(label(), given.rows(), given.nonzeros(), [&] { make_anew(exec, given); });
+    this->set_made_of(given);
   }
 
   /// \brief Rows of A.

@@ -15,6 +15,7 @@
 #include <solder/core/identity.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/preconditioners/detail/preconditioner_base.hpp>
 
 namespace Solder {
 
@@ -79,7 +80,7 @@ struct JacobiOperator {
 /// solvers refuse to start (Reason::breakdown, with the row). Call refresh after the values of A
 /// have changed. If A is an operator without entries, pass its diagonal.
 template <class Scalar, class Exec>
-class Jacobi {
+class Jacobi : public Impl::PreconditionerBase<Jacobi<Scalar, Exec>, Exec, Scalar> {
  public:
   /// \brief What solvers embed in their kernels.
   using Operator = Impl::JacobiOperator<Scalar>;
@@ -114,6 +115,7 @@ class Jacobi {
       invert(exec, Impl::DiagonalOfRows<Scalar, Offset>{
                        A.row_offsets().data(), A.column_indices().data(), A.values().data()});
     });
+    this->set_made_of(A);
   }
 
   /// \brief The same, for a diagonal with new values.

@@ -123,7 +123,7 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
     auto const Ap = A.apply(Phase::iterate, p), Au = A.apply(Phase::iterate, u);
 
     auto const begin = residual_check(
-        arena, "Solder::bicgstab::check", A, rows, sums.limits, recovery, b, x, q.memory,
+        arena, "Solder::bicgstab::check", A, rows, this->checked(b, x), recovery, q.memory,
         BiCgStabBegin<Scalar, OpenedM, true>{M, rs.memory, u, p, nullptr, sums.rr(), sums.of_shadow,
                                              sums.kept});
     auto const up_to_t = program(
@@ -173,8 +173,8 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
     sums.of_first_product = {of_turn.values + of_turn.parts, of_turn.parts};
     return merged_form(
         "pipelined", {.A = 2, .M = 2, .row = 15},
-        program(residual_check(arena, "Solder::bicgstab::check", A, A.rows, sums.limits, recovery,
-                               b, x, shared.Ms(), begin),
+        program(residual_check(arena, "Solder::bicgstab::check", A, A.rows, this->checked(b, x),
+                               recovery, shared.Ms(), begin),
                 stage("Solder::bicgstab::begin", Phase::begin,
                       A.apply_made(
                           BiCgStabMadeBeginning<Scalar, OpenedM>{{{M}, shared.Ms()}, shared.rs()}),
@@ -207,7 +207,7 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
     Sums const sums = Sums::in(arena, this->limits(), A.league, arena.teams(rows.teams));
 
     auto const begin = program(
-        residual_check(arena, "Solder::bicgstab::check", A, rows, sums.limits, recovery, b, x, q,
+        residual_check(arena, "Solder::bicgstab::check", A, rows, this->checked(b, x), recovery, q,
                        BiCgStabBegin<Scalar, NoOperation, false>{
                            {}, rs, u, p, r, sums.rr(), sums.of_shadow, sums.kept}),
         start.before,

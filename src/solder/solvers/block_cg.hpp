@@ -120,7 +120,7 @@ class BlockCgMethod : public MethodBase<BlockCgMethod<Exec, OpenedA, OpenedM>, E
     auto const vector = [&](char const* label) { return this->vector(label); };
     OpenedA const A = this->open_matrix();
     OpenedM const M = this->open_preconditioner();
-    Limits const limits = this->limits();
+    Limits const limits = this->checked(b, x).limits;
     std::int32_t const b_ = this->columns();
     Rows const rows = A.rows;
     int const league = block_league(arena.exec(), rows.count, b_, rows.teams),
@@ -193,7 +193,7 @@ class BlockCgMethod : public MethodBase<BlockCgMethod<Exec, OpenedA, OpenedM>, E
         stage("Solder::block_cg::add_up", Phase::check, arena.template range<Scalar>(rows, x, y),
               BlockAddUp<Scalar>{small, x}),
         stage("Solder::residual", Phase::check, Ax, Residual<Scalar>{b, x, v, of_residual}),
-        BlockCheck<Scalar>{small, limits, of_residual},
+        BlockCheck<Scalar>{small, limits, this->enough(), of_residual},
         stage("Solder::block_cg::begin", Phase::begin, arena.template range<Scalar>(rows, v),
               BlockBegin<Scalar, Pointwise>{small, m, q, z_of_pointwise}),
         z_of(Phase::begin), orthonormalise);

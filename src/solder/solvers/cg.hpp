@@ -378,10 +378,10 @@ class CgMethod
   }
   /// q is free while a claim is checked.
   template <class Begin>
-  static auto residual_check(Work const& w, Rows const& rows, Scalar const* b, Scalar* x,
-                             Begin const& begin) {
-    return Impl::residual_check(w.arena, "Solder::cg::check", w.A, rows, w.limits, {}, b, x, w.q,
-                                begin);
+  auto residual_check(Work const& w, Rows const& rows, Scalar const* b, Scalar* x,
+                      Begin const& begin) {
+    return Impl::residual_check(w.arena, "Solder::cg::check", w.A, rows, this->checked(b, x), {},
+                                w.q, begin);
   }
   /// q = A p, with (p, q).
   static auto product(Work const& w, Sum<1> const& pq) {
@@ -529,8 +529,8 @@ class CgMethod
     Scalar* const s = this->vector("Solder::cg::s");
     Limits const limits = this->limits();
     return merged_form("pipelined", {.A = 1, .M = 1, .row = 8},
-                       program(Impl::residual_check(arena, "Solder::cg::check", A, A.rows, limits,
-                                                    {}, b, x, s, CgMergedBegin{}),
+                       program(Impl::residual_check(arena, "Solder::cg::check", A, A.rows,
+                                                    this->checked(b, x), {}, s, CgMergedBegin{}),
                                stage("Solder::cg::begin", Phase::begin,
                                      A.apply_made(CgMadeBeginning<Scalar, OpenedM>{{{M}, s}}),
                                      CgFirstTurn<Scalar, Norms>{{shared}})),
@@ -555,8 +555,8 @@ class CgMethod
     Limits const limits = this->limits();
     return merged_form(
         "classical", {.A = 1, .M = 1, .row = 9},
-        program(Impl::residual_check(arena, "Solder::cg::check", A, A.rows, limits, {}, b, x, q,
-                                     CgMergedBegin{}),
+        program(Impl::residual_check(arena, "Solder::cg::check", A, A.rows, this->checked(b, x), {},
+                                     q, CgMergedBegin{}),
                 stage("Solder::cg::first_factor", Phase::begin, M.apply_inner(as_read(q)),
                       CgSplitFirstTurn<Scalar>{{shared}, q}),
                 stage("Solder::cg::begin", Phase::begin, M.apply_outer(),

@@ -242,8 +242,8 @@ class GmresMethod
     return program(
         GmresLeastSquares<Scalar, Variant>(cycle), end,
         Impl::residual_check(
-            arena, "Solder::gmres::check", A, A.rows, cycle.limits,
-            {.continues = false, .restarts = true, .reverts = true}, b, x, cycle.true_residual(),
+            arena, "Solder::gmres::check", A, A.rows, this->checked(b, x),
+            {.continues = false, .restarts = true, .reverts = true}, cycle.true_residual(),
             GmresBegin<Scalar, Variant, Operand>{cycle.V, cycle.small, operand}, before));
   }
 

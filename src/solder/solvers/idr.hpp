@@ -146,8 +146,8 @@ class IdrMethod
     auto const products = program(Au.before, product.template operator()<true>(),
                                   product.template operator()<false>(), shadow(Phase::iterate));
     auto const checked = [&](auto const& begin) {  // t is free while a claim is checked
-      return residual_check(arena, "Solder::idr::check", A, rows, d.limits, recovery, b, x, d.g(s_),
-                            begin);
+      return residual_check(arena, "Solder::idr::check", A, rows, this->checked(b, x), recovery,
+                            d.g(s_), begin);
     };
     std::string_view const name = smoothing_ ? "smoothed" : "biorthogonal";
     if constexpr (pointwise) {
@@ -185,11 +185,11 @@ class IdrMethod
     bool const is_small = arena.league() > 0 || this->rows() <= most_fused_rows;
     Cycle d{this->limits(),
             s,
+            s <= Cycle::width && (is_host_space<Exec> || is_small),
             {this->options().seed},
             G,
             U,
             stride,
-            s <= Cycle::width && (is_host_space<Exec> || is_small),
             {arena.doubles(IdrSmall<Scalar>::size(s)), s},
             nullptr,
             product_teams,

@@ -73,7 +73,27 @@ class BatchRun {
     return reports;
   }
 
+  /// \brief x = guess in the systems that ended worse than it.
+  template <class Scalar>
+  void give_back(Scalar const* guess, Scalar* x) const {
+    Kokkos::parallel_for("Solder::keep_guess", Kokkos::RangePolicy<Exec>(exec_, 0, systems_.count),
+                         GiveBack<Scalar>{systems_.starts, controls_.data(), guess, x});
+  }
+
  private:
+  template <class Scalar>
+  struct GiveBack {
+    std::int32_t const* starts;
+    Control const* controls;
+    Scalar const* guess;
+    Scalar* x;
+
+    KOKKOS_FUNCTION void operator()(std::int32_t k) const {
+      if (ended_worse(controls[k]))
+        for (std::int32_t i = starts[k]; i < starts[k + 1]; ++i) x[i] = guess[i];
+    }
+  };
+
   Exec exec_;
   BatchRows systems_;
   Kokkos::View<std::int32_t*, typename Exec::memory_space> taken_;

@@ -26,6 +26,8 @@ inline Report report_of(Control const& control, std::vector<double> const& histo
   report.iterations = control.iteration;
   report.relative_residual = control.relative(control.residual_squared);
   report.true_relative_residual = control.relative(control.true_squared);
+  report.guess_relative_residual = control.relative(control.guess_squared);
+  report.kept_guess = ended_worse(control);  // where one is kept
   report.history = history;
   report.setup_seconds = setup_seconds;
   report.solve_seconds = solve_seconds;
@@ -68,8 +70,9 @@ class Underway {
 template <class Exec>
 class Engine {
  public:
-  /// \brief Hears of each status: how far the columns have come.
-  using Listener = std::function<void(Engine const&)>;
+  /// \brief Hears of each status: how far the columns have come. Answers whether the solve is to
+  /// stop.
+  using Listener = std::function<bool(Engine const&)>;
 
   /// \param label of a whole solve in one kernel
   /// \param plan of several columns: with the runner that was asked for, perhaps automatic
@@ -133,11 +136,16 @@ class Engine {
   template <class Program>
   void run_once(Program const& program) {
     begin();
+    enqueue(program);
+    receive();
+  }
+  /// \brief The same, without waiting.
+  template <class Program>
+  void enqueue(Program const& program) {
     Programs<Program, Solder::Program<>> const all{program, {}};
     programs_ = any_programs<Exec, Compiled{.whole = no_whole_kernels}>(all);
     find_needs();
     emit(exec_, true, [&](auto const& f) { programs_.residual_check.for_each_stage({}, f); });
-    receive();
   }
 
   // ---- A solve: begin(), then run() or start(), then reports() ----
@@ -147,33 +155,30 @@ class Engine {
     status_.clear();
     std::fill(controls_.begin(), controls_.end(), Control{});
     for (auto& history : histories_) history.clear();
-    abandoned_ = begun_ = false;
+    abandoned_ = begun_ = is_stopping_ = false;
     sent_ = received_ = 0;
     half_ended_at_ = -1;
     most_of_rest_ = columns() - 1;
     setup_seconds_ = seconds_ = busy_cores_ = 0;
     timer_.reset();
   }
-  /// \brief Whom the monitor of these options, which are to live on, hears the solve through; may
-  /// be empty.
-  static Listener listener(SolverOptions const& options) {
-    if (!options.monitor) return {};
-    return [&options](Engine const& engine) { options.monitor(engine.progress()); };
-  }
 
-  /// \brief Runs, from where the columns are, until all have ended; or, where these `may_leave`,
-  /// until a narrower engine should have those that go on.
+  /// \brief Runs, from where the columns are, until all have ended; or until the listener asks for
+  /// a stop: the programs are then to be given again, with a limit that the iteration has reached;
+  /// or, where the columns `may_leave`, until a narrower engine should have those that go on.
   ///
   /// \param owned vectors of the programs, of so many rows
   void run(AnyPrograms<Exec> const& programs, Listener const& listener = {}, bool may_leave = false,
            OwnedVectors const& owned = {}, std::int32_t rows = 0) {
     prepare(programs, owned, rows);
+    bool const was_stopping = is_stopping_;
     try {
       bool leaves = false;
       while (!has_ended() && !(leaves && received_ == sent_)) {
         if (!leaves) send(bool(listener));
         receive(listener);
-        leaves = leaves || (may_leave && !is_whole() && should_leave());
+        leaves =
+            leaves || is_stopping_ != was_stopping || (may_leave && !is_whole() && should_leave());
       }
     } catch (...) {  // a monitor or a host stage threw: nothing may go on with b and x
       exec_.fence("Solder::engine: the solve was abandoned");
@@ -181,11 +186,56 @@ class Engine {
     }
   }
 
+  /// \brief Whether the listener has asked for a stop.
+  bool is_stopping() const { return is_stopping_; }
+
   /// \brief The same on a GPU, led by the caller; the engine is to outlive it. One column.
+  /// \param stop calls prepare() with the programs that are to be given where the solve stops
   std::unique_ptr<Underway> start(AnyPrograms<Exec> const& programs, Listener const& listener,
-                                  OwnedVectors const& owned, std::int32_t rows) {
+                                  OwnedVectors const& owned, std::int32_t rows,
+                                  std::function<void()> const& stop) {
     prepare(programs, owned, rows);
-    return std::make_unique<Led>(*this, listener);
+    return std::make_unique<Led>(*this, listener, stop);
+  }
+  /// \brief Readies the runner for these programs: scratch, and the graph, which is recorded anew
+  /// only when they have changed. On hosts, whose graphs are lists of launches, it is launched.
+  void prepare(AnyPrograms<Exec> const& programs, OwnedVectors const& owned, std::int32_t rows) {
+    double const before = timer_.seconds();
+    if (is_stopping_) exec_.fence("Solder::engine: the solve is to stop");
+    if (!begun_) ran_ = plan_of(programs);
+    programs_ = programs;
+    kernels_ = kernels_per_iteration();
+    if constexpr (!is_host_space<Exec>) {
+      chip_ = {owned, rows, Blocks::of(std::max(plan_.teams, 2))};
+      find_needs();
+      if (programs.type != nullptr) {
+        if (is_whole() && !programs.type->whole.kernels.has(ran_.runner))
+          throw std::logic_error(label_ +
+                                 ": the plan has a kernel of a whole solve that there is not");
+        if (held_.hold(programs)) {
+          if (chain_ != nullptr) chain_->forget();
+          if (is_whole() && !programs.type->whole.is_carried)
+            memory_.put(programs.all, programs.type->size);
+        }
+        programs_ = held_.programs();
+        if (ran_.runner == Runner::graph) record();
+      }
+    }
+    setup_seconds_ += timer_.seconds() - before;
+  }
+
+  /// \brief The most iterations, and the largest residual, of the columns that have not ended; of
+  /// all where all have.
+  Progress progress() const {
+    Progress worst{0, 0, seconds_};
+    bool const ended = all_finished();
+    for (Control const& control : controls_) {
+      if (control.phase == Phase::finished && !ended) continue;
+      worst.iteration = std::max<int>(worst.iteration, control.iteration);
+      worst.relative_residual =
+          worse(control.relative(control.residual_squared), worst.relative_residual);
+    }
+    return worst;
   }
 
   /// \brief Of a solve that has ended; all columns have the time of the whole.
@@ -263,17 +313,23 @@ class Engine {
   /// it, but for the rest of a cycle; fewer where a monitor is to hear of them.
   std::int32_t room() const { return columns() == 1 ? 4096 : 1024; }
   std::int32_t room_to_use() const { return columns() == 1 ? 3072 : 1000; }
-  static constexpr std::int32_t room_if_monitored = 256;
+  static constexpr std::int32_t room_if_monitored = is_host_space<Exec> ? 1 : 256;
 
   class Led final : public Underway {
    public:
-    Led(Engine& engine, Listener const& listener) : engine_(engine), listener_(listener) {}
+    Led(Engine& engine, Listener const& listener, std::function<void()> const& stop)
+        : engine_(engine), listener_(listener), stop_(stop) {}
 
     bool has_ended() const override { return engine_.has_ended(); }
     bool advance() override {
       bool any = false;
       while (!has_ended()) {
-        engine_.send(bool(listener_));
+        bool const drains = engine_.is_stopping() && !has_stopped_;
+        if (drains && engine_.received_ == engine_.sent_) {
+          stop_();
+          has_stopped_ = true;
+        }
+        if (!drains || has_stopped_) engine_.send(bool(listener_));
         if (!engine_.status_.has(engine_.received_ + 1)) break;
         engine_.receive(listener_);
         any = true;
@@ -286,6 +342,8 @@ class Engine {
    private:
     Engine& engine_;
     Listener listener_;
+    std::function<void()> stop_;
+    bool has_stopped_ = false;
   };
 
   // ---- The course of a solve ----
@@ -328,26 +386,12 @@ class Engine {
     note_time();
     if (is_whole() && status_.abandoned(received_))
       abandoned_ = true;
-    else if (listener)
-      listener(*this);
+    else if (listener && !is_stopping_)
+      is_stopping_ = listener(*this);
   }
   void note_time() {
     seconds_ = timer_.seconds() - setup_seconds_;
     if (all_finished()) busy_cores_ = timer_.busy_cores(seconds_);
-  }
-
-  /// \brief The most iterations, and the largest residual, of the columns that have not ended; of
-  /// all where all have.
-  Progress progress() const {
-    Progress worst{0, 0, seconds_};
-    bool const ended = all_finished();
-    for (Control const& control : controls_) {
-      if (control.phase == Phase::finished && !ended) continue;
-      worst.iteration = std::max<int>(worst.iteration, control.iteration);
-      worst.relative_residual =
-          worse(control.relative(control.residual_squared), worst.relative_residual);
-    }
-    return worst;
   }
 
   std::int32_t width_of_rest() const {
@@ -384,31 +428,6 @@ class Engine {
   /// \brief Whether a kernel runs the whole solve.
   bool is_whole() const { return ran_.teams > 0 && !abandoned_; }
 
-  /// \brief Readies the runner for these programs: scratch, and the graph, which is recorded anew
-  /// only when they have changed. On hosts, whose graphs are lists of launches, it is launched.
-  void prepare(AnyPrograms<Exec> const& programs, OwnedVectors const& owned, std::int32_t rows) {
-    double const before = timer_.seconds();
-    if (!begun_) ran_ = plan_of(programs);
-    programs_ = programs;
-    kernels_ = kernels_per_iteration();
-    if constexpr (!is_host_space<Exec>) {
-      chip_ = {owned, rows, Blocks::of(std::max(plan_.teams, 2))};
-      find_needs();
-      if (programs.type != nullptr) {
-        if (is_whole() && !programs.type->whole.kernels.has(ran_.runner))
-          throw std::logic_error(label_ +
-                                 ": the plan has a kernel of a whole solve that there is not");
-        if (held_.hold(programs)) {
-          if (chain_ != nullptr) chain_->forget();
-          if (is_whole() && !programs.type->whole.is_carried)
-            memory_.put(programs.all, programs.type->size);
-        }
-        programs_ = held_.programs();
-        if (ran_.runner == Runner::graph) record();
-      }
-    }
-    setup_seconds_ += timer_.seconds() - before;
-  }
   void find_needs() {
     if constexpr (!is_host_space<Exec>) {
       needs_ = {};
@@ -533,6 +552,7 @@ class Engine {
   std::int32_t sent_ = 0, received_ = 0;  ///< batches and statuses
   bool abandoned_ = false;                ///< its kernel's teams did not meet
   bool begun_ = false;                    ///< there are control blocks to go on from
+  bool is_stopping_ = false;              ///< the listener has asked for a stop
   std::int32_t half_ended_at_ = -1;       ///< iteration at which at most half went on; -1: more do
   std::int32_t most_of_rest_ = 0;         ///< columns of a narrower engine, at most
   double kernels_ = 0, setup_seconds_ = 0, seconds_ = 0, busy_cores_ = 0;

@@ -76,6 +76,7 @@ struct BlockCheck {
 
   Small small;
   Limits limits;
+  Enough enough;
   Sum<4> of_residual;
 
   bool operator==(BlockCheck const&) const = default;
@@ -129,8 +130,8 @@ struct BlockCheck {
 
   KOKKOS_FUNCTION Outcome checked(std::int32_t c, Control& control) const {
     Sums<4> const sums = gather_alone(c, small.b, of_residual);
-    switch (
-        check_residual(control, limits, sums[0], sums[1], sums[2], {.restarts = true}, sums[3])) {
+    switch (check_residual(control, limits, sums[0], sums[1], sums[2], {.restarts = true}, sums[3],
+                           enough)) {
       case Verdict::finish:
       case Verdict::revert:
         return ended;

@@ -26,8 +26,24 @@ void check_system(std::string const& name, System const& system, SolverOptions c
   if (of_M >= 0 && of_M != system.rows())
     throw std::invalid_argument(name + ": the preconditioner has " + std::to_string(of_M) +
                                 " rows, and the matrix " + std::to_string(system.rows()));
-  if (!(options.tolerance >= 0) || options.max_iterations < 0)
-    throw std::invalid_argument(name + ": tolerance and max_iterations must not be negative");
+  if (!(options.tolerance >= 0 && options.absolute_tolerance >= 0 &&
+        options.guess_tolerance >= 0) ||
+      options.max_iterations < 0)
+    throw std::invalid_argument(name + ": tolerances and max_iterations must not be negative");
+}
+
+/// \brief Refuses to solve with what is older than the values of the matrix.
+template <class System>
+void check_fresh(std::string const& name, System const& system, SolverOptions const& options) {
+  if (system.is_matrix_stale())
+    throw std::logic_error(name +
+                           ": the values of the CsrMatrix have changed since its copy in another "
+                           "format was made: call the copy's refresh(exec, A)");
+  if (system.is_preconditioner_stale() && !options.allow_stale_preconditioner)
+    throw std::logic_error(name +
+                           ": the values of the matrix have changed since the preconditioner was "
+                           "set up: call its refresh(exec, A), an inner one's first; or set "
+                           "allow_stale_preconditioner if the older one is meant");
 }
 
 /// \brief Refuses what block methods do not take.

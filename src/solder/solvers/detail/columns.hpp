@@ -49,7 +49,7 @@ class ColumnGroups {
   /// \brief A report for each column.
   std::vector<Report> solve(ColumnsView<Scalar const> const& b, ColumnsView<Scalar> const& x) {
     auto const groups = plan(static_cast<std::int32_t>(b.columns));
-    keep(groups);
+    begin(groups);
     std::vector<Report> reports;
     for (ColumnGroup const& group : groups) {
       std::vector<Report> of_group;
@@ -76,8 +76,8 @@ class ColumnGroups {
 
  protected:
   virtual std::vector<ColumnGroup> plan(std::int32_t columns) const = 0;
-  /// \brief Gives up what groups of other strides need.
-  virtual void keep(std::vector<ColumnGroup> const& groups) = 0;
+  /// \brief Begins a solve in these groups: gives up what groups of other strides need.
+  virtual void begin(std::vector<ColumnGroup> const& groups) = 0;
   virtual std::vector<Report> solve_group(Scalar const* b, Scalar* x, ColumnGroup const& group) = 0;
 
  private:
@@ -115,7 +115,16 @@ class ColumnsOf final : public ColumnGroups<Exec, typename Method::Scalar> {
         exec_(exec),
         system_(std::move(system)),
         options_(options),
-        traits_(traits_of<Method>(*system_, options)) {}
+        traits_(traits_of<Method>(*system_, options)) {
+    if (options.monitor)  // what stops one group stops those that follow
+      options_.monitor = [this, monitor = options.monitor](Progress const& progress) {
+        if (!stops_) monitor(progress);
+        stops_ = stops_ || progress.stops;
+        if (stops_) progress.stop();
+      };
+  }
+  ColumnsOf(ColumnsOf const&) = delete;  // its monitors know where it is
+  ColumnsOf& operator=(ColumnsOf const&) = delete;
 
   bool are_solved_at_once() const override { return traits_.together || traits_.concurrent; }
 
@@ -125,7 +134,8 @@ class ColumnsOf final : public ColumnGroups<Exec, typename Method::Scalar> {
   std::vector<ColumnGroup> plan(std::int32_t columns) const override {
     return plan_groups(machine_of(exec_), system_->shape(), traits_, options_.runner, columns);
   }
-  void keep(std::vector<ColumnGroup> const& groups) override {
+  void begin(std::vector<ColumnGroup> const& groups) override {
+    stops_ = false;
     if constexpr (can_be_concurrent)
       if (!groups.empty() && concurrent_ != nullptr && concurrent_->width() != groups[0].stride)
         concurrent_.reset();
@@ -165,6 +175,7 @@ class ColumnsOf final : public ColumnGroups<Exec, typename Method::Scalar> {
   std::shared_ptr<System> system_;
   Options options_;
   Traits traits_;
+  bool stops_ = false;  ///< the monitor has stopped the solve under way
   std::map<std::int32_t, std::unique_ptr<Method>> methods_;  ///< by width, of the last solve
   std::unique_ptr<std::conditional_t<can_be_concurrent, Concurrent<Method, Exec, Options>, int>>
       concurrent_;

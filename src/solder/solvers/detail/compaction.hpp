@@ -86,7 +86,8 @@ class Compaction {
       });
       ended = engine.all_finished();
       if constexpr (Independent)
-        if (!ended) ended = run_narrower(arena, engine, b, x, programs, listener);
+        if (!ended && !engine.is_stopping())
+          ended = run_narrower(arena, engine, b, x, programs, listener);
     }
   }
 
@@ -123,7 +124,7 @@ class Compaction {
       };
       auto const told = [&](Engine<Exec> const& engine) {
         engine.tell(wide, chosen);
-        listener(wide);
+        return listener(wide);
       };
       Exchanged const arenas(arena, made->arena);  // programs are put together in this one
       run_from<true>(arena, made->engine, made->b.data(), made->x.data(), programs,

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -35,7 +34,8 @@ class Concurrent {
       if (monitor_)
         own.monitor = [this, c](Progress const& progress) {
           solves_[c].told = progress;
-          tell();
+          stops_ = stops_ || tell();
+          if (stops_) progress.stop();
         };
       solves_.push_back({instances[c], make_ready<Method, Serving::one>(instances[c], system, own,
                                                                         Many{.sharing = width})});
@@ -50,6 +50,7 @@ class Concurrent {
   /// the whole. Column c of b and x begins at entry c * rows.
   std::vector<Report> solve(Scalar const* b, Scalar* x, std::int32_t count) {
     auto const start = Clock::now();
+    stops_ = false;
     exec_.fence("Solder::concurrent: b and x are ready");
     try {
       for (std::int32_t c = 0; c < count; ++c)
@@ -61,7 +62,7 @@ class Concurrent {
     }
     std::vector<Report> reports;
     for (std::int32_t c = 0; c < count; ++c)
-      reports.push_back(solves_[c].method->report(solves_[c].underway.get()));
+      reports.push_back(solves_[c].method->report(solves_[c].underway.get(), x + c * rows_));
     end(count);
     double const seconds = seconds_since(start);
     for (Report& report : reports) report.solve_seconds = seconds;
@@ -116,8 +117,8 @@ class Concurrent {
   }
 
   /// \brief The most iterations, and the largest residual, of what the solves that have not ended
-  /// have told; of all where none of these has.
-  void tell() const {
+  /// have told; of all where none of these has. Answers whether the monitor stops them.
+  bool tell() const {
     Progress worst{};
     for (bool const of_all : {false, true}) {
       bool any = false;
@@ -132,12 +133,14 @@ class Concurrent {
       if (any) break;
     }
     monitor_(worst);
+    return worst.stops;
   }
 
   Exec exec_;
   std::int64_t rows_;
-  std::function<void(Progress const&)> monitor_;
+  Monitor monitor_;
   std::vector<Solve> solves_;
+  bool stops_ = false;  ///< the monitor has stopped the solve under way
 };
 
 }  // namespace Solder::Impl

@@ -100,10 +100,10 @@ struct IdrCycle {
 
   Limits limits;
   std::int32_t s;
+  bool fused;  ///< P^H g comes with the product
   ShadowSpace<Scalar> shadow;
   Scalar *G, *U;  ///< s + 1 columns each
   std::int64_t stride;
-  bool fused;  ///< P^H g comes with the product
   IdrSmall<Scalar> small;
   double* sums;
   std::int32_t product_teams, vector_teams;

@@ -99,6 +99,9 @@ class AnyMethod {
   virtual ~AnyMethod() = default;
   /// \brief Of the solver, for people: "Solder::Cg".
   virtual std::string_view name() const = 0;
+  /// \brief How one right-hand side is solved, and why, for people: " (resident, because ...)";
+  /// empty of blocks.
+  virtual std::string plan() const = 0;
   /// \brief Allocates what one right-hand side needs; else its first solve does.
   virtual void reserve() = 0;
   virtual Report solve(Scalar const* b, Scalar* x) = 0;
@@ -120,6 +123,15 @@ class MethodFor final : public AnyMethod<Exec, typename Method::Scalar> {
       : exec_(exec), system_(std::move(system)), options_(options) {}
 
   std::string_view name() const override { return Method::name; }
+  std::string plan() const override {
+    if constexpr (Method::is_block) {
+      return {};
+    } else {
+      Plan const plan = plan_solve(machine_of(exec_), system_->shape(),
+                                   traits_of<Method>(*system_, options_), options_.runner);
+      return " (" + std::string(to_string(plan.runner)) + ": " + plan.because + ")";
+    }
+  }
   void reserve() override {
     if constexpr (!Method::is_block)
       if (one_ == nullptr) one_ = make_ready<Method, Serving::one>(exec_, system_, options_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +15,10 @@
 
 #include <solder/core/runners/batch.hpp>
 #include <solder/core/runners/engine.hpp>
+#include <solder/log.hpp>
 #include <solder/solvers/detail/checks.hpp>
 #include <solder/solvers/detail/compaction.hpp>
+#include <solder/solvers/detail/residual_check.hpp>
 #include <solder/solvers/detail/system.hpp>
 #include <solder/solvers/detail/whole_solves.hpp>
 
@@ -62,6 +65,26 @@ auto merged_form(std::string_view name, Cost const& cost, ResidualCheck const& r
                  Iteration const& iteration) {
   return form<WholeKernels{}, false, true>(name, cost, residual_check, iteration);
 }
+
+template <class Scalar>
+struct SetZero {
+  Scalar* x;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { x[i] = {}; }
+};
+
+/// \brief Copies the columns of a mask.
+template <class Scalar>
+struct CopyMasked {
+  Scalar const* from;
+  Scalar* to;
+  std::int32_t columns;
+  std::uint32_t mask;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t e) const {
+    if ((mask >> (e % columns)) & 1) to[e] = from[e];
+  }
+};
 
 /// \brief What a method, A and M can; see Traits.
 template <class Method, class Options>
@@ -153,59 +176,71 @@ class MethodBase {
   /// \brief Solves A x = b from the x given.
   /// \throws std::invalid_argument where M, set up anew, has another size
   Report solve(Scalar const* b, Scalar* x) {
-    begin_solve();
+    begin_solve(x);
     if (rows() == 0) return complete(trivial());
     engine_->begin();
-    with_programs<Serving::one>(b, x, [&](AnyPrograms<Exec> const& programs) {
-      engine_->run(programs, Engine<Exec>::listener(options_), false, arena_.owned(), rows());
-    });
-    return complete(engine_->reports()[0]);
+    do {  // again, with another limit, where the monitor has stopped it
+      arena_.rewind();
+      with_programs<Serving::one>(b, x, [&](AnyPrograms<Exec> const& programs) {
+        engine_->run(programs, listener(), false, arena_.owned(), rows());
+      });
+    } while (!engine_->all_finished());
+    return finished(engine_->reports(), x)[0];
   }
 
   /// \brief The same on a GPU, led by the caller; null where there are no rows.
   std::unique_ptr<Underway> start(Scalar const* b, Scalar* x) {
-    begin_solve();
+    begin_solve(x);
     std::unique_ptr<Underway> underway;
     if (rows() == 0) return underway;
     engine_->begin();
-    with_programs<Serving::one>(b, x, [&](AnyPrograms<Exec> const& programs) {
-      underway = engine_->start(programs, Engine<Exec>::listener(options_), arena_.owned(), rows());
+    auto const with = [this, b, x](auto const& use) {
+      arena_.rewind();
+      with_programs<Serving::one>(b, x, use);
+    };
+    with([&](AnyPrograms<Exec> const& programs) {
+      underway = engine_->start(programs, listener(), arena_.owned(), rows(), [this, with] {
+        with([&](AnyPrograms<Exec> const& limited) {
+          engine_->prepare(limited, arena_.owned(), rows());
+        });
+      });
     });
     return underway;
   }
   /// \brief Of a solve that was started, and has ended.
-  Report report(Underway const* underway) const {
-    return complete(underway == nullptr ? trivial() : underway->report());
+  Report report(Underway const* underway, Scalar* x) const {
+    if (underway == nullptr) return complete(trivial());
+    return finished({underway->report()}, x)[0];
   }
 
   /// \brief The same for several right-hand sides together.
   std::vector<Report> solve_columns(Scalar const* b, Scalar* x) requires can_be_together {
-    begin_solve();
-    std::vector<Report> reports(columns(), trivial());
-    if (rows() > 0) {
-      engine_->begin();
-      compaction_.template run<!Method::is_block>(
-          arena_, *engine_, b, x,
-          [&](Scalar const* b_, Scalar* x_, auto const& use) {
-            with_programs<Serving::columns>(b_, x_, use);
-          },
-          Engine<Exec>::listener(options_));
-      reports = engine_->reports();
-    }
-    for (Report& report : reports) report = complete(report);
-    return reports;
+    begin_solve(x);
+    if (rows() == 0) return std::vector<Report>(columns(), complete(trivial()));
+    engine_->begin();
+    compaction_.template run<!Method::is_block>(
+        arena_, *engine_, b, x,
+        [&](Scalar const* b_, Scalar* x_, auto const& use) {
+          with_programs<Serving::columns>(b_, x_, [&](AnyPrograms<Exec> const& programs) {
+            if (Method::is_block && guess_ != nullptr && !is_stopped_)
+              Kokkos::parallel_for("Solder::guess", entries(),
+                                   CopyMasked<Scalar>{x_, guess_, columns(), ~std::uint32_t(0)});
+            use(programs);
+          });
+        },
+        listener());
+    return finished(engine_->reports(), x);
   }
 
   /// \brief The same for the systems of a batch.
   std::vector<Report> solve_batch(Scalar const* b, Scalar* x) requires can_be_batch {
-    begin_solve();
+    begin_solve(x);
     std::vector<Report> reports;
     if (rows() > 0)
       with_programs<Serving::batch>(b, x, [&](AnyPrograms<Exec> const& programs) {
         reports = (*batch_)(Method::label, programs, options_);
       });
-    for (Report& report : reports) report = complete(report);
-    return reports;
+    return finished(std::move(reports), x);
   }
 
   // ---- What forms ask for ----
@@ -219,8 +254,19 @@ class MethodBase {
   OpenedM open_preconditioner() { return system_->open_preconditioner(arena_); }
   /// \brief A vector of a right-hand side's rows.
   Scalar* vector(char const* label) { return arena_.template vector<Scalar>(label, rows()); }
+  /// \brief For decisions: any tolerance but 0 says that there is one.
   Limits limits() const {
-    return {options_.tolerance, only_checked_ ? 0 : options_.max_iterations};
+    double const least = options_.never_converges() ? 0 : std::numeric_limits<double>::min();
+    return {std::max(options_.tolerance, least),
+            only_checked_ || is_stopped_ ? 0 : options_.max_iterations};
+  }
+  Enough enough() const { return {options_.absolute_tolerance, options_.guess_tolerance}; }
+  /// \brief For the residual check, which keeps the guess where there is a place.
+  Checked<Scalar> checked(Scalar const* b, Scalar* x) {
+    bool const keeps = options_.keep_guess && !options_.never_converges();
+    Scalar* const guess = keeps ? vector("Solder::guess") : nullptr;
+    if (guess_ == nullptr) guess_ = guess;  // else of columns that are compacted
+    return {limits(), enough(), b, x, guess};
   }
   std::int32_t rows() const { return system_->rows(); }
   std::int32_t columns() const { return arena_.columns(); }
@@ -249,10 +295,54 @@ class MethodBase {
   }
   Method& self() { return static_cast<Method&>(*this); }
 
-  void begin_solve() {
+  void begin_solve(Scalar* x) {
     check_system(Method::name, *system_, options_);
+    check_fresh(Method::name, *system_, options_);
     arena_.rewind();
     only_checked_ = !system_->failure().empty();
+    is_stopped_ = false;
+    guess_ = nullptr;
+    if (options_.zero_guess)
+      Kokkos::parallel_for("Solder::zero_guess", entries(), SetZero<Scalar>{x});
+  }
+  /// \brief Of vectors of all columns.
+  Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>> entries() const {
+    return {exec_, 0, std::int64_t(rows()) * columns()};
+  }
+
+  /// \brief Through which the monitor hears of a solve; may be empty.
+  typename Engine<Exec>::Listener listener() {
+    if (!options_.monitor) return {};
+    return [this](Engine<Exec> const& engine) {
+      Progress const progress = engine.progress();
+      options_.monitor(progress);
+      return is_stopped_ = progress.stops;
+    };
+  }
+
+  /// \brief What the engine does not know. Gives guesses back.
+  std::vector<Report> finished(std::vector<Report> reports, Scalar* x) const {
+    std::uint32_t worse = 0;  // columns
+    bool any = false;
+    for (std::size_t k = 0; k < reports.size(); ++k) {
+      Report& report = reports[k] = complete(reports[k]);
+      report.kept_guess = report.kept_guess && guess_ != nullptr;
+      if (!report.kept_guess) continue;
+      any = true;
+      worse |= std::uint32_t(1) << k % most_columns;
+      if (!report.detail.empty()) report.detail += "; ";
+      report.detail += "x is the guess: the residual at the end was " +
+                       number_text(report.true_relative_residual);
+      report.true_relative_residual = report.guess_relative_residual;
+    }
+    if (any && batch_ != nullptr)
+      batch_->give_back(guess_, x);
+    else if (any)
+      Kokkos::parallel_for("Solder::keep_guess", entries(),
+                           CopyMasked<Scalar>{guess_, x, columns(), worse});
+    if (options_.log != nullptr)
+      for (Report const& report : reports) options_.log->add(Method::name, report);
+    return reports;
   }
   /// \brief Of a system without rows.
   Report trivial() const {
@@ -269,6 +359,10 @@ class MethodBase {
     if (only_checked_ && report.reason == Reason::max_iterations) {
       report.reason = Reason::breakdown;
       report.detail = system_->failure();
+    } else if (is_stopped_ && report.reason == Reason::max_iterations &&
+               report.iterations < options_.max_iterations) {
+      report.reason = Reason::stopped;
+      report.detail = "the monitor stopped the solve";
     }
     report.setup_seconds += setup_seconds_;
     report.form = form_;
@@ -313,7 +407,10 @@ class MethodBase {
   std::string form_;
   Cost cost_{};
   double setup_seconds_ = 0;
-  bool only_checked_ = false;  ///< in this solve: the preconditioner cannot be applied
+  // Of this solve:
+  Scalar* guess_ = nullptr;    ///< where it is kept
+  bool only_checked_ = false;  ///< the preconditioner cannot be applied
+  bool is_stopped_ = false;    ///< by the monitor
 };
 
 /// \brief A method that has taken all its memory.

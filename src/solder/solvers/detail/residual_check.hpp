@@ -83,7 +83,7 @@ struct Residual {
 };
 
 /// \brief Holds the claim against the true residual; sets x = 0 or begins anew from s where the
-/// residual check says so.
+/// residual check says so. The first time it keeps the guess.
 ///
 /// \tparam Begin the method's beginning: a body whose rows are those of s, but with
 ///         scalars(team, next, Scalars&)
@@ -93,10 +93,12 @@ struct CheckResidual {
   using Scalars = typename Begin::Scalars;
 
   Limits limits;
+  Enough enough;
   Recovery recovery;
   Sum<4> of_residual;
   Rows rows;
   Scalar* x;
+  Scalar* guess;         ///< where it is kept; null: it is not
   Scalar const* before;  ///< x at the last restart, where the method can go back to it
   Begin begin;
 
@@ -110,12 +112,15 @@ struct CheckResidual {
   KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, Sums<4> const& total, auto const&,
                                            At const&, Control const&, Control& next,
                                            Scalars& mine) const {
+    bool const first = next.recorded == 0;
     Verdict const verdict =
-        check_residual(next, limits, total[0], total[1], total[2], recovery, total[3]);
+        check_residual(next, limits, total[0], total[1], total[2], recovery, total[3], enough);
     if (verdict == Verdict::zero) team.for_each_row(rows, [&](std::int32_t i) { x[i] = {}; });
     if (verdict == Verdict::revert)
       team.for_each_row(rows, [&](std::int32_t i) { x[i] = before[i]; });
     if (verdict != Verdict::restart) return false;
+    if (first && guess != nullptr)
+      team.for_each_row(rows, [&](std::int32_t i) { guess[i] = x[i]; });
     begin.scalars(team, next, mine);
     return true;
   }
@@ -130,6 +135,16 @@ struct CheckResidual {
   }
 };
 
+/// \brief What every residual check is told.
+template <class Scalar>
+struct Checked {
+  Limits limits;
+  Enough enough;
+  Scalar const* b;
+  Scalar* x;
+  Scalar* guess;  ///< where the guess is kept; null: it is not
+};
+
 /// \brief The residual check of every solver: a stage that puts the true residual into s, and one
 /// that holds the claim against it.
 /// \param s free while a claim is checked
@@ -137,14 +152,15 @@ struct CheckResidual {
 /// \param before x as it was at the last restart; only where recovery.reverts
 template <class Exec, class Opened, class Scalar, class Begin>
 auto residual_check(Arena<Exec>& arena, char const* label, Opened const& A, Rows const& rows,
-                    Limits const& limits, Recovery const& recovery, Scalar const* b, Scalar* x,
-                    Scalar* s, Begin const& begin, Scalar const* before = nullptr) {
+                    Checked<Scalar> const& of, Recovery const& recovery, Scalar* s,
+                    Begin const& begin, Scalar const* before = nullptr) {
   auto const sums = arena.template sum<4>(A.league);
-  WideProduct<decltype(A.A), Scalar> const product{A.A, A.league, x};
+  WideProduct<decltype(A.A), Scalar> const product{A.A, A.league, of.x};
   return program(
-      stage("Solder::residual", Phase::check, product, Residual<Scalar>{b, x, s, sums}),
+      stage("Solder::residual", Phase::check, product, Residual<Scalar>{of.b, of.x, s, sums}),
       stage(label, Phase::check, arena.template range<Scalar>(rows, static_cast<Scalar const*>(s)),
-            CheckResidual<Scalar, Begin>{limits, recovery, sums, rows, x, before, begin}));
+            CheckResidual<Scalar, Begin>{of.limits, of.enough, recovery, sums, rows, of.x, of.guess,
+                                         before, begin}));
 }
 
 }  // namespace Solder::Impl

@@ -31,10 +31,11 @@ class Solver {
   /// b and x are rank-1 contiguous views of rows() scalars, accessible from Exec. Returns when x is
   /// complete on exec (fence exec before another instance reads it). \throws std::invalid_argument
   /// where b or x has another length or is strided, they overlap, or M, set up anew, has another
-  /// size; OutOfMemory, after which x is as far as it has come and the solver as good as before
+  /// size; std::logic_error where M is older than the values of its matrix (see SolverOptions);
+  /// OutOfMemory, after which x is as far as it has come and the solver as good as before
   template <class B, class X>
   requires(B::rank() == 1 && X::rank() == 1) Report solve(B const& b, X const& x) {
-    Impl::check_vectors<Exec>(name(), system_->rows(), b, x);
+    check_vectors<Exec>(name(), system_->rows(), b, x);
     return in_memory([&] { return method_.one().solve(b.data(), x.data()); });
   }
 
@@ -75,7 +76,7 @@ class Solver {
   template <class B, class X>
   requires(B::rank() == 1 && X::rank() == 1) std::vector<Report> solve(B const& b, X const& x,
                                                                        Batch<Exec> const& batch) {
-    Impl::check_vectors<Exec>(name(), system_->rows(), b, x);
+    check_vectors<Exec>(name(), system_->rows(), b, x);
     return in_memory([&] { return method_.batch().solve(b.data(), x.data(), batch); });
   }
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <solder/core/made_of.hpp>
 #include <solder/core/open.hpp>
 #include <solder/core/plan.hpp>
 #include <solder/core/report.hpp>
@@ -43,6 +44,10 @@ class System {
   virtual OpenedM open_preconditioner(Arena<Exec>& arena) const = 0;
   /// \brief Why M cannot be applied; empty where it can.
   virtual std::string failure() const = 0;
+  /// \brief Whether the values of A, which is a copy of another matrix, are older than that one's;
+  /// or those that M was made of than its matrix's.
+  virtual bool is_matrix_stale() const = 0;
+  virtual bool is_preconditioner_stale() const = 0;
   virtual SetupReport setup() const = 0;
   /// \brief Whether A and M take vectors of several right-hand sides.
   virtual bool takes_columns() const = 0;
@@ -97,6 +102,10 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
     else
       return {};
   }
+  bool is_matrix_stale() const override { return Impl::is_stale(A_); }
+  bool is_preconditioner_stale() const override { return Impl::is_stale(M_); }
+  /// \brief Takes A's place, being of the same shape.
+  void set_matrix(Matrix const& A) { A_ = A; }
   SetupReport setup() const override {
     if constexpr (requires { M_.setup(); })
       return M_.setup();

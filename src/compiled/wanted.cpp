@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "wanted.hpp"
+
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "parameter_reader.hpp"
+
+namespace Solder::Compiled {
+namespace {
+
+WantedPreconditioner read(Parameters const& parameters, std::string const& path,
+                          std::vector<std::string>& errors) {
+  WantedPreconditioner wanted;
+  ParameterReader reader(parameters, path, errors);
+  std::string const& name = wanted.name =
+      reader.object("none", {"none", "jacobi", "fsai", "ic0", "ilu0", "chebyshev", "amg"});
+  if (name.empty()) return wanted;
+  if (name == "fsai" || name == "amg")
+    wanted.is_single = reader.word("precision", "same", {"same", "single"}) == "single";
+  if (name == "fsai") reader.read(wanted.fsai);
+  if (name == "ic0" || name == "ilu0") reader.read(wanted.incomplete, {{"name", name}});
+  if (name == "chebyshev") {
+    reader.read(wanted.chebyshev);
+    Parameters const inner = reader.tree("inner");
+    ParameterReader inner_reader(inner, path + "inner.", errors);
+    wanted.inner = inner_reader.object("jacobi", {"none", "jacobi", "fsai"});
+    if (wanted.inner == "fsai") inner_reader.read(wanted.fsai);
+    if (!wanted.inner.empty()) inner_reader.finish(wanted.inner);
+  }
+  if (name == "amg") {
+    std::string const near = reader.word("near_nullspace", "constant", {"constant", "rigid_body"});
+    wanted.has_rigid_bodies = near == "rigid_body";
+    reader.read(wanted.amg, {{"near_nullspace", near}});
+  }
+  reader.finish(name);
+  return wanted;
+}
+
+void throw_if_any(std::string const& who, std::vector<std::string> const& errors) {
+  if (errors.empty()) return;
+  std::string text = who + ":";
+  for (std::string const& error : errors) text += (errors.size() > 1 ? "\n  " : " ") + error;
+  throw std::invalid_argument(text);
+}
+
+template <class Options>
+std::string lines(std::string const& indent, Options const& options, Choices const& choices = {}) {
+  std::string text;
+  for_each_option_that_counts(options, choices, [&](auto const& option) {
+    text += indent + std::string(option.name) + ": ";
+    if constexpr (std::remove_cvref_t<decltype(option)>::has_words)
+      text += option.word(options.*option.member);
+    else
+      text += Impl::number_text(double(options.*option.member));
+    text += "\n";
+  });
+  return text;
+}
+
+}  // namespace
+
+WantedPreconditioner read_preconditioner(Parameters const& parameters) {
+  std::vector<std::string> errors;
+  WantedPreconditioner const wanted = read(parameters, "", errors);
+  throw_if_any("Solder::make_preconditioner", errors);
+  return wanted;
+}
+
+Wanted read_solver(Parameters const& parameters) {
+  Wanted wanted;
+  std::vector<std::string> errors;
+  ParameterReader reader(parameters, "", errors);
+  wanted.name = reader.object("", {"cg", "bicgstab", "gmres", "idr", "block_cg"});
+  if (wanted.name == "bicgstab") wanted.options = BiCgStabOptions();
+  if (wanted.name == "gmres") wanted.options = GmresOptions();
+  if (wanted.name == "idr") wanted.options = IdrOptions();
+  if (wanted.name == "block_cg") wanted.options = BlockCgOptions();
+  if (!wanted.name.empty())
+    std::visit(
+        [&](auto& options) {
+          reader.read(static_cast<SolverOptions&>(options));
+          reader.read(options);
+        },
+        wanted.options);
+  wanted.runner = reader.word("runner", Runner::automatic);
+  wanted.format = reader.word("matrix_format", MatrixFormat::automatic);
+  wanted.check_symmetry = reader.flag("check_symmetry", true);
+  wanted.allow_stale_preconditioner = reader.flag("allow_stale_preconditioner", false);
+  wanted.preconditioner = read(reader.tree("preconditioner"), "preconditioner.", errors);
+  if (!wanted.name.empty()) reader.finish(wanted.name);
+  if (wanted.is_block() && (wanted.runner == Runner::team || wanted.runner == Runner::resident))
+    errors.push_back("runner must be auto, launch or graph with block_cg, not " +
+                     std::string(to_string(wanted.runner)));
+  if (wanted.preconditioner.name == "amg") {
+    std::string const why = Impl::amg::sweeps_failure(
+        wanted.preconditioner.amg, "preconditioner.",
+        wanted.needs_symmetry() && wanted.check_symmetry ? wanted.name : "");
+    if (!why.empty()) errors.push_back(why);
+  }
+  throw_if_any("Solder::make_solver", errors);
+  return wanted;
+}
+
+std::string described(Wanted const& wanted) {
+  std::string text = wanted.name + "\n";
+  std::visit(
+      [&](auto const& options) {
+        text += lines("  ", static_cast<SolverOptions const&>(options)) + lines("  ", options);
+      },
+      wanted.options);
+  return text;
+}
+
+std::string described(WantedPreconditioner const& M, std::string const& indent) {
+  std::string text = M.name + "\n";
+  if (M.name == "fsai") text += lines(indent, M.fsai);
+  if (M.name == "ic0" || M.name == "ilu0") text += lines(indent, M.incomplete, {{"name", M.name}});
+  if (M.name == "amg")
+    text +=
+        lines(indent, M.amg, {{"near_nullspace", M.has_rigid_bodies ? "rigid_body" : "constant"}});
+  if (M.name == "chebyshev") {
+    text += lines(indent, M.chebyshev) + indent + "inner: " + M.inner + "\n";
+    if (M.inner == "fsai") text += lines(indent + "  ", M.fsai);
+  }
+  if (M.is_single) text += indent + "precision: single\n";
+  return text;
+}
+
+}  // namespace Solder::Compiled

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <solder/core/report.hpp>
+#include <solder/matrix/format.hpp>
+#include <solder/parameters.hpp>
+#include <solder/preconditioners/amg_options.hpp>
+#include <solder/preconditioners/chebyshev_options.hpp>
+#include <solder/preconditioners/fsai_options.hpp>
+#include <solder/preconditioners/incomplete_options.hpp>
+#include <solder/solvers/bicgstab_options.hpp>
+#include <solder/solvers/block_cg_options.hpp>
+#include <solder/solvers/cg_options.hpp>
+#include <solder/solvers/gmres_options.hpp>
+#include <solder/solvers/idr_options.hpp>
+#include <string>
+#include <variant>
+
+namespace Solder::Compiled {
+
+/// \brief A preconditioner that is asked for.
+struct WantedPreconditioner {
+  std::string name;
+  bool is_single = false, has_rigid_bodies = false;
+  FsaiOptions fsai;
+  ChebyshevOptions chebyshev;
+  IncompleteOptions incomplete;
+  AmgOptions amg;
+  std::string inner;  ///< of chebyshev; its options are in fsai
+};
+
+/// \brief A solver that is asked for.
+struct Wanted {
+  std::string name;
+  std::variant<CgOptions, BiCgStabOptions, GmresOptions, IdrOptions, BlockCgOptions> options;
+  Runner runner = Runner::automatic;
+  MatrixFormat format = MatrixFormat::automatic;
+  bool check_symmetry = true, allow_stale_preconditioner = false;
+  WantedPreconditioner preconditioner;
+
+  bool is_block() const { return name == "block_cg"; }
+  bool needs_symmetry() const { return name == "cg" || is_block(); }
+};
+
+/// \throws std::invalid_argument that names all parameters that are wrong
+Wanted read_solver(Parameters const& parameters);
+/// \param parameters those of a preconditioner: a tree with its name
+WantedPreconditioner read_preconditioner(Parameters const& parameters);
+
+/// \brief The options of a solver, a line each, indented.
+std::string described(Wanted const& wanted);
+/// \brief The name of a preconditioner, and its options in further lines.
+std::string described(WantedPreconditioner const& wanted, std::string const& indent);
+
+}  // namespace Solder::Compiled
