@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
 #include <Kokkos_Core.hpp>
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <solder/core/errors.hpp>
@@ -111,6 +112,10 @@ class Made final : public Impl::MadeSolver<T, Exec> {
   std::string_view format_reason() const override { return parts_->format.reason; }
   bool solves_columns_at_once() const override {
     return parts_->method->columns->are_solved_at_once();
+  }
+  std::size_t workspace_bytes(std::int32_t columns) const override {
+    if (columns == 0 && !wanted_.is_block()) return parts_->method->workspace_bytes();
+    return parts_->method->columns->workspace_bytes(std::max(columns, 1), rows());
   }
   void reserve() override { parts_->method->reserve(); }
   Report solve(T const* b, T* x) override {

@@ -47,6 +47,7 @@ class MadeSolver {
   virtual std::string_view matrix_format() const = 0;
   virtual std::string_view format_reason() const = 0;
   virtual bool solves_columns_at_once() const = 0;
+  virtual std::size_t workspace_bytes(std::int32_t columns) const = 0;
   virtual void reserve() = 0;
   virtual Report solve(Scalar const* b, Scalar* x) = 0;
   virtual std::vector<Report> solve(ColumnsView<Scalar const> const& b,
@@ -149,6 +150,12 @@ class Solver {
   std::string_view format_reason() const { return made_->format_reason(); }
   /// \brief Whether several right-hand sides are solved at once, where there are enough of them.
   bool solves_columns_at_once() const { return made_->solves_columns_at_once(); }
+  /// \brief The bytes that the first solve of so many right-hand sides allocates, A and M and the
+  /// compaction of columns apart: known before. 0: of one, a view of rank 1, which is what
+  /// reserve() allocates.
+  std::size_t workspace_bytes(std::int32_t columns = 0) const {
+    return made_->workspace_bytes(columns);
+  }
   /// \brief Allocates what one right-hand side needs; else the first solve does.
   void reserve() const {
     in_memory([&] { made_->reserve(); });

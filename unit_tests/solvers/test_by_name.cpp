@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // make_solver: the same bits as the class of that name, and errors that name what is wrong.
+#include "../kokkos_events.hpp"
 #include "../support.hpp"
 
 #include <cmath>
@@ -420,6 +421,45 @@ TEST_F(NewValues, RowOffsetsMayBeWide) {
   expect_as_narrow(Solder::Incomplete(exec, wide, Solder::Factorisation::ic0), "ic0");
   expect_as_narrow(Solder::Chebyshev(exec, wide, Solder::Jacobi(exec, wide)), "chebyshev");
   expect_as_narrow(Solder::Amg(exec, wide), "amg");
+}
+
+// ---- Memory ----
+
+/// What is said before is what Kokkos Tools counts, within 2%.
+TEST_F(NewValues, TheWorkspaceIsKnownBefore) {
+  auto const expect_allocated = [](double said, auto const& solve) {
+    KokkosEvents events;
+    solve();
+    events.stop();
+    double counted = 0;
+    for (auto const& allocation : events.allocations) counted += double(allocation.bytes);
+    EXPECT_NEAR(said, counted, 0.02 * counted);
+    EXPECT_GT(said, 0);
+  };
+  using Columns = Kokkos::View<double**, Kokkos::LayoutRight, Exec::memory_space>;
+  for_each_pair([&](Parameters const& parameters) {
+    auto const solver = make_solver(exec, A, parameters);
+    if (parameters.find("name")->as_word() != nullptr &&
+        *parameters.find("name")->as_word() != "block_cg") {
+      double const said = double(solver.workspace_bytes());
+      expect_allocated(said, [&] { solver.reserve(); });
+      auto const r = to_device(exec, b), x = to_device(exec, std::vector<double>(b.size()));
+      KokkosEvents events;
+      solver.solve(r, x);
+      events.stop();
+      EXPECT_TRUE(events.allocations.empty());
+    }
+    for (int const columns : {3, 40}) {
+      auto const again = make_solver(exec, A, parameters);
+      Columns const r("SolderTest::b", A.rows(), columns), x("SolderTest::x", A.rows(), columns);
+      Kokkos::deep_copy(r, 0.0);  // all end together: none is compacted
+      double const said = double(again.workspace_bytes(columns));
+      expect_allocated(said, [&] { again.solve(r, x); });
+    }
+  });
+  Solder::Gmres typed(exec, A, Solder::Identity{}, {.restart = 11});
+  double const said = double(typed.workspace_bytes());
+  expect_allocated(said, [&] { Solder::Gmres(exec, A, Solder::Identity{}, {.restart = 11}); });
 }
 
 // ---- Preconditioners alone ----

@@ -80,6 +80,17 @@ class Arena {
     keeper_.rewind();
   }
 
+  /// \brief From now on nothing is allocated: requests are answered with addresses that nobody may
+  /// use, and add to bytes().
+  void only_count() { only_counts_ = true; }
+  /// \brief Of all that has been asked for.
+  std::size_t bytes() const {
+    std::size_t size = 0;
+    for (auto const* const all : {&arrays_, &blocks_})
+      for (Block const& each : *all) size += each.size * sizeof(double);
+    return size;
+  }
+
   Impl::Keeper& keeper() { return keeper_; }
 
   /// \brief An array of its own, zero at first.
@@ -88,8 +99,8 @@ class Arena {
     auto const doubles = static_cast<std::size_t>((size * sizeof(T) + 7) / 8);
     if (next_array_ == arrays_.size()) arrays_.push_back(allocate(label, doubles));
     auto& array = arrays_[next_array_++];
-    if (array.extent(0) < doubles) array = allocate(label, doubles);
-    return reinterpret_cast<T*>(array.data());
+    if (array.size < doubles) array = allocate(label, doubles);
+    return reinterpret_cast<T*>(array.data);
   }
 
   /// \brief A vector of `rows` entries in each column, zero at first.
@@ -131,13 +142,13 @@ class Arena {
   /// \brief A few doubles, in memory that such requests share.
   double* doubles(std::size_t count) {
     std::size_t const room = (count + line - 1) / line * line;
-    while (next_block_ < blocks_.size() && used_ + room > blocks_[next_block_].extent(0)) {
+    while (next_block_ < blocks_.size() && used_ + room > blocks_[next_block_].size) {
       ++next_block_;
       used_ = 0;
     }
     if (next_block_ == blocks_.size())
       blocks_.push_back(allocate("Solder::sums", std::max(room, block)));
-    double* const values = blocks_[next_block_].data() + used_;
+    double* const values = blocks_[next_block_].data + used_;
     used_ += room;
     return values;
   }
@@ -148,6 +159,7 @@ class Arena {
     int const wanted = Impl::vector_teams(exec_, count);
     if constexpr (!Impl::is_host_space<Exec>) return {count, wanted, nullptr};
     auto* const bounds = array<std::int32_t>("Solder::bounds", wanted + 1);
+    if (only_counts_) return {count, wanted, bounds};
     for (int t = 0; t <= wanted; ++t)
       bounds[t] = static_cast<std::int32_t>(std::int64_t(count) * t / wanted);
     return {count, wanted, bounds};
@@ -174,15 +186,29 @@ class Arena {
   }
   static constexpr std::size_t line = 16, block = 8192;  // doubles: 128 bytes, 64 kB
 
-  Doubles allocate(char const* label, std::size_t size) const {
-    return Impl::allocate_zeros<double>(exec_, label, static_cast<std::int64_t>(size));
+  struct Block {
+    Doubles memory = Impl::no_view<Doubles>();
+    double* data = nullptr;
+    std::size_t size = 0;  ///< doubles
+  };
+  Block allocate(char const* label, std::size_t size) const {
+    Block block;
+    block.size = size;
+    if (only_counts_) {
+      block.data = reinterpret_cast<double*>(std::uintptr_t(1) << 20);
+      return block;
+    }
+    block.memory = Impl::allocate_zeros<double>(exec_, label, static_cast<std::int64_t>(size));
+    block.data = block.memory.data();
+    return block;
   }
 
   Exec exec_;
   int league_;
   std::int32_t columns_;
   int column_league_, batch_;
-  std::vector<Doubles> arrays_, blocks_;
+  std::vector<Block> arrays_, blocks_;
+  bool only_counts_ = false;
   Impl::Keeper keeper_;
   OwnedVectors owned_;
   std::vector<Impl::ColumnPiece> pieces_;

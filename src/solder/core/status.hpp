@@ -120,6 +120,12 @@ class StatusReader {
         columns_(columns),
         capacity_(capacity) {}
 
+  /// \brief What it allocates.
+  static std::size_t bytes(std::int32_t columns, std::int32_t capacity) {
+    return 2 * std::size_t(columns) *
+           ((1 + entries_for_history(capacity)) * sizeof(StatusEntry) + capacity * sizeof(double));
+  }
+
   StatusWriter writer() const { return {statuses_.data(), history_.data(), capacity_, columns_}; }
 
   /// \brief Forgets the statuses of an earlier solve. No kernel of it may be in flight.

@@ -87,15 +87,9 @@ class Engine {
         ran_(plan),
         cycle_(cycle),
         width_(width),
-        whole_cycles_(cycle.steps > 0 && (!is_host_space<Exec> || plan.runner == Runner::graph)),
-        steps_(whole_cycles_
-                   ? cycle.steps * (cycle.is_checked ? 1 : std::max(1, batch / cycle.steps))
-               : on_device ? batch
-                           : 1),
-        status_(exec, width.columns,
-                may_be_whole() ? room()
-                               : static_cast<std::int32_t>(
-                                     std::bit_ceil(2 * static_cast<std::uint32_t>(steps_)))),
+        whole_cycles_(has_whole_cycles(plan, cycle)),
+        steps_(steps_of_batch(plan, cycle, on_device)),
+        status_(exec, width.columns, capacity_of(plan, cycle, on_device, width.columns)),
         slots_(
             allocate_view<decltype(slots_)>(exec, "Solder::control", 4 * std::size_t(columns()))),
         controls_(columns()),
@@ -108,13 +102,25 @@ class Engine {
       throw std::invalid_argument(label +
                                   ": the runner resident is for CPUs and the GPUs of "
                                   "CUDA and HIP; others promise no teams that wait");
-    if (plan.teams > 1 || (columns() > 1 && may_be_whole()))
+    if (has_gate(plan, columns()))
       gate_ = allocate_zero_view<decltype(gate_)>(exec, "Solder::engine::gate", 1);
     for (auto& history : histories_) history.reserve(columns() == 1 ? 4096 : 1024);
     Kokkos::parallel_for("Solder::engine::slots",
                          Kokkos::RangePolicy<Exec>(exec_, 0, 4 * columns()),
                          NewControls{slots_.data()});
     exec.fence("Solder::engine: the status is ready");
+  }
+
+  /// \brief What it allocates, once it has reserved for these programs.
+  static std::size_t bytes(Plan const& plan, Cycle const& cycle, bool on_device,
+                           std::int32_t columns, AnyPrograms<Exec> const& programs) {
+    std::size_t size =
+        StatusReader<Exec>::bytes(columns, capacity_of(plan, cycle, on_device, columns)) +
+        4 * std::size_t(columns) * sizeof(Control);
+    if (has_gate(plan, columns)) size += sizeof(Gate);
+    if (programs.type != nullptr && may_be_whole(plan, columns) && !programs.type->whole.is_carried)
+      size += 2 * programs.type->size;
+    return size;
   }
 
   std::int32_t columns() const { return width_.columns; }
@@ -311,7 +317,7 @@ class Engine {
   static constexpr std::int32_t patience = 16;
   /// Most history entries of a column in a status of a kernel of a whole solve, and how many end
   /// it, but for the rest of a cycle; fewer where a monitor is to hear of them.
-  std::int32_t room() const { return columns() == 1 ? 4096 : 1024; }
+  static std::int32_t room(std::int32_t columns) { return columns == 1 ? 4096 : 1024; }
   std::int32_t room_to_use() const { return columns() == 1 ? 3072 : 1000; }
   static constexpr std::int32_t room_if_monitored = is_host_space<Exec> ? 1 : 256;
 
@@ -411,10 +417,29 @@ class Engine {
   // ---- The runner ----
 
   /// \brief Whether some programs may be run as one kernel.
-  bool may_be_whole() const {
-    if (columns() == 1) return plan_.teams > 0;
-    return !is_host_space<Exec> && has_progress<Exec> && plan_.runner != Runner::launch &&
-           plan_.runner != Runner::graph;
+  static bool may_be_whole(Plan const& plan, std::int32_t columns) {
+    if (columns == 1) return plan.teams > 0;
+    return !is_host_space<Exec> && has_progress<Exec> && plan.runner != Runner::launch &&
+           plan.runner != Runner::graph;
+  }
+  static bool has_gate(Plan const& plan, std::int32_t columns) {
+    return plan.teams > 1 || (columns > 1 && may_be_whole(plan, columns));
+  }
+  static bool has_whole_cycles(Plan const& plan, Cycle const& cycle) {
+    return cycle.steps > 0 && (!is_host_space<Exec> || plan.runner == Runner::graph);
+  }
+  static std::int32_t steps_of_batch(Plan const& plan, Cycle const& cycle, bool on_device) {
+    return has_whole_cycles(plan, cycle)
+               ? cycle.steps * (cycle.is_checked ? 1 : std::max(1, batch / cycle.steps))
+           : on_device ? batch
+                       : 1;
+  }
+  /// \brief Most history entries of a column in a status; a power of two.
+  static std::int32_t capacity_of(Plan const& plan, Cycle const& cycle, bool on_device,
+                                  std::int32_t columns) {
+    if (may_be_whole(plan, columns)) return room(columns);
+    std::int32_t const steps = steps_of_batch(plan, cycle, on_device);
+    return static_cast<std::int32_t>(std::bit_ceil(2 * static_cast<std::uint32_t>(steps)));
   }
   Plan plan_of(AnyPrograms<Exec> const& programs) const {
     if (columns() == 1) return plan_;

@@ -46,6 +46,24 @@ class ColumnGroups {
   /// \brief Whether columns are solved at once, where there are enough of them.
   virtual bool are_solved_at_once() const = 0;
 
+  /// \brief What the first solve of so many columns, each row's next to one another, allocates; but
+  /// for the compaction of columns.
+  std::size_t workspace_bytes(std::int32_t columns, std::int64_t rows) const {
+    auto const groups = plan(columns);
+    std::size_t size = 0, most = 0;
+    std::vector<ColumnGroup> counted;
+    for (ColumnGroup const& group : groups) {
+      if (groups.size() > 1 || group.concurrent || group.stride != columns)
+        most = std::max(most, 2 * sizeof(Scalar) * std::size_t(rows) * group.stride);
+      if (std::any_of(counted.begin(), counted.end(), [&](ColumnGroup const& other) {
+            return other.stride == group.stride && other.concurrent == group.concurrent;
+          }))
+        continue;
+      counted.push_back(group);
+      size += bytes_of_group(group);
+    }
+    return size + most;
+  }
   /// \brief A report for each column.
   std::vector<Report> solve(ColumnsView<Scalar const> const& b, ColumnsView<Scalar> const& x) {
     auto const groups = plan(static_cast<std::int32_t>(b.columns));
@@ -79,6 +97,7 @@ class ColumnGroups {
   /// \brief Begins a solve in these groups: gives up what groups of other strides need.
   virtual void begin(std::vector<ColumnGroup> const& groups) = 0;
   virtual std::vector<Report> solve_group(Scalar const* b, Scalar* x, ColumnGroup const& group) = 0;
+  virtual std::size_t bytes_of_group(ColumnGroup const& group) const = 0;
 
  private:
   template <class Entry, class Array>
@@ -153,6 +172,20 @@ class ColumnsOf final : public ColumnGroups<Exec, typename Method::Scalar> {
         return concurrent_->solve(b, x, group.width);
       }
     return solve_together(b, x, group.stride);
+  }
+  std::size_t bytes_of_group(ColumnGroup const& group) const override {
+    if constexpr (can_be_concurrent)
+      if (group.concurrent)
+        return group.width * Method(exec_, system_, options_, Many{.sharing = group.width})
+                                 .template workspace_bytes<Serving::one>();
+    if constexpr (Method::can_be_together)
+      if (group.stride > 1)
+        return Method(exec_, system_, options_, Many{group.stride})
+            .template workspace_bytes<Serving::columns>();
+    if constexpr (Method::is_block)
+      return 0;
+    else
+      return Method(exec_, system_, options_).template workspace_bytes<Serving::one>();
   }
   /// \brief Of one column: alone.
   std::vector<Report> solve_together(Scalar const* b, Scalar* x, std::int32_t width) {

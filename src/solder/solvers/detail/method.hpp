@@ -102,6 +102,8 @@ class AnyMethod {
   /// \brief How one right-hand side is solved, and why, for people: " (resident, because ...)";
   /// empty of blocks.
   virtual std::string plan() const = 0;
+  /// \brief What reserve() allocates.
+  virtual std::size_t workspace_bytes() const = 0;
   /// \brief Allocates what one right-hand side needs; else its first solve does.
   virtual void reserve() = 0;
   virtual Report solve(Scalar const* b, Scalar* x) = 0;
@@ -131,6 +133,12 @@ class MethodFor final : public AnyMethod<Exec, typename Method::Scalar> {
                                    traits_of<Method>(*system_, options_), options_.runner);
       return " (" + std::string(to_string(plan.runner)) + ": " + plan.because + ")";
     }
+  }
+  std::size_t workspace_bytes() const override {
+    if constexpr (Method::is_block)
+      return 0;
+    else
+      return Method(exec_, system_, options_).template workspace_bytes<Serving::one>();
   }
   void reserve() override {
     if constexpr (!Method::is_block)

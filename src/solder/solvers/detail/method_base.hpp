@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -127,6 +128,7 @@ class MethodBase {
   using Options = Options_;
   using Scalar = typename OpenedA::scalar_type;
   using System = Impl::System<Exec, OpenedA, OpenedM>;
+  using Use = std::function<void(AnyPrograms<Exec> const&)>;
 
   /// Whether it takes several right-hand sides at once; is for blocks of them alone.
   static constexpr bool takes_many = false, is_block = false;
@@ -154,23 +156,33 @@ class MethodBase {
         system_((check_system(Method::name, *system, options), std::move(system))),
         options_(options),
         plan_(plan_for(many)),
-        arena_(arena_for(many)) {
-    if (many.batch.count > 0)
-      batch_ = std::make_unique<BatchRun<Exec>>(exec, many.batch);
-    else
-      engine_ = std::make_unique<Engine<Exec>>(
-          exec, Method::label, plan_, Method::cycle(options_, rows()), is_on_device<OpenedM>,
-          Width{many.columns, rows(), arena_.teams(1)});
-  }
+        arena_(arena_for(many)),
+        systems_(many.batch) {}
 
   /// \brief Puts the programs together for the first time, which allocates all that they need.
   template <Serving For>
   void reserve() {
+    if constexpr (For == Serving::batch)
+      batch_ = std::make_unique<BatchRun<Exec>>(exec_, systems_);
+    else
+      engine_ = std::make_unique<Engine<Exec>>(exec_, Method::label, plan_, cycle(), on_device,
+                                               Width{columns(), rows(), arena_.teams(1)});
     with_programs<For>(nullptr, nullptr, [&](AnyPrograms<Exec> const& programs) {
       if (engine_ != nullptr) engine_->reserve(programs);
     });
     setup_seconds_ =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+  /// \brief What reserve() would allocate. It allocates nothing, and is of no use afterwards.
+  template <Serving For>
+  std::size_t workspace_bytes() {
+    arena_.only_count();
+    std::size_t size = 0;
+    with_programs<For>(nullptr, nullptr, [&](AnyPrograms<Exec> const& programs) {
+      size = arena_.bytes() + Engine<Exec>::bytes(plan_, cycle(), on_device, columns(), programs);
+    });
+    return size;
   }
 
   /// \brief Solves A x = b from the x given.
@@ -194,7 +206,7 @@ class MethodBase {
     std::unique_ptr<Underway> underway;
     if (rows() == 0) return underway;
     engine_->begin();
-    auto const with = [this, b, x](auto const& use) {
+    auto const with = [this, b, x](Use const& use) {
       arena_.rewind();
       with_programs<Serving::one>(b, x, use);
     };
@@ -220,7 +232,7 @@ class MethodBase {
     engine_->begin();
     compaction_.template run<!Method::is_block>(
         arena_, *engine_, b, x,
-        [&](Scalar const* b_, Scalar* x_, auto const& use) {
+        [&](Scalar const* b_, Scalar* x_, Use const& use) {
           with_programs<Serving::columns>(b_, x_, [&](AnyPrograms<Exec> const& programs) {
             if (Method::is_block && guess_ != nullptr && !is_stopped_)
               Kokkos::parallel_for("Solder::guess", entries(),
@@ -278,8 +290,10 @@ class MethodBase {
   }
 
  private:
+  static constexpr bool on_device = is_on_device<OpenedM>;
+
   /// \brief use(the programs of the form).
-  template <Serving For, class Use>
+  template <Serving For>
   void with_programs(Scalar const* b, Scalar* x, Use const& use) {
     self().with_form(b, x, [&](auto const& form) {
       using Form = std::remove_cvref_t<decltype(form)>;
@@ -293,6 +307,7 @@ class MethodBase {
     form_ = form;
     cost_ = cost;
   }
+  Cycle cycle() const { return Method::cycle(options_, rows()); }
   Method& self() { return static_cast<Method&>(*this); }
 
   void begin_solve(Scalar* x) {
@@ -401,8 +416,9 @@ class MethodBase {
   Options options_;
   Plan plan_;
   Arena<Exec> arena_;
-  std::unique_ptr<Engine<Exec>> engine_;   ///< but for a batch
-  std::unique_ptr<BatchRun<Exec>> batch_;  ///< for a batch
+  BatchRows systems_;
+  std::unique_ptr<Engine<Exec>> engine_;   ///< but for a batch; made by reserve()
+  std::unique_ptr<BatchRun<Exec>> batch_;  ///< for a batch; likewise
   Compaction<Exec, Scalar> compaction_{exec_};
   std::string form_;
   Cost cost_{};

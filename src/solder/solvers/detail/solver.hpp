@@ -80,6 +80,9 @@ class Solver {
     return in_memory([&] { return method_.batch().solve(b.data(), x.data(), batch); });
   }
 
+  /// \brief The bytes that the constructor allocates; those of A and M apart.
+  std::size_t workspace_bytes() const { return method_.one().workspace_bytes(); }
+
  protected:
   Solver(Exec const& exec, Matrix const& A, Preconditioner const& M, Options const& options) {
     with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
