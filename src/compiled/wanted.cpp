@@ -82,6 +82,7 @@ Wanted read_solver(Parameters const& parameters) {
     std::visit(
         [&](auto& options) {
           reader.read(static_cast<SolverOptions&>(options));
+          reader.read(static_cast<GuessOptions&>(options));
           reader.read(options);
         },
         wanted.options);
@@ -108,7 +109,8 @@ std::string described(Wanted const& wanted) {
   std::string text = wanted.name + "\n";
   std::visit(
       [&](auto const& options) {
-        text += lines("  ", static_cast<SolverOptions const&>(options)) + lines("  ", options);
+        text += lines("  ", static_cast<SolverOptions const&>(options)) +
+                lines("  ", static_cast<GuessOptions const&>(options)) + lines("  ", options);
       },
       wanted.options);
   return text;

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "columns.hpp"
+#include "methods.hpp"
 #include "solve.hpp"
 
 namespace Solder::Driver {
@@ -72,9 +73,14 @@ struct Case {
   }
 };
 
+/// The copy of the guess.
+double bytes_of_guess(Case const& of) {
+  return shared_options(of.run.solver).never_converges() ? 0 : of.work_vectors(1);
+}
+
 /// A solver or a preconditioner, what it allocates, and the key that reduces this. This table is
 /// the only place that knows; a new method needs a new line.
-struct Method {
+struct MemoryOf {
   std::string_view name;
   std::string_view key;  ///< empty: the matrix's
   double (*bytes)(Case const& of);
@@ -155,7 +161,7 @@ double bytes_of_amg(Case const& of) {
          (modes > 1 ? (3 * modes * number + 8) * of.matrix.rows : 0);
 }
 
-constexpr Method solvers[] = {
+constexpr MemoryOf solvers[] = {
     {"cg", "", bytes_of_cg},
     {"block_cg", "", bytes_of_block_cg},
     {"bicgstab", "", [](Case const& of) { return of.work_vectors(of.is_pointwise() ? 5 : 7); }},
@@ -163,7 +169,7 @@ constexpr Method solvers[] = {
     {"idr", "solver.shadow_dimension", bytes_of_idr},
 };
 
-constexpr Method preconditioners[] = {
+constexpr MemoryOf preconditioners[] = {
     {"none", "", [](Case const&) { return 0.0; }},
     {"jacobi", "", [](Case const& of) { return of.vectors(1); }},
     {"fsai", "preconditioner.name", bytes_of_fsai},
@@ -174,9 +180,9 @@ constexpr Method preconditioners[] = {
 };
 
 template <std::size_t Count>
-Method const& find(Method const (&methods)[Count], std::string_view name) {
+MemoryOf const& find(MemoryOf const (&methods)[Count], std::string_view name) {
   auto const found = std::find_if(std::begin(methods), std::end(methods),
-                                  [&](Method const& method) { return method.name == name; });
+                                  [&](MemoryOf const& method) { return method.name == name; });
   if (found == std::end(methods))
     throw std::logic_error(concat("nothing says what memory ", name, " takes"));
   return *found;
@@ -186,8 +192,8 @@ Method const& find(Method const (&methods)[Count], std::string_view name) {
 
 std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is_made) {
   Case const of{run, matrix, bytes_of(run.problem.scalar), Groups(run, matrix)};
-  Method const& solver = find(solvers, run.solver.name);
-  Method const& preconditioner = find(preconditioners, run.preconditioner.name);
+  MemoryOf const& solver = find(solvers, run.solver.name);
+  MemoryOf const& preconditioner = find(preconditioners, run.preconditioner.name);
   bool const is_one = matrix.right_hand_sides == 1;
   std::string_view const columns_key = is_one                      ? run.matrix_key()
                                        : run.problem.rhs_count > 0 ? "problem.rhs_count"
@@ -202,7 +208,7 @@ std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is
   double const entries = matrix.nonzeros * (of.scalar + 4);
   std::vector<Share> shares = {
       {concat(run.solver.name, cycle), solver.key.empty() ? columns_key : solver.key,
-       solver.bytes(of)},
+       solver.bytes(of) + bytes_of_guess(of)},
       {run.preconditioner.label, key(preconditioner.key), preconditioner.bytes(of)},
       // with b and x, and the x that is returned
       {"the copy that is solved", run.matrix_key(),
@@ -215,8 +221,8 @@ std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is
     without.groups.width = 0;
     without.groups.are_unequal = false;
     shares.push_back({"the columns that continue after most have ended", columns_key,
-                      solver.bytes(of) + preconditioner.bytes(of) - preconditioner.bytes(without) +
-                          of.work_vectors(2)});
+                      solver.bytes(of) + bytes_of_guess(of) + preconditioner.bytes(of) -
+                          preconditioner.bytes(without) + of.work_vectors(2)});
   }
   double const columns = matrix.right_hand_sides;
   if (!is_one)

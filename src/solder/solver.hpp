@@ -178,7 +178,8 @@ class Solver {
 ///
 /// Parameters:
 ///   - `name`: cg, bicgstab, gmres, idr or block_cg; the options of that one (CgOptions, ...);
-///     `tolerance` and `max_iterations` (SolverOptions),
+///     `tolerance`, `absolute_tolerance` and `max_iterations` (SolverOptions), `guess_tolerance`,
+///     `zero_guess` and `keep_guess` (GuessOptions),
 ///   - `runner`: auto, launch, graph, team or resident; `matrix_format`: auto, csr, sell or ell,
 ///   - `check_symmetry`: true; whether A is held against what cg and block_cg are for,
 ///   - `allow_stale_preconditioner`: false; see SolverOptions,

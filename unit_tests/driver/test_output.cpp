@@ -85,17 +85,17 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   auto const& run = json["runs"][1];
   keys.clear();
   for (auto const& [key, value] : run.items()) keys += key + " ";
-  EXPECT_EQ(
-      keys,
-      "problem solver form tolerance max_iterations restart reorthogonalisation shadow_dimension "
-      "smoothing seed preconditioner "
-      "preconditioner_setup space runner "
-      "runner_reason matrix_format matrix_format_reason "
-      "reason detail iterations "
-      "relative_residual "
-      "true_relative_residual setup_seconds solve_seconds busy_cores seconds_per_iteration "
-      "kernels_per_iteration "
-      "words_per_iteration roofline history ");
+  EXPECT_EQ(keys,
+            "problem solver form tolerance absolute_tolerance max_iterations restart "
+            "reorthogonalisation shadow_dimension "
+            "smoothing seed preconditioner "
+            "preconditioner_setup space runner "
+            "runner_reason matrix_format matrix_format_reason "
+            "reason detail iterations "
+            "relative_residual "
+            "true_relative_residual setup_seconds solve_seconds busy_cores seconds_per_iteration "
+            "kernels_per_iteration "
+            "words_per_iteration roofline history ");
   EXPECT_TRUE(run["roofline"].is_null());
   EXPECT_EQ(run["problem"].dump(),
             R"({"name":"bus","rows":10,"nonzeros":28,"scalar":"complex_float","symmetry":null})");
@@ -116,21 +116,21 @@ TEST(Json, HasTheOptionsOfTheSolverAndNullForThoseOfOthers) {
     solver.name = name;
     auto const run = nlohmann::ordered_json::parse(json_text({example.result}, ""))["runs"][0];
     nlohmann::ordered_json found;
-    for (char const* const key : {"tolerance", "max_iterations", "restart", "reorthogonalisation",
-                                  "shadow_dimension", "smoothing", "seed"})
+    for (char const* const key : {"tolerance", "absolute_tolerance", "max_iterations", "restart",
+                                  "reorthogonalisation", "shadow_dimension", "smoothing", "seed"})
       found.push_back(run.at(key));
     return found.dump();
   };
-  EXPECT_EQ(options("cg"), "[1e-08,100,null,null,null,null,null]");
-  EXPECT_EQ(options("block_cg"), "[1e-08,10000,null,null,null,null,null]");
-  EXPECT_EQ(options("gmres"), R"([1e-08,10000,30,"lost",null,null,null])");
+  EXPECT_EQ(options("cg"), "[1e-08,0.0,100,null,null,null,null,null]");
+  EXPECT_EQ(options("block_cg"), "[1e-08,0.0,10000,null,null,null,null,null]");
+  EXPECT_EQ(options("gmres"), R"([1e-08,0.0,10000,30,"lost",null,null,null])");
   solver.gmres.form = Solder::GmresForm::mgs;
   solver.gmres.restart = 7;
-  EXPECT_EQ(options("gmres"), "[1e-08,10000,7,null,null,null,null]");
+  EXPECT_EQ(options("gmres"), "[1e-08,0.0,10000,7,null,null,null,null]");
   solver.idr.shadow_dimension = 12;
   solver.idr.smoothing = true;
   solver.idr.seed = 9007199254740991;
-  EXPECT_EQ(options("idr"), "[1e-08,10000,null,null,10,true,9007199254740991]")
+  EXPECT_EQ(options("idr"), "[1e-08,0.0,10000,null,null,10,true,9007199254740991]")
       << "the matrix has 10 rows";
 }
 

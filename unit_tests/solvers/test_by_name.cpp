@@ -457,9 +457,11 @@ TEST_F(NewValues, TheWorkspaceIsKnownBefore) {
       expect_allocated(said, [&] { again.solve(r, x); });
     }
   });
-  Solder::Gmres typed(exec, A, Solder::Identity{}, {.restart = 11});
-  double const said = double(typed.workspace_bytes());
-  expect_allocated(said, [&] { Solder::Gmres(exec, A, Solder::Identity{}, {.restart = 11}); });
+  Solder::GmresOptions options;
+  options.restart = 11;
+  Solder::Gmres const typed(exec, A, Solder::Identity{}, options);
+  expect_allocated(double(typed.workspace_bytes()),
+                   [&] { Solder::Gmres(exec, A, Solder::Identity{}, options); });
 }
 
 // ---- Preconditioners alone ----

@@ -101,22 +101,35 @@ using Monitor = std::function<void(Progress const&)>;
 
 class Log;
 
-/// \brief What every solver is told.
-///
-/// A solve has converged where its true residual is at most the largest of tolerance * ||b||,
-/// absolute_tolerance and guess_tolerance * ||b - A x_0||, x_0 being the guess. Where all three are
-/// 0 it never does: exactly max_iterations run.
-struct SolverOptions {
-  double tolerance = 1e-8;        ///< of ||b - A x|| / ||b||
-  double absolute_tolerance = 0;  ///< of ||b - A x||
-  double guess_tolerance = 0;     ///< of ||b - A x|| / ||b - A x_0||
-  int max_iterations = 10000;     ///< at most
-  /// Whether the guess is 0 whatever x holds.
-  bool zero_guess = false;
+/// \brief What every solver is told of the guess, the x that a solve begins with.
+struct GuessOptions {
+  double guess_tolerance = 0;  ///< of ||b - A x|| / ||b - A x_0||, x_0 being the guess
+  bool zero_guess = false;     ///< whether the guess is 0, whatever x holds
   /// Whether the guess comes back where a solve ends without having converged and its x has a
   /// larger true residual, or one that is not finite. It costs a vector, and a copy of x. Where all
   /// tolerances are 0, x is always that of the last iteration.
   bool keep_guess = true;
+
+  /// \brief Names, ranges and purposes; see Option.
+  static constexpr auto described() {
+    return std::tuple(
+        Option("guess_tolerance", &GuessOptions::guess_tolerance, from_to(0, 1),
+               "or at ||b - A x|| <= guess_tolerance * ||b - A x_0||"),
+        Option("zero_guess", &GuessOptions::zero_guess, Flag{}, "the guess is 0, whatever x holds"),
+        Option("keep_guess", &GuessOptions::keep_guess, Flag{},
+               "give the guess back where a failed solve ends with a worse x"));
+  }
+};
+
+/// \brief What every solver is told.
+///
+/// A solve has converged where its true residual is at most the largest of tolerance * ||b||,
+/// absolute_tolerance and guess_tolerance * ||b - A x_0||. Where all three are 0 it never does:
+/// exactly max_iterations run.
+struct SolverOptions : GuessOptions {
+  double tolerance = 1e-8;        ///< of ||b - A x|| / ||b||
+  double absolute_tolerance = 0;  ///< of ||b - A x||
+  int max_iterations = 10000;     ///< at most
   /// Whether M may be older than the values of its matrix (CsrMatrix::values_changed()); else such
   /// a solve throws std::logic_error.
   bool allow_stale_preconditioner = false;
@@ -136,14 +149,8 @@ struct SolverOptions {
                              "stop at ||b - A x|| <= tolerance * ||b||; 0: never"),
                       Option("absolute_tolerance", &SolverOptions::absolute_tolerance, at_least(0),
                              "or at ||b - A x|| <= absolute_tolerance"),
-                      Option("guess_tolerance", &SolverOptions::guess_tolerance, from_to(0, 1),
-                             "or at ||b - A x|| <= guess_tolerance * ||b - A x_0||"),
                       Option("max_iterations", &SolverOptions::max_iterations,
-                             from_to(1, std::numeric_limits<int>::max()), "give up after so many"),
-                      Option("zero_guess", &SolverOptions::zero_guess, Flag{},
-                             "the guess is 0, whatever x holds"),
-                      Option("keep_guess", &SolverOptions::keep_guess, Flag{},
-                             "give the guess back where a failed solve ends with a worse x"));
+                             from_to(1, std::numeric_limits<int>::max()), "give up after so many"));
   }
 };
 
