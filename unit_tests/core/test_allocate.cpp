@@ -163,4 +163,70 @@ TEST(Allocate, ZerosAreZeroWhereverTheyLie) {
   }
 }
 
+// ---- Kept arrays ----
+
+using Solder::Impl::KeptArrays;
+
+/// A set-up: an array that stays, one that is given up, and one that is zero.
+struct Arrays {
+  Array<double> stays, zero;
+
+  Arrays(Exec const& exec, KeptArrays& kept, int size) {
+    KeptArrays::Use const use(kept);
+    stays = Solder::Impl::allocate<double>(exec, "stays", size);
+    auto const given_up = Solder::Impl::allocate<double>(exec, "given up", size);
+    zero = Solder::Impl::allocate_zero_view<Array<double>>(exec, "zero", size);
+    auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), zero);
+    for (int i = 0; i < size; ++i) EXPECT_EQ(host(i), 0);
+    EXPECT_NE(given_up.data(), stays.data());
+    Kokkos::deep_copy(stays, 1.0);
+    Kokkos::deep_copy(given_up, 2.0);
+    Kokkos::deep_copy(zero, 3.0);
+  }
+};
+
+TEST(KeptArrays, AreTakenAgainOnceNobodyHasThem) {
+  Exec const exec;
+  KeptArrays kept;
+  std::optional<Arrays> now, next;
+  auto const again = [&](int size) {
+    return allocations_of([&] {
+      next.emplace(exec, kept, size);
+      if (now) {
+        EXPECT_NE(now->stays.data(), next->stays.data());  // that is still in use
+      }
+      now = next;
+      next.reset();
+    });
+  };
+  bool const mirrors = !Solder::Impl::is_host_space<Exec>;  // each costs one of the test's own
+  EXPECT_EQ(again(5000), 3 + mirrors);
+  EXPECT_EQ(again(5000), 3 + mirrors);
+  for (int k = 0; k < 5; ++k) EXPECT_EQ(again(5000), 0 + mirrors);
+  // Other sizes are other arrays; those of before are given up.
+  EXPECT_EQ(again(6000), 3 + mirrors);
+  EXPECT_EQ(again(6000), 2 + mirrors);
+  for (int k = 0; k < 3; ++k) EXPECT_EQ(again(6000), 0 + mirrors);
+  EXPECT_EQ(again(5000), 3 + mirrors);
+}
+
+TEST(KeptArrays, OfTheOutermostCountAndOfItsThreadAlone) {
+  Exec const exec;
+  KeptArrays outer, inner;
+  auto const made = [&] {
+    return allocations_of([&] { Solder::Impl::allocate<double>(exec, "a", 10); });
+  };
+  for (int round = 0; round < 3; ++round) {
+    KeptArrays::Use const use(outer);
+    EXPECT_EQ(made(), round == 2 ? 0 : 1);  // nothing that is free stays of the first
+    KeptArrays::Use const of_inner(inner);
+    EXPECT_EQ(KeptArrays::current(), &outer);
+    int elsewhere = 0;
+    std::thread([&] { elsewhere = made(); }).join();
+    EXPECT_EQ(elsewhere, 1);
+  }
+  EXPECT_EQ(KeptArrays::current(), nullptr);
+  EXPECT_EQ(made(), 1);
+}
+
 }  // namespace

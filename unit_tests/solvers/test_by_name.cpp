@@ -322,6 +322,40 @@ TEST_F(NewValues, AreRefusedUntilARefresh) {
   });
 }
 
+/// A hundred time steps: after the first refresh nothing is allocated, and each step is as if all
+/// were made anew.
+TEST_F(NewValues, OfTimeStepsAllocateNothing) {
+  Matrix const other(exec, changed());
+  auto const values_of = [](Matrix const& of) {
+    return Kokkos::View<double*, Exec::memory_space>(const_cast<double*>(of.values().data()),
+                                                     of.nonzeros());
+  };
+  for (std::string const name : every_preconditioner) {
+    SCOPED_TRACE(name);
+    Parameters const parameters = in_csr({{"name", "cg"}, {"preconditioner", name}});
+    Matrix const mine(exec, host);
+    auto const solver = make_solver(exec, mine, parameters);
+    auto const r = to_device(exec, b), x = to_device(exec, std::vector<double>(b.size()));
+    auto const step = [&](int k) {
+      Kokkos::deep_copy(exec, values_of(mine), (k % 2 == 0 ? other : A).values());
+      mine.values_changed();
+      solver.refresh();
+      return solver.solve(r, x);
+    };
+    step(0);
+    step(1);
+    KokkosEvents events;
+    int converged = 0;
+    for (int k = 2; k < 102; ++k) converged += step(k).reason == Reason::converged;
+    events.stop();
+    EXPECT_EQ(converged, 100);
+    std::string labels;
+    for (auto const& allocation : events.allocations) labels += allocation.label + " ";
+    EXPECT_EQ(labels, "");
+    expect_as_new(solver, A, parameters);
+  }
+}
+
 /// A lagged preconditioner: the solution is that of the new matrix, M that of the old one.
 TEST_F(NewValues, MayMeetAnOlderPreconditioner) {
   for_each_pair([&](Parameters parameters) {

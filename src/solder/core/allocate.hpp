@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include <solder/core/kept_arrays.hpp>
 #include <solder/core/kokkos_ext.hpp>
 
 namespace Solder::Impl {
@@ -25,18 +26,38 @@ std::size_t bytes_of(Extents... extents) {
 /// \throws OutOfMemory
 template <class View, class Exec, class... Extents>
 View allocate_view(Exec const& exec, char const* label, Extents... extents) {
-  return allocated<typename View::memory_space>(label, bytes_of<View>(extents...), [&] {
-    return View(Kokkos::view_alloc(std::string(label), exec, Kokkos::WithoutInitializing),
-                static_cast<std::size_t>(extents)...);
-  });
+  auto const make = [&] {
+    return allocated<typename View::memory_space>(label, bytes_of<View>(extents...), [&] {
+      return View(Kokkos::view_alloc(std::string(label), exec, Kokkos::WithoutInitializing),
+                  static_cast<std::size_t>(extents)...);
+    });
+  };
+  if constexpr (sizeof...(Extents) <= 1)
+    if (auto* const kept = KeptArrays::current()) {
+      bool is_used = false;
+      return kept->take<View>((1 * ... * static_cast<std::size_t>(extents)), is_used, make);
+    }
+  return make();
 }
 
 /// \brief The same, zero at first.
 template <class View, class Exec, class... Extents>
 View allocate_zero_view(Exec const& exec, char const* label, Extents... extents) {
-  return allocated<typename View::memory_space>(label, bytes_of<View>(extents...), [&] {
-    return View(Kokkos::view_alloc(std::string(label), exec), static_cast<std::size_t>(extents)...);
-  });
+  auto const make = [&] {
+    return allocated<typename View::memory_space>(label, bytes_of<View>(extents...), [&] {
+      return View(Kokkos::view_alloc(std::string(label), exec),
+                  static_cast<std::size_t>(extents)...);
+    });
+  };
+  if constexpr (sizeof...(Extents) <= 1)
+    if (auto* const kept = KeptArrays::current()) {
+      bool is_used = false;
+      View const view =
+          kept->take<View>((1 * ... * static_cast<std::size_t>(extents)), is_used, make);
+      if (is_used) Kokkos::deep_copy(exec, view, typename View::non_const_value_type{});
+      return view;
+    }
+  return make();
 }
 
 /// \brief While one lives, the small arrays that its thread allocates for Exec by `allocate` are

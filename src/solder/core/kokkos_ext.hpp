@@ -7,6 +7,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include <utility>
 
 #include <solder/core/errors.hpp>
+#include <solder/core/kept_arrays.hpp>
 
 /// \brief Before a loop in a kernel: it is not unrolled. For a loop whose body has all the loads in
 /// flight that there are registers for.
@@ -144,10 +146,14 @@ class StatusArray {
       return;
     }
 #endif
-    Kokkos::View<T*, StatusSpace<Exec>> const view(Kokkos::view_alloc(std::string(label), exec),
-                                                   size);
-    owner_ = std::make_shared<Kokkos::View<T*, StatusSpace<Exec>>>(view);
+    using View = Kokkos::View<T*, StatusSpace<Exec>>;
+    auto const make = [&] { return View(Kokkos::view_alloc(std::string(label), exec), size); };
+    bool is_used = false;
+    auto* const kept = KeptArrays::current();
+    View const view = kept == nullptr ? make() : kept->template take<View>(size, is_used, make);
+    owner_ = std::make_shared<View>(view);
     data_ = view.data();
+    if (is_used) std::fill(data_, data_ + size, T{});
   }
 
   std::shared_ptr<void> owner_;

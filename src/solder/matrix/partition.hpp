@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/allocate.hpp>
 #include <solder/core/team.hpp>
 
 namespace Solder {
@@ -21,10 +21,8 @@ template <class Space, class Work>
 Kokkos::View<std::int32_t*, Space> balanced_bounds(char const* label, std::int32_t teams,
                                                    std::int32_t rows, std::int32_t unit,
                                                    Work const& work) {
-  auto const bounds = allocated<Space>(label, sizeof(std::int32_t) * (teams + 1), [&] {
-    return Kokkos::View<std::int32_t*, Space>(
-        Kokkos::view_alloc(std::string(label), Kokkos::WithoutInitializing), teams + 1);
-  });
+  auto const bounds = allocate_view<Kokkos::View<std::int32_t*, Space>>(
+      Kokkos::DefaultHostExecutionSpace(), label, teams + 1);
   auto const row = [&](std::int64_t u) {
     return static_cast<std::int32_t>(std::min<std::int64_t>(rows, u * unit));
   };

@@ -117,8 +117,9 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
 
   /// \brief Sets up again, for an A with new values or a new pattern. A given near-nullspace stays.
   /// If the pattern is unchanged, the aggregates and the patterns of all levels also stay, and only
-  /// values are computed. (If other couplings are strong with the new values, make a new Amg.) If
-  /// it throws, nothing changes.
+  /// values are computed, and from the second refresh on nothing is allocated: the memory of two
+  /// hierarchies, and what their set-up needs, is kept. (If other couplings are strong with the new
+  /// values, make a new Amg.) If it throws, nothing changes.
   void refresh(Exec const& exec, Matrix const& A) {
     *state_ = std::move(*made(exec, A, state_.get()));
     this->set_made_of(A);
@@ -289,6 +290,7 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
   std::shared_ptr<State> made_of(Exec const& exec, Matrix const& A, State const* before) const {
     std::int32_t const size = options_.block_size;
     bool const given = modes_.count > 0;
+    Impl::KeptArrays::Use const use(this->kept_arrays());
     [[maybe_unused]] std::optional<Impl::PooledAllocations<Exec>> pool;
     if constexpr (!Impl::is_host_space<Exec>) pool.emplace();
     auto state = Impl::amg::make_hierarchy<Stored>(

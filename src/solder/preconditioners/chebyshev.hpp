@@ -364,6 +364,7 @@ class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>
 
   State made_for(Exec const& exec, Matrix const& A) const {
     Kokkos::Timer timer;
+    Impl::KeptArrays::Use const use(this->kept_arrays());
     double largest = 1;
     if (A.rows() > 0) {
       Impl::LanczosMemory<Exec> memory(exec, is_on_device<OpenedOf<Inner, Exec, Scalar>>);
@@ -373,7 +374,9 @@ class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>
     auto const weights = weights_for(usable ? largest : 1);
     auto const table =
         Impl::allocate_view<Weights>(exec, "Solder::chebyshev::weights", weights.size());
-    auto const staging = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, table);
+    auto const staging =
+        Impl::allocate_view<Kokkos::View<Impl::ChebyshevWeights*, Kokkos::HostSpace>>(
+            Kokkos::DefaultHostExecutionSpace(), "Solder::chebyshev::staging", weights.size());
     exec.fence("Solder::chebyshev: staging is free");
     for (std::size_t k = 0; k < weights.size(); ++k) staging(k) = weights[k];
     Kokkos::deep_copy(exec, table, staging);

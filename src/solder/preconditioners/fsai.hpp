@@ -376,7 +376,8 @@ Factors<Factor, Exec, Offset> make_factors(Exec const& exec,
 ///
 /// Rows are computed in chunks, so the memory in use never exceeds 3 times the bytes of A and G. In
 /// addition, a refresh holds the old G and G^H, and a copy without duplicates is as large as A (3
-/// times as large while it is made from unsorted rows). Call refresh after A has changed.
+/// times as large while it is made from unsorted rows). Call refresh after A has changed: from the
+/// second one on it allocates nothing if all sizes are as before, since all that memory is kept.
 ///
 /// \tparam Factor the scalar that G is stored in: Scalar or its single-precision counterpart. G is
 /// computed in Scalar
@@ -406,6 +407,7 @@ class Fsai : public Impl::PreconditionerBase<Fsai<Scalar, Exec, Factor, Offset>,
                                   std::to_string(matrix.columns()));
     Impl::with_memory_for("Solder::Fsai", matrix.rows(), matrix.nonzeros(), [&] {
       if (state_ == nullptr) state_ = std::make_shared<State>();
+      Impl::KeptArrays::Use const use(this->kept_arrays());
       *state_ = Impl::fsai::make_factors<Factor>(exec, matrix, options_);
     });
     this->set_made_of(matrix);

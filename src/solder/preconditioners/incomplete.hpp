@@ -259,6 +259,8 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     Offsets given_offsets = Impl::no_view<Offsets>();
     Indices given_columns = Impl::no_view<Indices>(), by_level = given_columns,
             counters = given_columns;
+    Kokkos::View<std::int32_t*, Kokkos::HostSpace> counters_on_host =
+        Impl::no_view<Kokkos::View<std::int32_t*, Kokkos::HostSpace>>();
     Impl::triangular::DevicePattern<Exec> pattern;
     Values values = Impl::no_view<Values>(), work = values;
     Impl::triangular::Scheduled<Scalar, Exec> lower, upper;    // for exact solves
@@ -441,6 +443,8 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     state->work =
         Impl::allocate<Scalar>(exec, "Solder::incomplete::work", in_lanes ? 0 : A.nonzeros());
     state->counters = Impl::allocate_zero_view<Indices>(exec, "Solder::incomplete::counters", 2);
+    state->counters_on_host = Impl::allocate_view<decltype(state->counters_on_host)>(
+        Kokkos::DefaultHostExecutionSpace(), "Solder::incomplete::counters", 2);
     return state;
   }
 
@@ -509,7 +513,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       return Impl::triangular::factorise_by_sweeps(exec, rows, state.nonzeros, options_.sweeps,
                                                    state.symmetric);
     Kokkos::deep_copy(exec, state.values, Impl::triangular::not_yet<Scalar>());
-    auto const counters = Kokkos::create_mirror_view(Kokkos::HostSpace(), state.counters);
+    auto const& counters = state.counters_on_host;
     counters(0) = 0;
     counters(1) = std::numeric_limits<std::int32_t>::max();
     Kokkos::deep_copy(exec, state.counters, counters);

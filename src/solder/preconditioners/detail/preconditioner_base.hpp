@@ -82,6 +82,10 @@ class PreconditionerBase : public OfMatrix {
       apply(exec, Kokkos::subview(r, Kokkos::ALL, c), Kokkos::subview(z, Kokkos::ALL, c));
   }
 
+ protected:
+  /// \brief What its set-ups give up and take again. Copies share it.
+  KeptArrays& kept_arrays() const { return *kept_; }
+
  private:
   struct Memory {
     explicit Memory(Exec const& exec)
@@ -109,6 +113,7 @@ class PreconditionerBase : public OfMatrix {
     }
   }
 
+  std::shared_ptr<KeptArrays> kept_ = std::make_shared<KeptArrays>();
   std::shared_ptr<std::unique_ptr<Memory>> memory_ = std::make_shared<std::unique_ptr<Memory>>();
 };
 

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <typeindex>
+#include <unordered_map>
+#include <vector>
+
+namespace Solder::Impl {
+
+/// \brief The arrays of a set-up that is done again and again: what one set-up has given up, the
+/// next one has, where it asks for as many entries. So set-ups of the same sizes allocate twice and
+/// then no more.
+///
+/// The first set-up holds what it would hold without. Another one, and what comes after it, holds
+/// what both have made, and what was needed on the way.
+class KeptArrays {
+ public:
+  /// \brief While one lives, the arrays that its thread allocates come from there; of several, from
+  /// the outermost's. No kernel that uses an array which has been given up may be in flight on
+  /// another instance.
+  class Use {
+   public:
+    explicit Use(KeptArrays& arrays) : arrays_(current_ == nullptr ? &arrays : nullptr) {
+      if (arrays_ == nullptr) return;
+      current_ = arrays_;
+      ++arrays_->round_;
+    }
+    ~Use() {
+      if (arrays_ == nullptr) return;
+      current_ = nullptr;
+      arrays_->drop();
+    }
+    Use(Use const&) = delete;
+    Use& operator=(Use const&) = delete;
+
+   private:
+    KeptArrays* arrays_;  ///< null: there is an outer one
+  };
+
+  /// \brief The one that counts for the calling thread, or null.
+  static KeptArrays* current() { return current_; }
+
+  /// \brief An array of `size` entries that nobody has any more; else make(). `is_used` says which.
+  template <class View, class Make>
+  View take(std::size_t size, bool& is_used, Make const& make) {
+    auto& list = lists_[typeid(View)];
+    if (list == nullptr) list = std::make_unique<ListOf<View>>();
+    auto& items = static_cast<ListOf<View>&>(*list).items;
+    for (auto& item : items)
+      if (item.view.size() == size && item.view.use_count() <= 1) {
+        item.round = round_;
+        is_used = true;
+        return item.view;
+      }
+    is_used = false;
+    if (round_ == 1) drop();  // as if nothing were kept
+    View const view = make();
+    items.push_back({view, round_});
+    return view;
+  }
+
+ private:
+  struct List {
+    virtual ~List() = default;
+    /// \brief Gives up what has not been taken for two rounds; in the first, what is not held.
+    virtual void drop(std::uint64_t round) = 0;
+  };
+  template <class View>
+  struct ListOf final : List {
+    struct Item {
+      View view;
+      std::uint64_t round;  ///< that took it last
+    };
+    std::vector<Item> items;
+
+    void drop(std::uint64_t round) override {
+      std::erase_if(items, [round](Item const& item) {
+        return item.view.use_count() <= 1 && (round == 1 || item.round + 1 < round);
+      });
+    }
+  };
+
+  void drop() {
+    for (auto& [type, list] : lists_) list->drop(round_);
+  }
+
+  static inline thread_local KeptArrays* current_ = nullptr;
+  std::unordered_map<std::type_index, std::unique_ptr<List>> lists_;
+  std::uint64_t round_ = 0;
+};
+
+}  // namespace Solder::Impl
