@@ -247,9 +247,19 @@ double norm(std::vector<Scalar> const& v) {
 template <class Scalar>
 double dot(std::vector<Scalar> const& a, std::vector<Scalar> const& b) {
   double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += (std::conj(plain(a[i])) * plain(b[i])).real();
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if constexpr (Solder::ScalarTraits<Scalar>::is_complex)
+      sum += double(a[i].real()) * b[i].real() + double(a[i].imag()) * b[i].imag();
+    else
+      sum += double(a[i]) * b[i];
   return sum;
 }
+
+/// \brief Numbers of this precision, real or complex as the scalar is: loops of complex numbers
+/// take several times as long, without optimisation above all.
+template <class Scalar, class Real>
+using PlainNumber =
+    std::conditional_t<Solder::ScalarTraits<Scalar>::is_complex, std::complex<Real>, Real>;
 
 /// \brief ||b - A x|| / ||b||, and what rounding may make of it.
 struct TrueResidual {
@@ -260,18 +270,38 @@ struct TrueResidual {
 template <class Real, class Scalar>
 TrueResidual residual_in(Solder::HostCsr<Scalar> const& A, std::vector<Scalar> const& b,
                          std::vector<Scalar> const& x, double epsilon) {
-  using Number = std::complex<Real>;
-  auto const wide = [](Scalar const& value) { return Number(plain(value)); };
+  using Number = PlainNumber<Scalar, Real>;
+  auto const wide = [](Scalar const& value) {
+    if constexpr (Solder::ScalarTraits<Scalar>::is_complex)
+      return Number(value.real(), value.imag());
+    else
+      return Number(value);
+  };
+  // Of finite numbers, whose squares are summed below: neither operator* nor abs of std::complex,
+  // which take care of others.
+  auto const times = [](Number const& a, Number const& c) {
+    if constexpr (Solder::ScalarTraits<Scalar>::is_complex)
+      return Number(a.real() * c.real() - a.imag() * c.imag(),
+                    a.real() * c.imag() + a.imag() * c.real());
+    else
+      return a * c;
+  };
+  auto const size = [](Number const& value) {
+    if constexpr (Solder::ScalarTraits<Scalar>::is_complex)
+      return std::sqrt(std::norm(value));
+    else
+      return std::abs(value);
+  };
   Real squared = 0, terms_squared = 0, b_squared = 0;
   std::int64_t longest = 0;
   for (std::int32_t i = 0; i < A.rows; ++i) {
     Number sum = wide(b[i]);
     b_squared += std::norm(sum);
-    Real terms = std::abs(sum);
+    Real terms = size(sum);
     for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k) {
-      Number const term = wide(A.values[k]) * wide(x[A.columns[k]]);
+      Number const term = times(wide(A.values[k]), wide(x[A.columns[k]]));
       sum -= term;
-      terms += std::abs(term);
+      terms += size(term);
     }
     squared += std::norm(sum);
     terms_squared += terms * terms;

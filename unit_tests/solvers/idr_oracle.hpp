@@ -8,10 +8,6 @@
 
 namespace SolderTest {
 
-template <class Scalar, class Real>
-using PlainNumber =
-    std::conditional_t<Solder::ScalarTraits<Scalar>::is_complex, std::complex<Real>, Real>;
-
 template <class Scalar>
 struct PlainIdr {
   std::vector<PlainNumber<Scalar, typename Solder::ScalarTraits<Scalar>::Real>> x;
