@@ -107,10 +107,12 @@ TYPED_TEST(BiCgStabOn, AnIterateIsTextbookBiCgStabsIterate) {
     SCOPED_TRACE(name);
     auto const b = random_vector<Scalar>(A.rows, 33), x0 = random_vector<Scalar>(A.rows, 34);
     for (int const iterations : {1, 2, 5}) {
+      PlainBiCgStab<Scalar> const oracles[] = {
+          plain_bicgstab(A, {}, b, x0, unreachable, iterations),
+          plain_bicgstab(A, inverse_diagonal(A), b, x0, unreachable, iterations)};
       auto const once = [&](BiCgStabOptions const& options, bool jacobi) {
         auto const s = solve(this->exec, A, jacobi, b, x0, options);
-        auto const oracle =
-            plain_bicgstab(A, inverse_if(jacobi, A), b, x0, unreachable, iterations);
+        auto const& oracle = oracles[jacobi];
         EXPECT_EQ(s.report.reason, Reason::max_iterations);
         EXPECT_EQ(s.report.iterations, iterations);
         double difference = 0;
@@ -161,7 +163,10 @@ TYPED_TEST(BiCgStabOn, ToleranceZeroRunsEveryIteration) {
   for (auto const& A : matrices) {
     auto const b = random_vector<Scalar>(A.rows, 36);
     for (int const iterations : {0, 1, 16, 137, 1000}) {
+      int way = 0;
       auto const once = [&](BiCgStabOptions const& options, bool jacobi) {
+        // 1000 are for every third way: both forms, all runners, with Jacobi and without.
+        if (++way % 3 != 0 && iterations == 1000) return;
         auto const s = solve(this->exec, A, jacobi, b, std::vector<Scalar>(A.rows), options);
         EXPECT_EQ(s.report.reason, Reason::max_iterations) << s.report.detail;
         EXPECT_EQ(s.report.iterations, iterations);
@@ -190,7 +195,7 @@ TYPED_TEST(BiCgStabOn, NeverClaimsWhatTheResidualDenies) {
     auto const b = random_vector<Scalar>(A.rows, seed + 2);
     BiCgStabOptions options;
     options.tolerance = std::pow(10.0, (wide ? -5.0 : -2.0) - 2.0 * (seed % 5));
-    options.max_iterations = 2000;
+    options.max_iterations = 700;
     options.form = seed % 2 ? BiCgStabForm::classical : BiCgStabForm::pipelined;
     options.runner = every_runner[seed % 4];
     for (bool const jacobi : {false, true}) {
@@ -215,8 +220,11 @@ TYPED_TEST(BiCgStabOn, AResidualThatDriftedIsReplaced) {
   double const size = epsilon<Scalar> < 1e-10 ? 1e9 : 1e5;
   for (auto& value : x0) value *= static_cast<typename Solder::ScalarTraits<Scalar>::Real>(size);
   double const tolerance = reachable<Scalar>;
+  PlainBiCgStab<Scalar> const oracles[] = {
+      plain_bicgstab(A, {}, b, x0, tolerance, 3000),
+      plain_bicgstab(A, inverse_diagonal(A), b, x0, tolerance, 3000)};
   auto const once = [&](BiCgStabOptions const& options, bool jacobi) {
-    auto const oracle = plain_bicgstab(A, inverse_if(jacobi, A), b, x0, tolerance, 3000);
+    auto const& oracle = oracles[jacobi];
     ASSERT_LE(oracle.residual, tolerance);
     ASSERT_GT(true_residual(A, b, oracle.x).relative, 5 * tolerance)
         << "this system does not need the replacement";

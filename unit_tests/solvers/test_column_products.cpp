@@ -53,6 +53,9 @@ TYPED_TEST(ColumnProducts, OfAnyWidthAreThoseOfTheHost) {
   Vectors<Scalar> expected;
   for (auto const& column : b)
     expected.push_back(plain_cg(host, {}, column, std::vector<Scalar>(host.rows), 0, 1).x);
+  // Each column's latest solution and the residual of that: on hosts all widths give the same.
+  Vectors<Scalar> known(b.size());
+  std::vector<double> residuals(b.size());
   CgOptions options;
   options.tolerance = 0;
   options.max_iterations = 1;
@@ -68,8 +71,11 @@ TYPED_TEST(ColumnProducts, OfAnyWidthAreThoseOfTheHost) {
       for (int c = 0; c < width; ++c) {
         SCOPED_TRACE("column " + std::to_string(c) + " of " + std::to_string(width));
         EXPECT_EQ(reports[c].iterations, 1);
-        EXPECT_NEAR(reports[c].true_relative_residual, true_residual(host, b[c], got[c]).relative,
-                    1e-12);
+        if (!same_memory(got[c], known[c])) {
+          known[c] = got[c];
+          residuals[c] = true_residual(host, b[c], got[c]).relative;
+        }
+        EXPECT_NEAR(reports[c].true_relative_residual, residuals[c], 1e-12);
         double worst = 0;
         for (std::size_t i = 0; i < got[c].size(); ++i)
           worst = std::max(worst, std::abs(plain(got[c][i]) - plain(expected[c][i])));

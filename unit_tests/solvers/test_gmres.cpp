@@ -138,9 +138,9 @@ TYPED_TEST(GmresOn, EveryResidualIsTheLeastOfTheKrylovSpace) {
   for (auto const& [name, A] : list) {
     SCOPED_TRACE(name);
     auto const b = random_vector<Scalar>(A.rows, 31), x0 = random_vector<Scalar>(A.rows, 32);
-    // A cycle as long as A has rows, and longer, where that is soon reached.
+    // A cycle as long as A has rows, and longer, where that is soon reached; else shorter ones.
     for (int const restart : {1, 5, 30, 36, 1000}) {
-      if (restart > 30 && A.rows > restart) continue;
+      if ((restart > 30) != (name == "small")) continue;
       PlainGmres const oracles[] = {
           plain_gmres(A, {}, b, x0, restart, tolerance, most),
           plain_gmres(A, inverse_diagonal(A), b, x0, restart, tolerance, most)};
@@ -190,10 +190,12 @@ TYPED_TEST(GmresOn, AnIterateIsTheMinimiser) {
     auto const b = random_vector<Scalar>(A.rows, 33), x0 = random_vector<Scalar>(A.rows, 34);
     // A limit within a cycle: x has all steps done.
     for (int const iterations : {1, 4, 5, 8}) {
+      PlainGmres const oracles[] = {
+          plain_gmres(A, {}, b, x0, 5, unreachable, iterations),
+          plain_gmres(A, inverse_diagonal(A), b, x0, 5, unreachable, iterations)};
       with_restarts({5}, unreachable, iterations, [&](GmresOptions const& options, bool jacobi) {
         auto const s = solve(this->exec, A, jacobi, b, x0, options);
-        auto const oracle =
-            plain_gmres(A, inverse_if(jacobi, A), b, x0, 5, unreachable, iterations);
+        auto const& oracle = oracles[jacobi];
         EXPECT_EQ(s.report.reason, Reason::max_iterations);
         EXPECT_EQ(s.report.iterations, iterations);
         double difference = 0;
@@ -252,8 +254,11 @@ TYPED_TEST(GmresOn, ToleranceZeroRunsEveryIteration) {
       sparse<Scalar>({{1, 1}, {1, 1}}), sparse<Scalar>({{0, 0, 1}, {1, 0, 0}, {0, 1, 0}})};
   for (auto const& A : matrices) {
     auto const b = random_vector<Scalar>(A.rows, 36);
-    for (int const iterations : {0, 1, 16, 137, 1000})
+    for (int const iterations : {0, 1, 16, 137, 1000}) {
+      int way = 0;
       in_every_way<GmresOptions>(0, iterations, [&](GmresOptions const& options, bool jacobi) {
+        // 1000 are for every fifth way: all forms, all runners, with Jacobi and without.
+        if (++way % 5 != 0 && iterations == 1000) return;
         if (jacobi && A.rows == 3) return;  // a zero diagonal
         auto const s = solve(this->exec, A, jacobi, b, std::vector<Scalar>(A.rows), options);
         EXPECT_EQ(s.report.reason, Reason::max_iterations) << s.report.detail;
@@ -264,6 +269,7 @@ TYPED_TEST(GmresOn, ToleranceZeroRunsEveryIteration) {
         EXPECT_TRUE(options.form != GmresForm::cgs2 || relative <= 1.001) << "x was spoilt";
         for (double const residual : s.report.history) ASSERT_TRUE(std::isfinite(residual));
       });
+    }
   }
 }
 
@@ -285,7 +291,7 @@ TYPED_TEST(GmresOn, NeverClaimsWhatTheResidualDenies) {
     GmresOptions options = forms[seed % 4].second;
     options.restart = 5 + seed % 40;
     options.tolerance = std::pow(10.0, (wide ? -5.0 : -2.0) - 2.0 * (seed % 5));
-    options.max_iterations = 2000;
+    options.max_iterations = 700;
     options.runner = every_runner[seed % 4];
     for (bool const jacobi : {false, true}) {
       auto const s = solve(this->exec, A, jacobi, b, std::vector<Scalar>(A.rows), options);

@@ -243,7 +243,7 @@ TYPED_TEST(IdrOn, NeverClaimsWhatTheResidualDenies) {
     auto const b = random_vector<Scalar>(A.rows, seed + 2);
     auto const options =
         with_limits(idr(1 + seed % 10, seed % 3 == 0),
-                    std::pow(10.0, (is_wide<Scalar> ? -5.0 : -2.0) - 2.0 * (seed % 5)), 2000,
+                    std::pow(10.0, (is_wide<Scalar> ? -5.0 : -2.0) - 2.0 * (seed % 5)), 700,
                     every_runner[seed % 4]);
     for (bool const jacobi : {false, true}) {
       auto const s = solve(this->exec, A, jacobi, b, std::vector<Scalar>(A.rows), options);
@@ -266,11 +266,15 @@ TYPED_TEST(IdrOn, AResidualThatDriftedIsReplaced) {
   auto x0 = random_vector<Scalar>(A.rows, 52);
   double const size = is_wide<Scalar> ? 1e9 : 1e5;
   for (auto& value : x0) value *= static_cast<typename Solder::ScalarTraits<Scalar>::Real>(size);
+  int textbooks[2] = {};
   in_every_way<IdrOptions>(reachable<Scalar>, 3000, [&](IdrOptions const& options, bool jacobi) {
     auto const s = solve(this->exec, A, jacobi, b, x0, options);
     EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
     expect_true_report(A, b, s, options);
-    EXPECT_GT(s.report.iterations, plain_idr(A, inverse_if(jacobi, A), b, x0, options).iterations())
+    // It knows nothing of runners: one for all of them.
+    if (options.runner == every_runner[0])
+      textbooks[jacobi] = plain_idr(A, inverse_if(jacobi, A), b, x0, options).iterations();
+    EXPECT_GT(s.report.iterations, textbooks[jacobi])
         << "this system does not need the replacement";
   });
 }
