@@ -145,9 +145,9 @@ TEST(Footprint, OfSweepsIsWhatTheSolveAllocates) {
 /// differ, and copies of the columns of a group where there are several groups.
 TEST(Footprint, OfSeveralRightHandSidesIsWhatTheSolveAllocates) {
   if (host_space().empty()) GTEST_SKIP() << "no space of this build works in main memory";
-  constexpr double n = 10000;
+  constexpr double n = 2500;
   auto const runs = runs_of(
-      "problem: {generate: fem_poisson_2d, size: 100, rhs: random, rhs_count: [2, 8, 32, 33, 64]}\n"
+      "problem: {generate: fem_poisson_2d, size: 50, rhs: random, rhs_count: [2, 8, 32, 33, 64]}\n"
       "solver: {name: [cg, bicgstab, gmres], max_iterations: 3}\n"
       "preconditioner: {name: [none, jacobi, fsai, chebyshev, ic0], k: 0}\n"
       "execution: {space: " +

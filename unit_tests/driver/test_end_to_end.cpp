@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Runs the driver's executable as a user does.
 #include <gtest/gtest.h>
+#include <driver/check.hpp>
 #include <driver/memory.hpp>
 #include <driver/schema.hpp>
 #include <driver/solve.hpp>
@@ -334,26 +335,34 @@ TEST(Driver, OneFailureAmongManyRunsReturnsOne) {
   EXPECT_EQ(scratch.files(), (Strings{"a.yaml", "h-1.csv", "h-2.csv", "r.json"}));
 }
 
+/// The right-hand sides are made on the host, whatever solves for them: all of them with one
+/// preconditioner.
 TEST(Driver, EveryScalarSpaceRunnerSolverFormAndPreconditioner) {
   Scratch const scratch;
   auto const spaces = Solder::Driver::space_names();
-  scratch.write(
-      "a.yaml",
-      "problem:\n"
-      "  {generate: fem_poisson_2d, size: 9, rhs: [ones, unit_solution, random],\n"
-      "   scalar: [float, double, complex_float, complex_double]}\n"
-      "solver: {name: [cg, bicgstab], form: [classical, pipelined], tolerance: 1e-4}\n"
-      "preconditioner:\n"
-      "  {name: [none, jacobi, fsai, chebyshev, ic0, ilu0, amg], inner: [none, jacobi, fsai]}\n"
-      "execution:\n"
-      "  {space: [" +
-          Solder::Driver::join(spaces, ", ") +
-          "], runner: [auto, launch, graph, team], repeat: 2}\n"
-          "output: {json: r.json}\n");
+  auto const part = [&](std::string const& rhs, std::string const& preconditioner,
+                        std::string const& runner) {
+    return "problem:\n"
+           "  {generate: fem_poisson_2d, size: 9, rhs: " +
+           rhs +
+           ",\n"
+           "   scalar: [float, double, complex_float, complex_double]}\n"
+           "solver: {name: [cg, bicgstab], form: [classical, pipelined], tolerance: 1e-4}\n"
+           "preconditioner: " +
+           preconditioner + "\nexecution: {space: [" + Solder::Driver::join(spaces, ", ") +
+           "], runner: " + runner + ", repeat: 2}\n";
+  };
+  scratch.write("a.yaml",
+                part("random",
+                     "{name: [none, jacobi, fsai, chebyshev, ic0, ilu0, amg], inner: [none, "
+                     "jacobi, fsai]}",
+                     "[auto, launch, graph, team]") +
+                    "output: {json: r.json}\n---\n" +
+                    part("[ones, unit_solution, random]", "{name: jacobi}", "auto"));
   Outcome const outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   Json const json = Json::parse(scratch.read("r.json"));
-  EXPECT_EQ(json["runs"].size(), 4u * 3 * 2 * 2 * 9 * spaces.size() * 4);
+  EXPECT_EQ(json["runs"].size(), 4u * 2 * 2 * (9 * spaces.size() * 4 + 3 * spaces.size()));
   std::size_t pipelined = 0;
   for (Json const& run : json["runs"]) {
     EXPECT_EQ(run["reason"], "converged") << run;
@@ -438,7 +447,9 @@ TEST(Driver, ChebyshevReportsItsSetUpAndTheFormThatRan) {
     EXPECT_EQ(setup["lanczos_steps"], 12);
     EXPECT_EQ(setup.contains("nonzeros"), i % 3 == 2) << "of the factor";
     EXPECT_EQ(setup.contains("precision"), i % 3 == 2);
-    if (i % 3 == 2) EXPECT_TRUE(setup["precision"].is_null()) << "it does not apply";
+    if (i % 3 == 2) {
+      EXPECT_TRUE(setup["precision"].is_null()) << "it does not apply";
+    }
     EXPECT_GT(setup["largest_eigenvalue"].get<double>(), i % 3 == 0 ? 5 : 1);
     EXPECT_EQ(runs[i]["form"], i < 3 ? "classical" : "cgs2");
   }
@@ -712,15 +723,43 @@ TEST(Driver, AFileWithoutEndIsRefused) {
   EXPECT_TRUE(contains(outcome.err, "/dev/zero: is too large")) << outcome.err;
 }
 
+/// Each file can run as it is. What takes seconds for its size is run with smaller ones, unless
+/// $SOLDER_TEST_LONG is set.
 TEST(Driver, EveryExampleOfInputsRuns) {
+  std::string const no_files = " --set output.json= --set output.solution= --set output.history=";
+  std::vector<std::pair<std::string, std::string>> smaller{
+      {"multigrid.yaml", " --set 'problem.size=[8, 16]'"},
+      {"batch.yaml", " --set problem.batch=100"}};
+  if (std::getenv("SOLDER_TEST_LONG") != nullptr) smaller.clear();
   Scratch const scratch;
-  std::string files;
-  for (auto const& entry : std::filesystem::directory_iterator(SOLDER_SOURCE_DIR "/inputs"))
-    if (entry.path().extension() == ".yaml") files += " '" + entry.path().string() + "'";
-  ASSERT_TRUE(contains(files, "quickstart.yaml"));
-  Outcome const outcome =
-      drive(scratch, files + " --set output.json= --set output.solution= --set output.history=");
-  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  std::vector<std::filesystem::path> paths;
+  Strings with_less;
+  std::string as_they_are;
+  for (auto const& entry : std::filesystem::directory_iterator(SOLDER_SOURCE_DIR "/inputs")) {
+    if (entry.path().extension() != ".yaml") continue;
+    paths.push_back(entry.path());
+    std::string const file = " '" + entry.path().string() + "'";
+    auto const less = std::ranges::find(smaller, entry.path().filename().string(),
+                                        &std::pair<std::string, std::string>::first);
+    if (less == smaller.end())
+      as_they_are += file;
+    else
+      with_less.push_back(file + less->second);
+  }
+  ASSERT_TRUE(contains(as_they_are, "quickstart.yaml"));
+  EXPECT_EQ(with_less.size(), smaller.size());
+
+  Solder::Driver::Errors errors;
+  Solder::Driver::SystemStore store;
+  auto const files = Solder::Driver::read_config(paths, {}, errors);
+  if (errors.empty()) Solder::Driver::check_runs(files, store, errors);
+  for (std::string const& message : errors.messages()) ADD_FAILURE() << message;
+
+  with_less.push_back(as_they_are);
+  for (std::string const& arguments : with_less) {
+    Outcome const outcome = drive(scratch, arguments + no_files);
+    EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  }
 }
 
 }  // namespace
