@@ -99,6 +99,15 @@ void expect_oracle(Rows<Factor> const& rows, HostCsr<Scalar> const& host, Adapti
   }
 }
 
+/// Random bits, those of Steele, Lea and Flood's SplitMix64: a Mersenne twister for each entry
+/// would take most of the time of these tests.
+std::uint64_t random_bits(std::uint64_t seed) {
+  std::uint64_t z = (seed + 1) * 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
 /// Every off-diagonal entry times a random number in [1 - spread, 1] (and, where complex, of a
 /// random phase), Hermitian.
 template <class Scalar>
@@ -108,10 +117,10 @@ HostCsr<Scalar> shaken(HostCsr<Scalar> A, double spread) {
     for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k) {
       auto const j = A.columns[k];
       if (i == j) continue;
-      std::mt19937 random(std::min(i, j) * 7919 + std::max(i, j));
-      A.values[k] *= Real(1 - spread * double(random()) / 4294967296.0);
+      auto const bits = random_bits(std::uint64_t(std::min(i, j)) * 7919 + std::max(i, j));
+      A.values[k] *= Real(1 - spread * double(bits >> 32) / 4294967296.0);
       if constexpr (Solder::ScalarTraits<Scalar>::is_complex) {
-        Real const phase = Real(double(random()) / 1e9) * Real(i < j ? 1 : -1);
+        Real const phase = Real(double(bits & 0xffffffff) / 1e9) * Real(i < j ? 1 : -1);
         A.values[k] *= Scalar(std::cos(phase), std::sin(phase));
       }
     }
