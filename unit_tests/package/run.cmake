@@ -19,7 +19,7 @@ elseif(KOKKOS_SOURCE)
   list(APPEND solder "-DFETCHCONTENT_SOURCE_DIR_KOKKOS=${KOKKOS_SOURCE}" -DKokkos_ENABLE_SERIAL=ON)
 endif()
 set(configure "${CMAKE_COMMAND}" -S "${work}/app" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}"
-              "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}" ${solder})
+              "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}" "-DCMAKE_CXX_FLAGS_DEBUG=" ${solder})
 set(without_zlib -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON)
 
 # run(FOLDER PROGRAM): there, as it writes a file.
