@@ -182,6 +182,7 @@ struct Way {
   bool jacobi = false;
   double tolerance = 1e-8;
   int max_iterations = 200;
+  bool keep_guess = true;
 };
 
 inline constexpr int solvers = 4;
@@ -198,6 +199,7 @@ auto with_options(Way const& way, F const& f) {
     options.tolerance = way.tolerance;
     options.max_iterations = way.max_iterations;
     options.runner = way.runner;
+    options.keep_guess = way.keep_guess;
     return f(options, forms[way.form % forms.size()].first);
   };
   switch (way.solver) {

@@ -427,6 +427,7 @@ void expect_every_reason() {
         options.tolerance = row.tolerance > 0 ? row.tolerance : reachable<Scalar>;
         options.max_iterations = row.limit;
         options.runner = runner;
+        options.keep_guess = false;
         SCOPED_TRACE(form + ", " + std::string(to_string(runner)) + ": " + row.name);
         expect_end(row, in.A, in.b, of.solve(row, in, options), options.tolerance);
         ++solves;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -73,6 +74,16 @@ decltype(auto) with_memory_for(char const* what, std::int64_t rows, std::int64_t
     throw;
   } catch (std::bad_alloc const&) {
     throw OutOfMemory(what, rows, nonzeros);
+  }
+}
+
+/// \brief A T that is shared, on the host. \throws OutOfMemory
+template <class T>
+std::shared_ptr<T> make_shared_on_host(char const* label) {
+  try {
+    return std::make_shared<T>();
+  } catch (std::bad_alloc const&) {
+    throw OutOfMemory("Host", label, sizeof(T));
   }
 }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 
+#include <solder/core/errors.hpp>
+
 namespace Solder::Impl {
 
 class MadeOf;
@@ -16,7 +18,8 @@ class Version {
  private:
   friend class MadeOf;
 
-  std::shared_ptr<std::uint64_t> changes_ = std::make_shared<std::uint64_t>(0);
+  std::shared_ptr<std::uint64_t> changes_ =
+      make_shared_on_host<std::uint64_t>("Solder: changes of values");
 };
 
 /// \brief The values that something was made of. By default, of no matrix.

@@ -538,7 +538,8 @@ class SellMatrix {
   Indices column_indices_, bounds_;
   Values values_;
   Impl::Version version_;
-  std::shared_ptr<Impl::MadeOf> of_ = std::make_shared<Impl::MadeOf>();  // shared by copies
+  std::shared_ptr<Impl::MadeOf> of_ =
+      Impl::make_shared_on_host<Impl::MadeOf>("Solder: made of");  // shared by copies
 };
 
 }  // namespace Solder

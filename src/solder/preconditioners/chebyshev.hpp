@@ -285,7 +285,8 @@ class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>
 
   /// \brief Whether the values of A, or of M's matrix, have changed since the set-up.
   bool is_stale() const {
-    return Impl::OfMatrix::is_stale() || Impl::is_stale(state_->A) || Impl::is_stale(inner_);
+    return Chebyshev::PreconditionerBase::is_stale() || Impl::is_stale(state_->A) ||
+           Impl::is_stale(inner_);
   }
 
   /// \brief Rows of A.

@@ -28,6 +28,20 @@ int batch_teams(Exec const& exec, BatchRows const& systems) {
   return std::clamp<int>(systems.count, 1, most);
 }
 
+/// \brief x = guess in system k, if it ended worse than that.
+template <class Scalar>
+struct GiveBack {
+  std::int32_t const* starts;
+  Control const* controls;
+  Scalar const* guess;
+  Scalar* x;
+
+  KOKKOS_FUNCTION void operator()(std::int32_t k) const {
+    if (ended_worse(controls[k]))
+      for (std::int32_t i = starts[k]; i < starts[k + 1]; ++i) x[i] = guess[i];
+  }
+};
+
 /// \brief Runs a method's programs for the systems of a batch, each alone by one team or thread, in
 /// one kernel.
 template <class Exec>
@@ -81,19 +95,6 @@ class BatchRun {
   }
 
  private:
-  template <class Scalar>
-  struct GiveBack {
-    std::int32_t const* starts;
-    Control const* controls;
-    Scalar const* guess;
-    Scalar* x;
-
-    KOKKOS_FUNCTION void operator()(std::int32_t k) const {
-      if (ended_worse(controls[k]))
-        for (std::int32_t i = starts[k]; i < starts[k + 1]; ++i) x[i] = guess[i];
-    }
-  };
-
   Exec exec_;
   BatchRows systems_;
   Kokkos::View<std::int32_t*, typename Exec::memory_space> taken_;

@@ -14,24 +14,6 @@
 
 namespace Solder::Impl {
 
-/// \brief Remembers the matrix that something was made of. Copies share it.
-class OfMatrix {
- public:
-  /// \brief Whether the matrix has been told, by CsrMatrix::values_changed(), that its values are
-  /// others than those that this was made of: refresh() is missing.
-  bool is_stale() const { return of_->is_stale(); }
-
- protected:
-  /// \brief Of this matrix, as it is now.
-  template <class Matrix>
-  void set_made_of(Matrix const& A) {
-    *of_ = made_of(A);
-  }
-
- private:
-  std::shared_ptr<MadeOf> of_ = std::make_shared<MadeOf>();
-};
-
 /// \brief z[i] = M(i, r[i]), M being pointwise.
 template <class Scalar, class M>
 struct ApplyPointwise {
@@ -42,12 +24,16 @@ struct ApplyPointwise {
   KOKKOS_FUNCTION void operator()(std::int32_t i) const { z[i] = m(i, r[i]); }
 };
 
-/// \brief What every preconditioner can do outside of a solver.
+/// \brief What every preconditioner can do outside of a solver, and what its copies share.
 ///
 /// \tparam Preconditioner derives from this
 template <class Preconditioner, class Exec, class Scalar>
-class PreconditionerBase : public OfMatrix {
+class PreconditionerBase {
  public:
+  /// \brief Whether the matrix has been told, by CsrMatrix::values_changed(), that its values are
+  /// others than those that this was made of: refresh() is missing.
+  bool is_stale() const { return shared_->of.is_stale(); }
+
   /// \brief z = M r, for a solver of somebody else: views of rank 1 of rows() scalars, or of rank
   /// 2, whose columns are taken one after another.
   ///
@@ -66,9 +52,10 @@ class PreconditionerBase : public OfMatrix {
         throw std::runtime_error(std::string(name) + ": " + why);
     if (M.rows() == 0) return;
     with_memory_for(name, M.rows(), M.rows(), [&] {
-      if (*memory_ == nullptr || (*memory_)->arena.exec() != exec)
-        *memory_ = std::make_unique<Memory>(exec);
-      enqueue(**memory_, M, r.data(), z.data());
+      auto& memory = shared_->memory;
+      if (memory == nullptr || memory->arena.exec() != exec)
+        memory = std::make_unique<Memory>(exec);
+      enqueue(*memory, M, r.data(), z.data());
     });
   }
   /// \brief The same for each column.
@@ -83,8 +70,13 @@ class PreconditionerBase : public OfMatrix {
   }
 
  protected:
+  /// \brief Remembers this matrix, as it is now, as that which it is made of.
+  template <class Matrix>
+  void set_made_of(Matrix const& A) {
+    shared_->of = made_of(A);
+  }
   /// \brief What its set-ups give up and take again. Copies share it.
-  KeptArrays& kept_arrays() const { return *kept_; }
+  KeptArrays& kept_arrays() const { return shared_->kept; }
 
  private:
   struct Memory {
@@ -113,8 +105,12 @@ class PreconditionerBase : public OfMatrix {
     }
   }
 
-  std::shared_ptr<KeptArrays> kept_ = std::make_shared<KeptArrays>();
-  std::shared_ptr<std::unique_ptr<Memory>> memory_ = std::make_shared<std::unique_ptr<Memory>>();
+  struct Shared {
+    MadeOf of;
+    KeptArrays kept;
+    std::unique_ptr<Memory> memory;  ///< of apply()
+  };
+  std::shared_ptr<Shared> shared_ = make_shared_on_host<Shared>("Solder: a preconditioner");
 };
 
 }  // namespace Solder::Impl
