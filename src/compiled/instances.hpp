@@ -37,7 +37,7 @@ namespace Compiled {
 /// \brief What solvers see on hosts: all matrices, and all preconditioners except pointwise ones of
 /// users (core/on_hosts.hpp). Each of them says `compiled_for`.
 template <class T>
-using MatrixOnHosts = OpenedMatrix<Impl::HostOperator<T>, T>;
+using MatrixOnHosts = Impl::OpenedMatrixOnHost<T>;
 template <class T>
 using PreconditionersOnHosts =
     std::tuple<Impl::NoOperation, Impl::JacobiOperator<T>, Impl::HostPreconditioner<T, true, true>,

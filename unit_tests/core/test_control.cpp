@@ -29,6 +29,7 @@ Control claiming(Reason why, double recursive_residual, double best_residual = 1
   control.b_squared = 1;
   control.iteration = 7;
   control.recorded = 8;
+  control.tolerance = 1e-6;
   control.set_threshold(1e-6);
   control.residual_squared = recursive_residual * recursive_residual;
   control.best_squared = best_residual * best_residual;
@@ -300,6 +301,7 @@ TEST(Control, GoingOnAlwaysAsksForLessThanWasClaimed) {
           control.b_squared = b_squared;
           control.iteration = 7;
           control.recorded = 8;
+          control.tolerance = tolerance;
           control.set_threshold(tolerance);
           control.best_squared = 1e3 * b_squared;
           control.residual_squared = control.stop_squared * (1 - claimed * ulp);

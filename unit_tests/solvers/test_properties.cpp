@@ -57,6 +57,9 @@ void expect_truth(System<Scalar> const& system, Way const& way, Solved<Scalar> c
     EXPECT_FALSE(size > 1e-129 && size < 1e153) << size;
     return;
   }
+  if (std::isfinite(report.guess_relative_residual)) {
+    EXPECT_LE(said, report.guess_relative_residual);
+  }
   auto const [exact, rounding] = exact_residual(system.A, system.b, s.x);
   if (std::isnan(said)) {
     EXPECT_TRUE(report.reason == Reason::not_finite ||

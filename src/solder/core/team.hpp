@@ -7,6 +7,7 @@
 #include <limits>
 
 #include <solder/core/kokkos_ext.hpp>
+#include <solder/core/ranks.hpp>
 #include <solder/core/sums.hpp>
 
 namespace Solder {
@@ -102,15 +103,16 @@ struct HostTeam {
   int league_rank_, league_size_;
   std::int32_t first_ = 0, last_ = -1;  ///< of a window; last_ < 0: all rows of the team
   std::int32_t columns_ = 1, column_ = 0;
-  std::int32_t of_batch_ = -1;  ///< its place in a batch; -1: it is in none
+  std::int32_t of_batch_ = -1;     ///< its place in a batch; -1: it is in none
+  LeftSums* left_sums_ = nullptr;  ///< where there are other ranks
 
   /// \brief The same thread, for some of its rows.
   KOKKOS_FUNCTION HostTeam window(std::int32_t first, std::int32_t last) const {
-    return {league_rank_, league_size_, first, last, columns_, column_, of_batch_};
+    return {league_rank_, league_size_, first, last, columns_, column_, of_batch_, left_sums_};
   }
   /// \brief The same thread, for this column.
   KOKKOS_FUNCTION HostTeam for_column(std::int32_t column) const {
-    return {league_rank_, league_size_, first_, last_, columns_, column, of_batch_};
+    return {league_rank_, league_size_, first_, last_, columns_, column, of_batch_, left_sums_};
   }
   KOKKOS_FUNCTION std::int32_t place() const { return of_batch_ < 0 ? column_ : of_batch_; }
   KOKKOS_FUNCTION std::int32_t columns() const { return columns_; }
@@ -141,7 +143,11 @@ struct HostTeam {
   KOKKOS_FUNCTION int rank() const { return 0; }
   KOKKOS_FUNCTION int size() const { return 1; }
   KOKKOS_FUNCTION void barrier() const {}
-  KOKKOS_FUNCTION HostTeam without_first() const { return {league_rank_ - 1, league_size_ - 1}; }
+  KOKKOS_FUNCTION HostTeam without_first() const {
+    HostTeam rest{league_rank_ - 1, league_size_ - 1};
+    rest.left_sums_ = left_sums_;
+    return rest;
+  }
   KOKKOS_FUNCTION int lane() const { return 0; }
   KOKKOS_FUNCTION static constexpr int lanes() { return 1; }
   KOKKOS_FUNCTION int warp_rank() const { return 0; }
@@ -196,6 +202,13 @@ struct HostTeam {
                                          Sums<N> const& mine) const {
     std::int32_t const part = of_batch_ < 0 ? league_rank_ * columns_ + column_ : of_batch_;
     for (std::size_t v = 0; v < N; ++v) values[v * parts + part] = mine[v];
+    has_left(values, N, parts);
+  }
+  /// \brief Says that this league leaves sums, which other ranks are to know.
+  KOKKOS_FORCEINLINE_FUNCTION void has_left(double* values, std::int32_t count,
+                                            std::int32_t parts) const {
+    KOKKOS_IF_ON_HOST(
+        (if (left_sums_ != nullptr && league_rank_ == 0) left_sums_->add(values, count, parts);))
   }
   /// \brief Whether this thread is to write what is once a league, and once a column.
   KOKKOS_FUNCTION bool writes() const { return league_rank_ == 0; }

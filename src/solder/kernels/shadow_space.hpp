@@ -24,8 +24,15 @@ struct ShadowSpace {
   bool operator==(ShadowSpace const&) const = default;
 
   /// \brief The expected ||p_j||^2 for vectors of `rows` rows.
-  KOKKOS_FUNCTION static constexpr double squared_norm(std::int32_t rows) {
-    return double(parts<Scalar>) * rows / 12;
+  static constexpr double squared_norm(std::int64_t rows) {
+    return double(parts<Scalar>) * double(rows) / 12;
+  }
+  /// \brief The seed of rows from `first_row` on: row i of that space is row first_row + i of this
+  /// seed's.
+  static constexpr std::uint64_t seed_from(std::uint64_t seed, std::int64_t first_row) {
+    if (first_row == 0) return seed;
+    return Impl::unmix_bits(Impl::mix_bits(seed) +
+                            static_cast<std::uint64_t>(first_row) * (2 * most / numbers) * golden);
   }
 
   /// \brief Adds conj(p[i]) value, for the vectors p = p_(first + j), j < count, to sums[at + j],
@@ -63,10 +70,10 @@ struct ShadowSpace {
 
  private:
   static constexpr int numbers = 4;  ///< per scrambled word
+  static constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;
 
   KOKKOS_FORCEINLINE_FUNCTION Kokkos::Array<double, numbers> entries(std::int32_t i,
                                                                      std::int32_t group) const {
-    constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;
     auto const place =
         static_cast<std::uint64_t>(i) * (2 * most / numbers) + static_cast<std::uint64_t>(group);
     std::uint64_t const bits = Impl::mix_bits(Impl::mix_bits(seed) + place * golden);

@@ -140,6 +140,7 @@ KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows,
       for (std::size_t p = 0; p < parts<Scalar>; ++p) sums[p] = workspace[k * parts<Scalar> + p];
       leave(k, sums);
     }
+    team.has_left(partials, count * std::int32_t(parts<Scalar>), teams);
   } else {
     int const warps = team.warps_of_team();
     int split = 0;

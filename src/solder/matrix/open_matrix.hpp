@@ -123,7 +123,52 @@ HostOperator<Scalar> host_operator(Operator const* kept) {
   return host;
 }
 
+/// \brief What a matrix has run before its product with x, if it has something; see LinearOperator.
+using BeforeProduct = HostProgram (*)(void const* matrix, Keeper&, Phase, void const* place_of_x);
+
+template <class Matrix, class Scalar>
+inline constexpr bool has_before = requires(Matrix const& A, Place<Scalar const> const& x) {
+  A.before(Phase::iterate, x);
+};
+
+/// \brief An opened matrix of a host.
+template <class Scalar>
+struct OpenedMatrixOnHost : OpenedMatrix<HostOperator<Scalar>, Scalar> {
+  using Base = OpenedMatrix<HostOperator<Scalar>, Scalar>;
+
+  Keeper* keeper = nullptr;
+  void const* matrix = nullptr;
+  BeforeProduct before = nullptr;  ///< null: nothing
+
+  template <class Vector>
+  auto apply(Phase phase, Vector const& x) const {
+    return application(before_product(phase, x), Base::apply(phase, x).rows);
+  }
+  /// \param x a pointer, or a Place
+  template <class Vector>
+  HostProgram before_product(Phase phase, Vector const& x) const {
+    static constexpr Program<> nothing{};
+    if (before == nullptr) return HostProgram(nothing);
+    auto const read = as_read(x);
+    if constexpr (std::is_pointer_v<std::remove_const_t<decltype(read)>>) {
+      Place<Scalar const> const place(read, 0, 0);
+      return before(matrix, *keeper, phase, &place);
+    } else {
+      return before(matrix, *keeper, phase, &read);
+    }
+  }
+};
+
 }  // namespace Impl
+
+/// \brief What runs before a product of an opened matrix with x that a program takes by itself.
+template <class Opened, class Vector>
+auto before_product(Opened const& A, Phase phase, Vector const& x) {
+  if constexpr (requires { A.before_product(phase, x); })
+    return A.before_product(phase, x);
+  else
+    return program();
+}
 
 /// \brief A matrix in a program; `most_teams` limits its league. On hosts all matrices are of one
 /// type there.
@@ -135,7 +180,16 @@ auto open_matrix(Arena<Exec>& arena, Matrix const& A,
   std::int32_t const league = std::min(arena.teams(op.teams), most_teams);
   if constexpr (Impl::is_host_space<Exec>) {
     auto const host = Impl::host_operator<Scalar>(arena.keeper().keep(op));
-    return OpenedMatrix<Impl::HostOperator<Scalar>, Scalar>{host, op.rows, league};
+    Impl::OpenedMatrixOnHost<Scalar> opened{{host, op.rows, league}};
+    if constexpr (Impl::has_before<Matrix, Scalar>) {
+      opened.keeper = &arena.keeper();
+      opened.matrix = &A;
+      opened.before = [](void const* matrix, Impl::Keeper& keeper, Phase phase, void const* x) {
+        return Impl::HostProgram(*keeper.keep(static_cast<Matrix const*>(matrix)->before(
+            phase, *static_cast<Place<Scalar const> const*>(x))));
+      };
+    }
+    return opened;
   } else {
     return OpenedMatrix<std::remove_cvref_t<decltype(op)>, Scalar>{op, op.rows, league};
   }

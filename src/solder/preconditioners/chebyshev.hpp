@@ -367,8 +367,9 @@ class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>
     Kokkos::Timer timer;
     Impl::KeptArrays::Use const use(this->kept_arrays());
     double largest = 1;
-    if (A.rows() > 0) {
-      Impl::LanczosMemory<Exec> memory(exec, is_on_device<OpenedOf<Inner, Exec, Scalar>>);
+    if (A.rows() > 0 || Impl::ranks_of(A) != nullptr) {
+      Impl::LanczosMemory<Exec> memory(exec, is_on_device<OpenedOf<Inner, Exec, Scalar>>,
+                                       Impl::ranks_of(A));
       largest = 1.1 * Impl::largest_eigenvalue(memory, A, inner_, options_.lanczos_steps);
     }
     bool const usable = largest > 0 && std::isfinite(largest);

@@ -80,7 +80,7 @@ class GmresMethod
   using Scalar = typename OpenedA::scalar_type;
   static constexpr char name[] = "Solder::Gmres", label[] = "Solder::gmres::solve";
   static constexpr bool has_cycles = true;
-  static Impl::Cycle cycle(GmresOptions const& options, std::int32_t rows) {
+  static Impl::Cycle cycle(GmresOptions const& options, std::int64_t rows) {
     return {checked_restart(options, rows)};
   }
   static WholeKernels whole_kernels_for(GmresOptions const& options) {
@@ -112,9 +112,10 @@ class GmresMethod
   using Operand = GmresOperand<Scalar, Operation, !identity && pointwise>;
 
   static constexpr WholeKernels whole(GmresForm form) { return whole_kernels_of<OpenedM>(form); }
-  static std::int32_t checked_restart(GmresOptions const& options, std::int32_t rows) {
+  static std::int32_t checked_restart(GmresOptions const& options, std::int64_t rows) {
     check(options, name);
-    return std::max(1, std::min(options.restart, rows));
+    return static_cast<std::int32_t>(
+        std::max<std::int64_t>(1, std::min<std::int64_t>(options.restart, rows)));
   }
 
   /// What all forms have: A, M, the cycle, and the stages from v_j to w = A M v_j.
@@ -137,7 +138,8 @@ class GmresMethod
   /// \param keeps all z_j = M v_j
   auto open(bool keeps = false) {
     auto& arena = this->arena();
-    std::int32_t const rows = this->rows(), restart = checked_restart(this->options(), rows);
+    std::int32_t const rows = this->rows(),
+                       restart = checked_restart(this->options(), this->all_rows());
     // A GPU's product has a bookkeeper: a team of its own that accounts for the step before.
     std::int32_t const bookkeepers = arena.league() == 1 || is_host_space<Exec> ? 0 : 1;
     auto const A =
@@ -281,7 +283,7 @@ class GmresMethod
   /// \brief On average over a full cycle, its end included; of cgs2 without the second round.
   Cost cost() {
     GmresForm const which = this->options().form;
-    double const m = checked_restart(this->options(), this->rows());
+    double const m = checked_restart(this->options(), this->all_rows());
     double const of_steps = which == GmresForm::mgs         ? 2 * m + 4
                             : which == GmresForm::pipelined ? m + 7 - 3 / m
                                                             : m + 6;

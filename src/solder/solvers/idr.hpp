@@ -90,7 +90,7 @@ class IdrMethod
   using Scalar = typename OpenedA::scalar_type;
   static constexpr char name[] = "Solder::Idr", label[] = "Solder::idr::solve";
   static constexpr bool has_cycles = true;
-  static Impl::Cycle cycle(IdrOptions const& options, std::int32_t rows) {
+  static Impl::Cycle cycle(IdrOptions const& options, std::int64_t rows) {
     return {.steps = checked_dimension(options, rows) + 1, .is_checked = false};
   }
   using Base::Base;
@@ -104,17 +104,18 @@ class IdrMethod
   using Cycle = IdrCycle<Scalar>;
   static constexpr bool pointwise = OpenedM::is_pointwise;
 
-  static std::int32_t checked_dimension(IdrOptions const& options, std::int32_t rows) {
+  static std::int32_t checked_dimension(IdrOptions const& options, std::int64_t rows) {
     static_assert(most_shadow_dimension <= ShadowSpace<Scalar>::most);
     check(options, name);
-    return std::max(1, std::min(options.shadow_dimension, rows));
+    return static_cast<std::int32_t>(
+        std::max<std::int64_t>(1, std::min<std::int64_t>(options.shadow_dimension, rows)));
   }
 
   auto biorthogonal(Scalar const* b, Scalar* x) {
     auto& arena = this->arena();
     auto const A = this->open_matrix();
     auto const M = this->open_preconditioner();
-    std::int32_t const s_ = checked_dimension(this->options(), this->rows());
+    std::int32_t const s_ = checked_dimension(this->options(), this->all_rows());
     bool const smoothing_ = this->options().smoothing;
     auto const vector = [&](char const* label) {
       return arena.template array<Scalar>(label, this->rows());
@@ -149,14 +150,16 @@ class IdrMethod
       return residual_check(arena, "Solder::idr::check", A, rows, this->checked(b, x), recovery,
                             d.g(s_), begin);
     };
+    double const norm_of_shadow = std::sqrt(ShadowSpace<Scalar>::squared_norm(this->all_rows()));
     std::string_view const name = smoothing_ ? "smoothed" : "biorthogonal";
     if constexpr (pointwise) {
       return form<whole_kernels<OpenedM>>(
           name, cost(d),
           program(checked(IdrBegin<Scalar, OpenedM, true>{d, M, plain_x, r, smoothed_x, rs}),
                   shadow(Phase::begin)),
-          program(products, IdrUpdate<Scalar, OpenedM, false>{d, M, rows, plain_x, r, v, smoothed_x,
-                                                              rs, workspace, league}));
+          program(products,
+                  IdrUpdate<Scalar, OpenedM, false>{d, M, rows, plain_x, r, v, smoothed_x, rs,
+                                                    workspace, league, norm_of_shadow}));
     } else {
       auto const Mr = M.apply(Phase::begin, r), Mv = M.apply(Phase::iterate, v);
       return form<whole_kernels<OpenedM>>(
@@ -169,7 +172,7 @@ class IdrMethod
           program(
               products,
               IdrUpdate<Scalar, NoOperation, true>{
-                  d, {}, rows, plain_x, r, v, smoothed_x, rs, workspace, league},
+                  d, {}, rows, plain_x, r, v, smoothed_x, rs, workspace, league, norm_of_shadow},
               Mv.before,
               stage("Solder::idr::direction", Phase::iterate, Mv.rows, IdrDirection<Scalar>{d})));
     }
@@ -186,7 +189,7 @@ class IdrMethod
     Cycle d{this->limits(),
             s,
             s <= Cycle::width && (is_host_space<Exec> || is_small),
-            {this->options().seed},
+            {ShadowSpace<Scalar>::seed_from(this->options().seed, this->first_row())},
             G,
             U,
             stride,

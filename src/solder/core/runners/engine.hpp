@@ -78,9 +78,11 @@ class Engine {
   /// \param plan of several columns: with the runner that was asked for, perhaps automatic
   /// \param cycle of a method that has some; the iteration is then one of its steps
   /// \param on_device false: the programs have host stages
+  /// \param ranks that solve together, on hosts; null: this one alone
   Engine(Exec const& exec, std::string const& label, Plan const& plan, Cycle const& cycle,
-         bool on_device, Width const& width = {})
+         bool on_device, Width const& width = {}, Ranks const* ranks = nullptr)
       : exec_(exec),
+        ranks_(ranks),
         label_(label),
         machine_(machine_of(exec)),
         plan_(plan),
@@ -94,6 +96,10 @@ class Engine {
             allocate_view<decltype(slots_)>(exec, "Solder::control", 4 * std::size_t(columns()))),
         controls_(columns()),
         histories_(columns()) {
+    if (ranks != nullptr && plan.runner != Runner::launch)
+      throw std::invalid_argument(label + ": the runner must be launch, not " +
+                                  std::string(to_string(plan.runner)) +
+                                  ", where several ranks solve together");
     if (!on_device && plan.runner != Runner::launch)
       throw std::invalid_argument(label + ": the runner must be launch, not " +
                                   std::string(to_string(plan.runner)) +
@@ -159,6 +165,7 @@ class Engine {
   /// \brief No kernel of an earlier solve may be in flight.
   void begin() {
     status_.clear();
+    left_sums_.clear();
     std::fill(controls_.begin(), controls_.end(), Control{});
     for (auto& history : histories_) history.clear();
     abandoned_ = begun_ = is_stopping_ = false;
@@ -186,6 +193,7 @@ class Engine {
         leaves =
             leaves || is_stopping_ != was_stopping || (may_leave && !is_whole() && should_leave());
       }
+      if (ranks_ != nullptr && all_finished()) left_sums_.agree(*ranks_);
     } catch (...) {  // a monitor or a host stage threw: nothing may go on with b and x
       exec_.fence("Solder::engine: the solve was abandoned");
       throw;
@@ -393,7 +401,25 @@ class Engine {
     if (is_whole() && status_.abandoned(received_))
       abandoned_ = true;
     else if (listener && !is_stopping_)
-      is_stopping_ = listener(*this);
+      guarded([&] {
+        bool const stops = listener(*this);
+        if (ranks_ == nullptr)
+          is_stopping_ = stops;
+        else if (stops)
+          left_sums_.ask_to_stop();
+      });
+    is_stopping_ = is_stopping_ || left_sums_.is_to_stop();
+  }
+  /// \brief f(), which users have written. Where it throws and other ranks wait for this one's
+  /// sums, the exception waits for these.
+  template <class F>
+  void guarded(F const& f) {
+    if (ranks_ == nullptr) return f();
+    try {
+      f();
+    } catch (...) {
+      left_sums_.fail();
+    }
   }
   void note_time() {
     seconds_ = timer_.seconds() - setup_seconds_;
@@ -496,14 +522,18 @@ class Engine {
       Control const* const in = slot(k > 0 ? 1 + k % 2 : fresh ? 3 : 0);
       Control* const out = slot(last ? 0 : 2 - k % 2);
       if (step.work != nullptr) {
-        if (!is_host_space<Exec> || in->phase == step.work->phase) step.work->work(at);
+        if (!is_host_space<Exec> || in->phase == step.work->phase)
+          guarded([&] { step.work->work(at); });
         return;
       }
-      if constexpr (is_host_space<Exec>)
+      if constexpr (is_host_space<Exec>) {
+        if (ranks_ != nullptr && step.reads_sums) left_sums_.sum_over(*ranks_);
         Kokkos::parallel_for(step.label, team_policy<Exec, 1>(exec, step.teams(), 1, 0),
-                             HostStageKernel{step, in, out, status_.writer(), at, last});
-      else
+                             HostStageKernel{step, in, out, status_.writer(), at, last,
+                                             ranks_ == nullptr ? nullptr : &left_sums_});
+      } else {
         step.launch(step.stage, {launch_on(exec), in, out, status_.writer(), at, last});
+      }
       ++k;
     });
   }
@@ -554,6 +584,8 @@ class Engine {
   }
 
   Exec exec_;
+  Ranks const* ranks_;  ///< null: this process alone
+  LeftSums left_sums_;
   std::string label_;
   Machine machine_;
   Plan plan_, ran_;  ///< ran_: of this solve

@@ -98,11 +98,12 @@ struct HostStageKernel {
   StatusWriter status;
   At at;
   bool posts;
+  LeftSums* left_sums;  ///< where there are other ranks
 
   void operator()(int league_rank) const {
     std::int32_t const columns = status.columns;
     HostControls now(in, columns), next(in, columns);
-    HostTeam const team{league_rank, step.teams(), 0, -1, columns};
+    HostTeam const team{league_rank, step.teams(), 0, -1, columns, 0, -1, left_sums};
     step.run(step.stage, team, at, now[0], next[0]);
     if (league_rank != 0) return;
     for (std::int32_t c = columns - 1; c >= 0; --c) {  // the first column completes the status

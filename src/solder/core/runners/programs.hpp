@@ -117,6 +117,18 @@ KOKKOS_FORCEINLINE_FUNCTION bool run_in_solve(Stage const& stage, Team const& te
   return !is_idle(stage, now, next);
 }
 
+/// \brief Whether a stage reads sums that earlier ones have left. What runs itself may, unless it
+/// says otherwise.
+template <class S>
+inline constexpr bool stage_reads_sums = [] {
+  if constexpr (requires { S::reads_sums; })
+    return S::reads_sums;
+  else
+    return true;
+}();
+template <class Source, class Body>
+inline constexpr bool stage_reads_sums<Stage<Source, Body>> = sums_needed_by<Body>() > 0;
+
 /// \brief A stage on a host: where it is, and how to run it (see WholeSolve::run). A stage is
 /// compiled once for all host spaces, runners and programs.
 struct HostStep {
@@ -125,6 +137,7 @@ struct HostStep {
   std::int32_t league;
   void const* stage;
   bool first_decides;
+  bool reads_sums;  ///< that earlier stages have left
   /// now and next are the first of as many control blocks as there are columns.
   bool (*run)(void const* stage, HostTeam const&, At const&, Control const& now, Control& next);
   HostStage const* work;  ///< not null: no kernel, but this
@@ -136,13 +149,14 @@ struct HostStep {
     if constexpr (std::is_same_v<Stage, HostStep>)
       return stage;
     else if constexpr (std::is_same_v<Stage, HostStage>)
-      return {"", stage.phase, 0, nullptr, false, nullptr, &stage};
+      return {"", stage.phase, 0, nullptr, false, false, nullptr, &stage};
     else
       return {stage.label,
               stage.phase,
               stage.teams(),
               &stage,
               is_decided_by_first(stage),
+              stage_reads_sums<Stage>,
               [](void const* where, HostTeam const& team, At const& at, Control const& now,
                  Control& next) {
                 // A copy: the compiler then knows that nothing the stage writes is part of it.

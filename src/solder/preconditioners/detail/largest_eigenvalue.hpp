@@ -49,10 +49,11 @@ template <class Scalar, class OpenedM>
 struct LanczosStart {
   Scalar *w, *older, *v;
   OpenedM m;
+  std::uint32_t first;  ///< rows of the ranks before this one
 
   KOKKOS_FUNCTION void operator()(std::int32_t i) const {
     older[i] = Scalar{};
-    auto bits = static_cast<std::uint32_t>(i + 1) * 0x9e3779b9u;
+    auto bits = (static_cast<std::uint32_t>(i + 1) + first) * 0x9e3779b9u;
     bits = (bits ^ (bits >> 16)) * 0x85ebca6bu;
     bits = (bits ^ (bits >> 13)) * 0xc2b2ae35u;
     bits ^= bits >> 16;
@@ -146,8 +147,10 @@ struct LanczosMemory {
   Engine<Exec> engine;
 
   /// \param on_device false if M has host stages
-  LanczosMemory(Exec const& exec, bool on_device)
-      : arena(exec, 0), engine(exec, "Solder::lanczos", {}, {}, on_device) {}
+  /// \param ranks that have A together
+  LanczosMemory(Exec const& exec, bool on_device, Ranks const* ranks = nullptr)
+      : arena(exec, 0),
+        engine(exec, "Solder::lanczos", {.runner = Runner::launch}, {}, on_device, {}, ranks) {}
 };
 
 /// \brief A lower estimate of the largest eigenvalue of M A by the Lanczos method; 1 if there are
@@ -169,8 +172,11 @@ double largest_eigenvalue(LanczosMemory<Exec>& memory, Matrix const& given_A,
   Arena<Exec>& arena = memory.arena;
   Exec const& exec = arena.exec();
   std::int32_t const n = given_A.rows();
-  if (n == 0) return 1;
-  int const steps = std::min<int>(most_steps, n);
+  Ranks const* const ranks = ranks_of(given_A);
+  std::int64_t const all = ranks == nullptr ? n : ranks->rows(),
+                     first = ranks == nullptr ? 0 : ranks->first_row();
+  if (all == 0) return 1;
+  int const steps = static_cast<int>(std::min<std::int64_t>(most_steps, all));
   arena.rewind();
   auto const A = open_matrix(arena, given_A);
   auto const M = open_preconditioner<Scalar>(arena, given_M);
@@ -180,7 +186,8 @@ double largest_eigenvalue(LanczosMemory<Exec>& memory, Matrix const& given_A,
                 *const older = vector("Solder::lanczos::older");
   double* const records = arena.template array<double>("Solder::lanczos::records", 2 * steps);
   Kokkos::parallel_for("Solder::lanczos::start", Kokkos::RangePolicy<Exec>(exec, 0, n),
-                       LanczosStart<Scalar, std::remove_const_t<decltype(M)>>{w, older, v, M});
+                       LanczosStart<Scalar, std::remove_const_t<decltype(M)>>{
+                           w, older, v, M, static_cast<std::uint32_t>(first)});
 
   auto const Av = A.apply(Phase::check, v);
   auto const dots = arena.template sum<2>(Av.rows.teams());

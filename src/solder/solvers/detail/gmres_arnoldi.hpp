@@ -149,6 +149,7 @@ struct ArnoldiGmres {
   /// \brief (v_k, w) for all k, in a first or second round. Words: the basis, and 1 a row.
   template <int Round>
   struct Dots : GmresStage<Scalar> {
+    static constexpr bool reads_sums = Round == 2;
     static constexpr Phase phase = Phase::iterate;
     static constexpr int threads = multi_dot_threads;
     using GmresStage<Scalar>::d;

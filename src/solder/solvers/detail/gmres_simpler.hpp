@@ -79,6 +79,7 @@ struct SimplerGmres {
 
   /// \brief (v_k, v_i) for all k. Words: the basis, and 1 a row.
   struct Dots : GmresStage<Scalar> {
+    static constexpr bool reads_sums = false;
     static constexpr Phase phase = Phase::iterate;
     static constexpr int threads = multi_dot_threads;
     using GmresStage<Scalar>::d;

@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <solder/core/control.hpp>
 #include <solder/core/sums.hpp>
+#include <solder/core/team.hpp>
 #include <solder/kernels/shadow_space.hpp>
 
 namespace Solder::Impl {
@@ -31,6 +33,9 @@ struct ManySums {
     for (std::size_t n = from; n < N; ++n)
       if (std::int32_t const k = static_cast<std::int32_t>(n - from); k < count)
         values[(first + k) * parts + team.league_rank()] = sums[n];
+    if constexpr (std::is_same_v<Team, HostTeam>)
+      team.has_left(values + first * parts, Kokkos::min(count, static_cast<std::int32_t>(N - from)),
+                    parts);
   }
 };
 

@@ -74,6 +74,8 @@ struct IdrShadow {
   static constexpr int threads = league_threads, width = 8,
                        most_sums = static_cast<int>(Cycle::product_sums + width * p);
 
+  static constexpr bool reads_sums = false;
+
   Phase phase;
   Cycle d;
   Rows rows;

@@ -81,6 +81,7 @@ struct IdrUpdate {
   Scalar *xs, *rs;    ///< the smoothed ones; null: there is no smoothing
   double* host_workspace;
   std::int32_t league;
+  double norm_of_shadow;  ///< of a vector of the shadow space, as expected
 
   bool operator==(IdrUpdate const&) const = default;
   int workspace() const { return Scratch::size(d.s); }
@@ -222,7 +223,7 @@ struct IdrUpdate {
     double const norm = has_norm(of) ? Kokkos::sqrt(of.gg()) : 0;
     double const most = k == d.s ? norm * Kokkos::sqrt(of.rr())
                         : k > 0  ? of.largest_term()
-                                 : norm * Kokkos::sqrt(d.shadow.squared_norm(rows.count));
+                                 : norm * norm_of_shadow;
     return !(size > noise * most && size > least && size < greatest);
   }
   static constexpr double least = 1e-300, greatest = 4e307;  ///< of what has an inverse

@@ -97,7 +97,7 @@ Traits traits_of(typename Method::System const& system, Options const& options) 
     else
       return bool(M::is_split);
   }();
-  return {.on_device = is_on_device<M>,
+  return {.on_device = is_on_device<M> && system.ranks() == nullptr,
           .kernels = is_host_space<typename Method::Space> ? WholeKernels{}
                                                            : Method::whole_kernels_for(options),
           .has_cycles = Method::has_cycles,
@@ -138,7 +138,7 @@ class MethodBase {
   static bool merges(Options const&) { return false; }
   /// \brief The kernels of the whole solve that GPUs have for the form: see whole_solves.hpp.
   static WholeKernels whole_kernels_for(Options const&) { return whole_kernels<OpenedM>; }
-  static Cycle cycle(Options const&, std::int32_t /*rows*/) { return {}; }
+  static Cycle cycle(Options const&, std::int64_t /*rows*/) { return {}; }
 
   /// Whether the method, A and M can solve several right-hand sides together, or concurrently; or
   /// the systems of a batch.
@@ -166,7 +166,7 @@ class MethodBase {
       batch_ = std::make_unique<BatchRun<Exec>>(exec_, systems_);
     else
       engine_ = std::make_unique<Engine<Exec>>(exec_, Method::label, plan_, cycle(), on_device,
-                                               Width{columns(), rows(), arena_.teams(1)});
+                                               Width{columns(), rows(), arena_.teams(1)}, ranks());
     with_programs<For>(nullptr, nullptr, [&](AnyPrograms<Exec> const& programs) {
       if (engine_ != nullptr) engine_->reserve(programs);
     });
@@ -189,13 +189,14 @@ class MethodBase {
   /// \throws std::invalid_argument where M, set up anew, has another size
   Report solve(Scalar const* b, Scalar* x) {
     begin_solve(x);
-    if (rows() == 0) return complete(trivial());
+    if (all_rows() == 0) return complete(trivial());
     engine_->begin();
     do {  // again, with another limit, where the monitor has stopped it
       arena_.rewind();
       with_programs<Serving::one>(b, x, [&](AnyPrograms<Exec> const& programs) {
         engine_->run(programs, listener(), false, arena_.owned(), rows());
       });
+      is_stopped_ = is_stopped_ || engine_->is_stopping();
     } while (!engine_->all_finished());
     return finished(engine_->reports(), x)[0];
   }
@@ -281,6 +282,9 @@ class MethodBase {
     return {limits(), enough(), b, x, guess};
   }
   std::int32_t rows() const { return system_->rows(); }
+  /// \brief Rows of all ranks, and of those before this one.
+  std::int64_t all_rows() const { return ranks() == nullptr ? rows() : ranks()->rows(); }
+  std::int64_t first_row() const { return ranks() == nullptr ? 0 : ranks()->first_row(); }
   std::int32_t columns() const { return arena_.columns(); }
   /// \brief Whether the solve is one kernel of a GPU each of whose threads holds a row at most: a
   /// stage then costs more than what it computes.
@@ -307,14 +311,25 @@ class MethodBase {
     form_ = form;
     cost_ = cost;
   }
-  Cycle cycle() const { return Method::cycle(options_, rows()); }
+  Ranks const* ranks() const { return system_->ranks(); }
+  Cycle cycle() const { return Method::cycle(options_, all_rows()); }
   Method& self() { return static_cast<Method&>(*this); }
 
   void begin_solve(Scalar* x) {
-    check_system(Method::name, *system_, options_);
-    check_fresh(Method::name, *system_, options_);
+    together(ranks(), [&] {
+      check_system(Method::name, *system_, options_);
+      check_fresh(Method::name, *system_, options_);
+    });
     arena_.rewind();
-    only_checked_ = !system_->failure().empty();
+    failure_ = system_->failure();
+    only_checked_ = !failure_.empty();
+    if (ranks() != nullptr) {
+      double failed = only_checked_;
+      ranks()->sum(&failed, 1);
+      only_checked_ = failed > 0;
+      if (only_checked_ && failure_.empty())
+        failure_ = "the preconditioner cannot be applied on another rank, whose report says why";
+    }
     is_stopped_ = false;
     guess_ = nullptr;
     if (options_.zero_guess)
@@ -373,7 +388,7 @@ class MethodBase {
     report.preconditioner = system_->setup();
     if (only_checked_ && report.reason == Reason::max_iterations) {
       report.reason = Reason::breakdown;
-      report.detail = system_->failure();
+      report.detail = failure_;
     } else if (is_stopped_ && report.reason == Reason::max_iterations &&
                report.iterations < options_.max_iterations) {
       report.reason = Reason::stopped;
@@ -425,17 +440,21 @@ class MethodBase {
   double setup_seconds_ = 0;
   // Of this solve:
   Scalar* guess_ = nullptr;    ///< where it is kept
-  bool only_checked_ = false;  ///< the preconditioner cannot be applied
+  std::string failure_;        ///< why the preconditioner cannot be applied
+  bool only_checked_ = false;  ///< since it cannot
   bool is_stopped_ = false;    ///< by the monitor
 };
 
-/// \brief A method that has taken all its memory.
+/// \brief A method that has taken all its memory. All ranks make theirs together.
 template <class Method, Serving For>
 std::unique_ptr<Method> make_ready(typename Method::Space const& exec,
                                    std::shared_ptr<typename Method::System> const& system,
                                    typename Method::Options const& options, Many const& many = {}) {
-  auto method = std::make_unique<Method>(exec, system, options, many);
-  method->template reserve<For>();
+  std::unique_ptr<Method> method;
+  together(system->ranks(), [&] {
+    method = std::make_unique<Method>(exec, system, options, many);
+    method->template reserve<For>();
+  });
   return method;
 }
 

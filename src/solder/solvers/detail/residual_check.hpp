@@ -7,6 +7,7 @@
 #include <solder/core/application.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/core/twice.hpp>
+#include <solder/matrix/open_matrix.hpp>
 
 namespace Solder::Impl {
 
@@ -157,6 +158,7 @@ auto residual_check(Arena<Exec>& arena, char const* label, Opened const& A, Rows
   auto const sums = arena.template sum<4>(A.league);
   WideProduct<decltype(A.A), Scalar> const product{A.A, A.league, of.x};
   return program(
+      before_product(A, Phase::check, of.x),
       stage("Solder::residual", Phase::check, product, Residual<Scalar>{of.b, of.x, s, sums}),
       stage(label, Phase::check, arena.template range<Scalar>(rows, static_cast<Scalar const*>(s)),
             CheckResidual<Scalar, Begin>{of.limits, of.enough, recovery, sums, rows, of.x, of.guess,

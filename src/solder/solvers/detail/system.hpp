@@ -34,6 +34,8 @@ class System {
   /// product; see OnChipTeam.
   virtual bool is_aligned() const = 0;
   virtual double matrix_words() const = 0;
+  /// \brief Who solves together; null: this process alone.
+  virtual Ranks const* ranks() const = 0;
   virtual OpenedA open_matrix(Arena<Exec>& arena, std::int32_t most_teams) const = 0;
 
   /// \brief Rows of M; -1: it is for any.
@@ -86,6 +88,7 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
       return false;
   }
   double matrix_words() const override { return A_.words(); }
+  Ranks const* ranks() const override { return ranks_of(A_); }
   OpenedMatrixOf<Matrix, Exec> open_matrix(Arena<Exec>& arena,
                                            std::int32_t most_teams) const override {
     return Solder::open_matrix(arena, A_, most_teams);
@@ -112,8 +115,10 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
     else
       return {};
   }
-  bool takes_columns() const override { return Solder::takes_columns<Operator, OpenedAsGiven>; }
-  bool takes_batches() const override { return batches; }
+  bool takes_columns() const override {
+    return Solder::takes_columns<Operator, OpenedAsGiven> && ranks() == nullptr;
+  }
+  bool takes_batches() const override { return batches && ranks() == nullptr; }
   std::int32_t first_coupled_row(Exec const& exec, BatchRows const& systems) const override {
     if constexpr (batches)
       return Impl::first_coupled_row(exec, A_, systems);

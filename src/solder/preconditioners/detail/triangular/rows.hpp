@@ -280,6 +280,8 @@ struct NothingSolved {
   static constexpr char const* label = "Solder::triangular::begin";
   static constexpr int threads = league_threads, most_sums = 1;
 
+  static constexpr bool reads_sums = false;
+
   Phase phase;
   Rows rows;
   std::int32_t league;
