@@ -299,7 +299,7 @@ TEST(Check, MemoryOfAFileBeforeItIsRead) {
                                     "execution: {space: " +
                                     host_space() + "}\n");
   EXPECT_TRUE(contains(why, "a.yaml:2: solver.restart: A needs ")) << why;
-  EXPECT_TRUE(contains(why, "gmres(restart=1000) 8016.0 GB")) << why;
+  EXPECT_TRUE(contains(why, "gmres(restart=1000) 8024.0 GB")) << why;
 }
 
 // ---- outputs ----

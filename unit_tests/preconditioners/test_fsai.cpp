@@ -218,7 +218,11 @@ TYPED_TEST(FsaiOf, CutsRowsToTheirLargestEntries) {
   using Exec = typename TypeParam::Exec;
   using Scalar = typename TypeParam::Scalar;
   Exec const exec;
-  for (auto const& host : {Solder::random_spd<Scalar>(300, 9, 3), grid<Scalar>(14)}) {
+  std::vector hosts{Solder::random_spd<Scalar>(300, 9, 3)};
+  // Complex entries of equal magnitude differ by what a GPU rounds: no oracle says which one stays.
+  if (Solder::Impl::is_host_space<Exec> || !Solder::ScalarTraits<Scalar>::is_complex)
+    hosts.push_back(grid<Scalar>(14));
+  for (auto const& host : hosts) {
     CsrMatrix<Scalar, Exec> const A(exec, host);
     for (bool const adaptive : {false, true}) {
       FsaiOptions options{.tau = 0.01, .delta = 0.01, .adaptive = adaptive};

@@ -147,7 +147,8 @@ void expect_nothing_but_kernels() {
             auto const of_run = with(options, runner, tolerance == 0 ? 50 : 1000, tolerance);
             auto const events = bench.watch(M, of_run);
             bench.expect_only_kernels_of_the_instance(*events);
-            if (is_whole(runs_by<Exec>(of_run, is_pointwise<Exec>(M)))) {
+            constexpr bool of_league = !requires { Preconditioners::has_no_league; };
+            if (is_whole(runs_by<Exec>(of_run, is_pointwise<Exec>(M), of_league))) {
               EXPECT_EQ(events->kernels.size(), 1u);
             }
           }
@@ -173,23 +174,26 @@ void expect_graph_recorded_once() {
 template <class Options, class Exec, class Preconditioners = RowWise>
 void expect_construction_on_the_instance() {
   Bench<Exec> bench;
-  with_each_preconditioner_and_form<Options, Preconditioners>(
-      bench, [&](auto const& M, Options const& options) {
-        for (Runner const runner : every_runner) {
-          SCOPED_TRACE(to_string(runner));
-          KokkosEvents const events;
-          SolverOf<Options, Exec, double, std::decay_t<decltype(M)>> solver(
-              bench.exec, bench.A, M, with(options, runner, 10));
-          EXPECT_FALSE(events.allocations.empty());
-          for (auto const& allocation : events.allocations) {
-            EXPECT_EQ(allocation.label.rfind("Solder::", 0), 0u) << allocation.label;
-          }
-          for (auto const& kernel : events.kernels) {
-            EXPECT_NE(kernel.label.find("Solder::"), std::string::npos) << kernel.label;
-            EXPECT_EQ(kernel.device, id_of(bench.exec)) << kernel.label;
-          }
-        }
-      });
+  with_each_preconditioner_and_form<Options, Preconditioners>(bench, [&](auto const& M,
+                                                                         Options const& options) {
+    for (Runner const runner : every_runner) {
+      SCOPED_TRACE(to_string(runner));
+      KokkosEvents const events;
+      SolverOf<Options, Exec, double, std::decay_t<decltype(M)>> solver(bench.exec, bench.A, M,
+                                                                        with(options, runner, 10));
+      EXPECT_FALSE(events.allocations.empty());
+      for (auto const& allocation : events.allocations) {
+        // A graph is recorded on an instance of its own, for which Kokkos allocates scratch.
+        if (runner == Runner::graph && allocation.label.rfind("Kokkos::InternalScratch", 0) == 0)
+          continue;
+        EXPECT_EQ(allocation.label.rfind("Solder::", 0), 0u) << allocation.label;
+      }
+      for (auto const& kernel : events.kernels) {
+        EXPECT_NE(kernel.label.find("Solder::"), std::string::npos) << kernel.label;
+        EXPECT_EQ(kernel.device, id_of(bench.exec)) << kernel.label;
+      }
+    }
+  });
 }
 
 /// \brief The matrix of the bench in padded formats.

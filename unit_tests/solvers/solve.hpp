@@ -37,13 +37,15 @@ auto every_form() {
 }
 
 /// \brief Who runs a solve: whoever is asked for, or a graph on GPUs where whole solves of the form
-/// are no kernel, by Method<Options>::has_whole_solve(options, pointwise).
+/// are no kernel, by Method<Options>::has_whole_solve(options, pointwise), or no kernel of a
+/// league.
 template <class Exec, class Options>
-Runner runs_by(Options const& options, bool pointwise = true) {
-  bool has_kernel = true;
+Runner runs_by(Options const& options, bool pointwise = true, bool of_league = true) {
+  bool has_kernel =
+      Solder::Impl::is_host_space<Exec> || of_league || options.runner != Runner::resident;
   if constexpr (!Solder::Impl::is_host_space<Exec> &&
                 requires { Method<Options>::has_whole_solve(options, pointwise); })
-    has_kernel = Method<Options>::has_whole_solve(options, pointwise);
+    has_kernel = has_kernel && Method<Options>::has_whole_solve(options, pointwise);
   return has_kernel || !is_whole(options.runner) ? options.runner : Runner::graph;
 }
 

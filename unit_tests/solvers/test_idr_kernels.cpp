@@ -85,6 +85,7 @@ struct WithFsai {
 };
 struct WithIlu {
   static constexpr int kernels = 4, kernels_of_residual_check = 7;
+  static constexpr bool has_no_league = true;
   template <class Exec, class F>
   static void for_each(Bench<Exec>& bench, F const& f) {
     SCOPED_TRACE("ilu0");

@@ -181,9 +181,12 @@ TYPED_TEST(Stopping, AStoppedSolverSolvesAgain) {
       ASSERT_EQ(reports.size(), std::size_t(columns));
       for (int c = 0; c < columns; ++c) {
         Report const& report = reports[std::size_t(c)];
-        EXPECT_EQ(report.reason, stopped ? Reason::stopped : Reason::converged);
+        // A GPU may have converged before the host hears of the first iteration.
         if (stopped && Solder::Impl::is_host_space<Exec>) {
+          EXPECT_EQ(report.reason, Reason::stopped);
           EXPECT_LE(report.iterations, 1);
+        } else if (report.reason != Reason::stopped || !stopped) {
+          EXPECT_EQ(report.reason, Reason::converged);
         }
         auto const [relative, rounding] = true_residual(this->host, b[c], of[c]);
         EXPECT_NEAR(report.true_relative_residual, relative, rounding + 1e-12 * relative);

@@ -151,6 +151,7 @@ struct AdaptiveRow {
         take_better(best, at, score, lanes.exchange(at, m));
       }
       if (at < 0) break;
+      lanes.sync();  // the score lies where the place is to be
       if (lanes.lane == 0) table.mark(static_cast<std::uint32_t>(at), size + added);
       lanes.sync();
     }
