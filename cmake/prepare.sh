@@ -15,6 +15,8 @@
 cache=${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/solder
 machine=$(uname -m)
 root=$cache/debian-sid-$machine-1 # the last number counts the changes of the recipe in make_root
+packages=g++,cmake,ninja-build,libkokkos-dev,libyaml-cpp-dev,libgtest-dev,nlohmann-json3-dev,zlib1g-dev # of it
+amount="about a minute, 600 MB"
 choice_file=$source_dir/build/choice
 
 say() { printf '%s: %s\n' "$me" "$*" >&2; }
@@ -168,7 +170,7 @@ make_root() {
     new=$(mktemp -d "$root.new.XXXXXX") && chmod 755 "$new" || exit
     trap 'rm -rf --one-file-system "$new" "$new.tar"' EXIT
     trap 'exit 130' INT TERM HUP
-    say "preparing a private Debian sid root in $root: once, about a minute, 600 MB ($log)"
+    say "preparing a private Debian sid root in $root: once, $amount ($log)"
     fill_root "$new" || {
       tail -n 20 "$log" >&2
       fail "could not prepare the Debian root; full output: $log"
@@ -187,9 +189,7 @@ fill_root() ( # FOLDER
     logged apt-get update
     logged apt-get install --yes --no-install-recommends mmdebstrap debian-archive-keyring || exit
   fi
-  set -- --variant=apt --aptopt='Acquire::Check-Valid-Until "false"' \
-    --include=g++,cmake,ninja-build,libkokkos-dev,libyaml-cpp-dev,libgtest-dev \
-    --include=nlohmann-json3-dev,zlib1g-dev sid
+  set -- --variant=apt --aptopt='Acquire::Check-Valid-Until "false"' "--include=$packages" sid
   if is_root; then
     # in its own mount namespace if possible: what it mounts must not outlive it
     if unshare --mount true 2>/dev/null; then own=--mount; else own=--fork; fi
@@ -198,7 +198,7 @@ fill_root() ( # FOLDER
     logged mmdebstrap --mode=unshare "$@" "$new.tar" || exit
     logged tar -xf "$new.tar" -C "$new" --exclude='./dev/*' && rm "$new.tar" || exit
   fi
-  # libkokkos-dev's CMake files name static archives that it does not ship: provide empty ones.
+  # Kokkos's CMake files name static archives that it does not ship: provide empty ones.
   sed -n 's/.*{_IMPORT_PREFIX}\(\/[^";]*\.a\)".*/\1/p' "$new"/usr/lib/*/cmake/Kokkos/*.cmake |
     while read -r archive; do
       [ -e "$new/usr$archive" ] || printf '!<arch>\n' >"$new/usr$archive"

@@ -13,6 +13,7 @@ namespace Solder {
 ///
 /// A matrix has them, see LinearOperator. All ranks make the same solver with the same options and
 /// call it together: the same sums make the same decisions. No stage and no solver knows of them.
+/// \ingroup ranks
 class Ranks {
  public:
   virtual ~Ranks() = default;

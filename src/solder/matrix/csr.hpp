@@ -277,6 +277,8 @@ class CsrMatrix {
   void values_changed() const { version_.change(); }
   /// \cond kernels
   Impl::Version const& version() const { return version_; }
+  /// Of what has the values of a part of another matrix.
+  void is_part_of(Impl::Version const& whole) { version_ = whole; }
   /// \endcond
 
   /// \brief What kernels use, by value. Valid while this matrix, or a copy of it, lives.

@@ -19,6 +19,7 @@
 namespace Solder {
 
 /// \brief Ranks that have a matrix together, and the exchange between them before each product.
+/// \ingroup ranks
 template <class Scalar>
 class Halo : public Ranks {
  public:
@@ -72,14 +73,15 @@ struct DistributedOperator {
 ///
 /// A preconditioner is each rank's own, made of own_block(); or Chebyshev over all ranks, made of
 /// this matrix, with an inner one of own_block().
+/// \ingroup ranks
 template <class Scalar, class Exec, class Offset = std::int32_t>
 class DistributedMatrix {
   static_assert(Impl::is_host_space<Exec>,
                 "Solder::DistributedMatrix: ranks solve together on hosts only, so far");
 
  public:
-  using scalar_type = Scalar;  ///< of its entries
-  using Local = CsrMatrix<Scalar, Exec, Offset>;
+  using scalar_type = Scalar;                     ///< of its entries
+  using Local = CsrMatrix<Scalar, Exec, Offset>;  ///< of this rank
 
   /// \param local this rank's rows. Column j is the unknown of its row j, or from rows() on ghost
   /// j - rows() of `halo`
@@ -136,7 +138,9 @@ class DistributedMatrix {
         }
       own.row_offsets.push_back(static_cast<std::int64_t>(own.columns.size()));
     }
-    return {exec, own};
+    CsrMatrix<Scalar, Exec> block(exec, own);
+    block.is_part_of(version());
+    return block;
   }
 
  private:

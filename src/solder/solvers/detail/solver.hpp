@@ -35,7 +35,7 @@ class Solver {
   /// OutOfMemory, after which x is as far as it has come and the solver as good as before
   template <class B, class X>
   requires(B::rank() == 1 && X::rank() == 1) Report solve(B const& b, X const& x) {
-    check_vectors<Exec>(name(), system_->rows(), b, x);
+    together(system_->ranks(), [&] { check_vectors<Exec>(name(), system_->rows(), b, x); });
     return in_memory([&] { return method_.one().solve(b.data(), x.data()); });
   }
 
@@ -56,7 +56,7 @@ class Solver {
   /// set up anew, has another size
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
-    check_columns<Exec>(name(), system_->rows(), b, x);
+    together(system_->ranks(), [&] { check_columns<Exec>(name(), system_->rows(), b, x); });
     return in_memory([&] {
       return method_.columns().solve(ColumnsView<scalar_type const>(b),
                                      ColumnsView<scalar_type>(x));
