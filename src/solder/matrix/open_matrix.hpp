@@ -84,19 +84,29 @@ inline constexpr bool is_csr_of = false;
 template <class Scalar, class Offset>
 inline constexpr bool is_csr_of<CsrOperator<Scalar, Offset>, Scalar> = true;
 
-/// \brief Any operator as a HostOperator; `kept` stays where it is.
+/// \brief The operator of a CsrMatrix as a HostOperator.
+template <class Scalar, class Offset>
+HostOperator<Scalar> csr_on_host(CsrOperator<Scalar, Offset> const& csr) {
+  HostOperator<Scalar> host{csr.rows, csr.teams};
+  if constexpr (sizeof(Offset) == sizeof(std::int32_t))
+    host.row_offsets = csr.row_offsets;
+  else  // std::size_t too: it is the unsigned type of the same size
+    host.wide_offsets = reinterpret_cast<std::int64_t const*>(csr.row_offsets);
+  host.columns = csr.columns;
+  host.values = csr.values;
+  return host;
+}
+
+/// \brief Any operator as a HostOperator; `kept` stays where it is. One that may be that of a
+/// CsrMatrix has compressed_rows(), null where it is not.
 template <class Scalar, class Operator>
 HostOperator<Scalar> host_operator(Operator const* kept) {
-  HostOperator<Scalar> host{kept->rows, kept->teams};
   if constexpr (is_csr_of<Operator, Scalar>) {
-    using Offset = std::remove_cvref_t<decltype(kept->row_offsets[0])>;
-    if constexpr (sizeof(Offset) == sizeof(std::int32_t))
-      host.row_offsets = kept->row_offsets;
-    else  // std::size_t too: it is the unsigned type of the same size
-      host.wide_offsets = reinterpret_cast<std::int64_t const*>(kept->row_offsets);
-    host.columns = kept->columns;
-    host.values = kept->values;
+    return csr_on_host(*kept);
   } else {
+    if constexpr (requires { kept->compressed_rows(); })
+      if (auto const* csr = kept->compressed_rows()) return csr_on_host(*csr);
+    HostOperator<Scalar> host{kept->rows, kept->teams};
     constexpr auto products = [](void const* op, HostTeam const& team, auto const& x, auto& block) {
       static_cast<Operator const*>(op)->for_each_row_product(
           team, x, always, [&](std::int32_t i, auto const& value) { block.take_any(i, value); });
@@ -119,8 +129,8 @@ HostOperator<Scalar> host_operator(Operator const* kept) {
         else
           own.for_each_row_product(team, x.values, always, consume);
       };
+    return host;
   }
-  return host;
 }
 
 /// \brief What a matrix has run before its product with x, if it has something; see LinearOperator.
