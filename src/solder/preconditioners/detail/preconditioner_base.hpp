@@ -9,8 +9,8 @@
 #include <solder/core/made_of.hpp>
 #include <solder/core/open.hpp>
 #include <solder/core/runners/engine.hpp>
+#include <solder/core/vectors.hpp>
 #include <solder/matrix/open_matrix.hpp>
-#include <solder/solvers/detail/checks.hpp>
 
 namespace Solder::Impl {
 
