@@ -229,11 +229,8 @@ class Preconditioner {
   template <class R, class Z>
   requires(R::rank() == 2 && Z::rank() == 2) void apply(Exec const& exec, R const& r,
                                                         Z const& z) const {
-    if (r.extent(1) != z.extent(1))
-      throw std::invalid_argument("Solder: z = M r: r has " + std::to_string(r.extent(1)) +
-                                  " columns, and z " + std::to_string(z.extent(1)));
-    for (std::size_t c = 0; c < r.extent(1); ++c)
-      apply(exec, Kokkos::subview(r, Kokkos::ALL, c), Kokkos::subview(z, Kokkos::ALL, c));
+    Impl::for_each_column(r, z,
+                          [&](auto const& of_r, auto const& of_z) { apply(exec, of_r, of_z); });
   }
   /// \brief Sets it up again, and what it is made of before. \throws as its class does
   void refresh(Exec const& exec, CsrMatrix<Scalar, Exec> const& A) const {

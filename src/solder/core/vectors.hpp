@@ -94,4 +94,15 @@ void check_columns(std::string_view name, std::int32_t n, B const& b, X const& x
   check_apart(name, b, x);
 }
 
+/// \brief f(column of r, column of z), for z = M r. \throws std::invalid_argument where r and z
+/// have other numbers of columns
+template <class R, class Z, class F>
+void for_each_column(R const& r, Z const& z, F const& f) {
+  if (r.extent(1) != z.extent(1))
+    throw std::invalid_argument("Solder: z = M r: r has " + std::to_string(r.extent(1)) +
+                                " columns, and z " + std::to_string(z.extent(1)));
+  for (std::size_t c = 0; c < r.extent(1); ++c)
+    f(Kokkos::subview(r, Kokkos::ALL, c), Kokkos::subview(z, Kokkos::ALL, c));
+}
+
 }  // namespace Solder::Impl
