@@ -82,7 +82,8 @@ auto preconditioners() {
         uses(std::type_identity<Jacobi<T, Exec>>()), uses(std::type_identity<Fsai<T, Exec>>()),
         uses(std::type_identity<Fsai<T, Exec, Single<T>>>()),
         uses(std::type_identity<Incomplete<T, Exec>>()), uses(std::type_identity<Amg<T, Exec>>()),
-        uses(std::type_identity<Amg<T, Exec, Single<T>>>()), chebyshev(std::type_identity<Csr>()),
+        uses(std::type_identity<Amg<T, Exec, Single<T>>>()),
+        &M::template apply<ScaledByName<T, Exec>>, chebyshev(std::type_identity<Csr>()),
         chebyshev(std::type_identity<PolynomialMatrix<SellMatrix<T, Exec>, T, Exec>>()));
   });
 }

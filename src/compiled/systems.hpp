@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <variant>
 
+#include "any_preconditioner.hpp"
+
 namespace Solder::Compiled {
 
 /// \brief The single-precision counterpart of T.
@@ -50,6 +52,7 @@ struct SystemsWith {
       typename Distinct<Variant, With<Identity>, With<Jacobi<T, Exec>>, With<Fsai<T, Exec>>,
                         With<Fsai<T, Exec, Single<T>>>, With<Incomplete<T, Exec>>,
                         With<Amg<T, Exec>>, With<Amg<T, Exec, Single<T>>>,
+                        With<ScaledByName<T, Exec>>,
                         With<Polynomial<Identity>>, With<Polynomial<Jacobi<T, Exec>>>,
                         With<Polynomial<Fsai<T, Exec>>>>::type;
 };

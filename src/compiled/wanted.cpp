@@ -12,16 +12,18 @@ namespace Solder::Compiled {
 namespace {
 
 WantedPreconditioner read(Parameters const& parameters, std::string const& path,
-                          std::vector<std::string>& errors) {
+                          std::vector<std::string>& errors, bool is_for_cg) {
   WantedPreconditioner wanted;
   ParameterReader reader(parameters, path, errors);
   std::string const& name = wanted.name =
-      reader.object("none", {"none", "jacobi", "fsai", "ic0", "ilu0", "chebyshev", "amg"});
+      reader.object("none", {"none", "jacobi", "fsai", "ic0", "ilu0", "ick", "iluk", "ict", "ilut",
+                             "chebyshev", "amg"});
   if (name.empty()) return wanted;
+  reader.read(wanted.scaling);
   if (name == "fsai" || name == "amg")
     wanted.is_single = reader.word("precision", "same", {"same", "single"}) == "single";
   if (name == "fsai") reader.read(wanted.fsai);
-  if (name == "ic0" || name == "ilu0") reader.read(wanted.incomplete, {{"name", name}});
+  if (wanted.is_incomplete()) reader.read(wanted.incomplete, {{"name", name}});
   if (name == "chebyshev") {
     reader.read(wanted.chebyshev);
     Parameters const inner = reader.tree("inner");
@@ -36,6 +38,13 @@ WantedPreconditioner read(Parameters const& parameters, std::string const& path,
     reader.read(wanted.amg, {{"near_nullspace", near}});
   }
   reader.finish(name);
+  bool const is_ic = wanted.is_incomplete() && wanted.needs_symmetry(),
+             is_matched = wanted.scaling.match != Match::none;
+  wanted.scaling.is_symmetric = is_for_cg || (wanted.needs_symmetry() && !is_matched);
+  if (is_matched && (is_for_cg || is_ic))
+    errors.push_back(path + "match: product permutes rows alone, and a Hermitian matrix is then no " +
+                     "longer one, as " + (is_ic ? name : "this solver") +
+                     " needs it: take match: none, or gmres with ilut");
   return wanted;
 }
 
@@ -64,7 +73,7 @@ std::string lines(std::string const& indent, Options const& options, Choices con
 
 WantedPreconditioner read_preconditioner(Parameters const& parameters) {
   std::vector<std::string> errors;
-  WantedPreconditioner const wanted = read(parameters, "", errors);
+  WantedPreconditioner const wanted = read(parameters, "", errors, false);
   throw_if_any("Solder::make_preconditioner", errors);
   return wanted;
 }
@@ -90,7 +99,8 @@ Wanted read_solver(Parameters const& parameters) {
   wanted.format = reader.word("matrix_format", MatrixFormat::automatic);
   wanted.check_symmetry = reader.flag("check_symmetry", true);
   wanted.allow_stale_preconditioner = reader.flag("allow_stale_preconditioner", false);
-  wanted.preconditioner = read(reader.tree("preconditioner"), "preconditioner.", errors);
+  wanted.preconditioner =
+      read(reader.tree("preconditioner"), "preconditioner.", errors, wanted.needs_symmetry());
   if (!wanted.name.empty()) reader.finish(wanted.name);
   if (wanted.is_block() && (wanted.runner == Runner::team || wanted.runner == Runner::resident))
     errors.push_back("runner must be auto, launch or graph with block_cg, not " +
@@ -119,7 +129,7 @@ std::string described(Wanted const& wanted) {
 std::string described(WantedPreconditioner const& M, std::string const& indent) {
   std::string text = M.name + "\n";
   if (M.name == "fsai") text += lines(indent, M.fsai);
-  if (M.name == "ic0" || M.name == "ilu0") text += lines(indent, M.incomplete, {{"name", M.name}});
+  if (M.is_incomplete()) text += lines(indent, M.incomplete, {{"name", M.name}});
   if (M.name == "amg")
     text +=
         lines(indent, M.amg, {{"near_nullspace", M.has_rigid_bodies ? "rigid_body" : "constant"}});
@@ -128,6 +138,7 @@ std::string described(WantedPreconditioner const& M, std::string const& indent) 
     if (M.inner == "fsai") text += lines(indent + "  ", M.fsai);
   }
   if (M.is_single) text += indent + "precision: single\n";
+  if (M.scaling.is_wanted()) text += lines(indent, M.scaling);
   return text;
 }
 

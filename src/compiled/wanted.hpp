@@ -8,6 +8,7 @@
 #include <solder/preconditioners/chebyshev_options.hpp>
 #include <solder/preconditioners/fsai_options.hpp>
 #include <solder/preconditioners/incomplete_options.hpp>
+#include <solder/preconditioners/scaling_options.hpp>
 #include <solder/solvers/bicgstab_options.hpp>
 #include <solder/solvers/block_cg_options.hpp>
 #include <solder/solvers/cg_options.hpp>
@@ -22,11 +23,27 @@ namespace Solder::Compiled {
 struct WantedPreconditioner {
   std::string name;
   bool is_single = false, has_rigid_bodies = false;
+  ScalingOptions scaling;  ///< of the matrix that it is made of
   FsaiOptions fsai;
   ChebyshevOptions chebyshev;
   IncompleteOptions incomplete;
   AmgOptions amg;
   std::string inner;  ///< of chebyshev; its options are in fsai
+
+  /// \brief Whether it is one of Incomplete.
+  bool is_incomplete() const { return factorisation() != nullptr; }
+  /// \brief Which one, or null.
+  Word<Factorisation> const* factorisation() const {
+    static constexpr auto words = words_of(Factorisation{});
+    for (auto const& each : words)
+      if (each.word == name) return &each;
+    return nullptr;
+  }
+  /// \brief Whether it is Hermitian only of a Hermitian matrix.
+  bool needs_symmetry() const {
+    return name == "fsai" || name == "chebyshev" || name == "amg" ||
+           (is_incomplete() && is_hermitian(factorisation()->value));
+  }
 };
 
 /// \brief A solver that is asked for.

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "preconditioners.hpp"
+#include "scaled.hpp"
 #include "wanted.hpp"
 
 namespace Solder::Compiled {
@@ -40,9 +41,9 @@ Coordinates coordinates_for(WantedPreconditioner const& wanted, Coordinates cons
 
 /// \brief Makes the preconditioner and calls f(preconditioner, refresh), refresh(exec, A, matrix)
 /// being its refresh, and before that of what it is made of. It is made from A; a polynomial is
-/// made from `matrix`, which is A in the format of the solver.
+/// made from `matrix`, which is A in the format of the solver. A is taken as it is.
 template <class T, class Exec, class Matrix, class Function>
-void with_preconditioner(Exec const& exec, WantedPreconditioner const& wanted,
+void with_unscaled_preconditioner(Exec const& exec, WantedPreconditioner const& wanted,
                          Coordinates const& given, CsrMatrix<T, Exec> const& A,
                          Matrix const& matrix, Function const& f) {
   using M = Make<T, Exec>;
@@ -74,9 +75,8 @@ void with_preconditioner(Exec const& exec, WantedPreconditioner const& wanted,
     });
   } else if (name == "fsai" && is_single) {
     plain(M::single_fsai(exec, A, wanted.fsai));
-  } else if (name == "ic0" || name == "ilu0") {
-    plain(M::incomplete(exec, A, name == "ic0" ? Factorisation::ic0 : Factorisation::ilu0,
-                        wanted.incomplete));
+  } else if (wanted.is_incomplete()) {
+    plain(M::incomplete(exec, A, wanted.factorisation()->value, wanted.incomplete));
   } else if (name == "amg" && is_single) {
     plain(M::template amg<Single<T>>(exec, A, wanted.amg, coordinates));
   } else if (name == "amg") {
@@ -84,6 +84,20 @@ void with_preconditioner(Exec const& exec, WantedPreconditioner const& wanted,
   } else {
     with_plain_preconditioner(name, exec, wanted.fsai, A, plain);
   }
+}
+
+/// \brief The same, of a scaled or matched A where that is asked for.
+template <class T, class Exec, class Matrix, class Function>
+void with_preconditioner(Exec const& exec, WantedPreconditioner const& wanted,
+                         Coordinates const& given, CsrMatrix<T, Exec> const& A,
+                         Matrix const& matrix, Function const& f) {
+  if (!wanted.scaling.is_wanted())
+    return with_unscaled_preconditioner(exec, wanted, given, A, matrix, f);
+  auto const made = make_scaled(exec, wanted, given, A);
+  f(made.preconditioner,
+    [again = made.refresh](Exec const& on, CsrMatrix<T, Exec> const& anew, Matrix const&) {
+      again(on, anew);
+    });
 }
 
 }  // namespace Solder::Compiled

@@ -60,6 +60,12 @@ class Needs {
     std::string const& format = run_.execution.matrix_format;
     (*this)(format == "auto" || format == "csr", "execution.matrix_format", "auto or csr", format);
   }
+  /// A preconditioner of the matrix as it is.
+  void unscaled() const {
+    ScalingOptions const& scaling = run_.preconditioner.scaling;
+    (*this)(scaling.scale == Scale::none, "preconditioner.scale", "none", to_string(scaling.scale));
+    (*this)(scaling.match == Match::none, "preconditioner.match", "none", to_string(scaling.match));
+  }
 
  private:
   std::string_view who_;
@@ -76,6 +82,7 @@ void check_batch(RunConfig const& run, Errors& errors) {
   need(solves_many(run.solver.name), "solver.name", "cg or bicgstab", run.solver.name);
   need(takes_batches(run.preconditioner.name), "preconditioner.name",
        "none, jacobi, fsai or chebyshev", run.preconditioner.name);
+  need.unscaled();
   need(runner == "auto" || runner == "team", "execution.runner", "auto or team", runner);
   need.compressed_rows();
   need(problem.rhs_count < 2, "problem.rhs_count", "1", std::to_string(problem.rhs_count));
@@ -90,11 +97,24 @@ void check_block(RunConfig const& run, Errors& errors) {
   if (!is_block(run)) return;
   Needs const need("block_cg", run, errors);
   std::string const& runner = run.execution.runner;
-  need(takes_columns(run), "preconditioner.name", "none, jacobi, fsai, chebyshev or amg",
-       run.preconditioner.name);
+  std::string const& name = run.preconditioner.name;
+  need(takes_batches(name) || name == "amg", "preconditioner.name",
+       "none, jacobi, fsai, chebyshev or amg", name);
+  need.unscaled();
   need.compressed_rows();
   need(runner != "team" && runner != "resident", "execution.runner", "auto, launch or graph",
        runner);
+}
+
+/// Refuses a matching where the matrix must stay Hermitian.
+void check_matching(RunConfig const& run, Errors& errors) {
+  std::string const &solver = run.solver.name, &name = run.preconditioner.name;
+  bool const is_ic = name == "ic0" || name == "ick" || name == "ict";
+  if (run.preconditioner.scaling.match == Match::none || !(solver == "cg" || is_ic)) return;
+  errors.add(run.where("preconditioner.match"),
+             "preconditioner.match: product permutes rows alone, and a Hermitian matrix is then no "
+             "longer one, as ",
+             is_ic ? name : solver, " needs it: take match: none, or gmres with ilut");
 }
 
 /// Refuses impossible cycles.
@@ -294,6 +314,7 @@ void check_runs(std::vector<FileConfig> const& files, SystemStore& store, Errors
       check_space(run, errors);
       check_batch(run, errors);
       check_block(run, errors);
+      check_matching(run, errors);
       check_cycle(run, errors);
     }
   }

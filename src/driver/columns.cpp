@@ -17,6 +17,7 @@ bool is_block(RunConfig const& run) { return run.solver.name == "block_cg"; }
 bool takes_columns(RunConfig const& run) {
   std::string const& preconditioner = run.preconditioner.name;
   return (solves_many(run.solver.name) || is_block(run)) &&
+         !run.preconditioner.scaling.is_wanted() &&
          (takes_batches(preconditioner) || preconditioner == "amg");
 }
 

@@ -397,6 +397,7 @@ RunConfig run_of(Settings const& settings, Document const& document) {
   for_each(preconditioner_methods, [&](auto const& method) {
     read_options("preconditioner", settings, run.preconditioner.*method.options);
   });
+  read_options("preconditioner", settings, run.preconditioner.scaling);
   run.preconditioner.label = label_of(run.preconditioner.name, settings, document);
   run.execution = {get("execution.space").word, get("execution.runner").word,
                    get("execution.matrix_format").word,

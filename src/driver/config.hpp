@@ -11,6 +11,7 @@
 #include <solder/preconditioners/chebyshev_options.hpp>
 #include <solder/preconditioners/fsai_options.hpp>
 #include <solder/preconditioners/incomplete_options.hpp>
+#include <solder/preconditioners/scaling_options.hpp>
 #include <solder/solvers/bicgstab_options.hpp>
 #include <solder/solvers/block_cg_options.hpp>
 #include <solder/solvers/cg_options.hpp>
@@ -79,8 +80,9 @@ struct PreconditionerConfig {
   std::string near_nullspace;  ///< of amg
   FsaiOptions fsai;            ///< also under chebyshev
   ChebyshevOptions chebyshev;
-  IncompleteOptions incomplete;  ///< of ic0 and ilu0
+  IncompleteOptions incomplete;  ///< of ic0, ilu0 and those with fill
   AmgOptions amg;                ///< with rigid_body the points tell the block size
+  ScalingOptions scaling;        ///< of the matrix that it is made of
   /// For people: the name with the parameters that were given, as in "fsai(k=3)".
   std::string label;
 };

@@ -134,16 +134,20 @@ double bytes_of_chebyshev(Case const& of) {
 /// of the schedules, with A's pattern and the source of each value. y and z, with z twice on GPUs;
 /// with sweeps, two of each and z. And the host's analysis: 24 bytes per nonzero. If everything is
 /// by sweeps and in natural order, there is no analysis, and only A's pattern and the triangles'
-/// are stored.
+/// are stored. Fill is not known before: the factors of these are counted as twice A's entries, or
+/// what fill_factor allows.
 double bytes_of_incomplete(Case const& of) {
   IncompleteOptions const& options = of.run.preconditioner.incomplete;
   bool const by_sweeps = options.trisolve == Trisolve::jacobi,
              natural = options.ordering == Ordering::natural,
              analysed = !by_sweeps || options.sweeps == 0 || !natural;
   bool const on_cores = on_host(of.run.execution.space);
+  double const nonzeros = of.matrix.nonzeros * (of.has("ic0") || of.has("ilu0")
+                                                    ? 1
+                                                    : std::min(2.0, options.fill_factor));
   double const exact = (on_cores ? 32 : 44) + (natural ? 0 : 4),
                swept = 16 + (options.sweeps == 0 ? 4 : 0) + (natural ? 0 : 8);
-  return of.matrix.nonzeros * (3 * of.scalar + (analysed ? 5 * 4 + 24 : 3 * 4)) +
+  return nonzeros * (3 * of.scalar + (analysed ? 5 * 4 + 24 : 3 * 4)) +
          of.matrix.rows * (by_sweeps ? swept : exact) +
          of.work_vectors(by_sweeps  ? 5
                          : on_cores ? 2
@@ -176,6 +180,10 @@ constexpr MemoryOf preconditioners[] = {
     {"chebyshev", "preconditioner.name", bytes_of_chebyshev},
     {"ic0", "preconditioner.name", bytes_of_incomplete},
     {"ilu0", "preconditioner.name", bytes_of_incomplete},
+    {"ick", "preconditioner.level", bytes_of_incomplete},
+    {"iluk", "preconditioner.level", bytes_of_incomplete},
+    {"ict", "preconditioner.fill_factor", bytes_of_incomplete},
+    {"ilut", "preconditioner.fill_factor", bytes_of_incomplete},
     {"amg", "preconditioner.name", bytes_of_amg},
 };
 

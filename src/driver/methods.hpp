@@ -2,30 +2,46 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <solder/core/options.hpp>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "config.hpp"
 
 namespace Solder::Driver {
 
-/// \brief What has options of its own: its name in YAML, or its two names, and where a
-/// configuration keeps them.
+/// \brief What has options of its own: its name in YAML, or its names, and where a configuration
+/// keeps them.
 template <class Config, class Options_>
 struct Method {
   using Options = Options_;
 
-  std::array<std::string_view, 2> names;
+  std::array<std::string_view, 6> names{};  ///< the rest is empty
   Options Config::*options;
 
   constexpr Method(std::string_view name, Options Config::*options_)
-      : names{name, name}, options(options_) {}
-  constexpr Method(std::string_view one, std::string_view other, Options Config::*options_)
-      : names{one, other}, options(options_) {}
+      : names{name}, options(options_) {}
+  /// \brief The words of an enumeration.
+  template <HasWords Enum>
+  constexpr Method(Enum which, Options Config::*options_) : options(options_) {
+    std::size_t next = 0;
+    for (auto const& each : words_of(which)) names[next++] = each.word;
+  }
 
-  constexpr bool is(std::string_view name) const { return name == names[0] || name == names[1]; }
+  constexpr bool is(std::string_view name) const {
+    for (std::string_view each : names)
+      if (!each.empty() && each == name) return true;
+    return false;
+  }
+  /// \brief The names that there are.
+  std::vector<std::string_view> all_names() const {
+    std::vector<std::string_view> all(names.begin(), names.end());
+    std::erase(all, std::string_view());
+    return all;
+  }
 };
 
 /// \brief All of solver.name.
@@ -38,13 +54,18 @@ inline constexpr std::tuple solver_methods{
 inline constexpr std::tuple preconditioner_methods{
     Method("fsai", &PreconditionerConfig::fsai),
     Method("chebyshev", &PreconditionerConfig::chebyshev),
-    Method("ic0", "ilu0", &PreconditionerConfig::incomplete),
+    Method(Factorisation{}, &PreconditionerConfig::incomplete),
     Method("amg", &PreconditionerConfig::amg)};
 
 /// \brief Calls f(method) for each of them.
 template <class... Methods, class Function>
 constexpr void for_each(std::tuple<Methods...> const& methods, Function const& f) {
   std::apply([&](auto const&... method) { (f(method), ...); }, methods);
+}
+
+/// \brief Whether it is an incomplete factorisation.
+inline bool is_incomplete(PreconditionerConfig const& config) {
+  return Method(Factorisation{}, &PreconditionerConfig::incomplete).is(config.name);
 }
 
 /// \brief What the solver that is named shares with all others; cg's where none is.

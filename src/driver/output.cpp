@@ -78,16 +78,22 @@ void add_solver_options(Json& json, SolverConfig const& solver) {
   for (auto const& [name, value] : members) json.add(name, value);
 }
 
-/// The set-up of ic0 and ilu0.
+/// The set-up of an incomplete factorisation.
 Json incomplete_json(PreconditionerConfig const& config, SetupReport const& setup, Json phases) {
   bool const is_made = !setup.schedule.empty();
   bool const is_exact = config.incomplete.trisolve == Trisolve::exact;
   Json json = Json::object();
   add_options(json, config, config.incomplete);
-  if (config.name == "ic0") json.add("shift_taken", is_made ? Json(setup.shift) : Json(nullptr));
+  bool const has_fill = config.name != "ic0" && config.name != "ilu0";
+  if (config.name == "ic0" || config.name == "ick" || config.name == "ict")
+    json.add("shift_taken", is_made ? Json(setup.shift) : Json(nullptr));
   json.add({{"schedule_taken", is_made && is_exact ? Json(setup.schedule) : Json(nullptr)},
-            {"nonzeros", setup.nonzeros},
-            {"phase_seconds", std::move(phases)}});
+            {"nonzeros", setup.nonzeros}});
+  if (has_fill)
+    json.add({{"density", setup.density},
+              {"dropped", setup.dropped},
+              {"repaired_rows", setup.repaired_rows}});
+  json.add("phase_seconds", std::move(phases));
   return json;
 }
 
@@ -111,7 +117,7 @@ Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
   if (config.name == "none" || config.name == "jacobi") return nullptr;
   Json phases = Json::object();
   for (auto const& [name, seconds] : setup.phases) phases.add(name, seconds);
-  if (config.name == "ic0" || config.name == "ilu0")
+  if (is_incomplete(config))
     return incomplete_json(config, setup, std::move(phases));
   if (config.name == "amg") return amg_json(config, setup, std::move(phases));
   auto const add_polynomial = [&](Json& json) {
@@ -195,6 +201,8 @@ Json json_of(RunResult const& result) {
     return was_solved(report) ? Json(value) : Json(nullptr);
   };
   json.add({{"preconditioner", config.preconditioner.name},
+            {"scale", to_string(config.preconditioner.scaling.scale)},
+            {"match", to_string(config.preconditioner.scaling.match)},
             {"preconditioner_setup", was_solved(report)
                                          ? setup_json(config.preconditioner, report.preconditioner)
                                          : Json(nullptr)},

@@ -30,7 +30,8 @@ Parameters parameters_of(PreconditionerConfig const& config) {
   Parameters all{{"name", name}};
   if (name == "fsai" || name == "amg") all.set("precision", config.precision);
   if (name == "fsai") add(all, config.fsai);
-  if (name == "ic0" || name == "ilu0") add(all, config.incomplete, {{"name", name}});
+  add(all, config.scaling);
+  if (is_incomplete(config)) add(all, config.incomplete, {{"name", name}});
   if (name == "amg") {
     all.set("near_nullspace", config.near_nullspace);
     add(all, config.amg, {{"near_nullspace", config.near_nullspace}});

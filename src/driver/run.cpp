@@ -9,6 +9,7 @@
 #include <solder/io/matrix_market/write.hpp>
 #include <stdexcept>
 
+#include "methods.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "roofline.hpp"
@@ -47,10 +48,19 @@ void report_symmetry(RunResult const& result) {
               << ": " << word << std::endl;
 }
 
-/// Warns that FSAI was repaired. The solve may still converge.
+/// Warns that FSAI or an incomplete factorisation was repaired. The solve may still converge.
 void report_repairs(RunResult const& result) {
   SetupReport const& setup = result.report.preconditioner;
   if (setup.repaired_rows == 0) return;
+  if (is_incomplete(result.config->preconditioner)) {
+    std::cerr << result.config->where("preconditioner.name") << ": "
+              << result.config->problem.name << ": " << setup.repaired_rows << " of " << result.rows
+              << " pivots of " << result.config->preconditioner.name << ", the first of them that "
+              << "of row " << setup.first_repaired_row + 1
+              << " (counted from 1), were smaller than what is dropped, and were made larger"
+              << std::endl;
+    return;
+  }
   std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
             << ": " << setup.repaired_rows << " of " << result.rows
             << " rows of fsai, the first of them row " << setup.first_repaired_row + 1
@@ -60,12 +70,12 @@ void report_repairs(RunResult const& result) {
             << std::endl;
 }
 
-/// Says that ic0 was computed for a shifted matrix. If no shift helped, the failure says so.
+/// Says that ic0, ick or ict was computed for a shifted matrix. If no shift helped, the failure says so.
 void report_shift(RunResult const& result) {
   SetupReport const& setup = result.report.preconditioner;
   if (setup.shift == 0 || setup.schedule.empty()) return;
   std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
-            << ": ic0 needed a diagonal that is " << 100 * setup.shift
+            << ": " << result.config->preconditioner.name << " needed a diagonal that is " << 100 * setup.shift
             << "% larger: otherwise a pivot is not positive" << std::endl;
 }
 

@@ -36,7 +36,7 @@ template <class Methods>
 std::vector<std::string_view> names_of(Methods const& methods,
                                        std::vector<std::string_view> names = {}) {
   for_each(methods, [&](auto const& method) {
-    for (std::string_view name : method.names)
+    for (std::string_view name : method.all_names())
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   });
   return names;
@@ -98,8 +98,7 @@ void add_solver_options(std::vector<Key>& keys) {
 void add_preconditioner_options(std::vector<Key>& keys) {
   for_each(preconditioner_methods, [&](auto const& method) {
     using Options = typename std::remove_cvref_t<decltype(method)>::Options;
-    std::vector<std::string_view> names(method.names.begin(), method.names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
+    std::vector<std::string_view> const names = method.all_names();
     for_each_option<Options>([&](auto const& option) {
       keys.push_back(row_of("preconditioner", option, "preconditioner.name", names));
       if (std::is_same_v<Options, FsaiOptions> && option.selector.empty())
@@ -230,7 +229,7 @@ std::vector<Key> all_keys() {
   add_solver_options(keys);
   keys.push_back({.section = "solver", .name = "check_symmetry", .words = {"true", "false"},
                   .default_value = "true",
-                  .help = "looks whether A is Hermitian: cg and block_cg refuse others, of fsai, chebyshev, ic0 and amg a word says it"});
+                  .help = "looks whether A is Hermitian: cg and block_cg refuse others, of fsai, chebyshev, ic0, ick, ict and amg a word says it"});
 
   keys.push_back({.section = "preconditioner", .name = "name",
                   .words = names_of(preconditioner_methods, {"none", "jacobi"}),
@@ -240,6 +239,8 @@ std::vector<Key> all_keys() {
                   .for_values = {"chebyshev"}, .formerly = "over",
                   .help = "the preconditioner that the polynomial smooths"});
   add_preconditioner_options(keys);
+  for_each_option<ScalingOptions>(
+      [&](auto const& option) { keys.push_back(plain_row("preconditioner", option)); });
   keys.push_back({.section = "preconditioner", .name = "precision", .words = {"same", "single"},
                   .default_value = "same", .selector = "preconditioner.name",
                   .for_values = {"fsai", "amg"},

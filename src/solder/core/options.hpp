@@ -93,7 +93,7 @@ struct Option {
   Flag flag{};                  ///< of a bool
   std::string_view selector{};  ///< the option that decides whether this one counts;
                                 ///< empty: it does
-  std::array<std::string_view, 3> for_words{};  ///< that the selector then has, one of them
+  std::array<std::string_view, 4> for_words{};  ///< that the selector then has, one of them
   std::string_view fallback{};     ///< an option whose value this one takes where it is not given
   std::string_view former_name{};  ///< that it had in an earlier version
 
@@ -110,9 +110,9 @@ struct Option {
       : name(name_), member(member_), help(help_), flag(flag_) {}
 
   /// \brief Counts only where another option, or a choice that is not the struct's (the driver's
-  /// `name`), is one of at most three words.
+  /// `name`), is one of at most four words.
   template <class... Values>
-  requires(sizeof...(Values) <= 3) constexpr Option
+  requires(sizeof...(Values) <= 4) constexpr Option
       only_with(std::string_view other, Values const&... values) const {
     Option option = *this;
     option.selector = other;

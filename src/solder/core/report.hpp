@@ -164,7 +164,9 @@ struct SetupReport {
   std::vector<Phase> phases;             ///< in their order
   std::int64_t nonzeros = 0;             ///< of the factor
   double density = 0;                    ///< nonzeros of the factor / nonzeros of A
-  std::int64_t repaired_rows = 0;        ///< whose local matrix was not positive definite
+  std::int64_t dropped = 0;              ///< entries that an incomplete factorisation left out
+  /// Whose local matrix was not positive definite, or whose pivot was too small.
+  std::int64_t repaired_rows = 0;
   std::int32_t first_repaired_row = -1;  ///< -1: none
   double largest_eigenvalue = 0;         ///< that a polynomial is made for; 0: there is none
   double shift = 0;  ///< of the diagonal, relative, that an incomplete factorisation needed

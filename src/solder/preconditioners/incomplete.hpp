@@ -18,29 +18,34 @@
 #include <solder/core/application.hpp>
 #include <solder/core/errors.hpp>
 #include <solder/core/first_failure.hpp>
+#include <solder/core/options.hpp>
 #include <solder/core/report.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/duplicates.hpp>
 #include <solder/preconditioners/detail/preconditioner_base.hpp>
 #include <solder/preconditioners/detail/triangular/factor_sweeps.hpp>
 #include <solder/preconditioners/detail/triangular/factorise.hpp>
+#include <solder/preconditioners/detail/triangular/fill.hpp>
 #include <solder/preconditioners/detail/triangular/pattern.hpp>
 #include <solder/preconditioners/detail/triangular/scheduled.hpp>
 #include <solder/preconditioners/detail/triangular/solve_sweeps.hpp>
+#include <solder/preconditioners/detail/triangular/threshold_fill.hpp>
 #include <solder/preconditioners/incomplete_options.hpp>
 
 namespace Solder {
 
-/// \brief Which factorisation within the pattern of A.
-enum class Factorisation : std::int32_t {
-  ic0,  ///< for a Hermitian positive definite A: positive pivots, with a shift if needed
-  ilu0  ///< for any A: pivots that are not zero
-};
-
-/// \brief An incomplete factorisation A ~ L U without fill: L has a unit diagonal, and both factors
-/// have A's pattern (Saad, Iterative Methods for Sparse Linear Systems, 10.3). For a Hermitian A
-/// this is IC(0): U = D L^H, and M = (L D L^H)^-1 is Hermitian. ic0 checks only the pattern and the
-/// pivots, not whether the values of A are Hermitian.
+/// \brief An incomplete factorisation A ~ L U: L has a unit diagonal, and both factors together have
+/// A's pattern (ic0, ilu0), fill up to a level (ick, iluk) or fill that is not small (ict, ilut); see
+/// Saad, Iterative Methods for Sparse Linear Systems, 10.3 and 10.4. For a Hermitian A the three
+/// whose names begin with ic give U = D L^H, and M = (L D L^H)^-1 is Hermitian. They check only the
+/// pattern and the pivots, not whether the values of A are Hermitian.
+///
+/// Fill is chosen by the host, row after row (detail/triangular/fill.hpp, threshold_fill.hpp). It
+/// is bounded: more than fill_factor entries per entry of A are a failure of ick and iluk, while ict
+/// and ilut keep the largest. The diagonal then need not be in A's pattern. From there on the
+/// pattern is fixed, and factors in it are computed like those without fill. ilut's first ones come
+/// from the host with the pattern, which replaces pivots that are smaller than what is dropped, and
+/// setup() counts them. A refresh computes the factors in the old pattern.
 ///
 /// The pattern is analysed once. For GPUs this happens on the device if the schedule is `levels`,
 /// the ordering natural and the rows sorted. Otherwise the host analyses it, both triangles at the
@@ -130,7 +135,11 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     setup.phases = {{"analysis", state_->analysis_seconds},
                     {"factorisation", state_->factorise_seconds}};
     setup.nonzeros = state_->nonzeros;
-    setup.density = 1;
+    setup.density =
+        state_->given_nonzeros > 0 ? double(state_->nonzeros) / state_->given_nonzeros : 1;
+    setup.dropped = state_->dropped;
+    setup.repaired_rows = state_->repaired;
+    setup.first_repaired_row = state_->first_repaired;
     setup.shift = state_->shift;
     if (state_->failure.empty())
       setup.schedule = solves_by_sweeps() ? std::string(to_string(Trisolve::jacobi))
@@ -253,7 +262,10 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       "its factors are unfinished because an exception interrupted the set-up: call refresh again";
   struct State {
     std::int32_t rows = 0, levels = 0;  ///< levels of L, for elimination
-    std::int64_t nonzeros = 0;
+    std::int64_t nonzeros = 0, given_nonzeros = 0;  ///< of the factors and of A
+    std::int64_t dropped = 0, repaired = 0;
+    std::int32_t first_repaired = -1;  ///< a row of A
+    bool has_values = false;           ///< those of the factors came with their pattern
     std::vector<std::int32_t> label;  ///< A's rows in the order of elimination; empty: natural
     // A's pattern as it was given, to recognise it at a refresh, and in the order of elimination
     Offsets given_offsets = Impl::no_view<Offsets>();
@@ -273,9 +285,19 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
   bool solves_by_sweeps() const { return options_.trisolve == Trisolve::jacobi; }
 
   char const* label() const {
-    return kind_ == Factorisation::ic0 ? "Solder::Incomplete (ic0)" : "Solder::Incomplete (ilu0)";
+    switch (kind_) {
+      case Factorisation::ic0: return "Solder::Incomplete (ic0)";
+      case Factorisation::ilu0: return "Solder::Incomplete (ilu0)";
+      case Factorisation::ick: return "Solder::Incomplete (ick)";
+      case Factorisation::iluk: return "Solder::Incomplete (iluk)";
+      case Factorisation::ict: return "Solder::Incomplete (ict)";
+      default: return "Solder::Incomplete (ilut)";
+    }
   }
   std::string name() const { return label(); }
+  bool has_fill() const {
+    return kind_ != Factorisation::ic0 && kind_ != Factorisation::ilu0;
+  }
 
  public:  // nvcc rejects device lambdas in private functions
   /// \cond kernels
@@ -292,7 +314,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
 
   template <class Offset>
   bool has_pattern_of(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) const {
-    if (A.rows() != state_->rows || A.nonzeros() != state_->nonzeros ||
+    if (A.rows() != state_->rows || A.nonzeros() != state_->given_nonzeros ||
         state_->given_offsets.extent(0) == 0)
       return false;
     auto const* const old_offsets = state_->given_offsets.data();
@@ -337,7 +359,8 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     namespace tri = Impl::triangular;
     auto const state = std::make_shared<State>();
     state->rows = A.rows();
-    state->nonzeros = A.nonzeros();
+    state->nonzeros = state->given_nonzeros = A.nonzeros();
+    std::int32_t longest_row = A.longest_row();
     state->given_offsets = copy_of(exec, A.rows(), A.row_offsets().data());
     state->given_columns =
         Impl::allocate<std::int32_t>(exec, "Solder::incomplete::given", A.nonzeros());
@@ -350,9 +373,26 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       return tri::ordered_pattern(options_.ordering, A.rows(), offsets.data(), columns.data());
     };
     tri::OrderedPattern P;
+    tri::Filled<Scalar> filled;
     bool const is_natural = options_.ordering == Ordering::natural,
                eliminates = options_.sweeps == 0, solves = !solves_by_sweeps();
-    if (is_natural && (!Impl::is_host_space<Exec> || !(eliminates || solves)) &&
+    if (has_fill()) {
+      filled = fill(A, on_host());
+      P = std::move(filled.pattern);
+      state->nonzeros = static_cast<std::int64_t>(P.columns.size());
+      state->dropped = filled.dropped;
+      state->repaired = filled.repaired;
+      if (filled.repaired > 0) state->first_repaired = P.label[filled.first_repaired];
+      for (std::int32_t i = 0; i < A.rows() && !filled.is_too_large; ++i)
+        longest_row = std::max(longest_row, P.offsets[i + 1] - P.offsets[i]);
+      if (!is_natural) state->label = P.label;
+      if (filled.is_too_large)
+        state->structural = "fill up to level " + std::to_string(options_.level) +
+                            " takes more than " + Impl::number_text(options_.fill_factor) +
+                            " entries per entry of A: take a lower level, or a larger fill_factor";
+      else
+        state->pattern = {exec, P, is_natural};
+    } else if (is_natural && (!Impl::is_host_space<Exec> || !(eliminates || solves)) &&
         tri::rows_ascend(exec, A.rows(), A.row_offsets().data(), A.column_indices().data())) {
       state->pattern = tri::DevicePattern<Exec>::of_sorted(
           exec, A.rows(), state->given_offsets.data(), state->given_columns);
@@ -361,9 +401,10 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       state->pattern = {exec, P, is_natural};
       if (!is_natural) state->label = P.label;
     }
-    std::int32_t const incomplete = state->pattern.without_diagonal(exec);
-    bool const must_mirror = kind_ == Factorisation::ic0;
-    std::int32_t const unsymmetric = incomplete < 0 && (must_mirror || options_.sweeps > 0)
+    std::int32_t const incomplete =
+        filled.is_too_large ? -1 : state->pattern.without_diagonal(exec);
+    bool const must_mirror = is_hermitian(kind_);
+    std::int32_t const unsymmetric = !filled.is_too_large && incomplete < 0 && (must_mirror || options_.sweeps > 0)
                                          ? state->pattern.unsymmetric(exec)
                                          : -1;
     if (incomplete >= 0)
@@ -371,8 +412,9 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
                           " has no diagonal entry: incomplete factors have no pivot there";
     else if (must_mirror && unsymmetric >= 0)
       state->structural = "row " + Impl::counted(unsymmetric) +
-                          " has an entry whose mirror image is missing: ic0 needs a Hermitian "
-                          "matrix, ilu0 does not";
+                          " has an entry whose mirror image is missing: " +
+                          std::string(to_string(kind_)) + " needs a Hermitian matrix, " +
+                          std::string(to_string(for_any())) + " does not";
     state->symmetric = unsymmetric < 0;
     if (!state->structural.empty()) {
       if (solves_by_sweeps())  // solvers still assemble their programs
@@ -387,8 +429,8 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       tri::DeviceTriangle const T = tri::device_triangle(state->pattern, upper == 0);
       bool const orders = upper == 0 && eliminates,
                  looks = solves ? Scheduled::is_by_levels(options_.schedule, T.rows,
-                                                          tri::entries_of(exec, T), A.longest_row())
-                                : orders && A.longest_row() <= tri::most_row_of_device;
+                                                          tri::entries_of(exec, T), longest_row)
+                                : orders && longest_row <= tri::most_row_of_device;
       if (!looks) continue;
       auto const found = tri::rows_by_level(
           exec, T,
@@ -437,15 +479,42 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     } else {
       state->triangles = tri::SweptTriangles<Scalar, Exec>::of(exec, state->pattern);
     }
-    state->values = Impl::allocate<Scalar>(exec, "Solder::incomplete::factors", A.nonzeros());
+    state->values = Impl::allocate<Scalar>(exec, "Solder::incomplete::factors", state->nonzeros);
     bool const in_lanes =
-        !Impl::is_host_space<Exec> && A.longest_row() <= Impl::warp && options_.sweeps == 0;
+        !Impl::is_host_space<Exec> && longest_row <= Impl::warp && options_.sweeps == 0;
     state->work =
-        Impl::allocate<Scalar>(exec, "Solder::incomplete::work", in_lanes ? 0 : A.nonzeros());
+        Impl::allocate<Scalar>(exec, "Solder::incomplete::work", in_lanes ? 0 : state->nonzeros);
     state->counters = Impl::allocate_zero_view<Indices>(exec, "Solder::incomplete::counters", 2);
     state->counters_on_host = Impl::allocate_view<decltype(state->counters_on_host)>(
         Kokkos::DefaultHostExecutionSpace(), "Solder::incomplete::counters", 2);
+    if (!filled.values.empty()) {
+      using OnHost = Kokkos::View<Scalar const*, Kokkos::HostSpace,
+                                  Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+      Kokkos::deep_copy(exec, state->values, OnHost(filled.values.data(), filled.values.size()));
+      exec.fence("Solder::incomplete: the factors are copied");
+      state->has_values = true;
+    }
     return state;
+  }
+
+  /// \brief The pattern of the factors, with the values if they come with it. On the host.
+  template <class Offset>
+  Impl::triangular::Filled<Scalar> fill(CsrMatrix<Scalar, Exec, Offset> const& A,
+                                        Impl::triangular::OrderedPattern const& P) const {
+    namespace tri = Impl::triangular;
+    if (kind_ == Factorisation::ick || kind_ == Factorisation::iluk)
+      return tri::filled_by_level<Scalar>(P, options_.level, options_.fill_factor);
+    auto const values =
+        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.values());
+    auto const by = kind_ == Factorisation::ict ? &tri::filled_by_symmetric_threshold<Scalar>
+                                                : &tri::filled_by_threshold<Scalar>;
+    return by(P, values.data(), options_.drop_tolerance, options_.fill_factor);
+  }
+  /// \brief The kind with this one's fill that takes any matrix.
+  Factorisation for_any() const {
+    return kind_ == Factorisation::ic0   ? Factorisation::ilu0
+           : kind_ == Factorisation::ick ? Factorisation::iluk
+                                         : Factorisation::ilut;
   }
 
   /// \brief Computes the factors. \return why they cannot be applied; empty if they can
@@ -454,23 +523,30 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     state.shift = 0;
     if (!state.structural.empty() || state.rows == 0) return state.structural;
     double const first = options_.shift;
-    std::int32_t wrong = eliminate(exec, from, 0);
-    if (kind_ == Factorisation::ic0)
+    // ilut's first factors came with their pattern; later ones have its pattern alone.
+    bool const is_there = std::exchange(state.has_values, false) && options_.sweeps == 0;
+    if (!is_there) {
+      state.repaired = 0;
+      state.first_repaired = -1;
+    }
+    std::int32_t wrong = is_there ? -1 : eliminate(exec, from, 0);
+    if (is_hermitian(kind_))
       for (double shift = first; wrong >= 0 && shift > 0 && shift <= 512 * first; shift *= 2) {
         state.shift = shift;
         wrong = eliminate(exec, from, shift);
       }
+    std::string const of(to_string(kind_));
     if (wrong >= 0) {
       std::string const row = Impl::counted(state.label.empty() ? wrong : state.label[wrong]);
       char percent[32];
       std::snprintf(percent, sizeof percent, "%.3g", 100 * state.shift);
       std::string failure =
-          kind_ == Factorisation::ic0
-              ? "the pivot of row " + row + " of ic0 is not positive, or not finite" +
+          is_hermitian(kind_)
+              ? "the pivot of row " + row + " of " + of + " is not positive, or not finite" +
                     (state.shift > 0
                          ? ", even with a diagonal that is " + std::string(percent) + "% larger"
                          : "")
-              : "the pivot of row " + row + " of ilu0 is zero or not finite";
+              : "the pivot of row " + row + " of " + of + " is zero or not finite";
       if (options_.sweeps > 0)
         failure +=
             ", or the sweeps have not converged (sweeps: " + std::to_string(options_.sweeps) + ")";
@@ -486,8 +562,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
                                               : state.upper.first_without_inverse(exec);
     exec.fence("Solder::incomplete: the factors are ready");
     if (i < 0) return {};
-    return "the pivot of row " + Impl::counted(i) + " of " +
-           (kind_ == Factorisation::ic0 ? "ic0" : "ilu0") + " is too small to divide by";
+    return "the pivot of row " + Impl::counted(i) + " of " + of + " is too small to divide by";
   }
 
   /// \brief The first row, in the order of elimination, whose pivot is unusable, or -1.
@@ -506,7 +581,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
                                                         state.work.data(),
                                                         state.counters.data(),
                                                         state.counters.data() + 1,
-                                                        kind_ == Factorisation::ic0
+                                                        is_hermitian(kind_)
                                                             ? Impl::triangular::Pivots::positive
                                                             : Impl::triangular::Pivots::nonzero};
     if (options_.sweeps > 0)

@@ -30,19 +30,45 @@ constexpr std::string_view to_string(TriangularSchedule schedule) { return word_
 
 /// \brief In which order an incomplete factorisation eliminates.
 enum class Ordering : std::int32_t {
-  natural,     ///< as the matrix has it
-  rcm,         ///< reverse Cuthill-McKee: a narrow band
-  multicolour  ///< rows without common entries together: as few levels as there are colours
+  natural,      ///< as the matrix has it
+  rcm,          ///< reverse Cuthill-McKee: a narrow band
+  multicolour,  ///< rows without common entries together: as few levels as there are colours
+  amd           ///< approximate minimum degree: little fill
 };
 
 /// \brief All values, with their words.
 constexpr auto words_of(Ordering) {
-  return std::array<Word<Ordering>, 3>{{{Ordering::natural, "natural"},
+  return std::array<Word<Ordering>, 4>{{{Ordering::natural, "natural"},
                                         {Ordering::rcm, "rcm"},
-                                        {Ordering::multicolour, "multicolour"}}};
+                                        {Ordering::multicolour, "multicolour"},
+                                        {Ordering::amd, "amd"}}};
 }
 /// \brief The word of a value.
 constexpr std::string_view to_string(Ordering ordering) { return word_of(ordering); }
+
+/// \brief Which entries the factors have, and what is asked of their pivots.
+enum class Factorisation : std::int32_t {
+  ic0,   ///< those of A, for a Hermitian positive definite A: positive pivots, with a shift if
+         ///< needed
+  ilu0,  ///< those of A, for any A: pivots that are not zero
+  ick,   ///< fill up to a level, for a Hermitian positive definite A
+  iluk,  ///< fill up to a level, for any A
+  ict,   ///< fill that is not small, for a Hermitian positive definite A
+  ilut   ///< fill that is not small, for any A
+};
+
+/// \brief All values, with their words.
+constexpr auto words_of(Factorisation) {
+  return std::array<Word<Factorisation>, 6>{
+      {{Factorisation::ic0, "ic0"}, {Factorisation::ilu0, "ilu0"}, {Factorisation::ick, "ick"},
+       {Factorisation::iluk, "iluk"}, {Factorisation::ict, "ict"}, {Factorisation::ilut, "ilut"}}};
+}
+/// \brief The word of a value.
+constexpr std::string_view to_string(Factorisation kind) { return word_of(kind); }
+/// \brief Whether it is for Hermitian positive definite matrices alone, as M then is.
+constexpr bool is_hermitian(Factorisation kind) {
+  return kind == Factorisation::ic0 || kind == Factorisation::ick || kind == Factorisation::ict;
+}
 
 /// \brief How the factors are applied.
 enum class Trisolve : std::int32_t {
@@ -62,7 +88,12 @@ constexpr std::string_view to_string(Trisolve trisolve) { return word_of(trisolv
 struct IncompleteOptions {
   TriangularSchedule schedule = TriangularSchedule::automatic;  ///< of exact solves
   Ordering ordering = Ordering::natural;                        ///< in which rows are eliminated
-  /// ic0, where a pivot is not positive: A + shift diag(A) is factorised instead, with this shift
+  int level = 1;                ///< of fill, at most: ick and iluk; 0: the pattern of A
+  /// What is smaller is left out: of ilut relative to the mean |a_ij| of A's row, of ict relative to
+  /// sqrt(|a_ii a_jj|).
+  double drop_tolerance = 1e-3;
+  double fill_factor = 10;  ///< with fill: entries of the factors per entry of A, at most
+  /// ic0, ick and ict, where a pivot is not positive: A + shift diag(A) is factorised instead, with this shift
   /// and then with twice as much, nine times at most. 0: never.
   double shift = 1e-3;
   /// Sweeps of Chow's and Patel's fine-grained iteration for the factors, from A on, instead of
@@ -78,15 +109,26 @@ struct IncompleteOptions {
   /// \brief Names, ranges and purposes of the options; see core/options.hpp.
   static constexpr auto described() {
     return std::tuple(
+        Option("level", &IncompleteOptions::level, from_to(0, 100),
+               "of fill, at most; 0: the pattern of A")
+            .only_with("name", Factorisation::ick, Factorisation::iluk),
+        Option("drop_tolerance", &IncompleteOptions::drop_tolerance, from_to(0, 1),
+               "entries smaller than this share of those of A's row are left out")
+            .only_with("name", Factorisation::ict, Factorisation::ilut),
+        Option("fill_factor", &IncompleteOptions::fill_factor, from_to(1, 1000),
+               "entries of the factors per entry of A, at most")
+            .only_with("name", Factorisation::ick, Factorisation::iluk, Factorisation::ict,
+                       Factorisation::ilut),
         Option("ordering", &IncompleteOptions::ordering,
-               "of elimination: the matrix's, reverse Cuthill-McKee, or colour by colour"),
+               "of elimination: the matrix's, reverse Cuthill-McKee, colour by colour, or "
+               "approximate minimum degree, for little fill"),
         Option("schedule", &IncompleteOptions::schedule,
                "of the triangular solves: how their rows are grouped; auto: by a model of the time")
             .only_with("trisolve", Trisolve::exact),
         Option("shift", &IncompleteOptions::shift, from_to(0, 1),
                "share of the diagonal that is added where a pivot is not positive, doubled nine "
                "times at most; 0: never")
-            .only_with("name", std::string_view("ic0")),
+            .only_with("name", Factorisation::ic0, Factorisation::ick, Factorisation::ict),
         Option("sweeps", &IncompleteOptions::sweeps, from_to(0, 100),
                "of the fine-grained iteration for the factors; 0: elimination, row after row"),
         Option("trisolve", &IncompleteOptions::trisolve,

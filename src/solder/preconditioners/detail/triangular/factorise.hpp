@@ -13,8 +13,8 @@ namespace Solder::Impl::triangular {
 /// \brief Which pivots a factorisation accepts.
 enum class Pivots : std::int32_t { nonzero, positive };
 
-/// \brief A = L U within the pattern of A, row by row: Saad, Iterative Methods for Sparse Linear
-/// Systems, algorithm 10.4 (IKJ). Columns ascend in each row.
+/// \brief A = L U within a pattern, row by row: Saad, Iterative Methods for Sparse Linear Systems,
+/// algorithm 10.4 (IKJ). Columns ascend in each row. The pattern is A's, or has fill besides.
 ///
 /// Rows are processed in an order in which every row comes after the rows that it needs. A row is
 /// computed outside the array of the factors, which is "not yet" everywhere at first. It waits for
@@ -33,7 +33,8 @@ struct IncompleteRows {
   std::int32_t const* columns;
   std::int32_t const* diagonal;  ///< places of the diagonal entries
   std::int32_t const* order;
-  std::int32_t const* source;  ///< the place of each entry in `given`; null: the same place
+  /// The place of each entry in `given`, -1 for one that A has not; null: the same place.
+  std::int32_t const* source;
   Scalar const* given;         ///< A's values
   Real of_diagonal;            ///< the factor that A's diagonal is multiplied by
   Scalar* values;              ///< the factors; "not yet" at first
@@ -105,7 +106,8 @@ struct IncompleteRows {
   std::int64_t next_rows() const { return std::int64_t(rows_of_ticket) * add_one_release(ticket); }
 
   KOKKOS_FORCEINLINE_FUNCTION Scalar of_A(std::int32_t place, std::int32_t pivot_place) const {
-    Scalar const value = given[source == nullptr ? place : source[place]];
+    std::int32_t const from = source == nullptr ? place : source[place];
+    Scalar const value = from < 0 ? Scalar{} : given[from];
     return place == pivot_place ? of_diagonal * value : value;
   }
   template <class Wait>

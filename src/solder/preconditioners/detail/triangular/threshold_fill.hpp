@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <solder/preconditioners/detail/triangular/fill.hpp>
+
+namespace Solder::Impl::triangular {
+
+/// \brief The candidates of a row, of which the largest are kept.
+class Candidates {
+ public:
+  void clear() { all_.clear(); }
+  void add(std::int32_t column, double size) { all_.push_back({size, column}); }
+  std::int64_t count() const { return static_cast<std::int64_t>(all_.size()); }
+  /// \brief Keeps the `most` largest. Returns how many are dropped.
+  std::int64_t keep(std::int64_t most) {
+    if (count() <= most) return 0;
+    std::int64_t const dropped = count() - std::max<std::int64_t>(most, 0);
+    std::nth_element(all_.begin(), all_.begin() + most, all_.end(),
+                     [](One const& a, One const& b) {
+                       return a.size != b.size ? a.size > b.size : a.column < b.column;
+                     });
+    all_.resize(most);
+    return dropped;
+  }
+  /// \brief The columns before and after i, ascending.
+  void split(std::int32_t i, std::vector<std::int32_t>& below, std::vector<std::int32_t>& above) {
+    below.clear();
+    above.clear();
+    for (One const& one : all_) (one.column < i ? below : above).push_back(one.column);
+    for (auto* const part : {&below, &above})
+      if (!std::is_sorted(part->begin(), part->end())) std::sort(part->begin(), part->end());
+  }
+
+ private:
+  struct One {
+    double size;
+    std::int32_t column;
+  };
+  std::vector<One> all_;
+};
+
+/// \brief ILUT: A = L U row by row, without what is small, on the host (Saad, ILUT: a dual
+/// threshold incomplete LU factorization, 1994; Iterative Methods for Sparse Linear Systems,
+/// algorithm 10.6).
+///
+/// What is measured is what an entry does to its row of A: |u_ij|, and |l_ik| max_j |u_kj|. It is
+/// left out if that is below drop_tolerance times the mean |a_ij|: l_ik before it is used. So nothing
+/// depends on how the rows of A are scaled, and the columns' scaling, too, leaves L's choice alone.
+/// The second rule bounds the memory: rows 0, ..., i have at most fill_factor times the entries of
+/// these rows of A, and their diagonal. What a row does not need, later ones may take. Where there
+/// are more, the largest are kept.
+///
+/// A pivot below a hundredth of that (or below rounding) is replaced by one of this size: it is an
+/// error smaller than those that dropping makes.
+///
+/// \param given A's values
+template <class Scalar>
+Filled<Scalar> filled_by_threshold(OrderedPattern const& A, Scalar const* given,
+                                   double drop_tolerance, double fill_factor) {
+  using Real = typename ScalarTraits<Scalar>::Real;
+  auto const rows = static_cast<std::int32_t>(A.label.size());
+  Filled<Scalar> filled;
+  OrderedPattern& F = filled.pattern;
+  F.label = A.label;
+  WorkRow row(rows);
+  Candidates candidates;
+  std::vector<std::int32_t> below, above;
+  std::vector<Scalar> w(rows), inverse(rows);
+  std::vector<double> largest(rows);  // of each row of U
+  for (std::int32_t i = 0; i < rows; ++i) {
+    double sum = 0, norm = 0;
+    int entries = 0;
+    w[i] = Scalar{};
+    row.begin(i, A, [&](std::int32_t k, std::int32_t j) {
+      w[j] = given[A.source[k]];
+      double const size = size_of(w[j]);
+      entries += size > 0;
+      sum += size;
+      norm = std::max(norm, size);
+    });
+    double const small = drop_tolerance * sum / std::max(entries, 1);
+    candidates.clear();
+    while (row.has_below()) {
+      std::int32_t const k = row.next_below();
+      Scalar const factor = w[k] * inverse[k];
+      double const size = size_of(factor) * largest[k];
+      if (size < small || factor == Scalar{}) {
+        ++filled.dropped;
+        continue;
+      }
+      w[k] = factor;
+      candidates.add(k, size);
+      for (std::int32_t e = F.diagonal[k] + 1; e < F.offsets[k + 1]; ++e) {
+        std::int32_t const j = F.columns[e];
+        if (row.has(j)) {
+          w[j] -= factor * filled.values[e];
+        } else {
+          row.add(j);
+          w[j] = -(factor * filled.values[e]);
+        }
+      }
+    }
+    for (std::int32_t const j : row.above()) {
+      if (double const size = size_of(w[j]); size < small || size == 0)
+        ++filled.dropped;
+      else
+        candidates.add(j, size);
+    }
+    std::int64_t const most = most_entries(A, fill_factor, i + 1) -
+                              static_cast<std::int64_t>(F.columns.size()) - 1;
+    filled.dropped += candidates.keep(most);
+    candidates.split(i, below, above);
+
+    double const least = std::max(0.01 * small, std::numeric_limits<Real>::epsilon() * norm);
+    double const pivot = size_of(w[i]);
+    if (pivot < least || pivot == 0) {
+      double const other = norm > 0 ? least : 1;
+      w[i] = pivot > 0 ? w[i] * static_cast<Real>(other / pivot) : Scalar(static_cast<Real>(other));
+      if (filled.repaired++ == 0) filled.first_repaired = i;
+    }
+    inverse[i] = Scalar(1) / w[i];
+    append_row(F, row, i, below, above);
+    double& most_of_row = largest[i] = size_of(w[i]);
+    for (std::int32_t const j : below) filled.values.push_back(w[j]);
+    filled.values.push_back(w[i]);
+    for (std::int32_t const j : above) {
+      filled.values.push_back(w[j]);
+      most_of_row = std::max(most_of_row, size_of(w[j]));
+    }
+  }
+  return filled;
+}
+
+/// \brief The pattern of ICT: A = L D L^H row by row of L^H, without what is small, on the host, and
+/// the mirror image of it. Only the upper part of A is read.
+///
+/// Entry (i, j) is left out if it is below drop_tolerance sqrt(|a_ii a_jj|), which symmetric scaling
+/// does not change. Rows of both factors together are bounded as in filled_by_threshold(). Rows
+/// that have an entry in column i are found in lists: each row is in that of its next column.
+template <class Scalar>
+Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar const* given,
+                                             double drop_tolerance, double fill_factor) {
+  using Real = typename ScalarTraits<Scalar>::Real;
+  auto const rows = static_cast<std::int32_t>(A.label.size());
+  Filled<Scalar> filled;
+  Candidates candidates;
+  std::vector<std::int32_t> offsets{0}, columns, sources, below, above, marked(rows, -1),
+      source(rows), at(rows), first(rows, -1), next(rows, -1), in_column(rows, 0);
+  std::vector<Scalar> values, w(rows);
+  std::vector<double> pivots(rows), root(rows);
+  for (std::int32_t i = 0; i < rows; ++i)
+    root[i] = A.diagonal[i] < 0 ? 0
+                                : std::sqrt(size_of(given[A.source[A.diagonal[i]]]));
+  auto const enlist = [&](std::int32_t k) {  // into the list of its next column
+    if (at[k] == offsets[k + 1]) return;
+    next[k] = first[columns[at[k]]];
+    first[columns[at[k]]] = k;
+  };
+  for (std::int32_t i = 0; i < rows; ++i) {
+    above.clear();
+    auto const add = [&](std::int32_t j, std::int32_t from) {
+      marked[j] = i;
+      source[j] = from;
+      w[j] = Scalar{};
+      if (j > i) above.push_back(j);
+    };
+    add(i, -1);
+    for (std::int32_t k = A.offsets[i]; k < A.offsets[i + 1]; ++k) {
+      std::int32_t const j = A.columns[k];
+      if (j < i) continue;
+      if (j != i) add(j, A.source[k]);
+      w[j] = given[A.source[k]];
+    }
+    for (std::int32_t k = first[i], after; k >= 0; k = after) {
+      after = next[k];
+      Scalar const factor = conjugated(values[at[k]]) * static_cast<Real>(1 / pivots[k]);
+      w[i] -= factor * values[at[k]];
+      for (std::int32_t e = at[k] + 1; e < offsets[k + 1]; ++e) {
+        std::int32_t const j = columns[e];
+        if (marked[j] != i) add(j, -1);
+        w[j] -= factor * values[e];
+      }
+      ++at[k];
+      enlist(k);
+    }
+    double const small = drop_tolerance * root[i];
+    candidates.clear();
+    for (std::int32_t const j : above) {
+      if (double const size = size_of(w[j]); size < small * root[j] || size == 0)
+        ++filled.dropped;
+      else
+        candidates.add(j, root[j] > 0 ? size / root[j] : size);
+    }
+    std::int64_t const most =
+        (most_entries(A, fill_factor, i + 1) - i - 1) / 2 - static_cast<std::int64_t>(columns.size());
+    filled.dropped += candidates.keep(most);
+    candidates.split(i, below, above);
+    double const pivot = real_part(Wide<Scalar>(w[i]));
+    double const least =
+        std::max(1e-3 * root[i] * root[i], double(std::numeric_limits<Real>::min()));
+    pivots[i] = pivot > least ? pivot : least;
+    for (std::int32_t const j : above) {
+      columns.push_back(j);
+      sources.push_back(source[j]);
+      values.push_back(w[j]);
+      ++in_column[j];
+    }
+    offsets.push_back(static_cast<std::int32_t>(columns.size()));
+    at[i] = offsets[i];
+    enlist(i);
+  }
+
+  OrderedPattern& F = filled.pattern;
+  F.label = A.label;
+  F.diagonal.resize(rows);
+  F.offsets.resize(std::size_t(rows) + 1);
+  for (std::int32_t i = 0; i < rows; ++i) {
+    F.diagonal[i] = F.offsets[i] + in_column[i];
+    F.offsets[i + 1] = F.diagonal[i] + 1 + offsets[i + 1] - offsets[i];
+  }
+  F.columns.resize(F.offsets[rows]);
+  F.source.assign(F.offsets[rows], -1);
+  std::vector<std::int32_t> fill_at(F.offsets.begin(), F.offsets.end() - 1);
+  for (std::int32_t i = 0; i < rows; ++i) {
+    F.columns[F.diagonal[i]] = i;
+    for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k) {
+      F.columns[F.diagonal[i] + 1 + k - offsets[i]] = columns[k];
+      F.columns[fill_at[columns[k]]++] = i;
+    }
+  }
+  for (std::int32_t i = 0; i < rows; ++i)  // both parts of A's rows ascend, as those of F do
+    for (std::int32_t k = A.offsets[i], f = F.offsets[i]; k < A.offsets[i + 1]; ++k) {
+      while (f < F.offsets[i + 1] && F.columns[f] < A.columns[k]) ++f;
+      if (f < F.offsets[i + 1] && F.columns[f] == A.columns[k]) F.source[f] = A.source[k];
+    }
+  return filled;
+}
+
+}  // namespace Solder::Impl::triangular

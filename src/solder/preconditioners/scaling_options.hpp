@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+
+#include <solder/core/options.hpp>
+
+namespace Solder {
+
+/// \brief Whether a preconditioner is made of A with scaled rows and columns.
+enum class Scale : std::int32_t {
+  none,        ///< of A as it is
+  equilibrate  ///< by powers of two, so that the largest entry of each row and column is near 1
+};
+
+/// \brief All values, with their words.
+constexpr auto words_of(Scale) {
+  return std::array<Word<Scale>, 2>{{{Scale::none, "none"}, {Scale::equilibrate, "equilibrate"}}};
+}
+/// \brief The word of a value.
+constexpr std::string_view to_string(Scale scale) { return word_of(scale); }
+
+/// \brief Whether a preconditioner is made of A with permuted rows.
+enum class Match : std::int32_t {
+  none,    ///< of A as it is
+  product  ///< the product of the diagonal entries becomes as large as it can
+};
+
+/// \brief All values, with their words.
+constexpr auto words_of(Match) {
+  return std::array<Word<Match>, 2>{{{Match::none, "none"}, {Match::product, "product"}}};
+}
+/// \brief The word of a value.
+constexpr std::string_view to_string(Match match) { return word_of(match); }
+
+/// \brief Options of Scaling.
+struct ScalingOptions {
+  Scale scale = Scale::none;  ///< of rows and columns
+  Match match = Match::none;  ///< of rows to columns
+  /// Rows and columns are scaled by the same factors, so that a Hermitian A stays Hermitian.
+  bool is_symmetric = false;
+
+  /// \brief Whether all options are equal.
+  bool operator==(ScalingOptions const&) const = default;
+  /// \brief Whether anything is to be done.
+  bool is_wanted() const { return scale != Scale::none || match != Match::none; }
+
+  /// \brief Names and purposes of the options; see core/options.hpp. The rest is the solver's.
+  static constexpr auto described() {
+    return std::tuple(
+        Option("scale", &ScalingOptions::scale,
+               "A's rows and columns, for the preconditioner, by powers of two; equilibrate: the "
+               "largest entry of each becomes nearly 1"),
+        Option("match", &ScalingOptions::match,
+               "A's rows to columns, for the preconditioner, by a permutation; product: that of the "
+               "diagonal entries becomes as large as it can"));
+  }
+};
+
+}  // namespace Solder
