@@ -169,6 +169,31 @@ bool incomplete() {
   return has_converged(report);
 }
 
+bool scaled() {
+  //! [scaled]
+  Kokkos::DefaultExecutionSpace const exec;
+  // Rows in reverse order: no diagonal, and nothing to pivot on.
+  Solder::HostCsr<double> const flow = Solder::convection_diffusion_2d<double>(
+      20, {10, 4}, Solder::Convection::upwind);
+  Solder::TripletBuilder<double> entries;
+  for (std::int32_t i = 0; i < flow.rows; ++i)
+    for (auto k = flow.row_offsets[i]; k < flow.row_offsets[i + 1]; ++k)
+      entries.add(flow.rows - 1 - i, flow.columns[k], flow.values[k]);
+  Solder::CsrMatrix const A(exec, entries.build(flow.rows, flow.rows));
+
+  Solder::Scaling const scaling(
+      exec, A, {.scale = Solder::Scale::equilibrate, .match = Solder::Match::product});
+  Solder::Incomplete const of_scaled(exec, scaling.matrix(), Solder::Factorisation::ilut);
+  Solder::Scaled const M(exec, scaling, of_scaled);  // for A: x and b are not scaled
+
+  Kokkos::View<double*> const b("b", A.rows()), x("x", A.rows());
+  Kokkos::deep_copy(b, 1.0);
+  Solder::Gmres gmres(exec, A, M);
+  Solder::Report const report = gmres.solve(b, x);
+  //! [scaled]
+  return has_converged(report);
+}
+
 bool triangular_solve() {
   //! [triangular_solve]
   Kokkos::DefaultExecutionSpace const exec;
@@ -390,6 +415,7 @@ int main(int argc, char* argv[]) {
       {"jacobi", jacobi},
       {"fsai", fsai},
       {"incomplete", incomplete},
+      {"scaled", scaled},
       {"triangular_solve", triangular_solve},
       {"chebyshev", chebyshev},
       {"amg", amg},

@@ -26,6 +26,8 @@
 #include <solder/preconditioners/fsai.hpp>
 #include <solder/preconditioners/incomplete.hpp>
 #include <solder/preconditioners/jacobi.hpp>
+#include <solder/preconditioners/scaled.hpp>
+#include <solder/preconditioners/scaling.hpp>
 #include <solder/preconditioners/triangular_solve.hpp>
 #include <solder/problems/generators.hpp>
 #include <solder/solver.hpp>

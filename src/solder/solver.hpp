@@ -183,9 +183,10 @@ class Solver {
 ///   - `runner`: auto, launch, graph, team or resident; `matrix_format`: auto, csr, sell or ell,
 ///   - `check_symmetry`: true; whether A is held against what cg and block_cg are for,
 ///   - `allow_stale_preconditioner`: false; see SolverOptions,
-///   - `preconditioner`: none, jacobi, fsai, ic0, ilu0, chebyshev or amg, or a tree of its `name`
-///     and options (FsaiOptions, ...); of fsai and amg `precision`: same or single; of chebyshev
-///     `inner`: none, jacobi or fsai, likewise; of amg `near_nullspace`: constant or rigid_body.
+///   - `preconditioner`: none, jacobi, fsai, ic0, ilu0, ick, iluk, ict, ilut, chebyshev or amg, or a
+///     tree of its `name` and options (FsaiOptions, ...), and of any one `scale` and `match`
+///     (ScalingOptions); of fsai and amg `precision`: same or single; of chebyshev `inner`: none,
+///     jacobi or fsai, likewise; of amg `near_nullspace`: constant or rigid_body.
 ///
 /// Without a preconditioner it is none, without `inner` jacobi. Compiled for the scalars and spaces
 /// that Solder::compiled was configured for. All work goes to exec. \throws std::invalid_argument

@@ -44,8 +44,8 @@ namespace Solder {
 /// is bounded: more than fill_factor entries per entry of A are a failure of ick and iluk, while ict
 /// and ilut keep the largest. The diagonal then need not be in A's pattern. From there on the
 /// pattern is fixed, and factors in it are computed like those without fill. ilut's first ones come
-/// from the host with the pattern, which replaces pivots that are smaller than what is dropped, and
-/// setup() counts them. A refresh computes the factors in the old pattern.
+/// from the host with the pattern. It replaces pivots that are far smaller than what it leaves out,
+/// and setup() counts them. A refresh computes the factors in the old pattern.
 ///
 /// The pattern is analysed once. For GPUs this happens on the device if the schedule is `levels`,
 /// the ordering natural and the rows sorted. Otherwise the host analyses it, both triangles at the
@@ -257,6 +257,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
   using Space = typename Exec::memory_space;
   using Indices = Kokkos::View<std::int32_t*, Space>;
   using Values = Kokkos::View<Scalar*, Space>;
+  using Reals = Kokkos::View<typename ScalarTraits<Scalar>::Real*, Space>;
   using Offsets = Kokkos::View<std::int64_t*, Space>;
   static constexpr char unfinished[] =
       "its factors are unfinished because an exception interrupted the set-up: call refresh again";
@@ -275,6 +276,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
         Impl::no_view<Kokkos::View<std::int32_t*, Kokkos::HostSpace>>();
     Impl::triangular::DevicePattern<Exec> pattern;
     Values values = Impl::no_view<Values>(), work = values;
+    Reals least = Impl::no_view<Reals>();  ///< of ilut: the size of each row's pivot, at least
     Impl::triangular::Scheduled<Scalar, Exec> lower, upper;    // for exact solves
     Impl::triangular::SweptTriangles<Scalar, Exec> triangles;  // for solves by sweeps
     double analysis_seconds = 0, factorise_seconds = 0, shift = 0;
@@ -295,6 +297,8 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     }
   }
   std::string name() const { return label(); }
+  /// \brief Whether pivots that are too small are replaced.
+  bool repairs() const { return kind_ == Factorisation::ilut && options_.sweeps == 0; }
   bool has_fill() const {
     return kind_ != Factorisation::ic0 && kind_ != Factorisation::ilu0;
   }
@@ -333,6 +337,22 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
         },
         Kokkos::Max<std::int32_t>(different));
     return different <= 0;
+  }
+
+  /// \brief The least size of each pivot, from the values of A. One kernel. Words: A's values.
+  void find_least_pivots(Exec const& exec, Scalar const* from) const {
+    auto const* const offsets = state_->given_offsets.data();
+    auto const* const labels = state_->pattern.label.data();
+    auto* const least = state_->least.data();
+    double const tolerance = options_.drop_tolerance;
+    Kokkos::parallel_for(
+        "Solder::incomplete::least", Kokkos::RangePolicy<Exec>(exec, 0, state_->rows),
+        KOKKOS_LAMBDA(int i) {
+          std::int32_t const row = labels == nullptr ? i : labels[i];
+          Impl::triangular::RowSize of_row;
+          for (std::int64_t k = offsets[row]; k < offsets[row + 1]; ++k) of_row.add(from[k]);
+          least[i] = Impl::to_real<Scalar>(of_row.template least_pivot<Scalar>(tolerance));
+        });
   }
   /// \endcond
 
@@ -484,9 +504,11 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
         !Impl::is_host_space<Exec> && longest_row <= Impl::warp && options_.sweeps == 0;
     state->work =
         Impl::allocate<Scalar>(exec, "Solder::incomplete::work", in_lanes ? 0 : state->nonzeros);
-    state->counters = Impl::allocate_zero_view<Indices>(exec, "Solder::incomplete::counters", 2);
+    state->counters = Impl::allocate_zero_view<Indices>(exec, "Solder::incomplete::counters", 4);
+    if (repairs())
+      state->least = Impl::allocate_view<Reals>(exec, "Solder::incomplete::least", A.rows());
     state->counters_on_host = Impl::allocate_view<decltype(state->counters_on_host)>(
-        Kokkos::DefaultHostExecutionSpace(), "Solder::incomplete::counters", 2);
+        Kokkos::DefaultHostExecutionSpace(), "Solder::incomplete::counters", 4);
     if (!filled.values.empty()) {
       using OnHost = Kokkos::View<Scalar const*, Kokkos::HostSpace,
                                   Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
@@ -525,10 +547,6 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     double const first = options_.shift;
     // ilut's first factors came with their pattern; later ones have its pattern alone.
     bool const is_there = std::exchange(state.has_values, false) && options_.sweeps == 0;
-    if (!is_there) {
-      state.repaired = 0;
-      state.first_repaired = -1;
-    }
     std::int32_t wrong = is_there ? -1 : eliminate(exec, from, 0);
     if (is_hermitian(kind_))
       for (double shift = first; wrong >= 0 && shift > 0 && shift <= 512 * first; shift *= 2) {
@@ -583,15 +601,19 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
                                                         state.counters.data() + 1,
                                                         is_hermitian(kind_)
                                                             ? Impl::triangular::Pivots::positive
-                                                            : Impl::triangular::Pivots::nonzero};
+                                                            : Impl::triangular::Pivots::nonzero,
+                                                        repairs() ? state.least.data() : nullptr,
+                                                        state.counters.data() + 2};
     if (options_.sweeps > 0)
       return Impl::triangular::factorise_by_sweeps(exec, rows, state.nonzeros, options_.sweeps,
                                                    state.symmetric);
     Kokkos::deep_copy(exec, state.values, Impl::triangular::not_yet<Scalar>());
     auto const& counters = state.counters_on_host;
     counters(0) = 0;
-    counters(1) = std::numeric_limits<std::int32_t>::max();
+    counters(1) = counters(3) = std::numeric_limits<std::int32_t>::max();
+    counters(2) = 0;
     Kokkos::deep_copy(exec, state.counters, counters);
+    if (repairs()) find_least_pivots(exec, from);
     std::int64_t const at_once = Impl::triangular::levels_ahead * state.rows / state.levels + 1;
     if constexpr (Impl::is_host_space<Exec>) {
       Kokkos::parallel_for(
@@ -612,6 +634,10 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     }
     Kokkos::deep_copy(exec, counters, state.counters);
     exec.fence("Solder::incomplete: factorised");
+    state.repaired = counters(2);
+    state.first_repaired = counters(2) == 0          ? -1
+                           : state.label.empty() ? counters(3)
+                                                 : state.label[counters(3)];
     return counters(1) == std::numeric_limits<std::int32_t>::max() ? -1 : counters(1);
   }
 

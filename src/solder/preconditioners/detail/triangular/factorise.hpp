@@ -42,6 +42,10 @@ struct IncompleteRows {
   std::int32_t* ticket;  ///< 0 at first
   std::int32_t* wrong;   ///< set to the first row with an unusable pivot, if there is one
   Pivots pivots;
+  /// The least size of each row's pivot: a smaller one is replaced, counted in repaired[0], and the
+  /// first such row is repaired[1]. Null: none is.
+  Real const* least = nullptr;
+  std::int32_t* repaired = nullptr;
 
   /// \brief One thread of a host.
   void operator()(int) const {
@@ -117,6 +121,16 @@ struct IncompleteRows {
     return value;
   }
 
+  /// \brief A finite pivot of row i that is large enough; see `least`.
+  KOKKOS_FORCEINLINE_FUNCTION Scalar repaired_pivot(std::int32_t i, Scalar const& pivot) const {
+    if (least == nullptr) return pivot;
+    double const size = size_of(pivot);
+    if (!(size < least[i])) return pivot;
+    Kokkos::atomic_inc(repaired);
+    Kokkos::atomic_min(repaired + 1, i);
+    return size > 0 ? pivot * to_real<Scalar>(least[i] / size) : Scalar(least[i]);
+  }
+
   /// \brief Eliminates a row in a warp's lanes. Returns false if the row, or the part right of the
   /// diagonal of a row that it needs, has more entries than a warp has lanes.
   KOKKOS_FORCEINLINE_FUNCTION bool eliminate_in_lanes(std::int32_t i, int lane) const {
@@ -159,6 +173,7 @@ struct IncompleteRows {
           value -= factor * needed;
       }
     }
+    if (lane == lower) value = repaired_pivot(i, value);
     if (lane < size) store_relaxed(values + begin + lane, but_marked(value));
     if (lane == lower && !is_fine(value)) Kokkos::atomic_min(wrong, i);
     return true;
@@ -212,6 +227,8 @@ struct IncompleteRows {
         }
       lane_barrier();
     }
+    if (lane == 0) work[pivot_place] = repaired_pivot(i, work[pivot_place]);
+    lane_barrier();
     for (std::int32_t k = begin + lane; k < end; k += lanes)
       store_relaxed(values + k, but_marked(work[k]));
     if (lane == 0 && !is_fine(work[pivot_place])) Kokkos::atomic_min(wrong, i);

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include <solder/preconditioners/detail/triangular/fill.hpp>
@@ -46,6 +45,32 @@ class Candidates {
   std::vector<One> all_;
 };
 
+/// \brief What a row of A says of what is small in it.
+struct RowSize {
+  double sum = 0, most = 0;
+  std::int32_t entries = 0;
+
+  template <class Scalar>
+  KOKKOS_FORCEINLINE_FUNCTION void add(Scalar const& value) {
+    double const size = size_of(value);
+    sum += size;
+    most = size > most ? size : most;
+    entries += size > 0;
+  }
+  /// \brief The size of an entry that is left out.
+  KOKKOS_FORCEINLINE_FUNCTION double small(double drop_tolerance) const {
+    return entries > 0 ? drop_tolerance * sum / entries : 0;
+  }
+  /// \brief The least size of the pivot: a hundredth of that, but no less than rounding.
+  template <class Scalar>
+  KOKKOS_FORCEINLINE_FUNCTION double least_pivot(double drop_tolerance) const {
+    using Real = typename ScalarTraits<Scalar>::Real;
+    double const rounding = double(Kokkos::Experimental::epsilon_v<Real>) * most,
+                 least = 0.01 * small(drop_tolerance);
+    return !(most > 0) ? 1 : least > rounding ? least : rounding;
+  }
+};
+
 /// \brief ILUT: A = L U row by row, without what is small, on the host (Saad, ILUT: a dual
 /// threshold incomplete LU factorization, 1994; Iterative Methods for Sparse Linear Systems,
 /// algorithm 10.6).
@@ -64,7 +89,6 @@ class Candidates {
 template <class Scalar>
 Filled<Scalar> filled_by_threshold(OrderedPattern const& A, Scalar const* given,
                                    double drop_tolerance, double fill_factor) {
-  using Real = typename ScalarTraits<Scalar>::Real;
   auto const rows = static_cast<std::int32_t>(A.label.size());
   Filled<Scalar> filled;
   OrderedPattern& F = filled.pattern;
@@ -75,17 +99,13 @@ Filled<Scalar> filled_by_threshold(OrderedPattern const& A, Scalar const* given,
   std::vector<Scalar> w(rows), inverse(rows);
   std::vector<double> largest(rows);  // of each row of U
   for (std::int32_t i = 0; i < rows; ++i) {
-    double sum = 0, norm = 0;
-    int entries = 0;
+    RowSize of_row;
     w[i] = Scalar{};
     row.begin(i, A, [&](std::int32_t k, std::int32_t j) {
       w[j] = given[A.source[k]];
-      double const size = size_of(w[j]);
-      entries += size > 0;
-      sum += size;
-      norm = std::max(norm, size);
+      of_row.add(w[j]);
     });
-    double const small = drop_tolerance * sum / std::max(entries, 1);
+    double const small = of_row.small(drop_tolerance);
     candidates.clear();
     while (row.has_below()) {
       std::int32_t const k = row.next_below();
@@ -118,11 +138,9 @@ Filled<Scalar> filled_by_threshold(OrderedPattern const& A, Scalar const* given,
     filled.dropped += candidates.keep(most);
     candidates.split(i, below, above);
 
-    double const least = std::max(0.01 * small, std::numeric_limits<Real>::epsilon() * norm);
-    double const pivot = size_of(w[i]);
-    if (pivot < least || pivot == 0) {
-      double const other = norm > 0 ? least : 1;
-      w[i] = pivot > 0 ? w[i] * static_cast<Real>(other / pivot) : Scalar(static_cast<Real>(other));
+    double const least = of_row.least_pivot<Scalar>(drop_tolerance), pivot = size_of(w[i]);
+    if (pivot < least) {
+      w[i] = pivot > 0 ? w[i] * to_real<Scalar>(least / pivot) : Scalar(to_real<Scalar>(least));
       if (filled.repaired++ == 0) filled.first_repaired = i;
     }
     inverse[i] = Scalar(1) / w[i];
