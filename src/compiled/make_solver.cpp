@@ -207,7 +207,9 @@ class Made final : public Impl::MadeSolver<T, Exec> {
   }
   void begin_solve() {
     update_matrix();
-    if (wanted_.preconditioner.name != "none" && !wanted_.allow_stale_preconditioner &&
+    bool const has_set_up =
+        wanted_.preconditioner.name != "none" || wanted_.preconditioner.scaling.is_wanted();
+    if (has_set_up && !wanted_.allow_stale_preconditioner &&
         !parts_->of_preconditioner.is_of(parts_->A.version()))
       throw std::logic_error(std::string(name()) +
                              ": the values of the matrix have changed since the preconditioner was "

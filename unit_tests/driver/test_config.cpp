@@ -247,10 +247,10 @@ TEST(Config, IncompleteFactorsAndTheirParameters) {
     for (char const* const key :
          {"ordering: rcm", "schedule: levels", "sweeps: 3", "trisolve: jacobi"})
       expect_error(text(concat("name: ", name, ", ", key)),
-                   {"a.yaml:2: 'preconditioner.", "it is for preconditioner.name: ic0 or ilu0\n"});
+                   {"a.yaml:2: 'preconditioner.", "it is for preconditioner.name: ic0, ilu0, ick, iluk, ict or ilut\n"});
   expect_error(text("name: ilu0, shift: 0.1"),
                {"a.yaml:2: 'preconditioner.shift' does not apply here; it is for "
-                "preconditioner.name: ic0\n"});
+                "preconditioner.name: ic0, ick or ict\n"});
   expect_error(text("name: ic0, k: 2"), {"'preconditioner.k' does not apply here", "fsai"});
   expect_error(text("name: chebyshev, inner: ic0"), {"a.yaml:2: preconditioner.inner", "'ic0'"});
   expect_error(text("name: ilu"), {"a.yaml:2: ", "did you mean 'ilu0'?"});
@@ -258,6 +258,37 @@ TEST(Config, IncompleteFactorsAndTheirParameters) {
   expect_error(text("name: ic0, schedule: level"), {"did you mean 'levels'?"});
   expect_error(text("name: ic0, shift: 1.5"), {"preconditioner.shift", "from 0 to 1", "'1.5'"});
   expect_error(text("name: ic0, shift: -0.1"), {"preconditioner.shift", "from 0 to 1"});
+
+  PreconditionerConfig const ilut =
+      runs_of(text("name: ilut, drop_tolerance: 1e-4, fill_factor: 5, ordering: amd"))[0]
+          .preconditioner;
+  EXPECT_EQ(ilut.incomplete.drop_tolerance, 1e-4);
+  EXPECT_EQ(ilut.incomplete.fill_factor, 5);
+  EXPECT_EQ(ilut.incomplete.ordering, Solder::Ordering::amd);
+  EXPECT_EQ(ilut.label, "ilut(drop_tolerance=1e-4,fill_factor=5,ordering=amd)");
+  EXPECT_EQ(runs_of(text("name: [ick, iluk], level: [1, 3]")).size(), 4u);
+  expect_error(text("name: ilut, level: 1"), {"preconditioner.name: ick or iluk\n"});
+  expect_error(text("name: iluk, drop_tolerance: 0.1"), {"preconditioner.name: ict or ilut\n"});
+  expect_error(text("name: ilu0, fill_factor: 2"),
+               {"preconditioner.name: ick, iluk, ict or ilut\n"});
+  expect_error(text("name: ilut, fill_factor: 0.5"), {"preconditioner.fill_factor", "from 1 to"});
+}
+
+TEST(Config, AnyPreconditionerTakesAScaledMatrix) {
+  auto const text = [](std::string const& keys) {
+    return std::string(problem) + "preconditioner: {" + keys + "}\n";
+  };
+  for (std::string const name : {"none", "jacobi", "fsai", "chebyshev", "ic0", "ilut", "amg"}) {
+    PreconditionerConfig const given =
+        runs_of(text("name: " + name + ", scale: equilibrate, match: product"))[0].preconditioner;
+    EXPECT_EQ(given.scaling.scale, Solder::Scale::equilibrate);
+    EXPECT_EQ(given.scaling.match, Solder::Match::product);
+    EXPECT_EQ(given.label, name + "(scale=equilibrate,match=product)");
+    PreconditionerConfig const plain = runs_of(text("name: " + name))[0].preconditioner;
+    EXPECT_FALSE(plain.scaling.is_wanted());
+  }
+  expect_error(text("name: ilut, match: products"), {"did you mean 'product'?"});
+  expect_error(text("name: ilut, scale: ruiz"), {"preconditioner.scale", "'ruiz'"});
 }
 
 TEST(Config, MultigridAndItsParameters) {

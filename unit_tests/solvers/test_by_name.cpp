@@ -11,6 +11,7 @@
 #include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/fsai.hpp>
 #include <solder/preconditioners/incomplete.hpp>
+#include <solder/preconditioners/scaled.hpp>
 #include <solder/preconditioners/jacobi.hpp>
 #include <solder/problems/convection_diffusion.hpp>
 #include <solder/problems/elasticity.hpp>
@@ -124,6 +125,74 @@ TEST_F(ByName, PreconditionersMirrorTheirObjects) {
               with_amg);
 }
 
+// ---- A scaled or matched matrix ----
+
+Parameters scaled(Parameters parameters, bool is_matched = false) {
+  parameters.set("scale", "equilibrate");
+  if (is_matched) parameters.set("match", "product");
+  return parameters;
+}
+
+TEST_F(ByName, PreconditionersOfScaledMatricesAreTheClass) {
+  Solder::Scaling const scaling(exec, A, {Solder::Scale::equilibrate, Solder::Match::product});
+  Solder::IncompleteOptions options;
+  options.drop_tolerance = 0.01;
+  options.ordering = Solder::Ordering::amd;
+  Solder::Incomplete const ilut(exec, scaling.matrix(), Solder::Factorisation::ilut, options);
+  Solder::Gmres with_ilut(exec, A, Solder::Scaled(exec, scaling, ilut));
+  expect_same(
+      in_csr({{"name", "gmres"},
+              {"preconditioner",
+               scaled({{"name", "ilut"}, {"drop_tolerance", 0.01}, {"ordering", "amd"}}, true)}}),
+      with_ilut);
+}
+
+TEST_F(ByName, AnyPreconditionerTakesAScaledMatrix) {
+  std::vector<double> d(host.rows);
+  for (std::size_t i = 0; i < d.size(); ++i) d[i] = std::pow(10., double(i % 7) - 3);
+  scale_both_sides(host, d);
+  auto anew = host;
+  for (double& value : anew.values) value *= 2;
+  for (std::string const name : {"none", "jacobi", "fsai", "ic0", "ilu0", "ick", "iluk", "ict",
+                                 "ilut", "chebyshev", "amg"})
+    for (std::string const solver : {"cg", "gmres"})
+      for (std::string const format : {"csr", "sell"}) {
+        SCOPED_TRACE(solver + ", " + name + ", " + format);
+        Matrix const bad(exec, host), other(exec, anew);
+        auto const made =
+            make_solver(exec, bad,
+                        {{"name", solver},
+                         {"matrix_format", format},
+                         {"preconditioner", scaled({{"name", name}})}});
+        auto const expect_converged = [&](Solder::HostCsr<double> const& of) {
+          auto const [report, x] =
+              solved([&](auto const& r, auto const& y) { return made.solve(r, y); });
+          EXPECT_EQ(report.reason, Reason::converged) << report.detail;
+          EXPECT_LE(true_residual(of, b, x).relative, 1.1e-8);
+        };
+        expect_converged(host);
+        made.set_matrix(other);
+        EXPECT_THROW(solved([&](auto const& r, auto const& y) { return made.solve(r, y); }),
+                     std::logic_error);
+        made.refresh();
+        expect_converged(anew);
+        EXPECT_NE(made.describe().find("scale: equilibrate"), std::string::npos);
+      }
+}
+
+TEST_F(ByName, MatchingIsNotForHermitianMatrices) {
+  std::string const rest = "match: product permutes rows alone, and a Hermitian matrix is then no "
+                           "longer one, as ";
+  for (std::string const solver : {"cg", "block_cg"})
+    expect_error({{"name", solver}, {"preconditioner", scaled({{"name", "jacobi"}}, true)}},
+                 " preconditioner." + rest +
+                     "this solver needs it: take match: none, or gmres with ilut");
+  expect_error({{"name", "gmres"}, {"preconditioner", scaled({{"name", "ict"}}, true)}},
+               " preconditioner." + rest + "ict needs it: take match: none, or gmres with ilut");
+  expect_error({{"name", "gmres"}, {"preconditioner", Parameters{{"name", "ilut"}, {"scale", "on"}}}},
+               " preconditioner.scale must be none or equilibrate, not 'on'");
+}
+
 TEST_F(ByName, TakesColumnsAndBatches) {
   auto const several = to_device(exec, random_vector<double>(3 * host.rows, 5));
   using Columns = Kokkos::View<double**, Kokkos::LayoutRight, Exec::memory_space,
@@ -215,7 +284,7 @@ TEST_F(ByName, SaysWhatIsWrong) {
   expect_error({{"name", "cg"}, {"preconditioner", 3}},
                " preconditioner must be a name, or a tree with a name, not 3");
   expect_error({{"name", "cg"}, {"preconditioner", Parameters{{"name", "ilu0"}, {"shift", 0.1}}}},
-               " preconditioner.shift counts only with name: ic0, not ilu0");
+               " preconditioner.shift counts only with name: ic0, ick or ict, not ilu0");
   expect_error(
       {{"name", "cg"},
        {"form", "merged"},
