@@ -13,9 +13,11 @@
 #include <solder/solvers/cg.hpp>
 #include <solder/solvers/gmres.hpp>
 #include <solder/solvers/idr.hpp>
+#include <tuple>
 #include <utility>
 #include <variant>
 
+#include "made.hpp"
 #include "with_preconditioner.hpp"
 
 namespace Solder {
@@ -78,15 +80,10 @@ std::unique_ptr<Impl::AnyMethod<Exec, typename OpenedA::scalar_type>> make_metho
       wanted.options);
 }
 
-/// \brief Refuses a matrix that is not what the method is for.
 template <class T, class Exec>
 void check_symmetric(Exec const& exec, Wanted const& wanted, CsrMatrix<T, Exec> const& A) {
-  if (!wanted.needs_symmetry() || !wanted.check_symmetry) return;
-  Symmetry const symmetry = check_symmetry(exec, A);
-  if (symmetry.is_square && symmetry.is_finite && !symmetry.hermitian.holds())
-    throw std::invalid_argument("Solder::make_solver: " + describe(symmetry) + "; " + wanted.name +
-                                " needs a Hermitian positive definite matrix: use bicgstab, gmres "
-                                "or idr, or waive the check with check_symmetry: false");
+  if (wanted.needs_symmetry() && wanted.check_symmetry)
+    check_hermitian(wanted, check_symmetry(exec, A));
 }
 
 template <class T, class Exec>
@@ -116,6 +113,9 @@ class Made final : public Impl::MadeSolver<T, Exec> {
   std::size_t workspace_bytes(std::int32_t columns) const override {
     if (columns == 0 && !wanted_.is_block()) return parts_->method->workspace_bytes();
     return parts_->method->columns->workspace_bytes(std::max(columns, 1), rows());
+  }
+  std::string explain() const override {
+    return wanted_.name + " with " + wanted_.preconditioner.name + ", as they were named\n";
   }
   void reserve() override { parts_->method->reserve(); }
   Report solve(T const* b, T* x) override {
@@ -224,6 +224,15 @@ class Made final : public Impl::MadeSolver<T, Exec> {
 };
 
 }  // namespace
+
+template <class T, class Exec>
+std::shared_ptr<Impl::MadeSolver<T, Exec>> make_named(Exec const& exec, CsrMatrix<T, Exec> const& A,
+                                                      Wanted const& wanted,
+                                                      SolverInputs const& inputs) {
+  check_symmetric(exec, wanted, A);
+  return std::make_shared<Made<T, Exec>>(exec, A, wanted, inputs);
+}
+
 }  // namespace Compiled
 
 template <class Scalar, class Exec>
@@ -231,9 +240,9 @@ Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const
                                  Parameters const& parameters, SolverInputs const& inputs) {
   Compiled::Wanted const wanted = Compiled::read_solver(parameters);
   return Impl::with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
-    Compiled::check_symmetric(exec, wanted, A);
-    return Solver<Scalar, Exec>(
-        std::make_shared<Compiled::Made<Scalar, Exec>>(exec, A, wanted, inputs));
+    return Solver<Scalar, Exec>(wanted.is_auto()
+                                    ? Compiled::make_auto<Scalar, Exec>(exec, A, wanted, inputs)
+                                    : Compiled::make_named<Scalar, Exec>(exec, A, wanted, inputs));
   });
 }
 
@@ -242,8 +251,9 @@ namespace Compiled {
 /// \brief Taking a function's address compiles it.
 template <class T>
 auto solvers() {
-  return Impl::for_each_space(
-      []<class Exec>(std::type_identity<Exec>) { return &make_solver<T, Exec>; });
+  return Impl::for_each_space([]<class Exec>(std::type_identity<Exec>) {
+    return std::tuple(&make_solver<T, Exec>, &make_named<T, Exec>);
+  });
 }
 
 template auto solvers<SOLDER_SCALAR>();

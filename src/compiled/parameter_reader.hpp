@@ -65,6 +65,14 @@ class ParameterReader {
     complain(name, "must be true or false, not " + text_of(*value));
     return otherwise;
   }
+  /// \brief The text of this name, any; empty where there is none.
+  std::string text(std::string_view name) {
+    Parameters::Value const* const value = find(name);
+    if (value == nullptr) return {};
+    if (std::string const* const given = value->as_word()) return *given;
+    complain(name, "must be a text, not " + text_of(*value));
+    return {};
+  }
   /// \brief The tree of this name; a word stands for a tree that has it as its name.
   Parameters tree(std::string_view name) {
     Parameters::Value const* const value = find(name);

@@ -11,13 +11,17 @@
 namespace Solder::Compiled {
 namespace {
 
+/// Reads a preconditioner.
+///
+/// \param otherwise its name where none is given: none or auto; auto may be asked for then
 WantedPreconditioner read(Parameters const& parameters, std::string const& path,
-                          std::vector<std::string>& errors, bool is_for_cg) {
+                          std::vector<std::string>& errors, bool is_for_cg,
+                          std::string const& otherwise, bool may_choose) {
   WantedPreconditioner wanted;
   ParameterReader reader(parameters, path, errors);
-  std::string const& name = wanted.name =
-      reader.object("none", {"none", "jacobi", "fsai", "ic0", "ilu0", "ick", "iluk", "ict", "ilut",
-                             "chebyshev", "amg"});
+  std::vector<std::string_view> names = preconditioner_names();
+  if (may_choose) names.emplace_back("auto");
+  std::string const& name = wanted.name = reader.object(otherwise, names);
   if (name.empty()) return wanted;
   reader.read(wanted.scaling);
   if (name == "fsai" || name == "amg")
@@ -71,9 +75,15 @@ std::string lines(std::string const& indent, Options const& options, Choices con
 
 }  // namespace
 
-WantedPreconditioner read_preconditioner(Parameters const& parameters) {
+std::vector<std::string_view> const& preconditioner_names() {
+  static std::vector<std::string_view> const names = {
+      "none", "jacobi", "fsai", "ic0", "ilu0", "ick", "iluk", "ict", "ilut", "chebyshev", "amg"};
+  return names;
+}
+
+WantedPreconditioner read_preconditioner(Parameters const& parameters, bool is_for_cg) {
   std::vector<std::string> errors;
-  WantedPreconditioner const wanted = read(parameters, "", errors, false);
+  WantedPreconditioner const wanted = read(parameters, "", errors, is_for_cg, "none", false);
   throw_if_any("Solder::make_preconditioner", errors);
   return wanted;
 }
@@ -82,25 +92,37 @@ Wanted read_solver(Parameters const& parameters) {
   Wanted wanted;
   std::vector<std::string> errors;
   ParameterReader reader(parameters, "", errors);
-  wanted.name = reader.object("", {"cg", "bicgstab", "gmres", "idr", "block_cg"});
+  if (parameters.find("name") == nullptr)
+    wanted.name = "auto";
+  else
+    wanted.name = reader.word("name", "", {"auto", "cg", "bicgstab", "gmres", "idr", "block_cg"});
   if (wanted.name == "bicgstab") wanted.options = BiCgStabOptions();
   if (wanted.name == "gmres") wanted.options = GmresOptions();
   if (wanted.name == "idr") wanted.options = IdrOptions();
   if (wanted.name == "block_cg") wanted.options = BlockCgOptions();
-  if (!wanted.name.empty())
+  auto const read_all = [&](auto& options) {
+    reader.read(static_cast<SolverOptions&>(options));
+    reader.read(static_cast<GuessOptions&>(options));
+    reader.read(options);
+  };
+  if (wanted.name == "auto") {
+    read_all(wanted.automatic);
+    wanted.automatic.candidates = reader.text("candidates");
+  } else if (!wanted.name.empty()) {
     std::visit(
         [&](auto& options) {
-          reader.read(static_cast<SolverOptions&>(options));
-          reader.read(static_cast<GuessOptions&>(options));
-          reader.read(options);
+          read_all(options);
+          static_cast<SolverOptions&>(wanted.automatic) = options;
         },
         wanted.options);
+  }
   wanted.runner = reader.word("runner", Runner::automatic);
   wanted.format = reader.word("matrix_format", MatrixFormat::automatic);
   wanted.check_symmetry = reader.flag("check_symmetry", true);
   wanted.allow_stale_preconditioner = reader.flag("allow_stale_preconditioner", false);
   wanted.preconditioner =
-      read(reader.tree("preconditioner"), "preconditioner.", errors, wanted.needs_symmetry());
+      read(reader.tree("preconditioner"), "preconditioner.", errors, wanted.needs_symmetry(),
+           wanted.name == "auto" ? "auto" : "none", true);
   if (!wanted.name.empty()) reader.finish(wanted.name);
   if (wanted.is_block() && (wanted.runner == Runner::team || wanted.runner == Runner::resident))
     errors.push_back("runner must be auto, launch or graph with block_cg, not " +
@@ -115,15 +137,22 @@ Wanted read_solver(Parameters const& parameters) {
   return wanted;
 }
 
+void check_hermitian(Wanted const& wanted, Symmetry const& symmetry) {
+  if (!wanted.needs_symmetry() || !wanted.check_symmetry || !symmetry.is_square ||
+      !symmetry.is_finite || symmetry.hermitian.holds())
+    return;
+  throw std::invalid_argument("Solder::make_solver: " + describe(symmetry) + "; " + wanted.name +
+                              " needs a Hermitian positive definite matrix: use bicgstab, gmres "
+                              "or idr, or waive the check with check_symmetry: false");
+}
+
 std::string described(Wanted const& wanted) {
-  std::string text = wanted.name + "\n";
-  std::visit(
-      [&](auto const& options) {
-        text += lines("  ", static_cast<SolverOptions const&>(options)) +
-                lines("  ", static_cast<GuessOptions const&>(options)) + lines("  ", options);
-      },
-      wanted.options);
-  return text;
+  auto const all = [](auto const& options) {
+    return lines("  ", static_cast<SolverOptions const&>(options)) +
+           lines("  ", static_cast<GuessOptions const&>(options)) + lines("  ", options);
+  };
+  return wanted.name + "\n" +
+         (wanted.name == "auto" ? all(wanted.automatic) : std::visit(all, wanted.options));
 }
 
 std::string described(WantedPreconditioner const& M, std::string const& indent) {

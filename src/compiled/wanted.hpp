@@ -3,19 +3,23 @@
 
 #include <solder/core/report.hpp>
 #include <solder/matrix/format.hpp>
+#include <solder/matrix/symmetry.hpp>
 #include <solder/parameters.hpp>
 #include <solder/preconditioners/amg_options.hpp>
 #include <solder/preconditioners/chebyshev_options.hpp>
 #include <solder/preconditioners/fsai_options.hpp>
 #include <solder/preconditioners/incomplete_options.hpp>
 #include <solder/preconditioners/scaling_options.hpp>
+#include <solder/solvers/auto_options.hpp>
 #include <solder/solvers/bicgstab_options.hpp>
 #include <solder/solvers/block_cg_options.hpp>
 #include <solder/solvers/cg_options.hpp>
 #include <solder/solvers/gmres_options.hpp>
 #include <solder/solvers/idr_options.hpp>
 #include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 namespace Solder::Compiled {
 
@@ -50,11 +54,14 @@ struct WantedPreconditioner {
 struct Wanted {
   std::string name;
   std::variant<CgOptions, BiCgStabOptions, GmresOptions, IdrOptions, BlockCgOptions> options;
+  AutoOptions automatic;  ///< where auto chooses; of a solver that is named, what it shares
   Runner runner = Runner::automatic;
   MatrixFormat format = MatrixFormat::automatic;
   bool check_symmetry = true, allow_stale_preconditioner = false;
   WantedPreconditioner preconditioner;
 
+  /// \brief Whether the solver or the preconditioner, or both, are left to auto.
+  bool is_auto() const { return name == "auto" || preconditioner.name == "auto"; }
   bool is_block() const { return name == "block_cg"; }
   bool needs_symmetry() const { return name == "cg" || is_block(); }
 };
@@ -62,7 +69,15 @@ struct Wanted {
 /// \throws std::invalid_argument that names all parameters that are wrong
 Wanted read_solver(Parameters const& parameters);
 /// \param parameters those of a preconditioner: a tree with its name
-WantedPreconditioner read_preconditioner(Parameters const& parameters);
+/// \param is_for_cg whether it must be Hermitian, A being so
+WantedPreconditioner read_preconditioner(Parameters const& parameters, bool is_for_cg = false);
+
+/// \brief Refuses a matrix that is not what the method is for.
+/// \throws std::invalid_argument where the method needs a Hermitian one, and it is none
+void check_hermitian(Wanted const& wanted, Symmetry const& symmetry);
+
+/// \brief All names of preconditioners, but auto.
+std::vector<std::string_view> const& preconditioner_names();
 
 /// \brief The options of a solver, a line each, indented.
 std::string described(Wanted const& wanted);

@@ -79,9 +79,9 @@ void check_batch(RunConfig const& run, Errors& errors) {
   Needs const need("problem.batch", run, errors);
   ProblemConfig const& problem = run.problem;
   std::string const& runner = run.execution.runner;
-  need(solves_many(run.solver.name), "solver.name", "cg or bicgstab", run.solver.name);
+  need(solves_many(run.solver.name), "solver.name", "auto, cg or bicgstab", run.solver.name);
   need(takes_batches(run.preconditioner.name), "preconditioner.name",
-       "none, jacobi, fsai or chebyshev", run.preconditioner.name);
+       "none, jacobi, fsai, chebyshev or auto", run.preconditioner.name);
   need.unscaled();
   need(runner == "auto" || runner == "team", "execution.runner", "auto or team", runner);
   need.compressed_rows();
@@ -99,7 +99,7 @@ void check_block(RunConfig const& run, Errors& errors) {
   std::string const& runner = run.execution.runner;
   std::string const& name = run.preconditioner.name;
   need(takes_batches(name) || name == "amg", "preconditioner.name",
-       "none, jacobi, fsai, chebyshev or amg", name);
+       "none, jacobi, fsai, chebyshev, amg or auto", name);
   need.unscaled();
   need.compressed_rows();
   need(runner != "team" && runner != "resident", "execution.runner", "auto, launch or graph",

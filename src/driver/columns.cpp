@@ -5,10 +5,12 @@
 
 namespace Solder::Driver {
 
-bool solves_many(std::string_view solver) { return solver == "cg" || solver == "bicgstab"; }
+bool solves_many(std::string_view solver) {
+  return solver == "auto" || solver == "cg" || solver == "bicgstab";
+}
 
 bool takes_batches(std::string_view preconditioner) {
-  return preconditioner == "none" || preconditioner == "jacobi" || preconditioner == "fsai" ||
+  return preconditioner == "auto" || preconditioner == "none" || preconditioner == "jacobi" || preconditioner == "fsai" ||
          preconditioner == "chebyshev";
 }
 

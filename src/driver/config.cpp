@@ -8,6 +8,8 @@
 #include <optional>
 #include <set>
 
+#include <solder/io/matrix_market.hpp>
+
 #include "document.hpp"
 #include "methods.hpp"
 #include "schema.hpp"
@@ -155,6 +157,10 @@ std::optional<Setting> check_value(Key const& row, Text const& value, Errors& er
       setting.text = written(setting.number);
       break;
     }
+    case Kind::text:
+      if (std::any_of(value.text.begin(), value.text.end(), is_control)) return refuse();
+      setting.word = value.text;
+      break;
     case Kind::word_or_path:
       if (known_word) {
         setting.word = value.text;
@@ -385,6 +391,7 @@ RunConfig run_of(Settings const& settings, Document const& document) {
     run.problem.scalar = static_cast<Scalar>(scalar - scalar_names.begin());
   run.problem.name = name_of(run.problem, settings, document);
   run.solver.name = get("solver.name").word;
+  run.solver.automatic.candidates = get("solver.candidates").word;
   run.solver.check_symmetry = get("solver.check_symmetry").word == "true";
   for_each(solver_methods, [&](auto const& method) {
     read_options("solver", settings, run.solver.*method.options);
@@ -544,7 +551,26 @@ std::vector<RunConfig> expand(Document const& document, Errors& errors) {
   return runs;
 }
 
+/// What stands for a matrix by itself. Whether it is complex its header says; if that cannot be
+/// read, the check of the file says why.
+Document document_of(fs::path const& matrix) {
+  auto const entry = [&](std::string const& name, std::string const& value) {
+    return Entry{"problem", name, {Text{value, false, matrix.string(), {}}}, matrix.string()};
+  };
+  Document document{matrix, {entry("matrix", matrix.string())}};
+  try {
+    if (read_matrix_market_header(matrix.string()).field == MarketField::complex)
+      document.entries.push_back(entry("scalar", "complex_double"));
+  } catch (std::exception const&) {
+  }
+  return document;
+}
+
 }  // namespace
+
+bool is_matrix(fs::path const& file) {
+  return file.extension() == ".mtx" || (file.extension() == ".gz" && file.stem().extension() == ".mtx");
+}
 
 double bytes_of(Scalar scalar) {
   switch (scalar) {
@@ -585,7 +611,9 @@ std::vector<FileConfig> read_config(std::vector<fs::path> const& files,
   std::vector<FileConfig> configs;
   for (fs::path const& file : files) {
     Errors of_file;
-    std::vector<Document> documents = read_documents(file, of_file);
+    bool const introduces = is_matrix(file);
+    std::vector<Document> documents =
+        introduces ? std::vector{document_of(file)} : read_documents(file, of_file);
     std::vector<RunConfig> runs;
     for (Document& document : documents) {
       std::erase_if(document.entries, [&](Entry const& entry) {
@@ -596,7 +624,10 @@ std::vector<FileConfig> read_config(std::vector<fs::path> const& files,
       document.unclear.insert(unclear.begin(), unclear.end());
       check_entries(document, of_file);
       check_matrix(document, of_file);
-      for (RunConfig& run : expand(document, of_file)) runs.push_back(std::move(run));
+      for (RunConfig& run : expand(document, of_file)) {
+        run.output.introduces = introduces;
+        runs.push_back(std::move(run));
+      }
     }
     number_outputs(runs);
     if (!documents.empty()) configs.push_back({file, std::move(runs)});

@@ -12,6 +12,7 @@
 #include <solder/preconditioners/fsai_options.hpp>
 #include <solder/preconditioners/incomplete_options.hpp>
 #include <solder/preconditioners/scaling_options.hpp>
+#include <solder/solvers/auto_options.hpp>
 #include <solder/solvers/bicgstab_options.hpp>
 #include <solder/solvers/block_cg_options.hpp>
 #include <solder/solvers/cg_options.hpp>
@@ -64,6 +65,7 @@ struct ProblemConfig {
 /// \brief The options of all solvers: those that are not of the one named say nothing.
 struct SolverConfig {
   std::string name;
+  AutoOptions automatic;
   CgOptions cg;
   BlockCgOptions block_cg;
   BiCgStabOptions bicgstab;
@@ -95,6 +97,7 @@ struct ExecutionConfig {
 struct OutputConfig {
   std::filesystem::path json, solution, history;  ///< empty: not wanted
   bool verbose = false, roofline = false;
+  bool introduces = false;  ///< says first what A is and what was chosen: of a matrix without YAML
 };
 
 /// \brief One run. Except for its unclear keys, it is complete and valid as far as the text of the
@@ -115,6 +118,8 @@ struct RunConfig {
     auto const first = unclear.lower_bound(section);
     return first == unclear.end() || !first->starts_with(section);
   }
+  /// \brief Whether the solver or the preconditioner is left to auto.
+  bool chooses() const { return solver.name == "auto" || preconditioner.name == "auto"; }
   /// \brief Where a key was given; the file, if it was not given.
   std::string const& where(std::string_view key) const;
   /// \brief The key that specifies the matrix.
@@ -129,7 +134,11 @@ struct FileConfig {
   std::vector<RunConfig> runs;
 };
 
-/// \brief Reads YAML files, applies overrides ("section.key=value"), and checks and expands the
+/// \brief Whether a file is a matrix by itself, ".mtx" or ".mtx.gz", not YAML.
+bool is_matrix(std::filesystem::path const& file);
+
+/// \brief Reads YAML files, and matrices by themselves (a run each, all else by default), applies
+/// overrides ("section.key=value"), and checks and expands the
 /// result. Everything wrong is added to `errors`; the result is then only useful for finding more
 /// errors. Does not look at matrix files, output folders or execution spaces (see check.hpp). Keys
 /// at the top level of a file that are in `foreign` are left to the caller.

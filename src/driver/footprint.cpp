@@ -165,7 +165,9 @@ double bytes_of_amg(Case const& of) {
          (modes > 1 ? (3 * modes * number + 8) * of.matrix.rows : 0);
 }
 
+// auto goes on to the next candidate where there is no memory for one: so what the least takes.
 constexpr MemoryOf solvers[] = {
+    {"auto", "", bytes_of_cg},
     {"cg", "", bytes_of_cg},
     {"block_cg", "", bytes_of_block_cg},
     {"bicgstab", "", [](Case const& of) { return of.work_vectors(of.is_pointwise() ? 5 : 7); }},
@@ -174,6 +176,7 @@ constexpr MemoryOf solvers[] = {
 };
 
 constexpr MemoryOf preconditioners[] = {
+    {"auto", "", [](Case const& of) { return of.vectors(1); }},
     {"none", "", [](Case const&) { return 0.0; }},
     {"jacobi", "", [](Case const& of) { return of.vectors(1); }},
     {"fsai", "preconditioner.name", bytes_of_fsai},

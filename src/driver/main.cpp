@@ -38,11 +38,11 @@ struct Arguments {
   std::vector<std::filesystem::path> files;
   std::vector<std::string> assignments;
   std::vector<char*> kokkos;  ///< the program's name and the --kokkos-* options
-  bool help = false, version = false;
+  bool help = false, version = false, explain = false;
 };
 
 constexpr std::string_view usage =
-    "usage: solder-driver FILE.yaml [more.yaml ...] [--set section.key=value ...]\n";
+    "usage: solder-driver FILE.yaml|MATRIX.mtx[.gz] [more ...] [--set section.key=value ...] [--explain]\n";
 
 /// An option of Kokkos's, as an argument and in the environment: with another value Kokkos aborts.
 struct KokkosOption {
@@ -123,6 +123,8 @@ Arguments read_arguments(int argc, char* argv[], Errors& errors) {
       arguments.help = true;
     else if (argument == "--version")
       arguments.version = true;
+    else if (argument == "--explain")
+      arguments.explain = true;
     else if (argument.starts_with("--kokkos-")) {
       check_kokkos_argument(argument, errors);
       arguments.kokkos.push_back(argv[i]);
@@ -140,7 +142,7 @@ Arguments read_arguments(int argc, char* argv[], Errors& errors) {
       arguments.files.emplace_back(argument);
   }
   if (arguments.files.empty() && errors.empty() && !arguments.help && !arguments.version)
-    errors.add("", "no YAML file given\n" + std::string(usage) + "See --help.");
+    errors.add("", "no YAML file and no matrix given\n" + std::string(usage) + "See --help.");
   return arguments;
 }
 
@@ -180,7 +182,9 @@ int run(int argc, char* argv[]) {
         "\nSolves the linear systems that the files describe; docs/yaml.md explains every key.\n"
         "A list in place of a value makes one run for each value; --set overrides a key "
         "in\n"
-        "all files (--set section.key= removes it). --kokkos-* options go to Kokkos.\n"
+        "all files (--set section.key= removes it). A Matrix Market file by itself is solved with\n"
+        "b = 1 and the defaults. --explain prints what each matrix is, which solvers would be tried\n"
+        "and why, and solves nothing. --kokkos-* options go to Kokkos.\n"
         "Exit code: 0 every run converged, 1 some run did not, 2 invalid input or a run could not "
         "be\ncarried out, 128 + n ended by signal n.\n\n",
         schema_text()));
@@ -203,7 +207,7 @@ int run(int argc, char* argv[]) {
   int kokkos_argc = static_cast<int>(arguments.kokkos.size());
   arguments.kokkos.push_back(nullptr);
   Kokkos::ScopeGuard const kokkos(kokkos_argc, arguments.kokkos.data());
-  return runs.run_all(files, store);
+  return arguments.explain ? runs.explain_all(files, store) : runs.run_all(files, store);
 }
 
 }  // namespace

@@ -46,11 +46,11 @@ struct Method {
 
 /// \brief All of solver.name.
 inline constexpr std::tuple solver_methods{
-    Method("cg", &SolverConfig::cg), Method("block_cg", &SolverConfig::block_cg),
+    Method("auto", &SolverConfig::automatic), Method("cg", &SolverConfig::cg), Method("block_cg", &SolverConfig::block_cg),
     Method("bicgstab", &SolverConfig::bicgstab), Method("gmres", &SolverConfig::gmres),
     Method("idr", &SolverConfig::idr)};
 
-/// \brief All of preconditioner.name but none and jacobi, which have no options.
+/// \brief All of preconditioner.name but auto, none and jacobi, which have no options.
 inline constexpr std::tuple preconditioner_methods{
     Method("fsai", &PreconditionerConfig::fsai),
     Method("chebyshev", &PreconditionerConfig::chebyshev),

@@ -56,6 +56,23 @@ Json text_or_null(std::string const& text) { return text.empty() ? Json(nullptr)
 /// Whether anything ran: not where the solver does not take the matrix.
 bool was_solved(Report const& report) { return report.reason != Reason::nonsymmetric_matrix; }
 
+/// The attempts of a solver that chooses; null of any other.
+Json attempts_json(Report const& report) {
+  if (report.attempts.empty()) return nullptr;
+  Json attempts = Json::array();
+  for (Attempt const& attempt : report.attempts)
+    attempts.append({{"solver", attempt.solver},
+                     {"preconditioner", attempt.preconditioner},
+                     {"why", attempt.why},
+                     {"reason", to_string(attempt.reason)},
+                     {"ended", text_or_null(attempt.ended)},
+                     {"iterations", attempt.iterations},
+                     {"true_relative_residual", attempt.true_relative_residual},
+                     {"setup_seconds", attempt.setup_seconds},
+                     {"solve_seconds", attempt.solve_seconds}});
+  return attempts;
+}
+
 /// Adds the options of all solvers, null where they are not the run's; but for the form, of which
 /// the one that ran counts.
 void add_solver_options(Json& json, SolverConfig const& solver) {
@@ -76,6 +93,7 @@ void add_solver_options(Json& json, SolverConfig const& solver) {
           [&](auto const& option) { json.add(option.name, value_json(options, option)); });
   });
   for (auto const& [name, value] : members) json.add(name, value);
+  json.add("candidates", text_or_null(solver.automatic.candidates));
 }
 
 /// The set-up of an incomplete factorisation.
@@ -120,6 +138,8 @@ Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
   if (is_incomplete(config))
     return incomplete_json(config, setup, std::move(phases));
   if (config.name == "amg") return amg_json(config, setup, std::move(phases));
+  if (config.name == "auto")
+    return {{"nonzeros", setup.nonzeros}, {"phase_seconds", std::move(phases)}};
   auto const add_polynomial = [&](Json& json) {
     json.add("inner", config.inner);
     add_options(json, config, config.chebyshev);
@@ -213,6 +233,7 @@ Json json_of(RunResult const& result) {
             {"matrix_format_reason", result.format_reason},
             {"reason", to_string(report.reason)},
             {"detail", text_or_null(report.detail)},
+            {"attempts", attempts_json(report)},
             {"iterations", report.iterations},
             {"relative_residual", report.relative_residual},
             {"true_relative_residual", report.true_relative_residual},
@@ -329,6 +350,12 @@ std::string Table::line(RunResult const& result) const {
   std::int64_t const cycle =
       config.solver.name == "gmres" ? config.solver.gmres.restart : shadow_dimension(result);
   if (cycle > 0) solver += " " + std::to_string(cycle);
+  std::string preconditioner = config.preconditioner.label;
+  if (config.chooses() && !report.attempts.empty()) {
+    Attempt const& chosen = report.attempts.back();
+    solver = concat(chosen.solver, " ", report.form);
+    if (config.preconditioner.name == "auto") preconditioner = chosen.preconditioner;
+  }
   std::string const per_iteration = report.iterations > 0
                                         ? format("%12.2f", seconds_per_iteration(report) * 1e6)
                                         : format("%12s", "-");
@@ -347,7 +374,7 @@ std::string Table::line(RunResult const& result) const {
       name_width_, config.problem.name.c_str(), static_cast<long long>(result.rows),
       static_cast<long long>(result.nonzeros), systems.c_str(), right_hand_sides.c_str(),
       std::string(to_string(config.problem.scalar)).c_str(), solver.c_str(), preconditioner_width_,
-      config.preconditioner.label.c_str(), result.space.c_str(),
+      preconditioner.c_str(), result.space.c_str(),
       was_solved(report) ? std::string(to_string(report.runner)).c_str() : "-",
       std::string(to_string(report.reason)).c_str(), report.iterations,
       report.true_relative_residual, report.setup_seconds * 1e3, report.solve_seconds * 1e3,
@@ -369,6 +396,20 @@ std::string matrix_text(std::optional<Symmetry> const& symmetry) {
   add("negative", symmetry->diagonal.negative);
   add("not real", symmetry->diagonal.not_real);
   return text + "\n";
+}
+
+std::string attempts_text(Report const& report) {
+  std::string text;
+  for (std::size_t k = 0; k < report.attempts.size(); ++k) {
+    Attempt const& attempt = report.attempts[k];
+    text += format("  %s %s + %s, because %s: %s after %d iterations, residual %.2e, set-up %.2f ms, solve %.2f ms",
+                   k == 0 ? "tried" : "then", attempt.solver.c_str(), attempt.preconditioner.c_str(),
+                   attempt.why.c_str(), std::string(to_string(attempt.reason)).c_str(),
+                   attempt.iterations, attempt.true_relative_residual, attempt.setup_seconds * 1e3,
+                   attempt.solve_seconds * 1e3);
+    text += (attempt.ended.empty() ? "" : "; ") + attempt.ended + "\n";
+  }
+  return text;
 }
 
 std::string setup_text(SetupReport const& setup) {

@@ -47,6 +47,9 @@ void write_history(std::filesystem::path const& path, std::vector<Report> const&
 /// it was not checked.
 std::string matrix_text(std::optional<Symmetry> const& symmetry);
 
+/// \brief What a solver that chooses has tried, an indented line each; empty of any other.
+std::string attempts_text(Report const& report);
+
 /// \brief A preconditioner's set-up, as indented lines to display: its levels and its phases; empty
 /// if there is nothing to say.
 std::string setup_text(SetupReport const& setup);

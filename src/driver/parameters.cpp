@@ -53,6 +53,7 @@ Parameters parameters_of(RunConfig const& run, std::string_view matrix_format) {
                  {"matrix_format", matrix_format},
                  {"check_symmetry", false},
                  {"preconditioner", parameters_of(run.preconditioner)}};
+  if (run.solver.name == "auto") all.set("candidates", run.solver.automatic.candidates);
   add(all, shared_options(run.solver));
   for_each(solver_methods, [&](auto const& method) {
     if (method.is(run.solver.name)) add(all, run.solver.*method.options);

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <solder/io/matrix_market/write.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "methods.hpp"
 #include "output.hpp"
@@ -170,7 +171,9 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& tab
       std::unique_lock lock(mutex_);
       RunResult const& ended = ended_.emplace_back(std::move(result));
       lock.unlock();
+      print_heading(table);
       print(table.line(ended));
+      print(attempts_text(ended.report));
       if (config.output.verbose)
         print(matrix_text(ended.symmetry) + setup_text(ended.report.preconditioner));
       report_symmetry(ended);
@@ -193,6 +196,11 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& tab
   std::lock_guard const lock(mutex_);
   if (!json.empty()) write_json(json, ended_, device_);
   file_ = nullptr;
+}
+
+/// Before the first line; after a run's own first words.
+void Runs::print_heading(Table const& table) {
+  if (!std::exchange(has_heading_, true)) print(table.heading());
 }
 
 /// Says how far the runs are.
@@ -238,6 +246,26 @@ void Runs::stop(std::string_view why) {
   std::cerr << "error: " << where << kept << std::endl;
 }
 
+ExitCode Runs::explain_all(std::vector<FileConfig> const& files, SystemStore& store) {
+  try {
+    for (FileConfig const& file : files)
+      for (RunConfig const& run : file.runs)
+        print(concat(run.problem.name, "\n",
+                     std::visit(
+                         [&]<class T>(std::shared_ptr<System<T> const> const& system) -> std::string {
+                           if constexpr (is_built(yaml_name<T>))
+                             return explain<T>(run, *system);
+                           else
+                             return {};
+                         },
+                         store.get(run))));
+  } catch (std::exception const& error) {
+    std::cerr << "error: " << what_of(error) << std::endl;
+    return invalid_input;
+  }
+  return all_converged;
+}
+
 ExitCode Runs::run_all(std::vector<FileConfig> const& files, SystemStore& store) {
   try {
     Table const table(files);
@@ -247,7 +275,8 @@ ExitCode Runs::run_all(std::vector<FileConfig> const& files, SystemStore& store)
       device_ = device_name();
       files_ = files.size();
     }
-    print(table.heading());
+    bool const introduces = !files.empty() && !files[0].runs.empty() && files[0].runs[0].output.introduces;
+    if (!introduces) print_heading(table);
     for (FileConfig const& file : files) run_file(file, store, table);
   } catch (std::exception const& error) {
     std::cerr << "error: " << what_of(error) << std::endl;

@@ -24,6 +24,10 @@ class Runs {
   /// output) ends everything with invalid_input; the JSON of its file has the finished runs.
   ExitCode run_all(std::vector<FileConfig> const& files, SystemStore& store);
 
+  /// \brief Prints what each run's matrix is, which candidates its solver has, and why. Solves
+  /// nothing. Needs Kokkos initialised.
+  ExitCode explain_all(std::vector<FileConfig> const& files, SystemStore& store);
+
   /// \brief For another thread, which then ends the process: writes the JSON of the finished runs,
   /// removes unfinished files and reports how far the runs were. No run continues after that.
   void stop(std::string_view why);
@@ -34,11 +38,12 @@ class Runs {
   template <class T>
   RunResult run_one(RunConfig const& config, System<T> const& system);
   RunResult run_named(RunConfig const& config, SystemStore& store);
+  void print_heading(Table const& table);
   void run_file(FileConfig const& file, SystemStore& store, Table const& table);
   std::string place() const;
   std::string keep_ended(std::string_view why);
 
-  bool failed_ = false;
+  bool failed_ = false, has_heading_ = false;
   std::timed_mutex mutex_;  ///< guards what follows, and the progress line
   std::string device_;
   std::size_t files_ = 0, begun_ = 0;  ///< how many there are, and have been begun

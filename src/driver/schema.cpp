@@ -225,15 +225,26 @@ std::vector<Key> all_keys() {
   };
 
   keys.push_back({.section = "solver", .name = "name", .words = names_of(solver_methods),
-                  .default_value = "cg", .help = "iterative method"});
+                  .default_value = "auto",
+                  .help = "iterative method; auto: chosen by what is seen of A, and others after it if need be"});
+  keys.push_back({.section = "solver", .name = "candidates", .kind = Kind::text,
+                  .selector = "solver.name", .for_values = {"auto"},
+                  .help = "those to try, in this order: cg+amg gmres+ilu0; left out: as auto finds best"});
   add_solver_options(keys);
   keys.push_back({.section = "solver", .name = "check_symmetry", .words = {"true", "false"},
                   .default_value = "true",
                   .help = "looks whether A is Hermitian: cg and block_cg refuse others, of fsai, chebyshev, ic0, ick, ict and amg a word says it"});
 
+  std::vector<std::string_view> named = names_of(solver_methods);
+  std::erase(named, "auto");
   keys.push_back({.section = "preconditioner", .name = "name",
-                  .words = names_of(preconditioner_methods, {"none", "jacobi"}),
-                  .default_value = "none", .help = "approximation of the inverse"});
+                  .words = names_of(preconditioner_methods, {"auto", "none", "jacobi"}),
+                  .default_value = "auto", .selector = "solver.name", .for_values = {"auto"},
+                  .help = "approximation of the inverse; auto: chosen with the solver"});
+  keys.push_back({.section = "preconditioner", .name = "name",
+                  .words = names_of(preconditioner_methods, {"auto", "none", "jacobi"}),
+                  .default_value = "none", .selector = "solver.name", .for_values = named,
+                  .help = "approximation of the inverse; auto: chosen by what is seen of A"});
   keys.push_back({.section = "preconditioner", .name = "inner", .words = {"none", "jacobi", "fsai"},
                   .default_value = "jacobi", .selector = "preconditioner.name",
                   .for_values = {"chebyshev"}, .formerly = "over",
@@ -319,6 +330,8 @@ std::string Key::allowed() const {
       return "a file name";
     case Kind::word_or_path:
       return join(words, ", ") + " or a file name";
+    case Kind::text:
+      return "a text";
   }
   return {};
 }

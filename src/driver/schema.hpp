@@ -9,7 +9,7 @@
 
 namespace Solder::Driver {
 
-enum class Kind { word, integer, real, path, word_or_path };
+enum class Kind { word, integer, real, path, word_or_path, text };
 
 /// \brief One key of the YAML file. The table of all keys (schema()) is the only description of
 /// the input: validation, defaults, suggestions and --help all read it. The rows of a method's

@@ -14,6 +14,7 @@
 #include "parameters.hpp"
 #include "repeat.hpp"
 #include "spaces.hpp"
+#include "streams.hpp"
 #include "symmetry.hpp"
 
 namespace Solder::Driver {
@@ -115,6 +116,7 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   }
   Solver<T, Exec> const solver = make_solver(exec, A, parameters_of(run, format), inputs);
   exec.fence("Solder::driver: matrix and preconditioner made");
+  if (run.output.introduces) print(concat(run.problem.name, "\n", solver.explain()));
   double const setup_seconds = timer.seconds();
   bool const is_one = !is_batch && count == 1 && !is_block(run);
   if (is_one) solver.reserve();
@@ -127,8 +129,11 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
     std::size_t const rows = size / count;
     return solver.solve(Columns(b.data(), rows, count), Columns(x.data(), rows, count));
   };
+  std::vector<Report> search;  // what auto has found solves the repeats
+  if (run.chooses() && run.execution.repeat > 1) search = solve_once();
   solved.columns =
       solve_repeatedly(run.execution.repeat, solve_once, is_batch ? "system" : "right-hand side");
+  for (std::size_t c = 0; c < search.size(); ++c) solved.columns[c].attempts = search[c].attempts;
   solved.report = summary(solved.columns, is_batch || (!is_one && solver.solves_columns_at_once()));
   if (is_batch)  // of all systems
     for (std::size_t k = 1; k < solved.columns.size(); ++k)
@@ -151,6 +156,17 @@ Solved<T> solve(RunConfig const& run, System<T> const& system, Monitor const& mo
   return solved;
 }
 
+template <class T>
+std::string explain(RunConfig const& run, System<T> const& system) {
+  std::string text;
+  with_space(run.execution.space, [&]<class Exec>(Exec const& exec) {
+    text = explain_solver(exec, CsrMatrix<T, Exec>(exec, system.matrix),
+                          parameters_of(run, wanted_format(run, system.right_hand_sides() > 1).first));
+  });
+  return text;
+}
+
+template std::string explain(RunConfig const&, System<SOLDER_SCALAR> const&);
 template Solved<SOLDER_SCALAR> solve(RunConfig const&, System<SOLDER_SCALAR> const&,
                                      Monitor const&);
 

@@ -34,6 +34,11 @@ struct Solved {
 template <class T>
 Solved<T> solve(RunConfig const& run, System<T> const& system, Monitor const& monitor);
 
+/// \brief What the matrix of a run is, and what its solver would try, in which order and why; for
+/// people. Nothing is set up.
+template <class T>
+std::string explain(RunConfig const& run, System<T> const& system);
+
 /// \brief The YAML names of the execution spaces of this build, "default" first. Works before
 /// Kokkos is initialised.
 std::vector<std::string_view> space_names();

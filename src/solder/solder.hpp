@@ -11,6 +11,7 @@
 #include <solder/kernels/batched_cholesky.hpp>
 #include <solder/kernels/multi_dot.hpp>
 #include <solder/log.hpp>
+#include <solder/matrix/analysis.hpp>
 #include <solder/matrix/batch.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/format.hpp>

@@ -42,6 +42,7 @@ class MadeSolver {
   virtual Exec const& exec() const = 0;
   virtual std::string_view name() const = 0;
   virtual std::string describe() const = 0;
+  virtual std::string explain() const = 0;
   virtual std::int32_t rows() const = 0;
   virtual std::int64_t nonzeros() const = 0;
   virtual std::string_view matrix_format() const = 0;
@@ -144,6 +145,9 @@ class Solver {
   std::string_view name() const { return made_->name(); }
   /// \brief What it is made of, a line each, as a tree; with the plan and its reason.
   std::string describe() const { return made_->describe(); }
+  /// \brief Where auto has chosen: what it saw of A, what it took, and why, in a few lines for
+  /// people. See explain_solver() for the whole table.
+  std::string explain() const { return made_->explain(); }
   /// \brief csr, sell or ell.
   std::string_view matrix_format() const { return made_->matrix_format(); }
   /// \brief Why that format, in a sentence.
@@ -177,18 +181,27 @@ class Solver {
 ///     Solder::Report const report = solver.solve(b, x);
 ///
 /// Parameters:
-///   - `name`: cg, bicgstab, gmres, idr or block_cg; the options of that one (CgOptions, ...);
-///     `tolerance`, `absolute_tolerance` and `max_iterations` (SolverOptions), `guess_tolerance`,
+///   - `name`: auto, cg, bicgstab, gmres, idr or block_cg; the options of that one (AutoOptions,
+///     CgOptions, ...); `tolerance`, `absolute_tolerance` and `max_iterations` (SolverOptions), `guess_tolerance`,
 ///     `zero_guess` and `keep_guess` (GuessOptions),
 ///   - `runner`: auto, launch, graph, team or resident; `matrix_format`: auto, csr, sell or ell,
 ///   - `check_symmetry`: true; whether A is held against what cg and block_cg are for,
 ///   - `allow_stale_preconditioner`: false; see SolverOptions,
-///   - `preconditioner`: none, jacobi, fsai, ic0, ilu0, ick, iluk, ict, ilut, chebyshev or amg, or a
-///     tree of its `name` and options (FsaiOptions, ...), and of any one `scale` and `match`
+///   - `preconditioner`: auto, none, jacobi, fsai, ic0, ilu0, ick, iluk, ict, ilut, chebyshev or
+///     amg, or a tree of its `name` and options (FsaiOptions, ...), and of any one `scale` and `match`
 ///     (ScalingOptions); of fsai and amg `precision`: same or single; of chebyshev `inner`: none,
 ///     jacobi or fsai, likewise; of amg `near_nullspace`: constant or rigid_body.
 ///
-/// Without a preconditioner it is none, without `inner` jacobi. Compiled for the scalars and spaces
+/// Without a name the solver is auto, and with auto so is the preconditioner. Beside a solver that
+/// is named it is none. Without `inner` that is jacobi.
+///
+/// auto looks at A (analyse()) and tries candidates one after another, with the x that it has,
+/// until one has solved: the table in src/compiled/candidates.cpp has them, with the model of what
+/// they cost. It goes on where one breaks down, stagnates, diverges or cannot be set up, and where
+/// at its rate the rest would cost twice what the next promises. Report::attempts tells. What has
+/// solved is kept for the next solves; where that fails, with other values, the search begins anew.
+/// max_iterations is of all candidates together; of several right-hand sides, and of batches, each
+/// candidate has it. `candidates` replaces the table: "cg+amg gmres+ilu0". Compiled for the scalars and spaces
 /// that Solder::compiled was configured for. All work goes to exec. \throws std::invalid_argument
 /// that names all parameters that are wrong; where A is not square, or not Hermitian where it has
 /// to be; OutOfMemory
@@ -196,6 +209,13 @@ class Solver {
 template <class Scalar, class Exec>
 Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
                                  Parameters const& parameters, SolverInputs const& inputs = {});
+
+/// \brief What make_solver() would make, for people: where auto is to choose, what it sees of A,
+/// which candidates it has, in which order and why. Nothing is set up. \throws as make_solver()
+/// \ingroup by_name
+template <class Scalar, class Exec>
+std::string explain_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
+                           Parameters const& parameters);
 
 /// \brief The same for row offsets of another type, such as Tpetra's, which are copied to 32 bits.
 /// \throws also std::length_error where these are too few

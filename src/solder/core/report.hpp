@@ -175,6 +175,18 @@ struct SetupReport {
   std::string schedule;  ///< of triangular solves, of L and of U, or "jacobi"; empty: none
 };
 
+/// \brief A candidate that a solver of make_solver() has tried: see `name: auto` there.
+struct Attempt {
+  std::string solver, preconditioner;  ///< their names
+  std::string why;                     ///< it was tried, in a sentence
+  Reason reason = Reason::running;     ///< why it ended; stopped: by auto, as too slow
+  std::string ended;                   ///< the same in a sentence, or empty
+  int iterations = 0;                  ///< that it took; 0 where its set-up failed
+  double true_relative_residual = 0;   ///< recomputed, where it ended
+  double setup_seconds = 0;            ///< of its set-up, on the host's clock
+  double solve_seconds = 0;            ///< of its iterations
+};
+
 /// \brief How a solve went.
 struct Report {
   Reason reason = Reason::running;  ///< why the solve ended
@@ -200,8 +212,21 @@ struct Report {
   Runner runner = Runner::automatic;  ///< the one that ran: never automatic
   std::string runner_because;         ///< why that one, in a sentence; see plan_solve
   SetupReport preconditioner;         ///< what the set-up of M cost and gave
+  /// Of a solver that chooses: what was tried, in this order; iterations, seconds and history are
+  /// of all together, the rest is of the last. Empty of any other.
+  std::vector<Attempt> attempts;
 };
 
+/// \brief A line for people.
+inline std::ostream& operator<<(std::ostream& out, Attempt const& attempt) {
+  out << attempt.solver << " + " << attempt.preconditioner << ": " << to_string(attempt.reason)
+      << " after " << attempt.iterations << " iteration" << (attempt.iterations == 1 ? "" : "s")
+      << " in " << attempt.solve_seconds << " s, set up in " << attempt.setup_seconds
+      << " s, ||b - A x|| / ||b|| = " << attempt.true_relative_residual << "; tried because "
+      << attempt.why;
+  if (!attempt.ended.empty()) out << "; " << attempt.ended;
+  return out;
+}
 /// \brief A line for people, and others for what is to be explained.
 inline std::ostream& operator<<(std::ostream& out, Report const& report) {
   out << to_string(report.reason) << " after " << report.iterations << " iteration"
@@ -212,6 +237,7 @@ inline std::ostream& operator<<(std::ostream& out, Report const& report) {
   if (!report.detail.empty()) out << "\n  " << report.detail;
   if (!report.runner_because.empty())
     out << "\n  runner: " << to_string(report.runner) << ", because " << report.runner_because;
+  for (Attempt const& attempt : report.attempts) out << "\n  tried " << attempt;
   return out;
 }
 

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The solver that chooses. Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
+#include <Kokkos_Core.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <solder/core/allocate.hpp>
+#include <solder/core/plan.hpp>
+#include <solder/matrix/analysis.hpp>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include "candidates.hpp"
+#include "made.hpp"
+#include "watch.hpp"
+
+namespace Solder {
+namespace Compiled {
+namespace {
+
+/// \brief Candidates, one after another, each a solver made by name.
+///
+/// The first that can be set up is set up with the solver. A solve goes on to the next where one
+/// ends without having converged, or is given up by the Watch, with the x that it has where that is
+/// a tenth of what it began from, else with what it began from. Where all have ended, those that
+/// were given up go on in peace. What has solved stays for the solves that follow.
+template <class T, class Exec>
+class Auto final : public Impl::MadeSolver<T, Exec> {
+  using Csr = CsrMatrix<T, Exec>;
+  using Made = Impl::MadeSolver<T, Exec>;
+  using Clock = std::chrono::steady_clock;
+
+ public:
+  Auto(Exec const& exec, Csr const& A, Wanted const& wanted, SolverInputs const& inputs)
+      : exec_(exec), A_(A), wanted_(wanted), inputs_(inputs) {
+    watch_ = std::make_shared<Watch>(inputs.monitor, wanted.automatic);
+    begin_search();
+  }
+
+  Exec const& exec() const override { return exec_; }
+  std::string_view name() const override { return current_->name(); }
+  std::string describe() const override {
+    return "auto, number " + std::to_string(set_up_ + 1) + " of " +
+           std::to_string(candidates_.size()) + " candidates, " + candidates_[set_up_].name() +
+           ", because " + candidates_[set_up_].because + "\n" + current_->describe();
+  }
+  std::string explain() const override { return introduced(analysis_, candidates_, set_up_); }
+  std::int32_t rows() const override { return A_.rows(); }
+  std::int64_t nonzeros() const override { return A_.nonzeros(); }
+  std::string_view matrix_format() const override { return current_->matrix_format(); }
+  std::string_view format_reason() const override { return current_->format_reason(); }
+  bool solves_columns_at_once() const override { return current_->solves_columns_at_once(); }
+  std::size_t workspace_bytes(std::int32_t columns) const override {
+    return current_->workspace_bytes(columns) + (columns == 0 ? sizeof(T) * rows() : 0);
+  }
+  void reserve() override {
+    current_->reserve();
+    if (guess_.extent(0) != std::size_t(rows()))
+      guess_ = Impl::allocate_view<Impl::DeviceArray<T, Exec>>(exec_, "Solder::auto::guess", rows());
+  }
+
+  Report solve(T const* b, T* x) override {
+    if (wanted_.is_block()) {
+      using Column = Kokkos::View<T**, Kokkos::LayoutRight, typename Exec::memory_space,
+                                  Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+      using ConstColumn = Kokkos::View<T const**, Kokkos::LayoutRight, typename Exec::memory_space,
+                                       Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+      return solve(Impl::ColumnsView<T const>(ConstColumn(b, rows(), 1)),
+                   Impl::ColumnsView<T>(Column(x, rows(), 1)))[0];
+    }
+    return search(x, [&](Made& made) { return std::vector{made.solve(b, x)}; })[0];
+  }
+  std::vector<Report> solve(Impl::ColumnsView<T const> const& b,
+                            Impl::ColumnsView<T> const& x) override {
+    return search(nullptr, [&](Made& made) { return made.solve(b, x); });
+  }
+  std::vector<Report> solve(T const* b, T* x, Batch<Exec> const& batch) override {
+    return solve_batch([&](Made& made) { return made.solve(b, x, batch); });
+  }
+
+  void set_matrix(Csr const& A, Pattern pattern) override {
+    if (pattern == Pattern::same)
+      current_->set_matrix(A, pattern);  // which checks it
+    A_ = A;
+    for_batch_.reset();
+    if (pattern == Pattern::different) begin_search();
+  }
+  void refresh() override {
+    current_->refresh();
+    for_batch_.reset();
+  }
+
+ private:
+  // ---- The candidates ----
+
+  void look() {
+    if (A_.rows() != A_.columns())
+      throw std::invalid_argument("Solder::make_solver: a square matrix is needed, not " +
+                                  std::to_string(A_.rows()) + " x " + std::to_string(A_.columns()));
+    analysis_ = analyse(exec_, A_);
+    check_hermitian(wanted_, analysis_.symmetry);
+    candidates_ = candidates_for(analysis_, machine_of(exec_), restriction_of(wanted_));
+  }
+  /// \brief Looks at A, and sets up the first candidate that can be.
+  void begin_search() {
+    look();
+    at_ = 0;
+    is_kept_ = false;
+    may_be_definite_ = true;
+    attempts_.clear();
+    setup_seconds_ = 0;
+    std::exception_ptr why;
+    while (at_ < candidates_.size() && !set_up(why)) ++at_;
+    if (at_ < candidates_.size()) return;
+    at_ = 0;
+    std::rethrow_exception(why);
+  }
+  /// \brief Sets up the candidate at_. Where it cannot be, that is noted.
+  bool set_up(std::exception_ptr& why) {
+    Candidate const& candidate = candidates_[at_];
+    auto const begin = Clock::now();
+    auto const seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+    current_.reset();  // first, as there may not be memory for both
+    std::string failure;
+    try {
+      current_ = made(candidate, wanted_.format);
+      exec_.fence("Solder::auto: a candidate is set up");
+      setup_seconds_ = seconds();
+      set_up_ = at_;
+      return true;
+    } catch (std::exception const& error) {
+      why = std::current_exception();
+      failure = error.what();
+    }
+    attempts_.push_back({.solver = candidate.solver,
+                         .preconditioner = candidate.preconditioner,
+                         .why = candidate.because,
+                         .reason = Reason::breakdown,
+                         .ended = "its set-up failed: " + failure,
+                         .setup_seconds = seconds()});
+    return false;
+  }
+  std::shared_ptr<Made> made(Candidate const& candidate, MatrixFormat format) const {
+    Wanted wanted = wanted_of(wanted_, candidate);
+    wanted.format = format;
+    SolverInputs inputs = inputs_;
+    inputs.monitor = [watch = watch_](Progress const& progress) { watch->listen(progress); };
+    // Multigrid alone takes coordinates.
+    if (wanted_.preconditioner.name == "auto") {
+      bool const has_points = candidate.preconditioner == "amg" && inputs_.coordinates.size() > 0;
+      wanted.preconditioner.has_rigid_bodies = has_points;
+      if (!has_points) inputs.coordinates = {};
+    }
+    return make_named<T, Exec>(exec_, A_, wanted, inputs);
+  }
+
+  // ---- A search ----
+
+  /// \brief Whether there is another candidate, which is then set up.
+  bool next(std::string const& failed) {
+    std::exception_ptr unused;
+    if (is_kept_) {  // what has solved before does not do for these values
+      look();
+      is_kept_ = false;
+      may_be_definite_ = true;
+      at_ = std::size_t(-1);
+    }
+    while (++at_ < candidates_.size()) {
+      Candidate const& candidate = candidates_[at_];
+      if ((candidate.needs_definite && !may_be_definite_) || candidate.name() == failed) continue;
+      if (set_up(unused)) return true;
+    }
+    return false;
+  }
+  double promise_of_next() const {
+    for (std::size_t k = at_ + 1; k < candidates_.size(); ++k)
+      if (may_be_definite_ || !candidates_[k].needs_definite) return candidates_[k].promise();
+    return 0;
+  }
+
+  /// \brief Goes through the candidates until one has solved.
+  /// \param x of a single right-hand side, whose guess is kept; null: of several
+  template <class Run>
+  std::vector<Report> search(T* x, Run const& run) {
+    if (has_failed_) begin_search();
+    has_failed_ = true;  // also where something is thrown
+    watch_->begin_solve();
+    bool const is_one = x != nullptr, tries_more = !wanted_.automatic.never_converges();
+    if (is_one) reserve();
+    std::vector<Report> total;
+    std::vector<std::pair<double, std::size_t>> given_up;  // iterations left, candidate
+    double setups = 0;  // in this solve
+    std::string failed = is_kept_ ? candidates_[at_].name() : "";
+    bool in_peace = !is_one || !tries_more || (is_kept_ && won_in_peace_);
+    for (;;) {
+      double const paid = is_kept_ ? 0 : candidates_[at_].setup;
+      watch_->begin_attempt(paid, candidates_[at_].iteration, in_peace ? 0 : promise_of_next(),
+                            is_one);
+      if (is_one) save(x);
+      std::vector<Report> reports = run(*current_);
+      Report const& worst = worst_of(reports);
+      Watch::Verdict const verdict = watch_->end_attempt(worst.iterations);
+      note(worst);
+      add(total, reports);
+      if (worst.reason == Reason::converged) {
+        is_kept_ = true;
+        won_in_peace_ = in_peace;
+        break;
+      }
+      bool const is_hopeless = worst.iterations == 0 && std::isnan(worst.true_relative_residual);
+      if (!tries_more || is_hopeless || watch_->has_ended()) break;
+      if (worst.reason == Reason::indefinite_matrix) may_be_definite_ = false;
+      if (verdict == Watch::Verdict::slow)
+        given_up.emplace_back(watch_->iterations_left(), at_);
+      double const won = worst.true_relative_residual / worst.guess_relative_residual;
+      auto const before_setup = Clock::now();
+      bool goes_on = next(failed);
+      if (!goes_on && !given_up.empty()) {
+        in_peace = true;
+        auto const most_promising = std::min_element(given_up.begin(), given_up.end());
+        at_ = most_promising->second;
+        given_up.erase(most_promising);
+        std::exception_ptr unused;
+        goes_on = set_up(unused);
+      }
+      setups += std::chrono::duration<double>(Clock::now() - before_setup).count();
+      if (!goes_on) break;
+      if (is_one && (!(won <= 0.1) || wanted_.automatic.guess_tolerance > 0)) restore(x);
+    }
+    has_failed_ = !is_kept_;
+    for (Report& report : total) {
+      report.setup_seconds += setups;
+      explain_end(report);
+      report.attempts = attempts_;
+    }
+    attempts_.clear();
+    if (current_ == nullptr) begin_search();  // which was given up for one that could not be set up
+    return total;
+  }
+  static Report const& worst_of(std::vector<Report> const& reports) {
+    auto const failed = std::find_if(reports.begin(), reports.end(), [](Report const& report) {
+      return report.reason != Reason::converged;
+    });
+    if (failed != reports.end()) return *failed;
+    return *std::max_element(
+        reports.begin(), reports.end(),
+        [](Report const& a, Report const& b) { return a.iterations < b.iterations; });
+  }
+  void note(Report const& report) {
+    Candidate const& candidate = candidates_[at_];
+    attempts_.push_back({.solver = candidate.solver,
+                         .preconditioner = candidate.preconditioner,
+                         .why = candidate.because,
+                         .reason = report.reason,
+                         .ended = watch_->sentence(report.detail),
+                         .iterations = report.iterations,
+                         .true_relative_residual = report.true_relative_residual,
+                         .setup_seconds = std::exchange(setup_seconds_, 0),
+                         .solve_seconds = report.solve_seconds});
+  }
+  /// \brief Adds an attempt to those before it: all that they took is added, the rest replaced.
+  static void add(std::vector<Report>& total, std::vector<Report> const& reports) {
+    if (total.empty()) {
+      total = reports;
+      return;
+    }
+    for (std::size_t c = 0; c < reports.size(); ++c) {
+      Report before = std::exchange(total[c], reports[c]);
+      Report& now = total[c];
+      now.iterations += before.iterations;
+      now.guess_relative_residual = before.guess_relative_residual;
+      now.setup_seconds += before.setup_seconds;
+      now.solve_seconds += before.solve_seconds;
+      now.busy_cores = std::max(now.busy_cores, before.busy_cores);
+      if (!now.history.empty())
+        before.history.insert(before.history.end(), now.history.begin() + 1, now.history.end());
+      now.history = std::move(before.history);
+    }
+  }
+  /// \brief Says of a solve that has not converged how far it has come.
+  void explain_end(Report& report) const {
+    if (report.reason == Reason::converged) return;
+    if (watch_->verdict() == Watch::Verdict::limit) report.reason = Reason::max_iterations;
+    if (watch_->verdict() == Watch::Verdict::time) report.reason = Reason::stopped;
+    if (std::string const why = watch_->end_of_all(); !why.empty()) {
+      report.detail = why;
+    } else if (attempts_.size() > 1) {
+      report.detail = "none of the " + std::to_string(attempts_.size()) +
+                      " candidates that were tried has solved it; the last of them: " +
+                      (report.detail.empty() ? std::string(to_string(report.reason)) : report.detail);
+    }
+  }
+
+  void save(T const* x) {
+    Kokkos::deep_copy(exec_, guess_,
+                      Kokkos::View<T const*, typename Exec::memory_space,
+                                   Kokkos::MemoryTraits<Kokkos::Unmanaged>>(x, rows()));
+  }
+  void restore(T* x) {
+    Kokkos::deep_copy(exec_,
+                      Kokkos::View<T*, typename Exec::memory_space,
+                                   Kokkos::MemoryTraits<Kokkos::Unmanaged>>(x, rows()),
+                      guess_);
+  }
+
+  // ---- Batches ----
+
+  /// \brief Solves the systems of a batch with the first candidate that takes batches; those that it
+  /// has not solved with the next, from where they are.
+  template <class Run>
+  std::vector<Report> solve_batch(Run const& run) {
+    std::vector<Report> total;
+    std::vector<Attempt> attempts;
+    watch_->begin_solve();
+    for (Candidate const& candidate : candidates_) {
+      bool const takes = (candidate.solver == "cg" || candidate.solver == "bicgstab") &&
+                         (candidate.preconditioner == "jacobi" || candidate.preconditioner == "fsai" ||
+                          candidate.preconditioner == "none");
+      if (!takes) continue;
+      if (for_batch_ == nullptr || batch_by_ != candidate.name()) {
+        for_batch_ = made(candidate, MatrixFormat::csr);
+        batch_by_ = candidate.name();
+      }
+      watch_->begin_attempt(0, candidate.iteration, 0, false);
+      std::vector<Report> const reports = run(*for_batch_);
+      if (reports.empty()) return reports;
+      Report const& worst = worst_of(reports);
+      attempts.push_back({.solver = candidate.solver,
+                          .preconditioner = candidate.preconditioner,
+                          .why = candidate.because,
+                          .reason = worst.reason,
+                          .ended = worst.detail,
+                          .iterations = worst.iterations,
+                          .true_relative_residual = worst.true_relative_residual,
+                          .solve_seconds = worst.solve_seconds});
+      add(total, reports);
+      if (worst.reason == Reason::converged || wanted_.automatic.never_converges()) break;
+    }
+    if (total.empty())
+      throw std::invalid_argument(
+          "Solder::make_solver: auto has no candidate for a batch of this matrix: cg or bicgstab "
+          "with none, jacobi or fsai take batches");
+    for (Report& report : total) report.attempts = attempts;
+    return total;
+  }
+
+  Exec exec_;
+  Csr A_;
+  Wanted wanted_;
+  SolverInputs inputs_;
+  std::shared_ptr<Watch> watch_;  ///< the candidates' monitor
+  Analysis analysis_{};
+  std::vector<Candidate> candidates_;
+  std::size_t at_ = 0;             ///< the candidate under way
+  std::size_t set_up_ = 0;         ///< the one that is set up
+  std::shared_ptr<Made> current_;  ///< that one
+  bool is_kept_ = false;           ///< it has solved
+  bool won_in_peace_ = false;      ///< having been given up before
+  bool has_failed_ = false;        ///< the last solve, with all candidates
+  bool may_be_definite_ = true;
+  std::vector<Attempt> attempts_;  ///< of the solve under way, and before it
+  double setup_seconds_ = 0;       ///< of the candidate that is set up, until it is noted
+  Impl::DeviceArray<T, Exec> guess_;
+  std::shared_ptr<Made> for_batch_;
+  std::string batch_by_;
+};
+
+}  // namespace
+
+template <class T, class Exec>
+std::shared_ptr<Impl::MadeSolver<T, Exec>> make_auto(Exec const& exec, CsrMatrix<T, Exec> const& A,
+                                                     Wanted const& wanted,
+                                                     SolverInputs const& inputs) {
+  return std::make_shared<Auto<T, Exec>>(exec, A, wanted, inputs);
+}
+
+}  // namespace Compiled
+
+template <class Scalar, class Exec>
+std::string explain_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
+                           Parameters const& parameters) {
+  Compiled::Wanted const wanted = Compiled::read_solver(parameters);
+  if (!wanted.is_auto())
+    return wanted.name + " with " + wanted.preconditioner.name + ", as they were named\n";
+  Analysis const analysis = analyse(exec, A);
+  Compiled::check_hermitian(wanted, analysis.symmetry);
+  return Compiled::explained(analysis,
+                             Compiled::candidates_for(analysis, machine_of(exec),
+                                                      Compiled::restriction_of(wanted)));
+}
+
+namespace Compiled {
+
+/// \brief Taking a function's address compiles it.
+template <class T>
+auto automatic_solvers() {
+  return Impl::for_each_space(
+      []<class Exec>(std::type_identity<Exec>) {
+        return std::tuple(&make_auto<T, Exec>, &explain_solver<T, Exec>);
+      });
+}
+
+template auto automatic_solvers<SOLDER_SCALAR>();
+
+}  // namespace Compiled
+}  // namespace Solder

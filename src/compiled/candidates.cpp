@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "candidates.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <solder/core/names.hpp>
+#include <solder/core/options.hpp>
+#include <stdexcept>
+
+namespace Solder::Compiled {
+namespace {
+
+// ---- What things cost ----
+
+/// Seconds of a kind of machine.
+struct Rates {
+  double entry;    ///< to multiply with an entry of A
+  double word;     ///< to read or write an entry of a vector
+  double stage;    ///< of an iteration's stage where there is nothing to do: launches and barriers
+  double level;    ///< for a triangular solve's next level, its rows waiting for each other
+  double element;  ///< of a set-up, for each entry of A that it goes through once
+};
+
+// Hosts: two cores of a Xeon, "To a solution" in docs/performance.md and the sweeps of
+// perf_tests/auto. GPUs: an H100, the same tables.
+constexpr Rates host_rates{.entry = 0.4e-9, .word = 0.12e-9, .stage = 4e-6, .level = 0, .element = 0.4e-9};
+constexpr Rates gpu_rates{
+    .entry = 5e-12, .word = 3.2e-12, .stage = 1.5e-6, .level = 1e-6, .element = 5e-12};
+
+/// An iteration of a solver: products with A, as many applications of M, words a row, stages.
+struct SolverCost {
+  std::string_view name;
+  double products, words, stages;
+};
+constexpr std::array solver_costs{SolverCost{"cg", 1, 10, 2}, SolverCost{"bicgstab", 2, 22, 4},
+                                  SolverCost{"gmres", 1, 90, 4}, SolverCost{"idr", 1, 26, 3}};
+
+/// A preconditioner: entries that an application goes through for each of A's, words a row, stages;
+/// levels, as a share of the root of the rows; and the set-up's elements for each entry of A.
+struct PreconditionerCost {
+  std::string_view name;
+  double entries, words, stages, levels, elements;
+};
+constexpr std::array preconditioner_costs{
+    PreconditionerCost{"none", 0, 0, 0, 0, 0},    PreconditionerCost{"jacobi", 0, 1, 0, 0, 1},
+    PreconditionerCost{"fsai", 2, 4, 2, 0, 150},  PreconditionerCost{"ic0", 1.5, 6, 2, 4, 50},
+    PreconditionerCost{"ilu0", 1.5, 6, 2, 4, 50}, PreconditionerCost{"chebyshev", 3, 20, 6, 0, 15},
+    PreconditionerCost{"amg", 6, 30, 40, 0, 150}, PreconditionerCost{"ict", 4, 6, 2, 4, 300},
+    PreconditionerCost{"ilut", 6, 6, 2, 4, 600}};
+
+template <class Costs>
+auto const& cost_of(Costs const& costs, std::string_view name) {
+  auto const found = std::find_if(costs.begin(), costs.end(),
+                                  [&](auto const& cost) { return cost.name == name; });
+  if (found == costs.end())
+    throw std::logic_error("Solder: nothing says what " + std::string(name) + " costs");
+  return *found;
+}
+
+// ---- What suits which matrix ----
+
+/// Iterations that CG with jacobi takes to 1e-8. Where every row is dominant, the eigenvalues of
+/// D^-1 A lie in [1 - 1 / dominance, 1 + 1 / dominance] (Gershgorin), and CG's bound follows.
+/// Elsewhere a guess: as of a mesh in the plane where A looks elliptic, and three times as many.
+double plain_iterations(Analysis const& of) {
+  double const n = std::max(1, of.rows.rows);
+  double const mesh = std::min(n + 1, (of.looks_elliptic() ? 3 : 9) * std::sqrt(n));
+  if (of.off_diagonals == 0) return 1;
+  if (of.dominance <= 1) return std::max(mesh, 5.0);
+  double const condition = (of.dominance + 1) / (of.dominance - 1);
+  return std::max(3.0, std::min(mesh, 9.6 * std::sqrt(condition)));
+}
+
+bool always(Analysis const&) { return true; }
+bool has_diagonal(Analysis const& of) { return of.diagonal.zeros == 0; }
+bool is_definite(Analysis const& of) { return of.may_be_definite(); }
+bool is_hermitian(Analysis const& of) { return of.may_be_definite() && of.off_diagonals > 0; }
+bool is_large_and_definite(Analysis const& of) {
+  return is_hermitian(of) && of.rows.rows >= 1000;
+}
+bool is_elliptic(Analysis const& of) {
+  return of.looks_elliptic() && has_diagonal(of) && of.rows.rows >= 1000;
+}
+bool is_triangular(Analysis const& of) {
+  return of.is_triangular() && of.off_diagonals > 0 && has_diagonal(of);
+}
+bool fits_directly(Analysis const& of) { return of.rows.rows <= 100'000; }
+
+/// Iterations as a share of plain_iterations(), at least and at most so many.
+struct Likely {
+  double share;
+  int least, most;
+};
+
+/// One line of the table. Candidates of a lower group come first; in a group, those that promise to
+/// take less time.
+struct Rule {
+  int group;
+  std::string_view solver, preconditioner, options;  ///< options: of the preconditioner
+  bool (*suits)(Analysis const&);
+  Likely likely;
+  std::string_view because;
+  bool needs_definite = false;
+};
+
+constexpr std::string_view sturdy_fill =
+    "drop_tolerance=1e-4 fill_factor=20 ordering=amd scale=equilibrate match=product";
+constexpr std::string_view nearly_direct =
+    "drop_tolerance=1e-10 fill_factor=1000 ordering=amd scale=equilibrate match=product";
+
+// clang-format off
+constexpr Rule rules[] = {
+    // Hermitian, and nothing speaks against positive definite.
+    {1, "cg", "jacobi", "", is_definite, {1, 1, 20000},
+     "A is Hermitian with a positive diagonal: the cheapest iterations", true},
+    {1, "cg", "ic0", "", is_hermitian, {0.4, 5, 5000},
+     "A is Hermitian with a positive diagonal: half as many iterations as with jacobi, or fewer", true},
+    {1, "cg", "amg", "", is_large_and_definite, {0.07, 15, 100},
+     "A is Hermitian with a positive diagonal: on several grids the iterations grow little with the size", true},
+    {2, "cg", "fsai", "", is_hermitian, {0.5, 5, 5000},
+     "an approximate inverse cannot break down", true},
+    {2, "cg", "ict", "drop_tolerance=1e-4 fill_factor=10 ordering=amd", is_hermitian, {0.1, 5, 500},
+     "more fill makes a better factor", true},
+    // Any other.
+    {3, "gmres", "ilu0", "", is_triangular, {0, 2, 2}, "A is triangular, and ilu0 its inverse"},
+    {3, "bicgstab", "jacobi", "", has_diagonal, {0.7, 2, 5000}, "the cheapest iterations for a matrix that is not definite"},
+    {3, "bicgstab", "ilu0", "", always, {0.3, 2, 500}, "an incomplete factorisation suits most matrices"},
+    {3, "bicgstab", "amg", "", is_elliptic, {0.07, 10, 100}, "A looks like a discretised diffusion with a flow"},
+    {4, "idr", "ilu0", "", always, {0.5, 4, 1000}, "idr goes on where bicgstab breaks down"},
+    {4, "gmres", "ilut", sturdy_fill, always, {0.1, 5, 200},
+     "large entries are brought to the diagonal, and more fill makes a better factor"},
+    {4, "gmres", "ilu0", "", always, {0.5, 4, 1000}, "gmres never makes the residual larger"},
+    {5, "gmres", "ilut", nearly_direct, fits_directly, {0, 4, 4},
+     "nothing is left out of the factors: nearly a direct solve"},
+    {6, "idr", "jacobi", "", has_diagonal, {1, 4, 10000}, "without a factorisation that may be unstable"},
+    {6, "idr", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
+    {6, "gmres", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
+};
+// clang-format on
+
+/// "a=1e-3 b=word" as a tree; nothing where a key is not known to this library yet.
+Parameters parameters_of(std::string_view text) {
+  Parameters tree;
+  while (!text.empty()) {
+    std::string_view const item = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), item.size() + 1));
+    auto const equals = item.find('=');
+    std::string_view const name = item.substr(0, equals), value = item.substr(equals + 1);
+    double number = 0;
+    auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error == std::errc() && end == value.data() + value.size())
+      tree.set(name, number);
+    else
+      tree.set(name, std::string(value));
+  }
+  return tree;
+}
+
+Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& rule) {
+  Rates const& rates = machine.is_host ? host_rates : gpu_rates;
+  SolverCost const& solver = cost_of(solver_costs, rule.solver);
+  PreconditionerCost const& M = cost_of(preconditioner_costs, rule.preconditioner);
+  double const n = of.rows.rows, entries = double(of.rows.nonzeros);
+  double const product = rates.entry * entries + 3 * rates.word * n;
+  double const application = rates.entry * M.entries * entries + rates.word * M.words * n +
+                             rates.stage * M.stages + rates.level * M.levels * std::sqrt(n);
+  double const likely =
+      std::clamp(rule.likely.share * plain_iterations(of), double(rule.likely.least),
+                 double(std::max(rule.likely.least, rule.likely.most)));
+  return {.solver = std::string(rule.solver),
+          .preconditioner = std::string(rule.preconditioner),
+          .solver_options = {},
+          .preconditioner_options = parameters_of(rule.options),
+          .setup = rates.element * M.elements * entries + (M.elements > 1 ? 20 : 0) * rates.stage,
+          .iteration = solver.products * (product + application) + rates.word * solver.words * n +
+                       rates.stage * solver.stages,
+          .likely = int(std::ceil(likely)),
+          .because = std::string(rule.because),
+          .needs_definite = rule.needs_definite};
+}
+
+bool is_there(std::string_view preconditioner) {
+  auto const& names = preconditioner_names();
+  return std::find(names.begin(), names.end(), preconditioner) != names.end();
+}
+
+/// Whether a rule is for this solver; empty: for any. A block method is cg with what takes columns.
+bool is_for(Rule const& rule, std::string_view solver) {
+  if (solver != "block_cg") return solver.empty() || rule.solver == solver;
+  return rule.solver == "cg" && (rule.preconditioner == "jacobi" || rule.preconditioner == "fsai" ||
+                                 rule.preconditioner == "amg");
+}
+
+/// The candidates that the user lists.
+std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::string const& list) {
+  std::vector<Candidate> candidates;
+  auto const refuse = [](std::string const& item, std::string const& why) {
+    throw std::invalid_argument("Solder::make_solver: candidates: '" + item + "' " + why);
+  };
+  std::vector<std::string_view> solvers;
+  for (SolverCost const& solver : solver_costs) solvers.push_back(solver.name);
+  for (std::size_t at = 0; at < list.size();) {
+    std::size_t const end = std::min(list.find_first_of(", \t", at), list.size());
+    std::string const item = list.substr(at, end - at);
+    at = end + 1;
+    if (item.empty()) continue;
+    auto const plus = item.find('+');
+    if (plus == std::string::npos)
+      refuse(item, "is no solver+preconditioner, as in cg+amg gmres+ilu0");
+    std::string const solver = item.substr(0, plus), preconditioner = item.substr(plus + 1);
+    if (std::find(solvers.begin(), solvers.end(), solver) == solvers.end())
+      refuse(item, "names no solver that auto knows: " + Impl::listed(solvers));
+    if (!is_there(preconditioner))
+      refuse(item, "names no preconditioner: " + Impl::listed(preconditioner_names()));
+    Rule rule{0, solver, preconditioner, "", always, {1, 1, 10000}, "it is the next of those listed"};
+    for (Rule const& known : rules)
+      if (known.solver == solver && known.preconditioner == preconditioner) {
+        rule.options = known.options;
+        rule.likely = known.likely;
+        rule.needs_definite = known.needs_definite;
+        break;
+      }
+    candidates.push_back(candidate_of(of, machine, rule));
+  }
+  return candidates;
+}
+
+}  // namespace
+
+std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& machine,
+                                      Restriction const& restriction) {
+  std::vector<Candidate> candidates;
+  std::vector<int> groups;
+  if (!restriction.candidates.empty()) candidates = listed(analysis, machine, restriction.candidates);
+  auto const take_rules = [&](bool all) {
+    for (Rule const& rule : rules) {
+      if (!is_there(rule.preconditioner) || !(all || rule.suits(analysis))) continue;
+      if (!is_for(rule, restriction.solver)) continue;
+      Candidate candidate = candidate_of(analysis, machine, rule);
+      if (!restriction.solver.empty()) candidate.solver = restriction.solver;
+      // In its group before the first that promises to take longer.
+      std::size_t at = candidates.size();
+      while (at > 0 && groups[at - 1] == rule.group && candidates[at - 1].promise() > candidate.promise())
+        --at;
+      candidates.insert(candidates.begin() + std::ptrdiff_t(at), std::move(candidate));
+      groups.insert(groups.begin() + std::ptrdiff_t(at), rule.group);
+    }
+  };
+  if (restriction.candidates.empty()) take_rules(false);
+  // Who asks for cg where it does not suit gets it all the same.
+  if (candidates.empty() && !restriction.solver.empty()) take_rules(true);
+  if (!restriction.preconditioner.empty()) {
+    // Each solver once, where it stands first.
+    std::vector<Candidate> of_solvers;
+    for (Candidate& candidate : candidates) {
+      auto const is_same = [&](Candidate const& other) { return other.solver == candidate.solver; };
+      if (std::any_of(of_solvers.begin(), of_solvers.end(), is_same)) continue;
+      candidate.preconditioner = restriction.preconditioner;
+      candidate.preconditioner_options = {};
+      candidate.because = "this preconditioner was asked for, and the solver suits the matrix";
+      of_solvers.push_back(std::move(candidate));
+    }
+    candidates = std::move(of_solvers);
+  }
+  if (candidates.empty())
+    throw std::invalid_argument("Solder::make_solver: auto has no candidate with " +
+                                (restriction.solver.empty() ? "this list" : restriction.solver) +
+                                " for this matrix");
+  return candidates;
+}
+
+Restriction restriction_of(Wanted const& wanted) {
+  auto const given = [](std::string const& name) { return name == "auto" ? std::string() : name; };
+  return {given(wanted.name), given(wanted.preconditioner.name), wanted.automatic.candidates};
+}
+
+Wanted wanted_of(Wanted const& wanted, Candidate const& candidate) {
+  Wanted with = wanted;
+  with.check_symmetry = false;  // it was looked at already
+  if (wanted.name == "auto") {
+    Parameters parameters = candidate.solver_options;
+    Wanted const named = read_solver(parameters.set("name", candidate.solver));
+    with.name = named.name;
+    with.options = named.options;
+    std::visit(
+        [&](auto& options) {
+          static_cast<SolverOptions&>(options) = static_cast<SolverOptions const&>(wanted.automatic);
+        },
+        with.options);
+  }
+  if (wanted.preconditioner.name == "auto") {
+    Parameters parameters = candidate.preconditioner_options;
+    if (Scale const scale = wanted.preconditioner.scaling.scale; scale != Scale::none)
+      parameters.set("scale", to_string(scale));
+    with.preconditioner = read_preconditioner(parameters.set("name", candidate.preconditioner),
+                                              with.needs_symmetry());
+  }
+  return with;
+}
+
+std::string introduced(Analysis const& analysis, std::vector<Candidate> const& candidates,
+                       std::size_t chosen) {
+  std::string text = describe(analysis) + "  taken: " + candidates[chosen].solver + " with " +
+                     candidates[chosen].preconditioner + ", because " + candidates[chosen].because +
+                     "\n";
+  std::string others;
+  for (std::size_t k = chosen + 1; k < candidates.size(); ++k)
+    others += (others.empty() ? "" : ", ") + candidates[k].name();
+  return text + (others.empty() ? "" : "  where that fails or is slow: " + others + "\n");
+}
+
+std::string explained(Analysis const& analysis, std::vector<Candidate> const& candidates) {
+  std::string text = "the matrix:\n" + describe(analysis) + "candidates, in this order:\n";
+  for (std::size_t k = 0; k < candidates.size(); ++k) {
+    Candidate const& candidate = candidates[k];
+    char line[128];
+    std::snprintf(line, sizeof line, "  %2zu. %-18s about %5d iterations, %8.3g s, set-up %.2g s: ",
+                  k + 1, candidate.name().c_str(), candidate.likely,
+                  candidate.likely * candidate.iteration, candidate.setup);
+    text += line + candidate.because + "\n";
+  }
+  return text;
+}
+
+}  // namespace Solder::Compiled

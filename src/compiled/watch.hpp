@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <limits>
+#include <solder/core/options.hpp>
+#include <solder/core/report.hpp>
+#include <solder/solvers/auto_options.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace Solder::Compiled {
+
+/// \brief Whether a candidate is to be given up for the next one, by the model of cost and by what
+/// it has done so far. No clock is asked, so the same input decides alike every time.
+///
+/// A candidate goes on as long as it has cost less than the next one promises to (who leaves
+/// earlier may lose more than twice the time of either), and as long as the rest, at the rate of
+/// the last half of its iterations, costs no more than twice that.
+class Haste {
+ public:
+  /// \brief Begins a candidate.
+  /// \param spent seconds of its set-up, by the model
+  /// \param iteration those of an iteration
+  /// \param next those that the next candidate promises to take; 0: never in haste
+  /// \param tolerance the relative residual that is wanted; 0: never in haste
+  void begin(double spent, double iteration, double next, double tolerance) {
+    spent_ = spent;
+    iteration_ = iteration;
+    next_ = next;
+    tolerance_ = tolerance;
+    rest_ = 0;
+    best_.clear();
+  }
+  /// \brief Whether to give it up, its residual after so many iterations being this.
+  bool gives_up(int iteration, double residual) {
+    if (next_ <= 0 || tolerance_ <= 0) return false;
+    double const logarithm = std::log(std::max(residual, std::numeric_limits<double>::min()));
+    double const before = best_.empty() ? infinity : best_.back();
+    best_.resize(std::size_t(std::max(iteration, 0)) + 1, before);
+    best_.back() = std::isnan(logarithm) ? before : std::min(before, logarithm);
+    if (iteration < least_iterations || spent_ + iteration * iteration_ < next_) return false;
+    rest_ = rest(iteration);
+    return rest_ * iteration_ > 2 * next_;
+  }
+  /// \brief Iterations that were thought to be left when it was given up; may be infinite.
+  double iterations_left() const { return rest_; }
+
+ private:
+  static constexpr int least_iterations = 20;
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+  double rest(int iteration) const {
+    int const window = iteration / 2;
+    double const won = best_[std::size_t(iteration - window)] - best_.back();
+    double const to_go = best_.back() - std::log(tolerance_);
+    if (to_go <= 0) return 0;
+    return won > 0 ? to_go * window / won : infinity;
+  }
+
+  double spent_ = 0, iteration_ = 0, next_ = 0, tolerance_ = 0, rest_ = 0;
+  std::vector<double> best_;  ///< logarithms of the least residual up to each iteration
+};
+
+/// \brief The monitor of auto's candidates. It passes on to the user's what all of them have done
+/// together, and stops a candidate that is given up, or at a limit.
+class Watch {
+ public:
+  enum class Verdict { none, slow, limit, time, user };
+
+  Watch(Monitor user, AutoOptions const& options)
+      : user_(std::move(user)),
+        tolerance_(options.tolerance),
+        most_(options.max_iterations),
+        seconds_(options.time_limit) {}
+
+  void begin_solve() {
+    began_ = std::chrono::steady_clock::now();
+    iterations_ = 0;
+    verdict_ = Verdict::none;
+  }
+  /// \brief Begins a candidate; see Haste. Of several right-hand sides, which may be solved one
+  /// after another, each candidate has all iterations.
+  void begin_attempt(double spent, double iteration, double next, bool is_one) {
+    verdict_ = Verdict::none;
+    is_one_ = is_one;
+    // A candidate that is not the last leaves half of the iterations to the others.
+    half_ = is_one && next > 0 ? (most_ - iterations_ + 1) / 2 : most_;
+    haste_.begin(spent, iteration, is_one ? next : 0, tolerance_);
+  }
+  /// \brief As the monitor of a candidate.
+  void listen(Progress const& progress) {
+    if (user_) {
+      Progress const all{iterations_ + progress.iteration, progress.relative_residual, elapsed()};
+      user_(all);
+      if (all.stops) verdict_ = Verdict::user;
+    }
+    if (verdict_ == Verdict::none && is_late()) verdict_ = Verdict::time;
+    if (verdict_ == Verdict::none && is_one_ && iterations_ > 0 &&
+        iterations_ + progress.iteration >= most_)
+      verdict_ = Verdict::limit;
+    if (verdict_ == Verdict::none && is_one_ &&
+        (haste_.gives_up(progress.iteration, progress.relative_residual) ||
+         progress.iteration >= half_) &&
+        half_ < most_)
+      verdict_ = Verdict::slow;
+    if (verdict_ != Verdict::none) progress.stop();
+  }
+  Verdict end_attempt(int iterations) {
+    iterations_ += iterations;
+    if (verdict_ == Verdict::none && is_one_ && iterations_ >= most_) verdict_ = Verdict::limit;
+    return verdict_;
+  }
+
+  /// \brief Whether no other candidate is to be tried.
+  bool has_ended() {
+    if ((verdict_ == Verdict::none || verdict_ == Verdict::slow) && is_late())
+      verdict_ = Verdict::time;
+    return verdict_ != Verdict::none && verdict_ != Verdict::slow;
+  }
+  Verdict verdict() const { return verdict_; }
+  double iterations_left() const { return haste_.iterations_left(); }
+
+  /// \brief How an attempt ended, `detail` being its report's.
+  std::string sentence(std::string const& detail) const {
+    if (verdict_ != Verdict::slow) return detail;
+    char text[96];
+    double const left = haste_.iterations_left();
+    if (std::isfinite(left) && left < 1e9)
+      std::snprintf(text, sizeof text, "given up: at its rate some %.0f iterations more, and the next ",
+                    left);
+    else
+      std::snprintf(text, sizeof text, "given up: it no longer comes nearer, and the next ");
+    return std::string(text) + "promises less";
+  }
+  /// \brief Why all ended before a solution was found; empty where the last candidate says it.
+  std::string end_of_all() const {
+    if (verdict_ == Verdict::time)
+      return "the time limit of " + Impl::number_text(seconds_) + " s came first";
+    if (verdict_ == Verdict::limit)
+      return "all candidates together have taken max_iterations, " + std::to_string(most_) +
+             ": allow more, or a larger tolerance";
+    return {};
+  }
+
+ private:
+  double elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  }
+  bool is_late() const { return seconds_ > 0 && elapsed() >= seconds_; }
+
+  Monitor user_;
+  double tolerance_;
+  int most_;
+  double seconds_;
+  std::chrono::steady_clock::time_point began_{};
+  int iterations_ = 0;  ///< of the candidates before
+  int half_ = 0;        ///< most iterations of this one
+  bool is_one_ = true;
+  Verdict verdict_ = Verdict::none;
+  Haste haste_;
+};
+
+}  // namespace Solder::Compiled

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// \file
+/// \brief A look at a matrix before anything is solved with it: what make_solver() chooses by.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <string>
+
+#include <solder/core/allocate.hpp>
+#include <solder/core/scalar.hpp>
+#include <solder/matrix/csr.hpp>
+#include <solder/matrix/format.hpp>
+#include <solder/matrix/symmetry.hpp>
+
+namespace Solder {
+
+/// \brief The smallest and the largest of some sizes that are not 0.
+struct Spread {
+  double smallest = Kokkos::Experimental::infinity_v<double>;  ///< infinite: all are 0
+  double largest = 0;                                          ///< 0: all are 0
+  std::int32_t zeros = 0;                                      ///< how many are 0
+
+  /// \brief largest / smallest, at least 1.
+  double ratio() const { return largest > 0 ? largest / smallest : 1; }
+  /// \brief Takes a size. A NaN is passed over.
+  KOKKOS_INLINE_FUNCTION void add(double size) {
+    if (size == 0) ++zeros;
+    if (size > 0 && size < smallest) smallest = size;
+    if (size > largest) largest = size;
+  }
+  /// \brief Takes those of another.
+  KOKKOS_INLINE_FUNCTION void join(Spread const& other) {
+    smallest = Kokkos::fmin(smallest, other.smallest);
+    largest = Kokkos::fmax(largest, other.largest);
+    zeros += other.zeros;
+  }
+};
+
+/// \brief What analyse() saw of a matrix. All of it is counted, or a largest or smallest one, so
+/// that it is the same to the bit on every device and for every number of threads.
+///
+/// The size of a complex number is the larger one of its parts. An entry that is stored as 0 counts
+/// for the lengths and patterns of rows, and for nothing else.
+struct Analysis {
+  Symmetry symmetry;   ///< of values and pattern, and the signs of the diagonal
+  RowStatistics rows;  ///< number and lengths of the rows
+
+  Spread diagonal;                      ///< of |a_ii|; its zeros: 0 or not stored
+  std::int32_t negative_diagonals = 0;  ///< rows whose a_ii has a negative real part
+  /// Rows with |a_ii| >= the sum of |a_ij|, j != i, up to rounding, and the least ratio of the two
+  /// in any row; infinite where there is nothing beside the diagonal.
+  std::int32_t dominant_rows = 0;
+  double dominance = std::numeric_limits<double>::infinity();  ///< see dominant_rows
+
+  std::int64_t off_diagonals = 0;  ///< entries beside the diagonal that are not 0
+  std::int64_t lower = 0;          ///< of these, those below it
+  std::int64_t opposite = 0;       ///< of these, those with another sign than a_ii (real parts)
+  std::int64_t outsized = 0;       ///< of these, those with |a_ij|^2 > |a_ii a_jj|, beyond rounding
+
+  Spread row_sizes;                ///< of the largest |a_ij| of each row; its zeros: rows of zeros
+  Spread column_sizes;             ///< of the largest |a_ij| of each column
+  std::int32_t bandwidth = 0;      ///< the largest |i - j| of an entry
+  std::int32_t repeated_rows = 0;  ///< rows with the columns of the row before, as in blocks
+
+  /// \brief Whether A is square and equal to its conjugate transpose, up to rounding.
+  bool is_hermitian() const {
+    return symmetry.is_square && symmetry.is_finite && symmetry.hermitian.holds();
+  }
+  /// \brief Whether nothing that was seen speaks against a Hermitian positive definite A: a
+  /// diagonal that is positive, and no a_ij that outweighs a_ii and a_jj.
+  bool may_be_definite() const {
+    return is_hermitian() && symmetry.diagonal.is_positive() && outsized == 0;
+  }
+  /// \brief Whether A is Hermitian and certainly neither positive nor negative definite.
+  bool is_indefinite() const {
+    bool const all_negative = negative_diagonals == rows.rows;
+    return is_hermitian() && (outsized > 0 || (!symmetry.diagonal.is_positive() && !all_negative));
+  }
+  /// \brief Whether it is positive definite for certain: Hermitian, and every row dominant, one at
+  /// least by more than rounding. (Up to blocks that do not know of each other.)
+  bool is_dominant() const { return rows.rows > 0 && dominant_rows == rows.rows; }
+  /// \brief Whether A looks like a discretised elliptic equation: most entries beside the diagonal
+  /// have the other sign, and most rows are dominant. Multigrid is made for such.
+  bool looks_elliptic() const {
+    return off_diagonals > 0 && double(opposite) >= 0.9 * double(off_diagonals) &&
+           dominant_rows >= 0.9 * rows.rows;
+  }
+  /// \brief Whether A is triangular, or diagonal.
+  bool is_triangular() const { return lower == 0 || lower == off_diagonals; }
+};
+
+namespace Impl {
+
+/// \brief What the rows of a matrix show together.
+struct RowFacts {
+  Spread diagonal, row_sizes;
+  double dominance = Kokkos::Experimental::infinity_v<double>;
+  std::int64_t off_diagonals = 0, lower = 0, opposite = 0;
+  std::int32_t negative_diagonals = 0, dominant_rows = 0, bandwidth = 0, repeated_rows = 0;
+};
+
+/// \brief Looks at a row: its diagonal first, then all entries. Leaves the root of |a_ii|.
+template <class Scalar, class Offset>
+struct RowFactsKernel {
+  using value_type = RowFacts;
+
+  Offset const* offsets;
+  std::int32_t const* columns;
+  Scalar const* values;
+  double* roots;
+
+  KOKKOS_FUNCTION void init(RowFacts& facts) const { facts = RowFacts(); }
+  KOKKOS_FUNCTION void join(RowFacts& facts, RowFacts const& others) const {
+    facts.diagonal.join(others.diagonal);
+    facts.row_sizes.join(others.row_sizes);
+    facts.dominance = Kokkos::fmin(facts.dominance, others.dominance);
+    facts.off_diagonals += others.off_diagonals;
+    facts.lower += others.lower;
+    facts.opposite += others.opposite;
+    facts.negative_diagonals += others.negative_diagonals;
+    facts.dominant_rows += others.dominant_rows;
+    facts.bandwidth = Kokkos::max(facts.bandwidth, others.bandwidth);
+    facts.repeated_rows += others.repeated_rows;
+  }
+
+  KOKKOS_FUNCTION void operator()(std::int32_t i, RowFacts& facts) const {
+    Wide<Scalar> diagonal{};
+    for (Offset k = offsets[i]; k < offsets[i + 1]; ++k)
+      if (columns[k] == i) diagonal += Wide<Scalar>(values[k]);
+    double const size = largest_part(diagonal), real = real_part(diagonal);
+    double others = 0, largest = size;
+    for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
+      std::int32_t const j = columns[k];
+      if (j == i) continue;
+      double const of_entry = largest_part(Wide<Scalar>(values[k]));
+      if (of_entry == 0) continue;
+      others += of_entry;
+      largest = Kokkos::fmax(largest, of_entry);
+      ++facts.off_diagonals;
+      if (j < i) ++facts.lower;
+      if (real_part(Wide<Scalar>(values[k])) * real < 0) ++facts.opposite;
+      facts.bandwidth = Kokkos::max(facts.bandwidth, j < i ? i - j : j - i);
+    }
+    roots[i] = Kokkos::sqrt(size);
+    facts.diagonal.add(size);
+    facts.row_sizes.add(largest);
+    if (real < 0) ++facts.negative_diagonals;
+    if (size > 0 && size >= (1 - tolerance) * others) ++facts.dominant_rows;
+    if (others > 0) facts.dominance = Kokkos::fmin(facts.dominance, size / others);
+    if (is_repeated(i)) ++facts.repeated_rows;
+  }
+  KOKKOS_FUNCTION bool is_repeated(std::int32_t i) const {
+    if (i == 0) return false;
+    Offset const begin = offsets[i], length = offsets[i + 1] - begin, before = offsets[i - 1];
+    if (length == 0 || begin - before != length) return false;
+    for (Offset k = 0; k < length; ++k)
+      if (columns[begin + k] != columns[before + k]) return false;
+    return true;
+  }
+
+  /// Rounding of a row that was assembled.
+  static constexpr double tolerance =
+      1000 * double(Kokkos::Experimental::epsilon_v<typename ScalarTraits<Scalar>::Real>);
+};
+
+}  // namespace Impl
+
+/// \brief Looks at a square matrix: see Analysis. Entries of a row may be in any order; of
+/// duplicates each counts for itself, but on the diagonal their sum.
+///
+/// It takes what check_symmetry() and row_statistics() take, and three kernels more: one goes
+/// through all rows twice, one through all entries once, one through the columns. 16 bytes a row
+/// are allocated meanwhile. Together about as long as ten products with A. Waits for the device.
+/// \ingroup matrices
+template <class Scalar, class Exec, class Offset>
+Analysis analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
+  Analysis analysis;
+  analysis.symmetry = check_symmetry(exec, A);
+  analysis.rows = row_statistics(exec, A);
+  std::int32_t const n = A.rows();
+  if (n == 0 || n != A.columns()) return analysis;
+  Offset const* const offsets = A.row_offsets().data();
+  std::int32_t const* const columns = A.column_indices().data();
+  Scalar const* const values = A.values().data();
+  auto const roots_there = Impl::allocate<double>(exec, "Solder::analysis::diagonal", n),
+             sizes_there = Impl::allocate<double>(exec, "Solder::analysis::columns", n);
+  double *const roots = roots_there.data(), *const sizes = sizes_there.data();
+  Kokkos::RangePolicy<Exec> const each_row(exec, 0, n);
+
+  using Kernel = Impl::RowFactsKernel<Scalar, Offset>;
+  Impl::RowFacts facts;
+  Kokkos::parallel_for("Solder::analysis::clear", each_row,
+                       KOKKOS_LAMBDA(int j) { sizes[j] = 0; });
+  Kokkos::parallel_reduce("Solder::analysis::rows", each_row,
+                          Kernel{offsets, columns, values, roots}, facts);
+  Kokkos::parallel_reduce(
+      "Solder::analysis::entries", each_row,
+      KOKKOS_LAMBDA(int i, std::int64_t& outsized) {
+        for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
+          std::int32_t const j = columns[k];
+          double const size = Impl::largest_part(Wide<Scalar>(values[k]));
+          if (size > sizes[j]) Kokkos::atomic_max(&sizes[j], size);
+          if (j != i && size > (1 + Kernel::tolerance) * roots[i] * roots[j]) ++outsized;
+        }
+      },
+      analysis.outsized);
+  Kokkos::parallel_reduce(
+      "Solder::analysis::columns", each_row,
+      KOKKOS_LAMBDA(int j, double& smallest, double& largest, std::int32_t& zeros) {
+        double const size = sizes[j];
+        if (size == 0) ++zeros;
+        if (size > 0 && size < smallest) smallest = size;
+        if (size > largest) largest = size;
+      },
+      Kokkos::Min<double>(analysis.column_sizes.smallest),
+      Kokkos::Max<double>(analysis.column_sizes.largest), analysis.column_sizes.zeros);
+  analysis.column_sizes.largest = std::max(analysis.column_sizes.largest, 0.0);
+  analysis.diagonal = facts.diagonal;
+  analysis.row_sizes = facts.row_sizes;
+  analysis.dominance = facts.dominance;
+  analysis.off_diagonals = facts.off_diagonals;
+  analysis.lower = facts.lower;
+  analysis.opposite = facts.opposite;
+  analysis.negative_diagonals = facts.negative_diagonals;
+  analysis.dominant_rows = facts.dominant_rows;
+  analysis.bandwidth = facts.bandwidth;
+  analysis.repeated_rows = facts.repeated_rows;
+  return analysis;
+}
+
+/// \brief What a matrix is, in a few lines for people who need no theory, each indented by two.
+/// \ingroup matrices
+inline std::string describe(Analysis const& analysis) {
+  RowStatistics const& rows = analysis.rows;
+  Symmetry const& symmetry = analysis.symmetry;
+  auto const number = [](double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2g", value);
+    return std::string(text);
+  };
+  auto const counted = [&](std::int32_t count, std::string const& what) {
+    return std::to_string(count) + " of its diagonal entries " + (count == 1 ? "is " : "are ") +
+           what;
+  };
+  std::string text = "  " + std::to_string(rows.rows) + " rows, " + std::to_string(rows.nonzeros) +
+                     " entries, " + Impl::lengths_text(rows) + "\n  " + describe(symmetry);
+  if (!symmetry.is_square || !symmetry.is_finite) return text + "\n";
+  if (!symmetry.hermitian.holds())
+    text += symmetry.pattern ? "; the places of its entries are symmetric"
+                             : "; nor are the places of its entries";
+  if (analysis.off_diagonals == 0)
+    text += "\n  nothing stands beside its diagonal";
+  else if (analysis.is_triangular())
+    text += analysis.lower == 0 ? "\n  nothing stands below its diagonal"
+                                : "\n  nothing stands above its diagonal";
+  text += "\n  ";
+  if (analysis.diagonal.zeros > 0)
+    text += counted(analysis.diagonal.zeros, "zero or missing");
+  else if (analysis.negative_diagonals == 0)
+    text += "its diagonal is positive";
+  if (analysis.negative_diagonals > 0)
+    text += (analysis.diagonal.zeros > 0 ? ", " : "") +
+            counted(analysis.negative_diagonals, "negative");
+  int const percent = int(100.0 * analysis.dominant_rows / std::max(1, rows.rows));
+  text += "; in " + std::to_string(percent) +
+          "% of the rows the diagonal entry is as large as all others together";
+  if (analysis.is_hermitian())
+    text += analysis.may_be_definite()
+                ? "\n  nothing speaks against positive definite"
+            : analysis.is_indefinite() ? "\n  it is not positive definite"
+                                       : "\n  it may be negative definite: -A may suit cg";
+  if (double const ratio = std::max(analysis.row_sizes.ratio(), analysis.column_sizes.ratio());
+      ratio > 1e4)
+    text += "\n  badly scaled: the largest entries of its rows or columns differ by " +
+            number(ratio) + " times";
+  if (analysis.row_sizes.zeros + analysis.column_sizes.zeros > 0)
+    text += "\n  singular: " + std::to_string(analysis.row_sizes.zeros) + " rows and " +
+            std::to_string(analysis.column_sizes.zeros) + " columns have nothing but zeros";
+  if (analysis.looks_elliptic() && analysis.symmetry.pattern)
+    text += "\n  it looks like a discretised diffusion";
+  return text + "\n";
+}
+
+}  // namespace Solder
