@@ -49,7 +49,7 @@ TEST(AllErrors, OfAFile) {
                  "a.yaml:6: unknown key 'slover'; did you mean 'solver'?",
                  "a.yaml:12: output.verbose cannot be a list",
                  "a.yaml:5: solver.restart must be an integer from 1 to 1000, not '0'",
-                 "a.yaml:8: preconditioner.name must be none, jacobi,",
+                 "a.yaml:8: preconditioner.name must be auto, none, jacobi,",
                  "a.yaml:9: preconditioner.k must be an integer from 0 to 100, not '-1'",
                  "a.yaml:11: execution.repeat must be an integer",
                  "a.yaml:12: output.json 'no/r.json' cannot be written",
@@ -60,7 +60,7 @@ TEST(AllErrors, OfAFile) {
 TEST(AllErrors, OfFilesDocumentsAndTheCommandLine) {
   Scratch const scratch;
   scratch.write("a.yaml", std::string(problem) +
-                              "solver: {form: fast}\n---\nproblem: {matrix: no.mtx}\n"
+                              "solver: {name: cg, form: fast}\n---\nproblem: {matrix: no.mtx}\n"
                               "---\nproblem: [\n");
   scratch.write("b.yaml", "problem: {generate: fem_poisson_2d, size: 0}\n");
   expect_errors(errors_of(scratch,
@@ -117,7 +117,7 @@ TEST(AllErrors, AreNotInvented) {
        "a.yaml:2: solver.name must be"},
       {good + "solver: {nam: gmres, form: cgs2, restart: 5, reorthogonalisation: halved}\n",
        "a.yaml:2: unknown key"},
-      {good + "slover: {name: gmres}\nsolver: {form: cgs2, restart: 5}\n",
+      {good + "slover: {name: gmres}\nsolver: {name: cg, form: cgs2, restart: 5}\n",
        "a.yaml:2: unknown section"},
       {good + "solver: {name: cg, name: gmres, restart: 5}\n", "a.yaml:2: 'solver.name' is given"},
       {good + "solver: {generate: x}\nexecution: {repeat: 2}\n", "a.yaml:2: unknown key"},

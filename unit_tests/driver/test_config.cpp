@@ -55,11 +55,12 @@ TEST(Config, Defaults) {
   EXPECT_EQ(run.problem.rhs_count, 0);
   EXPECT_EQ(run.problem.seed, 1);
   EXPECT_EQ(run.problem.scalar, Scalar::double_);
-  EXPECT_EQ(run.solver.name, "cg");
-  EXPECT_EQ(run.solver.cg.form, Solder::CgForm::automatic);
-  EXPECT_EQ(run.solver.cg.tolerance, 1e-8);
-  EXPECT_EQ(run.solver.cg.max_iterations, 10000);
-  EXPECT_EQ(run.preconditioner.name, "none");
+  EXPECT_EQ(run.solver.name, "auto");
+  EXPECT_EQ(run.solver.automatic.candidates, "");
+  EXPECT_EQ(run.solver.automatic.time_limit, 0);
+  EXPECT_EQ(run.solver.automatic.tolerance, 1e-8);
+  EXPECT_EQ(run.solver.automatic.max_iterations, 10000);
+  EXPECT_EQ(run.preconditioner.name, "auto");
   EXPECT_EQ(run.execution.space, "default");
   EXPECT_EQ(run.execution.runner, "auto");
   EXPECT_EQ(run.execution.matrix_format, "auto");
@@ -106,7 +107,7 @@ TEST(Config, DocumentsOfAFileRunOneAfterTheOtherAndShareTheOutput) {
       "---\nproblem: {generate: poisson_3d_7pt, size: 5}\npreconditioner: {name: jacobi}\n");
   ASSERT_EQ(runs.size(), 3u);
   EXPECT_EQ(runs[1].problem.name, "fem_poisson_2d(size=4)");
-  EXPECT_EQ(runs[1].preconditioner.name, "none");
+  EXPECT_EQ(runs[1].preconditioner.name, "auto");
   EXPECT_EQ(runs[2].problem.name, "poisson_3d_7pt(size=5)");
   EXPECT_EQ(runs[2].preconditioner.name, "jacobi");
   EXPECT_EQ(runs[2].output.json, runs[0].output.json);
@@ -387,12 +388,12 @@ TEST(Config, UnknownNames) {
   expect_error(std::string(problem) + "solver: {repeat: 2}\n",
                {"a.yaml:2: ", "did you mean 'execution.repeat'?"});
   expect_error(std::string(problem) + "solver: {zzzzz: 2}\n",
-               {"'solver.zzzzz'", "name, form, restart, reorthogonalisation"});
+               {"'solver.zzzzz'", "name, candidates, time_limit, form, restart, reorthogonalisation"});
   expect_error(std::string(problem) + "solver: cg\n",
                {"a.yaml:2: ", "'solver' must hold keys", "solver: {name: ...}"});
   expect_error("problem: {generate: fem_poison_2d, size: 9}\n",
                {"a.yaml:1: ", "problem.generate", "did you mean 'fem_poisson_2d'?"});
-  expect_error(std::string(problem) + "solver: {form: fast}\n",
+  expect_error(std::string(problem) + "solver: {name: cg, form: fast}\n",
                {"a.yaml:2: ", "solver.form", "classical or pipelined", "'fast'"});
   expect_error(std::string(problem) + "preconditioner: {name: jacoby}\n",
                {"did you mean 'jacobi'?"});
@@ -614,7 +615,7 @@ TEST(Config, AllErrorsOfAllDocumentsAreReported) {
   std::string const text =
       "problem: {generate: fem_poisson_2d, size: 9, size: 8}\nsolvr: {name: cg}\n---\n" +
       std::string(problem) + "solver: {tolerance: -1}\n---\n- problem\n---\n" + problem +
-      "solver: {form: fast, form: slow}\n---\nproblem: {}\n";
+      "solver: {name: cg, form: fast, form: slow}\n---\nproblem: {}\n";
   std::string const errors = errors_of(text);
   for (char const* const part :
        {"a.yaml:1: 'problem.size' is given twice\n", "a.yaml:2: unknown section 'solvr'",
@@ -629,7 +630,7 @@ TEST(Config, AllErrorsOfAllFilesAreReported) {
   Scratch const scratch;
   Errors errors;
   auto const first =
-      scratch.write("first.yaml", std::string(problem) + "solver: {tolerance: -1, form: fast}\n");
+      scratch.write("first.yaml", std::string(problem) + "solver: {name: cg, tolerance: -1, form: fast}\n");
   auto const second = scratch.write(
       "second.yaml", std::string(problem) + "solvr: {}\n" + "execution: {repeat: x}\n");
   read_config({first, second}, {}, errors);
@@ -639,7 +640,7 @@ TEST(Config, AllErrorsOfAllFilesAreReported) {
 TEST(Config, SweepsGoThroughAllCombinationsInOrder) {
   auto const runs = runs_of(
       "problem: {generate: fem_poisson_2d, size: [9, 17]}\n"
-      "solver: {form: [classical, pipelined], tolerance: 1e-6}\n"
+      "solver: {name: cg, form: [classical, pipelined], tolerance: 1e-6}\n"
       "preconditioner: {name: [none, jacobi]}\n");
   ASSERT_EQ(runs.size(), 8u);
   std::string order;

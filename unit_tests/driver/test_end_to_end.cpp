@@ -139,11 +139,11 @@ std::vector<Bad> bad_inputs() {
        "",
        {"a.yaml:4", "solver.tolerance", "-1"}},
       {"form_fast",
-       std::string(good) + "solver: {form: fast}\n",
+       std::string(good) + "solver: {name: cg, form: fast}\n",
        "",
        {"a.yaml:4", "solver.form", "classical or pipelined"}},
       {"wrong_type",
-       std::string(good) + "solver: {max_iterations: many}\n",
+       std::string(good) + "solver: {name: cg, max_iterations: many}\n",
        "",
        {"a.yaml:4", "an integer", "many"}},
       {"bad_assignment",
@@ -326,7 +326,7 @@ TEST(Driver, OneFailureAmongManyRunsReturnsOne) {
   Scratch const scratch;
   scratch.write(
       "a.yaml",
-      "problem: {generate: fem_poisson_2d, size: 15}\nsolver: {max_iterations: [1, 1000]}\n"
+      "problem: {generate: fem_poisson_2d, size: 15}\nsolver: {name: cg, max_iterations: [1, 1000]}\n"
       "output: {json: r.json, history: h.csv}\n");
   EXPECT_EQ(drive(scratch, "a.yaml").code, 1);
   Json const json = Json::parse(scratch.read("r.json"));

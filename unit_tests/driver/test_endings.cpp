@@ -77,7 +77,7 @@ class Started {
 /// Two runs that end, and one that does not within the life of a test.
 constexpr char const* endless =
     "problem: {generate: fem_poisson_2d, size: 30}\n"
-    "solver: {tolerance: 0, max_iterations: [3, 4, 2000000000]}\n"
+    "solver: {name: cg, tolerance: 0, max_iterations: [3, 4, 2000000000]}\n"
     "output: {json: r.json, history: h.csv}\n";
 
 std::ptrdiff_t lines(std::string const& text) { return std::count(text.begin(), text.end(), '\n'); }
@@ -118,7 +118,7 @@ TEST(Endings, ALateErrorLeavesTheRunsThatHadEnded) {
   Scratch const scratch;
   scratch.write("a.yaml",
                 "problem: {generate: fem_poisson_2d, size: [3, 5, 200, 7]}\n"
-                "solver: {max_iterations: 3, tolerance: 0}\n"
+                "solver: {name: cg, max_iterations: 3, tolerance: 0}\n"
                 "output: {json: r.json, solution: x.mtx}\n");
   EXPECT_EQ(run_in_shell(scratch, "ulimit -f 64 && exec \"$driver\" a.yaml >out 2>err"), 2);
   EXPECT_TRUE(contains(scratch.read("err"),
@@ -178,7 +178,7 @@ TEST(Endings, ASignalRemovesWhatIsNotWhole) {
   scratch.write(
       "a.yaml",
       "problem: {generate: fem_poisson_2d, size: 400}\n"
-      "solver: {max_iterations: [1, 2, 3, 4, 5, 6, 7, 8]}\noutput: {solution: x.mtx.gz}\n");
+      "solver: {name: cg, max_iterations: [1, 2, 3, 4, 5, 6, 7, 8]}\noutput: {solution: x.mtx.gz}\n");
   Started driver(scratch, "a.yaml");
   ASSERT_TRUE(comes([&] { return any_partial(scratch); })) << scratch.read("err");
   driver.send(SIGINT);

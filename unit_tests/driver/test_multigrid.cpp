@@ -94,7 +94,7 @@ TEST(Driver, MultigridIsHadInSinglePrecision) {
   scratch.write("a.yaml",
                 "problem: {generate: fem_poisson_2d, size: 40,\n"
                 "          scalar: [float, double, complex_double]}\n"
-                "solver: {tolerance: 1e-5}\n"
+                "solver: {name: cg, tolerance: 1e-5}\n"
                 "preconditioner: {name: [fsai, amg], precision: [same, single]}\n"
                 "output: {json: a.json}\n");
   Outcome const outcome = drive(scratch, "a.yaml");
@@ -163,7 +163,7 @@ TEST(Driver, MultigridTakesRigidBodiesInAllScalars) {
   scratch.write("a.yaml",
                 "problem: {generate: elasticity_3d, size: 8,\n"
                 "          scalar: [float, double, complex_float, complex_double]}\n"
-                "solver: {tolerance: 1e-5}\n"
+                "solver: {name: cg, tolerance: 1e-5}\n"
                 "preconditioner: {name: amg, near_nullspace: rigid_body, max_coarse_size: 50}\n"
                 "output: {json: a.json}\n");
   Outcome const outcome = drive(scratch, "a.yaml");

@@ -111,6 +111,7 @@ std::string value_cell(Key const& key) {
   std::string cell;
   for (auto const word : key.words) cell += concat(cell.empty() ? "" : ", ", "`", word, "`");
   if (!cell.empty()) return cell;
+  if (key.kind == Kind::text) return "text";
   auto const text = [](double x) { return std::to_string(static_cast<long long>(x)); };
   std::string const kind = key.kind == Kind::integer ? "integer" : "number";
   if (key.is_open) return concat(kind, " between ", text(key.least), " and ", text(key.most));

@@ -59,7 +59,7 @@ TEST(Symmetry, TheFlowIsRefusedByCg) {
 TEST(Symmetry, WhereTheCheckIsWaivedTheEndSaysThatTheResidualHasGrown) {
   Scratch const scratch;
   scratch.write("a.yaml", flow +
-                              "solver: {check_symmetry: false, max_iterations: 1500}\n"
+                              "solver: {name: cg, check_symmetry: false, max_iterations: 1500}\n"
                               "preconditioner: {name: ic0}\nexecution: {runner: team}\n");
   Outcome const outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 1) << outcome.err;

@@ -258,10 +258,9 @@ TEST_F(ByName, TellsAMonitorAndDescribesItself) {
 }
 
 TEST_F(ByName, SaysWhatIsWrong) {
-  expect_error({}, " name is needed: cg, bicgstab, gmres, idr or block_cg");
   expect_error(
       {{"name", "gmrs"}},
-      " name must be cg, bicgstab, gmres, idr or block_cg, not 'gmrs'; did you mean gmres?");
+      " name must be auto, cg, bicgstab, gmres, idr or block_cg, not 'gmrs'; did you mean gmres?");
   expect_error({{"name", "cg"}, {"tolerence", 1e-8}},
                " tolerence is no parameter of cg; did you mean tolerance?");
   expect_error({{"name", "cg"}, {"tolerance", 2.0}},
