@@ -6,16 +6,19 @@
     ./sweep.py run ... --only auto                                                   # auto alone, anew
     ./sweep.py table --out sweep.json                                                # Markdown
 
-Each solve is a process of its own with a time limit, to a relative residual of 1e-8 from x = 0 with b = A ones.
+Each solve is a process of its own with a limit of CPU seconds, to a relative residual of 1e-8 from x = 0 with b = A ones.
 Results are added to the file as they come, so a run that was ended goes on where it was. A solve counts where the
 driver says `converged`. The time of a combination is set-up + solve as the driver reports it, without reading the file;
-auto's has the look at the matrix and all attempts in it. The table sets auto beside the fastest combination.
+auto's has the look at the matrix and all attempts in it. With `table --by cpu`, for busy machines and one thread, it is
+the CPU time of the process less that of one that does a single iteration. The table sets auto beside the fastest
+combination.
 """
 import argparse
 import json
 import math
 import os
 import pathlib
+import resource
 import shlex
 import subprocess
 import sys
@@ -46,7 +49,7 @@ def combinations(symmetry, extra):
     return pairs
 
 
-def solve(arguments, matrix, field, solver, preconditioner, limit):
+def solve(arguments, matrix, field, solver, preconditioner, limit, most=10000):
     """One process: what its JSON says, or how it ended."""
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
         out = pathlib.Path(folder) / "result.json"
@@ -55,28 +58,35 @@ def solve(arguments, matrix, field, solver, preconditioner, limit):
                                 "scalar": "complex_double" if field == "complex" else "double"},
                     "output": {"json": seen(out)}}
         if solver != "auto":
-            sections["solver"] = {"name": solver, "check_symmetry": "false"}
+            sections["solver"] = {"name": solver, "check_symmetry": "false", "max_iterations": most}
             sections["preconditioner"] = {"name": preconditioner, **LARGER.get(preconditioner, {})}
         else:
             sections["solver"] = {"name": "auto"}
         text = "\n".join(f"{name}: {json.dumps(keys)}" for name, keys in sections.items())
         yaml = pathlib.Path(folder) / "run.yaml"
         yaml.write_text(text.replace('"false"', "false") + "\n")
-        begin = time.monotonic()
-        try:
-            done = subprocess.run(shlex.split(arguments.driver) + [seen(yaml)], capture_output=True, text=True,
-                                  timeout=limit, env={**os.environ, "OMP_NUM_THREADS": str(arguments.threads)})
-        except subprocess.TimeoutExpired:
-            return {"reason": "time", "wall": limit}
+        begin, used = time.monotonic(), cpu_seconds()
+        seconds = math.ceil(limit)
+        done = subprocess.run(shlex.split(arguments.driver) + [seen(yaml)], capture_output=True, text=True,
+                              env={**os.environ, "OMP_NUM_THREADS": str(arguments.threads)},
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds)))
+        used = cpu_seconds() - used
         if not out.exists():
-            return {"reason": "error", "code": done.returncode, "text": done.stderr[-400:]}
+            late = used > 0.9 * limit
+            return {"reason": "time" if late else "error", "code": done.returncode, "cpu": used,
+                    "text": done.stderr[-400:]}
         run = json.loads(out.read_text())["runs"][0]
         kept = {key: run.get(key) for key in ("reason", "iterations", "true_relative_residual", "setup_seconds",
                                               "solve_seconds", "detail")}
         if solver == "auto":
             kept["attempts"] = run.get("attempts")
-        kept["wall"] = time.monotonic() - begin
+        kept["wall"], kept["cpu"] = time.monotonic() - begin, used
         return kept
+
+
+def cpu_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def run(arguments):
@@ -92,6 +102,8 @@ def run(arguments):
         if rows > arguments.most_rows or (field == "complex" and not arguments.complex):
             continue
         of = results.setdefault(name, {"rows": rows, "field": field, "symmetry": symmetry, "runs": {}})
+        if "reading" not in of:
+            of["reading"] = solve(arguments, path, field, "cg", "none", arguments.limit, 1).get("cpu", 0)
         pairs = [("auto", "auto")] if arguments.only == "auto" else combinations(
             symmetry, arguments.extra.split(",") if arguments.extra else [])
         if not arguments.only:
@@ -109,10 +121,14 @@ def run(arguments):
         part.replace(out)
 
 
-def seconds(result):
-    if result is None or result["reason"] != "converged":
-        return math.inf
-    return result["setup_seconds"] + result["solve_seconds"]
+def seconds_of(arguments, of):
+    def seconds(result):
+        if result is None or result["reason"] != "converged":
+            return math.inf
+        if arguments.by == "cpu":
+            return max(result["cpu"] - of["reading"], 1e-3)
+        return result["setup_seconds"] + result["solve_seconds"]
+    return seconds
 
 
 def table(arguments):
@@ -121,7 +137,7 @@ def table(arguments):
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     ratios, missed, solved, won, any_solved = [], [], 0, 0, 0
     for name, of in sorted(results.items()):
-        runs = dict(of["runs"])
+        runs, seconds = dict(of["runs"]), seconds_of(arguments, of)
         auto = runs.pop("auto", None)
         if auto is None or not runs:
             continue
@@ -158,7 +174,8 @@ def main():
     parser.add_argument("--driver", default=str(pathlib.Path(__file__).resolve().parents[2] / "solder"))
     parser.add_argument("--matrices")
     parser.add_argument("--out", default="sweep.json")
-    parser.add_argument("--limit", type=float, default=60, help="seconds for each process")
+    parser.add_argument("--limit", type=float, default=60, help="CPU seconds for each process")
+    parser.add_argument("--by", choices=["clock", "cpu"], default="clock")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--most-rows", type=int, default=1_000_000)
     parser.add_argument("--complex", action="store_true", help="complex matrices too")

@@ -38,7 +38,9 @@ void report_failure(RunResult const& result) {
     std::cerr << " did not converge: ";
   std::cerr << to_string(report.reason) << " after " << report.iterations
             << " iterations, true relative residual " << report.true_relative_residual
-            << (report.detail.empty() ? "" : "; ") << report.detail << std::endl;
+            << (report.detail.empty() ? "" : "; ") << report.detail;
+  if (std::string const next = advice(report); !next.empty()) std::cerr << "; " << next;
+  std::cerr << std::endl;
 }
 
 /// Warns that a preconditioner is designed for other matrices. The solve may still converge.

@@ -58,7 +58,41 @@ TEST(Report, IsPrinted) {
   out << report;
   EXPECT_EQ(out.str(),
             "stagnated after 7 iterations (pipelined), ||b - A x|| / ||b|| = 0.5, of the guess 1, "
-            "in 0.25 s\n  why it is so\n  runner: graph, because it was asked for");
+            "in 0.25 s\n  why it is so\n  what next: take another preconditioner, a longer restart of "
+            "gmres, or name: auto, which tries others; a singular A has a solution only where b is in "
+            "its range\n  runner: graph, because it was asked for");
+  report.reason = Reason::converged;
+  report.attempts.push_back({.solver = "cg",
+                             .preconditioner = "jacobi",
+                             .why = "it is cheap",
+                             .reason = Reason::breakdown,
+                             .ended = "its set-up failed",
+                             .iterations = 1,
+                             .true_relative_residual = 1,
+                             .setup_seconds = 0.5,
+                             .solve_seconds = 0.25});
+  std::ostringstream tried;
+  tried << report;
+  EXPECT_NE(tried.str().find("\n  tried cg + jacobi: breakdown after 1 iteration in 0.25 s, set up in "
+                             "0.5 s, ||b - A x|| / ||b|| = 1; tried because it is cheap; its set-up "
+                             "failed"),
+            std::string::npos)
+      << tried.str();
+}
+
+TEST(Report, HasAdviceForEveryReasonThatIsNoSuccess) {
+  for (int k = 0; k <= int(Reason::nonsymmetric_matrix); ++k) {
+    Solder::Report report;
+    report.reason = Reason(k);
+    report.true_relative_residual = 0.5;
+    bool const has_none = report.reason == Reason::running || report.reason == Reason::converged ||
+                          report.reason == Reason::stopped;
+    EXPECT_EQ(advice(report).empty(), has_none) << to_string(report.reason);
+  }
+  Solder::Report report;
+  report.reason = Reason::stagnated;
+  report.true_relative_residual = 2.31e-9;
+  EXPECT_NE(advice(report).find("above 2.4e-09"), std::string::npos) << advice(report);
 }
 
 TEST(Log, AddsUpSolves) {

@@ -472,4 +472,104 @@ TEST_F(Auto, IsDescribedAndKnowsItsMemory) {
   EXPECT_TRUE(has(Solder::explain_solver(exec, A, {{"name", "cg"}}), "cg with none"));
 }
 
+// ---- What advice() says is followed ----
+
+struct Advice : Auto {
+  static Report ended(Reason reason) {
+    Report report;
+    report.reason = reason;
+    report.true_relative_residual = 0.5;
+    return report;
+  }
+  Report by(HostCsr<double> const& A, Parameters const& parameters, std::vector<double> const& b) {
+    auto const [report, x] = solve(make_solver(exec, Matrix(exec, A), parameters), b);
+    if (report.reason == Reason::converged) {
+      EXPECT_LE(residual(A, b, x), 1.001 * 1e-8);
+    }
+    return report;
+  }
+};
+
+TEST_F(Advice, OfTooFewIterations) {
+  HostCsr<double> const A = Solder::fem_poisson_2d<double>(40);
+  auto const b = random_vector<double>(A.rows, 3);
+  Report const report = by(A, {{"name", "cg"}, {"max_iterations", 20}}, b);
+  ASSERT_EQ(report.reason, Reason::max_iterations);
+  ASSERT_TRUE(has(advice(report), "more iterations, or take a stronger preconditioner, or name: auto"));
+  EXPECT_EQ(by(A, {{"name", "cg"}, {"max_iterations", 2000}}, b).reason, Reason::converged);
+  EXPECT_EQ(by(A, {{"name", "cg"}, {"max_iterations", 40}, {"preconditioner", "amg"}}, b).reason,
+            Reason::converged);
+  EXPECT_EQ(by(A, {{"name", "auto"}}, b).reason, Reason::converged);
+}
+
+TEST_F(Advice, OfAMatrixThatIsIndefinite) {
+  HostCsr<double> const A = tridiagonal(40, -1, 1.2, -1);
+  auto const b = random_vector<double>(A.rows, 3);
+  Report const report = by(A, {{"name", "cg"}}, b);
+  ASSERT_EQ(report.reason, Reason::indefinite_matrix);
+  ASSERT_TRUE(has(advice(report), "take gmres, bicgstab or idr, or name: auto"));
+  for (char const* const name : {"gmres", "bicgstab", "idr"})
+    EXPECT_EQ(by(A, {{"name", name}, {"preconditioner", "ilu0"}}, b).reason, Reason::converged) << name;
+  EXPECT_EQ(by(A, {}, b).reason, Reason::converged);
+}
+
+TEST_F(Advice, OfAPreconditionerThatIsIndefinite) {
+  HostCsr<double> A = tridiagonal(40, -1, 3, -1);
+  A.values[A.row_offsets[20] + 1] = -3;  // Jacobi's M is then indefinite, and so is A
+  auto const b = random_vector<double>(A.rows, 3);
+  Report const report = by(A, {{"name", "cg"}, {"preconditioner", "jacobi"}}, b);
+  ASSERT_EQ(report.reason, Reason::indefinite_preconditioner) << report;
+  ASSERT_TRUE(has(advice(report), "gmres, bicgstab or idr with this one"));
+  for (char const* const name : {"gmres", "bicgstab", "idr"})
+    EXPECT_EQ(by(A, {{"name", name}, {"preconditioner", "jacobi"}}, b).reason, Reason::converged) << name;
+}
+
+TEST_F(Advice, OfABreakdown) {
+  HostCsr<double> const A = tridiagonal(40, -1, 0, 1);  // no diagonal to divide by
+  auto const b = random_vector<double>(A.rows, 3);
+  Report const report = by(A, {{"name", "bicgstab"}, {"preconditioner", "jacobi"}}, b);
+  ASSERT_EQ(report.reason, Reason::breakdown) << report;
+  ASSERT_TRUE(has(advice(report), "another method or preconditioner, or name: auto"));
+  EXPECT_EQ(by(A, {}, b).reason, Reason::converged);
+}
+
+TEST_F(Advice, OfAToleranceBeyondRounding) {
+  HostCsr<double> A = Solder::fem_poisson_2d<double>(20);
+  auto const b = random_vector<double>(A.rows, 3);
+  Report const report = by(A, {{"name", "cg"}, {"tolerance", 1e-18}}, b);
+  ASSERT_EQ(report.reason, Reason::stagnated) << report;
+  std::string const text = advice(report), above = "a tolerance above ";
+  ASSERT_TRUE(has(text, above)) << text;
+  double const tolerance = std::stod(text.substr(text.find(above) + above.size()));
+  EXPECT_GT(tolerance, 1e-18);
+  EXPECT_LT(tolerance, 1e-10);
+  EXPECT_EQ(by(A, {{"name", "cg"}, {"tolerance", tolerance}}, b).reason, Reason::converged);
+}
+
+TEST_F(Advice, OfNoNumbers) {
+  HostCsr<double> A = Solder::fem_poisson_2d<double>(8);
+  std::vector<double> b(A.rows, 1.0);
+  b[3] = std::numeric_limits<double>::infinity();
+  Report const report = by(A, {{"name", "cg"}}, b);
+  ASSERT_EQ(report.reason, Reason::not_finite);
+  ASSERT_TRUE(has(advice(report), "a NaN or an infinity in A, b and the guess"));
+  b[3] = 1;
+  EXPECT_EQ(by(A, {{"name", "cg"}}, b).reason, Reason::converged);
+}
+
+TEST_F(Advice, OfGmresThatStagnates) {
+  HostCsr<double> A{40, 40, {0}, {}, {}};  // a cyclic shift: nothing happens in 39 steps
+  for (int i = 0; i < 40; ++i) {
+    A.columns.push_back((i + 39) % 40);
+    A.values.push_back(1);
+    A.row_offsets.push_back(i + 1);
+  }
+  std::vector<double> b(40, 0.0);
+  b[0] = 1;
+  Report const report = by(A, {{"name", "gmres"}, {"restart", 10}}, b);
+  ASSERT_EQ(report.reason, Reason::stagnated) << report;
+  ASSERT_TRUE(has(advice(report), "a longer restart of gmres, or name: auto"));
+  EXPECT_EQ(by(A, {{"name", "gmres"}, {"restart", 40}}, b).reason, Reason::converged);
+}
+
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <limits>
 #include <ostream>
@@ -175,6 +176,18 @@ struct SetupReport {
   std::string schedule;  ///< of triangular solves, of L and of U, or "jacobi"; empty: none
 };
 
+namespace Impl {
+
+/// \brief A number a little larger, with two digits: "2.3e-9".
+inline std::string rounded_up(double x) {
+  double const unit = std::pow(10.0, std::floor(std::log10(x)) - 1);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1e", (std::floor(x / unit) + 1) * unit);
+  return text;
+}
+
+}  // namespace Impl
+
 /// \brief A candidate that a solver of make_solver() has tried: see `name: auto` there.
 struct Attempt {
   std::string solver, preconditioner;  ///< their names
@@ -217,6 +230,45 @@ struct Report {
   std::vector<Attempt> attempts;
 };
 
+/// \brief What to try next after a solve that has not converged, in a sentence without a full stop;
+/// empty where there is nothing to say.
+inline std::string advice(Report const& report) {
+  std::string const automatic = "name: auto, which tries others";
+  bool const is_far = !(report.true_relative_residual < 1e-3);
+  bool const may_be_singular = report.reason == Reason::breakdown ||
+                               report.reason == Reason::indefinite_matrix ||
+                               report.reason == Reason::indefinite_preconditioner ||
+                               report.reason == Reason::diverged ||
+                               (report.reason == Reason::stagnated && is_far);
+  if (!report.attempts.empty() && may_be_singular)
+    return "A may be singular and b not in its range; otherwise scale its rows and columns";
+  switch (report.reason) {
+    case Reason::max_iterations:
+      return "allow more iterations, or take a stronger preconditioner, or " + automatic;
+    case Reason::breakdown:
+      return "take another method or preconditioner, or " + automatic;
+    case Reason::indefinite_matrix:
+      return "A is not what cg is for: take gmres, bicgstab or idr, or " + automatic;
+    case Reason::indefinite_preconditioner:
+      return "take another preconditioner, or gmres, bicgstab or idr with this one";
+    case Reason::not_finite:
+      return "look for a NaN or an infinity in A, b and the guess; without any, scale A";
+    case Reason::diverged:
+      return "take another preconditioner or method, or " + automatic +
+             "; a singular A has a solution only where b is in its range";
+    case Reason::stagnated:
+      if (!is_far)
+        return "rounding allows no more: ask for a tolerance above " +
+               Impl::rounded_up(report.true_relative_residual);
+      return "take another preconditioner, a longer restart of gmres, or " + automatic +
+             "; a singular A has a solution only where b is in its range";
+    case Reason::nonsymmetric_matrix:
+      return "take gmres, bicgstab or idr, or " + automatic;
+    default:
+      return {};
+  }
+}
+
 /// \brief A line for people.
 inline std::ostream& operator<<(std::ostream& out, Attempt const& attempt) {
   out << attempt.solver << " + " << attempt.preconditioner << ": " << to_string(attempt.reason)
@@ -235,6 +287,7 @@ inline std::ostream& operator<<(std::ostream& out, Report const& report) {
   out << ", ||b - A x|| / ||b|| = " << report.true_relative_residual << ", of the guess "
       << report.guess_relative_residual << ", in " << report.solve_seconds << " s";
   if (!report.detail.empty()) out << "\n  " << report.detail;
+  if (std::string const next = advice(report); !next.empty()) out << "\n  what next: " << next;
   if (!report.runner_because.empty())
     out << "\n  runner: " << to_string(report.runner) << ", because " << report.runner_because;
   for (Attempt const& attempt : report.attempts) out << "\n  tried " << attempt;
