@@ -25,7 +25,8 @@ namespace {
 /// The first that can be set up is set up with the solver. A solve goes on to the next where one
 /// ends without having converged, or is given up by the Watch, with the x that it has where that is
 /// a tenth of what it began from, else with what it began from. Where all have ended, those that
-/// were given up go on in peace. What has solved stays for the solves that follow.
+/// were given up go on in peace. What has solved stays for the solves that follow. It costs a
+/// vector, and a copy of x for each candidate that is tried.
 template <class T, class Exec>
 class Auto final : public Impl::MadeSolver<T, Exec> {
   using Csr = CsrMatrix<T, Exec>;
@@ -113,6 +114,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     setup_seconds_ = 0;
     std::exception_ptr why;
     while (at_ < candidates_.size() && !set_up(why)) ++at_;
+    pending_ = attempts_.size();
     if (at_ < candidates_.size()) return;
     at_ = 0;
     std::rethrow_exception(why);
@@ -169,10 +171,14 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     }
     while (++at_ < candidates_.size()) {
       Candidate const& candidate = candidates_[at_];
-      if ((candidate.needs_definite && !may_be_definite_) || candidate.name() == failed) continue;
+      if ((candidate.needs_definite && !may_be_definite_) || same_as(candidate) == failed) continue;
       if (set_up(unused)) return true;
     }
     return false;
+  }
+  /// \brief What tells a candidate from others, two of which may differ in options alone.
+  static std::string same_as(Candidate const& candidate) {
+    return candidate.name() + candidate.because;
   }
   double promise_of_next() const {
     for (std::size_t k = at_ + 1; k < candidates_.size(); ++k)
@@ -185,27 +191,30 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   template <class Run>
   std::vector<Report> search(T* x, Run const& run) {
     if (has_failed_) begin_search();
-    has_failed_ = true;  // also where something is thrown
+    has_failed_ = false;
+    attempts_.resize(std::min(attempts_.size(), pending_));  // one may have been abandoned
+    pending_ = 0;
     watch_->begin_solve();
     bool const is_one = x != nullptr, tries_more = !wanted_.automatic.never_converges();
     if (is_one) reserve();
     std::vector<Report> total;
     std::vector<std::pair<double, std::size_t>> given_up;  // iterations left, candidate
     double setups = 0;  // in this solve
-    std::string failed = is_kept_ ? candidates_[at_].name() : "";
+    std::string const failed = is_kept_ ? same_as(candidates_[at_]) : "";
     bool in_peace = !is_one || !tries_more || (is_kept_ && won_in_peace_);
     for (;;) {
       double const paid = is_kept_ ? 0 : candidates_[at_].setup;
       watch_->begin_attempt(paid, candidates_[at_].iteration, in_peace ? 0 : promise_of_next(),
                             is_one);
       if (is_one) save(x);
-      std::vector<Report> reports = run(*current_);
+      std::vector<Report> const reports = run(*current_);
       Report const& worst = worst_of(reports);
       Watch::Verdict const verdict = watch_->end_attempt(worst.iterations);
       note(worst);
       add(total, reports);
       if (worst.reason == Reason::converged) {
         is_kept_ = true;
+        has_failed_ = false;
         won_in_peace_ = in_peace;
         break;
       }
@@ -216,6 +225,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
         given_up.emplace_back(watch_->iterations_left(), at_);
       double const won = worst.true_relative_residual / worst.guess_relative_residual;
       auto const before_setup = Clock::now();
+      has_failed_ = true;  // until one has solved, also where something is thrown
       bool goes_on = next(failed);
       if (!goes_on && !given_up.empty()) {
         in_peace = true;
@@ -229,14 +239,13 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (!goes_on) break;
       if (is_one && (!(won <= 0.1) || wanted_.automatic.guess_tolerance > 0)) restore(x);
     }
-    has_failed_ = !is_kept_;
     for (Report& report : total) {
       report.setup_seconds += setups;
       explain_end(report);
       report.attempts = attempts_;
     }
     attempts_.clear();
-    if (current_ == nullptr) begin_search();  // which was given up for one that could not be set up
+    if (current_ == nullptr) begin_search();  // the last could not be set up
     return total;
   }
   static Report const& worst_of(std::vector<Report> const& reports) {
@@ -358,9 +367,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   std::shared_ptr<Made> current_;  ///< that one
   bool is_kept_ = false;           ///< it has solved
   bool won_in_peace_ = false;      ///< having been given up before
-  bool has_failed_ = false;        ///< the last solve, with all candidates
+  bool has_failed_ = false;        ///< the last solve, with more than one candidate
   bool may_be_definite_ = true;
   std::vector<Attempt> attempts_;  ///< of the solve under way, and before it
+  std::size_t pending_ = 0;        ///< of these, those before it
   double setup_seconds_ = 0;       ///< of the candidate that is set up, until it is noted
   Impl::DeviceArray<T, Exec> guess_;
   std::shared_ptr<Made> for_batch_;

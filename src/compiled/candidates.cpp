@@ -38,8 +38,9 @@ struct SolverCost {
 constexpr std::array solver_costs{SolverCost{"cg", 1, 10, 2}, SolverCost{"bicgstab", 2, 22, 4},
                                   SolverCost{"gmres", 1, 90, 4}, SolverCost{"idr", 1, 26, 3}};
 
-/// A preconditioner: entries that an application goes through for each of A's, words a row, stages;
-/// levels, as a share of the root of the rows; and the set-up's elements for each entry of A.
+/// A preconditioner: entries that an application goes through for each of A's (of one with fill: of
+/// the factors'), words a row, stages; levels, as a share of the root of the rows; and the set-up's
+/// elements for each entry of A.
 struct PreconditionerCost {
   std::string_view name;
   double entries, words, stages, levels, elements;
@@ -48,8 +49,8 @@ constexpr std::array preconditioner_costs{
     PreconditionerCost{"none", 0, 0, 0, 0, 0},    PreconditionerCost{"jacobi", 0, 1, 0, 0, 1},
     PreconditionerCost{"fsai", 2, 4, 2, 0, 150},  PreconditionerCost{"ic0", 1.5, 6, 2, 4, 50},
     PreconditionerCost{"ilu0", 1.5, 6, 2, 4, 50}, PreconditionerCost{"chebyshev", 3, 20, 6, 0, 15},
-    PreconditionerCost{"amg", 6, 30, 40, 0, 150}, PreconditionerCost{"ict", 4, 6, 2, 4, 300},
-    PreconditionerCost{"ilut", 6, 6, 2, 4, 600}};
+    PreconditionerCost{"amg", 6, 30, 40, 0, 150}, PreconditionerCost{"ict", 1.5, 6, 2, 4, 60},
+    PreconditionerCost{"ilut", 1.5, 6, 2, 4, 100}};
 
 template <class Costs>
 auto const& cost_of(Costs const& costs, std::string_view name) {
@@ -59,6 +60,10 @@ auto const& cost_of(Costs const& costs, std::string_view name) {
     throw std::logic_error("Solder: nothing says what " + std::string(name) + " costs");
   return *found;
 }
+
+/// Entries of complete factors for each of A's, in an order that reduces fill: a guess between a
+/// mesh in the plane, n log n, and one in space, n^(4/3).
+double complete_fill(double n) { return std::clamp(std::sqrt(n) / 10, 2.0, 50.0); }
 
 // ---- What suits which matrix ----
 
@@ -81,8 +86,12 @@ bool is_hermitian(Analysis const& of) { return of.may_be_definite() && of.off_di
 bool is_large_and_definite(Analysis const& of) {
   return is_hermitian(of) && of.rows.rows >= 1000;
 }
+bool is_general(Analysis const& of) { return !of.may_be_definite(); }
 bool is_elliptic(Analysis const& of) {
-  return of.looks_elliptic() && has_diagonal(of) && of.rows.rows >= 1000;
+  return is_general(of) && of.looks_elliptic() && has_diagonal(of) && of.rows.rows >= 1000;
+}
+bool is_rather_dominant(Analysis const& of) {
+  return is_general(of) && has_diagonal(of) && (of.dominance > 1.05 || of.off_diagonals == 0);
 }
 bool is_triangular(Analysis const& of) {
   return of.is_triangular() && of.off_diagonals > 0 && has_diagonal(of);
@@ -104,6 +113,7 @@ struct Rule {
   Likely likely;
   std::string_view because;
   bool needs_definite = false;
+  double fill = 1;  ///< entries of the factors for each of A's, at most
 };
 
 constexpr std::string_view sturdy_fill =
@@ -123,18 +133,18 @@ constexpr Rule rules[] = {
     {2, "cg", "fsai", "", is_hermitian, {0.5, 5, 5000},
      "an approximate inverse cannot break down", true},
     {2, "cg", "ict", "drop_tolerance=1e-4 fill_factor=10 ordering=amd", is_hermitian, {0.1, 5, 500},
-     "more fill makes a better factor", true},
+     "more fill makes a better factor", true, 5},
     // Any other.
     {3, "gmres", "ilu0", "", is_triangular, {0, 2, 2}, "A is triangular, and ilu0 its inverse"},
-    {3, "bicgstab", "jacobi", "", has_diagonal, {0.7, 2, 5000}, "the cheapest iterations for a matrix that is not definite"},
-    {3, "bicgstab", "ilu0", "", always, {0.3, 2, 500}, "an incomplete factorisation suits most matrices"},
+    {3, "bicgstab", "jacobi", "", is_rather_dominant, {0.6, 2, 5000}, "the diagonal dominates: the cheapest iterations"},
+    {3, "bicgstab", "ilu0", "", is_general, {0.3, 2, 500}, "an incomplete factorisation suits most matrices"},
     {3, "bicgstab", "amg", "", is_elliptic, {0.07, 10, 100}, "A looks like a discretised diffusion with a flow"},
-    {4, "idr", "ilu0", "", always, {0.5, 4, 1000}, "idr goes on where bicgstab breaks down"},
     {4, "gmres", "ilut", sturdy_fill, always, {0.1, 5, 200},
-     "large entries are brought to the diagonal, and more fill makes a better factor"},
-    {4, "gmres", "ilu0", "", always, {0.5, 4, 1000}, "gmres never makes the residual larger"},
+     "large entries are brought to the diagonal, and more fill makes a better factor", false, 5},
     {5, "gmres", "ilut", nearly_direct, fits_directly, {0, 4, 4},
-     "nothing is left out of the factors: nearly a direct solve"},
+     "nothing is left out of the factors: nearly a direct solve", false, 1000},
+    {6, "idr", "ilu0", "", has_diagonal, {0.5, 4, 1000}, "idr goes on where bicgstab breaks down"},
+    {6, "gmres", "ilu0", "", has_diagonal, {0.5, 4, 1000}, "gmres never makes the residual larger"},
     {6, "idr", "jacobi", "", has_diagonal, {1, 4, 10000}, "without a factorisation that may be unstable"},
     {6, "idr", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
     {6, "gmres", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
@@ -164,8 +174,9 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
   SolverCost const& solver = cost_of(solver_costs, rule.solver);
   PreconditionerCost const& M = cost_of(preconditioner_costs, rule.preconditioner);
   double const n = of.rows.rows, entries = double(of.rows.nonzeros);
+  double const fill = rule.fill > 1 ? std::min(rule.fill, complete_fill(n)) : 1;
   double const product = rates.entry * entries + 3 * rates.word * n;
-  double const application = rates.entry * M.entries * entries + rates.word * M.words * n +
+  double const application = rates.entry * M.entries * fill * entries + rates.word * M.words * n +
                              rates.stage * M.stages + rates.level * M.levels * std::sqrt(n);
   double const likely =
       std::clamp(rule.likely.share * plain_iterations(of), double(rule.likely.least),
@@ -174,7 +185,10 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
           .preconditioner = std::string(rule.preconditioner),
           .solver_options = {},
           .preconditioner_options = parameters_of(rule.options),
-          .setup = rates.element * M.elements * entries + (M.elements > 1 ? 20 : 0) * rates.stage,
+          // With fill an elimination takes each entry of a factor's row to as many rows.
+          .setup = rates.element * M.elements * entries * fill *
+                       std::max(1.0, 0.02 * (fill - 1) * entries / std::max(n, 1.0)) +
+                   (M.elements > 1 ? 20 : 0) * rates.stage,
           .iteration = solver.products * (product + application) + rates.word * solver.words * n +
                        rates.stage * solver.stages,
           .likely = int(std::ceil(likely)),

@@ -81,9 +81,6 @@ struct Analysis {
     bool const all_negative = negative_diagonals == rows.rows;
     return is_hermitian() && (outsized > 0 || (!symmetry.diagonal.is_positive() && !all_negative));
   }
-  /// \brief Whether it is positive definite for certain: Hermitian, and every row dominant, one at
-  /// least by more than rounding. (Up to blocks that do not know of each other.)
-  bool is_dominant() const { return rows.rows > 0 && dominant_rows == rows.rows; }
   /// \brief Whether A looks like a discretised elliptic equation: most entries beside the diagonal
   /// have the other sign, and most rows are dominant. Multigrid is made for such.
   bool looks_elliptic() const {
