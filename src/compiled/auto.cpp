@@ -151,7 +151,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     inputs.monitor = [watch = watch_](Progress const& progress) { watch->listen(progress); };
     // Multigrid alone takes coordinates.
     if (wanted_.preconditioner.name == "auto") {
-      bool const has_points = candidate.preconditioner == "amg" && inputs_.coordinates.size() > 0;
+      bool const has_points = candidate.preconditioner == "amg" && rows() > 0 &&
+                              inputs_.coordinates.size() == std::size_t(rows());
       wanted.preconditioner.has_rigid_bodies = has_points;
       if (!has_points) inputs.coordinates = {};
     }

@@ -149,7 +149,7 @@ void check_nodes(RunConfig const& run, std::int32_t rows, bool has_points, Error
 void check_points(FileConfig const& file, Errors& errors) {
   auto const uses = [](RunConfig const& run) {
     return run.preconditioner.near_nullspace == "rigid_body" ||
-           !run.is_clear("preconditioner.near_nullspace");
+           run.preconditioner.name == "auto" || !run.is_clear("preconditioner.near_nullspace");
   };
   if (std::any_of(file.runs.begin(), file.runs.end(), uses)) return;
   for (RunConfig const& run : file.runs)

@@ -107,7 +107,9 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   check_padding(exec, run, format, A);
   Kokkos::Timer timer;
   SolverInputs inputs{monitor, {}};
-  if (run.preconditioner.near_nullspace == "rigid_body" && system.points.dimensions > 0) {
+  bool const takes_points =
+      run.preconditioner.near_nullspace == "rigid_body" || run.preconditioner.name == "auto";
+  if (takes_points && system.points.dimensions > 0) {
     auto const& points = system.points;
     Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::HostSpace> const coordinates(
         "Solder::coordinates", points.values.size() / points.dimensions, points.dimensions);

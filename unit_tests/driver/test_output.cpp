@@ -86,12 +86,12 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   keys.clear();
   for (auto const& [key, value] : run.items()) keys += key + " ";
   EXPECT_EQ(keys,
-            "problem solver form tolerance absolute_tolerance max_iterations restart "
+            "problem solver form tolerance absolute_tolerance max_iterations time_limit restart "
             "reorthogonalisation shadow_dimension "
-            "smoothing seed preconditioner "
+            "smoothing seed candidates preconditioner "
             "preconditioner_setup space runner "
             "runner_reason matrix_format matrix_format_reason "
-            "reason detail iterations "
+            "reason detail attempts iterations "
             "relative_residual "
             "true_relative_residual setup_seconds solve_seconds busy_cores seconds_per_iteration "
             "kernels_per_iteration "
