@@ -88,7 +88,7 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   EXPECT_EQ(keys,
             "problem solver form tolerance absolute_tolerance max_iterations time_limit restart "
             "reorthogonalisation shadow_dimension "
-            "smoothing seed candidates preconditioner "
+            "smoothing seed candidates preconditioner scale match "
             "preconditioner_setup space runner "
             "runner_reason matrix_format matrix_format_reason "
             "reason detail attempts iterations "
