@@ -86,7 +86,10 @@ bool is_hermitian(Analysis const& of) { return of.may_be_definite() && of.off_di
 bool is_large_and_definite(Analysis const& of) {
   return is_hermitian(of) && of.rows.rows >= 1000;
 }
+/// Whether a_ii is stored in every row, though it may be 0.
+bool stores_diagonal(Analysis const& of) { return of.symmetry.diagonal.missing < 0; }
 bool is_general(Analysis const& of) { return !of.may_be_definite(); }
+bool is_factorable(Analysis const& of) { return is_general(of) && stores_diagonal(of); }
 bool is_elliptic(Analysis const& of) {
   return is_general(of) && of.looks_elliptic() && has_diagonal(of) && of.rows.rows >= 1000;
 }
@@ -137,14 +140,14 @@ constexpr Rule rules[] = {
     // Any other.
     {3, "gmres", "ilu0", "", is_triangular, {0, 2, 2}, "A is triangular, and ilu0 its inverse"},
     {3, "bicgstab", "jacobi", "", is_rather_dominant, {0.6, 2, 5000}, "the diagonal dominates: the cheapest iterations"},
-    {3, "bicgstab", "ilu0", "", is_general, {0.3, 2, 500}, "an incomplete factorisation suits most matrices"},
+    {3, "bicgstab", "ilu0", "", is_factorable, {0.3, 2, 500}, "an incomplete factorisation suits most matrices"},
     {3, "bicgstab", "amg", "", is_elliptic, {0.07, 10, 100}, "A looks like a discretised diffusion with a flow"},
     {4, "gmres", "ilut", sturdy_fill, always, {0.1, 5, 200},
      "large entries are brought to the diagonal, and more fill makes a better factor", false, 5},
     {5, "gmres", "ilut", nearly_direct, fits_directly, {0, 4, 4},
      "nothing is left out of the factors: nearly a direct solve", false, 1000},
-    {6, "idr", "ilu0", "", has_diagonal, {0.5, 4, 1000}, "idr goes on where bicgstab breaks down"},
-    {6, "gmres", "ilu0", "", has_diagonal, {0.5, 4, 1000}, "gmres never makes the residual larger"},
+    {6, "idr", "ilu0", "", stores_diagonal, {0.5, 4, 1000}, "idr goes on where bicgstab breaks down"},
+    {6, "gmres", "ilu0", "", stores_diagonal, {0.5, 4, 1000}, "gmres never makes the residual larger"},
     {6, "idr", "jacobi", "", has_diagonal, {1, 4, 10000}, "without a factorisation that may be unstable"},
     {6, "idr", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
     {6, "gmres", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
