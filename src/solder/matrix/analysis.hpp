@@ -216,7 +216,8 @@ Analysis analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
       },
       Kokkos::Min<double>(analysis.column_sizes.smallest),
       Kokkos::Max<double>(analysis.column_sizes.largest), analysis.column_sizes.zeros);
-  analysis.column_sizes.largest = std::max(analysis.column_sizes.largest, 0.0);
+  if (analysis.column_sizes.zeros == n)  // a reducer's beginning is the largest finite number
+    analysis.column_sizes = {.zeros = n};
   analysis.diagonal = facts.diagonal;
   analysis.row_sizes = facts.row_sizes;
   analysis.dominance = facts.dominance;
