@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sphinx: the options of a solver or a preconditioner, as docs/yaml.md has them.
+
+    ```{options} preconditioner fsai
+    ```
+
+A test compares the tables of yaml.md with the program, so no page has a copy of them.
+"""
+import pathlib
+import re
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective
+
+YAML = pathlib.Path(__file__).resolve().parent / "yaml.md"
+
+
+def rows_of(section):
+    inside = False
+    for line in YAML.read_text().splitlines():
+        if line.startswith("## "):
+            inside = line == f"## {section}"
+        elif inside and line.startswith("| `"):
+            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("| "))]
+            key, _, condition = cells[0].partition(", for ")
+            yield key.strip("`"), re.findall(r"`([^`]+)`", condition), cells
+
+
+def rows_for(section, name):
+    """Those `for NAME`, and those for a value that one of these takes (`for pattern: static`)."""
+    taken = {}
+    for key, conditions, cells in rows_of(section):
+        for condition in conditions:
+            of, _, value = condition.rpartition(": ")
+            if condition == name or f"`{value}`" in taken.get(of, ""):
+                taken[key] = taken.get(key, "") + cells[1]
+                yield [re.sub(r", for .*", "", cells[0]) + (f", with `{condition}`" if of else ""), *cells[1:]]
+                break
+
+
+class Options(SphinxDirective):
+    required_arguments = 2
+
+    def run(self):
+        self.env.note_dependency(str(YAML))
+        lines = ["| key | value | default | |", "|---|---|---|---|"]
+        rows = list(rows_for(*self.arguments))
+        if not rows:
+            raise self.error(f"docs/yaml.md has no options of {' '.join(self.arguments)}")
+        lines += ["| " + " | ".join(cells) + " |" for cells in rows]
+        node = nodes.container()
+        self.state.nested_parse(StringList(lines, str(YAML)), 0, node)
+        return node.children
+
+
+def setup(app):
+    app.add_directive("options", Options)
+    return {"parallel_read_safe": True}
