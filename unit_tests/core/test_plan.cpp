@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Who runs a solve, on machines that need not be there. The limits are those of the tables in
-// docs/performance.md, as numbers.
+// docs/performance/, as numbers.
 #include "../support.hpp"
 
 #include <solder/core/plan.hpp>

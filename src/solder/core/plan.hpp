@@ -105,7 +105,7 @@ namespace Impl {
 
 /// \brief The measured constants. The work of an iteration is nonzeros + 4 rows.
 struct PlanConstants {
-  // "Crossover of the runners" in docs/performance.md.
+  // "Crossover of the runners" in docs/performance/runners.md.
   std::int64_t most_work_of_team;      ///< up to which one team beats a league
   std::int64_t most_work_of_resident;  ///< up to which one kernel beats a graph of kernels
   // "Vectors on chip".

@@ -212,7 +212,7 @@ class IdrMethod
 
   /// Up to so many rows a GPU's product, a kernel of its own, takes P^H g along: a kernel less.
   /// Beyond, a product that does nothing else has more of the matrix's entries in flight, and wins
-  /// more. Measured: docs/performance.md.
+  /// more. Measured: docs/performance/idr.md.
   static constexpr std::int32_t most_fused_rows = 200'000;
 
   static constexpr Recovery recovery{.continues = true, .restarts = true, .has_another = true};

@@ -19,7 +19,7 @@
 namespace Solder::Impl {
 
 /// \brief With an opened M. Where its stages wait for one another's teams, a graph beats a league:
-/// "Whole solves with other preconditioners" in docs/performance.md.
+/// "Preconditioners of many stages" in docs/performance/runners.md.
 template <class M>
 inline constexpr WholeKernels whole_kernels{.of_league = !waits<M>};
 

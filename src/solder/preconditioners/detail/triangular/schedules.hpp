@@ -51,7 +51,7 @@ int threads_of(Exec const& exec) {
   return std::max(1, static_cast<int>(exec.concurrency()));
 }
 
-/// \brief The measured costs of a solve on a host; see docs/performance.md.
+/// \brief The measured costs of a solve on a host; see docs/performance/triangular.md.
 inline constexpr HostCosts host_costs{1e-7, 6e-7, 3.5e-9, 0.4e-9};
 
 /// \brief The seconds of a solve according to the model.
