@@ -40,7 +40,7 @@ def sentences(paragraph):
     paragraph = re.sub(r"`[^`]*`", "Code", paragraph)
     paragraph = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", paragraph)
     part = ""
-    for piece in re.split(r"(?<=[.!?])[*_)]*\s+(?=[^a-z])", paragraph):
+    for piece in re.split(r"(?<=[.!?])[*_)]*\s+", paragraph):
         part += " " + piece
         if not ABBREVIATION.search(piece):
             yield part.strip()
