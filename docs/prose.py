@@ -50,7 +50,7 @@ def sentences(paragraph):
 
 
 def main():
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     found = []
     for page in pages:
         name = str(page.relative_to(ROOT))
