@@ -10,9 +10,10 @@ docs/data/FILE.json: its table, and a line that says what was measured, on what,
 0 2-4 -->` shows some columns, counted from 0.
 
 A measurement has `what` (quantity and unit), `machine`, `software`, `date`, `commit`, `notes`, and either `command`,
-which made it, or, where a program that is not kept made it, perhaps `again`, a command that measures the same. `rows`
-has a cell for each of `columns`. Where a column has a `format`, `{}` stands for a number of the cell and `{,}` for one
-with thousands apart. Numbers are shown with the digits that the file has.
+which made it, or, where a program that is not kept made it, perhaps `again`, a command that measures the same, or
+`again_alone`, one that measures Solder's part of it. `rows` has a cell for each of `columns`. Where a column has a
+`format`, `{}` stands for a number of the cell and `{,}` for one with thousands apart. Numbers are shown with the digits
+that the file has.
 """
 import json
 import pathlib
@@ -67,6 +68,8 @@ def provenance(m):
         said.append(f"Made by `{m['command']}`")
     elif "again" in m:
         said.append(f"Measured once by a program that is not kept; `{m['again']}` measures the same")
+    elif "again_alone" in m:
+        said.append(f"Measured once by programs that are not kept; `{m['again_alone']}` measures Solder's part")
     else:
         said.append("Measured once by a program that is not kept")
     text = " ".join(sentence(part[0].upper() + part[1:]) for part in said)
