@@ -126,6 +126,37 @@ TEST(Pages, CommandsOfTheFirstPagesAreCarriedOut) {
   EXPECT_GE(count, 3);
 }
 
+/// Targets, components and options of CMake that the pages name are there.
+TEST(Pages, CMakeOfTheFirstPagesNamesWhatThereIs) {
+  std::string cmake = read(source / "CMakeLists.txt");
+  for (auto const folder : {"cmake", "src", "perf_tests"})
+    if (std::filesystem::exists(source / folder))
+      for (auto const& entry : std::filesystem::recursive_directory_iterator(source / folder))
+        if (entry.path().filename() == "CMakeLists.txt" ||
+            contains(entry.path().filename().string(), ".cmake"))
+          cmake += read(entry.path());
+  int count = 0;
+  for (Block const& block : blocks_of_first_pages()) {
+    if (block.language != "cmake" && block.language != "sh") continue;
+    std::string text = block.text;
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '(' || c == ')' || c == '"'; }, ' ');
+    std::istringstream words(text);
+    std::string last;
+    for (std::string word; words >> word; last = word) {
+      std::string wanted;
+      if (last == "COMPONENTS") wanted = "Solder_" + word + "_FOUND TRUE";
+      if (last == "--target") wanted = "add_executable(" + word + " ";
+      if (word.starts_with("Solder::")) wanted = "add_library(" + word + " ALIAS";
+      if (word.starts_with("-DSolder_")) wanted = word.substr(2, word.find('=') - 2);
+      if (wanted.empty()) continue;
+      ++count;
+      EXPECT_TRUE(contains(cmake, wanted)) << where(block) << ": " << word;
+    }
+  }
+  EXPECT_GE(count, 4);
+}
+
 /// The two commands that a user types first.
 TEST(Pages, ReadmeHasItsTwoCommandsAndIsShort) {
   std::string const readme = read(source / "README.md");
