@@ -54,6 +54,9 @@ def cell_text(cell, pattern):
 
 
 def sentence(text):
+    """With a capital, unless it begins with a name such as fem_poisson_2d, and a full stop."""
+    if text.split()[0].rstrip(",;:").isalpha():
+        text = text[0].upper() + text[1:]
     return text if text.endswith(".") else text + "."
 
 
@@ -63,7 +66,7 @@ def provenance(m):
     if "commit" in m:
         said.append(f"Commit {m['commit']}")
     if "notes" in m:
-        said.append(m["notes"][0].upper() + m["notes"][1:])
+        said.append(m["notes"])
     if "command" in m:
         said.append(f"Made by `{m['command']}`")
     elif "again" in m:
@@ -72,7 +75,7 @@ def provenance(m):
         said.append(f"Measured once by programs that are not kept; `{m['again_alone']}` measures Solder's part")
     else:
         said.append("Measured once by a program that is not kept")
-    text = " ".join(sentence(part[0].upper() + part[1:]) for part in said)
+    text = " ".join(map(sentence, said))
     return textwrap.fill(text, 110, break_long_words=False, break_on_hyphens=False)
 
 
@@ -96,19 +99,21 @@ def table(m, chosen):
 def main(check):
     data, shown, stale = measurements(), set(), []
     for page in sorted(DOCS.rglob("*.md")):
-        text = page.read_text()
+        text, here = page.read_text(), set()
 
         def made(match):
             key = match.group(1), match.group(2)
             if key not in data:
                 raise SystemExit(f"{page}: docs/data/{key[0]}.json has no {key[1]}")
-            shown.add(key)
-            body = f"{table(data[key], match.group(3))}\n\n{provenance(data[key])}\n"
+            said = "The same measurement as above." if key in here else provenance(data[key])
+            here.add(key)
+            body = f"{table(data[key], match.group(3))}\n\n{said}\n"
             if match.group(4) != body:
                 stale.append(f"{page.relative_to(DOCS.parent)}: {'.'.join(key)}")
             return f"<!-- table {key[0]}.{key[1]}{match.group(3)} -->\n{body}<!-- end -->"
 
         new = MARK.sub(made, text)
+        shown |= here
         if len(MARK.findall(text)) != text.count("<!-- table "):
             raise SystemExit(f"{page}: a table without its end, or with another form of its name")
         if not check and new != text:
