@@ -55,7 +55,7 @@ def cell_text(cell, pattern):
 
 def sentence(text):
     """With a capital, unless it begins with a name such as fem_poisson_2d, and a full stop."""
-    if text.split()[0].rstrip(",;:").isalpha():
+    if not re.search(r"[_`]", text.split()[0]):
         text = text[0].upper() + text[1:]
     return text if text.endswith(".") else text + "."
 
