@@ -13,7 +13,7 @@ copyright = author
 _version = pathlib.Path(__file__).resolve().parent.parent / "src/solder/version.hpp"
 release = re.search(r'return "([0-9.]+)"', _version.read_text()).group(1)
 
-extensions = ["myst_parser", "options"]
+extensions = ["myst_parser", "directives"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 exclude_patterns = ["api"]

@@ -1,21 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sphinx: the options of a solver or a preconditioner, as docs/yaml.md has them.
+"""Two directives of Sphinx.
 
     ```{options} preconditioner fsai
     ```
 
-A test compares the tables of yaml.md with the program, so no page has a copy of them.
+shows the options of a solver or a preconditioner, as docs/yaml.md has them. A test compares the tables of yaml.md with
+the program, so no page has a copy of them.
+
+    ```{others}
+    :caption: More
+    ```
+
+is a toctree of the pages in docs that index.md does not name, so that none is forgotten.
 """
 import pathlib
 import re
 
 from docutils import nodes
 from docutils.statemachine import StringList
+from sphinx.directives.other import TocTree
 from sphinx.util.docutils import SphinxDirective
 
 # Words of yaml.md for several names.
 GROUPS = {"the incomplete factorisations": ["ic0", "ilu0", "ick", "iluk", "ict", "ilut"]}
-YAML = pathlib.Path(__file__).resolve().parent / "yaml.md"
+DOCS = pathlib.Path(__file__).resolve().parent
+YAML = DOCS / "yaml.md"
 
 
 def rows_of(section):
@@ -56,6 +65,15 @@ class Options(SphinxDirective):
         return node.children
 
 
+class Others(TocTree):
+    def run(self):
+        index = (DOCS / "index.md").read_text().splitlines()
+        names = [page.stem for page in sorted(DOCS.glob("*.md")) if page.stem not in [*index, "index"]]
+        self.content = StringList(names, str(DOCS / "index.md"))
+        return super().run() if names else []
+
+
 def setup(app):
     app.add_directive("options", Options)
+    app.add_directive("others", Others)
     return {"parallel_read_safe": True}
