@@ -293,6 +293,30 @@ bool apply() {
 }
 //! [apply]
 
+bool preconditioners() {
+  using Exec = Kokkos::DefaultExecutionSpace;
+  Exec const exec;
+  Solder::CsrMatrix const A(exec, Solder::elasticity_3d<double>(6));
+  std::vector<double> const points = Solder::elasticity_3d_coordinates(6);
+  Kokkos::View<double const**, Kokkos::LayoutRight, Kokkos::HostSpace> const on_host(
+      points.data(), points.size() / 3, 3);
+  auto const coordinates = Kokkos::create_mirror_view_and_copy(Exec::memory_space(), on_host);
+  //! [preconditioners]
+  Solder::Fsai const F(exec, A);                               // set up on the device
+  Solder::Fsai<double, Exec, float> const in_single(exec, A);  // the solve stays in double
+  Solder::Chebyshev const C(exec, A, F);                       // a polynomial of degree 4 over it
+  Solder::Incomplete const L(exec, A, Solder::Factorisation::ic0);
+  Solder::Incomplete const S(exec, A, Solder::Factorisation::ic0,  // by sweeps: nothing waits
+                             {.sweeps = 3, .trisolve = Solder::Trisolve::jacobi});
+  Solder::Amg const multigrid(exec, A);
+  auto const modes = Solder::rigid_body_modes(exec, coordinates);  // of elasticity
+  Solder::Amg const of_elasticity(exec, A, modes, {.block_size = 3});
+  //! [preconditioners]
+  return F.rows() == A.rows() && in_single.rows() == A.rows() && C.rows() == A.rows() &&
+         L.rows() == A.rows() && S.rows() == A.rows() && multigrid.rows() == A.rows() &&
+         of_elasticity.rows() == A.rows();
+}
+
 bool csr_matrix() {
   //! [csr_matrix]
   // The matrix (-1, 2, -1), made on the device in three views.
@@ -421,6 +445,7 @@ int main(int argc, char* argv[]) {
       {"amg", amg},
       {"amg_elasticity", amg_elasticity},
       {"apply", apply},
+      {"preconditioners", preconditioners},
       {"csr_matrix", csr_matrix},
       {"sell_matrix", sell_matrix},
       {"batch", batch},
