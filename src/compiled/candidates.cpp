@@ -24,8 +24,7 @@ struct Rates {
   double element;  ///< of a set-up, for each entry of A that it goes through once
 };
 
-// Hosts: two cores of a Xeon, "To a solution" in docs/performance.md and the sweeps of
-// perf_tests/auto. GPUs: an H100, the same tables.
+// Hosts: two cores of a Xeon, the sweeps of perf_tests/auto. GPUs: an H100, the tables of docs/performance.
 constexpr Rates host_rates{.entry = 0.4e-9, .word = 0.12e-9, .stage = 4e-6, .level = 0, .element = 0.4e-9};
 constexpr Rates gpu_rates{
     .entry = 5e-12, .word = 3.2e-12, .stage = 1.5e-6, .level = 1e-6, .element = 5e-12};

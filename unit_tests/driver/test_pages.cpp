@@ -65,6 +65,7 @@ std::string lines_of(std::string const& text) {
 void furnish(Scratch const& folder, std::string const& yaml) {
   folder.write("A.mtx", market("3 3 5\n1 1 4\n2 2 4\n3 3 4\n1 2 -1\n2 1 -1\n"));
   folder.write("A.mtx.gz", folder.read("A.mtx"));
+  folder.write("b.mtx", market("3 1\n1\n2\n3\n", "array real general"));
   folder.write("mine.yaml", yaml);
   std::filesystem::create_directory_symlink(source / "inputs", folder.path("inputs"));
 }

@@ -190,14 +190,15 @@ inline std::string rounded_up(double x) {
 
 /// \brief A candidate that a solver of make_solver() has tried: see `name: auto` there.
 struct Attempt {
-  std::string solver, preconditioner;  ///< their names
-  std::string why;                     ///< it was tried, in a sentence
-  Reason reason = Reason::running;     ///< why it ended; stopped: by auto, as too slow
-  std::string ended;                   ///< the same in a sentence, or empty
-  int iterations = 0;                  ///< that it took; 0 where its set-up failed
-  double true_relative_residual = 0;   ///< recomputed, where it ended
-  double setup_seconds = 0;            ///< of its set-up, on the host's clock
-  double solve_seconds = 0;            ///< of its iterations
+  std::string solver;                 ///< its name
+  std::string preconditioner;         ///< its name
+  std::string why;                    ///< it was tried, in a sentence
+  Reason reason = Reason::running;    ///< why it ended; stopped: by auto, as too slow
+  std::string ended;                  ///< the same in a sentence, or empty
+  int iterations = 0;                 ///< that it took; 0 where its set-up failed
+  double true_relative_residual = 0;  ///< recomputed, where it ended
+  double setup_seconds = 0;           ///< of its set-up, on the host's clock
+  double solve_seconds = 0;           ///< of its iterations
 };
 
 /// \brief How a solve went.
