@@ -4,7 +4,7 @@
     ```{options} preconditioner fsai
     ```
 
-shows the options of a solver or a preconditioner, as docs/yaml.md has them. A test compares the tables of yaml.md with
+shows the options of a solver or of preconditioners, as docs/yaml.md has them. A test compares the tables of yaml.md with
 the program, so no page has a copy of them.
 
     ```{others}
@@ -38,25 +38,35 @@ def rows_of(section):
             yield key.strip("`"), GROUPS.get(condition) or re.findall(r"`([^`]+)`", condition), cells
 
 
-def rows_for(section, name):
-    """Those `for NAME`, and those for a value that one of these takes (`for pattern: static`)."""
-    taken = {}
-    for key, conditions, cells in rows_of(section):
+def rows_for(section, names):
+    """Those for one of the names, and those for a value that one of these takes (`for pattern: static`)."""
+    rows, taken = list(rows_of(section)), {}
+
+    def suits(conditions):
         for condition in conditions:
             of, _, value = condition.rpartition(": ")
-            if condition == name or f"`{value}`" in taken.get(of, ""):
-                taken[key] = taken.get(key, "") + cells[1]
-                yield [re.sub(r", for .*", "", cells[0]) + (f", with `{condition}`" if of else ""), *cells[1:]]
-                break
+            if condition in names or f"`{value}`" in taken.get(of, ""):
+                return True
+        return False
+
+    size = -1
+    while size != len(taken):
+        size = len(taken)
+        taken.update({key: cells[1] for key, conditions, cells in rows if suits(conditions)})
+    for key, conditions, cells in rows:
+        if suits(conditions):
+            of_all = all(name in conditions for name in names)
+            yield [f"`{key}`" if of_all else cells[0], *cells[1:]]
 
 
 class Options(SphinxDirective):
     required_arguments = 2
+    optional_arguments = 10
 
     def run(self):
         self.env.note_dependency(str(YAML))
         lines = ["| key | value | default | |", "|---|---|---|---|"]
-        rows = list(rows_for(*self.arguments))
+        rows = list(rows_for(self.arguments[0], self.arguments[1:]))
         if not rows:
             raise self.error(f"docs/yaml.md has no options of {' '.join(self.arguments)}")
         lines += ["| " + " | ".join(cells) + " |" for cells in rows]
