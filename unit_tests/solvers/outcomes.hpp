@@ -6,7 +6,7 @@
 /// not. With Jacobi where the diagonal has no zero; up to 1000 rows without it too.
 ///
 /// $SOLDER_MATRICES_ROWS is the most rows of a matrix; the table goes to $SOLDER_MATRICES_TABLE, if
-/// given. b = 1, as in the tables of docs/convergence.md.
+/// given. b = 1, as in the tables of docs/convergence/.
 #include "real_matrices.hpp"
 #include "solve.hpp"
 
