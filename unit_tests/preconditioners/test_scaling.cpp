@@ -347,7 +347,7 @@ TEST(Scaling, SaysHowManyRowsCannotBeMatched) {
   Scaling const made(exec, A, ScalingOptions{Scale::none, Match::product});
   std::string const why =
       "A is singular whatever its values are: 2 of its 4 rows cannot be matched with a column of "
-      "their own";
+      "their own; take match: none if a solution is there nonetheless";
   EXPECT_EQ(made.failure(), why);
   Scaled const M(exec, made, Incomplete(exec, made.matrix(), Factorisation::ilut));
   EXPECT_EQ(M.failure(), why);

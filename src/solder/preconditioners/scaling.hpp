@@ -191,7 +191,8 @@ class Scaling {
       if (found.unmatched > 0)
         made.failure = "A is singular whatever its values are: " + std::to_string(found.unmatched) +
                        " of its " + std::to_string(n) +
-                       " rows cannot be matched with a column of their own";
+                       " rows cannot be matched with a column of their own; take match: none if a "
+                       "solution is there nonetheless";
       if (options_.scale == Scale::equilibrate) {
         of_rows = found.of_rows;
         of_columns = found.of_columns;
