@@ -173,8 +173,8 @@ bool scaled() {
   //! [scaled]
   Kokkos::DefaultExecutionSpace const exec;
   // Rows in reverse order: no diagonal, and nothing to pivot on.
-  Solder::HostCsr<double> const flow = Solder::convection_diffusion_2d<double>(
-      20, {10, 4}, Solder::Convection::upwind);
+  Solder::HostCsr<double> const flow =
+      Solder::convection_diffusion_2d<double>(20, {10, 4}, Solder::Convection::upwind);
   Solder::TripletBuilder<double> entries;
   for (std::int32_t i = 0; i < flow.rows; ++i)
     for (auto k = flow.row_offsets[i]; k < flow.row_offsets[i + 1]; ++k)

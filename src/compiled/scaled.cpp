@@ -20,13 +20,12 @@ MadeScaled<T, Exec> make_scaled(Exec const& exec, WantedPreconditioner const& wa
       exec, wanted, coordinates, scaling.matrix(), scaling.matrix(),
       [&]<class M, class Refresh>(M const& made, Refresh const& refresh) {
         again = refresh;
-        of_scaled.emplace(A.rows(), made,
-                          [made](Exec const& on, auto const& r, auto const& z) {
-                            if constexpr (std::is_same_v<M, Identity>)
-                              Kokkos::deep_copy(on, z, r);
-                            else
-                              Make<T, Exec>::apply(on, made, r.data(), z.data());
-                          });
+        of_scaled.emplace(A.rows(), made, [made](Exec const& on, auto const& r, auto const& z) {
+          if constexpr (std::is_same_v<M, Identity>)
+            Kokkos::deep_copy(on, z, r);
+          else
+            Make<T, Exec>::apply(on, made, r.data(), z.data());
+        });
       });
   return {ScaledByName<T, Exec>(exec, scaling, *of_scaled),
           [scaling, again](Exec const& on, Csr const& anew) mutable {

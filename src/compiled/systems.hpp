@@ -52,9 +52,8 @@ struct SystemsWith {
       typename Distinct<Variant, With<Identity>, With<Jacobi<T, Exec>>, With<Fsai<T, Exec>>,
                         With<Fsai<T, Exec, Single<T>>>, With<Incomplete<T, Exec>>,
                         With<Amg<T, Exec>>, With<Amg<T, Exec, Single<T>>>,
-                        With<ScaledByName<T, Exec>>,
-                        With<Polynomial<Identity>>, With<Polynomial<Jacobi<T, Exec>>>,
-                        With<Polynomial<Fsai<T, Exec>>>>::type;
+                        With<ScaledByName<T, Exec>>, With<Polynomial<Identity>>,
+                        With<Polynomial<Jacobi<T, Exec>>>, With<Polynomial<Fsai<T, Exec>>>>::type;
 };
 
 /// \brief Any of the systems for which all methods are compiled.

@@ -46,7 +46,8 @@ WantedPreconditioner read(Parameters const& parameters, std::string const& path,
              is_matched = wanted.scaling.match != Match::none;
   wanted.scaling.is_symmetric = is_for_cg || (wanted.needs_symmetry() && !is_matched);
   if (is_matched && (is_for_cg || is_ic))
-    errors.push_back(path + "match: product permutes rows alone, and a Hermitian matrix is then no " +
+    errors.push_back(path +
+                     "match: product permutes rows alone, and a Hermitian matrix is then no " +
                      "longer one, as " + (is_ic ? name : "this solver") +
                      " needs it: take match: none, or gmres with ilut");
   return wanted;

@@ -44,8 +44,8 @@ Coordinates coordinates_for(WantedPreconditioner const& wanted, Coordinates cons
 /// made from `matrix`, which is A in the format of the solver. A is taken as it is.
 template <class T, class Exec, class Matrix, class Function>
 void with_unscaled_preconditioner(Exec const& exec, WantedPreconditioner const& wanted,
-                         Coordinates const& given, CsrMatrix<T, Exec> const& A,
-                         Matrix const& matrix, Function const& f) {
+                                  Coordinates const& given, CsrMatrix<T, Exec> const& A,
+                                  Matrix const& matrix, Function const& f) {
   using M = Make<T, Exec>;
   using Csr = CsrMatrix<T, Exec>;
   std::string const& name = wanted.name;
@@ -94,10 +94,8 @@ void with_preconditioner(Exec const& exec, WantedPreconditioner const& wanted,
   if (!wanted.scaling.is_wanted())
     return with_unscaled_preconditioner(exec, wanted, given, A, matrix, f);
   auto const made = make_scaled(exec, wanted, given, A);
-  f(made.preconditioner,
-    [again = made.refresh](Exec const& on, CsrMatrix<T, Exec> const& anew, Matrix const&) {
-      again(on, anew);
-    });
+  f(made.preconditioner, [again = made.refresh](Exec const& on, CsrMatrix<T, Exec> const& anew,
+                                                Matrix const&) { again(on, anew); });
 }
 
 }  // namespace Solder::Compiled

@@ -142,9 +142,9 @@ double bytes_of_incomplete(Case const& of) {
              natural = options.ordering == Ordering::natural,
              analysed = !by_sweeps || options.sweeps == 0 || !natural;
   bool const on_cores = on_host(of.run.execution.space);
-  double const nonzeros = of.matrix.nonzeros * (of.has("ic0") || of.has("ilu0")
-                                                    ? 1
-                                                    : std::min(2.0, options.fill_factor));
+  double const nonzeros =
+      of.matrix.nonzeros *
+      (of.has("ic0") || of.has("ilu0") ? 1 : std::min(2.0, options.fill_factor));
   double const exact = (on_cores ? 32 : 44) + (natural ? 0 : 4),
                swept = 16 + (options.sweeps == 0 ? 4 : 0) + (natural ? 0 : 8);
   return nonzeros * (3 * of.scalar + (analysed ? 5 * 4 + 24 : 3 * 4)) +
@@ -163,6 +163,16 @@ double bytes_of_amg(Case const& of) {
                number = of.run.problem.scalar >= Scalar::complex_float ? 16 : 8;
   return 4 * of.compressed(of.matrix.nonzeros, of.stored()) + of.work_vectors(3) +
          (modes > 1 ? (3 * modes * number + 8) * of.matrix.rows : 0);
+}
+
+/// The values of the scaled matrix, the factors and a vector; with a matching its pattern and the
+/// rows' places, too.
+double bytes_of_scaling(Case const& of) {
+  ScalingOptions const& scaling = of.run.preconditioner.scaling;
+  if (!scaling.is_wanted()) return 0;
+  double const n = of.matrix.rows;
+  return of.matrix.nonzeros * of.scalar + 2 * n * of.scalar + of.work_vectors(1) +
+         (scaling.match == Match::none ? 0 : of.matrix.nonzeros * 4 + n * 8);
 }
 
 // auto goes on to the next candidate where there is no memory for one: so what the least takes.
@@ -220,7 +230,8 @@ std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is
   std::vector<Share> shares = {
       {concat(run.solver.name, cycle), solver.key.empty() ? columns_key : solver.key,
        solver.bytes(of) + bytes_of_guess(of)},
-      {run.preconditioner.label, key(preconditioner.key), preconditioner.bytes(of)},
+      {run.preconditioner.label, key(preconditioner.key),
+       preconditioner.bytes(of) + bytes_of_scaling(of)},
       // with b and x, and the x that is returned
       {"the copy that is solved", run.matrix_key(),
        entries + matrix.rows * 4 + (is_one ? of.vectors(3) : 0)}};

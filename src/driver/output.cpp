@@ -5,8 +5,8 @@
 #include <cmath>
 #include <complex>
 #include <cstdio>
-#include <solder/version.hpp>
 #include <solder/io/detail/whole_file.hpp>
+#include <solder/version.hpp>
 #include <type_traits>
 #include <utility>
 
@@ -135,8 +135,7 @@ Json setup_json(PreconditionerConfig const& config, SetupReport const& setup) {
   if (config.name == "none" || config.name == "jacobi") return nullptr;
   Json phases = Json::object();
   for (auto const& [name, seconds] : setup.phases) phases.add(name, seconds);
-  if (is_incomplete(config))
-    return incomplete_json(config, setup, std::move(phases));
+  if (is_incomplete(config)) return incomplete_json(config, setup, std::move(phases));
   if (config.name == "amg") return amg_json(config, setup, std::move(phases));
   if (config.name == "auto")
     return {{"nonzeros", setup.nonzeros}, {"phase_seconds", std::move(phases)}};

@@ -56,9 +56,9 @@ void report_repairs(RunResult const& result) {
   SetupReport const& setup = result.report.preconditioner;
   if (setup.repaired_rows == 0) return;
   if (is_incomplete(result.config->preconditioner)) {
-    std::cerr << result.config->where("preconditioner.name") << ": "
-              << result.config->problem.name << ": " << setup.repaired_rows << " of " << result.rows
-              << " pivots of " << result.config->preconditioner.name << ", the first of them that "
+    std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
+              << ": " << setup.repaired_rows << " of " << result.rows << " pivots of "
+              << result.config->preconditioner.name << ", the first of them that "
               << "of row " << setup.first_repaired_row + 1
               << " (counted from 1), were smaller than what is dropped, and were made larger"
               << std::endl;
@@ -73,13 +73,14 @@ void report_repairs(RunResult const& result) {
             << std::endl;
 }
 
-/// Says that ic0, ick or ict was computed for a shifted matrix. If no shift helped, the failure says so.
+/// Says that ic0, ick or ict was computed for a shifted matrix. If no shift helped, the failure
+/// says so.
 void report_shift(RunResult const& result) {
   SetupReport const& setup = result.report.preconditioner;
   if (setup.shift == 0 || setup.schedule.empty()) return;
   std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
-            << ": " << result.config->preconditioner.name << " needed a diagonal that is " << 100 * setup.shift
-            << "% larger: otherwise a pivot is not positive" << std::endl;
+            << ": " << result.config->preconditioner.name << " needed a diagonal that is "
+            << 100 * setup.shift << "% larger: otherwise a pivot is not positive" << std::endl;
 }
 
 /// Warns that other processes have slowed down a solve.

@@ -248,7 +248,8 @@ TEST(Config, IncompleteFactorsAndTheirParameters) {
     for (char const* const key :
          {"ordering: rcm", "schedule: levels", "sweeps: 3", "trisolve: jacobi"})
       expect_error(text(concat("name: ", name, ", ", key)),
-                   {"a.yaml:2: 'preconditioner.", "it is for preconditioner.name: ic0, ilu0, ick, iluk, ict or ilut\n"});
+                   {"a.yaml:2: 'preconditioner.",
+                    "it is for preconditioner.name: ic0, ilu0, ick, iluk, ict or ilut\n"});
   expect_error(text("name: ilu0, shift: 0.1"),
                {"a.yaml:2: 'preconditioner.shift' does not apply here; it is for "
                 "preconditioner.name: ic0, ick or ict\n"});

@@ -215,8 +215,8 @@ TYPED_TEST(FillOf, LevelsAreThoseOfTheDefinition) {
     EXPECT_LE(error_on_pattern(exec, host, M), 100 * epsilon<Scalar>);
     if (most == 0) {
       Incomplete const without(exec, A, Factorisation::ilu0);
-      EXPECT_TRUE(same_bits(to_host(exec, M.factor_values()),
-                            to_host(exec, without.factor_values())));
+      EXPECT_TRUE(
+          same_bits(to_host(exec, M.factor_values()), to_host(exec, without.factor_values())));
     }
   }
 }
@@ -304,8 +304,8 @@ TYPED_TEST(FillOf, SmallPivotsAreReplacedAndCounted) {
             "the pivot of row 2 (counted from 1) of iluk is zero or not finite");
 
   CsrMatrix<Scalar, Exec> const one(exec, sparse<Scalar>({{a}}));
-  for (auto const kind : {Factorisation::ilut, Factorisation::iluk, Factorisation::ict,
-                          Factorisation::ick}) {
+  for (auto const kind :
+       {Factorisation::ilut, Factorisation::iluk, Factorisation::ict, Factorisation::ick}) {
     Incomplete const of_one(exec, one, kind);
     EXPECT_EQ(of_one.failure(), "");
     EXPECT_EQ(plain(to_host(exec, of_one.factor_values())[0]), 2.0);
@@ -346,8 +346,8 @@ TEST(Fill, ANumberThatIsNoneIsAFailure) {
     for (auto k = host.row_offsets[i]; k < host.row_offsets[i + 1]; ++k)
       if (i == 20 && host.columns[k] == i) host.values[k] = std::nan("");
   CsrMatrix<double, Exec> const A(exec, host);
-  for (auto const kind : {Factorisation::ilut, Factorisation::iluk, Factorisation::ict,
-                          Factorisation::ick})
+  for (auto const kind :
+       {Factorisation::ilut, Factorisation::iluk, Factorisation::ict, Factorisation::ick})
     EXPECT_NE(Incomplete(exec, A, kind).failure(), "");
 }
 

@@ -75,7 +75,7 @@ TEST(ProductMatching, IsTheBestOfAllPermutations) {
         unsigned const draw = generator() % 8;
         if (draw > unsigned(2 + turn % 5)) continue;
         // Often equal ones, and stored zeros.
-        double const value = draw == 0   ? none
+        double const value = draw == 0  ? none
                              : turn % 2 ? double(generator() % 4)
                                         : double(generator()) / 4e8 - 5;
         log[i][j] = value;
@@ -187,8 +187,7 @@ TYPED_TEST(ScalingOf, RoundsNothingAndEquilibrates) {
         ASSERT_EQ(columns[at], j);
         ASSERT_EQ(plain(values[at]) / double(of_rows[i]) / double(of_columns[j]),
                   plain(host.values[k]));
-        double const size =
-            std::abs(plain(values[at]).real()) + std::abs(plain(values[at]).imag());
+        double const size = std::abs(plain(values[at]).real()) + std::abs(plain(values[at]).imag());
         largest_of_row[i] = std::max(largest_of_row[i], size);
         largest_of_column[j] = std::max(largest_of_column[j], size);
         if (match == Match::product) {
@@ -369,10 +368,11 @@ TEST(Scaling, TakesWhatIsEmptyOrNotFinite) {
     Scaling const of_one(exec, CsrMatrix<double, Exec>(exec, sparse<double>({{-5.0}})), options);
     EXPECT_EQ(to_host(exec, of_one.matrix().values())[0] < 0, true);
     double const infinity = std::numeric_limits<double>::infinity();
-    Scaling const bad(exec,
-                      CsrMatrix<double, Exec>(
-                          exec, sparse<double>({{std::nan(""), 1, 0}, {1, infinity, 0}, {0, 0, 1}})),
-                      options);
+    Scaling const bad(
+        exec,
+        CsrMatrix<double, Exec>(
+            exec, sparse<double>({{std::nan(""), 1, 0}, {1, infinity, 0}, {0, 0, 1}})),
+        options);
     for (double const factor : to_host(exec, bad.row_factors()))
       EXPECT_TRUE(is_power_of_two(factor));
     CsrMatrix<double, Exec> const flat(exec, 1, 2, Kokkos::View<int*, Exec>("o", 2),

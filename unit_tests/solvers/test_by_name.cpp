@@ -11,8 +11,8 @@
 #include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/fsai.hpp>
 #include <solder/preconditioners/incomplete.hpp>
-#include <solder/preconditioners/scaled.hpp>
 #include <solder/preconditioners/jacobi.hpp>
+#include <solder/preconditioners/scaled.hpp>
 #include <solder/problems/convection_diffusion.hpp>
 #include <solder/problems/elasticity.hpp>
 #include <solder/problems/poisson.hpp>
@@ -153,17 +153,16 @@ TEST_F(ByName, AnyPreconditionerTakesAScaledMatrix) {
   scale_both_sides(host, d);
   auto anew = host;
   for (double& value : anew.values) value *= 2;
-  for (std::string const name : {"none", "jacobi", "fsai", "ic0", "ilu0", "ick", "iluk", "ict",
-                                 "ilut", "chebyshev", "amg"})
+  for (std::string const name :
+       {"none", "jacobi", "fsai", "ic0", "ilu0", "ick", "iluk", "ict", "ilut", "chebyshev", "amg"})
     for (std::string const solver : {"cg", "gmres"})
       for (std::string const format : {"csr", "sell"}) {
         SCOPED_TRACE(solver + ", " + name + ", " + format);
         Matrix const bad(exec, host), other(exec, anew);
-        auto const made =
-            make_solver(exec, bad,
-                        {{"name", solver},
-                         {"matrix_format", format},
-                         {"preconditioner", scaled({{"name", name}})}});
+        auto const made = make_solver(exec, bad,
+                                      {{"name", solver},
+                                       {"matrix_format", format},
+                                       {"preconditioner", scaled({{"name", name}})}});
         auto const expect_converged = [&](Solder::HostCsr<double> const& of) {
           auto const [report, x] =
               solved([&](auto const& r, auto const& y) { return made.solve(r, y); });
@@ -181,16 +180,18 @@ TEST_F(ByName, AnyPreconditionerTakesAScaledMatrix) {
 }
 
 TEST_F(ByName, MatchingIsNotForHermitianMatrices) {
-  std::string const rest = "match: product permutes rows alone, and a Hermitian matrix is then no "
-                           "longer one, as ";
+  std::string const rest =
+      "match: product permutes rows alone, and a Hermitian matrix is then no "
+      "longer one, as ";
   for (std::string const solver : {"cg", "block_cg"})
-    expect_error({{"name", solver}, {"preconditioner", scaled({{"name", "jacobi"}}, true)}},
-                 " preconditioner." + rest +
-                     "this solver needs it: take match: none, or gmres with ilut");
+    expect_error(
+        {{"name", solver}, {"preconditioner", scaled({{"name", "jacobi"}}, true)}},
+        " preconditioner." + rest + "this solver needs it: take match: none, or gmres with ilut");
   expect_error({{"name", "gmres"}, {"preconditioner", scaled({{"name", "ict"}}, true)}},
                " preconditioner." + rest + "ict needs it: take match: none, or gmres with ilut");
-  expect_error({{"name", "gmres"}, {"preconditioner", Parameters{{"name", "ilut"}, {"scale", "on"}}}},
-               " preconditioner.scale must be none or equilibrate, not 'on'");
+  expect_error(
+      {{"name", "gmres"}, {"preconditioner", Parameters{{"name", "ilut"}, {"scale", "on"}}}},
+      " preconditioner.scale must be none or equilibrate, not 'on'");
 }
 
 TEST_F(ByName, TakesColumnsAndBatches) {

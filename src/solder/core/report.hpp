@@ -162,10 +162,10 @@ struct SetupReport {
     std::string name;  ///< for people
     double seconds;    ///< that it took
   };
-  std::vector<Phase> phases;             ///< in their order
-  std::int64_t nonzeros = 0;             ///< of the factor
-  double density = 0;                    ///< nonzeros of the factor / nonzeros of A
-  std::int64_t dropped = 0;              ///< entries that an incomplete factorisation left out
+  std::vector<Phase> phases;  ///< in their order
+  std::int64_t nonzeros = 0;  ///< of the factor
+  double density = 0;         ///< nonzeros of the factor / nonzeros of A
+  std::int64_t dropped = 0;   ///< entries that an incomplete factorisation left out
   /// Whose local matrix was not positive definite, or whose pivot was too small.
   std::int64_t repaired_rows = 0;
   std::int32_t first_repaired_row = -1;  ///< -1: none

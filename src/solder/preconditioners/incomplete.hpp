@@ -34,15 +34,15 @@
 
 namespace Solder {
 
-/// \brief An incomplete factorisation A ~ L U: L has a unit diagonal, and both factors together have
-/// A's pattern (ic0, ilu0), fill up to a level (ick, iluk) or fill that is not small (ict, ilut); see
-/// Saad, Iterative Methods for Sparse Linear Systems, 10.3 and 10.4. For a Hermitian A the three
-/// whose names begin with ic give U = D L^H, and M = (L D L^H)^-1 is Hermitian. They check only the
-/// pattern and the pivots, not whether the values of A are Hermitian.
+/// \brief An incomplete factorisation A ~ L U: L has a unit diagonal, and both factors together
+/// have A's pattern (ic0, ilu0), fill up to a level (ick, iluk) or fill that is not small (ict,
+/// ilut); see Saad, Iterative Methods for Sparse Linear Systems, 10.3 and 10.4. For a Hermitian A
+/// the three whose names begin with ic give U = D L^H, and M = (L D L^H)^-1 is Hermitian. They
+/// check only the pattern and the pivots, not whether the values of A are Hermitian.
 ///
 /// Fill is chosen by the host, row after row (detail/triangular/fill.hpp, threshold_fill.hpp). It
-/// is bounded: more than fill_factor entries per entry of A are a failure of ick and iluk, while ict
-/// and ilut keep the largest. The diagonal then need not be in A's pattern. From there on the
+/// is bounded: more than fill_factor entries per entry of A are a failure of ick and iluk, while
+/// ict and ilut keep the largest. The diagonal then need not be in A's pattern. From there on the
 /// pattern is fixed, and factors in it are computed like those without fill. ilut's first ones come
 /// from the host with the pattern. It replaces pivots that are far smaller than what it leaves out,
 /// and setup() counts them. A refresh computes the factors in the old pattern.
@@ -262,12 +262,12 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
   static constexpr char unfinished[] =
       "its factors are unfinished because an exception interrupted the set-up: call refresh again";
   struct State {
-    std::int32_t rows = 0, levels = 0;  ///< levels of L, for elimination
+    std::int32_t rows = 0, levels = 0;              ///< levels of L, for elimination
     std::int64_t nonzeros = 0, given_nonzeros = 0;  ///< of the factors and of A
     std::int64_t dropped = 0, repaired = 0;
     std::int32_t first_repaired = -1;  ///< a row of A
     bool has_values = false;           ///< those of the factors came with their pattern
-    std::vector<std::int32_t> label;  ///< A's rows in the order of elimination; empty: natural
+    std::vector<std::int32_t> label;   ///< A's rows in the order of elimination; empty: natural
     // A's pattern as it was given, to recognise it at a refresh, and in the order of elimination
     Offsets given_offsets = Impl::no_view<Offsets>();
     Indices given_columns = Impl::no_view<Indices>(), by_level = given_columns,
@@ -288,20 +288,24 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
 
   char const* label() const {
     switch (kind_) {
-      case Factorisation::ic0: return "Solder::Incomplete (ic0)";
-      case Factorisation::ilu0: return "Solder::Incomplete (ilu0)";
-      case Factorisation::ick: return "Solder::Incomplete (ick)";
-      case Factorisation::iluk: return "Solder::Incomplete (iluk)";
-      case Factorisation::ict: return "Solder::Incomplete (ict)";
-      default: return "Solder::Incomplete (ilut)";
+      case Factorisation::ic0:
+        return "Solder::Incomplete (ic0)";
+      case Factorisation::ilu0:
+        return "Solder::Incomplete (ilu0)";
+      case Factorisation::ick:
+        return "Solder::Incomplete (ick)";
+      case Factorisation::iluk:
+        return "Solder::Incomplete (iluk)";
+      case Factorisation::ict:
+        return "Solder::Incomplete (ict)";
+      default:
+        return "Solder::Incomplete (ilut)";
     }
   }
   std::string name() const { return label(); }
   /// \brief Whether pivots that are too small are replaced.
   bool repairs() const { return kind_ == Factorisation::ilut && options_.sweeps == 0; }
-  bool has_fill() const {
-    return kind_ != Factorisation::ic0 && kind_ != Factorisation::ilu0;
-  }
+  bool has_fill() const { return kind_ != Factorisation::ic0 && kind_ != Factorisation::ilu0; }
 
  public:  // nvcc rejects device lambdas in private functions
   /// \cond kernels
@@ -413,7 +417,8 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       else
         state->pattern = {exec, P, is_natural};
     } else if (is_natural && (!Impl::is_host_space<Exec> || !(eliminates || solves)) &&
-        tri::rows_ascend(exec, A.rows(), A.row_offsets().data(), A.column_indices().data())) {
+               tri::rows_ascend(exec, A.rows(), A.row_offsets().data(),
+                                A.column_indices().data())) {
       state->pattern = tri::DevicePattern<Exec>::of_sorted(
           exec, A.rows(), state->given_offsets.data(), state->given_columns);
     } else {
@@ -424,17 +429,18 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     std::int32_t const incomplete =
         filled.is_too_large ? -1 : state->pattern.without_diagonal(exec);
     bool const must_mirror = is_hermitian(kind_);
-    std::int32_t const unsymmetric = !filled.is_too_large && incomplete < 0 && (must_mirror || options_.sweeps > 0)
-                                         ? state->pattern.unsymmetric(exec)
-                                         : -1;
+    std::int32_t const unsymmetric =
+        !filled.is_too_large && incomplete < 0 && (must_mirror || options_.sweeps > 0)
+            ? state->pattern.unsymmetric(exec)
+            : -1;
     if (incomplete >= 0)
       state->structural = "row " + Impl::counted(incomplete) +
                           " has no diagonal entry: incomplete factors have no pivot there";
     else if (must_mirror && unsymmetric >= 0)
-      state->structural = "row " + Impl::counted(unsymmetric) +
-                          " has an entry whose mirror image is missing: " +
-                          std::string(to_string(kind_)) + " needs a Hermitian matrix, " +
-                          std::string(to_string(for_any())) + " does not";
+      state->structural =
+          "row " + Impl::counted(unsymmetric) +
+          " has an entry whose mirror image is missing: " + std::string(to_string(kind_)) +
+          " needs a Hermitian matrix, " + std::string(to_string(for_any())) + " does not";
     state->symmetric = unsymmetric < 0;
     if (!state->structural.empty()) {
       if (solves_by_sweeps())  // solvers still assemble their programs
@@ -510,8 +516,8 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     state->counters_on_host = Impl::allocate_view<decltype(state->counters_on_host)>(
         Kokkos::DefaultHostExecutionSpace(), "Solder::incomplete::counters", 4);
     if (!filled.values.empty()) {
-      using OnHost = Kokkos::View<Scalar const*, Kokkos::HostSpace,
-                                  Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+      using OnHost =
+          Kokkos::View<Scalar const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
       Kokkos::deep_copy(exec, state->values, OnHost(filled.values.data(), filled.values.size()));
       exec.fence("Solder::incomplete: the factors are copied");
       state->has_values = true;
@@ -526,8 +532,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     namespace tri = Impl::triangular;
     if (kind_ == Factorisation::ick || kind_ == Factorisation::iluk)
       return tri::filled_by_level<Scalar>(P, options_.level, options_.fill_factor);
-    auto const values =
-        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.values());
+    auto const values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.values());
     auto const by = kind_ == Factorisation::ict ? &tri::filled_by_symmetric_threshold<Scalar>
                                                 : &tri::filled_by_threshold<Scalar>;
     return by(P, values.data(), options_.drop_tolerance, options_.fill_factor);
@@ -635,7 +640,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     Kokkos::deep_copy(exec, counters, state.counters);
     exec.fence("Solder::incomplete: factorised");
     state.repaired = counters(2);
-    state.first_repaired = counters(2) == 0          ? -1
+    state.first_repaired = counters(2) == 0      ? -1
                            : state.label.empty() ? counters(3)
                                                  : state.label[counters(3)];
     return counters(1) == std::numeric_limits<std::int32_t>::max() ? -1 : counters(1);

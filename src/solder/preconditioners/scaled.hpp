@@ -67,9 +67,9 @@ struct AsRows {
   auto apply(Phase phase, Vector const& r_given) const {
     auto const r = as_read(r_given);
     if constexpr (Opened::is_pointwise)
-      return application(program(), mapped(PlacedRange<std::remove_const_t<decltype(r)>>{dealt,
-                                                                                         league, r},
-                                           PointwiseOf<Opened>{m}));
+      return application(program(),
+                         mapped(PlacedRange<std::remove_const_t<decltype(r)>>{dealt, league, r},
+                                PointwiseOf<Opened>{m}));
     else
       return m.apply(phase, r);
   }
@@ -180,8 +180,8 @@ class Scaled : public Impl::PreconditionerBase<Scaled<Scalar, Exec, Inner, Offse
   void check_rows(char const* what) const {
     if (inner_.rows() >= 0 && inner_.rows() != rows())
       throw std::invalid_argument("Solder::Scaled: the scaling has " + std::to_string(rows()) +
-                                  " rows, and its preconditioner " +
-                                  std::to_string(inner_.rows()) + ": " + what);
+                                  " rows, and its preconditioner " + std::to_string(inner_.rows()) +
+                                  ": " + what);
   }
 
   Scaling<Scalar, Exec, Offset> scaling_;

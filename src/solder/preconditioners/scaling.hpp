@@ -37,7 +37,8 @@ namespace Solder {
 /// values on the device. If no row can be matched with each column, A is singular whatever its
 /// values are, and failure() says so.
 ///
-/// Memory: the values of A', two factors a row; with a matching also A's pattern, and a number a row.
+/// Memory: the values of A', two factors a row; with a matching also A's pattern, and a number a
+/// row.
 template <class Scalar, class Exec, class Offset = std::int32_t>
 class Scaling {
  public:
@@ -49,8 +50,8 @@ class Scaling {
   using Real = typename ScalarTraits<Scalar>::Real;
 
   /// \brief Finds P, Dr and Dc, and makes A'.
-  /// \throws std::invalid_argument if A is not square, or if a matching is asked for and the factors
-  /// are to be symmetric
+  /// \throws std::invalid_argument if A is not square, or if a matching is asked for and the
+  /// factors are to be symmetric
   Scaling(Exec const& exec, Matrix const& A, ScalingOptions const& options) : options_(options) {
     check(options, name);
     if (options.is_symmetric && options.match != Match::none)
@@ -217,8 +218,8 @@ class Scaling {
     return made;
   }
 
-  /// \brief The nearest ones. The product of two and an entry cannot overflow on the way, if it does
-  /// not itself, as long as factors are within the square root of the range.
+  /// \brief The nearest ones. The product of two and an entry cannot overflow on the way, if it
+  /// does not itself, as long as factors are within the square root of the range.
   static std::vector<Real> powers_of_two(std::vector<double> const& exponents) {
     constexpr double most = sizeof(Real) == 4 ? 60 : 500;
     std::vector<Real> powers(exponents.size());
@@ -230,11 +231,10 @@ class Scaling {
 
   void take_values(Exec const& exec, Matrix const& A) const { take_values(exec, A, *state_); }
   static void take_values(Exec const& exec, Matrix const& A, State const& state) {
-    Kokkos::parallel_for(
-        "Solder::scaling::values", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
-        Fill{A.row_offsets().data(), state.matrix->row_offsets().data(),
-             A.column_indices().data(), state.places.data(), state.of_rows.data(),
-             state.of_columns.data(), A.values().data(), state.values.data()});
+    Kokkos::parallel_for("Solder::scaling::values", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
+                         Fill{A.row_offsets().data(), state.matrix->row_offsets().data(),
+                              A.column_indices().data(), state.places.data(), state.of_rows.data(),
+                              state.of_columns.data(), A.values().data(), state.values.data()});
     exec.fence("Solder::scaling: the values are scaled");
   }
 

@@ -54,9 +54,10 @@ struct ScalingOptions {
         Option("scale", &ScalingOptions::scale,
                "A's rows and columns, for the preconditioner, by powers of two; equilibrate: the "
                "largest entry of each becomes nearly 1"),
-        Option("match", &ScalingOptions::match,
-               "A's rows to columns, for the preconditioner, by a permutation; product: that of the "
-               "diagonal entries becomes as large as it can"));
+        Option(
+            "match", &ScalingOptions::match,
+            "A's rows to columns, for the preconditioner, by a permutation; product: that of the "
+            "diagonal entries becomes as large as it can"));
   }
 };
 

@@ -37,8 +37,8 @@ void equilibrate(Logarithms<Offset> const& A, bool is_symmetric, std::vector<dou
     worst = 0;
     for (std::int32_t i = 0; i < A.rows; ++i) {
       if (is_symmetric) rows[i] = columns[i] = std::max(rows[i], columns[i]);
-      for (auto const& [size, factor] : {std::pair(rows[i], &of_rows[i]),
-                                         std::pair(columns[i], &of_columns[i])})
+      for (auto const& [size, factor] :
+           {std::pair(rows[i], &of_rows[i]), std::pair(columns[i], &of_columns[i])})
         if (size > none) {
           worst = std::max(worst, std::abs(size));
           *factor -= size / 2;

@@ -22,9 +22,9 @@ struct Logarithms {
 /// \brief A matching of rows to columns, and factors with which no entry is larger than 1, and the
 /// matched ones are 1.
 struct Matching {
-  std::vector<std::int32_t> column;          ///< of each row, all different
-  std::vector<double> of_rows, of_columns;   ///< log2 of the factors
-  std::int32_t unmatched = 0;                ///< rows that got a column without an entry of theirs
+  std::vector<std::int32_t> column;         ///< of each row, all different
+  std::vector<double> of_rows, of_columns;  ///< log2 of the factors
+  std::int32_t unmatched = 0;               ///< rows that got a column without an entry of theirs
 };
 
 /// \brief The matching whose product of entries is as large as it can be (Duff and Koster, On

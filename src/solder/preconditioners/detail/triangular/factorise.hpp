@@ -35,9 +35,9 @@ struct IncompleteRows {
   std::int32_t const* order;
   /// The place of each entry in `given`, -1 for one that A has not; null: the same place.
   std::int32_t const* source;
-  Scalar const* given;         ///< A's values
-  Real of_diagonal;            ///< the factor that A's diagonal is multiplied by
-  Scalar* values;              ///< the factors; "not yet" at first
+  Scalar const* given;   ///< A's values
+  Real of_diagonal;      ///< the factor that A's diagonal is multiplied by
+  Scalar* values;        ///< the factors; "not yet" at first
   Scalar* work;          ///< as many values: for rows too long for a warp's lanes, and for hosts
   std::int32_t* ticket;  ///< 0 at first
   std::int32_t* wrong;   ///< set to the first row with an unusable pivot, if there is one

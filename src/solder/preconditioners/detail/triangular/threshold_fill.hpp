@@ -20,11 +20,11 @@ class Candidates {
   /// \brief Keeps the `most` largest. Returns how many are dropped.
   std::int64_t keep(std::int64_t most) {
     if (count() <= most) return 0;
-    std::int64_t const dropped = count() - std::max<std::int64_t>(most, 0);
-    std::nth_element(all_.begin(), all_.begin() + most, all_.end(),
-                     [](One const& a, One const& b) {
-                       return a.size != b.size ? a.size > b.size : a.column < b.column;
-                     });
+    most = std::max<std::int64_t>(most, 0);
+    std::int64_t const dropped = count() - most;
+    std::nth_element(all_.begin(), all_.begin() + most, all_.end(), [](One const& a, One const& b) {
+      return a.size != b.size ? a.size > b.size : a.column < b.column;
+    });
     all_.resize(most);
     return dropped;
   }
@@ -76,11 +76,11 @@ struct RowSize {
 /// algorithm 10.6).
 ///
 /// What is measured is what an entry does to its row of A: |u_ij|, and |l_ik| max_j |u_kj|. It is
-/// left out if that is below drop_tolerance times the mean |a_ij|: l_ik before it is used. So nothing
-/// depends on how the rows of A are scaled, and the columns' scaling, too, leaves L's choice alone.
-/// The second rule bounds the memory: rows 0, ..., i have at most fill_factor times the entries of
-/// these rows of A, and their diagonal. What a row does not need, later ones may take. Where there
-/// are more, the largest are kept.
+/// left out if that is below drop_tolerance times the mean |a_ij|: l_ik before it is used. So
+/// nothing depends on how the rows of A are scaled, and the columns' scaling, too, leaves L's
+/// choice alone. The second rule bounds the memory: rows 0, ..., i have at most fill_factor times
+/// the entries of these rows of A, and their diagonal. What a row does not need, later ones may
+/// take. Where there are more, the largest are kept.
 ///
 /// A pivot below a hundredth of that (or below rounding) is replaced by one of this size: it is an
 /// error smaller than those that dropping makes.
@@ -133,8 +133,8 @@ Filled<Scalar> filled_by_threshold(OrderedPattern const& A, Scalar const* given,
       else
         candidates.add(j, size);
     }
-    std::int64_t const most = most_entries(A, fill_factor, i + 1) -
-                              static_cast<std::int64_t>(F.columns.size()) - 1;
+    std::int64_t const most =
+        most_entries(A, fill_factor, i + 1) - static_cast<std::int64_t>(F.columns.size()) - 1;
     filled.dropped += candidates.keep(most);
     candidates.split(i, below, above);
 
@@ -156,12 +156,12 @@ Filled<Scalar> filled_by_threshold(OrderedPattern const& A, Scalar const* given,
   return filled;
 }
 
-/// \brief The pattern of ICT: A = L D L^H row by row of L^H, without what is small, on the host, and
-/// the mirror image of it. Only the upper part of A is read.
+/// \brief The pattern of ICT: A = L D L^H row by row of L^H, without what is small, on the host,
+/// and the mirror image of it. Only the upper part of A is read.
 ///
-/// Entry (i, j) is left out if it is below drop_tolerance sqrt(|a_ii a_jj|), which symmetric scaling
-/// does not change. Rows of both factors together are bounded as in filled_by_threshold(). Rows
-/// that have an entry in column i are found in lists: each row is in that of its next column.
+/// Entry (i, j) is left out if it is below drop_tolerance sqrt(|a_ii a_jj|), which symmetric
+/// scaling does not change. Rows of both factors together are bounded as in filled_by_threshold().
+/// Rows that have an entry in column i are found in lists: each row is in that of its next column.
 template <class Scalar>
 Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar const* given,
                                              double drop_tolerance, double fill_factor) {
@@ -174,8 +174,7 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
   std::vector<Scalar> values, w(rows);
   std::vector<double> pivots(rows), root(rows);
   for (std::int32_t i = 0; i < rows; ++i)
-    root[i] = A.diagonal[i] < 0 ? 0
-                                : std::sqrt(size_of(given[A.source[A.diagonal[i]]]));
+    root[i] = A.diagonal[i] < 0 ? 0 : std::sqrt(size_of(given[A.source[A.diagonal[i]]]));
   auto const enlist = [&](std::int32_t k) {  // into the list of its next column
     if (at[k] == offsets[k + 1]) return;
     next[k] = first[columns[at[k]]];
@@ -216,8 +215,8 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
       else
         candidates.add(j, root[j] > 0 ? size / root[j] : size);
     }
-    std::int64_t const most =
-        (most_entries(A, fill_factor, i + 1) - i - 1) / 2 - static_cast<std::int64_t>(columns.size());
+    std::int64_t const most = (most_entries(A, fill_factor, i + 1) - i - 1) / 2 -
+                              static_cast<std::int64_t>(columns.size());
     filled.dropped += candidates.keep(most);
     candidates.split(i, below, above);
     double const pivot = real_part(Wide<Scalar>(w[i]));
