@@ -182,15 +182,15 @@ class Solver {
 ///
 /// Parameters:
 ///   - `name`: auto, cg, bicgstab, gmres, idr or block_cg; the options of that one (AutoOptions,
-///     CgOptions, ...); `tolerance`, `absolute_tolerance` and `max_iterations` (SolverOptions),
-///     `guess_tolerance`, `zero_guess` and `keep_guess` (GuessOptions),
+///     CgOptions, ...); `tolerance`, `absolute_tolerance` and `max_iterations` (SolverOptions), `guess_tolerance`,
+///     `zero_guess` and `keep_guess` (GuessOptions),
 ///   - `runner`: auto, launch, graph, team or resident; `matrix_format`: auto, csr, sell or ell,
 ///   - `check_symmetry`: true; whether A is held against what cg and block_cg are for,
 ///   - `allow_stale_preconditioner`: false; see SolverOptions,
 ///   - `preconditioner`: auto, none, jacobi, fsai, ic0, ilu0, ick, iluk, ict, ilut, chebyshev or
-///     amg, or a tree of its `name` and options (FsaiOptions, ...), and of any one `scale` and
-///     `match` (ScalingOptions); of fsai and amg `precision`: same or single; of chebyshev `inner`:
-///     none, jacobi or fsai, likewise; of amg `near_nullspace`: constant or rigid_body.
+///     amg, or a tree of its `name` and options (FsaiOptions, ...), and of any one `scale` and `match`
+///     (ScalingOptions); of fsai and amg `precision`: same or single; of chebyshev `inner`: none,
+///     jacobi or fsai, likewise; of amg `near_nullspace`: constant or rigid_body.
 ///
 /// Without a name the solver is auto, and with auto so is the preconditioner. Beside a solver that
 /// is named it is none. Without `inner` that is jacobi.
@@ -201,10 +201,11 @@ class Solver {
 /// at its rate the rest would cost twice what the next promises. Report::attempts tells. What has
 /// solved is kept for the next solves; where that fails, with other values, the search begins anew.
 /// max_iterations is of all candidates together; of several right-hand sides, and of batches, each
-/// candidate has it. `candidates` replaces the table: "cg+amg gmres+ilu0". Compiled for the scalars
-/// and spaces that Solder::compiled was configured for. All work goes to exec. \throws
-/// std::invalid_argument that names all parameters that are wrong; where A is not square, or not
-/// Hermitian where it has to be; OutOfMemory \ingroup by_name
+/// candidate has it. `candidates` replaces the table: "cg+amg gmres+ilu0". Compiled for the scalars and spaces
+/// that Solder::compiled was configured for. All work goes to exec. \throws std::invalid_argument
+/// that names all parameters that are wrong; where A is not square, or not Hermitian where it has
+/// to be; OutOfMemory
+/// \ingroup by_name
 template <class Scalar, class Exec>
 Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
                                  Parameters const& parameters, SolverInputs const& inputs = {});
