@@ -7,67 +7,13 @@
 #include "idr.hpp"
 #include "ranks.hpp"
 
-#include <atomic>
-
 #include <solder/preconditioners/apply.hpp>
 #include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/fsai.hpp>
 #include <solder/preconditioners/incomplete.hpp>
-#include <solder/problems/poisson.hpp>
-#include <solder/problems/waves.hpp>
 
 namespace SolderTest {
 namespace {
-
-using Exec = Kokkos::DefaultHostExecutionSpace;
-
-template <class Scalar>
-HostCsr<Scalar> definite_matrix(std::int32_t side) {
-  if constexpr (Solder::ScalarTraits<Scalar>::is_complex)
-    return Solder::magnetic_laplacian_2d<Scalar>(side, 0.1);
-  else
-    return Solder::fem_poisson_2d<Scalar>(side);
-}
-
-/// What a solve of all ranks came to.
-template <class Scalar>
-struct Together {
-  std::vector<Report> reports;  ///< of each rank
-  std::vector<Scalar> x;
-  long sums = 0, exchanges = 0;
-};
-
-/// \param make_M makes the preconditioner of a rank of its part of the matrix
-template <class Scalar, class Options, class MakeM>
-Together<Scalar> solve_together(HostCsr<Scalar> const& all, std::vector<Scalar> const& b,
-                                std::vector<Scalar> const& x0, int ranks, Options const& options,
-                                MakeM const& make_M) {
-  Meeting meeting(ranks);
-  auto const bounds = slices(all.rows, ranks);
-  Together<Scalar> together;
-  together.reports.resize(ranks);
-  together.x.resize(all.rows);
-  on_ranks(ranks, [&](int me) {
-    Exec const exec;
-    auto const A = part_of<Scalar>(exec, all, meeting, bounds, me);
-    auto const mine = [&](std::vector<Scalar> const& of) {
-      return to_device(exec,
-                       std::vector<Scalar>(of.begin() + bounds[me], of.begin() + bounds[me + 1]));
-    };
-    auto const M = make_M(exec, A);
-    SolverOn<Options, Exec, std::decay_t<decltype(A)>, std::decay_t<decltype(M)>> solver(exec, A, M,
-                                                                                         options);
-    auto const of_b = mine(b), x = mine(x0);
-    if (me == 0) meeting.sums = meeting.exchanges = 0;
-    meeting.meet();
-    together.reports[me] = solver.solve(of_b, x);
-    auto const of_x = to_host(exec, x);
-    std::copy(of_x.begin(), of_x.end(), together.x.begin() + bounds[me]);
-  });
-  together.sums = meeting.sums;
-  together.exchanges = meeting.exchanges;
-  return together;
-}
 
 constexpr auto no_M = [](Exec const&, auto const&) { return Identity{}; };
 constexpr auto jacobi_M = [](Exec const& exec, auto const& A) {
@@ -255,7 +201,7 @@ TYPED_TEST(Ranks, WhatUsersDoOnOneRankEndsAll) {
     Meeting meeting(ranks);
     std::vector<std::string> ends(ranks);
     on_ranks(ranks, [&](int me) {
-      Exec const exec;
+      Exec const exec = own_instance<Exec>();
       auto const A = part_of<double>(exec, all, meeting, bounds, me);
       TypeParam options;
       options.tolerance = 1e-12;
@@ -311,7 +257,7 @@ TEST(RanksWithPreconditioners, AreStaleWhereTheRowsHaveChanged) {
   auto const A = part_of<double>(exec, definite_matrix<double>(6), meeting, {0, 36}, 0);
   Jacobi<double, Exec> M(exec, A.own_block(exec));
   EXPECT_FALSE(M.is_stale());
-  A.local().values_changed();
+  A.values_changed();
   EXPECT_TRUE(M.is_stale());
   M.refresh(exec, A.own_block(exec));
   EXPECT_FALSE(M.is_stale());

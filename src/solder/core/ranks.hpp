@@ -42,21 +42,51 @@ struct AnotherRankFailed : std::runtime_error {
       : std::runtime_error("Solder: another rank has thrown an exception: see what it says") {}
 };
 
+/// \brief What each rank does for itself before all go on together. One sum.
+///
+/// While it lives a rank may throw; the others, which wait in reach(), then throw too. There may be
+/// others around it on this thread: what one has told of, they need not tell again.
+class AllOrNone {
+ public:
+  /// \param ranks null: this process alone
+  explicit AllOrNone(Ranks const* ranks)
+      : ranks_(ranks), around_(std::exchange(innermost_, this)) {}
+  AllOrNone(AllOrNone const&) = delete;
+  AllOrNone& operator=(AllOrNone const&) = delete;
+  ~AllOrNone() {
+    innermost_ = around_;
+    if (ranks_ == nullptr) return;
+    try {
+      sum(1);
+    } catch (...) {  // the exception that has led here is the one to be known
+    }
+  }
+  /// \brief This rank can go on. \throws AnotherRankFailed where another one cannot
+  void reach() {
+    if (ranks_ != nullptr && sum(0) > 0) throw AnotherRankFailed();
+  }
+
+ private:
+  double sum(double failed) {
+    Ranks const* const ranks = std::exchange(ranks_, nullptr);
+    ranks->sum(&failed, 1);
+    if (failed > 0)
+      for (AllOrNone* of = around_; of != nullptr; of = of->around_) of->ranks_ = nullptr;
+    return failed;
+  }
+
+  static inline thread_local AllOrNone* innermost_ = nullptr;
+  Ranks const* ranks_;  ///< null once there is nothing more to tell
+  AllOrNone* around_;
+};
+
 /// \brief f(), or what it throws; AnotherRankFailed where that throws on another rank. One sum.
 /// \param ranks null: f() alone
 template <class F>
 void together(Ranks const* ranks, F const& f) {
-  if (ranks == nullptr) return f();
-  std::exception_ptr error;
-  try {
-    f();
-  } catch (...) {
-    error = std::current_exception();
-  }
-  double failed = error != nullptr;
-  ranks->sum(&failed, 1);
-  if (error != nullptr) std::rethrow_exception(error);
-  if (failed > 0) throw AnotherRankFailed();
+  AllOrNone agreement(ranks);
+  f();
+  agreement.reach();
 }
 
 /// \brief The sums that stages have left and no other rank knows yet.

@@ -69,6 +69,62 @@ KOKKOS_FORCEINLINE_FUNCTION void compressed_products(HostTeam const& team, Rows 
   });
 }
 
+/// \brief What the rows of a rank need of other ranks; see DistributedMatrix.
+template <class Scalar>
+struct GhostRows {
+  Scalar const* ghosts;      ///< entries of x: column j is ghost j - own
+  std::int32_t own;          ///< columns of this rank, the first ones
+  std::int32_t const* rows;  ///< that have ghosts, ascending
+  std::int32_t count;
+  void const* halo = nullptr;
+  void (*finish)(void const* halo) = nullptr;  ///< waits for the ghosts; null: they are there
+
+  /// \brief How many of them come before row i.
+  KOKKOS_FUNCTION std::int32_t before(std::int32_t i) const {
+    std::int32_t low = 0, high = count;
+    while (low < high) {
+      std::int32_t const middle = low + (high - low) / 2;
+      if (rows[middle] < i)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  }
+};
+
+/// \brief The products of a rank's compressed rows: those that need no ghost while the halo is on
+/// its way, and then the others, either from the last one to the first.
+template <class Offset, class Scalar, class Operand, class Consume>
+KOKKOS_FORCEINLINE_FUNCTION void products_with_ghosts(
+    HostTeam const& team, Rows const& rows, GhostRows<Scalar> const& of, Offset const* row_offsets,
+    std::int32_t const* columns, Scalar const* values, Operand const& x, Consume const& consume) {
+  using X = std::remove_cvref_t<decltype(x[0])>;
+  std::int32_t const first = of.before(team.first(rows)), last = of.before(team.last(rows));
+  std::int32_t next = last - 1;
+  for_each_compressed_row(team, rows, row_offsets, columns, values, [&](std::int32_t i) {
+    if (next >= first && of.rows[next] == i) {
+      --next;
+      return;
+    }
+    X sum{};
+    for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
+      sum += X(values[k]) * x[columns[k]];
+    consume(i, sum);
+  });
+  if (last == first) return;
+  if (of.finish != nullptr) of.finish(of.halo);
+  for (std::int32_t k = last - 1; k >= first; --k) {
+    std::int32_t const i = of.rows[k];
+    X sum{};
+    for (Offset e = row_offsets[i]; e < row_offsets[i + 1]; ++e) {
+      std::int32_t const j = columns[e];
+      sum += X(values[e]) * (j < of.own ? x[j] : X(Wide<Scalar>(of.ghosts[j - of.own])));
+    }
+    consume(i, sum);
+  }
+}
+
 /// \brief The products of compressed rows with Width columns of x, from column `first` on: the
 /// matrix is read once for them. consume(column, number of the entry, value).
 template <int Width, class Offset, class Scalar, class Operand, class Consume>

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <solder/core/allocate.hpp>
 #include <solder/core/program.hpp>
 #include <solder/core/ranks.hpp>
-#include <solder/core/source.hpp>
 #include <solder/core/stage.hpp>
-#include <solder/core/twice.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/open_matrix.hpp>
 
 namespace Solder {
 
@@ -23,107 +23,107 @@ namespace Solder {
 template <class Scalar>
 class Halo : public Ranks {
  public:
-  /// \brief Fills the ghosts, the entries of x that this rank needs of others. All ranks call it
-  /// together. \param x this rank's entries, on the host
-  virtual void exchange(Scalar const* x, Scalar* ghosts) const = 0;
-};
-
-namespace Impl {
-
-/// \brief The entries of x that a rank has, and behind them those of others.
-template <class Operand, class Scalar>
-struct WithGhosts {
-  using Value = std::remove_cvref_t<decltype(std::declval<Operand const&>()[0])>;
-
-  Operand const& x;
-  Scalar const* ghosts;
-  std::int32_t rows;
-
-  KOKKOS_FORCEINLINE_FUNCTION Value operator[](std::int32_t j) const {
-    return j < rows ? x[j] : Value(Wide<Scalar>(ghosts[j - rows]));
+  /// \brief Begins to fill the ghosts, the entries of x that this rank needs of others. All ranks
+  /// call it together. What another call has begun and nobody finished is given up. \param x this
+  /// rank's entries, on the host; it may be changed again before finish()
+  virtual void begin(Scalar const* x, Scalar* ghosts) const = 0;
+  /// \brief Waits until the ghosts are there; returns at once where nothing has begun.
+  virtual void finish() const = 0;
+  /// \brief The other way: adds each ghost to the entry of x, on the rank that has it. All ranks
+  /// call it together.
+  virtual void add_back(Scalar const* ghosts, Scalar* x) const = 0;
+  /// \brief begin() and finish().
+  void exchange(Scalar const* x, Scalar* ghosts) const {
+    begin(x, ghosts);
+    finish();
   }
 };
-
-/// \brief A rank's rows of a matrix.
-template <class Scalar, class Offset>
-struct DistributedOperator {
-  static constexpr bool takes_twice = true;
-
-  CsrOperator<Scalar, Offset> A;
-  Scalar const* ghosts;
-  std::int32_t ghost_count;
-  Rows rows;
-  std::int32_t teams;
-
-  bool operator==(DistributedOperator const&) const = default;
-  /// \brief Without ghosts these rows are those of a CsrMatrix, and as quick.
-  CsrOperator<Scalar, Offset> const* compressed_rows() const {
-    return ghost_count == 0 ? &A : nullptr;
-  }
-
-  template <class Team, class Operand, class Prepare, class Consumer>
-  KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, Operand const& x,
-                                                        Prepare const& prepare,
-                                                        Consumer const& consume) const {
-    return A.for_each_row_product(team, WithGhosts<Operand, Scalar>{x, ghosts, rows.count}, prepare,
-                                  consume);
-  }
-};
-
-}  // namespace Impl
 
 /// \brief A matrix whose rows are dealt to ranks, on hosts: a solver takes it as any other, and
 /// each rank gives its rows of b and x. Solved by the runner launch, one right-hand side after
 /// another.
 ///
-/// A preconditioner is each rank's own, made of own_block(); or Chebyshev over all ranks, made of
-/// this matrix, with an inner one of own_block().
+/// A rank of one thread goes through the rows that need no ghost while the others' entries of x are
+/// under way. A preconditioner is each rank's own, made of own_block(); or over all ranks, made of
+/// this matrix: Chebyshev, with an inner one of own_block(), DistributedFsai and Schwarz.
 /// \ingroup ranks
-template <class Scalar, class Exec, class Offset = std::int32_t>
+template <class Scalar, class Exec>
 class DistributedMatrix {
   static_assert(Impl::is_host_space<Exec>,
                 "Solder::DistributedMatrix: ranks solve together on hosts only, so far");
 
  public:
-  using scalar_type = Scalar;                     ///< of its entries
-  using Local = CsrMatrix<Scalar, Exec, Offset>;  ///< of this rank
+  using scalar_type = Scalar;  ///< of its entries
 
-  /// \param local this rank's rows. Column j is the unknown of its row j, or from rows() on ghost
-  /// j - rows() of `halo`
+  /// \param local this rank's rows, which are not copied. Column j is the unknown of its row j, or
+  /// from rows() on ghost j - rows() of `halo`
   /// \throws std::invalid_argument if it has fewer columns than rows
-  DistributedMatrix(Exec const& exec, Local const& local, std::shared_ptr<Halo<Scalar> const> halo)
-      : local_(local), halo_(std::move(halo)) {
-    if (local.columns() < local.rows())
+  template <class Offset>
+  DistributedMatrix(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& local,
+                    std::shared_ptr<Halo<Scalar> const> halo)
+      : rows_(Impl::csr_on_host(local.device_operator())),
+        columns_(local.columns()),
+        nonzeros_(local.nonzeros()),
+        words_(local.words()),
+        version_(local.version()),
+        arrays_(std::make_shared<CsrMatrix<Scalar, Exec, Offset>>(local)),
+        halo_(std::move(halo)) {
+    std::int32_t const n = rows();
+    if (columns_ < n)
       throw std::invalid_argument(
           "Solder::DistributedMatrix: a rank's rows need a column for each of them, and one for "
           "each ghost: " +
-          std::to_string(local.columns()) + " columns are fewer than " +
-          std::to_string(local.rows()) + " rows");
-    ghosts_ = Impl::allocate_zero_view<decltype(ghosts_)>(exec, "Solder::distributed::ghosts",
-                                                          local.columns() - local.rows());
+          std::to_string(columns_) + " columns are fewer than " + std::to_string(n) + " rows");
+    auto const state = std::make_shared<State>();
+    state->ghosts = Impl::allocate_zero_view<decltype(state->ghosts)>(
+        exec, "Solder::distributed::ghosts", ghosts());
     exec.fence("Solder::distributed: made");
+    for (std::int32_t i = 0; i < n; ++i)
+      if (std::any_of(rows_.columns + row_begin(i), rows_.columns + row_begin(i + 1),
+                      [n](std::int32_t j) { return j >= n; }))
+        state->rows.push_back(i);
+    state->of = {state->ghosts.data(), n, state->rows.data(),
+                 static_cast<std::int32_t>(state->rows.size())};
+    if (rows_.teams == 1) {  // else any of several threads would call MPI
+      state->of.halo = halo_.get();
+      state->of.finish = [](void const* of) { static_cast<Halo<Scalar> const*>(of)->finish(); };
+    }
+    state_ = state;
+    if (ghosts() > 0) rows_.ghosts = &state_->of;
   }
 
   /// \brief Number of rows, and of columns, that this rank has.
-  std::int32_t rows() const { return local_.rows(); }
+  std::int32_t rows() const { return rows_.rows.count; }
   /// \brief The same: solvers see a square matrix.
-  std::int32_t columns() const { return local_.rows(); }
+  std::int32_t columns() const { return rows(); }
+  /// \brief Entries of x that this rank needs of others.
+  std::int32_t ghosts() const { return columns_ - rows(); }
   /// \brief Nonzeros of this rank's rows.
-  std::int64_t nonzeros() const { return local_.nonzeros(); }
+  std::int64_t nonzeros() const { return nonzeros_; }
   /// \brief Words of sizeof(Scalar) that one product reads from the matrix.
-  double words() const { return local_.words(); }
-  /// \brief This rank's rows, ghosts behind its own columns.
-  Local const& local() const { return local_; }
-  /// \cond kernels
-  Impl::DistributedOperator<Scalar, Offset> device_operator() const {
-    auto const A = local_.device_operator();
-    return {A, ghosts_.data(), local_.columns() - local_.rows(), A.rows, A.teams};
+  double words() const { return words_; }
+  /// \brief Where row i begins among the columns and values; where the last one ends for rows().
+  std::int64_t row_begin(std::int32_t i) const {
+    return rows_.wide_offsets != nullptr ? rows_.wide_offsets[i] : rows_.row_offsets[i];
   }
+  /// \brief [nonzeros()]: row j of this rank, or ghost j - rows().
+  std::int32_t const* column_indices() const { return rows_.columns; }
+  /// \brief [nonzeros()]
+  Scalar const* values() const { return rows_.values; }
+  /// \brief Says that values were changed in place; see CsrMatrix::values_changed(). All ranks say
+  /// it, whoever has changed some.
+  void values_changed() const { version_.change(); }
+  /// \brief The exchange of ghosts.
+  std::shared_ptr<Halo<Scalar> const> const& halo() const { return halo_; }
+  /// \cond kernels
+  Impl::HostOperator<Scalar> device_operator() const { return rows_; }
   Ranks const* ranks() const { return halo_.get(); }
-  Impl::Version const& version() const { return local_.version(); }
+  Impl::Version const& version() const { return version_; }
   auto before(Phase phase, Place<Scalar const> const& x) const {
-    return program(HostStage{phase, [halo = halo_, ghosts = ghosts_, x](At const& at) {
-                               halo->exchange(x.at(at), ghosts.data());
+    return program(HostStage{phase, [halo = halo_, state = state_, x](At const& at) {
+                               halo->begin(x.at(at), state->ghosts.data());
+                               if (state->of.finish == nullptr || state->of.count == 0)
+                                 halo->finish();
                              }});
   }
   /// \endcond
@@ -132,26 +132,38 @@ class DistributedMatrix {
   CsrMatrix<Scalar, Exec> own_block(Exec const& exec) const {
     exec.fence("Solder::distributed: the rows are there");
     HostCsr<Scalar> own{rows(), rows(), {0}, {}, {}};
-    auto const offsets = local_.row_offsets();
-    auto const columns = local_.column_indices();
-    auto const values = local_.values();
     for (std::int32_t i = 0; i < rows(); ++i) {
-      for (auto k = offsets(i); k < offsets(i + 1); ++k)
-        if (columns(k) < rows()) {
-          own.columns.push_back(columns(k));
-          own.values.push_back(values(k));
+      for (auto k = row_begin(i); k < row_begin(i + 1); ++k)
+        if (rows_.columns[k] < rows()) {
+          own.columns.push_back(rows_.columns[k]);
+          own.values.push_back(rows_.values[k]);
         }
       own.row_offsets.push_back(static_cast<std::int64_t>(own.columns.size()));
     }
     CsrMatrix<Scalar, Exec> block(exec, own);
-    block.is_part_of(version());
+    block.is_part_of(version_);
     return block;
   }
 
  private:
-  Local local_;
+  struct State {
+    Kokkos::View<Scalar*, typename Exec::memory_space> ghosts;
+    std::vector<std::int32_t> rows;  ///< that have some
+    Impl::GhostRows<Scalar> of;
+  };
+
+  Impl::HostOperator<Scalar> rows_;
+  std::int32_t columns_;
+  std::int64_t nonzeros_;
+  double words_;
+  Impl::Version version_;
+  std::shared_ptr<void const> arrays_;  ///< of rows_
   std::shared_ptr<Halo<Scalar> const> halo_;
-  Kokkos::View<Scalar*, typename Exec::memory_space> ghosts_;
+  std::shared_ptr<State const> state_;
 };
+
+template <class Scalar, class Exec, class Offset, class Of>
+DistributedMatrix(Exec const&, CsrMatrix<Scalar, Exec, Offset> const&, std::shared_ptr<Of>)
+    -> DistributedMatrix<Scalar, Exec>;
 
 }  // namespace Solder

@@ -33,7 +33,8 @@ struct HostOperator {
   std::int32_t const *row_offsets = nullptr, *columns = nullptr;
   std::int64_t const* wide_offsets = nullptr;  ///< in place of row_offsets
   Scalar const* values = nullptr;
-  void const* op = nullptr;  ///< null: the rows are those above
+  GhostRows<Scalar> const* ghosts = nullptr;  ///< of those rows; null: they have none
+  void const* op = nullptr;                   ///< null: the rows are those above
   Fill<Scalar const*> fill = nullptr;
   Fill<Widened<Scalar>> fill_widened = nullptr;
 
@@ -57,9 +58,9 @@ struct HostOperator {
                                                         Consume const& consume) const {
     if (!prepare()) return false;
     if (row_offsets != nullptr)
-      compressed_products(team, rows, row_offsets, columns, values, x, consume);
+      compressed(row_offsets, team, x, consume);
     else if (wide_offsets != nullptr)
-      compressed_products(team, rows, wide_offsets, columns, values, x, consume);
+      compressed(wide_offsets, team, x, consume);
     else if constexpr (std::is_same_v<X, Widened<Scalar>>)
       products(fill_widened, team, x, consume);
     else
@@ -68,6 +69,14 @@ struct HostOperator {
   }
 
  private:
+  template <class Offset, class X, class Consume>
+  KOKKOS_FORCEINLINE_FUNCTION void compressed(Offset const* offsets, HostTeam const& team,
+                                              X const& x, Consume const& consume) const {
+    if (ghosts == nullptr)
+      compressed_products(team, rows, offsets, columns, values, x, consume);
+    else
+      products_with_ghosts(team, rows, *ghosts, offsets, columns, values, x, consume);
+  }
   template <class X, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION void products(Fill<X> of, HostTeam const& team, X const& x,
                                             Consume const& consume) const {
@@ -97,15 +106,14 @@ HostOperator<Scalar> csr_on_host(CsrOperator<Scalar, Offset> const& csr) {
   return host;
 }
 
-/// \brief Any operator as a HostOperator; `kept` stays where it is. One that may be that of a
-/// CsrMatrix has compressed_rows(), null where it is not.
+/// \brief Any operator as a HostOperator; `kept` stays where it is.
 template <class Scalar, class Operator>
 HostOperator<Scalar> host_operator(Operator const* kept) {
-  if constexpr (is_csr_of<Operator, Scalar>) {
+  if constexpr (std::is_same_v<Operator, HostOperator<Scalar>>) {
+    return *kept;
+  } else if constexpr (is_csr_of<Operator, Scalar>) {
     return csr_on_host(*kept);
   } else {
-    if constexpr (requires { kept->compressed_rows(); })
-      if (auto const* csr = kept->compressed_rows()) return csr_on_host(*csr);
     HostOperator<Scalar> host{kept->rows, kept->teams};
     constexpr auto products = [](void const* op, HostTeam const& team, auto const& x, auto& block) {
       static_cast<Operator const*>(op)->for_each_row_product(

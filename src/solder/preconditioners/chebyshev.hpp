@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -266,21 +267,7 @@ class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>
   /// \brief Sets up again for a matrix with new values. Refresh M first. If it throws, nothing
   /// changes.
   void refresh(Exec const& exec, Matrix const& A) {
-    std::int32_t const rows = inner_.rows();
-    if (A.rows() != A.columns() || (rows >= 0 && rows != A.rows()))
-      throw std::invalid_argument(
-          "Solder::Chebyshev: a square matrix of the same size as M is needed, "
-          "not " +
-          std::to_string(A.rows()) + " x " + std::to_string(A.columns()) +
-          (rows >= 0 ? " with an M of size " + std::to_string(rows) : ""));
-    Impl::with_memory_for("Solder::Chebyshev", A.rows(), A.nonzeros(), [&] {
-      State made = made_for(exec, A);
-      if (state_ == nullptr)
-        state_ = std::make_shared<State>(std::move(made));
-      else
-        *state_ = std::move(made);
-    });
-    this->set_made_of(A);
+    Impl::together(Impl::ranks_of(A), [&] { set_up(exec, A); });
   }
 
   /// \brief Whether the values of A, or of M's matrix, have changed since the set-up.
@@ -363,14 +350,34 @@ class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>
     std::string failure;
   };
 
+  void set_up(Exec const& exec, Matrix const& A) {
+    std::int32_t const rows = inner_.rows();
+    if (A.rows() != A.columns() || (rows >= 0 && rows != A.rows()))
+      throw std::invalid_argument(
+          "Solder::Chebyshev: a square matrix of the same size as M is needed, "
+          "not " +
+          std::to_string(A.rows()) + " x " + std::to_string(A.columns()) +
+          (rows >= 0 ? " with an M of size " + std::to_string(rows) : ""));
+    Impl::with_memory_for("Solder::Chebyshev", A.rows(), A.nonzeros(), [&] {
+      State made = made_for(exec, A);
+      if (state_ == nullptr)
+        state_ = std::make_shared<State>(std::move(made));
+      else
+        *state_ = std::move(made);
+    });
+    this->set_made_of(A);
+  }
+
   State made_for(Exec const& exec, Matrix const& A) const {
     Kokkos::Timer timer;
     Impl::KeptArrays::Use const use(this->kept_arrays());
     double largest = 1;
     if (A.rows() > 0 || Impl::ranks_of(A) != nullptr) {
-      Impl::LanczosMemory<Exec> memory(exec, is_on_device<OpenedOf<Inner, Exec, Scalar>>,
-                                       Impl::ranks_of(A));
-      largest = 1.1 * Impl::largest_eigenvalue(memory, A, inner_, options_.lanczos_steps);
+      Ranks const* const ranks = Impl::ranks_of(A);
+      std::optional<Impl::LanczosMemory<Exec>> memory;
+      Impl::together(
+          ranks, [&] { memory.emplace(exec, is_on_device<OpenedOf<Inner, Exec, Scalar>>, ranks); });
+      largest = 1.1 * Impl::largest_eigenvalue(*memory, A, inner_, options_.lanczos_steps);
     }
     bool const usable = largest > 0 && std::isfinite(largest);
     auto const weights = weights_for(usable ? largest : 1);

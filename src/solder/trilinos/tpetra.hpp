@@ -12,6 +12,7 @@
 
 #include <Teuchos_CommHelpers.hpp>
 #include <Tpetra_CrsMatrix.hpp>
+#include <Tpetra_Distributor.hpp>
 #include <Tpetra_Import.hpp>
 #include <Tpetra_MultiVector.hpp>
 #include <Tpetra_Operator.hpp>
@@ -24,6 +25,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <solder/matrix/distributed.hpp>
@@ -40,9 +42,7 @@ class TpetraHalo final
           typename Tpetra::CrsMatrix<Scalar, LocalOrdinal, GlobalOrdinal, Node>::impl_scalar_type> {
   using Matrix = Tpetra::CrsMatrix<Scalar, LocalOrdinal, GlobalOrdinal, Node>;
   using Map = Tpetra::Map<LocalOrdinal, GlobalOrdinal, Node>;
-  using Vectors = Tpetra::MultiVector<Scalar, LocalOrdinal, GlobalOrdinal, Node>;
   using Number = typename Matrix::impl_scalar_type;
-  using Columns = typename Vectors::dual_view_type::t_dev;
 
  public:
   explicit TpetraHalo(Teuchos::RCP<Matrix const> const& A)
@@ -52,14 +52,23 @@ class TpetraHalo final
     std::vector<GlobalOrdinal> of(ghosts);
     for (std::size_t g = 0; g < ghosts; ++g)
       of[g] = all->getGlobalElement(static_cast<LocalOrdinal>(n + g));
-    ghost_map_ = Teuchos::rcp(new Map(Teuchos::OrdinalTraits<Tpetra::global_size_t>::invalid(),
-                                      Teuchos::ArrayView<GlobalOrdinal const>(of.data(), of.size()),
-                                      owned_->getIndexBase(), comm_));
-    import_ =
-        Teuchos::rcp(new Tpetra::Import<LocalOrdinal, GlobalOrdinal, Node>(owned_, ghost_map_));
+    auto const ghost_map =
+        Teuchos::rcp(new Map(Teuchos::OrdinalTraits<Tpetra::global_size_t>::invalid(),
+                             Teuchos::ArrayView<GlobalOrdinal const>(of.data(), of.size()),
+                             owned_->getIndexBase(), comm_));
+    Tpetra::Import<LocalOrdinal, GlobalOrdinal, Node> const import(owned_, ghost_map);
+    sent_ = import.getExportLIDs();
+    received_ = import.getRemoteLIDs();
+    to_send_ = Buffer("Solder::trilinos::to_send", std::size_t(sent_.size()));
+    to_receive_ = Buffer("Solder::trilinos::to_receive", std::size_t(received_.size()));
+    if (import.getSourceMap()->isDistributed())
+      exchange_ = std::make_unique<Tpetra::Distributor>(import.getDistributor());
     double before = 0, mine = double(n);
     Teuchos::scan(*comm_, Teuchos::REDUCE_SUM, mine, Teuchos::outArg(before));
     first_row_ = static_cast<std::int64_t>(before - mine);
+  }
+  ~TpetraHalo() override {
+    if (ghosts_ != nullptr) exchange_->doWaits();
   }
 
   void sum(double* values, std::int32_t count) const override {
@@ -70,16 +79,36 @@ class TpetraHalo final
     return static_cast<std::int64_t>(owned_->getGlobalNumElements());
   }
   std::int64_t first_row() const override { return first_row_; }
-  void exchange(Number const* x, Number* ghosts) const override {
-    Vectors const from(owned_, Columns(const_cast<Number*>(x), owned_->getLocalNumElements(), 1));
-    Vectors to(ghost_map_, Columns(ghosts, ghost_map_->getLocalNumElements(), 1));
-    to.doImport(from, *import_, Tpetra::REPLACE);
+  void begin(Number const* x, Number* ghosts) const override {
+    if (exchange_ == nullptr) return;
+    if (ghosts_ != nullptr) exchange_->doWaits();
+    for (Teuchos_Ordinal k = 0; k < sent_.size(); ++k) to_send_(k) = x[sent_[k]];
+    exchange_->doPosts(ConstBuffer(to_send_), 1, to_receive_);
+    ghosts_ = ghosts;
+  }
+  void finish() const override {
+    Number* const ghosts = std::exchange(ghosts_, nullptr);
+    if (exchange_ == nullptr || ghosts == nullptr) return;
+    exchange_->doWaits();
+    for (Teuchos_Ordinal k = 0; k < received_.size(); ++k) ghosts[received_[k]] = to_receive_(k);
+  }
+  void add_back(Number const* ghosts, Number* x) const override {
+    if (exchange_ == nullptr) return;
+    for (Teuchos_Ordinal k = 0; k < received_.size(); ++k) to_receive_(k) = ghosts[received_[k]];
+    exchange_->doReversePostsAndWaits(ConstBuffer(to_receive_), 1, to_send_);
+    for (Teuchos_Ordinal k = 0; k < sent_.size(); ++k) x[sent_[k]] += to_send_(k);
   }
 
  private:
+  using Buffer = Kokkos::View<Number*, typename Node::device_type>;
+  using ConstBuffer = Kokkos::View<Number const*, typename Node::device_type>;
+
   Teuchos::RCP<Teuchos::Comm<int> const> comm_;
-  Teuchos::RCP<Map const> owned_, ghost_map_;
-  Teuchos::RCP<Tpetra::Import<LocalOrdinal, GlobalOrdinal, Node> const> import_;
+  Teuchos::RCP<Map const> owned_;
+  Teuchos::Array<LocalOrdinal> sent_, received_;  ///< own rows, and ghosts
+  Buffer to_send_, to_receive_;
+  std::unique_ptr<Tpetra::Distributor> exchange_;  ///< null: there are no other ranks
+  mutable Number* ghosts_ = nullptr;               ///< that are under way
   std::int64_t first_row_ = 0;
   mutable std::vector<double> sums_;
 };
@@ -123,7 +152,7 @@ auto from_tpetra(
       std::make_shared<Impl::tpetra::TpetraHalo<Scalar, LocalOrdinal, GlobalOrdinal, Node>>(A);
   auto const local = A->getLocalMatrixDevice();
   using Offset = std::remove_cvref_t<decltype(*local.graph.row_map.data())>;
-  using Result = DistributedMatrix<Number, Exec, Offset>;
+  using Result = DistributedMatrix<Number, Exec>;
   std::optional<Result> result;
   Impl::together(halo.get(), [&] {
     // The arrays live as long as the matrix does.

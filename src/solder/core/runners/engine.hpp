@@ -150,6 +150,7 @@ class Engine {
     begin();
     enqueue(program);
     receive();
+    if (ranks_ != nullptr) left_sums_.agree(*ranks_);
   }
   /// \brief The same, without waiting.
   template <class Program>

@@ -177,6 +177,7 @@ double largest_eigenvalue(LanczosMemory<Exec>& memory, Matrix const& given_A,
                      first = ranks == nullptr ? 0 : ranks->first_row();
   if (all == 0) return 1;
   int const steps = static_cast<int>(std::min<std::int64_t>(most_steps, all));
+  AllOrNone ready(ranks);
   arena.rewind();
   auto const A = open_matrix(arena, given_A);
   auto const M = open_preconditioner<Scalar>(arena, given_M);
@@ -193,6 +194,7 @@ double largest_eigenvalue(LanczosMemory<Exec>& memory, Matrix const& given_A,
   auto const dots = arena.template sum<2>(Av.rows.teams());
   auto const all_steps = [&](auto const& apply, auto const& m) {
     using Update = LanczosUpdate<Scalar, std::remove_cvref_t<decltype(m)>>;
+    ready.reach();
     memory.engine.run_once(
         program(repeat(program(apply, Av.before,
                                stage("Solder::lanczos::product", Phase::check, Av.rows,

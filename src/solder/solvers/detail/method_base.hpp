@@ -193,7 +193,9 @@ class MethodBase {
     engine_->begin();
     do {  // again, with another limit, where the monitor has stopped it
       arena_.rewind();
+      AllOrNone made(ranks());
       with_programs<Serving::one>(b, x, [&](AnyPrograms<Exec> const& programs) {
+        made.reach();
         engine_->run(programs, listener(), false, arena_.owned(), rows());
       });
       is_stopped_ = is_stopped_ || engine_->is_stopping();
