@@ -2,7 +2,8 @@
 # shellcheck shell=sh disable=SC2154 # variables of prepare.sh
 # Sourced by ./test after prepare.sh. `trilinos [ctest arguments]` installs Solder in a private Debian sid root that has
 # Trilinos and Open MPI, and builds and runs, against the installed package, the example and the tests of
-# Solder::trilinos on 1 to 4 ranks. The root's Kokkos is Trilinos's own, so it is another root than that of ./solder.
+# Solder::trilinos on 1 to 4 ranks. `trilinos --times [side] [repetitions]` builds and runs perf_tests/trilinos there
+# instead. The root's Kokkos is Trilinos's own, so it is another root than that of ./solder.
 trilinos() {
   choice=debian
   root=$cache/debian-sid-trilinos-$machine-1
@@ -19,16 +20,29 @@ trilinos() {
   forget_gone_checkouts
   printf '%s\n' "$source_dir" >"$work/origin"
   synchronise || fail "could not copy the sources to $work"
-  if ! configure solder -DSolder_ENABLE_DRIVER=OFF -DSolder_ENABLE_COMPILED=OFF -DSolder_ENABLE_TESTS=OFF ||
+  of=unit_tests/trilinos
+  if [ "${1:-}" = --times ]; then
+    of=perf_tests/trilinos
+    shift
+  fi
+  if ! configure solder -DSolder_ENABLE_DRIVER=OFF -DSolder_SCALARS=double -DSolder_ENABLE_TESTS=OFF \
+    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-Og || # for these tests alone
+    ! logged where cmake --build "$inside/solder" --parallel "$(jobs)" ||
     ! logged where cmake --install "$inside/solder" --prefix "$inside/installed" ||
-    ! logged where cmake -S "$sources/unit_tests/trilinos" -B "$inside/trilinos" -G Ninja \
+    ! logged where cmake -S "$sources/$of" -B "$inside/${of%%_*}" -G Ninja \
       "-DSolder_ROOT=$inside/installed" -DMPIEXEC_PREFLAGS=--oversubscribe ||
-    ! logged where cmake --build "$inside/trilinos" --parallel "$(jobs)"; then
+    ! logged where cmake --build "$inside/${of%%_*}" --parallel "$(jobs)"; then
     [ -n "${VERBOSE:-}" ] || show_failure
     say "the build failed; full output: $log"
     exit 3
   fi
   unlock
-  where env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-    ctest --test-dir "$inside/trilinos" --output-on-failure "$@"
+  if [ "$of" = perf_tests/trilinos ]; then
+    for ranks in 1 2 3 4; do
+      as_root_of_mpi mpirun --oversubscribe -np "$ranks" "$inside/perf/ranks_times" "$@"
+    done
+  else
+    as_root_of_mpi ctest --test-dir "$inside/unit" --output-on-failure "$@"
+  fi
 }
+as_root_of_mpi() { where env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$@"; }

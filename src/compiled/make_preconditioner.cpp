@@ -4,6 +4,9 @@
 #include <functional>
 #include <solder/core/errors.hpp>
 #include <solder/solver.hpp>
+#include <stdexcept>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "with_preconditioner.hpp"
@@ -12,7 +15,10 @@ namespace Solder {
 namespace Compiled {
 namespace {
 
+struct NoRefresh {};
+
 /// \brief A preconditioner of a known type.
+/// \tparam Refresh of a CsrMatrix, or NoRefresh
 template <class T, class Exec, class M, class Refresh>
 class MadeOf final : public Impl::MadePreconditioner<T, Exec> {
  public:
@@ -37,9 +43,14 @@ class MadeOf final : public Impl::MadePreconditioner<T, Exec> {
       return {};
   }
   bool is_stale() const override { return Impl::is_stale(made_); }
-  void refresh(Exec const& exec, Csr const& A) override {
-    refresh_(exec, A, A);
-    rows_ = A.rows();
+  void refresh([[maybe_unused]] Exec const& exec, [[maybe_unused]] Csr const& A) override {
+    if constexpr (std::is_same_v<Refresh, NoRefresh>) {
+      throw std::invalid_argument(
+          "Solder: a preconditioner over ranks cannot be refreshed; make another one");
+    } else {
+      refresh_(exec, A, A);
+      rows_ = A.rows();
+    }
   }
   void apply(Exec const& exec, T const* r, T* z) const override {
     if constexpr (std::is_same_v<M, Identity>)
@@ -79,13 +90,45 @@ Preconditioner<Scalar, Exec> make_preconditioner(Exec const& exec, CsrMatrix<Sca
   return Preconditioner<Scalar, Exec>(std::move(made));
 }
 
+template <class Scalar, class Exec>
+Preconditioner<Scalar, Exec> make_preconditioner(Exec const& exec,
+                                                 DistributedMatrix<Scalar, Exec> const& A,
+                                                 Parameters const& parameters,
+                                                 Coordinates const& coordinates) {
+  std::shared_ptr<Impl::MadePreconditioner<Scalar, Exec>> made;
+  Impl::together(A.ranks(), [&] {
+    auto const wanted = Compiled::read_preconditioner(parameters);
+    Impl::with_memory_for("Solder: a preconditioner is set up", A.rows(), A.nonzeros(), [&] {
+      Compiled::with_preconditioner(
+          exec, wanted, coordinates, A.own_block(exec), A,
+          [&]<class M>(M const& M_made, auto const& /*refresh*/) {
+            made = std::make_shared<Compiled::MadeOf<Scalar, Exec, M, Compiled::NoRefresh>>(
+                wanted, M_made, Compiled::NoRefresh{}, A.rows());
+          });
+    });
+  });
+  return Preconditioner<Scalar, Exec>(std::move(made));
+}
+
 namespace Compiled {
 
 /// \brief Taking a function's address compiles it.
 template <class T>
 auto made_preconditioners() {
-  return Impl::for_each_space(
-      []<class Exec>(std::type_identity<Exec>) { return &make_preconditioner<T, Exec>; });
+  return Impl::for_each_space([]<class Exec>(std::type_identity<Exec>) {
+    using Of = Preconditioner<T, Exec>;
+    using Csr = CsrMatrix<T, Exec>;
+    Of (*const of_csr)(Exec const&, Csr const&, Parameters const&, Coordinates const&) =
+        &make_preconditioner<T, Exec>;
+    if constexpr (Impl::is_host_space<Exec>) {
+      using Rows = DistributedMatrix<T, Exec>;
+      Of (*const of_rows)(Exec const&, Rows const&, Parameters const&, Coordinates const&) =
+          &make_preconditioner<T, Exec>;
+      return std::tuple(of_csr, of_rows);
+    } else {
+      return of_csr;
+    }
+  });
 }
 
 template auto made_preconditioners<SOLDER_SCALAR>();

@@ -50,6 +50,28 @@ void with_matrix(Exec const& exec, Wanted const& wanted, CsrMatrix<T, Exec> cons
     f(A, choice);
 }
 
+template <class T, class Exec, class Function>
+void with_matrix(Exec const&, Wanted const& wanted, DistributedMatrix<T, Exec> const& A,
+                 Function const& f) {
+  if (wanted.format != MatrixFormat::automatic && wanted.format != MatrixFormat::csr)
+    throw std::invalid_argument(
+        "Solder::make_solver: matrix_format must be auto or csr, where rows are dealt to ranks");
+  if (wanted.is_block())
+    throw std::invalid_argument(
+        "Solder::make_solver: block_cg is not for rows that are dealt to ranks; use cg");
+  f(A, {MatrixFormat::csr, "its rows are dealt to ranks"});
+}
+
+/// \brief What a rank can have for itself.
+template <class T, class Exec>
+CsrMatrix<T, Exec> const& own_block(Exec const&, CsrMatrix<T, Exec> const& A) {
+  return A;
+}
+template <class T, class Exec>
+CsrMatrix<T, Exec> own_block(Exec const& exec, DistributedMatrix<T, Exec> const& A) {
+  return A.own_block(exec);
+}
+
 template <class Exec, class OpenedA, class OpenedM>
 std::unique_ptr<Impl::AnyMethod<Exec, typename OpenedA::scalar_type>> make_method(
     Exec const& exec, Wanted const& wanted, SolverInputs const& inputs,
@@ -86,13 +108,20 @@ void check_symmetric(Exec const& exec, Wanted const& wanted, CsrMatrix<T, Exec> 
     check_hermitian(wanted, check_symmetry(exec, A));
 }
 
-template <class T, class Exec>
+/// \tparam Given CsrMatrix, or DistributedMatrix
+template <class T, class Exec, class Given>
 class Made final : public Impl::MadeSolver<T, Exec> {
   using Csr = CsrMatrix<T, Exec>;
+  static constexpr bool over_ranks = !std::is_same_v<Given, Csr>;
 
  public:
-  Made(Exec const& exec, Csr const& A, Wanted const& wanted, SolverInputs const& inputs)
-      : exec_(exec), wanted_(wanted), inputs_(inputs), parts_(made(A)) {}
+  /// \param own in place of the preconditioner that is wanted; null: there is none, or no ranks
+  Made(Exec const& exec, Given const& A, Wanted const& wanted, SolverInputs const& inputs,
+       Apply<T, Exec> const* own = nullptr)
+      : exec_(exec), wanted_(wanted), inputs_(inputs) {
+    if (own != nullptr) own_ = *own;
+    parts_ = made(A);
+  }
 
   Exec const& exec() const override { return exec_; }
   std::string_view name() const override { return parts_->method->name(); }
@@ -101,7 +130,7 @@ class Made final : public Impl::MadeSolver<T, Exec> {
            parts_->method->plan() + "\n  matrix: " + std::string(matrix_format()) + ", " +
            std::to_string(rows()) + " rows, " + std::to_string(nonzeros()) + " nonzeros (" +
            parts_->format.reason +
-           ")\n  preconditioner: " + described(wanted_.preconditioner, "    ");
+           ")\n  preconditioner: " + (own_ ? "given\n" : described(wanted_.preconditioner, "    "));
   }
   std::int32_t rows() const override { return parts_->A.rows(); }
   std::int64_t nonzeros() const override { return parts_->A.nonzeros(); }
@@ -137,7 +166,24 @@ class Made final : public Impl::MadeSolver<T, Exec> {
     begin_solve();
     return parts_->method->batch->solve(b, x, batch);
   }
-  void set_matrix(Csr const& A, Pattern pattern) override {
+  void set_matrix([[maybe_unused]] Csr const& A, [[maybe_unused]] Pattern pattern) override {
+    if constexpr (over_ranks)
+      throw std::invalid_argument(std::string(name()) +
+                                  ": set_matrix: the rows are dealt to ranks; change values in "
+                                  "place, call values_changed() of the matrix, and refresh()");
+    else
+      take_matrix(A, pattern);
+  }
+  void refresh() override {
+    Impl::together(Impl::ranks_of(parts_->A), [&] {
+      update_matrix();
+      parts_->refresh(parts_->A);
+      parts_->of_preconditioner = Impl::MadeOf(parts_->A.version());
+    });
+  }
+
+ private:
+  void take_matrix(Csr const& A, Pattern pattern) {
     if (pattern == Pattern::different) {
       check_symmetric(exec_, wanted_, A);
       parts_ = made(A);
@@ -153,48 +199,43 @@ class Made final : public Impl::MadeSolver<T, Exec> {
     parts_->set_matrix(A);
     parts_->of_matrix = Impl::MadeOf(A.version());
   }
-  void refresh() override {
-    update_matrix();
-    parts_->refresh(parts_->A);
-    parts_->of_preconditioner = Impl::MadeOf(parts_->A.version());
-  }
-
- private:
   template <class Entry>
   using OneColumn = Kokkos::View<Entry**, Kokkos::LayoutRight, typename Exec::memory_space,
                                  Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   /// What is made for a matrix.
   struct Parts {
-    Csr A;
+    Given A;
     Impl::MadeOf of_matrix, of_preconditioner;  ///< the values that the solver and M have
     FormatChoice format{};
-    std::function<void(Csr const&)> set_matrix{}, refresh{};
+    std::function<void(Given const&)> set_matrix{}, refresh{};
     std::unique_ptr<Impl::AnyMethod<Exec, T>> method{};
   };
 
-  std::unique_ptr<Parts> made(Csr const& A) const {
+  std::unique_ptr<Parts> made(Given const& A) const {
     Impl::MadeOf const values(A.version());
     auto parts = std::make_unique<Parts>(Parts{A, values, values});
     with_matrix(exec_, wanted_, A, [&]<class Matrix>(Matrix matrix, FormatChoice const& choice) {
       parts->format = choice;
-      with_preconditioner(
-          exec_, wanted_.preconditioner, inputs_.coordinates, A, matrix,
-          [&](auto const& M, auto const& refresh) {
-            using System = Impl::SystemOf<Exec, Matrix, std::decay_t<decltype(M)>>;
-            auto const system = std::make_shared<System>(matrix, M);
-            auto const current = std::make_shared<Matrix>(matrix);
-            parts->set_matrix = [system, current, on = exec_](Csr const& anew) {
-              if constexpr (std::is_same_v<Matrix, Csr>)
-                system->set_matrix(*current = anew);
-              else
-                current->refresh(on, anew);
-            };
-            parts->refresh = [current, again = refresh, on = exec_](Csr const& anew) mutable {
-              again(on, anew, *current);
-            };
-            parts->method = make_method(exec_, wanted_, inputs_,
-                                        std::shared_ptr<typename System::AsSeen>(system));
-          });
+      auto const with_M = [&](auto const& M, auto const& refresh) {
+        using System = Impl::SystemOf<Exec, Matrix, std::decay_t<decltype(M)>>;
+        auto const system = std::make_shared<System>(matrix, M);
+        auto const current = std::make_shared<Matrix>(matrix);
+        parts->set_matrix = [system, current, on = exec_](Given const& anew) {
+          if constexpr (std::is_same_v<Matrix, Given>)
+            system->set_matrix(*current = anew);
+          else
+            current->refresh(on, anew);
+        };
+        parts->refresh = [current, again = refresh, on = exec_](Given const& anew) mutable {
+          again(on, own_block(on, anew), *current);
+        };
+        parts->method =
+            make_method(exec_, wanted_, inputs_, std::shared_ptr<typename System::AsSeen>(system));
+      };
+      if constexpr (over_ranks)
+        if (own_) return with_M(*own_, [](auto const&...) {});
+      with_preconditioner(exec_, wanted_.preconditioner, inputs_.coordinates, own_block(exec_, A),
+                          matrix, with_M);
     });
     return parts;
   }
@@ -206,22 +247,50 @@ class Made final : public Impl::MadeSolver<T, Exec> {
     parts_->of_matrix = Impl::MadeOf(parts_->A.version());
   }
   void begin_solve() {
-    update_matrix();
-    bool const has_set_up =
-        wanted_.preconditioner.name != "none" || wanted_.preconditioner.scaling.is_wanted();
-    if (has_set_up && !wanted_.allow_stale_preconditioner &&
-        !parts_->of_preconditioner.is_of(parts_->A.version()))
-      throw std::logic_error(std::string(name()) +
-                             ": the values of the matrix have changed since the preconditioner was "
-                             "set up: call refresh(); or set allow_stale_preconditioner: true if "
-                             "the older one is meant");
+    Impl::together(Impl::ranks_of(parts_->A), [&] {
+      update_matrix();
+      bool const has_set_up =
+          wanted_.preconditioner.name != "none" || wanted_.preconditioner.scaling.is_wanted();
+      if (has_set_up && !wanted_.allow_stale_preconditioner &&
+          !parts_->of_preconditioner.is_of(parts_->A.version()))
+        throw std::logic_error(
+            std::string(name()) +
+            ": the values of the matrix have changed since the preconditioner was "
+            "set up: call refresh(); or set allow_stale_preconditioner: true if "
+            "the older one is meant");
+    });
   }
 
   Exec exec_;
   Wanted wanted_;
   SolverInputs inputs_;
+  std::optional<Apply<T, Exec>> own_;
   std::unique_ptr<Parts> parts_;
 };
+
+template <class T, class Exec>
+Solver<T, Exec> made_over_ranks(Exec const& exec, DistributedMatrix<T, Exec> const& A,
+                                Parameters const& parameters, SolverInputs const& inputs,
+                                Apply<T, Exec> const* own) {
+  std::shared_ptr<Impl::MadeSolver<T, Exec>> made;
+  Impl::together(A.ranks(), [&] {
+    Wanted const wanted = read_solver(parameters);
+    if (wanted.is_auto())
+      throw std::invalid_argument(
+          "Solder::make_solver: auto does not choose for rows that are dealt to ranks; name the "
+          "solver, and the preconditioner: cg, bicgstab, gmres or idr, and none, jacobi, fsai, "
+          "...");
+    if (own != nullptr && wanted.preconditioner.name != "none")
+      throw std::invalid_argument("Solder::make_solver: preconditioner: " +
+                                  wanted.preconditioner.name + ", but another one is given");
+    Impl::with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
+      check_symmetric(exec, wanted, own_block(exec, A));
+      made =
+          std::make_shared<Made<T, Exec, DistributedMatrix<T, Exec>>>(exec, A, wanted, inputs, own);
+    });
+  });
+  return Solver<T, Exec>(made);
+}
 
 }  // namespace
 
@@ -230,7 +299,7 @@ std::shared_ptr<Impl::MadeSolver<T, Exec>> make_named(Exec const& exec, CsrMatri
                                                       Wanted const& wanted,
                                                       SolverInputs const& inputs) {
   check_symmetric(exec, wanted, A);
-  return std::make_shared<Made<T, Exec>>(exec, A, wanted, inputs);
+  return std::make_shared<Made<T, Exec, CsrMatrix<T, Exec>>>(exec, A, wanted, inputs);
 }
 
 }  // namespace Compiled
@@ -246,13 +315,38 @@ Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const
   });
 }
 
+template <class Scalar, class Exec>
+Solver<Scalar, Exec> make_solver(Exec const& exec, DistributedMatrix<Scalar, Exec> const& A,
+                                 Parameters const& parameters, SolverInputs const& inputs) {
+  return Compiled::made_over_ranks<Scalar, Exec>(exec, A, parameters, inputs, nullptr);
+}
+template <class Scalar, class Exec>
+Solver<Scalar, Exec> make_solver(Exec const& exec, DistributedMatrix<Scalar, Exec> const& A,
+                                 Apply<Scalar, Exec> const& M, Parameters const& parameters,
+                                 SolverInputs const& inputs) {
+  return Compiled::made_over_ranks(exec, A, parameters, inputs, &M);
+}
+
 namespace Compiled {
 
 /// \brief Taking a function's address compiles it.
 template <class T>
 auto solvers() {
   return Impl::for_each_space([]<class Exec>(std::type_identity<Exec>) {
-    return std::tuple(&make_solver<T, Exec>, &make_named<T, Exec>);
+    using Of = Solver<T, Exec>;
+    using Csr = CsrMatrix<T, Exec>;
+    Of (*const of_csr)(Exec const&, Csr const&, Parameters const&, SolverInputs const&) =
+        &make_solver<T, Exec>;
+    if constexpr (Impl::is_host_space<Exec>) {
+      using Rows = DistributedMatrix<T, Exec>;
+      Of (*const of_rows)(Exec const&, Rows const&, Parameters const&, SolverInputs const&) =
+          &make_solver<T, Exec>;
+      Of (*const with_own)(Exec const&, Rows const&, Apply<T, Exec> const&, Parameters const&,
+                           SolverInputs const&) = &make_solver<T, Exec>;
+      return std::tuple(of_csr, &make_named<T, Exec>, of_rows, with_own);
+    } else {
+      return std::tuple(of_csr, &make_named<T, Exec>);
+    }
   });
 }
 

@@ -25,6 +25,20 @@ Incomplete<T, Exec> Make<T, Exec>::incomplete(Exec const& exec, Matrix const& A,
 }
 
 template <class T, class Exec>
+template <class Of>
+DistributedFsai<T, Exec> Make<T, Exec>::distributed_fsai(Exec const& exec, Of const& A,
+                                                         FsaiOptions const& options) {
+  return DistributedFsai<T, Exec>(exec, A, options);
+}
+
+template <class T, class Exec>
+template <class Of>
+Schwarz<T, Exec> Make<T, Exec>::schwarz(Exec const& exec, Of const& A, Factorisation kind,
+                                        IncompleteOptions const& options) {
+  return Schwarz<T, Exec>(exec, A, kind, options);
+}
+
+template <class T, class Exec>
 template <class Stored>
 Amg<T, Exec, Stored> Make<T, Exec>::amg(Exec const& exec, Matrix const& A,
                                         AmgOptions const& options, Coordinates const& coordinates) {
@@ -77,9 +91,21 @@ auto preconditioners() {
                         over(std::type_identity<Jacobi<T, Exec>>()),
                         over(std::type_identity<Fsai<T, Exec>>()));
     };
+    auto const of_ranks = [&] {
+      if constexpr (Impl::is_host_space<Exec>) {
+        using Rows = DistributedMatrix<T, Exec>;
+        std::type_identity<Rows> const of;
+        return std::tuple(&M::template distributed_fsai<Rows>, &M::template schwarz<Rows>,
+                          uses(std::type_identity<DistributedFsai<T, Exec>>(), of),
+                          uses(std::type_identity<Schwarz<T, Exec>>(), of), chebyshev(of));
+      } else {
+        return std::tuple<>();
+      }
+    };
     return std::tuple(
-        &M::fsai, &M::single_fsai, &M::incomplete, &M::template amg<T>, &M::template amg<Single<T>>,
-        uses(std::type_identity<Jacobi<T, Exec>>()), uses(std::type_identity<Fsai<T, Exec>>()),
+        of_ranks(), &M::fsai, &M::single_fsai, &M::incomplete, &M::template amg<T>,
+        &M::template amg<Single<T>>, uses(std::type_identity<Jacobi<T, Exec>>()),
+        uses(std::type_identity<Fsai<T, Exec>>()),
         uses(std::type_identity<Fsai<T, Exec, Single<T>>>()),
         uses(std::type_identity<Incomplete<T, Exec>>()), uses(std::type_identity<Amg<T, Exec>>()),
         uses(std::type_identity<Amg<T, Exec, Single<T>>>()),

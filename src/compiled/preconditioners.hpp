@@ -18,6 +18,13 @@ struct Make {
                                               FsaiOptions const& options);
   static Incomplete<T, Exec> incomplete(Exec const& exec, Matrix const& A, Factorisation kind,
                                         IncompleteOptions const& options);
+  /// \brief The same over the ranks of a matrix.
+  template <class Of>
+  static DistributedFsai<T, Exec> distributed_fsai(Exec const& exec, Of const& A,
+                                                   FsaiOptions const& options);
+  template <class Of>
+  static Schwarz<T, Exec> schwarz(Exec const& exec, Of const& A, Factorisation kind,
+                                  IncompleteOptions const& options);
   /// \param coordinates of the nodes, for rigid bodies; empty: nearly constant vectors converge
   /// slowly
   template <class Stored>

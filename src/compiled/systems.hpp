@@ -3,12 +3,15 @@
 
 #include <memory>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/distributed.hpp>
 #include <solder/matrix/sell.hpp>
 #include <solder/preconditioners/amg.hpp>
 #include <solder/preconditioners/chebyshev.hpp>
+#include <solder/preconditioners/distributed_fsai.hpp>
 #include <solder/preconditioners/fsai.hpp>
 #include <solder/preconditioners/incomplete.hpp>
 #include <solder/preconditioners/jacobi.hpp>
+#include <solder/preconditioners/schwarz.hpp>
 #include <solder/solvers/detail/system.hpp>
 #include <type_traits>
 #include <variant>
@@ -21,11 +24,18 @@ namespace Solder::Compiled {
 template <class T>
 using Single = std::conditional_t<ScalarTraits<T>::is_complex, Kokkos::complex<float>, float>;
 
+/// \brief Whether the rows of a matrix are dealt to ranks.
+template <class Matrix>
+inline constexpr bool over_ranks = false;
+template <class T, class Exec>
+inline constexpr bool over_ranks<DistributedMatrix<T, Exec>> = true;
+
 /// \brief The matrix type that a polynomial uses if the solver uses a Matrix. It is the same type,
 /// except on hosts. Hosts gain nothing from padded rows, so CSR is used there, which leaves less to
 /// compile.
 template <class Matrix, class T, class Exec>
-using PolynomialMatrix = std::conditional_t<Impl::is_host_space<Exec>, CsrMatrix<T, Exec>, Matrix>;
+using PolynomialMatrix = std::conditional_t<Impl::is_host_space<Exec> && !over_ranks<Matrix>,
+                                            CsrMatrix<T, Exec>, Matrix>;
 
 /// \brief A variant without repeated types.
 template <class Variant, class... More>

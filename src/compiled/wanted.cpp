@@ -27,7 +27,10 @@ WantedPreconditioner read(Parameters const& parameters, std::string const& path,
   if (name == "fsai" || name == "amg")
     wanted.is_single = reader.word("precision", "same", {"same", "single"}) == "single";
   if (name == "fsai") reader.read(wanted.fsai);
-  if (wanted.is_incomplete()) reader.read(wanted.incomplete, {{"name", name}});
+  if (wanted.is_incomplete()) {
+    reader.read(wanted.incomplete, {{"name", name}});
+    wanted.overlap = reader.word("overlap", "0", {"0", "1"}) == "1";
+  }
   if (name == "chebyshev") {
     reader.read(wanted.chebyshev);
     Parameters const inner = reader.tree("inner");
@@ -167,6 +170,7 @@ std::string described(WantedPreconditioner const& M, std::string const& indent) 
     text += lines(indent, M.chebyshev) + indent + "inner: " + M.inner + "\n";
     if (M.inner == "fsai") text += lines(indent + "  ", M.fsai);
   }
+  if (M.overlap > 0) text += indent + "overlap: 1\n";
   if (M.is_single) text += indent + "precision: single\n";
   if (M.scaling.is_wanted()) text += lines(indent, M.scaling);
   return text;

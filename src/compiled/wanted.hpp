@@ -32,6 +32,7 @@ struct WantedPreconditioner {
   ChebyshevOptions chebyshev;
   IncompleteOptions incomplete;
   AmgOptions amg;
+  int overlap = 0;    ///< layers of ic0 and ilu0 over ranks
   std::string inner;  ///< of chebyshev; its options are in fsai
 
   /// \brief Whether it is one of Incomplete.

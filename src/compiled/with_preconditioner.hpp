@@ -41,7 +41,8 @@ Coordinates coordinates_for(WantedPreconditioner const& wanted, Coordinates cons
 
 /// \brief Makes the preconditioner and calls f(preconditioner, refresh), refresh(exec, A, matrix)
 /// being its refresh, and before that of what it is made of. It is made from A; a polynomial is
-/// made from `matrix`, which is A in the format of the solver. A is taken as it is.
+/// made from `matrix`, which is A in the format of the solver; or, where rows are dealt to ranks,
+/// their matrix, of which A is this rank's own block. A is taken as it is.
 template <class T, class Exec, class Matrix, class Function>
 void with_unscaled_preconditioner(Exec const& exec, WantedPreconditioner const& wanted,
                                   Coordinates const& given, CsrMatrix<T, Exec> const& A,
@@ -75,6 +76,21 @@ void with_unscaled_preconditioner(Exec const& exec, WantedPreconditioner const& 
     });
   } else if (name == "fsai" && is_single) {
     plain(M::single_fsai(exec, A, wanted.fsai));
+  } else if (over_ranks<Matrix> && (name == "fsai" || wanted.overlap > 0)) {
+    if constexpr (over_ranks<Matrix>) {
+      auto const of_all = [&](auto made) {
+        f(made, [made](Exec const& on, Csr const&, Matrix const& anew) mutable {
+          M::refresh(on, made, anew);
+        });
+      };
+      if (name == "fsai")
+        of_all(M::distributed_fsai(exec, matrix, wanted.fsai));
+      else
+        of_all(M::schwarz(exec, matrix, wanted.factorisation()->value, wanted.incomplete));
+    }
+  } else if (wanted.overlap > 0) {
+    throw std::invalid_argument(
+        "Solder: overlap is for rows that are dealt to ranks, without scale and match");
   } else if (wanted.is_incomplete()) {
     plain(M::incomplete(exec, A, wanted.factorisation()->value, wanted.incomplete));
   } else if (name == "amg" && is_single) {

@@ -17,7 +17,9 @@
 #include <solder/core/report.hpp>
 #include <solder/matrix/batch.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/distributed.hpp>
 #include <solder/parameters.hpp>
+#include <solder/preconditioners/apply.hpp>
 #include <solder/solvers/detail/checks.hpp>
 #include <solder/solvers/detail/columns_view.hpp>
 
@@ -226,6 +228,26 @@ requires(!std::is_same_v<Offset, std::int32_t>) Solver<Scalar, Exec> make_solver
   return make_solver(exec, CsrMatrix<Scalar, Exec>(exec, A), parameters, inputs);
 }
 
+/// \brief A solver by name over all ranks of a matrix, which make it, refresh it and call it
+/// together: what fails on one of them fails on all. b and x are a rank's rows.
+///
+/// Parameters as above, but for these. `runner` is launch, `matrix_format` csr; there is no
+/// block_cg. Jacobi, chebyshev and fsai (DistributedFsai) are over all ranks. The inner one of
+/// chebyshev, amg, fsai with `precision: single`, ic0 and ilu0 are each rank's own; the last two
+/// with `overlap: 1` are Schwarz. `check_symmetry` checks each rank's own block. Where values have
+/// changed, all ranks call A.values_changed(); set_matrix() is refused.
+/// \ingroup by_name
+template <class Scalar, class Exec>
+Solver<Scalar, Exec> make_solver(Exec const& exec, DistributedMatrix<Scalar, Exec> const& A,
+                                 Parameters const& parameters, SolverInputs const& inputs = {});
+
+/// \brief The same with a preconditioner of one's own in place of one by name.
+/// \ingroup by_name
+template <class Scalar, class Exec>
+Solver<Scalar, Exec> make_solver(Exec const& exec, DistributedMatrix<Scalar, Exec> const& A,
+                                 Apply<Scalar, Exec> const& M, Parameters const& parameters,
+                                 SolverInputs const& inputs = {});
+
 /// \brief A preconditioner that make_preconditioner() has made. Copies are the same one.
 template <class Scalar, class Exec>
 class Preconditioner {
@@ -285,5 +307,14 @@ requires(!std::is_same_v<Offset, std::int32_t>) Preconditioner<Scalar, Exec> mak
     Coordinates const& coordinates = {}) {
   return make_preconditioner(exec, CsrMatrix<Scalar, Exec>(exec, A), parameters, coordinates);
 }
+
+/// \brief A preconditioner by name over all ranks of a matrix, which make it and apply it together;
+/// for its parameters see make_solver() for a DistributedMatrix. It cannot be refreshed: make
+/// another one.
+template <class Scalar, class Exec>
+Preconditioner<Scalar, Exec> make_preconditioner(Exec const& exec,
+                                                 DistributedMatrix<Scalar, Exec> const& A,
+                                                 Parameters const& parameters,
+                                                 Coordinates const& coordinates = {});
 
 }  // namespace Solder

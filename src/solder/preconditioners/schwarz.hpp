@@ -35,13 +35,12 @@ struct StoreScaled {
 /// \brief Overlapping Schwarz with one layer, over all ranks: each rank factorises its rows and
 /// those of its ghosts together.
 ///
-/// With ilu0 a rank keeps the entries of its own rows alone: restricted Schwarz (Cai and Sarkis, A
-/// restricted additive Schwarz preconditioner for general sparse linear systems, SIAM J. Sci.
-/// Comput. 21, 1999), which is not Hermitian. With ic0 each entry that m ranks have is scaled by
-/// 1 / sqrt(m) before the factors and behind them, and the ranks' results are added up, which is
-/// Hermitian, for CG. An application takes an exchange before the factors, with ic0 one behind
-/// them, and what Incomplete takes. All ranks make it together.
-/// \ingroup ranks
+/// With ilu0, iluk and ilut a rank keeps the entries of its own rows alone: restricted Schwarz (Cai
+/// and Sarkis, A restricted additive Schwarz preconditioner for general sparse linear systems, SIAM
+/// J. Sci. Comput. 21, 1999), which is not Hermitian. With ic0, ick and ict each entry that m ranks
+/// have is scaled by 1 / sqrt(m) before the factors and behind them, and the ranks' results are
+/// added up, which is Hermitian, for CG. An application takes an exchange before the factors, with
+/// these one behind them, and what Incomplete takes. All ranks make it together. \ingroup ranks
 template <class Scalar, class Exec>
 class Schwarz : public Impl::PreconditionerBase<Schwarz<Scalar, Exec>, Exec, Scalar> {
  public:
@@ -122,7 +121,7 @@ class Schwarz : public Impl::PreconditionerBase<Schwarz<Scalar, Exec>, Exec, Sca
     Rows const dealt = arena.equal_rows(rows());
     return Opened<decltype(inner)>{inner,
                                    state_->halo,
-                                   factors().kind() == Factorisation::ic0,
+                                   is_hermitian(factors().kind()),
                                    state_->scale.data(),
                                    arena.template array<Scalar>("Solder::schwarz::r", all),
                                    arena.template array<Scalar>("Solder::schwarz::z", all),
@@ -147,7 +146,7 @@ class Schwarz : public Impl::PreconditionerBase<Schwarz<Scalar, Exec>, Exec, Sca
         exec, "Solder::schwarz::scale", std::size_t(all));
     std::fill(scale.data(), scale.data() + all, Scalar(1));
     ready.reach();
-    if (factors().kind() == Factorisation::ic0) {
+    if (is_hermitian(factors().kind())) {
       A.halo()->add_back(scale.data() + n, scale.data());  // how many ranks have each row
       for (std::int32_t i = 0; i < n; ++i)
         scale(i) = Impl::to_real<Scalar>(std::pow(Impl::abs_squared(scale(i)), -0.25));
