@@ -64,36 +64,25 @@ class DistributedFsai
   /// \cond kernels
   template <class OpenedG>
   struct Opened {
-    static constexpr bool is_identity = false, is_pointwise = false, is_split = true,
+    static constexpr bool is_identity = false, is_pointwise = false, is_split = false,
                           on_device = false;
 
     OpenedG G;
     CsrOperator<Scalar, std::int32_t> GH;
     std::shared_ptr<Halo<Scalar> const> halo;
-    std::int32_t rows_here, GH_league, league;
+    std::int32_t GH_league, league;
     Scalar *t, *z;  ///< z of the rows and the ghosts
     Rows dealt;
 
     Rows rows(Rows const& of_matrix) const { return of_matrix; }
-    std::int32_t inner_teams() const { return G.league; }
 
     template <class Vector>
     auto apply(Phase phase, Vector const& r) const {
-      return applied(phase, r, Impl::SplitFactor<Scalar, 0>{t, {}});
-    }
-    template <class Vector>
-    auto apply(Phase phase, Vector const& r, DoubleBufferedSum<1> const& rz) const {
-      return applied(phase, r, Impl::SplitFactor<Scalar, 1>{t, rz});
-    }
-
-   private:
-    template <class Vector, class Body>
-    auto applied(Phase phase, Vector const& r, Body const& body) const {
       auto const Gr = G.apply(phase, r);
       Product<CsrOperator<Scalar, std::int32_t>, Scalar const*> const GHt{GH, GH_league, t};
       HostStage const back{
-          phase, [halo = halo, z = z, n = rows_here](At const&) { halo->add_back(z + n, z); }};
-      return application(program(Gr.before, stage("Solder::fsai::factor", phase, Gr.rows, body),
+          phase, [halo = halo, z = z, n = dealt.count](At const&) { halo->add_back(z + n, z); }};
+      return application(program(Gr.before, stage("Solder::fsai::factor", phase, Gr.rows, store(t)),
                                  stage("Solder::fsai::transposed", phase, GHt, store(z)), back),
                          PlacedRange<Scalar const*>{dealt, league, z});
     }
@@ -107,7 +96,6 @@ class DistributedFsai
         G_opened,
         of_GH,
         state_->G->halo(),
-        rows(),
         arena.teams(of_GH.teams),
         arena.teams(dealt.teams),
         arena.template array<Scalar>("Solder::fsai::t", rows()),
