@@ -153,7 +153,9 @@ void stratimikos(Comm const& comm) {
   solves("Solder, Ifpack2", 0, [&](auto& list) {
     solder(list);
     list.set("Preconditioner Type", "Ifpack2");
-    list.sublist("Preconditioner Types").sublist("Ifpack2").set("Prec Type", "CHEBYSHEV");
+    auto& of = list.sublist("Preconditioner Types").sublist("Ifpack2");
+    of.set("Prec Type", "RELAXATION");
+    of.sublist("Ifpack2 Settings").set("relaxation: type", "Jacobi");
   });
   solves("Solder, Solder's ic0", 0, [&](auto& list) {
     solder(list);
