@@ -120,16 +120,28 @@ std::string value_cell(Key const& key) {
   return key.most >= 2147483647 ? concat(from, " or more") : concat(from, " to ", text(key.most));
 }
 
+/// ", for `a`, `b` and `c`": under which values of its selector there is a key.
+std::string condition(Key const& key) {
+  std::vector<std::string_view> const all_incomplete{"ic0", "ilu0", "ick", "iluk", "ict", "ilut"};
+  if (std::equal(key.for_values.begin(), key.for_values.end(), all_incomplete.begin(),
+                 all_incomplete.end()))
+    return ", for the incomplete factorisations";
+  std::size_t const dot = key.selector.find('.');
+  std::string const of =
+      key.selector.ends_with(".name") ? "" : concat(key.selector.substr(dot + 1), ": ");
+  std::string text;
+  for (auto const value : key.for_values)
+    text += concat(value == key.for_values.front()  ? ", for `"
+                   : value == key.for_values.back() ? " and `"
+                                                    : ", `",
+                   of, value, "`");
+  return text;
+}
+
 /// The first three cells of a key's line, without an end where the default is said in words.
 std::string cells(Key const& key) {
-  std::string line = concat("| `", key.name, "`");
-  std::size_t const dot = key.selector.find('.');
-  for (auto const value : key.for_values)
-    line +=
-        concat(value == key.for_values[0] ? ", for `" : " and `",
-               key.selector.ends_with(".name") ? "" : concat(key.selector.substr(dot + 1), ": "),
-               value, "`");
-  line += concat(" | ", value_cell(key), " | ");
+  std::string const line =
+      concat("| `", key.name, "`", condition(key), " | ", value_cell(key), " | ");
   return key.default_value.empty() ? line : concat(line, "`", key.default_value, "` | ");
 }
 
