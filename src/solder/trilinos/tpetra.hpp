@@ -173,20 +173,44 @@ auto from_tpetra(
 
 namespace Impl::tpetra {
 
+/// \brief The ranks of a communicator, for what they agree on.
+class CommRanks final : public Ranks {
+ public:
+  explicit CommRanks(Teuchos::RCP<Teuchos::Comm<int> const> const& comm) : comm_(comm) {}
+  void sum(double* values, std::int32_t count) const override {
+    std::vector<double> const mine(values, values + count);
+    Teuchos::reduceAll(*comm_, Teuchos::REDUCE_SUM, count, mine.data(), values);
+  }
+  std::int64_t rows() const override { return 0; }
+  std::int64_t first_row() const override { return 0; }
+
+ private:
+  Teuchos::RCP<Teuchos::Comm<int> const> comm_;
+};
+
 /// \brief A report for each vector.
 template <class Solver, class Vectors>
 std::vector<Report> solve_each(Solver& solver, Vectors const& b, Vectors& x) {
-  if (b.getNumVectors() != x.getNumVectors())
-    throw std::invalid_argument("Solder::solve: b has " + std::to_string(b.getNumVectors()) +
-                                " vectors, and x " + std::to_string(x.getNumVectors()));
+  using Of = decltype(b.getVector(0)->getLocalViewDevice(Tpetra::Access::ReadOnly));
+  using To = decltype(x.getVectorNonConst(0)->getLocalViewDevice(Tpetra::Access::ReadWrite));
+  std::vector<Of> of_b;
+  std::vector<To> of_x;
   std::vector<Report> reports;
-  for (std::size_t c = 0; c < b.getNumVectors(); ++c) {
-    // Not the view of all: of a MultiVector of some columns of another one, it has all of these.
-    auto const of_b = b.getVector(c)->getLocalViewDevice(Tpetra::Access::ReadOnly);
-    auto const of_x = x.getVectorNonConst(c)->getLocalViewDevice(Tpetra::Access::ReadWrite);
-    reports.push_back(
-        solver.solve(Kokkos::subview(of_b, Kokkos::ALL, 0), Kokkos::subview(of_x, Kokkos::ALL, 0)));
-  }
+  CommRanks const ranks(b.getMap()->getComm());
+  together(&ranks, [&] {
+    if (b.getNumVectors() != x.getNumVectors())
+      throw std::invalid_argument("Solder::solve: b has " + std::to_string(b.getNumVectors()) +
+                                  " vectors, and x " + std::to_string(x.getNumVectors()));
+    for (std::size_t c = 0; c < b.getNumVectors(); ++c) {
+      // Not the view of all: of a MultiVector of some columns of another one, it has all of these.
+      of_b.push_back(b.getVector(c)->getLocalViewDevice(Tpetra::Access::ReadOnly));
+      of_x.push_back(x.getVectorNonConst(c)->getLocalViewDevice(Tpetra::Access::ReadWrite));
+    }
+    reports.reserve(of_b.size());
+  });
+  for (std::size_t c = 0; c < of_b.size(); ++c)
+    reports.push_back(solver.solve(Kokkos::subview(of_b[c], Kokkos::ALL, 0),
+                                   Kokkos::subview(of_x[c], Kokkos::ALL, 0)));
   return reports;
 }
 
