@@ -209,6 +209,39 @@ TEST(RanksThatFailAlone, AgreeThatMemoryDoesNotSuffice) {
   EXPECT_GT(failures, 30);
 }
 
+/// A rank that fails on the way to a set-up that the others have begun.
+TEST(RanksThatFailAlone, EndSetUpsOfOthers) {
+  auto const all = definite_matrix<double>(8);
+  int const ranks = 3;
+  auto const bounds = slices(all.rows, ranks);
+  for (int const what : {0, 1, 2}) {
+    SCOPED_TRACE(what);
+    Meeting meeting(ranks);
+    std::vector<std::string> ends(ranks);
+    on_ranks(ranks, [&](int me) {
+      Exec const exec = own_instance<Exec>();
+      auto const A = part_of<double>(exec, all, meeting, bounds, me);
+      Jacobi<double, Exec> const inner(exec, A.own_block(exec));
+      try {
+        Solder::Impl::together(A.ranks(), [&] {
+          if (me == 2) throw std::runtime_error("rank 2");
+          if (what == 0) Solder::Chebyshev(exec, A, inner);
+          if (what == 1) Solder::DistributedFsai<double, Exec>(exec, A);
+          if (what == 2) Solder::Schwarz<double, Exec>(exec, A, Solder::Factorisation::ilu0);
+        });
+      } catch (std::exception const& error) {
+        ends[me] = error.what();
+      }
+      double one = 1;
+      A.ranks()->sum(&one, 1);
+      EXPECT_EQ(one, ranks);
+    });
+    EXPECT_EQ(ends[2], "rank 2");
+    for (int const me : {0, 1})
+      EXPECT_NE(ends[me].find("another rank"), std::string::npos) << ends[me];
+  }
+}
+
 /// Agreements within others: the sums of all ranks stay the same in number.
 TEST(RanksThatFailAlone, AgreeOnceWhateverIsAround) {
   int const ranks = 3;

@@ -66,10 +66,12 @@ struct EnlargedBlock {
 };
 
 /// \brief Brings the ghosts' rows here. All ranks call it together. Takes an exchange for each
-/// entry of the longest row of all, and one or two for its column; and a sum each.
+/// entry of the longest row of all, and one or two for its column; and a sum each. A rank that
+/// fails before ends all.
 template <class Scalar, class Exec>
 EnlargedBlock<Scalar> enlarged_block(Exec const& exec, DistributedMatrix<Scalar, Exec> const& A) {
   exec.fence("Solder::distributed: the rows are there");
+  together(A.ranks(), [] {});  // a rank may have failed on the way here
   auto const offsets = [&A](std::int32_t i) { return A.row_begin(i); };
   std::int32_t const* const columns = A.column_indices();
   Scalar const* const values = A.values();
