@@ -206,7 +206,15 @@ void check_outputs(std::vector<FileConfig> const& files, Errors& errors) {
     if (!is_new) errors.add(run.where(key), what, " would overwrite ", place->second);
   };
   for (FileConfig const& file : files) {
-    if (!file.runs.empty()) check(file.runs[0].output.json, file.runs[0], "output.json");
+    if (!file.runs.empty()) {
+      RunConfig const& run = file.runs[0];
+      check(run.output.json, run, "output.json");
+      check(run.output.report, run, "output.report");
+      check(run.output.plot, run, "output.plot");
+      if (!run.output.plot.empty() && run.output.plot.extension() != ".svg")
+        errors.add(run.where("output.plot"), "output.plot '", run.output.plot.string(),
+                   "' must end in .svg: pictures are SVG");
+    }
     for (RunConfig const& run : file.runs) {
       check(run.output.solution, run, "output.solution");
       check(run.output.history, run, "output.history");

@@ -360,6 +360,21 @@ void read_options(std::string_view section, Settings const& settings, Options& o
   });
 }
 
+/// All keys with their values, in the schema's order.
+std::vector<KeyValue> keys_of(Settings const& settings) {
+  std::vector<KeyValue> keys;
+  for (Key const& row : schema()) {
+    auto const found = settings.find(row.full_name());
+    if (found == settings.end() || found->second.row != &row) continue;
+    Setting const& setting = found->second;
+    KeyValue& key = keys.emplace_back(KeyValue{row.section, row.name, setting.text});
+    if (row.kind == Kind::integer) key.value = setting.integer;
+    if (row.kind == Kind::real) key.value = setting.number;
+    if (setting.word == "true" || setting.word == "false") key.value = setting.word == "true";
+  }
+  return keys;
+}
+
 RunConfig run_of(Settings const& settings, Document const& document) {
   RunConfig run;
   run.unclear = settings.unclear;
@@ -409,8 +424,12 @@ RunConfig run_of(Settings const& settings, Document const& document) {
   run.execution = {get("execution.space").word, get("execution.runner").word,
                    get("execution.matrix_format").word,
                    static_cast<int>(get("execution.repeat").integer)};
-  run.output = {get("output.json").path, get("output.solution").path, get("output.history").path,
-                get("output.verbose").word == "true", get("output.roofline").word == "true"};
+  auto const is_on = [&](std::string_view name) { return get(name).word == "true"; };
+  run.output = {
+      get("output.json").path,   get("output.solution").path, get("output.history").path,
+      get("output.report").path, get("output.plot").path,     get("output.plot_kind").word,
+      is_on("output.verbose"),   is_on("output.roofline"),    is_on("output.host")};
+  run.keys = keys_of(settings);
   return run;
 }
 
@@ -630,7 +649,8 @@ std::vector<FileConfig> read_config(std::vector<fs::path> const& files,
       }
     }
     number_outputs(runs);
-    if (!documents.empty()) configs.push_back({file, std::move(runs)});
+    if (!documents.empty())
+      configs.push_back({file, std::move(runs), std::move(documents[0].text)});
     for (std::string const& message : of_file.messages()) errors.add("", message);
   }
   return configs;

@@ -95,9 +95,19 @@ struct ExecutionConfig {
 };
 
 struct OutputConfig {
-  std::filesystem::path json, solution, history;  ///< empty: not wanted
-  bool verbose = false, roofline = false;
+  std::filesystem::path json, solution, history, report, plot;  ///< empty: not wanted
+  std::string plot_kind{};
+  bool verbose = false, roofline = false, host = false;
   bool introduces = false;  ///< says first what A is and what was chosen: of a matrix without YAML
+
+  /// \brief Whether the results go to any file.
+  bool keeps_results() const { return !json.empty() || !report.empty() || !plot.empty(); }
+};
+
+/// \brief A key of a run and its value, which may be the default.
+struct KeyValue {
+  std::string_view section, name;
+  std::variant<std::string, double, std::int64_t, bool> value;
 };
 
 /// \brief One run. Except for its unclear keys, it is complete and valid as far as the text of the
@@ -108,6 +118,7 @@ struct RunConfig {
   PreconditionerConfig preconditioner;
   ExecutionConfig execution;
   OutputConfig output;
+  std::vector<KeyValue> keys{};  ///< all that apply, in the schema's order
   std::map<std::string, std::string, std::less<>> origins;  ///< "section.key" -> "file:line"
   /// The keys whose values are unknown because they or others were refused. Their values may be
   /// empty.
@@ -132,6 +143,7 @@ struct RunConfig {
 struct FileConfig {
   std::filesystem::path file;
   std::vector<RunConfig> runs;
+  std::string text{};  ///< as it was read
 };
 
 /// \brief Whether a file is a matrix by itself, ".mtx" or ".mtx.gz", not YAML.

@@ -248,6 +248,7 @@ std::vector<Document> read_documents(fs::path const& file, Errors& errors) {
         continue;
       }
       Document document{file, {}};
+      if (documents.empty()) document.text = *text;
       read_top(top, source, document, errors);
       if (!documents.empty()) share_output(documents[0], document, errors);
       documents.push_back(std::move(document));

@@ -39,6 +39,7 @@ struct Document {
   /// for all keys of a section that are not there, because they may have been misspelt; "" for such
   /// keys of all sections.
   std::set<std::string, std::less<>> unclear{};
+  std::string text{};  ///< of the whole file; of its first document only
 
   Entry const* find(std::string_view full_name) const;
   /// \brief Whether it is known what the document says about a key: its values, or that it has

@@ -25,6 +25,7 @@
 
 #include "check.hpp"
 #include "config.hpp"
+#include "report_command.hpp"
 #include "run.hpp"
 #include "schema.hpp"
 #include "signals.hpp"
@@ -42,7 +43,8 @@ struct Arguments {
 };
 
 constexpr std::string_view usage =
-    "usage: solder-driver FILE.yaml|MATRIX.mtx[.gz] [more ...] [--set section.key=value ...] [--explain]\n";
+    "usage: solder-driver FILE.yaml|MATRIX.mtx[.gz] [more ...] [--set section.key=value ...] "
+    "[--explain]\n";
 
 /// An option of Kokkos's, as an argument and in the environment: with another value Kokkos aborts.
 struct KokkosOption {
@@ -183,7 +185,8 @@ int run(int argc, char* argv[]) {
         "A list in place of a value makes one run for each value; --set overrides a key "
         "in\n"
         "all files (--set section.key= removes it). A Matrix Market file by itself is solved with\n"
-        "b = 1 and the defaults. --explain prints what each matrix is, which solvers would be tried\n"
+        "b = 1 and the defaults. --explain prints what each matrix is, which solvers would be "
+        "tried\n"
         "and why, and solves nothing. --kokkos-* options go to Kokkos.\n"
         "Exit code: 0 every run converged, 1 some run did not, 2 invalid input or a run could not "
         "be\ncarried out, 128 + n ended by signal n.\n\n",
@@ -207,7 +210,8 @@ int run(int argc, char* argv[]) {
   int kokkos_argc = static_cast<int>(arguments.kokkos.size());
   arguments.kokkos.push_back(nullptr);
   Kokkos::ScopeGuard const kokkos(kokkos_argc, arguments.kokkos.data());
-  return arguments.explain ? runs.explain_all(files, store) : runs.run_all(files, store);
+  return arguments.explain ? runs.explain_all(files, store)
+                           : runs.run_all(files, store, {argv, argv + argc});
 }
 
 }  // namespace
@@ -216,6 +220,8 @@ int run(int argc, char* argv[]) {
 int main(int argc, char* argv[]) {
   try {
     Solder::Driver::prepare_streams();
+    if (argc > 1 && std::string_view(argv[1]) == "report")
+      return Solder::Driver::report_command({argv + 2, argv + argc});
     int const code = Solder::Driver::run(argc, argv);
     if (code != Solder::Driver::invalid_input)
       Solder::Driver::print("");  // flushes what Kokkos has printed, too

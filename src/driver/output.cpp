@@ -13,6 +13,8 @@
 #include "counts.hpp"
 #include "json.hpp"
 #include "methods.hpp"
+#include "report/charts.hpp"
+#include "report/page.hpp"
 #include "roofline.hpp"
 #include "solve.hpp"
 
@@ -202,24 +204,52 @@ Json symmetry_json(std::optional<Symmetry> const& symmetry) {
             {"not_real", counted_or_null(diagonal.not_real)}}}};
 }
 
+/// All keys that apply, section by section.
+Json input_json(RunConfig const& config) {
+  Json input = Json::object(), section = Json::object();
+  for (std::size_t i = 0; i < config.keys.size(); ++i) {
+    KeyValue const& key = config.keys[i];
+    std::visit([&](auto const& value) { section.add(key.name, value); }, key.value);
+    if (i + 1 < config.keys.size() && config.keys[i + 1].section == key.section) continue;
+    input.add(key.section, section);
+    section = Json::object();
+  }
+  return input;
+}
+
+Json checks_json(std::vector<Report::Check> const& checks) {
+  Json list = Json::array();
+  for (Report::Check const& check : checks)
+    list.append({{"iteration", check.iteration}, {"relative_residual", check.relative_residual}});
+  return list;
+}
+
 Json json_of(RunResult const& result) {
   RunConfig const& config = *result.config;
   Report const& report = result.report;
   SolverConfig solver = config.solver;  // as it ran
   solver.idr.shadow_dimension = static_cast<int>(shadow_dimension(result));
-  Json json = {{"problem",
-                {{"name", config.problem.name},
-                 {"rows", result.rows},
-                 {"nonzeros", result.nonzeros},
-                 {"scalar", to_string(config.problem.scalar)},
-                 {"symmetry", symmetry_json(result.symmetry)}}},
-               {"solver", solver.name},
-               {"form", text_or_null(report.form)}};
+  Json json = {
+      {"problem",
+       {{"name", config.problem.name},
+        {"rows", result.rows},
+        {"nonzeros", result.nonzeros},
+        {"scalar", to_string(config.problem.scalar)},
+        {"path", text_or_null(config.problem.matrix.string())},
+        {"matrix_hash", text_or_null(result.matrix_hash)},
+        {"rhs", text_or_null(config.problem.rhs_file.empty() ? config.problem.rhs
+                                                             : config.problem.rhs_file.string())},
+        {"rhs_hash", text_or_null(result.rhs_hash)},
+        {"symmetry", symmetry_json(result.symmetry)}}},
+      {"input", input_json(config)},
+      {"solver", solver.name},
+      {"form", text_or_null(report.form)}};
   add_solver_options(json, solver);
   auto const if_solved = [&](double value) {
     return was_solved(report) ? Json(value) : Json(nullptr);
   };
   json.add({{"preconditioner", config.preconditioner.name},
+            {"preconditioner_label", config.preconditioner.label},
             {"scale", to_string(config.preconditioner.scaling.scale)},
             {"match", to_string(config.preconditioner.scaling.match)},
             {"preconditioner_setup", was_solved(report)
@@ -238,11 +268,13 @@ Json json_of(RunResult const& result) {
             {"true_relative_residual", report.true_relative_residual},
             {"setup_seconds", report.setup_seconds},
             {"solve_seconds", report.solve_seconds},
+            {"solve_seconds_each", result.seconds},
             {"busy_cores", report.busy_cores},
             {"seconds_per_iteration", seconds_per_iteration(report)},
             {"kernels_per_iteration", if_solved(report.kernels_per_iteration)},
             {"words_per_iteration", if_solved(report.words_per_iteration)},
             {"roofline", roofline_json(result)},
+            {"checks", checks_json(report.checks)},
             {"history", report.history}});
   return json;
 }
@@ -283,7 +315,7 @@ std::int64_t shadow_dimension(RunResult const& result) {
                               : 0;
 }
 
-std::string json_text(std::vector<RunResult> const& results, std::string const& device,
+std::string json_text(std::vector<RunResult> const& results, Provenance const& provenance,
                       std::string_view stopped) {
   Json runs = Json::array();
   for (RunResult const& result : results) {
@@ -291,15 +323,26 @@ std::string json_text(std::vector<RunResult> const& results, std::string const& 
     add_columns(run, result);
     runs.append(run);
   }
-  Json document = {{"solder", version()}, {"kokkos", kokkos_version()}, {"device", device}};
+  Json document = provenance_json(provenance);
   if (!stopped.empty()) document.add("stopped", stopped);
   document.add("runs", runs);
   return document.text() + "\n";
 }
 
-void write_json(fs::path const& path, std::vector<RunResult> const& results,
-                std::string const& device, std::string_view stopped) {
-  write_text(path, json_text(results, device, stopped));
+void write_results(OutputConfig const& output, std::vector<RunResult> const& results,
+                   Provenance const& provenance, std::string_view stopped) {
+  std::string const text = json_text(results, provenance, stopped);
+  if (!output.json.empty()) write_text(output.json, text);
+  write_pictures(output, provenance.file, text);
+}
+
+void write_pictures(OutputConfig const& output, std::string const& name, std::string const& json) {
+  if (output.report.empty() && output.plot.empty()) return;
+  std::vector<Charts::Record> const records = {Charts::read_record(name, json)};
+  if (!output.report.empty()) write_text(output.report, Charts::html(records));
+  if (output.plot.empty()) return;
+  Charts::Kind const kind = Charts::kind_of(output.plot_kind);
+  write_text(output.plot, Charts::svg_file(Charts::pictures(kind, Charts::all_runs(records))));
 }
 
 void write_history(fs::path const& path, std::vector<Report> const& columns) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config.hpp"
+#include "provenance.hpp"
 
 namespace Solder::Driver {
 
@@ -23,6 +24,8 @@ struct RunResult {
   std::vector<Report> columns{};             ///< of each right-hand side, or system
   std::optional<Symmetry> symmetry{};        ///< see Solved
   double copy_bandwidth = 0;                 ///< bytes per second; 0: not requested
+  std::vector<double> seconds{};             ///< see Solved
+  std::string matrix_hash{}, rhs_hash{};     ///< see fingerprint(); empty: not asked for
 };
 
 /// \brief Vectors of the shadow space of IDR(s), the ones that there were; 0 of other solvers.
@@ -30,13 +33,16 @@ std::int64_t shadow_dimension(RunResult const& result);
 
 /// \brief All runs of a file as JSON (see docs/yaml.md). Numbers that are not finite become null.
 /// \param stopped why some runs are missing; empty: none are
-std::string json_text(std::vector<RunResult> const& results, std::string const& device,
+std::string json_text(std::vector<RunResult> const& results, Provenance const& provenance,
                       std::string_view stopped = {});
 
-/// \brief Writes json_text. The file appears as a whole or not at all. InputError if it cannot be
-/// written.
-void write_json(std::filesystem::path const& path, std::vector<RunResult> const& results,
-                std::string const& device, std::string_view stopped = {});
+/// \brief Writes json_text, and the page and the picture that are made of it, to those files that
+/// the output names. Each appears as a whole or not at all. InputError if one cannot be written.
+void write_results(OutputConfig const& output, std::vector<RunResult> const& results,
+                   Provenance const& provenance, std::string_view stopped = {});
+
+/// \brief Writes the page and the picture, as far as the output names them, of results as JSON.
+void write_pictures(OutputConfig const& output, std::string const& name, std::string const& json);
 
 /// \brief Writes "iteration,relative_residual" and one line for each iteration. With several
 /// right-hand sides, "iteration,relative_residual_1,..."; a column is empty after its end.

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "fingerprint.hpp"
 #include "methods.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -138,7 +139,10 @@ RunResult Runs::run_one(RunConfig const& config, System<T> const& system) {
           solved.format_reason,
           std::move(solved.columns),
           std::move(solved.symmetry),
-          config.output.roofline ? copy_bandwidth(config.execution.space) : 0};
+          config.output.roofline ? copy_bandwidth(config.execution.space) : 0,
+          std::move(solved.seconds),
+          config.output.keeps_results() ? fingerprint(system.matrix) : "",
+          config.output.keeps_results() ? fingerprint(system.rhs) : ""};
 }
 
 /// Solves a run. Errors are rethrown with the file and the name of the problem in front.
@@ -165,6 +169,7 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& tab
   {
     std::lock_guard const lock(mutex_);
     ended_.clear();
+    kept_ = std::chrono::steady_clock::now();
     file_ = &file;
     ++begun_;
   }
@@ -173,6 +178,7 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& tab
       RunResult result = run_named(config, store);
       std::unique_lock lock(mutex_);
       RunResult const& ended = ended_.emplace_back(std::move(result));
+      keep_now_and_then();
       lock.unlock();
       print_heading(table);
       print(table.line(ended));
@@ -195,9 +201,9 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& tab
     file_ = nullptr;
     throw std::runtime_error(message + kept);
   }
-  std::filesystem::path const& json = file.runs[0].output.json;
+  OutputConfig const& output = file.runs[0].output;
   std::lock_guard const lock(mutex_);
-  if (!json.empty()) write_json(json, ended_, device_);
+  if (output.keeps_results()) write_results(output, ended_, provenance_of(here_, file));
   file_ = nullptr;
 }
 
@@ -223,17 +229,31 @@ std::string Runs::place() const {
 std::string Runs::keep_ended(std::string_view why) {
   if (file_ == nullptr) return {};
   if (ended_.empty()) return "; no run had finished";
-  std::filesystem::path const& json = file_->runs[0].output.json;
+  OutputConfig const& output = file_->runs[0].output;
   std::string const those = ended_.size() == 1
                                 ? "the one finished run"
                                 : concat("the ", std::to_string(ended_.size()), " finished runs");
-  if (json.empty()) return concat("; without output.json nothing is kept of ", those);
+  if (!output.keeps_results()) return concat("; without output.json nothing is kept of ", those);
   try {
-    write_json(json, ended_, device_, why);
+    write_results(output, ended_, provenance_of(here_, *file_), why);
   } catch (std::exception const& error) {
     return concat("; ", those, " could not be kept: ", what_of(error));
   }
-  return concat("; ", json.string(), " has ", those);
+  auto const& kept = !output.json.empty()     ? output.json
+                     : !output.report.empty() ? output.report
+                                              : output.plot;
+  return concat("; ", kept.string(), " has ", those);
+}
+
+/// Writes what has ended so far, but not so often that it takes time: a program that is killed
+/// loses little.
+void Runs::keep_now_and_then() {
+  constexpr auto every = std::chrono::seconds(10);
+  auto const now = std::chrono::steady_clock::now();
+  OutputConfig const& output = file_->runs[0].output;
+  if (!output.keeps_results() || ended_.size() == file_->runs.size() || now - kept_ < every) return;
+  write_results(output, ended_, provenance_of(here_, *file_), concat("not finished: ", place()));
+  kept_ = std::chrono::steady_clock::now();
 }
 
 void Runs::stop(std::string_view why) {
@@ -253,15 +273,16 @@ ExitCode Runs::explain_all(std::vector<FileConfig> const& files, SystemStore& st
   try {
     for (FileConfig const& file : files)
       for (RunConfig const& run : file.runs)
-        print(concat(run.problem.name, "\n",
-                     std::visit(
-                         [&]<class T>(std::shared_ptr<System<T> const> const& system) -> std::string {
-                           if constexpr (is_built(yaml_name<T>))
-                             return explain<T>(run, *system);
-                           else
-                             return {};
-                         },
-                         store.get(run))));
+        print(
+            concat(run.problem.name, "\n",
+                   std::visit(
+                       [&]<class T>(std::shared_ptr<System<T> const> const& system) -> std::string {
+                         if constexpr (is_built(yaml_name<T>))
+                           return explain<T>(run, *system);
+                         else
+                           return {};
+                       },
+                       store.get(run))));
   } catch (std::exception const& error) {
     std::cerr << "error: " << what_of(error) << std::endl;
     return invalid_input;
@@ -269,16 +290,18 @@ ExitCode Runs::explain_all(std::vector<FileConfig> const& files, SystemStore& st
   return all_converged;
 }
 
-ExitCode Runs::run_all(std::vector<FileConfig> const& files, SystemStore& store) {
+ExitCode Runs::run_all(std::vector<FileConfig> const& files, SystemStore& store,
+                       std::vector<std::string> const& command) {
   try {
     Table const table(files);
     measure_copies(files);
     {
       std::lock_guard const lock(mutex_);
-      device_ = device_name();
+      here_ = provenance_here(command);
       files_ = files.size();
     }
-    bool const introduces = !files.empty() && !files[0].runs.empty() && files[0].runs[0].output.introduces;
+    bool const introduces =
+        !files.empty() && !files[0].runs.empty() && files[0].runs[0].output.introduces;
     if (!introduces) print_heading(table);
     for (FileConfig const& file : files) run_file(file, store, table);
   } catch (std::exception const& error) {

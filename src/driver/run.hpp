@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <string>
@@ -22,7 +23,9 @@ class Runs {
  public:
   /// \brief Needs Kokkos initialised. A run that cannot be carried out (memory, disk, standard
   /// output) ends everything with invalid_input; the JSON of its file has the finished runs.
-  ExitCode run_all(std::vector<FileConfig> const& files, SystemStore& store);
+  /// \param command main's arguments, for the results
+  ExitCode run_all(std::vector<FileConfig> const& files, SystemStore& store,
+                   std::vector<std::string> const& command);
 
   /// \brief Prints what each run's matrix is, which candidates its solver has, and why. Solves
   /// nothing. Needs Kokkos initialised.
@@ -42,13 +45,15 @@ class Runs {
   void run_file(FileConfig const& file, SystemStore& store, Table const& table);
   std::string place() const;
   std::string keep_ended(std::string_view why);
+  void keep_now_and_then();
 
   bool failed_ = false, has_heading_ = false;
   std::timed_mutex mutex_;  ///< guards what follows, and the progress line
-  std::string device_;
+  Provenance here_;
   std::size_t files_ = 0, begun_ = 0;  ///< how many there are, and have been begun
   FileConfig const* file_ = nullptr;
-  std::vector<RunResult> ended_;  ///< the finished runs of the file
+  std::vector<RunResult> ended_;                  ///< the finished runs of the file
+  std::chrono::steady_clock::time_point kept_{};  ///< when these were written
 };
 
 }  // namespace Solder::Driver

@@ -9,6 +9,7 @@
 
 #include "counts.hpp"
 #include "methods.hpp"
+#include "report/charts.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -278,6 +279,15 @@ std::vector<Key> all_keys() {
        .help = "Matrix Market file of x; numbered when there are several runs"},
       {.section = "output", .name = "history", .kind = Kind::path, .sweeps = false,
        .help = "CSV file of the residuals; numbered when there are several runs"},
+      {.section = "output", .name = "report", .kind = Kind::path, .sweeps = false,
+       .help = "page of HTML with tables and pictures of all runs of the file"},
+      {.section = "output", .name = "plot", .kind = Kind::path, .sweeps = false,
+       .help = "picture of all runs of the file, SVG"},
+      {.section = "output", .name = "plot_kind",
+       .words = {Charts::kind_names.begin(), Charts::kind_names.end()}, .default_value = "auto",
+       .sweeps = false, .help = "what output.plot shows; auto: what the runs are for"},
+      {.section = "output", .name = "host", .words = {"true", "false"}, .default_value = "false",
+       .sweeps = false, .help = "writes the machine's name into the results"},
       {.section = "output", .name = "verbose", .words = {"true", "false"}, .default_value = "false",
        .sweeps = false,
        .help = "prints each preconditioner's set-up by phase, and the levels of amg"},

@@ -124,19 +124,25 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   if (is_one) solver.reserve();
   std::optional<Batch<Exec>> batch;
   if (is_batch) batch.emplace(exec, system.starts);
-  auto const solve_once = [&]() -> std::vector<Report> {
+  auto const solve_all = [&]() -> std::vector<Report> {
     Kokkos::deep_copy(exec, x, T(0));
     if (is_batch) return solver.solve(b, x, *batch);
     if (is_one) return {solver.solve(b, x)};
     std::size_t const rows = size / count;
     return solver.solve(Columns(b.data(), rows, count), Columns(x.data(), rows, count));
   };
+  bool const together = is_batch || (!is_one && solver.solves_columns_at_once());
+  auto const solve_once = [&] {
+    std::vector<Report> reports = solve_all();
+    solved.seconds.push_back(summary(reports, together).solve_seconds);
+    return reports;
+  };
   std::vector<Report> search;  // what auto has found solves the repeats
-  if (run.chooses() && run.execution.repeat > 1) search = solve_once();
+  if (run.chooses() && run.execution.repeat > 1) search = solve_all();
   solved.columns =
       solve_repeatedly(run.execution.repeat, solve_once, is_batch ? "system" : "right-hand side");
   for (std::size_t c = 0; c < search.size(); ++c) solved.columns[c].attempts = search[c].attempts;
-  solved.report = summary(solved.columns, is_batch || (!is_one && solver.solves_columns_at_once()));
+  solved.report = summary(solved.columns, together);
   if (is_batch)  // of all systems
     for (std::size_t k = 1; k < solved.columns.size(); ++k)
       solved.report.words_per_iteration += solved.columns[k].words_per_iteration;
@@ -162,8 +168,9 @@ template <class T>
 std::string explain(RunConfig const& run, System<T> const& system) {
   std::string text;
   with_space(run.execution.space, [&]<class Exec>(Exec const& exec) {
-    text = explain_solver(exec, CsrMatrix<T, Exec>(exec, system.matrix),
-                          parameters_of(run, wanted_format(run, system.right_hand_sides() > 1).first));
+    text =
+        explain_solver(exec, CsrMatrix<T, Exec>(exec, system.matrix),
+                       parameters_of(run, wanted_format(run, system.right_hand_sides() > 1).first));
   });
   return text;
 }

@@ -24,6 +24,7 @@ struct Solved {
   std::optional<Symmetry> symmetry;  ///< of the matrix, if it was checked
   std::vector<T> solution;           ///< entry i of column c, out of k, is number i * k + c
   std::vector<Report> columns;       ///< of each right-hand side, or of each system of a batch
+  std::vector<double> seconds;       ///< of each repeat, all right-hand sides or systems together
 };
 
 /// \brief Solves from x = 0, execution.repeat times, on the space, with the solver, preconditioner,

@@ -7,7 +7,6 @@
 #include "solve.hpp"
 
 namespace Solder::Driver {
-namespace {
 
 std::string cpu_name() {
   std::ifstream stream("/proc/cpuinfo");
@@ -17,8 +16,6 @@ std::string cpu_name() {
         return line.substr(colon + 2);
   return "CPU";
 }
-
-}  // namespace
 
 std::vector<std::string_view> space_names() {
   static std::vector<std::string> const names = [] {

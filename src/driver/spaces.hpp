@@ -18,6 +18,9 @@ std::string name_of_space() {
   return name;
 }
 
+/// \brief The model of the first CPU, or "CPU" where the system does not tell.
+std::string cpu_name();
+
 /// \brief Calls f with an instance of the execution space with that YAML name; does not call it if
 /// this build does not have the space (see space_names()).
 template <class Function>

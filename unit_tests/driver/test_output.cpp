@@ -74,31 +74,35 @@ std::vector<Solder::Report> three_columns() {
 TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   Example example;
   fill(example);
-  auto const json =
-      nlohmann::ordered_json::parse(json_text({example.result, example.result}, "a device"));
+  auto const json = nlohmann::ordered_json::parse(
+      json_text({example.result, example.result}, {.device = "a device"}));
   std::string keys;
   for (auto const& [key, value] : json.items()) keys += key + " ";
-  EXPECT_EQ(keys, "solder kokkos device runs ");
+  EXPECT_EQ(keys,
+            "solder commit compiler kokkos spaces device machine date command file yaml runs ");
   EXPECT_EQ(json["device"], "a device");
   EXPECT_EQ(json["kokkos"], kokkos_version());
   ASSERT_EQ(json["runs"].size(), 2u);
   auto const& run = json["runs"][1];
   keys.clear();
   for (auto const& [key, value] : run.items()) keys += key + " ";
-  EXPECT_EQ(keys,
-            "problem solver form tolerance absolute_tolerance max_iterations time_limit restart "
-            "reorthogonalisation shadow_dimension "
-            "smoothing seed candidates preconditioner scale match "
-            "preconditioner_setup space runner "
-            "runner_reason matrix_format matrix_format_reason "
-            "reason detail attempts iterations "
-            "relative_residual "
-            "true_relative_residual setup_seconds solve_seconds busy_cores seconds_per_iteration "
-            "kernels_per_iteration "
-            "words_per_iteration roofline history ");
+  EXPECT_EQ(
+      keys,
+      "problem input solver form tolerance absolute_tolerance max_iterations time_limit restart "
+      "reorthogonalisation shadow_dimension "
+      "smoothing seed candidates preconditioner preconditioner_label scale match "
+      "preconditioner_setup space runner "
+      "runner_reason matrix_format matrix_format_reason "
+      "reason detail attempts iterations "
+      "relative_residual "
+      "true_relative_residual setup_seconds solve_seconds solve_seconds_each busy_cores "
+      "seconds_per_iteration "
+      "kernels_per_iteration "
+      "words_per_iteration roofline checks history ");
   EXPECT_TRUE(run["roofline"].is_null());
   EXPECT_EQ(run["problem"].dump(),
-            R"({"name":"bus","rows":10,"nonzeros":28,"scalar":"complex_float","symmetry":null})");
+            R"({"name":"bus","rows":10,"nonzeros":28,"scalar":"complex_float","path":null,)"
+            R"("matrix_hash":null,"rhs":null,"rhs_hash":null,"symmetry":null})");
   EXPECT_EQ(run["runner"], "launch");
   EXPECT_EQ(run["matrix_format"], "sell");
   EXPECT_EQ(run["matrix_format_reason"], "4% padding");
@@ -114,7 +118,7 @@ TEST(Json, HasTheOptionsOfTheSolverAndNullForThoseOfOthers) {
   SolverConfig& solver = example.config.solver;
   auto const options = [&](std::string const& name) {
     solver.name = name;
-    auto const run = nlohmann::ordered_json::parse(json_text({example.result}, ""))["runs"][0];
+    auto const run = nlohmann::ordered_json::parse(json_text({example.result}, {}))["runs"][0];
     nlohmann::ordered_json found;
     for (char const* const key : {"tolerance", "absolute_tolerance", "max_iterations", "restart",
                                   "reorthogonalisation", "shadow_dimension", "smoothing", "seed"})
@@ -139,7 +143,7 @@ TEST(Json, HasTheShareOfACopyWhereItIsAskedFor) {
   Example example;
   fill(example);
   auto const of_run = [&] {
-    return nlohmann::ordered_json::parse(json_text({example.result}, ""))["runs"][0]["roofline"];
+    return nlohmann::ordered_json::parse(json_text({example.result}, {}))["runs"][0]["roofline"];
   };
   example.result.copy_bandwidth = 1000;
   EXPECT_DOUBLE_EQ(of_run()["copy_gb_s"], 1e-6);
@@ -166,11 +170,11 @@ TEST(Json, HasTheShareOfACopyWhereItIsAskedFor) {
 TEST(Json, HasAnEntryForEachOfSeveralRightHandSides) {
   Example example;
   fill(example);
-  auto const one = nlohmann::ordered_json::parse(json_text({example.result}, ""))["runs"][0];
+  auto const one = nlohmann::ordered_json::parse(json_text({example.result}, {}))["runs"][0];
   EXPECT_FALSE(one.contains("right_hand_sides"));
   EXPECT_FALSE(one.contains("columns"));
   example.result.columns = three_columns();
-  auto const run = nlohmann::ordered_json::parse(json_text({example.result}, ""))["runs"][0];
+  auto const run = nlohmann::ordered_json::parse(json_text({example.result}, {}))["runs"][0];
   EXPECT_EQ(run["right_hand_sides"], 3);
   ASSERT_EQ(run["columns"].size(), 3u);
   EXPECT_EQ(run["columns"][0].dump(),
@@ -209,7 +213,7 @@ TEST(Json, WithoutIterationsThereIsNoTimePerIteration) {
   Example example;
   fill(example);
   example.result.report.iterations = 0;
-  auto const json = nlohmann::json::parse(json_text({example.result}, ""));
+  auto const json = nlohmann::json::parse(json_text({example.result}, {}));
   EXPECT_TRUE(json["runs"][0]["seconds_per_iteration"].is_null());
 }
 
@@ -217,17 +221,18 @@ TEST(Json, NamesThatAreNotUtf8AreStillWritten) {
   Example example;
   fill(example);
   example.config.problem.name = "b\xffs";
-  EXPECT_NO_THROW(nlohmann::json::parse(json_text({example.result}, "")));
+  EXPECT_NO_THROW(nlohmann::json::parse(json_text({example.result}, {})));
 }
 
 TEST(Json, IsWrittenWholeOrNotAtAll) {
   Scratch const scratch;
   Example example;
   fill(example);
-  write_json(scratch.path("r.json"), {example.result}, "d");
-  EXPECT_EQ(scratch.read("r.json"), json_text({example.result}, "d"));
+  write_results({.json = scratch.path("r.json")}, {example.result}, {.device = "d"});
+  EXPECT_EQ(scratch.read("r.json"), json_text({example.result}, {.device = "d"}));
   EXPECT_EQ(scratch.files(), (std::vector<std::string>{"r.json"}));
-  EXPECT_THROW(write_json(scratch.path("no/r.json"), {example.result}, "d"), Solder::InputError);
+  EXPECT_THROW(write_results({.json = scratch.path("no/r.json")}, {example.result}, {}),
+               Solder::InputError);
   EXPECT_EQ(scratch.files(), (std::vector<std::string>{"r.json"}));
 }
 

@@ -2,6 +2,7 @@
 // Results of a run, of any texts and numbers: what is written is JSON with the same texts and
 // numbers in it.
 #include <driver/output.hpp>
+#include <driver/report/page.hpp>
 
 #include <cmath>
 #include <cstring>
@@ -84,7 +85,8 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   result.copy_bandwidth = values.number<double>();
   std::string const device = values.text(), stopped = values.text();
 
-  std::string const text = json_text({result}, device, stopped);
+  Provenance const provenance{.device = device, .file = run.problem.name, .yaml = stopped};
+  std::string const text = json_text({result}, provenance, stopped);
   auto const json = nlohmann::json::parse(text);
   claim_same(json["device"], device);
   auto const& written = json["runs"].at(0);
@@ -96,6 +98,10 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   claim(written["history"].size() == result.report.history.size(), "the history is whole");
   for (std::size_t i = 0; i < result.report.history.size(); ++i)
     claim_same(written["history"][i], result.report.history[i]);
+
+  std::vector<Solder::Charts::Record> const records = {Solder::Charts::read_record("r", text)};
+  std::string const page = Solder::Charts::html(records, records);
+  claim(page.find("<script") == std::string::npos, "a page has no script");
 
   claim(Table({{"runs.yaml", {run}}}).line(result).ends_with('\n'), "a table has lines");
   return 0;

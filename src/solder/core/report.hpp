@@ -214,6 +214,14 @@ struct Report {
   bool kept_guess = false;             ///< x is the guess: see SolverOptions::keep_guess
   std::vector<double>
       history;  ///< the recursion's relative residual of iterations 0, 1, ..., iterations
+  /// \brief The true residual, recomputed in the midst of a solve.
+  struct Check {
+    int iteration;             ///< at which the host learned of it, a batch later at most
+    double relative_residual;  ///< ||b - A x|| / ||b||
+  };
+  /// Of a single right-hand side; the first is that of the guess. Where several fall into one batch
+  /// of iterations, the last.
+  std::vector<Check> checks;
   double setup_seconds =
       0;  ///< solver construction: workspace and, for the graph runner, its recording
   double solve_seconds = 0;  ///< the solve, on the host's clock

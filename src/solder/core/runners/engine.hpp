@@ -111,6 +111,7 @@ class Engine {
     if (has_gate(plan, columns()))
       gate_ = allocate_zero_view<decltype(gate_)>(exec, "Solder::engine::gate", 1);
     for (auto& history : histories_) history.reserve(columns() == 1 ? 4096 : 1024);
+    checks_.reserve(64);
     Kokkos::parallel_for("Solder::engine::slots",
                          Kokkos::RangePolicy<Exec>(exec_, 0, 4 * columns()),
                          NewControls{slots_.data()});
@@ -169,6 +170,7 @@ class Engine {
     left_sums_.clear();
     std::fill(controls_.begin(), controls_.end(), Control{});
     for (auto& history : histories_) history.clear();
+    checks_.clear();
     abandoned_ = begun_ = is_stopping_ = false;
     sent_ = received_ = 0;
     half_ended_at_ = -1;
@@ -263,6 +265,7 @@ class Engine {
       report.runner = ran();
       report.runner_because = abandoned_ ? too_busy : ran_.because;
       if (abandoned_ && report.detail.empty()) report.detail = too_busy;
+      if (columns() == 1) report.checks = checks_;
       reports.push_back(std::move(report));
     }
     return reports;
@@ -397,8 +400,10 @@ class Engine {
 
   /// \brief Waits for the next status, and tells of it.
   void receive(Listener const& listener = {}) {
+    double const before = controls_[0].true_squared;
     status_.receive(exec_, ++received_, controls_, histories_);
     note_time();
+    if (columns() == 1) note_check(received_ == 1, before);
     if (is_whole() && status_.abandoned(received_))
       abandoned_ = true;
     else if (listener && !is_stopping_)
@@ -421,6 +426,14 @@ class Engine {
     } catch (...) {
       left_sums_.fail();
     }
+  }
+  /// \brief Keeps the true residual that a status is the first to tell.
+  void note_check(bool is_first, double before) {
+    Control const& now = controls_[0];
+    if (is_first && now.recorded > 0) checks_.push_back({0, now.relative(now.guess_squared)});
+    double const known = is_first ? now.guess_squared : before;
+    if (now.true_squared != known)
+      checks_.push_back({now.iteration, now.relative(now.true_squared)});
   }
   void note_time() {
     seconds_ = timer_.seconds() - setup_seconds_;
@@ -607,6 +620,7 @@ class Engine {
   // Of this solve:
   std::vector<Control> controls_;  ///< as the last status has them
   std::vector<std::vector<double>> histories_;
+  std::vector<Report::Check> checks_;  ///< of one column
   std::int32_t sent_ = 0, received_ = 0;  ///< batches and statuses
   bool abandoned_ = false;                ///< its kernel's teams did not meet
   bool begun_ = false;                    ///< there are control blocks to go on from
