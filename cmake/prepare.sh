@@ -64,7 +64,7 @@ remember() { # CHOICE DESCRIPTION FILE; the choice is valid as long as FILE exis
 # Forgets what was configured with another environment.
 renew() {
   [ "$(cat "$work/key" 2>/dev/null)" != "$(environment_key)" ] || return 0
-  rm -rf "$work/build/CMakeCache.txt" "$work/build/CMakeFiles" "$work"/stamp.*
+  rm -rf "$work/build/CMakeCache.txt" "$work/build/CMakeFiles" "$work"/stamp.* "$work/configured.perf"
   mkdir -p "$work" && environment_key >"$work/key"
 }
 
@@ -231,6 +231,8 @@ synchronise() {
   for name in solder test CMakeLists.txt LICENSE cmake src unit_tests examples perf_tests inputs docs; do
     [ ! -e "$source_dir/$name" ] || cp -a "$source_dir/$name" "$work/source.new/" || return
   done
+  git -C "$source_dir" describe --always --dirty --abbrev=12 '--exclude=*' >"$work/source.new/.commit" 2>/dev/null ||
+    rm -f "$work/source.new/.commit"
   rm -rf "$work/source" && mv "$work/source.new" "$work/source"
 }
 
@@ -292,16 +294,25 @@ configure() {
 
 configure_build() { # SCALARS
   if [ "$1" = all ]; then
-    configure build -USolder_SCALARS -USolder_ENABLE_TESTS -USolder_ENABLE_EXAMPLES
+    configure build -USolder_SCALARS -USolder_ENABLE_TESTS -USolder_ENABLE_EXAMPLES \
+      ${perf_tests:+-DSolder_ENABLE_PERF_TESTS=ON}
   else
-    configure build "-DSolder_SCALARS=$1" -DSolder_ENABLE_TESTS=OFF -DSolder_ENABLE_EXAMPLES=OFF
+    configure build "-DSolder_SCALARS=$1" -DSolder_ENABLE_TESTS=OFF -DSolder_ENABLE_EXAMPLES=OFF \
+      ${perf_tests:+-DSolder_ENABLE_PERF_TESTS=ON}
   fi
+  # The performance tests, once they are built, are configured with the rest from then on.
+  [ -z "${perf_tests:-}" ] || touch "$work/configured.perf"
 }
 
 # Shows what failed first, which is seldom the last output, with the user's names of the files.
 show_failure() {
   if grep -q 'error:' "$log"; then grep -m 3 -A 12 'error:' "$log"; else tail -n 60 "$log"; fi |
     sed "s|$sources/||g" | cut -c 1-300 >&2
+}
+
+is_configured() {
+  [ -e "$work/build/CMakeCache.txt" ] && [ -e "$work/scalars" ] &&
+    { [ -z "${perf_tests:-}" ] || [ -e "$work/configured.perf" ]; }
 }
 
 build() { # TARGET
@@ -317,7 +328,7 @@ build() { # TARGET
   fi
   built=$(scalars_for "$1")
   if [ "$built" != "$(cat "$work/scalars" 2>/dev/null)" ]; then rm -f "$work/scalars"; fi
-  if ! { [ -e "$work/build/CMakeCache.txt" ] && [ -e "$work/scalars" ] || configure_build "$built"; } ||
+  if ! { is_configured || configure_build "$built"; } ||
     ! logged where cmake --build "$inside/build" --target "$1" --parallel "$(jobs)"; then
     [ -n "${VERBOSE:-}" ] || show_failure
     say "the build failed; full output: $log"

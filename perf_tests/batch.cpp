@@ -14,6 +14,7 @@
 #include "contest.hpp"
 #include "driver/methods.hpp"
 #include "driver/solve.hpp"
+#include "measure.hpp"
 #include "peers/batch_problem.hpp"
 #include "text.hpp"
 
@@ -237,6 +238,7 @@ Json json_of(Group const& group) {
     Json one{{"who", c.who},
              {"how", c.how},
              {"seconds", c.seconds()},
+             {"seconds_each", c.samples},
              {"gain", before / c.seconds()},
              {"most_iterations", remarks.most_iterations},
              {"mean_iterations", remarks.mean_iterations},
@@ -260,10 +262,10 @@ void check_batches(std::string const& measure, Driver::FileConfig const& file,
       errors.add(run.where("problem.batch"), "problem.batch needs measure: batch, not ", measure);
 }
 
-void time_batch_solves(Driver::FileConfig const& file, std::vector<std::string> const& peers,
+Json time_batch_solves(Driver::FileConfig const& file, std::vector<std::string> const& peers,
                        Driver::SystemStore& store, Machine& machine) {
   auto const with_system = [](Group& group, auto const& f) {
-    std::visit([&](auto const& system) { f(*system); }, group.system);
+    visit_built([&](auto const& system) { f(*system); }, group.system);
   };
   auto const ask_peers = [&](Group& group) {
     with_system(group, [&](auto const& system) {
@@ -295,8 +297,7 @@ void time_batch_solves(Driver::FileConfig const& file, std::vector<std::string> 
     runs.push_back(json_of(group));
   }
   std::cout << ContestTable::means(contests);
-  std::filesystem::path const& json = file.runs[0].output.json;
-  if (!json.empty()) write_contests(json, contests, runs);
+  return contests_json(contests, std::move(runs));
 }
 
 }  // namespace Solder::Perf

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ void check_batches(std::string const& measure, Driver::FileConfig const& file,
 /// each handed back.
 ///
 /// In order as time_solves.
-void time_batch_solves(Driver::FileConfig const& file, std::vector<std::string> const& peers,
-                       Driver::SystemStore& store, Machine& machine);
+nlohmann::ordered_json time_batch_solves(Driver::FileConfig const& file,
+                                         std::vector<std::string> const& peers,
+                                         Driver::SystemStore& store, Machine& machine);
 
 }  // namespace Solder::Perf

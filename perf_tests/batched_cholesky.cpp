@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <solder/kernels/batched_cholesky.hpp>
 #include <stdexcept>
 
@@ -161,14 +162,14 @@ Contest run(int order, SizesConfig const& config, std::vector<std::string> const
 SizesConfig read_batched_cholesky(std::filesystem::path const& file,
                                   std::vector<std::string> const& assignments,
                                   Driver::Errors& errors) {
-  SizesConfig const defaults{
-      13'000, {16, 32, 64, 96, 128, 160, 192, 224, 256}, false, "default", {}};
+  SizesConfig const defaults{13'000, {16, 32, 64, 96, 128, 160, 192, 224, 256}, false, "default"};
   return read_sizes({"batched_cholesky", "matrices", 10'000'000, "orders", 4096}, defaults, file,
                     assignments, errors);
 }
 
-void time_batched_cholesky(SizesConfig const& config, std::vector<std::string> const& peers,
-                           Machine& machine) {
+nlohmann::ordered_json time_batched_cholesky(SizesConfig const& config,
+                                             std::vector<std::string> const& peers,
+                                             Machine& machine) {
   Machine::Space const& space = machine.at(config.space);
   ContestTable const table("order");
   std::vector<Contest> contests;
@@ -179,7 +180,7 @@ void time_batched_cholesky(SizesConfig const& config, std::vector<std::string> c
     std::cout << table.lines(contests.back()) << std::flush;
   }
   std::cout << table.means(contests);
-  if (!config.json.empty()) table.write_json(config.json, contests);
+  return table.json(contests);
 }
 
 }  // namespace Solder::Perf

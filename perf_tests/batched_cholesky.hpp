@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ SizesConfig read_batched_cholesky(std::filesystem::path const& file,
 /// \brief `measure: batched_cholesky`: times A = L L^H for many matrices of each order, stored by
 /// rows and by columns, beside the vendor's; a table on standard output and the file's JSON. In
 /// order as time_solves. \throws std::runtime_error where Solder's residual is more than rounding
-void time_batched_cholesky(SizesConfig const& config, std::vector<std::string> const& peers,
-                           Machine& machine);
+nlohmann::ordered_json time_batched_cholesky(SizesConfig const& config,
+                                             std::vector<std::string> const& peers,
+                                             Machine& machine);
 
 }  // namespace Solder::Perf

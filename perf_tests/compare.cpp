@@ -8,7 +8,7 @@
 namespace Solder::Perf {
 
 std::vector<std::string_view> peer_names() {
-  return {"viennacl", "kokkos_kernels", "vendor", "eigen"};
+  return {"viennacl", "kokkos_kernels", "vendor", "eigen", "petsc"};
 }
 
 bool was_found([[maybe_unused]] std::string_view peer) {
@@ -23,6 +23,9 @@ bool was_found([[maybe_unused]] std::string_view peer) {
 #endif
 #ifdef SOLDER_PERF_EIGEN
   if (peer == "eigen") return true;
+#endif
+#ifdef SOLDER_PERF_PETSC
+  if (peer == "petsc") return true;
 #endif
   return false;
 }
@@ -44,6 +47,9 @@ std::vector<PeerTiming> run_peer([[maybe_unused]] std::string_view peer,
 #endif
 #ifdef SOLDER_PERF_EIGEN
   if (peer == "eigen") return run_eigen(problem, request);
+#endif
+#ifdef SOLDER_PERF_PETSC
+  if (peer == "petsc") return run_petsc(problem, request);
 #endif
   return {};
 }

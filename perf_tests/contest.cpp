@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <solder/io/detail/whole_file.hpp>
 #include <utility>
 
 #include "driver/solve.hpp"
@@ -59,11 +58,9 @@ Json json_of(Contest const& contest, std::string const& size_name) {
   double const reference = contest.reference_seconds();
   for (Contestant const& c : contest.contestants) {
     double const rate = contest.bytes / c.seconds();
-    Json one{{"who", c.who},
-             {"how", c.how},
-             {"seconds", c.seconds()},
-             {"gb_s", rate * 1e-9},
-             {"of_copy", rate / contest.copy_bandwidth},
+    Json one{{"who", c.who},           {"how", c.how},
+             {"seconds", c.seconds()}, {"seconds_each", c.samples},
+             {"gb_s", rate * 1e-9},    {"of_copy", rate / contest.copy_bandwidth},
              {"error", c.error}};
     if (reference > 0) one["speed"] = reference / c.seconds();
     run["contestants"].push_back(std::move(one));
@@ -133,25 +130,21 @@ std::string title_of(Driver::RunConfig const& run) {
   return text;
 }
 
-void write_contests(std::filesystem::path const& path, std::vector<Contest> const& contests,
-                    Json const& runs) {
-  Json document{{"device", Driver::device_name()}, {"summary", Json::array()}, {"runs", runs}};
+Json contests_json(std::vector<Contest> const& contests, Json runs) {
+  Json document{{"summary", Json::array()}, {"runs", std::move(runs)}};
   for (auto const& [names, ratios] : all_ratios(contests))
     document["summary"].push_back({{"solder", names.first},
                                    {"peer", names.second},
                                    {"geometric_mean", geometric_mean(ratios)},
                                    {"least", least(ratios)},
                                    {"problems", ratios.size()}});
-  Solder::Impl::WholeFile output(path.string());
-  output.text(document.dump(2) + "\n");
-  output.commit();
+  return document;
 }
 
-void ContestTable::write_json(std::filesystem::path const& path,
-                              std::vector<Contest> const& contests) const {
+Json ContestTable::json(std::vector<Contest> const& contests) const {
   Json runs = Json::array();
   for (Contest const& contest : contests) runs.push_back(json_of(contest, size_name_));
-  write_contests(path, contests, runs);
+  return contests_json(contests, std::move(runs));
 }
 
 }  // namespace Solder::Perf

@@ -44,10 +44,9 @@ struct Contest {
 /// \brief The run's problem, with what is not as usual.
 std::string title_of(Driver::RunConfig const& run);
 
-/// \brief Writes the runs after their device and the geometric means of contests, as JSON; the file
-/// appears whole or not at all.
-void write_contests(std::filesystem::path const& path, std::vector<Contest> const& contests,
-                    nlohmann::ordered_json const& runs);
+/// \brief The geometric means of contests, and their runs.
+nlohmann::ordered_json contests_json(std::vector<Contest> const& contests,
+                                     nlohmann::ordered_json runs);
 
 /// \brief The table of one measurement and what sums it up.
 class ContestTable {
@@ -61,8 +60,8 @@ class ContestTable {
   /// \brief The geometric mean over all problems, and the least, of a peer's time over Solder's:
   /// each of Solder's ways with each of a peer's and with its best.
   static std::string means(std::vector<Contest> const& contests);
-  /// \brief All that, as JSON: see write_contests.
-  void write_json(std::filesystem::path const& path, std::vector<Contest> const& contests) const;
+  /// \brief All that, as JSON: see contests_json.
+  nlohmann::ordered_json json(std::vector<Contest> const& contests) const;
 
  private:
   std::string size_name_;

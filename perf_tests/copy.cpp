@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "contest.hpp"
@@ -78,20 +79,20 @@ std::vector<Contest> run(SizesConfig const& config, Machine::Space const& space)
 SizesConfig read_copy(std::filesystem::path const& file,
                       std::vector<std::string> const& assignments, Driver::Errors& errors) {
   constexpr int most_rows = 2'000'000'000, most_batches = 1000;
-  SizesConfig defaults{15, {}, false, "default", {}};
+  SizesConfig defaults{15, {}, false, "default"};
   for (int rows = 1024; rows <= 1 << 27; rows *= 2) defaults.sizes.push_back(rows);
   return read_sizes({"copy", "batches", most_batches, "rows", most_rows}, defaults, file,
                     assignments, errors);
 }
 
-void time_copy(SizesConfig const& config, Machine& machine) {
+nlohmann::ordered_json time_copy(SizesConfig const& config, Machine& machine) {
   Machine::Space const& space = machine.at(config.space);
   ContestTable const table("columns");
   auto const contests =
       config.single_precision ? run<float>(config, space) : run<double>(config, space);
   std::cout << table.heading(space.bandwidth.copy);
   for (Contest const& contest : contests) std::cout << table.lines(contest);
-  if (!config.json.empty()) table.write_json(config.json, contests);
+  return table.json(contests);
 }
 
 }  // namespace Solder::Perf

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "driver/errors.hpp"
 #include "machine.hpp"
 #include "sizes.hpp"
 
@@ -20,6 +20,6 @@ SizesConfig read_copy(std::filesystem::path const& file,
 /// \brief `measure: copy`: times b = a for vectors of so many rows, which is what a kernel of one
 /// pass can reach at its size; a table on standard output and the file's JSON. In order as
 /// time_solves. \throws std::runtime_error where b is not a
-void time_copy(SizesConfig const& config, Machine& machine);
+nlohmann::ordered_json time_copy(SizesConfig const& config, Machine& machine);
 
 }  // namespace Solder::Perf

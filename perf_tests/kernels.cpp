@@ -6,7 +6,6 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <solder/io/detail/whole_file.hpp>
 
 #include "measure.hpp"
 #include "text.hpp"
@@ -181,25 +180,18 @@ void check_kernels(Driver::FileConfig const& file, Driver::Errors& errors) {
                  run.execution.runner);
 }
 
-void time_kernels(Driver::FileConfig const& file, Driver::SystemStore& store, Machine& machine) {
+Json time_kernels(Driver::FileConfig const& file, Driver::SystemStore& store, Machine& machine) {
   Json runs = Json::array();
   for (Driver::RunConfig const& config : file.runs)
-    std::visit(
+    visit_built(
         [&](auto const& system) {
           Iteration const iteration = measure(config, *system);
           std::cout << lines(config, iteration) << std::flush;
           runs.push_back(json_of(config, iteration));
         },
         store.get(config));
-  std::filesystem::path const& json = file.runs[0].output.json;
-  if (json.empty()) return;
-  Json const document = {
-      {"device", Driver::device_name()},
-      {"copy_bandwidth_gb_s", machine.at(file.runs[0].execution.space).bandwidth.copy * 1e-9},
-      {"runs", std::move(runs)}};
-  Solder::Impl::WholeFile whole(json.string());
-  whole.text(document.dump(2) + "\n");
-  whole.commit();
+  return {{"copy_bandwidth_gb_s", machine.at(file.runs[0].execution.space).bandwidth.copy * 1e-9},
+          {"runs", std::move(runs)}};
 }
 
 }  // namespace Solder::Perf

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "driver/problem.hpp"
 #include "machine.hpp"
 
@@ -12,6 +14,7 @@ void check_kernels(Driver::FileConfig const& file, Driver::Errors& errors);
 
 /// \brief `measure: kernels`: times each kernel of a fixed number of iterations by itself, beside
 /// the whole solve by the same runner; a table on standard output, and the file's JSON.
-void time_kernels(Driver::FileConfig const& file, Driver::SystemStore& store, Machine& machine);
+nlohmann::ordered_json time_kernels(Driver::FileConfig const& file, Driver::SystemStore& store,
+                                    Machine& machine);
 
 }  // namespace Solder::Perf

@@ -2,6 +2,7 @@
 #include <Kokkos_Core.hpp>
 #include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -9,8 +10,11 @@
 #include "batched_cholesky.hpp"
 #include "compare.hpp"
 #include "copy.hpp"
+#include "document.hpp"
 #include "driver/check.hpp"
 #include "driver/config.hpp"
+#include "driver/report_command.hpp"
+#include "driver/solve.hpp"
 #include "kernels.hpp"
 #include "machine.hpp"
 #include "multi_dot.hpp"
@@ -38,13 +42,19 @@ constexpr std::string_view usage =
     "           batched_cholesky (in place of a problem: batched_cholesky: {matrices: ...,\n"
     "           orders: [...], scalar: double}) or\n"
     "           copy (b = a; in place of a problem: copy: {rows: [...], scalar: double})\n"
-    "  compare: [viennacl, kokkos_kernels, vendor, eigen], or some of these: libraries to time "
-    "beside it\n";
+    "  compare: [viennacl, kokkos_kernels, vendor, eigen, petsc], or some of these: libraries to "
+    "time beside it\n"
+    "Writes JSON, a page (HTML) and a picture (SVG): where output says, else FILE.json and beside "
+    "it.\n"
+    "--compare OLD.json: the page compares with these earlier results. --peers: which libraries "
+    "were found.\n";
 
 struct Arguments {
   std::vector<std::filesystem::path> files;
   std::vector<std::string> assignments;
+  std::vector<std::filesystem::path> old;
   std::vector<char*> kokkos;  ///< the program's name and --kokkos-*
+  bool peers = false;
 };
 
 Arguments read_arguments(int argc, char* argv[], Driver::Errors& errors) {
@@ -54,6 +64,10 @@ Arguments read_arguments(int argc, char* argv[], Driver::Errors& errors) {
     std::string_view const argument = argv[i];
     if (argument.starts_with("--kokkos-"))
       arguments.kokkos.push_back(argv[i]);
+    else if (argument == "--compare" && i + 1 < argc)
+      arguments.old.emplace_back(argv[++i]);
+    else if (argument == "--peers")
+      arguments.peers = true;
     else if (argument == "--set" && i + 1 < argc)
       arguments.assignments.emplace_back(argv[++i]);
     else if (argument.starts_with("-"))
@@ -61,7 +75,7 @@ Arguments read_arguments(int argc, char* argv[], Driver::Errors& errors) {
     else
       arguments.files.emplace_back(argument);
   }
-  if (arguments.files.empty() && errors.empty())
+  if (arguments.files.empty() && errors.empty() && !arguments.peers)
     errors.add("", "no YAML file given\n" + std::string(usage));
   return arguments;
 }
@@ -75,6 +89,28 @@ std::vector<std::string> found(std::vector<std::string> const& compare) {
     else
       std::cout << peer << ": not found when solder_perf was configured, not compared with\n";
   return peers;
+}
+
+/// Which libraries were found when this program was configured, and which not.
+std::string peers_text() {
+  std::string with, without;
+  for (std::string_view const peer : peer_names()) {
+    std::string& list = was_found(peer) ? with : without;
+    list += (list.empty() ? "" : ", ") + std::string(peer);
+  }
+  return "peers found: " + (with.empty() ? "none" : with) +
+         (without.empty() ? "" : "; not found: " + without) + "\n";
+}
+
+/// Warns where other processes have the cores.
+void report_load(Driver::Provenance const& here) {
+  if (here.load.empty() || here.cores == 0 || here.load[0] < 0.5 * here.cores) return;
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "warning: the load is %.1f on %d cores before anything is timed: other processes "
+                "are busy, and these times are not Solder's own\n",
+                here.load[0], here.cores);
+  std::cerr << text;
 }
 
 /// Whether a measure has sizes in place of linear systems.
@@ -98,6 +134,11 @@ int run(int argc, char* argv[]) {
   };
   Arguments arguments = read_arguments(argc, argv, errors);
   if (!errors.empty()) return fail();
+  if (arguments.peers) {
+    std::cout << peers_text();
+    return 0;
+  }
+  auto const old = Driver::read_records(arguments.old, errors);
   std::vector<Job> jobs;
   std::vector<std::filesystem::path> of_runs;
   for (auto const& file : arguments.files) {
@@ -137,26 +178,33 @@ int run(int argc, char* argv[]) {
   arguments.kokkos.push_back(nullptr);
   Kokkos::ScopeGuard const kokkos(kokkos_argc, arguments.kokkos.data());
   Machine machine;
-  for (Job const& job : jobs) {
+  Driver::Provenance const here = Driver::provenance_here({argv, argv + argc});
+  report_load(here);
+  std::cout << peers_text();
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    Job const& job = jobs[i];
     auto const peers = found(job.compare);
-    if (job.measure == "multi_dot")
-      time_multi_dot(job.sizes, peers, machine);
-    else if (job.measure == "batched_cholesky")
-      time_batched_cholesky(job.sizes, peers, machine);
-    else if (job.measure == "copy")
-      time_copy(job.sizes, machine);
-    else if (job.measure == "setup")
-      time_setups(files[job.number], store, machine);
-    else if (job.measure == "spmv")
-      time_products(files[job.number], peers, store, machine);
-    else if (job.measure == "triangular")
-      time_triangles(files[job.number], peers, store, machine);
-    else if (job.measure == "kernels")
-      time_kernels(files[job.number], store, machine);
-    else if (job.measure == "batch")
-      time_batch_solves(files[job.number], peers, store, machine);
-    else
-      time_solves(files[job.number], peers, store, machine);
+    auto const time = [&]() -> nlohmann::ordered_json {
+      if (job.measure == "multi_dot") return time_multi_dot(job.sizes, peers, machine);
+      if (job.measure == "batched_cholesky")
+        return time_batched_cholesky(job.sizes, peers, machine);
+      if (job.measure == "copy") return time_copy(job.sizes, machine);
+      Driver::FileConfig const& file = files[job.number];
+      if (job.measure == "setup") return time_setups(file, store, machine);
+      if (job.measure == "spmv") return time_products(file, peers, store, machine);
+      if (job.measure == "triangular") return time_triangles(file, peers, store, machine);
+      if (job.measure == "kernels") return time_kernels(file, store, machine);
+      if (job.measure == "batch") return time_batch_solves(file, peers, store, machine);
+      return time_solves(file, peers, store, machine);
+    };
+    Driver::FileConfig const input =
+        has_sizes(job.measure)
+            ? Driver::FileConfig{arguments.files[i], {{.output = job.sizes.output}}, job.sizes.text}
+            : files[job.number];
+    auto const output = complete(input.runs[0].output, input.file);
+    write(time(), output, Driver::provenance_of(here, input), old);
+    std::cout << output.json.string() << ", " << output.report.string() << ", "
+              << output.plot.string() << "\n";
   }
   return 0;
 }

@@ -3,14 +3,32 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <stdexcept>
+#include <variant>
 #include <vector>
 
 #include "driver/methods.hpp"
 #include "driver/problem.hpp"
+#include "driver/scalars.hpp"
 #include "driver/solve.hpp"
 #include "peers/peer.hpp"
 
 namespace Solder::Perf {
+
+/// \brief Calls f with a system, which has to be of a scalar of this build; check_runs() refuses
+/// the others.
+template <class Function>
+void visit_built(Function const& f, Driver::AnySystem const& any) {
+  std::visit(
+      [&]<class T>(std::shared_ptr<Driver::System<T> const> const& system) {
+        if constexpr (Driver::is_built(Driver::yaml_name<T>))
+          f(system);
+        else
+          throw std::logic_error("no scalar of this build");
+      },
+      any);
+}
 
 /// \brief Steps of a cycle of the run's solver, 1 where it has none: what is timed is whole cycles.
 inline int cycle_of(Driver::RunConfig const& config) {
@@ -28,6 +46,7 @@ struct Measurement {
   int repeats = 0;                ///< solves to time, all in all
   int check_iterations = 0;       ///< few enough that every correct solver has the same residual
   double check_residual = 0;      ///< Solder's after these
+  std::vector<double> samples{};  ///< seconds of each solve
   std::vector<double> medians{};  ///< seconds of a solve, of each call of time_solves
 
   double seconds_per_iteration() const {
@@ -85,6 +104,8 @@ class TimedSolves {
         measurement.check_iterations = i;
         measurement.check_residual = history[i];
       }
+    measurement.samples.insert(measurement.samples.end(), solved.seconds.begin(),
+                               solved.seconds.end());
     measurement.medians.push_back(solved.report.solve_seconds);
     measurement.report = std::move(solved.report);
     measurement.report.solve_seconds = median(measurement.medians);

@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <solder/kernels/multi_dot.hpp>
 #include <stdexcept>
 
@@ -159,14 +160,14 @@ std::vector<Contest> run(SizesConfig const& config, std::vector<std::string> con
 
 SizesConfig read_multi_dot(std::filesystem::path const& file,
                            std::vector<std::string> const& assignments, Driver::Errors& errors) {
-  SizesConfig defaults{5'000'000, {}, false, "default", {}};
+  SizesConfig defaults{5'000'000, {}, false, "default"};
   for (int columns = 1; columns <= 32; ++columns) defaults.sizes.push_back(columns);
   return read_sizes({"multi_dot", "rows", 2'000'000'000, "columns", most_columns}, defaults, file,
                     assignments, errors);
 }
 
-void time_multi_dot(SizesConfig const& config, std::vector<std::string> const& peers,
-                    Machine& machine) {
+nlohmann::ordered_json time_multi_dot(SizesConfig const& config,
+                                      std::vector<std::string> const& peers, Machine& machine) {
   Machine::Space const& space = machine.at(config.space);
   ContestTable const table("columns");
   auto const contests = config.single_precision ? run<float>(config, peers, space)
@@ -174,7 +175,7 @@ void time_multi_dot(SizesConfig const& config, std::vector<std::string> const& p
   std::cout << table.heading(space.bandwidth.copy);
   for (Contest const& contest : contests) std::cout << table.lines(contest);
   std::cout << table.means(contests);
-  if (!config.json.empty()) table.write_json(config.json, contests);
+  return table.json(contests);
 }
 
 }  // namespace Solder::Perf

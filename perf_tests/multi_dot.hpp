@@ -2,10 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "driver/errors.hpp"
 #include "machine.hpp"
 #include "sizes.hpp"
 
@@ -21,7 +21,7 @@ SizesConfig read_multi_dot(std::filesystem::path const& file,
 /// peers' gemv and separate inner products; a table on standard output and the file's JSON. In
 /// order as time_solves. \throws std::runtime_error where Solder's result is wrong by more than
 /// rounding
-void time_multi_dot(SizesConfig const& config, std::vector<std::string> const& peers,
-                    Machine& machine);
+nlohmann::ordered_json time_multi_dot(SizesConfig const& config,
+                                      std::vector<std::string> const& peers, Machine& machine);
 
 }  // namespace Solder::Perf

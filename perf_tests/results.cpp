@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <solder/io/detail/whole_file.hpp>
 
 #include "driver/output.hpp"
 #include "text.hpp"
@@ -34,6 +33,7 @@ Json json_of(PeerResult const& peer, Row const& row) {
   for (PeerTiming const& timing : peer.timings)
     variants.push_back({{"variant", timing.variant},
                         {"seconds_per_iteration", timing.seconds_per_iteration()},
+                        {"seconds_each", timing.seconds},
                         {"iterations", timing.iterations},
                         {"check_residual", timing.check_residual},
                         {"agrees", agrees(timing, row)}});
@@ -114,16 +114,17 @@ std::string lines(Row const& row) {
   return text;
 }
 
-void write_json(std::filesystem::path const& path, std::vector<Row> const& rows) {
+Json results_json(std::vector<Row> const& rows) {
   std::vector<Driver::RunResult> results;
   for (Row const& row : rows) {
     results.push_back({row.config, row.rows, row.nonzeros, row.solder.space, row.solder.report,
                        row.solder.matrix_format, row.solder.format_reason});
     results.back().report.history.clear();
+    results.back().seconds = row.solder.samples;
   }
-  Json document = Json::parse(Driver::json_text(results, Driver::device_name()));
-  document["copy_bandwidth_gb_s"] = rows[0].bandwidth.copy * 1e-9;
-  document["triad_bandwidth_gb_s"] = rows[0].bandwidth.triad * 1e-9;
+  Json document{{"copy_bandwidth_gb_s", rows[0].bandwidth.copy * 1e-9},
+                {"triad_bandwidth_gb_s", rows[0].bandwidth.triad * 1e-9},
+                {"runs", Json::parse(Driver::json_text(results, {}))["runs"]}};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Row const& row = rows[i];
     Json& run = document["runs"][i];
@@ -134,9 +135,7 @@ void write_json(std::filesystem::path const& path, std::vector<Row> const& rows)
     run["peers"] = Json::object();
     for (PeerResult const& peer : row.peers) run["peers"][peer.name] = json_of(peer, row);
   }
-  Solder::Impl::WholeFile file(path.string());
-  file.text(document.dump(2) + "\n");
-  file.commit();
+  return document;
 }
 
 }  // namespace Solder::Perf

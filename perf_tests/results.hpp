@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -41,8 +41,7 @@ std::string heading(Row const& first);
 /// \brief A line for Solder and one for each variant of each peer.
 std::string lines(Row const& row);
 
-/// \brief The driver's JSON, its runs without history, with "peers" and the bandwidths added. The
-/// file appears whole or not at all.
-void write_json(std::filesystem::path const& path, std::vector<Row> const& rows);
+/// \brief The runs of the driver's JSON, without history, with "peers" and the bandwidths added.
+nlohmann::ordered_json results_json(std::vector<Row> const& rows);
 
 }  // namespace Solder::Perf

@@ -5,7 +5,6 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <solder/io/detail/whole_file.hpp>
 
 #include "compiled/preconditioners.hpp"
 #include "measure.hpp"
@@ -138,7 +137,7 @@ std::string lines(Driver::RunConfig const& config, std::int64_t rows, Setup cons
 
 }  // namespace
 
-void time_setups(Driver::FileConfig const& file, Driver::SystemStore& store, Machine& machine) {
+Json time_setups(Driver::FileConfig const& file, Driver::SystemStore& store, Machine& machine) {
   Json runs = Json::array();
   for (Driver::RunConfig const& config : file.runs) {
     if (config.preconditioner.name != "fsai") {
@@ -146,7 +145,7 @@ void time_setups(Driver::FileConfig const& file, Driver::SystemStore& store, Mac
                 << ": measure: setup is for fsai\n";
       continue;
     }
-    std::visit(
+    visit_built(
         [&]<class T>(std::shared_ptr<Driver::System<T> const> const& system) {
           Setup const setup = measure(config, *system);
           TimedSolves<T> solves(config, *system);
@@ -159,15 +158,8 @@ void time_setups(Driver::FileConfig const& file, Driver::SystemStore& store, Mac
         },
         store.get(config));
   }
-  std::filesystem::path const& json = file.runs[0].output.json;
-  if (json.empty()) return;
-  Json const document = {
-      {"device", Driver::device_name()},
-      {"copy_bandwidth_gb_s", machine.at(file.runs[0].execution.space).bandwidth.copy * 1e-9},
-      {"runs", std::move(runs)}};
-  Solder::Impl::WholeFile whole(json.string());
-  whole.text(document.dump(2) + "\n");
-  whole.commit();
+  return {{"copy_bandwidth_gb_s", machine.at(file.runs[0].execution.space).bandwidth.copy * 1e-9},
+          {"runs", std::move(runs)}};
 }
 
 }  // namespace Solder::Perf

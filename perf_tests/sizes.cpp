@@ -35,8 +35,9 @@ SizesConfig read_sizes(SizesKeys const& keys, SizesConfig const& defaults,
   std::string const count_name = keys.section + "." + keys.count,
                     sizes_name = keys.section + "." + keys.sizes,
                     scalar_name = keys.section + ".scalar";
-  std::vector<std::string_view> const known{
-      count_name, sizes_name, scalar_name, "execution.space", "output.json", "compare", "measure"};
+  std::vector<std::string_view> const known{count_name,        sizes_name,    scalar_name,
+                                            "execution.space", "output.json", "output.report",
+                                            "output.plot",     "compare",     "measure"};
   auto const documents = Driver::read_documents(file, errors);
   if (documents.size() > 1)
     errors.add(file.string(), "several YAML documents ('---'): measure: ", keys.section,
@@ -50,6 +51,7 @@ SizesConfig read_sizes(SizesKeys const& keys, SizesConfig const& defaults,
       Driver::apply_assignment(document, *entry);
   }
   SizesConfig config = defaults;
+  config.text = document.text;
   for (Driver::Entry const& entry : document.entries) {
     std::string const name = entry.full_name();
     if (std::find(known.begin(), known.end(), name) == known.end()) {
@@ -73,7 +75,11 @@ SizesConfig read_sizes(SizesKeys const& keys, SizesConfig const& defaults,
       if (std::find(spaces.begin(), spaces.end(), config.space) == spaces.end())
         errors.add(entry.where, name, " must be ", Driver::join(spaces));
     } else if (name == "output.json") {
-      config.json = entry.values[0].folder / entry.values[0].text;
+      config.output.json = entry.values[0].folder / entry.values[0].text;
+    } else if (name == "output.report") {
+      config.output.report = entry.values[0].folder / entry.values[0].text;
+    } else if (name == "output.plot") {
+      config.output.plot = entry.values[0].folder / entry.values[0].text;
     }
   }
   return config;

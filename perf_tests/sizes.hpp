@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/errors.hpp"
+#include "driver/config.hpp"
 
 namespace Solder::Perf {
 
@@ -15,7 +15,8 @@ struct SizesConfig {
   std::vector<int> sizes;
   bool single_precision = false;
   std::string space = "default";
-  std::filesystem::path json;
+  Driver::OutputConfig output{};
+  std::string text{};  ///< of the file
 };
 
 /// \brief The keys of such a section, which is named as the measure is.

@@ -2,6 +2,7 @@
 #include "solves.hpp"
 
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <solder/kernels/shadow_space.hpp>
 #include <type_traits>
 
@@ -87,12 +88,13 @@ void take_turns(Row& row, Driver::System<T> const& system, int threads) {
 
 }  // namespace
 
-void time_solves(Driver::FileConfig const& file, std::vector<std::string> const& peers,
-                 Driver::SystemStore& store, Machine& machine) {
+nlohmann::ordered_json time_solves(Driver::FileConfig const& file,
+                                   std::vector<std::string> const& peers,
+                                   Driver::SystemStore& store, Machine& machine) {
   std::vector<Row> rows;
   std::vector<Driver::AnySystem> systems;
   auto const with_system = [&](std::size_t i, auto const& f) {
-    std::visit([&](auto const& system) { f(*system); }, systems[i]);
+    visit_built([&](auto const& system) { f(*system); }, systems[i]);
   };
   auto const threads = [&](Row const& row) {
     return machine.at(row.config->execution.space).concurrency;
@@ -123,8 +125,7 @@ void time_solves(Driver::FileConfig const& file, std::vector<std::string> const&
     });
     print(row);
   }
-  std::filesystem::path const& json = file.runs[0].output.json;
-  if (!json.empty()) write_json(json, rows);
+  return results_json(rows);
 }
 
 }  // namespace Solder::Perf

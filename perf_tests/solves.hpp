@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace Solder::Perf {
 /// On GPUs Solder runs everything before the first peer starts: the handles and contexts that GPU
 /// peers leave behind slow later kernels of the process by a few per cent, Solder's and the peers'
 /// alike. On hosts, whose speed drifts, Solder and the peers take turns at each problem.
-void time_solves(Driver::FileConfig const& file, std::vector<std::string> const& peers,
-                 Driver::SystemStore& store, Machine& machine);
+nlohmann::ordered_json time_solves(Driver::FileConfig const& file,
+                                   std::vector<std::string> const& peers,
+                                   Driver::SystemStore& store, Machine& machine);
 
 }  // namespace Solder::Perf

@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <solder/core/errors.hpp>
 #include <solder/core/runners/engine.hpp>
 #include <solder/matrix/format.hpp>
@@ -231,8 +232,9 @@ std::vector<Group> groups_of(Driver::FileConfig const& file, Driver::SystemStore
 
 }  // namespace
 
-void time_products(Driver::FileConfig const& file, std::vector<std::string> const& peers,
-                   Driver::SystemStore& store, Machine& machine) {
+nlohmann::ordered_json time_products(Driver::FileConfig const& file,
+                                     std::vector<std::string> const& peers,
+                                     Driver::SystemStore& store, Machine& machine) {
   constexpr int batches = 15, rounds = 5;
   std::vector<Group> groups = groups_of(file, store, machine);
   ContestTable const table("nonzeros");
@@ -270,8 +272,7 @@ void time_products(Driver::FileConfig const& file, std::vector<std::string> cons
     contests.push_back(group.contest);
   }
   std::cout << table.means(contests);
-  std::filesystem::path const& json = file.runs[0].output.json;
-  if (!json.empty()) table.write_json(json, contests);
+  return table.json(contests);
 }
 
 }  // namespace Solder::Perf

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace Solder::Perf {
 ///
 /// Runs that differ in nothing but what a product does not depend on are one. In order as
 /// time_solves. \throws std::runtime_error where Solder's result is wrong by more than rounding
-void time_products(Driver::FileConfig const& file, std::vector<std::string> const& peers,
-                   Driver::SystemStore& store, Machine& machine);
+nlohmann::ordered_json time_products(Driver::FileConfig const& file,
+                                     std::vector<std::string> const& peers,
+                                     Driver::SystemStore& store, Machine& machine);
 
 }  // namespace Solder::Perf

@@ -323,6 +323,7 @@ Json json_of(Group const& group) {
              {"analysis_seconds", median(c.analysis)},
              {"update_seconds", json(beside.update)},
              {"seconds", c.seconds()},
+             {"seconds_each", c.samples},
              {"of_copy", json(beside.of_copy)},
              {"vendor_ratio", json(beside.vendor_ratio)},
              {"amortised_after", json(beside.amortised)},
@@ -370,7 +371,7 @@ std::vector<Group> groups_of(Driver::FileConfig const& file, Driver::SystemStore
 
 }  // namespace
 
-void time_triangles(Driver::FileConfig const& file, std::vector<std::string> const& peers,
+Json time_triangles(Driver::FileConfig const& file, std::vector<std::string> const& peers,
                     Driver::SystemStore& store, Machine& machine) {
   constexpr int preparations = 3, batches = 15, rounds = 3;
   std::vector<Group> groups = groups_of(file, store, machine);
@@ -403,8 +404,7 @@ void time_triangles(Driver::FileConfig const& file, std::vector<std::string> con
     runs.push_back(json_of(group));
   }
   std::cout << ContestTable::means(contests);
-  std::filesystem::path const& json = file.runs[0].output.json;
-  if (!json.empty()) write_contests(json, contests, runs);
+  return contests_json(contests, std::move(runs));
 }
 
 }  // namespace Solder::Perf

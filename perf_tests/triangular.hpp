@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ namespace Solder::Perf {
 ///
 /// For real scalars. In order as time_solves. \throws std::runtime_error where Solder's backward
 /// error is more than rounding
-void time_triangles(Driver::FileConfig const& file, std::vector<std::string> const& peers,
-                    Driver::SystemStore& store, Machine& machine);
+nlohmann::ordered_json time_triangles(Driver::FileConfig const& file,
+                                      std::vector<std::string> const& peers,
+                                      Driver::SystemStore& store, Machine& machine);
 
 }  // namespace Solder::Perf

@@ -76,6 +76,9 @@ struct PeerRun {
 // std::exception. Instantiated for float and double.
 template <class Scalar>
 std::vector<PeerTiming> run_eigen(PeerProblem<Scalar> const&, PeerRequest const&);
+/// One process; PETSc has one type of numbers.
+template <class Scalar>
+std::vector<PeerTiming> run_petsc(PeerProblem<Scalar> const&, PeerRequest const&);
 template <class Scalar>
 std::vector<PeerTiming> run_viennacl(PeerProblem<Scalar> const&, PeerRequest const&);
 template <class Scalar>

@@ -336,10 +336,11 @@ void write_results(OutputConfig const& output, std::vector<RunResult> const& res
   write_pictures(output, provenance.file, text);
 }
 
-void write_pictures(OutputConfig const& output, std::string const& name, std::string const& json) {
+void write_pictures(OutputConfig const& output, std::string const& name, std::string const& json,
+                    std::vector<Charts::Record> const& old) {
   if (output.report.empty() && output.plot.empty()) return;
   std::vector<Charts::Record> const records = {Charts::read_record(name, json)};
-  if (!output.report.empty()) write_text(output.report, Charts::html(records));
+  if (!output.report.empty()) write_text(output.report, Charts::html(records, old));
   if (output.plot.empty()) return;
   Charts::Kind const kind = Charts::kind_of(output.plot_kind);
   write_text(output.plot, Charts::svg_file(Charts::pictures(kind, Charts::all_runs(records))));

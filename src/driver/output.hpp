@@ -11,6 +11,7 @@
 
 #include "config.hpp"
 #include "provenance.hpp"
+#include "report/records.hpp"
 
 namespace Solder::Driver {
 
@@ -42,7 +43,9 @@ void write_results(OutputConfig const& output, std::vector<RunResult> const& res
                    Provenance const& provenance, std::string_view stopped = {});
 
 /// \brief Writes the page and the picture, as far as the output names them, of results as JSON.
-void write_pictures(OutputConfig const& output, std::string const& name, std::string const& json);
+/// \param old earlier ones, with which the page compares them
+void write_pictures(OutputConfig const& output, std::string const& name, std::string const& json,
+                    std::vector<Charts::Record> const& old = {});
 
 /// \brief Writes "iteration,relative_residual" and one line for each iteration. With several
 /// right-hand sides, "iteration,relative_residual_1,..."; a column is empty after its end.

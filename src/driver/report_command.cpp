@@ -80,6 +80,8 @@ Request read_request(std::vector<std::string> const& arguments, Errors& errors) 
   return request;
 }
 
+}  // namespace
+
 std::vector<Charts::Record> read_records(std::vector<fs::path> const& files, Errors& errors) {
   std::vector<Charts::Record> records;
   for (fs::path const& file : files) try {
@@ -95,6 +97,8 @@ std::vector<Charts::Record> read_records(std::vector<fs::path> const& files, Err
     }
   return records;
 }
+
+namespace {
 
 void write(fs::path const& path, std::string const& text) {
   Solder::Impl::write_whole_file(path.string(), [&](auto& file) { file.text(text); });

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# shellcheck shell=sh disable=SC2154,SC2034
+# Sourced by ./solder perf, after prepare.sh. `perf` builds solder_perf, with peers from Debian's packages where
+# --with names them, and runs it.
+
+# The Debian packages of a peer.
+packages_of() {
+  case $1 in
+    eigen) echo libeigen3-dev ;;
+    petsc) echo petsc-dev pkgconf ;;
+    *) fail "--with takes eigen or petsc, not '$1'; ViennaCL: name its folder in ViennaCL_ROOT; kokkos_kernels" \
+         "and the vendor's libraries are used where CMake finds them" ;;
+  esac
+}
+
+# Installs packages into the private root, and only there.
+install_packages() { # PACKAGE...
+  if [ "$choice" != debian ]; then
+    say "--with installs only into the private Debian root (SOLDER_KOKKOS=debian); here:" "apt-get install $*"
+    return
+  fi
+  log=$work/install.log
+  missing=
+  for package; do
+    [ -e "$root/var/lib/dpkg/info/$package.list" ] || missing="$missing $package"
+  done
+  [ -n "$missing" ] || return 0
+  say "installing$missing into $root ($log)"
+  mkdir -p "$work"
+  rm -f "$log"
+  lock "$cache/lock"
+  # shellcheck disable=SC2086
+  if ! { logged in_root apt-get update && logged in_root apt-get install --yes --no-install-recommends $missing; }; then
+    tail -n 5 "$log" >&2
+    fail "could not install$missing; full output: $log"
+  fi
+  unlock
+  rm -f "$work/stamp.solder_perf" "$work/configured.perf"
+}
+
+perf() { # solder_perf's arguments, and --with PEER
+  with='' count=$#
+  while [ "$count" -gt 0 ]; do
+    argument=$1
+    shift
+    count=$((count - 1))
+    case $argument in
+      --with)
+        [ "$count" -gt 0 ] || fail "--with needs a peer after it: eigen or petsc"
+        with="$with $1"
+        shift
+        count=$((count - 1))
+        ;;
+      --with=*) with="$with ${argument#--with=}" ;;
+      *) set -- "$@" "$argument" ;;
+    esac
+  done
+  [ "$#" -gt 0 ] || fail "which file? ./solder perf inputs/perf/cg_fem2d_host.yaml [--with eigen] [--compare OLD.json]"
+  needs=
+  for peer in $(echo "$with" | tr ',' ' '); do
+    packages_of_peer=$(packages_of "$peer") || exit
+    needs="$needs $packages_of_peer"
+  done
+  choose
+  # shellcheck disable=SC2086
+  [ -z "$needs" ] || install_packages $needs
+  perf_tests=on # for prepare
+  prepare solder_perf CMakeLists.txt cmake src perf_tests
+  [ -n "$with" ] || say "more to compare with: ./solder perf --with eigen, --with petsc"
+  here "$work/build/bin/solder_perf" "$@"
+}
