@@ -321,7 +321,7 @@ TEST(ReadRecord, HasTheRunsNumbers) {
   json["solve_seconds_each"] = {3, 4, 5};
   json["words_per_iteration"] = 10;
   json["roofline"] = {{"copy_gb_s", 2}};
-  json["attempts"] = {{{"method", "cg"}, {"why", "b"}}, "gmres"};
+  json["attempts"] = {{{"method", "cg"}, {"why", "b"}, {"setup_seconds", 0.002}}, "gmres"};
   auto const run = record_of({json}).runs.at(0);
   EXPECT_EQ(run.problem, "p(size=3,k=2)");
   EXPECT_EQ(run.family, "p(k=2)");
@@ -334,9 +334,8 @@ TEST(ReadRecord, HasTheRunsNumbers) {
   EXPECT_EQ(run.checks[0].y, 2e-9);
   EXPECT_EQ(run.samples, (std::vector<double>{3, 4, 5}));
   ASSERT_EQ(run.attempts.size(), 2u);
-  EXPECT_EQ(run.attempts[0].first, "cg");
-  EXPECT_EQ(run.attempts[0].second, "why: b");
-  EXPECT_EQ(run.attempts[1].first, "gmres");
+  EXPECT_EQ(run.attempts[0], (Run::Words{{"method", "cg"}, {"why", "b"}, {"setup", "2 ms"}}));
+  EXPECT_EQ(run.attempts[1], (Run::Words{{"what", "gmres"}}));
   EXPECT_EQ(record_of({run_json("p(size=3)", 9, "cg", 4)}).runs[0].family, "p");
   EXPECT_EQ(record_of({run_json("p(k=1,size=3)", 9, "cg", 4)}).runs[0].family, "p(k=1)");
   EXPECT_EQ(record_of({run_json("p(oversize=3)", 9, "cg", 4)}).runs[0].family, "p(oversize=3)");

@@ -197,21 +197,33 @@ std::string plans(std::vector<Run> const& runs) {
                     (formats.empty() ? "" : element("p", "Matrix format") + formats));
 }
 
+/// What auto tried, an attempt a line.
 std::string attempts(std::vector<Run> const& runs) {
-  std::string text;
-  std::size_t shown = 0;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (runs[i].attempts.empty() || ++shown > most_words) continue;
-    std::string list;
-    for (std::size_t k = 0; k < runs[i].attempts.size() && k < 30; ++k) {
-      auto const& [what, rest] = runs[i].attempts[k];
-      list +=
-          element("li", element("b", escape(cut(what, 300))) + " " + escape(cut(rest, 900))) + "\n";
-    }
-    text += element("p", "Run " + count_text(double(i + 1)) + ", " + escape(runs[i].problem)) +
-            element("ol", "\n" + list) + "\n";
+  std::vector<std::string> names;
+  for (Run const& run : runs)
+    for (Run::Words const& attempt : run.attempts)
+      for (auto const& [name, text] : attempt)
+        if (names.size() < 12 && std::find(names.begin(), names.end(), name) == names.end())
+          names.push_back(name);
+  std::vector<std::string> heading = {"run", "problem"};
+  for (std::string const& name : names) {
+    std::string words = shortened(name, 40);
+    std::replace(words.begin(), words.end(), '_', ' ');
+    heading.push_back(words);
   }
-  return text.empty() ? text : folded("What auto tried", text, true);
+  Table table(std::move(heading));
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    for (Run::Words const& attempt : runs[i].attempts) {
+      std::vector<std::string> cells = {count_text(double(i + 1)), runs[i].problem};
+      for (std::string const& name : names) {
+        auto const said = std::find_if(attempt.begin(), attempt.end(),
+                                       [&](auto const& word) { return word.first == name; });
+        cells.push_back(said == attempt.end() ? "" : said->second);
+      }
+      table.add(std::move(cells));
+    }
+  std::string const kinds = "qt" + std::string(names.size(), 't');
+  return table.rows() == 0 ? "" : folded("What auto tried", table.text(kinds), true);
 }
 
 /// The keys that all runs share, as YAML, and those in which they differ.

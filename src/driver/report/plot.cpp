@@ -47,9 +47,7 @@ class Scale {
     least_ = std::max(least, -std::numeric_limits<double>::max() / 4);
     most_ = std::min(most, std::numeric_limits<double>::max() / 4);
   }
-  bool has(double value) const {
-    return std::isfinite(value) && (!is_log_ || value >= smallest);
-  }
+  bool has(double value) const { return std::isfinite(value) && (!is_log_ || value >= smallest); }
   double operator()(double value) const {
     double const from = along(least_), to = along(most_);
     return begin_ + (end_ - begin_) * (along(value) - from) / (to - from);

@@ -83,22 +83,21 @@ std::vector<std::pair<std::string, std::string>> keys_of(Json const& json) {
   return keys;
 }
 
-/// Whatever form the attempts of `auto` have: of each its first text, and then all.
-std::vector<std::pair<std::string, std::string>> attempts_of(Json const& json) {
-  std::vector<std::pair<std::string, std::string>> attempts;
+/// What auto tried: of each attempt all that it says, whatever that is.
+std::vector<Run::Words> attempts_of(Json const& json) {
+  std::vector<Run::Words> attempts;
   if (!json.is_array()) return attempts;
   for (Json const& attempt : json) {
-    std::string what = shown(attempt), rest;
-    if (attempt.is_object())
-      for (auto const& [key, value] : attempt.items()) {
-        std::string const text = shown(value);
-        if (text.empty()) continue;
-        if (what.empty())
-          what = text;
-        else
-          rest += (rest.empty() ? "" : ", ") + key + ": " + text;
-      }
-    attempts.emplace_back(what, rest);
+    Run::Words& words = attempts.emplace_back();
+    if (!attempt.is_object()) {
+      words.emplace_back("what", shown(attempt));
+      continue;
+    }
+    for (auto const& [key, value] : attempt.items()) {
+      bool const is_time = key.ends_with("_seconds") && value.is_number();
+      words.emplace_back(is_time ? key.substr(0, key.size() - 8) : key,
+                         is_time ? seconds_text(value.get<double>()) : shown(value));
+    }
   }
   return attempts;
 }

@@ -36,8 +36,8 @@ struct Run {
   std::vector<double> history;  ///< relative residuals; NaN where they are not finite
   std::vector<Point> checks;    ///< (iteration, true relative residual)
   std::vector<std::pair<std::string, double>> parts;  ///< seconds of set-up phases or kernels
-  std::vector<std::pair<std::string, std::string>>
-      attempts;                                           ///< of auto: what, and what came of it
+  using Words = std::vector<std::pair<std::string, std::string>>;  ///< names and what they say
+  std::vector<Words> attempts;                                     ///< of auto, in their order
   std::vector<std::pair<std::string, std::string>> keys;  ///< "section.key" and its value, all
 
   bool has_ended_well() const { return reason.empty() || reason == "converged"; }
