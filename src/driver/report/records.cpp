@@ -266,8 +266,10 @@ Record read_record(std::string const& name, std::string_view text) {
   Json json;
   try {
     json = Json::parse(text);
-  } catch (Json::exception const& error) {
-    throw InputError(name, 0, std::string("is not JSON: ") + error.what());
+  } catch (Json::parse_error const& error) {
+    throw InputError(name, 0, "is not JSON from byte " + std::to_string(error.byte) + " on");
+  } catch (Json::exception const&) {
+    throw InputError(name, 0, "is not JSON: it has a number that is too large");
   }
   Json const& runs = at(json, "runs");
   if (!runs.is_array())
