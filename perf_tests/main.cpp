@@ -197,10 +197,13 @@ int run(int argc, char* argv[]) {
       if (job.measure == "batch") return time_batch_solves(file, peers, store, machine);
       return time_solves(file, peers, store, machine);
     };
-    Driver::FileConfig const input =
-        has_sizes(job.measure)
-            ? Driver::FileConfig{arguments.files[i], {{.output = job.sizes.output}}, job.sizes.text}
-            : files[job.number];
+    Driver::FileConfig input;
+    if (has_sizes(job.measure)) {
+      input = {arguments.files[i], {}, job.sizes.text};
+      input.runs.emplace_back().output = job.sizes.output;
+    } else {
+      input = files[job.number];
+    }
     auto const output = complete(input.runs[0].output, input.file);
     write(time(), output, Driver::provenance_of(here, input), old);
     std::cout << output.json.string() << ", " << output.report.string() << ", "
