@@ -317,8 +317,7 @@ std::vector<std::string> roofline(std::vector<Run> const& runs) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Run const& run = runs[i];
     double const rate = run.bytes / run.per_iteration * 1e-9;
-    bool const counts = run.who == "solder" || run.keys.empty();
-    if (!(rate > 0) || !std::isfinite(rate) || !(run.bandwidth > 0) || !counts) continue;
+    if (!(rate > 0) || !std::isfinite(rate) || !(run.bandwidth > 0)) continue;
     roofs.insert(run.bandwidth * 1e-9);
     auto const [place, is_new] = places.try_emplace(ways[i], plot.series.size());
     if (is_new) {

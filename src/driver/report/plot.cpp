@@ -308,7 +308,7 @@ std::string svg(Bars const& bars) {
   };
   for (Bars::Bar const& bar : bars.bars) {
     longest = std::max({longest, total(bar), std::isfinite(bar.upper) ? bar.upper : 0});
-    label_width = std::max(label_width, width_of(end_of(bar.label, 36)) + 8);
+    label_width = std::max(label_width, width_of(end_of(bar.label, 33)) + 8);
   }
   double const left = 10 + std::min(label_width, 230.0);
   double const unit = longest > 0 ? (right - left) / longest : 0;
@@ -316,7 +316,7 @@ std::string svg(Bars const& bars) {
   std::string body;
   for (Bars::Bar const& bar : bars.bars) {
     double x = left;
-    body += text_at(left - 6, y + 12, end_of(bar.label, 36), " text-anchor=\"end\"");
+    body += text_at(left - 6, y + 12, end_of(bar.label, 33), " text-anchor=\"end\"");
     for (std::size_t p = 0; p < bar.parts.size(); ++p) {
       double const part = bar.parts[p];
       if (!(part > 0) || !std::isfinite(part)) continue;
@@ -335,7 +335,7 @@ std::string svg(Bars const& bars) {
     y += row;
   }
   Legend legend(y + 10);
-  for (std::size_t p = 0; p < bars.parts.size(); ++p)
+  for (std::size_t p = 0; p < bars.parts.size() && bars.parts.size() > 1; ++p)
     legend.add("<rect x=\"0\" y=\"-6\" width=\"24\" height=\"12\" class=\"b " +
                    class_of(static_cast<int>(p)) + "\"/>",
                bars.parts[p]);

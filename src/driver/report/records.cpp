@@ -188,6 +188,7 @@ void add_solve(Record& record, Json const& json, double bandwidth) {
       other.per_iteration = number_at(variant, "seconds_per_iteration");
       other.samples = numbers_at(variant, "seconds_each");
       other.setup = other.solve = other.busy_cores = other.residual = other.true_residual = unknown;
+      other.bytes = unknown;  // the words are Solder's
       if (at(variant, "agrees") == false) other.detail = "not the same residual: another method";
       other.history.clear();
       other.checks.clear();
