@@ -5,8 +5,8 @@
 #include <driver/report/page.hpp>
 #include <driver/report/text.hpp>
 
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <solder/core/errors.hpp>
@@ -511,11 +511,11 @@ TEST(Html, ComparesWithEarlierResults) {
               std::string::npos);
 }
 
-/// A sweep of 200 runs with long histories, and one of 2,000 with long words.
+/// A sweep of 200 runs with long histories, and one of 1,000 with long words.
 TEST(Html, StaysSmallAndIsMadeSoon) {
   std::vector<Json> runs;
   std::vector<double> history;
-  for (int i = 0; i < 5000; ++i) history.push_back(std::pow(0.99, i) * (1 + i % 7));
+  for (int i = 0; i < 2000; ++i) history.push_back(std::pow(0.99, i) * (1 + i % 7));
   for (int k = 0; k < 200; ++k) {
     Json json = run_json("p" + std::to_string(k / 20), 1000 + k / 20, "cg", 1 + k);
     json["input"]["solver"]["tolerance"] = std::pow(10.0, -k % 20);
@@ -523,15 +523,15 @@ TEST(Html, StaysSmallAndIsMadeSoon) {
     runs.push_back(json);
   }
   std::string const text = document(runs);
-  auto const begin = std::chrono::steady_clock::now();
+  std::clock_t const begin = std::clock();  // of this process alone: the machine may be busy
   std::string const page = html({read_record("r.json", text)});
-  std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
+  double const seconds = double(std::clock() - begin) / CLOCKS_PER_SEC;
   expect_good(page);
-  EXPECT_LT(seconds.count(), 20) << "2 s with an optimiser on a quiet machine";
+  EXPECT_LT(seconds, 2);
   EXPECT_EQ(page, html({read_record("r.json", text)})) << "the same again";
 
   runs.clear();
-  for (int k = 0; k < 2000; ++k) {
+  for (int k = 0; k < 1000; ++k) {
     Json json = run_json(std::string(300, 'x') + std::to_string(k), 9, "cg", 1);
     json["detail"] = std::string(2000, '&') + std::to_string(k);
     json["attempts"] = {std::string(5000, '<')};
