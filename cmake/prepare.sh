@@ -295,10 +295,10 @@ configure() {
 configure_build() { # SCALARS
   if [ "$1" = all ]; then
     configure build -USolder_SCALARS -USolder_ENABLE_TESTS -USolder_ENABLE_EXAMPLES \
-      ${perf_tests:+-DSolder_ENABLE_PERF_TESTS=ON}
+      ${perf_tests:+-DSolder_ENABLE_PERF_TESTS=ON} || return
   else
     configure build "-DSolder_SCALARS=$1" -DSolder_ENABLE_TESTS=OFF -DSolder_ENABLE_EXAMPLES=OFF \
-      ${perf_tests:+-DSolder_ENABLE_PERF_TESTS=ON}
+      ${perf_tests:+-DSolder_ENABLE_PERF_TESTS=ON} || return
   fi
   # The performance tests, once they are built, are configured with the rest from then on.
   [ -z "${perf_tests:-}" ] || touch "$work/configured.perf"
