@@ -146,6 +146,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   }
   std::shared_ptr<Made> made(Candidate const& candidate, MatrixFormat format) const {
     Wanted wanted = wanted_of(wanted_, candidate);
+    std::visit([&](auto& options) { options.max_iterations = watch_->most_left(); }, wanted.options);
     wanted.format = format;
     SolverInputs inputs = inputs_;
     inputs.monitor = [watch = watch_](Progress const& progress) { watch->listen(progress); };
@@ -191,11 +192,11 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   /// \param x of a single right-hand side, whose guess is kept; null: of several
   template <class Run>
   std::vector<Report> search(T* x, Run const& run) {
+    watch_->begin_solve();
     if (has_failed_) begin_search();
     has_failed_ = false;
     attempts_.resize(std::min(attempts_.size(), pending_));  // one may have been abandoned
     pending_ = 0;
-    watch_->begin_solve();
     bool const is_one = x != nullptr, tries_more = !wanted_.automatic.never_converges();
     if (is_one) reserve();
     std::vector<Report> total;
@@ -210,7 +211,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (is_one) save(x);
       std::vector<Report> const reports = run(*current_);
       Report const& worst = worst_of(reports);
-      Watch::Verdict const verdict = watch_->end_attempt(worst.iterations);
+      watch_->end_attempt(worst.iterations);
       note(worst);
       add(total, reports);
       if (worst.reason == Reason::converged) {
@@ -222,8 +223,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       bool const is_hopeless = worst.iterations == 0 && std::isnan(worst.true_relative_residual);
       if (!tries_more || is_hopeless || watch_->has_ended()) break;
       if (worst.reason == Reason::indefinite_matrix) may_be_definite_ = false;
-      if (verdict == Watch::Verdict::slow)
-        given_up.emplace_back(watch_->iterations_left(), at_);
+      if (watch_->is_given_up()) given_up.emplace_back(watch_->iterations_left(), at_);
       double const won = worst.true_relative_residual / worst.guess_relative_residual;
       auto const before_setup = Clock::now();
       has_failed_ = true;  // until one has solved, also where something is thrown

@@ -24,18 +24,35 @@ struct Rates {
   double element;  ///< of a set-up, for each entry of A that it goes through once
 };
 
-// Hosts: two cores of a Xeon, the sweeps of perf_tests/auto. GPUs: an H100, the tables of docs/performance.
-constexpr Rates host_rates{.entry = 0.4e-9, .word = 0.12e-9, .stage = 4e-6, .level = 0, .element = 0.4e-9};
+// Hosts, a thread: fitted to 1,100 solves of 147 matrices by perf_tests/auto/sweep.py, within a factor
+// of two for nine of ten. GPUs: an H100, the tables of docs/performance.
+constexpr Rates host_rates{
+    .entry = 0.62e-9, .word = 0.45e-9, .stage = 0.3e-6, .level = 0, .element = 0.62e-9};
 constexpr Rates gpu_rates{
     .entry = 5e-12, .word = 3.2e-12, .stage = 1.5e-6, .level = 1e-6, .element = 5e-12};
+/// A stage of several threads of a host, which meet at its end.
+constexpr double host_barrier = 3e-6;
 
-/// An iteration of a solver: products with A, as many applications of M, words a row, stages.
+Rates rates_of(Machine const& machine) {
+  if (!machine.is_host) return gpu_rates;
+  Rates rates = host_rates;
+  if (machine.multiprocessors < 2) return rates;
+  double const speed = 0.85 * machine.multiprocessors;
+  rates.entry /= speed;
+  rates.word /= speed;
+  rates.element /= speed;
+  rates.stage = host_barrier;
+  return rates;
+}
+
+/// An iteration of a solver: products with A, as many applications of M, words a row beside those
+/// of the products, stages.
 struct SolverCost {
   std::string_view name;
   double products, words, stages;
 };
-constexpr std::array solver_costs{SolverCost{"cg", 1, 10, 2}, SolverCost{"bicgstab", 2, 22, 4},
-                                  SolverCost{"gmres", 1, 90, 4}, SolverCost{"idr", 1, 26, 3}};
+constexpr std::array solver_costs{SolverCost{"cg", 1, 7, 2}, SolverCost{"bicgstab", 2, 10, 4},
+                                  SolverCost{"gmres", 1, 24, 3}, SolverCost{"idr", 1, 19, 3}};
 
 /// A preconditioner: entries that an application goes through for each of A's (of one with fill: of
 /// the factors'), words a row, stages; levels, as a share of the root of the rows; and the set-up's
@@ -45,11 +62,12 @@ struct PreconditionerCost {
   double entries, words, stages, levels, elements;
 };
 constexpr std::array preconditioner_costs{
-    PreconditionerCost{"none", 0, 0, 0, 0, 0},    PreconditionerCost{"jacobi", 0, 1, 0, 0, 1},
-    PreconditionerCost{"fsai", 2, 4, 2, 0, 150},  PreconditionerCost{"ic0", 1.5, 6, 2, 4, 50},
-    PreconditionerCost{"ilu0", 1.5, 6, 2, 4, 50}, PreconditionerCost{"chebyshev", 3, 20, 6, 0, 15},
-    PreconditionerCost{"amg", 6, 30, 40, 0, 150}, PreconditionerCost{"ict", 1.5, 6, 2, 4, 60},
-    PreconditionerCost{"ilut", 1.5, 6, 2, 4, 100}};
+    PreconditionerCost{"none", 0, 0, 0, 0, 0},       PreconditionerCost{"jacobi", 0, 0, 0, 0, 15},
+    PreconditionerCost{"fsai", 4.5, 0, 2, 0, 200},   PreconditionerCost{"ic0", 1.5, 10, 2, 4, 180},
+    PreconditionerCost{"ilu0", 1.2, 14, 2, 4, 160},  PreconditionerCost{"chebyshev", 4.2, 27, 6, 0, 30},
+    PreconditionerCost{"amg", 2.2, 50, 30, 0, 350},  PreconditionerCost{"ict", 1.2, 14, 2, 4, 200},
+    PreconditionerCost{"ilut", 1.2, 14, 2, 4, 200},  PreconditionerCost{"ick", 1.2, 14, 2, 4, 200},
+    PreconditionerCost{"iluk", 1.2, 14, 2, 4, 200}};
 
 template <class Costs>
 auto const& cost_of(Costs const& costs, std::string_view name) {
@@ -82,14 +100,17 @@ bool always(Analysis const&) { return true; }
 bool has_diagonal(Analysis const& of) { return of.diagonal.zeros == 0; }
 bool is_definite(Analysis const& of) { return of.may_be_definite(); }
 bool is_hermitian(Analysis const& of) { return of.may_be_definite() && of.off_diagonals > 0; }
-bool is_large_and_definite(Analysis const& of) {
-  return is_hermitian(of) && of.rows.rows >= 1000;
+bool is_large_mesh(Analysis const& of) {
+  return is_hermitian(of) && of.looks_elliptic() && of.rows.rows >= 1000;
+}
+bool is_no_mesh(Analysis const& of) {
+  return is_hermitian(of) && !of.looks_elliptic() && of.rows.rows >= 1000;
 }
 /// Whether a_ii is stored in every row, though it may be 0.
 bool stores_diagonal(Analysis const& of) { return of.symmetry.diagonal.missing < 0; }
 bool is_general(Analysis const& of) { return !of.may_be_definite(); }
 bool is_factorable(Analysis const& of) { return is_general(of) && stores_diagonal(of); }
-bool is_elliptic(Analysis const& of) {
+bool is_large_flow(Analysis const& of) {
   return is_general(of) && of.looks_elliptic() && has_diagonal(of) && of.rows.rows >= 1000;
 }
 bool is_rather_dominant(Analysis const& of) {
@@ -127,28 +148,30 @@ constexpr std::string_view nearly_direct =
 constexpr Rule rules[] = {
     // Hermitian, and nothing speaks against positive definite.
     {1, "cg", "jacobi", "", is_definite, {1, 1, 20000},
-     "A is Hermitian with a positive diagonal: the cheapest iterations", true},
-    {1, "cg", "ic0", "", is_hermitian, {0.4, 5, 5000},
-     "A is Hermitian with a positive diagonal: half as many iterations as with jacobi, or fewer", true},
-    {1, "cg", "amg", "", is_large_and_definite, {0.07, 15, 100},
-     "A is Hermitian with a positive diagonal: on several grids the iterations grow little with the size", true},
-    {2, "cg", "fsai", "", is_hermitian, {0.5, 5, 5000},
-     "an approximate inverse cannot break down", true},
-    {2, "cg", "ict", "drop_tolerance=1e-4 fill_factor=10 ordering=amd", is_hermitian, {0.1, 5, 500},
+     "A may be positive definite, and this has the cheapest iterations", true},
+    {1, "cg", "ic0", "", is_hermitian, {0.3, 5, 5000},
+     "A may be positive definite, and this takes a third of the iterations", true},
+    {1, "cg", "fsai", "", is_hermitian, {0.25, 5, 5000},
+     "A may be positive definite, and an approximate inverse takes a quarter of the iterations", true},
+    {1, "cg", "amg", "", is_large_mesh, {0.06, 15, 60},
+     "A looks like a discretised diffusion: on several grids the iterations hardly grow with the size", true},
+    {2, "cg", "ict", "drop_tolerance=1e-4 fill_factor=10 ordering=amd", is_hermitian, {0.05, 5, 300},
      "more fill makes a better factor", true, 5},
+    {3, "cg", "amg", "", is_no_mesh, {0.3, 15, 500}, "several grids may help where the rest did not", true},
     // Any other.
-    {3, "gmres", "ilu0", "", is_triangular, {0, 2, 2}, "A is triangular, and ilu0 its inverse"},
-    {3, "bicgstab", "jacobi", "", is_rather_dominant, {0.6, 2, 5000}, "the diagonal dominates: the cheapest iterations"},
-    {3, "bicgstab", "ilu0", "", is_factorable, {0.3, 2, 500}, "an incomplete factorisation suits most matrices"},
-    {3, "bicgstab", "amg", "", is_elliptic, {0.07, 10, 100}, "A looks like a discretised diffusion with a flow"},
-    {4, "gmres", "ilut", sturdy_fill, always, {0.1, 5, 200},
+    {1, "gmres", "ilu0", "", is_triangular, {0, 2, 2}, "A is triangular, and ilu0 its inverse"},
+    {1, "bicgstab", "jacobi", "", is_rather_dominant, {0.6, 2, 5000}, "the diagonal dominates: the cheapest iterations"},
+    {1, "idr", "ilu0", "", is_factorable, {0.15, 10, 500}, "an incomplete factorisation suits most matrices"},
+    {1, "bicgstab", "amg", "", is_large_flow, {0.05, 10, 60}, "A looks like a discretised diffusion with a flow"},
+    {2, "gmres", "ilut", sturdy_fill, is_general, {0.02, 5, 50},
      "large entries are brought to the diagonal, and more fill makes a better factor", false, 5},
-    {5, "gmres", "ilut", nearly_direct, fits_directly, {0, 4, 4},
+    {4, "gmres", "ilut", nearly_direct, fits_directly, {0, 4, 4},
      "nothing is left out of the factors: nearly a direct solve", false, 1000},
-    {6, "idr", "ilu0", "", stores_diagonal, {0.5, 4, 1000}, "idr goes on where bicgstab breaks down"},
-    {6, "gmres", "ilu0", "", stores_diagonal, {0.5, 4, 1000}, "gmres never makes the residual larger"},
-    {6, "idr", "jacobi", "", has_diagonal, {1, 4, 10000}, "without a factorisation that may be unstable"},
+    {5, "bicgstab", "ilu0", "", stores_diagonal, {0.15, 2, 500}, "bicgstab may go on where others stagnate"},
+    {5, "gmres", "ilu0", "", stores_diagonal, {0.3, 4, 1000}, "gmres never makes the residual larger"},
+    {6, "idr", "jacobi", "", has_diagonal, {1, 4, 10000}, "without a factorisation, which may be unstable"},
     {6, "idr", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
+    {6, "bicgstab", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
     {6, "gmres", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
 };
 // clang-format on
@@ -172,7 +195,7 @@ Parameters parameters_of(std::string_view text) {
 }
 
 Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& rule) {
-  Rates const& rates = machine.is_host ? host_rates : gpu_rates;
+  Rates const rates = rates_of(machine);
   SolverCost const& solver = cost_of(solver_costs, rule.solver);
   PreconditionerCost const& M = cost_of(preconditioner_costs, rule.preconditioner);
   double const n = of.rows.rows, entries = double(of.rows.nonzeros);

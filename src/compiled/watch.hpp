@@ -71,7 +71,7 @@ class Haste {
 /// together, and stops a candidate that is given up, or at a limit.
 class Watch {
  public:
-  enum class Verdict { none, slow, limit, time, user };
+  enum class Verdict { none, slow, half, limit, time, user };
 
   Watch(Monitor user, AutoOptions const& options)
       : user_(std::move(user)),
@@ -90,7 +90,7 @@ class Watch {
     verdict_ = Verdict::none;
     is_one_ = is_one;
     // A candidate that is not the last leaves half of the iterations to the others.
-    half_ = is_one && next > 0 ? (most_ - iterations_ + 1) / 2 : most_;
+    half_ = is_one && next > 0 ? std::max((most_ - iterations_) / 2, 1000) : most_;
     haste_.begin(spent, iteration, is_one ? next : 0, tolerance_);
   }
   /// \brief As the monitor of a candidate.
@@ -101,33 +101,40 @@ class Watch {
       if (all.stops) verdict_ = Verdict::user;
     }
     if (verdict_ == Verdict::none && is_late()) verdict_ = Verdict::time;
-    if (verdict_ == Verdict::none && is_one_ && iterations_ > 0 &&
-        iterations_ + progress.iteration >= most_)
-      verdict_ = Verdict::limit;
     if (verdict_ == Verdict::none && is_one_ &&
-        (haste_.gives_up(progress.iteration, progress.relative_residual) ||
-         progress.iteration >= half_) &&
-        half_ < most_)
+        haste_.gives_up(progress.iteration, progress.relative_residual))
       verdict_ = Verdict::slow;
+    if (verdict_ == Verdict::none && is_one_ && half_ < most_left() &&
+        progress.iteration >= half_)
+      verdict_ = Verdict::half;
     if (verdict_ != Verdict::none) progress.stop();
   }
-  Verdict end_attempt(int iterations) {
+  /// \brief Ends it, after so many iterations.
+  void end_attempt(int iterations) {
     iterations_ += iterations;
-    if (verdict_ == Verdict::none && is_one_ && iterations_ >= most_) verdict_ = Verdict::limit;
-    return verdict_;
+    if (verdict_ == Verdict::none && is_one_ && most_left() <= 0) verdict_ = Verdict::limit;
   }
+  /// \brief Iterations that are left for a candidate that is set up now.
+  int most_left() const { return is_one_ ? most_ - iterations_ : most_; }
 
   /// \brief Whether no other candidate is to be tried.
   bool has_ended() {
-    if ((verdict_ == Verdict::none || verdict_ == Verdict::slow) && is_late())
-      verdict_ = Verdict::time;
-    return verdict_ != Verdict::none && verdict_ != Verdict::slow;
+    if ((verdict_ == Verdict::none || is_given_up()) && is_late()) verdict_ = Verdict::time;
+    if (is_given_up() && most_left() <= 0) verdict_ = Verdict::limit;
+    return verdict_ != Verdict::none && !is_given_up();
   }
   Verdict verdict() const { return verdict_; }
-  double iterations_left() const { return haste_.iterations_left(); }
+  /// \brief Whether the candidate was given up for the next.
+  bool is_given_up() const { return verdict_ == Verdict::slow || verdict_ == Verdict::half; }
+  /// \brief Iterations that it then would have taken.
+  double iterations_left() const {
+    return verdict_ == Verdict::slow ? haste_.iterations_left()
+                                     : std::numeric_limits<double>::infinity();
+  }
 
   /// \brief How an attempt ended, `detail` being its report's.
   std::string sentence(std::string const& detail) const {
+    if (verdict_ == Verdict::half) return "given up: it has had half of the iterations that were left";
     if (verdict_ != Verdict::slow) return detail;
     char text[96];
     double const left = haste_.iterations_left();

@@ -55,7 +55,7 @@ void report_symmetry(RunResult const& result) {
 /// Warns that FSAI or an incomplete factorisation was repaired. The solve may still converge.
 void report_repairs(RunResult const& result) {
   SetupReport const& setup = result.report.preconditioner;
-  if (setup.repaired_rows == 0) return;
+  if (setup.repaired_rows == 0 || result.config->preconditioner.name == "auto") return;
   if (is_incomplete(result.config->preconditioner)) {
     std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
               << ": " << setup.repaired_rows << " of " << result.rows << " pivots of "
@@ -78,7 +78,8 @@ void report_repairs(RunResult const& result) {
 /// says so.
 void report_shift(RunResult const& result) {
   SetupReport const& setup = result.report.preconditioner;
-  if (setup.shift == 0 || setup.schedule.empty()) return;
+  bool const is_chosen = result.config->preconditioner.name == "auto";  // its end says enough
+  if (setup.shift == 0 || setup.schedule.empty() || is_chosen) return;
   std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
             << ": " << result.config->preconditioner.name << " needed a diagonal that is "
             << 100 * setup.shift << "% larger: otherwise a pivot is not positive" << std::endl;
