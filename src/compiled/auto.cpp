@@ -182,6 +182,20 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   static std::string same_as(Candidate const& candidate) {
     return candidate.name() + candidate.because;
   }
+  /// \brief Takes the candidates for a matrix that is not definite, from the first one on.
+  void know_indefinite() {
+    if (is_kept_) look();  // the values are others
+    if (!std::exchange(may_be_definite_, false) && !is_kept_) return;
+    analysis_.outsized = std::max<std::int64_t>(1, analysis_.outsized);
+    if (wanted_.automatic.candidates.empty()) {
+      candidates_ = candidates_for(analysis_, machine_of(exec_), restriction_of(wanted_));
+      given_up_.clear();
+      at_ = std::size_t(-1);
+    } else if (is_kept_) {
+      at_ = std::size_t(-1);
+    }
+    is_kept_ = false;
+  }
   double promise_of_next() const {
     for (std::size_t k = at_ + 1; k < candidates_.size(); ++k)
       if (may_be_definite_ || !candidates_[k].needs_definite) return candidates_[k].promise();
@@ -200,7 +214,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     bool const is_one = x != nullptr, tries_more = !wanted_.automatic.never_converges();
     if (is_one) reserve();
     std::vector<Report> total;
-    std::vector<std::pair<double, std::size_t>> given_up;  // iterations left, candidate
+    given_up_.clear();
     double setups = 0;  // in this solve
     std::string const failed = is_kept_ ? same_as(candidates_[at_]) : "";
     bool in_peace = !is_one || !tries_more || (is_kept_ && won_in_peace_);
@@ -222,17 +236,17 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       }
       bool const is_hopeless = worst.iterations == 0 && std::isnan(worst.true_relative_residual);
       if (!tries_more || is_hopeless || watch_->has_ended()) break;
-      if (worst.reason == Reason::indefinite_matrix) may_be_definite_ = false;
-      if (watch_->is_given_up()) given_up.emplace_back(watch_->iterations_left(), at_);
+      if (watch_->is_given_up()) given_up_.emplace_back(watch_->iterations_left(), at_);
       double const won = worst.true_relative_residual / worst.guess_relative_residual;
       auto const before_setup = Clock::now();
       has_failed_ = true;  // until one has solved, also where something is thrown
+      if (worst.reason == Reason::indefinite_matrix) know_indefinite();
       bool goes_on = next(failed);
-      if (!goes_on && !given_up.empty()) {
+      if (!goes_on && !given_up_.empty()) {
         in_peace = true;
-        auto const most_promising = std::min_element(given_up.begin(), given_up.end());
+        auto const most_promising = std::min_element(given_up_.begin(), given_up_.end());
         at_ = most_promising->second;
-        given_up.erase(most_promising);
+        given_up_.erase(most_promising);
         std::exception_ptr unused;
         goes_on = set_up(unused);
       }
@@ -370,6 +384,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   bool won_in_peace_ = false;      ///< having been given up before
   bool has_failed_ = false;        ///< the last solve, with more than one candidate
   bool may_be_definite_ = true;
+  std::vector<std::pair<double, std::size_t>> given_up_;  ///< iterations left, candidate
   std::vector<Attempt> attempts_;  ///< of the solve under way, and before it
   std::size_t pending_ = 0;        ///< of these, those before it
   double setup_seconds_ = 0;       ///< of the candidate that is set up, until it is noted

@@ -127,10 +127,14 @@ struct Likely {
   int least, most;
 };
 
-/// One line of the table. Candidates of a lower group come first; in a group, those that promise to
-/// take less time.
+/// The groups of the table, in their order; in a group, those that promise to take less time come
+/// first. Of the promising ones the first alone is tried at once: where it does not do, its likes
+/// seldom do, and the strong ones come next.
+enum class Group { promising, strong, others, direct, last };
+
+/// One line of the table.
 struct Rule {
-  int group;
+  Group group;
   std::string_view solver, preconditioner, options;  ///< options: of the preconditioner
   bool (*suits)(Analysis const&);
   Likely likely;
@@ -145,34 +149,36 @@ constexpr std::string_view nearly_direct =
     "drop_tolerance=1e-10 fill_factor=1000 ordering=amd scale=equilibrate match=product";
 
 // clang-format off
+constexpr auto promising = Group::promising, strong = Group::strong, others = Group::others,
+               direct = Group::direct, last = Group::last;
 constexpr Rule rules[] = {
     // Hermitian, and nothing speaks against positive definite.
-    {1, "cg", "jacobi", "", is_definite, {1, 1, 20000},
+    {promising, "cg", "jacobi", "", is_definite, {1, 1, 20000},
      "A may be positive definite, and this has the cheapest iterations", true},
-    {1, "cg", "ic0", "", is_hermitian, {0.3, 5, 5000},
+    {promising, "cg", "ic0", "", is_hermitian, {0.3, 5, 5000},
      "A may be positive definite, and this takes a third of the iterations", true},
-    {1, "cg", "fsai", "", is_hermitian, {0.25, 5, 5000},
+    {promising, "cg", "fsai", "", is_hermitian, {0.25, 5, 5000},
      "A may be positive definite, and an approximate inverse takes a quarter of the iterations", true},
-    {1, "cg", "amg", "", is_large_mesh, {0.06, 15, 60},
+    {promising, "cg", "amg", "", is_large_mesh, {0.06, 15, 60},
      "A looks like a discretised diffusion: on several grids the iterations hardly grow with the size", true},
-    {2, "cg", "ict", "drop_tolerance=1e-4 fill_factor=10 ordering=amd", is_hermitian, {0.05, 5, 300},
+    {strong, "cg", "ict", "drop_tolerance=1e-4 fill_factor=10 ordering=amd", is_hermitian, {0.05, 5, 300},
      "more fill makes a better factor", true, 5},
-    {3, "cg", "amg", "", is_no_mesh, {0.3, 15, 500}, "several grids may help where the rest did not", true},
+    {others, "cg", "amg", "", is_no_mesh, {0.3, 15, 500}, "several grids may help where the rest did not", true},
     // Any other.
-    {1, "gmres", "ilu0", "", is_triangular, {0, 2, 2}, "A is triangular, and ilu0 its inverse"},
-    {1, "bicgstab", "jacobi", "", is_rather_dominant, {0.6, 2, 5000}, "the diagonal dominates: the cheapest iterations"},
-    {1, "idr", "ilu0", "", is_factorable, {0.15, 10, 500}, "an incomplete factorisation suits most matrices"},
-    {1, "bicgstab", "amg", "", is_large_flow, {0.05, 10, 60}, "A looks like a discretised diffusion with a flow"},
-    {2, "gmres", "ilut", sturdy_fill, is_general, {0.02, 5, 50},
+    {promising, "gmres", "ilu0", "", is_triangular, {0, 2, 2}, "A is triangular, and ilu0 its inverse"},
+    {promising, "bicgstab", "jacobi", "", is_rather_dominant, {0.6, 2, 5000}, "the diagonal dominates: the cheapest iterations"},
+    {promising, "idr", "ilu0", "", is_factorable, {0.15, 10, 500}, "an incomplete factorisation suits most matrices"},
+    {promising, "bicgstab", "amg", "", is_large_flow, {0.05, 10, 60}, "A looks like a discretised diffusion with a flow"},
+    {strong, "gmres", "ilut", sturdy_fill, is_general, {0.02, 5, 50},
      "large entries are brought to the diagonal, and more fill makes a better factor", false, 5},
-    {4, "gmres", "ilut", nearly_direct, fits_directly, {0, 4, 4},
+    {direct, "gmres", "ilut", nearly_direct, fits_directly, {0, 4, 4},
      "nothing is left out of the factors: nearly a direct solve", false, 1000},
-    {5, "bicgstab", "ilu0", "", stores_diagonal, {0.15, 2, 500}, "bicgstab may go on where others stagnate"},
-    {5, "gmres", "ilu0", "", stores_diagonal, {0.3, 4, 1000}, "gmres never makes the residual larger"},
-    {6, "idr", "jacobi", "", has_diagonal, {1, 4, 10000}, "without a factorisation, which may be unstable"},
-    {6, "idr", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
-    {6, "bicgstab", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
-    {6, "gmres", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
+    {last, "bicgstab", "ilu0", "", stores_diagonal, {0.15, 2, 500}, "bicgstab may go on where others stagnate"},
+    {last, "gmres", "ilu0", "", stores_diagonal, {0.3, 4, 1000}, "gmres never makes the residual larger"},
+    {last, "idr", "jacobi", "", has_diagonal, {1, 4, 10000}, "without a factorisation, which may be unstable"},
+    {last, "idr", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
+    {last, "bicgstab", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
+    {last, "gmres", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
 };
 // clang-format on
 
@@ -254,7 +260,7 @@ std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::s
       refuse(item, "names no solver that auto knows: " + Impl::listed(solvers));
     if (!is_there(preconditioner))
       refuse(item, "names no preconditioner: " + Impl::listed(preconditioner_names()));
-    Rule rule{0, solver, preconditioner, "", always, {1, 1, 10000}, "it is the next of those listed"};
+    Rule rule{promising, solver, preconditioner, "", always, {1, 1, 10000}, "it is the next of those listed"};
     for (Rule const& known : rules)
       if (known.solver == solver && known.preconditioner == preconditioner) {
         rule.options = known.options;
@@ -272,7 +278,7 @@ std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::s
 std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& machine,
                                       Restriction const& restriction) {
   std::vector<Candidate> candidates;
-  std::vector<int> groups;
+  std::vector<Group> groups;
   if (!restriction.candidates.empty()) candidates = listed(analysis, machine, restriction.candidates);
   auto const take_rules = [&](bool all) {
     for (Rule const& rule : rules) {
@@ -289,6 +295,14 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
     }
   };
   if (restriction.candidates.empty()) take_rules(false);
+  // The promising ones but the first go behind the strong ones.
+  auto const after = [&](Group group) {
+    return candidates.begin() + (std::find_if(groups.begin(), groups.end(),
+                                              [&](Group of) { return of > group; }) -
+                                 groups.begin());
+  };
+  if (!groups.empty() && groups[0] == promising)
+    std::rotate(candidates.begin() + 1, after(promising), after(strong));
   // Who asks for cg where it does not suit gets it all the same.
   if (candidates.empty() && !restriction.solver.empty()) take_rules(true);
   if (!restriction.preconditioner.empty()) {
