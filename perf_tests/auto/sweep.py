@@ -26,10 +26,11 @@ import tempfile
 import time
 
 HERMITIAN_SOLVERS = ["cg"]
-HERMITIAN = ["jacobi", "ic0", "fsai", "amg", "chebyshev"]
+HERMITIAN = ["jacobi", "ic0", "ict", "fsai", "amg", "chebyshev"]
 GENERAL_SOLVERS = ["gmres", "bicgstab", "idr"]
-GENERAL = ["none", "jacobi", "ilu0", "amg"]
-LARGER = {"ilut": {"drop_tolerance": 1e-3, "fill_factor": 5}}
+GENERAL = ["none", "jacobi", "ilu0", "ilut", "amg"]
+OPTIONS = {"ict": {"ordering": "amd"},
+           "ilut": {"ordering": "amd", "scale": "equilibrate", "match": "product"}}
 
 
 def header(path):
@@ -42,8 +43,8 @@ def header(path):
                 return int(line.split()[0]), words[3], words[4]
 
 
-def combinations(symmetry, extra):
-    pairs = [(s, p) for s in GENERAL_SOLVERS for p in GENERAL + extra]
+def combinations(symmetry):
+    pairs = [(s, p) for s in GENERAL_SOLVERS for p in GENERAL]
     if symmetry != "general":
         pairs = [(s, p) for s in HERMITIAN_SOLVERS for p in HERMITIAN] + pairs
     return pairs
@@ -59,7 +60,7 @@ def solve(arguments, matrix, field, solver, preconditioner, limit, most=10000):
                     "output": {"json": seen(out)}}
         if solver != "auto":
             sections["solver"] = {"name": solver, "check_symmetry": "false", "max_iterations": most}
-            sections["preconditioner"] = {"name": preconditioner, **LARGER.get(preconditioner, {})}
+            sections["preconditioner"] = {"name": preconditioner, **OPTIONS.get(preconditioner, {})}
         else:
             sections["solver"] = {"name": "auto"}
         text = "\n".join(f"{name}: {json.dumps(keys)}" for name, keys in sections.items())
@@ -104,8 +105,7 @@ def run(arguments):
         of = results.setdefault(name, {"rows": rows, "field": field, "symmetry": symmetry, "runs": {}})
         if "reading" not in of:
             of["reading"] = solve(arguments, path, field, "cg", "none", arguments.limit, 1).get("cpu", 0)
-        pairs = [("auto", "auto")] if arguments.only == "auto" else combinations(
-            symmetry, arguments.extra.split(",") if arguments.extra else [])
+        pairs = [("auto", "auto")] if arguments.only == "auto" else combinations(symmetry)
         if not arguments.only:
             pairs.append(("auto", "auto"))
         for solver, preconditioner in pairs:
@@ -182,7 +182,6 @@ def main():
     parser.add_argument("--names", help="of matrices, with commas")
     parser.add_argument("--only", choices=["auto"])
     parser.add_argument("--skip-auto", action="store_true")
-    parser.add_argument("--extra", default="", help="further preconditioners, with commas")
     parser.add_argument("--scratch", help="folder for inputs and results")
     parser.add_argument("--root", default="", help="folder that the driver sees as /")
     arguments = parser.parse_args()

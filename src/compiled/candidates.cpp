@@ -119,7 +119,8 @@ bool is_rather_dominant(Analysis const& of) {
 bool is_triangular(Analysis const& of) {
   return of.is_triangular() && of.off_diagonals > 0 && has_diagonal(of);
 }
-bool fits_directly(Analysis const& of) { return of.rows.rows <= 100'000; }
+bool is_small(Analysis const& of) { return of.rows.rows <= 10'000; }
+bool is_middling(Analysis const& of) { return !is_small(of) && of.rows.rows <= 100'000; }
 
 /// Iterations as a share of plain_iterations(), at least and at most so many.
 struct Likely {
@@ -129,8 +130,8 @@ struct Likely {
 
 /// The groups of the table, in their order; in a group, those that promise to take less time come
 /// first. Of the promising ones the first alone is tried at once: where it does not do, its likes
-/// seldom do, and the strong ones come next.
-enum class Group { promising, strong, others, direct, last };
+/// seldom do, and the strong and the direct ones come next.
+enum class Group { promising, strong, direct, others, last, large };
 
 /// One line of the table.
 struct Rule {
@@ -146,11 +147,13 @@ struct Rule {
 constexpr std::string_view sturdy_fill =
     "drop_tolerance=1e-4 fill_factor=20 ordering=amd scale=equilibrate match=product";
 constexpr std::string_view nearly_direct =
-    "drop_tolerance=1e-10 fill_factor=1000 ordering=amd scale=equilibrate match=product";
+    "drop_tolerance=1e-10 ordering=amd scale=equilibrate match=product";
+/// As much fill as there is, but for most_entries, 12 bytes each and a few times that in the set-up.
+constexpr double complete = 1000, most_entries = 1e8;
 
 // clang-format off
 constexpr auto promising = Group::promising, strong = Group::strong, others = Group::others,
-               direct = Group::direct, last = Group::last;
+               direct = Group::direct, last = Group::last, large = Group::large;
 constexpr Rule rules[] = {
     // Hermitian, and nothing speaks against positive definite.
     {promising, "cg", "jacobi", "", is_definite, {1, 1, 20000},
@@ -171,14 +174,16 @@ constexpr Rule rules[] = {
     {promising, "bicgstab", "amg", "", is_large_flow, {0.05, 10, 60}, "A looks like a discretised diffusion with a flow"},
     {strong, "gmres", "ilut", sturdy_fill, is_general, {0.02, 5, 50},
      "large entries are brought to the diagonal, and more fill makes a better factor", false, 5},
-    {direct, "gmres", "ilut", nearly_direct, fits_directly, {0, 4, 4},
-     "nothing is left out of the factors: nearly a direct solve", false, 1000},
+    {direct, "gmres", "ilut", nearly_direct, is_small, {0, 4, 4},
+     "nothing is left out of the factors: nearly a direct solve", false, complete},
     {last, "bicgstab", "ilu0", "", stores_diagonal, {0.15, 2, 500}, "bicgstab may go on where others stagnate"},
     {last, "gmres", "ilu0", "", stores_diagonal, {0.3, 4, 1000}, "gmres never makes the residual larger"},
     {last, "idr", "jacobi", "", has_diagonal, {1, 4, 10000}, "without a factorisation, which may be unstable"},
     {last, "idr", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
     {last, "bicgstab", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
     {last, "gmres", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
+    {large, "gmres", "ilut", nearly_direct, is_middling, {0, 4, 4},
+     "nothing is left out of the factors: nearly a direct solve", false, complete},
 };
 // clang-format on
 
@@ -212,10 +217,13 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
   double const likely =
       std::clamp(rule.likely.share * plain_iterations(of), double(rule.likely.least),
                  double(std::max(rule.likely.least, rule.likely.most)));
+  Parameters options = parameters_of(rule.options);
+  if (rule.fill == complete)
+    options.set("fill_factor", std::clamp(most_entries / std::max(entries, 1.0), 2.0, complete));
   return {.solver = std::string(rule.solver),
           .preconditioner = std::string(rule.preconditioner),
           .solver_options = {},
-          .preconditioner_options = parameters_of(rule.options),
+          .preconditioner_options = options,
           // With fill an elimination takes each entry of a factor's row to as many rows.
           .setup = rates.element * M.elements * entries * fill *
                        std::max(1.0, 0.02 * (fill - 1) * entries / std::max(n, 1.0)) +
@@ -302,7 +310,7 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
                                  groups.begin());
   };
   if (!groups.empty() && groups[0] == promising)
-    std::rotate(candidates.begin() + 1, after(promising), after(strong));
+    std::rotate(candidates.begin() + 1, after(promising), after(direct));
   // Who asks for cg where it does not suit gets it all the same.
   if (candidates.empty() && !restriction.solver.empty()) take_rules(true);
   if (!restriction.preconditioner.empty()) {
