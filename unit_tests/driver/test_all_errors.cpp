@@ -117,7 +117,7 @@ TEST(AllErrors, AreNotInvented) {
        "a.yaml:2: solver.name must be"},
       {good + "solver: {nam: gmres, form: cgs2, restart: 5, reorthogonalisation: halved}\n",
        "a.yaml:2: unknown key"},
-      {good + "slover: {name: gmres}\nsolver: {name: cg, form: cgs2, restart: 5}\n",
+      {good + "slover: {name: gmres}\nsolver: {form: cgs2, restart: 5}\n",
        "a.yaml:2: unknown section"},
       {good + "solver: {name: cg, name: gmres, restart: 5}\n", "a.yaml:2: 'solver.name' is given"},
       {good + "solver: {generate: x}\nexecution: {repeat: 2}\n", "a.yaml:2: unknown key"},
