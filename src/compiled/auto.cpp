@@ -59,7 +59,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   void reserve() override {
     current_->reserve();
     if (guess_.extent(0) != std::size_t(rows()))
-      guess_ = Impl::allocate_view<Impl::DeviceArray<T, Exec>>(exec_, "Solder::auto::guess", rows());
+      guess_ =
+          Impl::allocate_view<Impl::DeviceArray<T, Exec>>(exec_, "Solder::auto::guess", rows());
   }
 
   Report solve(T const* b, T* x) override {
@@ -82,8 +83,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   }
 
   void set_matrix(Csr const& A, Pattern pattern) override {
-    if (pattern == Pattern::same)
-      current_->set_matrix(A, pattern);  // which checks it
+    if (pattern == Pattern::same) current_->set_matrix(A, pattern);  // which checks it
     A_ = A;
     for_batch_.reset();
     if (pattern == Pattern::different) begin_search();
@@ -123,7 +123,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   bool set_up(std::exception_ptr& why) {
     Candidate const& candidate = candidates_[at_];
     auto const begin = Clock::now();
-    auto const seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+    auto const seconds = [&] {
+      return std::chrono::duration<double>(Clock::now() - begin).count();
+    };
     current_.reset();  // first, as there may not be memory for both
     std::string failure;
     try {
@@ -146,7 +148,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   }
   std::shared_ptr<Made> made(Candidate const& candidate, MatrixFormat format) const {
     Wanted wanted = wanted_of(wanted_, candidate);
-    std::visit([&](auto& options) { options.max_iterations = watch_->most_left(); }, wanted.options);
+    std::visit([&](auto& options) { options.max_iterations = watch_->most_left(); },
+               wanted.options);
     wanted.format = format;
     SolverInputs inputs = inputs_;
     inputs.monitor = [watch = watch_](Progress const& progress) { watch->listen(progress); };
@@ -268,9 +271,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       return report.reason != Reason::converged;
     });
     if (failed != reports.end()) return *failed;
-    return *std::max_element(
-        reports.begin(), reports.end(),
-        [](Report const& a, Report const& b) { return a.iterations < b.iterations; });
+    return *std::max_element(reports.begin(), reports.end(), [](Report const& a, Report const& b) {
+      return a.iterations < b.iterations;
+    });
   }
   void note(Report const& report) {
     Candidate const& candidate = candidates_[at_];
@@ -311,9 +314,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     if (std::string const why = watch_->end_of_all(); !why.empty()) {
       report.detail = why;
     } else if (attempts_.size() > 1) {
-      report.detail = "none of the " + std::to_string(attempts_.size()) +
-                      " candidates that were tried has solved it; the last of them: " +
-                      (report.detail.empty() ? std::string(to_string(report.reason)) : report.detail);
+      report.detail =
+          "none of the " + std::to_string(attempts_.size()) +
+          " candidates that were tried has solved it; the last of them: " +
+          (report.detail.empty() ? std::string(to_string(report.reason)) : report.detail);
     }
   }
 
@@ -323,16 +327,17 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
                                    Kokkos::MemoryTraits<Kokkos::Unmanaged>>(x, rows()));
   }
   void restore(T* x) {
-    Kokkos::deep_copy(exec_,
-                      Kokkos::View<T*, typename Exec::memory_space,
-                                   Kokkos::MemoryTraits<Kokkos::Unmanaged>>(x, rows()),
-                      guess_);
+    Kokkos::deep_copy(
+        exec_,
+        Kokkos::View<T*, typename Exec::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
+            x, rows()),
+        guess_);
   }
 
   // ---- Batches ----
 
-  /// \brief Solves the systems of a batch with the first candidate that takes batches; those that it
-  /// has not solved with the next, from where they are.
+  /// \brief Solves the systems of a batch with the first candidate that takes batches; those that
+  /// it has not solved with the next, from where they are.
   template <class Run>
   std::vector<Report> solve_batch(Run const& run) {
     std::vector<Report> total;
@@ -340,8 +345,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     watch_->begin_solve();
     for (Candidate const& candidate : candidates_) {
       bool const takes = (candidate.solver == "cg" || candidate.solver == "bicgstab") &&
-                         (candidate.preconditioner == "jacobi" || candidate.preconditioner == "fsai" ||
-                          candidate.preconditioner == "none");
+                         (candidate.preconditioner == "jacobi" ||
+                          candidate.preconditioner == "fsai" || candidate.preconditioner == "none");
       if (!takes) continue;
       if (for_batch_ == nullptr || batch_by_ != candidate.name()) {
         for_batch_ = made(candidate, MatrixFormat::csr);
@@ -385,9 +390,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   bool has_failed_ = false;        ///< the last solve, with more than one candidate
   bool may_be_definite_ = true;
   std::vector<std::pair<double, std::size_t>> given_up_;  ///< iterations left, candidate
-  std::vector<Attempt> attempts_;  ///< of the solve under way, and before it
-  std::size_t pending_ = 0;        ///< of these, those before it
-  double setup_seconds_ = 0;       ///< of the candidate that is set up, until it is noted
+  std::vector<Attempt> attempts_;                         ///< of the solve under way, and before it
+  std::size_t pending_ = 0;                               ///< of these, those before it
+  double setup_seconds_ = 0;  ///< of the candidate that is set up, until it is noted
   Impl::DeviceArray<T, Exec> guess_;
   std::shared_ptr<Made> for_batch_;
   std::string batch_by_;
@@ -412,9 +417,8 @@ std::string explain_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
     return wanted.name + " with " + wanted.preconditioner.name + ", as they were named\n";
   Analysis const analysis = analyse(exec, A);
   Compiled::check_hermitian(wanted, analysis.symmetry);
-  return Compiled::explained(analysis,
-                             Compiled::candidates_for(analysis, machine_of(exec),
-                                                      Compiled::restriction_of(wanted)));
+  return Compiled::explained(analysis, Compiled::candidates_for(analysis, machine_of(exec),
+                                                                Compiled::restriction_of(wanted)));
 }
 
 namespace Compiled {
@@ -422,10 +426,9 @@ namespace Compiled {
 /// \brief Taking a function's address compiles it.
 template <class T>
 auto automatic_solvers() {
-  return Impl::for_each_space(
-      []<class Exec>(std::type_identity<Exec>) {
-        return std::tuple(&make_auto<T, Exec>, &explain_solver<T, Exec>);
-      });
+  return Impl::for_each_space([]<class Exec>(std::type_identity<Exec>) {
+    return std::tuple(&make_auto<T, Exec>, &explain_solver<T, Exec>);
+  });
 }
 
 template auto automatic_solvers<SOLDER_SCALAR>();

@@ -24,8 +24,8 @@ struct Rates {
   double element;  ///< of a set-up, for each entry of A that it goes through once
 };
 
-// Hosts, a thread: fitted to 1,100 solves of 147 matrices by perf_tests/auto/sweep.py, within a factor
-// of two for nine of ten. GPUs: an H100, the tables of docs/performance.
+// Hosts, a thread: fitted to 1,100 solves of 147 matrices by perf_tests/auto/sweep.py, within a
+// factor of two for nine of ten. GPUs: an H100, the tables of docs/performance.
 constexpr Rates host_rates{
     .entry = 0.62e-9, .word = 0.45e-9, .stage = 0.3e-6, .level = 0, .element = 0.62e-9};
 constexpr Rates gpu_rates{
@@ -61,18 +61,22 @@ struct PreconditionerCost {
   std::string_view name;
   double entries, words, stages, levels, elements;
 };
-constexpr std::array preconditioner_costs{
-    PreconditionerCost{"none", 0, 0, 0, 0, 0},       PreconditionerCost{"jacobi", 0, 0, 0, 0, 15},
-    PreconditionerCost{"fsai", 4.5, 0, 2, 0, 200},   PreconditionerCost{"ic0", 1.5, 10, 2, 4, 180},
-    PreconditionerCost{"ilu0", 1.2, 14, 2, 4, 160},  PreconditionerCost{"chebyshev", 4.2, 27, 6, 0, 30},
-    PreconditionerCost{"amg", 2.2, 50, 30, 0, 350},  PreconditionerCost{"ict", 1.2, 14, 2, 4, 200},
-    PreconditionerCost{"ilut", 1.2, 14, 2, 4, 200},  PreconditionerCost{"ick", 1.2, 14, 2, 4, 200},
-    PreconditionerCost{"iluk", 1.2, 14, 2, 4, 200}};
+constexpr std::array preconditioner_costs{PreconditionerCost{"none", 0, 0, 0, 0, 0},
+                                          PreconditionerCost{"jacobi", 0, 0, 0, 0, 15},
+                                          PreconditionerCost{"fsai", 4.5, 0, 2, 0, 200},
+                                          PreconditionerCost{"ic0", 1.5, 10, 2, 4, 180},
+                                          PreconditionerCost{"ilu0", 1.2, 14, 2, 4, 160},
+                                          PreconditionerCost{"chebyshev", 4.2, 27, 6, 0, 30},
+                                          PreconditionerCost{"amg", 2.2, 50, 30, 0, 350},
+                                          PreconditionerCost{"ict", 1.2, 14, 2, 4, 200},
+                                          PreconditionerCost{"ilut", 1.2, 14, 2, 4, 200},
+                                          PreconditionerCost{"ick", 1.2, 14, 2, 4, 200},
+                                          PreconditionerCost{"iluk", 1.2, 14, 2, 4, 200}};
 
 template <class Costs>
 auto const& cost_of(Costs const& costs, std::string_view name) {
-  auto const found = std::find_if(costs.begin(), costs.end(),
-                                  [&](auto const& cost) { return cost.name == name; });
+  auto const found =
+      std::find_if(costs.begin(), costs.end(), [&](auto const& cost) { return cost.name == name; });
   if (found == costs.end())
     throw std::logic_error("Solder: nothing says what " + std::string(name) + " costs");
   return *found;
@@ -148,7 +152,8 @@ constexpr std::string_view sturdy_fill =
     "drop_tolerance=1e-4 fill_factor=20 ordering=amd scale=equilibrate match=product";
 constexpr std::string_view nearly_direct =
     "drop_tolerance=1e-10 ordering=amd scale=equilibrate match=product";
-/// As much fill as there is, but for most_entries, 12 bytes each and a few times that in the set-up.
+/// As much fill as there is, but for most_entries, 12 bytes each and a few times that in the
+/// set-up.
 constexpr double complete = 1000, most_entries = 1e8;
 
 // clang-format off
@@ -268,7 +273,13 @@ std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::s
       refuse(item, "names no solver that auto knows: " + Impl::listed(solvers));
     if (!is_there(preconditioner))
       refuse(item, "names no preconditioner: " + Impl::listed(preconditioner_names()));
-    Rule rule{promising, solver, preconditioner, "", always, {1, 1, 10000}, "it is the next of those listed"};
+    Rule rule{promising,
+              solver,
+              preconditioner,
+              "",
+              always,
+              {1, 1, 10000},
+              "it is the next of those listed"};
     for (Rule const& known : rules)
       if (known.solver == solver && known.preconditioner == preconditioner) {
         rule.options = known.options;
@@ -287,7 +298,8 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
                                       Restriction const& restriction) {
   std::vector<Candidate> candidates;
   std::vector<Group> groups;
-  if (!restriction.candidates.empty()) candidates = listed(analysis, machine, restriction.candidates);
+  if (!restriction.candidates.empty())
+    candidates = listed(analysis, machine, restriction.candidates);
   auto const take_rules = [&](bool all) {
     for (Rule const& rule : rules) {
       if (!is_there(rule.preconditioner) || !(all || rule.suits(analysis))) continue;
@@ -296,7 +308,8 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
       if (!restriction.solver.empty()) candidate.solver = restriction.solver;
       // In its group before the first that promises to take longer.
       std::size_t at = candidates.size();
-      while (at > 0 && groups[at - 1] == rule.group && candidates[at - 1].promise() > candidate.promise())
+      while (at > 0 && groups[at - 1] == rule.group &&
+             candidates[at - 1].promise() > candidate.promise())
         --at;
       candidates.insert(candidates.begin() + std::ptrdiff_t(at), std::move(candidate));
       groups.insert(groups.begin() + std::ptrdiff_t(at), rule.group);
@@ -305,9 +318,9 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
   if (restriction.candidates.empty()) take_rules(false);
   // The promising ones but the first go behind the strong ones.
   auto const after = [&](Group group) {
-    return candidates.begin() + (std::find_if(groups.begin(), groups.end(),
-                                              [&](Group of) { return of > group; }) -
-                                 groups.begin());
+    return candidates.begin() +
+           (std::find_if(groups.begin(), groups.end(), [&](Group of) { return of > group; }) -
+            groups.begin());
   };
   if (!groups.empty() && groups[0] == promising)
     std::rotate(candidates.begin() + 1, after(promising), after(direct));
@@ -348,7 +361,8 @@ Wanted wanted_of(Wanted const& wanted, Candidate const& candidate) {
     with.options = named.options;
     std::visit(
         [&](auto& options) {
-          static_cast<SolverOptions&>(options) = static_cast<SolverOptions const&>(wanted.automatic);
+          static_cast<SolverOptions&>(options) =
+              static_cast<SolverOptions const&>(wanted.automatic);
         },
         with.options);
   }
@@ -378,8 +392,9 @@ std::string explained(Analysis const& analysis, std::vector<Candidate> const& ca
   for (std::size_t k = 0; k < candidates.size(); ++k) {
     Candidate const& candidate = candidates[k];
     char line[128];
-    std::snprintf(line, sizeof line, "  %2zu. %-18s about %5d iterations, %8.3g s, set-up %.2g s: ",
-                  k + 1, candidate.name().c_str(), candidate.likely,
+    std::snprintf(line, sizeof line,
+                  "  %2zu. %-18s about %5d iterations, %8.3g s, set-up %.2g s: ", k + 1,
+                  candidate.name().c_str(), candidate.likely,
                   candidate.likely * candidate.iteration, candidate.setup);
     text += line + candidate.because + "\n";
   }

@@ -18,10 +18,10 @@ namespace Solder::Compiled {
 
 /// \brief A solver with a preconditioner that may suit a matrix.
 struct Candidate {
-  std::string solver, preconditioner;                  ///< names
+  std::string solver, preconditioner;                     ///< names
   Parameters solver_options{}, preconditioner_options{};  ///< those that are not the defaults
-  double setup = 0;       ///< seconds of the set-up, by the model
-  double iteration = 0;   ///< seconds of an iteration, by the model
+  double setup = 0;                                       ///< seconds of the set-up, by the model
+  double iteration = 0;                                   ///< seconds of an iteration, by the model
   int likely = 0;         ///< iterations that it takes where it suits the matrix, by the model
   std::string because{};  ///< it is tried, a sentence without a full stop
   bool needs_definite = false;  ///< of no use once A has turned out to be indefinite
@@ -36,7 +36,7 @@ struct Candidate {
 struct Restriction {
   std::string solver{};          ///< the only one; empty: any
   std::string preconditioner{};  ///< the only one; empty: any
-  std::string candidates{};  ///< "cg+amg gmres+ilu0": these in this order; empty: the table's
+  std::string candidates{};      ///< "cg+amg gmres+ilu0": these in this order; empty: the table's
 };
 
 /// \brief What of a solver is left to auto.

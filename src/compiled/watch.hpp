@@ -104,8 +104,7 @@ class Watch {
     if (verdict_ == Verdict::none && is_one_ &&
         haste_.gives_up(progress.iteration, progress.relative_residual))
       verdict_ = Verdict::slow;
-    if (verdict_ == Verdict::none && is_one_ && half_ < most_left() &&
-        progress.iteration >= half_)
+    if (verdict_ == Verdict::none && is_one_ && half_ < most_left() && progress.iteration >= half_)
       verdict_ = Verdict::half;
     if (verdict_ != Verdict::none) progress.stop();
   }
@@ -134,13 +133,14 @@ class Watch {
 
   /// \brief How an attempt ended, `detail` being its report's.
   std::string sentence(std::string const& detail) const {
-    if (verdict_ == Verdict::half) return "given up: it has had half of the iterations that were left";
+    if (verdict_ == Verdict::half)
+      return "given up: it has had half of the iterations that were left";
     if (verdict_ != Verdict::slow) return detail;
     char text[96];
     double const left = haste_.iterations_left();
     if (std::isfinite(left) && left < 1e9)
-      std::snprintf(text, sizeof text, "given up: at its rate some %.0f iterations more, and the next ",
-                    left);
+      std::snprintf(text, sizeof text,
+                    "given up: at its rate some %.0f iterations more, and the next ", left);
     else
       std::snprintf(text, sizeof text, "given up: it no longer comes nearer, and the next ");
     return std::string(text) + "promises less";

@@ -445,12 +445,13 @@ std::string attempts_text(Report const& report) {
   std::string text;
   for (std::size_t k = 0; k < report.attempts.size(); ++k) {
     Attempt const& attempt = report.attempts[k];
-    text += format("  %s %s + %s, because %s: %s after %d iteration%s, residual %.2e, set-up %.2f ms, solve %.2f ms",
-                   k == 0 ? "tried" : "then", attempt.solver.c_str(), attempt.preconditioner.c_str(),
-                   attempt.why.c_str(), std::string(to_string(attempt.reason)).c_str(),
-                   attempt.iterations, attempt.iterations == 1 ? "" : "s",
-                   attempt.true_relative_residual, attempt.setup_seconds * 1e3,
-                   attempt.solve_seconds * 1e3);
+    text += format(
+        "  %s %s + %s, because %s: %s after %d iteration%s, residual %.2e, set-up %.2f ms, solve "
+        "%.2f ms",
+        k == 0 ? "tried" : "then", attempt.solver.c_str(), attempt.preconditioner.c_str(),
+        attempt.why.c_str(), std::string(to_string(attempt.reason)).c_str(), attempt.iterations,
+        attempt.iterations == 1 ? "" : "s", attempt.true_relative_residual,
+        attempt.setup_seconds * 1e3, attempt.solve_seconds * 1e3);
     text += (attempt.ended.empty() ? "" : "; ") + attempt.ended + "\n";
   }
   return text;

@@ -36,8 +36,7 @@ TEST(DriverAuto, SolvesAMatrixWithoutYaml) {
   // First what A is, then what was taken and why, then the table.
   std::size_t const is = outcome.out.find("A is symmetric"),
                     taken = outcome.out.find("taken: cg with"),
-                    because = outcome.out.find("because"),
-                    table = outcome.out.find("problem  "),
+                    because = outcome.out.find("because"), table = outcome.out.find("problem  "),
                     tried = outcome.out.find("  tried cg + ");
   EXPECT_TRUE(outcome.out.starts_with("A\n  50 rows, 148 entries")) << outcome.out;
   EXPECT_LT(is, taken) << outcome.out;
@@ -94,8 +93,9 @@ TEST(DriverAuto, SaysWhatWasTriedAndHowItEnded) {
 TEST(DriverAuto, ExplainsWithoutSolving) {
   Scratch const scratch;
   scratch.write("A.mtx", tridiagonal(50, -1, 2, -1));
-  scratch.write("a.yaml", "problem: {generate: convection_diffusion_2d, size: 9}\n"
-                          "output: {json: r.json}\n");
+  scratch.write("a.yaml",
+                "problem: {generate: convection_diffusion_2d, size: 9}\n"
+                "output: {json: r.json}\n");
   Outcome const outcome = drive(scratch, "--explain A.mtx a.yaml");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   for (char const* const part :

@@ -215,8 +215,9 @@ TYPED_TEST(Verdicts, OfDefiniteAndIndefiniteMatrices) {
 TYPED_TEST(Verdicts, OfMeshesFlowsAndTriangles) {
   EXPECT_TRUE(this->of(Solder::poisson_3d_7pt<double>(6)).looks_elliptic());
   EXPECT_EQ(this->of(Solder::poisson_3d_7pt<double>(6)).dominant_rows, 216);
-  EXPECT_TRUE(this->of(Solder::convection_diffusion_2d<double>(9, {40, 20}, Solder::Convection::upwind))
-                  .looks_elliptic());
+  EXPECT_TRUE(
+      this->of(Solder::convection_diffusion_2d<double>(9, {40, 20}, Solder::Convection::upwind))
+          .looks_elliptic());
   EXPECT_FALSE(this->of(3, {1, 2, 0, 2, 1, 2, 0, 2, 1}).looks_elliptic());
   EXPECT_TRUE(this->of(2, {1, 0, 3, 1}).is_triangular());
   EXPECT_TRUE(this->of(2, {1, 3, 0, 1}).is_triangular());
@@ -226,12 +227,12 @@ TYPED_TEST(Verdicts, OfMeshesFlowsAndTriangles) {
 
 TYPED_TEST(Verdicts, AreInWordsForPeople) {
   std::string const mesh = describe(this->of(Solder::poisson_3d_7pt<double>(6)));
-  for (char const* const part :
-       {"216 rows", "A is symmetric", "its diagonal is positive", "nothing speaks against",
-        "looks like a discretised diffusion"})
+  for (char const* const part : {"216 rows", "A is symmetric", "its diagonal is positive",
+                                 "nothing speaks against", "looks like a discretised diffusion"})
     EXPECT_NE(mesh.find(part), std::string::npos) << part << " in\n" << mesh;
   std::string const saddle = describe(this->of(2, {2, 1, 1, 0}));
-  EXPECT_NE(saddle.find("1 of its diagonal entries is zero or missing"), std::string::npos) << saddle;
+  EXPECT_NE(saddle.find("1 of its diagonal entries is zero or missing"), std::string::npos)
+      << saddle;
   EXPECT_NE(saddle.find("not positive definite"), std::string::npos) << saddle;
   std::string const scaled = describe(this->of(2, {1e9, 1, 1, 1}));
   EXPECT_NE(scaled.find("badly scaled"), std::string::npos) << scaled;

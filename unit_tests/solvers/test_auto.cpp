@@ -161,10 +161,10 @@ int gives_up(double factor, double next, double tolerance = 1e-8) {
 TEST(Haste, LeavesWhatIsSlowWhenItHasCostAsMuchAsTheNextPromises) {
   EXPECT_EQ(gives_up(0.9999, 100), 90);
   EXPECT_EQ(gives_up(1.0, 100), 90);
-  EXPECT_EQ(gives_up(0.9, 100), -1);     // 175 iterations: the rest is soon done
-  EXPECT_EQ(gives_up(0.9999, 0), -1);    // there is no other
+  EXPECT_EQ(gives_up(0.9, 100), -1);   // 175 iterations: the rest is soon done
+  EXPECT_EQ(gives_up(0.9999, 0), -1);  // there is no other
   EXPECT_EQ(gives_up(0.9999, 100, 0), -1);
-  EXPECT_EQ(gives_up(0.9999, 1), 20);    // not before it can be judged
+  EXPECT_EQ(gives_up(0.9999, 1), 20);  // not before it can be judged
 }
 
 TEST(Haste, GoesByTheLatterHalfOfTheIterations) {
@@ -363,7 +363,8 @@ TEST_F(Auto, KeepsWhatHasSolvedAndSearchesAgainWhereThatFails) {
   EXPECT_LE(residual(indefinite, b, y), 1.001e-8);
 
   other.set_matrix(Matrix(exec, Solder::fem_poisson_2d<double>(9)), Solder::Pattern::different);
-  EXPECT_EQ(other.name(), make_solver(exec, Matrix(exec, Solder::fem_poisson_2d<double>(9)), {}).name());
+  EXPECT_EQ(other.name(),
+            make_solver(exec, Matrix(exec, Solder::fem_poisson_2d<double>(9)), {}).name());
   EXPECT_EQ(solve(other, random_vector<double>(81, 1)).report.reason, Reason::converged);
 }
 
@@ -393,19 +394,21 @@ TEST_F(Auto, LeavesOneOfTheTwoToTheUser) {
 TEST_F(Auto, KeepsToItsLimits) {
   HostCsr<double> const A = tridiagonal(4000, 1, 0.01, -1);  // slow for all
   std::vector<double> const b = random_vector<double>(4000, 3);
-  auto const few = solve(make_solver(exec, Matrix(exec, A),
-                                     {{"max_iterations", 25}, {"candidates", "idr+none gmres+none"}}),
-                         b)
-                       .report;
+  auto const few =
+      solve(make_solver(exec, Matrix(exec, A),
+                        {{"max_iterations", 25}, {"candidates", "idr+none gmres+none"}}),
+            b)
+          .report;
   EXPECT_EQ(few.reason, Reason::max_iterations) << few;
   EXPECT_EQ(few.iterations, 25);
   EXPECT_EQ(few.attempts.size(), 1u);
   EXPECT_TRUE(has(few.detail, "max_iterations")) << few.detail;
   HostCsr<double> const indefinite = tridiagonal(400, -1, 1.2, -1);
-  auto const rest = solve(make_solver(exec, Matrix(exec, indefinite),
-                                      {{"max_iterations", 30}, {"candidates", "cg+jacobi idr+none"}}),
-                          random_vector<double>(400, 3))
-                        .report;
+  auto const rest =
+      solve(make_solver(exec, Matrix(exec, indefinite),
+                        {{"max_iterations", 30}, {"candidates", "cg+jacobi idr+none"}}),
+            random_vector<double>(400, 3))
+          .report;
   EXPECT_EQ(rest.reason, Reason::max_iterations) << rest;
   EXPECT_EQ(rest.iterations, 30);
   EXPECT_EQ(rest.attempts.size(), 2u);
@@ -422,10 +425,11 @@ TEST_F(Auto, KeepsToItsLimits) {
           .report;
   EXPECT_EQ(stopped.reason, Reason::stopped);
 
-  auto const late = solve(make_solver(exec, Matrix(exec, A),
-                                      {{"time_limit", 1e-9}, {"candidates", "idr+none gmres+none"}}),
-                          b)
-                        .report;
+  auto const late =
+      solve(make_solver(exec, Matrix(exec, A),
+                        {{"time_limit", 1e-9}, {"candidates", "idr+none gmres+none"}}),
+            b)
+          .report;
   EXPECT_EQ(late.reason, Reason::stopped);
   EXPECT_TRUE(has(late.detail, "time limit")) << late.detail;
   EXPECT_EQ(late.attempts.size(), 1u);
@@ -504,7 +508,8 @@ TEST_F(Advice, OfTooFewIterations) {
   auto const b = random_vector<double>(A.rows, 3);
   Report const report = by(A, {{"name", "cg"}, {"max_iterations", 20}}, b);
   ASSERT_EQ(report.reason, Reason::max_iterations);
-  ASSERT_TRUE(has(advice(report), "more iterations, or take a stronger preconditioner, or name: auto"));
+  ASSERT_TRUE(
+      has(advice(report), "more iterations, or take a stronger preconditioner, or name: auto"));
   EXPECT_EQ(by(A, {{"name", "cg"}, {"max_iterations", 2000}}, b).reason, Reason::converged);
   EXPECT_EQ(by(A, {{"name", "cg"}, {"max_iterations", 40}, {"preconditioner", "amg"}}, b).reason,
             Reason::converged);
@@ -518,7 +523,8 @@ TEST_F(Advice, OfAMatrixThatIsIndefinite) {
   ASSERT_EQ(report.reason, Reason::indefinite_matrix);
   ASSERT_TRUE(has(advice(report), "take gmres, bicgstab or idr, or name: auto"));
   for (char const* const name : {"gmres", "bicgstab", "idr"})
-    EXPECT_EQ(by(A, {{"name", name}, {"preconditioner", "ilu0"}}, b).reason, Reason::converged) << name;
+    EXPECT_EQ(by(A, {{"name", name}, {"preconditioner", "ilu0"}}, b).reason, Reason::converged)
+        << name;
   EXPECT_EQ(by(A, {}, b).reason, Reason::converged);
 }
 
@@ -527,13 +533,13 @@ TEST_F(Advice, OfAPreconditionerThatIsIndefinite) {
   A.values[A.row_offsets[20] + 1] = -3;  // Jacobi's M is then indefinite, and so is A
   auto const b = random_vector<double>(A.rows, 3);
   for (char const* const form : {"classical", "pipelined"}) {
-    Report const report =
-        by(A, {{"name", "cg"}, {"form", form}, {"preconditioner", "jacobi"}}, b);
+    Report const report = by(A, {{"name", "cg"}, {"form", form}, {"preconditioner", "jacobi"}}, b);
     ASSERT_EQ(report.reason, Reason::indefinite_preconditioner) << report;
     ASSERT_TRUE(has(advice(report), "gmres, bicgstab or idr with this one"));
   }
   for (char const* const name : {"gmres", "bicgstab", "idr"})
-    EXPECT_EQ(by(A, {{"name", name}, {"preconditioner", "jacobi"}}, b).reason, Reason::converged) << name;
+    EXPECT_EQ(by(A, {{"name", name}, {"preconditioner", "jacobi"}}, b).reason, Reason::converged)
+        << name;
 }
 
 TEST_F(Advice, OfABreakdown) {

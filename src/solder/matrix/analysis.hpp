@@ -191,8 +191,8 @@ Analysis analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
 
   using Kernel = Impl::RowFactsKernel<Scalar, Offset>;
   Impl::RowFacts facts;
-  Kokkos::parallel_for("Solder::analysis::clear", each_row,
-                       KOKKOS_LAMBDA(int j) { sizes[j] = 0; });
+  Kokkos::parallel_for(
+      "Solder::analysis::clear", each_row, KOKKOS_LAMBDA(int j) { sizes[j] = 0; });
   Kokkos::parallel_reduce("Solder::analysis::rows", each_row,
                           Kernel{offsets, columns, values, roots}, facts);
   Kokkos::parallel_reduce(
@@ -268,8 +268,7 @@ inline std::string describe(Analysis const& analysis) {
   text += "; in " + std::to_string(percent) +
           "% of the rows the diagonal entry is as large as all others together";
   if (analysis.is_hermitian())
-    text += analysis.may_be_definite()
-                ? "\n  nothing speaks against positive definite"
+    text += analysis.may_be_definite() ? "\n  nothing speaks against positive definite"
             : analysis.is_indefinite() ? "\n  it is not positive definite"
                                        : "\n  it may be negative definite: -A may suit cg";
   if (double const ratio = std::max(analysis.row_sizes.ratio(), analysis.column_sizes.ratio());

@@ -92,8 +92,8 @@ KOKKOS_FUNCTION CgScalars cg_end(Limits const& limits, Control const& now, Contr
     next.claim(pq < 0 ? Reason::indefinite_matrix : Reason::breakdown, Cause::p_Ap, pq);
   else if (Predict && !(step.beta >= 0 && in_range(qMq)))
     next.claim(Kokkos::isnan(qMq) ? Reason::not_finite
-               : qMq < 0         ? Reason::indefinite_preconditioner
-                                 : Reason::breakdown,
+               : qMq < 0          ? Reason::indefinite_preconditioner
+                                  : Reason::breakdown,
                Cause::q_Mq, qMq);
   else
     next.claim(Reason::breakdown, Cause::p_Ap, pq);  // its inverse is infinite or zero
