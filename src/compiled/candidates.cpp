@@ -135,7 +135,7 @@ struct Likely {
 /// The groups of the table, in their order; in a group, those that promise to take less time come
 /// first. Of the promising ones the first alone is tried at once: where it does not do, its likes
 /// seldom do, and the strong and the direct ones come next.
-enum class Group { promising, strong, direct, others, last, large };
+enum class Group { promising, strong, direct, unmatched, others, last, large };
 
 /// One line of the table.
 struct Rule {
@@ -150,6 +150,8 @@ struct Rule {
 
 constexpr std::string_view sturdy_fill =
     "drop_tolerance=1e-4 fill_factor=20 ordering=amd scale=equilibrate match=product";
+constexpr std::string_view unmatched_fill =
+    "drop_tolerance=1e-4 fill_factor=20 ordering=amd scale=equilibrate";
 constexpr std::string_view nearly_direct =
     "drop_tolerance=1e-10 ordering=amd scale=equilibrate match=product";
 /// As much fill as there is, but for most_entries, 12 bytes each and a few times that in the
@@ -158,7 +160,8 @@ constexpr double complete = 1000, most_entries = 1e8;
 
 // clang-format off
 constexpr auto promising = Group::promising, strong = Group::strong, others = Group::others,
-               direct = Group::direct, last = Group::last, large = Group::large;
+               direct = Group::direct, unmatched = Group::unmatched, last = Group::last,
+               large = Group::large;
 constexpr Rule rules[] = {
     // Hermitian, and nothing speaks against positive definite.
     {promising, "cg", "jacobi", "", is_definite, {1, 1, 20000},
@@ -181,6 +184,8 @@ constexpr Rule rules[] = {
      "large entries are brought to the diagonal, and more fill makes a better factor", false, 5},
     {direct, "gmres", "ilut", nearly_direct, is_small, {0, 4, 4},
      "nothing is left out of the factors: nearly a direct solve", false, complete},
+    {unmatched, "gmres", "ilut", unmatched_fill, always, {0.1, 5, 100},
+     "without matching, which not every matrix has", false, 5},
     {last, "bicgstab", "ilu0", "", stores_diagonal, {0.15, 2, 500}, "bicgstab may go on where others stagnate"},
     {last, "gmres", "ilu0", "", stores_diagonal, {0.3, 4, 1000}, "gmres never makes the residual larger"},
     {last, "idr", "jacobi", "", has_diagonal, {1, 4, 10000}, "without a factorisation, which may be unstable"},
