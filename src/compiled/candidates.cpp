@@ -9,6 +9,7 @@
 #include <solder/core/names.hpp>
 #include <solder/core/options.hpp>
 #include <stdexcept>
+#include <utility>
 
 namespace Solder::Compiled {
 namespace {
@@ -135,7 +136,7 @@ struct Likely {
 /// The groups of the table, in their order; in a group, those that promise to take less time come
 /// first. Of the promising ones the first alone is tried at once: where it does not do, its likes
 /// seldom do, and the strong and the direct ones come next.
-enum class Group { promising, strong, direct, unmatched, others, last, large };
+enum class Group { promising, strong, direct, unmatched, likes, others, last, large };
 
 /// One line of the table.
 struct Rule {
@@ -297,40 +298,43 @@ std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::s
   return candidates;
 }
 
+/// The candidates of the table, in their order.
+/// \param all whether they suit the matrix or not
+std::vector<Candidate> of_table(Analysis const& of, Machine const& machine,
+                                std::string const& solver, bool all) {
+  std::vector<std::pair<Group, Candidate>> found;
+  for (Rule const& rule : rules) {
+    if (!is_there(rule.preconditioner) || !is_for(rule, solver)) continue;
+    if (!all && !rule.suits(of)) continue;
+    found.emplace_back(rule.group, candidate_of(of, machine, rule));
+    if (!solver.empty()) found.back().second.solver = solver;
+  }
+  auto const sort = [&] {
+    std::stable_sort(found.begin(), found.end(), [](auto const& a, auto const& b) {
+      return std::pair(a.first, a.second.promise()) < std::pair(b.first, b.second.promise());
+    });
+  };
+  sort();
+  for (std::size_t k = 1; k < found.size(); ++k)
+    if (found[k].first == promising) found[k].first = Group::likes;
+  sort();
+  std::vector<Candidate> candidates;
+  for (auto& [group, candidate] : found) candidates.push_back(std::move(candidate));
+  return candidates;
+}
+
 }  // namespace
 
 std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& machine,
                                       Restriction const& restriction) {
   std::vector<Candidate> candidates;
-  std::vector<Group> groups;
-  if (!restriction.candidates.empty())
+  if (!restriction.candidates.empty()) {
     candidates = listed(analysis, machine, restriction.candidates);
-  auto const take_rules = [&](bool all) {
-    for (Rule const& rule : rules) {
-      if (!is_there(rule.preconditioner) || !(all || rule.suits(analysis))) continue;
-      if (!is_for(rule, restriction.solver)) continue;
-      Candidate candidate = candidate_of(analysis, machine, rule);
-      if (!restriction.solver.empty()) candidate.solver = restriction.solver;
-      // In its group before the first that promises to take longer.
-      std::size_t at = candidates.size();
-      while (at > 0 && groups[at - 1] == rule.group &&
-             candidates[at - 1].promise() > candidate.promise())
-        --at;
-      candidates.insert(candidates.begin() + std::ptrdiff_t(at), std::move(candidate));
-      groups.insert(groups.begin() + std::ptrdiff_t(at), rule.group);
-    }
-  };
-  if (restriction.candidates.empty()) take_rules(false);
-  // The promising ones but the first go behind the strong ones.
-  auto const after = [&](Group group) {
-    return candidates.begin() +
-           (std::find_if(groups.begin(), groups.end(), [&](Group of) { return of > group; }) -
-            groups.begin());
-  };
-  if (!groups.empty() && groups[0] == promising)
-    std::rotate(candidates.begin() + 1, after(promising), after(direct));
-  // Who asks for cg where it does not suit gets it all the same.
-  if (candidates.empty() && !restriction.solver.empty()) take_rules(true);
+  } else {
+    candidates = of_table(analysis, machine, restriction.solver, false);
+    // Who asks for cg where it does not suit gets it all the same.
+    if (candidates.empty()) candidates = of_table(analysis, machine, restriction.solver, true);
+  }
   if (!restriction.preconditioner.empty()) {
     // Each solver once, where it stands first.
     std::vector<Candidate> of_solvers;
