@@ -111,6 +111,34 @@ TEST(Candidates, OfAnyOtherMatrixHaveNoCg) {
   }
 }
 
+/// Where the most promising one does not do, its likes seldom do.
+TEST(Candidates, GoFromTheMostPromisingToTheStrongOnes) {
+  Analysis plain = mesh(5000);  // positive definite, as far as one can see, but no mesh
+  plain.opposite = 0;
+  auto const of_plain = names(candidates_for(plain, Machine{}));
+  ASSERT_GT(of_plain.size(), 4u);
+  EXPECT_EQ(of_plain[0].substr(0, 3), "cg+");
+  EXPECT_EQ(of_plain[1], "cg+ict");
+  EXPECT_EQ(of_plain[2], "gmres+ilut");
+  EXPECT_TRUE(is_among("cg+amg", {of_plain.begin() + 3, of_plain.end()}));
+  auto const of_general = names(candidates_for(general(5000), Machine{}));
+  EXPECT_EQ(of_general[1], "gmres+ilut");
+  // What is large is not factorised completely before all else has failed; what is huge, never.
+  auto const is_complete = [](Candidate const& each) {
+    return each.preconditioner_options.find("fill_factor") != nullptr &&
+           each.because.find("nothing is left out") != std::string::npos;
+  };
+  for (std::int32_t const n : {5000, 50000, 500000}) {
+    auto const all = candidates_for(general(n), Machine{});
+    auto const found = std::find_if(all.begin(), all.end(), is_complete);
+    EXPECT_EQ(found != all.end(), n < 100000) << n;
+    EXPECT_EQ(found != all.end() && found + 1 == all.end(), n == 50000) << n;
+    if (found == all.end()) continue;
+    double const fill = *found->preconditioner_options.find("fill_factor")->as_real();
+    EXPECT_LE(fill * double(general(n).rows.nonzeros), 1e8);
+  }
+}
+
 TEST(Candidates, NeedTheDiagonalThatTheyDivideBy) {
   Analysis seen = general(1000);
   seen.diagonal.zeros = 1;
