@@ -262,12 +262,12 @@ TEST(Config, IncompleteFactorsAndTheirParameters) {
   expect_error(text("name: ic0, shift: -0.1"), {"preconditioner.shift", "from 0 to 1"});
 
   PreconditionerConfig const ilut =
-      runs_of(text("name: ilut, drop_tolerance: 1e-4, fill_factor: 5, ordering: amd"))[0]
+      runs_of(text("name: ilut, drop_tolerance: 0.01, fill_factor: 5, ordering: amd"))[0]
           .preconditioner;
-  EXPECT_EQ(ilut.incomplete.drop_tolerance, 1e-4);
+  EXPECT_EQ(ilut.incomplete.drop_tolerance, 0.01);
   EXPECT_EQ(ilut.incomplete.fill_factor, 5);
   EXPECT_EQ(ilut.incomplete.ordering, Solder::Ordering::amd);
-  EXPECT_EQ(ilut.label, "ilut(drop_tolerance=1e-4,fill_factor=5,ordering=amd)");
+  EXPECT_EQ(ilut.label, "ilut(drop_tolerance=0.01,fill_factor=5,ordering=amd)");
   EXPECT_EQ(runs_of(text("name: [ick, iluk], level: [1, 3]")).size(), 4u);
   expect_error(text("name: ilut, level: 1"), {"preconditioner.name: ick or iluk\n"});
   expect_error(text("name: iluk, drop_tolerance: 0.1"), {"preconditioner.name: ict or ilut\n"});
@@ -285,7 +285,7 @@ TEST(Config, AnyPreconditionerTakesAScaledMatrix) {
         runs_of(text("name: " + name + ", scale: equilibrate, match: product"))[0].preconditioner;
     EXPECT_EQ(given.scaling.scale, Solder::Scale::equilibrate);
     EXPECT_EQ(given.scaling.match, Solder::Match::product);
-    EXPECT_EQ(given.label, name + "(scale=equilibrate,match=product)");
+    EXPECT_EQ(given.label, name + "(match=product,scale=equilibrate)");
     PreconditionerConfig const plain = runs_of(text("name: " + name))[0].preconditioner;
     EXPECT_FALSE(plain.scaling.is_wanted());
   }
