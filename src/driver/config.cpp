@@ -361,7 +361,7 @@ void read_options(std::string_view section, Settings const& settings, Options& o
 }
 
 /// All keys with their values, in the schema's order.
-std::vector<KeyValue> keys_of(Settings const& settings) {
+std::vector<KeyValue> all_keys(Settings const& settings) {
   std::vector<KeyValue> keys;
   for (Key const& row : schema()) {
     auto const found = settings.find(row.full_name());
@@ -429,7 +429,7 @@ RunConfig run_of(Settings const& settings, Document const& document) {
       get("output.json").path,   get("output.solution").path, get("output.history").path,
       get("output.report").path, get("output.plot").path,     get("output.plot_kind").word,
       is_on("output.verbose"),   is_on("output.roofline"),    is_on("output.host")};
-  run.keys = keys_of(settings);
+  run.keys = all_keys(settings);
   return run;
 }
 
