@@ -61,7 +61,7 @@ class NumberExchange {
 /// a square matrix.
 template <class Scalar>
 struct EnlargedBlock {
-  HostCsr<Scalar> rows;
+  HostCsr<Scalar> rows;               ///< ghosts behind the own ones
   std::vector<std::int64_t> numbers;  ///< of its rows among those of all ranks
 };
 
