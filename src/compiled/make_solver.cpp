@@ -115,7 +115,7 @@ class Made final : public Impl::MadeSolver<T, Exec> {
   static constexpr bool over_ranks = !std::is_same_v<Given, Csr>;
 
  public:
-  /// \param own in place of the preconditioner that is wanted; null: there is none, or no ranks
+  /// \param own in place of the preconditioner that is wanted; null: there is none
   Made(Exec const& exec, Given const& A, Wanted const& wanted, SolverInputs const& inputs,
        Apply<T, Exec> const* own = nullptr)
       : exec_(exec), wanted_(wanted), inputs_(inputs) {
@@ -232,7 +232,7 @@ class Made final : public Impl::MadeSolver<T, Exec> {
         parts->method =
             make_method(exec_, wanted_, inputs_, std::shared_ptr<typename System::AsSeen>(system));
       };
-      if constexpr (over_ranks)
+      if constexpr (Impl::is_host_space<Exec>)
         if (own_) return with_M(*own_, [](auto const&...) {});
       with_preconditioner(exec_, wanted_.preconditioner, inputs_.coordinates, own_block(exec_, A),
                           matrix, with_M);
@@ -268,6 +268,13 @@ class Made final : public Impl::MadeSolver<T, Exec> {
   std::unique_ptr<Parts> parts_;
 };
 
+/// \brief Refuses a name beside a preconditioner that is given.
+void check_own(Wanted const& wanted) {
+  if (wanted.preconditioner.name != "none")
+    throw std::invalid_argument("Solder::make_solver: preconditioner: " +
+                                wanted.preconditioner.name + ", but another one is given");
+}
+
 template <class T, class Exec>
 Solver<T, Exec> made_over_ranks(Exec const& exec, DistributedMatrix<T, Exec> const& A,
                                 Parameters const& parameters, SolverInputs const& inputs,
@@ -280,9 +287,7 @@ Solver<T, Exec> made_over_ranks(Exec const& exec, DistributedMatrix<T, Exec> con
           "Solder::make_solver: auto does not choose for rows that are dealt to ranks; name the "
           "solver, and the preconditioner: cg, bicgstab, gmres or idr, and none, jacobi, fsai, "
           "...");
-    if (own != nullptr && wanted.preconditioner.name != "none")
-      throw std::invalid_argument("Solder::make_solver: preconditioner: " +
-                                  wanted.preconditioner.name + ", but another one is given");
+    if (own != nullptr) check_own(wanted);
     Impl::with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
       check_symmetric(exec, wanted, own_block(exec, A));
       made =
@@ -316,6 +321,26 @@ Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const
 }
 
 template <class Scalar, class Exec>
+Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
+                                 Apply<Scalar, Exec> const& M, Parameters const& parameters,
+                                 SolverInputs const& inputs) {
+  if (!Impl::is_host_space<Exec>)
+    throw std::invalid_argument(
+        "Solder::make_solver: a preconditioner of one's own is for hosts so far");
+  Compiled::Wanted const wanted = Compiled::read_solver(parameters);
+  if (wanted.name == "auto")
+    throw std::invalid_argument(
+        "Solder::make_solver: name is needed beside a preconditioner of one's own, for auto "
+        "chooses both");
+  Compiled::check_own(wanted);
+  return Impl::with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
+    Compiled::check_symmetric(exec, wanted, A);
+    using Made = Compiled::Made<Scalar, Exec, CsrMatrix<Scalar, Exec>>;
+    return Solver<Scalar, Exec>(std::make_shared<Made>(exec, A, wanted, inputs, &M));
+  });
+}
+
+template <class Scalar, class Exec>
 Solver<Scalar, Exec> make_solver(Exec const& exec, DistributedMatrix<Scalar, Exec> const& A,
                                  Parameters const& parameters, SolverInputs const& inputs) {
   return Compiled::made_over_ranks<Scalar, Exec>(exec, A, parameters, inputs, nullptr);
@@ -337,15 +362,17 @@ auto solvers() {
     using Csr = CsrMatrix<T, Exec>;
     Of (*const of_csr)(Exec const&, Csr const&, Parameters const&, SolverInputs const&) =
         &make_solver<T, Exec>;
+    Of (*const of_own)(Exec const&, Csr const&, Apply<T, Exec> const&, Parameters const&,
+                       SolverInputs const&) = &make_solver<T, Exec>;
     if constexpr (Impl::is_host_space<Exec>) {
       using Rows = DistributedMatrix<T, Exec>;
       Of (*const of_rows)(Exec const&, Rows const&, Parameters const&, SolverInputs const&) =
           &make_solver<T, Exec>;
       Of (*const with_own)(Exec const&, Rows const&, Apply<T, Exec> const&, Parameters const&,
                            SolverInputs const&) = &make_solver<T, Exec>;
-      return std::tuple(of_csr, &make_named<T, Exec>, of_rows, with_own);
+      return std::tuple(of_csr, of_own, &make_named<T, Exec>, of_rows, with_own);
     } else {
-      return std::tuple(of_csr, &make_named<T, Exec>);
+      return std::tuple(of_csr, of_own, &make_named<T, Exec>);
     }
   });
 }

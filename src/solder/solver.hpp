@@ -212,6 +212,15 @@ template <class Scalar, class Exec>
 Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
                                  Parameters const& parameters, SolverInputs const& inputs = {});
 
+/// \brief The same with a preconditioner of one's own in place of one by name: of another library,
+/// or a function. The solver is named, for auto chooses both. On hosts; on GPUs it throws
+/// std::invalid_argument. M is not refreshed.
+/// \ingroup by_name
+template <class Scalar, class Exec>
+Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
+                                 Apply<Scalar, Exec> const& M, Parameters const& parameters,
+                                 SolverInputs const& inputs = {});
+
 /// \brief What make_solver() would make, for people: where auto is to choose, what it sees of A,
 /// which candidates it has, in which order and why. Nothing is set up. \throws as make_solver()
 /// \ingroup by_name

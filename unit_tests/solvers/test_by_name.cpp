@@ -8,6 +8,7 @@
 
 #include <solder/matrix/sell.hpp>
 #include <solder/preconditioners/amg.hpp>
+#include <solder/preconditioners/apply.hpp>
 #include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/fsai.hpp>
 #include <solder/preconditioners/incomplete.hpp>
@@ -33,6 +34,14 @@ using Solder::Reason;
 using Solder::Report;
 using Exec = Kokkos::DefaultExecutionSpace;
 using Matrix = Solder::CsrMatrix<double, Exec>;
+
+/// z = D r, for a D that nobody would take for Jacobi's.
+struct Scale {
+  Solder::Apply<double, Exec>::Input r;
+  Solder::Apply<double, Exec>::Output z;
+
+  KOKKOS_FUNCTION void operator()(int i) const { z(i) = (i % 3 + 1) * r(i); }
+};
 
 struct ByName : testing::Test {
   Exec exec;
@@ -73,6 +82,41 @@ struct ByName : testing::Test {
 };
 
 Parameters in_csr(Parameters parameters) { return parameters.set("matrix_format", "csr"); }
+
+TEST_F(ByName, TakesAPreconditionerOfOnesOwn) {
+  using Own = Solder::Apply<double, Exec>;
+  Own const M(host.rows, [](Exec const& on, Own::Input const& r, Own::Output const& z) {
+    Kokkos::parallel_for("SolderTest::scale", Kokkos::RangePolicy<Exec>(on, 0, z.extent(0)),
+                         Scale{r, z});
+  });
+  Parameters const cg{{"name", "cg"}, {"matrix_format", "csr"}};
+  auto const error = [&](Parameters const& parameters) {
+    try {
+      make_solver(exec, A, M, parameters);
+    } catch (std::invalid_argument const& wrong) {
+      return std::string(wrong.what());
+    }
+    return std::string("no error");
+  };
+  if (!Solder::Impl::is_host_space<Exec>) {
+    EXPECT_EQ(error(cg), "Solder::make_solver: a preconditioner of one's own is for hosts so far");
+    return;
+  }
+  auto const by_name = make_solver(exec, A, M, cg);
+  Solder::Cg typed(exec, A, M);
+  auto const [one, x] = solved([&](auto const& r, auto const& y) { return by_name.solve(r, y); });
+  auto const [other, z] = solved([&](auto const& r, auto const& y) { return typed.solve(r, y); });
+  EXPECT_EQ(one.reason, Reason::converged) << one.detail;
+  EXPECT_EQ(x, z);
+  EXPECT_EQ(one.history, other.history);
+  EXPECT_NE(by_name.describe().find("preconditioner: given"), std::string::npos);
+  by_name.set_matrix(A);  // M is not ours: nothing is stale
+  EXPECT_EQ(solved([&](auto const& r, auto const& y) { return by_name.solve(r, y); }).second, x);
+  EXPECT_NE(error({{"name", "auto"}}).find("auto chooses both"), std::string::npos);
+  EXPECT_NE(error({{"name", "cg"}, {"preconditioner", "amg"}}).find("but another one is given"),
+            std::string::npos);
+  EXPECT_NE(error({{"name", "gc"}}).find("name must be"), std::string::npos);
+}
 
 TEST_F(ByName, IsTheClassOfThatName) {
   Solder::CgOptions cg;

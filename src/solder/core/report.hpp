@@ -90,10 +90,15 @@ struct Progress {
   double relative_residual;    ///< of the recursion
   double seconds;              ///< since the solve began
   mutable bool stops = false;  ///< see stop()
+  mutable double pause = 0;    ///< see pause_for()
 
   /// \brief Ends the solve, all columns of it, by Reason::stopped after the iteration under way;
   /// on GPUs after the batches under way. The true residual of that x is in the report.
   void stop() const { stops = true; }
+  /// \brief The monitor need not be called for so many seconds, and should be called after them. A
+  /// solve in one kernel, which comes back for each call, then goes on for as long; batches,
+  /// solves beside one another and auto call it all the same.
+  void pause_for(double seconds_from_now) const { pause = seconds_from_now; }
 };
 
 /// \brief Called on the host. Where it throws the solve ends, and x is as far as that had brought

@@ -59,6 +59,12 @@ class Underway {
   virtual Report report() const = 0;
 };
 
+/// \brief What a listener answers; see Progress.
+struct Heard {
+  bool stops;
+  double pause;
+};
+
 /// \brief Executes a solver's programs, for one right-hand side or several: the residual check at
 /// the start and whenever the iteration claims an end, the iteration in between, by any of the
 /// runners.
@@ -70,9 +76,8 @@ class Underway {
 template <class Exec>
 class Engine {
  public:
-  /// \brief Hears of each status: how far the columns have come. Answers whether the solve is to
-  /// stop.
-  using Listener = std::function<bool(Engine const&)>;
+  /// \brief Hears of each status: how far the columns have come.
+  using Listener = std::function<Heard(Engine const&)>;
 
   /// \param label of a whole solve in one kernel
   /// \param plan of several columns: with the runner that was asked for, perhaps automatic
@@ -175,6 +180,8 @@ class Engine {
     sent_ = received_ = 0;
     half_ended_at_ = -1;
     most_of_rest_ = columns() - 1;
+    room_ = room_if_monitored;
+    received_at_ = told_at_ = pause_ = 0;
     setup_seconds_ = seconds_ = busy_cores_ = 0;
     timer_.reset();
   }
@@ -381,7 +388,7 @@ class Engine {
   void send(bool is_monitored) {
     if (received_ == sent_) {
       if (is_whole())
-        run_whole(is_monitored ? room_if_monitored : room_to_use());
+        run_whole(is_monitored ? room_ : room_to_use());
       else if (any_in({Phase::check, Phase::begin}))
         emit(exec_, !begun_,
              [&](auto const& f) { programs_.residual_check.for_each_stage({}, f); });
@@ -407,14 +414,27 @@ class Engine {
     if (is_whole() && status_.abandoned(received_))
       abandoned_ = true;
     else if (listener && !is_stopping_)
+      tell_listener(listener);
+    is_stopping_ = is_stopping_ || left_sums_.is_to_stop();
+  }
+  /// \brief Tells the listener, unless it pauses. Where the solve is one kernel, the next one has as
+  /// many iterations as the pause holds.
+  void tell_listener(Listener const& listener) {
+    double const last = std::max(seconds_ - received_at_, 1e-9);
+    received_at_ = seconds_;
+    if (seconds_ >= told_at_ + pause_)
       guarded([&] {
-        bool const stops = listener(*this);
+        Heard const heard = listener(*this);
+        told_at_ = seconds_;
+        pause_ = heard.pause;
         if (ranks_ == nullptr)
-          is_stopping_ = stops;
-        else if (stops)
+          is_stopping_ = heard.stops;
+        else if (heard.stops)
           left_sums_.ask_to_stop();
       });
-    is_stopping_ = is_stopping_ || left_sums_.is_to_stop();
+    std::int32_t const least = std::min(room_if_monitored, room_to_use());
+    room_ = static_cast<std::int32_t>(
+        std::clamp(room_ * pause_ / last, double(least), double(room_to_use())));
   }
   /// \brief f(), which users have written. Where it throws and other ranks wait for this one's
   /// sums, the exception waits for these.
@@ -627,6 +647,9 @@ class Engine {
   bool is_stopping_ = false;              ///< the listener has asked for a stop
   std::int32_t half_ended_at_ = -1;       ///< iteration at which at most half went on; -1: more do
   std::int32_t most_of_rest_ = 0;         ///< columns of a narrower engine, at most
+  std::int32_t room_ = 1;                 ///< of the next kernel of a solve that is monitored
+  double received_at_ = 0, told_at_ = 0;  ///< seconds: the last status, and when the listener heard
+  double pause_ = 0;                      ///< for which it need not hear then
   double kernels_ = 0, setup_seconds_ = 0, seconds_ = 0, busy_cores_ = 0;
   SolveTimer<Exec> timer_;
 };

@@ -348,7 +348,8 @@ class MethodBase {
     return [this](Engine<Exec> const& engine) {
       Progress const progress = engine.progress();
       options_.monitor(progress);
-      return is_stopped_ = progress.stops;
+      is_stopped_ = progress.stops;
+      return Heard{progress.stops, progress.pause};
     };
   }
 
