@@ -134,7 +134,7 @@ Array take(nb::handle object, std::string const& name, Scalar scalar, Place cons
   std::string const kind = nb::cast<std::string>(host.attr("dtype").attr("kind"));
   if (std::string("biufc").find(kind) == std::string::npos)
     throw nb::type_error((name + " must have numbers, not " +
-                          (array ? dtype_text(host) : type_text(object) + " of " + dtype_text(host)))
+                          (nb::hasattr(object, "dtype") ? dtype_text(host) : type_text(object)))
                              .c_str());
   if (!nb::cast<bool>(numpy().attr("can_cast")(host.attr("dtype"), text_of(scalar), "safe")))
     throw nb::type_error((name + " is " + dtype_text(host) + ", and the matrix " +

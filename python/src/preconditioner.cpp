@@ -147,9 +147,9 @@ name : str or dict
     jacobi, fsai, ic0, ilu0, chebyshev, amg or none; or a dict of its ``name`` and options.
 **parameters
     Its options, by the library's names.)")
-      .def(nb::init<nb::object const&, nb::object const&, nb::kwargs const&>(), "A"_a, "name"_a,
+      .def(nb::init<nb::object const&, nb::object const&, nb::kwargs const&>(), "A"_a.none(), "name"_a,
            "parameters"_a)
-      .def("apply", &PyPreconditioner::apply, "r"_a, "out"_a = nb::none(),
+      .def("apply", &PyPreconditioner::apply, "r"_a.none(), "out"_a = nb::none(),
            R"(z = M r.
 
 Parameters
@@ -170,7 +170,7 @@ z : ndarray)")
 Returns
 -------
 scipy.sparse.linalg.LinearOperator)")
-      .def("set_values", &PyPreconditioner::set_values, "data"_a,
+      .def("set_values", &PyPreconditioner::set_values, "data"_a.none(),
            "Takes other values of the same pattern, which are not copied, for the next `refresh`.")
       .def("refresh", &PyPreconditioner::refresh, "Sets it up again, from the matrix as it is.")
       .def("describe", &PyPreconditioner::describe, "Its name and options, a line each.")

@@ -300,10 +300,10 @@ report : Report
   nb::class_<PySolver>(m, "Solver", solver_doc.c_str())
       .def(nb::init<nb::object const&, nb::object const&, nb::object const&, nb::object const&,
                     nb::object const&, nb::object const&, nb::kwargs const&>(),
-           "A"_a, "solver"_a = nb::none(), "preconditioner"_a = nb::none(),
+           "A"_a.none(), "solver"_a = nb::none(), "preconditioner"_a = nb::none(),
            "rtol"_a = defaults.tolerance, "atol"_a = defaults.absolute_tolerance,
            "coordinates"_a = nb::none(), "parameters"_a, nb::sig(of_class.c_str()))
-      .def("solve", &PySolver::solve, "b"_a, "x0"_a = nb::none(), "out"_a = nb::none(),
+      .def("solve", &PySolver::solve, "b"_a.none(), "x0"_a = nb::none(), "out"_a = nb::none(),
            "callback"_a = nb::none(), "check"_a.none() = false, nb::sig(of_solver.c_str()),
            R"(Solves A x = b, or A X = B for columns.
 
@@ -316,7 +316,7 @@ Returns
 -------
 x : ndarray
 report : Report or list of Report)")
-      .def("set_values", &PySolver::set_values, "data"_a,
+      .def("set_values", &PySolver::set_values, "data"_a.none(),
            R"(Takes other values of the same pattern, which are not copied.
 
 The preconditioner is then stale: `refresh` it, or make the solver with
@@ -358,7 +358,7 @@ columns : int, optional
         PySolver made(A, solver, preconditioner, rtol, atol, coordinates, parameters);
         return made.solve(b, x0, out, callback, check);
       },
-      "A"_a, "b"_a, "solver"_a = nb::none(), "preconditioner"_a = nb::none(),
+      "A"_a.none(), "b"_a.none(), "solver"_a = nb::none(), "preconditioner"_a = nb::none(),
       "rtol"_a = defaults.tolerance, "atol"_a = defaults.absolute_tolerance, "x0"_a = nb::none(),
       "callback"_a = nb::none(), "check"_a.none() = false, "out"_a = nb::none(),
       "coordinates"_a = nb::none(), "parameters"_a, nb::sig(of_solve.c_str()), solve_doc.c_str());

@@ -159,7 +159,7 @@ TYPED_TEST(Stopping, AMonitorStopsTheSolve) {
   });
 }
 
-/// The same solver solves as ever afterwards.
+/// A solve then has the bits that it has without a monitor.
 TYPED_TEST(Stopping, AMonitorMayPause) {
   this->in_each_form([&](auto options) {
     options.tolerance = 1e-8;
@@ -173,19 +173,19 @@ TYPED_TEST(Stopping, AMonitorMayPause) {
     EXPECT_EQ(calls, 1);
     EXPECT_EQ(paused.x, alone.x);
     EXPECT_EQ(paused.report.history, alone.report.history);
-    // The pause over, it is called again, and may stop the solve.
+    // The pause over, it is called again.
     calls = 0;
+    options.tolerance = 0;
     options.monitor = [&](Solder::Progress const& progress) {
       progress.pause_for(1e-9);
       if (++calls == 2) progress.stop();
     };
-    if (alone.report.iterations > 600) {
-      EXPECT_EQ(this->solved(options, this->x0).report.reason, Reason::stopped);
-      EXPECT_EQ(calls, 2);
-    }
+    EXPECT_EQ(this->solved(options, this->x0).report.reason, Reason::stopped);
+    EXPECT_EQ(calls, 2);
   });
 }
 
+/// The same solver solves as ever afterwards.
 TYPED_TEST(Stopping, AStoppedSolverSolvesAgain) {
   for (int const columns : {1, 5, 40}) {
     SCOPED_TRACE(std::to_string(columns) + " columns");
