@@ -301,7 +301,7 @@ report : Report
       .def(nb::init<nb::object const&, nb::object const&, nb::object const&, nb::object const&,
                     nb::object const&, nb::object const&, nb::kwargs const&>(),
            "A"_a.none(), "solver"_a = nb::none(), "preconditioner"_a = nb::none(),
-           "rtol"_a = defaults.tolerance, "atol"_a = defaults.absolute_tolerance,
+           "rtol"_a.none() = defaults.tolerance, "atol"_a.none() = defaults.absolute_tolerance,
            "coordinates"_a = nb::none(), "parameters"_a, nb::sig(of_class.c_str()))
       .def("solve", &PySolver::solve, "b"_a.none(), "x0"_a = nb::none(), "out"_a = nb::none(),
            "callback"_a = nb::none(), "check"_a.none() = false, nb::sig(of_solver.c_str()),
@@ -359,7 +359,7 @@ columns : int, optional
         return made.solve(b, x0, out, callback, check);
       },
       "A"_a.none(), "b"_a.none(), "solver"_a = nb::none(), "preconditioner"_a = nb::none(),
-      "rtol"_a = defaults.tolerance, "atol"_a = defaults.absolute_tolerance, "x0"_a = nb::none(),
+      "rtol"_a.none() = defaults.tolerance, "atol"_a.none() = defaults.absolute_tolerance, "x0"_a = nb::none(),
       "callback"_a = nb::none(), "check"_a.none() = false, "out"_a = nb::none(),
       "coordinates"_a = nb::none(), "parameters"_a, nb::sig(of_solve.c_str()), solve_doc.c_str());
 }

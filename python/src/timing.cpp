@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// For tests: what the same solves take in C++, without a monitor.
+// For tests: the same solves in C++, without a monitor.
 
-#include <chrono>
 #include <cstring>
 
 #include "module.hpp"
@@ -16,18 +15,16 @@ class CppSolver final : public Alive {
     add(wish_.parameters, parameters);
     solver_ = make();
   }
-  /// \brief Of a solve from 0; with its set-up where `anew`.
-  double seconds(nb::object const& b_given, int calls, bool anew) {
+  /// \brief Solves from 0; sets up anew before where asked.
+  void solve(nb::object const& b_given, bool anew) {
     Copies copies;
-    Array const b = take(b_given, "b", matrix_.scalar, wish_.place, copies);
-    Array const x = make_output(b, matrix_.scalar, {});
-    auto const start = std::chrono::steady_clock::now();
-    for (int k = 0; k < calls; ++k) {
-      std::memset(x.data, 0, x.size() * size_of(matrix_.scalar));
-      if (anew) solver_ = make();
-      solver_->solve(b.vector<void const*>(), x.vector<void*>(), b.place.stream);
+    if (!b_) {
+      b_ = take(b_given, "b", matrix_.scalar, wish_.place, copies);
+      x_ = make_output(*b_, matrix_.scalar, {});
     }
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / calls;
+    std::memset(x_->data, 0, x_->size() * size_of(matrix_.scalar));
+    if (anew) solver_ = make();
+    solver_->solve(b_->vector<void const*>(), x_->vector<void*>(), b_->place.stream);
   }
   bool free() override {
     solver_.reset();
@@ -41,6 +38,7 @@ class CppSolver final : public Alive {
 
   Matrix matrix_;
   Wish wish_;
+  std::optional<Array> b_, x_;
   std::unique_ptr<AnySolver> solver_;
 };
 
@@ -50,8 +48,8 @@ void add_timing(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<CppSolver>(m, "_CppSolver", "For tests: the same solves in C++, without a monitor.")
       .def(nb::init<nb::object const&, nb::dict const&>(), "A"_a, "parameters"_a)
-      .def("seconds", &CppSolver::seconds, "b"_a, "calls"_a, "anew"_a = false,
-           "float : of a solve from 0, on average; with its set-up where ``anew``");
+      .def("solve", &CppSolver::solve, "b"_a, "anew"_a = false,
+           "Solves from 0; sets up before where ``anew``.");
 }
 
 }  // namespace Solder::Python

@@ -274,7 +274,8 @@ def test_ten_thousand_bad_matrices():
                 case 2:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
-                        arrays[name] = array.astype(random.choice(["i1", "u8", "f2", "f4", "c8", ">f8", ">i4", "O", "U2"]))
+                        if array.dtype.kind in "biufc":
+                            arrays[name] = array.astype(random.choice(["i1", "u8", "f2", "f4", "c8", ">f8", ">i4", "O", "U2"]))
                 case 3:
                     arrays[name] = np.repeat(array, 2)[::2]
                 case 4:

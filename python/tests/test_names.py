@@ -76,7 +76,7 @@ def test_rigid_bodies():
     A = poisson(8)
     points = np.stack([np.arange(32.0), np.arange(32.0) % 7], axis=1)
     b = right_hand_side(A)
-    amg = {"name": "amg", "near_nullspace": "rigid_body", "block_size": 2}
+    amg = {"name": "amg", "near_nullspace": "rigid_body"}
     x, _ = solder.solve(A, b, "cg", amg, coordinates=points, check=True)
     assert residual(A, b, x) <= 1e-8
     with pytest.raises(ValueError, match="coordinates"):
