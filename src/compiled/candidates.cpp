@@ -125,6 +125,8 @@ bool is_triangular(Analysis const& of) {
   return of.is_triangular() && of.off_diagonals > 0 && has_diagonal(of);
 }
 bool is_small(Analysis const& of) { return of.rows.rows <= 10'000; }
+bool is_small_hermitian(Analysis const& of) { return is_hermitian(of) && is_small(of); }
+bool is_large_hermitian(Analysis const& of) { return is_hermitian(of) && !is_small(of); }
 bool is_middling(Analysis const& of) { return !is_small(of) && of.rows.rows <= 100'000; }
 
 /// Iterations as a share of plain_iterations(), at least and at most so many.
@@ -149,6 +151,7 @@ struct Rule {
   double fill = 1;  ///< entries of the factors for each of A's, at most
 };
 
+constexpr std::string_view hermitian_fill = "drop_tolerance=1e-4 fill_factor=10 ordering=amd";
 constexpr std::string_view sturdy_fill =
     "drop_tolerance=1e-4 fill_factor=20 ordering=amd scale=equilibrate match=product";
 constexpr std::string_view unmatched_fill =
@@ -173,7 +176,9 @@ constexpr Rule rules[] = {
      "A may be positive definite, and an approximate inverse takes a quarter of the iterations", true},
     {promising, "cg", "amg", "", is_large_mesh, {0.06, 15, 60},
      "A looks like a discretised diffusion: on several grids the iterations hardly grow with the size", true},
-    {strong, "cg", "ict", "drop_tolerance=1e-4 fill_factor=10 ordering=amd", is_hermitian, {0.05, 5, 300},
+    {strong, "cg", "ict", hermitian_fill, is_large_hermitian, {0.05, 5, 300},
+     "more fill makes a better factor", true, 5},
+    {others, "cg", "ict", hermitian_fill, is_small_hermitian, {0.05, 5, 300},
      "more fill makes a better factor", true, 5},
     {others, "cg", "amg", "", is_no_mesh, {0.3, 15, 500}, "several grids may help where the rest did not", true},
     // Any other.

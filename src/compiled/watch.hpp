@@ -150,8 +150,7 @@ class Watch {
     if (verdict_ == Verdict::time)
       return "the time limit of " + Impl::number_text(seconds_) + " s came first";
     if (verdict_ == Verdict::limit)
-      return "all candidates together have taken max_iterations, " + std::to_string(most_) +
-             ": allow more, or a larger tolerance";
+      return "all candidates together have taken max_iterations, " + std::to_string(most_);
     return {};
   }
 

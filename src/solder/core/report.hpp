@@ -258,6 +258,7 @@ inline std::string advice(Report const& report) {
     return "A may be singular and b not in its range; otherwise scale its rows and columns";
   switch (report.reason) {
     case Reason::max_iterations:
+      if (!report.attempts.empty()) return "allow more iterations, or ask for a larger tolerance";
       return "allow more iterations, or take a stronger preconditioner, or " + automatic;
     case Reason::breakdown:
       return "take another method or preconditioner, or " + automatic;
