@@ -2,6 +2,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <driver/report/plot.hpp>
 #include <sstream>
 
 #include "module.hpp"
@@ -24,7 +25,28 @@ std::string text_of(Attempt const& attempt) {
   return out.str();
 }
 
-/// \brief A table for notebooks.
+/// \brief The history, and the true residual as a ring, as the driver's report draws them.
+std::string picture_of(PyReport const& of) {
+  Report const& report = of.report;
+  Charts::Series series{of.solver, {}};
+  for (std::size_t i = 0; i < report.history.size(); ++i)
+    series.points.push_back({double(i), report.history[i]});
+  series.points = Charts::thinned(series.points, 2000);
+  series.rings.push_back({double(report.iterations), report.true_relative_residual});
+  series.end = report.reason == Reason::converged ? Charts::End::good : Charts::End::bad;
+  Charts::Plot plot{.title = "",
+                    .x = {.label = "iteration"},
+                    .y = {.label = "relative residual", .is_log = true},
+                    .series = {series}};
+  std::string const file = Charts::svg_file({Charts::svg(plot)});
+  nb::object const encoded = nb::module_::import_("base64")
+                                 .attr("b64encode")(nb::bytes(file.data(), file.size()))
+                                 .attr("decode")();
+  return "<img alt=\"history\" src=\"data:image/svg+xml;base64," +
+         nb::cast<std::string>(encoded) + "\">";  // so its style stays its own
+}
+
+/// \brief A picture and a table for notebooks.
 std::string html_of(PyReport const& of) {
   Report const& report = of.report;
   std::ostringstream out;
@@ -54,7 +76,7 @@ std::string html_of(PyReport const& of) {
   for (Attempt const& attempt : report.attempts) row("tried", text_of(attempt));
   for (std::string const& copy : of.copies) row("copied", copy);
   out << "</table>";
-  return out.str();
+  return picture_of(of) + out.str();
 }
 
 /// \brief The history as an array of NumPy that keeps its report.

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The Solver, changing values, preconditioners for others, and reports."""
+import base64
 import gc
+import re
+import xml.etree.ElementTree
 
 import numpy as np
 import pytest
@@ -122,7 +125,9 @@ def test_reports(poisson_15, capsys):
     print(report)
     assert "max_iterations after 3 iterations" in capsys.readouterr().out
     html = report._repr_html_()
-    assert html.startswith("<") and "max_iterations" in html
+    assert "<table" in html and "max_iterations" in html
+    picture = base64.b64decode(re.search('base64,([^"]*)"', html).group(1)).decode()
+    assert xml.etree.ElementTree.fromstring(picture).tag.endswith("svg") and "relative residual" in picture
     history = report.history
     del report
     gc.collect()
