@@ -3,7 +3,7 @@
 # Sourced by ./solder and ./test, with source_dir and me (their name) set. `choose` finds or prepares
 # the dependencies. `prepare TARGET PATH...` does the same, and also builds TARGET unless nothing under the
 # PATHs has changed since the last build. The driver is built only for double, in a third of the time, unless
-# scalars=all or all scalars were built before.
+# scalars=all (or scalars=single: double, and preconditioners stored in single precision) or those were built before.
 #
 #   found    Kokkos and the rest found by CMake on this machine    built in build/found
 #   fetch    what is missing fetched from upstream, and configured built in build/fetch
@@ -11,13 +11,19 @@
 #
 # The first that works is used and remembered in build/choice. SOLDER_KOKKOS=found|fetch|debian
 # requests one of them; VERBOSE=1 shows what is otherwise only logged; `rm -r build` forgets everything.
+#
+# SOLDER_DEVICES=CUDA (or HIP, SERIAL, OPENMP, or several with commas) requests Kokkos's devices, and
+# SOLDER_ARCH=HOPPER90 the GPU where it is not the one of this machine: docs/execution-spaces.md. Such
+# a build has folders of its own, so that both can be used in turn.
 
 cache=${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/solder
 machine=$(uname -m)
 root=$cache/debian-sid-$machine-1 # the last number counts the changes of the recipe in make_root
 packages=g++,cmake,ninja-build,libkokkos-dev,libyaml-cpp-dev,libgtest-dev,nlohmann-json3-dev,zlib1g-dev # of it
 amount="about a minute, 600 MB"
-choice_file=$source_dir/build/choice
+devices=$(printf '%s' "${SOLDER_DEVICES:-}" | tr 'a-z, ' 'A-Z;;')
+suffix=$(printf '%s' "${devices:+-$devices}${SOLDER_ARCH:+-$SOLDER_ARCH}" | tr 'A-Z;' 'a-z-')
+choice_file=$source_dir/build/choice$suffix
 
 say() { printf '%s: %s\n' "$me" "$*" >&2; }
 fail() { say "$*"; exit 2; }
@@ -41,7 +47,7 @@ unlock() { exec 9>&-; }
 
 environment_key() {
   printf '%s|' "$root" "${SOLDER_KOKKOS:-}" "${CMAKE_PREFIX_PATH:-}" "${Kokkos_ROOT:-}" \
-    "${Kokkos_DIR:-}" "${CXX:-}" "${CXXFLAGS:-}"
+    "${Kokkos_DIR:-}" "${CXX:-}" "${CXXFLAGS:-}" "$devices" "${SOLDER_ARCH:-}"
 }
 
 # Recalls the choice of an earlier run, if it was made with this environment and is still valid.
@@ -77,8 +83,32 @@ place() {
       work=$root$inside
       sources=$inside/source
       ;;
-    *) work=$source_dir/build/$choice inside=$work sources=$source_dir ;;
+    *) work=$source_dir/build/$choice$suffix inside=$work sources=$source_dir ;;
   esac
+}
+
+# The compiler of the requested devices: finds it, also where its toolkit is installed as a rule.
+check_devices() {
+  [ -n "$devices" ] || return 0
+  for device in $(printf '%s' "$devices" | tr ';' ' '); do
+    case $device in
+      CUDA) find_compiler nvcc "NVIDIA's CUDA toolkit" "${CUDA_HOME:-/usr/local/cuda}" ;;
+      HIP) find_compiler hipcc "AMD's ROCm" "${ROCM_PATH:-/opt/rocm}" && export CXX="${CXX:-hipcc}" ;;
+      SERIAL | OPENMP) ;;
+      *) fail "SOLDER_DEVICES has $device; it is a list of CUDA, HIP, OPENMP and SERIAL" ;;
+    esac
+  done
+  case $devices in # the host's part of a program for GPUs uses all cores
+    *OPENMP* | *SERIAL*) ;;
+    *) devices="$devices;OPENMP" ;;
+  esac
+}
+
+find_compiler() { # PROGRAM TOOLKIT FOLDER
+  have "$1" && return
+  [ -x "$3/bin/$1" ] || fail "SOLDER_DEVICES=$SOLDER_DEVICES needs $1, which is neither in PATH nor in $3/bin:" \
+    "install $2, or put the folder of $1 into PATH"
+  PATH=$PATH:$3/bin
 }
 
 # probe UPSTREAM: whether CMake finds everything here (OFF), or can reach upstream for the rest (ON).
@@ -86,11 +116,13 @@ probe() {
   have cmake || { why="no CMake here"; return 1; }
   scratch=$source_dir/build/probe log=$source_dir/build/probe.log
   rm -rf "$scratch" "$log"
-  cmake -S "$source_dir/cmake/probe" -B "$scratch" -DSolder_PROBE_UPSTREAM="$1" >"$log" 2>&1 &&
+  cmake -S "$source_dir/cmake/probe" -B "$scratch" -DSolder_PROBE_UPSTREAM="$1" \
+    "-DSolder_KOKKOS_DEVICES=$devices" >"$log" 2>&1 &&
     return
   missing=$(sed -n -e 's/.*provided by "\([^"]*\)" .*/\1/p' \
     -e 's/.*Could NOT find \([^ ]*\) .*/\1/p' \
-    -e 's/.*No CMAKE_CXX_COMPILER could be found.*/a C++ compiler/p' "$log" | head -n 1)
+    -e 's/.*No CMAKE_CXX_COMPILER could be found.*/a C++ compiler/p' \
+    -e 's/.*has the devices \([^,]*\), not .*/Kokkos with other devices than \1/p' "$log" | head -n 1)
   if grep -q 'Upstream is not reached' "$log"; then
     why="${why:+$why, }upstream not reached"
   else
@@ -140,6 +172,11 @@ decide() {
   esac
   case $wanted in
     any | debian)
+      case $devices in
+        '' | OPENMP) ;;
+        *) fail "cannot build for $devices here: $why. Debian's Kokkos has OPENMP alone. Name the folder of a" \
+          "Kokkos that has these devices in Kokkos_ROOT (docs/execution-spaces.md)" ;;
+      esac
       if [ -e /etc/debian_version ] && have apt-get; then
         make_root
         kokkos=$(sed -n 's/^set(PACKAGE_VERSION "\(.*\)")/\1/p' \
@@ -265,10 +302,14 @@ here() {
   exec "$loader" --library-path "${loader%/*}" --argv0 "$1" "$@"
 }
 
-# The scalars to build: once all were requested, all are built from then on.
+# The scalars to build: double, single or all, the most that was ever requested.
 scalars_for() { # TARGET
-  if [ "$1" = all ] || [ "${scalars:-}" = all ] || [ "$(cat "$work/scalars" 2>/dev/null)" = all ]
-  then echo all; else echo double; fi
+  wanted="$1 ${scalars:-} $(cat "$work/scalars" 2>/dev/null)"
+  case " $wanted " in
+    *' all '*) echo all ;;
+    *' single '*) echo single ;;
+    *) echo double ;;
+  esac
 }
 
 up_to_date() { # TARGET PATH...
@@ -288,18 +329,26 @@ configure() {
   if [ "$choice" = debian ] || { have ninja && [ -z "${CMAKE_GENERATOR:-}" ]; }; then
     set -- "$@" -G Ninja
   fi
-  [ "$choice" = fetch ] || set -- "$@" -DSolder_FETCH_DEPENDENCIES=OFF
+  # A Kokkos that is here without the devices is not taken.
+  [ -z "$devices" ] || set -- "$@" "-DSolder_KOKKOS_DEVICES=$devices"
+  [ -z "${SOLDER_ARCH:-}" ] || set -- "$@" "-DKokkos_ARCH_$SOLDER_ARCH=ON"
+  case $choice$devices in
+    fetch) ;;
+    fetch*) set -- "$@" -DSolder_FETCH_DEPENDENCIES=ON ;;
+    *) set -- "$@" -DSolder_FETCH_DEPENDENCIES=OFF ;;
+  esac
   logged where cmake -S "$sources" -B "$folder" "$@"
 }
 
 configure_build() { # SCALARS
-  if [ "$1" = all ]; then
-    configure build -USolder_SCALARS -USolder_ENABLE_TESTS -USolder_ENABLE_EXAMPLES \
-      ${perf_tests:+-DSolder_ENABLE_PERF_TESTS=ON} || return
-  else
-    configure build "-DSolder_SCALARS=$1" -DSolder_ENABLE_TESTS=OFF -DSolder_ENABLE_EXAMPLES=OFF \
-      ${perf_tests:+-DSolder_ENABLE_PERF_TESTS=ON} || return
-  fi
+  case $1 in
+    all) set -- -USolder_SCALARS -USolder_SINGLE -USolder_ENABLE_TESTS -USolder_ENABLE_EXAMPLES ;;
+    *)
+      if [ "$1" = single ]; then single=ON; else single=OFF; fi
+      set -- -DSolder_SCALARS=double "-DSolder_SINGLE=$single" -DSolder_ENABLE_TESTS=OFF -DSolder_ENABLE_EXAMPLES=OFF
+      ;;
+  esac
+  configure build "$@" ${perf_tests:+-DSolder_ENABLE_PERF_TESTS=ON} || return
   # The performance tests, once they are built, are configured with the rest from then on.
   [ -z "${perf_tests:-}" ] || touch "$work/configured.perf"
 }
@@ -340,6 +389,7 @@ build() { # TARGET
 }
 
 choose() {
+  check_devices
   mkdir -p "$source_dir/build" || exit 2
   if ! recall; then
     lock "$source_dir/build/lock"

@@ -20,9 +20,16 @@
 
 namespace Solder::Compiled {
 
-/// \brief The single-precision counterpart of T.
+/// \brief The single-precision counterpart of T; T itself in a build without (Solder_SINGLE=OFF).
+#ifdef SOLDER_NO_SINGLE
+inline constexpr bool has_single = false;
+template <class T>
+using Single = T;
+#else
+inline constexpr bool has_single = true;
 template <class T>
 using Single = std::conditional_t<ScalarTraits<T>::is_complex, Kokkos::complex<float>, float>;
+#endif
 
 /// \brief Whether the rows of a matrix are dealt to ranks.
 template <class Matrix>

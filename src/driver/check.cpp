@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <new>
 #include <set>
@@ -18,6 +19,7 @@
 #include "scalars.hpp"
 #include "schema.hpp"
 #include "solve.hpp"
+#include "table.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -31,18 +33,31 @@ std::string identity(fs::path const& path) {
   return (code ? path : canonical).string();
 }
 
+/// What is to be done about a space that this build does not have.
+std::string not_in_build(std::string_view space) {
+  std::string device(space);
+  for (char& c : device) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return concat("execution.space '", space, "' is not in this build, which has ",
+                join(space_names(), " and "), "; to build it: SOLDER_DEVICES=", device,
+                " ./solder FILE.yaml (docs/execution-spaces.md)");
+}
+
 void check_space(RunConfig const& run, Errors& errors) {
   auto const names = space_names();
   if (!run.is_clear("execution.space")) return;
   if (std::find(names.begin(), names.end(), run.execution.space) == names.end())
-    errors.add(run.where("execution.space"), "execution.space '", run.execution.space,
-               "' is not in this build, which has ", join(names, " and "));
+    errors.add(run.where("execution.space"), not_in_build(run.execution.space));
 }
 
 void check_scalar(RunConfig const& run, Errors& errors) {
   std::string_view const scalar = to_string(run.problem.scalar);
   if (run.is_clear("problem.scalar") && !is_built(scalar))
     errors.add(run.where("problem.scalar"), not_built(scalar));
+  if (!has_single && run.preconditioner.precision == "single" &&
+      run.is_clear("preconditioner.precision"))
+    errors.add(run.where("preconditioner.precision"),
+               "preconditioner.precision 'single' is not in this build; configure it with "
+               "Solder_SINGLE=ON");
 }
 
 /// Reports keys of a run that do not have the values that something needs.
@@ -176,6 +191,18 @@ std::string why_not_writable(fs::path const& file) {
   return {};
 }
 
+/// Refuses a table's file whose ending does not say what it is.
+void check_table(RunConfig const& run, Errors& errors) {
+  std::string const ending = run.output.table.extension().string();
+  auto const& all = table_endings;
+  if (run.output.table.empty() ||
+      std::find(std::begin(all), std::end(all), ending) != std::end(all))
+    return;
+  errors.add(run.where("output.table"), "output.table must end in ",
+             join({std::begin(all), std::end(all)}), ", not '",
+             run.output.table.filename().string(), "'");
+}
+
 void check_outputs(std::vector<FileConfig> const& files, Errors& errors) {
   std::map<std::string, std::string> taken;  // identity -> what uses the file
   for (FileConfig const& file : files) {
@@ -214,6 +241,9 @@ void check_outputs(std::vector<FileConfig> const& files, Errors& errors) {
       if (!run.output.plot.empty() && run.output.plot.extension() != ".svg")
         errors.add(run.where("output.plot"), "output.plot '", run.output.plot.string(),
                    "' must end in .svg: pictures are SVG");
+      check(file.runs[0].output.json, file.runs[0], "output.json");
+      check_table(file.runs[0], errors);
+      check(file.runs[0].output.table, file.runs[0], "output.table");
     }
     for (RunConfig const& run : file.runs) {
       check(run.output.solution, run, "output.solution");

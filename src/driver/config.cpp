@@ -78,6 +78,14 @@ bool check_name(Entry const& entry, Errors& errors) {
                  key.full_name(), "' now");
       return false;
     }
+  static constexpr std::string_view of_perf[] = {"compare", "measure", "multi_dot",
+                                                 "batched_cholesky", "copy"};
+  std::string const& top = entry.section.empty() ? entry.name : entry.section;
+  if (std::find(std::begin(of_perf), std::end(of_perf), top) != std::end(of_perf)) {
+    errors.add(entry.where, "'", top, "' is a key of performance tests: run './solder perf ",
+               entry.where.substr(0, entry.where.rfind(':')), "', or solder_perf");
+    return false;
+  }
   if (auto const keys = keys_of(entry.name); entry.section.empty() && !keys.empty()) {
     errors.add(entry.where, "'", entry.name, "' must hold keys (", join(keys, ", "), "), as in '",
                entry.name, ": {", keys[0], ": ...}'");
@@ -426,10 +434,17 @@ RunConfig run_of(Settings const& settings, Document const& document) {
                    static_cast<int>(get("execution.repeat").integer)};
   auto const is_on = [&](std::string_view name) { return get(name).word == "true"; };
   run.output = {
-      get("output.json").path,   get("output.solution").path, get("output.history").path,
-      get("output.report").path, get("output.plot").path,     get("output.plot_kind").word,
-      is_on("output.verbose"),   is_on("output.roofline"),    is_on("output.host")};
+      get("output.json").path,    get("output.table").path,      get("output.solution").path,
+      get("output.history").path, get("output.report").path,     get("output.plot").path,
+      get("output.plot_kind").word, is_on("output.verbose"),     is_on("output.roofline"),
+      is_on("output.host")};
   run.keys = all_keys(settings);
+  for (Entry const& entry : document.entries) {
+    auto const setting = settings.find(entry.full_name());
+    if (setting == settings.end()) continue;
+    run.given.emplace(setting->first, setting->second.text);
+    if (entry.values.size() > 1) run.swept.push_back(setting->first);
+  }
   return run;
 }
 

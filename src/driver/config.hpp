@@ -95,7 +95,7 @@ struct ExecutionConfig {
 };
 
 struct OutputConfig {
-  std::filesystem::path json, solution, history, report, plot;  ///< empty: not wanted
+  std::filesystem::path json, table, solution, history, report, plot;  ///< empty: not wanted
   std::string plot_kind{};
   bool verbose = false, roofline = false, host = false;
   bool introduces = false;  ///< says first what A is and what was chosen: of a matrix without YAML
@@ -120,6 +120,9 @@ struct RunConfig {
   OutputConfig output;
   std::vector<KeyValue> keys{};  ///< all that apply, in the schema's order
   std::map<std::string, std::string, std::less<>> origins;  ///< "section.key" -> "file:line"
+  /// "section.key" -> value, of the keys that were given and apply; a number in the shortest way.
+  std::map<std::string, std::string, std::less<>> given{};
+  std::vector<std::string> swept{};  ///< those of them that were given as lists
   /// The keys whose values are unknown because they or others were refused. Their values may be
   /// empty.
   std::set<std::string, std::less<>> unclear{};

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "counts.hpp"
 
+#include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <solder/core/errors.hpp>
 #include <solder/io/matrix_market.hpp>
+#include <solder/matrix/csr.hpp>
 #include <solder/problems/stand_in_figures.hpp>
 #include <string>
 
@@ -95,7 +97,11 @@ Counts counts_of_file(std::filesystem::path const& file) {
   return {};
 }
 
+using HostMatrix = CsrMatrix<double, Kokkos::DefaultHostExecutionSpace>;
+
 }  // namespace
+
+constinit Counts const most_counts = {HostMatrix::most_rows, HostMatrix::most_nonzeros};
 
 double largest_size(std::string_view generator) {
   Grid const* const grid = find_grid(generator);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <Kokkos_Core.hpp>
-#include <solder/matrix/csr.hpp>
 #include <string_view>
 
 #include "config.hpp"
@@ -17,9 +15,7 @@ struct Counts {
 
 /// \brief The limits of the library's matrices with the 32-bit row offsets that the driver uses.
 /// They are the same for every scalar and space.
-inline constexpr Counts most_counts = {
-    CsrMatrix<double, Kokkos::DefaultHostExecutionSpace>::most_rows,
-    CsrMatrix<double, Kokkos::DefaultHostExecutionSpace>::most_nonzeros};
+extern Counts const most_counts;
 
 inline bool are_too_many(Counts const& counts) {
   return counts.rows > most_counts.rows || counts.nonzeros > most_counts.nonzeros;

@@ -25,12 +25,15 @@
 
 #include "check.hpp"
 #include "config.hpp"
+#include "help.hpp"
 #include "report_command.hpp"
 #include "run.hpp"
+#include "scalars.hpp"
 #include "schema.hpp"
 #include "signals.hpp"
 #include "solve.hpp"
 #include "streams.hpp"
+#include "text.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -39,12 +42,17 @@ struct Arguments {
   std::vector<std::filesystem::path> files;
   std::vector<std::string> assignments;
   std::vector<char*> kokkos;  ///< the program's name and the --kokkos-* options
-  bool help = false, version = false, explain = false;
+  bool help = false, version = false, list = false, wide = false, explain = false;
+  std::string topic{};  ///< of help
+
+  bool need_no_file() const { return help || version || list; }
 };
 
-constexpr std::string_view usage =
-    "usage: solder-driver FILE.yaml|MATRIX.mtx[.gz] [more ...] [--set section.key=value ...] "
-    "[--explain]\n";
+/// The program as it was called: a script that starts it says how it was called itself.
+std::string program_name(char const* called) {
+  char const* const by_script = std::getenv("SOLDER_CALLED_AS");
+  return by_script != nullptr && *by_script != '\0' ? by_script : called;
+}
 
 /// An option of Kokkos's, as an argument and in the environment: with another value Kokkos aborts.
 struct KokkosOption {
@@ -116,17 +124,28 @@ void check_environment(std::vector<char*> const& kokkos_arguments, Errors& error
 #endif
 }
 
+void add_unknown(std::string_view option, Errors& errors) {
+  auto const near = nearest(option, {"--help", "--version", "--list", "--wide", "--set"});
+  errors.add(option, "unknown option; ", near.empty() ? "" : concat("did you mean '", near, "'? "),
+             "see --help");
+}
+
 Arguments read_arguments(int argc, char* argv[], Errors& errors) {
   Arguments arguments;
   arguments.kokkos.push_back(argv[0]);
   for (int i = 1; i < argc; ++i) {
     std::string_view const argument = argv[i];
-    if (argument == "--help" || argument == "-h")
+    if (argument == "--help" || argument == "-h") {
       arguments.help = true;
-    else if (argument == "--version")
+      if (i + 1 < argc && argv[i + 1][0] != '-') arguments.topic = argv[++i];
+    } else if (argument == "--version")
       arguments.version = true;
     else if (argument == "--explain")
       arguments.explain = true;
+    else if (argument == "--list")
+      arguments.list = true;
+    else if (argument == "--wide")
+      arguments.wide = true;
     else if (argument.starts_with("--kokkos-")) {
       check_kokkos_argument(argument, errors);
       arguments.kokkos.push_back(argv[i]);
@@ -139,12 +158,13 @@ Arguments read_arguments(int argc, char* argv[], Errors& errors) {
     else if (argument.empty())
       errors.add("\"\"", "an empty argument is not the name of a file");
     else if (argument.starts_with("-"))
-      errors.add(argument, "unknown option; see --help");
+      add_unknown(argument, errors);
     else
       arguments.files.emplace_back(argument);
   }
-  if (arguments.files.empty() && errors.empty() && !arguments.help && !arguments.version)
-    errors.add("", "no YAML file and no matrix given\n" + std::string(usage) + "See --help.");
+  if (arguments.files.empty() && errors.empty() && !arguments.need_no_file())
+    errors.add("", concat("no YAML file and no matrix given\nusage: ", program_name(argv[0]), " ",
+                          usage_of_arguments, "\nSee --help."));
   return arguments;
 }
 
@@ -173,24 +193,26 @@ void begin_with_short_waits() {
 #endif
 }
 
+int help(std::string const& program, std::string const& topic) {
+  std::string const text = topic.empty() ? help_text(program) : help_text(program, topic);
+  if (!text.empty()) {
+    print(text);
+    return all_converged;
+  }
+  Errors errors;
+  auto const near = nearest(topic, help_topics());
+  errors.add(concat("--help ", topic), "there is no such topic; ",
+             near.empty() ? "" : concat("did you mean '", near, "'? "), "see --help");
+  return fail(errors);
+}
+
 int run(int argc, char* argv[]) {
   Errors errors;
   Arguments arguments = read_arguments(argc, argv, errors);
-  if (!errors.empty() && (arguments.help || arguments.version || arguments.files.empty()))
-    return fail(errors);
-  if (arguments.help) {
-    print(concat(
-        usage,
-        "\nSolves the linear systems that the files describe; docs/yaml.md explains every key.\n"
-        "A list in place of a value makes one run for each value; --set overrides a key "
-        "in\n"
-        "all files (--set section.key= removes it). A Matrix Market file by itself is solved with\n"
-        "b = 1 and the defaults. --explain prints what each matrix is, which solvers would be "
-        "tried\n"
-        "and why, and solves nothing. --kokkos-* options go to Kokkos.\n"
-        "Exit code: 0 every run converged, 1 some run did not, 2 invalid input or a run could not "
-        "be\ncarried out, 128 + n ended by signal n.\n\n",
-        schema_text()));
+  if (!errors.empty() && (arguments.need_no_file() || arguments.files.empty())) return fail(errors);
+  if (arguments.help) return help(program_name(argv[0]), arguments.topic);
+  if (arguments.list) {
+    print(list_text(space_names(), scalars_of_build()));
     return all_converged;
   }
   if (arguments.version) {
@@ -210,8 +232,8 @@ int run(int argc, char* argv[]) {
   int kokkos_argc = static_cast<int>(arguments.kokkos.size());
   arguments.kokkos.push_back(nullptr);
   Kokkos::ScopeGuard const kokkos(kokkos_argc, arguments.kokkos.data());
-  return arguments.explain ? runs.explain_all(files, store)
-                           : runs.run_all(files, store, {argv, argv + argc});
+  if (arguments.explain) return runs.explain_all(files, store);
+  return runs.run_all(files, store, style_of_output(arguments.wide), {argv, argv + argc});
 }
 
 }  // namespace

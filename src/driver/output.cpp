@@ -10,13 +10,14 @@
 #include <type_traits>
 #include <utility>
 
-#include "counts.hpp"
 #include "json.hpp"
 #include "methods.hpp"
 #include "report/charts.hpp"
 #include "report/page.hpp"
 #include "roofline.hpp"
 #include "solve.hpp"
+#include "table.hpp"
+#include "text.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -298,15 +299,6 @@ void write_text(fs::path const& path, std::string const& text) {
   Solder::Impl::write_whole_file(path.string(), [&](auto& file) { file.text(text); });
 }
 
-template <class... Arguments>
-std::string format(char const* pattern, Arguments... arguments) {
-  std::string text(static_cast<std::size_t>(std::snprintf(nullptr, 0, pattern, arguments...)) + 1,
-                   '\0');
-  std::snprintf(text.data(), text.size(), pattern, arguments...);
-  text.pop_back();
-  return text;
-}
-
 }  // namespace
 
 std::int64_t shadow_dimension(RunResult const& result) {
@@ -346,8 +338,9 @@ void write_pictures(OutputConfig const& output, std::string const& name, std::st
   write_text(output.plot, Charts::svg_file(Charts::pictures(kind, Charts::all_runs(records))));
 }
 
-void write_history(fs::path const& path, std::vector<Report> const& columns) {
-  std::string text = "iteration";
+void write_history(fs::path const& path, std::string const& label,
+                   std::vector<Report> const& columns) {
+  std::string text = "run,iteration";
   std::size_t lines = 0;
   for (std::size_t c = 0; c < columns.size(); ++c) {
     lines = std::max(lines, columns[c].history.size());
@@ -355,73 +348,12 @@ void write_history(fs::path const& path, std::vector<Report> const& columns) {
   }
   text += "\n";
   for (std::size_t i = 0; i < lines; ++i) {
-    text += format("%zu", i);
+    text += concat(csv_cell(label), ",", std::to_string(i));
     for (Report const& column : columns)
       text += i < column.history.size() ? format(",%.17g", column.history[i]) : ",";
     text += "\n";
   }
   write_text(path, text);
-}
-
-Table::Table(std::vector<FileConfig> const& files) : name_width_(7), preconditioner_width_(14) {
-  for (FileConfig const& file : files)
-    for (RunConfig const& run : file.runs) {
-      shows_right_hand_sides_ =
-          shows_right_hand_sides_ || promised_right_hand_sides(run.problem) > 1;
-      shows_systems_ = shows_systems_ || run.problem.batch > 0;
-      shows_roofline_ = shows_roofline_ || run.output.roofline;
-      name_width_ = std::max(name_width_, static_cast<int>(run.problem.name.size()));
-      preconditioner_width_ =
-          std::max(preconditioner_width_, static_cast<int>(run.preconditioner.label.size()));
-    }
-}
-
-std::string Table::heading() const {
-  return format(
-      "%-*s %10s %11s%s%s %-14s %-19s %-*s %-7s %-6s %-25s %10s %13s %9s %9s %12s%s  %s\n",
-      name_width_, "problem", "rows", "nonzeros", shows_systems_ ? " systems" : "",
-      shows_right_hand_sides_ ? "  rhs" : "", "scalar", "solver", preconditioner_width_,
-      "preconditioner", "space", "runner", "reason", "iterations", "true residual", "setup ms",
-      "solve ms", "us/iteration", shows_roofline_ ? "  of copy" : "", "matrix format");
-}
-
-std::string Table::line(RunResult const& result) const {
-  RunConfig const& config = *result.config;
-  Report const& report = result.report;
-  std::string solver =
-      concat(config.solver.name, " ", was_solved(report) ? report.form : form_of(config.solver));
-  std::int64_t const cycle =
-      config.solver.name == "gmres" ? config.solver.gmres.restart : shadow_dimension(result);
-  if (cycle > 0) solver += " " + std::to_string(cycle);
-  std::string preconditioner = config.preconditioner.label;
-  if (config.chooses() && !report.attempts.empty()) {
-    Attempt const& chosen = report.attempts.back();
-    solver = concat(chosen.solver, " ", report.form);
-    if (config.preconditioner.name == "auto") preconditioner = chosen.preconditioner;
-  }
-  std::string const per_iteration = report.iterations > 0
-                                        ? format("%12.2f", seconds_per_iteration(report) * 1e6)
-                                        : format("%12s", "-");
-  std::string const matrix_format = result.matrix_format + ": " + result.format_reason;
-  bool const is_batch = config.problem.batch > 0;
-  std::string const right_hand_sides =
-      shows_right_hand_sides_ ? format(" %4zu", is_batch ? 1 : result.columns.size()) : "";
-  std::string const systems =
-      shows_systems_ ? format(" %7zu", is_batch ? result.columns.size() : 1) : "";
-  double const share = roofline(result).of_copy;
-  std::string const of_copy = !shows_roofline_       ? ""
-                              : std::isfinite(share) ? format(" %7.1f%%", 100 * share)
-                                                     : format(" %8s", "-");
-  return format(
-      "%-*s %10lld %11lld%s%s %-14s %-19s %-*s %-7s %-6s %-25s %10d %13.2e %9.2f %9.2f %s%s  %s\n",
-      name_width_, config.problem.name.c_str(), static_cast<long long>(result.rows),
-      static_cast<long long>(result.nonzeros), systems.c_str(), right_hand_sides.c_str(),
-      std::string(to_string(config.problem.scalar)).c_str(), solver.c_str(), preconditioner_width_,
-      preconditioner.c_str(), result.space.c_str(),
-      was_solved(report) ? std::string(to_string(report.runner)).c_str() : "-",
-      std::string(to_string(report.reason)).c_str(), report.iterations,
-      report.true_relative_residual, report.setup_seconds * 1e3, report.solve_seconds * 1e3,
-      per_iteration.c_str(), of_copy.c_str(), matrix_format.c_str());
 }
 
 std::string matrix_text(std::optional<Symmetry> const& symmetry) {

@@ -47,10 +47,11 @@ void write_results(OutputConfig const& output, std::vector<RunResult> const& res
 void write_pictures(OutputConfig const& output, std::string const& name, std::string const& json,
                     std::vector<Charts::Record> const& old = {});
 
-/// \brief Writes "iteration,relative_residual" and one line for each iteration. With several
-/// right-hand sides, "iteration,relative_residual_1,..."; a column is empty after its end.
-/// Otherwise like write_json.
-void write_history(std::filesystem::path const& path, std::vector<Report> const& columns);
+/// \brief Writes "run,iteration,relative_residual" and one line for each iteration; the run is its
+/// label, in quotes. With several right-hand sides, "run,iteration,relative_residual_1,..."; a
+/// column is empty after its end. Otherwise like write_json.
+void write_history(std::filesystem::path const& path, std::string const& label,
+                   std::vector<Report> const& columns);
 
 /// \brief What was found out about the matrix's symmetry, as an indented line to display; empty if
 /// it was not checked.
@@ -62,18 +63,5 @@ std::string attempts_text(Report const& report);
 /// \brief A preconditioner's set-up, as indented lines to display: its levels and its phases; empty
 /// if there is nothing to say.
 std::string setup_text(SetupReport const& setup);
-
-/// \brief The table on standard output: a heading, then a line for each run.
-class Table {
- public:
-  explicit Table(std::vector<FileConfig> const& files);
-  std::string heading() const;
-  std::string line(RunResult const& result) const;
-
- private:
-  int name_width_, preconditioner_width_;
-  bool shows_right_hand_sides_ = false, shows_systems_ = false;  ///< if some run has several
-  bool shows_roofline_ = false;                                  ///< if some run has one
-};
 
 }  // namespace Solder::Driver

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "run.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -19,79 +21,63 @@
 #include "solve.hpp"
 #include "streams.hpp"
 #include "symmetry.hpp"
+#include "text.hpp"
 
 namespace Solder::Driver {
 namespace {
 
-/// Says why a run failed; with several right-hand sides or systems, why the first one failed.
-void report_failure(RunResult const& result) {
+/// Why a run failed; with several right-hand sides or systems, why the first one failed.
+std::string failure_of(RunResult const& result) {
   auto const& columns = result.columns;
-  std::cerr << result.config->where("") << ": " << result.config->problem.name;
   auto const failed = [](Report const& column) { return column.reason != Reason::converged; };
   Report const& report = *std::find_if(columns.begin(), columns.end(), failed);
-  if (columns.size() > 1)
-    std::cerr << ": " << std::count_if(columns.begin(), columns.end(), failed) << " of "
-              << columns.size()
-              << (result.config->problem.batch > 0 ? " systems" : " right-hand sides")
-              << " did not converge: the first of them, number " << &report - columns.data() + 1
-              << " (counted from 1): ";
-  else
-    std::cerr << " did not converge: ";
-  std::cerr << to_string(report.reason) << " after " << report.iterations
-            << " iterations, true relative residual " << report.true_relative_residual
-            << (report.detail.empty() ? "" : "; ") << report.detail;
-  if (std::string const next = advice(report); !next.empty()) std::cerr << "; " << next;
-  std::cerr << std::endl;
+  std::string const several =
+      columns.size() == 1
+          ? ""
+          : concat(std::to_string(std::count_if(columns.begin(), columns.end(), failed)), " of ",
+                   std::to_string(columns.size()),
+                   result.config->problem.batch > 0 ? " systems" : " right-hand sides",
+                   " did not converge: the first of them, number ",
+                   std::to_string(&report - columns.data() + 1), " (counted from 1): ");
+  std::string const next = advice(report);
+  return concat(several.empty() ? "did not converge: " : several, to_string(report.reason),
+                format(" after %d iterations, true relative residual %g", report.iterations,
+                       report.true_relative_residual),
+                report.detail.empty() ? "" : "; ", report.detail, next.empty() ? "" : "; ", next);
 }
 
-/// Warns that a preconditioner is designed for other matrices. The solve may still converge.
-void report_symmetry(RunResult const& result) {
-  std::string const word = symmetry_word(*result.config, result.symmetry);
-  if (!word.empty())
-    std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
-              << ": " << word << std::endl;
-}
-
-/// Warns that FSAI or an incomplete factorisation was repaired. The solve may still converge.
-void report_repairs(RunResult const& result) {
+/// That FSAI or an incomplete factorisation was repaired. The solve may still converge.
+std::string repairs_of(RunResult const& result) {
   SetupReport const& setup = result.report.preconditioner;
-  if (setup.repaired_rows == 0 || result.config->preconditioner.name == "auto") return;
-  if (is_incomplete(result.config->preconditioner)) {
-    std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
-              << ": " << setup.repaired_rows << " of " << result.rows << " pivots of "
-              << result.config->preconditioner.name << ", the first of them that "
-              << "of row " << setup.first_repaired_row + 1
-              << " (counted from 1), were smaller than what is dropped, and were made larger"
-              << std::endl;
-    return;
-  }
-  std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
-            << ": " << setup.repaired_rows << " of " << result.rows
-            << " rows of fsai, the first of them row " << setup.first_repaired_row + 1
-            << " (counted from 1), became diagonal: their local matrices are not positive "
-               "definite, or their "
-               "entries leave the range of the factor's precision"
-            << std::endl;
+  if (setup.repaired_rows == 0 || result.config->preconditioner.name == "auto") return {};
+  if (is_incomplete(result.config->preconditioner))
+    return concat(std::to_string(setup.repaired_rows), " of ", std::to_string(result.rows),
+                  " pivots of ", result.config->preconditioner.name,
+                  ", the first of them that of row ", std::to_string(setup.first_repaired_row + 1),
+                  " (counted from 1), were smaller than what is dropped, and were made larger");
+  return concat(std::to_string(setup.repaired_rows), " of ", std::to_string(result.rows),
+                " rows of fsai, the first of them row ",
+                std::to_string(setup.first_repaired_row + 1),
+                " (counted from 1), became diagonal: their local matrices are not positive "
+                "definite, or their entries leave the range of the factor's precision");
 }
 
-/// Says that ic0, ick or ict was computed for a shifted matrix. If no shift helped, the failure
-/// says so.
-void report_shift(RunResult const& result) {
+/// That ic0, ick or ict was computed for a shifted matrix. If no shift helped, the failure says so.
+std::string shift_of(RunResult const& result) {
   SetupReport const& setup = result.report.preconditioner;
   bool const is_chosen = result.config->preconditioner.name == "auto";  // its end says enough
-  if (setup.shift == 0 || setup.schedule.empty() || is_chosen) return;
-  std::cerr << result.config->where("preconditioner.name") << ": " << result.config->problem.name
-            << ": " << result.config->preconditioner.name << " needed a diagonal that is "
-            << 100 * setup.shift << "% larger: otherwise a pivot is not positive" << std::endl;
+  if (setup.shift == 0 || setup.schedule.empty() || is_chosen) return {};
+  return format("%s needed a diagonal that is %g%% larger: otherwise a pivot is not positive",
+                result.config->preconditioner.name.c_str(), 100 * setup.shift);
 }
 
-/// Warns that other processes have slowed down a solve.
-void report_busy_cores(RunResult const& result) {
-  if (result.report.busy_cores < 0.1) return;
-  std::cerr << result.config->where("") << ": " << result.config->problem.name
-            << ": other processes kept the cores busy: for "
-            << std::lround(100 * result.report.busy_cores)
-            << "% of the solve its first thread waited for a core" << std::endl;
+/// That other processes have slowed down a solve.
+std::string busy_cores_of(RunResult const& result) {
+  if (result.report.busy_cores < 0.1) return {};
+  return format(
+      "other processes kept the cores busy: for %ld%% of the solve its first thread waited for a "
+      "core",
+      std::lround(100 * result.report.busy_cores));
 }
 
 /// Measures the bandwidths that runs are compared with, before there are results to lose.
@@ -116,7 +102,9 @@ Solved<T> Runs::solve_watched(RunConfig const& config, System<T> const& system) 
     throw std::logic_error("no scalar of this build");  // check_runs() refuses the others
   } else {
     if (!progress_wanted()) return solve<T>(config, system, {});
-    ProgressLine line(std::cerr, config.problem.name);
+    auto const& options = shared_options(config.solver);
+    ProgressLine line(std::cerr, {named(config), options.tolerance, options.max_iterations,
+                                  width_of(STDERR_FILENO)});
     return solve<T>(config, system, [&](Progress const& progress) {
       std::lock_guard const lock(mutex_);
       line.show(progress);
@@ -130,7 +118,8 @@ RunResult Runs::run_one(RunConfig const& config, System<T> const& system) {
   if (!config.output.solution.empty())
     write_matrix_market_columns<T>(config.output.solution.string(), solved.solution,
                                    system.right_hand_sides());
-  if (!config.output.history.empty()) write_history(config.output.history, solved.columns);
+  if (!config.output.history.empty())
+    write_history(config.output.history, title(config), solved.columns);
   return {&config,
           system.matrix.rows,
           system.matrix.nonzeros(),
@@ -148,7 +137,7 @@ RunResult Runs::run_one(RunConfig const& config, System<T> const& system) {
 
 /// Solves a run. Errors are rethrown with the file and the name of the problem in front.
 RunResult Runs::run_named(RunConfig const& config, SystemStore& store) {
-  std::string const name = concat(config.where(""), ": ", config.problem.name, ": ");
+  std::string const name = concat(config.where(""), ": ", named(config), ": ");
   try {
     return std::visit(
         [&](auto const& system) {
@@ -166,7 +155,7 @@ RunResult Runs::run_named(RunConfig const& config, SystemStore& store) {
 
 /// Carries out all runs of one file, then writes its JSON. If a run cannot be carried out, the JSON
 /// has the runs that finished before it.
-void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& table) {
+void Runs::run_file(FileConfig const& file, SystemStore& store, Table& table) {
   {
     std::lock_guard const lock(mutex_);
     ended_.clear();
@@ -181,19 +170,13 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& tab
       RunResult const& ended = ended_.emplace_back(std::move(result));
       keep_now_and_then();
       lock.unlock();
-      print_heading(table);
+      print_beginning(table);
       print(table.line(ended));
       print(attempts_text(ended.report));
       if (config.output.verbose)
         print(matrix_text(ended.symmetry) + setup_text(ended.report.preconditioner));
-      report_symmetry(ended);
-      report_repairs(ended);
-      report_shift(ended);
-      report_busy_cores(ended);
-      if (ended.report.reason != Reason::converged) {
-        failed_ = true;
-        report_failure(ended);
-      }
+      report(ended);
+      failed_ = failed_ || ended.report.reason != Reason::converged;
     }
   } catch (std::exception const& error) {
     std::lock_guard const lock(mutex_);
@@ -205,12 +188,34 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table const& tab
   OutputConfig const& output = file.runs[0].output;
   std::lock_guard const lock(mutex_);
   if (output.keeps_results()) write_results(output, ended_, provenance_of(here_, file));
+  if (!output.table.empty()) write_table(output.table, ended_);
   file_ = nullptr;
 }
 
 /// Before the first line; after a run's own first words.
-void Runs::print_heading(Table const& table) {
-  if (!std::exchange(has_heading_, true)) print(table.heading());
+void Runs::print_beginning(Table const& table) {
+  if (!std::exchange(has_begun_, true)) print(table.beginning());
+}
+
+/// Which run of its file this is: "bus"; of several "run 2 of 12, bus, cg, jacobi".
+std::string Runs::named(RunConfig const& config) const {
+  if (file_ == nullptr || file_->runs.size() == 1) return config.problem.name;
+  return concat("run ", std::to_string(&config - file_->runs.data() + 1), " of ",
+                std::to_string(file_->runs.size()), ", ", title(config));
+}
+
+/// Writes to standard error what is to be said of a run.
+void Runs::report(RunResult const& result) const {
+  RunConfig const& config = *result.config;
+  auto const say = [&](std::string_view key, std::string const& what) {
+    if (!what.empty())
+      std::cerr << concat(config.where(key), ": ", named(config), ": ", what) << std::endl;
+  };
+  say("preconditioner.name", symmetry_word(config, result.symmetry));
+  say("preconditioner.name", repairs_of(result));
+  say("preconditioner.name", shift_of(result));
+  say("", busy_cores_of(result));
+  if (result.report.reason != Reason::converged) say("", failure_of(result));
 }
 
 /// Says how far the runs are.
@@ -222,7 +227,7 @@ std::string Runs::place() const {
   std::size_t const runs = file_->runs.size(), ended = ended_.size();
   if (ended == runs) return concat("after the last run of ", file_->file.string());
   return concat("in run ", std::to_string(ended + 1), " of ", std::to_string(runs), " of ",
-                file_->file.string(), ", ", file_->runs[ended].problem.name);
+                file_->file.string(), ", ", title(file_->runs[ended]));
 }
 
 /// Writes the JSON of the finished runs of a file that is stopped: "; r.json has the 2 finished
@@ -292,9 +297,9 @@ ExitCode Runs::explain_all(std::vector<FileConfig> const& files, SystemStore& st
 }
 
 ExitCode Runs::run_all(std::vector<FileConfig> const& files, SystemStore& store,
-                       std::vector<std::string> const& command) {
+                       Style const& style, std::vector<std::string> const& command) {
   try {
-    Table const table(files);
+    Table table(files, style);
     measure_copies(files);
     {
       std::lock_guard const lock(mutex_);
@@ -303,7 +308,7 @@ ExitCode Runs::run_all(std::vector<FileConfig> const& files, SystemStore& store,
     }
     bool const introduces =
         !files.empty() && !files[0].runs.empty() && files[0].runs[0].output.introduces;
-    if (!introduces) print_heading(table);
+    if (!introduces) print_beginning(table);
     for (FileConfig const& file : files) run_file(file, store, table);
   } catch (std::exception const& error) {
     std::cerr << "error: " << what_of(error) << std::endl;

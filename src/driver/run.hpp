@@ -12,6 +12,7 @@
 #include "output.hpp"
 #include "problem.hpp"
 #include "solve.hpp"
+#include "table.hpp"
 
 namespace Solder::Driver {
 
@@ -24,7 +25,7 @@ class Runs {
   /// \brief Needs Kokkos initialised. A run that cannot be carried out (memory, disk, standard
   /// output) ends everything with invalid_input; the JSON of its file has the finished runs.
   /// \param command main's arguments, for the results
-  ExitCode run_all(std::vector<FileConfig> const& files, SystemStore& store,
+  ExitCode run_all(std::vector<FileConfig> const& files, SystemStore& store, Style const& style,
                    std::vector<std::string> const& command);
 
   /// \brief Prints what each run's matrix is, which candidates its solver has, and why. Solves
@@ -41,13 +42,15 @@ class Runs {
   template <class T>
   RunResult run_one(RunConfig const& config, System<T> const& system);
   RunResult run_named(RunConfig const& config, SystemStore& store);
-  void print_heading(Table const& table);
-  void run_file(FileConfig const& file, SystemStore& store, Table const& table);
+  void print_beginning(Table const& table);
+  void run_file(FileConfig const& file, SystemStore& store, Table& table);
   std::string place() const;
+  std::string named(RunConfig const& config) const;
+  void report(RunResult const& result) const;
   std::string keep_ended(std::string_view why);
   void keep_now_and_then();
 
-  bool failed_ = false, has_heading_ = false;
+  bool failed_ = false, has_begun_ = false;
   std::timed_mutex mutex_;  ///< guards what follows, and the progress line
   Provenance here_;
   std::size_t files_ = 0, begun_ = 0;  ///< how many there are, and have been begun

@@ -4,6 +4,7 @@
 #include <Kokkos_Core.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config.hpp"
 #include "errors.hpp"
@@ -14,6 +15,13 @@ namespace Solder::Driver {
 /// Solder_SCALARS.
 inline constexpr std::string_view built_scalars = SOLDER_SCALARS ",";
 
+/// \brief Whether this build has preconditioners stored in single precision: CMake's Solder_SINGLE.
+#ifdef SOLDER_NO_SINGLE
+inline constexpr bool has_single = false;
+#else
+inline constexpr bool has_single = true;
+#endif
+
 /// \brief Whether this build, or `scalars`, has the scalar with that YAML name.
 constexpr bool is_built(std::string_view name, std::string_view scalars = built_scalars) {
   while (!scalars.empty()) {
@@ -22,6 +30,14 @@ constexpr bool is_built(std::string_view name, std::string_view scalars = built_
     scalars.remove_prefix(end + 1);
   }
   return false;
+}
+
+/// \brief The YAML names of the scalars of this build.
+inline std::vector<std::string_view> scalars_of_build() {
+  std::vector<std::string_view> names;
+  for (std::string_view const name : scalar_names)
+    if (is_built(name)) names.push_back(name);
+  return names;
 }
 
 template <class T>

@@ -275,6 +275,8 @@ std::vector<Key> all_keys() {
 
       {.section = "output", .name = "json", .kind = Kind::path, .sweeps = false,
        .help = "results of all runs of the file"},
+      {.section = "output", .name = "table", .kind = Kind::path, .sweeps = false,
+       .help = "the table of all runs of the file, with all columns: .md, .tex or .csv"},
       {.section = "output", .name = "solution", .kind = Kind::path, .sweeps = false,
        .help = "Matrix Market file of x; numbered when there are several runs"},
       {.section = "output", .name = "history", .kind = Kind::path, .sweeps = false,
@@ -352,28 +354,6 @@ std::string join(std::vector<std::string_view> const& words, std::string_view la
 
 std::string_view nearest(std::string_view name, std::vector<std::string_view> const& valid) {
   return Solder::Impl::nearest_name(name, valid);
-}
-
-std::string schema_text() {
-  std::string text;
-  std::string_view section;
-  for (Key const& key : schema()) {
-    if (key.section != section) {
-      section = key.section;
-      text += std::string(section) + ":\n";
-    }
-    std::string line = "  " + std::string(key.name) + ":";
-    line.resize(std::max<std::size_t>(line.size() + 1, 20), ' ');
-    line += key.allowed();
-    if (!key.default_value.empty()) line += " [" + std::string(key.default_value) + "]";
-    text += line + "\n" + std::string(20, ' ') + std::string(key.help);
-    if (!key.selector.empty())
-      text += "\n" + std::string(20, ' ') + "only with " + std::string(key.selector) + ": " +
-              join(key.for_values);
-    if (!key.unless.empty()) text += ", without " + std::string(key.unless);
-    text += "\n";
-  }
-  return text;
 }
 
 }  // namespace Solder::Driver

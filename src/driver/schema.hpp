@@ -59,7 +59,4 @@ std::string_view nearest(std::string_view name, std::vector<std::string_view> co
 /// \brief "a, b or c".
 std::string join(std::vector<std::string_view> const& words, std::string_view last = " or ");
 
-/// \brief The table of keys as text, for --help.
-std::string schema_text();
-
 }  // namespace Solder::Driver

@@ -276,7 +276,7 @@ TEST(Driver, EveryMatrixFormatConvergesAlike) {
                     std::string(*host) +
                     ", matrix_format: [auto, csr, sell, ell]}\n"
                     "output: {json: r.json}\n");
-  Outcome const outcome = drive(scratch, "a.yaml");
+  Outcome const outcome = drive(scratch, "a.yaml --wide");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   Json const runs = Json::parse(scratch.read("r.json"))["runs"];
   ASSERT_EQ(runs.size(), 4u);
@@ -658,8 +658,9 @@ TEST(Driver, HelpAndVersionNeedNoFile) {
   Scratch const scratch;
   Outcome const help = drive(scratch, "--help");
   EXPECT_EQ(help.code, 0);
-  for (char const* part : {"usage:", "max_iterations:", "magnetic_laplacian_2d"})
-    EXPECT_TRUE(contains(help.out, part));
+  for (char const* part : {"usage:", "--list", "magnetic_laplacian_2d"})
+    EXPECT_TRUE(contains(help.out, part)) << part;
+  EXPECT_TRUE(contains(drive(scratch, "--help all").out, "  max_iterations:"));
   Outcome const version = drive(scratch, "--version");
   EXPECT_EQ(version.code, 0);
   EXPECT_TRUE(contains(version.out, "Kokkos"));

@@ -97,7 +97,8 @@ TEST(Driver, FiveRightHandSidesAreFiveRuns) {
     EXPECT_EQ(five[k]["history"].size(), std::size_t(most) + 1) << what;
     std::string const history = scratch.read("five-" + number(k) + ".csv");
     EXPECT_EQ(std::ranges::count(history, '\n'), most + 2) << what;
-    EXPECT_TRUE(history.starts_with("iteration,relative_residual_1,relative_residual_2,")) << what;
+    EXPECT_TRUE(history.starts_with("run,iteration,relative_residual_1,relative_residual_2,"))
+        << what;
   }
 }
 

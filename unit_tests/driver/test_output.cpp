@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <solder/core/errors.hpp>
 #include <sstream>
+#include <string>
 
 #include "scratch.hpp"
 
@@ -240,91 +241,67 @@ TEST(History, IsALineForEachIteration) {
   Scratch const scratch;
   Example example;
   fill(example);
-  write_history(scratch.path("h.csv"), example.result.columns);
+  write_history(scratch.path("h.csv"), "bus", example.result.columns);
   EXPECT_EQ(scratch.read("h.csv"),
-            "iteration,relative_residual\n0,1\n1,inf\n2,0.10000000000000001\n");
-  write_history(scratch.path("h.csv"), three_columns());
+            "run,iteration,relative_residual\nbus,0,1\nbus,1,inf\nbus,2,0.10000000000000001\n");
+  write_history(scratch.path("h.csv"), "a \"b\", cg", three_columns());
   EXPECT_EQ(scratch.read("h.csv"),
-            "iteration,relative_residual_1,relative_residual_2,relative_residual_3\n"
-            "0,1,1,1\n1,0.125,,2\n2,,,0.5\n");
+            "run,iteration,relative_residual_1,relative_residual_2,relative_residual_3\n"
+            "\"a \"\"b\"\", cg\",0,1,1,1\n\"a \"\"b\"\", cg\",1,0.125,,2\n"
+            "\"a \"\"b\"\", cg\",2,,,0.5\n");
 }
 
-TEST(TableOfRuns, LinesStandUnderTheHeading) {
-  Example example;
-  fill(example);
-  example.config.problem.name = "a_name_that_is_longer_than_the_heading(size=1000)";
-  Table const table({{"a.yaml", {example.config}}});
-  std::string const line = table.line(example.result);
-  EXPECT_EQ(line.find("sell: 4% padding\n"), table.heading().find("matrix format\n"));
-  for (char const* part : {"longer_than", "complex_float", "cg pipelined", "jacobi", "serial",
-                           "launch", "converged", "1500000.00"})
-    EXPECT_TRUE(contains(line, part)) << part << " in " << line;
-}
-
-TEST(TableOfRuns, ShowsTheNumberOfRightHandSidesWhereSomeRunHasSeveral) {
-  Example one, three;
-  fill(one);
-  fill(three);
-  EXPECT_FALSE(contains(Table({{"a.yaml", {one.config}}}).heading(), "rhs"));
-  three.config.problem.rhs = "random";
-  three.config.problem.rhs_count = 3;
-  three.result.columns = three_columns();
-  Table const table({{"a.yaml", {one.config}}, {"b.yaml", {three.config}}});
-  auto const end = table.heading().find(" rhs ") + 4;
-  ASSERT_NE(end, std::string::npos + 4);
-  EXPECT_EQ(table.line(one.result).substr(end - 3, 4), "  1 ");
-  EXPECT_EQ(table.line(three.result).substr(end - 3, 4), "  3 ");
-  EXPECT_EQ(table.line(three.result).find("sell: 4%"), table.heading().find("matrix format"));
-
-  Scratch const scratch;
-  one.config.problem.rhs_file =
-      scratch.write("b.mtx", "%%MatrixMarket matrix array real general\n1 2\n1\n2\n");
-  EXPECT_TRUE(contains(Table({{"a.yaml", {one.config}}}).heading(), "rhs")) << "two columns";
-}
-
-TEST(TableOfRuns, ShowsTheShareOfACopyWhereSomeRunAsksForIt) {
-  Example example, other;
-  fill(example);
-  fill(other);
-  EXPECT_FALSE(contains(Table({{"a.yaml", {example.config}}}).heading(), "of copy"));
-  example.config.output.roofline = true;
-  example.result.copy_bandwidth = 1000;
-  Table const table({{"a.yaml", {example.config}}, {"b.yaml", {other.config}}});
-  auto const end = table.heading().find("of copy") + 7;
-  EXPECT_EQ(table.line(example.result).substr(end - 7, 7), "   6.1%");
-  EXPECT_EQ(table.line(other.result).substr(end - 7, 7), "      -");
-  EXPECT_EQ(table.line(example.result).find("sell: 4%"), table.heading().find("matrix format"));
-}
-
-/// What a progress line writes when it is told at these milliseconds; its own end included.
-std::string written_at(std::vector<int> const& milliseconds) {
+/// What a progress line writes when it is told at these milliseconds; its own end included. The
+/// residual is a tenth after 1 s, a hundredth after 2 s, and so on.
+std::string written_at(std::vector<int> const& milliseconds, Aim const& aim) {
   std::ostringstream stream;
   std::chrono::steady_clock::time_point now{};
   auto const begin = now;
   {
-    ProgressLine line(stream, "bus", [&] { return now; });
+    ProgressLine line(stream, aim, [&] { return now; });
     for (int const time : milliseconds) {
       now = begin + std::chrono::milliseconds(time);
-      line.show({time, 0.5, time * 1e-3});
+      line.show({time, std::pow(10, -time * 1e-3), time * 1e-3});
     }
   }
   return stream.str();
 }
 
 TEST(ProgressOnATerminal, AppearsAfterASecondAndIsErased) {
-  EXPECT_EQ(written_at({0, 500, 999}), "");
-  EXPECT_EQ(written_at({1000}), "\r\x1b[Kbus  1000 iterations  residual 5.00e-01  1000/s\r\x1b[K");
+  Aim const aim{"run 2 of 3, bus, cg", 1e-8, 100000};
+  EXPECT_EQ(written_at({0, 500, 999}, aim), "");
+  EXPECT_EQ(written_at({1000}, aim),
+            "\r\x1b[Krun 2 of 3, bus, cg: 1000 iterations, residual 1.0e-01 of 1.0e-08, about 7 s "
+            "left\r\x1b[K");
 }
 
 TEST(ProgressOnATerminal, ChangesAtMostFiveTimesASecond) {
   std::vector<int> often;
   for (int time = 0; time < 3000; ++time) often.push_back(time);
-  std::string const text = written_at(often);
+  std::string const text = written_at(often, {"bus", 1e-8, 100000});
   std::size_t updates = 0;
   for (auto at = text.find("iterations"); at != std::string::npos;
        at = text.find("iterations", at + 1))
     ++updates;
   EXPECT_EQ(updates, 10u);  // at 1000, 1200, ..., 2800 milliseconds
+}
+
+TEST(ProgressOnATerminal, TakesOneLineHoweverNarrow) {
+  for (std::size_t const width : {40u, 60u, 80u}) {
+    std::string const text =
+        written_at({1000}, {std::string(200, 'b') + ", cg", 1e-8, 2000, width});
+    EXPECT_LE(text.size(), width - 1 + 2 * std::string("\r\x1b[K").size()) << text;
+    EXPECT_TRUE(contains(text, ", cg: 1000 iterations") || width < 80) << text;
+  }
+}
+
+TEST(ProgressOnATerminal, TellsTheTimeThatIsLeft) {
+  EXPECT_DOUBLE_EQ(seconds_left({100, 1e-2, 2}, {"", 1e-8, 10000}), 6) << "2 digits in 2 s";
+  EXPECT_DOUBLE_EQ(seconds_left({100, 1e-2, 2}, {"", 1e-8, 150}), 1) << "then it is stopped";
+  EXPECT_DOUBLE_EQ(seconds_left({100, 3.0, 2}, {"", 1e-8, 150}), 1) << "it does not fall";
+  EXPECT_DOUBLE_EQ(seconds_left({100, 1e-2, 2}, {"", 0, 300}), 4) << "no tolerance";
+  EXPECT_DOUBLE_EQ(seconds_left({100, 1e-9, 2}, {"", 1e-8, 300}), 0);
+  EXPECT_LT(seconds_left({0, 1, 0}, {"", 1e-8, 300}), 0) << "nothing is known";
 }
 
 /// A solve that takes these seconds, one after another, and ends with this residual.

@@ -53,7 +53,9 @@ TEST(Symmetry, TheFlowIsRefusedByCg) {
   EXPECT_GT(worst["difference"], 0.1);
   auto const x = Solder::read_matrix_market_vector<double>(scratch.path("x.mtx").string());
   EXPECT_EQ(x, std::vector<double>(48 * 48));
-  EXPECT_EQ(scratch.read("h.csv"), "iteration,relative_residual\n0,1\n");
+  EXPECT_EQ(scratch.read("h.csv"),
+            "run,iteration,relative_residual\n"
+            "\"convection_diffusion_2d(size=48,velocity_x=200,velocity_y=-120), cg, ic0\",0,1\n");
 }
 
 TEST(Symmetry, WhereTheCheckIsWaivedTheEndSaysThatTheResidualHasGrown) {
@@ -188,7 +190,9 @@ TEST(Symmetry, OfAPreconditionerItIsSaid) {
   }
   EXPECT_EQ(words, 4);
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 4) << outcome.err;
-  EXPECT_TRUE(contains(outcome.err, "a.yaml:3: convection_diffusion_2d(size=15): A is not"))
+  EXPECT_TRUE(contains(outcome.err,
+                       "a.yaml:3: run 1 of 12, convection_diffusion_2d(size=15), gmres 30, "
+                       "fsai, check_symmetry=true: A is not"))
       << outcome.err;
 }
 

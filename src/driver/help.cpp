@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "help.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+#include "errors.hpp"
+#include "schema.hpp"
+#include "text.hpp"
+
+namespace Solder::Driver {
+namespace {
+
+/// A method or generator, and what it is in a line.
+struct Topic {
+  std::string_view key, word, text;
+};
+
+constexpr std::string_view solver = "solver.name", preconditioner = "preconditioner.name",
+                           generator = "problem.generate";
+
+constexpr Topic named_topics[] = {
+    {solver, "auto",
+     "the solver that suits A, as far as can be seen; tries the next where one fails"},
+    {solver, "cg", "conjugate gradients, for symmetric (Hermitian) positive definite matrices"},
+    {solver, "block_cg",
+     "block conjugate gradients, for several right-hand sides of such matrices"},
+    {solver, "bicgstab", "BiCGStab, for any nonsingular matrix, with little memory"},
+    {solver, "gmres", "restarted GMRES, for any nonsingular matrix"},
+    {solver, "idr", "IDR(s), for any nonsingular matrix, with memory between the two"},
+    {preconditioner, "auto", "the preconditioner that suits A, as far as can be seen"},
+    {preconditioner, "none", "no preconditioner"},
+    {preconditioner, "jacobi", "the inverse of the diagonal"},
+    {preconditioner, "fsai",
+     "factorised sparse approximate inverse, for positive definite matrices"},
+    {preconditioner, "chebyshev", "a polynomial in A over none, jacobi or fsai, likewise"},
+    {preconditioner, "ic0", "incomplete Cholesky factors with the pattern of A, likewise"},
+    {preconditioner, "ilu0", "incomplete LU factors with the pattern of A, for any matrix"},
+    {preconditioner, "ilut", "incomplete LU factors with fill, by size, for any matrix"},
+    {preconditioner, "iluk", "incomplete LU factors with fill, by level, for any matrix"},
+    {preconditioner, "ict", "incomplete Cholesky factors with fill, by size"},
+    {preconditioner, "ick", "incomplete Cholesky factors with fill, by level"},
+    {preconditioner, "amg", "algebraic multigrid, for positive definite matrices of PDEs"},
+    {generator, "fem_poisson_2d", "Poisson's equation, anisotropic, linear finite elements"},
+    {generator, "elasticity_3d", "linear elasticity on tetrahedra"},
+    {generator, "poisson_3d_7pt", "Poisson's equation, finite differences of 7 points"},
+    {generator, "poisson_3d_27pt", "Poisson's equation, finite differences of 27 points"},
+    {generator, "convection_diffusion_2d", "convection and diffusion in a square, nonsymmetric"},
+    {generator, "convection_diffusion_3d", "convection and diffusion in a cube, nonsymmetric"},
+    {generator, "helmholtz_2d", "damped waves, complex symmetric"},
+    {generator, "magnetic_laplacian_2d", "a charge in a magnetic field, Hermitian"},
+    {generator, "random_spd", "random entries, symmetric positive definite"},
+    {generator, "block_lower_triangular", "random blocks, lower triangular"},
+    {generator, "stand_in", "random, with the size and row lengths of a known matrix"},
+};
+
+constexpr std::size_t indent = 20;
+
+std::string topics_of(std::string_view key) {
+  std::string text;
+  for (Topic const& topic : named_topics)
+    if (topic.key == key)
+      text += wrapped(padded(concat("  ", topic.word), indent + 6, true), topic.text);
+  return text;
+}
+
+/// A key: what it may be and its default, and its help.
+std::string text_of(Key const& key, bool with_selector) {
+  std::string value = key.allowed();
+  if (!key.default_value.empty()) value += concat(" [", key.default_value, "]");
+  if (key.required) value += " (needed)";
+  std::string help(key.help);
+  if (with_selector && !key.selector.empty())
+    help += concat("; only with ", key.selector, ": ", join(key.for_values));
+  if (with_selector && !key.unless.empty()) help += concat(", without ", key.unless);
+  std::string const name = concat("  ", key.name, ":");
+  return wrapped(padded(name, std::max(indent, name.size() + 1), true), value) +
+         wrapped(std::string(indent, ' '), help);
+}
+
+template <class Chosen>
+std::string keys_text(Chosen const& chosen, bool with_selector) {
+  std::string text;
+  for (Key const& key : schema())
+    if (chosen(key)) text += text_of(key, with_selector);
+  return text;
+}
+
+bool is_for(Key const& key, Topic const& topic) {
+  auto const& values = key.for_values;
+  return key.selector == topic.key &&
+         std::find(values.begin(), values.end(), topic.word) != values.end();
+}
+
+/// The keys of a method or generator, and those that its own words decide over.
+std::string page_of(Topic const& topic) {
+  auto const dot = topic.key.find('.');
+  std::string_view const section = topic.key.substr(0, dot);
+  std::string text = wrapped(concat(topic.word, ": "), topic.text);
+  text += concat("\n", section, ": {", topic.key.substr(dot + 1), ": ", topic.word, ", ...}\n");
+  std::vector<std::string> own;  // its keys with words, which may decide over others
+  for (Key const& key : schema())
+    if (key.section == section && is_for(key, topic) && !key.words.empty())
+      own.push_back(key.full_name());
+  std::string keys;
+  for (Key const& key : schema()) {
+    bool const is_indirect = std::find(own.begin(), own.end(), key.selector) != own.end();
+    if ((key.section == section && is_for(key, topic)) || is_indirect)
+      keys += text_of(key, is_indirect);
+  }
+  if (keys.empty()) keys = "  no options of its own\n";
+  return text + keys;
+}
+
+std::string page_of_section(std::string_view section, std::string_view program) {
+  std::string text = concat(section, ":\n");
+  text += keys_text(
+      [&](Key const& key) {
+        bool const is_of_method =
+            key.name != "name" && (key.selector == solver || key.selector == generator ||
+                                   key.selector.starts_with("preconditioner."));
+        return key.section == section && !is_of_method;
+      },
+      true);
+  for (std::string_view const key : {solver, preconditioner, generator})
+    if (key.starts_with(section))
+      text += concat("\n", key.substr(section.size() + 1), " is one of the following; ", program,
+                     " --help NAME has its keys:\n", topics_of(key));
+  return text;
+}
+
+std::string words_line(std::string_view name, std::string_view words) {
+  return wrapped(padded(name, 19, true), words);
+}
+
+}  // namespace
+
+std::string_view what_is(std::string_view key, std::string_view word) {
+  for (Topic const& topic : named_topics)
+    if (topic.key == key && topic.word == word) return topic.text;
+  return {};
+}
+
+std::string help_text(std::string_view program) {
+  std::string text = concat(
+      wrapped("usage: ", concat(program, " ", usage_of_arguments)), "\n",
+      wrapped("",
+              "Solves the linear systems that the files describe. A list in place of a value "
+              "makes one run for each value. A Matrix Market file by itself is solved with b = 1."),
+      "\n  problem:        {matrix: A.mtx}        # or {generate: fem_poisson_2d, size: 255}\n"
+      "  solver:         {name: cg, tolerance: 1e-8}\n"
+      "  preconditioner: {name: fsai}\n"
+      "  output:         {json: result.json, table: table.md}\n\n");
+  for (auto const& [option, what] : std::initializer_list<std::pair<char const*, char const*>>{
+           {"  --set section.key=value", "overrides a key in all files; without value removes it"},
+           {"  --wide", "a table with all columns, however wide"},
+           {"  --explain",
+            "what each matrix is, which solvers would be tried and why; solves nothing"},
+           {"  --list", "the solvers, preconditioners, spaces and scalars of this build"},
+           {"  --help TOPIC", "a section, a solver, a preconditioner, a generator, a key, or all"},
+           {"  --version", "the versions of Solder and Kokkos"},
+           {"  --kokkos-...", "goes to Kokkos, as in --kokkos-num-threads=4"}})
+    text += wrapped(padded(option, indent + 8, true), what);
+  text += "\nTopics:\n";
+  std::vector<std::string_view> of_solvers, of_preconditioners, of_generators;
+  for (Topic const& topic : named_topics)
+    (topic.key == solver           ? of_solvers
+     : topic.key == preconditioner ? of_preconditioners
+                                   : of_generators)
+        .push_back(topic.word);
+  text += words_line("  sections", join(sections(), ", "));
+  text += words_line("  solvers", join(of_solvers, ", "));
+  text += words_line("  preconditioners", join(of_preconditioners, ", "));
+  text += words_line("  generators", join(of_generators, ", "));
+  return text +
+         "\nExit code: 0 every run converged, 1 some run did not, 2 invalid input or a run could "
+         "not be\ncarried out, 128 + n ended by signal n. docs/yaml.md explains every key.\n";
+}
+
+std::string help_text(std::string_view program, std::string_view topic) {
+  std::string text;
+  auto const names = sections();
+  if (topic == "all") {
+    for (std::string_view const section : names)
+      text += concat(text.empty() ? "" : "\n", section, ":\n",
+                     keys_text([&](Key const& key) { return key.section == section; }, true));
+    return text;
+  }
+  if (std::find(names.begin(), names.end(), topic) != names.end())
+    return page_of_section(topic, program);
+  for (Topic const& each : named_topics)
+    if (each.word == topic) text += concat(text.empty() ? "" : "\n", page_of(each));
+  if (!text.empty()) return text;
+  for (std::string_view const section : names) {
+    std::string const keys = keys_text(
+        [&](Key const& key) {
+          return key.section == section && (key.name == topic || key.full_name() == topic);
+        },
+        true);
+    if (!keys.empty()) text += concat(section, ":\n", keys);
+  }
+  return text;
+}
+
+std::vector<std::string_view> help_topics() {
+  std::vector<std::string_view> topics = sections();
+  auto const add = [&](std::string_view topic) {
+    if (std::find(topics.begin(), topics.end(), topic) == topics.end()) topics.push_back(topic);
+  };
+  for (Topic const& topic : named_topics) add(topic.word);
+  for (Key const& key : schema()) add(key.name);
+  add("all");
+  return topics;
+}
+
+std::string list_text(std::vector<std::string_view> const& spaces,
+                      std::vector<std::string_view> const& scalars) {
+  auto const words = [](std::string_view section, std::string_view name) {
+    return rows_of(section, name)[0]->words;
+  };
+  std::string text = "solvers\n";
+  for (std::string_view const name : words("solver", "name")) {
+    std::string forms;
+    for (Key const* key : rows_of("solver", "form"))
+      if (key->for_values[0] == name) forms = concat("; form: ", join(key->words));
+    text += wrapped(padded(concat("  ", name), 14, true), concat(what_is(solver, name), forms));
+  }
+  text += "preconditioners\n" + topics_of(preconditioner) + "generators\n" + topics_of(generator);
+  text += words_line("spaces", join(spaces, ", "));
+  text += words_line("scalars", join(scalars, ", "));
+  text += words_line("runners", join(words("execution", "runner"), ", "));
+  return text + words_line("matrix formats", join(words("execution", "matrix_format"), ", "));
+}
+
+}  // namespace Solder::Driver
