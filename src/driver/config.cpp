@@ -319,33 +319,17 @@ void check_right_hand_sides(Settings const& settings, Errors& errors) {
              "', which is the same every time; give rhs: random, or a file of so many columns");
 }
 
-/// "name(key=value,...)": the name, and those keys of the rows chosen that were given.
-template <class Chosen>
-std::string with_parameters(std::string const& name, Settings const& settings,
-                            Document const& document, Chosen const& chosen) {
-  std::string given;
-  for (auto const& [key, setting] : settings)
-    if (chosen(*setting.row) && document.find(key))
-      given += concat(given.empty() ? "(" : ",", setting.row->name, "=", setting.text);
-  return concat(name, given, given.empty() ? "" : ")");
+std::string name_of(ProblemConfig const& problem, Given const& given) {
+  if (problem.matrix.empty()) return with_given(problem.generate, given, is_of_generator);
+  fs::path stem = problem.matrix.filename();
+  if (stem.extension() == ".gz") stem = stem.stem();
+  if (stem.extension() == ".mtx") stem = stem.stem();
+  return stem.string();
 }
 
-std::string name_of(ProblemConfig const& problem, Settings const& settings,
-                    Document const& document) {
-  if (!problem.matrix.empty()) {
-    fs::path stem = problem.matrix.filename();
-    if (stem.extension() == ".gz") stem = stem.stem();
-    if (stem.extension() == ".mtx") stem = stem.stem();
-    return stem.string();
-  }
-  return with_parameters(problem.generate, settings, document,
-                         [](Key const& row) { return row.selector == "problem.generate"; });
-}
-
-std::string label_of(std::string const& preconditioner, Settings const& settings,
-                     Document const& document) {
-  return with_parameters(preconditioner, settings, document, [](Key const& row) {
-    return row.section == "preconditioner" && row.name != "name";
+std::string label_of(std::string const& preconditioner, Given const& given) {
+  return with_given(preconditioner, given, [](std::string_view key) {
+    return key.starts_with("preconditioner.") && key != "preconditioner.name";
   });
 }
 
@@ -396,6 +380,12 @@ RunConfig run_of(Settings const& settings, Document const& document) {
     else
       parameter = setting.number;
   }
+  for (Entry const& entry : document.entries) {
+    auto const setting = settings.find(entry.full_name());
+    if (setting == settings.end()) continue;
+    run.given.emplace(setting->first, setting->second.text);
+    if (entry.values.size() > 1) run.swept.push_back(setting->first);
+  }
   auto const get = [&](std::string_view name) {
     auto const found = settings.find(name);
     return found == settings.end() ? Setting{} : found->second;
@@ -412,7 +402,7 @@ RunConfig run_of(Settings const& settings, Document const& document) {
       std::find(scalar_names.begin(), scalar_names.end(), get("problem.scalar").word);
   if (scalar != scalar_names.end())
     run.problem.scalar = static_cast<Scalar>(scalar - scalar_names.begin());
-  run.problem.name = name_of(run.problem, settings, document);
+  run.problem.name = name_of(run.problem, run.given);
   run.solver.name = get("solver.name").word;
   run.solver.automatic.candidates = get("solver.candidates").word;
   run.solver.check_symmetry = get("solver.check_symmetry").word == "true";
@@ -428,23 +418,17 @@ RunConfig run_of(Settings const& settings, Document const& document) {
     read_options("preconditioner", settings, run.preconditioner.*method.options);
   });
   read_options("preconditioner", settings, run.preconditioner.scaling);
-  run.preconditioner.label = label_of(run.preconditioner.name, settings, document);
+  run.preconditioner.label = label_of(run.preconditioner.name, run.given);
   run.execution = {get("execution.space").word, get("execution.runner").word,
                    get("execution.matrix_format").word,
                    static_cast<int>(get("execution.repeat").integer)};
   auto const is_on = [&](std::string_view name) { return get(name).word == "true"; };
-  run.output = {
-      get("output.json").path,    get("output.table").path,      get("output.solution").path,
-      get("output.history").path, get("output.report").path,     get("output.plot").path,
-      get("output.plot_kind").word, is_on("output.verbose"),     is_on("output.roofline"),
-      is_on("output.host")};
+  run.output = {get("output.json").path,     get("output.table").path,
+                get("output.solution").path, get("output.history").path,
+                get("output.report").path,   get("output.plot").path,
+                get("output.plot_kind").word, is_on("output.verbose"),
+                is_on("output.roofline"),    is_on("output.host")};
   run.keys = all_keys(settings);
-  for (Entry const& entry : document.entries) {
-    auto const setting = settings.find(entry.full_name());
-    if (setting == settings.end()) continue;
-    run.given.emplace(setting->first, setting->second.text);
-    if (entry.values.size() > 1) run.swept.push_back(setting->first);
-  }
   return run;
 }
 
@@ -603,7 +587,8 @@ Document document_of(fs::path const& matrix) {
 }  // namespace
 
 bool is_matrix(fs::path const& file) {
-  return file.extension() == ".mtx" || (file.extension() == ".gz" && file.stem().extension() == ".mtx");
+  return file.extension() == ".mtx" ||
+         (file.extension() == ".gz" && file.stem().extension() == ".mtx");
 }
 
 double bytes_of(Scalar scalar) {

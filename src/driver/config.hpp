@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 #include <solder/preconditioners/amg_options.hpp>
@@ -110,6 +111,16 @@ struct KeyValue {
   std::variant<std::string, double, std::int64_t, bool> value;
 };
 
+/// \brief "section.key" -> value, as written, a number in the shortest way.
+using Given = std::map<std::string, std::string, std::less<>>;
+
+/// \brief "name(key=value,...)" with those of the given keys that `chosen` takes.
+std::string with_given(std::string const& name, Given const& given,
+                       std::function<bool(std::string_view key)> const& chosen);
+
+/// \brief Whether it is the key of a generator's parameter: "problem.size".
+bool is_of_generator(std::string_view key);
+
 /// \brief One run. Except for its unclear keys, it is complete and valid as far as the text of the
 /// input can tell.
 struct RunConfig {
@@ -120,8 +131,7 @@ struct RunConfig {
   OutputConfig output;
   std::vector<KeyValue> keys{};  ///< all that apply, in the schema's order
   std::map<std::string, std::string, std::less<>> origins;  ///< "section.key" -> "file:line"
-  /// "section.key" -> value, of the keys that were given and apply; a number in the shortest way.
-  std::map<std::string, std::string, std::less<>> given{};
+  Given given{};  ///< the keys that were given and apply
   std::vector<std::string> swept{};  ///< those of them that were given as lists
   /// The keys whose values are unknown because they or others were refused. Their values may be
   /// empty.

@@ -37,12 +37,6 @@ std::string given(RunConfig const& run, std::string_view key) {
   return found == run.given.end() ? "" : found->second;
 }
 
-bool is_of_generator(std::string_view key) {
-  auto const dot = key.find('.');
-  auto const rows = rows_of(key.substr(0, dot), key.substr(dot + 1));
-  return !rows.empty() && rows[0]->selector == "problem.generate";
-}
-
 /// The keys that are given other values in some runs than in others, or given in some alone.
 std::vector<std::string> varied(Runs const& runs) {
   std::set<std::string, std::less<>> names;
@@ -52,16 +46,6 @@ std::vector<std::string> varied(Runs const& runs) {
   for (std::string const& key : names)
     if (!same_in(runs, [&](RunConfig const& run) { return given(run, key); })) keys.push_back(key);
   return keys;
-}
-
-/// "name(key=value,...)" with the given keys that `chosen` takes.
-template <class Chosen>
-std::string with_given(std::string const& name, RunConfig const& run, Chosen const& chosen) {
-  std::string all;
-  for (auto const& [key, text] : run.given)
-    if (chosen(key))
-      all += concat(all.empty() ? "(" : ",", key.substr(key.find('.') + 1), "=", text);
-  return concat(name, all, all.empty() ? "" : ")");
 }
 
 /// What of the runs is the same, and so stands in the head.
@@ -77,7 +61,8 @@ struct Shared {
     size = same([](Run run) { return std::pair(run.problem.name, run.problem.batch); });
     preconditioner = same([](Run run) { return run.preconditioner.name; }) &&
                      (runs.size() == 1 || runs[0]->preconditioner.name != "auto");
-    solver = same(solver_text) && (preconditioner || form_of(runs[0]->solver) != "auto") &&
+    solver = same([](Run run) { return solver_text(run); }) &&
+             (preconditioner || form_of(runs[0]->solver) != "auto") &&
              (runs.size() == 1 || runs[0]->solver.name != "auto");
     scalar = same([](Run run) { return run.problem.scalar; });
     space = same([](Run run) { return run.execution.space; });
@@ -91,11 +76,11 @@ struct Shared {
   }
   std::string problem_text(RunConfig const& run) const {
     if (!run.problem.matrix.empty()) return run.problem.name;
-    return with_given(run.problem.generate, run,
+    return with_given(run.problem.generate, run.given,
                       [&](std::string_view key) { return is_of_generator(key) && !differs(key); });
   }
   std::string preconditioner_text(RunConfig const& run) const {
-    return with_given(run.preconditioner.name, run, [&](std::string_view key) {
+    return with_given(run.preconditioner.name, run.given, [&](std::string_view key) {
       return key.starts_with("preconditioner.") && key != "preconditioner.name" && !differs(key);
     });
   }
@@ -137,31 +122,31 @@ bool was_solved(RunResult const& result) {
   return result.report.reason != Reason::nonsymmetric_matrix;
 }
 
+/// "gmres cgs2 30": the name, the form where there is one, and the cycle where there is one.
+std::string solver_text(RunConfig const& run, std::string_view form) {
+  std::string const& name = run.solver.name;
+  int const cycle = name == "gmres" ? run.solver.gmres.restart
+                    : name == "idr" ? run.solver.idr.shadow_dimension
+                                    : 0;
+  return concat(name, form.empty() ? "" : " ", form,
+                cycle > 0 ? concat(" ", std::to_string(cycle)) : "");
+}
+
 std::string solver_that_ran(RunResult const& result) {
-  RunConfig const& run = *result.config;
-  if (run.chooses() && !result.report.attempts.empty())
+  if (result.config->chooses() && !result.report.attempts.empty())
     return concat(result.report.attempts.back().solver, " ", result.report.form);
-  std::string text = run.solver.name;
-  std::string_view const form =
-      was_solved(result) ? std::string_view(result.report.form) : form_of(run.solver);
-  if (!form.empty()) text += concat(" ", form);
-  std::int64_t const cycle =
-      run.solver.name == "gmres" ? run.solver.gmres.restart : shadow_dimension(result);
-  return cycle > 0 ? concat(text, " ", std::to_string(cycle)) : text;
+  return solver_text(*result.config, was_solved(result) ? std::string_view(result.report.form)
+                                                        : form_of(result.config->solver));
 }
 
 /// The solver's text at its longest: its form may be chosen when it runs.
 std::string longest_solver(RunConfig const& run) {
   std::string const& name = run.solver.name;
-  if (name == "auto") return "bicgstab pipelined";
   std::string_view form = form_of(run.solver);
-  if (form == "auto") form = "pipelined";
+  if (name == "auto") return "bicgstab pipelined";
   if (name == "block_cg") form = "block";
   if (name == "idr") form = run.solver.idr.smoothing ? "smoothed" : "biorthogonal";
-  int const cycle = name == "gmres" ? run.solver.gmres.restart
-                    : name == "idr" ? run.solver.idr.shadow_dimension
-                                    : 0;
-  return concat(name, form.empty() ? "" : " ", form, cycle > 0 ? " " + std::to_string(cycle) : "");
+  return solver_text(run, form == "auto" ? "pipelined" : form);
 }
 
 std::string preconditioner_that_ran(RunResult const& result) {
@@ -336,13 +321,8 @@ std::string quoted_for(std::string_view ending, std::string const& text) {
 }  // namespace
 
 std::string solver_text(RunConfig const& run) {
-  std::string const& name = run.solver.name;
   std::string_view const form = form_of(run.solver);
-  int const cycle = name == "gmres" ? run.solver.gmres.restart
-                    : name == "idr" ? run.solver.idr.shadow_dimension
-                                    : 0;
-  return concat(name, form.empty() || form == "auto" ? "" : concat(" ", form),
-                cycle > 0 ? concat(" ", std::to_string(cycle)) : "");
+  return solver_text(run, form == "auto" ? "" : form);
 }
 
 std::string title(RunConfig const& run) {

@@ -227,10 +227,10 @@ TEST(TableOfRuns, AsAFile) {
 TEST(Title, NamesWhatTellsARunFromOthers) {
   Runs const runs(
       "problem: {generate: random_spd, size: 9, seed: [1, 2], rhs: random}\n"
-      "solver: {name: [cg, gmres], form: [classical, cgs2], restart: 7, tolerance: 1e-6}\n"
+      "solver: {name: [cg, gmres], restart: 7, tolerance: 1e-6}\n"
       "preconditioner: {name: fsai, k: [1, 3]}\nexecution: {repeat: [1, 2]}\n");
   EXPECT_EQ(title(runs.file.runs.front()),
-            "random_spd(size=9), cg classical, fsai(k=1), seed=1, repeat=1");
+            "random_spd(size=9), cg, fsai(k=1), seed=1, repeat=1");
   EXPECT_EQ(title(runs.file.runs.back()),
             "random_spd(size=9), gmres cgs2 7, fsai(k=3), seed=2, repeat=2");
 }
