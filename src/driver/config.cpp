@@ -591,6 +591,21 @@ bool is_matrix(fs::path const& file) {
          (file.extension() == ".gz" && file.stem().extension() == ".mtx");
 }
 
+std::string with_given(std::string const& name, Given const& given,
+                       std::function<bool(std::string_view key)> const& chosen) {
+  std::string all;
+  for (auto const& [key, text] : given)
+    if (chosen(key))
+      all += concat(all.empty() ? "(" : ",", key.substr(key.find('.') + 1), "=", text);
+  return concat(name, all, all.empty() ? "" : ")");
+}
+
+bool is_of_generator(std::string_view key) {
+  auto const dot = key.find('.');
+  auto const rows = rows_of(key.substr(0, dot), key.substr(dot + 1));
+  return !rows.empty() && rows[0]->selector == "problem.generate";
+}
+
 double bytes_of(Scalar scalar) {
   switch (scalar) {
     case Scalar::float_:

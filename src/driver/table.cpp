@@ -135,8 +135,9 @@ std::string solver_text(RunConfig const& run, std::string_view form) {
 std::string solver_that_ran(RunResult const& result) {
   if (result.config->chooses() && !result.report.attempts.empty())
     return concat(result.report.attempts.back().solver, " ", result.report.form);
-  return solver_text(*result.config, was_solved(result) ? std::string_view(result.report.form)
-                                                        : form_of(result.config->solver));
+  std::string_view const form =
+      was_solved(result) ? std::string_view(result.report.form) : form_of(result.config->solver);
+  return solver_text(*result.config, form == "auto" ? "" : form);
 }
 
 /// The solver's text at its longest: its form may be chosen when it runs.

@@ -37,6 +37,7 @@ std::vector<Column> all_columns(std::vector<RunConfig const*> const& runs);
 /// are left out or shortened; a wide table has all of them, and no head.
 class Table {
  public:
+  /// \param files that outlive it
   Table(std::vector<FileConfig> const& files, Style const& style);
 
   /// \brief What is known before the first run: of what all runs share, or of a wide table the

@@ -268,7 +268,7 @@ std::string written_at(std::vector<int> const& milliseconds, Aim const& aim) {
 }
 
 TEST(ProgressOnATerminal, AppearsAfterASecondAndIsErased) {
-  Aim const aim{"run 2 of 3, bus, cg", 1e-8, 100000};
+  Aim const aim{"run 2 of 3, bus, cg", 1e-8, 100000, 100};
   EXPECT_EQ(written_at({0, 500, 999}, aim), "");
   EXPECT_EQ(written_at({1000}, aim),
             "\r\x1b[Krun 2 of 3, bus, cg: 1000 iterations, residual 1.0e-01 of 1.0e-08, about 7 s "
