@@ -21,7 +21,7 @@ namespace Solder::Compiled {
 ///
 /// A candidate goes on as long as it has cost less than the next one promises to (who leaves
 /// earlier may lose more than twice the time of either), and as long as the rest, at the rate of
-/// the last half of its iterations, costs no more than twice that.
+/// the last half of its iterations, costs no more than that.
 class Haste {
  public:
   /// \brief Begins a candidate.
@@ -46,7 +46,7 @@ class Haste {
     best_.back() = std::isnan(logarithm) ? before : std::min(before, logarithm);
     if (iteration < least_iterations || spent_ + iteration * iteration_ < next_) return false;
     rest_ = rest(iteration);
-    return rest_ * iteration_ > 2 * next_;
+    return rest_ * iteration_ > next_;
   }
   /// \brief Iterations that were thought to be left when it was given up; may be infinite.
   double iterations_left() const { return rest_; }

@@ -200,7 +200,7 @@ class Solver {
 /// auto looks at A (analyse()) and tries candidates one after another, with the x that it has,
 /// until one has solved: the table in src/compiled/candidates.cpp has them, with the model of what
 /// they cost. It goes on where one breaks down, stagnates, diverges or cannot be set up, and where
-/// at its rate the rest would cost twice what the next promises. Report::attempts tells. What has
+/// at its rate the rest would cost more than the next promises. Report::attempts tells. What has
 /// solved is kept for the next solves; where that fails, with other values, the search begins anew.
 /// max_iterations is of all candidates together; of several right-hand sides, and of batches, each
 /// candidate has it. `candidates` replaces the table: "cg+amg gmres+ilu0". Compiled for the scalars and spaces
