@@ -378,6 +378,10 @@ TEST(Ways, AreTheKeysThatDiffer) {
   EXPECT_EQ(ways_of(record_of({a, b, c}).runs),
             (std::vector<std::string>{"cg", "gmres restart=10", "gmres restart=20"}));
   EXPECT_EQ(ways_of(record_of({a, a}).runs), (std::vector<std::string>{"", ""}));
+  a["input"]["solver"]["form"] = "auto";
+  b["input"]["solver"]["form"] = "cgs2";
+  EXPECT_EQ(ways_of(record_of({a, b}).runs), (std::vector<std::string>{"cg", "gmres"}))
+      << "each has its own default";
 }
 
 TEST(NaturalKind, IsWhatTheRunsAreFor) {

@@ -368,7 +368,8 @@ std::vector<Run> all_runs(std::vector<Record> const& records) {
 }
 
 std::vector<std::string> ways_of(std::vector<Run> const& runs) {
-  std::map<std::string, std::set<std::string>> values;
+  // Of each key, beside each name in its section: gmres has another default form than cg.
+  std::map<std::string, std::map<std::string, std::set<std::string>>> values;
   std::vector<std::string> order;
   bool has_others = false;
   for (Run const& run : runs) {
@@ -377,10 +378,14 @@ std::vector<std::string> ways_of(std::vector<Run> const& runs) {
       if (!is_of_way(key)) continue;
       auto const [place, is_new] = values.try_emplace(key);
       if (is_new) order.push_back(key);
-      place->second.insert(value);
+      std::string const name = key.substr(0, key.find('.')) + ".name";
+      place->second[key == name ? "" : value_of(run, name)].insert(value);
     }
   }
-  std::erase_if(order, [&](std::string const& key) { return values[key].size() < 2; });
+  std::erase_if(order, [&](std::string const& key) {
+    return std::none_of(values[key].begin(), values[key].end(),
+                        [](auto const& of_name) { return of_name.second.size() > 1; });
+  });
   auto const before = [](std::string const& key) { return key.ends_with(".name") ? 0 : 1; };
   std::stable_sort(order.begin(), order.end(), [&](std::string const& a, std::string const& b) {
     return before(a) < before(b);
