@@ -155,7 +155,7 @@ void drive(std::vector<FileConfig> const& files) {
   if (!errors.empty()) throw std::runtime_error(errors.messages().front());
   Heard heard;
   Runs runs;
-  if (runs.run_all(files, store) == invalid_input) throw std::runtime_error(heard.text());
+  if (runs.run_all(files, store, Style{}, {}) == invalid_input) throw std::runtime_error(heard.text());
 }
 
 TEST_F(FailedAllocationsOfFiles, Input) {

@@ -8,6 +8,7 @@
 
 #include <new>
 #include <solder/core/errors.hpp>
+#include <solder/matrix/csr.hpp>
 
 #include "scratch.hpp"
 
