@@ -241,9 +241,8 @@ void check_outputs(std::vector<FileConfig> const& files, Errors& errors) {
       if (!run.output.plot.empty() && run.output.plot.extension() != ".svg")
         errors.add(run.where("output.plot"), "output.plot '", run.output.plot.string(),
                    "' must end in .svg: pictures are SVG");
-      check(file.runs[0].output.json, file.runs[0], "output.json");
-      check_table(file.runs[0], errors);
-      check(file.runs[0].output.table, file.runs[0], "output.table");
+      check_table(run, errors);
+      check(run.output.table, run, "output.table");
     }
     for (RunConfig const& run : file.runs) {
       check(run.output.solution, run, "output.solution");
