@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Solder beside scipy.sparse.linalg and PyAMG on real matrices: time, what each claims, and what is true.
 
-    compare.py FOLDER [--most-rows N] [--least-rows N] [--seconds S] [--json FILE] [--machine TEXT] [--only NAME...]
+    compare.py FOLDER [--most-rows N] [--least-rows N] [--every K] [--seconds S] [--json FILE] [--machine TEXT] [--only NAME...]
 
 Each method solves A x = A * ones for every real square matrix FOLDER/*.mtx[.gz] to ||b - A x|| <= 1e-8 ||b||, its
-set-up included, in a process of its own that is ended after S seconds. What a method claims is what it answers: SciPy's
+set-up included, in a process of its own that is ended after S seconds; of the matrices in the
+order of their names each K-th is taken. What a method claims is what it answers: SciPy's
 and PyAMG's info, no warning of spsolve, the reason of Solder's report. What is true is ||b - A x|| by SciPy, up to
 1e-8 and a thousandth. FILE gets the table in the form of docs/data.
 """
@@ -171,6 +172,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--least-rows", type=int, default=1000)
     parser.add_argument("--most-rows", type=int, default=20_000)
+    parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--machine", default="two cores, shared")
@@ -180,6 +182,7 @@ def main():
     outcomes = {method: [] for method in METHODS}
     names = []
     worker = Worker()
+    seen = 0
     for path in sorted(arguments.folder.glob("*.mtx*")):
         name = path.name.split(".mtx")[0]
         if arguments.only and name not in arguments.only:
@@ -190,6 +193,9 @@ def main():
             continue  # a vector, or complex
         rows = A.shape[0]
         if A.shape[1] != rows or not arguments.least_rows <= rows <= arguments.most_rows:
+            continue
+        seen += 1
+        if (seen - 1) % arguments.every != 0:
             continue
         spd = is_spd(A)
         names.append(name)
@@ -232,7 +238,7 @@ def main():
                 "software": have,
                 "date": str(datetime.date.today()),
                 "command": f"perf_tests/python/compare.py MATRICES --least-rows {arguments.least_rows} "
-                f"--most-rows {arguments.most_rows} --seconds {arguments.seconds:g}",
+                f"--most-rows {arguments.most_rows} --every {arguments.every} --seconds {arguments.seconds:g}",
                 "notes": f"A x = A * ones to 1e-8, set-up included, at most {arguments.seconds:g} s; names in brackets for "
                 "matrices that are not symmetric positive definite",
                 "columns": [{"name": head} for head in heads],
