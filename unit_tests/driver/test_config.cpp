@@ -403,10 +403,14 @@ TEST(Config, UnknownNames) {
 /// A hint is near, and of the same section; or the one other section where the key is.
 TEST(Config, HintsDoNotLeadElsewhere) {
   for (std::string const text :
-       {"copy: {rows: [1024, 2048], scalar: double}", "copy: {a: 1}", "solver: {scaler: 1}",
-        "name: cg", "'': 1", "preconditioner: {overlap: 1, prefix: 1}"}) {
+       {"solver: {scaler: 1}", "name: cg", "'': 1", "preconditioner: {overlap: 1, prefix: 1}"}) {
     std::string const errors = errors_of(std::string(problem) + text + "\n");
     EXPECT_TRUE(contains(errors, "a.yaml:2: unknown ")) << errors;
+    EXPECT_FALSE(contains(errors, "did you mean")) << errors;
+  }
+  for (std::string const text : {"copy: {rows: [1024, 2048], scalar: double}", "copy: {a: 1}"}) {
+    std::string const errors = errors_of(std::string(problem) + text + "\n");
+    EXPECT_TRUE(contains(errors, "a.yaml:2: 'copy' is a key of performance tests")) << errors;
     EXPECT_FALSE(contains(errors, "did you mean")) << errors;
   }
 }
