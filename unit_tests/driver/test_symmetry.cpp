@@ -94,7 +94,8 @@ TEST(Symmetry, SeveralRightHandSidesAndABatchAreRefusedToo) {
   EXPECT_EQ(runs[2]["reason"], "converged") << "the others go on";
   EXPECT_TRUE(runs[2]["problem"]["symmetry"].is_null()) << "nobody asked";
 
-  scratch.write("b.yaml", small + "batch: 4}\noutput: {json: r.json, solution: x.mtx}\n");
+  scratch.write("b.yaml",
+                small + "batch: 4}\nsolver: {name: cg}\noutput: {json: r.json, solution: x.mtx}\n");
   EXPECT_EQ(drive(scratch, "b.yaml").code, 1);
   runs = Json::parse(scratch.read("r.json"))["runs"];
   ASSERT_EQ(runs[0]["systems"].size(), 4u);
@@ -107,7 +108,7 @@ TEST(Symmetry, XIsTheSolutionWhereBIsZero) {
   Scratch const scratch;
   scratch.write("A.mtx", market("2 2 3\n1 1 1\n1 2 1\n2 2 1\n"));
   scratch.write("b.mtx", market("2 2\n0\n0\n0\n1\n", "array real general"));
-  scratch.write("a.yaml", of_matrix(", rhs: b.mtx"));
+  scratch.write("a.yaml", of_matrix(", rhs: b.mtx") + "solver: {name: cg}\n");
   EXPECT_EQ(drive(scratch, "a.yaml").code, 1);
   Json const columns = run_of(scratch)["columns"];
   EXPECT_EQ(columns[0]["true_relative_residual"], 0);
@@ -118,7 +119,7 @@ TEST(Symmetry, RoundingPassesAndIsToldWhereAskedFor) {
   Scratch const scratch;
   std::string const text = "2 2 4\n1 1 2\n1 2 1\n2 2 2\n2 1 ";
   scratch.write("A.mtx", market(text + "1.0000000000000002\n"));
-  scratch.write("a.yaml", of_matrix());
+  scratch.write("a.yaml", of_matrix() + "solver: {name: cg}\n");
   Outcome outcome = drive(scratch, "a.yaml --set output.verbose=true");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(
