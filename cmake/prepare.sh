@@ -265,7 +265,8 @@ in_root() (
 # Mirrors the sources into the root: keeps time stamps, and removes files that no longer exist here.
 synchronise() {
   rm -rf "$work/source.new" && mkdir -p "$work/source.new" || return
-  for name in solder test CMakeLists.txt LICENSE cmake src unit_tests examples perf_tests inputs docs python; do
+  for name in solder test CMakeLists.txt LICENSE README.md CONTRIBUTING.md CHANGELOG.md cmake src unit_tests examples \
+    perf_tests inputs docs python; do
     [ ! -e "$source_dir/$name" ] || cp -a "$source_dir/$name" "$work/source.new/" || return
   done
   git -C "$source_dir" describe --always --dirty --abbrev=12 '--exclude=*' >"$work/source.new/.commit" 2>/dev/null ||

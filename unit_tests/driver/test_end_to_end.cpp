@@ -584,8 +584,9 @@ TEST(Driver, TheShiftThatIc0NeedsIsSaid) {
                 "output: {json: r.json}\n");
   Outcome const outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 1) << outcome.err;
-  EXPECT_TRUE(contains(
-      outcome.err, "a.yaml:3: A: ic0 needed a diagonal that is 25.6% larger: otherwise a pivot"))
+  EXPECT_TRUE(contains(outcome.err,
+                       "a.yaml:3: run 1 of 3, A, auto, ic0(shift=0.001): ic0 needed a diagonal "
+                       "that is 25.6% larger: otherwise a pivot"))
       << outcome.err;
   EXPECT_EQ(outcome.err.find("ic0 needed"), outcome.err.rfind("ic0 needed")) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "the pivot of row 4 (counted from 1) of ic0 is not positive"))
