@@ -3,6 +3,7 @@
 // numbers in it.
 #include <driver/output.hpp>
 #include <driver/report/page.hpp>
+#include <driver/table.hpp>
 
 #include <cmath>
 #include <cstring>
@@ -103,6 +104,7 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   std::string const page = Solder::Charts::html(records, records);
   claim(page.find("<script") == std::string::npos, "a page has no script");
 
-  claim(Table({{"runs.yaml", {run}}}).line(result).ends_with('\n'), "a table has lines");
+  std::vector<FileConfig> const files = {{"runs.yaml", {run}}};
+  claim(Table(files, Style{}).line(result).ends_with('\n'), "a table has lines");
   return 0;
 }
