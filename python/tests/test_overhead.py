@@ -58,4 +58,4 @@ def test_a_call_costs_at_most_20_us(name, preconditioner, capsys):
         print(f"\n{name} + {preconditioner}, 225 unknowns: a call {call:.1f} us, in C++ {in_cpp:.1f}; "
               f"solder.solve {solve:.1f}, in C++ {solve_in_cpp:.1f}")  # fmt: skip
     assert call - in_cpp <= 20
-    assert solve - solve_in_cpp <= 40  # A's three arrays and the parameters, too
+    assert solve - solve_in_cpp <= 20 + solve_in_cpp / 2  # a set-up, A's three arrays and the parameters, too
