@@ -104,6 +104,8 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   std::string const page = Solder::Charts::html(records, records);
   claim(page.find("<script") == std::string::npos, "a page has no script");
 
+  run.problem.generate = "fem_poisson_2d";  // a table asks how large the system will be
+  run.problem.parameters["size"] = 9.0;
   std::vector<FileConfig> const files = {{"runs.yaml", {run}}};
   claim(Table(files, Style{}).line(result).ends_with('\n'), "a table has lines");
   return 0;
