@@ -41,23 +41,29 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   }
 
   Exec const& exec() const override { return exec_; }
-  std::string_view name() const override { return current_->name(); }
-  std::string describe() const override {
-    return "auto, number " + std::to_string(set_up_ + 1) + " of " +
-           std::to_string(candidates_.size()) + " candidates, " + candidates_[set_up_].name() +
-           ", because " + candidates_[set_up_].because + "\n" + current_->describe();
+  std::string_view name() const override {
+    return current_ == nullptr ? "Solder::auto" : current_->name();
   }
-  std::string explain() const override { return introduced(analysis_, candidates_, set_up_); }
+  std::string describe() const override {
+    return "auto, " + chosen_.name() + ", because " + chosen_.because + ", of " +
+           std::to_string(candidates_.size()) + " candidates\n" + current().describe();
+  }
+  std::string explain() const override {
+    auto const same = [&](Candidate const& other) { return same_as(other) == same_as(chosen_); };
+    auto const place = std::find_if(candidates_.begin(), candidates_.end(), same);
+    return introduced(analysis_, candidates_,
+                      place == candidates_.end() ? 0 : std::size_t(place - candidates_.begin()));
+  }
   std::int32_t rows() const override { return A_.rows(); }
   std::int64_t nonzeros() const override { return A_.nonzeros(); }
-  std::string_view matrix_format() const override { return current_->matrix_format(); }
-  std::string_view format_reason() const override { return current_->format_reason(); }
-  bool solves_columns_at_once() const override { return current_->solves_columns_at_once(); }
+  std::string_view matrix_format() const override { return current().matrix_format(); }
+  std::string_view format_reason() const override { return current().format_reason(); }
+  bool solves_columns_at_once() const override { return current().solves_columns_at_once(); }
   std::size_t workspace_bytes(std::int32_t columns) const override {
-    return current_->workspace_bytes(columns) + (columns == 0 ? sizeof(T) * rows() : 0);
+    return current().workspace_bytes(columns) + (columns == 0 ? sizeof(T) * rows() : 0);
   }
   void reserve() override {
-    current_->reserve();
+    current().reserve();
     if (guess_.extent(0) != std::size_t(rows()))
       guess_ =
           Impl::allocate_view<Impl::DeviceArray<T, Exec>>(exec_, "Solder::auto::guess", rows());
@@ -83,45 +89,67 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   }
 
   void set_matrix(Csr const& A, Pattern pattern) override {
-    if (pattern == Pattern::same) current_->set_matrix(A, pattern);  // which checks it
-    A_ = A;
+    if (pattern == Pattern::same) current().set_matrix(A, pattern);  // which checks it
+    Csr const before = std::exchange(A_, A);
     for_batch_.reset();
-    if (pattern == Pattern::different) begin_search();
+    if (pattern == Pattern::same) return;
+    try {
+      look();
+    } catch (...) {
+      A_ = before;
+      throw;
+    }
+    set_up_first();
   }
   void refresh() override {
-    current_->refresh();
+    if (current_ == nullptr)
+      begin_search();
+    else
+      current_->refresh();
     for_batch_.reset();
   }
 
  private:
   // ---- The candidates ----
 
+  /// \brief What is set up. Where nothing could be, memory may have been missing.
+  Made& current() const {
+    if (current_ == nullptr)
+      throw std::runtime_error(
+          "Solder::auto: no candidate could be set up for this matrix; call refresh() to try again, "
+          "or set_matrix() with another");
+    return *current_;
+  }
+
   void look() {
     if (A_.rows() != A_.columns())
       throw std::invalid_argument("Solder::make_solver: a square matrix is needed, not " +
                                   std::to_string(A_.rows()) + " x " + std::to_string(A_.columns()));
-    analysis_ = analyse(exec_, A_);
-    check_hermitian(wanted_, analysis_.symmetry);
-    candidates_ = candidates_for(analysis_, machine_of(exec_), restriction_of(wanted_));
+    Analysis const seen = analyse(exec_, A_);
+    check_hermitian(wanted_, seen.symmetry);
+    candidates_ = candidates_for(seen, machine_of(exec_), restriction_of(wanted_));
+    analysis_ = seen;
   }
   /// \brief Looks at A, and sets up the first candidate that can be.
   void begin_search() {
     look();
+    set_up_first();
+  }
+  void set_up_first() {
     at_ = 0;
-    is_kept_ = false;
+    is_kept_ = has_failed_ = false;
     may_be_definite_ = true;
     attempts_.clear();
     setup_seconds_ = 0;
     std::exception_ptr why;
-    while (at_ < candidates_.size() && !set_up(why)) ++at_;
+    while (at_ < candidates_.size() && !set_up(candidates_[at_], why)) ++at_;
     pending_ = attempts_.size();
     if (at_ < candidates_.size()) return;
     at_ = 0;
     std::rethrow_exception(why);
   }
-  /// \brief Sets up the candidate at_. Where it cannot be, that is noted.
-  bool set_up(std::exception_ptr& why) {
-    Candidate const& candidate = candidates_[at_];
+  /// \brief Sets up a candidate. Where it cannot be, that is noted.
+  bool set_up(Candidate const& candidate, std::exception_ptr& why) {
     auto const begin = Clock::now();
     auto const seconds = [&] {
       return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -132,7 +160,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       current_ = made(candidate, wanted_.format);
       exec_.fence("Solder::auto: a candidate is set up");
       setup_seconds_ = seconds();
-      set_up_ = at_;
+      chosen_ = candidate;
       return true;
     } catch (std::exception const& error) {
       why = std::current_exception();
@@ -148,8 +176,6 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   }
   std::shared_ptr<Made> made(Candidate const& candidate, MatrixFormat format) const {
     Wanted wanted = wanted_of(wanted_, candidate);
-    std::visit([&](auto& options) { options.max_iterations = watch_->most_left(); },
-               wanted.options);
     wanted.format = format;
     SolverInputs inputs = inputs_;
     inputs.monitor = [watch = watch_](Progress const& progress) { watch->listen(progress); };
@@ -169,7 +195,11 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   bool next(std::string const& failed) {
     std::exception_ptr unused;
     if (is_kept_) {  // what has solved before does not do for these values
-      look();
+      try {
+        look();
+      } catch (std::invalid_argument const&) {  // they are not Hermitian, where they have to be
+        return false;
+      }
       is_kept_ = false;
       may_be_definite_ = true;
       at_ = std::size_t(-1);
@@ -177,7 +207,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     while (++at_ < candidates_.size()) {
       Candidate const& candidate = candidates_[at_];
       if ((candidate.needs_definite && !may_be_definite_) || same_as(candidate) == failed) continue;
-      if (set_up(unused)) return true;
+      if (set_up(candidate, unused)) return true;
     }
     return false;
   }
@@ -185,9 +215,23 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   static std::string same_as(Candidate const& candidate) {
     return candidate.name() + candidate.because;
   }
-  /// \brief Takes the candidates for a matrix that is not definite, from the first one on.
+  /// \brief Goes on with those that were given up, the most promising first.
+  bool revive() {
+    std::exception_ptr unused;
+    while (!given_up_.empty()) {
+      auto const most_promising = std::min_element(
+          given_up_.begin(), given_up_.end(),
+          [](auto const& one, auto const& other) { return one.first < other.first; });
+      Candidate const candidate = most_promising->second;
+      given_up_.erase(most_promising);
+      if (set_up(candidate, unused)) return true;
+    }
+    return false;
+  }
+  /// \brief Takes the candidates for a matrix that is not definite, from the first one on. Called
+  /// where cg has found it so.
   void know_indefinite() {
-    if (is_kept_) look();  // the values are others
+    if (is_kept_) look();  // the values are others; cg has had them, so they are Hermitian
     if (!std::exchange(may_be_definite_, false) && !is_kept_) return;
     analysis_.outsized = std::max<std::int64_t>(1, analysis_.outsized);
     if (wanted_.automatic.candidates.empty()) {
@@ -210,8 +254,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   template <class Run>
   std::vector<Report> search(T* x, Run const& run) {
     watch_->begin_solve();
-    if (has_failed_) begin_search();
-    has_failed_ = false;
+    if (has_failed_ || current_ == nullptr) begin_search();
     attempts_.resize(std::min(attempts_.size(), pending_));  // one may have been abandoned
     pending_ = 0;
     bool const is_one = x != nullptr, tries_more = !wanted_.automatic.never_converges();
@@ -219,14 +262,15 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     std::vector<Report> total;
     given_up_.clear();
     double setups = 0;  // in this solve
-    std::string const failed = is_kept_ ? same_as(candidates_[at_]) : "";
+    std::string const failed = is_kept_ ? same_as(chosen_) : "";
     bool in_peace = !is_one || !tries_more || (is_kept_ && won_in_peace_);
+    bool revives = false;  // all others have ended
     for (;;) {
-      double const paid = is_kept_ ? 0 : candidates_[at_].setup;
-      watch_->begin_attempt(paid, candidates_[at_].iteration, in_peace ? 0 : promise_of_next(),
-                            is_one);
+      watch_->begin_attempt(is_kept_ ? 0 : chosen_.setup, chosen_.iteration,
+                            in_peace ? 0 : promise_of_next(), is_one);
       if (is_one) save(x);
       std::vector<Report> const reports = run(*current_);
+      if (reports.empty()) return reports;
       Report const& worst = worst_of(reports);
       watch_->end_attempt(worst.iterations);
       note(worst);
@@ -239,20 +283,17 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       }
       bool const is_hopeless = worst.iterations == 0 && std::isnan(worst.true_relative_residual);
       if (!tries_more || is_hopeless || watch_->has_ended()) break;
-      if (watch_->is_given_up()) given_up_.emplace_back(watch_->iterations_left(), at_);
+      if (watch_->is_given_up()) given_up_.emplace_back(watch_->iterations_left(), chosen_);
       double const won = worst.true_relative_residual / worst.guess_relative_residual;
       auto const before_setup = Clock::now();
       has_failed_ = true;  // until one has solved, also where something is thrown
+      bool const was_kept = is_kept_, might_be_definite = may_be_definite_;
       if (worst.reason == Reason::indefinite_matrix) know_indefinite();
-      bool goes_on = next(failed);
-      if (!goes_on && !given_up_.empty()) {
-        in_peace = true;
-        auto const most_promising = std::min_element(given_up_.begin(), given_up_.end());
-        at_ = most_promising->second;
-        given_up_.erase(most_promising);
-        std::exception_ptr unused;
-        goes_on = set_up(unused);
-      }
+      if (might_be_definite != may_be_definite_) revives = false;
+      bool goes_on = !revives && next(failed);
+      // A list that begins anew has no peace.
+      if (was_kept || might_be_definite != may_be_definite_) in_peace = !is_one || !tries_more;
+      if (!goes_on) in_peace = revives = goes_on = revive();
       setups += std::chrono::duration<double>(Clock::now() - before_setup).count();
       if (!goes_on) break;
       if (is_one && (!(won <= 0.1) || wanted_.automatic.guess_tolerance > 0)) restore(x);
@@ -263,8 +304,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       report.attempts = attempts_;
     }
     attempts_.clear();
-    if (current_ == nullptr) begin_search();  // the last could not be set up
-    return total;
+    return total;  // where the last could not be set up, the next solve begins anew
   }
   static Report const& worst_of(std::vector<Report> const& reports) {
     auto const failed = std::find_if(reports.begin(), reports.end(), [](Report const& report) {
@@ -276,10 +316,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     });
   }
   void note(Report const& report) {
-    Candidate const& candidate = candidates_[at_];
-    attempts_.push_back({.solver = candidate.solver,
-                         .preconditioner = candidate.preconditioner,
-                         .why = candidate.because,
+    attempts_.push_back({.solver = chosen_.solver,
+                         .preconditioner = chosen_.preconditioner,
+                         .why = chosen_.because,
                          .reason = report.reason,
                          .ended = watch_->sentence(report.detail),
                          .iterations = report.iterations,
@@ -349,7 +388,17 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
                           candidate.preconditioner == "fsai" || candidate.preconditioner == "none");
       if (!takes) continue;
       if (for_batch_ == nullptr || batch_by_ != candidate.name()) {
-        for_batch_ = made(candidate, MatrixFormat::csr);
+        for_batch_.reset();
+        try {
+          for_batch_ = made(candidate, MatrixFormat::csr);
+        } catch (std::exception const& error) {
+          attempts.push_back({.solver = candidate.solver,
+                              .preconditioner = candidate.preconditioner,
+                              .why = candidate.because,
+                              .reason = Reason::breakdown,
+                              .ended = std::string("its set-up failed: ") + error.what()});
+          continue;
+        }
         batch_by_ = candidate.name();
       }
       watch_->begin_attempt(0, candidate.iteration, 0, false);
@@ -365,7 +414,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
                           .true_relative_residual = worst.true_relative_residual,
                           .solve_seconds = worst.solve_seconds});
       add(total, reports);
-      if (worst.reason == Reason::converged || wanted_.automatic.never_converges()) break;
+      watch_->end_attempt(worst.iterations);
+      if (worst.reason == Reason::converged || wanted_.automatic.never_converges() ||
+          watch_->has_ended())
+        break;
     }
     if (total.empty())
       throw std::invalid_argument(
@@ -382,16 +434,16 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   std::shared_ptr<Watch> watch_;  ///< the candidates' monitor
   Analysis analysis_{};
   std::vector<Candidate> candidates_;
-  std::size_t at_ = 0;             ///< the candidate under way
-  std::size_t set_up_ = 0;         ///< the one that is set up
-  std::shared_ptr<Made> current_;  ///< that one
+  std::size_t at_ = 0;             ///< how far the list has been gone through
+  Candidate chosen_{};             ///< the candidate that is set up
+  std::shared_ptr<Made> current_;  ///< that one; null: none could be
   bool is_kept_ = false;           ///< it has solved
   bool won_in_peace_ = false;      ///< having been given up before
   bool has_failed_ = false;        ///< the last solve, with more than one candidate
   bool may_be_definite_ = true;
-  std::vector<std::pair<double, std::size_t>> given_up_;  ///< iterations left, candidate
-  std::vector<Attempt> attempts_;                         ///< of the solve under way, and before it
-  std::size_t pending_ = 0;                               ///< of these, those before it
+  std::vector<std::pair<double, Candidate>> given_up_;  ///< iterations that were left
+  std::vector<Attempt> attempts_;                       ///< of the solve under way, and before it
+  std::size_t pending_ = 0;                             ///< of these, those before it
   double setup_seconds_ = 0;  ///< of the candidate that is set up, until it is noted
   Impl::DeviceArray<T, Exec> guess_;
   std::shared_ptr<Made> for_batch_;

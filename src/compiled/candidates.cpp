@@ -105,18 +105,23 @@ bool always(Analysis const&) { return true; }
 bool has_diagonal(Analysis const& of) { return of.diagonal.zeros == 0; }
 bool is_definite(Analysis const& of) { return of.may_be_definite(); }
 bool is_hermitian(Analysis const& of) { return of.may_be_definite() && of.off_diagonals > 0; }
+/// Whether no row is far longer than the others: the pattern of an approximate inverse, and coarse
+/// grids, fill up from such a row.
+bool has_even_rows(Analysis const& of) { return of.rows.longest <= 20 * of.rows.mean + 50; }
+bool is_even_hermitian(Analysis const& of) { return is_hermitian(of) && has_even_rows(of); }
 bool is_large_mesh(Analysis const& of) {
-  return is_hermitian(of) && of.looks_elliptic() && of.rows.rows >= 1000;
+  return is_even_hermitian(of) && of.looks_elliptic() && of.rows.rows >= 1000;
 }
 bool is_no_mesh(Analysis const& of) {
-  return is_hermitian(of) && !of.looks_elliptic() && of.rows.rows >= 1000;
+  return is_even_hermitian(of) && !of.looks_elliptic() && of.rows.rows >= 1000;
 }
 /// Whether a_ii is stored in every row, though it may be 0.
 bool stores_diagonal(Analysis const& of) { return of.symmetry.diagonal.missing < 0; }
 bool is_general(Analysis const& of) { return !of.may_be_definite(); }
 bool is_factorable(Analysis const& of) { return is_general(of) && stores_diagonal(of); }
 bool is_large_flow(Analysis const& of) {
-  return is_general(of) && of.looks_elliptic() && has_diagonal(of) && of.rows.rows >= 1000;
+  return is_general(of) && of.looks_elliptic() && has_diagonal(of) && has_even_rows(of) &&
+         of.rows.rows >= 1000;
 }
 bool is_rather_dominant(Analysis const& of) {
   return is_general(of) && has_diagonal(of) && (of.dominance > 1.05 || of.off_diagonals == 0);
@@ -172,7 +177,7 @@ constexpr Rule rules[] = {
      "A may be positive definite, and this has the cheapest iterations", true},
     {promising, "cg", "ic0", "", is_hermitian, {0.3, 5, 5000},
      "A may be positive definite, and this takes a third of the iterations", true},
-    {promising, "cg", "fsai", "", is_hermitian, {0.25, 5, 5000},
+    {promising, "cg", "fsai", "", is_even_hermitian, {0.25, 5, 5000},
      "A may be positive definite, and an approximate inverse takes a quarter of the iterations", true},
     {promising, "cg", "amg", "", is_large_mesh, {0.06, 15, 60},
      "A looks like a discretised diffusion: on several grids the iterations hardly grow with the size", true},
@@ -346,6 +351,10 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
     for (Candidate& candidate : candidates) {
       auto const is_same = [&](Candidate const& other) { return other.solver == candidate.solver; };
       if (std::any_of(of_solvers.begin(), of_solvers.end(), is_same)) continue;
+      // A matched matrix, and one whose rows are dropped from one by one, is no longer Hermitian.
+      if (candidate.needs_definite && restriction.solver.empty() &&
+          (restriction.is_matched || restriction.preconditioner == "ilut"))
+        continue;
       candidate.preconditioner = restriction.preconditioner;
       candidate.preconditioner_options = {};
       candidate.because = "this preconditioner was asked for, and the solver suits the matrix";
@@ -362,7 +371,8 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
 
 Restriction restriction_of(Wanted const& wanted) {
   auto const given = [](std::string const& name) { return name == "auto" ? std::string() : name; };
-  return {given(wanted.name), given(wanted.preconditioner.name), wanted.automatic.candidates};
+  return {given(wanted.name), given(wanted.preconditioner.name), wanted.automatic.candidates,
+          wanted.preconditioner.scaling.match != Match::none};
 }
 
 Wanted wanted_of(Wanted const& wanted, Candidate const& candidate) {
@@ -387,6 +397,7 @@ Wanted wanted_of(Wanted const& wanted, Candidate const& candidate) {
     with.preconditioner = read_preconditioner(parameters.set("name", candidate.preconditioner),
                                               with.needs_symmetry());
   }
+  with.preconditioner.scaling.is_symmetric |= with.needs_symmetry();
   return with;
 }
 
@@ -396,8 +407,12 @@ std::string introduced(Analysis const& analysis, std::vector<Candidate> const& c
                      candidates[chosen].preconditioner + ", because " + candidates[chosen].because +
                      "\n";
   std::string others;
-  for (std::size_t k = chosen + 1; k < candidates.size(); ++k)
-    others += (others.empty() ? "" : ", ") + candidates[k].name();
+  std::string before = candidates[chosen].name();  // which others may have with other options
+  for (std::size_t k = chosen + 1; k < candidates.size(); ++k) {
+    std::string const name = candidates[k].name();
+    if (name != before) others += (others.empty() ? "" : ", ") + name;
+    before = name;
+  }
   return text + (others.empty() ? "" : "  where that fails or is slow: " + others + "\n");
 }
 

@@ -37,6 +37,7 @@ struct Restriction {
   std::string solver{};          ///< the only one; empty: any
   std::string preconditioner{};  ///< the only one; empty: any
   std::string candidates{};      ///< "cg+amg gmres+ilu0": these in this order; empty: the table's
+  bool is_matched = false;       ///< rows are permuted for the preconditioner, which cg cannot take
 };
 
 /// \brief What of a solver is left to auto.

@@ -21,6 +21,9 @@ MadeScaled<T, Exec> make_scaled(Exec const& exec, WantedPreconditioner const& wa
       [&]<class M, class Refresh>(M const& made, Refresh const& refresh) {
         again = refresh;
         of_scaled.emplace(A.rows(), made, [made](Exec const& on, auto const& r, auto const& z) {
+          // Solvers refuse what cannot be applied, but on GPUs a batch is under way before.
+          if constexpr (requires { made.failure(); })
+            if (!made.failure().empty()) return;
           if constexpr (std::is_same_v<M, Identity>)
             Kokkos::deep_copy(on, z, r);
           else

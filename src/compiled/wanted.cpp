@@ -47,6 +47,8 @@ WantedPreconditioner read(Parameters const& parameters, std::string const& path,
   reader.finish(name);
   bool const is_ic = wanted.is_incomplete() && wanted.needs_symmetry(),
              is_matched = wanted.scaling.match != Match::none;
+  if (is_matched && name == "auto")
+    errors.push_back(path + "match: auto chooses whether rows are matched; name a preconditioner");
   wanted.scaling.is_symmetric = is_for_cg || (wanted.needs_symmetry() && !is_matched);
   if (is_matched && (is_for_cg || is_ic))
     errors.push_back(path +

@@ -106,6 +106,9 @@ class Watch {
       verdict_ = Verdict::slow;
     if (verdict_ == Verdict::none && is_one_ && half_ < most_left() && progress.iteration >= half_)
       verdict_ = Verdict::half;
+    if (verdict_ == Verdict::none && is_one_ && iterations_ > 0 &&
+        progress.iteration >= most_left())
+      verdict_ = Verdict::limit;
     if (verdict_ != Verdict::none) progress.stop();
   }
   /// \brief Ends it, after so many iterations.
@@ -113,7 +116,7 @@ class Watch {
     iterations_ += iterations;
     if (verdict_ == Verdict::none && is_one_ && most_left() <= 0) verdict_ = Verdict::limit;
   }
-  /// \brief Iterations that are left for a candidate that is set up now.
+  /// \brief Iterations that are left for a candidate that begins now.
   int most_left() const { return is_one_ ? most_ - iterations_ : most_; }
 
   /// \brief Whether no other candidate is to be tried.
@@ -135,6 +138,7 @@ class Watch {
   std::string sentence(std::string const& detail) const {
     if (verdict_ == Verdict::half)
       return "given up: it has had half of the iterations that were left";
+    if (verdict_ == Verdict::time || verdict_ == Verdict::limit) return end_of_all();
     if (verdict_ != Verdict::slow) return detail;
     char text[96];
     double const left = haste_.iterations_left();

@@ -138,7 +138,7 @@ TEST(Pages, CMakeOfTheFirstPagesNamesWhatThereIs) {
           cmake += read(entry.path());
   int count = 0;
   std::vector<Block> blocks = blocks_of_first_pages();
-  for (char const* const page : {"docs/building.md", "docs/cpp.md", "docs/execution-spaces.md"})
+  for (char const* const page : {"docs/building.md", "docs/cpp.md", "docs/trilinos.md"})
     for (Block& block : blocks_of(source / page)) blocks.push_back(std::move(block));
   for (Block const& block : blocks) {
     if (block.language != "cmake" && block.language != "sh") continue;

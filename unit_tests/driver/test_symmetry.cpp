@@ -160,7 +160,8 @@ TEST(Symmetry, ComplexSymmetricIsNotHermitian) {
 
   scratch.write(
       "a.yaml",
-      "problem: {generate: magnetic_laplacian_2d, size: 9, scalar: complex_double}\n" + output);
+      "problem: {generate: magnetic_laplacian_2d, size: 9, scalar: complex_double}\n" + output +
+          "solver: {name: cg}\n");
   outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(contains(outcome.out, "  A is Hermitian; its diagonal is positive")) << outcome.out;

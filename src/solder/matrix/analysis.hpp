@@ -140,7 +140,8 @@ struct RowFactsKernel {
       largest = Kokkos::fmax(largest, of_entry);
       ++facts.off_diagonals;
       if (j < i) ++facts.lower;
-      if (real_part(Wide<Scalar>(values[k])) * real < 0) ++facts.opposite;
+      double const part = real_part(Wide<Scalar>(values[k]));  // whose product may underflow
+      if ((part < 0 && real > 0) || (part > 0 && real < 0)) ++facts.opposite;
       facts.bandwidth = Kokkos::max(facts.bandwidth, j < i ? i - j : j - i);
     }
     roots[i] = Kokkos::sqrt(size);
@@ -259,8 +260,10 @@ inline std::string describe(Analysis const& analysis) {
   text += "\n  ";
   if (analysis.diagonal.zeros > 0)
     text += counted(analysis.diagonal.zeros, "zero or missing");
-  else if (analysis.negative_diagonals == 0)
+  else if (symmetry.diagonal.is_positive())
     text += "its diagonal is positive";
+  else if (analysis.negative_diagonals == 0)
+    text += "its diagonal is not real";
   if (analysis.negative_diagonals > 0)
     text += (analysis.diagonal.zeros > 0 ? ", " : "") +
             counted(analysis.negative_diagonals, "negative");

@@ -96,10 +96,13 @@ inline void append_row(OrderedPattern& to, WorkRow const& row, std::int32_t i,
   to.offsets.push_back(static_cast<std::int32_t>(to.columns.size()));
 }
 
-/// \brief The entries that the factors may have in their first `i` rows.
+/// \brief The entries that the factors may have in their first `i` rows. Those that follow have
+/// room for their diagonals.
 inline std::int64_t most_entries(OrderedPattern const& A, double fill_factor, std::int32_t i) {
-  return static_cast<std::int64_t>(std::min(fill_factor * A.offsets[i] + i,
-                                            double(std::numeric_limits<std::int32_t>::max() - 1)));
+  std::int64_t const to_come = static_cast<std::int64_t>(A.offsets.size()) - 1 - i;
+  return static_cast<std::int64_t>(
+      std::min(fill_factor * A.offsets[i] + i,
+               double(std::numeric_limits<std::int32_t>::max() - 1 - to_come)));
 }
 
 /// \brief The pattern of incomplete factors with fill up to a level: an entry of A has level 0, and

@@ -15,7 +15,10 @@ namespace Solder::Impl::triangular {
 class Candidates {
  public:
   void clear() { all_.clear(); }
-  void add(std::int32_t column, double size) { all_.push_back({size, column}); }
+  /// \brief A NaN counts as the largest, so that it stays and shows.
+  void add(std::int32_t column, double size) {
+    all_.push_back({std::isnan(size) ? std::numeric_limits<double>::infinity() : size, column});
+  }
   std::int64_t count() const { return static_cast<std::int64_t>(all_.size()); }
   /// \brief Keeps the `most` largest. Returns how many are dropped.
   std::int64_t keep(std::int64_t most) {
