@@ -268,6 +268,24 @@ bool is_for(Rule const& rule, std::string_view solver) {
                                  rule.preconditioner == "amg");
 }
 
+/// What is known of a solver and a preconditioner that the user names: the table's line that suits
+/// the matrix, else its first one, if there is one.
+Rule named_rule(Analysis const& of, std::string_view solver, std::string_view preconditioner,
+                std::string_view because) {
+  Rule rule{promising, solver, preconditioner, "", always, {1, 1, 10000}, because};
+  Rule const* found = nullptr;
+  for (Rule const& known : rules)
+    if (known.solver == solver && known.preconditioner == preconditioner &&
+        (found == nullptr || (known.suits(of) && !found->suits(of))))
+      found = &known;
+  if (found != nullptr) {
+    rule.options = found->options;
+    rule.likely = found->likely;
+    rule.needs_definite = found->needs_definite;
+  }
+  return rule;
+}
+
 /// The candidates that the user lists.
 std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::string const& list) {
   std::vector<Candidate> candidates;
@@ -289,21 +307,8 @@ std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::s
       refuse(item, "names no solver that auto knows: " + Impl::listed(solvers));
     if (!is_there(preconditioner))
       refuse(item, "names no preconditioner: " + Impl::listed(preconditioner_names()));
-    Rule rule{promising,
-              solver,
-              preconditioner,
-              "",
-              always,
-              {1, 1, 10000},
-              "it is the next of those listed"};
-    for (Rule const& known : rules)
-      if (known.solver == solver && known.preconditioner == preconditioner) {
-        rule.options = known.options;
-        rule.likely = known.likely;
-        rule.needs_definite = known.needs_definite;
-        break;
-      }
-    candidates.push_back(candidate_of(of, machine, rule));
+    candidates.push_back(candidate_of(
+        of, machine, named_rule(of, solver, preconditioner, "it is the next of those listed")));
   }
   return candidates;
 }
@@ -355,10 +360,13 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
       if (candidate.needs_definite && restriction.solver.empty() &&
           (restriction.is_matched || restriction.preconditioner == "ilut"))
         continue;
-      candidate.preconditioner = restriction.preconditioner;
-      candidate.preconditioner_options = {};
-      candidate.because = "this preconditioner was asked for, and the solver suits the matrix";
-      of_solvers.push_back(std::move(candidate));
+      Candidate with = candidate_of(
+          analysis, machine,
+          named_rule(analysis, candidate.solver, restriction.preconditioner,
+                     "this preconditioner was asked for, and the solver suits the matrix"));
+      with.preconditioner_options = {};  // the user's
+      with.needs_definite = candidate.needs_definite;
+      of_solvers.push_back(std::move(with));
     }
     candidates = std::move(of_solvers);
   }

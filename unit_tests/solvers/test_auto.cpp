@@ -100,6 +100,24 @@ TEST(Candidates, OfADiagonallyDominantMatrixBeginWithJacobi) {
   EXPECT_LE(first.likely, 14);
 }
 
+/// No other solver promises to be done before CG with the same preconditioner, and rows like hubs are
+/// not for what would fill up.
+TEST(Candidates, WithANamedPreconditionerAreJudgedWithThisOne) {
+  for (std::int32_t const n : {200, 5000, 200000}) {
+    auto const all = candidates_for(mesh(n), Machine{}, {.preconditioner = "jacobi"});
+    EXPECT_EQ(all[0].name(), "cg+jacobi");
+    for (Candidate const& each : all) EXPECT_GE(each.promise(), all[0].promise()) << each.name();
+  }
+  EXPECT_NE(candidates_for(mesh(200), Machine{}, {.preconditioner = "ilut"})[0].solver, "cg")
+      << "ilut is not Hermitian";
+}
+TEST(Candidates, OfAnArrowHaveNoApproximateInverseAndNoMultigrid) {
+  Analysis arrow = mesh(3000);
+  arrow.rows.longest = 3000;
+  for (std::string const& name : names(candidates_for(arrow, Machine{})))
+    EXPECT_TRUE(name != "cg+fsai" && name != "cg+amg") << name;
+}
+
 TEST(Candidates, OfAnyOtherMatrixHaveNoCg) {
   Analysis indefinite = mesh(1000);
   indefinite.outsized = 1;
