@@ -45,14 +45,12 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     return current_ == nullptr ? "Solder::auto" : current_->name();
   }
   std::string describe() const override {
-    return "auto, " + chosen_.name() + ", because " + chosen_.because + ", of " +
-           std::to_string(candidates_.size()) + " candidates\n" + current().describe();
+    return "auto, number " + std::to_string(place_of_chosen() + 1) + " of " +
+           std::to_string(candidates_.size()) + " candidates, " + chosen_.name() + ", because " +
+           chosen_.because + "\n" + current().describe();
   }
   std::string explain() const override {
-    auto const same = [&](Candidate const& other) { return same_as(other) == same_as(chosen_); };
-    auto const place = std::find_if(candidates_.begin(), candidates_.end(), same);
-    return introduced(analysis_, candidates_,
-                      place == candidates_.end() ? 0 : std::size_t(place - candidates_.begin()));
+    return introduced(analysis_, candidates_, place_of_chosen());
   }
   std::int32_t rows() const override { return A_.rows(); }
   std::int64_t nonzeros() const override { return A_.nonzeros(); }
@@ -112,6 +110,12 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
  private:
   // ---- The candidates ----
 
+  /// \brief Where what is set up stands in the list; 0 where it is of an older list.
+  std::size_t place_of_chosen() const {
+    auto const same = [&](Candidate const& other) { return same_as(other) == same_as(chosen_); };
+    auto const place = std::find_if(candidates_.begin(), candidates_.end(), same);
+    return place == candidates_.end() ? 0 : std::size_t(place - candidates_.begin());
+  }
   /// \brief What is set up. Where nothing could be, memory may have been missing.
   Made& current() const {
     if (current_ == nullptr)
@@ -161,6 +165,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       exec_.fence("Solder::auto: a candidate is set up");
       setup_seconds_ = seconds();
       chosen_ = candidate;
+      limit_ = watch_->most_left();
       return true;
     } catch (std::exception const& error) {
       why = std::current_exception();
@@ -176,6 +181,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   }
   std::shared_ptr<Made> made(Candidate const& candidate, MatrixFormat format) const {
     Wanted wanted = wanted_of(wanted_, candidate);
+    std::visit([&](auto& options) { options.max_iterations = watch_->most_left(); },
+               wanted.options);
     wanted.format = format;
     SolverInputs inputs = inputs_;
     inputs.monitor = [watch = watch_](Progress const& progress) { watch->listen(progress); };
@@ -283,6 +290,11 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       }
       bool const is_hopeless = worst.iterations == 0 && std::isnan(worst.true_relative_residual);
       if (!tries_more || is_hopeless || watch_->has_ended()) break;
+      // What once solved with the iterations that others had left may take all that there are.
+      std::exception_ptr unused;
+      if (is_kept_ && worst.reason == Reason::max_iterations && limit_ < watch_->most() &&
+          set_up(Candidate(chosen_), unused))
+        continue;
       if (watch_->is_given_up()) given_up_.emplace_back(watch_->iterations_left(), chosen_);
       double const won = worst.true_relative_residual / worst.guess_relative_residual;
       auto const before_setup = Clock::now();
@@ -436,6 +448,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   std::vector<Candidate> candidates_;
   std::size_t at_ = 0;             ///< how far the list has been gone through
   Candidate chosen_{};             ///< the candidate that is set up
+  int limit_ = 0;                  ///< iterations that it may take
   std::shared_ptr<Made> current_;  ///< that one; null: none could be
   bool is_kept_ = false;           ///< it has solved
   bool won_in_peace_ = false;      ///< having been given up before

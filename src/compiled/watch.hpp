@@ -106,9 +106,6 @@ class Watch {
       verdict_ = Verdict::slow;
     if (verdict_ == Verdict::none && is_one_ && half_ < most_left() && progress.iteration >= half_)
       verdict_ = Verdict::half;
-    if (verdict_ == Verdict::none && is_one_ && iterations_ > 0 &&
-        progress.iteration >= most_left())
-      verdict_ = Verdict::limit;
     if (verdict_ != Verdict::none) progress.stop();
   }
   /// \brief Ends it, after so many iterations.
@@ -116,7 +113,9 @@ class Watch {
     iterations_ += iterations;
     if (verdict_ == Verdict::none && is_one_ && most_left() <= 0) verdict_ = Verdict::limit;
   }
-  /// \brief Iterations that are left for a candidate that begins now.
+  /// \brief Iterations of all candidates together.
+  int most() const { return most_; }
+  /// \brief Iterations that are left for a candidate that is set up now.
   int most_left() const { return is_one_ ? most_ - iterations_ : most_; }
 
   /// \brief Whether no other candidate is to be tried.
