@@ -146,14 +146,15 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     attempts_.clear();
     setup_seconds_ = 0;
     std::exception_ptr why;
-    while (at_ < candidates_.size() && !set_up(candidates_[at_], why)) ++at_;
+    while (at_ < candidates_.size() && !set_up(candidates_[at_], &why)) ++at_;
     pending_ = attempts_.size();
     if (at_ < candidates_.size()) return;
     at_ = 0;
     std::rethrow_exception(why);
   }
   /// \brief Sets up a candidate. Where it cannot be, that is noted.
-  bool set_up(Candidate const& candidate, std::exception_ptr& why) {
+  /// \param why the exception is left there
+  bool set_up(Candidate const& candidate, std::exception_ptr* why = nullptr) {
     auto const begin = Clock::now();
     auto const seconds = [&] {
       return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -168,16 +169,30 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       limit_ = watch_->most_left();
       return true;
     } catch (std::exception const& error) {
-      why = std::current_exception();
+      if (why != nullptr) *why = std::current_exception();
       failure = error.what();
     }
-    attempts_.push_back({.solver = candidate.solver,
-                         .preconditioner = candidate.preconditioner,
-                         .why = candidate.because,
-                         .reason = Reason::breakdown,
-                         .ended = "its set-up failed: " + failure,
-                         .setup_seconds = seconds()});
+    attempts_.push_back(failed_set_up(candidate, failure));
+    attempts_.back().setup_seconds = seconds();
     return false;
+  }
+  static Attempt failed_set_up(Candidate const& candidate, std::string const& failure) {
+    return {.solver = candidate.solver,
+            .preconditioner = candidate.preconditioner,
+            .why = candidate.because,
+            .reason = Reason::breakdown,
+            .ended = "its set-up failed: " + failure};
+  }
+  static Attempt attempt_of(Candidate const& candidate, Report const& report,
+                            std::string const& ended) {
+    return {.solver = candidate.solver,
+            .preconditioner = candidate.preconditioner,
+            .why = candidate.because,
+            .reason = report.reason,
+            .ended = ended,
+            .iterations = report.iterations,
+            .true_relative_residual = report.true_relative_residual,
+            .solve_seconds = report.solve_seconds};
   }
   std::shared_ptr<Made> made(Candidate const& candidate, MatrixFormat format) const {
     Wanted wanted = wanted_of(wanted_, candidate);
@@ -200,7 +215,6 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
 
   /// \brief Whether there is another candidate, which is then set up.
   bool next(std::string const& failed) {
-    std::exception_ptr unused;
     if (is_kept_) {  // what has solved before does not do for these values
       try {
         look();
@@ -214,7 +228,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     while (++at_ < candidates_.size()) {
       Candidate const& candidate = candidates_[at_];
       if ((candidate.needs_definite && !may_be_definite_) || same_as(candidate) == failed) continue;
-      if (set_up(candidate, unused)) return true;
+      if (set_up(candidate)) return true;
     }
     return false;
   }
@@ -224,14 +238,13 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   }
   /// \brief Goes on with those that were given up, the most promising first.
   bool revive() {
-    std::exception_ptr unused;
     while (!given_up_.empty()) {
       auto const most_promising = std::min_element(
           given_up_.begin(), given_up_.end(),
           [](auto const& one, auto const& other) { return one.first < other.first; });
       Candidate const candidate = most_promising->second;
       given_up_.erase(most_promising);
-      if (set_up(candidate, unused)) return true;
+      if (set_up(candidate)) return true;
     }
     return false;
   }
@@ -290,15 +303,16 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       }
       bool const is_hopeless = worst.iterations == 0 && std::isnan(worst.true_relative_residual);
       if (!tries_more || is_hopeless || watch_->has_ended()) break;
-      // What once solved with the iterations that others had left may take all that there are.
-      std::exception_ptr unused;
-      if (is_kept_ && worst.reason == Reason::max_iterations && limit_ < watch_->most() &&
-          set_up(Candidate(chosen_), unused))
-        continue;
       if (watch_->is_given_up()) given_up_.emplace_back(watch_->iterations_left(), chosen_);
       double const won = worst.true_relative_residual / worst.guess_relative_residual;
       auto const before_setup = Clock::now();
       has_failed_ = true;  // until one has solved, also where something is thrown
+      // What once solved with the iterations that others had left may take all that there are.
+      if (is_kept_ && worst.reason == Reason::max_iterations && limit_ < watch_->most() &&
+          set_up(Candidate(chosen_))) {
+        setups += std::chrono::duration<double>(Clock::now() - before_setup).count();
+        continue;
+      }
       bool const was_kept = is_kept_, might_be_definite = may_be_definite_;
       if (worst.reason == Reason::indefinite_matrix) know_indefinite();
       if (might_be_definite != may_be_definite_) revives = false;
@@ -328,15 +342,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     });
   }
   void note(Report const& report) {
-    attempts_.push_back({.solver = chosen_.solver,
-                         .preconditioner = chosen_.preconditioner,
-                         .why = chosen_.because,
-                         .reason = report.reason,
-                         .ended = watch_->sentence(report.detail),
-                         .iterations = report.iterations,
-                         .true_relative_residual = report.true_relative_residual,
-                         .setup_seconds = std::exchange(setup_seconds_, 0),
-                         .solve_seconds = report.solve_seconds});
+    attempts_.push_back(attempt_of(chosen_, report, watch_->sentence(report.detail)));
+    attempts_.back().setup_seconds = std::exchange(setup_seconds_, 0);
   }
   /// \brief Adds an attempt to those before it: all that they took is added, the rest replaced.
   static void add(std::vector<Report>& total, std::vector<Report> const& reports) {
@@ -404,11 +411,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
         try {
           for_batch_ = made(candidate, MatrixFormat::csr);
         } catch (std::exception const& error) {
-          attempts.push_back({.solver = candidate.solver,
-                              .preconditioner = candidate.preconditioner,
-                              .why = candidate.because,
-                              .reason = Reason::breakdown,
-                              .ended = std::string("its set-up failed: ") + error.what()});
+          attempts.push_back(failed_set_up(candidate, error.what()));
           continue;
         }
         batch_by_ = candidate.name();
@@ -417,14 +420,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       std::vector<Report> const reports = run(*for_batch_);
       if (reports.empty()) return reports;
       Report const& worst = worst_of(reports);
-      attempts.push_back({.solver = candidate.solver,
-                          .preconditioner = candidate.preconditioner,
-                          .why = candidate.because,
-                          .reason = worst.reason,
-                          .ended = worst.detail,
-                          .iterations = worst.iterations,
-                          .true_relative_residual = worst.true_relative_residual,
-                          .solve_seconds = worst.solve_seconds});
+      attempts.push_back(attempt_of(candidate, worst, worst.detail));
       add(total, reports);
       watch_->end_attempt(worst.iterations);
       if (worst.reason == Reason::converged || wanted_.automatic.never_converges() ||
