@@ -8,6 +8,7 @@
 
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/team.hpp>
+#include <solder/matrix/place_of.hpp>
 
 namespace Solder::Impl {
 
@@ -81,15 +82,7 @@ struct GhostRows {
 
   /// \brief How many of them come before row i.
   KOKKOS_FUNCTION std::int32_t before(std::int32_t i) const {
-    std::int32_t low = 0, high = count;
-    while (low < high) {
-      std::int32_t const middle = low + (high - low) / 2;
-      if (rows[middle] < i)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
+    return place_of(rows, std::int32_t(0), count, i);
   }
 };
 

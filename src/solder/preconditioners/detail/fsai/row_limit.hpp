@@ -6,6 +6,7 @@
 
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/place_of.hpp>
 #include <solder/preconditioners/detail/fsai/local_rows.hpp>
 
 namespace Solder::Impl::fsai {
@@ -105,15 +106,8 @@ struct RowLimit {
   /// \brief Where one of `count` columns is; -1: nowhere.
   KOKKOS_FUNCTION static std::int32_t find(std::int32_t const* column, std::int32_t count,
                                            std::int32_t wanted) {
-    std::int32_t begin = 0, end = count;
-    while (begin < end) {
-      std::int32_t const middle = begin + (end - begin) / 2;
-      if (column[middle] < wanted)
-        begin = middle + 1;
-      else
-        end = middle;
-    }
-    return begin < count && column[begin] == wanted ? begin : -1;
+    std::int32_t const place = place_of(column, std::int32_t(0), count, wanted);
+    return place < count && column[place] == wanted ? place : -1;
   }
 
   KOKKOS_FUNCTION RealOf<Scalar> diagonal(std::int32_t row) const {
