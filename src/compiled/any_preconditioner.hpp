@@ -4,86 +4,120 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <solder/core/identity.hpp>
 #include <solder/preconditioners/apply.hpp>
+#include <solder/preconditioners/jacobi.hpp>
 #include <solder/preconditioners/scaled.hpp>
+#include <solder/solver.hpp>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
+
+#include "wanted.hpp"
 
 namespace Solder::Compiled {
 
-/// \brief A preconditioner of any type, so that what is made of it is compiled once: on hosts its
-/// stages as any other's there, of one column; on GPUs a call between two kernels.
-template <class T, class Exec>
-class AnyPreconditioner {
- public:
-  /// \param rows of its matrix, of which an Identity knows nothing
-  /// \param applied (exec, r, z): z = M r; for GPUs
-  template <class M>
-  AnyPreconditioner(std::int32_t rows, M const& made, typename Apply<T, Exec>::Function applied)
-      : rows_(rows), made_(std::make_shared<Of<M>>(made)), applied_(std::move(applied)) {}
+/// \brief What solvers on hosts see of a preconditioner by name (core/on_hosts.hpp).
+template <class T>
+using OpenedOnHost =
+    std::variant<Impl::NoOperation, Impl::JacobiOperator<T>,
+                 Impl::HostPreconditioner<T, true, true>, Impl::HostPreconditioner<T, false, true>,
+                 Impl::HostPreconditioner<T, false, false>>;
 
-  std::int32_t rows() const { return made_->rows() < 0 ? rows_ : made_->rows(); }
+/// \brief A preconditioner by name whose type only preconditioners.cpp knows, where all that the
+/// type entails is compiled once.
+///
+/// \tparam Of what it is a preconditioner of: a CsrMatrix; or a DistributedMatrix, of which this
+/// rank's own block is given beside it
+template <class T, class Exec, class Of>
+class AnyPreconditioner : public Impl::MadePreconditioner<T, Exec> {
+ public:
+  using Impl::MadePreconditioner<T, Exec>::refresh;
+  virtual void refresh(Exec const& exec, CsrMatrix<T, Exec> const& own, Of const& A) = 0;
+  /// \brief Words of T that one application moves, its operand and result apart.
+  virtual double words(std::int32_t rows) const = 0;
+  virtual bool takes_columns() const = 0;
+  virtual bool takes_batches() const = 0;
+  /// \brief The alternative that open() answers. For hosts.
+  virtual std::size_t opened_as() const = 0;
+  virtual OpenedOnHost<T> open(Arena<Exec>& arena) const = 0;
+};
+
+/// \brief Makes one, of a scaled or matched matrix where that is wanted. Compiled only in
+/// preconditioners.cpp.
+template <class T, class Exec, class Of>
+std::shared_ptr<AnyPreconditioner<T, Exec, Of>> make_any(Exec const& exec,
+                                                         WantedPreconditioner const& wanted,
+                                                         Coordinates const& coordinates,
+                                                         CsrMatrix<T, Exec> const& own,
+                                                         Of const& A);
+
+/// \brief One as an object that solvers and other preconditioners hold.
+template <class T, class Exec, class Of>
+class HeldPreconditioner {
+ public:
+  using Any = AnyPreconditioner<T, Exec, Of>;
+
+  explicit HeldPreconditioner(std::shared_ptr<Any const> made) : made_(std::move(made)) {}
+
+  std::int32_t rows() const { return made_->rows(); }
   std::string failure() const { return made_->failure(); }
   SetupReport setup() const { return made_->setup(); }
   bool is_stale() const { return made_->is_stale(); }
+  bool takes_columns() const { return made_->takes_columns(); }
+  bool takes_batches() const { return made_->takes_batches(); }
   template <class Scalar>
   double words(std::int32_t rows) const {
     return made_->words(rows) * sizeof(T) / sizeof(Scalar);
   }
-  auto open(Arena<Exec>& arena) const {
-    if constexpr (Impl::is_host_space<Exec>)
-      return made_->open(arena, rows());
-    else
-      return Apply<T, Exec>(rows(), applied_).open(arena);
-  }
 
- private:
-  using OnHost = Impl::HostPreconditioner<T, false, true>;
-  struct Any {
-    virtual ~Any() = default;
-    virtual std::int32_t rows() const = 0;
-    virtual std::string failure() const = 0;
-    virtual SetupReport setup() const = 0;
-    virtual bool is_stale() const = 0;
-    virtual double words(std::int32_t rows) const = 0;
-    virtual OnHost open(Arena<Exec>& arena, std::int32_t rows) const = 0;
-  };
-  template <class M>
-  struct Of final : Any {
-    M made;
-
-    explicit Of(M const& of) : made(of) {}
-    std::int32_t rows() const override { return made.rows(); }
-    std::string failure() const override {
-      if constexpr (requires { made.failure(); })
-        return made.failure();
-      else
-        return {};
-    }
-    SetupReport setup() const override {
-      if constexpr (requires { made.setup(); })
-        return made.setup();
-      else
-        return {};
-    }
-    bool is_stale() const override { return Impl::is_stale(made); }
-    double words(std::int32_t rows) const override { return made.template words<T>(rows); }
-    OnHost open(Arena<Exec>& arena, std::int32_t rows) const override {
-      if constexpr (Impl::is_host_space<Exec>)
-        return Impl::host_preconditioner<T>(arena.keeper(), Impl::as_rows<T>(arena, made, rows));
-      else
-        return {};
-    }
-  };
-
-  std::int32_t rows_;
+ protected:
   std::shared_ptr<Any const> made_;
-  typename Apply<T, Exec>::Function applied_;
+};
+
+/// \brief For solvers on hosts: one that opens as an Opened, an alternative of OpenedOnHost.
+template <class T, class Exec, class Of, class Opened>
+class OpenedAs : public HeldPreconditioner<T, Exec, Of> {
+ public:
+  using HeldPreconditioner<T, Exec, Of>::HeldPreconditioner;
+  Opened open(Arena<Exec>& arena) const { return std::get<Opened>(this->made_->open(arena)); }
+};
+
+/// \brief For Scaled: on hosts its stages, which are neither split nor pointwise; on GPUs a call
+/// between two kernels.
+template <class T, class Exec>
+class AsCalled : public HeldPreconditioner<T, Exec, CsrMatrix<T, Exec>> {
+ public:
+  using HeldPreconditioner<T, Exec, CsrMatrix<T, Exec>>::HeldPreconditioner;
+  auto open(Arena<Exec>& arena) const {
+    if constexpr (Impl::is_host_space<Exec>) {
+      using Plain = Impl::HostPreconditioner<T, false, true>;
+      return std::visit(
+          [&]<class Opened>(Opened const& opened) -> Plain {
+            if constexpr (std::is_same_v<Opened, Plain>)
+              return opened;
+            else if constexpr (!is_on_device<Opened>)
+              throw std::logic_error("Solder: no preconditioner of a CsrMatrix works on the host");
+            else
+              return Impl::host_preconditioner<T>(arena.keeper(),
+                                                  Impl::as_rows(arena, opened, this->rows()));
+          },
+          this->made_->open(arena));
+    } else {
+      // Solvers refuse what cannot be applied, but a batch of iterations may be under way before.
+      return Apply<T, Exec>(this->rows(),
+                            [made = this->made_](Exec const& on, auto const& r, auto const& z) {
+                              if (made->failure().empty()) made->apply(on, r.data(), z.data());
+                            })
+          .open(arena);
+    }
+  }
 };
 
 /// \brief What a preconditioner by name is whose matrix is scaled or matched.
 template <class T, class Exec>
-using ScaledByName = Scaled<T, Exec, AnyPreconditioner<T, Exec>>;
+using ScaledByName = Scaled<T, Exec, AsCalled<T, Exec>>;
 
 }  // namespace Solder::Compiled

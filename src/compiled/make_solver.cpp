@@ -108,6 +108,15 @@ void check_symmetric(Exec const& exec, Wanted const& wanted, CsrMatrix<T, Exec> 
     check_hermitian(wanted, check_symmetry(exec, A));
 }
 
+/// \brief Calls f with the preconditioner as solvers on hosts see it.
+template <class T, class Exec, class Of, class Function>
+void with_opened(std::shared_ptr<AnyPreconditioner<T, Exec, Of>> const& M, Function const& f) {
+  [&]<class... Opened>(std::type_identity<std::variant<Opened...>>) {
+    std::size_t at = 0;
+    ((M->opened_as() == at++ && (f(OpenedAs<T, Exec, Of, Opened>(M)), true)) || ...);
+  }(std::type_identity<OpenedOnHost<T>>());
+}
+
 /// \tparam Given CsrMatrix, or DistributedMatrix
 template <class T, class Exec, class Given>
 class Made final : public Impl::MadeSolver<T, Exec> {
@@ -232,10 +241,22 @@ class Made final : public Impl::MadeSolver<T, Exec> {
         parts->method =
             make_method(exec_, wanted_, inputs_, std::shared_ptr<typename System::AsSeen>(system));
       };
-      if constexpr (Impl::is_host_space<Exec>)
+      if constexpr (Impl::is_host_space<Exec>) {
         if (own_) return with_M(*own_, [](auto const&...) {});
-      with_preconditioner(exec_, wanted_.preconditioner, inputs_.coordinates, own_block(exec_, A),
-                          matrix, with_M);
+        auto const M =
+            make_any(exec_, wanted_.preconditioner, inputs_.coordinates, own_block(exec_, A), A);
+        with_opened(M, [&](auto const& opened) {
+          with_M(opened,
+                 [M](Exec const& on, Csr const& own, [[maybe_unused]] Matrix const& in_format) {
+                   if constexpr (over_ranks)
+                     M->refresh(on, own, in_format);
+                   else
+                     M->refresh(on, own);
+                 });
+        });
+      } else {
+        with_preconditioner(exec_, wanted_.preconditioner, inputs_.coordinates, A, matrix, with_M);
+      }
     });
     return parts;
   }

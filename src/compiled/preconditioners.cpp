@@ -2,8 +2,13 @@
 // Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
 #include "preconditioners.hpp"
 
+#include <Kokkos_Core.hpp>
+#include <stdexcept>
 #include <tuple>
 #include <type_traits>
+#include <utility>
+
+#include "with_preconditioner.hpp"
 
 namespace Solder::Compiled {
 
@@ -64,53 +69,133 @@ void Make<T, Exec>::refresh(Exec const& exec, Preconditioner& M, Of const& A) {
   M.refresh(exec, A);
 }
 
-template <class T, class Exec>
-template <class Preconditioner>
-void Make<T, Exec>::apply(Exec const& exec, Preconditioner const& M, T const* r, T* z) {
-  using Space = typename Exec::memory_space;
-  std::size_t const rows = std::size_t(M.rows());
-  M.apply(exec, Kokkos::View<T const*, Space>(r, rows), Kokkos::View<T*, Space>(z, rows));
+namespace {
+
+/// \brief A preconditioner of a known type.
+template <class T, class Exec, class Of, class M, class Refresh>
+class MadeOf final : public AnyPreconditioner<T, Exec, Of> {
+ public:
+  using Csr = CsrMatrix<T, Exec>;
+
+  MadeOf(WantedPreconditioner const& wanted, M const& made, Refresh const& refresh,
+         std::int32_t rows)
+      : description_(described(wanted, "  ")), made_(made), refresh_(refresh), rows_(rows) {}
+
+  std::string describe() const override { return description_; }
+  std::int32_t rows() const override { return rows_; }
+  std::string failure() const override {
+    if constexpr (requires { made_.failure(); })
+      return made_.failure();
+    else
+      return {};
+  }
+  SetupReport setup() const override {
+    if constexpr (requires { made_.setup(); })
+      return made_.setup();
+    else
+      return {};
+  }
+  bool is_stale() const override { return Impl::is_stale(made_); }
+  void refresh([[maybe_unused]] Exec const& exec, [[maybe_unused]] Csr const& A) override {
+    if constexpr (std::is_same_v<Of, Csr>)
+      refresh(exec, A, A);
+    else
+      throw std::invalid_argument(
+          "Solder: a preconditioner over ranks cannot be refreshed; make another one");
+  }
+  void refresh(Exec const& exec, Csr const& own, Of const& A) override {
+    refresh_(exec, own, A);
+    rows_ = own.rows();
+  }
+  void apply(Exec const& exec, T const* r, T* z) const override {
+    View<T const> const from(r, rows_);
+    View<T> const to(z, rows_);
+    if constexpr (std::is_same_v<M, Identity>)
+      Kokkos::deep_copy(exec, to, from);
+    else
+      made_.apply(exec, from, to);
+  }
+  double words(std::int32_t rows) const override { return made_.template words<T>(rows); }
+  bool takes_columns() const override { return Impl::is_for_columns<Exec>(made_); }
+  bool takes_batches() const override { return Impl::is_for_batches<Exec>(made_); }
+  std::size_t opened_as() const override {
+    if constexpr (Impl::is_host_space<Exec>)
+      return OpenedOnHost<T>(std::in_place_type<OpenedOf<M, Exec, T>>).index();
+    else
+      return 0;
+  }
+  OpenedOnHost<T> open([[maybe_unused]] Arena<Exec>& arena) const override {
+    if constexpr (Impl::is_host_space<Exec>)
+      return open_preconditioner<T>(arena, made_);
+    else
+      return {};
+  }
+
+ private:
+  template <class Entry>
+  using View =
+      Kokkos::View<Entry*, typename Exec::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+  std::string description_;
+  M made_;
+  Refresh refresh_;
+  std::int32_t rows_;
+};
+
+}  // namespace
+
+template <class T, class Exec, class Of>
+std::shared_ptr<AnyPreconditioner<T, Exec, Of>> make_any(Exec const& exec,
+                                                         WantedPreconditioner const& wanted,
+                                                         Coordinates const& coordinates,
+                                                         CsrMatrix<T, Exec> const& own,
+                                                         Of const& A) {
+  std::shared_ptr<AnyPreconditioner<T, Exec, Of>> made;
+  with_preconditioner(exec, wanted, coordinates, own, A,
+                      [&]<class M, class Refresh>(M const& of, Refresh const& refresh) {
+                        made = std::make_shared<MadeOf<T, Exec, Of, M, Refresh>>(
+                            wanted, of, refresh, own.rows());
+                      });
+  return made;
 }
 
-/// \brief What is compiled here: to take a function's address compiles it.
+/// \brief For GPUs, where a solver sees each preconditioner's type. Taking a function's address
+/// compiles it.
+template <class T, class Exec>
+auto of_each_type() {
+  using M = Make<T, Exec>;
+  auto const refresh = []<class P, class Of>(std::type_identity<P>, std::type_identity<Of>) {
+    return &M::template refresh<P, Of>;
+  };
+  auto const chebyshev = [&]<class Of>(std::type_identity<Of> of) {
+    auto const over = [&]<class Inner>(std::type_identity<Inner>) {
+      return std::tuple(&M::template chebyshev<Of, Inner>,
+                        refresh(std::type_identity<Chebyshev<Exec, Of, Inner>>(), of));
+    };
+    return std::tuple(over(std::type_identity<Identity>()),
+                      over(std::type_identity<Jacobi<T, Exec>>()),
+                      over(std::type_identity<Fsai<T, Exec>>()));
+  };
+  std::type_identity<CsrMatrix<T, Exec>> const csr;
+  return std::tuple(&M::fsai, &M::single_fsai, &M::incomplete, &M::template amg<T>,
+                    &M::template amg<Single<T>>,
+                    refresh(std::type_identity<Jacobi<T, Exec>>(), csr),
+                    refresh(std::type_identity<Fsai<T, Exec>>(), csr),
+                    refresh(std::type_identity<Fsai<T, Exec, Single<T>>>(), csr),
+                    refresh(std::type_identity<Incomplete<T, Exec>>(), csr),
+                    refresh(std::type_identity<Amg<T, Exec>>(), csr),
+                    refresh(std::type_identity<Amg<T, Exec, Single<T>>>(), csr), chebyshev(csr),
+                    chebyshev(std::type_identity<SellMatrix<T, Exec>>()));
+}
+
 template <class T>
 auto preconditioners() {
   return Impl::for_each_space([]<class Exec>(std::type_identity<Exec>) {
-    using M = Make<T, Exec>;
-    using Csr = CsrMatrix<T, Exec>;
-    auto const uses =
-        []<class P, class Of = Csr>(std::type_identity<P>, std::type_identity<Of> = {}) {
-      return std::tuple(&M::template refresh<P, Of>, &M::template apply<P>);
-    };
-    auto const chebyshev = [uses]<class Matrix>(std::type_identity<Matrix> of) {
-      auto const over = [uses, of]<class Inner>(std::type_identity<Inner>) {
-        return std::tuple(&M::template chebyshev<Matrix, Inner>,
-                          uses(std::type_identity<Chebyshev<Exec, Matrix, Inner>>(), of));
-      };
-      return std::tuple(over(std::type_identity<Identity>()),
-                        over(std::type_identity<Jacobi<T, Exec>>()),
-                        over(std::type_identity<Fsai<T, Exec>>()));
-    };
-    auto const of_ranks = [&] {
-      if constexpr (Impl::is_host_space<Exec>) {
-        using Rows = DistributedMatrix<T, Exec>;
-        std::type_identity<Rows> const of;
-        return std::tuple(&M::template distributed_fsai<Rows>, &M::template schwarz<Rows>,
-                          uses(std::type_identity<DistributedFsai<T, Exec>>(), of),
-                          uses(std::type_identity<Schwarz<T, Exec>>(), of), chebyshev(of));
-      } else {
-        return std::tuple<>();
-      }
-    };
-    return std::tuple(
-        of_ranks(), &M::fsai, &M::single_fsai, &M::incomplete, &M::template amg<T>,
-        &M::template amg<Single<T>>, uses(std::type_identity<Jacobi<T, Exec>>()),
-        uses(std::type_identity<Fsai<T, Exec>>()),
-        uses(std::type_identity<Fsai<T, Exec, Single<T>>>()),
-        uses(std::type_identity<Incomplete<T, Exec>>()), uses(std::type_identity<Amg<T, Exec>>()),
-        uses(std::type_identity<Amg<T, Exec, Single<T>>>()),
-        &M::template apply<ScaledByName<T, Exec>>, chebyshev(std::type_identity<Csr>()),
-        chebyshev(std::type_identity<PolynomialMatrix<SellMatrix<T, Exec>, T, Exec>>()));
+    auto const of_csr = &make_any<T, Exec, CsrMatrix<T, Exec>>;
+    if constexpr (Impl::is_host_space<Exec>)
+      return std::tuple(of_csr, &make_any<T, Exec, DistributedMatrix<T, Exec>>);
+    else
+      return std::tuple(of_csr, of_each_type<T, Exec>());
   });
 }
 

@@ -5,10 +5,7 @@
 
 namespace Solder::Compiled {
 
-using Coordinates = Kokkos::View<double const**, Kokkos::LayoutRight, Kokkos::HostSpace>;
-
-/// \brief Sets up a preconditioner, sets it up again, and applies it. Compiled only in
-/// preconditioners.cpp.
+/// \brief Sets up a preconditioner, and sets it up again. Compiled only in preconditioners.cpp.
 template <class T, class Exec>
 struct Make {
   using Matrix = CsrMatrix<T, Exec>;
@@ -36,9 +33,6 @@ struct Make {
 
   template <class Preconditioner, class Of>
   static void refresh(Exec const& exec, Preconditioner& M, Of const& A);
-  /// \brief z = M r.
-  template <class Preconditioner>
-  static void apply(Exec const& exec, Preconditioner const& M, T const* r, T* z);
 };
 
 }  // namespace Solder::Compiled

@@ -5,8 +5,8 @@
 #include <string>
 #include <type_traits>
 
+#include "any_preconditioner.hpp"
 #include "preconditioners.hpp"
-#include "scaled.hpp"
 #include "wanted.hpp"
 
 namespace Solder::Compiled {
@@ -113,9 +113,17 @@ void with_preconditioner(Exec const& exec, WantedPreconditioner const& wanted,
                          Matrix const& matrix, Function const& f) {
   if (!wanted.scaling.is_wanted())
     return with_unscaled_preconditioner(exec, wanted, given, A, matrix, f);
-  auto const made = make_scaled(exec, wanted, given, A);
-  f(made.preconditioner, [again = made.refresh](Exec const& on, CsrMatrix<T, Exec> const& anew,
-                                                Matrix const&) { again(on, anew); });
+  using Csr = CsrMatrix<T, Exec>;
+  Scaling<T, Exec> scaling(exec, A, wanted.scaling);
+  WantedPreconditioner of_scaled = wanted;
+  of_scaled.scaling = {};
+  auto const inner =
+      make_any<T, Exec, Csr>(exec, of_scaled, given, scaling.matrix(), scaling.matrix());
+  f(ScaledByName<T, Exec>(exec, scaling, AsCalled<T, Exec>(inner)),
+    [scaling, inner](Exec const& on, Csr const& anew, Matrix const&) mutable {
+      scaling.refresh(on, anew);
+      inner->refresh(on, scaling.matrix(), scaling.matrix());
+    });
 }
 
 }  // namespace Solder::Compiled

@@ -224,6 +224,31 @@ TEST_F(ByName, AnyPreconditionerTakesAScaledMatrix) {
       }
 }
 
+// Whether several columns are solved at once depends on the inner preconditioner.
+TEST_F(ByName, ColumnsOfAScaledMatrixAreThoseAlone) {
+  auto const several = to_device(exec, random_vector<double>(3 * host.rows, 5));
+  using Columns = Kokkos::View<double**, Kokkos::LayoutLeft, Exec::memory_space,
+                               Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  for (std::string const name : {"jacobi", "ic0", "ilut", "amg"}) {
+    SCOPED_TRACE(name);
+    auto const solver =
+        make_solver(exec, A, {{"name", "gmres"}, {"preconditioner", scaled({{"name", name}})}});
+    auto const xs = to_device(exec, std::vector<double>(3 * host.rows));
+    auto const reports =
+        solver.solve(Columns(several.data(), host.rows, 3), Columns(xs.data(), host.rows, 3));
+    ASSERT_EQ(reports.size(), 3u);
+    auto const x = to_host(exec, xs);
+    auto const rhs = to_host(exec, several);
+    for (std::size_t c = 0; c < 3; ++c) {
+      auto const column = [&](std::vector<double> const& of) {
+        return std::vector<double>(of.begin() + c * host.rows, of.begin() + (c + 1) * host.rows);
+      };
+      EXPECT_EQ(reports[c].reason, Reason::converged) << reports[c].detail;
+      EXPECT_LE(true_residual(host, column(rhs), column(x)).relative, 1.1e-8);
+    }
+  }
+}
+
 TEST_F(ByName, MatchingIsNotForHermitianMatrices) {
   std::string const rest =
       "match: product permutes rows alone, and a Hermitian matrix is then no "

@@ -9,12 +9,43 @@
 
 namespace Solder {
 
+namespace Impl {
+
+/// \brief What a preconditioner's open() answers.
+template <class Preconditioner, class Exec>
+using OpenedAsGiven = std::remove_cvref_t<decltype(std::declval<Preconditioner const&>().open(
+    std::declval<Arena<Exec>&>()))>;
+
+/// \brief Whether a preconditioner takes vectors of several right-hand sides, or the systems of a
+/// batch: one whose type does not tell (its stages are of hosts already) is asked.
+template <class Exec, class Preconditioner>
+bool is_for_columns(Preconditioner const& M) {
+  if constexpr (requires { M.takes_columns(); })
+    return M.takes_columns();
+  else
+    return Solder::takes_columns<OpenedAsGiven<Preconditioner, Exec>>;
+}
+template <class Exec, class Preconditioner>
+bool is_for_batches(Preconditioner const& M) {
+  if constexpr (requires { M.takes_batches(); })
+    return M.takes_batches();
+  else
+    return Solder::takes_batches<OpenedAsGiven<Preconditioner, Exec>>;
+}
+
+template <class Opened>
+inline constexpr bool is_of_hosts = false;
+template <class Scalar, bool Split, bool OnDevice>
+inline constexpr bool is_of_hosts<HostPreconditioner<Scalar, Split, OnDevice>> = true;
+
+}  // namespace Impl
+
 /// \brief A preconditioner in a program, of vectors of this scalar. On hosts all that are split are
 /// of one type there, and all that are neither split nor pointwise.
 template <class Scalar, class Exec, class Preconditioner>
 auto open_preconditioner(Arena<Exec>& arena, Preconditioner const& M) {
-  using Opened = std::remove_cvref_t<decltype(M.open(arena))>;
-  if constexpr (Impl::is_host_space<Exec> && !Opened::is_pointwise)
+  using Opened = Impl::OpenedAsGiven<Preconditioner, Exec>;
+  if constexpr (Impl::is_host_space<Exec> && !Opened::is_pointwise && !Impl::is_of_hosts<Opened>)
     return Impl::host_preconditioner<Scalar>(arena.keeper(), M.open(arena));
   else
     return M.open(arena);

@@ -75,11 +75,10 @@ struct AsRows {
   }
 };
 
-template <class Scalar, class Exec, class Preconditioner>
-auto as_rows(Arena<Exec>& arena, Preconditioner const& M, std::int32_t rows) {
+template <class Exec, class Opened>
+AsRows<Opened> as_rows(Arena<Exec>& arena, Opened const& m, std::int32_t rows) {
   Rows const dealt = arena.equal_rows(rows);
-  return AsRows<OpenedOf<Preconditioner, Exec, Scalar>>{open_preconditioner<Scalar>(arena, M),
-                                                        dealt, arena.teams(dealt.teams)};
+  return {m, dealt, arena.teams(dealt.teams)};
 }
 
 /// \brief Dc M' P Dr in a program.
@@ -162,14 +161,17 @@ class Scaled : public Impl::PreconditionerBase<Scaled<Scalar, Exec, Inner, Offse
     return inner_.template words<Of>(rows) + 4.0 * rows;
   }
 
+  /// \brief Whether M' takes vectors of several right-hand sides.
+  bool takes_columns() const { return Impl::is_for_columns<Exec>(inner_); }
+
   /// \brief What solvers embed in their programs; see Application.
   /// \throws std::invalid_argument if one of both was refreshed for another size
   auto open(Arena<Exec>& arena) const {
     check_rows("refresh the scaling, and then its preconditioner with scaling.matrix()");
-    using InnerAsGiven = std::remove_cvref_t<decltype(inner_.open(arena))>;
     std::int32_t const columns = arena.columns();
-    return Impl::ScaledOpened<Scalar, OpenedOf<Inner, Exec, Scalar>, takes_columns<InnerAsGiven>>{
-        Impl::as_rows<Scalar>(arena, inner_, rows()),
+    return Impl::ScaledOpened<Scalar, OpenedOf<Inner, Exec, Scalar>,
+                              Solder::takes_columns<Impl::OpenedAsGiven<Inner, Exec>>>{
+        Impl::as_rows(arena, open_preconditioner<Scalar>(arena, inner_), rows()),
         {scaling_.row_factors().data(),
          scaling_.row_places().extent(0) > 0 ? scaling_.row_places().data() : nullptr, columns,
          arena.template vector<Scalar>("Solder::scaled::s", rows())},

@@ -116,9 +116,11 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
       return {};
   }
   bool takes_columns() const override {
-    return Solder::takes_columns<Operator, OpenedAsGiven> && ranks() == nullptr;
+    return Solder::takes_columns<Operator> && Impl::is_for_columns<Exec>(M_) && ranks() == nullptr;
   }
-  bool takes_batches() const override { return batches && ranks() == nullptr; }
+  bool takes_batches() const override {
+    return batches && Impl::is_for_batches<Exec>(M_) && ranks() == nullptr;
+  }
   std::int32_t first_coupled_row(Exec const& exec, BatchRows const& systems) const override {
     if constexpr (batches)
       return Impl::first_coupled_row(exec, A_, systems);
@@ -128,11 +130,7 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
 
  private:
   using Operator = std::remove_cvref_t<decltype(std::declval<Matrix const&>().device_operator())>;
-  // On hosts its type says nothing any more once it is opened there.
-  using OpenedAsGiven = std::remove_cvref_t<decltype(std::declval<Preconditioner const&>().open(
-      std::declval<Arena<Exec>&>()))>;
-  static constexpr bool batches =
-      Solder::takes_batches<Operator, OpenedAsGiven> && requires(Matrix const& A) {
+  static constexpr bool batches = Solder::takes_batches<Operator> && requires(Matrix const& A) {
     A.row_offsets();
     A.column_indices();
   };
