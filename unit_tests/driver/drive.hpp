@@ -41,6 +41,11 @@ inline Outcome drive(Scratch const& folder, std::string const& arguments,
           without_busy_cores(streams.read("err"))};
 }
 
+/// A run that converges, and writes three files.
+inline constexpr char const* good =
+    "problem: {generate: fem_poisson_2d, size: 15}\npreconditioner: {name: jacobi}\n"
+    "output: {json: r.json, solution: x.mtx, history: h.csv}\n";
+
 inline std::string of_matrix(std::string const& further = "") {
   return "problem: {matrix: A.mtx" + further +
          "}\noutput: {json: r.json, solution: x.mtx, history: h.csv}\n";

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gtest/gtest.h>
-#include <unistd.h>
-#include <zlib.h>
 
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -18,77 +15,13 @@
 #include <vector>
 
 #include <solder/io/matrix_market.hpp>
-#include <solder/problems/generators.hpp>
+
+#include "market_files.hpp"
 
 namespace {
 
 using Complex = Kokkos::complex<double>;
 namespace fs = std::filesystem;
-
-/// A folder that goes away with the test.
-class TempFolder {
- public:
-  TempFolder() {
-    std::random_device random;
-    folder_ = fs::temp_directory_path() /
-              ("solder-matrix-market-" + std::to_string(getpid()) + "-" + std::to_string(random()));
-    fs::create_directories(folder_);
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  std::string path(std::string const& name) const { return (folder_ / name).string(); }
-  std::string write(std::string const& name, std::string const& text) const {
-    std::ofstream(path(name), std::ios::binary) << text;
-    return path(name);
-  }
-  std::string write_gz(std::string const& name, std::string const& text) const {
-    gzFile const file = gzopen(path(name).c_str(), "wb");
-    EXPECT_EQ(gzwrite(file, text.data(), unsigned(text.size())), int(text.size()));
-    EXPECT_EQ(gzclose(file), Z_OK);
-    return path(name);
-  }
-  std::size_t files() const {
-    return std::size_t(std::distance(fs::directory_iterator(folder_), fs::directory_iterator{}));
-  }
-
- private:
-  fs::path folder_;
-};
-
-std::string slurp(std::string const& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-template <class Scalar>
-using Entries = std::vector<std::vector<Scalar>>;
-
-template <class Scalar>
-Entries<Scalar> dense(Solder::HostCsr<Scalar> const& a) {
-  Entries<Scalar> result(a.rows, std::vector<Scalar>(a.columns_count, Scalar(0)));
-  for (std::int32_t i = 0; i < a.rows; ++i) {
-    for (auto k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-      EXPECT_GT(a.columns[k], k > a.row_offsets[i] ? a.columns[k - 1] : -1);
-      result.at(i).at(a.columns[k]) += a.values[k];
-    }
-  }
-  return result;
-}
-
-class MatrixMarket : public testing::Test {
- protected:
-  template <class Scalar = double>
-  Entries<Scalar> read(std::string const& text) {
-    return dense(Solder::read_matrix_market<Scalar>(folder.write("a.mtx", text)));
-  }
-  TempFolder folder;
-};
-
-std::string const real_general = "%%MatrixMarket matrix coordinate real general\n";
 
 // ---- what is read ----------------------------------------------------------------------------
 
@@ -480,198 +413,6 @@ TEST_F(MatrixMarket, RefusesAVectorOfSeveralColumns) {
   } catch (Solder::InputError const& error) {
     EXPECT_EQ(error.what(), path + ":2: a vector needs one column, but this is 1 x 2");
   }
-}
-
-// ---- what is written -------------------------------------------------------------------------
-
-/// Bit patterns of every magnitude.
-template <class Real, class Bits>
-std::vector<Real> awkward_numbers() {
-  std::vector<Real> numbers{Real(0),
-                            Real(-0.0),
-                            Real(0.1),
-                            Real(1) / 3,
-                            std::numeric_limits<Real>::max(),
-                            std::numeric_limits<Real>::lowest(),
-                            std::numeric_limits<Real>::min(),
-                            std::numeric_limits<Real>::denorm_min()};
-  std::mt19937_64 random(11);
-  while (numbers.size() < 3000) {
-    auto const bits = static_cast<Bits>(random());
-    Real number;
-    std::memcpy(&number, &bits, sizeof number);
-    if (std::isfinite(number)) numbers.push_back(number);
-  }
-  return numbers;
-}
-
-template <class Real>
-void expect_same_bits(std::vector<Real> const& a, std::vector<Real> const& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    ASSERT_EQ(std::memcmp(&a[k], &b[k], sizeof(Real)), 0) << "number " << k;
-  }
-}
-
-TEST_F(MatrixMarket, WritesVectorsThatReadBackBitForBit) {
-  auto const doubles = awkward_numbers<double, std::uint64_t>();
-  auto const floats = awkward_numbers<float, std::uint32_t>();
-  for (auto const* name : {"x.mtx", "x.mtx.gz"}) {
-    auto const path = folder.path(name);
-    Solder::write_matrix_market_vector(path, doubles);
-    expect_same_bits(Solder::read_matrix_market_vector<double>(path), doubles);
-    Solder::write_matrix_market_vector(path, floats);
-    expect_same_bits(Solder::read_matrix_market_vector<float>(path), floats);
-  }
-  std::vector<Complex> numbers;
-  for (std::size_t k = 1; k < doubles.size(); ++k) numbers.emplace_back(doubles[k], doubles[k - 1]);
-  Solder::write_matrix_market_vector(folder.path("c.mtx"), numbers);
-  expect_same_bits(Solder::read_matrix_market_vector<Complex>(folder.path("c.mtx")), numbers);
-  EXPECT_EQ(folder.files(), 3u) << "no temporary file is left";
-  auto const magic = slurp(folder.path("x.mtx.gz")).substr(0, 2);
-  EXPECT_EQ(magic, "\x1f\x8b");
-  EXPECT_EQ(slurp(folder.path("x.mtx")).substr(0, 14), "%%MatrixMarket");
-}
-
-TEST_F(MatrixMarket, WritesMatricesThatReadBackBitForBit) {
-  auto const check = [&](auto const& a) {
-    using Scalar = typename std::decay_t<decltype(a.values)>::value_type;
-    auto const path = folder.path("a.mtx");
-    Solder::write_matrix_market(path, a);
-    auto const b = Solder::read_matrix_market<Scalar>(path);
-    EXPECT_EQ(b.rows, a.rows);
-    EXPECT_EQ(b.columns_count, a.columns_count);
-    EXPECT_EQ(b.row_offsets, a.row_offsets);
-    EXPECT_EQ(b.columns, a.columns);
-    expect_same_bits(b.values, a.values);
-  };
-  check(Solder::random_spd<double>(500, 7, 1));
-  check(Solder::random_spd<float>(500, 7, 1));
-  check(Solder::magnetic_laplacian_2d<Complex>(15));
-  check(Solder::HostCsr<double>{2, 3, {0, 1, 2}, {2, 0}, {0.1, -0.0}});
-  check(Solder::HostCsr<double>{0, 0, {0}, {}, {}});
-  EXPECT_EQ(folder.files(), 1u);
-}
-
-TEST_F(MatrixMarket, ReplacesAFileThroughALinkAndKeepsTheLink) {
-  auto const target = folder.write("target.mtx", "old");
-  fs::create_symlink(target, folder.path("link.mtx"));
-  Solder::write_matrix_market_vector(folder.path("link.mtx"), std::vector<double>{1, 2});
-  EXPECT_TRUE(fs::is_symlink(folder.path("link.mtx")));
-  EXPECT_EQ(Solder::read_matrix_market_vector<double>(target), (std::vector<double>{1, 2}));
-  EXPECT_EQ(folder.files(), 2u);
-}
-
-TEST_F(MatrixMarket, MakesTheFileThatLinksLeadTo) {
-  fs::create_directory(folder.path("in"));
-  fs::create_symlink("in/second", folder.path("first"));
-  fs::create_symlink("../target.mtx", folder.path("in/second"));
-  Solder::write_matrix_market_vector(folder.path("first"), std::vector<double>{1, 2});
-  EXPECT_TRUE(fs::is_symlink(folder.path("first")));
-  EXPECT_TRUE(fs::is_symlink(folder.path("in/second")));
-  ASSERT_TRUE(fs::is_regular_file(folder.path("target.mtx")));
-  EXPECT_EQ(Solder::read_matrix_market_vector<double>(folder.path("target.mtx")),
-            (std::vector<double>{1, 2}));
-  fs::create_symlink("round", folder.path("and_round"));
-  fs::create_symlink("and_round", folder.path("round"));
-  EXPECT_THROW(Solder::write_matrix_market_vector(folder.path("round"), std::vector<double>{1, 2}),
-               Solder::InputError);
-  EXPECT_TRUE(fs::is_symlink(folder.path("round")));
-}
-
-TEST_F(MatrixMarket, LeavesNothingBehindWhereItCannotWrite) {
-  std::vector<double> const vector(100000, 1.0 / 3);
-  auto const error = [&](std::string const& path) -> std::string {
-    try {
-      Solder::write_matrix_market_vector(path, vector);
-    } catch (Solder::InputError const& failure) {
-      return failure.what();
-    }
-    return "";
-  };
-  auto const nowhere = folder.path("no/such/folder/x.mtx");
-  EXPECT_EQ(error(nowhere).find(nowhere + ": cannot write: "), 0u);
-  EXPECT_NE(error(folder.path("")).find("it is a directory"), std::string::npos);
-  EXPECT_EQ(folder.files(), 0u);
-  if (fs::exists("/dev/full")) {
-    EXPECT_NE(error("/dev/full").find("cannot write: "), std::string::npos);
-    EXPECT_TRUE(fs::exists("/dev/full"));
-  }
-}
-
-/// An exception between opening and commit leaves the old file as it was.
-TEST_F(MatrixMarket, KeepsTheOldFileUntilTheNewOneIsComplete) {
-  auto const path = folder.write("x.mtx", "old");
-  {
-    Solder::Impl::WholeFile file(path);
-    file.text("half of the ");
-    EXPECT_EQ(folder.files(), 2u);
-  }
-  EXPECT_EQ(slurp(path), "old");
-  EXPECT_EQ(folder.files(), 1u);
-}
-
-// ---- HostCsr helpers -------------------------------------------------------------------------
-
-TEST(TripletBuilder, RefusesWhatLiesOutside) {
-  for (auto const& [row, column] : {std::pair{2, 0}, {0, 2}, {-1, 0}, {0, -1}}) {
-    Solder::TripletBuilder<double> builder;
-    builder.add(row, column, 1.0);
-    EXPECT_THROW(builder.build(2, 2), std::out_of_range);
-  }
-  Solder::TripletBuilder<double> builder;
-  EXPECT_THROW(builder.build(2, 3, Solder::Mirror::same), std::invalid_argument);
-  EXPECT_EQ(builder.build(2, 3).row_offsets, (std::vector<std::int64_t>{0, 0, 0}));
-}
-
-TEST(TripletBuilder, SumsDuplicatesInTheOrderGiven) {
-  Solder::TripletBuilder<double> builder;
-  std::mt19937_64 random(1);
-  std::vector<double> sums(7, 0.0);  // where another order would round differently
-  for (int k = 0; k < 1000; ++k) {
-    auto const column = static_cast<std::int32_t>(random() % 7);
-    double const value = std::ldexp(1.0 + double(random() % 1000), int(random() % 80));
-    sums[column] += value;
-    builder.add(0, column, value);
-  }
-  EXPECT_EQ(builder.build(1, 7).values, sums);
-}
-
-/// As /dev/stdout is: what standard output was sent to is not replaced.
-TEST(WholeFile, IsAppendedToAFileThatIsOpen) {
-  if (!std::filesystem::exists("/proc/self/fd")) GTEST_SKIP() << "there is no /proc here";
-  auto const path = std::filesystem::temp_directory_path() / "solder-test-open-XXXXXX";
-  std::string name = path.string();
-  int const open = mkstemp(name.data());
-  ASSERT_GE(open, 0);
-  ASSERT_EQ(write(open, "before\n", 7), 7);
-  Solder::write_matrix_market_vector<double>("/proc/self/fd/" + std::to_string(open), {1, 2});
-  close(open);
-  std::stringstream text;
-  text << std::ifstream(name).rdbuf();
-  std::filesystem::remove(name);
-  EXPECT_EQ(text.str().substr(0, 23), "before\n%%MatrixMarket m");
-}
-
-TEST(TripletBuilder, CanBeUsedAgain) {
-  Solder::TripletBuilder<double> builder;
-  for (int round = 1; round <= 2; ++round) {
-    builder.add(0, 0, round);
-    EXPECT_EQ(builder.size(), 1);
-    auto const a = builder.build(1, 1);
-    EXPECT_EQ(a.values, std::vector<double>{double(round)});
-    EXPECT_EQ(builder.size(), 0);
-  }
-}
-
-TEST(ConvertScalar, WidensNarrowsAndRefusesOverflow) {
-  Solder::HostCsr<double> const a{1, 2, {0, 2}, {0, 1}, {0.1, 2.0}};
-  EXPECT_EQ(Solder::convert_scalar<Complex>(a).values, (std::vector<Complex>{0.1, 2.0}));
-  EXPECT_EQ(Solder::convert_scalar<float>(a).values, (std::vector<float>{0.1f, 2.0f}));
-  EXPECT_EQ(Solder::convert_scalar<float>(a).columns, a.columns);
-  Solder::HostCsr<double> const large{1, 2, {0, 2}, {0, 1}, {0.1, 1e39}};
-  EXPECT_THROW(Solder::convert_scalar<float>(large), Solder::InputError);
-  EXPECT_THROW(Solder::convert_scalar<Kokkos::complex<float>>(large), Solder::InputError);
 }
 
 // ---- the real matrices -----------------------------------------------------------------------
