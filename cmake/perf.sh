@@ -22,7 +22,7 @@ install_packages() { # PACKAGE...
   log=$work/install.log
   missing=
   for package; do
-    [ -e "$root/var/lib/dpkg/info/$package.list" ] || missing="$missing $package"
+    in_root dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"
   done
   [ -n "$missing" ] || return 0
   say "installing$missing into $root ($log)"
@@ -36,6 +36,19 @@ install_packages() { # PACKAGE...
   fi
   unlock
   rm -f "$work/stamp.solder_perf" "$work/configured.perf"
+}
+
+# Says at once, not after a build for cores, that a file needs a GPU.
+needs_gpu() { # solder_perf's arguments
+  case "$devices $description $*" in
+    *CUDA* | *HIP* | *SYCL* | *execution.space=*) return ;;
+  esac
+  for file; do
+    case $(words_of "$file") in
+      *'space: gpu'*) fail "$file needs a GPU, and this build is for cores: put SOLDER_DEVICES=CUDA (AMD: HIP) before" \
+        "the command, or take what its first lines say of cores" ;;
+    esac
+  done
 }
 
 perf() { # solder_perf's arguments, and --with PEER
@@ -62,6 +75,7 @@ perf() { # solder_perf's arguments, and --with PEER
     needs="$needs $packages_of_peer"
   done
   choose
+  needs_gpu "$@"
   # shellcheck disable=SC2086
   [ -z "$needs" ] || install_packages $needs
   perf_tests=on # for prepare

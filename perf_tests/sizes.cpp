@@ -71,9 +71,8 @@ SizesConfig read_sizes(SizesKeys const& keys, SizesConfig const& defaults,
         errors.add(entry.where, name, " must be float or double");
     } else if (name == "execution.space") {
       config.space = entry.values[0].text;
-      auto const spaces = Driver::space_names();
-      if (std::find(spaces.begin(), spaces.end(), config.space) == spaces.end())
-        errors.add(entry.where, name, " must be ", Driver::join(spaces));
+      if (!Driver::has_space(config.space))
+        errors.add(entry.where, Driver::not_in_build(config.space));
     } else if (name == "output.json") {
       config.output.json = entry.values[0].folder / entry.values[0].text;
     } else if (name == "output.report") {

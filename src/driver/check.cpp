@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <new>
 #include <set>
@@ -33,19 +32,8 @@ std::string identity(fs::path const& path) {
   return (code ? path : canonical).string();
 }
 
-/// What is to be done about a space that this build does not have.
-std::string not_in_build(std::string_view space) {
-  std::string device(space);
-  for (char& c : device) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return concat("execution.space '", space, "' is not in this build, which has ",
-                join(space_names(), " and "), "; to build it: SOLDER_DEVICES=", device,
-                " ./solder FILE.yaml (docs/execution-spaces.md)");
-}
-
 void check_space(RunConfig const& run, Errors& errors) {
-  auto const names = space_names();
-  if (!run.is_clear("execution.space")) return;
-  if (std::find(names.begin(), names.end(), run.execution.space) == names.end())
+  if (run.is_clear("execution.space") && !has_space(run.execution.space))
     errors.add(run.where("execution.space"), not_in_build(run.execution.space));
 }
 

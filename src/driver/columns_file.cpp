@@ -15,9 +15,11 @@ std::string why_not_columns(MatrixMarketHeader const& header, std::int32_t rows,
                             std::int32_t columns) {
   std::string const of_file = std::to_string(header.columns);
   if (rows > 0 && header.rows != rows)
-    return concat(header.columns == 1 ? concat("has ", std::to_string(header.rows), " entries")
-                                      : concat("is ", std::to_string(header.rows), " x ", of_file),
-                  ", but the matrix has ", std::to_string(rows), " rows");
+    return concat(header.columns == 1
+                      ? concat("has ", std::to_string(header.rows),
+                               header.rows == 1 ? " entry" : " entries")
+                      : concat("is ", std::to_string(header.rows), " x ", of_file),
+                  ", but the matrix has ", std::to_string(rows), rows == 1 ? " row" : " rows");
   if (header.columns < 1) return "has no columns";
   if (columns > 0 && header.columns != columns)
     return concat("has ", of_file, header.columns == 1 ? " column" : " columns",

@@ -13,6 +13,7 @@
 #include "document.hpp"
 #include "methods.hpp"
 #include "schema.hpp"
+#include "text.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -587,8 +588,8 @@ Document document_of(fs::path const& matrix) {
 }  // namespace
 
 bool is_matrix(fs::path const& file) {
-  return file.extension() == ".mtx" ||
-         (file.extension() == ".gz" && file.stem().extension() == ".mtx");
+  std::string const name = lower_case(file.filename().string());
+  return name.ends_with(".mtx") || name.ends_with(".mtx.gz");
 }
 
 std::string with_given(std::string const& name, Given const& given,

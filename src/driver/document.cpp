@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "schema.hpp"
+#include "text.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -202,8 +203,9 @@ std::optional<std::string> read_text(fs::path const& file, Errors& errors) {
   };
   if (!fs::exists(file, code)) return refuse("no such file");
   if (fs::is_directory(file, code)) return refuse("is a folder, not a YAML file");
-  if (file.extension() == ".mtx" || file.string().ends_with(".mtx.gz"))
-    return refuse("is a matrix; name it in a YAML file, as in 'problem: {matrix: A.mtx}'");
+  if (std::string const name = lower_case(file.string());
+      name.ends_with(".tar.gz") || name.ends_with(".tgz") || name.ends_with(".zip"))
+    return refuse("is an archive: unpack it, and give the name of the .mtx file in it");
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   std::string text;
@@ -217,7 +219,11 @@ std::optional<std::string> read_text(fs::path const& file, Errors& errors) {
   auto const control = [](char c) {
     return c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r';
   };
-  if (std::any_of(text.begin(), text.end(), control)) return refuse("is a binary file, not YAML");
+  if (std::any_of(text.begin(), text.end(), control))
+    return refuse("is a binary file, not YAML; the name of a matrix ends in .mtx or .mtx.gz");
+  if (text.starts_with("%%MatrixMarket"))
+    return refuse("is a matrix, but its name does not end in .mtx: save it as A.mtx, say, and give "
+                  "that name");
   return text;
 }
 

@@ -7,7 +7,6 @@
 #endif
 
 #include <Kokkos_Core.hpp>
-#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -73,8 +72,7 @@ bool is_count(std::string_view text) {
          value <= Most;
 }
 bool is_flag(std::string_view text) {
-  std::string small(text);
-  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string const small = lower_case(text);
   for (char const* const word : {"true", "false", "yes", "no", "1", "0"})
     if (small == word) return true;
   return false;
@@ -157,6 +155,9 @@ Arguments read_arguments(int argc, char* argv[], Errors& errors) {
       errors.add("--set", "needs section.key=value after it");
     else if (argument.empty())
       errors.add("\"\"", "an empty argument is not the name of a file");
+    else if (argument == "-")
+      errors.add("-", "a matrix is not read from standard input: save it as A.mtx, say, and give "
+                 "that name; YAML is read from /dev/stdin");
     else if (argument.starts_with("-"))
       add_unknown(argument, errors);
     else

@@ -393,8 +393,8 @@ std::string setup_text(SetupReport const& setup) {
   std::string text;
   for (std::size_t l = 0; l < setup.level_rows.size(); ++l) {
     double const rows = setup.level_rows[l], nonzeros = double(setup.level_nonzeros[l]);
-    text += format("  level %2zu: %10.0f rows, %11.0f nonzeros, %6.1f a row\n", l + 1, rows,
-                   nonzeros, rows > 0 ? nonzeros / rows : 0);
+    text += format("  level %2zu: %10.0f row%s %11.0f nonzeros, %6.1f a row\n", l + 1, rows,
+                   rows == 1 ? ", " : "s,", nonzeros, rows > 0 ? nonzeros / rows : 0);
   }
   if (!setup.level_rows.empty())
     text += format("  nonzeros of all levels: %.2f times the matrix's\n", setup.density);

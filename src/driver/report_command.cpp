@@ -92,6 +92,10 @@ std::vector<Charts::Record> read_records(std::vector<fs::path> const& files, Err
       std::string const text(std::istreambuf_iterator<char>(stream), {});
       records.push_back(Charts::read_record(file.string(), text));
       records.back().name = file.filename().string();
+      if (records.back().runs.empty())
+        throw InputError(file.string(), 0,
+                         "has no run in its list 'runs': the program ended before the first one "
+                         "did; solve again, and make the page of what that writes");
     } catch (InputError const& error) {
       errors.add("", error.what());
     }

@@ -264,7 +264,7 @@ std::vector<Key> all_keys() {
 
   std::vector<Key> const others = {
       {.section = "execution", .name = "space",
-       .words = {"default", "serial", "openmp", "cuda", "hip"},
+       .words = {"default", "gpu", "serial", "openmp", "cuda", "hip"},
        .default_value = "default", .help = "where to run, of what this build has"},
       {.section = "execution", .name = "runner", .words = words_of_all<Runner>(),
        .default_value = "auto", .help = "how to launch the kernels"},

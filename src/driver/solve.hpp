@@ -44,7 +44,14 @@ std::string explain(RunConfig const& run, System<T> const& system);
 /// Kokkos is initialised.
 std::vector<std::string_view> space_names();
 
-/// \brief Whether this space (one of space_names()) works in main memory.
+/// \brief Whether this build has this space: one of space_names(), or "gpu", the default space
+/// where that is a GPU's.
+bool has_space(std::string_view space);
+
+/// \brief What is wrong with a space that the build does not have, and what is to be done.
+std::string not_in_build(std::string_view space);
+
+/// \brief Whether this space, which the build has, works in main memory.
 bool on_host(std::string_view space);
 
 /// \brief "4.6.99".

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "spaces.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <string>
 
+#include "errors.hpp"
+#include "schema.hpp"
 #include "solve.hpp"
 
 namespace Solder::Driver {
@@ -27,6 +31,21 @@ std::vector<std::string_view> space_names() {
     return all;
   }();
   return {names.begin(), names.end()};
+}
+
+bool has_space(std::string_view space) {
+  auto const names = space_names();
+  return space == "gpu" ? !on_host("default")
+                        : std::find(names.begin(), names.end(), space) != names.end();
+}
+
+std::string not_in_build(std::string_view space) {
+  std::string device(space == "gpu" ? "CUDA" : space);
+  for (char& c : device) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return concat("execution.space '", space, "' is not in this build, which has ",
+                join(space_names(), " and "), "; to build it, put SOLDER_DEVICES=", device,
+                space == "gpu" ? " (AMD: HIP)" : "",
+                " before the command (docs/execution-spaces.md)");
 }
 
 bool on_host(std::string_view space) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "solve.hpp"
+
 namespace Solder::Driver {
 
 /// \brief The YAML name of an execution space: "openmp".
@@ -22,11 +24,13 @@ std::string name_of_space() {
 std::string cpu_name();
 
 /// \brief Calls f with an instance of the execution space with that YAML name; does not call it if
-/// this build does not have the space (see space_names()).
+/// this build does not have the space (see has_space()).
 template <class Function>
 void with_space(std::string_view name, Function const& f) {
-  std::string const wanted =
-      name == "default" ? name_of_space<Kokkos::DefaultExecutionSpace>() : std::string(name);
+  if (!has_space(name)) return;
+  std::string const wanted = name == "default" || name == "gpu"
+                                 ? name_of_space<Kokkos::DefaultExecutionSpace>()
+                                 : std::string(name);
   Solder::Impl::for_each_space([&]<class Exec>(std::type_identity<Exec>) {
     if (name_of_space<Exec>() == wanted) f(Exec());
     return true;

@@ -446,7 +446,7 @@ std::string Table::rest_of_head(RunResult const& first) const {
   Shared const shared(runs_);
   std::vector<std::string> of_matrix, how;
   if (shared.size)
-    of_matrix = {concat(grouped(first.rows), " rows, ", grouped(first.nonzeros), " nonzeros")};
+    of_matrix = {concat(counted(first.rows, "row"), ", ", counted(first.nonzeros, "nonzero"))};
   if (shared.format && was_solved(first))
     of_matrix.push_back(concat(first.matrix_format, ": ", first.format_reason));
   if (shared.solver) how.push_back(solver_that_ran(first));

@@ -90,10 +90,20 @@ std::string csv_cell(std::string_view text) {
   return quoted + "\"";
 }
 
+std::string lower_case(std::string_view text) {
+  std::string small(text);
+  for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return small;
+}
+
 std::string grouped(long long number) {
   std::string text = std::to_string(number);
   for (std::size_t i = text.size(); i > 3 + (number < 0 ? 1u : 0u);) text.insert(i -= 3, ",");
   return text;
+}
+
+std::string counted(long long number, std::string_view one) {
+  return grouped(number) + ' ' + std::string(one) + (number == 1 ? "" : "s");
 }
 
 }  // namespace Solder::Driver

@@ -55,7 +55,13 @@ std::string wrapped(std::string_view first, std::string_view text,
 /// \brief A cell of a CSV file: in quotes where it has to be.
 std::string csv_cell(std::string_view text);
 
+/// \brief With small letters in place of A to Z.
+std::string lower_case(std::string_view text);
+
 /// \brief "1,048,576".
 std::string grouped(long long number);
+
+/// \brief "1,048,576 rows", "1 row".
+std::string counted(long long number, std::string_view one);
 
 }  // namespace Solder::Driver
