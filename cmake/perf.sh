@@ -3,6 +3,29 @@
 # Sourced by ./solder perf, after prepare.sh. `perf` builds solder_perf, with peers from Debian's packages where
 # --with names them, and runs it.
 
+perf_help() {
+  cat <<'END'
+usage: ./solder perf FILE.yaml [more.yaml ...] [--set section.key=value ...]
+                     [--compare OLD.json] [--with eigen,petsc] [--peers]
+Times what the files describe, which are those of ./solder with two keys more:
+  measure:
+    solve              a fixed number of iterations; the default
+    setup              fsai's set-up by phase, with its memory
+    kernels            the kernels of an iteration
+    batch              all systems of problem.batch at once, and one after another
+    spmv               y = A x
+    triangular         solves with the factors of ILU(0), or with a triangular matrix
+    multi_dot          h = V^H y; 'multi_dot: {rows: ..., columns: [...]}' in place of a problem
+    batched_cholesky   'batched_cholesky: {matrices: ..., orders: [...]}' likewise
+    copy               b = a; 'copy: {rows: [...]}' likewise
+  compare: [viennacl, kokkos_kernels, vendor, eigen, petsc], or some of these libraries
+Writes JSON, a page (HTML) and a picture (SVG): where output says, else FILE.json and beside it.
+  --with eigen,petsc   installs these from Debian into the private root of ./solder
+  --compare OLD.json   the page compares with these earlier results
+  --peers              says which libraries were found
+END
+}
+
 # The Debian packages of a peer.
 packages_of() {
   case $1 in
@@ -68,6 +91,9 @@ perf() { # solder_perf's arguments, and --with PEER
       *) set -- "$@" "$argument" ;;
     esac
   done
+  case "$*" in
+    --help | -h) perf_help; exit ;;
+  esac
   [ "$#" -gt 0 ] || fail "which file? ./solder perf inputs/perf/cg_fem2d_host.yaml [--with eigen] [--compare OLD.json]"
   needs=
   for peer in $(echo "$with" | tr ',' ' '); do

@@ -200,25 +200,25 @@ std::string title_of_batch(Driver::RunConfig const& run) {
 
 std::string heading() {
   return "gain: over solder one after another, of " + std::to_string(most_alone) +
-         " systems at most, scaled to all; speed: relative to the first line of a peer\n" +
-         format("%-40s %8s %9s %-15s %-18s %-12s %12s %12s %9s %9s %9s %9s %9s\n", "problem",
-                "systems", "rows each", "who", "how", "teams", "ms", "us a system", "gain", "speed",
-                "most it.", "mean it.", "residual");
+         " systems at most, scaled to all;\nspeed: over that of the first line of another "
+         "library\n" +
+         format("  %-14s %-17s %-10s %9s %9s %6s %6s %4s %5s %8s\n", "who", "how", "teams", "ms",
+                "us each", "gain", "speed", "most", "mean", "residual");
 }
 
 std::string lines(Group const& group) {
-  std::string text;
   Contest const& contest = group.contest;
+  std::string text = contest.problem + ": " + counted(contest.size, "system") + " of " +
+                     counted(contest.rows / contest.size, "row") + "; most and mean iterations\n";
   double const reference = contest.reference_seconds(), before = seconds_alone(contest);
   for (Contestant const& c : contest.contestants) {
     Remarks const& remarks = group.remarks.at({c.who, c.how});
-    std::string const speed = reference > 0 ? format("%.3f", reference / c.seconds()) : "-";
-    text += format("%-40s %8lld %9.0f %-15s %-18s %-12s %12.3f %12.3f %9.1f %9s %9d %9.1f %9.1e\n",
-                   contest.problem.c_str(), static_cast<long long>(contest.size),
-                   double(contest.rows) / double(contest.size), c.who.c_str(), c.how.c_str(),
-                   remarks.teams.empty() ? "-" : remarks.teams.c_str(), c.seconds() * 1e3,
-                   c.seconds() * 1e6 / double(contest.size), before / c.seconds(), speed.c_str(),
-                   remarks.most_iterations, remarks.mean_iterations, c.error);
+    std::string const speed = reference > 0 ? format("%.2f", reference / c.seconds()) : "-";
+    text +=
+        format("  %-14s %-17s %-10s %9.2f %9.2f %6.1f %6s %4d %5.1f %8.1e\n", c.who.c_str(),
+               c.how.c_str(), remarks.teams.empty() ? "-" : remarks.teams.c_str(),
+               c.seconds() * 1e3, c.seconds() * 1e6 / double(contest.size), before / c.seconds(),
+               speed.c_str(), remarks.most_iterations, remarks.mean_iterations, c.error);
   }
   for (std::string const& why : contest.absent) text += "  " + why + "\n";
   return text;

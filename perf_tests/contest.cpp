@@ -91,23 +91,25 @@ double Contest::reference_seconds() const {
 }
 
 std::string ContestTable::heading(double copy_bandwidth) const {
-  return format("copy %.1f GB/s; speed: relative to the first line of a peer\n",
+  return format("copy %.1f GB/s; speed: over that of the first line of another library\n",
                 copy_bandwidth * 1e-9) +
-         format("%-40s %9s %10s %-15s %-16s %12s %9s %9s %9s %9s\n", "problem", "rows",
-                size_name_.c_str(), "who", "how", "us", "GB/s", "of copy", "speed", "error");
+         format("  %-14s %-19s %11s %19s %8s %8s %6s %7s\n", "who", "how", "us", "quartiles",
+                "GB/s", "of copy", "speed", "error");
 }
 
 std::string ContestTable::lines(Contest const& contest) const {
-  std::string text;
+  std::string text = contest.problem + ": " + counted(contest.rows, "row") + ", ";
+  if (size_name_.ends_with('s'))
+    text += counted(contest.size, size_name_.substr(0, size_name_.size() - 1)) + "\n";
+  else
+    text += size_name_ + " " + std::to_string(contest.size) + "\n";
   double const reference = contest.reference_seconds();
   for (Contestant const& c : contest.contestants) {
     double const rate = contest.bytes / c.seconds();
-    std::string const speed = reference > 0 ? format("%.3f", reference / c.seconds()) : "-";
-    text += format("%-40s %9lld %10lld %-15s %-16s %12.2f %9.1f %8.1f%% %9s %9.1e\n",
-                   contest.problem.c_str(), static_cast<long long>(contest.rows),
-                   static_cast<long long>(contest.size), c.who.c_str(), c.how.c_str(),
-                   c.seconds() * 1e6, rate * 1e-9, 100 * rate / contest.copy_bandwidth,
-                   speed.c_str(), c.error);
+    std::string const speed = reference > 0 ? format("%.2f", reference / c.seconds()) : "-";
+    text += format("  %-14s %-19s %11.2f %19s %8.1f %7.1f%% %6s %7.0e\n", c.who.c_str(),
+                   c.how.c_str(), c.seconds() * 1e6, quartiles_text(c.samples).c_str(), rate * 1e-9,
+                   100 * rate / contest.copy_bandwidth, speed.c_str(), c.error);
   }
   for (std::string const& why : contest.absent) text += "  " + why + "\n";
   return text;
@@ -116,9 +118,11 @@ std::string ContestTable::lines(Contest const& contest) const {
 std::string ContestTable::means(std::vector<Contest> const& contests) {
   std::string text;
   for (auto const& [names, ratios] : all_ratios(contests))
-    text += format("solder %s: %s takes %.3f times as long, least %.3f (geometric mean of %d)\n",
-                   names.first.c_str(), names.second.c_str(), geometric_mean(ratios), least(ratios),
-                   static_cast<int>(ratios.size()));
+    text += format("%s takes %.2f times as long as solder %s", names.second.c_str(),
+                   geometric_mean(ratios), names.first.c_str()) +
+            (ratios.size() == 1 ? "\n"
+                                : format(": the geometric mean of %zu problems; least %.2f\n",
+                                         ratios.size(), least(ratios)));
   return text;
 }
 

@@ -27,27 +27,9 @@ namespace Solder::Perf {
 namespace {
 
 constexpr std::string_view usage =
-    "usage: solder_perf FILE.yaml [more.yaml ...] [--set section.key=value ...] [--kokkos-...]\n"
-    "Times what the files describe, as solder-driver reads them, and two keys more:\n"
-    "  measure: solve (a fixed number of iterations; the default), setup (of fsai, phase by "
-    "phase,\n"
-    "           with its memory), spmv (y = A x alone), triangular (solves with the factors of "
-    "ILU(0),\n"
-    "           or with a matrix that is triangular), batch (all systems of problem.batch at once, "
-    "to the\n"
-    "           tolerance, beside one after another),\n"
-    "           multi_dot (h = V^H y for a tall basis; in place of a problem: multi_dot: {rows: "
-    "...,\n"
-    "           columns: [...], scalar: double}),\n"
-    "           batched_cholesky (in place of a problem: batched_cholesky: {matrices: ...,\n"
-    "           orders: [...], scalar: double}) or\n"
-    "           copy (b = a; in place of a problem: copy: {rows: [...], scalar: double})\n"
-    "  compare: [viennacl, kokkos_kernels, vendor, eigen, petsc], or some of these: libraries to "
-    "time beside it\n"
-    "Writes JSON, a page (HTML) and a picture (SVG): where output says, else FILE.json and beside "
-    "it.\n"
-    "--compare OLD.json: the page compares with these earlier results. --peers: which libraries "
-    "were found.\n";
+    "usage: solder_perf FILE.yaml [more.yaml ...] [--set section.key=value ...]\n"
+    "                   [--compare OLD.json] [--peers] [--kokkos-...]\n"
+    "./solder perf --help says what the files may ask for.\n";
 
 struct Arguments {
   std::vector<std::filesystem::path> files;
@@ -55,6 +37,7 @@ struct Arguments {
   std::vector<std::filesystem::path> old;
   std::vector<char*> kokkos;  ///< the program's name and --kokkos-*
   bool peers = false;
+  bool help = false;
 };
 
 Arguments read_arguments(int argc, char* argv[], Driver::Errors& errors) {
@@ -68,15 +51,17 @@ Arguments read_arguments(int argc, char* argv[], Driver::Errors& errors) {
       arguments.old.emplace_back(argv[++i]);
     else if (argument == "--peers")
       arguments.peers = true;
+    else if (argument == "--help" || argument == "-h")
+      arguments.help = true;
     else if (argument == "--set" && i + 1 < argc)
       arguments.assignments.emplace_back(argv[++i]);
     else if (argument.starts_with("-"))
-      errors.add(argument, "unknown option\n" + std::string(usage));
+      errors.add(argument, "unknown option, or nothing after it; see --help");
     else
       arguments.files.emplace_back(argument);
   }
-  if (arguments.files.empty() && errors.empty() && !arguments.peers)
-    errors.add("", "no YAML file given\n" + std::string(usage));
+  if (arguments.files.empty() && errors.empty() && !arguments.peers && !arguments.help)
+    errors.add("", "no YAML file given; see --help");
   return arguments;
 }
 
@@ -134,6 +119,10 @@ int run(int argc, char* argv[]) {
   };
   Arguments arguments = read_arguments(argc, argv, errors);
   if (!errors.empty()) return fail();
+  if (arguments.help) {
+    std::cout << usage;
+    return 0;
+  }
   if (arguments.peers) {
     std::cout << peers_text();
     return 0;

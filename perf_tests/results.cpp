@@ -59,31 +59,32 @@ double Row::bandwidth_fraction() const {
 }
 
 std::string heading(Row const& first) {
-  return format("copy %.1f GB/s, triad %.1f GB/s (%s)\n", first.bandwidth.copy * 1e-9,
-                first.bandwidth.triad * 1e-9, first.solder.space.c_str()) +
-         format("%-32s %9s %-8s %-7s %-7s %-14s %-23s %10s %12s %10s %10s %13s\n", "problem",
-                "rows", "solver", "precond", "space", "who", "how", "iterations", "us/iteration",
-                "of copy", "x Solder", "Solder / best");
+  return format("copy %.1f GB/s, triad %.1f GB/s (%s); x Solder: the time over Solder's\n",
+                first.bandwidth.copy * 1e-9, first.bandwidth.triad * 1e-9,
+                first.solder.space.c_str()) +
+         format("  %-14s %-23s %10s %11s %17s %8s %8s\n", "who", "how", "iterations", "us each",
+                "quartiles", "of copy", "x Solder");
 }
 
 std::string lines(Row const& row) {
   double const own = row.solder.seconds_per_iteration();
   auto const line = [&](std::string const& who, std::string const& how, int iterations,
-                        double seconds, std::string const& rest) {
-    return format("%-32s %9lld %-8s %-7s %-7s %-14s %-23s %10d %12.2f %s\n",
-                  row.config->problem.name.c_str(), static_cast<long long>(row.rows),
-                  row.config->solver.name.c_str(), row.config->preconditioner.label.c_str(),
-                  row.solder.space.c_str(), who.c_str(), how.c_str(), iterations, seconds * 1e6,
-                  rest.c_str());
+                        double seconds, std::vector<double> const& each,
+                        std::string const& of_copy) {
+    return format("  %-14s %-23s %10d %11.2f %17s %8s %8.2f\n", who.c_str(), how.c_str(),
+                  iterations, seconds * 1e6, quartiles_text(each).c_str(), of_copy.c_str(),
+                  seconds / own);
   };
-  double const best = best_peer_seconds(row);
+  std::vector<double> each = row.solder.samples;
+  for (double& seconds : each) seconds /= std::max(1, row.solder.report.iterations);
   std::string text =
+      row.config->problem.name + ": " + counted(row.rows, "row") + "; " + row.config->solver.name +
+      ", " + row.config->preconditioner.label + ", " + row.solder.space + "\n" +
       line("solder",
            row.solder.report.form + " " + std::string(to_string(row.solder.report.runner)) + " " +
                row.solder.matrix_format,
-           row.solder.report.iterations, own,
-           format("%9.1f%% %10.2f ", 100 * row.bandwidth_fraction(), 1.0) +
-               (best > 0 ? format("%13.2f", own / best) : format("%13s", "-")));
+           row.solder.report.iterations, own, each,
+           format("%.1f%%", 100 * row.bandwidth_fraction()));
   if (SetupReport const& setup = row.solder.report.preconditioner; !setup.phases.empty()) {
     double total = 0;
     text += "  set-up:";
@@ -99,10 +100,10 @@ std::string lines(Row const& row) {
     text += "  solder: stopped early, " + std::string(to_string(row.solder.report.reason)) + "; " +
             row.solder.report.detail + "\n";
   for (PeerResult const& peer : row.peers) {
-    if (peer.timings.empty()) text += "  " + peer.name + ": " + peer.why_not + "\n";
+    if (peer.timings.empty()) text += format("  %-14s ", peer.name.c_str()) + peer.why_not + "\n";
     for (PeerTiming const& timing : peer.timings) {
       text += line(peer.name, timing.variant, timing.iterations, timing.seconds_per_iteration(),
-                   format("%10s %10.2f", "", timing.seconds_per_iteration() / own));
+                   timing.seconds, "");
       if (!agrees(timing, row))
         text += format(
             "  %s %s: residual %.3e after %d iterations, where Solder has %.3e: not the same "
@@ -111,6 +112,8 @@ std::string lines(Row const& row) {
             row.solder.check_iterations, row.solder.check_residual);
     }
   }
+  if (double const best = best_peer_seconds(row); best > 0)
+    text += format("  Solder / best of the others: %.2f\n", own / best);
   return text;
 }
 

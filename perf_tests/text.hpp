@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <cstdio>
 #include <string>
+#include <vector>
 
+#include "driver/report/records.hpp"
+#include "driver/report/text.hpp"
+#include "driver/text.hpp"
+
+/// Lines of tables have at most Driver::most_columns characters.
 namespace Solder::Perf {
 
-/// \brief printf into a string.
-template <class... Arguments>
-std::string format(char const* pattern, Arguments... arguments) {
-  int const size = std::snprintf(nullptr, 0, pattern, arguments...);
-  std::string text(static_cast<std::size_t>(size) + 1, '\0');
-  std::snprintf(text.data(), text.size(), pattern, arguments...);
-  text.pop_back();
-  return text;
+using Driver::counted;
+using Driver::format;
+
+/// \brief The quartiles of times, in microseconds: "14.1 to 14.9"; "-" of fewer than three.
+inline std::string quartiles_text(std::vector<double> const& seconds) {
+  if (seconds.size() < 3) return "-";
+  Charts::Quartiles const q = Charts::quartiles(seconds);
+  return Charts::number(q.lower * 1e6, 3) + " to " + Charts::number(q.upper * 1e6, 3);
 }
 
 }  // namespace Solder::Perf

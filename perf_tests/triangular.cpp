@@ -276,26 +276,25 @@ Comparison compare(Contestant const& own, Contest const& contest) {
 
 std::string heading(double copy_bandwidth) {
   return format(
-             "copy %.1f GB/s; amortised: solves after which analysis and solves took less than "
-             "the vendor's\n",
+             "copy %.1f GB/s; pays: after so many solves analysis and solves took less than the "
+             "vendor's\n",
              copy_bandwidth * 1e-9) +
-         format("%-40s %-11s %9s %10s %7s %-15s %-16s %11s %10s %12s %9s %9s %9s %9s\n", "problem",
-                "triangle", "rows", "nonzeros", "levels", "who", "how", "analysis ms", "update ms",
-                "us", "of copy", "vendor x", "amortised", "error");
+         format("  %-14s %-16s %11s %9s %11s %7s %8s %6s %7s\n", "who", "how", "analysis ms",
+                "update ms", "us", "of copy", "vendor x", "pays", "error");
 }
 
 std::string lines(Group const& group) {
-  std::string text;
   Contest const& contest = group.contest;
+  std::string text = contest.problem + ", " + group.triangle + ": " + counted(contest.rows, "row") +
+                     ", " + counted(contest.size, "nonzero") + ", " +
+                     counted(group.levels, "level") + "\n";
   auto const shown = [](char const* pattern, std::optional<double> value, double factor = 1) {
     return value ? format(pattern, *value * factor) : std::string("-");
   };
   for (Contestant const& c : contest.contestants) {
     Comparison const beside = compare(c, contest);
     text += format(
-        "%-40s %-11s %9lld %10lld %7d %-15s %-16s %11.3f %10s %12.2f %9s %9s %9s %9.1e\n",
-        contest.problem.c_str(), group.triangle.c_str(), static_cast<long long>(contest.rows),
-        static_cast<long long>(contest.size), group.levels, c.who.c_str(), c.how.c_str(),
+        "  %-14s %-16s %11.3f %9s %11.2f %7s %8s %6s %7.0e\n", c.who.c_str(), c.how.c_str(),
         median(c.analysis) * 1e3, shown("%.3f", beside.update, 1e3).c_str(), c.seconds() * 1e6,
         shown("%.1f%%", beside.of_copy, 100).c_str(), shown("%.3f", beside.vendor_ratio).c_str(),
         shown("%.0f", beside.amortised).c_str(), c.error);
