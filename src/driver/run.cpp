@@ -172,7 +172,7 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table& table) {
       lock.unlock();
       print_beginning(table);
       print(table.line(ended));
-      print(attempts_text(ended.report));
+      print(narrowed(attempts_text(ended.report), width_of_output()));
       if (config.output.verbose)
         print(matrix_text(ended.symmetry) + setup_text(ended.report.preconditioner));
       report(ended);
@@ -279,7 +279,7 @@ ExitCode Runs::explain_all(std::vector<FileConfig> const& files, SystemStore& st
   try {
     for (FileConfig const& file : files)
       for (RunConfig const& run : file.runs)
-        print(
+        print(narrowed(
             concat(run.problem.name, "\n",
                    std::visit(
                        [&]<class T>(std::shared_ptr<System<T> const> const& system) -> std::string {
@@ -288,7 +288,8 @@ ExitCode Runs::explain_all(std::vector<FileConfig> const& files, SystemStore& st
                          else
                            return {};
                        },
-                       store.get(run))));
+                       store.get(run))),
+            width_of_output()));
   } catch (std::exception const& error) {
     std::cerr << "error: " << what_of(error) << std::endl;
     return invalid_input;

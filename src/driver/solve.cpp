@@ -16,6 +16,7 @@
 #include "spaces.hpp"
 #include "streams.hpp"
 #include "symmetry.hpp"
+#include "text.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -118,7 +119,8 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   }
   Solver<T, Exec> const solver = make_solver(exec, A, parameters_of(run, format), inputs);
   exec.fence("Solder::driver: matrix and preconditioner made");
-  if (run.output.introduces) print(concat(run.problem.name, "\n", solver.explain()));
+  if (run.output.introduces && run.chooses())
+    print(narrowed(concat(run.problem.name, "\n", solver.explain()), width_of_output()));
   double const setup_seconds = timer.seconds();
   bool const is_one = !is_batch && count == 1 && !is_block(run);
   if (is_one) solver.reserve();

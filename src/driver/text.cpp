@@ -36,6 +36,8 @@ Style style_of_output(bool wide) {
           isatty(STDOUT_FILENO) == 1 && !is_dumb && !is_set("NO_COLOR")};
 }
 
+std::size_t width_of_output() { return width_of(STDOUT_FILENO); }
+
 std::string coloured(std::string_view text, char const* colour, Style const& style) {
   if (!style.colour) return std::string(text);
   return std::string("\x1b[") + colour + "m" + std::string(text) + "\x1b[0m";
@@ -81,6 +83,20 @@ std::string wrapped(std::string_view first, std::string_view text, std::size_t w
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return all + line + "\n";
+}
+
+std::string narrowed(std::string_view text, std::size_t width) {
+  std::string all;
+  while (!text.empty()) {
+    std::size_t const end = std::min(text.find('\n'), text.size());
+    std::string_view const line = text.substr(0, end);
+    std::size_t const indent = std::min(line.find_first_not_of(' '), line.size());
+    std::string part = wrapped(std::string(indent + 4, ' '), line.substr(indent), width);
+    all += characters(line) > width ? std::string(indent, ' ') + part.substr(indent + 4)
+                                    : std::string(line) + "\n";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return all;
 }
 
 std::string csv_cell(std::string_view text) {

@@ -25,6 +25,9 @@ Style style_of_output(bool wide);
 /// \brief The characters of a line on this stream's terminal; most_columns where it is none.
 std::size_t width_of(int stream);
 
+/// \brief The characters of a line on standard output, as style_of_output() has them.
+std::size_t width_of_output();
+
 /// \brief Text with a colour of the terminal ("32": green), as far as the style has colours.
 std::string coloured(std::string_view text, char const* colour, Style const& style);
 
@@ -51,6 +54,10 @@ std::string padded(std::string_view text, std::size_t width, bool left);
 /// `first`; each further one is indented as much.
 std::string wrapped(std::string_view first, std::string_view text,
                     std::size_t width = most_columns);
+
+/// \brief The lines of a text, those that are wider than `width` broken at blanks. What follows is
+/// indented by four more than its line.
+std::string narrowed(std::string_view text, std::size_t width);
 
 /// \brief A cell of a CSV file: in quotes where it has to be.
 std::string csv_cell(std::string_view text);

@@ -252,6 +252,10 @@ TEST(Text, OfManyBytesCountsCharacters) {
   EXPECT_EQ(grouped(-1000), "-1,000");
   EXPECT_EQ(wrapped("ab ", "one two three four five six", 26),
             "ab one two three four five\n   six\n");
+  EXPECT_EQ(narrowed("short\n  one two three four five six\n", 26),
+            "short\n  one two three four\n      five six\n");
+  EXPECT_EQ(counted(1, "row"), "1 row");
+  EXPECT_EQ(counted(1000, "row"), "1,000 rows");
 }
 
 // ---- help ----

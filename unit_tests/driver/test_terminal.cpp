@@ -116,18 +116,18 @@ TEST(Terminal, WritesATableAsItsEndingSays) {
 
 TEST(Terminal, ASpaceThatIsNotBuiltComesWithTheRemedy) {
   Scratch const scratch;
-  auto const built = Solder::Driver::space_names();
-  for (std::string const space : {"serial", "openmp", "cuda", "hip"}) {
-    if (std::find(built.begin(), built.end(), space) != built.end()) continue;
-    std::string upper = space;
+  for (std::string const space : {"gpu", "serial", "openmp", "cuda", "hip"}) {
+    if (Solder::Driver::has_space(space)) continue;
+    std::string upper = space == "gpu" ? "cuda" : space;
     std::transform(upper.begin(), upper.end(), upper.begin(), ::toupper);
+    if (space == "gpu") upper += " (AMD: HIP)";
     scratch.write("a.yaml", "problem: {generate: fem_poisson_2d, size: 5}\nexecution: {space: " +
                                 space + "}\n");
     Outcome const outcome = drive(scratch, "a.yaml");
     EXPECT_EQ(outcome.code, 2);
     EXPECT_TRUE(contains(outcome.err, "a.yaml:2: execution.space '" + space + "' is not in this"))
         << outcome.err;
-    EXPECT_TRUE(contains(outcome.err, "SOLDER_DEVICES=" + upper + " ./solder")) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, "put SOLDER_DEVICES=" + upper + " before the command")) << outcome.err;
     EXPECT_TRUE(contains(outcome.err, "docs/execution-spaces.md")) << outcome.err;
   }
 }

@@ -246,8 +246,12 @@ inline std::string describe(Analysis const& analysis) {
     return std::to_string(count) + " of its diagonal entries " + (count == 1 ? "is " : "are ") +
            what;
   };
-  std::string text = "  " + std::to_string(rows.rows) + " rows, " + std::to_string(rows.nonzeros) +
-                     " entries, " + Impl::lengths_text(rows) + "\n  " + describe(symmetry);
+  auto const plural = [](std::int64_t count, char const* one, char const* many) {
+    return std::to_string(count) + (count == 1 ? one : many);
+  };
+  std::string text = "  " + plural(rows.rows, " row, ", " rows, ") +
+                     plural(rows.nonzeros, " entry, ", " entries, ") + Impl::lengths_text(rows) +
+                     "\n  " + describe(symmetry);
   if (!symmetry.is_square || !symmetry.is_finite) return text + "\n";
   if (!symmetry.hermitian.holds())
     text += symmetry.pattern ? "; the places of its entries are symmetric"
@@ -279,8 +283,8 @@ inline std::string describe(Analysis const& analysis) {
     text += "\n  badly scaled: the largest entries of its rows or columns differ by " +
             number(ratio) + " times";
   if (analysis.row_sizes.zeros + analysis.column_sizes.zeros > 0)
-    text += "\n  singular: " + std::to_string(analysis.row_sizes.zeros) + " rows and " +
-            std::to_string(analysis.column_sizes.zeros) + " columns have nothing but zeros";
+    text += "\n  singular: " + plural(analysis.row_sizes.zeros, " row and ", " rows and ") +
+            plural(analysis.column_sizes.zeros, " column", " columns") + " with nothing but zeros";
   if (analysis.looks_elliptic() && analysis.symmetry.pattern)
     text += "\n  it looks like a discretised diffusion";
   return text + "\n";
