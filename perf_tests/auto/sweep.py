@@ -2,169 +2,249 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every combination of solver and preconditioner on every matrix, and what `auto` makes of the same.
 
-    ./sweep.py run --driver ../../solder --matrices FOLDER --out sweep.json          # combinations, and auto
-    ./sweep.py run ... --only auto                                                   # auto alone, anew
-    ./sweep.py table --out sweep.json                                                # Markdown
+    ./sweep.py run --driver ../../solder --matrices FOLDER --out sweep.jsonl    # auto, combinations, the best ones again
+    ./sweep.py run ... --only auto --anew                                       # auto alone, anew
+    ./sweep.py table --out sweep.jsonl                                          # Markdown
 
 Each solve is a process of its own with a limit of CPU seconds, to a relative residual of 1e-8 from x = 0 with b = A ones.
-Results are added to the file as they come, so a run that was ended goes on where it was. A solve counts where the
-driver says `converged`. The time of a combination is set-up + solve as the driver reports it, without reading the file;
-auto's has the look at the matrix and all attempts in it. With `table --by cpu`, for busy machines and one thread, it is
-the CPU time of the process less that of one that does a single iteration. The table sets auto beside the fastest
-combination.
+Results are added to the file as they come, a line each, so a run that was ended goes on where it was. The combinations
+go in rounds, those that solve most matrices first; then auto and the fastest combinations are run some times more, of
+which the least time counts. A solve counts where the driver says `converged`. The time of a combination is set-up +
+solve as the driver reports it, without reading the file; auto's has the look at the matrix and all attempts in it. With
+`table --by cpu`, for busy machines and one thread, it is the CPU time of the process less that of one that does a
+single iteration. A third of the matrices, by a hash of their names, is held out: auto's model is not fitted to them.
 """
 import argparse
+import collections
+import gzip
 import json
 import math
 import os
 import pathlib
-import resource
+import queue
 import shlex
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import zlib
 
-HERMITIAN_SOLVERS = ["cg"]
-HERMITIAN = ["jacobi", "ic0", "ict", "fsai", "amg", "chebyshev"]
-GENERAL_SOLVERS = ["gmres", "bicgstab", "idr"]
-GENERAL = ["none", "jacobi", "ilu0", "ilut", "amg"]
-OPTIONS = {"ict": {"ordering": "amd"},
-           "ilut": {"ordering": "amd", "scale": "equilibrate", "match": "product"}}
-
-
-def header(path):
-    """(rows, field, symmetry) of a Matrix Market file."""
-    import gzip
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt") as file:
-        words = file.readline().lower().split()
-        for line in file:
-            if not line.startswith("%") and line.strip():
-                return int(line.split()[0]), words[3], words[4]
-
-
-def combinations(symmetry):
-    pairs = [(s, p) for s in GENERAL_SOLVERS for p in GENERAL]
-    if symmetry != "general":
-        pairs = [(s, p) for s in HERMITIAN_SOLVERS for p in HERMITIAN] + pairs
-    return pairs
+STURDY = {"drop_tolerance": 1e-4, "fill_factor": 20, "ordering": "amd", "scale": "equilibrate", "match": "product"}
+DIRECT = {**STURDY, "drop_tolerance": 1e-10, "fill_factor": 1000}
+# A preconditioner's name here, and what the driver is given for it.
+PRECONDITIONERS = {
+    "none": {}, "jacobi": {}, "ic0": {}, "ilu0": {}, "fsai": {}, "amg": {}, "chebyshev": {},
+    "ict": {"ordering": "amd"},
+    "ict-fill": {"name": "ict", "drop_tolerance": 1e-4, "fill_factor": 10, "ordering": "amd"},
+    "ilut": {"ordering": "amd", "scale": "equilibrate", "match": "product"},
+    "ilut-fill": {"name": "ilut", **STURDY},
+    "ilut-direct": {"name": "ilut", **DIRECT},
+    "iluk": {"ordering": "amd"},
+}
+# In the order of their rounds.
+HERMITIAN = ["cg+ic0", "cg+fsai", "cg+jacobi", "cg+amg", "cg+ict", "cg+ict-fill", "cg+chebyshev"]
+GENERAL = ["idr+ilu0", "gmres+ilut-fill", "bicgstab+jacobi", "bicgstab+amg", "gmres+ilut", "gmres+ilu0",
+           "gmres+ilut-direct", "bicgstab+ilu0", "idr+ilut", "bicgstab+ilut", "idr+jacobi", "bicgstab+none", "idr+amg",
+           "gmres+amg", "idr+ilut-fill", "bicgstab+ilut-fill", "gmres+jacobi", "idr+none", "gmres+none", "gmres+iluk",
+           "bicgstab+iluk", "idr+iluk"]
 
 
-def solve(arguments, matrix, field, solver, preconditioner, limit, most=10000):
-    """One process: what its JSON says, or how it ended."""
-    with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
-        out = pathlib.Path(folder) / "result.json"
-        seen = lambda path: arguments.prefix_removed(path)
-        sections = {"problem": {"matrix": seen(matrix), "rhs": "unit_solution",
-                                "scalar": "complex_double" if field == "complex" else "double"},
-                    "output": {"json": seen(out)}}
-        if solver != "auto":
-            sections["solver"] = {"name": solver, "check_symmetry": "false", "max_iterations": most}
-            sections["preconditioner"] = {"name": preconditioner, **OPTIONS.get(preconditioner, {})}
-        else:
-            sections["solver"] = {"name": "auto"}
-        text = "\n".join(f"{name}: {json.dumps(keys)}" for name, keys in sections.items())
-        yaml = pathlib.Path(folder) / "run.yaml"
-        yaml.write_text(text.replace('"false"', "false") + "\n")
-        begin, used = time.monotonic(), cpu_seconds()
-        seconds = math.ceil(limit)
-        done = subprocess.run(shlex.split(arguments.driver) + [seen(yaml)], capture_output=True, text=True,
-                              env={**os.environ, "OMP_NUM_THREADS": str(arguments.threads)},
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds)))
-        used = cpu_seconds() - used
-        if not out.exists():
-            late = used > 0.9 * limit
-            return {"reason": "time" if late else "error", "code": done.returncode, "cpu": used,
-                    "text": done.stderr[-400:]}
-        run = json.loads(out.read_text())["runs"][0]
-        kept = {key: run.get(key) for key in ("reason", "iterations", "true_relative_residual", "setup_seconds",
-                                              "solve_seconds", "detail")}
-        if solver == "auto":
-            kept["attempts"] = run.get("attempts")
-        kept["wall"], kept["cpu"] = time.monotonic() - begin, used
-        return kept
+class Matrix:
+    def __init__(self, path):
+        self.path, self.name = path, path.name.split(".mtx")[0]
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt") as file:
+            words = file.readline().lower().split()
+            self.field, self.symmetry = words[3], words[4]
+            sizes = next(line for line in file if not line.startswith("%") and line.strip())
+            self.rows, self.columns, self.stored = map(int, sizes.split())
+
+    def combinations(self):
+        return GENERAL if self.symmetry == "general" else HERMITIAN + GENERAL
 
 
-def cpu_seconds():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def is_held_out(name):
+    return zlib.crc32(name.encode()) % 3 == 0
+
+
+class Sweep:
+    """The solves of a run, several at once, and their results."""
+
+    def __init__(self, arguments):
+        self.arguments, self.lock = arguments, threading.Lock()
+        self.ends = time.monotonic() + arguments.seconds if arguments.seconds else math.inf
+        self.results = read(arguments.out)
+        if arguments.anew:
+            self.results = [line for line in self.results if arguments.only and line["run"] != arguments.only]
+        self.file = open(arguments.out, "w", buffering=1)
+        self.file.writelines(json.dumps(line) + "\n" for line in self.results)
+
+    def seconds_left(self):
+        return self.ends - time.monotonic()
+
+    def seen(self, path):
+        """The path as the driver sees it."""
+        return str(path).removeprefix(self.arguments.root)
+
+    def process(self, matrix, key, slot, most):
+        """One solve: what its JSON says, or how it ended."""
+        with tempfile.TemporaryDirectory(dir=self.arguments.scratch) as folder:
+            out, yaml = pathlib.Path(folder) / "result.json", pathlib.Path(folder) / "run.yaml"
+            sections = {"problem": {"matrix": self.seen(matrix.path), "rhs": "unit_solution",
+                                    "scalar": "complex_double" if matrix.field == "complex" else "double"},
+                        "solver": {"name": "auto"}, "output": {"json": self.seen(out)}}
+            if key != "auto":
+                solver, preconditioner = key.split("+")
+                sections["solver"] = {"name": solver, "check_symmetry": False, "max_iterations": most}
+                sections["preconditioner"] = {"name": preconditioner, **PRECONDITIONERS[preconditioner]}
+            yaml.write_text("\n".join(f"{name}: {json.dumps(keys)}" for name, keys in sections.items()) + "\n")
+            limit = self.arguments.limit
+            command = ["sh", "-c", f'ulimit -t {math.ceil(limit)}; exec "$@"', "sh", *shlex.split(self.arguments.driver)]
+            begin = time.monotonic()
+            with open(pathlib.Path(folder) / "errors", "w+") as errors:
+                child = subprocess.Popen(command + [self.seen(yaml)], stdout=subprocess.DEVNULL, stderr=errors,
+                                         env={**os.environ, "OMP_NUM_THREADS": str(self.arguments.threads)})
+                if self.arguments.jobs > 1:
+                    cores, threads = sorted(os.sched_getaffinity(0)), self.arguments.threads
+                    first = slot * threads % len(cores)
+                    os.sched_setaffinity(child.pid, cores[first:first + threads] or cores)
+                timer = threading.Timer(max(0, min(3 * limit, self.seconds_left())), child.kill)
+                timer.start()
+                _, status, used = os.wait4(child.pid, 0)
+                timer.cancel()
+                child.returncode = os.waitstatus_to_exitcode(status)
+                errors.seek(0)
+                text = errors.read()[-400:]
+            result = {"cpu": used.ru_utime + used.ru_stime, "wall": time.monotonic() - begin}
+            if not out.exists():
+                late = child.returncode < 0 and result["cpu"] > 0.9 * limit
+                return {**result, "reason": "time" if late else "error", "code": child.returncode, "text": text}
+            run = json.loads(out.read_text())["runs"][0]
+            for name in ("reason", "iterations", "true_relative_residual", "setup_seconds", "solve_seconds", "detail"):
+                result[name] = run.get(name)
+            if key == "auto":
+                result["attempts"] = run.get("attempts")
+            return result
+
+    def solve(self, matrix, key, slot, most=10000):
+        result = self.process(matrix, key if key != "reading" else "cg+none", slot, most if key != "reading" else 1)
+        if self.seconds_left() <= 0:  # it may have been ended for that
+            return
+        line = {"matrix": matrix.name, "rows": matrix.rows, "stored": matrix.stored, "field": matrix.field,
+                "symmetry": matrix.symmetry, "run": key, **result}
+        with self.lock:
+            self.results.append(line)
+            self.file.write(json.dumps(line) + "\n")
+            print(matrix.name, key, result["reason"], result.get("iterations"), f"{result['wall']:.2f} s", flush=True)
+
+    def together(self, jobs, at_once):
+        """Does the jobs in their order, so many at once."""
+        waiting = queue.Queue()
+        for job in jobs:
+            waiting.put(job)
+
+        def work(slot):
+            while self.seconds_left() > 0:
+                try:
+                    matrix, key = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                self.solve(matrix, key, slot)
+        workers = [threading.Thread(target=work, args=(slot,)) for slot in range(at_once)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+
+
+def read(out):
+    if not pathlib.Path(out).exists():
+        return []
+    with open(out) as file:
+        return [json.loads(line) for line in file]
+
+
+def by_matrix(results):
+    """{matrix: {run: its results}}"""
+    of = collections.defaultdict(lambda: collections.defaultdict(list))
+    for line in results:
+        of[line["matrix"]][line["run"]].append(line)
+    return of
+
+
+def seconds(result):
+    if result["reason"] != "converged":
+        return math.inf
+    return result["setup_seconds"] + result["solve_seconds"]
 
 
 def run(arguments):
-    out = pathlib.Path(arguments.out)
-    results = json.loads(out.read_text()) if out.exists() else {}
-    paths = sorted(pathlib.Path(arguments.matrices).glob("*.mtx*"), key=lambda path: path.stat().st_size)
+    paths = sorted(pathlib.Path(arguments.matrices).glob("*.mtx*"))
     names = set(arguments.names.split(",")) if arguments.names else None
-    for path in paths:
-        name = path.name.split(".mtx")[0]
-        if names and name not in names:
-            continue
-        rows, field, symmetry = header(path)
-        if rows > arguments.most_rows or (field == "complex" and not arguments.complex):
-            continue
-        of = results.setdefault(name, {"rows": rows, "field": field, "symmetry": symmetry, "runs": {}})
-        if "reading" not in of:
-            of["reading"] = solve(arguments, path, field, "cg", "none", arguments.limit, 1).get("cpu", 0)
-        pairs = [("auto", "auto")] if arguments.only == "auto" else combinations(symmetry)
-        if not arguments.only:
-            pairs.append(("auto", "auto"))
-        for solver, preconditioner in pairs:
-            key = f"{solver}+{preconditioner}" if solver != "auto" else "auto"
-            if key in of["runs"] and not (arguments.only and key == arguments.only):
-                continue
-            if arguments.skip_auto and key == "auto":
-                continue
-            of["runs"][key] = result = solve(arguments, path, field, solver, preconditioner, arguments.limit)
-            print(name, key, result["reason"], result.get("iterations"), f"{result.get('wall', 0):.2f} s", flush=True)
-        part = out.with_suffix(".part")
-        part.write_text(json.dumps(results, indent=0))
-        part.replace(out)
-
-
-def seconds_of(arguments, of):
-    def seconds(result):
-        if result is None or result["reason"] != "converged":
-            return math.inf
-        if arguments.by == "cpu":
-            return max(result["cpu"] - of["reading"], 1e-3)
-        return result["setup_seconds"] + result["solve_seconds"]
-    return seconds
+    matrices = [matrix for matrix in map(Matrix, paths)
+                if matrix.rows == matrix.columns and matrix.rows <= arguments.most_rows
+                and (matrix.field != "complex" or arguments.complex) and (names is None or matrix.name in names)]
+    matrices.sort(key=lambda matrix: -matrix.stored)  # the long ones first: cores are busy to the end
+    sweep = Sweep(arguments)
+    done = by_matrix(sweep.results)
+    rounds = collections.defaultdict(list)
+    for matrix in matrices:
+        keys = ["auto"] if arguments.only == "auto" else ["auto", *matrix.combinations(), "reading"]
+        for place, key in enumerate(keys):
+            if not done[matrix.name][key]:
+                rounds[place].append((matrix, key))
+    share = arguments.again_share if arguments.again else 0
+    ends, sweep.ends = sweep.ends, time.monotonic() + (1 - share) * sweep.seconds_left()
+    sweep.together([job for place in sorted(rounds) for job in rounds[place]], arguments.jobs)
+    sweep.ends = ends
+    done, jobs = by_matrix(sweep.results), []
+    for matrix in matrices:
+        of = done[matrix.name]
+        fastest = sorted((min(map(seconds, results)), key) for key, results in of.items()
+                         if key not in ("auto", "reading"))
+        best = [key for least, key in fastest[:3] if least < math.inf]
+        if best and min(map(seconds, of["auto"]), default=math.inf) < math.inf:
+            jobs += [(matrix, key) for key in (["auto"] if arguments.only else ["auto", *best])]
+    sweep.together(arguments.again * jobs, max(1, arguments.jobs // 2))
 
 
 def table(arguments):
-    results = json.loads(pathlib.Path(arguments.out).read_text())
     print("| matrix | rows | best combination | its | ms | solved by | auto took | attempts | its | ms | ratio |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
-    ratios, missed, solved, won, any_solved = [], [], 0, 0, 0
-    for name, of in sorted(results.items()):
-        runs, seconds = dict(of["runs"]), seconds_of(arguments, of)
-        auto = runs.pop("auto", None)
-        if auto is None or not runs:
+    judged = {"fitted": [], "held out": []}
+    for name, of in sorted(by_matrix(read(arguments.out)).items()):
+        reading = min((result["cpu"] for result in of.pop("reading", [])), default=0)
+
+        def taken(result):
+            if arguments.by == "cpu" and result["reason"] == "converged":
+                return max(result["cpu"] - reading, 1e-3)
+            return seconds(result)
+        least = {key: min(results, key=taken) for key, results in of.items() if results}
+        auto = least.pop("auto", None)
+        if auto is None or not least:
             continue
-        best = min(runs, key=lambda key: seconds(runs[key]))
-        time_best, time_auto = seconds(runs[best]), seconds(auto)
-        count = sum(seconds(result) < math.inf for result in runs.values())
-        any_solved += time_best < math.inf
-        solved += time_auto < math.inf
-        won += time_auto < math.inf and time_best == math.inf
-        if time_best < math.inf and time_auto == math.inf:
-            missed.append(name)
-        ratio = time_auto / time_best if max(time_best, time_auto) < math.inf else None
-        if ratio is not None:
-            ratios.append(ratio)
+        best = min(least, key=lambda key: taken(least[key]))
+        time_best, time_auto = taken(least[best]), taken(auto)
+        count = sum(taken(result) < math.inf for result in least.values())
+        judged["held out" if is_held_out(name) else "fitted"].append((name, time_best, time_auto))
         attempts = auto.get("attempts") or []
         last = f"{attempts[-1]['solver']}+{attempts[-1]['preconditioner']}" if attempts else "-"
         number = lambda value: f"{1e3 * value:.1f}" if value < math.inf else "-"
-        print(f"| {name} | {of['rows']} | {best if time_best < math.inf else '-'} | "
-              f"{runs[best].get('iterations', '-') if time_best < math.inf else '-'} | {number(time_best)} | "
-              f"{count} of {len(runs)} | {last if time_auto < math.inf else auto['reason']} | {len(attempts)} | "
-              f"{auto.get('iterations', '-')} | {number(time_auto)} | {'-' if ratio is None else f'{ratio:.2f}'} |")
-    if ratios:
-        ratios.sort()
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        within = sum(ratio <= 1.5 for ratio in ratios) / len(ratios)
-        print(f"\nauto solves {solved}, some combination {any_solved}; auto alone {won}, missed: "
-              f"{', '.join(missed) or 'none'}. Ratio: geometric mean {mean:.2f}, at most 1.5 on {100 * within:.0f}%, "
+        solved = max(time_best, time_auto) < math.inf
+        print(f"| {name} | {auto['rows']} | {best if time_best < math.inf else '-'} | "
+              f"{least[best].get('iterations', '-') if time_best < math.inf else '-'} | {number(time_best)} | "
+              f"{count} of {len(least)} | {last if time_auto < math.inf else auto['reason']} | {len(attempts)} | "
+              f"{auto.get('iterations', '-')} | {number(time_auto)} | {f'{time_auto / time_best:.2f}' if solved else '-'} |")
+    for group, of in {**judged, "all": judged["fitted"] + judged["held out"]}.items():
+        ratios = sorted(auto / best for _, best, auto in of if max(auto, best) < math.inf)
+        if not ratios:
+            continue
+        missed = [name for name, best, auto in of if best < auto == math.inf]
+        print(f"\n{group}: {len(of)} matrices; auto solves {sum(auto < math.inf for _, _, auto in of)}, some combination "
+              f"{sum(best < math.inf for _, best, _ in of)}; auto alone {sum(auto < best == math.inf for _, best, auto in of)}, "
+              f"missed: {', '.join(missed) or 'none'}. "
+              f"Ratio: geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}, "
+              f"at most 1.5 on {100 * sum(ratio <= 1.5 for ratio in ratios) / len(ratios):.0f}%, "
               f"median {ratios[len(ratios) // 2]:.2f}, worst {ratios[-1]:.1f}.")
 
 
@@ -173,20 +253,22 @@ def main():
     parser.add_argument("what", choices=["run", "table"])
     parser.add_argument("--driver", default=str(pathlib.Path(__file__).resolve().parents[2] / "solder"))
     parser.add_argument("--matrices")
-    parser.add_argument("--out", default="sweep.json")
+    parser.add_argument("--out", default="sweep.jsonl")
     parser.add_argument("--limit", type=float, default=60, help="CPU seconds for each process")
+    parser.add_argument("--seconds", type=float, help="for the whole run, which then ends")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at once, each on cores of its own")
+    parser.add_argument("--threads", type=int, default=2, help="of a process")
+    parser.add_argument("--again", type=int, default=0, help="times that auto and the best combinations are run again")
+    parser.add_argument("--again-share", type=float, default=0.3, help="of the seconds, kept for that")
     parser.add_argument("--by", choices=["clock", "cpu"], default="clock")
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--most-rows", type=int, default=1_000_000)
     parser.add_argument("--complex", action="store_true", help="complex matrices too")
     parser.add_argument("--names", help="of matrices, with commas")
     parser.add_argument("--only", choices=["auto"])
-    parser.add_argument("--skip-auto", action="store_true")
+    parser.add_argument("--anew", action="store_true", help="what the file has already is run again, and replaced")
     parser.add_argument("--scratch", help="folder for inputs and results")
     parser.add_argument("--root", default="", help="folder that the driver sees as /")
     arguments = parser.parse_args()
-    root = arguments.root
-    arguments.prefix_removed = lambda path: str(path).removeprefix(root) if root else str(path)
     if arguments.what == "table":
         return table(arguments)
     if not arguments.matrices:
