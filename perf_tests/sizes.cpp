@@ -38,7 +38,7 @@ SizesConfig read_sizes(SizesKeys const& keys, SizesConfig const& defaults,
   std::vector<std::string_view> const known{count_name,        sizes_name,    scalar_name,
                                             "execution.space", "output.json", "output.report",
                                             "output.plot",     "compare",     "measure"};
-  auto const documents = Driver::read_documents(file, errors);
+  auto const documents = Driver::read_documents(file, errors, keys.section);
   if (documents.size() > 1)
     errors.add(file.string(), "several YAML documents ('---'): measure: ", keys.section,
                " takes one");

@@ -13,8 +13,9 @@
 namespace Solder::Perf {
 namespace {
 
-/// On hosts: how often Solder and the peers take turns.
-constexpr int rounds = 9;
+/// On hosts: how often Solder and the peers take turns, and how often where a turn takes longer.
+constexpr int rounds = 9, fewer_rounds = 5;
+constexpr double long_turn = 2;  // seconds
 
 /// Asks one peer, or asks it again and adds its times to those it has.
 template <class T>
@@ -79,11 +80,14 @@ void take_turns(Row& row, Driver::System<T> const& system, int threads) {
   TimedSolves<T> solves(*row.config, system);
   row.solder = solves.calibrate();
   int const repeats = (row.solder.repeats + rounds - 1) / rounds;
-  for (int round = 0; round < rounds; ++round) {
+  int wanted = rounds;
+  for (int round = 0; round < wanted; ++round) {
+    auto const begin = Clock::now();
     solves.time_solves(row.solder, repeats);
     for (PeerResult& peer : row.peers) ask(peer, row, system, repeats, threads);
+    if (seconds_between(begin, Clock::now()) > long_turn) wanted = fewer_rounds;
   }
-  row.solder.repeats = repeats * rounds;
+  row.solder.repeats = static_cast<int>(row.solder.samples.size());
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct Source {
   std::string name;
   bool lines = true;
   fs::path folder;
+  std::string_view foreign{};  ///< a section that is not the driver's, with values all the same
 
   std::string at(YAML::Mark const& mark) const {
     return lines && !mark.is_null() ? name + ":" + std::to_string(mark.line + 1) : name;
@@ -80,7 +81,7 @@ void read_section(YAML::Node const& map, std::string const& section, Source cons
     auto const name = key_of(pair.first, section, seen, source, document, errors);
     if (!name) continue;
     Entry entry{section, *name, {}, source.at(pair.first.Mark())};
-    if (!rows_of(section, *name).empty()) {
+    if (section == source.foreign || !rows_of(section, *name).empty()) {
       entry.values = values_of(pair.second, entry.full_name(), source, errors);
       if (entry.values.empty()) {
         document.unclear.insert(entry.full_name());
@@ -222,8 +223,9 @@ std::optional<std::string> read_text(fs::path const& file, Errors& errors) {
   if (std::any_of(text.begin(), text.end(), control))
     return refuse("is a binary file, not YAML; the name of a matrix ends in .mtx or .mtx.gz");
   if (text.starts_with("%%MatrixMarket"))
-    return refuse("is a matrix, but its name does not end in .mtx: save it as A.mtx, say, and give "
-                  "that name");
+    return refuse(
+        "is a matrix, but its name does not end in .mtx: save it as A.mtx, say, and give "
+        "that name");
   return text;
 }
 
@@ -242,11 +244,12 @@ bool Document::is_clear(std::string_view full_name) const {
          (!unclear.contains("") && !unclear.contains(full_name.substr(0, full_name.find('.'))));
 }
 
-std::vector<Document> read_documents(fs::path const& file, Errors& errors) {
+std::vector<Document> read_documents(fs::path const& file, Errors& errors,
+                                     std::string_view foreign) {
   std::vector<Document> documents;
   auto const text = read_text(file, errors);
   if (!text) return documents;
-  Source const source{file.string(), true, file.parent_path()};
+  Source const source{file.string(), true, file.parent_path(), foreign};
   try {
     for (YAML::Node const& top : load(*text, source, errors)) {
       if (!top.IsMap()) {

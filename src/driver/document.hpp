@@ -53,7 +53,9 @@ struct Document {
 /// file stops being valid YAML, the documents before that point are returned.
 ///
 /// The first document's `output` applies to all; a later document with its own is an error.
-std::vector<Document> read_documents(std::filesystem::path const& file, Errors& errors);
+/// \param foreign a section that is not the driver's, whose keys have values all the same
+std::vector<Document> read_documents(std::filesystem::path const& file, Errors& errors,
+                                     std::string_view foreign = {});
 
 /// \brief Reads "section.key=value" from the command line; the value is written as in YAML ([1, 2]
 /// makes a sweep). An entry without values means an empty value. Returns nothing after an error.

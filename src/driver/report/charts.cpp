@@ -155,6 +155,13 @@ std::vector<double> parts_of(Run const& run, std::vector<std::string> const& nam
   return parts;
 }
 
+/// "f(size=3,k=1)" without its name: "size=3,k=1".
+std::string parameters_of(std::string const& problem) {
+  auto const begin = problem.find('('), end = problem.find(')', begin);
+  if (begin == std::string::npos || end == std::string::npos) return problem;
+  return problem.substr(begin + 1, end - begin - 1) + problem.substr(end + 1);
+}
+
 std::vector<std::string> times(std::vector<Run> const& runs) {
   std::vector<Run const*> chosen;
   for (Run const& run : runs)
@@ -163,6 +170,8 @@ std::vector<std::string> times(std::vector<Run> const& runs) {
   auto const ways = ways_of(runs);
   bool const one_problem =
       grouped(runs, [&](std::size_t i) { return runs[i].problem; }).size() == 1;
+  bool const one_family =
+      grouped(runs, [&](std::size_t i) { return runs[i].family; }).size() == 1;
   bool const in_parts = std::all_of(chosen.begin(), chosen.end(), [](Run const* run) {
     return run->is_fixed() && !run->parts.empty();
   });
@@ -180,7 +189,8 @@ std::vector<std::string> times(std::vector<Run> const& runs) {
   for (Run const* const run : chosen) {
     if (bars.bars.size() == most_bars) break;
     std::string const& way = ways[std::size_t(run - runs.data())];
-    Bars::Bar bar{one_problem ? way : run->problem + (way.empty() ? "" : ", " + way), {}};
+    std::string const problem = one_family ? parameters_of(run->problem) : run->problem;
+    Bars::Bar bar{one_problem ? way : problem + (way.empty() ? "" : ", " + way), {}};
     if (bar.label.empty()) bar.label = run->problem;
     bar.is_good = run->has_ended_well();
     if (in_parts)
