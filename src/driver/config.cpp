@@ -323,8 +323,8 @@ void check_right_hand_sides(Settings const& settings, Errors& errors) {
 std::string name_of(ProblemConfig const& problem, Given const& given) {
   if (problem.matrix.empty()) return with_given(problem.generate, given, is_of_generator);
   fs::path stem = problem.matrix.filename();
-  if (stem.extension() == ".gz") stem = stem.stem();
-  if (stem.extension() == ".mtx") stem = stem.stem();
+  for (char const* const end : {".gz", ".mtx"})
+    if (lower_case(stem.extension().string()) == end) stem = stem.stem();
   return stem.string();
 }
 
