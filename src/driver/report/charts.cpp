@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "text.hpp"
@@ -49,13 +50,13 @@ Size size_of(std::vector<Run> const& runs, Group const& group) {
     return values.size() > 1;
   };
   if (differ(&Run::rows)) return {"rows", &Run::rows};
-  if (differ(&Run::columns)) return {"columns at once", &Run::columns};
+  if (differ(&Run::columns)) return {"columns", &Run::columns};
   return {"", nullptr};
 }
 
 std::string name_of_measure(Run const& run) {
   if (!run.is_fixed()) return "s to the solution, set-up included";
-  return run.solver.empty() ? "s" : "s an iteration";
+  return run.solver.empty() ? "seconds" : "seconds an iteration";
 }
 
 // ---- residuals ----
@@ -170,11 +171,13 @@ std::vector<std::string> times(std::vector<Run> const& runs) {
   auto const ways = ways_of(runs);
   bool const one_problem =
       grouped(runs, [&](std::size_t i) { return runs[i].problem; }).size() == 1;
-  bool const one_family =
-      grouped(runs, [&](std::size_t i) { return runs[i].family; }).size() == 1;
+  bool const one_family = grouped(runs, [&](std::size_t i) { return runs[i].family; }).size() == 1;
   bool const in_parts = std::all_of(chosen.begin(), chosen.end(), [](Run const* run) {
     return run->is_fixed() && !run->parts.empty();
   });
+  Group all(runs.size());
+  std::iota(all.begin(), all.end(), std::size_t(0));
+  Size const size = size_of(runs, all);
   Run const& first = *chosen[0];
   Bars bars;
   bars.title = in_parts ? "Where the time goes"
@@ -191,6 +194,8 @@ std::vector<std::string> times(std::vector<Run> const& runs) {
     std::string const& way = ways[std::size_t(run - runs.data())];
     std::string const problem = one_family ? parameters_of(run->problem) : run->problem;
     Bars::Bar bar{one_problem ? way : problem + (way.empty() ? "" : ", " + way), {}};
+    if (one_problem && size.member != nullptr)
+      bar.label += (way.empty() ? "" : ", ") + count_text(run->*size.member) + " " + size.label;
     if (bar.label.empty()) bar.label = run->problem;
     bar.is_good = run->has_ended_well();
     if (in_parts)
@@ -266,8 +271,7 @@ std::vector<std::string> over_size(std::vector<Run> const& runs) {
 
 std::vector<std::string> profile(std::vector<Run> const& runs) {
   auto const ways = ways_of(runs);
-  auto const problems = grouped(
-      runs, [&](std::size_t i) { return runs[i].problem + "\n" + number(runs[i].columns); });
+  auto const problems = grouped(runs, [&](std::size_t i) { return runs[i].what(); });
   auto const by_way = grouped(runs, [&](std::size_t i) { return ways[i]; });
   if (problems.size() < 2 || by_way.size() < 2) return {};
   std::vector<double> best(runs.size(), unknown);  // of each run's problem

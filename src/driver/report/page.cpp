@@ -96,9 +96,13 @@ std::string results(std::vector<Run> const& runs) {
   auto const ways = ways_of(runs);
   bool const one_way =
       std::all_of(ways.begin(), ways.end(), [](std::string const& way) { return way.empty(); });
-  Table table({"", "problem", "rows", "nonzeros", "rhs", "way", "runner", "matrix format", "reason",
-               "iterations", "true residual", "set-up", "solve", "an iteration", "quartiles",
-               "of copy", "cores busy"});
+  bool const of_kernels = std::all_of(runs.begin(), runs.end(), [](Run const& run) {
+    return run.is_fixed() && run.solver.empty();
+  });
+  Table table({"", "problem", "rows", "nonzeros", of_kernels ? "columns" : "rhs", "way", "runner",
+               "matrix format", "reason", "iterations", of_kernels ? "error" : "true residual",
+               "set-up", "solve", of_kernels ? "time" : "an iteration", "quartiles", "of copy",
+               "cores busy"});
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Run const& run = runs[i];
     double const share = run.bytes / run.per_iteration / run.bandwidth;
@@ -110,7 +114,7 @@ std::string results(std::vector<Run> const& runs) {
                run.runner, run.format, run.reason, count_text(run.iterations),
                number(std::isfinite(run.true_residual) ? run.true_residual : run.residual, 3),
                seconds_text(run.setup), seconds_text(run.solve), seconds_text(run.per_iteration),
-               spread_text(run), has_share ? number(100 * share, 3) + " %" : "",
+               spread_text(run), has_share ? number(100 * share, share < 10 ? 3 : 5) + " %" : "",
                run.busy_cores >= 0.01 ? number(100 * run.busy_cores, 2) + " %" : ""},
               run.has_ended_well() ? "" : "bad");
   }
@@ -123,7 +127,7 @@ std::string fastest(std::vector<Run> const& runs) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<std::size_t>> problems;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    std::string const name = runs[i].problem + "\n" + number(runs[i].columns);
+    std::string const name = runs[i].what();
     if (problems[name].empty()) order.push_back(name);
     problems[name].push_back(i);
   }
@@ -342,7 +346,7 @@ std::string summary(std::vector<Record> const& records, std::vector<Run> const& 
     good += run.has_ended_well();
     busiest = std::fmax(busiest, run.busy_cores);
   }
-  std::string text = plural(runs.size(), runs.size() == solves ? "run" : "time");
+  std::string text = plural(runs.size(), runs.size() == solves ? "run" : "measurement");
   if (solves > 0)
     text += ": " + (good == solves ? std::string(solves == 1 ? "it" : "all") + " converged"
                                    : count_text(double(good)) + " converged, " +
@@ -360,6 +364,17 @@ std::string summary(std::vector<Record> const& records, std::vector<Run> const& 
                           " % of a solve: these times are not the solvers' own.",
                       " class=\"warn\"") +
               "\n";
+  for (Record const& record : records)
+    if (solves < runs.size() && record.load >= 0.5 * record.cores) {
+      result += element("p",
+                        "The load was " + number(record.load, 3) + " on " +
+                            plural(std::size_t(record.cores), "core") +
+                            " when this began: other processes were busy, and these times are not "
+                            "the solvers' own.",
+                        " class=\"warn\"") +
+                "\n";
+      break;
+    }
   for (Record const& record : records)
     if (!record.stopped.empty())
       result +=

@@ -258,6 +258,8 @@ void add_facts(Record& record, Json const& json) {
 
 }  // namespace
 
+std::string Run::what() const { return problem + "\n" + number(rows) + "\n" + number(columns); }
+
 double Run::measured() const {
   if (is_fixed() || !std::isfinite(solve)) return per_iteration;
   return solve + (std::isfinite(setup) ? setup : 0);
@@ -292,6 +294,9 @@ Record read_record(std::string const& name, std::string_view text) {
                           (is_plain && !argument.empty() ? argument : "'" + argument + "'");
       }
   add_facts(record, json);
+  record.cores = number_at(at(json, "machine"), "cores");
+  if (auto const load = numbers_at(at(json, "machine"), "load_average"); !load.empty())
+    record.load = load[0];
   double const bandwidth = number_at(json, "copy_bandwidth_gb_s") * 1e9;
   for (Json const& run : runs)
     if (at(run, "contestants").is_array())

@@ -42,6 +42,8 @@ struct Run {
 
   bool has_ended_well() const { return reason.empty() || reason == "converged"; }
   bool is_fixed() const { return tolerance == 0; }  ///< a benchmark of so many iterations
+  /// \brief What runs that may be compared share: problem, rows and right-hand sides.
+  std::string what() const;
   /// \brief The time that counts: of a benchmark an iteration's, else set-up and solve.
   double measured() const;
 };
@@ -52,7 +54,8 @@ struct Record {
   std::vector<std::pair<std::string, std::string>> facts;  ///< machine, versions, date
   std::string device, command, yaml_name, yaml, stopped;
   std::vector<Run> runs;
-  std::vector<std::string> absent;  ///< why others gave nothing
+  std::vector<std::string> absent;         ///< why others gave nothing
+  double load = unknown, cores = unknown;  ///< when the runs began; of all processes
 };
 
 /// \brief Reads what solder-driver or solder_perf has written. What is missing, or of another type,
