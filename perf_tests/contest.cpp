@@ -98,11 +98,13 @@ std::string ContestTable::heading(double copy_bandwidth) const {
 }
 
 std::string ContestTable::lines(Contest const& contest) const {
-  std::string text = contest.problem + ": " + counted(contest.rows, "row") + ", ";
-  if (size_name_.ends_with('s'))
-    text += counted(contest.size, size_name_.substr(0, size_name_.size() - 1)) + "\n";
-  else
-    text += size_name_ + " " + std::to_string(contest.size) + "\n";
+  std::string text = contest.problem + ": ";
+  if (size_name_ == "order")
+    text += Driver::grouped(contest.rows) + " matrices of order " + std::to_string(contest.size);
+  else  // "columns", "nonzeros"
+    text += counted(contest.rows, "row") + ", " +
+            counted(contest.size, size_name_.substr(0, size_name_.size() - 1));
+  text += "\n";
   double const reference = contest.reference_seconds();
   for (Contestant const& c : contest.contestants) {
     double const rate = contest.bytes / c.seconds();

@@ -18,7 +18,8 @@ using Driver::format;
 inline std::string quartiles_text(std::vector<double> const& seconds) {
   if (seconds.size() < 3) return "-";
   Charts::Quartiles const q = Charts::quartiles(seconds);
-  return Charts::number(q.lower * 1e6, 3) + " to " + Charts::number(q.upper * 1e6, 3);
+  auto const text = [](double us) { return us < 100 ? Charts::number(us, 3) : format("%.0f", us); };
+  return text(q.lower * 1e6) + " to " + text(q.upper * 1e6);
 }
 
 }  // namespace Solder::Perf
