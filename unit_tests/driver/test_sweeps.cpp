@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gtest/gtest.h>
+#include <driver/methods.hpp>
 
 #include "config_of.hpp"
 
