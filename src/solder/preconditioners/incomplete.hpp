@@ -643,7 +643,11 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     state.first_repaired = counters(2) == 0      ? -1
                            : state.label.empty() ? counters(3)
                                                  : state.label[counters(3)];
-    return counters(1) == std::numeric_limits<std::int32_t>::max() ? -1 : counters(1);
+    if (counters(1) == rows.none) return -1;
+    if constexpr (Impl::is_host_space<Exec>)
+      return state.by_level(counters(1));
+    else
+      return counters(1);
   }
 
   Factorisation kind_;

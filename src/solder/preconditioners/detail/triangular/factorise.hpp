@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include <solder/core/runners/waiting.hpp>
 #include <solder/core/scalar.hpp>
@@ -19,14 +20,15 @@ enum class Pivots : std::int32_t { nonzero, positive };
 /// Rows are processed in an order in which every row comes after the rows that it needs. A row is
 /// computed outside the array of the factors, which is "not yet" everywhere at first. It waits for
 /// each entry of the rows that it needs: flag and value are one word. The first row with an
-/// unusable pivot is recorded. The other rows still continue, although their results are then
-/// useless.
+/// unusable pivot is recorded. On GPUs the other rows still continue, although their results are
+/// then useless.
 ///
 /// On GPUs a warp takes a row, and a lane an entry. The places of needed entries depend only on the
 /// pattern, so they are looked up before the entries are waited for, `batch` rows at a time.
 template <class Scalar>
 struct IncompleteRows {
   using Real = typename ScalarTraits<Scalar>::Real;
+  static constexpr std::int32_t none = std::numeric_limits<std::int32_t>::max();
 
   std::int32_t rows;
   std::int32_t const* offsets;
@@ -40,18 +42,25 @@ struct IncompleteRows {
   Scalar* values;        ///< the factors; "not yet" at first
   Scalar* work;          ///< as many values: for rows too long for a warp's lanes, and for hosts
   std::int32_t* ticket;  ///< 0 at first
-  std::int32_t* wrong;   ///< set to the first row with an unusable pivot, if there is one
+  /// `none` at first; set to the first row with an unusable pivot, if there is one; on hosts to its
+  /// place in `order`.
+  std::int32_t* wrong;
   Pivots pivots;
   /// The least size of each row's pivot: a smaller one is replaced, counted in repaired[0], and the
   /// first such row is repaired[1]. Null: none is.
   Real const* least = nullptr;
   std::int32_t* repaired = nullptr;
 
-  /// \brief One thread of a host.
+  /// \brief One thread of a host. After an unusable pivot it takes no more rows: those that were
+  /// taken need only such as were taken before.
   void operator()(int) const {
-    for (std::int64_t t = next_rows(); t < rows; t = next_rows())
+    while (load_relaxed(wrong) == none) {
+      std::int64_t const t = next_rows();
+      if (t >= rows) break;
       for (std::int64_t p = t; p < t + rows_of_ticket && p < rows; ++p)
-        eliminate_in_memory(order[p], 0, 1, Waiting<true>{});
+        if (!eliminate_in_memory(order[p], 0, 1, Waiting<true>{}))
+          Kokkos::atomic_min(wrong, static_cast<std::int32_t>(p));
+    }
   }
 
   /// \brief A team of warps of a GPU.
@@ -62,7 +71,9 @@ struct IncompleteRows {
       std::int32_t const t = lane_value(lane == 0 ? add_one_release(ticket) : 0, 0);
       if (t >= rows) break;
       std::int32_t const i = order[t];
-      if (!eliminate_in_lanes(i, lane)) eliminate_in_memory(i, lane, warp, Waiting<false>{});
+      if (eliminate_in_lanes(i, lane)) continue;
+      bool const is_usable = eliminate_in_memory(i, lane, warp, Waiting<false>{});
+      if (lane == 0 && !is_usable) Kokkos::atomic_min(wrong, i);
     }
   }
 
@@ -193,8 +204,9 @@ struct IncompleteRows {
     return found == wanted ? from : -1;
   }
 
+  /// \brief Eliminates a row. Answers, in lane 0, whether its pivot is usable.
   template <class Wait>
-  KOKKOS_FORCEINLINE_FUNCTION void eliminate_in_memory(std::int32_t i, int lane, int lanes,
+  KOKKOS_FORCEINLINE_FUNCTION bool eliminate_in_memory(std::int32_t i, int lane, int lanes,
                                                        Wait const& patience) const {
     std::int32_t const begin = offsets[i], end = offsets[i + 1], pivot_place = diagonal[i];
     for (std::int32_t k = begin + lane; k < end; k += lanes) work[k] = of_A(k, pivot_place);
@@ -231,8 +243,9 @@ struct IncompleteRows {
     lane_barrier();
     for (std::int32_t k = begin + lane; k < end; k += lanes)
       store_relaxed(values + k, but_marked(work[k]));
-    if (lane == 0 && !is_fine(work[pivot_place])) Kokkos::atomic_min(wrong, i);
+    bool const is_usable = is_fine(work[pivot_place]);
     lane_barrier();
+    return is_usable;
   }
 };
 
