@@ -21,6 +21,7 @@
 #include "setups.hpp"
 #include "solves.hpp"
 #include "spmv.hpp"
+#include "text.hpp"
 #include "triangular.hpp"
 
 namespace Solder::Perf {
@@ -90,12 +91,11 @@ std::string peers_text() {
 /// Warns where other processes have the cores.
 void report_load(Driver::Provenance const& here) {
   if (here.load.empty() || here.cores == 0 || here.load[0] < 0.5 * here.cores) return;
-  char text[160];
-  std::snprintf(text, sizeof text,
-                "warning: the load is %.1f on %d cores before anything is timed: other processes "
-                "are busy, and these times are not Solder's own\n",
-                here.load[0], here.cores);
-  std::cerr << text;
+  std::cerr << format(
+      "warning: the load is %.1f on %d cores before anything is timed: other processes are busy, "
+      "and\nthese times are not Solder's own. GOMP_SPINCOUNT=300 before the command makes threads "
+      "wait asleep.\n",
+      here.load[0], here.cores);
 }
 
 /// Whether a measure has sizes in place of linear systems.
