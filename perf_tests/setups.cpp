@@ -130,9 +130,10 @@ std::string lines(Driver::RunConfig const& config, std::int64_t rows, Setup cons
   for (auto const& [name, seconds] : setup.report.phases)
     text += format(" %s %.2f ms (%.0f%%)", name.c_str(), seconds * 1e3,
                    100 * seconds / setup.seconds());
-  return text + format("\n  memory: A %.1f MB, G %.1f MB, peak with A %.1f MB = %.2f (A + G)\n",
-                       double(setup.bytes_of_A) * 1e-6, double(setup.bytes_of_G) * 1e-6,
-                       double(setup.peak_bytes) * 1e-6, setup.memory_ratio());
+  text += format("\n  memory: A %.1f MB, G %.1f MB, peak with A %.1f MB = %.2f (A + G)\n",
+                 double(setup.bytes_of_A) * 1e-6, double(setup.bytes_of_G) * 1e-6,
+                 double(setup.peak_bytes) * 1e-6, setup.memory_ratio());
+  return Driver::narrowed(text, Driver::most_columns);
 }
 
 }  // namespace

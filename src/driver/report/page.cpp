@@ -109,8 +109,10 @@ std::string results(std::vector<Run> const& runs) {
     bool const has_share = std::isfinite(share) && run.bandwidth > 0;
     table.add({count_text(double(i + 1)), run.problem, count_text(run.rows),
                count_text(run.nonzeros), run.columns > 1 ? count_text(run.columns) : "",
-               one_way ? run.solver + (run.preconditioner.empty() ? "" : ", ") + run.preconditioner
-                       : ways[i],
+               !one_way ? ways[i]
+               : run.solver.empty() || run.preconditioner.empty()
+                   ? run.solver + run.preconditioner
+                   : run.solver + ", " + run.preconditioner,
                run.runner, run.format, run.reason, count_text(run.iterations),
                number(std::isfinite(run.true_residual) ? run.true_residual : run.residual, 3),
                seconds_text(run.setup), seconds_text(run.solve), seconds_text(run.per_iteration),
