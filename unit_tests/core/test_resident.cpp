@@ -352,19 +352,13 @@ struct ShiftToOwned {
 };
 
 /// x = x + q, p = q; every third time the residual check is asked.
-template <class Vector = Solder::Owned<double>>
 struct AddOwned {
-  Vector x;
   double* p;
   bool operator==(AddOwned const&) const = default;
 
-  template <class Home>
-  KOKKOS_FUNCTION auto at_home(Home const& home) const {
-    return AddOwned<decltype(home(x))>{home(x), p};
-  }
-  KOKKOS_FUNCTION void row(auto const& i, Kokkos::Array<double, 2> const& old) const {
-    x[i] = reduced(old[0] + old[1]);
-    p[i] = old[1];
+  KOKKOS_FUNCTION void row(auto const& i, double& x, double q) const {
+    x = reduced(x + q);
+    p[i] = q;
   }
   template <class Team>
   KOKKOS_FUNCTION void end(Team const&, Sums<0> const&, Control const&, Control& next) const {
@@ -427,7 +421,7 @@ TYPED_TEST(Resident, OwnedVectorsAreBackInMemoryForTheJudge) {
         program(stage("SolderTest::add", Phase::iterate, of_p, Add{sum}),
                 stage("SolderTest::shift", Phase::iterate, of_p, ShiftToOwned<>{sum, p, q, n}),
                 stage("SolderTest::add_owned", Phase::iterate,
-                      arena.template range<double>(rows, x, q), AddOwned<>{x, p}));
+                      arena.template entries<double>(rows, x, Solder::as_read(q)), AddOwned{p}));
     Programs const programs{residual_check, iteration};
     auto const any = any_programs<TypeParam, Solder::Impl::Compiled{.owns = true}>(programs);
     engine.reserve(any);

@@ -89,11 +89,6 @@ struct PointwiseOf {
   bool operator==(PointwiseOf const&) const = default;
 
   template <class Scalar>
-  KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(At const&, std::int32_t i,
-                                                Kokkos::Array<Scalar, 1> const& r) const {
-    return m(i, r[0]);
-  }
-  template <class Scalar>
   KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(At const&, std::int32_t i, Scalar const& r) const {
     return m(i, r);
   }

@@ -165,11 +165,16 @@ class Arena {
     return {count, wanted, bounds};
   }
 
-  /// \brief The rows of a vector stage on these teams.
+  /// \brief The rows of a vector stage on these teams, which changes entries in place: those of
+  /// vectors that are not const.
+  template <class Scalar, class... Vectors>
+  Range<Scalar, Vectors...> entries(Rows const& rows, Vectors const&... vectors) const {
+    return {rows, teams(rows.teams), {vectors...}};
+  }
+  /// \brief The same, to be read only.
   template <class Scalar, class... From>
   auto range(Rows const& rows, From const&... from) const {
-    using Source = Range<Scalar, std::remove_const_t<decltype(as_read(from))>...>;
-    return Source{rows, teams(rows.teams), {as_read(from)...}};
+    return entries<Scalar>(rows, as_read(from)...);
   }
   template <class Vector>
   PlacedRange<Vector> placed_range(Rows const& rows, Vector const& from) const {

@@ -81,12 +81,11 @@ template <class... Vectors>
 struct Together {
   bool operator==(Together const&) const = default;
 
-  template <class Row, class Scalar>
-  KOKKOS_FORCEINLINE_FUNCTION void load(Row const&, Scalar*) const {}
-  template <class Home>
-  KOKKOS_FORCEINLINE_FUNCTION Together at_home(Home const&) const {
-    return {};
+  KOKKOS_FORCEINLINE_FUNCTION void load(auto const&, auto*) const {}
+  KOKKOS_FORCEINLINE_FUNCTION void give(auto const& i, auto*, auto const& f, auto&... row) const {
+    f(i, row...);
   }
+  KOKKOS_FORCEINLINE_FUNCTION Together at_home(auto const&) const { return {}; }
 };
 
 template <class First, class... Rest>
@@ -97,13 +96,23 @@ struct Together<First, Rest...> {
   bool operator==(Together const&) const = default;
 
   /// \brief Entry i of each.
-  template <class Row, class Scalar>
-  KOKKOS_FORCEINLINE_FUNCTION void load(Row const& i, Scalar* row) const {
+  KOKKOS_FORCEINLINE_FUNCTION void load(auto const& i, auto* row) const {
     *row = first[i];
     rest.load(i, row + 1);
   }
-  template <class Home>
-  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
+  KOKKOS_FORCEINLINE_FUNCTION auto loaded(auto const& i) const {
+    Kokkos::Array<std::remove_cvref_t<decltype(first[i])>, 1 + sizeof...(Rest)> row;
+    load(i, row.data());
+    return row;
+  }
+  /// \brief f(i, entries that load() has loaded ...), which may change them; stores those of
+  /// vectors that are not const.
+  KOKKOS_FORCEINLINE_FUNCTION void give(auto const& i, auto* row, auto const& f,
+                                        auto&... before) const {
+    rest.give(i, row + 1, f, before..., *row);
+    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(first[i])>>) first[i] = *row;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION auto at_home(auto const& home) const {
     return Together<std::remove_cvref_t<decltype(home(first))>,
                     std::remove_cvref_t<decltype(home(std::declval<Rest const&>()))>...>{
         home(first), rest.at_home(home)};
@@ -112,8 +121,8 @@ struct Together<First, Rest...> {
 
 }  // namespace Impl
 
-/// \brief A source hands (i, value) to a consumer, for every row i of the calling team, once, while
-/// the value is in a register:
+/// \brief A source hands (i, value), or (i, values ...), to a consumer, for every row i of the
+/// calling team, once, while the value is in a register:
 ///
 ///     bool for_each_row(team, at, prepare, consume) const
 ///
@@ -124,12 +133,11 @@ struct Together<First, Rest...> {
 /// if in_order() says no, as many others; `static constexpr bool goes_downwards = true` if the last
 /// one comes first.
 ///
-/// This one: rows of several vectors, pointers or Owned, all loaded together. Words: one a row and
-/// vector.
+/// This one: rows of several vectors, pointers or Owned, all loaded together. The consumer may
+/// change the entries of those that are not const, which are then stored. Words: one a row and
+/// vector, and one more for those stored.
 template <class Scalar, class... Vectors>
 struct Range {
-  static constexpr int N = sizeof...(Vectors);
-
   Rows rows;
   std::int32_t league;
   Impl::Together<Vectors...> from;
@@ -144,13 +152,8 @@ struct Range {
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const&, Prepare const& prepare,
                                                 Consume const& consume) const {
     return team.for_each_row(
-        rows,
-        [&](auto const& i) {
-          Kokkos::Array<Scalar, N> row;
-          from.load(i, row.data());
-          return row;
-        },
-        prepare, consume);
+        rows, [&](auto const& i) { return from.loaded(i); }, prepare,
+        [&](auto const& i, auto row) { from.give(i, row.data(), consume); });
   }
 
   template <class Home>
@@ -408,7 +411,7 @@ struct MadeProduct {
   };
 };
 
-/// \brief f(at, i, value) of another source's rows.
+/// \brief f(at, i, values ...) of another source's rows.
 template <class Source, class Function>
 struct Mapped {
   static constexpr bool goes_downwards = Solder::goes_downwards<Source>;
@@ -426,8 +429,9 @@ struct Mapped {
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
                                                 Prepare const& prepare,
                                                 Consume const& consume) const {
-    return source.for_each_row(
-        team, at, prepare, [&](auto const& i, auto const& value) { consume(i, f(at, i, value)); });
+    return source.for_each_row(team, at, prepare, [&](auto const& i, auto const&... values) {
+      consume(i, f(at, i, values...));
+    });
   }
 
   template <class Home>

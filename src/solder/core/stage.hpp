@@ -80,7 +80,8 @@ KOKKOS_FUNCTION constexpr std::size_t sums_needed_by() {
 ///     that the next stage need not wait for it.
 ///
 /// This one goes through the rows of a source and gives each to a body, a plain struct with
-///   - `row(i, value, scalars, mine) const`; without `scalars` or `mine` where the body has none,
+///   - `row(i, value, scalars, mine) const`, with all values that the source hands out; without
+///     `scalars` or `mine` where the body has none,
 ///   - `static constexpr std::size_t sums`: how many sums the rows leave, `Sums<sums>& mine` being
 ///     the thread's share, and `Sum<sums> left`: where,
 ///   - `struct Scalars`: what is computed once a team, the same in all of them, by
@@ -169,18 +170,17 @@ struct Stage {
   }
 
   /// \brief Gives a row to the body.
-  template <class Row, class Value>
-  KOKKOS_FORCEINLINE_FUNCTION void give(Row const& i, Value const& value,
-                                        typename ScalarsOf<Body>::type const& scalars,
-                                        Sums<Impl::sums_of<Body>()>& mine) const {
+  KOKKOS_FORCEINLINE_FUNCTION void give(typename ScalarsOf<Body>::type const& scalars,
+                                        Sums<Impl::sums_of<Body>()>& mine, auto const& i,
+                                        auto&... values) const {
     if constexpr (has_scalars && has_sums)
-      body.row(i, value, scalars, mine);
+      body.row(i, values..., scalars, mine);
     else if constexpr (has_scalars)
-      body.row(i, value, scalars);
+      body.row(i, values..., scalars);
     else if constexpr (has_sums)
-      body.row(i, value, mine);
+      body.row(i, values..., mine);
     else
-      body.row(i, value);
+      body.row(i, values...);
   }
 
   template <class Team>
@@ -211,7 +211,9 @@ struct Stage {
     auto const loaded = ahead(team, at);
     set_known(now, scalars);
     auto const& rows = source_with(scalars);
-    auto const consume = [&](auto const& i, auto const& value) { give(i, value, scalars, mine); };
+    auto const consume = [&](auto const& i, auto&&... values) {
+      give(scalars, mine, i, values...);
+    };
     bool went_on;
     if constexpr (sizeof...(S) == 0) {
       went_on = rows.for_each_row(
@@ -281,7 +283,7 @@ struct Stage {
           if constexpr (has_scalars) scalars = team.template told<Scalars>();
           return team.told_to_go_on();
         },
-        [&](std::int32_t i, auto const& value) { give(i, value, scalars, mine); });
+        [&](std::int32_t i, auto&&... values) { give(scalars, mine, i, values...); });
     if (first) {
       team.leave_nothing();
       if (went_on) end(team, mine, now, next);
@@ -324,7 +326,7 @@ struct Stage {
         if (count > 1 && source.has_columns())
           return source.for_each_row_of_columns(
               part, at, [&](std::int32_t c, std::int32_t i, auto const& value) {
-                if (columns[c].went_on) give(i, value, columns[c].scalars, columns[c].mine);
+                if (columns[c].went_on) give(columns[c].scalars, columns[c].mine, i, value);
               });
       }
       for (std::int32_t c = 0; c < count; ++c) {
@@ -333,7 +335,7 @@ struct Stage {
         auto mine = columns[c].mine;
         source_with(scalars).for_each_row(
             part.for_column(c), at, [] { return true; },
-            [&](std::int32_t i, auto const& value) { give(i, value, scalars, mine); });
+            [&](std::int32_t i, auto&&... values) { give(scalars, mine, i, values...); });
         columns[c].mine = mine;
       }
     };

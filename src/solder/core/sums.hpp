@@ -39,6 +39,13 @@ struct Sum {
     team.leave(values, parts, mine);
   }
 
+  /// \brief M of these, from number `First` on.
+  template <std::size_t First, std::size_t M = 1>
+  KOKKOS_FUNCTION Sum<M> part() const {
+    static_assert(First + M <= N);
+    return {values + First * parts, parts};
+  }
+
   KOKKOS_FUNCTION Sum of(std::int32_t) const { return *this; }
   KOKKOS_FUNCTION Sum all() const { return *this; }
 };

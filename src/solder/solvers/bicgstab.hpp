@@ -6,7 +6,7 @@
 
 #include <solder/core/identity.hpp>
 #include <solder/solvers/bicgstab_options.hpp>
-#include <solder/solvers/detail/bicgstab_bodies.hpp>
+#include <solder/solvers/detail/bicgstab_decisions.hpp>
 #include <solder/solvers/detail/bicgstab_merged.hpp>
 #include <solder/solvers/detail/residual_check.hpp>
 #include <solder/solvers/detail/solver.hpp>
@@ -72,6 +72,133 @@ class BiCgStab
 
 namespace Impl {
 
+// ---- The formulas: what a stage does with row i; what it changes is auto& ----
+
+/// \brief Begins anew from the true residual r, which is handed out: rs = r.
+///
+/// After a breakdown that won nothing rs has the entries of r by halves and one and a halves, at
+/// random: r itself may be all but orthogonal to the Krylov space of (A M)^H.
+struct BiCgStabBegin {
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto& rs, auto r, auto const& s,
+                                              auto& mine) {
+    rs = s.another ? to_real<decltype(r)>(weight(M.i / s.columns)) * r : r;
+    mine[0] += abs_squared(r);
+    add_to(mine, 1, dot_term(rs, r));
+  }
+  /// M is not pointwise: r is kept.
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto& rs, auto& r_kept, auto r,
+                                              auto const& s, auto& mine) {
+    row(M, rs, r, s, mine);
+    r_kept = r;
+  }
+  /// M is pointwise: u = p = M r.
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto& rs, auto& u, auto& p, auto r,
+                                              auto const& s, auto& mine) {
+    row(M, rs, r, s, mine);
+    u = p = M(r);
+  }
+  KOKKOS_FUNCTION static double weight(std::int32_t i) {
+    auto bits = static_cast<std::uint32_t>(i) * 0x9e3779b9u;
+    bits = (bits ^ (bits >> 16)) * 0x85ebca6bu;
+    return (bits ^ (bits >> 13)) & 1 ? 1.5 : 0.5;
+  }
+};
+
+/// \brief q = A p, with (rs, q).
+struct BiCgStabFirstProduct {
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const&, auto rs, auto& q, auto Ap, auto& mine) {
+    q = Ap;
+    add_to(mine, 0, dot_term(rs, q));
+  }
+};
+
+/// \brief s = r - alpha q: u becomes M s.
+struct BiCgStabHalfStep {
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto& u, auto q, auto const& s) {
+    u -= s.alpha * M(q);
+  }
+};
+
+/// \brief t = A M s, with all that omega and beta are made of; u is M s.
+struct BiCgStabSecondProduct {
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto u, auto rs, auto& t, auto Au,
+                                              auto& mine) {
+    constexpr std::size_t width = parts<decltype(u)>;
+    auto const s = M.undo(u);
+    t = Au;
+    mine[0] += abs_squared(s);
+    mine[1] += abs_squared(t);
+    add_to(mine, 2, dot_term(t, s));
+    add_to(mine, 2 + width, dot_term(rs, t));
+    add_to(mine, 2 + 2 * width, dot_term(rs, s));
+  }
+};
+
+/// \brief p = M r + beta (p - omega M q); u is M r.
+struct BiCgStabDirection {
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto u, auto& p, auto q,
+                                              auto const& s) {
+    p = u + s.beta * (p - s.omega * M(q));
+  }
+};
+
+/// \brief x = x + alpha p + omega M s, r = s - omega t: u becomes M r. With (r, r); pipelined the
+/// direction too, classical (rs, r).
+template <bool Pipelined>
+struct BiCgStabUpdate {
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto& x, auto& u, auto& p, auto t,
+                                              auto q_or_rs, auto const& s, auto& mine) {
+    x = x + s.alpha * p + s.omega * u;
+    u -= s.omega * M(t);
+    auto const r = M.undo(u);
+    mine[0] += abs_squared(r);
+    if constexpr (Pipelined)
+      BiCgStabDirection::row(M, u, p, q_or_rs, s);
+    else
+      add_to(mine, 1, dot_term(q_or_rs, r));
+  }
+};
+
+// The same with an M that is not pointwise: its rows are handed out. It cannot be undone, so r and
+// s are kept beside u = M r and M s, and w = M q.
+
+/// \brief u = p = M r, with (u, u) twice.
+struct BiCgStabBegunApart {
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const&, auto& u, auto& p, auto Mr, auto const&,
+                                              auto& mine) {
+    u = p = Mr;
+    mine[0] += abs_squared(u);
+    mine[1] = mine[0];
+  }
+};
+struct BiCgStabHalfStepApart {
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const&, auto q, auto& w, auto& r, auto& u,
+                                              auto Mq, auto const& s) {
+    w = Mq;
+    r -= s.alpha * q;
+    u -= s.alpha * w;
+  }
+};
+/// \brief With (u, u) too.
+template <bool Pipelined>
+struct BiCgStabUpdateApart {
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto t, auto w_or_rs, auto& x, auto& r,
+                                              auto& u, auto& p, auto Mt, auto const& s,
+                                              auto& mine) {
+    x += s.alpha * p + s.omega * u;
+    r -= s.omega * t;
+    u -= s.omega * Mt;
+    mine[0] += abs_squared(r);
+    if constexpr (Pipelined)
+      BiCgStabDirection::row(M, u, p, w_or_rs, s);
+    else
+      add_to(mine, 1, dot_term(w_or_rs, r));
+    mine[mine.size() - 1] += abs_squared(u);
+  }
+};
+
+// ---- The forms: their stages ----
+
 template <class Exec, class OpenedA, class OpenedM>
 class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>, Exec, OpenedA,
                                          OpenedM, BiCgStabOptions> {
@@ -81,13 +208,15 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
 
  public:
   using Scalar = typename OpenedA::scalar_type;
-  static constexpr char name[] = "Solder::BiCgStab", label[] = "Solder::bicgstab::solve";
+  static constexpr char name[] = "Solder::BiCgStab", label[] = "Solder::bicgstab::solve",
+                        check_label[] = "Solder::bicgstab::check";
   static constexpr bool takes_many = true, owns = pointwise && OpenedA::may_be_aligned;
+  static constexpr Recovery recovery{.continues = true, .restarts = true, .has_another = true};
   static bool merges(BiCgStabOptions const& options) {
     return can_merge && options.form == BiCgStabForm::pipelined;
   }
   static WholeKernels whole_kernels_for(BiCgStabOptions const& options) {
-    return whole(options.form);
+    return whole_kernels_of<OpenedM>(options.form);
   }
   using Base::Base;
 
@@ -95,151 +224,129 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
   void with_form(Scalar const* b, Scalar* x, Use const& use) {
     if constexpr (can_merge)
       if (this->merges_stages()) return use(merged(b, x));
-    bool const pipelined = this->options().form == BiCgStabForm::pipelined;
+    bool const is_pipelined = this->options().form == BiCgStabForm::pipelined;
     if constexpr (pointwise)
-      pipelined ? use(with_pointwise<true>(b, x)) : use(with_pointwise<false>(b, x));
+      is_pipelined ? use(with_pointwise<true>(b, x)) : use(with_pointwise<false>(b, x));
     else
-      pipelined ? use(with_another<true>(b, x)) : use(with_another<false>(b, x));
+      is_pipelined ? use(with_another<true>(b, x)) : use(with_another<false>(b, x));
   }
 
  private:
-  static constexpr WholeKernels whole(BiCgStabForm form) { return whole_kernels_of<OpenedM>(form); }
-  using Sums = BiCgStabSums<Scalar>;
-  static constexpr Recovery recovery{.continues = true, .restarts = true, .has_another = true};
+  static constexpr NoOperation none{};
 
-  /// r and s are kept as u = M r and M s; q is free while a claim is checked.
-  template <bool Pipelined>
-  auto with_pointwise(Scalar const* b, Scalar* x) {
-    auto& arena = this->arena();
-    auto const vector = [&](char const* label) { return this->vector(label); };
-    auto const A = this->open_matrix();
-    auto const M = this->open_preconditioner();
-    Rows const rows = A.rows;
-    Scalar *const u = vector("Solder::bicgstab::u"), *const p = vector("Solder::bicgstab::p");
-    auto const q = arena.own(vector("Solder::bicgstab::q")),
-               t = arena.own(vector("Solder::bicgstab::t")),
-               rs = arena.own(vector("Solder::bicgstab::rs")), own_x = arena.own(x);
-    Sums const sums = Sums::in(arena, this->limits(), A.league, arena.teams(rows.teams));
-    auto const Ap = A.apply(Phase::iterate, p), Au = A.apply(Phase::iterate, u);
-
-    auto const begin = residual_check(
-        arena, "Solder::bicgstab::check", A, rows, this->checked(b, x), recovery, q.memory,
-        BiCgStabBegin<Scalar, OpenedM, true>{M, rs.memory, u, p, nullptr, sums.rr(), sums.of_shadow,
-                                             sums.kept});
-    auto const up_to_t = program(
-        Ap.before,
-        stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
-              BiCgStabFirstProduct<Scalar>{rs, q, sums.of_first_product}),
-        stage("Solder::bicgstab::half_step", Phase::iterate,
-              arena.template range<Scalar>(rows, u, q),
-              BiCgStabHalfStep<Scalar, OpenedM>(sums, M, u)),
-        Au.before,
-        stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
-              BiCgStabSecondProduct<Scalar, OpenedM, true>{M, u, rs, t, sums.of_second_product}));
-
-    if constexpr (Pipelined)
-      return form<whole(BiCgStabForm::pipelined), owns>(
-          "pipelined", {.A = 2, .M = 3, .row = 17}, begin,
-          program(up_to_t, stage("Solder::bicgstab::update", Phase::iterate,
-                                 arena.template range<Scalar>(rows, own_x, u, p, t, q),
-                                 BiCgStabUpdate<Scalar, OpenedM, true>(sums, M, own_x, u, p))));
-    else
-      return form<whole(BiCgStabForm::classical), owns>(
-          "classical", {.A = 2, .M = 4, .row = 20}, begin,
-          program(up_to_t,
-                  stage("Solder::bicgstab::update", Phase::iterate,
-                        arena.template range<Scalar>(rows, own_x, u, p, t, rs),
-                        BiCgStabUpdate<Scalar, OpenedM, false>(sums, M, own_x, u, p)),
-                  stage("Solder::bicgstab::direction", Phase::iterate,
-                        arena.template range<Scalar>(rows, u, p, q),
-                        BiCgStabDirection<Scalar, OpenedM>{sums.of_update, sums.kept, M, p})));
+  template <bool Pipelined, bool Owns = false>
+  static auto form(Cost const& cost, auto const& check, auto const& iteration) {
+    constexpr auto which = Pipelined ? BiCgStabForm::pipelined : BiCgStabForm::classical;
+    return Impl::form<whole_kernels_of<OpenedM>(which), Owns>(to_string(which), cost, check,
+                                                              iteration);
   }
 
-  /// The pipelined form in two stages an iteration. M s is free while a claim is checked.
-  auto merged(Scalar const* b, Scalar* x) {
-    using Shared = BiCgStabMerged<Scalar>;
+  /// q is free while a claim is checked.
+  template <bool Pipelined>
+  auto with_pointwise(Scalar const* b, Scalar* x_) {
     auto& arena = this->arena();
     auto const A = this->open_matrix();
     auto const M = this->open_preconditioner();
-    std::int64_t const n = this->rows();
-    Sums sums = Sums::in(arena, this->limits(), A.league, arena.teams(A.rows.teams));
-    Shared const shared{
-        {static_cast<std::ptrdiff_t>(n)},
-        arena.template vector<Scalar>("Solder::bicgstab::vectors", Shared::count * n)};
-    auto const of_turn = arena.template sum<1 + parts<Scalar>>(A.league);
-    BiCgStabBegin<Scalar, OpenedM, false> const begin{
-        M, shared.rs(), nullptr, nullptr, shared.Ms(), sums.rr(), sums.of_shadow, sums.kept};
-    sums.of_update = of_turn;
-    sums.of_first_product = {of_turn.values + of_turn.parts, of_turn.parts};
+    auto const [u, p, q_, t_, rs_] =
+        this->vectors("Solder::bicgstab::u", "Solder::bicgstab::p", "Solder::bicgstab::q",
+                      "Solder::bicgstab::t", "Solder::bicgstab::rs");
+    auto const q = arena.own(q_), t = arena.own(t_), rs = arena.own(rs_), x = arena.own(x_);
+    auto const of = BiCgStabDecisions<Scalar, false, Pipelined>::in(arena, this->limits(), A.league,
+                                                                    arena.teams(A.rows.teams));
+    auto const check = this->residual_check(
+        A, A.rows, b, x_, q_,
+        body<BiCgStabBegin>(of.template beginning<Phase::iterate>(), M, rs_, u, p));
+    auto const iteration = program(
+        step<BiCgStabFirstProduct>("Solder::bicgstab::first_product", A.apply(Phase::iterate, p),
+                                   leaves(of.alpha.of_first_product), none, as_read(rs), q),
+        step<BiCgStabHalfStep>("Solder::bicgstab::half_step", this->entries(A.rows, u, as_read(q)),
+                               of.alpha, M),
+        step<BiCgStabSecondProduct>("Solder::bicgstab::second_product", A.apply(Phase::iterate, u),
+                                    leaves(of.omega.of_second_product), M, as_read(u), as_read(rs),
+                                    t),
+        step<BiCgStabUpdate<Pipelined>>(
+            "Solder::bicgstab::update",
+            this->entries(A.rows, x, u, p, as_read(t), as_read(Pipelined ? q : rs)), of.omega, M));
+    if constexpr (Pipelined)
+      return form<true, owns>({.A = 2, .M = 3, .row = 17}, check, iteration);
+    else
+      return form<false, owns>(
+          {.A = 2, .M = 4, .row = 20}, check,
+          program(iteration, step<BiCgStabDirection>(
+                                 "Solder::bicgstab::direction",
+                                 this->entries(A.rows, as_read(u), p, as_read(q)), of.beta(), M)));
+  }
+
+  /// The pipelined form in two stages an iteration. M s is free while a claim is checked; (r, r)
+  /// and (rs, q) are left together.
+  auto merged(Scalar const* b, Scalar* x) {
+    auto& arena = this->arena();
+    auto const A = this->open_matrix();
+    auto const M = this->open_preconditioner();
+    BiCgStabVectors<Scalar> const vectors{
+        {static_cast<std::ptrdiff_t>(this->rows())},
+        arena.template vector<Scalar>("Solder::bicgstab::vectors",
+                                      std::int64_t(this->rows()) * BiCgStabVectors<Scalar>::count)};
+    auto of = BiCgStabDecisions<Scalar, false, true, 1 + parts<Scalar>>::in(arena, this->limits(),
+                                                                            A.league, A.league);
+    of.alpha.of_first_product = of.omega.left.template part<1, parts<Scalar>>();
     return merged_form(
         "pipelined", {.A = 2, .M = 2, .row = 15},
-        program(residual_check(arena, "Solder::bicgstab::check", A, A.rows, this->checked(b, x),
-                               recovery, shared.Ms(), begin),
+        program(this->residual_check(
+                    A, A.rows, b, x, vectors.Ms(),
+                    body<BiCgStabBegin>(of.template beginning<Phase::begin>(), none, vectors.rs())),
                 stage("Solder::bicgstab::begin", Phase::begin,
-                      A.apply_made(
-                          BiCgStabMadeBeginning<Scalar, OpenedM>{{{M}, shared.Ms()}, shared.rs()}),
-                      BiCgStabFirstTurn<Scalar>{{shared}, of_turn})),
-        program(stage("Solder::bicgstab::half_turn", Phase::iterate,
-                      A.apply_made(BiCgStabMadeHalfStep<Scalar, OpenedM>{{M}, shared}),
-                      BiCgStabHalfTurn<Scalar, OpenedM>(sums, shared)),
-                stage("Solder::bicgstab::turn", Phase::iterate,
-                      A.apply_made(BiCgStabMadeDirection<Scalar, OpenedM>{{M}, shared, x}),
-                      BiCgStabTurn<Scalar, OpenedM>(sums, shared, of_turn, x))));
+                      A.apply_made(BiCgStabMadeBeginning<Scalar, OpenedM>{{{M}, vectors.Ms()},
+                                                                          vectors.rs()}),
+                      BiCgStabFirstTurn<Scalar>{{{of.omega.left}, vectors}})),
+        program(
+            stage("Solder::bicgstab::half_turn", Phase::iterate,
+                  A.apply_made(BiCgStabMadeHalfStep<Scalar, OpenedM>{{M}, vectors}),
+                  BiCgStabHalfTurn<BiCgStabHalfStep, BiCgStabSecondProduct, Scalar, OpenedM>{
+                      {of.alpha, vectors}, of.omega.of_second_product}),
+            stage("Solder::bicgstab::turn", Phase::iterate,
+                  A.apply_made(BiCgStabMadeDirection<Scalar, OpenedM>{{M}, vectors, x}),
+                  BiCgStabTurn<BiCgStabUpdate<true>, Scalar, OpenedM>{{of.omega, vectors}, x})));
   }
 
-  /// M cannot be undone, so r and s are kept beside u = M r and M s; w = M q.
   template <bool Pipelined>
   auto with_another(Scalar const* b, Scalar* x) {
     auto& arena = this->arena();
-    auto const vector = [&](char const* label) { return this->vector(label); };
     auto const A = this->open_matrix();
     auto const M = this->open_preconditioner();
-    Scalar
-        *const u = vector("Solder::bicgstab::u"),
-               *const p = vector("Solder::bicgstab::p"), *const q = vector("Solder::bicgstab::q"),
-               *const t = vector("Solder::bicgstab::t"), *const rs = vector("Solder::bicgstab::rs"),
-               *const r = vector("Solder::bicgstab::r"), *const w = vector("Solder::bicgstab::w");
-    auto const Ap = A.apply(Phase::iterate, p), Au = A.apply(Phase::iterate, u);
-    auto const start = M.apply(Phase::begin, r), Mq = M.apply(Phase::iterate, q),
-               Mt = M.apply(Phase::iterate, t);
+    auto const [u, p, q, t, rs, r, w] = this->vectors(
+        "Solder::bicgstab::u", "Solder::bicgstab::p", "Solder::bicgstab::q", "Solder::bicgstab::t",
+        "Solder::bicgstab::rs", "Solder::bicgstab::r", "Solder::bicgstab::w");
+    auto const Mt = M.apply(Phase::iterate, t);
     // (r, r) is left by the residual check and by the rows of M t.
     Rows const rows = rows_as_dealt<Exec>(M.rows(A.rows), Mt.rows);
-    Sums const sums = Sums::in(arena, this->limits(), A.league, arena.teams(rows.teams));
-
-    auto const begin = program(
-        residual_check(arena, "Solder::bicgstab::check", A, rows, this->checked(b, x), recovery, q,
-                       BiCgStabBegin<Scalar, NoOperation, false>{
-                           {}, rs, u, p, r, sums.rr(), sums.of_shadow, sums.kept}),
-        start.before,
-        stage("Solder::bicgstab::begin", Phase::begin, start.rows,
-              BiCgStabBegun<Scalar>{u, p, sums.of_first_u, sums.of_u}));
-    auto const up_to_Mt =
-        program(Ap.before,
-                stage("Solder::bicgstab::first_product", Phase::iterate, Ap.rows,
-                      BiCgStabFirstProduct<Scalar>{{rs}, {q}, sums.of_first_product}),
-                Mq.before,
-                stage("Solder::bicgstab::half_step", Phase::iterate, Mq.rows,
-                      BiCgStabHalfStepApart<Scalar>(sums, q, w, r, u)),
-                Au.before,
-                stage("Solder::bicgstab::second_product", Phase::iterate, Au.rows,
-                      BiCgStabSecondProduct<Scalar, NoOperation, false>{
-                          {}, r, {rs}, {t}, sums.of_second_product}),
-                Mt.before);
-
+    auto const of = BiCgStabDecisions<Scalar, true, Pipelined>::in(arena, this->limits(), A.league,
+                                                                   arena.teams(rows.teams));
+    auto const check =
+        program(this->residual_check(
+                    A, rows, b, x, q,
+                    body<BiCgStabBegin>(of.template beginning<Phase::begin>(), none, rs, r)),
+                step<BiCgStabBegunApart, Phase::begin>(
+                    "Solder::bicgstab::begin", M.apply(Phase::begin, r),
+                    begins<Phase::iterate>(Both{of.alpha.of_first_u, of.alpha.of_u}), none, u, p));
+    auto const iteration = program(
+        step<BiCgStabFirstProduct>("Solder::bicgstab::first_product", A.apply(Phase::iterate, p),
+                                   leaves(of.alpha.of_first_product), none, as_read(rs), q),
+        step<BiCgStabHalfStepApart>("Solder::bicgstab::half_step", M.apply(Phase::iterate, q),
+                                    of.alpha, none, as_read(q), w, r, u),
+        step<BiCgStabSecondProduct>("Solder::bicgstab::second_product", A.apply(Phase::iterate, u),
+                                    leaves(of.omega.of_second_product), none, as_read(r),
+                                    as_read(rs), t),
+        step<BiCgStabUpdateApart<Pipelined>>("Solder::bicgstab::update", Mt, of.omega, none,
+                                             as_read(t), as_read(Pipelined ? w : rs), x, r, u, p));
     if constexpr (Pipelined)
-      return form<whole(BiCgStabForm::pipelined)>(
-          "pipelined", {.A = 2, .M = 2, .row = 23}, begin,
-          program(up_to_Mt, stage("Solder::bicgstab::update", Phase::iterate, Mt.rows,
-                                  BiCgStabUpdateApart<Scalar, true>(sums, t, w, rs, x, r, u, p))));
+      return form<true>({.A = 2, .M = 2, .row = 23}, check, iteration);
     else
-      return form<whole(BiCgStabForm::classical)>(
-          "classical", {.A = 2, .M = 2, .row = 26}, begin,
-          program(up_to_Mt,
-                  stage("Solder::bicgstab::update", Phase::iterate, Mt.rows,
-                        BiCgStabUpdateApart<Scalar, false>(sums, t, w, rs, x, r, u, p)),
-                  stage("Solder::bicgstab::direction", Phase::iterate,
-                        arena.template range<Scalar>(rows, u, p, w),
-                        BiCgStabDirection<Scalar, NoOperation>{sums.of_update, sums.kept, {}, p})));
+      return form<false>(
+          {.A = 2, .M = 2, .row = 26}, check,
+          program(iteration, step<BiCgStabDirection>("Solder::bicgstab::direction",
+                                                     this->entries(rows, as_read(u), p, as_read(w)),
+                                                     of.beta(), none)));
   }
 };
 

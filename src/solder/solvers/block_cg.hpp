@@ -117,7 +117,6 @@ class BlockCgMethod : public MethodBase<BlockCgMethod<Exec, OpenedA, OpenedM>, E
 
   auto block(Scalar const* b, Scalar* x) {
     auto& arena = this->arena();
-    auto const vector = [&](char const* label) { return this->vector(label); };
     OpenedA const A = this->open_matrix();
     OpenedM const M = this->open_preconditioner();
     Limits const limits = this->checked(b, x).limits;
@@ -125,10 +124,11 @@ class BlockCgMethod : public MethodBase<BlockCgMethod<Exec, OpenedA, OpenedM>, E
     Rows const rows = A.rows;
     int const league = block_league(arena.exec(), rows.count, b_, rows.teams),
               gram_teams = gram_league(arena.exec(), rows.count, b_, rows.teams);
-    Scalar *const q = vector("Solder::block_cg::q"), *const p = vector("Solder::block_cg::p"),
-                  *const v = vector("Solder::block_cg::v"),
-                  *const y = vector("Solder::block_cg::y"),
-                  *const z = is_identity ? q : vector("Solder::block_cg::z");
+    Scalar *const q = this->vector("Solder::block_cg::q"),
+                  *const p = this->vector("Solder::block_cg::p"),
+                  *const v = this->vector("Solder::block_cg::v"),
+                  *const y = this->vector("Solder::block_cg::y"),
+                  *const z = is_identity ? q : this->vector("Solder::block_cg::z");
     Small const small{arena.template array<double>("Solder::block_cg::small", Small::size(b_)), b_};
     auto const inner_products = [&](char const* label) {
       return arena.template array<Number>(label, std::int64_t(gram_teams) * b_ * b_);
@@ -147,7 +147,7 @@ class BlockCgMethod : public MethodBase<BlockCgMethod<Exec, OpenedA, OpenedM>, E
       return BlockGram<Scalar>{phase, rows, gram_teams, b_, left, right, partials};
     };
     auto const factor = [&](Phase phase) {
-      return BlockFactor<Scalar>{phase, small, limits, of_H, of_W, gram_teams};
+      return BlockFactor<Scalar>{{small, limits}, phase, of_H, of_W, gram_teams};
     };
     auto const times = [&](Scalar* out, Scalar const* from, typename Small::Matrix matrix,
                            Scalar const* from_too = nullptr,
@@ -190,10 +190,10 @@ class BlockCgMethod : public MethodBase<BlockCgMethod<Exec, OpenedA, OpenedM>, E
     auto const of_residual = arena.template sum<4>(A.league);
     WideProduct<decltype(A.A), Scalar> const Ax{A.A, A.league, x};
     auto const residual_check = program(
-        stage("Solder::block_cg::add_up", Phase::check, arena.template range<Scalar>(rows, x, y),
-              BlockAddUp<Scalar>{small, x}),
+        stage("Solder::block_cg::add_up", Phase::check,
+              arena.template entries<Scalar>(rows, x, as_read(y)), BlockAddUp<Scalar>{small}),
         stage("Solder::residual", Phase::check, Ax, Residual<Scalar>{b, x, v, of_residual}),
-        BlockCheck<Scalar>{small, limits, this->enough(), of_residual},
+        BlockCheck<Scalar>{{small, limits}, this->enough(), of_residual},
         stage("Solder::block_cg::begin", Phase::begin, arena.template range<Scalar>(rows, v),
               BlockBegin<Scalar, Pointwise>{small, m, q, z_of_pointwise}),
         z_of(Phase::begin), orthonormalise);
@@ -203,7 +203,7 @@ class BlockCgMethod : public MethodBase<BlockCgMethod<Exec, OpenedA, OpenedM>, E
         "block", {.A = 1, .M = 1, .row = is_identity ? 15.0 : 19.0}, residual_check,
         program(
             Ap.before, stage("Solder::block_cg::product", Phase::iterate, Ap.rows, store(v)),
-            gram(Phase::iterate, p, v, of_H), BlockStep<Scalar>{small, limits, of_H, gram_teams},
+            gram(Phase::iterate, p, v, of_H), BlockStep<Scalar>{{small, limits}, of_H, gram_teams},
             update("Solder::block_cg::update", Phase::iterate, Phase::iterate,
                    times(q, q, Small::T, v, Small::step),
                    times(y, p, Small::G, nullptr, Small::T, true), z_of_pointwise),

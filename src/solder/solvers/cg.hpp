@@ -77,237 +77,91 @@ class Cg : public Impl::Solver<Impl::CgMethod, Exec, Matrix, Preconditioner, CgO
 
 namespace Impl {
 
-// ---- The formulas: what a stage does with row i ----
+// ---- The formulas: what a stage does with row i; what it changes is auto& ----
 
-/// \brief q = A p, with (p, q) and, for the prediction of beta, (q, M q). Words: the matrix, and 2
-/// a row.
-template <class Scalar, class M, bool Predict, class Vector = Owned<Scalar>>
+/// \brief q = A p, with (p, q) and, to predict beta, (q, M q); or z = M r, with (r, z).
+template <bool Predict = false, std::size_t First = 0>
 struct CgProduct {
-  static constexpr std::size_t sums = Predict ? 2 : 1;
-
-  Scalar const* p;
-  Vector q;
-  M m;
-  Sum<sums> left;
-
-  bool operator==(CgProduct const&) const = default;
-
-  template <class Home>
-  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
-    return CgProduct<Scalar, M, Predict, decltype(home(q))>{p, home(q), m, left};
-  }
-  KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, Scalar const& Ap, Sums<sums>& mine) const {
-    q[i] = Ap;
-    mine[0] += real_dot(p[i], Ap);
-    if constexpr (Predict) mine[1] += real_dot(Ap, m(i, Ap));
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto p, auto& q, auto Ap, auto& mine) {
+    q = Ap;
+    mine[First] += real_dot(p, q);
+    if constexpr (Predict) mine[First + 1] += real_dot(q, M(q));
   }
 };
 
-/// \brief x += alpha p, r -= alpha q, p = M r + beta p, with (r, z) and (r, r); the rows are those
-/// of x, r, p and q. Words: 7 a row.
-template <class Scalar, class M, class Norms, class Vector = Owned<Scalar>>
-struct CgUpdate {
-  static constexpr std::size_t sums = Norms::size;
-
-  M m;
-  Vector x, r;
-  Scalar* p;
-
-  bool operator==(CgUpdate const&) const = default;
-
-  template <class Home>
-  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
-    return CgUpdate<Scalar, M, Norms, decltype(home(x))>{m, home(x), home(r), p};
-  }
-  KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, Kokkos::Array<Scalar, 4> const& old,
-                                       auto const& s, Sums<sums>& mine) const {
-    Scalar const r_new = old[1] - s.alpha * old[3];
-    Scalar const z = m(i, r_new);
-    x[i] = old[0] + s.alpha * old[2];
-    r[i] = r_new;
-    p[i] = z + s.beta * old[2];
-    Norms::add(mine, r_new, z);
-  }
-};
-
-/// \brief x += alpha p, r -= alpha q, with (r, r), and with (r, z) where M is pointwise; the rows
-/// are those of x, r, p and q. Words: 6 a row.
-template <class Scalar, class M, class Norms, class Vector = Owned<Scalar>>
+/// \brief x = x + alpha p, r = r - alpha q, with the norms.
+template <class Norms>
 struct CgStep {
-  static constexpr std::size_t sums = Norms::size;
-
-  M m;
-  Vector x, r;
-
-  bool operator==(CgStep const&) const = default;
-
-  template <class Home>
-  KOKKOS_FORCEINLINE_FUNCTION auto at_home(Home const& home) const {
-    return CgStep<Scalar, M, Norms, decltype(home(x))>{m, home(x), home(r)};
-  }
-  KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, Kokkos::Array<Scalar, 4> const& old,
-                                       auto const& s, Sums<sums>& mine) const {
-    Scalar const r_new = old[1] - s.alpha * old[3];
-    x[i] = old[0] + s.alpha * old[2];
-    r[i] = r_new;
-    Norms::add(mine, r_new, m(i, r_new));
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto& x, auto& r, auto p, auto q,
+                                              auto const& s, auto& mine) {
+    x += s.alpha * p;
+    r -= s.alpha * q;
+    Norms::add(mine, r, M(r));
   }
 };
 
-/// \brief p = z + beta p, z being handed out. Words: 2 a row, and z.
-template <class Scalar>
+/// \brief p = M r + beta p.
 struct CgDirection {
-  Scalar* p;
-
-  bool operator==(CgDirection const&) const = default;
-
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& z, auto const& s) const {
-    p[i] = z + s.beta * p[i];
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto& p, auto r, auto const& s) {
+    p = M(r) + s.beta * p;
   }
 };
 
-/// \brief Stores the z that is handed out, with (r, z), double buffered. Words: 2 a row.
-template <class Scalar>
-struct CgKeep {
-  static constexpr std::size_t sums = 1;
-
-  Scalar const* r;
-  Scalar* z;
-  DoubleBufferedSum<1> rz;
-
-  bool operator==(CgKeep const&) const = default;
-
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value, Sums<1>& mine) const {
-    z[i] = value;
-    mine[0] += real_dot(r[i], value);
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<1> const& mine, Control const& now,
-                                       Control&) const {
-    rz.of(now.iteration).leave(team, mine);
+/// \brief The step and the direction.
+template <class Norms>
+struct CgUpdate {
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto& x, auto& r, auto& p, auto q,
+                                              auto const& s, auto& mine) {
+    CgStep<Norms>::row(M, x, r, p, q, s, mine);
+    CgDirection::row(M, p, r, s);
   }
 };
 
-/// \brief u = M q, with (q, u). Words: 2 a row.
-template <class Scalar>
-struct CgKeepProduct {
-  static constexpr std::size_t sums = 1;
-
-  Scalar const* q;
-  Scalar* u;
-  Sum<1> left;
-
-  bool operator==(CgKeepProduct const&) const = default;
-
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value, Sums<1>& mine) const {
-    u[i] = value;
-    mine[0] += real_dot(q[i], value);
-  }
-};
-
-/// \brief Begins anew from the true residual s: r = s, p = M r.
-template <class Scalar, class M, CgNorms How>
-struct CgBegin {
-  using Norms = CgSums<How>;
-  static constexpr std::size_t sums = Norms::size;
-  struct Scalars {};
-
-  M m;
-  Scalar *r, *p;
-  DoubleBufferedSum<sums> left;
-
-  bool operator==(CgBegin const&) const = default;
-
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void scalars(Team const&, Control&, Scalars&) const {}
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& s, Scalars const&,
-                                       Sums<sums>& mine) const {
-    r[i] = s;
-    Scalar const z = m(i, s);
-    if constexpr (How != CgNorms::apart) p[i] = z;
-    Norms::add(mine, s, z);
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const&,
-                                       Control& next) const {
-    left.of(next.iteration).leave(team, mine);
-    if constexpr (How == CgNorms::apart) next.phase = Phase::begin;
-  }
-};
-
-/// \brief p = z, the end of a beginning with an M that is not pointwise, with (r, z) where M does
-/// not leave it.
-template <class Scalar, bool LeavesNorm>
-struct CgBegun {
-  static constexpr std::size_t sums = 1;
-
-  Scalar const* r;
-  Scalar* p;
-  DoubleBufferedSum<1> rz;
-
-  bool operator==(CgBegun const&) const = default;
-
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& z, Sums<1>& mine) const {
-    p[i] = z;
-    if constexpr (LeavesNorm) mine[0] += real_dot(r[i], z);
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<1> const& mine, Control const&,
-                                       Control& next) const {
-    if constexpr (LeavesNorm) rz.of(next.iteration).leave(team, mine);
-    next.phase = Phase::iterate;
-  }
-};
-
-/// \brief CgUpdate with an M that is not pointwise, u = M q being computed: z -= alpha u. The rows
-/// are those of x, r, z, p, q and u; with (r, z), (r, r) and (z, z). Words: 10 a row.
-template <class Scalar>
+/// \brief The same with an M that is not pointwise: u is M q, and z = z - alpha u.
 struct CgUpdateApart {
-  static constexpr std::size_t sums = 3;
-
-  Scalar *x, *r, *z, *p;
-
-  bool operator==(CgUpdateApart const&) const = default;
-
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 6> const& old,
-                                       auto const& s, Sums<3>& mine) const {
-    Scalar const r_new = old[1] - s.alpha * old[4], z_new = old[2] - s.alpha * old[5];
-    x[i] = old[0] + s.alpha * old[3];
-    r[i] = r_new;
-    z[i] = z_new;
-    p[i] = z_new + s.beta * old[3];
-    mine[0] += real_dot(r_new, z_new);
-    mine[1] += abs_squared(r_new);
-    mine[2] += abs_squared(z_new);
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto& x, auto& r, auto& z, auto& p,
+                                              auto q, auto u, auto const& s, auto& mine) {
+    x += s.alpha * p;
+    r -= s.alpha * q;
+    z -= s.alpha * u;
+    CgDirection::row(M, p, z, s);
+    CgSums<CgNorms::recurred>::add(mine, r, z);
   }
 };
 
-/// \brief p = z, z being handed out and kept, with (r, z), (r, r) and, twice, (z, z).
-template <class Scalar>
-struct CgBegunApart {
-  static constexpr std::size_t sums = 4;
-
-  Scalar const* r;
-  Scalar *z, *p;
-  DoubleBufferedSum<3> norms;
-  Sum<1> of_first_z;
-
-  bool operator==(CgBegunApart const&) const = default;
-
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value, Sums<4>& mine) const {
-    z[i] = value;
-    p[i] = value;
-    mine[0] += real_dot(r[i], value);
-    mine[1] += abs_squared(r[i]);
-    mine[2] += abs_squared(value);
-    mine[3] = mine[2];
+/// \brief Begins anew from the true residual, which is handed out: p = M r.
+template <class Norms>
+struct CgBegin {
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto& r, auto& p, auto residual,
+                                              auto const&, auto& mine) {
+    r = residual;
+    p = M(r);
+    Norms::add(mine, r, p);
   }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<4> const& mine, Control const&,
-                                       Control& next) const {
-    norms.of(next.iteration).leave(team, Sums<3>{{mine[0], mine[1], mine[2]}});
-    of_first_z.leave(team, Sums<1>{{mine[3]}});
-    next.phase = Phase::iterate;
+  /// M is not pointwise, and comes next.
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const&, auto& r, auto residual, auto const&,
+                                              auto& mine) {
+    r = residual;
+    Norms::add(mine, r, r);
+  }
+};
+
+/// \brief p = z, which is handed out.
+struct CgBegun {
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const&, auto& p, auto z, auto const&, auto&) {
+    p = z;
+  }
+  /// M does not leave (r, z).
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto r, auto& p, auto z, auto const&,
+                                              auto& mine) {
+    CgProduct<>::row(M, r, p, z, mine);
+  }
+  /// z is kept, with its norms, (z, z) twice.
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const&, auto r, auto& z_kept, auto& p, auto z,
+                                              auto const&, auto& mine) {
+    z_kept = p = z;
+    CgSums<CgNorms::recurred>::add(mine, r, z);
+    mine[3] = mine[2];
   }
 };
 
@@ -325,7 +179,8 @@ class CgMethod
 
  public:
   using Scalar = typename OpenedA::scalar_type;
-  static constexpr char name[] = "Solder::Cg", label[] = "Solder::cg::solve";
+  static constexpr char name[] = "Solder::Cg", label[] = "Solder::cg::solve",
+                        check_label[] = "Solder::cg::check";
   static constexpr bool takes_many = true, owns = pointwise && OpenedA::may_be_aligned;
   static bool merges(CgOptions const& options) {
     return can_merge && options.form != (pointwise ? CgForm::classical : CgForm::pipelined);
@@ -344,7 +199,8 @@ class CgMethod
       if (this->merges_stages()) return use(merged_split(b, x));
     }
     if constexpr (pointwise)
-      which == CgForm::pipelined ? use(pipelined_pointwise(b, x)) : use(classical_pointwise(b, x));
+      which == CgForm::pipelined ? use(with_pointwise<CgForm::pipelined>(b, x))
+                                 : use(with_pointwise<CgForm::classical>(b, x));
     else
       which == CgForm::pipelined ? use(pipelined_apart(b, x)) : use(classical_apart(b, x));
   }
@@ -356,217 +212,200 @@ class CgMethod
     return pointwise ? CgForm::pipelined : CgForm::classical;
   }
 
-  /// What forms begin with.
-  struct Work {
-    Arena<Exec>& arena;
-    OpenedA A;
-    OpenedM M;
-    Limits limits;
-    Scalar *r, *p, *q;
-  };
-  Work open() {
-    auto& arena = this->arena();
-    auto const A = this->open_matrix();
-    auto const M = this->open_preconditioner();
-    return {arena,
-            A,
-            M,
-            this->limits(),
-            this->vector("Solder::cg::r"),
-            this->vector("Solder::cg::p"),
-            this->vector("Solder::cg::q")};
-  }
-  /// q is free while a claim is checked.
-  template <class Begin>
-  auto residual_check(Work const& w, Rows const& rows, Scalar const* b, Scalar* x,
-                      Begin const& begin) {
-    return Impl::residual_check(w.arena, "Solder::cg::check", w.A, rows, this->checked(b, x), {},
-                                w.q, begin);
-  }
-  /// q = A p, with (p, q).
-  static auto product(Work const& w, Sum<1> const& pq) {
-    auto const Ap = w.A.apply(Phase::iterate, w.p);
-    return program(Ap.before, stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                                    CgProduct<Scalar, NoOperation, false>{w.p, {w.q}, {}, pq}));
-  }
-
+  static constexpr NoOperation none{};
   /// (r, z) and (r, r) where M is pointwise.
   static constexpr CgNorms how = OpenedM::is_identity ? CgNorms::one : CgNorms::together;
 
-  auto pipelined_pointwise(Scalar const* b, Scalar* x) {
-    using Norms = CgSums<how, 2>;
-    Work const w = open();
-    Rows const rows = w.A.rows;
-    auto const q = w.arena.own(w.q), r = w.arena.own(w.r), own_x = w.arena.own(x);
-    Norms const norms{w.arena.template double_buffered_sum<Norms::size>(w.arena.teams(rows.teams)),
-                      {},
-                      w.arena.template sum<2>(w.A.league)};
-    auto const Ap = w.A.apply(Phase::iterate, w.p);
-    return form<whole(CgForm::pipelined), owns>(
-        "pipelined", {.A = 1, .M = 2, .row = 9},
-        residual_check(w, rows, b, x, CgBegin<Scalar, OpenedM, how>{w.M, w.r, w.p, norms.left}),
-        program(Ap.before,
-                stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                      CgProduct<Scalar, OpenedM, true>{w.p, q, w.M, norms.of_product}),
-                stage("Solder::cg::update", Phase::iterate,
-                      w.arena.template range<Scalar>(rows, own_x, r, w.p, q),
-                      body(CgDecision<Scalar, true, Norms>{w.limits, norms},
-                           CgUpdate<Scalar, OpenedM, Norms>{w.M, own_x, r, w.p}))));
+  /// What forms begin with; q is free while a claim is checked.
+  struct Work {
+    OpenedA A;
+    OpenedM M;
+    Scalar *r, *p, *q;
+  };
+  Work open() {
+    auto const A = this->open_matrix();
+    auto const M = this->open_preconditioner();
+    auto const [r, p, q] = this->vectors("Solder::cg::r", "Solder::cg::p", "Solder::cg::q");
+    return {A, M, r, p, q};
   }
 
-  auto classical_pointwise(Scalar const* b, Scalar* x) {
-    using Norms = CgSums<how, 1>;
-    Work const w = open();
-    Rows const rows = w.A.rows;
-    auto const q = w.arena.own(w.q), r = w.arena.own(w.r), own_x = w.arena.own(x);
-    Norms const norms{w.arena.template double_buffered_sum<Norms::size>(w.arena.teams(rows.teams)),
-                      {},
-                      w.arena.template sum<1>(w.A.league)};
-    auto const Ap = w.A.apply(Phase::iterate, w.p);
-    auto const z = mapped(w.arena.template range<Scalar>(rows, r), PointwiseOf<OpenedM>{w.M});
-    return form<whole(CgForm::classical), owns>(
-        "classical", {.A = 1, .M = 2, .row = 11},
-        residual_check(w, rows, b, x, CgBegin<Scalar, OpenedM, how>{w.M, w.r, w.p, norms.left}),
-        program(
-            Ap.before,
-            stage("Solder::cg::product", Phase::iterate, Ap.rows,
-                  CgProduct<Scalar, NoOperation, false>{w.p, q, {}, norms.of_product}),
-            stage("Solder::cg::step", Phase::iterate,
-                  w.arena.template range<Scalar>(rows, own_x, r, w.p, q),
-                  body(CgDecision<Scalar, false, Norms>{w.limits, norms},
-                       CgStep<Scalar, OpenedM, Norms>{w.M, own_x, r})),
-            stage("Solder::cg::direction", Phase::iterate, z,
-                  body(CgBeta<Scalar, Norms::size>{norms.left.all()}, CgDirection<Scalar>{w.p}))));
+  /// \tparam Form pipelined: two stages; classical: three
+  template <CgForm Form>
+  auto with_pointwise(Scalar const* b, Scalar* x_) {
+    constexpr bool pipelined = Form == CgForm::pipelined;
+    constexpr std::size_t products = pipelined ? 2 : 1;
+    using Norms = CgSums<how, products>;
+    auto& arena = this->arena();
+    auto const [A, M, r_, p, q_] = open();
+    auto const q = arena.own(q_), r = arena.own(r_), x = arena.own(x_);
+    CgDecision<Scalar, pipelined, Norms> const decision{
+        this->limits(),
+        {.left = arena.template double_buffered_sum<Norms::size>(arena.teams(A.rows.teams)),
+         .of_product = arena.template sum<products>(A.league)}};
+    auto const& norms = decision.of;
+    auto const check = this->residual_check(
+        A, A.rows, b, x_, q_, body<CgBegin<Norms>>(begins<Phase::iterate>(norms.left), M, r_, p));
+    auto const product =
+        step<CgProduct<pipelined>>("Solder::cg::product", A.apply(Phase::iterate, p),
+                                   leaves(norms.of_product), M, as_read(p), q);
+    if constexpr (pipelined)
+      return form<whole(Form), owns>(
+          "pipelined", {.A = 1, .M = 2, .row = 9}, check,
+          program(product,
+                  step<CgUpdate<Norms>>("Solder::cg::update",
+                                        this->entries(A.rows, x, r, p, as_read(q)), decision, M)));
+    else
+      return form<whole(Form), owns>(
+          "classical", {.A = 1, .M = 2, .row = 11}, check,
+          program(
+              product,
+              step<CgStep<Norms>>("Solder::cg::step",
+                                  this->entries(A.rows, x, r, as_read(p), as_read(q)), decision, M),
+              step<CgDirection>("Solder::cg::direction", this->entries(A.rows, p, as_read(r)),
+                                CgBeta<Scalar, Norms::size>{norms.left.all()}, M)));
   }
 
   /// M has kernels of its own. A split one leaves (r, z) itself, and z is not stored.
   auto classical_apart(Scalar const* b, Scalar* x) {
     using Norms = CgSums<CgNorms::apart, 1>;
+    auto& arena = this->arena();
     Work const w = open();
+    Scalar *const r = w.r, *const p = w.p, *const q = w.q;
     Rows const rows = w.M.rows(w.A.rows);
-    auto const pq = w.arena.template sum<1>(w.A.league);
-    auto const rr = w.arena.template double_buffered_sum<1>(w.arena.teams(rows.teams));
-    auto const direction = [&](auto const& z, DoubleBufferedSum<1> const& rz) {
-      return stage("Solder::cg::direction", Phase::iterate, z,
-                   body(CgBeta<Scalar, 1>{rz.all()}, CgDirection<Scalar>{w.p}));
+    auto const pq = arena.template sum<1>(w.A.league);
+    auto const rr = arena.template double_buffered_sum<1>(arena.teams(rows.teams));
+    auto const check = this->residual_check(
+        w.A, rows, b, x, q, body<CgBegin<Norms>>(begins<Phase::begin>(rr), none, r));
+    auto const up_to_step = [&](DoubleBufferedSum<1> const& rz) {
+      return program(
+          step<CgProduct<>>("Solder::cg::product", w.A.apply(Phase::iterate, p), leaves(pq), none,
+                            as_read(p), q),
+          step<CgStep<Norms>>("Solder::cg::step", this->entries(rows, x, r, as_read(p), as_read(q)),
+                              CgDecision<Scalar, false, Norms>{
+                                  this->limits(), {.left = rr, .rz = rz, .of_product = pq}},
+                              none));
     };
-    auto const with = [&](DoubleBufferedSum<1> const& rz, double words, auto const& first,
-                          auto const& Mr, auto const& z_and_direction) {
-      return form<whole(CgForm::classical)>(
-          "classical", {.A = 1, .M = 1, .row = words},
-          program(residual_check(w, rows, b, x,
-                                 CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, rr}),
-                  first.before,
-                  stage("Solder::cg::begin", Phase::begin, first.rows,
-                        CgBegun<Scalar, !OpenedM::is_split>{w.r, w.p, rz})),
-          program(product(w, pq),
-                  stage("Solder::cg::step", Phase::iterate,
-                        w.arena.template range<Scalar>(rows, x, w.r, w.p, w.q),
-                        body(CgDecision<Scalar, false, Norms>{w.limits, {rr, rz, pq}},
-                             CgStep<Scalar, NoOperation, Norms>{{}, {x}, {w.r}})),
-                  Mr.before, z_and_direction));
-    };
+    constexpr auto kernels = whole(CgForm::classical);
     if constexpr (OpenedM::is_split) {
-      auto const rz = w.arena.template double_buffered_sum<1>(w.M.inner_teams());
-      auto const first = w.M.apply(Phase::begin, w.r, rz), Mr = w.M.apply(Phase::iterate, w.r, rz);
-      return with(rz, 10, first, Mr, direction(Mr.rows, rz));
+      auto const rz = arena.template double_buffered_sum<1>(w.M.inner_teams());
+      return form<kernels>(
+          "classical", {.A = 1, .M = 1, .row = 10},
+          program(check,
+                  step<CgBegun, Phase::begin>("Solder::cg::begin", w.M.apply(Phase::begin, r, rz),
+                                              begins<Phase::iterate>(), none, p)),
+          program(up_to_step(rz),
+                  step<CgDirection>("Solder::cg::direction", w.M.apply(Phase::iterate, r, rz),
+                                    CgBeta<Scalar, 1>{rz.all()}, none, p)));
     } else {
       Scalar* const z = this->vector("Solder::cg::z");
-      auto const first = w.M.apply(Phase::begin, w.r), Mr = w.M.apply(Phase::iterate, w.r);
-      auto const rz = w.arena.template double_buffered_sum<1>(Mr.rows.teams());
-      auto const kept = mapped(w.arena.template range<Scalar>(rows, z), PointwiseOf<NoOperation>{});
-      return with(
-          rz, 13, first, Mr,
-          program(stage("Solder::cg::keep", Phase::iterate, Mr.rows, CgKeep<Scalar>{w.r, z, rz}),
-                  direction(kept, rz)));
+      auto const Mr = w.M.apply(Phase::iterate, r);
+      auto const rz = arena.template double_buffered_sum<1>(Mr.rows.teams());
+      return form<kernels>(
+          "classical", {.A = 1, .M = 1, .row = 13},
+          program(check,
+                  step<CgBegun, Phase::begin>("Solder::cg::begin", w.M.apply(Phase::begin, r),
+                                              begins<Phase::iterate>(rz), none, as_read(r), p)),
+          program(up_to_step(rz),
+                  step<CgProduct<>>("Solder::cg::keep", Mr, leaves(rz), none, as_read(r), z),
+                  step<CgDirection>("Solder::cg::direction", this->entries(rows, p, as_read(z)),
+                                    CgBeta<Scalar, 1>{rz.all()}, none)));
     }
   }
 
   /// u = M q is applied, and z goes by a recurrence.
   auto pipelined_apart(Scalar const* b, Scalar* x) {
-    Work const w = open();
-    Scalar *const z = this->vector("Solder::cg::z"), *const u = this->vector("Solder::cg::u");
-    auto const first = w.M.apply(Phase::begin, w.r), Mq = w.M.apply(Phase::iterate, w.q);
+    auto& arena = this->arena();
+    auto const [A, M, r, p, q] = open();
+    auto const [z, u] = this->vectors("Solder::cg::z", "Solder::cg::u");
+    auto const first = M.apply(Phase::begin, r), Mq = M.apply(Phase::iterate, q);
     // Norms are left by the rows of M r and by the update.
-    Rows const rows = rows_as_dealt<Exec>(w.M.rows(w.A.rows), first.rows);
-    int const teams = w.arena.teams(rows.teams);
-    auto const pq = w.arena.template sum<1>(w.A.league);
-    auto const qu = w.arena.template sum<1>(Mq.rows.teams());
-    auto const rr = w.arena.template double_buffered_sum<1>(teams);
-    auto const norms = w.arena.template double_buffered_sum<3>(teams);
-    auto const of_first_z = w.arena.template sum<1>(teams);
+    Rows const rows = rows_as_dealt<Exec>(M.rows(A.rows), first.rows);
+    int const teams = arena.teams(rows.teams);
+    auto const rr = arena.template double_buffered_sum<1>(teams);
+    CgDecision<Scalar, true, CgSums<CgNorms::recurred, 2>> const decision{
+        this->limits(),
+        {.left = arena.template double_buffered_sum<3>(teams),
+         .of_first_z = arena.template sum<1>(teams),
+         .of_Mq = arena.template sum<1>(Mq.rows.teams()),
+         .of_product = arena.template sum<1>(A.league)}};
+    auto const& norms = decision.of;
     return form<whole(CgForm::pipelined)>(
         "pipelined", {.A = 1, .M = 1, .row = 15},
-        program(residual_check(w, rows, b, x,
-                               CgBegin<Scalar, NoOperation, CgNorms::apart>{{}, w.r, w.p, rr}),
-                first.before,
-                stage("Solder::cg::begin", Phase::begin, first.rows,
-                      CgBegunApart<Scalar>{w.r, z, w.p, norms, of_first_z})),
         program(
-            product(w, pq), Mq.before,
-            stage("Solder::cg::keep", Phase::iterate, Mq.rows, CgKeepProduct<Scalar>{w.q, u, qu}),
-            stage("Solder::cg::update", Phase::iterate,
-                  w.arena.template range<Scalar>(rows, x, w.r, z, w.p, w.q, u),
-                  body(CgDecisionApart<Scalar>{w.limits, norms, of_first_z, pq, qu},
-                       CgUpdateApart<Scalar>{x, w.r, z, w.p}))));
+            this->residual_check(
+                A, rows, b, x, q,
+                body<CgBegin<CgSums<CgNorms::apart>>>(begins<Phase::begin>(rr), none, r)),
+            step<CgBegun, Phase::begin>("Solder::cg::begin", first,
+                                        begins<Phase::iterate>(Both{norms.left, norms.of_first_z}),
+                                        none, as_read(r), z, p)),
+        program(step<CgProduct<>>("Solder::cg::product", A.apply(Phase::iterate, p),
+                                  leaves(norms.of_product), none, as_read(p), q),
+                step<CgProduct<>>("Solder::cg::keep", Mq, leaves(norms.of_Mq), none, as_read(q), u),
+                step<CgUpdateApart>("Solder::cg::update",
+                                    this->entries(rows, x, r, z, p, as_read(q), as_read(u)),
+                                    decision, none)));
   }
 
   /// The pipelined form in one stage an iteration, where a stage costs more than what it computes.
   auto merged_pipelined(Scalar const* b, Scalar* x) {
     using Norms = CgSums<how, 2, true>;
+    using Product = CgProduct<true, Norms::norms>;
     auto& arena = this->arena();
-    OpenedA const A = this->open_matrix();
-    OpenedM const M = this->open_preconditioner();
-    std::int64_t const n = this->rows();
-    auto const buffers = [&](char const* label) {
-      return arena.template vector<Scalar>(label, 2 * n);
+    auto const A = this->open_matrix();
+    auto const M = this->open_preconditioner();
+    auto const twice = [&](char const* label) {
+      return arena.template vector<Scalar>(label, std::int64_t(2) * this->rows());
     };
-    CgMerged<Scalar, Norms> const shared{{static_cast<std::ptrdiff_t>(n)},
-                                         buffers("Solder::cg::r"),
-                                         buffers("Solder::cg::p"),
-                                         buffers("Solder::cg::q"),
-                                         arena.template double_buffered_sum<Norms::size>(A.league)};
+    CgVectors<Scalar> const vectors{{static_cast<std::ptrdiff_t>(this->rows())},
+                                    twice("Solder::cg::r"),
+                                    twice("Solder::cg::p"),
+                                    twice("Solder::cg::q")};
+    CgDecision<Scalar, true, Norms> const decision{
+        this->limits(), {.left = arena.template double_buffered_sum<Norms::size>(A.league)}};
+    auto const begin = begins<Phase::iterate>(decision.of.left);
     Scalar* const s = this->vector("Solder::cg::s");
-    Limits const limits = this->limits();
-    return merged_form("pipelined", {.A = 1, .M = 1, .row = 8},
-                       program(Impl::residual_check(arena, "Solder::cg::check", A, A.rows,
-                                                    this->checked(b, x), {}, s, CgMergedBegin{}),
-                               stage("Solder::cg::begin", Phase::begin,
-                                     A.apply_made(CgMadeBeginning<Scalar, OpenedM>{{{M}, s}}),
-                                     CgFirstTurn<Scalar, Norms>{{shared}})),
-                       program(stage("Solder::cg::turn", Phase::iterate,
-                                     A.apply_made(CgMadeDirection<Scalar, OpenedM>{
-                                         {M}, shared.r, shared.p, shared.q, x}),
-                                     CgTurn<Scalar, Norms>{{limits, {shared.left}}, shared, x})));
+    return merged_form(
+        "pipelined", {.A = 1, .M = 1, .row = 8},
+        program(
+            this->residual_check(A, A.rows, b, x, s, body<Nothing>(begins<Phase::begin>(), none)),
+            stage("Solder::cg::begin", Phase::begin,
+                  A.apply_made(CgMadeBeginning<Scalar, OpenedM>{{{M}, s}}),
+                  CgFirstTurn<CgBegin<Norms>, Product, OpenedM, Scalar, decltype(begin)>{
+                      {begin, vectors}})),
+        program(stage("Solder::cg::turn", Phase::iterate,
+                      A.apply_made(CgMadeDirection<Scalar, OpenedM>{{M}, vectors, x}),
+                      CgTurn<CgUpdate<Norms>, Product, OpenedM, Scalar, decltype(decision)>{
+                          {decision, vectors}, x})));
   }
 
   /// The classical form with a split M in three stages an iteration.
   auto merged_split(Scalar const* b, Scalar* x) {
     auto& arena = this->arena();
-    OpenedA const A = this->open_matrix();
-    OpenedM const M = this->open_preconditioner();
-    std::int64_t const n = this->rows();
-    CgSplit<Scalar> const shared{{static_cast<std::ptrdiff_t>(n)},
-                                 arena.template vector<Scalar>("Solder::cg::r", 2 * n),
-                                 M.inner(),
-                                 arena.template double_buffered_sum<2>(M.inner_teams())};
-    Scalar *const p = this->vector("Solder::cg::p"), *const q = this->vector("Solder::cg::q");
+    auto const A = this->open_matrix();
+    auto const M = this->open_preconditioner();
+    CgSplit<Scalar> const shared{
+        {static_cast<std::ptrdiff_t>(this->rows())},
+        arena.template vector<Scalar>("Solder::cg::r", std::int64_t(2) * this->rows()),
+        M.inner()};
+    auto const [p, q] = this->vectors("Solder::cg::p", "Solder::cg::q");
+    auto const left = arena.template double_buffered_sum<2>(M.inner_teams());
     auto const pq = arena.template sum<1>(A.league);
-    Limits const limits = this->limits();
     return merged_form(
         "classical", {.A = 1, .M = 1, .row = 9},
-        program(Impl::residual_check(arena, "Solder::cg::check", A, A.rows, this->checked(b, x), {},
-                                     q, CgMergedBegin{}),
-                stage("Solder::cg::first_factor", Phase::begin, M.apply_inner(as_read(q)),
-                      CgSplitFirstTurn<Scalar>{{shared}, q}),
-                stage("Solder::cg::begin", Phase::begin, M.apply_outer(),
-                      CgBegun<Scalar, false>{nullptr, p, {}})),
-        program(product({arena, A, M, limits, nullptr, p, q}, pq),
+        program(
+            this->residual_check(A, A.rows, b, x, q, body<Nothing>(begins<Phase::begin>(), none)),
+            stage("Solder::cg::first_factor", Phase::begin, M.apply_inner(as_read(q)),
+                  CgSplitFirstTurn<Scalar>{{{left}, shared}, q}),
+            step<CgBegun, Phase::begin>("Solder::cg::begin", M.apply_outer(),
+                                        begins<Phase::iterate>(), none, p)),
+        program(step<CgProduct<>>("Solder::cg::product", A.apply(Phase::iterate, p), leaves(pq),
+                                  none, as_read(p), q),
                 stage("Solder::cg::step", Phase::iterate,
                       M.apply_inner_made(CgMadeResidual<Scalar>{{}, shared.r, q, p, x}),
-                      CgSplitTurn<Scalar>{{limits, {shared.left, {}, pq}}, shared, x}),
-                stage("Solder::cg::direction", Phase::iterate, M.apply_outer(),
-                      body(CgBeta<Scalar, 2>{shared.left.all()}, CgDirection<Scalar>{p}))));
+                      CgSplitTurn<Scalar>{
+                          {{this->limits(), {.left = left, .of_product = pq}}, shared}, x}),
+                step<CgDirection>("Solder::cg::direction", M.apply_outer(),
+                                  CgBeta<Scalar, 2>{left.all()}, none, p)));
   }
 };
 

@@ -109,7 +109,7 @@ struct LanczosUpdate {
     Real inverse, alpha, beta;
   };
 
-  Scalar *w, *older, *v;
+  Scalar* v;
   OpenedM m;
   Sum<2> dots;      ///< (w, v) and (v, A v)
   double* records;  ///< [steps][2]
@@ -129,14 +129,12 @@ struct LanczosUpdate {
       for (int k = 0; k < 2; ++k) records[2 * at.turn + k] = total[k];
     return true;
   }
-  /// \param loaded w, u and older
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 3> const& loaded,
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar& w, Scalar const& u, Scalar& older,
                                        Scalars const& of) const {
-    Scalar const q = of.inverse * loaded[0];
-    Scalar const next = of.inverse * loaded[1] - of.alpha * q - of.beta * loaded[2];
-    w[i] = next;
-    older[i] = q;
-    if constexpr (OpenedM::is_pointwise) v[i] = m(i, next);
+    Scalar const q = of.inverse * w;
+    w = of.inverse * u - of.alpha * q - of.beta * older;
+    older = q;
+    if constexpr (OpenedM::is_pointwise) v[i] = m(i, w);
   }
 };
 
@@ -200,8 +198,8 @@ double largest_eigenvalue(LanczosMemory<Exec>& memory, Matrix const& given_A,
                                stage("Solder::lanczos::product", Phase::check, Av.rows,
                                      LanczosProduct<Scalar>{w, v, u, dots}),
                                stage("Solder::lanczos::update", Phase::check,
-                                     arena.template range<Scalar>(A.rows, w, u, older),
-                                     Update{w, older, v, m, dots, records})),
+                                     arena.template entries<Scalar>(A.rows, w, as_read(u), older),
+                                     Update{v, m, dots, records})),
                        steps)));
   };
   if constexpr (decltype(M)::is_pointwise) {

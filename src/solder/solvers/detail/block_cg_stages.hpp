@@ -36,6 +36,20 @@ int gram_league(Exec const& exec, std::int32_t rows, std::int32_t b, int host_sl
       std::clamp<std::int64_t>(std::int64_t(rows) * b / 1024, 1, 2 * multiprocessors(exec)));
 }
 
+/// \brief What a stage of one team has, which works on b x b matrices.
+template <class Scalar>
+struct BlockStage {
+  using Small = BlockSmall<Scalar>;
+  static constexpr int threads = small_threads, most_sums = 1;
+
+  Small small;
+  Limits limits;
+
+  bool operator==(BlockStage const&) const = default;
+  static constexpr int workspace() { return 0; }
+  KOKKOS_FUNCTION static constexpr int teams() { return 1; }
+};
+
 /// \brief x = x + D y before columns are checked, D being the scales that y was computed for; x = 0
 /// where b = 0. Words: 3 a row.
 template <class Scalar>
@@ -46,12 +60,10 @@ struct BlockAddUp {
   };
 
   BlockSmall<Scalar> small;
-  Scalar* x;
 
   bool operator==(BlockAddUp const&) const = default;
 
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, auto const&, auto const&, At const&,
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(auto const& team, auto const&, auto const&, At const&,
                                            Control const& now, Control&, Scalars& of) const {
     using Small = BlockSmall<Scalar>;
     std::int32_t const c = team.column();
@@ -59,32 +71,27 @@ struct BlockAddUp {
     if (now.recorded == 0 || of.is_zero) return of.is_zero;  // else the memory is of another solve
     return small.sum_in_y() != BlockSum::none && !small.is(Small::done, c);
   }
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t e, Kokkos::Array<Scalar, 2> const& old,
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t, Scalar& x, Scalar const& y,
                                        Scalars const& of) const {
-    x[e] = of.is_zero ? Scalar{} : old[0] + narrow<Scalar>(Wide<Scalar>(old[1]) * of.scale);
+    x = of.is_zero ? Scalar{} : x + narrow<Scalar>(Wide<Scalar>(y) * of.scale);
   }
 };
 
 /// \brief Judges the columns, and says what all do then: end, iterate further, begin anew from the
 /// true residuals of those that have not ended, or be checked again. One team.
 template <class Scalar>
-struct BlockCheck {
-  using Small = BlockSmall<Scalar>;
+struct BlockCheck : BlockStage<Scalar> {
+  using typename BlockStage<Scalar>::Small;
+  using BlockStage<Scalar>::small, BlockStage<Scalar>::limits;
   static constexpr char const* label = "Solder::block_cg::check";
   static constexpr Phase phase = Phase::check;
-  static constexpr int threads = small_threads, most_sums = 1;
 
-  Small small;
-  Limits limits;
   Enough enough;
   Sum<4> of_residual;
 
   bool operator==(BlockCheck const&) const = default;
-  static constexpr int workspace() { return 0; }
-  KOKKOS_FUNCTION static constexpr int teams() { return 1; }
 
-  template <class Team>
-  KOKKOS_FUNCTION void run(Team const& team, At const&, Control const& now, Control& next) const {
+  KOKKOS_FUNCTION void run(auto const& team, At const&, Control const& now, Control& next) const {
     pass_on(team, now, next);
     if (now.phase != phase) return;
     for_each_control(team, now, next, [&](std::int32_t c, Control const& was, Control& is) {
@@ -160,18 +167,15 @@ struct BlockBegin {
 
   bool operator==(BlockBegin const&) const = default;
 
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const& team, auto const&, auto const&, At const&,
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(auto const& team, auto const&, auto const&, At const&,
                                            Control const&, Control&, Scalars& of) const {
     using Small = BlockSmall<Scalar>;
     std::int32_t const c = team.column();
     of.inverse = small.takes_part(c) ? 1 / small.of_column(Small::scale, c) : 0;
     return true;
   }
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t e, Kokkos::Array<Scalar, 1> const& s,
-                                       Scalars const& of) const {
-    Scalar const value =
-        of.inverse == 0 ? Scalar{} : narrow<Scalar>(Wide<Scalar>(s[0]) * of.inverse);
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t e, Scalar const& s, Scalars const& of) const {
+    Scalar const value = of.inverse == 0 ? Scalar{} : narrow<Scalar>(Wide<Scalar>(s) * of.inverse);
     q[e] = value;
     if (z != nullptr) z[e] = m(e, value);
   }
@@ -247,8 +251,7 @@ struct BlockGram {
     }
   }
 
-  template <class Team>
-  KOKKOS_FUNCTION void run_on_device(Team const& team, Number* mine) const {
+  KOKKOS_FUNCTION void run_on_device(auto const& team, Number* mine) const {
     std::int32_t const side = (b + tile - 1) / tile, tiles = side * side,
                        groups = team.size() / tiles, group = team.rank() / tiles,
                        of_tile = team.rank() - group * tiles, first = of_tile / side * tile,
@@ -285,23 +288,18 @@ struct BlockGram {
 /// \brief Delta = P^H A P, alpha = Delta^-1 on what is not rounding: G = alpha C, and -alpha. One
 /// team.
 template <class Scalar>
-struct BlockStep {
-  using Small = BlockSmall<Scalar>;
+struct BlockStep : BlockStage<Scalar> {
+  using typename BlockStage<Scalar>::Small;
+  using BlockStage<Scalar>::small, BlockStage<Scalar>::limits;
   static constexpr char const* label = "Solder::block_cg::step";
   static constexpr Phase phase = Phase::iterate;
-  static constexpr int threads = small_threads, most_sums = 1;
 
-  Small small;
-  Limits limits;
   Wide<Scalar> const* partials;
   std::int32_t parts_of;
 
   bool operator==(BlockStep const&) const = default;
-  static constexpr int workspace() { return 0; }
-  KOKKOS_FUNCTION static constexpr int teams() { return 1; }
 
-  template <class Team>
-  KOKKOS_FUNCTION void run(Team const& team, At const&, Control const& now, Control& next) const {
+  KOKKOS_FUNCTION void run(auto const& team, At const&, Control const& now, Control& next) const {
     pass_on(team, now, next);
     if (now.phase != phase) return;
     small.gather(team, Small::gram, partials, parts_of);
@@ -342,23 +340,18 @@ struct BlockStep {
 /// in an iteration with K = S^H, on what the step has kept, the residuals, and whether to end. One
 /// team.
 template <class Scalar>
-struct BlockFactor {
-  using Small = BlockSmall<Scalar>;
+struct BlockFactor : BlockStage<Scalar> {
+  using typename BlockStage<Scalar>::Small;
+  using BlockStage<Scalar>::small, BlockStage<Scalar>::limits;
   static constexpr char const* label = "Solder::block_cg::factor";
-  static constexpr int threads = small_threads, most_sums = 1;
 
-  Phase phase;  ///< begin: rotation is the inverse of S, and T is made 1
-  Small small;
-  Limits limits;
+  Phase phase;                      ///< begin: rotation is the inverse of S, and T is made 1
   Wide<Scalar> const *of_H, *of_W;  ///< partial sums of Q^H M Q and, where M is not 1, of Q^H Q
   std::int32_t parts_of;
 
   bool operator==(BlockFactor const&) const = default;
-  static constexpr int workspace() { return 0; }
-  KOKKOS_FUNCTION static constexpr int teams() { return 1; }
 
-  template <class Team>
-  KOKKOS_FUNCTION void run(Team const& team, At const&, Control const& now, Control& next) const {
+  KOKKOS_FUNCTION void run(auto const& team, At const&, Control const& now, Control& next) const {
     pass_on(team, now, next);
     if (now.phase != phase) return;
     bool const begins = phase == Phase::begin;
@@ -405,8 +398,7 @@ struct BlockFactor {
   };
 
   /// \brief (r_j, r_j) = d_j^2 c_j^H W c_j of the columns' residuals R = Q C D.
-  template <class Team>
-  KOKKOS_FUNCTION void residuals(Team const& team) const {
+  KOKKOS_FUNCTION void residuals(auto const& team) const {
     auto W = Small::gram;
     if (of_W != nullptr) {
       W = Small::norms;
@@ -539,8 +531,7 @@ struct BlockUpdate {
   static constexpr int at_once = 4;
 
   /// All lanes of a slot have read their rows before one writes to them.
-  template <class Team>
-  KOKKOS_FUNCTION void run_on_device(Team const& team) const {
+  KOKKOS_FUNCTION void run_on_device(auto const& team) const {
     std::int32_t const stride = at_once * team.slots();
     for (std::int32_t base = team.league_rank() * stride; base < rows.count;
          base += team.league_size() * stride) {

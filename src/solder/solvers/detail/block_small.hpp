@@ -20,8 +20,7 @@ struct Warp {
 };
 
 /// \brief f(k) for k < count, by all threads of a team; a barrier.
-template <class Team, class F>
-KOKKOS_FORCEINLINE_FUNCTION void in_team(Team const& team, std::int32_t count, F const& f) {
+KOKKOS_FORCEINLINE_FUNCTION void in_team(auto const& team, std::int32_t count, auto const& f) {
   for (std::int32_t k = team.rank(); k < count; k += team.size()) f(k);
   team.barrier();
 }
@@ -121,8 +120,7 @@ struct BlockSmall {
   KOKKOS_FUNCTION double drop_of_A() const { return 30 * b * eps; }
 
   /// \brief m = the sum of its partial ones, made Hermitian.
-  template <class Team>
-  KOKKOS_FUNCTION void gather(Team const& team, Matrix m, Number const* partials,
+  KOKKOS_FUNCTION void gather(auto const& team, Matrix m, Number const* partials,
                               std::int32_t parts_of) const {
     Number* const to = matrix(products);
     in_team(team, b * b, [&](std::int32_t e) {
@@ -143,8 +141,7 @@ struct BlockSmall {
   }
 
   /// \brief to = left * right, `flip` being a factor.
-  template <class Team>
-  KOKKOS_FUNCTION void multiply(Team const& team, Matrix to, Matrix left, Matrix right,
+  KOKKOS_FUNCTION void multiply(auto const& team, Matrix to, Matrix left, Matrix right,
                                 double flip = 1) const {
     in_team(team, b * b, [&](std::int32_t e) {
       std::int32_t const i = e / b, j = e % b;
@@ -205,8 +202,7 @@ struct BlockSmall {
   }
 
  private:
-  template <class Lanes>
-  KOKKOS_FUNCTION void eliminate(Lanes const& lanes, Matrix inverse, double drop) const {
+  KOKKOS_FUNCTION void eliminate(auto const& lanes, Matrix inverse, double drop) const {
     std::int32_t r = 0;
     for (; r < b; ++r) {
       std::int32_t chosen = -1;

@@ -13,9 +13,13 @@
 
 namespace Solder::Impl {
 
-/// \brief Where (r, z) and (r, r) of an iteration come from: they are one number without
-/// preconditioner, are left together where one kernel has r and z, and apart otherwise.
-enum class CgNorms { one, together, apart };
+/// \brief Where (r, z) and (r, r) of an iteration come from.
+enum class CgNorms {
+  one,       ///< they are one number: without preconditioner
+  together,  ///< from one kernel, which has r and z
+  apart,     ///< from two
+  recurred   ///< from one, with (z, z): z = M r goes by a recurrence
+};
 
 /// \brief In place of a member that is not there. It takes room: nvcc and the host's compiler
 /// disagree where a member of no size lies.
@@ -29,31 +33,38 @@ struct Absent {
 /// \tparam Products 1: (p, q); 2: and (q, M q); with `Merged` they are left with the norms
 template <CgNorms How, std::size_t Products = 0, bool Merged = false>
 struct CgSums {
-  static constexpr std::size_t norms = How == CgNorms::together ? 2 : 1,  ///< of one stage
-      size = norms + (Merged ? Products : 0);                             ///< that a step leaves
-  /// Totals before those of the product: (r, z) first, (r, r) last.
-  static constexpr std::size_t totals = How == CgNorms::apart ? 2 : norms;
+  static constexpr bool apart = How == CgNorms::apart, recurred = How == CgNorms::recurred;
+  static constexpr std::size_t norms = recurred                   ? 3  ///< of one stage
+                                       : How == CgNorms::together ? 2
+                                                                  : 1,
+                               size = norms + (Merged ? Products : 0);  ///< that a step leaves
+  /// Where the totals are: (r, z) comes first.
+  static constexpr std::size_t rr = How == CgNorms::one ? 0 : 1, pq = recurred ? 4 : rr + 1,
+                               qMq = pq + 1;
 
   DoubleBufferedSum<size> left;
-  std::conditional_t<How == CgNorms::apart, DoubleBufferedSum<1>, Absent> rz{};
-  std::conditional_t<Merged, Absent, Sum<Products>> of_product{};
+  std::conditional_t<apart, DoubleBufferedSum<1>, Absent> rz{};
+  std::conditional_t<recurred, Sum<1>, Absent> of_first_z{}, of_Mq{};  ///< (z, z), (q, M q)
+  std::conditional_t<Merged, Absent, Sum<recurred ? 1 : Products>> of_product{};
 
   bool operator==(CgSums const&) const = default;
 
-  template <class F>
-  KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
+  KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(auto const& f) const {
     if constexpr (Merged)
       return f(left);
-    else if constexpr (How == CgNorms::apart)
+    else if constexpr (apart)
       return f(rz, left, of_product);
+    else if constexpr (recurred)
+      return f(left, of_first_z, of_product, of_Mq);
     else
       return f(left, of_product);
   }
   /// \brief Adds the terms of a row.
   template <class Scalar>
-  KOKKOS_FORCEINLINE_FUNCTION static void add(Sums<size>& mine, Scalar const& r, Scalar const& z) {
-    mine[0] += How == CgNorms::apart ? abs_squared(r) : real_dot(r, z);
-    if constexpr (How == CgNorms::together) mine[1] += abs_squared(r);
+  KOKKOS_FORCEINLINE_FUNCTION static void add(auto& mine, Scalar const& r, Scalar const& z) {
+    mine[0] += apart ? abs_squared(r) : real_dot(r, z);
+    if constexpr (norms > 1) mine[1] += abs_squared(r);
+    if constexpr (norms > 2) mine[2] += abs_squared(z);
   }
 };
 
@@ -121,74 +132,38 @@ KOKKOS_FORCEINLINE_FUNCTION CgScalars cg_scalars(Limits const& limits, Control c
   return ordinary ? step : cg_end<Predict>(limits, now, next, step, rz, rr, pq, qMq);
 }
 
-/// \brief alpha and, predicted, beta of an iteration; its end leaves the sums of its rows for the
-/// next one, and counts it.
-template <class Scalar, bool Predict, class Sums_>
+/// \brief alpha and, predicted, beta; counts the iteration. Begins anew where a z that is recurred
+/// has faded.
+template <class Scalar, bool Predict, class Of>
 struct CgDecision {
+  static constexpr std::size_t sums = Of::size;
   struct Scalars {
     typename ScalarTraits<Scalar>::Real alpha, beta;
   };
 
   Limits limits;
-  Sums_ of;
+  Of of;
 
   bool operator==(CgDecision const&) const = default;
 
-  template <class F>
-  KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
-    return of.with_earlier(f);
-  }
-  template <class Team, class Total, class S>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, Total const& total, auto const&, At const&,
-                                           Control const& now, Control& next, S& s) const {
-    constexpr std::size_t n = Sums_::totals;
+  KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(auto const& f) const { return of.with_earlier(f); }
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(auto const&, auto const& total, auto const&, At const&,
+                                           Control const& now, Control& next, auto& s) const {
     double qMq = 0;
-    if constexpr (Predict) qMq = total[n + 1];
+    if constexpr (Predict) qMq = total[Of::qMq];
     CgScalars const step =
-        cg_scalars<Predict>(limits, now, next, total[0], total[n - 1], total[n], qMq);
+        cg_scalars<Predict>(limits, now, next, total[0], total[Of::rr], total[Of::pq], qMq);
     s.alpha = to_real<Scalar>(step.alpha);
     s.beta = to_real<Scalar>(step.beta);
+    if constexpr (Of::recurred)
+      if (next.phase == Phase::iterate && has_faded<Scalar>(total[2], total[3]) &&
+          !limits.unconditional())
+        next.claim(Reason::running, Cause::faded);
     return next.phase == Phase::iterate;
   }
-  template <class Team, std::size_t N>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<N> const& mine, Control const& now,
+  KOKKOS_FORCEINLINE_FUNCTION void end(auto const& team, Sums<sums> const& mine, Control const& now,
                                        Control& next) const {
     of.left.of(now.iteration + 1).leave(team, mine);
-    ++next.iteration;
-  }
-};
-
-/// \brief The same where z = M r goes by a recurrence: the method begins anew where z has faded.
-template <class Scalar>
-struct CgDecisionApart {
-  using Scalars = typename CgDecision<Scalar, true, CgSums<CgNorms::apart, 2>>::Scalars;
-
-  Limits limits;
-  DoubleBufferedSum<3> left;  ///< (r, z), (r, r) and (z, z)
-  Sum<1> of_first_z, pq, qu;
-
-  bool operator==(CgDecisionApart const&) const = default;
-
-  template <class F>
-  KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
-    return f(left, of_first_z, pq, qu);
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, Sums<6> const& total, auto const&,
-                                           At const&, Control const& now, Control& next,
-                                           Scalars& s) const {
-    CgScalars const step =
-        cg_scalars<true>(limits, now, next, total[0], total[1], total[4], total[5]);
-    s = {to_real<Scalar>(step.alpha), to_real<Scalar>(step.beta)};
-    if (next.phase == Phase::iterate && has_faded<Scalar>(total[2], total[3]) &&
-        !limits.unconditional())
-      next.claim(Reason::running, Cause::faded);
-    return next.phase == Phase::iterate;
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<3> const& mine, Control const& now,
-                                       Control& next) const {
-    left.of(now.iteration + 1).leave(team, mine);
     ++next.iteration;
   }
 };
@@ -206,17 +181,13 @@ struct CgBeta {
 
   bool operator==(CgBeta const&) const = default;
 
-  template <class F>
-  KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(F const& f) const {
-    return f(rz);
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, Sums<2 * N> const& s, auto const&,
+  KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(auto const& f) const { return f(rz); }
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(auto const&, Sums<2 * N> const& total, auto const&,
                                            At const&, Control const& now, Control&,
-                                           Scalars& scalars) const {
+                                           Scalars& s) const {
     bool const odd = (now.iteration & 1) != 0;
-    double const newest = odd ? s[N] : s[0], before = odd ? s[0] : s[N];
-    scalars.beta = to_real<Scalar>(before == 0 ? 0 : newest / before);
+    double const newest = odd ? total[N] : total[0], before = odd ? total[0] : total[N];
+    s.beta = to_real<Scalar>(before == 0 ? 0 : newest / before);
     return true;
   }
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// CG in one stage an iteration, for kernels of a whole solve. The next p is M r - alpha M q + beta
-// p: its product is that combination of three products, which need neither alpha nor beta and so
-// are done while the sums that these are made of are gathered. What is stored of r, p and q is read
-// by other teams, so each has two arrays alternately, one after the other.
+// CG in one stage an iteration, for kernels of a whole solve. The next p is M r - alpha M q +
+// beta p: its product is that combination of three products, which need neither alpha nor beta and
+// so are done while the sums that these are made of are gathered. Other teams read r, p and q
+// meanwhile: each has two arrays alternately.
 //
 // Where M = F^H F is split, it is the step that the product by F takes along, and an iteration is
 // three stages: q = A p; F r = F r - alpha F q; and the direction, by F^H.
@@ -18,146 +18,123 @@
 
 namespace Solder::Impl {
 
-/// \brief What the next r, z and p of a row are made of. M being pointwise and linear, z = d r.
+/// \brief r, p and q, each twice.
 template <class Scalar>
-struct CgParts {
-  Scalar r, p, q, d;
+struct CgVectors : DoubleBuffered {
+  Scalar *r, *p, *q;
 
-  template <class S>
-  KOKKOS_FORCEINLINE_FUNCTION Scalar next_r(S const& s) const {
-    return r - s.alpha * q;
-  }
-  template <class S>
-  KOKKOS_FORCEINLINE_FUNCTION Scalar next_p(S const& s) const {
-    return d * next_r(s) + s.beta * p;
-  }
-};
+  bool operator==(CgVectors const&) const = default;
 
-/// \brief The next p = M (r - alpha q) + beta p, made of r, q and p where an entry is needed.
-template <class Scalar, class M>
-struct CgMadeDirection : Weighted<Scalar, M> {
-  Scalar const *r, *p, *q, *x;
-
-  bool operator==(CgMadeDirection const&) const = default;
-
-  struct Own {
-    CgParts<Scalar> parts;
-    Scalar x;
-  };
-  KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 3> terms(auto const& s, Weight<Scalar, M> const& w,
-                                                     std::int32_t j) const {
-    std::ptrdiff_t const at = s.from + j;
-    return {{w.ad(r[at]), w.ad(q[at]), w.a(p[at])}};
-  }
-  KOKKOS_FORCEINLINE_FUNCTION Scalar combined(auto const& s, Terms<Scalar, 3> const& t) const {
-    return narrow<Scalar>(t.of[0] - double(s.alpha) * t.of[1] + double(s.beta) * t.of[2]);
-  }
-  KOKKOS_FORCEINLINE_FUNCTION Own own(auto const& s, std::int32_t i) const {
-    std::ptrdiff_t const at = s.from + i;
-    return {{r[at], p[at], q[at], this->m(i, Scalar(1))}, x[i]};
+  KOKKOS_FORCEINLINE_FUNCTION void store(std::ptrdiff_t at, Scalar const& r_i, Scalar const& p_i,
+                                         Scalar const& q_i) const {
+    r[at] = r_i;
+    p[at] = p_i;
+    q[at] = q_i;
   }
 };
 
 /// \brief The first p = M s of the true residual s.
 template <class Scalar, class M>
 struct CgMadeBeginning : ScaledVector<Scalar, M> {
-  bool operator==(CgMadeBeginning const&) const = default;
-
   struct Own {
     Scalar s, d;
   };
+
+  bool operator==(CgMadeBeginning const&) const = default;
+
   KOKKOS_FORCEINLINE_FUNCTION Own own(auto const&, std::int32_t i) const {
     return {this->s[i], this->m(i, Scalar(1))};
   }
 };
 
-/// \brief Leaves the true residual where the residual check has put it: Phase::begin goes on from
-/// there.
-struct CgMergedBegin {
-  static constexpr std::size_t sums = 0;
-  struct Scalars {};
-
-  bool operator==(CgMergedBegin const&) const = default;
-
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void scalars(Team const&, Control& next, Scalars&) const {
-    next.phase = Phase::begin;
-  }
-  template <class Scalar>
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t, Scalar const&, Scalars const&,
-                                       Sums<0>&) const {}
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const&, Sums<0> const&, Control const&,
-                                       Control&) const {}
-};
-
-/// \brief What both stages store of a row, and sum: r, p and q = A p, which is handed out; (r, z),
-/// (r, r), (p, q) and, for the prediction of beta, (q, M q).
-template <class Scalar, class Norms>
-struct CgMerged : DoubleBuffered {
-  static constexpr std::size_t norms = Norms::norms, sums = Norms::size;
-
-  Scalar *r, *p, *q;
-  DoubleBufferedSum<sums> left;
-
-  bool operator==(CgMerged const&) const = default;
-
-  KOKKOS_FORCEINLINE_FUNCTION void store(std::ptrdiff_t at, CgParts<Scalar> const& row,
-                                         Sums<sums>& mine) const {
-    r[at] = row.r;
-    p[at] = row.p;
-    q[at] = row.q;
-    mine[0] += real_dot(row.r, row.d * row.r);
-    if constexpr (norms == 2) mine[1] += abs_squared(row.r);
-    mine[sums - 2] += real_dot(row.p, row.q);
-    mine[sums - 1] += real_dot(row.q, row.d * row.q);
-  }
-};
-
-/// \brief Begins from the true residual s: r = s, p = M r, q = A p. Words: the matrix, M, and 4 a
-/// row.
-template <class Scalar, class Norms>
-struct CgFirstTurn : FromTruth<CgMerged<Scalar, Norms>> {
-  using typename FromTruth<CgMerged<Scalar, Norms>>::Scalars;
-  static constexpr std::size_t sums = Norms::size;
-
+/// \brief Begins from the true residual: r, p = M r, q = A p, whose row is handed out. Words: the
+/// matrix, M, and 4 a row.
+template <class Begin, class Product, class M, class Scalar, class Decision>
+struct CgFirstTurn : Alternately<Decision, CgVectors<Scalar>> {
   bool operator==(CgFirstTurn const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, Scalars const& s,
-                                       Sums<sums>& mine) const {
-    Scalar const r = made.own.s, d = made.own.d;
-    this->shared.store(s.to + i, {r, d * r, made.value, d}, mine);
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const& now,
-                                       Control& next) const {
-    this->shared.left.of(now.iteration).leave(team, mine);
-    next.phase = Phase::iterate;
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, auto const& s,
+                                       auto& mine) const {
+    Factor<M, Scalar> const m{made.own.d};
+    Scalar r, p, q;
+    Begin::row(m, r, p, made.own.s, s, mine);
+    Product::row(m, p, q, made.value, mine);
+    this->shared.store(s.from + i, r, p, q);
   }
 };
 
-/// \brief An iteration and the next one's product: x += alpha p, r -= alpha q, p = M r + beta p,
-/// q = A p, the row of q being handed out. Words: the matrix, M, and 8 a row.
-template <class Scalar, class Norms>
-struct CgTurn : CgDecision<Scalar, true, Norms> {
-  static constexpr std::size_t sums = Norms::size;
-  struct Scalars : CgDecision<Scalar, true, Norms>::Scalars {
-    std::ptrdiff_t from, to;
+/// \brief The next p = M (r - alpha q) + beta p, made of r, q and p where an entry is needed.
+template <class Scalar, class M>
+struct CgMadeDirection : Weighted<Scalar, M> {
+  struct Own {
+    Scalar r, p, q, d, x;
   };
 
-  CgMerged<Scalar, Norms> shared;
+  CgVectors<Scalar> of;
+  Scalar const* x;
+
+  bool operator==(CgMadeDirection const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 3> terms(auto const& s, Weight<Scalar, M> const& w,
+                                                     std::int32_t j) const {
+    std::ptrdiff_t const at = s.from + j;
+    return {{w.ad(of.r[at]), w.ad(of.q[at]), w.a(of.p[at])}};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Scalar combined(auto const& s, Terms<Scalar, 3> const& t) const {
+    return narrow<Scalar>(t.of[0] - double(s.alpha) * t.of[1] + double(s.beta) * t.of[2]);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Own own(auto const& s, std::int32_t i) const {
+    std::ptrdiff_t const at = s.from + i;
+    return {of.r[at], of.p[at], of.q[at], this->m(i, Scalar(1)), x[i]};
+  }
+};
+
+/// \brief The update, and the next product, q = A p, whose row is handed out. Words: the matrix, M,
+/// and 8 a row.
+template <class Update, class Product, class M, class Scalar, class Decision>
+struct CgTurn : Alternately<Decision, CgVectors<Scalar>> {
   Scalar* x;
 
   bool operator==(CgTurn const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
-    shared.tell(now, s);
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, auto const& s,
+                                       auto& mine) const {
+    auto [r, p, q, d, x_i] = made.own;
+    Factor<M, Scalar> const m{d};
+    Update::row(m, x_i, r, p, q, s, mine);
+    Product::row(m, p, q, made.value, mine);
+    x[i] = x_i;
+    this->shared.store(s.to + i, r, p, q);
   }
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, Scalars const& s,
-                                       Sums<sums>& mine) const {
-    CgParts<Scalar> const& old = made.own.parts;
-    x[i] = made.own.x + s.alpha * old.p;
-    shared.store(s.to + i, {old.next_r(s), old.next_p(s), made.value, old.d}, mine);
+};
+
+/// \brief What the stages of a split M share: r twice, and t = F r, which is handed out.
+template <class Scalar>
+struct CgSplit : DoubleBuffered {
+  Scalar *r, *t;
+
+  bool operator==(CgSplit const&) const = default;
+
+  /// With (r, z) = ||t||^2 and (r, r).
+  KOKKOS_FORCEINLINE_FUNCTION void store(std::int32_t i, std::ptrdiff_t to, Scalar const& r_i,
+                                         Scalar const& t_i, auto& mine) const {
+    r[to + i] = r_i;
+    t[i] = t_i;
+    mine[0] += abs_squared(t_i);
+    mine[1] += abs_squared(r_i);
+  }
+};
+
+/// \brief Begins from the true residual s: r = s, t = F s. Words: F, and 3 a row.
+template <class Scalar>
+struct CgSplitFirstTurn : Alternately<Begins<DoubleBufferedSum<2>, Phase::begin>, CgSplit<Scalar>> {
+  Scalar const* s;
+
+  bool operator==(CgSplitFirstTurn const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& t, auto const& at,
+                                       auto& mine) const {
+    this->shared.store(i, at.from, s[i], t, mine);
   }
 };
 
@@ -165,13 +142,14 @@ struct CgTurn : CgDecision<Scalar, true, Norms> {
 /// of a split M is applied to.
 template <class Scalar>
 struct CgMadeResidual : Weighted<Scalar, NoOperation> {
+  struct Own {
+    Scalar r, q, p, x;
+  };
+
   Scalar const *r, *q, *p, *x;
 
   bool operator==(CgMadeResidual const&) const = default;
 
-  struct Own {
-    Scalar r, q, p, x;
-  };
   KOKKOS_FORCEINLINE_FUNCTION Terms<Scalar, 2> terms(auto const& s,
                                                      Weight<Scalar, NoOperation> const& w,
                                                      std::int32_t j) const {
@@ -185,70 +163,19 @@ struct CgMadeResidual : Weighted<Scalar, NoOperation> {
   }
 };
 
-/// \brief What the stages of a split M = F^H F share: r twice, t = F r, which is handed out, and
-/// (r, z) = ||t||^2 with (r, r).
+/// \brief x += alpha p, r -= alpha q, t = F r, whose row is handed out. Words: F, and 7 a row.
 template <class Scalar>
-struct CgSplit : DoubleBuffered {
-  static constexpr std::size_t sums = 2;
-
-  Scalar *r, *t;
-  DoubleBufferedSum<sums> left;
-
-  bool operator==(CgSplit const&) const = default;
-
-  KOKKOS_FORCEINLINE_FUNCTION void store(std::int32_t i, std::ptrdiff_t to, Scalar const& r_i,
-                                         Scalar const& t_i, Sums<sums>& mine) const {
-    r[to + i] = r_i;
-    t[i] = t_i;
-    mine[0] += abs_squared(t_i);
-    mine[1] += abs_squared(r_i);
-  }
-};
-
-/// \brief Begins from the true residual s: r = s, t = F s. Words: F, and 3 a row.
-template <class Scalar>
-struct CgSplitFirstTurn : FromTruth<CgSplit<Scalar>> {
-  using typename FromTruth<CgSplit<Scalar>>::Scalars;
-  static constexpr std::size_t sums = CgSplit<Scalar>::sums;
-
-  Scalar const* s;
-
-  bool operator==(CgSplitFirstTurn const&) const = default;
-
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& t, Scalars const& scalars,
-                                       Sums<sums>& mine) const {
-    this->shared.store(i, scalars.to, s[i], t, mine);
-  }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const& now,
-                                       Control&) const {
-    this->shared.left.of(now.iteration).leave(team, mine);
-  }
-};
-
-/// \brief The step, and the first factor of M: x += alpha p, r -= alpha q, t = F r, the row of t
-/// being handed out. Words: F, and 7 a row.
-template <class Scalar>
-struct CgSplitTurn : CgDecision<Scalar, false, CgSums<CgNorms::together, 1>> {
-  using Decision = CgDecision<Scalar, false, CgSums<CgNorms::together, 1>>;
-  static constexpr std::size_t sums = CgSplit<Scalar>::sums;
-  struct Scalars : Decision::Scalars {
-    std::ptrdiff_t from, to;
-  };
-
-  CgSplit<Scalar> shared;
+struct CgSplitTurn
+    : Alternately<CgDecision<Scalar, false, CgSums<CgNorms::together, 1>>, CgSplit<Scalar>> {
   Scalar* x;
 
   bool operator==(CgSplitTurn const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
-    shared.tell(now, s);
-  }
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, Scalars const& s,
-                                       Sums<sums>& mine) const {
-    auto const& old = made.own;
-    x[i] = old.x + s.alpha * old.p;
-    shared.store(i, s.to, old.r - s.alpha * old.q, made.value, mine);
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, auto const& made, auto const& s,
+                                       auto& mine) const {
+    auto const& [r, q, p, x_i] = made.own;
+    x[i] = x_i + s.alpha * p;
+    this->shared.store(i, s.to, r - s.alpha * q, made.value, mine);
   }
 };
 

@@ -22,32 +22,37 @@ struct DoubleBuffered {
   KOKKOS_FORCEINLINE_FUNCTION std::ptrdiff_t of(std::int32_t iteration) const {
     return (iteration & 1) != 0 ? length : 0;
   }
-  /// \brief Where this iteration's are, and where the next one's are to be.
-  template <class Scalars>
-  KOKKOS_FORCEINLINE_FUNCTION void tell(Control const& now, Scalars& s) const {
-    s.from = of(now.iteration);
-    s.to = of(now.iteration + 1);
-  }
 };
 
-/// \brief What bodies have that fill them from the true residual: they need no sums.
-template <class Shared>
-struct FromTruth {
-  struct Scalars {
-    std::ptrdiff_t to;
+/// \brief A decision, and the vectors of its stage: `shared` is DoubleBuffered. Rows know `from`,
+/// where this iteration's entries are, and `to`, where the next one's are to be.
+template <class Decision, class Shared>
+struct Alternately : Decision {
+  struct Scalars : Decision::Scalars {
+    std::ptrdiff_t from, to;
   };
 
   Shared shared;
 
-  bool operator==(FromTruth const&) const = default;
+  bool operator==(Alternately const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void known(Control const& now, Scalars& s) const {
-    s.to = shared.of(now.iteration);
+    s.from = shared.of(now.iteration);
+    s.to = shared.of(now.iteration + 1);
   }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, auto const&, At const&,
-                                           Control const&, Control&, Scalars&) const {
-    return true;
+};
+
+/// \brief M of one row, d being its entry: what Jacobi's M and the identity are there.
+template <class M, class Scalar>
+struct Factor {
+  Scalar d;
+
+  KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(Scalar const& r) const { return d * r; }
+  KOKKOS_FORCEINLINE_FUNCTION Scalar undo(Scalar const& z) const {
+    if constexpr (M::is_identity)
+      return z;
+    else
+      return z / d;
   }
 };
 

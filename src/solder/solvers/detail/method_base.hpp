@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -113,7 +114,8 @@ Traits traits_of(typename Method::System const& system, Options const& options) 
 /// \brief What every method does: memory, set-up, solves and reports. A method adds its forms.
 ///
 /// A method derives from this and has
-///   - `name`, "Solder::Cg", and `label`, that of a whole solve in one kernel,
+///   - `name`, "Solder::Cg"; `label`, that of a whole solve in one kernel; and `check_label`, that
+///     of the residual check,
 ///   - `with_form(b, x, use)`: calls use(the Form that the options name). It is made anew for each
 ///     solve and is given the same memory, so it asks the arena for the same things in the same
 ///     order.
@@ -136,6 +138,8 @@ class MethodBase {
   static constexpr bool has_cycles = false, owns = false;
   /// \brief Whether the form has a program of fewer stages for rows that threads hold.
   static bool merges(Options const&) { return false; }
+  /// What it can do where the true residual contradicts its claim.
+  static constexpr Recovery recovery{};
   /// \brief The kernels of the whole solve that GPUs have for the form: see whole_solves.hpp.
   static WholeKernels whole_kernels_for(Options const&) { return whole_kernels<OpenedM>; }
   static Cycle cycle(Options const&, std::int64_t /*rows*/) { return {}; }
@@ -267,8 +271,12 @@ class MethodBase {
     return system_->open_matrix(arena_, most_teams);
   }
   OpenedM open_preconditioner() { return system_->open_preconditioner(arena_); }
-  /// \brief A vector of a right-hand side's rows.
+  /// \brief A vector of a right-hand side's rows; several.
   Scalar* vector(char const* label) { return arena_.template vector<Scalar>(label, rows()); }
+  template <class... Label>
+  std::array<Scalar*, sizeof...(Label)> vectors(Label const*... labels) {
+    return {vector(labels)...};
+  }
   /// \brief For decisions: any tolerance but 0 says that there is one.
   Limits limits() const {
     double const least = options_.never_converges() ? 0 : std::numeric_limits<double>::min();
@@ -282,6 +290,19 @@ class MethodBase {
     Scalar* const guess = keeps ? vector("Solder::guess") : nullptr;
     if (guess_ == nullptr) guess_ = guess;  // else of columns that are compacted
     return {limits(), enough(), b, x, guess};
+  }
+  /// \brief Rows of vectors that a stage changes in place, but for those that are const.
+  template <class... Vectors>
+  auto entries(Rows const& rows, Vectors const&... vectors) const {
+    return arena_.template entries<Scalar>(rows, vectors...);
+  }
+  /// \brief The stages of Phase::check, named Method::check_label.
+  /// \param s free while a claim is checked; see Impl::residual_check for the others
+  template <class Begin>
+  auto residual_check(OpenedA const& A, Rows const& rows, Scalar const* b, Scalar* x, Scalar* s,
+                      Begin const& begin, Scalar const* before = nullptr) {
+    return Impl::residual_check(arena_, Method::check_label, A, rows, checked(b, x),
+                                Method::recovery, s, begin, before);
   }
   std::int32_t rows() const { return system_->rows(); }
   /// \brief Rows of all ranks, and of those before this one.

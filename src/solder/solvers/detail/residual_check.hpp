@@ -125,9 +125,8 @@ struct CheckResidual {
     begin.scalars(team, next, mine);
     return true;
   }
-  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Kokkos::Array<Scalar, 1> const& s,
-                                       Scalars const& scalars, Sums<sums>& mine) const {
-    begin.row(i, s[0], scalars, mine);
+  KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& s, auto&&... others) const {
+    begin.row(i, s, others...);
   }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const& now,
