@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include <solder/core/identity.hpp>
+#include <solder/solvers/detail/body.hpp>
 #include <solder/solvers/detail/gmres_arnoldi.hpp>
 #include <solder/solvers/detail/gmres_simpler.hpp>
 #include <solder/solvers/detail/residual_check.hpp>
@@ -78,7 +79,9 @@ class GmresMethod
 
  public:
   using Scalar = typename OpenedA::scalar_type;
-  static constexpr char name[] = "Solder::Gmres", label[] = "Solder::gmres::solve";
+  static constexpr char name[] = "Solder::Gmres", label[] = "Solder::gmres::solve",
+                        check_label[] = "Solder::gmres::check";
+  static constexpr Recovery recovery{.continues = false, .restarts = true, .reverts = true};
   static constexpr bool has_cycles = true;
   static Impl::Cycle cycle(GmresOptions const& options, std::int64_t rows) {
     return {checked_restart(options, rows)};
@@ -118,24 +121,18 @@ class GmresMethod
         std::max<std::int64_t>(1, std::min<std::int64_t>(options.restart, rows)));
   }
 
-  /// What all forms have: A, M, the cycle, and the stages from v_j to w = A M v_j.
-  template <class Before, class Rows_>
+  /// What forms begin with: A, M, the cycle, and the stages up to w = A M v_j.
+  template <class Product>
   struct Work {
     OpenedA A;
     OpenedM M;
     Cycle cycle;
     Operand operand;
-    Before before;
-    Rows_ AMv;
-    std::int32_t bookkeepers;
-
-    template <class Variant>
-    auto product() const {
-      return GmresProduct<Rows_, Scalar, Variant>(cycle, AMv, bookkeepers);
-    }
+    Product product;
   };
 
   /// \param keeps all z_j = M v_j
+  template <class Variant>
   auto open(bool keeps = false) {
     auto& arena = this->arena();
     std::int32_t const rows = this->rows(),
@@ -148,73 +145,71 @@ class GmresMethod
             : this->open_matrix(std::max(1, arena.teams(resident_league(arena.exec())) - 1));
     auto const M = this->open_preconditioner();
     std::int64_t const stride = (std::int64_t(rows) + 31) / 32 * 32;  // full cache lines
-    TallBasis<Scalar> const V{
-        arena.template array<Scalar>("Solder::gmres::basis", stride * (restart + 1)), stride};
-    Scalar* const z = identity ? nullptr
-                               : arena.template array<Scalar>(
-                                     "Solder::gmres::z", keeps ? stride * (restart + 1) : rows);
+    auto const basis = [&](char const* label, std::int64_t entries) {
+      return arena.template array<Scalar>(label, entries);
+    };
+    TallBasis<Scalar> const V{basis("Solder::gmres::basis", stride * (restart + 1)), stride};
+    Scalar* const z =
+        identity ? nullptr : basis("Solder::gmres::z", keeps ? stride * (restart + 1) : rows);
     Cycle const cycle = open_cycle(A.rows, V, A.league, restart);
-    Place<Scalar> const v(V.values, stride, 0), z_of_step(z, keeps ? stride : 0, 0);
     Operand const operand{pointwise_of(M), z, keeps ? stride : 0};
-    auto const AMv = [&] {
-      if constexpr (identity)
-        return A.apply(Phase::iterate, v);
+    Place<Scalar> const v(V.values, stride, 0), z_of_step(z, operand.per_step, 0);
+    auto const AMv = A.apply(Phase::iterate, identity ? v : z_of_step);
+    auto const Mv = [&] {
+      if constexpr (pointwise)
+        return program();
       else
-        return A.apply(Phase::iterate, z_of_step);
+        return keep("Solder::gmres::keep", M.apply(Phase::iterate, v), z_of_step);
     }();
-    auto const before = [&] {  // z = M v_j
-      if constexpr (pointwise) {
-        return AMv.before;
-      } else {
-        auto const Mv = M.apply(Phase::iterate, v);
-        return program(Mv.before,
-                       stage("Solder::gmres::keep", Phase::iterate, Mv.rows, store(z_of_step)),
-                       AMv.before);
-      }
-    }();
-    return Work<std::remove_const_t<decltype(before)>, std::remove_cvref_t<decltype(AMv.rows)>>{
-        A, M, cycle, operand, before, AMv.rows, bookkeepers};
+    auto const product =
+        program(Mv, AMv.before,
+                GmresProduct<std::remove_const_t<decltype(AMv.rows)>, Scalar, Variant>{
+                    {cycle}, AMv.rows, bookkeepers});
+    return Work<std::remove_const_t<decltype(product)>>{A, M, cycle, operand, product};
   }
+
+  template <class Variant, int Round, bool Last>
+  using Orthogonalise = GmresOrthogonalise<Scalar, Variant, Operand, Round, Last>;
 
   auto simpler(Scalar const* b, Scalar* x) {
     using Variant = SimplerGmres<Scalar>;
-    auto const w = open();
+    using Unkept = GmresOperand<Scalar, NoOperation, false>;
+    auto const w = open<Variant>();
     return form<whole(GmresForm::pipelined)>(
         "pipelined", cost(), residual_check<Variant>(w, b, x),
-        program(w.before, w.template product<Variant>(),
-                AfterFirst{program(typename Variant::Dots(w.cycle),
-                                   typename Variant::Orthogonalise(w.cycle))},
-                typename Variant::template Normalise<Operand>(w.cycle, w.operand)));
+        program(w.product,
+                AfterFirst{
+                    program(GmresDots<Scalar, Variant>{{w.cycle}},
+                            GmresOrthogonalise<Scalar, Variant, Unkept, 1, false>{{w.cycle}, {}})},
+                typename Variant::template Normalise<Operand>{{w.cycle}, w.operand}));
   }
   auto modified(Scalar const* b, Scalar* x) {
     using Variant = ModifiedGmres<Scalar>;
     using Project = typename Variant::template Project<Operand>;
-    auto const w = open();
-    return form<whole(GmresForm::mgs)>("mgs", cost(), residual_check<ArnoldiGmres<Scalar>>(w, b, x),
-                                       program(w.before, w.template product<Variant>(),
-                                               repeat(program(Project(w.cycle, w.operand)), 1, 1)));
+    auto const w = open<Variant>();
+    return form<whole(GmresForm::mgs)>(
+        "mgs", cost(), residual_check<ArnoldiGmres<Scalar>>(w, b, x),
+        program(w.product, repeat(program(Project{{w.cycle}, w.operand}), 1, 1)));
   }
   auto once(Scalar const* b, Scalar* x) {
     using Variant = ArnoldiGmres<Scalar>;
-    auto const w = open();
+    auto const w = open<Variant>();
     return form<whole(GmresForm::cgs)>(
         "cgs", cost(), residual_check<Variant>(w, b, x),
-        program(w.before, w.template product<Variant>(),
-                typename Variant::template Dots<1>(w.cycle),
-                typename Variant::template Orthogonalise<1, true, Operand>(w.cycle, w.operand)));
+        program(w.product, GmresDots<Scalar, Variant>{{w.cycle}},
+                Orthogonalise<Variant, 1, true>{{w.cycle}, w.operand}));
   }
   /// \tparam Keeps all z_j: flexible, with an M
   template <bool Keeps>
   auto twice(Scalar const* b, Scalar* x) {
     using Variant = ArnoldiGmres<Scalar>;
-    auto const w = open(Keeps);
+    auto const w = open<Variant>(Keeps);
     return form<whole(Keeps ? GmresForm::flexible : GmresForm::cgs2)>(
         to_string(this->options().form), cost(), residual_check<Variant, Keeps>(w, b, x),
-        program(w.before, w.template product<Variant>(),
-                typename Variant::template Dots<1>(w.cycle),
-                typename Variant::template Orthogonalise<1, false, Operand>(w.cycle, w.operand),
-                typename Variant::template Dots<2>(w.cycle, this->options().reorthogonalisation),
-                typename Variant::template Orthogonalise<2, true, Operand>(w.cycle, w.operand)));
+        program(w.product, GmresDots<Scalar, Variant>{{w.cycle}},
+                Orthogonalise<Variant, 1, false>{{w.cycle}, w.operand},
+                GmresDots<Scalar, Variant, 2>{{w.cycle}, this->options().reorthogonalisation},
+                Orthogonalise<Variant, 2, true>{{w.cycle}, w.operand}));
   }
 
   /// \brief The end of a cycle: the small system, x += M V y, the true residual and the residual
@@ -222,31 +217,31 @@ class GmresMethod
   template <class Variant, bool Kept = false, class Work>
   auto residual_check(Work const& w, Scalar const* b, Scalar* x) {
     auto& arena = this->arena();
-    auto const& [A, M, cycle, operand, unused_before, unused_rows, unused_bookkeepers] = w;
-    int const league = arena.teams(A.rows.teams);
+    auto const& cycle = w.cycle;
+    auto const& operand = w.operand;
+    int const league = arena.teams(w.A.rows.teams);
     Scalar* const before = arena.template array<Scalar>("Solder::gmres::x_before", this->rows());
+    constexpr auto how = Kept || identity ? GmresCorrection::kept
+                         : pointwise      ? GmresCorrection::pointwise
+                                          : GmresCorrection::apart;
+    using Update = GmresUpdate<Scalar, Variant, Operation, how>;
+    TallBasis<Scalar const> const basis =
+        Kept ? TallBasis<Scalar const>{operand.z, operand.per_step} : cycle.V.from(0);
     auto const end = [&] {
-      constexpr auto how = Kept || identity ? GmresCorrection::kept
-                           : pointwise      ? GmresCorrection::pointwise
-                                            : GmresCorrection::apart;
-      TallBasis<Scalar const> const basis =
-          Kept ? TallBasis<Scalar const>{operand.z, operand.per_step} : cycle.V.from(0);
-      using Update = GmresUpdate<Scalar, Variant, Operation, how>;
       if constexpr (how == GmresCorrection::apart) {
-        auto const Mz = M.apply(Phase::correct, operand.z);
-        return program(Update(cycle, operand.m, basis, operand.z, nullptr, league), Mz.before,
+        auto const Mz = w.M.apply(Phase::correct, operand.z);
+        return program(Update{{cycle}, operand.m, basis, operand.z, nullptr, league}, Mz.before,
                        stage("Solder::gmres::correct", Phase::correct, Mz.rows,
                              GmresCorrect<Scalar>{x, before}));
       } else {
-        return program(Update(cycle, operand.m, basis, x, before, league));
+        return program(Update{{cycle}, operand.m, basis, x, before, league});
       }
     }();
     return program(
-        GmresLeastSquares<Scalar, Variant>(cycle), end,
-        Impl::residual_check(
-            arena, "Solder::gmres::check", A, A.rows, this->checked(b, x),
-            {.continues = false, .restarts = true, .reverts = true}, cycle.true_residual(),
-            GmresBegin<Scalar, Variant, Operand>{cycle.V, cycle.small, operand}, before));
+        GmresLeastSquares<Scalar, Variant>{{cycle}}, end,
+        Base::residual_check(w.A, w.A.rows, b, x, cycle.true_residual(),
+                             GmresBegin<Scalar, Variant, Operand>{cycle.V, cycle.small, operand},
+                             before));
   }
 
   static Operation pointwise_of(OpenedM const& M) {

@@ -81,6 +81,24 @@ class Idr : public Impl::Solver<Impl::IdrMethod, Exec, Matrix, Preconditioner, I
 
 namespace Impl {
 
+// ---- The formulas: what a step does with row i once g_k and u_k are biorthogonal ----
+
+struct IdrFormula {
+  /// \brief r and x, and v of the next direction; from_G is sum_i c_i g_i.
+  KOKKOS_FORCEINLINE_FUNCTION static void row(auto& r, auto& x, auto& v, auto g, auto u,
+                                              auto from_G, auto const& s) {
+    r -= s.beta * g;
+    x += s.beta * u;
+    v = r - from_G;
+  }
+  /// \brief The next u, of sum_i c_i u_i and B v; the factor is omega, or sigma before step s.
+  KOKKOS_FORCEINLINE_FUNCTION static void add_direction(auto& u, auto Bv, auto const& s) {
+    u += s.factor * Bv;
+  }
+};
+
+// ---- The program ----
+
 template <class Exec, class OpenedA, class OpenedM>
 class IdrMethod
     : public MethodBase<IdrMethod<Exec, OpenedA, OpenedM>, Exec, OpenedA, OpenedM, IdrOptions> {
@@ -88,7 +106,9 @@ class IdrMethod
 
  public:
   using Scalar = typename OpenedA::scalar_type;
-  static constexpr char name[] = "Solder::Idr", label[] = "Solder::idr::solve";
+  static constexpr char name[] = "Solder::Idr", label[] = "Solder::idr::solve",
+                        check_label[] = "Solder::idr::check";
+  static constexpr Recovery recovery{.continues = true, .restarts = true, .has_another = true};
   static constexpr bool has_cycles = true;
   static Impl::Cycle cycle(IdrOptions const& options, std::int64_t rows) {
     return {.steps = checked_dimension(options, rows) + 1, .is_checked = false};
@@ -120,11 +140,11 @@ class IdrMethod
     auto const vector = [&](char const* label) {
       return arena.template array<Scalar>(label, this->rows());
     };
-    Scalar* const r = vector("Solder::idr::r");
-    Scalar* const v = pointwise ? nullptr : vector("Solder::idr::v");
-    Scalar* const rs = smoothing_ ? vector("Solder::idr::smoothed_r") : nullptr;
-    Scalar* const plain_x = smoothing_ ? vector("Solder::idr::x") : x;
-    Scalar* const smoothed_x = smoothing_ ? x : nullptr;
+    Scalar *const r = vector("Solder::idr::r"),
+                  *const v = pointwise ? nullptr : vector("Solder::idr::v"),
+                  *const rs = smoothing_ ? vector("Solder::idr::smoothed_r") : nullptr,
+                  *const plain_x = smoothing_ ? vector("Solder::idr::x") : x,
+                  *const smoothed_x = smoothing_ ? x : nullptr;
     Rows rows = A.rows;
     if constexpr (!pointwise) rows = M.rows(A.rows);
     int const league = arena.teams(rows.teams);
@@ -146,35 +166,35 @@ class IdrMethod
     };
     auto const products = program(Au.before, product.template operator()<true>(),
                                   product.template operator()<false>(), shadow(Phase::iterate));
-    auto const checked = [&](auto const& begin) {  // t is free while a claim is checked
-      return residual_check(arena, "Solder::idr::check", A, rows, this->checked(b, x), recovery,
-                            d.g(s_), begin);
+    auto const check = [&](auto const& begin) {  // t is free while a claim is checked
+      return this->residual_check(A, rows, b, x, d.g(s_), begin);
     };
     double const norm_of_shadow = std::sqrt(ShadowSpace<Scalar>::squared_norm(this->all_rows()));
     std::string_view const name = smoothing_ ? "smoothed" : "biorthogonal";
     if constexpr (pointwise) {
       return form<whole_kernels<OpenedM>>(
           name, cost(d),
-          program(checked(IdrBegin<Scalar, OpenedM, true>{d, M, plain_x, r, smoothed_x, rs}),
+          program(check(IdrBegin<Scalar, OpenedM, true>{d, M, plain_x, r, smoothed_x, rs}),
                   shadow(Phase::begin)),
-          program(products,
-                  IdrUpdate<Scalar, OpenedM, false>{d, M, rows, plain_x, r, v, smoothed_x, rs,
-                                                    workspace, league, norm_of_shadow}));
+          program(products, IdrUpdate<IdrFormula, Scalar, OpenedM, false>{d, M, rows, plain_x, r, v,
+                                                                          smoothed_x, rs, workspace,
+                                                                          league, norm_of_shadow}));
     } else {
       auto const Mr = M.apply(Phase::begin, r), Mv = M.apply(Phase::iterate, v);
       return form<whole_kernels<OpenedM>>(
           name, cost(d),
-          program(checked(IdrBegin<Scalar, NoOperation, false>{d, {}, plain_x, r, smoothed_x, rs}),
+          program(check(IdrBegin<Scalar, NoOperation, false>{d, {}, plain_x, r, smoothed_x, rs}),
                   Mr.before,
                   stage("Solder::idr::begin", Phase::begin, Mr.rows,
                         IdrBegun<Scalar>{d.u(0), d.is_narrow()}),
                   shadow(Phase::begin)),
           program(
               products,
-              IdrUpdate<Scalar, NoOperation, true>{
+              IdrUpdate<IdrFormula, Scalar, NoOperation, true>{
                   d, {}, rows, plain_x, r, v, smoothed_x, rs, workspace, league, norm_of_shadow},
               Mv.before,
-              stage("Solder::idr::direction", Phase::iterate, Mv.rows, IdrDirection<Scalar>{d})));
+              stage("Solder::idr::direction", Phase::iterate, Mv.rows,
+                    IdrDirection<IdrFormula, Scalar>{d})));
     }
   }
 
@@ -214,8 +234,6 @@ class IdrMethod
   /// Beyond, a product that does nothing else has more of the matrix's entries in flight, and wins
   /// more. Measured: docs/performance/idr.md.
   static constexpr std::int32_t most_fused_rows = 200'000;
-
-  static constexpr Recovery recovery{.continues = true, .restarts = true, .has_another = true};
 };
 
 }  // namespace Impl

@@ -22,12 +22,15 @@ struct ArnoldiGmres {
     typename ScalarTraits<Scalar>::Real factor;
   };
 
+  static constexpr std::int32_t first_column = 0;  ///< of those that w is made orthogonal to
+
   KOKKOS_FUNCTION static double scale(Cycle const& d, std::int32_t k) { return d.small.scale(k); }
+  KOKKOS_FUNCTION static double length(Cycle const& d, std::int32_t k) { return d.small.length(k); }
+  KOKKOS_FUNCTION static double given(Cycle const& d, std::int32_t k) { return d.small.given(k); }
 
   /// \brief v_0 = r, by a power of two. Words: 2 a row.
-  template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION static Beginning begin(GmresSmall<Scalar> const& small,
-                                                     Team const& team, double norm) {
+                                                     auto const& team, double norm) {
     double const factor = scale_to_one<Scalar>(norm), inverse = norm > 0 ? 1 / norm : 0;
     if (team.league_rank() == 0 && team.rank() == 0) {
       small.scale(0) = inverse / factor;
@@ -44,14 +47,12 @@ struct ArnoldiGmres {
 
   KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const&, std::int32_t, std::int32_t,
                                               Scalar const&, Sums<0>&) {}
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const&, Team const&, std::int32_t,
+  KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const&, auto const&, std::int32_t,
                                                 Sums<0> const&) {}
 
   /// \brief ||w||^2 that the newest step's first (0) or second (1) round left.
-  template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION static double norm_squared_after(std::int32_t round, Cycle const& d,
-                                                               Team const& team) {
+                                                               auto const& team) {
     auto const of = d.of_norm.of(round);
     return team.total(team.gather(of.parts, of), of.parts)[0];
   }
@@ -76,8 +77,7 @@ struct ArnoldiGmres {
   }
 
   /// \brief h_k,k-1, t and the residual of step k - 1, in team 0.
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static void finish_step(Cycle const& d, Team const& team,
+  KOKKOS_FORCEINLINE_FUNCTION static void finish_step(Cycle const& d, auto const& team,
                                                       std::int32_t k, Control const& now,
                                                       Control& next) {
     auto const& s = d.small;
@@ -146,123 +146,14 @@ struct ArnoldiGmres {
     }
   }
 
-  /// \brief (v_k, w) for all k, in a first or second round. Words: the basis, and 1 a row.
-  template <int Round>
-  struct Dots : GmresStage<Scalar> {
-    static constexpr bool reads_sums = Round == 2;
-    static constexpr Phase phase = Phase::iterate;
-    static constexpr int threads = multi_dot_threads;
-    using GmresStage<Scalar>::d;
-
-    GmresReorthogonalisation reorthogonalisation;  ///< when there is a second round
-
-    explicit Dots(Cycle const& cycle, GmresReorthogonalisation reorthogonalisation_ = {})
-        : GmresStage<Scalar>{Round == 1 ? "Solder::gmres::dots" : "Solder::gmres::dots_again",
-                             cycle},
-          reorthogonalisation(reorthogonalisation_) {}
-    bool operator==(Dots const&) const = default;
-
-    KOKKOS_FUNCTION int teams() const { return d.of_dots.parts; }
-    KOKKOS_FUNCTION static bool idle(Control const&, Control const& next) {
-      return Round == 2 && next.rounds == 0;
-    }
-
-    template <class Team>
-    KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
-                                         Control& next) const {
-      multi_dot<Scalar>(team, d.rows, d.V.from(0), at.step + 1, d.V.column(at.step + 1),
-                        d.of_dots.values, d.workspace(team), [&] {
-                          if (now.phase != phase) return false;
-                          if constexpr (Round == 1) return true;
-                          double const squared = norm_squared_after(now.rounds, d, team);
-                          bool const again = reorthogonalisation == GmresReorthogonalisation::halved
-                                                 ? squared < d.small.taken()
-                                                 : !keeps_orthogonality(d.small, at.step, squared);
-                          next.rounds = again;
-                          return again;
-                        });
-    }
-  };
-
-  /// \brief w -= sum_k h_k,j v_k, with its norm, in a first or second round. Words: the basis, and
-  /// 2 a row.
-  template <int Round, bool Last, class Operand>
-  struct Orthogonalise : GmresStage<Scalar> {
-    static constexpr Phase phase = Phase::iterate;
-    using GmresStage<Scalar>::d;
-
-    Operand operand;
-
-    Orthogonalise(Cycle const& cycle, Operand const& operand_)
-        : GmresStage<Scalar>{Round == 1 ? "Solder::gmres::orthogonalise"
-                                        : "Solder::gmres::orthogonalise_again",
-                             cycle},
-          operand(operand_) {}
-    bool operator==(Orthogonalise const&) const = default;
-
-    KOKKOS_FUNCTION int teams() const { return d.of_norm.parts; }
-    KOKKOS_FUNCTION static bool idle(Control const& now, Control const&) {
-      return Round == 2 && now.rounds == 0;
-    }
-
-    template <class Team>
-    KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
-                                         Control& next) const {
-      constexpr std::int32_t p = parts<Scalar>;
-      if (Round == 2 && now.phase == phase && now.rounds == 0) {
-        d.advance(next);
-        return;
-      }
-      std::int32_t const count = at.step + 1;
-      double* const c = d.workspace(team);
-      Scalar* const w = d.V.column(count);
-      Sums<1> mine{};
-      double const given =
-          Round == 1 ? d.small.given(count - 1) : 1;  // of w, as the product left it
-      auto const own = to_real<Scalar>(given);
-      bool const went_on = multi_axpy<Scalar>(
-          team, d.rows, d.V.from(0), count, [&](std::int32_t i) { return own * w[i]; },
-          [&] {
-            for_each_total(
-                team, count * p, d.of_dots.parts, d.of_dots.values,
-                [&](std::int32_t v) { return d.small.scale(p == 1 ? v : v / 2); },
-                [&](std::int32_t v, double total, double scale) {
-                  c[v] = scale * scale * (given * total);
-                });
-            if (now.phase != phase) return false;
-            if (team.league_rank() == 0) keep_column(d, team, count, c);
-            return true;
-          },
-          [&](std::int32_t k) { return narrow<Scalar>(wide_at<Scalar>(c, k * p)); },
-          [&](std::int32_t i, Scalar const& v) {
-            w[i] = v;
-            operand.keep(count, i, v);
-            mine[0] += abs_squared(v);
-          });
-      if (!went_on) return;
-      d.of_norm.of(Round - 1).leave(team, mine);
-      if (Last) d.advance(next);
-    }
-
-    /// \brief h_k,j of this round, c(k) times the length of v_k, for all k.
-    template <class Team>
-    KOKKOS_FORCEINLINE_FUNCTION static void keep_column(Cycle const& d, Team const& team,
-                                                        std::int32_t count, double const* c) {
-      Sums<1> taken{};
-      for (std::int32_t k = team.lane(); k < count; k += team.lanes()) {
-        auto const h = d.small.length(k) * wide_at<Scalar>(c, k * parts<Scalar>);
-        if (team.warp_rank() == 0) {
-          auto& H = d.small.H(k, count - 1);
-          H = Round == 1 ? h : H + h;
-        }
-        taken[0] += abs_squared(h);
-      }
-      if constexpr (Round == 1) {
-        team.sum_lanes(taken);
-        if (team.rank() == 0) d.small.taken() = taken[0];
-      }
-    }
-  };
+  /// \brief Whether step j needs a second round.
+  KOKKOS_FORCEINLINE_FUNCTION static bool goes_again(Cycle const& d, auto const& team,
+                                                     std::int32_t j, Control const& now,
+                                                     GmresReorthogonalisation when) {
+    double const squared = norm_squared_after(now.rounds, d, team);
+    return when == GmresReorthogonalisation::halved ? squared < d.small.taken()
+                                                    : !keeps_orthogonality(d.small, j, squared);
+  }
 };
 
 /// \brief The same by modified Gram-Schmidt: (v_0, w) comes with the product.
@@ -275,8 +166,7 @@ struct ModifiedGmres : ArnoldiGmres<Scalar> {
                                               Scalar const& Av, ProductSums& mine) {
     add_to(mine, 0, dot_term(d.V.column(0)[i], Av));
   }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const& d, Team const& team, std::int32_t,
+  KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const& d, auto const& team, std::int32_t,
                                                 ProductSums const& mine) {
     d.of_first_dot.leave(team, mine);
   }
@@ -285,19 +175,17 @@ struct ModifiedGmres : ArnoldiGmres<Scalar> {
   /// Words: 4 a row.
   template <class Operand>
   struct Project : GmresStage<Scalar> {
+    static constexpr char const* label = "Solder::gmres::project";
     static constexpr Phase phase = Phase::iterate;
     using GmresStage<Scalar>::d;
 
     Operand operand;
 
-    Project(Cycle const& cycle, Operand const& operand_)
-        : GmresStage<Scalar>{"Solder::gmres::project", cycle}, operand(operand_) {}
     bool operator==(Project const&) const = default;
 
     KOKKOS_FUNCTION int teams() const { return d.of_norm.parts; }
 
-    template <class Team>
-    KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
+    KOKKOS_FORCEINLINE_FUNCTION void run(auto const& team, At const& at, Control const& now,
                                          Control& next) const {
       if (now.phase != phase) return;
       std::int32_t const k = at.turn;

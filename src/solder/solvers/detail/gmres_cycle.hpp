@@ -10,6 +10,7 @@
 #include <solder/core/application.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/kernels/tall_basis.hpp>
+#include <solder/solvers/gmres_options.hpp>
 
 namespace Solder::Impl {
 
@@ -95,8 +96,7 @@ struct GmresCycle {
 
   KOKKOS_FUNCTION int workspace_values() const { return multi_dot_workspace<Scalar>(restart + 1); }
   KOKKOS_FUNCTION bool small_fits() const { return GmresSmall<Scalar>::size(restart) <= 4096; }
-  template <class Team>
-  KOKKOS_FUNCTION double* workspace(Team const& team) const {
+  KOKKOS_FUNCTION double* workspace(auto const& team) const {
     return team.workspace(host_workspace, workspace_values());
   }
 
@@ -163,7 +163,6 @@ struct GmresOperand {
 /// \brief What a stage of GMRES has beside its work.
 template <class Scalar>
 struct GmresStage {
-  char const* label;
   GmresCycle<Scalar> d;
 
   static constexpr int most_sums = GmresCycle<Scalar>::most_sums, threads = league_threads;
@@ -178,6 +177,7 @@ struct GmresStage {
 /// \tparam Variant what is done with the step before, and with the rows of the product
 template <class Source, class Scalar, class Variant>
 struct GmresProduct : GmresStage<Scalar> {
+  static constexpr char const* label = "Solder::gmres::product";
   static constexpr Phase phase = Phase::iterate;
   static constexpr bool first_decides = true;
   using GmresStage<Scalar>::d;
@@ -185,16 +185,13 @@ struct GmresProduct : GmresStage<Scalar> {
   Source source;
   std::int32_t bookkeepers;  ///< 1: there is a bookkeeper
 
-  GmresProduct(GmresCycle<Scalar> const& cycle, Source const& source_, std::int32_t bookkeepers_)
-      : GmresStage<Scalar>{"Solder::gmres::product", cycle},
-        source(source_),
-        bookkeepers(bookkeepers_) {}
   bool operator==(GmresProduct const&) const = default;
 
   KOKKOS_FUNCTION int teams() const { return source.teams() + bookkeepers; }
   auto bound(At const& at) const {
     auto const here = Solder::bound(source, at);
-    return GmresProduct<std::remove_const_t<decltype(here)>, Scalar, Variant>(d, here, bookkeepers);
+    return GmresProduct<std::remove_const_t<decltype(here)>, Scalar, Variant>{
+        {d}, here, bookkeepers};
   }
 
   template <class Team>
@@ -220,6 +217,114 @@ struct GmresProduct : GmresStage<Scalar> {
           Variant::add(d, at.step, i, Av, mine);
         });
     if (went_on) Variant::leave(d, rows_team, at.step, mine);
+  }
+};
+
+/// \brief (v_k, w) for all k, in a first or second round. Words: the basis, and 1 a row.
+template <class Scalar, class Variant, int Round = 1>
+struct GmresDots : GmresStage<Scalar> {
+  static constexpr char const* label =
+      Round == 1 ? "Solder::gmres::dots" : "Solder::gmres::dots_again";
+  static constexpr bool reads_sums = Round == 2;
+  static constexpr Phase phase = Phase::iterate;
+  static constexpr int threads = multi_dot_threads;
+  using GmresStage<Scalar>::d;
+
+  GmresReorthogonalisation reorthogonalisation{};  ///< when there is a second round
+
+  bool operator==(GmresDots const&) const = default;
+
+  KOKKOS_FUNCTION int teams() const { return d.of_dots.parts; }
+  KOKKOS_FUNCTION static bool idle(Control const&, Control const& next) {
+    return Round == 2 && next.rounds == 0;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void run(auto const& team, At const& at, Control const& now,
+                                       Control& next) const {
+    constexpr std::int32_t first = Variant::first_column;
+    multi_dot<Scalar>(team, d.rows, d.V.from(first), at.step + 1 - first, d.V.column(at.step + 1),
+                      d.of_dots.values, d.workspace(team), [&] {
+                        if (now.phase != phase) return false;
+                        if constexpr (Round == 2)
+                          next.rounds =
+                              Variant::goes_again(d, team, at.step, now, reorthogonalisation);
+                        return Round == 1 || next.rounds != 0;
+                      });
+  }
+};
+
+/// \brief w -= sum_k h_k,j v_k, with its norm, in a first or second round. Words: the basis, and 2
+/// a row.
+///
+/// \tparam Last it ends the step
+template <class Scalar, class Variant, class Operand, int Round, bool Last>
+struct GmresOrthogonalise : GmresStage<Scalar> {
+  static constexpr char const* label =
+      Round == 1 ? "Solder::gmres::orthogonalise" : "Solder::gmres::orthogonalise_again";
+  static constexpr Phase phase = Phase::iterate;
+  using GmresStage<Scalar>::d;
+
+  Operand operand;
+
+  bool operator==(GmresOrthogonalise const&) const = default;
+
+  KOKKOS_FUNCTION int teams() const { return d.of_norm.parts; }
+  KOKKOS_FUNCTION static bool idle(Control const& now, Control const&) {
+    return Round == 2 && now.rounds == 0;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void run(auto const& team, At const& at, Control const& now,
+                                       Control& next) const {
+    constexpr std::int32_t p = parts<Scalar>, first = Variant::first_column;
+    if (Round == 2 && now.phase == phase && now.rounds == 0) {
+      d.advance(next);
+      return;
+    }
+    std::int32_t const count = at.step + 1 - first;
+    double* const c = d.workspace(team);
+    Scalar* const w = d.V.column(at.step + 1);
+    Sums<1> mine{};
+    double const given = Round == 1 ? Variant::given(d, at.step) : 1;  // of w, from the product
+    auto const own = to_real<Scalar>(given);
+    bool const went_on = multi_axpy<Scalar>(
+        team, d.rows, d.V.from(first), count, [&](std::int32_t i) { return own * w[i]; },
+        [&] {
+          for_each_total(
+              team, count * p, d.of_dots.parts, d.of_dots.values,
+              [&](std::int32_t v) { return Variant::scale(d, p == 1 ? v : v / 2); },
+              [&](std::int32_t v, double total, double scale) {
+                c[v] = scale * scale * (given * total);
+              });
+          if (now.phase != phase) return false;
+          if (team.league_rank() == 0) keep_column(team, at.step, count, c);
+          return true;
+        },
+        [&](std::int32_t k) { return narrow<Scalar>(wide_at<Scalar>(c, k * p)); },
+        [&](std::int32_t i, Scalar const& v) {
+          w[i] = v;
+          operand.keep(at.step + 1, i, v);
+          mine[0] += abs_squared(v);
+        });
+    if (!went_on) return;
+    d.of_norm.of(Round - 1).leave(team, mine);
+    if (Last) d.advance(next);
+  }
+
+ private:
+  /// \brief h_k,j of this round, c(k) times the length of v_k, for all k.
+  KOKKOS_FORCEINLINE_FUNCTION void keep_column(auto const& team, std::int32_t j, std::int32_t count,
+                                               double const* c) const {
+    Sums<1> taken{};
+    for (std::int32_t k = team.lane(); k < count; k += team.lanes()) {
+      auto const h = Variant::length(d, k) * wide_at<Scalar>(c, k * parts<Scalar>);
+      if (team.warp_rank() == 0) {
+        auto& H = d.small.H(k, j);
+        H = Round == 1 ? h : H + h;
+      }
+      taken[0] += abs_squared(h);
+    }
+    if constexpr (Round == 1) {
+      team.sum_lanes(taken);
+      if (team.rank() == 0) d.small.taken() = taken[0];
+    }
   }
 };
 
@@ -253,11 +358,10 @@ KOKKOS_FUNCTION bool back_substitute(GmresSmall<Scalar> const& s, Team const& te
 /// Variant takes the last step's residual in and makes the problem triangular.
 template <class Scalar, class Variant>
 struct GmresLeastSquares : GmresStage<Scalar> {
+  static constexpr char const* label = "Solder::gmres::least_squares";
   static constexpr Phase phase = Phase::check;
   using GmresStage<Scalar>::d;
 
-  explicit GmresLeastSquares(GmresCycle<Scalar> const& cycle)
-      : GmresStage<Scalar>{"Solder::gmres::least_squares", cycle} {}
   bool operator==(GmresLeastSquares const&) const = default;
 
   KOKKOS_FUNCTION static constexpr int teams() { return 1; }
@@ -268,8 +372,7 @@ struct GmresLeastSquares : GmresStage<Scalar> {
     return d.small_fits() ? std::max(d.workspace_values(), small_values) : d.workspace_values();
   }
 
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const&, Control const& now,
+  KOKKOS_FORCEINLINE_FUNCTION void run(auto const& team, At const&, Control const& now,
                                        Control& next) const {
     if (now.phase != phase || now.step == 0 || now.reason == Reason::not_finite) return;
     bool const taken_in = now.recorded > now.iteration;
@@ -310,6 +413,7 @@ enum class GmresCorrection {
 /// \tparam Variant tells how long a stored vector of the basis is
 template <class Scalar, class Variant, class M, GmresCorrection How>
 struct GmresUpdate : GmresStage<Scalar> {
+  static constexpr char const* label = "Solder::gmres::update";
   static constexpr Phase phase = Phase::check;
   using GmresStage<Scalar>::d;
 
@@ -319,20 +423,11 @@ struct GmresUpdate : GmresStage<Scalar> {
   Scalar* before;                 ///< x as it was, where it is changed here
   std::int32_t league;
 
-  GmresUpdate(GmresCycle<Scalar> const& cycle, M const& m_, TallBasis<Scalar const> const& basis_,
-              Scalar* to_, Scalar* before_, std::int32_t league_)
-      : GmresStage<Scalar>{"Solder::gmres::update", cycle},
-        m(m_),
-        basis(basis_),
-        to(to_),
-        before(before_),
-        league(league_) {}
   bool operator==(GmresUpdate const&) const = default;
 
   KOKKOS_FUNCTION int teams() const { return league; }
 
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const&, Control const& now,
+  KOKKOS_FORCEINLINE_FUNCTION void run(auto const& team, At const&, Control const& now,
                                        Control& next) const {
     if (now.phase != phase || now.step == 0) return;
     next.step = next.rounds = 0;
@@ -376,8 +471,7 @@ struct GmresCorrect {
     before[i] = was;
     x[i] = was + z;
   }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const&, Sums<0> const&, Control const&,
+  KOKKOS_FORCEINLINE_FUNCTION void end(auto const&, Sums<0> const&, Control const&,
                                        Control& next) const {
     next.phase = Phase::check;
   }
@@ -395,8 +489,7 @@ struct GmresBegin {
 
   bool operator==(GmresBegin const&) const = default;
 
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void scalars(Team const& team, Control& next, Scalars& s) const {
+  KOKKOS_FORCEINLINE_FUNCTION void scalars(auto const& team, Control& next, Scalars& s) const {
     next.residual_squared = next.true_squared;
     next.fresh = true;
     if (team.league_rank() == 0 && team.rank() == 0) {
@@ -414,8 +507,7 @@ struct GmresBegin {
     V.column(0)[i] = v;
     operand.keep(0, i, v);
   }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const&, Sums<0> const&, Control const&,
+  KOKKOS_FORCEINLINE_FUNCTION void end(auto const&, Sums<0> const&, Control const&,
                                        Control&) const {}
 };
 

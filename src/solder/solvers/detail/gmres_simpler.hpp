@@ -27,12 +27,15 @@ struct SimplerGmres {
     typename ScalarTraits<Scalar>::Real factor;
   };
 
+  static constexpr std::int32_t first_column = 1;  ///< of those that v_i is made orthogonal to
+
   /// \brief 1: the basis is stored at length one.
   KOKKOS_FUNCTION static double scale(Cycle const&, std::int32_t) { return 1; }
+  KOKKOS_FUNCTION static double length(Cycle const&, std::int32_t) { return 1; }
+  KOKKOS_FUNCTION static double given(Cycle const& d, std::int32_t) { return d.small.sigma(); }
 
   /// \brief v_0 = r / ||r||. Words: 2 a row.
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static Beginning begin(GmresSmall<Scalar> const&, Team const&,
+  KOKKOS_FORCEINLINE_FUNCTION static Beginning begin(GmresSmall<Scalar> const&, auto const&,
                                                      double norm) {
     return {to_real<Scalar>(norm > 0 ? 1 / norm : 0)};
   }
@@ -45,15 +48,13 @@ struct SimplerGmres {
                                               Scalar const& Av, Sums<1>& mine) {
     if (step == 0) mine[0] += abs_squared(to_real<Scalar>(d.small.sigma()) * Av);
   }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const& d, Team const& team, std::int32_t step,
+  KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const& d, auto const& team, std::int32_t step,
                                                 Sums<1> const& mine) {
     if (step == 0) d.of_first_norm.leave(team, mine);
   }
 
   /// \brief Sums up xi of step k - 1, in team 0, and takes the residual from it.
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION static void finish_step(Cycle const& d, Team const& team,
+  KOKKOS_FORCEINLINE_FUNCTION static void finish_step(Cycle const& d, auto const& team,
                                                       std::int32_t k, Control const& now,
                                                       Control& next) {
     double const cycle = now.best_squared;  // the square of the cycle's first residual
@@ -70,104 +71,26 @@ struct SimplerGmres {
   }
 
   /// \brief It is triangular.
-  template <class Small, class Team>
-  KOKKOS_FUNCTION static void make_triangular(Small const& s, Team const& team, std::int32_t size,
+  KOKKOS_FUNCTION static void make_triangular(auto const& s, auto const& team, std::int32_t size,
                                               double) {
     for (std::int32_t i = team.rank(); i < size; i += team.size()) s.diagonal(i) = s.H(i, i);
     team.barrier();
   }
 
-  /// \brief (v_k, v_i) for all k. Words: the basis, and 1 a row.
-  struct Dots : GmresStage<Scalar> {
-    static constexpr bool reads_sums = false;
-    static constexpr Phase phase = Phase::iterate;
-    static constexpr int threads = multi_dot_threads;
-    using GmresStage<Scalar>::d;
-
-    explicit Dots(Cycle const& cycle) : GmresStage<Scalar>{"Solder::gmres::dots", cycle} {}
-    bool operator==(Dots const&) const = default;
-
-    KOKKOS_FUNCTION int teams() const { return d.of_dots.parts; }
-
-    template <class Team>
-    KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
-                                         Control&) const {
-      multi_dot<Scalar>(team, d.rows, d.V.from(1), at.step, d.V.column(at.step + 1),
-                        d.of_dots.values, d.workspace(team), [&] { return now.phase == phase; });
-    }
-  };
-
-  /// \brief v_i -= sum_k R_k,i v_k, with its norm. Words: the basis, and 2 a row.
-  struct Orthogonalise : GmresStage<Scalar> {
-    static constexpr Phase phase = Phase::iterate;
-    using GmresStage<Scalar>::d;
-
-    explicit Orthogonalise(Cycle const& cycle)
-        : GmresStage<Scalar>{"Solder::gmres::orthogonalise", cycle} {}
-    bool operator==(Orthogonalise const&) const = default;
-
-    KOKKOS_FUNCTION int teams() const { return d.of_norm.parts; }
-
-    template <class Team>
-    KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
-                                         Control&) const {
-      constexpr std::int32_t p = parts<Scalar>;
-      std::int32_t const count = at.step;
-      double* const c = d.workspace(team);
-      Scalar* const w = d.V.column(count + 1);
-      double const sigma = d.small.sigma();
-      auto const own = to_real<Scalar>(sigma);
-      Sums<1> mine{};
-      bool const went_on = multi_axpy<Scalar>(
-          team, d.rows, d.V.from(1), count, [&](std::int32_t i) { return own * w[i]; },
-          [&] {
-            for_each_total(
-                team, count * p, d.of_dots.parts, d.of_dots.values,
-                [](std::int32_t) { return 1.0; },
-                [&](std::int32_t v, double total, double) { c[v] = sigma * total; });
-            if (now.phase != phase) return false;
-            if (team.league_rank() == 0) keep_column(team, count, c);
-            return true;
-          },
-          [&](std::int32_t k) { return narrow<Scalar>(wide_at<Scalar>(c, k * p)); },
-          [&](std::int32_t i, Scalar const& v) {
-            w[i] = v;
-            mine[0] += abs_squared(v);
-          });
-      if (went_on) d.of_norm.of(0).leave(team, mine);
-    }
-
-   private:
-    template <class Team>
-    KOKKOS_FORCEINLINE_FUNCTION void keep_column(Team const& team, std::int32_t count,
-                                                 double const* c) const {
-      Sums<1> taken{};
-      for (std::int32_t k = team.lane(); k < count; k += team.lanes()) {
-        auto const R = wide_at<Scalar>(c, k * parts<Scalar>);
-        if (team.warp_rank() == 0) d.small.H(k, count) = R;
-        taken[0] += abs_squared(R);
-      }
-      team.sum_lanes(taken);
-      if (team.rank() == 0) d.small.taken() = taken[0];
-    }
-  };
-
   /// \brief v_i /= ||v_i||, with xi. Words: 3 a row.
   template <class Operand>
   struct Normalise : GmresStage<Scalar> {
+    static constexpr char const* label = "Solder::gmres::normalise";
     static constexpr Phase phase = Phase::iterate;
     using GmresStage<Scalar>::d;
 
     Operand operand;
 
-    Normalise(Cycle const& cycle, Operand const& operand_)
-        : GmresStage<Scalar>{"Solder::gmres::normalise", cycle}, operand(operand_) {}
     bool operator==(Normalise const&) const = default;
 
     KOKKOS_FUNCTION int teams() const { return d.of_norm.parts; }
 
-    template <class Team>
-    KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
+    KOKKOS_FORCEINLINE_FUNCTION void run(auto const& team, At const& at, Control const& now,
                                          Control& next) const {
       struct Row {
         Scalar v, r;
@@ -199,8 +122,7 @@ struct SimplerGmres {
     }
 
    private:
-    template <class Team>
-    KOKKOS_FORCEINLINE_FUNCTION double norm_squared(Team const& team, bool first) const {
+    KOKKOS_FORCEINLINE_FUNCTION double norm_squared(auto const& team, bool first) const {
       auto const of_norm = first ? d.of_first_norm : d.of_norm.of(0);
       return team.total(team.gather(of_norm.parts, of_norm), of_norm.parts)[0];
     }
@@ -208,8 +130,7 @@ struct SimplerGmres {
     /// \brief What brings v_i to length one: sigma / ||v_i|| in a cycle's first step, where v_i is
     /// the product as it is, 1 / ||v_i|| later. A vector without digits ends the cycle, in the
     /// benchmark mode it is 0.
-    template <class Team>
-    KOKKOS_FORCEINLINE_FUNCTION double factor(double squared, Team const& team, Control const& now,
+    KOKKOS_FORCEINLINE_FUNCTION double factor(double squared, auto const& team, Control const& now,
                                               Control& next) const {
       bool const is_first = now.step == 0;
       if (is_first && d.rescales(squared, now, next)) return 0;

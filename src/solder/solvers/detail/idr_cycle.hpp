@@ -73,8 +73,7 @@ struct IdrSmall {
   }
 
   /// \brief A copy, by all threads of a team, of what step k does not write.
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION IdrSmall copied(Team const& team, double* to, std::int32_t k) const {
+  KOKKOS_FORCEINLINE_FUNCTION IdrSmall copied(auto const& team, double* to, std::int32_t k) const {
     IdrSmall const copy{to, s};
     std::int32_t const numbers_of_all = 2 * s * (s + 1) + 2;
     // By the last threads first: the first ones have sums to gather.

@@ -35,14 +35,13 @@ struct IdrProduct {
   bool operator==(IdrProduct const&) const = default;
   IdrProduct<Scalar, Fused, Scalar*> bound(At const& at) const { return {d, vector_at(g, at), r}; }
 
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, auto const&, At const& at,
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(auto const&, auto const&, auto const&, At const& at,
                                            Control const& now, Control&, Scalars& of) const {
     of = {vector_at(g, at), d.shadow_of(now), at.step == d.s};
     return now.step == at.step;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& value, Scalars const& of,
-                                       Sums<sums>& mine) const {
+                                       auto& mine) const {
     of.g[i] = value;
     if constexpr (Fused) {
       mine[0] += abs_squared(value);
@@ -50,8 +49,7 @@ struct IdrProduct {
       of.shadow.template add_products<Cycle::width>(mine, Cycle::product_sums, 0, d.s, i, value);
     }
   }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const&,
+  KOKKOS_FORCEINLINE_FUNCTION void end(auto const& team, Sums<sums> const& mine, Control const&,
                                        Control&) const {
     if constexpr (Fused) {
       Sums<sums> const totals = team.sum_for_first(mine);
@@ -86,8 +84,7 @@ struct IdrShadow {
   static constexpr int workspace() { return 0; }
   KOKKOS_FUNCTION int teams() const { return league; }
 
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
+  KOKKOS_FORCEINLINE_FUNCTION void run(auto const& team, At const& at, Control const& now,
                                        Control& next) const {
     if (now.phase != phase || now.step != at.step) return;
     bool const begins = phase == Phase::begin, last = at.step == d.s;
@@ -98,8 +95,7 @@ struct IdrShadow {
 
  private:
   /// \param norm with (v, v), in the first pass \param product and with (v, r)
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void leave_products(Team const& team, Control const& now,
+  KOKKOS_FORCEINLINE_FUNCTION void leave_products(auto const& team, Control const& now,
                                                   Scalar const* v, ManySums const& of,
                                                   bool norm = false, bool product = false) const {
     constexpr std::size_t first_of_P = Cycle::product_sums;
@@ -121,7 +117,7 @@ struct IdrShadow {
 
 /// \brief u = u + omega z, or sigma z before step s, z = M v being handed out: the end of a step
 /// whose M is not pointwise. Words: 2 a row.
-template <class Scalar>
+template <class Formula, class Scalar>
 struct IdrDirection {
   struct Scalars {
     Scalar* u;
@@ -136,18 +132,16 @@ struct IdrDirection {
     if (d.after(at.step) == d.s) return d.small.sigma();
     return d.small.omega();
   }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, Wide<Scalar> const& factor,
+  KOKKOS_FORCEINLINE_FUNCTION bool scalars(auto const&, auto const&, Wide<Scalar> const& factor,
                                            At const& at, Control const& now, Control&,
                                            Scalars& of) const {
     of = {d.u(d.after(at.step)), narrow<Scalar>(factor)};
     return now.step == at.step;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& z, Scalars const& of) const {
-    of.u[i] += of.factor * z;
+    Formula::add_direction(of.u[i], z, of);
   }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const&, Sums<0> const&, Control const& now,
+  KOKKOS_FORCEINLINE_FUNCTION void end(auto const&, Sums<0> const&, Control const& now,
                                        Control& next) const {
     d.advance(now.step, next);
   }
@@ -170,8 +164,7 @@ struct IdrBegin {
 
   bool operator==(IdrBegin const&) const = default;
 
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void scalars(Team const& team, Control& next, Scalars& of) const {
+  KOKKOS_FORCEINLINE_FUNCTION void scalars(auto const& team, Control& next, Scalars& of) const {
     of.shadow = d.shadow_of(next);
     if (team.league_rank() != 0) return;
     for (std::int32_t n = team.rank(); n < d.s * d.s; n += team.size()) {
@@ -194,8 +187,7 @@ struct IdrBegin {
     if (d.is_narrow())
       of.shadow.template add_products<Cycle::width>(mine, Cycle::update_sums, 0, d.s, i, s);
   }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const& team, Sums<sums> const& mine, Control const&,
+  KOKKOS_FORCEINLINE_FUNCTION void end(auto const& team, Sums<sums> const& mine, Control const&,
                                        Control& next) const {
     Sums<sums> const totals = team.sum_for_first(mine);
     d.of_update(0).leave(team, 0, Cycle::update_sums, totals);
@@ -215,8 +207,7 @@ struct IdrBegun {
   bool operator==(IdrBegun const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& z) const { u[i] = z; }
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void end(Team const&, Sums<0> const&, Control const&,
+  KOKKOS_FORCEINLINE_FUNCTION void end(auto const&, Sums<0> const&, Control const&,
                                        Control& next) const {
     if (is_last) next.phase = Phase::iterate;
   }

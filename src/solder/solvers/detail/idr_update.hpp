@@ -62,9 +62,10 @@ struct IdrScratch {
 /// both: the vectors before k serve the biorthogonalisation, those after k the next direction.
 /// Words: 2 s + 7 a row (2 s + 5 for k = 0), and 4 with smoothing.
 ///
+/// \tparam Formula what is done with a row
 /// \tparam Apart M is not pointwise: v and a part of u are left, and M's own stages and
 /// IdrDirection make u of them.
-template <class Scalar, class M, bool Apart>
+template <class Formula, class Scalar, class M, bool Apart>
 struct IdrUpdate {
   using Cycle = IdrCycle<Scalar>;
   using Number = Wide<Scalar>;
@@ -87,8 +88,7 @@ struct IdrUpdate {
   int workspace() const { return Scratch::size(d.s); }
   KOKKOS_FUNCTION int teams() const { return league; }
 
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void run(Team const& team, At const& at, Control const& now,
+  KOKKOS_FORCEINLINE_FUNCTION void run(auto const& team, At const& at, Control const& now,
                                        Control& next) const {
     std::int32_t const k = at.step;
     Scratch const of{team.workspace(host_workspace, Scratch::size(d.s)), d.s};
@@ -120,8 +120,7 @@ struct IdrUpdate {
     return k == d.s - 1 && d.is_narrow();
   }
   /// \brief The scalars of step k, the same in all teams; answers whether to go through the rows.
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION bool prepare(Team const& team, Scratch const& of, std::int32_t k,
+  KOKKOS_FORCEINLINE_FUNCTION bool prepare(auto const& team, Scratch const& of, std::int32_t k,
                                            Control const& now, Control& next, Step& step) const {
     IdrSmall<Scalar> const small = d.small.copied(team, of.small(), k);
     gather(team, of, k);
@@ -158,8 +157,7 @@ struct IdrUpdate {
   }
 
   /// \brief All totals that step k needs.
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void gather(Team const& team, Scratch const& of,
+  KOKKOS_FORCEINLINE_FUNCTION void gather(auto const& team, Scratch const& of,
                                           std::int32_t k) const {
     constexpr std::int32_t of_g = 1 + Cycle::product_sums;
     std::int32_t const of_r = of_g + d.values(), all_of_P = of_r + d.values();
@@ -252,8 +250,7 @@ struct IdrUpdate {
 
   /// \brief Step k < s, by the lanes of one warp: the coefficients c_i of biorthogonality, i < k,
   /// and of the next direction, i > k; beta; and what later steps need of M, N and f.
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void solve_small(Team const& team, Scratch const& of,
+  KOKKOS_FORCEINLINE_FUNCTION void solve_small(auto const& team, Scratch const& of,
                                                IdrSmall<Scalar> const& small, std::int32_t k,
                                                bool fresh) const {
     std::int32_t const s = d.s, lane = team.lane(), lanes = team.lanes();
@@ -301,8 +298,7 @@ struct IdrUpdate {
   /// \brief Step s: omega, and the coefficients of the next cycle's first direction. A small angle
   /// between t = A M r and r makes omega larger than what minimises ||r - omega t|| (kappa = 0.7:
   /// Sleijpen and van der Vorst 1995).
-  template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void begin_cycle(Team const& team, Scratch const& of,
+  KOKKOS_FORCEINLINE_FUNCTION void begin_cycle(auto const& team, Scratch const& of,
                                                IdrSmall<Scalar> const& small) const {
     constexpr double kappa = 0.7;
     std::int32_t const s = d.s, lane = team.lane(), lanes = team.lanes();
@@ -414,9 +410,10 @@ struct IdrUpdate {
       d.g(k)[i] = row.g;
       d.u(k)[i] = row.u;
     }
-    Scalar const residual = row.r - step.beta * row.g;
+    Scalar residual = row.r, solution = row.x, direction, combined = row.from_U;
+    Formula::row(residual, solution, direction, row.g, row.u, row.from_G, step);
     r[i] = residual;
-    x[i] = row.x + step.beta * row.u;
+    x[i] = solution;
     mine[0] += abs_squared(residual);
     if (rs != nullptr) {
       Scalar const smoothed = smooth(i, step.share, row.r, row.x), apart = smoothed - residual;
@@ -427,14 +424,11 @@ struct IdrUpdate {
     if (leaves_Pr(k))
       step.shadow.template add_products<Cycle::width>(mine, Cycle::update_sums, 0, d.s, i,
                                                       residual);
-    Scalar const direction = residual - row.from_G;
-    Scalar* const next_u = d.u(d.after(k));
-    if constexpr (Apart) {
+    if constexpr (Apart)
       v[i] = direction;
-      next_u[i] = row.from_U;
-    } else {
-      next_u[i] = row.from_U + step.factor * m(i, direction);
-    }
+    else
+      Formula::add_direction(combined, m(i, direction), step);
+    d.u(d.after(k))[i] = combined;
   }
 };
 
