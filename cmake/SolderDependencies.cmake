@@ -104,6 +104,14 @@ macro(solder_find_nlohmann_json)
   endif()
 endmacro()
 
+# The component CXX of MPI, which is never fetched: a machine with several nodes has its own.
+macro(solder_find_mpi how)
+  if(NOT TARGET MPI::MPI_CXX)
+    set(MPI_CXX_SKIP_MPICXX TRUE) # its C++ bindings, which are gone from the standard
+    find_package(MPI ${how} COMPONENTS CXX)
+  endif()
+endmacro()
+
 macro(solder_find_gtest)
   if(NOT TARGET GTest::gtest)
     solder_find_package(GTest CONFIG)

@@ -14,15 +14,21 @@
 #
 # SOLDER_DEVICES=CUDA (or HIP, SERIAL, OPENMP, or several with commas) requests Kokkos's devices, and
 # SOLDER_ARCH=HOPPER90 the GPU where it is not the one of this machine: docs/execution-spaces.md. Such
-# a build has folders of its own, so that both can be used in turn.
+# a build has folders of its own, so that both can be used in turn. So has a build for ranks (`ranks` set to how many),
+# which needs an MPI.
 
 cache=${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/solder
 machine=$(uname -m)
 root=$cache/debian-sid-$machine-1 # the last number counts the changes of the recipe in make_root
 packages=g++,cmake,ninja-build,libkokkos-dev,libyaml-cpp-dev,libgtest-dev,nlohmann-json3-dev,zlib1g-dev # of it
 amount="about a minute, 600 MB"
+if [ -n "${ranks:-}" ]; then
+  root=$cache/debian-sid-mpi-$machine-1
+  packages=$packages,libopenmpi-dev,openmpi-bin
+  amount="about a minute, 700 MB"
+fi
 devices=$(printf '%s' "${SOLDER_DEVICES:-}" | tr 'a-z, ' 'A-Z;;')
-suffix=$(printf '%s' "${devices:+-$devices}${SOLDER_ARCH:+-$SOLDER_ARCH}" | tr 'A-Z;' 'a-z-')
+suffix=$(printf '%s' "${devices:+-$devices}${SOLDER_ARCH:+-$SOLDER_ARCH}${ranks:+-mpi}" | tr 'A-Z;' 'a-z-')
 choice_file=$source_dir/build/choice$suffix
 
 say() { printf '%s: %s\n' "$me" "$*" >&2; }
@@ -117,7 +123,7 @@ probe() {
   scratch=$source_dir/build/probe log=$source_dir/build/probe.log
   rm -rf "$scratch" "$log"
   cmake -S "$source_dir/cmake/probe" -B "$scratch" -DSolder_PROBE_UPSTREAM="$1" \
-    "-DSolder_KOKKOS_DEVICES=$devices" >"$log" 2>&1 &&
+    "-DSolder_KOKKOS_DEVICES=$devices" ${ranks:+-DSolder_ENABLE_MPI=ON} >"$log" 2>&1 &&
     return
   missing=$(sed -n -e 's/.*provided by "\([^"]*\)" .*/\1/p' \
     -e 's/.*Could NOT find \([^ ]*\) .*/\1/p' \
@@ -283,9 +289,11 @@ forget_gone_checkouts() {
 
 # ---- building
 
+cores_here=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+
 # One job per core, as long as there are 2 GB of memory for each.
 jobs() {
-  cores=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+  cores=$cores_here
   memory=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo 2>/dev/null)
   fit=$((${memory:-$((cores * 2097152))} / 2097152))
   [ "$fit" -ge 1 ] || fit=1
@@ -301,6 +309,27 @@ here() {
   [ "$choice" = debian ] || exec "$@"
   loader=$(echo "$root"/usr/lib/*-linux-*/ld-linux*.so.*)
   exec "$loader" --library-path "${loader%/*}" --argv0 "$1" "$@"
+}
+
+# over_ranks PROGRAM ARGUMENT...: runs it as $ranks processes of MPI, in place of this process, which share the cores.
+over_ranks() {
+  share=$((cores_here / ranks))
+  export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$((share > 0 ? share : 1))}"
+  ! is_root || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 \
+    PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  if [ "$choice" = debian ]; then # mpirun of Open MPI 5 and later is PRRTE's prterun; it looks for its parts in the root
+    export OPAL_PREFIX="$root/usr" PMIX_PREFIX="$root/usr" PRTE_PREFIX="$root/usr"
+    export PMIX_MCA_pcompress_base_silence_warning=1
+    loader=$(echo "$root"/usr/lib/*-linux-*/ld-linux*.so.*)
+    exec "$loader" --library-path "${loader%/*}" --argv0 prterun "$root/usr/bin/prte" --personality ompi \
+      --oversubscribe --bind-to none -np "$ranks" "$loader" --library-path "${loader%/*}" --argv0 "$1" "$@"
+  fi
+  mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[^=]*=//p' "$work/build/CMakeCache.txt")
+  mpirun=${mpirun:-mpirun}
+  if "$mpirun" --version 2>/dev/null | grep -q 'Open MPI'; then # others allow this without being told
+    exec "$mpirun" --oversubscribe --bind-to none -np "$ranks" "$@"
+  fi
+  exec "$mpirun" -np "$ranks" "$@"
 }
 
 # The scalars to build: double, single or all, the most that was ever requested.
@@ -333,6 +362,7 @@ configure() {
   # A Kokkos that is here without the devices is not taken.
   [ -z "$devices" ] || set -- "$@" "-DSolder_KOKKOS_DEVICES=$devices"
   [ -z "${SOLDER_ARCH:-}" ] || set -- "$@" "-DKokkos_ARCH_$SOLDER_ARCH=ON"
+  [ -z "${ranks:-}" ] || set -- "$@" -DSolder_ENABLE_MPI=ON
   case $choice$devices in
     fetch) ;;
     fetch*) set -- "$@" -DSolder_FETCH_DEPENDENCIES=ON ;;

@@ -2,12 +2,13 @@
 # shellcheck shell=sh disable=SC2154 # variables of prepare.sh
 # Sourced by ./test after prepare.sh. `trilinos [ctest arguments]` installs Solder in a private Debian sid root that has
 # Trilinos and Open MPI, and builds and runs, against the installed package, the example and the tests of
-# Solder::trilinos on 1 to 4 ranks. `trilinos --times [side] [repetitions]` builds and runs perf_tests/trilinos there
+# Solder::trilinos on 1 to 4 ranks, and the test of the driver under mpirun. `trilinos --times [side] [repetitions]` builds and runs perf_tests/trilinos there
 # instead. The root's Kokkos is Trilinos's own, so it is another root than that of ./solder.
 trilinos() {
   choice=debian
-  root=$cache/debian-sid-trilinos-$machine-1
+  root=$cache/debian-sid-trilinos-$machine-2
   packages=g++,cmake,ninja-build,trilinos-all-dev,libscotch-dev,libptscotch-dev,libopenmpi-dev,openmpi-bin
+  packages=$packages,libyaml-cpp-dev,libgtest-dev,nlohmann-json3-dev,zlib1g-dev # of the driver and its test
   amount="some three minutes, 2 GB"
   mkdir -p "$source_dir/build" || exit 2
   make_root
@@ -25,7 +26,7 @@ trilinos() {
     of=perf_tests/trilinos
     shift
   fi
-  if ! configure solder -DSolder_ENABLE_DRIVER=OFF -DSolder_SCALARS=double -DSolder_ENABLE_TESTS=OFF \
+  if ! configure solder -DSolder_ENABLE_MPI=ON -DSolder_SINGLE=OFF -DSolder_SCALARS=double -DSolder_ENABLE_TESTS=OFF \
     -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-Og || # for these tests alone
     ! logged where cmake --build "$inside/solder" --parallel "$(jobs)" ||
     ! logged where cmake --install "$inside/solder" --prefix "$inside/installed" ||

@@ -12,7 +12,6 @@
 #include <BelosPseudoBlockCGSolMgr.hpp>
 #include <BelosTpetraAdapter.hpp>
 #include <Ifpack2_Factory.hpp>
-#include <Tpetra_Core.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -31,16 +30,11 @@
 #include <utility>
 #include <vector>
 
+#include "../../unit_tests/trilinos/system.hpp"
+
 namespace {
 
-using Matrix = Tpetra::CrsMatrix<double>;
-using Vectors = Tpetra::MultiVector<double>;
-using Operator = Tpetra::Operator<double>;
-using Map = Matrix::map_type;
-using Exec = Matrix::node_type::execution_space;
-using Comm = Teuchos::RCP<Teuchos::Comm<int> const>;
-using Teuchos::RCP;
-using Teuchos::rcp;
+using namespace SolderTest;
 
 double cpu() {
   rusage of{};
@@ -55,17 +49,7 @@ double wall() {
 /// Rows of fem_poisson_2d in equal slices.
 RCP<Matrix> poisson(std::int32_t side, Comm const& comm) {
   auto const host = Solder::fem_poisson_2d<double>(side);
-  auto const map = rcp(new Map(Tpetra::global_size_t(host.rows), 0, comm));
-  auto const A = rcp(new Matrix(map, 9));
-  std::vector<Map::global_ordinal_type> columns;
-  for (std::size_t l = 0; l < map->getLocalNumElements(); ++l) {
-    auto const i = map->getGlobalElement(int(l));
-    auto const begin = host.row_offsets[i], end = host.row_offsets[i + 1];
-    columns.assign(host.columns.begin() + begin, host.columns.begin() + end);
-    A->insertGlobalValues(i, int(end - begin), host.values.data() + begin, columns.data());
-  }
-  A->fillComplete();
-  return A;
+  return rows_of(host, rcp(new Map(Tpetra::global_size_t(host.rows), 0, comm)));
 }
 
 struct Taken {

@@ -19,6 +19,7 @@
 #include "schema.hpp"
 #include "solve.hpp"
 #include "table.hpp"
+#include "world.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -95,6 +96,36 @@ void check_batch(RunConfig const& run, Errors& errors) {
                "output.history does not apply beside problem.batch: its systems keep no history");
 }
 
+/// Refuses what does not run over ranks.
+void check_ranks(RunConfig const& run, Errors& errors) {
+  if (world().is_alone()) return;
+  std::string const who = concat("a run over ", std::to_string(world().ranks()), " ranks");
+  Needs const need(who, run, errors);
+  std::string const solvers = "cg, bicgstab, gmres or idr",
+                    preconditioners = "none, jacobi, chebyshev, fsai, ic0, ilu0 or amg";
+  if (run.chooses()) {
+    bool const solver = run.solver.name == "auto";
+    std::string_view const key = solver ? "solver.name" : "preconditioner.name";
+    if (run.is_clear(key))
+      errors.add(run.where(key), key,
+                 ": auto does not choose for rows that are dealt to ranks; name ",
+                 solver ? solvers : preconditioners,
+                 solver ? concat(", and for preconditioner.name ", preconditioners) : "");
+  }
+  need(!is_block(run), "solver.name", concat(solvers, ", which solve right-hand sides one by one"),
+       run.solver.name);
+  need(run.problem.batch == 0, "problem.batch", "none: its systems are solved by one process",
+       std::to_string(run.problem.batch));
+  std::string const &runner = run.execution.runner, &space = run.execution.space;
+  need(runner == "auto" || runner == "launch", "execution.runner", "auto or launch", runner);
+  need.compressed_rows();
+  if (run.is_clear("execution.space"))
+    need(on_host(space), "execution.space",
+         "openmp, threads or serial, for they solve on hosts only", space);
+  need(!run.output.roofline, "output.roofline", "false: the bandwidth of a copy is one process's",
+       "true");
+}
+
 /// Refuses what cannot be used with block_cg.
 void check_block(RunConfig const& run, Errors& errors) {
   if (!is_block(run)) return;
@@ -151,8 +182,8 @@ void check_nodes(RunConfig const& run, std::int32_t rows, bool has_points, Error
 /// Refuses points that no run of the file uses.
 void check_points(FileConfig const& file, Errors& errors) {
   auto const uses = [](RunConfig const& run) {
-    return run.preconditioner.near_nullspace == "rigid_body" ||
-           run.preconditioner.name == "auto" || !run.is_clear("preconditioner.near_nullspace");
+    return run.preconditioner.near_nullspace == "rigid_body" || run.preconditioner.name == "auto" ||
+           !run.is_clear("preconditioner.near_nullspace");
   };
   if (std::any_of(file.runs.begin(), file.runs.end(), uses)) return;
   for (RunConfig const& run : file.runs)
@@ -192,6 +223,7 @@ void check_table(RunConfig const& run, Errors& errors) {
 }
 
 void check_outputs(std::vector<FileConfig> const& files, Errors& errors) {
+  if (!world().is_first()) return;           // which writes them
   std::map<std::string, std::string> taken;  // identity -> what uses the file
   for (FileConfig const& file : files) {
     taken.emplace(identity(file.file), concat("the input file ", file.file.string()));
@@ -249,7 +281,7 @@ std::vector<Share> clear_footprint(RunConfig const& run, Counts const& matrix, b
 /// False after an error.
 bool check_memory(std::vector<RunConfig const*> const& runs, Counts const& matrix, bool is_made,
                   Errors& errors) {
-  double const available = double(available_memory());
+  double const available = double(available_memory()) / world().ranks_here();
   bool suffices = true;
   for (RunConfig const* const run : runs) {
     if (!run->is_clear("execution.space") || !on_host(run->execution.space)) continue;
@@ -274,6 +306,7 @@ bool check_memory(std::vector<RunConfig const*> const& runs, Counts const& matri
 /// Checks each file of a problem that cannot be made: of the matrix, which may be large, only the
 /// header; the other files completely.
 void check_files(RunConfig const& run, Errors& errors) {
+  if (!world().is_first()) return;
   AllocationLimit const limit;
   auto const check = [&](fs::path const& file, std::string_view key, auto const& read) {
     std::error_code code;
@@ -296,6 +329,17 @@ void check_files(RunConfig const& run, Errors& errors) {
         [](std::string const& file) { read_points(file, 0); });
 }
 
+/// What this rank has of a matrix while it is made: its share, or first of all the whole.
+Counts counts_here(ProblemConfig const& problem, Counts counts) {
+  if (makes_any_rows(problem)) {
+    counts.rows /= world().ranks();
+    counts.nonzeros /= world().ranks();
+  } else if (!world().is_first()) {
+    counts.rows = counts.nonzeros = 0;
+  }
+  return counts;
+}
+
 /// Checks one problem and the memory of all its runs: first with what is known before the matrix is
 /// made, then with the matrix.
 void check_problem(std::vector<RunConfig const*> const& runs, SystemStore& store, Errors& errors) {
@@ -306,19 +350,21 @@ void check_problem(std::vector<RunConfig const*> const& runs, SystemStore& store
                " does not fit in memory: ", memory_text(double(available_memory())), " available");
   };
   Counts const promised = promised_counts(run.problem);
-  if (!are_too_many(promised) && !check_memory(runs, promised, false, errors))
-    return check_files(run, errors);
+  bool const is_too_large = !are_too_many(promised) &&
+                            !check_memory(runs, counts_here(run.problem, promised), false, errors);
+  if (world().any(is_too_large)) return check_files(run, errors);
   AllocationLimit const limit;
   try {
     Counts const counts = std::visit(
         [&](auto const& system) {
           for (RunConfig const* const each : runs)
-            check_nodes(*each, system->matrix.rows, system->points.dimensions > 0, errors);
+            check_nodes(*each, system->rows(), system->points.dimensions > 0, errors);
           return Counts{double(system->matrix.rows), double(system->matrix.nonzeros()),
                         double(system->right_hand_sides())};
         },
         store.get(run));
     check_memory(runs, counts, true, errors);
+  } catch (Solder::Impl::AnotherRankFailed const&) {  // that one says why
   } catch (InputError const& error) {
     errors.add("", error.what());
     check_files(run, errors);
@@ -338,6 +384,7 @@ void check_runs(std::vector<FileConfig> const& files, SystemStore& store, Errors
       check_scalar(run, errors);
       check_space(run, errors);
       check_batch(run, errors);
+      check_ranks(run, errors);
       check_block(run, errors);
       check_matching(run, errors);
       check_cycle(run, errors);

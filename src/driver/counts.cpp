@@ -11,6 +11,8 @@
 #include <solder/problems/stand_in_figures.hpp>
 #include <string>
 
+#include "world.hpp"
+
 namespace Solder::Driver {
 namespace {
 
@@ -78,6 +80,7 @@ Counts counts_of_generator(ProblemConfig const& problem) {
 
 Counts counts_of_file(std::filesystem::path const& file) {
   std::error_code code;
+  if (!world().is_first()) return {};
   if (!std::filesystem::is_regular_file(file, code)) return {};  // a pipe can be read only once
   try {
     MatrixMarketHeader const header = read_matrix_market_header(file.string());
@@ -110,10 +113,14 @@ double largest_size(std::string_view generator) {
   return size;
 }
 
+bool makes_any_rows(ProblemConfig const& problem) {
+  return problem.matrix.empty() && find_grid(problem.generate) != nullptr;
+}
+
 std::int32_t promised_right_hand_sides(ProblemConfig const& problem) {
   std::error_code code;
   if (problem.rhs_count > 0) return problem.rhs_count;
-  if (!std::filesystem::is_regular_file(problem.rhs_file, code)) return 1;
+  if (!world().is_first() || !std::filesystem::is_regular_file(problem.rhs_file, code)) return 1;
   try {
     return std::clamp(read_matrix_market_header(problem.rhs_file.string()).columns, 1,
                       most_right_hand_sides);

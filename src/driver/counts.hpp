@@ -25,6 +25,9 @@ inline bool are_too_many(Counts const& counts) {
 /// many rows or nonzeros.
 double largest_size(std::string_view generator);
 
+/// \brief Whether a rank can make its own rows of the matrix, and no others: those of a grid.
+bool makes_any_rows(ProblemConfig const& problem);
+
 /// \brief How many right-hand sides there will be, according to the configuration or the header of
 /// their file; 1 if unknown.
 std::int32_t promised_right_hand_sides(ProblemConfig const& problem);
@@ -32,7 +35,7 @@ std::int32_t promised_right_hand_sides(ProblemConfig const& problem);
 /// \brief What is known about a system before it is made: from the parameters of the generator (the
 /// nonzeros of a random matrix are approximate), or from the header of its file (the nonzeros are a
 /// lower bound, unless the file has duplicates). 0: unknown, as for a pipe or a file that cannot be
-/// read.
+/// read, or on another rank than the first.
 Counts promised_counts(ProblemConfig const& problem);
 
 }  // namespace Solder::Driver

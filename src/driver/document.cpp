@@ -13,6 +13,7 @@
 
 #include "schema.hpp"
 #include "text.hpp"
+#include "world.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -247,8 +248,10 @@ bool Document::is_clear(std::string_view full_name) const {
 std::vector<Document> read_documents(fs::path const& file, Errors& errors,
                                      std::string_view foreign) {
   std::vector<Document> documents;
-  auto const text = read_text(file, errors);
-  if (!text) return documents;
+  std::optional<std::string> text;
+  if (world().is_first()) text = read_text(file, errors);
+  if (world().any(world().is_first() && !text)) return documents;
+  text = world().text_of_first(text.value_or(""));
   Source const source{file.string(), true, file.parent_path(), foreign};
   try {
     for (YAML::Node const& top : load(*text, source, errors)) {

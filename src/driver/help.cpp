@@ -160,6 +160,7 @@ std::string help_text(std::string_view program) {
            {"  --list", "the solvers, preconditioners, spaces and scalars of this build"},
            {"  --help TOPIC", "a section, a solver, a preconditioner, a generator, a key, or all"},
            {"  --version", "the versions of Solder and Kokkos"},
+           {"mpirun -np P ...", "solves by P processes together, where the build has MPI"},
            {"  --kokkos-...", "goes to Kokkos, as in --kokkos-num-threads=4"}})
     text += wrapped(padded(option, indent + 8, true), what);
   text += "\nTopics:\n";

@@ -33,6 +33,7 @@
 #include "solve.hpp"
 #include "streams.hpp"
 #include "text.hpp"
+#include "world.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -174,6 +175,13 @@ int fail(Errors const& errors) {
   return invalid_input;
 }
 
+/// The same where any rank has found something: all end.
+int fail_with_all(Errors const& errors) {
+  auto const messages = world().messages_of_all(errors.messages());
+  for (std::string const& message : messages) std::cerr << "error: " << message << "\n";
+  return messages.empty() ? all_converged : invalid_input;
+}
+
 /// Makes the threads of GNU OpenMP sleep soon when they wait for each other, as the library's own
 /// waits do. By default they spin for milliseconds, which become seconds if other processes want
 /// the cores. GNU OpenMP reads the environment before main, so the program restarts itself as it
@@ -223,18 +231,35 @@ int run(int argc, char* argv[]) {
   }
   begin_with_short_waits();
   check_environment(arguments.kokkos, errors);
+  if (arguments.explain && !world().is_alone())
+    errors.add("--explain", "is for one process: leave out mpirun");
   Runs runs;
   SignalWatch const watch(
       [&](std::string_view signal) { runs.stop(concat("stopped by ", signal)); });
   auto const files = read_config(arguments.files, arguments.assignments, errors);
   SystemStore store;
   check_runs(files, store, errors);
-  if (!errors.empty()) return fail(errors);
+  if (int const code = fail_with_all(errors); code != all_converged) return code;
   int kokkos_argc = static_cast<int>(arguments.kokkos.size());
   arguments.kokkos.push_back(nullptr);
   Kokkos::ScopeGuard const kokkos(kokkos_argc, arguments.kokkos.data());
   if (arguments.explain) return runs.explain_all(files, store);
   return runs.run_all(files, store, style_of_output(arguments.wide), {argv, argv + argc});
+}
+
+/// What main() does once it has joined the other ranks.
+int run_guarded(int argc, char* argv[]) {
+  try {
+    if (argc > 1 && std::string_view(argv[1]) == "report")
+      return report_command({argv + 2, argv + argc});
+    int const code = run(argc, argv);
+    if (code != invalid_input) print("");  // flushes what Kokkos has printed, too
+    return code;
+  } catch (std::exception const& error) {
+    if (!world().is_alone()) world().abort(what_of(error));  // the others may not know
+    std::cerr << "error: " << what_of(error) << std::endl;
+    return invalid_input;
+  }
 }
 
 }  // namespace
@@ -243,12 +268,9 @@ int run(int argc, char* argv[]) {
 int main(int argc, char* argv[]) {
   try {
     Solder::Driver::prepare_streams();
-    if (argc > 1 && std::string_view(argv[1]) == "report")
-      return Solder::Driver::report_command({argv + 2, argv + argc});
-    int const code = Solder::Driver::run(argc, argv);
-    if (code != Solder::Driver::invalid_input)
-      Solder::Driver::print("");  // flushes what Kokkos has printed, too
-    return code;
+    if (Solder::Driver::is_launched()) Solder::Driver::begin_with_short_waits();
+    Solder::Driver::WorldGuard const guard(&argc, &argv);
+    return Solder::Driver::run_guarded(argc, argv);
   } catch (std::exception const& error) {
     std::cerr << "error: " << Solder::Driver::what_of(error) << std::endl;
     return Solder::Driver::invalid_input;

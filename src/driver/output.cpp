@@ -189,6 +189,18 @@ Json agreement_json(Agreement const& agreement, bool is_complex) {
   return {{"holds", agreement.holds()}, {"exact", agreement.is_exact()}, {"worst", worst}};
 }
 
+/// What ranks had and said to each other; null of one alone.
+Json ranks_json(std::optional<RanksReport> const& ranks) {
+  if (!ranks) return nullptr;
+  return {{"count", ranks->rows.size()},
+          {"rows", ranks->rows},
+          {"nonzeros", ranks->nonzeros},
+          {"ghosts", ranks->ghosts},
+          {"all_reduces_per_iteration", ranks->sums_per_iteration},
+          {"exchanges_per_iteration", ranks->exchanges_per_iteration},
+          {"waited", ranks->waited}};
+}
+
 /// What was found out about the matrix's symmetry; null if it was not checked.
 Json symmetry_json(std::optional<Symmetry> const& symmetry) {
   if (!symmetry) return nullptr;
@@ -257,6 +269,7 @@ Json json_of(RunResult const& result) {
                                          ? setup_json(config.preconditioner, report.preconditioner)
                                          : Json(nullptr)},
             {"space", result.space},
+            {"ranks", ranks_json(result.ranks)},
             {"runner", was_solved(report) ? Json(to_string(report.runner)) : Json(nullptr)},
             {"runner_reason", text_or_null(report.runner_because)},
             {"matrix_format", result.matrix_format},
@@ -387,6 +400,20 @@ std::string attempts_text(Report const& report) {
     text += (attempt.ended.empty() ? "" : "; ") + attempt.ended + "\n";
   }
   return text;
+}
+
+std::string ranks_text(std::optional<RanksReport> const& ranks) {
+  if (!ranks) return {};
+  auto const range = [](std::vector<double> const& each, double unit, char const* what) {
+    auto const [least, most] = std::minmax_element(each.begin(), each.end());
+    std::string const first = format("%.0f", *least * unit), last = format("%.0f", *most * unit);
+    return first == last ? concat(last, what) : concat(first, " to ", last, what);
+  };
+  return concat("  ", std::to_string(ranks->rows.size()), " ranks of ",
+                range(ranks->rows, 1, " rows and "), range(ranks->ghosts, 1, " ghosts: "),
+                format("%.2f all-reduces and %.2f exchanges an iteration; waited ",
+                       ranks->sums_per_iteration, ranks->exchanges_per_iteration),
+                range(ranks->waited, 100, "% of the solve\n"));
 }
 
 std::string setup_text(SetupReport const& setup) {

@@ -12,6 +12,7 @@
 #include "config.hpp"
 #include "provenance.hpp"
 #include "report/records.hpp"
+#include "solve.hpp"
 
 namespace Solder::Driver {
 
@@ -27,6 +28,7 @@ struct RunResult {
   double copy_bandwidth = 0;                 ///< bytes per second; 0: not requested
   std::vector<double> seconds{};             ///< see Solved
   std::string matrix_hash{}, rhs_hash{};     ///< see fingerprint(); empty: not asked for
+  std::optional<RanksReport> ranks{};        ///< see Solved
 };
 
 /// \brief Vectors of the shadow space of IDR(s), the ones that there were; 0 of other solvers.
@@ -59,6 +61,10 @@ std::string matrix_text(std::optional<Symmetry> const& symmetry);
 
 /// \brief What a solver that chooses has tried, an indented line each; empty of any other.
 std::string attempts_text(Report const& report);
+
+/// \brief What ranks had and said to each other, as an indented line to display; empty if there were
+/// none.
+std::string ranks_text(std::optional<RanksReport> const& ranks);
 
 /// \brief A preconditioner's set-up, as indented lines to display: its levels and its phases; empty
 /// if there is nothing to say.

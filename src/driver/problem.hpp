@@ -13,17 +13,21 @@
 
 namespace Solder::Driver {
 
-/// \brief A square matrix and right-hand sides of its size, in host memory.
+/// \brief A square matrix and right-hand sides of its size, in host memory. Where ranks have them
+/// together: the rows of this rank, their columns being those of the whole matrix.
 template <class T>
 struct System {
   HostCsr<T> matrix;
   std::vector<T> rhs;                  ///< entry i of column c is number i * right_hand_sides() + c
   std::vector<std::int32_t> starts{};  ///< of a batch, see HostBatch; empty: not a batch
   Points points{};                     ///< the unknowns are their displacements; if known
+  std::int32_t columns = 1;            ///< of the right-hand side
+  std::int64_t nonzeros = 0;           ///< of all ranks
+  std::int64_t first_row = 0;          ///< of this rank
 
-  std::int32_t right_hand_sides() const {
-    return static_cast<std::int32_t>(rhs.size() / static_cast<std::size_t>(matrix.rows));
-  }
+  std::int32_t right_hand_sides() const { return columns; }
+  /// \brief Of all ranks.
+  std::int32_t rows() const { return matrix.columns_count; }
   std::uint64_t bytes() const {
     return matrix.row_offsets.size() * 8 + matrix.columns.size() * (4 + sizeof(T)) +
            rhs.size() * sizeof(T) + points.values.size() * 8;
@@ -34,8 +38,14 @@ struct System {
 /// malformed or do not fit the scalar, for a matrix that is empty or not square, and for a wrong
 /// number of right-hand sides or points. Its message begins with where the matrix or the right-hand
 /// side was given. Throws std::bad_alloc (see AllocationLimit) if the memory does not suffice.
+///
+/// All ranks call this together. The matrix of a grid is made by each for its own rows. What is
+/// read, or random, is made by the first rank and dealt out, in slices of about equal work.
 template <class T>
 System<T> make_system(RunConfig const& run);
+
+/// \brief Of how many rows all ranks but the last have a multiple: the unknowns of a node.
+std::int32_t rows_together(RunConfig const& run);
 
 using AnySystem =
     std::variant<std::shared_ptr<System<float> const>, std::shared_ptr<System<double> const>,
@@ -52,6 +62,7 @@ class SystemStore {
  private:
   struct Item {
     ProblemConfig problem;
+    std::int32_t rows_together;
     AnySystem system;
     std::uint64_t bytes;
   };

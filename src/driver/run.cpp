@@ -22,9 +22,15 @@
 #include "streams.hpp"
 #include "symmetry.hpp"
 #include "text.hpp"
+#include "world.hpp"
 
 namespace Solder::Driver {
 namespace {
+
+/// What ends all ranks, which know it all.
+struct Ended : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 /// Why a run failed; with several right-hand sides or systems, why the first one failed.
 std::string failure_of(RunResult const& result) {
@@ -115,14 +121,16 @@ Solved<T> Runs::solve_watched(RunConfig const& config, System<T> const& system) 
 template <class T>
 RunResult Runs::run_one(RunConfig const& config, System<T> const& system) {
   Solved<T> solved = solve_watched(config, system);
-  if (!config.output.solution.empty())
-    write_matrix_market_columns<T>(config.output.solution.string(), solved.solution,
-                                   system.right_hand_sides());
-  if (!config.output.history.empty())
-    write_history(config.output.history, title(config), solved.columns);
+  world().first_alone([&] {
+    if (!config.output.solution.empty())
+      write_matrix_market_columns<T>(config.output.solution.string(), solved.solution,
+                                     system.right_hand_sides());
+    if (!config.output.history.empty())
+      write_history(config.output.history, title(config), solved.columns);
+  });
   return {&config,
-          system.matrix.rows,
-          system.matrix.nonzeros(),
+          system.rows(),
+          system.nonzeros,
           solved.space,
           std::move(solved.report),
           solved.matrix_format,
@@ -132,7 +140,8 @@ RunResult Runs::run_one(RunConfig const& config, System<T> const& system) {
           config.output.roofline ? copy_bandwidth(config.execution.space) : 0,
           std::move(solved.seconds),
           config.output.keeps_results() ? fingerprint(system.matrix) : "",
-          config.output.keeps_results() ? fingerprint(system.rhs) : ""};
+          config.output.keeps_results() ? fingerprint(system.rhs) : "",
+          std::move(solved.ranks)};
 }
 
 /// Solves a run. Errors are rethrown with the file and the name of the problem in front.
@@ -147,6 +156,8 @@ RunResult Runs::run_named(RunConfig const& config, SystemStore& store) {
         },
         store.get(config));
   } catch (InputError const&) {  // already says where
+    throw;
+  } catch (Solder::Impl::AnotherRankFailed const&) {  // that one says why
     throw;
   } catch (std::exception const& error) {
     throw std::runtime_error(name + what_of(error));
@@ -166,30 +177,44 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table& table) {
   try {
     for (RunConfig const& config : file.runs) {
       RunResult result = run_named(config, store);
-      std::unique_lock lock(mutex_);
-      RunResult const& ended = ended_.emplace_back(std::move(result));
-      keep_now_and_then();
-      lock.unlock();
-      print_beginning(table);
-      print(table.line(ended));
-      print(narrowed(attempts_text(ended.report), width_of_output()));
-      if (config.output.verbose)
-        print(matrix_text(ended.symmetry) + setup_text(ended.report.preconditioner));
-      report(ended);
-      failed_ = failed_ || ended.report.reason != Reason::converged;
+      world().together([&] {
+        std::unique_lock lock(mutex_);
+        RunResult const& ended = ended_.emplace_back(std::move(result));
+        keep_now_and_then();
+        lock.unlock();
+        print_beginning(table);
+        print(table.line(ended));
+        print(narrowed(attempts_text(ended.report), width_of_output()));
+        if (config.output.verbose)
+          print(matrix_text(ended.symmetry) + ranks_text(ended.ranks) +
+                setup_text(ended.report.preconditioner));
+        report(ended);
+        failed_ = failed_ || ended.report.reason != Reason::converged;
+      });
     }
   } catch (std::exception const& error) {
+    std::string const why = world().what_of_all(error);
     std::lock_guard const lock(mutex_);
-    std::string const message = concat(what_of(error), "; stopped ", place());
+    std::string const message = concat(why, "; stopped ", place());
     std::string const kept = keep_ended(message);
     file_ = nullptr;
-    throw std::runtime_error(message + kept);
+    throw Ended(message + kept);
   }
+  try {
+    world().first_alone([&] { write_outputs(file); });
+  } catch (std::exception const& error) {
+    throw Ended(world().what_of_all(error));
+  }
+  std::lock_guard const lock(mutex_);
+  file_ = nullptr;
+}
+
+/// Writes what all runs of a file have given.
+void Runs::write_outputs(FileConfig const& file) {
   OutputConfig const& output = file.runs[0].output;
   std::lock_guard const lock(mutex_);
   if (output.keeps_results()) write_results(output, ended_, provenance_of(here_, file));
   if (!output.table.empty()) write_table(output.table, ended_);
-  file_ = nullptr;
 }
 
 /// Before the first line; after a run's own first words.
@@ -233,7 +258,7 @@ std::string Runs::place() const {
 /// Writes the JSON of the finished runs of a file that is stopped: "; r.json has the 2 finished
 /// runs".
 std::string Runs::keep_ended(std::string_view why) {
-  if (file_ == nullptr) return {};
+  if (file_ == nullptr || !world().is_first()) return {};
   if (ended_.empty()) return "; no run had finished";
   OutputConfig const& output = file_->runs[0].output;
   std::string const those = ended_.size() == 1
@@ -254,6 +279,7 @@ std::string Runs::keep_ended(std::string_view why) {
 /// Writes what has ended so far, but not so often that it takes time: a program that is killed
 /// loses little.
 void Runs::keep_now_and_then() {
+  if (!world().is_first()) return;
   constexpr auto every = std::chrono::seconds(10);
   auto const now = std::chrono::steady_clock::now();
   OutputConfig const& output = file_->runs[0].output;
@@ -297,8 +323,8 @@ ExitCode Runs::explain_all(std::vector<FileConfig> const& files, SystemStore& st
   return all_converged;
 }
 
-ExitCode Runs::run_all(std::vector<FileConfig> const& files, SystemStore& store,
-                       Style const& style, std::vector<std::string> const& command) {
+ExitCode Runs::run_all(std::vector<FileConfig> const& files, SystemStore& store, Style const& style,
+                       std::vector<std::string> const& command) {
   try {
     Table table(files, style);
     measure_copies(files);
@@ -311,7 +337,11 @@ ExitCode Runs::run_all(std::vector<FileConfig> const& files, SystemStore& store,
         !files.empty() && !files[0].runs.empty() && files[0].runs[0].output.introduces;
     if (!introduces) print_beginning(table);
     for (FileConfig const& file : files) run_file(file, store, table);
+  } catch (Ended const& ended) {
+    std::cerr << "error: " << ended.what() << std::endl;
+    return invalid_input;
   } catch (std::exception const& error) {
+    if (!world().is_alone()) world().abort(what_of(error));  // the others may not know
     std::cerr << "error: " << what_of(error) << std::endl;
     return invalid_input;
   }

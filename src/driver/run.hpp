@@ -43,6 +43,7 @@ class Runs {
   RunResult run_one(RunConfig const& config, System<T> const& system);
   RunResult run_named(RunConfig const& config, SystemStore& store);
   void print_beginning(Table const& table);
+  void write_outputs(FileConfig const& file);
   void run_file(FileConfig const& file, SystemStore& store, Table& table);
   std::string place() const;
   std::string named(RunConfig const& config) const;

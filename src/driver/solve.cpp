@@ -12,11 +12,14 @@
 #include "columns.hpp"
 #include "memory.hpp"
 #include "parameters.hpp"
+#include "refused.hpp"
 #include "repeat.hpp"
+#include "solve_over_ranks.hpp"
 #include "spaces.hpp"
 #include "streams.hpp"
 #include "symmetry.hpp"
 #include "text.hpp"
+#include "world.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -57,29 +60,6 @@ void check_padding(Exec const& exec, RunConfig const& run, std::string const& fo
 template <class T, class Exec>
 Kokkos::View<T*, Exec> vector(Exec const& exec, char const* label, std::size_t size) {
   return Impl::allocate_view<Kokkos::View<T*, Exec>>(exec, label, size);
-}
-
-/// \brief What is to say of a run whose matrix its solver does not take: x stays 0.
-template <class T>
-void refuse(System<T> const& system, std::string const& why, Solved<T>& solved) {
-  Report report;
-  report.reason = Reason::nonsymmetric_matrix;
-  report.detail = why;
-  auto const starts = system.starts.empty() ? std::vector{0, system.matrix.rows} : system.starts;
-  int const count = system.right_hand_sides();
-  for (std::size_t k = 0; k + 1 < starts.size(); ++k)
-    for (int c = 0; c < count; ++c) {
-      double residual = 0;  // ||b|| / ||b||, or 0 where b is
-      for (std::size_t i = starts[k]; i < std::size_t(starts[k + 1]); ++i)
-        if (system.rhs[i * count + c] != T(0)) residual = 1;
-      report.relative_residual = report.true_relative_residual = residual;
-      if (system.starts.empty()) report.history = {residual};
-      solved.columns.push_back(report);
-    }
-  solved.report = summary(solved.columns, true);
-  solved.solution.assign(system.rhs.size(), T(0));
-  solved.matrix_format = "csr";
-  solved.format_reason = "not solved";
 }
 
 template <class T, class Exec>
@@ -160,6 +140,9 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
 
 template <class T>
 Solved<T> solve(RunConfig const& run, System<T> const& system, Monitor const& monitor) {
+#if defined(SOLDER_MPI)
+  if (!world().is_alone()) return solve_over_ranks(run, system);
+#endif
   Solved<T> solved;
   with_space(run.execution.space,
              [&](auto const& exec) { solve_on(exec, run, system, monitor, solved); });

@@ -13,6 +13,16 @@
 
 namespace Solder::Driver {
 
+/// \brief What ranks had of a run, and what they said to each other. One rank: nothing.
+struct RanksReport {
+  std::vector<double> rows, nonzeros;  ///< of each rank
+  std::vector<double> ghosts;          ///< entries of x that each needs of others
+  /// Share of the solve in which each waited for the others: in sums, and for ghosts under way.
+  std::vector<double> waited;
+  double sums_per_iteration = 0;       ///< all-reduces; those before and after iterations count
+  double exchanges_per_iteration = 0;  ///< of ghosts, likewise
+};
+
 /// \brief The results of a run.
 template <class T>
 struct Solved {
@@ -25,13 +35,15 @@ struct Solved {
   std::vector<T> solution;           ///< entry i of column c, out of k, is number i * k + c
   std::vector<Report> columns;       ///< of each right-hand side, or of each system of a batch
   std::vector<double> seconds;       ///< of each repeat, all right-hand sides or systems together
+  std::optional<RanksReport> ranks;  ///< where there are several
 };
 
 /// \brief Solves from x = 0, execution.repeat times, on the space, with the solver, preconditioner,
 /// runner and matrix format of `run`. Throws std::bad_alloc or std::runtime_error if memory does
 /// not suffice, and std::runtime_error if the repeats differ in iterations or residuals. If the
 /// solver cannot be used for the matrix (see refusal in symmetry.hpp), nothing is solved and x = 0.
-/// Needs Kokkos initialised.
+/// Needs Kokkos initialised. All ranks call this together; the first one gets the solution, if the
+/// output wants it.
 template <class T>
 Solved<T> solve(RunConfig const& run, System<T> const& system, Monitor const& monitor);
 

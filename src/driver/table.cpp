@@ -10,6 +10,8 @@
 #include "methods.hpp"
 #include "roofline.hpp"
 #include "schema.hpp"
+#include "text.hpp"
+#include "world.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -454,6 +456,7 @@ std::string Table::rest_of_head(RunResult const& first) const {
     how.push_back(preconditioner_that_ran(first));
   if (shared.runner && was_solved(first)) how.push_back(concat("runner ", runner_of(first)));
   if (shared.space) how.push_back(concat("on ", first.space));
+  if (!world().is_alone()) how.push_back(concat(std::to_string(world().ranks()), " ranks"));
   std::string text;
   auto const add = [&](std::string_view name, std::vector<std::string> const& parts,
                        std::string_view between) {

@@ -92,7 +92,7 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
       "problem input solver form tolerance absolute_tolerance max_iterations time_limit restart "
       "reorthogonalisation shadow_dimension "
       "smoothing seed candidates preconditioner preconditioner_label scale match "
-      "preconditioner_setup space runner "
+      "preconditioner_setup space ranks runner "
       "runner_reason matrix_format matrix_format_reason "
       "reason detail attempts iterations "
       "relative_residual "
@@ -104,6 +104,7 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   EXPECT_EQ(run["problem"].dump(),
             R"({"name":"bus","rows":10,"nonzeros":28,"scalar":"complex_float","path":null,)"
             R"("matrix_hash":null,"rhs":null,"rhs_hash":null,"symmetry":null})");
+  EXPECT_TRUE(run["ranks"].is_null());
   EXPECT_EQ(run["runner"], "launch");
   EXPECT_EQ(run["matrix_format"], "sell");
   EXPECT_EQ(run["matrix_format_reason"], "4% padding");

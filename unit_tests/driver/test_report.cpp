@@ -444,6 +444,13 @@ TEST(Html, ShowsARunAndHowItWasMade) {
   json["detail"] = "a detail";
   json["runner_reason"] = "two threads";
   json["runner"] = "resident";
+  json["ranks"] = {{"count", 2},
+                   {"rows", {3, 4}},
+                   {"nonzeros", {7, 8}},
+                   {"ghosts", {1, 2}},
+                   {"all_reduces_per_iteration", 1.025},
+                   {"exchanges_per_iteration", 1.5},
+                   {"waited", {0.25, 0.5}}};
   Json const all{{"solder", "1.2.3"},
                  {"commit", "abc"},
                  {"device", "a device"},
@@ -457,7 +464,9 @@ TEST(Html, ShowsARunAndHowItWasMade) {
   for (char const* const word :
        {"1 run: it converged. On a device.", "65,025", "250 ms", "500 ms", "tolerance 1e-08", "abc",
         "solder &#39;a b.yaml&#39; --set x=1", "problem: {}", "by SIGINT in run 2", "a CPU",
-        "0.5, 1", "resident: two threads", "converged: a detail", "<details"})
+        "0.5, 1", "resident: two threads",
+        "2 ranks with 3, 4 rows, 7, 8 nonzeros and 1, 2 ghosts", "1.03 all-reduces",
+        "waited for 25%, 50% of the solve", "converged: a detail", "<details"})
     EXPECT_TRUE(page.find(word) != page.npos) << word;
   expect_good(page);
 }
@@ -470,6 +479,7 @@ TEST(Html, EscapesWhatEveryFieldSays) {
         "matrix_format", "matrix_format_reason", "reason", "detail"})
     json[key] = evil;
   json["input"][evil] = {{evil, evil}};
+  json["ranks"] = {{"count", 2}, {"rows", evil}};
   json["attempts"] = {{{evil, evil}}, evil};
   json["preconditioner_setup"] = {{"phase_seconds", {{evil, 1}}}};
   json["peers"] = {{evil, {{"why_not", evil}}}};

@@ -11,6 +11,7 @@
 #include <numbers>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <solder/problems/generators.hpp>
@@ -563,6 +564,59 @@ TEST(BlockLowerTriangular, ReachesBothEndsOfTheDensity) {
 }
 
 // ---- bad parameters --------------------------------------------------------------------------
+
+/// A part of the rows is those rows of the whole, to the bit.
+template <class Scalar>
+void expect_same_rows(std::function<Solder::HostCsr<Scalar>(Solder::RowRange const&)> const& make) {
+  auto const all = make({});
+  std::int64_t const n = all.rows;
+  for (auto const& [first, last] : {std::pair<std::int64_t, std::int64_t>{0, n},
+                                    {0, n / 3},
+                                    {n / 3, n - 1},
+                                    {n - 1, n},
+                                    {n / 2, n / 2},
+                                    {n, n},
+                                    {n / 2, n + 100}}) {
+    auto const part = make({first, last});
+    std::int64_t const end = std::min(last, n);
+    ASSERT_EQ(part.rows, end - first);
+    ASSERT_EQ(part.columns_count, all.columns_count);
+    expect_well_formed(part);
+    std::int64_t const begin = all.row_offsets[first];
+    ASSERT_EQ(part.nonzeros(), all.row_offsets[end] - begin);
+    for (std::int64_t i = first; i <= end; ++i)
+      ASSERT_EQ(part.row_offsets[i - first], all.row_offsets[i] - begin);
+    for (std::int64_t k = 0; k < part.nonzeros(); ++k) {
+      ASSERT_EQ(part.columns[k], all.columns[begin + k]);
+      ASSERT_EQ(part.values[k], all.values[begin + k]);
+    }
+  }
+}
+
+TEST(RowRanges, AreThoseRowsOfTheWhole) {
+  using Range = Solder::RowRange;
+  expect_same_rows<double>([](Range const& r) { return Solder::fem_poisson_2d<double>(7, r); });
+  expect_same_rows<double>([](Range const& r) { return Solder::poisson_3d_7pt<double>(4, r); });
+  expect_same_rows<double>([](Range const& r) { return Solder::poisson_3d_27pt<double>(4, r); });
+  expect_same_rows<double>([](Range const& r) { return Solder::elasticity_3d<double>(4, r); });
+  expect_same_rows<double>([](Range const& r) {
+    return Solder::convection_diffusion_2d<double>(6, {3, -2}, Solder::Convection::central, r);
+  });
+  expect_same_rows<double>([](Range const& r) {
+    return Solder::convection_diffusion_3d<double>(4, {3, 2, 1}, Solder::Convection::upwind, r);
+  });
+  expect_same_rows<KokkosComplex>(
+      [](Range const& r) { return Solder::helmholtz_2d<KokkosComplex>(6, 5, 0.1, r); });
+  expect_same_rows<KokkosComplex>(
+      [](Range const& r) { return Solder::magnetic_laplacian_2d<KokkosComplex>(6, 0.1, r); });
+}
+
+TEST(RandomNumbers, CanBeSkipped) {
+  Solder::Impl::SplitMix one(7), other(7);
+  for (int k = 0; k < 5; ++k) one.bits();
+  other.skip(5);
+  EXPECT_EQ(one.bits(), other.bits());
+}
 
 TEST(GeneratorErrors, NameTheGeneratorAndTheProblem) {
   auto const expect_error = [](auto const& make, std::string const& words) {

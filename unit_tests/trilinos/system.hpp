@@ -2,8 +2,8 @@
 #pragma once
 
 /// \file
-/// \brief What the tests of Solder::trilinos share: systems of Tpetra over all ranks, their
-/// residuals as Tpetra sees them, and the counting of checks.
+/// \brief What the tests of Solder::trilinos, and perf_tests/trilinos, share: systems of Tpetra
+/// over all ranks, their residuals as Tpetra sees them, and the counting of checks.
 
 #include <Tpetra_Core.hpp>
 #include <Tpetra_CrsMatrix.hpp>
@@ -61,18 +61,11 @@ bool throws(F const& f) {
   return !thrown(f).empty();
 }
 
-/// The rows of a generated matrix in equal slices; of three ranks and more the second has none.
-inline RCP<Matrix> distributed(Solder::HostCsr<double> const& host, Comm const& comm) {
-  int const ranks = comm->getSize(), me = comm->getRank();
-  int const with_rows = ranks > 2 ? ranks - 1 : ranks, place = ranks > 2 && me > 1 ? me - 1 : me;
-  bool const has_none = ranks > 2 && me == 1;
-  auto const first = host.rows * std::int64_t(place) / with_rows,
-             last = host.rows * std::int64_t(place + 1) / with_rows;
-  std::size_t const mine = has_none ? 0 : std::size_t(last - first);
-  auto const map = rcp(new Map(Tpetra::global_size_t(host.rows), mine, 0, comm));
+/// The rows of a generated matrix that a map gives this rank.
+inline RCP<Matrix> rows_of(Solder::HostCsr<double> const& host, RCP<Map const> const& map) {
   auto const A = rcp(new Matrix(map, 30));
   std::vector<Map::global_ordinal_type> columns;
-  for (std::size_t l = 0; l < mine; ++l) {
+  for (std::size_t l = 0; l < map->getLocalNumElements(); ++l) {
     auto const i = map->getGlobalElement(int(l));
     auto const begin = host.row_offsets[i], end = host.row_offsets[i + 1];
     columns.assign(host.columns.begin() + begin, host.columns.begin() + end);
@@ -80,6 +73,17 @@ inline RCP<Matrix> distributed(Solder::HostCsr<double> const& host, Comm const& 
   }
   A->fillComplete();
   return A;
+}
+
+/// Its rows in equal slices; of three ranks and more the second has none.
+inline RCP<Matrix> distributed(Solder::HostCsr<double> const& host, Comm const& comm) {
+  int const ranks = comm->getSize(), me = comm->getRank();
+  int const with_rows = ranks > 2 ? ranks - 1 : ranks, place = ranks > 2 && me > 1 ? me - 1 : me;
+  bool const has_none = ranks > 2 && me == 1;
+  auto const first = host.rows * std::int64_t(place) / with_rows,
+             last = host.rows * std::int64_t(place + 1) / with_rows;
+  std::size_t const mine = has_none ? 0 : std::size_t(last - first);
+  return rows_of(host, rcp(new Map(Tpetra::global_size_t(host.rows), mine, 0, comm)));
 }
 
 inline double true_residual(Matrix const& A, Vectors const& b, Vectors const& x) {

@@ -196,11 +196,13 @@ std::string failures(std::vector<Run> const& runs) {
 
 std::string plans(std::vector<Run> const& runs) {
   std::string const runners = sentences(runs, &Run::runner_reason, &Run::runner),
-                    formats = sentences(runs, &Run::format_reason, &Run::format);
-  if (runners.empty() && formats.empty()) return {};
+                    formats = sentences(runs, &Run::format_reason, &Run::format),
+                    ranks = sentences(runs, &Run::ranks, &Run::solver);
+  if (runners.empty() && formats.empty() && ranks.empty()) return {};
   return folded("The plan, and why",
                 (runners.empty() ? "" : element("p", "Runner") + runners) +
-                    (formats.empty() ? "" : element("p", "Matrix format") + formats));
+                    (formats.empty() ? "" : element("p", "Matrix format") + formats) +
+                    (ranks.empty() ? "" : element("p", "Ranks") + ranks));
 }
 
 /// What auto tried, an attempt a line.

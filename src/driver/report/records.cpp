@@ -122,6 +122,21 @@ Run begin_run(Json const& json) {
   return run;
 }
 
+/// What ranks had and said to each other: "3 ranks with 21, 21, 22 rows ..."; empty of one alone.
+std::string ranks_of(Json const& json) {
+  double const count = number_at(json, "count");
+  if (!(count > 0)) return {};
+  auto const list = [&](char const* key) { return shown(at(json, key)); };
+  std::string shares;
+  for (double const share : numbers_at(json, "waited"))
+    shares += (shares.empty() ? "" : ", ") + number(100 * share, 2) + "%";
+  return number(count) + " ranks with " + list("rows") + " rows, " + list("nonzeros") +
+         " nonzeros and " + list("ghosts") + " ghosts; an iteration had " +
+         number(number_at(json, "all_reduces_per_iteration"), 3) + " all-reduces and " +
+         number(number_at(json, "exchanges_per_iteration"), 3) + " exchanges; they waited for " +
+         shares + " of the solve";
+}
+
 void add_solve(Record& record, Json const& json, double bandwidth) {
   Run run = begin_run(json);
   run.solver = text_at(json, "solver");
@@ -138,6 +153,7 @@ void add_solve(Record& record, Json const& json, double bandwidth) {
   run.detail = text_at(json, "detail");
   run.runner_reason = text_at(json, "runner_reason");
   run.format_reason = text_at(json, "matrix_format_reason");
+  run.ranks = ranks_of(at(json, "ranks"));
   run.iterations = number_at(json, "iterations");
   run.residual = number_at(json, "relative_residual");
   run.true_residual = number_at(json, "true_relative_residual");
@@ -182,7 +198,7 @@ void add_solve(Record& record, Json const& json, double bandwidth) {
       Run other = run;
       other.who = name;
       other.runner = text_at(variant, "variant");
-      other.format = other.runner_reason = other.format_reason = other.detail = "";
+      other.format = other.runner_reason = other.format_reason = other.detail = other.ranks = "";
       other.keys.clear();
       other.iterations = number_at(variant, "iterations");
       other.per_iteration = number_at(variant, "seconds_per_iteration");

@@ -27,6 +27,7 @@ struct Run {
   std::string solver, preconditioner, space, runner, format;
   // What came of it
   std::string reason, detail, runner_reason, format_reason;
+  std::string ranks;  ///< what several had and said to each other
   double iterations = unknown, residual = unknown, true_residual = unknown, tolerance = unknown;
   double setup = unknown, solve = unknown, per_iteration = unknown;  ///< seconds
   double bytes = unknown;      ///< that an iteration, or what was measured, moves

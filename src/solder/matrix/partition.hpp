@@ -13,32 +13,36 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief The bounds of `teams` contiguous slices of [0, rows) with about equal work, for hosts.
+/// \brief Where slice t of [0, rows) begins, of `teams` contiguous ones with about equal work.
 ///
 /// \param unit all bounds except `rows` are multiples of it
 /// \param work work(i) is the work of all rows before row i; called for multiples of unit and rows
+template <class Work>
+std::int32_t balanced_bound(std::int32_t t, std::int32_t teams, std::int32_t rows,
+                            std::int32_t unit, Work const& work) {
+  auto const row = [&](std::int64_t u) {
+    return static_cast<std::int32_t>(std::min<std::int64_t>(rows, u * unit));
+  };
+  double const target = work(rows) * t / teams;
+  std::int64_t low = 0, high = (std::int64_t(rows) + unit - 1) / unit;
+  while (low < high) {
+    std::int64_t const middle = (low + high) / 2;
+    if (work(row(middle)) < target)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return row(low);
+}
+
+/// \brief The bounds of all these slices, for hosts.
 template <class Space, class Work>
 Kokkos::View<std::int32_t*, Space> balanced_bounds(char const* label, std::int32_t teams,
                                                    std::int32_t rows, std::int32_t unit,
                                                    Work const& work) {
   auto const bounds = allocate_view<Kokkos::View<std::int32_t*, Space>>(
       Kokkos::DefaultHostExecutionSpace(), label, teams + 1);
-  auto const row = [&](std::int64_t u) {
-    return static_cast<std::int32_t>(std::min<std::int64_t>(rows, u * unit));
-  };
-  std::int64_t const units = (std::int64_t(rows) + unit - 1) / unit;
-  for (std::int32_t t = 0; t <= teams; ++t) {
-    double const target = work(rows) * t / teams;
-    std::int64_t low = 0, high = units;
-    while (low < high) {
-      std::int64_t const middle = (low + high) / 2;
-      if (work(row(middle)) < target)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    bounds(t) = row(low);
-  }
+  for (std::int32_t t = 0; t <= teams; ++t) bounds(t) = balanced_bound(t, teams, rows, unit, work);
   return bounds;
 }
 

@@ -38,7 +38,7 @@ inline ConvectionPair convection_pair(double velocity, double h, Convection conv
 template <class Scalar, std::size_t Dimensions>
 HostCsr<Scalar> convection_diffusion(char const* generator, std::int64_t nodes_per_side,
                                      std::array<double, Dimensions> const& velocity,
-                                     Convection convection) {
+                                     Convection convection, RowRange const& rows) {
   require_at_least(generator, "size", nodes_per_side, 1);
   double const h = 1.0 / (static_cast<double>(nodes_per_side) + 1.0);
   std::array<Neighbour, 2 * Dimensions + 1> neighbours{};  // lower z, y, x, itself, upper x, y, z
@@ -59,7 +59,7 @@ HostCsr<Scalar> convection_diffusion(char const* generator, std::int64_t nodes_p
   entries[Dimensions] = Scalar(diagonal);
   return stencil_matrix<Scalar>(
       generator, nodes_per_side, nodes_per_side, Dimensions == 3 ? nodes_per_side : 1, neighbours,
-      [&](std::size_t k, std::int64_t, std::int64_t, std::int64_t) { return entries[k]; });
+      rows, [&](std::size_t k, std::int64_t, std::int64_t, std::int64_t) { return entries[k]; });
 }
 
 }  // namespace Impl
@@ -75,9 +75,10 @@ HostCsr<Scalar> convection_diffusion(char const* generator, std::int64_t nodes_p
 template <class Scalar>
 HostCsr<Scalar> convection_diffusion_2d(std::int64_t nodes_per_side,
                                         std::array<double, 2> velocity = {40.0, 20.0},
-                                        Convection convection = Convection::upwind) {
+                                        Convection convection = Convection::upwind,
+                                        RowRange const& rows = {}) {
   return Impl::convection_diffusion<Scalar>("convection_diffusion_2d", nodes_per_side, velocity,
-                                            convection);
+                                            convection, rows);
 }
 
 /// \brief The same on the unit cube: nodes_per_side^3 interior nodes, 7 entries per row, at least 4
@@ -86,9 +87,10 @@ HostCsr<Scalar> convection_diffusion_2d(std::int64_t nodes_per_side,
 template <class Scalar>
 HostCsr<Scalar> convection_diffusion_3d(std::int64_t nodes_per_side,
                                         std::array<double, 3> velocity = {40.0, 20.0, 10.0},
-                                        Convection convection = Convection::upwind) {
+                                        Convection convection = Convection::upwind,
+                                        RowRange const& rows = {}) {
   return Impl::convection_diffusion<Scalar>("convection_diffusion_3d", nodes_per_side, velocity,
-                                            convection);
+                                            convection, rows);
 }
 
 }  // namespace Solder

@@ -77,14 +77,16 @@ inline std::array<std::array<std::array<Block3, 4>, 4>, 6> kuhn_stiffness(double
 /// O(rows); no memory except the result. InputError if cells_per_side < 2 or the rows exceed int32.
 /// \ingroup problems
 template <class Scalar>
-HostCsr<Scalar> elasticity_3d(std::int64_t cells_per_side) {
+HostCsr<Scalar> elasticity_3d(std::int64_t cells_per_side, RowRange const& rows = {}) {
   Impl::require_at_least("elasticity_3d", "size", cells_per_side, 2);
   std::int64_t const nx = cells_per_side - 1, ny = cells_per_side + 1, nz = ny;
   HostCsr<Scalar> matrix;
-  matrix.rows = matrix.columns_count = Impl::checked_rows("elasticity_3d", {3, nx, ny, nz});
+  matrix.columns_count = Impl::checked_rows("elasticity_3d", {3, nx, ny, nz});
+  std::int64_t const last = std::min<std::int64_t>(rows.last, matrix.columns_count);
+  matrix.rows = static_cast<std::int32_t>(std::max<std::int64_t>(last - rows.first, 0));
   matrix.row_offsets.reserve(std::size_t(matrix.rows) + 1);
   matrix.row_offsets.push_back(0);
-  std::size_t const nodes = std::size_t(matrix.rows) / 3;
+  std::size_t const nodes = (std::size_t(matrix.rows) + 2) / 3;
   matrix.columns.reserve(nodes * 135);
   matrix.values.reserve(nodes * 135);
 
@@ -131,26 +133,25 @@ HostCsr<Scalar> elasticity_3d(std::int64_t cells_per_side) {
     }
   };
 
-  for (std::int64_t z = 0; z < nz; ++z) {
-    for (std::int64_t y = 0; y < ny; ++y) {
+  std::int64_t line = -1;  // of nodes along x, to which the sums belong
+  for (std::int64_t r = rows.first; r < last; ++r) {
+    std::int64_t const node = r / 3, i = r % 3, x = node % nx, y = node / nx % ny,
+                       z = node / nx / ny;
+    if (node / nx != line) {
+      line = node / nx;
       row = {};
       add_cubes(y, z);  // free nodes have cubes on both sides along x: the same sums for each x
-      for (std::int64_t x = 0; x < nx; ++x) {
-        for (int i = 0; i < 3; ++i) {
-          for (int number = 0; number < 27; ++number) {
-            std::int64_t const u = x + number % 3 - 1, v = y + number / 3 % 3 - 1,
-                               w = z + number / 9 - 1;
-            bool const inside = u >= 0 && u < nx && v >= 0 && v < ny && w >= 0 && w < nz;
-            if (!inside || !couples(number)) continue;
-            for (int j = 0; j < 3; ++j) {
-              matrix.columns.push_back(static_cast<std::int32_t>(3 * ((w * ny + v) * nx + u) + j));
-              matrix.values.push_back(Scalar(row[number][i][j]));
-            }
-          }
-          matrix.row_offsets.push_back(static_cast<std::int64_t>(matrix.columns.size()));
-        }
+    }
+    for (int number = 0; number < 27; ++number) {
+      std::int64_t const u = x + number % 3 - 1, v = y + number / 3 % 3 - 1, w = z + number / 9 - 1;
+      bool const inside = u >= 0 && u < nx && v >= 0 && v < ny && w >= 0 && w < nz;
+      if (!inside || !couples(number)) continue;
+      for (int j = 0; j < 3; ++j) {
+        matrix.columns.push_back(static_cast<std::int32_t>(3 * ((w * ny + v) * nx + u) + j));
+        matrix.values.push_back(Scalar(row[number][i][j]));
       }
     }
+    matrix.row_offsets.push_back(static_cast<std::int64_t>(matrix.columns.size()));
   }
   return matrix;
 }

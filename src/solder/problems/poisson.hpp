@@ -22,7 +22,7 @@ namespace Solder {
 /// 63, 127, 255, 511. InputError if nodes_per_side < 1 or the rows exceed int32.
 /// \ingroup problems
 template <class Scalar>
-HostCsr<Scalar> fem_poisson_2d(std::int64_t nodes_per_side) {
+HostCsr<Scalar> fem_poisson_2d(std::int64_t nodes_per_side, RowRange const& rows = {}) {
   Impl::require_at_least("fem_poisson_2d", "size", nodes_per_side, 1);
   constexpr double a = 2.0, b = 1.0, c = 0.5;
   std::array<Impl::Neighbour, 7> const neighbours{
@@ -31,7 +31,7 @@ HostCsr<Scalar> fem_poisson_2d(std::int64_t nodes_per_side) {
       Scalar(-c),    Scalar(c - b), Scalar(c - a), Scalar(2 * (a + b - c)),
       Scalar(c - a), Scalar(c - b), Scalar(-c)};
   return Impl::stencil_matrix<Scalar>(
-      "fem_poisson_2d", nodes_per_side, nodes_per_side, 1, neighbours,
+      "fem_poisson_2d", nodes_per_side, nodes_per_side, 1, neighbours, rows,
       [&](std::size_t k, std::int64_t, std::int64_t, std::int64_t) { return entries[k]; });
 }
 
@@ -41,12 +41,12 @@ HostCsr<Scalar> fem_poisson_2d(std::int64_t nodes_per_side) {
 /// boundary. InputError if nodes_per_side < 1 or the rows exceed int32.
 /// \ingroup problems
 template <class Scalar>
-HostCsr<Scalar> poisson_3d_7pt(std::int64_t nodes_per_side) {
+HostCsr<Scalar> poisson_3d_7pt(std::int64_t nodes_per_side, RowRange const& rows = {}) {
   Impl::require_at_least("poisson_3d_7pt", "size", nodes_per_side, 1);
   std::array<Impl::Neighbour, 7> const neighbours{
       {{0, 0, -1}, {0, -1, 0}, {-1, 0, 0}, {0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
   return Impl::stencil_matrix<Scalar>("poisson_3d_7pt", nodes_per_side, nodes_per_side,
-                                      nodes_per_side, neighbours,
+                                      nodes_per_side, neighbours, rows,
                                       [](std::size_t k, std::int64_t, std::int64_t, std::int64_t) {
                                         return Scalar(k == 3 ? 6.0 : -1.0);
                                       });
@@ -58,12 +58,12 @@ HostCsr<Scalar> poisson_3d_7pt(std::int64_t nodes_per_side) {
 /// boundary. InputError if nodes_per_side < 1 or the rows exceed int32.
 /// \ingroup problems
 template <class Scalar>
-HostCsr<Scalar> poisson_3d_27pt(std::int64_t nodes_per_side) {
+HostCsr<Scalar> poisson_3d_27pt(std::int64_t nodes_per_side, RowRange const& rows = {}) {
   Impl::require_at_least("poisson_3d_27pt", "size", nodes_per_side, 1);
   std::array<Impl::Neighbour, 27> neighbours{};
   for (int k = 0; k < 27; ++k) neighbours[k] = {k % 3 - 1, k / 3 % 3 - 1, k / 9 - 1};
   return Impl::stencil_matrix<Scalar>("poisson_3d_27pt", nodes_per_side, nodes_per_side,
-                                      nodes_per_side, neighbours,
+                                      nodes_per_side, neighbours, rows,
                                       [](std::size_t k, std::int64_t, std::int64_t, std::int64_t) {
                                         return Scalar(k == 13 ? 26.0 : -1.0);
                                       });

@@ -35,7 +35,7 @@ inline constexpr std::array<Neighbour, 5> five_points{
 /// \ingroup problems
 template <Impl::ComplexScalar Scalar>
 HostCsr<Scalar> helmholtz_2d(std::int64_t nodes_per_side, double wavenumber = 20.0,
-                             double damping = 0.1) {
+                             double damping = 0.1, RowRange const& rows = {}) {
   Impl::require_at_least("helmholtz_2d", "size", nodes_per_side, 1);
   if (!(wavenumber >= 0.0) || !(damping >= 0.0) || std::isinf(wavenumber) || std::isinf(damping)) {
     throw InputError("helmholtz_2d: wavenumber and damping must be finite and not negative");
@@ -43,7 +43,7 @@ HostCsr<Scalar> helmholtz_2d(std::int64_t nodes_per_side, double wavenumber = 20
   double const hk = wavenumber / (static_cast<double>(nodes_per_side) + 1.0);
   Scalar const diagonal(4.0 - hk * hk, damping * hk * hk);
   return Impl::stencil_matrix<Scalar>("helmholtz_2d", nodes_per_side, nodes_per_side, 1,
-                                      Impl::five_points,
+                                      Impl::five_points, rows,
                                       [&](std::size_t k, std::int64_t, std::int64_t, std::int64_t) {
                                         return k == 2 ? diagonal : Scalar(-1.0);
                                       });
@@ -61,14 +61,15 @@ HostCsr<Scalar> helmholtz_2d(std::int64_t nodes_per_side, double wavenumber = 20
 /// Rev. B 14 (1976) 2239, Landau gauge.
 /// \ingroup problems
 template <Impl::ComplexScalar Scalar>
-HostCsr<Scalar> magnetic_laplacian_2d(std::int64_t nodes_per_side, double flux = 0.1) {
+HostCsr<Scalar> magnetic_laplacian_2d(std::int64_t nodes_per_side, double flux = 0.1,
+                                      RowRange const& rows = {}) {
   using Real = typename ScalarTraits<Scalar>::Real;
   Impl::require_at_least("magnetic_laplacian_2d", "size", nodes_per_side, 1);
   if (!std::isfinite(flux)) throw InputError("magnetic_laplacian_2d: flux must be finite");
   std::int64_t phase_row = -1;
   Real cosine = 1, sine = 0;
   return Impl::stencil_matrix<Scalar>(
-      "magnetic_laplacian_2d", nodes_per_side, nodes_per_side, 1, Impl::five_points,
+      "magnetic_laplacian_2d", nodes_per_side, nodes_per_side, 1, Impl::five_points, rows,
       [&](std::size_t k, std::int64_t, std::int64_t y, std::int64_t) -> Scalar {
         if (y != phase_row) {
           double const turns = std::remainder(flux * static_cast<double>(y), 1.0);

@@ -11,9 +11,8 @@
 ///     Solder::Report const report = Solder::solve(cg, b, x);     // Tpetra::Vector or MultiVector
 
 #include <Teuchos_CommHelpers.hpp>
+#include <Teuchos_DefaultMpiComm.hpp>
 #include <Tpetra_CrsMatrix.hpp>
-#include <Tpetra_Distributor.hpp>
-#include <Tpetra_Import.hpp>
 #include <Tpetra_MultiVector.hpp>
 #include <Tpetra_Operator.hpp>
 
@@ -29,89 +28,39 @@
 #include <vector>
 
 #include <solder/matrix/distributed.hpp>
+#include <solder/mpi/halo.hpp>
 #include <solder/preconditioners/apply.hpp>
 
 namespace Solder {
 
 namespace Impl::tpetra {
 
-/// \brief The ranks of a communicator, and the exchange of a matrix's ghosts.
+/// \brief MPI's own communicator, of which `comm` is the owner.
+inline MPI_Comm comm_of(Teuchos::Comm<int> const& comm) {
+  auto const* const of_mpi = dynamic_cast<Teuchos::MpiComm<int> const*>(&comm);
+  return of_mpi == nullptr ? MPI_COMM_SELF : (*of_mpi->getRawMpiComm())();
+}
+
+/// \brief Where the ghosts of a matrix come from: its columns behind its own rows.
 template <class Scalar, class LocalOrdinal, class GlobalOrdinal, class Node>
-class TpetraHalo final
-    : public Halo<
-          typename Tpetra::CrsMatrix<Scalar, LocalOrdinal, GlobalOrdinal, Node>::impl_scalar_type> {
-  using Matrix = Tpetra::CrsMatrix<Scalar, LocalOrdinal, GlobalOrdinal, Node>;
-  using Map = Tpetra::Map<LocalOrdinal, GlobalOrdinal, Node>;
-  using Number = typename Matrix::impl_scalar_type;
-
- public:
-  explicit TpetraHalo(Teuchos::RCP<Matrix const> const& A)
-      : comm_(A->getMap()->getComm()), owned_(A->getDomainMap()) {
-    auto const all = A->getColMap();
-    std::size_t const n = owned_->getLocalNumElements(), ghosts = all->getLocalNumElements() - n;
-    std::vector<GlobalOrdinal> of(ghosts);
-    for (std::size_t g = 0; g < ghosts; ++g)
-      of[g] = all->getGlobalElement(static_cast<LocalOrdinal>(n + g));
-    auto const ghost_map =
-        Teuchos::rcp(new Map(Teuchos::OrdinalTraits<Tpetra::global_size_t>::invalid(),
-                             Teuchos::ArrayView<GlobalOrdinal const>(of.data(), of.size()),
-                             owned_->getIndexBase(), comm_));
-    Tpetra::Import<LocalOrdinal, GlobalOrdinal, Node> const import(owned_, ghost_map);
-    sent_ = import.getExportLIDs();
-    received_ = import.getRemoteLIDs();
-    to_send_ = Buffer("Solder::trilinos::to_send", std::size_t(sent_.size()));
-    to_receive_ = Buffer("Solder::trilinos::to_receive", std::size_t(received_.size()));
-    if (import.getSourceMap()->isDistributed())
-      exchange_ = std::make_unique<Tpetra::Distributor>(import.getDistributor());
-    double before = 0, mine = double(n);
-    Teuchos::scan(*comm_, Teuchos::REDUCE_SUM, mine, Teuchos::outArg(before));
-    first_row_ = static_cast<std::int64_t>(before - mine);
-  }
-  ~TpetraHalo() override {
-    if (ghosts_ != nullptr) exchange_->doWaits();
-  }
-
-  void sum(double* values, std::int32_t count) const override {
-    sums_.assign(values, values + count);
-    Teuchos::reduceAll(*comm_, Teuchos::REDUCE_SUM, count, sums_.data(), values);
-  }
-  std::int64_t rows() const override {
-    return static_cast<std::int64_t>(owned_->getGlobalNumElements());
-  }
-  std::int64_t first_row() const override { return first_row_; }
-  void begin(Number const* x, Number* ghosts) const override {
-    if (exchange_ == nullptr) return;
-    if (ghosts_ != nullptr) exchange_->doWaits();
-    for (Teuchos_Ordinal k = 0; k < sent_.size(); ++k) to_send_(k) = x[sent_[k]];
-    exchange_->doPosts(ConstBuffer(to_send_), 1, to_receive_);
-    ghosts_ = ghosts;
-  }
-  void finish() const override {
-    Number* const ghosts = std::exchange(ghosts_, nullptr);
-    if (exchange_ == nullptr || ghosts == nullptr) return;
-    exchange_->doWaits();
-    for (Teuchos_Ordinal k = 0; k < received_.size(); ++k) ghosts[received_[k]] = to_receive_(k);
-  }
-  void add_back(Number const* ghosts, Number* x) const override {
-    if (exchange_ == nullptr) return;
-    for (Teuchos_Ordinal k = 0; k < received_.size(); ++k) to_receive_(k) = ghosts[received_[k]];
-    exchange_->doReversePostsAndWaits(ConstBuffer(to_receive_), 1, to_send_);
-    for (Teuchos_Ordinal k = 0; k < sent_.size(); ++k) x[sent_[k]] += to_send_(k);
-  }
-
- private:
-  using Buffer = Kokkos::View<Number*, typename Node::device_type>;
-  using ConstBuffer = Kokkos::View<Number const*, typename Node::device_type>;
-
-  Teuchos::RCP<Teuchos::Comm<int> const> comm_;
-  Teuchos::RCP<Map const> owned_;
-  Teuchos::Array<LocalOrdinal> sent_, received_;  ///< own rows, and ghosts
-  Buffer to_send_, to_receive_;
-  std::unique_ptr<Tpetra::Distributor> exchange_;  ///< null: there are no other ranks
-  mutable Number* ghosts_ = nullptr;               ///< that are under way
-  std::int64_t first_row_ = 0;
-  mutable std::vector<double> sums_;
-};
+std::vector<RemoteRow> ghosts_of(
+    Tpetra::CrsMatrix<Scalar, LocalOrdinal, GlobalOrdinal, Node> const& A) {
+  auto const all = A.getColMap();
+  std::size_t const n = A.getDomainMap()->getLocalNumElements(),
+                    ghosts = all->getLocalNumElements() - n;
+  std::vector<GlobalOrdinal> numbers(ghosts);
+  std::vector<int> ranks(ghosts);
+  std::vector<LocalOrdinal> rows(ghosts);
+  for (std::size_t g = 0; g < ghosts; ++g)
+    numbers[g] = all->getGlobalElement(static_cast<LocalOrdinal>(n + g));
+  A.getDomainMap()->getRemoteIndexList(
+      Teuchos::ArrayView<GlobalOrdinal const>(numbers.data(), ghosts),
+      Teuchos::ArrayView<int>(ranks.data(), ghosts),
+      Teuchos::ArrayView<LocalOrdinal>(rows.data(), ghosts));
+  std::vector<RemoteRow> of(ghosts);
+  for (std::size_t g = 0; g < ghosts; ++g) of[g] = {ranks[g], rows[g]};
+  return of;
+}
 
 }  // namespace Impl::tpetra
 
@@ -148,15 +97,17 @@ auto from_tpetra(
                      Teuchos::outArg(all_fitted));
   if (all_fitted == 0)
     refuse("a rank's own columns must come first in the column map, in the order of its rows");
-  auto const halo =
-      std::make_shared<Impl::tpetra::TpetraHalo<Scalar, LocalOrdinal, GlobalOrdinal, Node>>(A);
+  auto const comm = A->getMap()->getComm();
+  auto const halo = std::make_shared<MpiHalo<Number>>(
+      Impl::tpetra::comm_of(*comm), static_cast<std::int32_t>(n), Impl::tpetra::ghosts_of(*A));
   auto const local = A->getLocalMatrixDevice();
   using Offset = std::remove_cvref_t<decltype(*local.graph.row_map.data())>;
   using Result = DistributedMatrix<Number, Exec>;
   std::optional<Result> result;
   Impl::together(halo.get(), [&] {
-    // The arrays live as long as the matrix does.
-    std::shared_ptr<Halo<Number> const> const with_arrays(halo.get(), [halo, local](auto*) {});
+    // The arrays, and the communicator, live as long as the matrix does.
+    std::shared_ptr<Halo<Number> const> const with_arrays(halo.get(),
+                                                          [halo, local, comm](auto*) {});
     result.emplace(exec, CsrMatrix<Number, Exec, Offset>(exec, local), with_arrays);
   });
   return *result;
@@ -173,21 +124,6 @@ auto from_tpetra(
 
 namespace Impl::tpetra {
 
-/// \brief The ranks of a communicator, for what they agree on.
-class CommRanks final : public Ranks {
- public:
-  explicit CommRanks(Teuchos::RCP<Teuchos::Comm<int> const> const& comm) : comm_(comm) {}
-  void sum(double* values, std::int32_t count) const override {
-    std::vector<double> const mine(values, values + count);
-    Teuchos::reduceAll(*comm_, Teuchos::REDUCE_SUM, count, mine.data(), values);
-  }
-  std::int64_t rows() const override { return 0; }
-  std::int64_t first_row() const override { return 0; }
-
- private:
-  Teuchos::RCP<Teuchos::Comm<int> const> comm_;
-};
-
 /// \brief A report for each vector.
 template <class Solver, class Vectors>
 std::vector<Report> solve_each(Solver& solver, Vectors const& b, Vectors& x) {
@@ -196,7 +132,7 @@ std::vector<Report> solve_each(Solver& solver, Vectors const& b, Vectors& x) {
   std::vector<Of> of_b;
   std::vector<To> of_x;
   std::vector<Report> reports;
-  CommRanks const ranks(b.getMap()->getComm());
+  MpiRanks const ranks(comm_of(*b.getMap()->getComm()));
   together(&ranks, [&] {
     if (b.getNumVectors() != x.getNumVectors())
       throw std::invalid_argument("Solder::solve: b has " + std::to_string(b.getNumVectors()) +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,17 @@
 
 #include <solder/core/errors.hpp>
 #include <solder/matrix/host_csr.hpp>
+
+namespace Solder {
+
+/// \brief Rows of a generated matrix, for one rank of several: from `first` to, but without,
+/// `last`. All by default. Columns are those of the whole matrix.
+struct RowRange {
+  std::int64_t first = 0;                                        ///< counted from 0
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();  ///< all rows if there are fewer
+};
+
+}  // namespace Solder
 
 namespace Solder::Impl {
 
@@ -47,39 +59,48 @@ struct Neighbour {
 /// \brief The matrix of a stencil on nx x ny x nz nodes, x fastest. Neighbours outside the grid are
 /// dropped (Dirichlet). `neighbours` ascend by (dz, dy, dx) and include the node itself if it has
 /// an entry. coefficient(k, x, y, z) is the entry of neighbour k in the row of node (x, y, z). The
-/// matrix is filled directly: one pass, no scratch. InputError if the number of nodes exceeds
-/// int32.
+/// matrix, or its rows in `range`, is filled directly: one pass, no scratch. InputError if the
+/// number of nodes exceeds int32.
 template <class Scalar, std::size_t Count, class Coefficient>
 HostCsr<Scalar> stencil_matrix(std::string_view generator, std::int64_t nx, std::int64_t ny,
                                std::int64_t nz, std::array<Neighbour, Count> const& neighbours,
-                               Coefficient const& coefficient) {
+                               RowRange const& range, Coefficient const& coefficient) {
   HostCsr<Scalar> matrix;
-  matrix.rows = matrix.columns_count = checked_rows(generator, {nx, ny, nz});
+  matrix.columns_count = checked_rows(generator, {nx, ny, nz});
+  std::int64_t const last = std::min<std::int64_t>(range.last, matrix.columns_count),
+                     rows = std::max<std::int64_t>(last - range.first, 0);
+  matrix.rows = static_cast<std::int32_t>(rows);
   std::int64_t nonzeros = 0;
   for (auto const& [dx, dy, dz] : neighbours) {
     nonzeros += (nx - std::abs(dx)) * (ny - std::abs(dy)) * (nz - std::abs(dz));
   }
+  if (rows < matrix.columns_count)  // of some rows it is known at the end
+    nonzeros = std::min(nonzeros, rows * static_cast<std::int64_t>(Count));
   matrix.columns.resize(nonzeros);
   matrix.values.resize(nonzeros);
-  matrix.row_offsets.reserve(std::size_t(matrix.rows) + 1);
+  matrix.row_offsets.reserve(std::size_t(rows) + 1);
   matrix.row_offsets.push_back(0);
   std::int64_t entry = 0;
-  for (std::int64_t z = 0; z < nz; ++z) {
-    for (std::int64_t y = 0; y < ny; ++y) {
-      for (std::int64_t x = 0; x < nx; ++x) {
-        for (std::size_t k = 0; k < Count; ++k) {
-          auto const i = x + neighbours[k].dx;
-          auto const j = y + neighbours[k].dy;
-          auto const l = z + neighbours[k].dz;
-          if (i < 0 || i >= nx || j < 0 || j >= ny || l < 0 || l >= nz) continue;
-          matrix.columns[entry] = static_cast<std::int32_t>((l * ny + j) * nx + i);
-          matrix.values[entry] = coefficient(k, x, y, z);
-          ++entry;
-        }
-        matrix.row_offsets.push_back(entry);
-      }
+  std::int64_t x = range.first % nx, y = range.first / nx % ny, z = range.first / nx / ny;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::size_t k = 0; k < Count; ++k) {
+      auto const i = x + neighbours[k].dx;
+      auto const j = y + neighbours[k].dy;
+      auto const l = z + neighbours[k].dz;
+      if (i < 0 || i >= nx || j < 0 || j >= ny || l < 0 || l >= nz) continue;
+      matrix.columns[entry] = static_cast<std::int32_t>((l * ny + j) * nx + i);
+      matrix.values[entry] = coefficient(k, x, y, z);
+      ++entry;
     }
+    matrix.row_offsets.push_back(entry);
+    if (++x < nx) continue;
+    x = 0;
+    if (++y < ny) continue;
+    y = 0;
+    ++z;
   }
+  matrix.columns.resize(entry);
+  matrix.values.resize(entry);
   return matrix;
 }
 
