@@ -56,18 +56,22 @@ class OverMpi : public Base {
     first_row_ = end - rows;
     MPI_Allreduce(MPI_IN_PLACE, &rows_, 1, MPI_INT64_T, MPI_SUM, comm_);
   }
+  /// \brief The sums over all ranks, in place: one all-reduce.
   void sum(double* values, std::int32_t count) const override {
     double const began = MPI_Wtime();
     MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_SUM, comm_);
     traffic_.waited += MPI_Wtime() - began;
     ++traffic_.sums;
   }
+  /// \brief Rows of all ranks.
   std::int64_t rows() const override { return rows_; }
+  /// \brief The rows of the ranks before this one.
   std::int64_t first_row() const override { return first_row_; }
   /// \brief So far, the set-up not counted.
   Traffic const& traffic() const { return traffic_; }
 
  protected:
+  /// \brief Counts anew.
   void forget_traffic() { traffic_ = {}; }
 
   MPI_Comm comm_;            ///< of all ranks

@@ -11,6 +11,7 @@
 #include <solder/core/errors.hpp>
 #include <solder/matrix/host_csr.hpp>
 #include <solder/problems/detail/stencil.hpp>
+#include <solder/problems/row_range.hpp>
 
 namespace Solder {
 

@@ -9,6 +9,7 @@
 
 #include <solder/matrix/host_csr.hpp>
 #include <solder/problems/detail/stencil.hpp>
+#include <solder/problems/row_range.hpp>
 
 namespace Solder {
 

@@ -13,17 +13,7 @@
 
 #include <solder/core/errors.hpp>
 #include <solder/matrix/host_csr.hpp>
-
-namespace Solder {
-
-/// \brief Rows of a generated matrix, for one rank of several: from `first` to, but without,
-/// `last`. All by default. Columns are those of the whole matrix.
-struct RowRange {
-  std::int64_t first = 0;                                        ///< counted from 0
-  std::int64_t last = std::numeric_limits<std::int64_t>::max();  ///< all rows if there are fewer
-};
-
-}  // namespace Solder
+#include <solder/problems/row_range.hpp>
 
 namespace Solder::Impl {
 
