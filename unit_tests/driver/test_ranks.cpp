@@ -266,6 +266,25 @@ TEST(DriverRanks, RandomMatricesAreThoseOfOneProcess) {
   EXPECT_EQ(Json::parse(folder.read("r.json"))["runs"][0]["problem"], one["problem"]);
 }
 
+TEST(DriverRanks, SolveComplexSystems) {
+  Scratch const folder;
+  if (!contains(drive(folder, "--list").out, "complex_double"))
+    GTEST_SKIP() << "this driver is for real scalars";
+  folder.write("p.yaml",
+               "problem: {generate: [magnetic_laplacian_2d, helmholtz_2d], size: 12, rhs: random, "
+               "scalar: complex_double}\n"
+               "solver: {name: gmres}\npreconditioner: {name: jacobi}\noutput: {json: r.json}\n");
+  ASSERT_EQ(drive(folder, "p.yaml").code, 0);
+  Json const alone = Json::parse(folder.read("r.json"))["runs"];
+  Outcome const outcome = drive_over(3, folder, "p.yaml");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  Json const runs = Json::parse(folder.read("r.json"))["runs"];
+  for (std::size_t k = 0; k < 2; ++k) {
+    EXPECT_EQ(runs[k]["problem"], alone[k]["problem"]);
+    EXPECT_LE(std::abs(int(runs[k]["iterations"]) - int(alone[k]["iterations"])), 1);
+  }
+}
+
 TEST(DriverRanks, SayWhatDoesNotRunOverThem) {
   Scratch const folder;
   std::string const good =

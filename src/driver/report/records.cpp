@@ -129,7 +129,7 @@ std::string ranks_of(Json const& json) {
   auto const list = [&](char const* key) { return shown(at(json, key)); };
   std::string shares;
   for (double const share : numbers_at(json, "waited"))
-    shares += (shares.empty() ? "" : ", ") + number(100 * share, 2) + "%";
+    shares += (shares.empty() ? "" : ", ") + number(100 * share, 3) + "%";
   return number(count) + " ranks with " + list("rows") + " rows, " + list("nonzeros") +
          " nonzeros and " + list("ghosts") + " ghosts; an iteration had " +
          number(number_at(json, "all_reduces_per_iteration"), 3) + " all-reduces and " +
