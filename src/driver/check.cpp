@@ -119,7 +119,7 @@ void check_ranks(RunConfig const& run, Errors& errors) {
   std::string const &runner = run.execution.runner, &space = run.execution.space;
   need(runner == "auto" || runner == "launch", "execution.runner", "auto or launch", runner);
   need.compressed_rows();
-  if (run.is_clear("execution.space"))
+  if (run.is_clear("execution.space") && has_space(space))
     need(on_host(space), "execution.space",
          "openmp, threads or serial, for they solve on hosts only", space);
   need(!run.output.roofline, "output.roofline", "false: the bandwidth of a copy is one process's",
