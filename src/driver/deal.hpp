@@ -52,9 +52,7 @@ std::vector<T> collect(std::vector<T> const& mine, Slices const& slices, std::in
 
 /// \brief The slices that ranks have of vectors, from their first rows and the number of all.
 inline Slices slices_of(std::int64_t first_row, std::int64_t rows) {
-  Slices slices;
-  for (double const first : world().each(static_cast<double>(first_row)))
-    slices.push_back(static_cast<std::int64_t>(first));
+  Slices slices = world().each_count(first_row);
   slices.push_back(rows);
   return slices;
 }

@@ -78,9 +78,8 @@ template <class T>
 std::string fingerprint(HostCsr<T> const& matrix) {
   Fingerprint print;
   std::int64_t before = 0;  // nonzeros of the ranks before this one
-  auto const counts = world().each(double(matrix.nonzeros()));
-  for (int rank = 0; rank < world().rank(); ++rank)
-    before += static_cast<std::int64_t>(counts[rank]);
+  auto const counts = world().each_count(matrix.nonzeros());
+  for (int rank = 0; rank < world().rank(); ++rank) before += counts[rank];
   add_in_turn(print, [&] {
     bool is_begin = !world().is_first();
     for (std::int64_t const offset : matrix.row_offsets) {

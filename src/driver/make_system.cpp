@@ -258,8 +258,8 @@ System<T> make_slice(RunConfig const& run) {
     system.matrix = deal(whole, slices);
   }
   system.first_row = slices[all.rank()];
-  for (double const count : all.each(double(system.matrix.nonzeros())))
-    system.nonzeros += static_cast<std::int64_t>(count);
+  for (std::int64_t const count : all.each_count(system.matrix.nonzeros()))
+    system.nonzeros += count;
 
   Points points;
   all.first_alone([&] {

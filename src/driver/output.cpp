@@ -404,9 +404,10 @@ std::string attempts_text(Report const& report) {
 
 std::string ranks_text(std::optional<RanksReport> const& ranks) {
   if (!ranks) return {};
-  auto const range = [](std::vector<double> const& each, double unit, char const* what) {
+  auto const range = [](auto const& each, double unit, char const* what) {
     auto const [least, most] = std::minmax_element(each.begin(), each.end());
-    std::string const first = format("%.0f", *least * unit), last = format("%.0f", *most * unit);
+    std::string const first = format("%.0f", double(*least) * unit),
+                      last = format("%.0f", double(*most) * unit);
     return first == last ? concat(last, what) : concat(first, " to ", last, what);
   };
   return concat("  ", std::to_string(ranks->rows.size()), " ranks of ",

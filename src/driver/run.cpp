@@ -186,8 +186,7 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table& table) {
         print(table.line(ended));
         print(narrowed(attempts_text(ended.report), width_of_output()));
         if (config.output.verbose)
-          print(matrix_text(ended.symmetry) +
-                narrowed(ranks_text(ended.ranks), width_of_output()) +
+          print(matrix_text(ended.symmetry) + narrowed(ranks_text(ended.ranks), width_of_output()) +
                 setup_text(ended.report.preconditioner));
         report(ended);
         failed_ = failed_ || ended.report.reason != Reason::converged;

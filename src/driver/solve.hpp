@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <solder/core/report.hpp>
@@ -15,8 +16,8 @@ namespace Solder::Driver {
 
 /// \brief What ranks had of a run, and what they said to each other. One rank: nothing.
 struct RanksReport {
-  std::vector<double> rows, nonzeros;  ///< of each rank
-  std::vector<double> ghosts;          ///< entries of x that each needs of others
+  std::vector<std::int64_t> rows, nonzeros;  ///< of each rank
+  std::vector<std::int64_t> ghosts;          ///< entries of x that each needs of others
   /// Share of the solve in which each waited for the others: in sums, and for ghosts under way.
   std::vector<double> waited;
   double sums_per_iteration = 0;       ///< all-reduces; those before and after iterations count

@@ -174,9 +174,9 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system, S
   auto const an_iteration = [&](std::int64_t of) {
     return iterations > 0 ? double(of) / iterations : 0;
   };
-  solved.ranks = RanksReport{.rows = all.each(n),
-                             .nonzeros = all.each(double(A.nonzeros())),
-                             .ghosts = all.each(A.ghosts()),
+  solved.ranks = RanksReport{.rows = all.each_count(n),
+                             .nonzeros = all.each_count(A.nonzeros()),
+                             .ghosts = all.each_count(A.ghosts()),
                              .waited = all.each(traffic.waited / std::max(seconds, 1e-300)),
                              .sums_per_iteration = an_iteration(traffic.sums),
                              .exchanges_per_iteration = an_iteration(traffic.exchanges)};

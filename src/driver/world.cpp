@@ -18,6 +18,11 @@ std::vector<double> World::each(double mine) const {
   return values;
 }
 
+std::vector<std::int64_t> World::each_count(std::int64_t mine) const {
+  std::vector<double> const values = each(static_cast<double>(mine));
+  return {values.begin(), values.end()};
+}
+
 bool World::any(bool holds) const {
   double count = holds;
   if (all() != nullptr) all()->sum(&count, 1);
@@ -34,8 +39,11 @@ std::string World::text_of_first(std::string const& text) const {
 }
 
 std::vector<std::string> World::messages_of_all(std::vector<std::string> const& mine) const {
-  int const first = first_with(!mine.empty());
-  if (first < 0) abort(mine.empty() ? "another rank has not come" : mine[0]);
+  return messages_of_first(mine, first_with(!mine.empty(), false));
+}
+
+std::vector<std::string> World::messages_of_first(std::vector<std::string> const& mine,
+                                                  int first) const {
   std::vector<std::string> messages = mine;
   if (is_alone() || first == ranks_) return messages;
   std::uint64_t count = messages.size();
@@ -55,7 +63,9 @@ std::string World::what_of_all(std::exception const& error) const {
   std::vector<std::string> mine;
   if (dynamic_cast<Solder::Impl::AnotherRankFailed const*>(&error) == nullptr)
     mine.emplace_back(what_of(error));
-  auto const messages = messages_of_all(mine);
+  int const first = first_with(!mine.empty(), true);
+  if (first < 0) abort(what_of(error));
+  auto const messages = messages_of_first(mine, first);
   return messages.empty() ? what_of(error) : messages[0];
 }
 

@@ -46,6 +46,8 @@ class World {
   }
   /// \brief A number of each rank, on all of them.
   std::vector<double> each(double mine) const;
+  /// \brief The same of a whole number.
+  std::vector<std::int64_t> each_count(std::int64_t mine) const;
   /// \brief Whether it holds on any rank.
   bool any(bool holds) const;
   /// \brief The first rank's text, on all of them.
@@ -60,7 +62,7 @@ class World {
   /// \brief The message of an exception that ends all ranks: of the first rank that has a reason of
   /// its own, and not AnotherRankFailed. Ends the program where not all ranks come here.
   std::string what_of_all(std::exception const& error) const;
-  /// \brief Of errors in the input: those of the first rank that has any.
+  /// \brief Of errors in the input: those of the first rank that has any. All come here.
   std::vector<std::string> messages_of_all(std::vector<std::string> const& mine) const;
   /// \brief Where a rank cannot go on and the others may not know: says why, and ends all.
   [[noreturn]] virtual void abort(std::string_view why) const;
@@ -69,9 +71,10 @@ class World {
   int ranks_ = 1, rank_ = 0, ranks_here_ = 1;
 
  private:
-  /// The first rank for which it holds, as soon as all have come here; ranks() if for none. Minus
-  /// one if some do not come.
-  virtual int first_with(bool holds) const { return holds ? 0 : 1; }
+  /// The first rank for which it holds, as soon as all have come here; ranks() if for none.
+  /// \param may_miss some: minus one then, after some seconds
+  virtual int first_with(bool holds, bool /*may_miss*/) const { return holds ? 0 : 1; }
+  std::vector<std::string> messages_of_first(std::vector<std::string> const& mine, int first) const;
 };
 
 /// \brief The world of this process.

@@ -62,7 +62,7 @@ class MpiWorld final : public World {
       f(data + done, static_cast<int>(std::min(most, size - done)));
   }
   /// Over a communicator of its own: the others may be in any other call.
-  int first_with(bool holds) const override {
+  int first_with(bool holds, bool may_miss) const override {
     constexpr auto longest = std::chrono::seconds(10);
     int const mine = holds ? rank_ : ranks_;
     int first = ranks_, all_are_here = 0;
@@ -72,7 +72,7 @@ class MpiWorld final : public World {
     while (true) {
       MPI_Test(&request, &all_are_here, MPI_STATUS_IGNORE);
       if (all_are_here != 0) return first;
-      if (std::chrono::steady_clock::now() - began > longest) return -1;
+      if (may_miss && std::chrono::steady_clock::now() - began > longest) return -1;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
