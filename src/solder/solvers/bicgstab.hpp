@@ -182,9 +182,10 @@ struct BiCgStabHalfStepApart {
 /// \brief With (u, u) too.
 template <bool Pipelined>
 struct BiCgStabUpdateApart {
-  KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto t, auto w_or_rs, auto& x, auto& r,
-                                              auto& u, auto& p, auto Mt, auto const& s,
-                                              auto& mine) {
+  // Nine times `auto`: nvcc 13 does not compile ten.
+  KOKKOS_FORCEINLINE_FUNCTION static void row(InRow<NoOperation> const& M, auto t, auto w_or_rs,
+                                              auto& x, auto& r, auto& u, auto& p, auto Mt,
+                                              auto const& s, auto& mine) {
     x += s.alpha * p + s.omega * u;
     r -= s.omega * t;
     u -= s.omega * Mt;

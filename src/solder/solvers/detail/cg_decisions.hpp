@@ -38,9 +38,8 @@ struct CgSums {
                                        : How == CgNorms::together ? 2
                                                                   : 1,
                                size = norms + (Merged ? Products : 0);  ///< that a step leaves
-  /// Where the totals are: (r, z) comes first.
-  static constexpr std::size_t rr = How == CgNorms::one ? 0 : 1, pq = recurred ? 4 : rr + 1,
-                               qMq = pq + 1;
+  /// Where the totals are: (r, z) comes first, and (q, M q) after (p, q).
+  static constexpr std::size_t rr = How == CgNorms::one ? 0 : 1, pq = recurred ? 4 : rr + 1;
 
   DoubleBufferedSum<size> left;
   std::conditional_t<apart, DoubleBufferedSum<1>, Absent> rz{};
@@ -149,10 +148,11 @@ struct CgDecision {
   KOKKOS_FORCEINLINE_FUNCTION auto with_earlier(auto const& f) const { return of.with_earlier(f); }
   KOKKOS_FORCEINLINE_FUNCTION bool scalars(auto const&, auto const& total, auto const&, At const&,
                                            Control const& now, Control& next, auto& s) const {
+    constexpr std::size_t rr = Of::rr, pq = Of::pq;  // nvcc: no references to static members
     double qMq = 0;
-    if constexpr (Predict) qMq = total[Of::qMq];
+    if constexpr (Predict) qMq = total[pq + 1];
     CgScalars const step =
-        cg_scalars<Predict>(limits, now, next, total[0], total[Of::rr], total[Of::pq], qMq);
+        cg_scalars<Predict>(limits, now, next, total[0], total[rr], total[pq], qMq);
     s.alpha = to_real<Scalar>(step.alpha);
     s.beta = to_real<Scalar>(step.beta);
     if constexpr (Of::recurred)
