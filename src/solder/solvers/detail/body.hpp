@@ -27,7 +27,8 @@ struct InRow {
 ///
 /// \tparam Formula `row(M in this row, entries of the vectors ..., what the source hands out ...,
 ///         scalars, mine)`, static. It changes entries in place; those of vectors that are not
-///         const are stored. What it sets without having read it is not loaded.
+///         const are stored. What it sets without having read it is not loaded. nvcc 13 takes nine
+///         parameters that are auto, not ten.
 /// \tparam Decision all that a body has but for its rows: `Scalars`, `scalars`, `with_earlier`,
 ///         `known`, `ahead`, `sums`, `left`, `end`; see Stage
 /// \tparam M pointwise
