@@ -244,21 +244,22 @@ class CgMethod
          .of_product = arena.template sum<products>(A.league)}};
     auto const& norms = decision.of;
     auto const check = this->residual_check(
-        A, A.rows, b, x_, q_, body<CgBegin<Norms>>(begins<Phase::iterate>(norms.left), M, r_, p));
-    auto const product =
-        step<CgProduct<pipelined>>("Solder::cg::product", A.apply(Phase::iterate, p),
-                                   leaves(norms.of_product), M, as_read(p), q);
+        A, A.rows, b, x_, q_,
+        body<CgBegin<CgSums<how>>>(begins<Phase::iterate>(norms.left), M, r_, p));
+    auto const Ap = A.apply(Phase::iterate, p);
     if constexpr (pipelined)
       return form<whole(Form), owns>(
           "pipelined", {.A = 1, .M = 2, .row = 9}, check,
-          program(product,
+          program(step<CgProduct<true>>("Solder::cg::product", Ap, leaves(norms.of_product), M,
+                                        as_read(p), q),
                   step<CgUpdate<Norms>>("Solder::cg::update",
                                         this->entries(A.rows, x, r, p, as_read(q)), decision, M)));
     else
       return form<whole(Form), owns>(
           "classical", {.A = 1, .M = 2, .row = 11}, check,
           program(
-              product,
+              step<CgProduct<>>("Solder::cg::product", Ap, leaves(norms.of_product), none,
+                                as_read(p), q),
               step<CgStep<Norms>>("Solder::cg::step",
                                   this->entries(A.rows, x, r, as_read(p), as_read(q)), decision, M),
               step<CgDirection>("Solder::cg::direction", this->entries(A.rows, p, as_read(r)),
