@@ -20,12 +20,14 @@
 // Of the views of this thread, which is a rank, the one that fails, counted from 0; -1: none.
 namespace {
 thread_local long failing_view = -1;
-}
+void fail() { throw std::bad_alloc(); }
+}  // namespace
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  if (failing_view >= 0 && failing_view-- == 0) throw std::bad_alloc();
+  if (failing_view >= 0 && failing_view-- == 0) fail();
   auto const to = static_cast<std::size_t>(alignment);
-  if (void* const block = std::aligned_alloc(to, (bytes + to - 1) / to * to)) return block;
-  throw std::bad_alloc();
+  void* const block = std::aligned_alloc(to, (bytes + to - 1) / to * to);
+  if (block == nullptr) fail();
+  return block;
 }
 void operator delete(void* block, std::align_val_t) noexcept { std::free(block); }
 void operator delete(void* block, std::size_t, std::align_val_t) noexcept { std::free(block); }

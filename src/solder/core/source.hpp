@@ -88,6 +88,27 @@ struct Together {
   KOKKOS_FORCEINLINE_FUNCTION Together at_home(auto const&) const { return {}; }
 };
 
+/// \brief The last one: nothing behind it, which would take 8 bytes of a stage.
+template <class Last>
+struct Together<Last> {
+  Last first;
+
+  bool operator==(Together const&) const = default;
+
+  KOKKOS_FORCEINLINE_FUNCTION void load(auto const& i, auto* row) const { *row = first[i]; }
+  KOKKOS_FORCEINLINE_FUNCTION auto loaded(auto const& i) const {
+    return Kokkos::Array<std::remove_cvref_t<decltype(first[i])>, 1>{first[i]};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void give(auto const& i, auto* row, auto const& f,
+                                        auto&... before) const {
+    f(i, before..., *row);
+    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(first[i])>>) first[i] = *row;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION auto at_home(auto const& home) const {
+    return Together<std::remove_cvref_t<decltype(home(first))>>{home(first)};
+  }
+};
+
 template <class First, class... Rest>
 struct Together<First, Rest...> {
   First first;

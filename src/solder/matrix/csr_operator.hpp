@@ -72,8 +72,10 @@ struct CsrOperator {
                        base = team.first_place(rows.count, at_once, team.size());
     Row const row =
         row_at(base + (team.rank() >> lane_bits), rows.count, rows.count, rows.count, nullptr);
-    return Impl::keep_share(*this, x, {row.row, row.begin + (team.rank() & (lanes - 1)), row.end},
-                            lanes);
+    Impl::RowShare const share{row.row,
+                               static_cast<std::int64_t>(row.begin) + (team.rank() & (lanes - 1)),
+                               static_cast<std::int64_t>(row.end)};
+    return Impl::keep_share(*this, x, share, lanes);
   }
   template <class Team, class Weight, class Made, class Prepare, class Consumer>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(

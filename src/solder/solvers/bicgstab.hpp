@@ -329,7 +329,7 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
                     body<BiCgStabBegin>(of.template beginning<Phase::begin>(), none, rs, r)),
                 step<BiCgStabBegunApart, Phase::begin>(
                     "Solder::bicgstab::begin", M.apply(Phase::begin, r),
-                    begins<Phase::iterate>(Both{of.alpha.of_first_u, of.alpha.of_u}), none, u, p));
+                    begins<Phase::iterate>(both(of.alpha.of_first_u, of.alpha.of_u)), none, u, p));
     auto const iteration = program(
         step<BiCgStabFirstProduct>("Solder::bicgstab::first_product", A.apply(Phase::iterate, p),
                                    leaves(of.alpha.of_first_product), none, as_read(rs), q),

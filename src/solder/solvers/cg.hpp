@@ -337,7 +337,7 @@ class CgMethod
                 A, rows, b, x, q,
                 body<CgBegin<CgSums<CgNorms::apart>>>(begins<Phase::begin>(rr), none, r)),
             step<CgBegun, Phase::begin>("Solder::cg::begin", first,
-                                        begins<Phase::iterate>(Both{norms.left, norms.of_first_z}),
+                                        begins<Phase::iterate>(both(norms.left, norms.of_first_z)),
                                         none, as_read(r), z, p)),
         program(step<CgProduct<>>("Solder::cg::product", A.apply(Phase::iterate, p),
                                   leaves(norms.of_product), none, as_read(p), q),

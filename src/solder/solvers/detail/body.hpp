@@ -23,6 +23,20 @@ struct InRow {
   KOKKOS_FORCEINLINE_FUNCTION auto undo(auto const& z) const { return m.undo(i, z); }
 };
 
+/// \brief An M as a base, which takes no room where it has no members.
+template <class M>
+struct HeldM {
+  M m;
+
+  bool operator==(HeldM const&) const = default;
+  KOKKOS_FORCEINLINE_FUNCTION M const& held() const { return m; }
+};
+template <>
+struct HeldM<NoOperation> : NoOperation {
+  bool operator==(HeldM const&) const = default;
+  KOKKOS_FORCEINLINE_FUNCTION NoOperation const& held() const { return *this; }
+};
+
 /// \brief A stage's body, put together of a formula, for each row, and a decision, once a team.
 ///
 /// \tparam Formula `row(M in this row, entries of the vectors ..., what the source hands out ...,
@@ -34,23 +48,22 @@ struct InRow {
 /// \tparam M pointwise
 /// \tparam Vectors pointers or Owned, which the formula needs besides the source's
 template <class Formula, class Decision, class M, class... Vectors>
-struct Body : Decision {
-  M m;
+struct Body : Decision, HeldM<M> {
   Together<Vectors...> vectors;
 
   bool operator==(Body const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION auto at_home(auto const& home) const {
     return Body<Formula, Decision, M, decltype(home(std::declval<Vectors const&>()))...>{
-        *this, m, vectors.at_home(home)};
+        *this, *this, vectors.at_home(home)};
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, auto&&... others) const {
     if constexpr (sizeof...(Vectors) == 0) {
-      Formula::row(InRow<M>{m, i}, others...);
+      Formula::row(InRow<M>{this->held(), i}, others...);
     } else {
       auto entries = vectors.loaded(i);
       vectors.give(i, entries.data(), [&](auto const&, auto&... entry) {
-        Formula::row(InRow<M>{m, i}, entry..., others...);
+        Formula::row(InRow<M>{this->held(), i}, entry..., others...);
       });
     }
   }
@@ -59,7 +72,7 @@ struct Body : Decision {
 template <class Formula, class Decision, class M, class... Vectors>
 Body<Formula, Decision, M, Vectors...> body(Decision const& decision, M const& m,
                                             Vectors const&... vectors) {
-  return {decision, m, {vectors...}};
+  return {decision, {m}, {vectors...}};
 }
 
 /// \brief A stage of such a body, after those that its source needs.
@@ -96,6 +109,11 @@ struct NoSums {
   KOKKOS_FUNCTION void leave(auto const&, Sums<0> const&) const {}
 };
 
+template <class First, class Second>
+struct Both;
+template <class First, class Second>
+KOKKOS_FUNCTION Both<First, Second> both(First const& first, Second const& second);
+
 /// \brief Sums in two places.
 template <class First, class Second>
 struct Both {
@@ -106,7 +124,7 @@ struct Both {
 
   bool operator==(Both const&) const = default;
   KOKKOS_FUNCTION auto of(std::int32_t iteration) const {
-    return Impl::Both{first.of(iteration), second.of(iteration)};
+    return both(first.of(iteration), second.of(iteration));
   }
   KOKKOS_FORCEINLINE_FUNCTION void leave(auto const& team, Sums<size> const& mine) const {
     Sums<First::size> of_first;
@@ -117,6 +135,10 @@ struct Both {
     second.leave(team, of_second);
   }
 };
+template <class First, class Second>
+KOKKOS_FUNCTION Both<First, Second> both(First const& first, Second const& second) {
+  return {first, second};
+}
 
 /// \brief Decides nothing; the rows leave sums: a Sum or a DoubleBufferedSum.
 template <class Left>
