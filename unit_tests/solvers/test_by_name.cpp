@@ -755,6 +755,26 @@ TEST_F(PreconditionerByName, TakesColumnsAndRefusesWhatDoesNotFit) {
   EXPECT_NE(M.describe().find("fsai\n  "), std::string::npos);
 }
 
+TEST_F(PreconditionerByName, IsRefreshedForAnotherSize) {
+  for (Parameters const& parameters :
+       {Parameters{{"name", "none"}, {"scale", "equilibrate"}},
+        Parameters{{"name", "none"}}, Parameters{{"name", "fsai"}, {"scale", "equilibrate"}},
+        Parameters{{"name", "ilut"}, {"scale", "equilibrate"}, {"match", "product"}}}) {
+    auto const M = Solder::make_preconditioner(exec, A, parameters);
+    for (int const side : {5, 40, 7}) {
+      Matrix const other(exec, Solder::fem_poisson_2d<double>(side));
+      M.refresh(exec, other);
+      auto const fresh = Solder::make_preconditioner(exec, other, parameters);
+      auto const r = to_device(exec, random_vector<double>(other.rows(), 5)),
+                 z = to_device(exec, std::vector<double>(other.rows())),
+                 z_fresh = to_device(exec, std::vector<double>(other.rows()));
+      M.apply(exec, r, z);
+      fresh.apply(exec, r, z_fresh);
+      EXPECT_EQ(to_host(exec, z), to_host(exec, z_fresh)) << M.describe();
+    }
+  }
+}
+
 TEST_F(PreconditionerByName, KnowsWhenItIsStale) {
   for (std::string const name : every_preconditioner) {
     Matrix const mine(exec, host);
