@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <optional>
 #include <solder/core/allocate.hpp>
+#include <solder/core/deadline.hpp>
 #include <solder/core/plan.hpp>
 #include <solder/matrix/analysis.hpp>
 #include <stdexcept>
@@ -25,8 +27,9 @@ namespace {
 /// The first that can be set up is set up with the solver. A solve goes on to the next where one
 /// ends without having converged, or is given up by the Watch, with the x that it has where that is
 /// a tenth of what it began from, else with what it began from. Where all have ended, those that
-/// were given up go on in peace. What has solved stays for the solves that follow. It costs a
-/// vector, and a copy of x for each candidate that is tried.
+/// were given up go on in peace. What has solved stays for the solves that follow. Where none has,
+/// x is the best that any had. It costs two vectors, and a copy of x before each candidate and
+/// after each that has failed.
 template <class T, class Exec>
 class Auto final : public Impl::MadeSolver<T, Exec> {
   using Csr = CsrMatrix<T, Exec>;
@@ -58,13 +61,14 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   std::string_view format_reason() const override { return current().format_reason(); }
   bool solves_columns_at_once() const override { return current().solves_columns_at_once(); }
   std::size_t workspace_bytes(std::int32_t columns) const override {
-    return current().workspace_bytes(columns) + (columns == 0 ? sizeof(T) * rows() : 0);
+    return current().workspace_bytes(columns) + (columns == 0 ? 2 * sizeof(T) * rows() : 0);
   }
   void reserve() override {
     current().reserve();
-    if (guess_.extent(0) != std::size_t(rows()))
-      guess_ =
-          Impl::allocate_view<Impl::DeviceArray<T, Exec>>(exec_, "Solder::auto::guess", rows());
+    using Array = Impl::DeviceArray<T, Exec>;
+    if (best_.extent(0) == std::size_t(rows())) return;
+    guess_ = Impl::allocate_view<Array>(exec_, "Solder::auto::guess", rows());
+    best_ = Impl::allocate_view<Array>(exec_, "Solder::auto::best", rows());
   }
 
   Report solve(T const* b, T* x) override {
@@ -146,7 +150,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     attempts_.clear();
     setup_seconds_ = 0;
     std::exception_ptr why;
-    while (at_ < candidates_.size() && !set_up(candidates_[at_], &why)) ++at_;
+    for (; at_ < candidates_.size(); ++at_) {
+      watch_->begin_solve();  // one that takes longer than a solve may is of no use
+      if (set_up(candidates_[at_], &why)) break;
+    }
     pending_ = attempts_.size();
     if (at_ < candidates_.size()) return;
     at_ = 0;
@@ -162,6 +169,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     current_.reset();  // first, as there may not be memory for both
     std::string failure;
     try {
+      Impl::Deadline const deadline(watch_->seconds_left());
       current_ = made(candidate, wanted_.format);
       exec_.fence("Solder::auto: a candidate is set up");
       setup_seconds_ = seconds();
@@ -225,7 +233,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       may_be_definite_ = true;
       at_ = std::size_t(-1);
     }
-    while (++at_ < candidates_.size()) {
+    while (++at_ < candidates_.size() && !watch_->has_ended()) {
       Candidate const& candidate = candidates_[at_];
       if ((candidate.needs_definite && !may_be_definite_) || same_as(candidate) == failed) continue;
       if (set_up(candidate)) return true;
@@ -238,7 +246,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   }
   /// \brief Goes on with those that were given up, the most promising first.
   bool revive() {
-    while (!given_up_.empty()) {
+    while (!given_up_.empty() && !watch_->has_ended()) {
       auto const most_promising = std::min_element(
           given_up_.begin(), given_up_.end(),
           [](auto const& one, auto const& other) { return one.first < other.first; });
@@ -281,6 +289,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     if (is_one) reserve();
     std::vector<Report> total;
     given_up_.clear();
+    best_report_.reset();
     double setups = 0;  // in this solve
     std::string const failed = is_kept_ ? same_as(chosen_) : "";
     bool in_peace = !is_one || !tries_more || (is_kept_ && won_in_peace_);
@@ -301,6 +310,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
         won_in_peace_ = in_peace;
         break;
       }
+      if (is_one && tries_more) keep_best(x, worst);
       bool const is_hopeless = worst.iterations == 0 && std::isnan(worst.true_relative_residual);
       if (!tries_more || is_hopeless || watch_->has_ended()) break;
       if (watch_->is_given_up()) given_up_.emplace_back(watch_->iterations_left(), chosen_);
@@ -324,6 +334,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (!goes_on) break;
       if (is_one && (!(won <= 0.1) || wanted_.automatic.guess_tolerance > 0)) restore(x);
     }
+    if (total.front().reason != Reason::converged && best_report_) take_best(x, total.front());
     for (Report& report : total) {
       report.setup_seconds += setups;
       explain_end(report);
@@ -367,6 +378,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   /// \brief Says of a solve that has not converged how far it has come.
   void explain_end(Report& report) const {
     if (report.reason == Reason::converged) return;
+    report.is_singular = analysis_.unmatched_rows > 0;
     if (watch_->verdict() == Watch::Verdict::limit) report.reason = Reason::max_iterations;
     if (watch_->verdict() == Watch::Verdict::time) report.reason = Reason::stopped;
     if (std::string const why = watch_->end_of_all(); !why.empty()) {
@@ -377,19 +389,39 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
           " candidates that were tried has solved it; the last of them: " +
           (report.detail.empty() ? std::string(to_string(report.reason)) : report.detail);
     }
+    if (report.is_singular)
+      report.detail = "A is " + why_singular(analysis_) + "; " + report.detail;
+    if (!best_by_.empty())
+      report.detail += "; x is that of " + best_by_ + ", the best that any had";
   }
 
-  void save(T const* x) {
-    Kokkos::deep_copy(exec_, guess_,
-                      Kokkos::View<T const*, typename Exec::memory_space,
-                                   Kokkos::MemoryTraits<Kokkos::Unmanaged>>(x, rows()));
+  // ---- Copies of x ----
+
+  template <class Entry>
+  using Vector =
+      Kokkos::View<Entry*, typename Exec::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+  void save(T const* x) { Kokkos::deep_copy(exec_, guess_, Vector<T const>(x, rows())); }
+  void restore(T* x) { Kokkos::deep_copy(exec_, Vector<T>(x, rows()), guess_); }
+  /// \brief Keeps the x of an attempt where none before had one with a smaller true residual.
+  void keep_best(T const* x, Report const& report) {
+    best_by_.clear();
+    if (report.reason == Reason::converged || std::isnan(report.true_relative_residual)) return;
+    if (best_report_ && best_report_->true_relative_residual <= report.true_relative_residual)
+      return;
+    best_report_ = report;
+    best_report_->detail = chosen_.name();
+    Kokkos::deep_copy(exec_, best_, Vector<T const>(x, rows()));
   }
-  void restore(T* x) {
-    Kokkos::deep_copy(
-        exec_,
-        Kokkos::View<T*, typename Exec::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
-            x, rows()),
-        guess_);
+  /// \brief Gives the best x back where the last one is worse.
+  void take_best(T* x, Report& last) {
+    if (last.true_relative_residual <= best_report_->true_relative_residual) return;
+    Kokkos::deep_copy(exec_, Vector<T>(x, rows()), best_);
+    exec_.fence("Solder::auto: x is the best one");
+    last.relative_residual = best_report_->relative_residual;
+    last.true_relative_residual = best_report_->true_relative_residual;
+    last.kept_guess = best_report_->kept_guess;
+    best_by_ = best_report_->detail;
   }
 
   // ---- Batches ----
@@ -454,7 +486,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   std::vector<Attempt> attempts_;                       ///< of the solve under way, and before it
   std::size_t pending_ = 0;                             ///< of these, those before it
   double setup_seconds_ = 0;  ///< of the candidate that is set up, until it is noted
-  Impl::DeviceArray<T, Exec> guess_;
+  Impl::DeviceArray<T, Exec> guess_, best_;  ///< of the attempt; of all
+  std::optional<Report> best_report_;        ///< of the best x; detail: whose it is
+  std::string best_by_;                      ///< whose x is given back in place of the last
   std::shared_ptr<Made> for_batch_;
   std::string batch_by_;
 };

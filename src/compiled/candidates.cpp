@@ -261,6 +261,12 @@ bool is_there(std::string_view preconditioner) {
   return std::find(names.begin(), names.end(), preconditioner) != names.end();
 }
 
+/// Whether a rule can do for a matrix that is singular whatever its values are: no matching is
+/// there, exact factors are not, and a diagonal says little.
+bool takes_singular(Rule const& rule) {
+  return rule.group == unmatched || rule.preconditioner == "none";
+}
+
 /// Whether a rule is for this solver; empty: for any. A block method is cg with what takes columns.
 bool is_for(Rule const& rule, std::string_view solver) {
   if (solver != "block_cg") return solver.empty() || rule.solver == solver;
@@ -289,27 +295,13 @@ Rule named_rule(Analysis const& of, std::string_view solver, std::string_view pr
 /// The candidates that the user lists.
 std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::string const& list) {
   std::vector<Candidate> candidates;
-  auto const refuse = [](std::string const& item, std::string const& why) {
-    throw std::invalid_argument("Solder::make_solver: candidates: '" + item + "' " + why);
+  auto const refuse = [](std::string const& what) {
+    throw std::invalid_argument("Solder::make_solver: candidates: " + what);
   };
-  std::vector<std::string_view> solvers;
-  for (SolverCost const& solver : solver_costs) solvers.push_back(solver.name);
-  for (std::size_t at = 0; at < list.size();) {
-    std::size_t const end = std::min(list.find_first_of(", \t", at), list.size());
-    std::string const item = list.substr(at, end - at);
-    at = end + 1;
-    if (item.empty()) continue;
-    auto const plus = item.find('+');
-    if (plus == std::string::npos)
-      refuse(item, "is no solver+preconditioner, as in cg+amg gmres+ilu0");
-    std::string const solver = item.substr(0, plus), preconditioner = item.substr(plus + 1);
-    if (std::find(solvers.begin(), solvers.end(), solver) == solvers.end())
-      refuse(item, "names no solver that auto knows: " + Impl::listed(solvers));
-    if (!is_there(preconditioner))
-      refuse(item, "names no preconditioner: " + Impl::listed(preconditioner_names()));
+  for (auto const& [solver, preconditioner] :
+       Impl::read_candidates(list, preconditioner_names(), refuse))
     candidates.push_back(candidate_of(
         of, machine, named_rule(of, solver, preconditioner, "it is the next of those listed")));
-  }
   return candidates;
 }
 
@@ -320,7 +312,7 @@ std::vector<Candidate> of_table(Analysis const& of, Machine const& machine,
   std::vector<std::pair<Group, Candidate>> found;
   for (Rule const& rule : rules) {
     if (!is_there(rule.preconditioner) || !is_for(rule, solver)) continue;
-    if (!all && !rule.suits(of)) continue;
+    if (!all && !(rule.suits(of) && (of.unmatched_rows == 0 || takes_singular(rule)))) continue;
     found.emplace_back(rule.group, candidate_of(of, machine, rule));
     if (!solver.empty()) found.back().second.solver = solver;
   }

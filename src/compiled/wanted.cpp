@@ -114,6 +114,9 @@ Wanted read_solver(Parameters const& parameters) {
   if (wanted.name == "auto") {
     read_all(wanted.automatic);
     wanted.automatic.candidates = reader.text("candidates");
+    Impl::read_candidates(
+        wanted.automatic.candidates, preconditioner_names(),
+        [&](std::string const& what) { errors.push_back("candidates: " + what); });
   } else if (!wanted.name.empty()) {
     std::visit(
         [&](auto& options) {

@@ -48,6 +48,17 @@ class Haste {
     rest_ = rest(iteration);
     return rest_ * iteration_ > next_;
   }
+  /// \brief The iteration after this one at which gives_up() is to be asked next: before the
+  /// candidate has cost what the next one promises only half-way there, which the rate is measured
+  /// from; and then at each twentieth of those that it has had.
+  int next_look(int iteration) const {
+    constexpr int never = std::numeric_limits<int>::max();
+    if (next_ <= 0 || tolerance_ <= 0) return never;
+    double const until = std::ceil((next_ - spent_) / std::max(iteration_, 1e-12));
+    if (!(until < never / 2)) return never;
+    int const first = std::max(int(until), least_iterations), half = first - first / 2;
+    return iteration < half ? half : iteration < first ? first : iteration + 1 + iteration / 20;
+  }
   /// \brief Iterations that were thought to be left when it was given up; may be infinite.
   double iterations_left() const { return rest_; }
 
@@ -106,7 +117,12 @@ class Watch {
       verdict_ = Verdict::slow;
     if (verdict_ == Verdict::none && is_one_ && half_ < most_left() && progress.iteration >= half_)
       verdict_ = Verdict::half;
-    if (verdict_ != Verdict::none) progress.stop();
+    if (verdict_ != Verdict::none)
+      progress.stop();
+    else if (!user_ && seconds_ <= 0)  // a solve in one kernel need not come back before
+      progress.pause_until(is_one_
+                               ? std::min(haste_.next_look(progress.iteration), std::max(half_, 1))
+                               : std::numeric_limits<int>::max());
   }
   /// \brief Ends it, after so many iterations.
   void end_attempt(int iterations) {
@@ -125,6 +141,10 @@ class Watch {
     return verdict_ != Verdict::none && !is_given_up();
   }
   Verdict verdict() const { return verdict_; }
+  /// \brief Seconds that are left of the time limit; infinite without one.
+  double seconds_left() const {
+    return seconds_ > 0 ? seconds_ - elapsed() : std::numeric_limits<double>::infinity();
+  }
   /// \brief Whether the candidate was given up for the next.
   bool is_given_up() const { return verdict_ == Verdict::slow || verdict_ == Verdict::half; }
   /// \brief Iterations that it then would have taken.

@@ -320,6 +320,18 @@ void check_right_hand_sides(Settings const& settings, Errors& errors) {
              "', which is the same every time; give rhs: random, or a file of so many columns");
 }
 
+void check_candidates(Settings const& settings, Errors& errors) {
+  auto const candidates = settings.find("solver.candidates");
+  if (candidates == settings.end()) return;
+  std::vector<std::string_view> preconditioners{"none", "jacobi"};
+  for_each(preconditioner_methods, [&](auto const& method) {
+    for (std::string_view name : method.all_names()) preconditioners.push_back(name);
+  });
+  Impl::read_candidates(candidates->second.word, preconditioners, [&](std::string const& what) {
+    errors.add(candidates->second.where, "solver.candidates: ", what);
+  });
+}
+
 std::string name_of(ProblemConfig const& problem, Given const& given) {
   if (problem.matrix.empty()) return with_given(problem.generate, given, is_of_generator);
   fs::path stem = problem.matrix.filename();
@@ -559,6 +571,7 @@ std::vector<RunConfig> expand(Document const& document, Errors& errors) {
     }
     Settings const settings = resolve(sweep, choice, errors);
     check_right_hand_sides(settings, errors);
+    check_candidates(settings, errors);
     std::vector<std::string> identity;
     for (Entry const& entry : document.entries) {
       auto const setting = settings.find(entry.full_name());

@@ -75,6 +75,20 @@ void expect_same(Spread const& a, Spread const& b, char const* what) {
   EXPECT_EQ(a.zeros, b.zeros) << what;
 }
 
+/// Whether row i gets a column, other rows taking others for it where need be.
+template <class Scalar>
+bool gets_column(Dense<Scalar> const& A, int i, std::vector<int>& row_of, std::vector<bool>& seen) {
+  for (int j = 0; j < A.n; ++j) {
+    if (size_of(A(i, j)) == 0 || seen[j]) continue;
+    seen[j] = true;
+    if (row_of[j] < 0 || gets_column(A, row_of[j], row_of, seen)) {
+      row_of[j] = i;
+      return true;
+    }
+  }
+  return false;
+}
+
 /// By the definitions, place by place.
 template <class Scalar>
 Analysis expected(Dense<Scalar> const& A) {
@@ -107,6 +121,11 @@ Analysis expected(Dense<Scalar> const& A) {
     }
     seen.repeated_rows += is_same && !is_empty;
   }
+  std::vector<int> row_of(n, -1);
+  for (int i = 0; i < n; ++i) {
+    std::vector<bool> columns(n);
+    seen.unmatched_rows += !gets_column(A, i, row_of, columns);
+  }
   seen.diagonal = spread_of(diagonal);
   seen.row_sizes = spread_of(of_rows);
   seen.column_sizes = spread_of(of_columns);
@@ -132,9 +151,28 @@ void expect_as_by_hand(Dense<Scalar> const& A) {
   EXPECT_EQ(seen.lower, wanted.lower);
   EXPECT_EQ(seen.opposite, wanted.opposite);
   EXPECT_EQ(seen.outsized, wanted.outsized);
+  EXPECT_EQ(seen.unmatched_rows, wanted.unmatched_rows);
+  EXPECT_EQ(seen.first_unmatched_row >= 0, wanted.unmatched_rows > 0);
   EXPECT_EQ(seen.bandwidth, wanted.bandwidth);
   EXPECT_EQ(seen.repeated_rows, wanted.repeated_rows);
   EXPECT_EQ(seen.rows.rows, A.n);
+}
+
+TYPED_TEST(OfMatrix, KnowsWhetherEachRowGetsAColumnOfItsOwn) {
+  using Scalar = typename TypeParam::Scalar;
+  int deficient = 0;
+  for (int turn = 0; turn < 60; ++turn) {
+    int const n = 12;
+    Dense<Scalar> A(n);
+    auto const of = random_vector<double>(n * n, turn);
+    double const share = 0.05 + 0.75 * turn / 60;
+    for (int k = 0; k < n * n; ++k)
+      if (std::abs(of[k]) < share) A.set(k / n, k % n, Scalar(of[k] < 0 ? 0 : of[k]));
+    expect_as_by_hand<typename TypeParam::Exec>(A);
+    deficient += expected(A).unmatched_rows > 0;
+  }
+  EXPECT_GT(deficient, 10);
+  EXPECT_LT(deficient, 60);
 }
 
 TYPED_TEST(OfMatrix, IsWhatLoopsOverAllPlacesSee) {
@@ -237,7 +275,9 @@ TYPED_TEST(Verdicts, AreInWordsForPeople) {
   std::string const scaled = describe(this->of(2, {1e9, 1, 1, 1}));
   EXPECT_NE(scaled.find("badly scaled"), std::string::npos) << scaled;
   std::string const empty_row = describe(this->of(2, {1, 1, 0, 0}));
-  EXPECT_NE(empty_row.find("singular: 1 row and 0 columns"), std::string::npos) << empty_row;
+  EXPECT_NE(empty_row.find("singular, whatever its values are: 1 row and 0 columns with"),
+            std::string::npos)
+      << empty_row;
 }
 
 TYPED_TEST(Verdicts, OfNothingAndOfNoNumbers) {

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <set>
 
+#include <solder/core/deadline.hpp>
 #include <solder/preconditioners/detail/triangular/minimum_degree.hpp>
 #include <solder/preconditioners/incomplete.hpp>
 #include <solder/problems/poisson.hpp>
@@ -316,7 +318,52 @@ TYPED_TEST(FillOf, SmallPivotsAreReplacedAndCounted) {
   }
 }
 
+/// 1 / pivot would overflow, and so would what makes it larger.
+TYPED_TEST(FillOf, DenormalPivotsAreReplaced) {
+  using Exec = typename TypeParam::Exec;
+  using Scalar = typename TypeParam::Scalar;
+  using Real = typename Solder::ScalarTraits<Scalar>::Real;
+  Exec const exec;
+  Scalar const tiny(std::numeric_limits<Real>::denorm_min()), one(1), o{};
+  CsrMatrix<Scalar, Exec> const A(exec, sparse<Scalar>({{tiny, one}, {one, o}}));
+  IncompleteOptions options;
+  options.drop_tolerance = 1e-3;
+  Incomplete M(exec, A, Factorisation::ilut, options);
+  for (int turn = 0; turn < 2; ++turn) {
+    EXPECT_EQ(M.failure(), "");
+    EXPECT_EQ(M.setup().repaired_rows, 1);
+    auto const values = to_host(exec, M.factor_values());
+    for (Scalar const& value : values) EXPECT_TRUE(std::isfinite(std::abs(plain(value))));
+    // The least size: 1e-5 times the mean size of the row, or rounding.
+    double const least = std::max(0.01 * 1e-3 * 0.5, double(epsilon<Scalar>));
+    EXPECT_NEAR(std::abs(plain(values[0])), least, 1e-5 * least);
+    M.refresh(exec, A);
+  }
+  // A row of nothing else: its inverse is still a number.
+  CsrMatrix<Scalar, Exec> const B(exec, sparse<Scalar>({{tiny, o}, {o, one}}));
+  for (Scalar const& value :
+       to_host(exec, Incomplete(exec, B, Factorisation::ilut).factor_values()))
+    EXPECT_TRUE(std::isfinite(1 / Real(std::abs(plain(value)))));
+}
+
 using Exec = Kokkos::DefaultExecutionSpace;
+
+TEST(Fill, EndsWhereItsTimeIsOver) {
+  using Solder::Impl::Deadline;
+  Exec const exec;
+  CsrMatrix<double, Exec> const A(exec, general<double>(300, 5, 31));
+  for (auto const kind : {Factorisation::ilut, Factorisation::iluk, Factorisation::ict}) {
+    {
+      Deadline const ample(1000);
+      {
+        Deadline const none(0);
+        EXPECT_THROW(Incomplete(exec, A, kind), Solder::Impl::OutOfTime);
+      }
+      EXPECT_NO_THROW(Incomplete(exec, A, kind));
+    }
+    EXPECT_NO_THROW(Incomplete(exec, A, kind));
+  }
+}
 
 TEST(Fill, ARefreshKeepsThePatternAndAllocatesNothing) {
   Exec const exec;

@@ -22,6 +22,45 @@ using Solder::Fsai;
 using Solder::FsaiOptions;
 using Solder::HostCsr;
 
+/// An arrow: all rows of its square's pattern are as long as they can be.
+TEST(FsaiLongRows, AreRefusedWhereTheyWouldTakeMinutes) {
+  auto const arrow = [](std::int32_t n) {
+    HostCsr<double> A;
+    A.rows = A.columns_count = n;
+    A.row_offsets = {0};
+    for (std::int32_t i = 0; i < n; ++i) {
+      for (std::int32_t j = 0; j < n; ++j) {
+        if (i != j && i != 0 && j != 0) continue;
+        A.columns.push_back(j);
+        A.values.push_back(i == j ? (i == 0 ? n : 2) : -0.9);
+      }
+      A.row_offsets.push_back(std::int64_t(A.columns.size()));
+    }
+    return A;
+  };
+  Kokkos::DefaultExecutionSpace const exec;
+  CsrMatrix<double, Kokkos::DefaultExecutionSpace> const A(exec, arrow(3000));
+  FsaiOptions options;
+  options.tau = 0;
+  try {
+    Fsai(exec, A, options);
+    ADD_FAILURE() << "no error";
+  } catch (std::invalid_argument const& error) {
+    std::string const what = error.what();
+    for (char const* const part : {"row 3000 (counted from 1) of the pattern has 3000 entries",
+                                   "all rows with more than 1000", "the limit is 3e+10",
+                                   "pattern: adaptive", "a smaller k than 2"})
+      EXPECT_NE(what.find(part), std::string::npos) << what;
+  }
+  // What the error says.
+  options.delta = 0;
+  options.k = 1;
+  EXPECT_GT(Fsai(exec, A, options).setup().nonzeros, 3000);
+  options.k = 2;
+  options.adaptive = true;
+  EXPECT_GT(Fsai(exec, A, options).setup().nonzeros, 3000);
+}
+
 template <class Matrix>
 auto host_csr(typename Matrix::execution_space const& exec, Matrix const& A) {
   auto const offsets = to_host(exec, A.row_offsets());

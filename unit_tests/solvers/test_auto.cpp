@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -223,6 +224,45 @@ TEST(Haste, GoesByTheLatterHalfOfTheIterations) {
   EXPECT_FALSE(left);
 }
 
+/// Looking less often leaves what is slow a twentieth later at most.
+TEST(Haste, IsAskedAFewTimes) {
+  for (double const factor : {0.9999, 1.0, 0.9, 0.98})
+    for (double const next : {1.0, 100.0, 1000.0, 0.0}) {
+      Haste haste;
+      haste.begin(10, 1, next, 1e-8);
+      int asked = 0, left = -1;
+      for (int k = 0; k < 10000 && left < 0 && std::pow(factor, k) > 1e-8;) {
+        ++asked;
+        if (haste.gives_up(k, std::pow(factor, k))) left = k;
+        EXPECT_GT(haste.next_look(k), k);
+        k = haste.next_look(k);
+      }
+      int const wanted = gives_up(factor, next);
+      SCOPED_TRACE(std::to_string(factor) + " " + std::to_string(next));
+      EXPECT_EQ(left < 0, wanted < 0);
+      EXPECT_GE(left, wanted);
+      EXPECT_LE(left, 1.05 * wanted + 1);
+      EXPECT_LE(asked, next == 0 ? 1 : 100);
+    }
+}
+
+TEST(Watch, PausesUnlessAUserOrAClockIsToBeAsked) {
+  using Solder::Compiled::Watch;
+  Solder::AutoOptions options;
+  auto const resumed = [&](Solder::Monitor const& user) {
+    Watch watch(user, options);
+    watch.begin_solve();
+    watch.begin_attempt(0, 1, 500, true);
+    Solder::Progress const progress{1, 1.0, 0.0};
+    watch.listen(progress);
+    return progress.resume;
+  };
+  EXPECT_EQ(resumed({}), 250);
+  EXPECT_EQ(resumed([](Solder::Progress const&) {}), 0);
+  options.time_limit = 10;
+  EXPECT_EQ(resumed({}), 0);
+}
+
 // ---- make_solver ----
 
 struct Auto : testing::Test {
@@ -347,6 +387,99 @@ TEST_F(Auto, SaysTheTruthOfASingularMatrix) {
   auto const [in_range, y] = solve(make_solver(exec, Matrix(exec, A), {}), b);
   EXPECT_EQ(in_range.reason, Reason::converged) << in_range;
   EXPECT_LE(residual(A, b, y), 1.001e-8);
+}
+
+/// Rows 0 and 1 share the only column that they have: whatever stands there, A is singular.
+TEST_F(Auto, SaysThatAMatrixIsSingularWhateverItsValuesAre) {
+  int const n = 80;
+  HostCsr<double> A{n, n, {0}, {}, {}};
+  for (int i = 0; i < n; ++i) {
+    auto const add = [&](int j, double value) {
+      A.columns.push_back(j);
+      A.values.push_back(value);
+    };
+    if (i == n / 2) add(1, 1);
+    add(i < 2 ? 0 : i, 3);
+    if (i >= 2) add((i + 1) % n, 1);
+    A.row_offsets.push_back(std::int64_t(A.columns.size()));
+  }
+  auto const solver = make_solver(exec, Matrix(exec, A), {});
+  EXPECT_TRUE(has(solver.explain(), "singular, whatever its values are: 1 row has no column left"))
+      << solver.explain();
+  std::vector<double> b(n, 1.0);
+  b[1] = 2;  // row 0 says otherwise
+  auto const [report, x] = solve(solver, b);
+  EXPECT_NE(report.reason, Reason::converged);
+  EXPECT_TRUE(has(report.detail, "A is singular, whatever its values are")) << report.detail;
+  EXPECT_TRUE(has(advice(report), "which rows of A lack entries")) << advice(report);
+  std::set<std::string> tried;
+  for (Attempt const& attempt : report.attempts)
+    tried.insert(attempt.solver + "+" + attempt.preconditioner);
+  EXPECT_LE(tried.size(), 4u) << report;
+  // The advice: with a b in its range, or with the entries that were missing.
+  b[1] = 1;
+  auto const [in_range, y] = solve(make_solver(exec, Matrix(exec, A), {}), b);
+  EXPECT_EQ(in_range.reason, Reason::converged) << in_range;
+  EXPECT_LE(residual(A, b, y), 1.001e-8);
+  EXPECT_TRUE(advice(in_range).empty()) << advice(in_range);
+  A.columns[1] = 1;
+  expect_solved(A);
+}
+
+/// The first candidate comes nearer than the second, but not near enough for its x to be gone on
+/// from.
+TEST_F(Auto, GivesTheBestXBackWhereNoneHasSolved) {
+  HostCsr<double> A = tridiagonal(10, -1, 2, -1);
+  A.values.front() = A.values.back() = 1;  // Neumann's Laplacian, and b is not in its range
+  std::vector<double> b(10, 0.0);
+  b[0] = 1;
+  auto const [report, x] =
+      solve(make_solver(exec, Matrix(exec, A), {{"candidates", "gmres+none bicgstab+ilu0"}}), b);
+  EXPECT_NE(report.reason, Reason::converged);
+  ASSERT_EQ(report.attempts.size(), 2u);
+  double const first = report.attempts[0].true_relative_residual,
+               last = report.attempts[1].true_relative_residual;
+  ASSERT_TRUE(last > 1.1 * first) << report;
+  EXPECT_NEAR(first, std::sqrt(0.1), 1e-3);  // the part of b that no x can give
+  EXPECT_EQ(report.true_relative_residual, first);
+  EXPECT_NEAR(residual(A, b, x), first, 1e-12);
+  EXPECT_TRUE(has(report.detail, "x is that of gmres+none, the best that any had"))
+      << report.detail;
+}
+
+TEST_F(Auto, RefusesCandidatesThatThereAreNotBeforeItLooksAtA) {
+  try {
+    Solder::Compiled::read_solver(
+        {{"candidates", "cg+amg, gmres+iluo block_cg+jacobi cg"}, {"tolerance", -1.0}});
+    ADD_FAILURE() << "no error";
+  } catch (std::invalid_argument const& error) {
+    std::string const what = error.what();
+    for (char const* const part :
+         {"candidates: 'gmres+iluo' names no preconditioner: none, jacobi,", "did you mean ilu0?",
+          "candidates: 'block_cg+jacobi' names no solver that auto knows: cg, bicgstab, gmres or "
+          "idr",
+          "candidates: 'cg' is no solver+preconditioner", "tolerance"})
+      EXPECT_TRUE(has(what, part)) << part << " is not in\n" << what;
+  }
+  EXPECT_THROW(Solder::Compiled::read_solver({{"candidates", " , "}}), std::invalid_argument);
+}
+
+/// A set-up that takes longer than a solve may is ended, and the next candidate tried.
+TEST_F(Auto, LimitsTheTimeOfSetups) {
+  HostCsr<double> const A = Solder::convection_diffusion_2d<double>(150, {40, 20});
+  auto const b = random_vector<double>(A.rows, 3);
+  auto const solver = make_solver(exec, Matrix(exec, A),
+                                  {{"time_limit", 1e-4}, {"candidates", "gmres+ilut idr+none"}});
+  Report const report = solve(solver, b).report;
+  ASSERT_EQ(report.attempts.size(), 2u);
+  EXPECT_EQ(report.attempts[0].preconditioner, "ilut");
+  EXPECT_TRUE(has(report.attempts[0].ended, "it has taken longer than the")) << report;
+  EXPECT_LT(report.attempts[0].setup_seconds, 0.5);
+  EXPECT_EQ(report.reason, Reason::stopped);
+  EXPECT_EQ(make_solver(exec, Matrix(exec, A),
+                        {{"time_limit", 1000}, {"candidates", "gmres+ilut idr+none"}})
+                .name(),
+            "Solder::Gmres");
 }
 
 TEST_F(Auto, EndsAtOnceWhereThereAreNoNumbers) {

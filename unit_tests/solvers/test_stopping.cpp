@@ -8,7 +8,9 @@
 #include "gmres.hpp"
 #include "idr.hpp"
 
+#include <cmath>
 #include <limits>
+#include <vector>
 
 #include <solder/solvers/block_cg.hpp>
 
@@ -182,6 +184,37 @@ TYPED_TEST(Stopping, AMonitorMayPause) {
     };
     EXPECT_EQ(this->solved(options, this->x0).report.reason, Reason::stopped);
     EXPECT_EQ(calls, 2);
+  });
+}
+
+/// A pause that is no number is none, and one up to an iteration ends there.
+TYPED_TEST(Stopping, AMonitorMayPauseUntilAnIteration) {
+  this->in_each_form([&](auto options) {
+    options.tolerance = 1e-8;
+    auto const alone = this->solved(options, this->x0);
+    std::vector<int> heard, all;
+    options.monitor = [&](Solder::Progress const& progress) { all.push_back(progress.iteration); };
+    this->solved(options, this->x0);
+    options.monitor = [&](Solder::Progress const& progress) {
+      heard.push_back(progress.iteration);
+      progress.pause_for(std::nan(""));
+    };
+    EXPECT_EQ(this->solved(options, this->x0).x, alone.x);
+    EXPECT_EQ(heard, all);
+    heard.clear();
+    options.monitor = [&](Solder::Progress const& progress) {
+      heard.push_back(progress.iteration);
+      progress.pause_until(9);
+    };
+    auto const paused = this->solved(options, this->x0);
+    EXPECT_EQ(paused.x, alone.x);
+    EXPECT_EQ(paused.report.history, alone.report.history);
+    ASSERT_GT(alone.report.iterations, 9);
+    if (Solder::Impl::is_host_space<Exec>) {
+      ASSERT_GE(heard.size(), 2u);
+      EXPECT_LE(heard[1], 10);
+    }
+    for (std::size_t k = 1; k < heard.size(); ++k) EXPECT_GE(heard[k], 9);
   });
 }
 

@@ -91,6 +91,7 @@ struct Progress {
   double seconds;              ///< since the solve began
   mutable bool stops = false;  ///< see stop()
   mutable double pause = 0;    ///< see pause_for()
+  mutable int resume = 0;      ///< see pause_until()
 
   /// \brief Ends the solve, all columns of it, by Reason::stopped after the iteration under way;
   /// on GPUs after the batches under way. The true residual of that x is in the report.
@@ -99,6 +100,9 @@ struct Progress {
   /// solve in one kernel, which comes back for each call, then goes on for as long; batches,
   /// solves beside one another and auto call it all the same.
   void pause_for(double seconds_from_now) const { pause = seconds_from_now; }
+  /// \brief The same, up to this iteration. On hosts it is called at that one or the next, on GPUs
+  /// at the first batch that ends there or later.
+  void pause_until(int iteration_to_hear) const { resume = iteration_to_hear; }
 };
 
 /// \brief Called on the host. Where it throws the solve ends, and x is as far as that had brought
@@ -239,6 +243,7 @@ struct Report {
   Runner runner = Runner::automatic;  ///< the one that ran: never automatic
   std::string runner_because;         ///< why that one, in a sentence; see plan_solve
   SetupReport preconditioner;         ///< what the set-up of M cost and gave
+  bool is_singular = false;  ///< a solver that chooses has seen A to be, whatever its values are
   /// Of a solver that chooses: what was tried, in this order; iterations, seconds and history are
   /// of all together, the rest is of the last. Empty of any other.
   std::vector<Attempt> attempts;
@@ -247,6 +252,8 @@ struct Report {
 /// \brief What to try next after a solve that has not converged, in a sentence without a full stop;
 /// empty where there is nothing to say.
 inline std::string advice(Report const& report) {
+  if (report.is_singular)
+    return "see which rows of A lack entries; with such an A, b has to be in its range";
   std::string const automatic = "name: auto, which tries others";
   bool const is_far = !(report.true_relative_residual < 1e-3);
   bool const may_be_singular = report.reason == Reason::breakdown ||

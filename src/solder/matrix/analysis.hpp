@@ -10,11 +10,14 @@
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/errors.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/format.hpp>
+#include <solder/matrix/matching.hpp>
 #include <solder/matrix/symmetry.hpp>
 
 namespace Solder {
@@ -64,6 +67,9 @@ struct Analysis {
 
   Spread row_sizes;                ///< of the largest |a_ij| of each row; its zeros: rows of zeros
   Spread column_sizes;             ///< of the largest |a_ij| of each column
+  /// Rows that get no column of their own where as many as possible get one that they have an
+  /// entry in; with any A is singular, whatever its values are. And the first of them, or -1.
+  std::int32_t unmatched_rows = 0, first_unmatched_row = -1;
   std::int32_t bandwidth = 0;      ///< the largest |i - j| of an entry
   std::int32_t repeated_rows = 0;  ///< rows with the columns of the row before, as in blocks
 
@@ -166,6 +172,28 @@ struct RowFactsKernel {
       1000 * double(Kokkos::Experimental::epsilon_v<typename ScalarTraits<Scalar>::Real>);
 };
 
+/// \brief A largest matching of rows to columns that they have an entry in: the product matching of
+/// entries that are all alike. On the host.
+template <class Exec, class Scalar, class Offset>
+scaling::Matching largest_matching(CsrMatrix<Scalar, Exec, Offset> const& A) {
+  auto const host = [](auto const& view) {
+    return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  };
+  auto const offsets = host(A.row_offsets());
+  auto const columns = host(A.column_indices());
+  auto const values = host(A.values());
+  scaling::Logarithms<Offset> alike{A.rows(), offsets.data(), columns.data(), {}};
+  alike.of.resize(columns.extent(0));
+  for (std::size_t k = 0; k < alike.of.size(); ++k)
+    alike.of[k] = size_of(values(k)) == 0 ? -std::numeric_limits<double>::infinity() : 0;
+  return scaling::ProductMatching<Offset>(alike).made();
+}
+
+/// \brief "1 row", "2 rows".
+inline std::string plural(std::int64_t count, char const* one, char const* many) {
+  return std::to_string(count) + (count == 1 ? one : many);
+}
+
 }  // namespace Impl
 
 /// \brief Looks at a square matrix: see Analysis. Entries of a row may be in any order; of
@@ -174,6 +202,7 @@ struct RowFactsKernel {
 /// It takes what check_symmetry() and row_statistics() take, and three kernels more: one goes
 /// through all rows twice, one through all entries once, one through the columns. 16 bytes a row
 /// are allocated meanwhile. Together about as long as ten products with A. Waits for the device.
+/// Where a diagonal entry is 0 or missing, A is also copied to the host, and its rows are matched.
 /// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 Analysis analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
@@ -229,7 +258,26 @@ Analysis analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   analysis.dominant_rows = facts.dominant_rows;
   analysis.bandwidth = facts.bandwidth;
   analysis.repeated_rows = facts.repeated_rows;
+  if (facts.diagonal.zeros > 0) {
+    auto const matching = Impl::largest_matching(A);
+    analysis.unmatched_rows = matching.unmatched;
+    analysis.first_unmatched_row = matching.first_unmatched;
+  }
   return analysis;
+}
+
+/// \brief Why A is singular, whatever its values are; empty where it need not be.
+inline std::string why_singular(Analysis const& analysis) {
+  if (analysis.unmatched_rows == 0) return {};
+  std::int32_t const rows = analysis.row_sizes.zeros, columns = analysis.column_sizes.zeros;
+  std::string text = "singular, whatever its values are: ";
+  if (rows + columns > 0)
+    text += Impl::plural(rows, " row and ", " rows and ") +
+            Impl::plural(columns, " column", " columns") + " with nothing but zeros";
+  else
+    text += Impl::plural(analysis.unmatched_rows, " row has", " rows have") +
+            " no column left, as row " + Impl::counted(analysis.first_unmatched_row);
+  return text + "; only some b have a solution";
 }
 
 /// \brief What a matrix is, in a few lines for people who need no theory, each indented by two.
@@ -246,9 +294,7 @@ inline std::string describe(Analysis const& analysis) {
     return std::to_string(count) + " of its diagonal entries " + (count == 1 ? "is " : "are ") +
            what;
   };
-  auto const plural = [](std::int64_t count, char const* one, char const* many) {
-    return std::to_string(count) + (count == 1 ? one : many);
-  };
+  using Impl::plural;
   std::string text = "  " + plural(rows.rows, " row, ", " rows, ") +
                      plural(rows.nonzeros, " entry, ", " entries, ") + Impl::lengths_text(rows) +
                      "\n  " + describe(symmetry);
@@ -282,9 +328,7 @@ inline std::string describe(Analysis const& analysis) {
       ratio > 1e4)
     text += "\n  badly scaled: the largest entries of its rows or columns differ by " +
             number(ratio) + " times";
-  if (analysis.row_sizes.zeros + analysis.column_sizes.zeros > 0)
-    text += "\n  singular: " + plural(analysis.row_sizes.zeros, " row and ", " rows and ") +
-            plural(analysis.column_sizes.zeros, " column", " columns") + " with nothing but zeros";
+  if (std::string const why = why_singular(analysis); !why.empty()) text += "\n  " + why;
   if (analysis.looks_elliptic() && analysis.symmetry.pattern)
     text += "\n  it looks like a discretised diffusion";
   return text + "\n";

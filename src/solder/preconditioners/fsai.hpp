@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -12,6 +13,8 @@
 #include <vector>
 
 #include <solder/core/compiled.hpp>
+#include <solder/core/deadline.hpp>
+#include <solder/core/errors.hpp>
 #include <solder/core/report.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/duplicates.hpp>
@@ -37,13 +40,14 @@ class Phases {
     timer_.reset();
   }
 
-  /// \brief Adds the time since the last call to phase `name`; fences.
+  /// \brief Adds the time since the last call to phase `name`; fences, and checks the Deadline.
   void end(std::string const& name) {
     exec_.fence("Solder::fsai: end of a phase");
     auto const at = std::find_if(phases_.begin(), phases_.end(),
                                  [&](auto const& phase) { return phase.name == name; });
     (at == phases_.end() ? phases_.emplace_back(SetupReport::Phase{name, 0}) : *at).seconds +=
         timer_.seconds();
+    Deadline::check();
     timer_.reset();
   }
 
@@ -222,6 +226,41 @@ void chunk_offsets(Exec const& exec, std::int64_t const* offsets, std::int32_t f
       });
 }
 
+/// \brief Refuses a pattern that has filled up, as it does around rows that nearly all others
+/// share: rows of more than 1000 entries, whose local systems would take more than 3e10 operations
+/// together, some ten seconds of a core.
+/// \throws std::invalid_argument
+template <class Scalar, class Exec, class Offset>
+void check_long_rows(Exec const& exec, FsaiPattern<Scalar, Exec, Offset> const& pattern,
+                     FsaiOptions const& options) {
+  constexpr std::int32_t many = 1000;
+  constexpr double most_operations = 3e10;
+  std::int32_t const longest = pattern.longest_row();
+  if (longest <= many) return;
+  std::int32_t const* const lengths = pattern.lengths().data();
+  double operations = 0;
+  std::int32_t first = 0;
+  Kokkos::parallel_reduce(
+      "Solder::fsai::long_rows", Kokkos::RangePolicy<Exec>(exec, 0, pattern.rows()),
+      KOKKOS_LAMBDA(int i, double& sum, std::int32_t& least) {
+        double const m = lengths[i];
+        if (m > many) sum += m * m * m / 3;  // Cholesky's
+        if (lengths[i] == longest && i < least) least = i;
+      },
+      Kokkos::Sum<double>(operations), Kokkos::Min<std::int32_t>(first));
+  if (operations <= most_operations) return;
+  char takes[64];
+  std::snprintf(takes, sizeof takes, "%.1e operations, and the limit is %.0e", operations,
+                most_operations);
+  throw std::invalid_argument(
+      "Solder::Fsai: row " + counted(first) + " of the pattern has " + std::to_string(longest) +
+      " entries; the dense systems of all rows with more than " + std::to_string(many) +
+      " would take " + takes +
+      ": take pattern: adaptive, whose rows are bounded, a larger tau than " +
+      number_text(options.tau) + " or a smaller k than " + std::to_string(options.k) +
+      ", or another preconditioner");
+}
+
 /// \brief G and G^H, and the report of their set-up.
 template <class Factor, class Exec, class Offset>
 struct Factors {
@@ -288,6 +327,7 @@ struct MakeFactors {
                        SetupReport& setup, Phases<Exec>& phases) const {
     std::int32_t const n = A.rows();
     FsaiPattern<Scalar, Exec, Offset> pattern(exec, A, options.tau, options.k);
+    check_long_rows(exec, pattern, options);
     auto const offsets = scan_lengths(exec, n, pattern.lengths().data());
     phases.end("pattern");
     FsaiValues<Scalar, Exec, Factor, Offset> compute_values(exec, A);
@@ -390,7 +430,8 @@ class Fsai : public Impl::PreconditionerBase<Fsai<Scalar, Exec, Factor, Offset>,
   using FactorMatrix = CsrMatrix<Factor, Exec, Offset>;
 
   /// \brief Computes G for A.
-  /// \throws std::invalid_argument if an option is out of range or A is not square
+  /// \throws std::invalid_argument if an option is out of range, A is not square, or the pattern
+  /// has filled up: long rows whose local systems would take 3e10 operations and more
   /// \throws std::length_error if Offset cannot count the nonzeros of G
   Fsai(Exec const& exec, Matrix const& A, FsaiOptions const& options = {}) : options_(options) {
     check(options, "Solder::Fsai");

@@ -17,8 +17,8 @@
 #include <solder/core/report.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/matching.hpp>
 #include <solder/preconditioners/detail/scaling/equilibrate.hpp>
-#include <solder/preconditioners/detail/scaling/matching.hpp>
 #include <solder/preconditioners/detail/triangular/device.hpp>
 #include <solder/preconditioners/scaling_options.hpp>
 
@@ -29,7 +29,7 @@ namespace Solder {
 /// vectors of A; so x, b and residuals are not scaled.
 ///
 /// With `match: product`, P brings the entries to the diagonal whose product is the largest
-/// (detail/scaling/matching.hpp), and `scale: equilibrate` takes the factors that come with them:
+/// (matrix/matching.hpp), and `scale: equilibrate` takes the factors that come with them:
 /// each diagonal entry is then between 1/2 and 2, and no other is above 2. Without a matching it
 /// equilibrates: the largest entry of each row and column is near 1.
 ///

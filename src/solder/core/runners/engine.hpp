@@ -63,6 +63,7 @@ class Underway {
 struct Heard {
   bool stops;
   double pause;
+  int resume;
 };
 
 /// \brief Executes a solver's programs, for one right-hand side or several: the residual check at
@@ -182,6 +183,7 @@ class Engine {
     most_of_rest_ = columns() - 1;
     room_ = room_if_monitored;
     received_at_ = told_at_ = pause_ = 0;
+    resume_ = 0;
     setup_seconds_ = seconds_ = busy_cores_ = 0;
     timer_.reset();
   }
@@ -422,19 +424,21 @@ class Engine {
   void tell_listener(Listener const& listener) {
     double const last = std::max(seconds_ - received_at_, 1e-9);
     received_at_ = seconds_;
-    if (seconds_ >= told_at_ + pause_)
+    int const iteration = progress().iteration;
+    if (seconds_ >= told_at_ + pause_ && iteration >= resume_)
       guarded([&] {
         Heard const heard = listener(*this);
         told_at_ = seconds_;
-        pause_ = heard.pause;
+        pause_ = heard.pause > 0 ? heard.pause : 0;  // also for a NaN
+        resume_ = heard.resume;
         if (ranks_ == nullptr)
           is_stopping_ = heard.stops;
         else if (heard.stops)
           left_sums_.ask_to_stop();
       });
     std::int32_t const least = std::min(room_if_monitored, room_to_use());
-    room_ = static_cast<std::int32_t>(
-        std::clamp(room_ * pause_ / last, double(least), double(room_to_use())));
+    double const paused = std::max(room_ * pause_ / last, double(resume_) - iteration);
+    room_ = static_cast<std::int32_t>(std::clamp(paused, double(least), double(room_to_use())));
   }
   /// \brief f(), which users have written. Where it throws and other ranks wait for this one's
   /// sums, the exception waits for these.
@@ -650,6 +654,7 @@ class Engine {
   std::int32_t room_ = 1;                 ///< of the next kernel of a solve that is monitored
   double received_at_ = 0, told_at_ = 0;  ///< seconds: the last status, and when the listener heard
   double pause_ = 0;                      ///< for which it need not hear then
+  int resume_ = 0;                        ///< iteration up to which it need not hear
   double kernels_ = 0, setup_seconds_ = 0, seconds_ = 0, busy_cores_ = 0;
   SolveTimer<Exec> timer_;
 };

@@ -370,7 +370,7 @@ class MethodBase {
       Progress const progress = engine.progress();
       options_.monitor(progress);
       is_stopped_ = progress.stops;
-      return Heard{progress.stops, progress.pause};
+      return Heard{progress.stops, progress.pause, progress.resume};
     };
   }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <solder/core/compiled.hpp>
+#include <solder/core/deadline.hpp>
 #include <solder/core/report.hpp>
 #include <solder/matrix/duplicates.hpp>
 #include <solder/matrix/product.hpp>
@@ -180,6 +181,7 @@ class Hierarchy {
 
   void end_phase(std::string const& name) {
     exec_.fence("Solder::amg: a phase of the set-up has ended");
+    Deadline::check();
     auto const now = std::chrono::steady_clock::now();
     double const seconds = std::chrono::duration<double>(now - phase_began_).count();
     phase_began_ = now;

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include <solder/preconditioners/detail/scaling/matching.hpp>
+#include <solder/matrix/matching.hpp>
 
 namespace Solder::Impl::scaling {
 

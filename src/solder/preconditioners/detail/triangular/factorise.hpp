@@ -8,6 +8,7 @@
 #include <solder/core/scalar.hpp>
 #include <solder/preconditioners/detail/triangular/device.hpp>
 #include <solder/preconditioners/detail/triangular/marks.hpp>
+#include <solder/preconditioners/detail/triangular/pivots.hpp>
 
 namespace Solder::Impl::triangular {
 
@@ -139,7 +140,7 @@ struct IncompleteRows {
     if (!(size < least[i])) return pivot;
     Kokkos::atomic_inc(repaired);
     Kokkos::atomic_min(repaired + 1, i);
-    return size > 0 ? pivot * to_real<Scalar>(least[i] / size) : Scalar(least[i]);
+    return enlarged_pivot(pivot, least[i]);
   }
 
   /// \brief Eliminates a row in a warp's lanes. Returns false if the row, or the part right of the

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <solder/core/deadline.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/preconditioners/detail/triangular/pattern.hpp>
 
@@ -120,6 +121,7 @@ Filled<Scalar> filled_by_level(OrderedPattern const& A, int most_level, double f
   std::vector<std::int32_t> below, above;
   std::vector<std::int8_t> level_of(rows), levels;  // of the factors' entries, as most_level <= 100
   for (std::int32_t i = 0; i < rows; ++i) {
+    Deadline::check(i);
     level_of[i] = 0;
     row.begin(i, A, [&](std::int32_t, std::int32_t j) { level_of[j] = 0; });
     below.clear();

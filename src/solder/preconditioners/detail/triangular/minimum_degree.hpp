@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <solder/core/deadline.hpp>
 #include <solder/preconditioners/detail/triangular/neighbours.hpp>
 
 namespace Solder::Impl::triangular {
@@ -28,6 +29,7 @@ class MinimumDegree {
   std::vector<std::int32_t> order() {
     set_up();
     while (eliminated_ < rows_) {
+      Deadline::check(static_cast<std::int64_t>(pivots_.size()));
       std::int32_t const p = take_pivot();
       make_element(p);
       find_outsides();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <solder/preconditioners/detail/triangular/fill.hpp>
+#include <solder/preconditioners/detail/triangular/pivots.hpp>
 
 namespace Solder::Impl::triangular {
 
@@ -48,32 +49,6 @@ class Candidates {
   std::vector<One> all_;
 };
 
-/// \brief What a row of A says of what is small in it.
-struct RowSize {
-  double sum = 0, most = 0;
-  std::int32_t entries = 0;
-
-  template <class Scalar>
-  KOKKOS_FORCEINLINE_FUNCTION void add(Scalar const& value) {
-    double const size = size_of(value);
-    sum += size;
-    most = size > most ? size : most;
-    entries += size > 0;
-  }
-  /// \brief The size of an entry that is left out.
-  KOKKOS_FORCEINLINE_FUNCTION double small(double drop_tolerance) const {
-    return entries > 0 ? drop_tolerance * sum / entries : 0;
-  }
-  /// \brief The least size of the pivot: a hundredth of that, but no less than rounding.
-  template <class Scalar>
-  KOKKOS_FORCEINLINE_FUNCTION double least_pivot(double drop_tolerance) const {
-    using Real = typename ScalarTraits<Scalar>::Real;
-    double const rounding = double(Kokkos::Experimental::epsilon_v<Real>) * most,
-                 least = 0.01 * small(drop_tolerance);
-    return !(most > 0) ? 1 : least > rounding ? least : rounding;
-  }
-};
-
 /// \brief ILUT: A = L U row by row, without what is small, on the host (Saad, ILUT: a dual
 /// threshold incomplete LU factorization, 1994; Iterative Methods for Sparse Linear Systems,
 /// algorithm 10.6).
@@ -102,6 +77,7 @@ Filled<Scalar> filled_by_threshold(OrderedPattern const& A, Scalar const* given,
   std::vector<Scalar> w(rows), inverse(rows);
   std::vector<double> largest(rows);  // of each row of U
   for (std::int32_t i = 0; i < rows; ++i) {
+    Deadline::check(i);
     RowSize of_row;
     w[i] = Scalar{};
     row.begin(i, A, [&](std::int32_t k, std::int32_t j) {
@@ -143,7 +119,7 @@ Filled<Scalar> filled_by_threshold(OrderedPattern const& A, Scalar const* given,
 
     double const least = of_row.least_pivot<Scalar>(drop_tolerance), pivot = size_of(w[i]);
     if (pivot < least) {
-      w[i] = pivot > 0 ? w[i] * to_real<Scalar>(least / pivot) : Scalar(to_real<Scalar>(least));
+      w[i] = enlarged_pivot(w[i], least);
       if (filled.repaired++ == 0) filled.first_repaired = i;
     }
     inverse[i] = Scalar(1) / w[i];
@@ -184,6 +160,7 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
     first[columns[at[k]]] = k;
   };
   for (std::int32_t i = 0; i < rows; ++i) {
+    Deadline::check(i);
     above.clear();
     auto const add = [&](std::int32_t j, std::int32_t from) {
       marked[j] = i;

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <solder/core/deadline.hpp>
+
 namespace Solder::Impl::scaling {
 
 /// \brief log2 |a| of each entry of a square matrix in CSR, on the host; -infinity for a zero.
@@ -25,6 +27,7 @@ struct Matching {
   std::vector<std::int32_t> column;         ///< of each row, all different
   std::vector<double> of_rows, of_columns;  ///< log2 of the factors
   std::int32_t unmatched = 0;               ///< rows that got a column without an entry of theirs
+  std::int32_t first_unmatched = -1;        ///< the first of them; -1: none
 };
 
 /// \brief The matching whose product of entries is as large as it can be (Duff and Koster, On
@@ -66,8 +69,10 @@ class ProductMatching {
     via_.assign(n, -1);
     is_done_.assign(n, 0);
     std::int32_t unmatched = 0;
-    for (std::int32_t i = 0; i < n; ++i)
+    for (std::int32_t i = 0; i < n; ++i) {
+      Deadline::check(i);
       if (place_[i] < 0 && !augment(i)) ++unmatched;
+    }
     return result(unmatched);
   }
 
@@ -167,7 +172,9 @@ class ProductMatching {
         j = row == start ? -1 : before;
       }
     }
-    for (std::int32_t const j : done_) is_done_[j] = 0;
+    // Where a search has failed, no later one finds a free column by those that it has seen.
+    if (end >= 0)
+      for (std::int32_t const j : done_) is_done_[j] = 0;
     for (std::int32_t const j : seen_) distance_[j] = infinity;
     return end >= 0;
   }
@@ -184,6 +191,7 @@ class ProductMatching {
       if (place_[i] >= 0) {
         found.column[i] = A_.columns[static_cast<Offset>(place_[i])];
       } else {
+        if (found.first_unmatched < 0) found.first_unmatched = i;
         while (row_[free] >= 0) ++free;
         found.column[i] = free++;
       }
