@@ -105,10 +105,14 @@ macro(solder_find_nlohmann_json)
 endmacro()
 
 # The component CXX of MPI, which is never fetched: a machine with several nodes has its own.
+# Sets solder_has_mpi. FindMPI leaves a target even where it finds nothing.
 macro(solder_find_mpi how)
-  if(NOT TARGET MPI::MPI_CXX)
+  if(TARGET MPI::MPI_CXX)
+    set(solder_has_mpi TRUE)
+  else()
     set(MPI_CXX_SKIP_MPICXX TRUE) # its C++ bindings, which are gone from the standard
     find_package(MPI ${how} COMPONENTS CXX)
+    set(solder_has_mpi ${MPI_CXX_FOUND})
   endif()
 endmacro()
 
