@@ -137,6 +137,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     check_hermitian(wanted_, seen.symmetry);
     candidates_ = candidates_for(seen, machine_of(exec_), restriction_of(wanted_));
     analysis_ = seen;
+    knows_rank_ = false;
   }
   /// \brief Looks at A, and sets up the first candidate that can be.
   void begin_search() {
@@ -151,8 +152,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     setup_seconds_ = 0;
     std::exception_ptr why;
     for (; at_ < candidates_.size(); ++at_) {
+      if (has_been_tried(candidates_[at_])) continue;
       watch_->begin_solve();  // one that takes longer than a solve may is of no use
       if (set_up(candidates_[at_], &why)) break;
+      know_singular();
     }
     pending_ = attempts_.size();
     if (at_ < candidates_.size()) return;
@@ -235,10 +238,21 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     }
     while (++at_ < candidates_.size() && !watch_->has_ended()) {
       Candidate const& candidate = candidates_[at_];
-      if ((candidate.needs_definite && !may_be_definite_) || same_as(candidate) == failed) continue;
+      if ((candidate.needs_definite && !may_be_definite_) || same_as(candidate) == failed ||
+          has_been_tried(candidate))
+        continue;
       if (set_up(candidate)) return true;
+      know_singular();
     }
     return false;
+  }
+  /// \brief Whether it has ended by itself in this search, with these options.
+  bool has_been_tried(Candidate const& candidate) const {
+    return std::any_of(attempts_.begin(), attempts_.end(), [&](Attempt const& attempt) {
+      return attempt.solver == candidate.solver &&
+             attempt.preconditioner == candidate.preconditioner &&
+             attempt.why == candidate.because && attempt.reason != Reason::stopped;
+    });
   }
   /// \brief What tells a candidate from others, two of which may differ in options alone.
   static std::string same_as(Candidate const& candidate) {
@@ -270,6 +284,16 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       at_ = std::size_t(-1);
     }
     is_kept_ = false;
+  }
+  /// \brief Looks, once a matrix, whether A is singular whatever its values are, and takes the
+  /// candidates for such a matrix, from the first one on. Called where a candidate has failed.
+  void know_singular() {
+    if (std::exchange(knows_rank_, true)) return;
+    find_unmatched_rows(A_, analysis_);
+    if (analysis_.unmatched_rows == 0 || !wanted_.automatic.candidates.empty()) return;
+    candidates_ = candidates_for(analysis_, machine_of(exec_), restriction_of(wanted_));
+    given_up_.clear();
+    at_ = std::size_t(-1);
   }
   double promise_of_next() const {
     for (std::size_t k = at_ + 1; k < candidates_.size(); ++k)
@@ -325,6 +349,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       }
       bool const was_kept = is_kept_, might_be_definite = may_be_definite_;
       if (worst.reason == Reason::indefinite_matrix) know_indefinite();
+      if (!watch_->is_given_up() && !is_kept_) know_singular();
       if (might_be_definite != may_be_definite_) revives = false;
       bool goes_on = !revives && next(failed);
       // A list that begins anew has no peace.
@@ -482,6 +507,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   bool won_in_peace_ = false;      ///< having been given up before
   bool has_failed_ = false;        ///< the last solve, with more than one candidate
   bool may_be_definite_ = true;
+  bool knows_rank_ = false;  ///< whether A may be singular whatever its values are
   std::vector<std::pair<double, Candidate>> given_up_;  ///< iterations that were left
   std::vector<Attempt> attempts_;                       ///< of the solve under way, and before it
   std::size_t pending_ = 0;                             ///< of these, those before it

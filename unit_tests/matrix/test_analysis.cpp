@@ -140,7 +140,10 @@ TYPED_TEST_SUITE(OfMatrix, Cases, TypeName);
 template <class Exec, class Scalar>
 void expect_as_by_hand(Dense<Scalar> const& A) {
   Exec const exec;
-  Analysis const seen = analyse(exec, CsrMatrix<Scalar, Exec>(exec, A.csr())), wanted = expected(A);
+  CsrMatrix<Scalar, Exec> const matrix(exec, A.csr());
+  Analysis seen = analyse(exec, matrix);
+  Analysis const wanted = expected(A);
+  find_unmatched_rows(matrix, seen);
   expect_same(seen.diagonal, wanted.diagonal, "diagonal");
   expect_same(seen.row_sizes, wanted.row_sizes, "rows");
   expect_same(seen.column_sizes, wanted.column_sizes, "columns");

@@ -68,7 +68,8 @@ struct Analysis {
   Spread row_sizes;                ///< of the largest |a_ij| of each row; its zeros: rows of zeros
   Spread column_sizes;             ///< of the largest |a_ij| of each column
   /// Rows that get no column of their own where as many as possible get one that they have an
-  /// entry in; with any A is singular, whatever its values are. And the first of them, or -1.
+  /// entry in; with any A is singular, whatever its values are. And the first of them, or -1. Only
+  /// find_unmatched_rows() finds them.
   std::int32_t unmatched_rows = 0, first_unmatched_row = -1;
   std::int32_t bandwidth = 0;      ///< the largest |i - j| of an entry
   std::int32_t repeated_rows = 0;  ///< rows with the columns of the row before, as in blocks
@@ -202,7 +203,6 @@ inline std::string plural(std::int64_t count, char const* one, char const* many)
 /// It takes what check_symmetry() and row_statistics() take, and three kernels more: one goes
 /// through all rows twice, one through all entries once, one through the columns. 16 bytes a row
 /// are allocated meanwhile. Together about as long as ten products with A. Waits for the device.
-/// Where a diagonal entry is 0 or missing, A is also copied to the host, and its rows are matched.
 /// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 Analysis analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
@@ -258,18 +258,25 @@ Analysis analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   analysis.dominant_rows = facts.dominant_rows;
   analysis.bandwidth = facts.bandwidth;
   analysis.repeated_rows = facts.repeated_rows;
-  if (facts.diagonal.zeros > 0) {
-    auto const matching = Impl::largest_matching(A);
-    analysis.unmatched_rows = matching.unmatched;
-    analysis.first_unmatched_row = matching.first_unmatched;
-  }
   return analysis;
 }
 
-/// \brief Why A is singular, whatever its values are; empty where it need not be.
+/// \brief Finds Analysis::unmatched_rows of a matrix that has been looked at: on the host,
+/// near-linear in practice. There are none where no diagonal entry is 0 or missing, and nothing is
+/// done.
+/// \ingroup matrices
+template <class Scalar, class Exec, class Offset>
+void find_unmatched_rows(CsrMatrix<Scalar, Exec, Offset> const& A, Analysis& analysis) {
+  if (analysis.diagonal.zeros == 0) return;
+  auto const matching = Impl::largest_matching(A);
+  analysis.unmatched_rows = matching.unmatched;
+  analysis.first_unmatched_row = matching.first_unmatched;
+}
+
+/// \brief Why A is singular, whatever its values are; empty where it is not known to be.
 inline std::string why_singular(Analysis const& analysis) {
-  if (analysis.unmatched_rows == 0) return {};
   std::int32_t const rows = analysis.row_sizes.zeros, columns = analysis.column_sizes.zeros;
+  if (rows + columns + analysis.unmatched_rows == 0) return {};
   std::string text = "singular, whatever its values are: ";
   if (rows + columns > 0)
     text += Impl::plural(rows, " row and ", " rows and ") +
