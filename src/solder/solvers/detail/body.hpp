@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <solder/core/application.hpp>
+#include <solder/core/identity.hpp>
 #include <solder/core/program.hpp>
 #include <solder/core/source.hpp>
 #include <solder/core/stage.hpp>
