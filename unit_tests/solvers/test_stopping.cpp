@@ -212,7 +212,7 @@ TYPED_TEST(Stopping, AMonitorMayPauseUntilAnIteration) {
     ASSERT_GT(alone.report.iterations, 9);
     if (Solder::Impl::is_host_space<Exec>) {
       ASSERT_GE(heard.size(), 2u);
-      EXPECT_LE(heard[1], 10);
+      EXPECT_LE(heard[1], 16);  // the end of a cycle of GMRES
     }
     for (std::size_t k = 1; k < heard.size(); ++k) EXPECT_GE(heard[k], 9);
   });

@@ -100,8 +100,8 @@ struct Progress {
   /// solve in one kernel, which comes back for each call, then goes on for as long; batches,
   /// solves beside one another and auto call it all the same.
   void pause_for(double seconds_from_now) const { pause = seconds_from_now; }
-  /// \brief The same, up to this iteration. On hosts it is called at that one or the next, on GPUs
-  /// at the first batch that ends there or later.
+  /// \brief The same, up to this iteration. It is called at that one or the next, or where the cycle
+  /// or, on GPUs, the batch ends that has it.
   void pause_until(int iteration_to_hear) const { resume = iteration_to_hear; }
 };
 
