@@ -68,9 +68,10 @@ struct Analysis {
   Spread row_sizes;                ///< of the largest |a_ij| of each row; its zeros: rows of zeros
   Spread column_sizes;             ///< of the largest |a_ij| of each column
   /// Rows that get no column of their own where as many as possible get one that they have an
-  /// entry in; with any A is singular, whatever its values are. And the first of them, or -1. Only
-  /// find_unmatched_rows() finds them.
-  std::int32_t unmatched_rows = 0, first_unmatched_row = -1;
+  /// entry in; with any A is singular, whatever its values are. Only find_unmatched_rows() finds
+  /// them.
+  std::int32_t unmatched_rows = 0;
+  std::int32_t first_unmatched_row = -1;  ///< the first of them; -1: none
   std::int32_t bandwidth = 0;      ///< the largest |i - j| of an entry
   std::int32_t repeated_rows = 0;  ///< rows with the columns of the row before, as in blocks
 
