@@ -65,15 +65,15 @@ struct Analysis {
   std::int64_t opposite = 0;       ///< of these, those with another sign than a_ii (real parts)
   std::int64_t outsized = 0;       ///< of these, those with |a_ij|^2 > |a_ii a_jj|, beyond rounding
 
-  Spread row_sizes;                ///< of the largest |a_ij| of each row; its zeros: rows of zeros
-  Spread column_sizes;             ///< of the largest |a_ij| of each column
+  Spread row_sizes;     ///< of the largest |a_ij| of each row; its zeros: rows of zeros
+  Spread column_sizes;  ///< of the largest |a_ij| of each column
   /// Rows that get no column of their own where as many as possible get one that they have an
   /// entry in; with any A is singular, whatever its values are. Only find_unmatched_rows() finds
   /// them.
   std::int32_t unmatched_rows = 0;
   std::int32_t first_unmatched_row = -1;  ///< the first of them; -1: none
-  std::int32_t bandwidth = 0;      ///< the largest |i - j| of an entry
-  std::int32_t repeated_rows = 0;  ///< rows with the columns of the row before, as in blocks
+  std::int32_t bandwidth = 0;             ///< the largest |i - j| of an entry
+  std::int32_t repeated_rows = 0;         ///< rows with the columns of the row before, as in blocks
 
   /// \brief Whether A is square and equal to its conjugate transpose, up to rounding.
   bool is_hermitian() const {
