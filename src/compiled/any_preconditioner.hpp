@@ -91,6 +91,8 @@ template <class T, class Exec>
 class AsCalled : public HeldPreconditioner<T, Exec, CsrMatrix<T, Exec>> {
  public:
   using HeldPreconditioner<T, Exec, CsrMatrix<T, Exec>>::HeldPreconditioner;
+  /// \brief What is called takes one right-hand side.
+  bool takes_columns() const { return Impl::is_host_space<Exec> && this->made_->takes_columns(); }
   auto open(Arena<Exec>& arena) const {
     if constexpr (Impl::is_host_space<Exec>) {
       using Plain = Impl::HostPreconditioner<T, false, true>;
