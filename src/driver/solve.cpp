@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "columns.hpp"
+#include "coordinates.hpp"
 #include "memory.hpp"
 #include "parameters.hpp"
 #include "refused.hpp"
@@ -87,16 +88,7 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   auto const [format, reason] = wanted_format(run, count > 1);
   check_padding(exec, run, format, A);
   Kokkos::Timer timer;
-  SolverInputs inputs{monitor, {}};
-  bool const takes_points =
-      run.preconditioner.near_nullspace == "rigid_body" || run.preconditioner.name == "auto";
-  if (takes_points && system.points.dimensions > 0) {
-    auto const& points = system.points;
-    Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::HostSpace> const coordinates(
-        "Solder::coordinates", points.values.size() / points.dimensions, points.dimensions);
-    std::copy(points.values.begin(), points.values.end(), coordinates.data());
-    inputs.coordinates = coordinates;
-  }
+  SolverInputs const inputs{monitor, coordinates_of(run, system)};
   Solver<T, Exec> const solver = make_solver(exec, A, parameters_of(run, format), inputs);
   exec.fence("Solder::driver: matrix and preconditioner made");
   if (run.output.introduces && run.chooses())

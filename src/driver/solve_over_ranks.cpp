@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "columns.hpp"
+#include "coordinates.hpp"
 #include "deal.hpp"
 #include "parameters.hpp"
 #include "refused.hpp"
@@ -126,14 +127,7 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system, S
   SolverInputs inputs;
   Vector b, x;
   all.together([&] {
-    bool const takes_points = run.preconditioner.near_nullspace == "rigid_body";
-    if (takes_points && system.points.dimensions > 0) {
-      auto const& points = system.points;
-      Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::HostSpace> const coordinates(
-          "Solder::coordinates", points.values.size() / points.dimensions, points.dimensions);
-      std::copy(points.values.begin(), points.values.end(), coordinates.data());
-      inputs.coordinates = coordinates;
-    }
+    inputs.coordinates = coordinates_of(run, system);
     b = Solder::Impl::allocate_view<Vector>(exec, "Solder::b", n);
     x = Solder::Impl::allocate_view<Vector>(exec, "Solder::x", n);
     solved.solution.resize(system.rhs.size());
