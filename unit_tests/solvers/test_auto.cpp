@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// name: auto: the table of candidates, the haste, and what make_solver() makes of them.
+// name: auto, as make_solver() makes it; test_candidates.cpp has what it goes by.
 #include "../support.hpp"
+#include "reals.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <compiled/candidates.hpp>
-#include <compiled/watch.hpp>
-#include <solder/matrix/analysis.hpp>
+#include <compiled/wanted.hpp>
 #include <solder/matrix/batch.hpp>
 #include <solder/problems/convection_diffusion.hpp>
 #include <solder/problems/elasticity.hpp>
@@ -22,246 +21,14 @@
 namespace {
 
 using namespace SolderTest;
-using Solder::analyse;
-using Solder::Analysis;
 using Solder::Attempt;
 using Solder::HostCsr;
-using Solder::Machine;
 using Solder::make_solver;
 using Solder::Parameters;
 using Solder::Reason;
 using Solder::Report;
-using Solder::Compiled::Candidate;
-using Solder::Compiled::candidates_for;
-using Solder::Compiled::Haste;
 using Exec = Kokkos::DefaultExecutionSpace;
 using Matrix = Solder::CsrMatrix<double, Exec>;
-
-bool has(std::string const& text, std::string const& part) {
-  return text.find(part) != std::string::npos;
-}
-
-// ---- The table ----
-
-/// What analyse() would see of a mesh with so many rows.
-Analysis mesh(std::int32_t n) {
-  Analysis seen;
-  seen.symmetry.is_square = seen.symmetry.is_finite = seen.symmetry.pattern = true;
-  seen.symmetry.hermitian.difference = seen.symmetry.symmetric.difference = 0;
-  seen.rows = {.rows = n, .nonzeros = 7 * std::int64_t(n), .shortest = 3, .longest = 7, .mean = 7};
-  seen.diagonal = seen.row_sizes = seen.column_sizes = {.smallest = 6, .largest = 6, .zeros = 0};
-  seen.dominant_rows = n;
-  seen.dominance = 1;
-  seen.off_diagonals = seen.opposite = 6 * std::int64_t(n);
-  seen.lower = 3 * std::int64_t(n);
-  return seen;
-}
-Analysis general(std::int32_t n) {
-  Analysis seen = mesh(n);
-  seen.symmetry.hermitian.difference = seen.symmetry.symmetric.difference = 1;
-  return seen;
-}
-std::vector<std::string> names(std::vector<Candidate> const& candidates) {
-  std::vector<std::string> all;
-  for (Candidate const& candidate : candidates) all.push_back(candidate.name());
-  return all;
-}
-bool is_among(std::string const& name, std::vector<std::string> const& all) {
-  return std::find(all.begin(), all.end(), name) != all.end();
-}
-
-TEST(Candidates, OfADefiniteMatrixBeginWithCg) {
-  for (bool const is_host : {true, false})
-    for (std::int32_t const n : {1, 10, 1000, 100000, 10000000}) {
-      auto const candidates = candidates_for(mesh(n), Machine{.is_host = is_host});
-      EXPECT_EQ(candidates[0].solver, "cg") << n;
-      EXPECT_TRUE(candidates[0].needs_definite);
-      // Should it turn out to be indefinite, there are others.
-      EXPECT_TRUE(std::any_of(candidates.begin(), candidates.end(),
-                              [](Candidate const& each) { return !each.needs_definite; }));
-      for (Candidate const& each : candidates) {
-        EXPECT_FALSE(each.because.empty());
-        EXPECT_GT(each.iteration, 0);
-        EXPECT_GE(each.likely, 1);
-        EXPECT_TRUE(std::isfinite(each.promise()));
-      }
-    }
-}
-
-TEST(Candidates, OfALargeMeshBeginWithMultigridAndOfASmallOneWithout) {
-  EXPECT_EQ(candidates_for(mesh(1000000), Machine{})[0].preconditioner, "amg");
-  EXPECT_NE(candidates_for(mesh(100), Machine{})[0].preconditioner, "amg");
-}
-
-TEST(Candidates, OfADiagonallyDominantMatrixBeginWithJacobi) {
-  Analysis seen = mesh(1000000);
-  seen.dominance = 3;  // the condition number is 2 at most
-  Candidate const first = candidates_for(seen, Machine{})[0];
-  EXPECT_EQ(first.name(), "cg+jacobi");
-  EXPECT_LE(first.likely, 14);
-}
-
-/// No other solver promises to be done before CG with the same preconditioner, and rows like hubs are
-/// not for what would fill up.
-TEST(Candidates, WithANamedPreconditionerAreJudgedWithThisOne) {
-  for (std::int32_t const n : {200, 5000, 200000}) {
-    auto const all = candidates_for(mesh(n), Machine{}, {.preconditioner = "jacobi"});
-    EXPECT_EQ(all[0].name(), "cg+jacobi");
-    for (Candidate const& each : all) EXPECT_GE(each.promise(), all[0].promise()) << each.name();
-  }
-  EXPECT_NE(candidates_for(mesh(200), Machine{}, {.preconditioner = "ilut"})[0].solver, "cg")
-      << "ilut is not Hermitian";
-}
-TEST(Candidates, OfAnArrowHaveNoApproximateInverseAndNoMultigrid) {
-  Analysis arrow = mesh(3000);
-  arrow.rows.longest = 3000;
-  for (std::string const& name : names(candidates_for(arrow, Machine{})))
-    EXPECT_TRUE(name != "cg+fsai" && name != "cg+amg") << name;
-}
-
-TEST(Candidates, OfAnyOtherMatrixHaveNoCg) {
-  Analysis indefinite = mesh(1000);
-  indefinite.outsized = 1;
-  for (Analysis const& seen : {general(1000), indefinite}) {
-    auto const candidates = candidates_for(seen, Machine{});
-    for (Candidate const& each : candidates) EXPECT_NE(each.solver, "cg");
-    EXPECT_TRUE(is_among("bicgstab+ilu0", names(candidates)));
-    EXPECT_TRUE(is_among("gmres+ilu0", names(candidates)));
-  }
-}
-
-/// Where the most promising one does not do, its likes seldom do.
-TEST(Candidates, GoFromTheMostPromisingToTheStrongOnes) {
-  Analysis plain = mesh(5000);  // positive definite, as far as one can see, but no mesh
-  plain.opposite = 0;
-  auto const of_plain = names(candidates_for(plain, Machine{}));
-  ASSERT_GT(of_plain.size(), 4u);
-  EXPECT_EQ(of_plain[0].substr(0, 3), "cg+");
-  EXPECT_EQ(of_plain[1], "gmres+ilut");
-  EXPECT_TRUE(is_among("cg+amg", {of_plain.begin() + 2, of_plain.end()}));
-  plain.rows.rows = plain.dominant_rows = 50000;
-  EXPECT_EQ(names(candidates_for(plain, Machine{}))[1], "cg+ict");
-  auto const of_general = names(candidates_for(general(5000), Machine{}));
-  EXPECT_EQ(of_general[1], "gmres+ilut");
-  // What is large is not factorised completely before all else has failed; what is huge, never.
-  auto const is_complete = [](Candidate const& each) {
-    return each.preconditioner_options.find("fill_factor") != nullptr &&
-           each.because.find("nothing is left out") != std::string::npos;
-  };
-  for (std::int32_t const n : {5000, 50000, 500000}) {
-    auto const all = candidates_for(general(n), Machine{});
-    auto const found = std::find_if(all.begin(), all.end(), is_complete);
-    EXPECT_EQ(found != all.end(), n < 100000) << n;
-    EXPECT_EQ(found != all.end() && found + 1 == all.end(), n == 50000) << n;
-    if (found == all.end()) continue;
-    double const fill = *found->preconditioner_options.find("fill_factor")->as_real();
-    EXPECT_LE(fill * double(general(n).rows.nonzeros), 1e8);
-  }
-}
-
-TEST(Candidates, NeedTheDiagonalThatTheyDivideBy) {
-  Analysis seen = general(1000);
-  seen.diagonal.zeros = 1;
-  for (Candidate const& each : candidates_for(seen, Machine{}))
-    EXPECT_NE(each.preconditioner, "jacobi");
-}
-
-TEST(Candidates, AreRestrictedByWhatIsNamed) {
-  for (Candidate const& each : candidates_for(general(1000), Machine{}, {.solver = "gmres"}))
-    EXPECT_EQ(each.solver, "gmres");
-  for (Candidate const& each : candidates_for(general(1000), Machine{}, {.preconditioner = "ilu0"}))
-    EXPECT_EQ(each.preconditioner, "ilu0");
-  EXPECT_EQ(names(candidates_for(mesh(1000), Machine{}, {.candidates = "gmres+ilu0, cg+amg"})),
-            (std::vector<std::string>{"gmres+ilu0", "cg+amg"}));
-  // Who asks for cg where it does not suit gets it.
-  EXPECT_EQ(candidates_for(general(1000), Machine{}, {.solver = "cg"})[0].solver, "cg");
-  for (Candidate const& each : candidates_for(mesh(1000), Machine{}, {.solver = "block_cg"}))
-    EXPECT_EQ(each.solver, "block_cg");
-  for (char const* const wrong : {"cg", "cg+ilu7", "sor+jacobi", " , "})
-    EXPECT_THROW(candidates_for(mesh(1000), Machine{}, {.candidates = wrong}),
-                 std::invalid_argument)
-        << wrong;
-}
-
-TEST(Candidates, AreTheSameEveryTimeAndAreExplained) {
-  auto const candidates = candidates_for(mesh(5000), Machine{});
-  EXPECT_EQ(names(candidates), names(candidates_for(mesh(5000), Machine{})));
-  std::string const text = explained(mesh(5000), candidates);
-  for (Candidate const& each : candidates) {
-    EXPECT_TRUE(has(text, each.name())) << text;
-    EXPECT_TRUE(has(text, each.because)) << text;
-  }
-  EXPECT_TRUE(has(text, "5000 rows"));
-}
-
-// ---- Haste ----
-
-/// The iteration at which it gives up a candidate whose residual falls by `factor` each; -1: never.
-int gives_up(double factor, double next, double tolerance = 1e-8) {
-  Haste haste;
-  haste.begin(10, 1, next, tolerance);  // a set-up of ten iterations
-  double residual = 1;
-  for (int k = 0; k < 10000 && residual > tolerance; ++k, residual *= factor)
-    if (haste.gives_up(k, residual)) return k;
-  return -1;
-}
-
-TEST(Haste, LeavesWhatIsSlowWhenItHasCostAsMuchAsTheNextPromises) {
-  EXPECT_EQ(gives_up(0.9999, 100), 90);
-  EXPECT_EQ(gives_up(1.0, 100), 90);
-  EXPECT_EQ(gives_up(0.9, 100), -1);   // 175 iterations: the rest is soon done
-  EXPECT_EQ(gives_up(0.9999, 0), -1);  // there is no other
-  EXPECT_EQ(gives_up(0.9999, 100, 0), -1);
-  EXPECT_EQ(gives_up(0.9999, 1), 20);  // not before it can be judged
-}
-
-TEST(Haste, GoesByTheLatterHalfOfTheIterations) {
-  Haste haste;
-  haste.begin(0, 1, 100, 1e-8);
-  bool left = false;
-  for (int k = 0; k <= 140; ++k)  // nothing for 60 iterations, then a digit every ten
-    left = left || haste.gives_up(k, k < 60 ? 1.0 : std::pow(10.0, -(k - 60) / 10.0));
-  EXPECT_FALSE(left);
-}
-
-/// Looking less often leaves what is slow a twentieth later at most.
-TEST(Haste, IsAskedAFewTimes) {
-  for (double const factor : {0.9999, 1.0, 0.9, 0.98})
-    for (double const next : {1.0, 100.0, 1000.0, 0.0}) {
-      Haste haste;
-      haste.begin(10, 1, next, 1e-8);
-      int asked = 0, left = -1;
-      for (int k = 0; k < 10000 && left < 0 && std::pow(factor, k) > 1e-8;) {
-        ++asked;
-        if (haste.gives_up(k, std::pow(factor, k))) left = k;
-        EXPECT_GT(haste.next_look(k), k);
-        k = haste.next_look(k);
-      }
-      int const wanted = gives_up(factor, next);
-      SCOPED_TRACE(std::to_string(factor) + " " + std::to_string(next));
-      EXPECT_EQ(left < 0, wanted < 0);
-      EXPECT_GE(left, wanted);
-      EXPECT_LE(left, 1.05 * wanted + 1);
-      EXPECT_LE(asked, next == 0 ? 1 : 100);
-    }
-}
-
-TEST(Watch, PausesUnlessAUserOrAClockIsToBeAsked) {
-  using Solder::Compiled::Watch;
-  Solder::AutoOptions options;
-  auto const resumed = [&](Solder::Monitor const& user) {
-    Watch watch(user, options);
-    watch.begin_solve();
-    watch.begin_attempt(0, 1, 500, true);
-    Solder::Progress const progress{1, 1.0, 0.0};
-    watch.listen(progress);
-    return progress.resume;
-  };
-  EXPECT_EQ(resumed({}), 250);
-  EXPECT_EQ(resumed([](Solder::Progress const&) {}), 0);
-  options.time_limit = 10;
-  EXPECT_EQ(resumed({}), 0);
-}
 
 // ---- make_solver ----
 
@@ -377,7 +144,7 @@ TEST_F(Auto, SaysTheTruthOfASingularMatrix) {
   EXPECT_NE(report.reason, Reason::converged);
   EXPECT_NEAR(residual(A, b, x), report.true_relative_residual, 1e-6);
   EXPECT_GT(report.attempts.size(), 1u);
-  EXPECT_TRUE(has(report.detail, "candidates that were tried")) << report.detail;
+  EXPECT_TRUE(contains(report.detail, "candidates that were tried")) << report.detail;
   std::vector<double> const u = random_vector<double>(50, 1);  // in its range
   for (int i = 0; i < 50; ++i) {
     b[i] = 0;
@@ -408,10 +175,11 @@ TEST_F(Auto, SaysThatAMatrixIsSingularWhateverItsValuesAre) {
   b[1] = 2;  // row 0 says otherwise
   auto const [report, x] = solve(solver, b);
   EXPECT_NE(report.reason, Reason::converged);
-  EXPECT_TRUE(has(report.detail, "A is singular, whatever its values are")) << report.detail;
-  EXPECT_TRUE(has(solver.explain(), "singular, whatever its values are: 1 row has no column left"))
+  EXPECT_TRUE(contains(report.detail, "A is singular, whatever its values are")) << report.detail;
+  EXPECT_TRUE(
+      contains(solver.explain(), "singular, whatever its values are: 1 row has no column left"))
       << solver.explain();
-  EXPECT_TRUE(has(advice(report), "which rows of A lack entries")) << advice(report);
+  EXPECT_TRUE(contains(advice(report), "which rows of A lack entries")) << advice(report);
   std::set<std::string> tried;
   for (Attempt const& attempt : report.attempts)
     tried.insert(attempt.solver + "+" + attempt.preconditioner);
@@ -443,7 +211,7 @@ TEST_F(Auto, GivesTheBestXBackWhereNoneHasSolved) {
   EXPECT_NEAR(first, std::sqrt(0.1), 1e-3);  // the part of b that no x can give
   EXPECT_EQ(report.true_relative_residual, first);
   EXPECT_NEAR(residual(A, b, x), first, 1e-12);
-  EXPECT_TRUE(has(report.detail, "x is that of gmres+none, the best that any had"))
+  EXPECT_TRUE(contains(report.detail, "x is that of gmres+none, the best that any had"))
       << report.detail;
 }
 
@@ -459,7 +227,7 @@ TEST_F(Auto, RefusesCandidatesThatThereAreNotBeforeItLooksAtA) {
           "candidates: 'block_cg+jacobi' names no solver that auto knows: cg, bicgstab, gmres or "
           "idr",
           "candidates: 'cg' is no solver+preconditioner", "tolerance"})
-      EXPECT_TRUE(has(what, part)) << part << " is not in\n" << what;
+      EXPECT_TRUE(contains(what, part)) << part << " is not in\n" << what;
   }
   EXPECT_THROW(Solder::Compiled::read_solver({{"candidates", " , "}}), std::invalid_argument);
 }
@@ -473,7 +241,7 @@ TEST_F(Auto, LimitsTheTimeOfSetups) {
   Report const report = solve(solver, b).report;
   ASSERT_EQ(report.attempts.size(), 2u);
   EXPECT_EQ(report.attempts[0].preconditioner, "ilut");
-  EXPECT_TRUE(has(report.attempts[0].ended, "it has taken longer than the")) << report;
+  EXPECT_TRUE(contains(report.attempts[0].ended, "it has taken longer than the")) << report;
   EXPECT_LT(report.attempts[0].setup_seconds, 0.5);
   EXPECT_EQ(report.reason, Reason::stopped);
   EXPECT_EQ(make_solver(exec, Matrix(exec, A),
@@ -565,7 +333,7 @@ TEST_F(Auto, LeavesOneOfTheTwoToTheUser) {
                std::invalid_argument);
   // A solver that is named has no preconditioner unless one is asked for.
   auto const plain = make_solver(exec, Matrix(exec, A), {{"name", "cg"}});
-  EXPECT_TRUE(has(plain.describe(), "preconditioner: none"));
+  EXPECT_TRUE(contains(plain.describe(), "preconditioner: none"));
   EXPECT_THROW(make_solver(exec, Matrix(exec, A), {{"restart", 5}}), std::invalid_argument);
   EXPECT_THROW(Solder::make_preconditioner(exec, Matrix(exec, A), {{"name", "auto"}}),
                std::invalid_argument);
@@ -582,7 +350,7 @@ TEST_F(Auto, KeepsToItsLimits) {
   EXPECT_EQ(few.reason, Reason::max_iterations) << few;
   EXPECT_EQ(few.iterations, 25);
   EXPECT_EQ(few.attempts.size(), 1u);
-  EXPECT_TRUE(has(few.detail, "max_iterations")) << few.detail;
+  EXPECT_TRUE(contains(few.detail, "max_iterations")) << few.detail;
   HostCsr<double> const indefinite = tridiagonal(400, -1, 1.2, -1);
   auto const rest =
       solve(make_solver(exec, Matrix(exec, indefinite),
@@ -611,7 +379,7 @@ TEST_F(Auto, KeepsToItsLimits) {
             b)
           .report;
   EXPECT_EQ(late.reason, Reason::stopped);
-  EXPECT_TRUE(has(late.detail, "time limit")) << late.detail;
+  EXPECT_TRUE(contains(late.detail, "time limit")) << late.detail;
   EXPECT_EQ(late.attempts.size(), 1u);
 }
 
@@ -649,20 +417,20 @@ TEST_F(Auto, TakesColumnsAndBatches) {
     make_solver(exec, blocks, {{"preconditioner", "ilu0"}}).solve(ones, y, batch);
     ADD_FAILURE() << "no error";
   } catch (std::invalid_argument const& error) {
-    EXPECT_TRUE(has(error.what(), "take batches")) << error.what();
+    EXPECT_TRUE(contains(error.what(), "take batches")) << error.what();
   }
 }
 
 TEST_F(Auto, IsDescribedAndKnowsItsMemory) {
   Matrix const A(exec, Solder::fem_poisson_2d<double>(30));
   auto const solver = make_solver(exec, A, {});
-  EXPECT_TRUE(has(solver.describe(), "auto, number 1 of")) << solver.describe();
-  EXPECT_TRUE(has(solver.explain(), "900 rows")) << solver.explain();
-  EXPECT_TRUE(has(solver.explain(), "taken: cg with")) << solver.explain();
+  EXPECT_TRUE(contains(solver.describe(), "auto, number 1 of")) << solver.describe();
+  EXPECT_TRUE(contains(solver.explain(), "900 rows")) << solver.explain();
+  EXPECT_TRUE(contains(solver.explain(), "taken: cg with")) << solver.explain();
   EXPECT_GE(solver.workspace_bytes(), 900 * sizeof(double));
   std::string const table = Solder::explain_solver(exec, A, {});
-  EXPECT_TRUE(has(table, "candidates, in this order")) << table;
-  EXPECT_TRUE(has(Solder::explain_solver(exec, A, {{"name", "cg"}}), "cg with none"));
+  EXPECT_TRUE(contains(table, "candidates, in this order")) << table;
+  EXPECT_TRUE(contains(Solder::explain_solver(exec, A, {{"name", "cg"}}), "cg with none"));
 }
 
 // ---- What advice() says is followed ----
@@ -688,8 +456,8 @@ TEST_F(Advice, OfTooFewIterations) {
   auto const b = random_vector<double>(A.rows, 3);
   Report const report = by(A, {{"name", "cg"}, {"max_iterations", 20}}, b);
   ASSERT_EQ(report.reason, Reason::max_iterations);
-  ASSERT_TRUE(
-      has(advice(report), "more iterations, or take a stronger preconditioner, or name: auto"));
+  ASSERT_TRUE(contains(advice(report),
+                       "more iterations, or take a stronger preconditioner, or name: auto"));
   EXPECT_EQ(by(A, {{"name", "cg"}, {"max_iterations", 2000}}, b).reason, Reason::converged);
   EXPECT_EQ(by(A, {{"name", "cg"}, {"max_iterations", 40}, {"preconditioner", "amg"}}, b).reason,
             Reason::converged);
@@ -701,7 +469,7 @@ TEST_F(Advice, OfAMatrixThatIsIndefinite) {
   auto const b = random_vector<double>(A.rows, 3);
   Report const report = by(A, {{"name", "cg"}}, b);
   ASSERT_EQ(report.reason, Reason::indefinite_matrix);
-  ASSERT_TRUE(has(advice(report), "take gmres, bicgstab or idr, or name: auto"));
+  ASSERT_TRUE(contains(advice(report), "take gmres, bicgstab or idr, or name: auto"));
   for (char const* const name : {"gmres", "bicgstab", "idr"})
     EXPECT_EQ(by(A, {{"name", name}, {"preconditioner", "ilu0"}}, b).reason, Reason::converged)
         << name;
@@ -715,7 +483,7 @@ TEST_F(Advice, OfAPreconditionerThatIsIndefinite) {
   for (char const* const form : {"classical", "pipelined"}) {
     Report const report = by(A, {{"name", "cg"}, {"form", form}, {"preconditioner", "jacobi"}}, b);
     ASSERT_EQ(report.reason, Reason::indefinite_preconditioner) << report;
-    ASSERT_TRUE(has(advice(report), "gmres, bicgstab or idr with this one"));
+    ASSERT_TRUE(contains(advice(report), "gmres, bicgstab or idr with this one"));
   }
   for (char const* const name : {"gmres", "bicgstab", "idr"})
     EXPECT_EQ(by(A, {{"name", name}, {"preconditioner", "jacobi"}}, b).reason, Reason::converged)
@@ -727,7 +495,7 @@ TEST_F(Advice, OfABreakdown) {
   auto const b = random_vector<double>(A.rows, 3);
   Report const report = by(A, {{"name", "bicgstab"}, {"preconditioner", "jacobi"}}, b);
   ASSERT_EQ(report.reason, Reason::breakdown) << report;
-  ASSERT_TRUE(has(advice(report), "another method or preconditioner, or name: auto"));
+  ASSERT_TRUE(contains(advice(report), "another method or preconditioner, or name: auto"));
   EXPECT_EQ(by(A, {}, b).reason, Reason::converged);
 }
 
@@ -737,7 +505,7 @@ TEST_F(Advice, OfAToleranceBeyondRounding) {
   Report const report = by(A, {{"name", "cg"}, {"tolerance", 1e-18}}, b);
   ASSERT_EQ(report.reason, Reason::stagnated) << report;
   std::string const text = advice(report), above = "a tolerance above ";
-  ASSERT_TRUE(has(text, above)) << text;
+  ASSERT_TRUE(contains(text, above)) << text;
   double const tolerance = std::stod(text.substr(text.find(above) + above.size()));
   EXPECT_GT(tolerance, 1e-18);
   EXPECT_LT(tolerance, 1e-10);
@@ -750,7 +518,7 @@ TEST_F(Advice, OfNoNumbers) {
   b[3] = std::numeric_limits<double>::infinity();
   Report const report = by(A, {{"name", "cg"}}, b);
   ASSERT_EQ(report.reason, Reason::not_finite);
-  ASSERT_TRUE(has(advice(report), "a NaN or an infinity in A, b and the guess"));
+  ASSERT_TRUE(contains(advice(report), "a NaN or an infinity in A, b and the guess"));
   b[3] = 1;
   EXPECT_EQ(by(A, {{"name", "cg"}}, b).reason, Reason::converged);
 }
@@ -766,7 +534,7 @@ TEST_F(Advice, OfGmresThatStagnates) {
   b[0] = 1;
   Report const report = by(A, {{"name", "gmres"}, {"restart", 10}}, b);
   ASSERT_EQ(report.reason, Reason::stagnated) << report;
-  ASSERT_TRUE(has(advice(report), "a longer restart of gmres, or name: auto"));
+  ASSERT_TRUE(contains(advice(report), "a longer restart of gmres, or name: auto"));
   EXPECT_EQ(by(A, {{"name", "gmres"}, {"restart", 40}}, b).reason, Reason::converged);
 }
 

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What name: auto goes by: the table of candidates, the haste, and the watch.
+#include "../support.hpp"
+#include "reals.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <compiled/candidates.hpp>
+#include <compiled/watch.hpp>
+#include <solder/matrix/analysis.hpp>
+
+namespace {
+
+using Solder::Analysis;
+using Solder::Machine;
+using Solder::Compiled::Candidate;
+using Solder::Compiled::candidates_for;
+using Solder::Compiled::Haste;
+using SolderTest::contains;
+
+// ---- The table ----
+
+/// What analyse() would see of a mesh with so many rows.
+Analysis mesh(std::int32_t n) {
+  Analysis seen;
+  seen.symmetry.is_square = seen.symmetry.is_finite = seen.symmetry.pattern = true;
+  seen.symmetry.hermitian.difference = seen.symmetry.symmetric.difference = 0;
+  seen.rows = {.rows = n, .nonzeros = 7 * std::int64_t(n), .shortest = 3, .longest = 7, .mean = 7};
+  seen.diagonal = seen.row_sizes = seen.column_sizes = {.smallest = 6, .largest = 6, .zeros = 0};
+  seen.dominant_rows = n;
+  seen.dominance = 1;
+  seen.off_diagonals = seen.opposite = 6 * std::int64_t(n);
+  seen.lower = 3 * std::int64_t(n);
+  return seen;
+}
+Analysis general(std::int32_t n) {
+  Analysis seen = mesh(n);
+  seen.symmetry.hermitian.difference = seen.symmetry.symmetric.difference = 1;
+  return seen;
+}
+std::vector<std::string> names(std::vector<Candidate> const& candidates) {
+  std::vector<std::string> all;
+  for (Candidate const& candidate : candidates) all.push_back(candidate.name());
+  return all;
+}
+bool is_among(std::string const& name, std::vector<std::string> const& all) {
+  return std::find(all.begin(), all.end(), name) != all.end();
+}
+
+TEST(Candidates, OfADefiniteMatrixBeginWithCg) {
+  for (bool const is_host : {true, false})
+    for (std::int32_t const n : {1, 10, 1000, 100000, 10000000}) {
+      auto const candidates = candidates_for(mesh(n), Machine{.is_host = is_host});
+      EXPECT_EQ(candidates[0].solver, "cg") << n;
+      EXPECT_TRUE(candidates[0].needs_definite);
+      // Should it turn out to be indefinite, there are others.
+      EXPECT_TRUE(std::any_of(candidates.begin(), candidates.end(),
+                              [](Candidate const& each) { return !each.needs_definite; }));
+      for (Candidate const& each : candidates) {
+        EXPECT_FALSE(each.because.empty());
+        EXPECT_GT(each.iteration, 0);
+        EXPECT_GE(each.likely, 1);
+        EXPECT_TRUE(std::isfinite(each.promise()));
+      }
+    }
+}
+
+TEST(Candidates, OfALargeMeshBeginWithMultigridAndOfASmallOneWithout) {
+  EXPECT_EQ(candidates_for(mesh(1000000), Machine{})[0].preconditioner, "amg");
+  EXPECT_NE(candidates_for(mesh(100), Machine{})[0].preconditioner, "amg");
+}
+
+TEST(Candidates, OfADiagonallyDominantMatrixBeginWithJacobi) {
+  Analysis seen = mesh(1000000);
+  seen.dominance = 3;  // the condition number is 2 at most
+  Candidate const first = candidates_for(seen, Machine{})[0];
+  EXPECT_EQ(first.name(), "cg+jacobi");
+  EXPECT_LE(first.likely, 14);
+}
+
+/// No other solver promises to be done before CG with the same preconditioner, and rows like hubs
+/// are not for what would fill up.
+TEST(Candidates, WithANamedPreconditionerAreJudgedWithThisOne) {
+  for (std::int32_t const n : {200, 5000, 200000}) {
+    auto const all = candidates_for(mesh(n), Machine{}, {.preconditioner = "jacobi"});
+    EXPECT_EQ(all[0].name(), "cg+jacobi");
+    for (Candidate const& each : all) EXPECT_GE(each.promise(), all[0].promise()) << each.name();
+  }
+  EXPECT_NE(candidates_for(mesh(200), Machine{}, {.preconditioner = "ilut"})[0].solver, "cg")
+      << "ilut is not Hermitian";
+}
+TEST(Candidates, OfAnArrowHaveNoApproximateInverseAndNoMultigrid) {
+  Analysis arrow = mesh(3000);
+  arrow.rows.longest = 3000;
+  for (std::string const& name : names(candidates_for(arrow, Machine{})))
+    EXPECT_TRUE(name != "cg+fsai" && name != "cg+amg") << name;
+}
+
+TEST(Candidates, OfAnyOtherMatrixHaveNoCg) {
+  Analysis indefinite = mesh(1000);
+  indefinite.outsized = 1;
+  for (Analysis const& seen : {general(1000), indefinite}) {
+    auto const candidates = candidates_for(seen, Machine{});
+    for (Candidate const& each : candidates) EXPECT_NE(each.solver, "cg");
+    EXPECT_TRUE(is_among("bicgstab+ilu0", names(candidates)));
+    EXPECT_TRUE(is_among("gmres+ilu0", names(candidates)));
+  }
+}
+
+/// Where the most promising one does not do, its likes seldom do.
+TEST(Candidates, GoFromTheMostPromisingToTheStrongOnes) {
+  Analysis plain = mesh(5000);  // positive definite, as far as one can see, but no mesh
+  plain.opposite = 0;
+  auto const of_plain = names(candidates_for(plain, Machine{}));
+  ASSERT_GT(of_plain.size(), 4u);
+  EXPECT_EQ(of_plain[0].substr(0, 3), "cg+");
+  EXPECT_EQ(of_plain[1], "gmres+ilut");
+  EXPECT_TRUE(is_among("cg+amg", {of_plain.begin() + 2, of_plain.end()}));
+  plain.rows.rows = plain.dominant_rows = 50000;
+  EXPECT_EQ(names(candidates_for(plain, Machine{}))[1], "cg+ict");
+  auto const of_general = names(candidates_for(general(5000), Machine{}));
+  EXPECT_EQ(of_general[1], "gmres+ilut");
+  // What is large is not factorised completely before all else has failed; what is huge, never.
+  auto const is_complete = [](Candidate const& each) {
+    return each.preconditioner_options.find("fill_factor") != nullptr &&
+           each.because.find("nothing is left out") != std::string::npos;
+  };
+  for (std::int32_t const n : {5000, 50000, 500000}) {
+    auto const all = candidates_for(general(n), Machine{});
+    auto const found = std::find_if(all.begin(), all.end(), is_complete);
+    EXPECT_EQ(found != all.end(), n < 100000) << n;
+    EXPECT_EQ(found != all.end() && found + 1 == all.end(), n == 50000) << n;
+    if (found == all.end()) continue;
+    double const fill = *found->preconditioner_options.find("fill_factor")->as_real();
+    EXPECT_LE(fill * double(general(n).rows.nonzeros), 1e8);
+  }
+}
+
+TEST(Candidates, NeedTheDiagonalThatTheyDivideBy) {
+  Analysis seen = general(1000);
+  seen.diagonal.zeros = 1;
+  for (Candidate const& each : candidates_for(seen, Machine{}))
+    EXPECT_NE(each.preconditioner, "jacobi");
+}
+
+TEST(Candidates, AreRestrictedByWhatIsNamed) {
+  for (Candidate const& each : candidates_for(general(1000), Machine{}, {.solver = "gmres"}))
+    EXPECT_EQ(each.solver, "gmres");
+  for (Candidate const& each : candidates_for(general(1000), Machine{}, {.preconditioner = "ilu0"}))
+    EXPECT_EQ(each.preconditioner, "ilu0");
+  EXPECT_EQ(names(candidates_for(mesh(1000), Machine{}, {.candidates = "gmres+ilu0, cg+amg"})),
+            (std::vector<std::string>{"gmres+ilu0", "cg+amg"}));
+  // Who asks for cg where it does not suit gets it.
+  EXPECT_EQ(candidates_for(general(1000), Machine{}, {.solver = "cg"})[0].solver, "cg");
+  for (Candidate const& each : candidates_for(mesh(1000), Machine{}, {.solver = "block_cg"}))
+    EXPECT_EQ(each.solver, "block_cg");
+  for (char const* const wrong : {"cg", "cg+ilu7", "sor+jacobi", " , "})
+    EXPECT_THROW(candidates_for(mesh(1000), Machine{}, {.candidates = wrong}),
+                 std::invalid_argument)
+        << wrong;
+}
+
+TEST(Candidates, AreTheSameEveryTimeAndAreExplained) {
+  auto const candidates = candidates_for(mesh(5000), Machine{});
+  EXPECT_EQ(names(candidates), names(candidates_for(mesh(5000), Machine{})));
+  std::string const text = explained(mesh(5000), candidates);
+  for (Candidate const& each : candidates) {
+    EXPECT_TRUE(contains(text, each.name())) << text;
+    EXPECT_TRUE(contains(text, each.because)) << text;
+  }
+  EXPECT_TRUE(contains(text, "5000 rows"));
+}
+
+// ---- Haste ----
+
+/// The iteration at which it gives up a candidate whose residual falls by `factor` each; -1: never.
+int gives_up(double factor, double next, double tolerance = 1e-8) {
+  Haste haste;
+  haste.begin(10, 1, next, tolerance);  // a set-up of ten iterations
+  double residual = 1;
+  for (int k = 0; k < 10000 && residual > tolerance; ++k, residual *= factor)
+    if (haste.gives_up(k, residual)) return k;
+  return -1;
+}
+
+TEST(Haste, LeavesWhatIsSlowWhenItHasCostAsMuchAsTheNextPromises) {
+  EXPECT_EQ(gives_up(0.9999, 100), 90);
+  EXPECT_EQ(gives_up(1.0, 100), 90);
+  EXPECT_EQ(gives_up(0.9, 100), -1);   // 175 iterations: the rest is soon done
+  EXPECT_EQ(gives_up(0.9999, 0), -1);  // there is no other
+  EXPECT_EQ(gives_up(0.9999, 100, 0), -1);
+  EXPECT_EQ(gives_up(0.9999, 1), 20);  // not before it can be judged
+}
+
+TEST(Haste, GoesByTheLatterHalfOfTheIterations) {
+  Haste haste;
+  haste.begin(0, 1, 100, 1e-8);
+  bool left = false;
+  for (int k = 0; k <= 140; ++k)  // nothing for 60 iterations, then a digit every ten
+    left = left || haste.gives_up(k, k < 60 ? 1.0 : std::pow(10.0, -(k - 60) / 10.0));
+  EXPECT_FALSE(left);
+}
+
+/// Looking less often leaves what is slow a twentieth later at most.
+TEST(Haste, IsAskedAFewTimes) {
+  for (double const factor : {0.9999, 1.0, 0.9, 0.98})
+    for (double const next : {1.0, 100.0, 1000.0, 0.0}) {
+      Haste haste;
+      haste.begin(10, 1, next, 1e-8);
+      int asked = 0, left = -1;
+      for (int k = 0; k < 10000 && left < 0 && std::pow(factor, k) > 1e-8;) {
+        ++asked;
+        if (haste.gives_up(k, std::pow(factor, k))) left = k;
+        EXPECT_GT(haste.next_look(k), k);
+        k = haste.next_look(k);
+      }
+      int const wanted = gives_up(factor, next);
+      SCOPED_TRACE(std::to_string(factor) + " " + std::to_string(next));
+      EXPECT_EQ(left < 0, wanted < 0);
+      EXPECT_GE(left, wanted);
+      EXPECT_LE(left, 1.05 * wanted + 1);
+      EXPECT_LE(asked, next == 0 ? 1 : 100);
+    }
+}
+
+TEST(Watch, PausesUnlessAUserOrAClockIsToBeAsked) {
+  using Solder::Compiled::Watch;
+  Solder::AutoOptions options;
+  auto const resumed = [&](Solder::Monitor const& user) {
+    Watch watch(user, options);
+    watch.begin_solve();
+    watch.begin_attempt(0, 1, 500, true);
+    Solder::Progress const progress{1, 1.0, 0.0};
+    watch.listen(progress);
+    return progress.resume;
+  };
+  EXPECT_EQ(resumed({}), 250);
+  EXPECT_EQ(resumed([](Solder::Progress const&) {}), 0);
+  options.time_limit = 10;
+  EXPECT_EQ(resumed({}), 0);
+}
+
+}  // namespace
