@@ -22,9 +22,8 @@ namespace Solder::Compiled {
 /// \brief What solvers on hosts see of a preconditioner by name (core/on_hosts.hpp).
 template <class T>
 using OpenedOnHost =
-    std::variant<Impl::NoOperation, Impl::JacobiOperator<T>,
-                 Impl::HostPreconditioner<T, true, true>, Impl::HostPreconditioner<T, false, true>,
-                 Impl::HostPreconditioner<T, false, false>>;
+    std::variant<Impl::NoOperation, Impl::JacobiOperator<T>, Impl::HostPreconditioner<T, true>,
+                 Impl::HostPreconditioner<T, false>>;
 
 /// \brief A preconditioner by name whose type only preconditioners.cpp knows, where all that the
 /// type entails is compiled once.
@@ -40,6 +39,7 @@ class AnyPreconditioner : public Impl::MadePreconditioner<T, Exec> {
   virtual double words(std::int32_t rows) const = 0;
   virtual bool takes_columns() const = 0;
   virtual bool takes_batches() const = 0;
+  virtual bool is_on_device() const = 0;
   /// \brief The alternative that open() answers. For hosts.
   virtual std::size_t opened_as() const = 0;
   virtual OpenedOnHost<T> open(Arena<Exec>& arena) const = 0;
@@ -68,6 +68,7 @@ class HeldPreconditioner {
   bool is_stale() const { return made_->is_stale(); }
   bool takes_columns() const { return made_->takes_columns(); }
   bool takes_batches() const { return made_->takes_batches(); }
+  bool is_on_device() const { return made_->is_on_device(); }
   template <class Scalar>
   double words(std::int32_t rows) const {
     return made_->words(rows) * sizeof(T) / sizeof(Scalar);
@@ -95,13 +96,13 @@ class AsCalled : public HeldPreconditioner<T, Exec, CsrMatrix<T, Exec>> {
   bool takes_columns() const { return Impl::is_host_space<Exec> && this->made_->takes_columns(); }
   auto open(Arena<Exec>& arena) const {
     if constexpr (Impl::is_host_space<Exec>) {
-      using Plain = Impl::HostPreconditioner<T, false, true>;
+      if (!this->is_on_device())
+        throw std::logic_error("Solder: no preconditioner of a CsrMatrix works on the host");
+      using Plain = Impl::HostPreconditioner<T, false>;
       return std::visit(
           [&]<class Opened>(Opened const& opened) -> Plain {
             if constexpr (std::is_same_v<Opened, Plain>)
               return opened;
-            else if constexpr (!is_on_device<Opened>)
-              throw std::logic_error("Solder: no preconditioner of a CsrMatrix works on the host");
             else
               return Impl::host_preconditioner<T>(arena.keeper(),
                                                   Impl::as_rows(arena, opened, this->rows()));

@@ -23,10 +23,10 @@ template <template <class, class, class> class Method, class Exec, class OpenedA
 std::unique_ptr<AnyMethod<Exec, typename OpenedA::scalar_type>> compiled_method(
     Exec const& exec, std::shared_ptr<System<Exec, OpenedA, OpenedM>> system,
     Options const& options) {
-  auto method = std::make_unique<MethodFor<Method<Exec, OpenedA, OpenedM>, Exec, Options>>(
-      exec, std::move(system), options);
-  method->add_columns();
-  method->add_batch();
+  MethodFor<Method<Exec, OpenedA, OpenedM>> const made_of(std::move(system), options);
+  auto method = made_of.any(exec);
+  method->add_columns(made_of.template make<Serving::columns>());
+  method->add_batch(made_of.template make<Serving::batch>());
   return method;
 }
 
@@ -40,8 +40,8 @@ template <class T>
 using MatrixOnHosts = Impl::OpenedMatrixOnHost<T>;
 template <class T>
 using PreconditionersOnHosts =
-    std::tuple<Impl::NoOperation, Impl::JacobiOperator<T>, Impl::HostPreconditioner<T, true, true>,
-               Impl::HostPreconditioner<T, false, true>, Impl::HostPreconditioner<T, false, false>>;
+    std::tuple<Impl::NoOperation, Impl::JacobiOperator<T>, Impl::HostPreconditioner<T, true>,
+               Impl::HostPreconditioner<T, false>>;
 
 /// \brief The compiled_method() for each preconditioner type of hosts. Taking a function's address
 /// compiles it.

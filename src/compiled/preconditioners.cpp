@@ -118,9 +118,10 @@ class MadeOf final : public AnyPreconditioner<T, Exec, Of> {
   double words(std::int32_t rows) const override { return made_.template words<T>(rows); }
   bool takes_columns() const override { return Impl::is_for_columns<Exec>(made_); }
   bool takes_batches() const override { return Impl::is_for_batches<Exec>(made_); }
+  bool is_on_device() const override { return Impl::works_on_device<Exec>(made_); }
   std::size_t opened_as() const override {
     if constexpr (Impl::is_host_space<Exec>)
-      return OpenedOnHost<T>(std::in_place_type<OpenedOf<M, Exec, T>>).index();
+      return OpenedOnHost<T>(std::in_place_type<SeenOf<M, Exec, T>>).index();
     else
       return 0;
   }

@@ -14,7 +14,7 @@
 namespace Solder::Driver {
 namespace {
 
-/// How the right-hand sides of a run are solved (see ColumnsOf of the library): in groups of nearly
+/// How the right-hand sides of a run are solved (see ColumnGroups of the library): in groups of nearly
 /// equal size that are solved at once. (GPUs group those of large systems differently, but with no
 /// more columns in total.)
 struct Groups {

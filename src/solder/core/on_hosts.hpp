@@ -118,13 +118,11 @@ struct HostRows {
 };
 
 /// \brief An opened preconditioner that is not pointwise; see Application.
-template <class Scalar, bool Split, bool OnDevice>
+template <class Scalar, bool Split>
 struct HostPreconditioner {
   static constexpr bool is_identity = false, is_pointwise = false, is_split = Split,
-                        on_device = OnDevice, takes_columns = true,
-                        takes_batches = true;  ///< as far as M does
-  /// See src/compiled.
-  using compiled_for = std::conditional_t<Split && !OnDevice, HostPreconditioner, Scalar>;
+                        takes_columns = true, takes_batches = true;  ///< as far as M does
+  using compiled_for = Scalar;                                       ///< see src/compiled
   using Operand = Place<Scalar const>;
   using Applied = Application<HostProgram, HostRows<Scalar>>;
 
@@ -151,6 +149,12 @@ struct HostPreconditioner {
   static Operand place(Scalar const* r) { return {r, 0, 0}; }
   static Operand place(Operand const& r) { return r; }
   static Operand place(Place<Scalar> const& r) { return as_read(r); }
+};
+
+/// \brief The same, with host stages. A solve sees it without this, and asks the system.
+template <class Opened>
+struct WithHostStages : Opened {
+  static constexpr bool on_device = false;
 };
 
 /// \brief An application whose types only its keeper knows.
@@ -183,7 +187,7 @@ Application<HostProgram, HostRows<Scalar>> host_application(Keeper& keeper,
 /// \brief Any opened preconditioner that is not pointwise.
 template <class Scalar, class Opened>
 auto host_preconditioner(Keeper& keeper, Opened const& opened) {
-  using Host = HostPreconditioner<Scalar, Opened::is_split, is_on_device<Opened>>;
+  using Host = HostPreconditioner<Scalar, Opened::is_split>;
   using Operand = typename Host::Operand;
   Host host{&keeper,
             keeper.keep(opened),
@@ -203,7 +207,10 @@ auto host_preconditioner(Keeper& keeper, Opened const& opened) {
       return host_application<Scalar>(keeps, static_cast<Opened const*>(of)->apply(phase, r, rz));
     };
   }
-  return host;
+  if constexpr (is_on_device<Opened>)
+    return host;
+  else
+    return WithHostStages<Host>{host};
 }
 
 }  // namespace Impl

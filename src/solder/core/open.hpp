@@ -33,10 +33,31 @@ bool is_for_batches(Preconditioner const& M) {
     return Solder::takes_batches<OpenedAsGiven<Preconditioner, Exec>>;
 }
 
+/// \brief Whether a preconditioner has no host stages. As above.
+template <class Exec, class Preconditioner>
+bool works_on_device(Preconditioner const& M) {
+  if constexpr (requires { M.is_on_device(); })
+    return M.is_on_device();
+  else
+    return is_on_device<OpenedAsGiven<Preconditioner, Exec>>;
+}
+
 template <class Opened>
 inline constexpr bool is_of_hosts = false;
-template <class Scalar, bool Split, bool OnDevice>
-inline constexpr bool is_of_hosts<HostPreconditioner<Scalar, Split, OnDevice>> = true;
+template <class Scalar, bool Split>
+inline constexpr bool is_of_hosts<HostPreconditioner<Scalar, Split>> = true;
+template <class Opened>
+inline constexpr bool is_of_hosts<WithHostStages<Opened>> = true;
+
+/// \brief The type of an opened preconditioner in a solve.
+template <class Opened>
+struct Seen {
+  using type = Opened;
+};
+template <class Opened>
+struct Seen<WithHostStages<Opened>> {
+  using type = Opened;
+};
 
 }  // namespace Impl
 
@@ -55,5 +76,7 @@ auto open_preconditioner(Arena<Exec>& arena, Preconditioner const& M) {
 template <class Preconditioner, class Exec, class Scalar>
 using OpenedOf = decltype(open_preconditioner<Scalar>(std::declval<Arena<Exec>&>(),
                                                       std::declval<Preconditioner const&>()));
+template <class Preconditioner, class Exec, class Scalar>
+using SeenOf = typename Impl::Seen<OpenedOf<Preconditioner, Exec, Scalar>>::type;
 
 }  // namespace Solder

@@ -230,21 +230,23 @@ inline std::string range_text(Interval const& range, bool is_integer) {
          (range.is_open ? " and " : " to ") + number_text(range.most);
 }
 
+/// \param words that are allowed; none of a number, which has a range
+[[noreturn]] inline void refuse_option(std::string_view who, std::string_view name,
+                                       std::vector<std::string_view> const& words,
+                                       Interval const& range, bool is_integer, double given) {
+  std::string text(who);
+  text.append(": ").append(name).append(" must be ");
+  text.append(words.empty() ? range_text(range, is_integer) : listed(words));
+  throw std::invalid_argument(text.append(", not ").append(number_text(given)));
+}
+
 template <class Options, class Owner, class Value>
 void check_option(Options const& options, Option<Owner, Value> const& option,
                   std::string_view who) {
   Value const value = options.*option.member;
-  if (option.allows(value)) return;
-  std::string allowed, given;
-  if constexpr (Option<Owner, Value>::has_words) {
-    allowed = listed(option.words());
-    given = std::to_string(static_cast<std::int64_t>(value));
-  } else {
-    allowed = range_text(option.range, option.is_integer);
-    given = number_text(static_cast<double>(value));
-  }
-  throw std::invalid_argument(std::string(who) + ": " + std::string(option.name) + " must be " +
-                              allowed + ", not " + given);
+  if (!option.allows(value))
+    refuse_option(who, option.name, option.words(), option.range, option.is_integer,
+                  static_cast<double>(value));
 }
 
 }  // namespace Impl

@@ -12,12 +12,14 @@
 #include <solder/core/plan.hpp>
 #include <solder/core/report.hpp>
 #include <solder/core/vectors.hpp>
+#include <solder/solvers/detail/system.hpp>
 
 namespace Solder::Impl {
 
 /// \brief Refuses what no solver takes.
-template <class System>
-void check_system(std::string const& name, System const& system, SolverOptions const& options) {
+template <class Exec>
+void check_system(std::string const& name, SystemBase<Exec> const& system,
+                  SolverOptions const& options) {
   if (system.rows() != system.columns())
     throw std::invalid_argument(name + ": a square matrix is needed, not " +
                                 std::to_string(system.rows()) + " x " +
@@ -33,8 +35,9 @@ void check_system(std::string const& name, System const& system, SolverOptions c
 }
 
 /// \brief Refuses to solve with what is older than the values of the matrix.
-template <class System>
-void check_fresh(std::string const& name, System const& system, SolverOptions const& options) {
+template <class Exec>
+void check_fresh(std::string const& name, SystemBase<Exec> const& system,
+                 SolverOptions const& options) {
   if (system.is_matrix_stale())
     throw std::logic_error(name +
                            ": the values of the CsrMatrix have changed since its copy in another "

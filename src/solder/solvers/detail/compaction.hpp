@@ -49,13 +49,13 @@ class Compaction {
 
   /// \brief Runs a solve that has begun to its end.
   ///
-  /// \tparam Independent whether each column is solved as if it were alone; else none is compacted
   /// \param programs programs(b, x, use) puts the programs together in `arena` and calls
-  /// use(residual check, iteration)
-  template <bool Independent, class Programs>
+  /// use(the programs)
+  /// \param independent whether each column is solved as if it were alone; else none is compacted
+  template <class Programs>
   void run(Arena<Exec>& arena, Engine<Exec>& engine, Scalar const* b, Scalar* x,
-           Programs const& programs, Listener const& listener) {
-    run_from<Independent>(arena, engine, b, x, programs, listener, [] {});
+           Programs const& programs, Listener const& listener, bool independent) {
+    run_from(arena, engine, b, x, programs, listener, independent, [] {});
   }
 
  private:
@@ -73,21 +73,20 @@ class Compaction {
   };
 
   /// \param prepare() is called when the programs have been put together for the first time
-  template <bool Independent, class Programs>
+  template <class Programs>
   void run_from(Arena<Exec>& arena, Engine<Exec>& engine, Scalar const* b, Scalar* x,
-                Programs const& programs, Listener const& listener,
+                Programs const& programs, Listener const& listener, bool independent,
                 std::function<void()> const& prepare) {
     bool prepared = false;
     for (bool ended = false; !ended;) {
       arena.rewind();
       programs(b, x, [&](AnyPrograms<Exec> const& all) {
         if (!std::exchange(prepared, true)) prepare();
-        engine.run(all, listener, Independent);
+        engine.run(all, listener, independent);
       });
       ended = engine.all_finished();
-      if constexpr (Independent)
-        if (!ended && !engine.is_stopping())
-          ended = run_narrower(arena, engine, b, x, programs, listener);
+      if (independent && !ended && !engine.is_stopping())
+        ended = run_narrower(arena, engine, b, x, programs, listener);
     }
   }
 
@@ -127,8 +126,8 @@ class Compaction {
         return listener(wide);
       };
       Exchanged const arenas(arena, made->arena);  // programs are put together in this one
-      run_from<true>(arena, made->engine, made->b.data(), made->x.data(), programs,
-                     listener ? Listener(told) : Listener(), begin);
+      run_from(arena, made->engine, made->b.data(), made->x.data(), programs,
+               listener ? Listener(told) : Listener(), true, begin);
     } catch (std::exception const& error) {
       abandon();
       if (begun || !says_no_memory(error)) throw;

@@ -11,34 +11,31 @@
 #include <utility>
 #include <vector>
 
-#include <solder/solvers/detail/method_base.hpp>
+#include <solder/solvers/detail/solve.hpp>
 
 namespace Solder::Impl {
 
 /// \brief Right-hand sides that a GPU solves concurrently: each by its own method on its own
 /// instance, whose kernels of a whole solve have their share of the multiprocessors. The solves do
 /// not know of each other; each of them reads A and M.
-template <class Method, class Exec, class Options>
+template <class Exec, class Scalar>
 class Concurrent {
-  using Scalar = typename Method::Scalar;
-  using System = typename Method::System;
-
  public:
   /// \param width right-hand sides, at most
-  Concurrent(Exec const& exec, std::shared_ptr<System> const& system, Options const& options,
-             std::int32_t width)
-      : exec_(exec), rows_(system->rows()), monitor_(options.monitor) {
+  Concurrent(Exec const& exec, std::int64_t rows, MakeSolve<Exec, Scalar> const& make,
+             Monitor const& monitor, std::int32_t width)
+      : exec_(exec), rows_(rows), monitor_(monitor) {
     auto const instances = Kokkos::Experimental::partition_space(exec, std::vector<int>(width, 1));
     for (std::int32_t c = 0; c < width; ++c) {
-      Options own = options;
+      Monitor own;
       if (monitor_)
-        own.monitor = [this, c](Progress const& progress) {
+        own = [this, c](Progress const& progress) {
           solves_[c].told = progress;
           stops_ = stops_ || tell();
           if (stops_) progress.stop();
         };
-      solves_.push_back({instances[c], make_ready<Method, Serving::one>(instances[c], system, own,
-                                                                        Many{.sharing = width})});
+      solves_.push_back({instances[c], make_ready<Exec, Scalar>(make, nullptr, instances[c], own,
+                                                                {.sharing = width})});
     }
   }
   Concurrent(Concurrent const&) = delete;  // its monitors know where it is
@@ -54,7 +51,7 @@ class Concurrent {
     exec_.fence("Solder::concurrent: b and x are ready");
     try {
       for (std::int32_t c = 0; c < count; ++c)
-        solves_[c].underway = solves_[c].method->start(b + c * rows_, x + c * rows_);
+        solves_[c].underway = solves_[c].solve->start(b + c * rows_, x + c * rows_);
       lead(count);
     } catch (...) {  // of the others too nothing may go on with b and x
       end(count);
@@ -62,7 +59,7 @@ class Concurrent {
     }
     std::vector<Report> reports;
     for (std::int32_t c = 0; c < count; ++c)
-      reports.push_back(solves_[c].method->report(solves_[c].underway.get(), x + c * rows_));
+      reports.push_back(solves_[c].solve->report(solves_[c].underway.get(), x + c * rows_));
     end(count);
     double const seconds = seconds_since(start);
     for (Report& report : reports) report.solve_seconds = seconds;
@@ -71,15 +68,15 @@ class Concurrent {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Solve {
+  struct One {
     Exec exec;
-    std::unique_ptr<Method> method;
+    std::unique_ptr<Solve<Exec, Scalar>> solve;
     std::unique_ptr<Underway> underway = nullptr;
     std::optional<Progress> told = {};  ///< to the monitor
   };
 
-  static bool is_underway(Solve const& solve) {
-    return solve.underway != nullptr && !solve.underway->has_ended();
+  static bool is_underway(One const& one) {
+    return one.underway != nullptr && !one.underway->has_ended();
   }
 
   static double seconds_since(Clock::time_point start) {
@@ -139,7 +136,7 @@ class Concurrent {
   Exec exec_;
   std::int64_t rows_;
   Monitor monitor_;
-  std::vector<Solve> solves_;
+  std::vector<One> solves_;
   bool stops_ = false;  ///< the monitor has stopped the solve under way
 };
 

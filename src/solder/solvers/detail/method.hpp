@@ -13,68 +13,32 @@
 
 #include <solder/core/compiled.hpp>
 #include <solder/solvers/detail/columns.hpp>
+#include <solder/solvers/detail/method_base.hpp>
 
 namespace Solder::Impl {
 
 /// \brief A method for the systems of a batch.
 template <class Exec, class Scalar>
-class AnyBatch {
+class Batches {
  public:
-  virtual ~AnyBatch() = default;
+  /// \param make its solves
+  Batches(Exec const& exec, std::shared_ptr<SystemBase<Exec>> system,
+          std::shared_ptr<SolverOptions const> options, MethodTraits const& method,
+          MakeSolve<Exec, Scalar> const& make)
+      : exec_(exec),
+        system_(std::move(system)),
+        options_(std::move(options)),
+        method_(method),
+        make_(make) {}
+
   /// \brief A report for each system.
-  virtual std::vector<Report> solve(Scalar const* b, Scalar* x, Batch<Exec> const& batch) = 0;
-};
-
-template <class Method, class Exec, class Options>
-class BatchOf final : public AnyBatch<Exec, typename Method::Scalar> {
- public:
-  using System = typename Method::System;
-  using Scalar = typename Method::Scalar;
-
-  BatchOf(Exec const& exec, std::shared_ptr<System> system, Options const& options)
-      : exec_(exec), system_(std::move(system)), options_(options) {}
-
-  std::vector<Report> solve(Scalar const* b, Scalar* x, Batch<Exec> const& batch) override {
-    check_rows(batch);
-    std::vector<Report> reports;
-    if (!is_ready_for(batch)) {
-      method_.reset();
-      check(batch);
-    }
-    if constexpr (Method::can_be_batch) {
-      if (method_ == nullptr) {
-        method_ = make_ready<Method, Serving::batch>(exec_, system_, options_,
-                                                     Many{1, batch.device_rows()});
-        batch_ = batch;
-      }
-      reports = method_->solve_batch(b, x);
-    }
-    auto const& starts = batch.starts();
-    for (std::size_t k = 0; k < reports.size(); ++k)
-      reports[k].words_per_iteration *= double(starts[k + 1] - starts[k]) / batch.rows();
-    return reports;
-  }
+  std::vector<Report> solve(Scalar const* b, Scalar* x, Batch<Exec> const& batch);
 
  private:
   bool is_ready_for(Batch<Exec> const& batch) const {
-    return method_ != nullptr && batch_->device_rows().starts == batch.device_rows().starts;
+    return solve_ != nullptr && batch_->device_rows().starts == batch.device_rows().starts;
   }
-  void check(Batch<Exec> const& batch) const {
-    std::string const name = "Solder: a batch ";
-    if (options_.runner != Runner::automatic && options_.runner != Runner::team)
-      throw std::invalid_argument(name + "is solved by the runner team, not " +
-                                  std::string(to_string(options_.runner)));
-    if (!Method::takes_many || Method::is_block)
-      throw std::invalid_argument(name + "is solved by Cg and BiCgStab, not by " + Method::name);
-    if (!Method::can_be_batch || !system_->takes_batches())
-      throw std::invalid_argument(
-          name +
-          "needs a CsrMatrix, and a preconditioner that can be applied to one system alone: this "
-          "matrix or this preconditioner cannot (takes_batches)");
-    if (std::int32_t const row = system_->first_coupled_row(exec_, batch.device_rows()); row >= 0)
-      throw std::invalid_argument(name + "needs systems that are independent: row " +
-                                  std::to_string(row) + " has an entry in a column of another one");
-  }
+  void check(Batch<Exec> const& batch) const;
   void check_rows(Batch<Exec> const& batch) const {
     if (batch.rows() != system_->rows())
       throw std::invalid_argument("Solder: a batch of " + std::to_string(batch.rows()) +
@@ -83,11 +47,49 @@ class BatchOf final : public AnyBatch<Exec, typename Method::Scalar> {
   }
 
   Exec exec_;
-  std::shared_ptr<System> system_;
-  Options options_;
-  std::unique_ptr<Method> method_;    ///< for the last batch
-  std::optional<Batch<Exec>> batch_;  ///< that one
+  std::shared_ptr<SystemBase<Exec>> system_;
+  std::shared_ptr<SolverOptions const> options_;
+  MethodTraits method_;
+  MakeSolve<Exec, Scalar> make_;
+  std::unique_ptr<Solve<Exec, Scalar>> solve_;  ///< for the last batch
+  std::optional<Batch<Exec>> batch_;            ///< that one
 };
+
+template <class Exec, class Scalar>
+std::vector<Report> Batches<Exec, Scalar>::solve(Scalar const* b, Scalar* x,
+                                                 Batch<Exec> const& batch) {
+  check_rows(batch);
+  if (!is_ready_for(batch)) {
+    solve_.reset();
+    check(batch);
+    solve_ = make_ready<Exec, Scalar>(make_, system_->ranks(), exec_, options_->monitor,
+                                      {.batch = batch.device_rows(), .serving = Serving::batch});
+    batch_ = batch;
+  }
+  std::vector<Report> reports = solve_->solve_batch(b, x);
+  auto const& starts = batch.starts();
+  for (std::size_t k = 0; k < reports.size(); ++k)
+    reports[k].words_per_iteration *= double(starts[k + 1] - starts[k]) / batch.rows();
+  return reports;
+}
+
+template <class Exec, class Scalar>
+void Batches<Exec, Scalar>::check(Batch<Exec> const& batch) const {
+  std::string const name = "Solder: a batch ";
+  if (options_->runner != Runner::automatic && options_->runner != Runner::team)
+    throw std::invalid_argument(name + "is solved by the runner team, not " +
+                                std::string(to_string(options_->runner)));
+  if (!method_.takes_many || method_.plan.is_block)
+    throw std::invalid_argument(name + "is solved by Cg and BiCgStab, not by " + method_.name);
+  if (!method_.can_be_batch || !system_->takes_batches())
+    throw std::invalid_argument(
+        name +
+        "needs a CsrMatrix, and a preconditioner that can be applied to one system alone: this "
+        "matrix or this preconditioner cannot (takes_batches)");
+  if (std::int32_t const row = system_->first_coupled_row(exec_, batch.device_rows()); row >= 0)
+    throw std::invalid_argument(name + "needs systems that are independent: row " +
+                                std::to_string(row) + " has an entry in a column of another one");
+}
 
 /// \brief A solver's method, whatever the types of A and M: all that its users call.
 ///
@@ -96,76 +98,134 @@ class BatchOf final : public AnyBatch<Exec, typename Method::Scalar> {
 template <class Exec, class Scalar>
 class AnyMethod {
  public:
-  virtual ~AnyMethod() = default;
+  /// \param one makes its solves of one right-hand side; empty of blocks
+  AnyMethod(Exec const& exec, std::shared_ptr<SystemBase<Exec>> system,
+            std::shared_ptr<SolverOptions const> options, MethodTraits const& method,
+            MakeSolve<Exec, Scalar> one)
+      : exec_(exec),
+        system_(std::move(system)),
+        options_(std::move(options)),
+        method_(method),
+        one_(std::move(one)) {}
+
   /// \brief Of the solver, for people: "Solder::Cg".
-  virtual std::string_view name() const = 0;
+  char const* name() const { return method_.name; }
   /// \brief How one right-hand side is solved, and why, for people: " (resident, because ...)";
   /// empty of blocks.
-  virtual std::string plan() const = 0;
+  std::string plan() const;
   /// \brief What reserve() allocates.
-  virtual std::size_t workspace_bytes() const = 0;
+  std::size_t workspace_bytes() const;
   /// \brief Allocates what one right-hand side needs; else its first solve does.
-  virtual void reserve() = 0;
-  virtual Report solve(Scalar const* b, Scalar* x) = 0;
+  void reserve();
+  Report solve(Scalar const* b, Scalar* x);
 
   std::unique_ptr<ColumnGroups<Exec, Scalar>> columns;
-  std::unique_ptr<AnyBatch<Exec, Scalar>> batch;
-};
+  std::unique_ptr<Batches<Exec, Scalar>> batch;
 
-/// \brief A method for A and M of given types.
-///
-/// \tparam Method see MethodBase
-template <class Method, class Exec, class Options>
-class MethodFor final : public AnyMethod<Exec, typename Method::Scalar> {
-  using Scalar = typename Method::Scalar;
-  using System = typename Method::System;
-
- public:
-  MethodFor(Exec const& exec, std::shared_ptr<System> system, Options const& options)
-      : exec_(exec), system_(std::move(system)), options_(options) {}
-
-  std::string_view name() const override { return Method::name; }
-  std::string plan() const override {
-    if constexpr (Method::is_block) {
-      return {};
-    } else {
-      Plan const plan = plan_solve(machine_of(exec_), system_->shape(),
-                                   traits_of<Method>(*system_, options_), options_.runner);
-      return " (" + std::string(to_string(plan.runner)) + ": " + plan.because + ")";
-    }
+  /// \param make solves of several right-hand sides; empty where there are none
+  void add_columns(MakeSolve<Exec, Scalar> const& make) {
+    columns = std::make_unique<ColumnGroups<Exec, Scalar>>(exec_, system_, *options_, method_.plan,
+                                                           one_, make);
   }
-  std::size_t workspace_bytes() const override {
-    if constexpr (Method::is_block)
-      return 0;
-    else
-      return Method(exec_, system_, options_).template workspace_bytes<Serving::one>();
-  }
-  void reserve() override {
-    if constexpr (!Method::is_block)
-      if (one_ == nullptr) one_ = make_ready<Method, Serving::one>(exec_, system_, options_);
-  }
-  Report solve([[maybe_unused]] Scalar const* b, [[maybe_unused]] Scalar* x) override {
-    if constexpr (Method::is_block) {
-      throw std::logic_error(std::string(Method::name) + " is for blocks of right-hand sides");
-    } else {
-      reserve();
-      return one_->solve(b, x);
-    }
-  }
-  void add_columns() {
-    if (this->columns == nullptr)
-      this->columns = std::make_unique<ColumnsOf<Method, Exec, Options>>(exec_, system_, options_);
-  }
-  void add_batch() {
-    if (this->batch == nullptr)
-      this->batch = std::make_unique<BatchOf<Method, Exec, Options>>(exec_, system_, options_);
+  /// \param make solves of batches; empty where there are none
+  void add_batch(MakeSolve<Exec, Scalar> const& make) {
+    batch = std::make_unique<Batches<Exec, Scalar>>(exec_, system_, options_, method_, make);
   }
 
  private:
   Exec exec_;
+  std::shared_ptr<SystemBase<Exec>> system_;
+  std::shared_ptr<SolverOptions const> options_;
+  MethodTraits method_;
+  MakeSolve<Exec, Scalar> one_;
+  std::unique_ptr<Solve<Exec, Scalar>> solve_;  ///< of one right-hand side
+};
+
+template <class Exec, class Scalar>
+std::string AnyMethod<Exec, Scalar>::plan() const {
+  if (!one_) return {};
+  Plan const plan = plan_solve(machine_of(exec_), system_->shape(), method_.plan, options_->runner);
+  return " (" + std::string(to_string(plan.runner)) + ": " + plan.because + ")";
+}
+
+template <class Exec, class Scalar>
+std::size_t AnyMethod<Exec, Scalar>::workspace_bytes() const {
+  return one_ ? one_(exec_, options_->monitor, {})->workspace_bytes() : 0;
+}
+
+template <class Exec, class Scalar>
+void AnyMethod<Exec, Scalar>::reserve() {
+  if (one_ && solve_ == nullptr)
+    solve_ = make_ready<Exec, Scalar>(one_, system_->ranks(), exec_, options_->monitor);
+}
+
+template <class Exec, class Scalar>
+Report AnyMethod<Exec, Scalar>::solve(Scalar const* b, Scalar* x) {
+  if (!one_) throw std::logic_error(std::string(name()) + " is for blocks of right-hand sides");
+  reserve();
+  return solve_->solve(b, x);
+}
+
+#ifdef SOLDER_COMPILED
+// Compiled once for hosts: src/compiled/solves.cpp.
+using Host = Kokkos::DefaultHostExecutionSpace;
+extern template class Solve<Host, float>;
+extern template class Solve<Host, double>;
+extern template class Solve<Host, Kokkos::complex<float>>;
+extern template class Solve<Host, Kokkos::complex<double>>;
+extern template class ColumnGroups<Host, float>;
+extern template class ColumnGroups<Host, double>;
+extern template class ColumnGroups<Host, Kokkos::complex<float>>;
+extern template class ColumnGroups<Host, Kokkos::complex<double>>;
+extern template class Batches<Host, float>;
+extern template class Batches<Host, double>;
+extern template class Batches<Host, Kokkos::complex<float>>;
+extern template class Batches<Host, Kokkos::complex<double>>;
+extern template class AnyMethod<Host, float>;
+extern template class AnyMethod<Host, double>;
+extern template class AnyMethod<Host, Kokkos::complex<float>>;
+extern template class AnyMethod<Host, Kokkos::complex<double>>;
+#endif
+
+/// \brief What AnyMethod is made of: a method for A and M of given types.
+///
+/// \tparam Method see MethodBase
+template <class Method>
+class MethodFor {
+  using Exec = typename Method::Space;
+  using Scalar = typename Method::Scalar;
+  using System = typename Method::System;
+  using Options = typename Method::Options;
+
+ public:
+  MethodFor(std::shared_ptr<System> system, Options const& options)
+      : system_(std::move(system)), options_(std::make_shared<Options>(options)) {}
+
+  std::unique_ptr<AnyMethod<Exec, Scalar>> any(Exec const& exec) const {
+    return std::make_unique<AnyMethod<Exec, Scalar>>(
+        exec, system_, options_, Method::traits_of(*system_, *options_), make<Serving::one>());
+  }
+  /// \brief Makes solves that serve this; empty where the method, A and M cannot.
+  template <Serving For>
+  MakeSolve<Exec, Scalar> make() const {
+    constexpr bool can = For == Serving::one       ? !Method::is_block
+                         : For == Serving::columns ? Method::can_be_together
+                                                   : Method::can_be_batch;
+    if constexpr (can)
+      return [of = *this](Exec const& exec, Monitor const& monitor,
+                          Many const& many) -> std::unique_ptr<Solve<Exec, Scalar>> {
+        auto const options = std::make_shared<Options>(*of.options_);
+        options->monitor = monitor;
+        using Made = Serves<Method, is_host_space<Exec> ? Serving::one : For>;
+        return std::make_unique<Made>(exec, of.system_, options, many);
+      };
+    else
+      return {};
+  }
+
+ private:
   std::shared_ptr<System> system_;
-  Options options_;
-  std::unique_ptr<Method> one_;  ///< for one right-hand side
+  std::shared_ptr<Options const> options_;
 };
 
 /// \brief A method with all its parts, compiled apart: defined and instantiated in src/compiled.
@@ -196,29 +256,36 @@ class MethodOfSystem {
   MethodOfSystem() = default;
   MethodOfSystem(Exec const& exec, std::shared_ptr<System<Exec, OpenedA, OpenedM>> system,
                  Options const& options) {
-    if constexpr (is_apart)
+    if constexpr (is_apart) {
       method_ = compiled_method<Method>(exec, std::move(system), options);
-    else
-      method_ = std::make_unique<Typed>(exec, std::move(system), options);
+    } else {
+      made_of_.emplace(std::move(system), options);
+      method_ = made_of_->any(exec);
+    }
   }
 
   AnyMethod<Exec, Scalar>& one() const { return *method_; }
   ColumnGroups<Exec, Scalar>& columns() const {
-    if constexpr (!is_apart) static_cast<Typed&>(*method_).add_columns();
+    if constexpr (!is_apart)
+      if (method_->columns == nullptr)
+        method_->add_columns(made_of_->template make<Serving::columns>());
     return *method_->columns;
   }
-  AnyBatch<Exec, Scalar>& batch() const {
-    if constexpr (!is_apart) static_cast<Typed&>(*method_).add_batch();
+  Batches<Exec, Scalar>& batch() const {
+    if constexpr (!is_apart)
+      if (method_->batch == nullptr) method_->add_batch(made_of_->template make<Serving::batch>());
     return *method_->batch;
   }
 
  private:
-  using Typed = MethodFor<Method<Exec, OpenedA, OpenedM>, Exec, Options>;
   static constexpr bool is_apart = is_compiled<Exec, Scalar> &&
                                    is_compiled_for<typename OpenedA::Opened, Scalar> &&
                                    is_compiled_for<OpenedM, Scalar>;
+  struct None {};
+  using MadeOf = std::conditional_t<is_apart, None, MethodFor<Method<Exec, OpenedA, OpenedM>>>;
 
   std::unique_ptr<AnyMethod<Exec, Scalar>> method_;
+  std::optional<MadeOf> made_of_;
 };
 
 }  // namespace Solder::Impl

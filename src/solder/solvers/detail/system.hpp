@@ -17,13 +17,10 @@
 namespace Solder::Impl {
 
 /// \brief What a solver asks of A and M, whatever their types. Called where a solve begins.
-template <class Exec, class OpenedA_, class OpenedM_>
-class System {
+template <class Exec>
+class SystemBase {
  public:
-  using OpenedA = OpenedA_;
-  using OpenedM = OpenedM_;
-
-  virtual ~System() = default;
+  virtual ~SystemBase() = default;
   virtual std::int32_t rows() const = 0;
   virtual std::int32_t columns() const = 0;
   virtual std::int64_t nonzeros() const = 0;
@@ -36,16 +33,16 @@ class System {
   virtual double matrix_words() const = 0;
   /// \brief Who solves together; null: this process alone.
   virtual Ranks const* ranks() const = 0;
-  virtual OpenedA open_matrix(Arena<Exec>& arena, std::int32_t most_teams) const = 0;
 
   /// \brief Rows of M; -1: it is for any.
   virtual std::int32_t preconditioner_rows() const = 0;
   /// \brief Words of sizeof(Scalar) that one application of M moves, the vector it is applied to
   /// and the result apart.
   virtual double preconditioner_words() const = 0;
-  virtual OpenedM open_preconditioner(Arena<Exec>& arena) const = 0;
   /// \brief Why M cannot be applied; empty where it can.
   virtual std::string failure() const = 0;
+  /// \brief Whether M has no host stages.
+  virtual bool is_on_device() const = 0;
   /// \brief Whether the values of A, which is a copy of another matrix, are older than that one's;
   /// or those that M was made of than its matrix's.
   virtual bool is_matrix_stale() const = 0;
@@ -59,14 +56,25 @@ class System {
   virtual std::int32_t first_coupled_row(Exec const& exec, BatchRows const& systems) const = 0;
 };
 
+/// \brief The same, of what their opened types are.
+template <class Exec, class OpenedA_, class OpenedM_>
+class System : public SystemBase<Exec> {
+ public:
+  using OpenedA = OpenedA_;
+  using OpenedM = OpenedM_;
+
+  virtual OpenedA open_matrix(Arena<Exec>& arena, std::int32_t most_teams) const = 0;
+  virtual OpenedM open_preconditioner(Arena<Exec>& arena) const = 0;
+};
+
 template <class Exec, class Matrix, class Preconditioner>
 class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
-                                     OpenedOf<Preconditioner, Exec, typename Matrix::scalar_type>> {
+                                     SeenOf<Preconditioner, Exec, typename Matrix::scalar_type>> {
   using Scalar = typename Matrix::scalar_type;
 
  public:
   using OpenedA = OpenedMatrixOf<Matrix, Exec>;
-  using AsSeen = System<Exec, OpenedA, OpenedOf<Preconditioner, Exec, Scalar>>;
+  using AsSeen = System<Exec, OpenedA, SeenOf<Preconditioner, Exec, Scalar>>;
 
   SystemOf(Matrix const& A, Preconditioner const& M) : A_(A), M_(M) {}
 
@@ -96,7 +104,7 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
 
   std::int32_t preconditioner_rows() const override { return M_.rows(); }
   double preconditioner_words() const override { return M_.template words<Scalar>(A_.rows()); }
-  OpenedOf<Preconditioner, Exec, Scalar> open_preconditioner(Arena<Exec>& arena) const override {
+  SeenOf<Preconditioner, Exec, Scalar> open_preconditioner(Arena<Exec>& arena) const override {
     return Solder::open_preconditioner<Scalar>(arena, M_);
   }
   std::string failure() const override {
@@ -105,6 +113,7 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
     else
       return {};
   }
+  bool is_on_device() const override { return works_on_device<Exec>(M_); }
   bool is_matrix_stale() const override { return Impl::is_stale(A_); }
   bool is_preconditioner_stale() const override { return Impl::is_stale(M_); }
   /// \brief Takes A's place, being of the same shape.
