@@ -6,7 +6,8 @@
     ./sweep.py run ... --only auto --anew                                       # auto alone, anew
     ./sweep.py table --out sweep.jsonl                                          # Markdown
 
-Each solve is a process of its own with a limit of CPU seconds, to a relative residual of 1e-8 from x = 0 with b = A ones.
+Each solve is a process of its own with a limit of CPU seconds, to a relative residual of 1e-8 from x = 0 with
+b = A x for a random x (of ones some methods find a graph's or a mesh's solution at once).
 Results are added to the file as they come, a line each, so a run that was ended goes on where it was. The combinations
 go in rounds, those that solve most matrices first; then auto and the fastest combinations are run some times more, of
 which the least time counts. A solve counts where the driver says `converged`. The time of a combination is set-up +
@@ -22,6 +23,7 @@ import math
 import os
 import pathlib
 import queue
+import random
 import shlex
 import subprocess
 import sys
@@ -53,11 +55,37 @@ GENERAL = ["idr+ilu0", "gmres+ilut-fill", "bicgstab+jacobi", "bicgstab+amg", "gm
 class Matrix:
     def __init__(self, path):
         self.path, self.name = path, path.name.split(".mtx")[0]
+        self.lock = threading.Lock()
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt") as file:
             words = file.readline().lower().split()
             self.field, self.symmetry = words[3], words[4]
             sizes = next(line for line in file if not line.startswith("%") and line.strip())
             self.rows, self.columns, self.stored = map(int, sizes.split())
+
+    def write_right_hand_side(self, path):
+        """b = A x, for an x of numbers between -1 and 1 that are always the same."""
+        numbers = random.Random(zlib.crc32(self.name.encode()))
+
+        def number():
+            part = numbers.uniform(-1, 1)
+            return complex(part, numbers.uniform(-1, 1)) if self.field == "complex" else part
+        x = [number() for _ in range(self.columns)]
+        b = [0] * self.rows
+        of_mirrored = {"general": None, "symmetric": lambda a: a, "skew-symmetric": lambda a: -a,
+                       "hermitian": lambda a: a.conjugate()}[self.symmetry]
+        with (gzip.open if self.path.suffix == ".gz" else open)(self.path, "rt") as file:
+            lines = (line.split() for line in file if not line.startswith("%") and line.strip())
+            next(lines)
+            for i, j, *parts in lines:
+                i, j = int(i) - 1, int(j) - 1
+                a = complex(*map(float, parts)) if self.field == "complex" else float(parts[0]) if parts else 1
+                b[i] += a * x[j]
+                if of_mirrored and i != j:
+                    b[j] += of_mirrored(a) * x[i]
+        kind = "complex" if self.field == "complex" else "real"
+        with open(path, "w") as file:
+            file.write(f"%%MatrixMarket matrix array {kind} general\n{self.rows} 1\n")
+            file.writelines(f"{a.real!r} {a.imag!r}\n" if kind == "complex" else f"{float(a)!r}\n" for a in b)
 
     def combinations(self):
         return GENERAL if self.symmetry == "general" else HERMITIAN + GENERAL
@@ -76,6 +104,7 @@ class Sweep:
         self.results = read(arguments.out)
         if arguments.anew:
             self.results = [line for line in self.results if arguments.only and line["run"] != arguments.only]
+        self.right_hand_sides = tempfile.TemporaryDirectory(dir=arguments.scratch)
         self.file = open(arguments.out, "w", buffering=1)
         self.file.writelines(json.dumps(line) + "\n" for line in self.results)
 
@@ -86,11 +115,19 @@ class Sweep:
         """The path as the driver sees it."""
         return str(path).removeprefix(self.arguments.root)
 
+    def right_hand_side(self, matrix):
+        """The file that has it; it is made when it is first asked for."""
+        path = pathlib.Path(self.right_hand_sides.name) / f"{matrix.name}.mtx"
+        with matrix.lock:
+            if not path.exists():
+                matrix.write_right_hand_side(path)
+        return path
+
     def process(self, matrix, key, slot, most):
         """One solve: what its JSON says, or how it ended."""
         with tempfile.TemporaryDirectory(dir=self.arguments.scratch) as folder:
             out, yaml = pathlib.Path(folder) / "result.json", pathlib.Path(folder) / "run.yaml"
-            sections = {"problem": {"matrix": self.seen(matrix.path), "rhs": "unit_solution",
+            sections = {"problem": {"matrix": self.seen(matrix.path), "rhs": self.seen(self.right_hand_side(matrix)),
                                     "scalar": "complex_double" if matrix.field == "complex" else "double"},
                         "solver": {"name": "auto"}, "output": {"json": self.seen(out)}}
             if key != "auto":

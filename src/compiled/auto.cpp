@@ -124,7 +124,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   Made& current() const {
     if (current_ == nullptr)
       throw std::runtime_error(
-          "Solder::auto: no candidate could be set up for this matrix; call refresh() to try again, "
+          "Solder::auto: no candidate could be set up for this matrix; call refresh() to try "
+          "again, "
           "or set_matrix() with another");
     return *current_;
   }
@@ -295,10 +296,21 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     given_up_.clear();
     at_ = std::size_t(-1);
   }
-  double promise_of_next() const {
+  /// \brief The candidate that would be next, or null.
+  Candidate const* following() const {
     for (std::size_t k = at_ + 1; k < candidates_.size(); ++k)
-      if (may_be_definite_ || !candidates_[k].needs_definite) return candidates_[k].promise();
-    return 0;
+      if (may_be_definite_ || !candidates_[k].needs_definite) return &candidates_[k];
+    return nullptr;
+  }
+  /// \brief Begins an attempt of what is set up.
+  /// \param in_peace it is not given up for the next one
+  void begin_attempt(bool in_peace, bool is_one) {
+    Candidate const* const after = in_peace ? nullptr : following();
+    double const spent = is_kept_ ? 0 : chosen_.setup;
+    watch_->begin_attempt(spent, chosen_.iteration, after == nullptr ? 0 : after->promise(),
+                          is_one);
+    if (after != nullptr && chosen_.is_trial && !is_kept_)
+      watch_->put_on_trial(spent, chosen_.iteration, after->setup);
   }
 
   /// \brief Goes through the candidates until one has solved.
@@ -318,11 +330,13 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     std::string const failed = is_kept_ ? same_as(chosen_) : "";
     bool in_peace = !is_one || !tries_more || (is_kept_ && won_in_peace_);
     bool revives = false;  // all others have ended
+    // Of several right-hand sides none is given up, so none is on trial.
+    if (Candidate const trial = chosen_; !is_one && !is_kept_ && trial.is_trial && !next(failed))
+      set_up(trial);
     for (;;) {
-      watch_->begin_attempt(is_kept_ ? 0 : chosen_.setup, chosen_.iteration,
-                            in_peace ? 0 : promise_of_next(), is_one);
+      begin_attempt(in_peace, is_one);
       if (is_one) save(x);
-      std::vector<Report> const reports = run(*current_);
+      std::vector<Report> const reports = run(current());
       if (reports.empty()) return reports;
       Report const& worst = worst_of(reports);
       watch_->end_attempt(worst.iterations);
@@ -337,7 +351,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (is_one && tries_more) keep_best(x, worst);
       bool const is_hopeless = worst.iterations == 0 && std::isnan(worst.true_relative_residual);
       if (!tries_more || is_hopeless || watch_->has_ended()) break;
-      if (watch_->is_given_up()) given_up_.emplace_back(watch_->iterations_left(), chosen_);
+      if (watch_->is_given_up() && !chosen_.is_trial)  // it stands in the list once more
+        given_up_.emplace_back(watch_->iterations_left(), chosen_);
       double const won = worst.true_relative_residual / worst.guess_relative_residual;
       auto const before_setup = Clock::now();
       has_failed_ = true;  // until one has solved, also where something is thrown
@@ -462,7 +477,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       bool const takes = (candidate.solver == "cg" || candidate.solver == "bicgstab") &&
                          (candidate.preconditioner == "jacobi" ||
                           candidate.preconditioner == "fsai" || candidate.preconditioner == "none");
-      if (!takes) continue;
+      if (!takes || candidate.is_trial) continue;
       if (for_batch_ == nullptr || batch_by_ != candidate.name()) {
         for_batch_.reset();
         try {
@@ -511,7 +526,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   std::vector<std::pair<double, Candidate>> given_up_;  ///< iterations that were left
   std::vector<Attempt> attempts_;                       ///< of the solve under way, and before it
   std::size_t pending_ = 0;                             ///< of these, those before it
-  double setup_seconds_ = 0;  ///< of the candidate that is set up, until it is noted
+  double setup_seconds_ = 0;                 ///< of the candidate that is set up, until it is noted
   Impl::DeviceArray<T, Exec> guess_, best_;  ///< of the attempt; of all
   std::optional<Report> best_report_;        ///< of the best x; detail: whose it is
   std::string best_by_;                      ///< whose x is given back in place of the last

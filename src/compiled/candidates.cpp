@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "watch.hpp"
+
 namespace Solder::Compiled {
 namespace {
 
@@ -330,6 +332,23 @@ std::vector<Candidate> of_table(Analysis const& of, Machine const& machine,
   return candidates;
 }
 
+/// Tries CG's cheapest iterations before a set-up that costs much more than some of them: how many
+/// it takes is known then, and no longer guessed. (Other methods' first iterations tell little.)
+void put_trial_first(std::vector<Candidate>& candidates, Machine const& machine) {
+  constexpr double most = 0.25;  // of the set-up
+  if (!machine.is_host) return;  // nothing was measured there
+  auto const plain =
+      std::find_if(candidates.begin(), candidates.end(), [](Candidate const& candidate) {
+        return candidate.needs_definite && candidate.preconditioner == "jacobi";
+      });
+  if (plain == candidates.end() || plain == candidates.begin()) return;
+  if (Haste::least_iterations * plain->iteration > most * candidates[0].setup) return;
+  Candidate trial = *plain;
+  trial.is_trial = true;
+  trial.because = "a few of its iterations, which need no set-up, tell how many it would take";
+  candidates.insert(candidates.begin(), std::move(trial));
+}
+
 }  // namespace
 
 std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& machine,
@@ -339,6 +358,9 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
     candidates = listed(analysis, machine, restriction.candidates);
   } else {
     candidates = of_table(analysis, machine, restriction.solver, false);
+    if (restriction.may_try && restriction.solver.empty() && restriction.preconditioner.empty() &&
+        !candidates.empty())
+      put_trial_first(candidates, machine);
     // Who asks for cg where it does not suit gets it all the same.
     if (candidates.empty()) candidates = of_table(analysis, machine, restriction.solver, true);
   }
@@ -372,7 +394,7 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
 Restriction restriction_of(Wanted const& wanted) {
   auto const given = [](std::string const& name) { return name == "auto" ? std::string() : name; };
   return {given(wanted.name), given(wanted.preconditioner.name), wanted.automatic.candidates,
-          wanted.preconditioner.scaling.match != Match::none};
+          wanted.preconditioner.scaling.match != Match::none, !wanted.automatic.never_converges()};
 }
 
 Wanted wanted_of(Wanted const& wanted, Candidate const& candidate) {

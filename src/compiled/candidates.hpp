@@ -25,6 +25,9 @@ struct Candidate {
   int likely = 0;         ///< iterations that it takes where it suits the matrix, by the model
   std::string because{};  ///< it is tried, a sentence without a full stop
   bool needs_definite = false;  ///< of no use once A has turned out to be indefinite
+  /// It has no set-up to speak of, and goes on from its 20th iteration only where it promises to be
+  /// done before the next one would be set up; for single right-hand sides.
+  bool is_trial = false;
 
   /// \brief "cg+amg".
   std::string name() const { return solver + "+" + preconditioner; }
@@ -38,6 +41,7 @@ struct Restriction {
   std::string preconditioner{};  ///< the only one; empty: any
   std::string candidates{};      ///< "cg+amg gmres+ilu0": these in this order; empty: the table's
   bool is_matched = false;       ///< rows are permuted for the preconditioner, which cg cannot take
+  bool may_try = true;           ///< a candidate may be on trial
 };
 
 /// \brief What of a solver is left to auto.

@@ -22,6 +22,9 @@ namespace Solder::Compiled {
 /// A candidate goes on as long as it has cost less than the next one promises to (who leaves
 /// earlier may lose more than twice the time of either), and as long as the rest, at the rate of
 /// the last half of its iterations, costs no more than that.
+///
+/// A candidate that is on trial is judged from its 20th iteration on. It goes on as long as it
+/// promises, at that rate, to be done before the next one would be set up, or in a quarter of that.
 class Haste {
  public:
   /// \brief Begins a candidate.
@@ -34,8 +37,15 @@ class Haste {
     iteration_ = iteration;
     next_ = next;
     tolerance_ = tolerance;
+    is_trial_ = false;
     rest_ = 0;
     best_.clear();
+  }
+  /// \brief Begins a candidate that is on trial.
+  /// \param setup seconds of the next one's set-up, by the model
+  void begin_trial(double spent, double iteration, double setup, double tolerance) {
+    begin(spent, iteration, setup, tolerance);
+    is_trial_ = true;
   }
   /// \brief Whether to give it up, its residual after so many iterations being this.
   bool gives_up(int iteration, double residual) {
@@ -44,9 +54,11 @@ class Haste {
     double const before = best_.empty() ? infinity : best_.back();
     best_.resize(std::size_t(std::max(iteration, 0)) + 1, before);
     best_.back() = std::isnan(logarithm) ? before : std::min(before, logarithm);
-    if (iteration < least_iterations || spent_ + iteration * iteration_ < next_) return false;
+    if (iteration < least_iterations) return false;
+    double const cost = spent_ + iteration * iteration_;
+    if (!is_trial_ && cost < next_) return false;
     rest_ = rest(iteration);
-    return rest_ * iteration_ > next_;
+    return rest_ * iteration_ > (is_trial_ ? std::max(next_ - cost, next_ / 4) : next_);
   }
   /// \brief The iteration after this one at which gives_up() is to be asked next: before the
   /// candidate has cost what the next one promises only half-way there, which the rate is measured
@@ -54,7 +66,7 @@ class Haste {
   int next_look(int iteration) const {
     constexpr int never = std::numeric_limits<int>::max();
     if (next_ <= 0 || tolerance_ <= 0) return never;
-    double const until = std::ceil((next_ - spent_) / std::max(iteration_, 1e-12));
+    double const until = is_trial_ ? 0 : std::ceil((next_ - spent_) / std::max(iteration_, 1e-12));
     if (!(until < never / 2)) return never;
     int const first = std::max(int(until), least_iterations), half = first - first / 2;
     return iteration < half ? half : iteration < first ? first : iteration + 1 + iteration / 20;
@@ -62,8 +74,9 @@ class Haste {
   /// \brief Iterations that were thought to be left when it was given up; may be infinite.
   double iterations_left() const { return rest_; }
 
+  static constexpr int least_iterations = 20;  ///< before it can be judged
+
  private:
-  static constexpr int least_iterations = 20;
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   double rest(int iteration) const {
@@ -75,6 +88,7 @@ class Haste {
   }
 
   double spent_ = 0, iteration_ = 0, next_ = 0, tolerance_ = 0, rest_ = 0;
+  bool is_trial_ = false;
   std::vector<double> best_;  ///< logarithms of the least residual up to each iteration
 };
 
@@ -103,6 +117,10 @@ class Watch {
     // A candidate that is not the last leaves half of the iterations to the others.
     half_ = is_one && next > 0 ? std::max((most_ - iterations_) / 2, 1000) : most_;
     haste_.begin(spent, iteration, is_one ? next : 0, tolerance_);
+  }
+  /// \brief Puts the candidate that was begun on trial; see Haste.
+  void put_on_trial(double spent, double iteration, double setup) {
+    haste_.begin_trial(spent, iteration, setup, tolerance_);
   }
   /// \brief As the monitor of a candidate.
   void listen(Progress const& progress) {

@@ -427,15 +427,82 @@ TYPED_TEST(SymmetryOfDouble, WideOffsets) {
   seen<double, std::size_t>(exec, shuffled(A));
 }
 
-TYPED_TEST(SymmetryOfDouble, TwoKernelsOnTheInstanceAndNothingIsKept) {
+// Each walk ends where another begins, and the last one searches: all of them see the same to the
+// bit, also where a row's mirror images are spread over all walks, or missing.
+TYPED_TEST(SymmetryOf, ByAnyNumberOfWalks) {
+  using Exec = typename TypeParam::Exec;
+  using Scalar = typename TypeParam::Scalar;
+  Exec const exec;
+  std::int32_t const n = 60;
+  auto fine = hermitian<Scalar>(n);
+  for (std::int32_t j = 0; j < n; ++j) fine[{30, j}] = fine[{j, 30}] = Scalar(j == 30 ? 9 : 1);
+  std::vector<Entries<Scalar>> all{fine};
+  for (auto const& [i, j] : {std::pair(30, 2), std::pair(2, 30), std::pair(30, 58),
+                             std::pair(58, 30), std::pair(1, 1)}) {
+    all.push_back(fine);
+    all.back()[{i, j}] = Scalar(3);
+    all.push_back(fine);
+    all.back().erase({i, j});
+  }
+  auto const values = random_vector<Scalar>(n * n, 9);
+  std::mt19937 generator(4);
+  for (int const share : {2, 10}) {
+    Entries<Scalar> entries;
+    for (int k = 0; k < n * n; ++k)
+      if (generator() % share == 0) entries[{k / n, k % n}] = values[k];
+    all.push_back(entries);
+  }
+  for (Entries<Scalar> const& entries : all) {
+    HostCsr<Scalar> const host = matrix_of(n, entries);
+    Symmetry const wanted = seen(exec, host);
+    std::int64_t outsized = 0;
+    for (auto const& [at, value] : entries) {
+      auto const root_of = [&](std::int32_t i) {
+        auto const found = entries.find({i, i});
+        return found == entries.end() ? 0 : std::sqrt(largest_part(plain(found->second)));
+      };
+      double const most = root_of(at.first) * root_of(at.second);
+      if (at.first != at.second && largest_part(plain(value)) > (1 + 1000 * epsilon<Scalar>)*most)
+        ++outsized;
+    }
+    CsrMatrix<Scalar, Exec> const A(exec, host);
+    for (std::int64_t const walks : {0, 1, 2, 3, 7, 16, 100}) {
+      if (walks > 0 && !Solder::Impl::is_host_space<Exec>) continue;
+      SCOPED_TRACE(walks);
+      Solder::DiagonalSigns diagonal;
+      auto const pairs = Solder::Impl::mirrored_pairs(exec, A, diagonal, walks);
+      Agreement const got = pairs.hermitian.template agreement<Scalar>();
+      EXPECT_EQ(got.difference, wanted.hermitian.difference) << "to the bit";
+      expect_same(got, wanted.hermitian);
+      if (wanted.is_complex)
+        expect_same(pairs.symmetric.template agreement<Scalar>(), wanted.symmetric);
+      EXPECT_EQ(pairs.unpaired == 0, wanted.pattern);
+      EXPECT_EQ(pairs.infinite, 0);
+      EXPECT_EQ(pairs.disordered, 0);
+      EXPECT_EQ(pairs.outsized, outsized);
+      CsrMatrix<Scalar, Exec> const in_no_order(exec, shuffled(host));
+      EXPECT_EQ(Solder::Impl::mirrored_pairs(exec, in_no_order, diagonal, walks).disordered, 1);
+    }
+  }
+}
+
+TYPED_TEST(SymmetryOfDouble, FewKernelsOnTheInstanceAndNothingIsKept) {
   auto const exec = another_instance<TypeParam>();
   auto const host = matrix_of<double>(90, hermitian<double>(90));
-  CsrMatrix<double, TypeParam> const A(exec, host), B(exec, shuffled(host));
+  auto lower = hermitian<double>(90);
+  std::erase_if(lower, [](auto const& entry) { return entry.first.first < entry.first.second; });
+  CsrMatrix<double, TypeParam> const A(exec, host), B(exec, shuffled(host)),
+      L(exec, matrix_of<double>(90, lower));
+  std::int64_t const walks = Solder::Impl::walks_of(exec);
   KokkosEvents events;
   check_symmetry(exec, A);
   EXPECT_EQ(events.kernels.size(), 2u);
-  ASSERT_EQ(events.allocations.size(), 1u);
-  EXPECT_LE(events.allocations[0].bytes, 90 * 8 + 128u);
+  std::size_t bytes = 0;
+  for (auto const& allocation : events.allocations) bytes += allocation.bytes;
+  EXPECT_EQ(events.allocations.size(), walks > 0 ? 2u : 1u);
+  EXPECT_LE(bytes, 90 * (8 + walks * sizeof(std::int32_t)) + 256u);
+  check_symmetry(exec, L);
+  EXPECT_EQ(events.kernels.size(), walks > 0 ? 5u : 4u) << "the entries below are walked through";
   check_symmetry(exec, B);
   events.stop();
   for (auto const& kernel : events.kernels) {

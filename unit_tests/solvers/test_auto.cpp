@@ -135,6 +135,51 @@ TEST_F(Auto, GoesOnWhereCgFindsAnIndefiniteMatrix) {
     EXPECT_NE(report.attempts[k].solver, "cg");
 }
 
+/// Positive entries near the diagonal, in rows that are not dominant.
+template <class Entry>
+HostCsr<double> band(int n, Entry const& at_distance) {
+  HostCsr<double> A{n, n, {0}, {}, {}};
+  for (int i = 0; i < n; ++i) {
+    for (int j = std::max(0, i - 12); j <= std::min(n - 1, i + 12); ++j) {
+      A.columns.push_back(j);
+      A.values.push_back(at_distance(std::abs(i - j)));
+    }
+    A.row_offsets.push_back(std::int64_t(A.columns.size()));
+  }
+  return A;
+}
+
+// Nothing that is seen of A tells that a few iterations do, so they are tried.
+TEST_F(Auto, TriesTheCheapestIterationsBeforeAFactorisation) {
+  HostCsr<double> const A = band(20000, [](int distance) { return std::exp(-distance); });
+  Report const report = expect_solved(A);
+  ASSERT_EQ(report.attempts.size(), 1u);
+  EXPECT_EQ(report.attempts[0].preconditioner, "jacobi");
+  EXPECT_LT(report.iterations, 60);
+  // Who wants a number of iterations has no trial, nor have several right-hand sides.
+  EXPECT_TRUE(contains(make_solver(exec, Matrix(exec, A), {{"tolerance", 0.0}}).explain(),
+                       "taken: cg with ic0"));
+  using Columns = Kokkos::View<double**, Kokkos::LayoutRight, Exec::memory_space,
+                               Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  auto const b = to_device(exec, random_vector<double>(2 * A.rows, 3)),
+             x = to_device(exec, std::vector<double>(2 * A.rows));
+  auto const reports = make_solver(exec, Matrix(exec, A), {})
+                           .solve(Columns(b.data(), A.rows, 2), Columns(x.data(), A.rows, 2));
+  ASSERT_EQ(reports[0].attempts.size(), 1u);
+  EXPECT_EQ(reports[0].attempts[0].preconditioner, "ic0");
+}
+TEST_F(Auto, GivesATrialUpThatDoesNotPromiseToBeDoneSooner) {
+  HostCsr<double> const A = band(20000, [](int distance) {  // eigenvalues from 1e-4 to 5
+    return std::exp(-distance * distance / 9.0) + (distance == 0 ? 1e-4 : 0);
+  });
+  Report const report = expect_solved(A);
+  ASSERT_GT(report.attempts.size(), 1u);
+  EXPECT_EQ(report.attempts[0].preconditioner, "jacobi");
+  EXPECT_GE(report.attempts[0].iterations, 20);
+  EXPECT_LT(report.attempts[0].iterations, 200);
+  EXPECT_TRUE(contains(report.attempts[0].ended, "given up")) << report.attempts[0].ended;
+}
+
 TEST_F(Auto, SaysTheTruthOfASingularMatrix) {
   // Neumann's Laplacian: its null space is constant.
   HostCsr<double> A = tridiagonal(50, -1, 2, -1);

@@ -46,6 +46,12 @@ std::vector<std::string> names(std::vector<Candidate> const& candidates) {
   for (Candidate const& candidate : candidates) all.push_back(candidate.name());
   return all;
 }
+/// Without the one that is on trial.
+std::vector<Candidate> by_guess(Analysis const& seen, Machine const& machine = {}) {
+  auto candidates = candidates_for(seen, machine);
+  if (candidates[0].is_trial) candidates.erase(candidates.begin());
+  return candidates;
+}
 bool is_among(std::string const& name, std::vector<std::string> const& all) {
   return std::find(all.begin(), all.end(), name) != all.end();
 }
@@ -69,7 +75,7 @@ TEST(Candidates, OfADefiniteMatrixBeginWithCg) {
 }
 
 TEST(Candidates, OfALargeMeshBeginWithMultigridAndOfASmallOneWithout) {
-  EXPECT_EQ(candidates_for(mesh(1000000), Machine{})[0].preconditioner, "amg");
+  EXPECT_EQ(by_guess(mesh(1000000))[0].preconditioner, "amg");
   EXPECT_NE(candidates_for(mesh(100), Machine{})[0].preconditioner, "amg");
 }
 
@@ -114,14 +120,14 @@ TEST(Candidates, OfAnyOtherMatrixHaveNoCg) {
 TEST(Candidates, GoFromTheMostPromisingToTheStrongOnes) {
   Analysis plain = mesh(5000);  // positive definite, as far as one can see, but no mesh
   plain.opposite = 0;
-  auto const of_plain = names(candidates_for(plain, Machine{}));
+  auto const of_plain = names(by_guess(plain));
   ASSERT_GT(of_plain.size(), 4u);
   EXPECT_EQ(of_plain[0].substr(0, 3), "cg+");
   EXPECT_EQ(of_plain[1], "gmres+ilut");
   EXPECT_TRUE(is_among("cg+amg", {of_plain.begin() + 2, of_plain.end()}));
   plain.rows.rows = plain.dominant_rows = 50000;
-  EXPECT_EQ(names(candidates_for(plain, Machine{}))[1], "cg+ict");
-  auto const of_general = names(candidates_for(general(5000), Machine{}));
+  EXPECT_EQ(names(by_guess(plain))[1], "cg+ict");
+  auto const of_general = names(by_guess(general(5000)));
   EXPECT_EQ(of_general[1], "gmres+ilut");
   // What is large is not factorised completely before all else has failed; what is huge, never.
   auto const is_complete = [](Candidate const& each) {
@@ -137,6 +143,36 @@ TEST(Candidates, GoFromTheMostPromisingToTheStrongOnes) {
     double const fill = *found->preconditioner_options.find("fill_factor")->as_real();
     EXPECT_LE(fill * double(general(n).rows.nonzeros), 1e8);
   }
+}
+
+/// How many iterations it takes is a guess, so the cheapest ones are tried before a set-up that
+/// costs as much as many of them.
+TEST(Candidates, BeginWithATrialWhereASetUpCostsMuchMore) {
+  Analysis plain = mesh(50000);  // long rows, no mesh
+  plain.opposite = 0;
+  plain.rows.nonzeros = 30 * std::int64_t(plain.rows.rows);
+  plain.rows.mean = plain.rows.longest = 30;
+  auto const all = candidates_for(plain, Machine{});
+  ASSERT_TRUE(all[0].is_trial);
+  EXPECT_EQ(all[0].name(), "cg+jacobi");
+  EXPECT_TRUE(all[0].needs_definite);
+  EXPECT_LE(20 * all[0].iteration, 0.25 * all[1].setup);
+  EXPECT_TRUE(is_among("cg+jacobi", names({all.begin() + 1, all.end()}))) << "in haste no longer";
+  for (std::size_t k = 1; k < all.size(); ++k) EXPECT_FALSE(all[k].is_trial) << k;
+  // What other methods do first tells little.
+  EXPECT_FALSE(candidates_for(general(50000), Machine{})[0].is_trial);
+  // Where the first one has no set-up either, where nothing was measured, or where the user says
+  // what is to be taken, there is none.
+  Analysis dominant = plain;
+  dominant.dominance = 3;
+  EXPECT_FALSE(candidates_for(dominant, Machine{})[0].is_trial);
+  EXPECT_FALSE(candidates_for(plain, Machine{.is_host = false})[0].is_trial);
+  for (Solder::Compiled::Restriction const& restriction :
+       {Solder::Compiled::Restriction{.solver = "cg"},
+        {.preconditioner = "ic0"},
+        {.candidates = "cg+ic0 cg+jacobi"},
+        {.may_try = false}})
+    EXPECT_FALSE(candidates_for(plain, Machine{}, restriction)[0].is_trial);
 }
 
 TEST(Candidates, NeedTheDiagonalThatTheyDivideBy) {
@@ -202,6 +238,32 @@ TEST(Haste, GoesByTheLatterHalfOfTheIterations) {
   for (int k = 0; k <= 140; ++k)  // nothing for 60 iterations, then a digit every ten
     left = left || haste.gives_up(k, k < 60 ? 1.0 : std::pow(10.0, -(k - 60) / 10.0));
   EXPECT_FALSE(left);
+}
+
+/// The iteration at which it gives up a trial; -1: never.
+int gives_up_trial(double factor, double setup) {
+  Haste haste;
+  haste.begin_trial(0, 1, setup, 1e-8);
+  int asked = 0;
+  for (int k = 0; k < 10000 && std::pow(factor, k) > 1e-8; k = haste.next_look(k), ++asked)
+    if (haste.gives_up(k, std::pow(factor, k))) return k;
+  EXPECT_LE(asked, 100);
+  return -1;
+}
+
+TEST(Haste, EndsATrialThatWillCostMoreThanASetUp) {
+  EXPECT_EQ(gives_up_trial(0.8, 100), -1);  // 83 iterations
+  EXPECT_EQ(gives_up_trial(0.8, 80), 20);
+  EXPECT_EQ(gives_up_trial(0.9, 180), -1);  // 175
+  EXPECT_EQ(gives_up_trial(0.9, 100), 20);
+  EXPECT_EQ(gives_up_trial(1.0, 1e9), 20) << "it does not come nearer at all";
+  Haste haste;  // quick at first
+  haste.begin_trial(0, 1, 100, 1e-8);
+  int left = -1;
+  for (int k = 0; k < 1000 && left < 0; ++k)
+    if (haste.gives_up(k, std::pow(0.8, std::min(k, 25)))) left = k;
+  EXPECT_GT(left, 20);
+  EXPECT_LT(left, 60);
 }
 
 /// Looking less often leaves what is slow a twentieth later at most.

@@ -109,7 +109,7 @@ struct RowFacts {
   std::int32_t negative_diagonals = 0, dominant_rows = 0, bandwidth = 0, repeated_rows = 0;
 };
 
-/// \brief Looks at a row: its diagonal first, then all entries. Leaves the root of |a_ii|.
+/// \brief Looks at the entries of a row. Leaves the root of |a_ii|.
 template <class Scalar, class Offset>
 struct RowFactsKernel {
   using value_type = RowFacts;
@@ -135,28 +135,37 @@ struct RowFactsKernel {
 
   KOKKOS_FUNCTION void operator()(std::int32_t i, RowFacts& facts) const {
     Wide<Scalar> diagonal{};
-    for (Offset k = offsets[i]; k < offsets[i + 1]; ++k)
-      if (columns[k] == i) diagonal += Wide<Scalar>(values[k]);
-    double const size = largest_part(diagonal), real = real_part(diagonal);
-    double others = 0, largest = size;
+    double others = 0, largest = 0;
+    std::int32_t positive = 0, negative = 0, count = 0, lower = 0, first = i, last = i;
     for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
       std::int32_t const j = columns[k];
-      if (j == i) continue;
-      double const of_entry = largest_part(Wide<Scalar>(values[k]));
+      Wide<Scalar> const entry(values[k]);
+      if (j == i) {
+        diagonal += entry;
+        continue;
+      }
+      double const of_entry = largest_part(entry), part = real_part(entry);
       if (of_entry == 0) continue;
       others += of_entry;
-      largest = Kokkos::fmax(largest, of_entry);
-      ++facts.off_diagonals;
-      if (j < i) ++facts.lower;
-      double const part = real_part(Wide<Scalar>(values[k]));  // whose product may underflow
-      if ((part < 0 && real > 0) || (part > 0 && real < 0)) ++facts.opposite;
-      facts.bandwidth = Kokkos::max(facts.bandwidth, j < i ? i - j : j - i);
+      largest = larger(largest, of_entry);
+      ++count;
+      lower += j < i;
+      positive += part > 0;
+      negative += part < 0;
+      first = Kokkos::min(first, j);
+      last = Kokkos::max(last, j);
     }
+    double const size = largest_part(diagonal), real = real_part(diagonal);
+    largest = larger(largest, size);
+    facts.off_diagonals += count;
+    facts.lower += lower;
+    if (real != 0) facts.opposite += real > 0 ? negative : positive;
+    facts.bandwidth = Kokkos::max(facts.bandwidth, Kokkos::max(i - first, last - i));
     roots[i] = Kokkos::sqrt(size);
     facts.diagonal.add(size);
     facts.row_sizes.add(largest);
     if (real < 0) ++facts.negative_diagonals;
-    if (size > 0 && size >= (1 - tolerance) * others) ++facts.dominant_rows;
+    if (size > 0 && size >= (1 - rounding_of<Scalar>)*others) ++facts.dominant_rows;
     if (others > 0) facts.dominance = Kokkos::fmin(facts.dominance, size / others);
     if (is_repeated(i)) ++facts.repeated_rows;
   }
@@ -168,11 +177,46 @@ struct RowFactsKernel {
       if (columns[begin + k] != columns[before + k]) return false;
     return true;
   }
-
-  /// Rounding of a row that was assembled.
-  static constexpr double tolerance =
-      1000 * double(Kokkos::Experimental::epsilon_v<typename ScalarTraits<Scalar>::Real>);
 };
+
+/// \brief Looks at the columns: fills in column_sizes and outsized.
+/// \param roots of |a_ii|
+template <class Scalar, class Exec, class Offset>
+void look_at_columns(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
+                     double const* roots, Analysis& analysis) {
+  std::int32_t const n = A.rows();
+  Offset const* const offsets = A.row_offsets().data();
+  std::int32_t const* const columns = A.column_indices().data();
+  Scalar const* const values = A.values().data();
+  auto const sizes_there = allocate<double>(exec, "Solder::analysis::columns", n);
+  double* const sizes = sizes_there.data();
+  Kokkos::RangePolicy<Exec> const each_row(exec, 0, n);
+  Kokkos::parallel_for(
+      "Solder::analysis::clear", each_row, KOKKOS_LAMBDA(int j) { sizes[j] = 0; });
+  Kokkos::parallel_reduce(
+      "Solder::analysis::entries", each_row,
+      KOKKOS_LAMBDA(int i, std::int64_t& outsized) {
+        for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
+          std::int32_t const j = columns[k];
+          double const size = largest_part(Wide<Scalar>(values[k]));
+          if (size > sizes[j]) Kokkos::atomic_max(&sizes[j], size);
+          if (j != i && size > (1 + rounding_of<Scalar>)*roots[i] * roots[j]) ++outsized;
+        }
+      },
+      analysis.outsized);
+  Kokkos::parallel_reduce(
+      "Solder::analysis::columns", each_row,
+      KOKKOS_LAMBDA(int j, double& smallest, double& largest, std::int32_t& zeros) {
+        double const size = sizes[j];
+        if (size == 0) ++zeros;
+        if (size > 0 && size < smallest) smallest = size;
+        if (size > largest) largest = size;
+      },
+      Kokkos::Min<double>(analysis.column_sizes.smallest),
+      Kokkos::Max<double>(analysis.column_sizes.largest), analysis.column_sizes.zeros);
+  if (analysis.column_sizes.zeros == n)  // a reducer's beginning is the largest finite number
+    analysis.column_sizes = {.zeros = n};
+}
 
 /// \brief A largest matching of rows to columns that they have an entry in: the product matching of
 /// entries that are all alike. On the host.
@@ -201,54 +245,38 @@ inline std::string plural(std::int64_t count, char const* one, char const* many)
 /// \brief Looks at a square matrix: see Analysis. Entries of a row may be in any order; of
 /// duplicates each counts for itself, but on the diagonal their sum.
 ///
-/// It takes what check_symmetry() and row_statistics() take, and three kernels more: one goes
-/// through all rows twice, one through all entries once, one through the columns. 16 bytes a row
-/// are allocated meanwhile. Together about as long as ten products with A. Waits for the device.
+/// It takes what check_symmetry() and row_statistics() take, and a kernel more, which goes through
+/// all rows. Where A is not equal to its transpose or conjugate transpose to the bit, or the
+/// columns of a row do not ascend, one more goes through all entries, and one through the columns.
+/// 16 bytes a row are allocated meanwhile. Together about as long as ten products with A. Waits for
+/// the device.
 /// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 Analysis analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   Analysis analysis;
-  analysis.symmetry = check_symmetry(exec, A);
+  Impl::SymmetryFacts const symmetry = Impl::look_at_symmetry(exec, A);
+  analysis.symmetry = symmetry.symmetry;
   analysis.rows = row_statistics(exec, A);
   std::int32_t const n = A.rows();
   if (n == 0 || n != A.columns()) return analysis;
   Offset const* const offsets = A.row_offsets().data();
   std::int32_t const* const columns = A.column_indices().data();
   Scalar const* const values = A.values().data();
-  auto const roots_there = Impl::allocate<double>(exec, "Solder::analysis::diagonal", n),
-             sizes_there = Impl::allocate<double>(exec, "Solder::analysis::columns", n);
-  double *const roots = roots_there.data(), *const sizes = sizes_there.data();
+  auto const roots_there = Impl::allocate<double>(exec, "Solder::analysis::diagonal", n);
+  double* const roots = roots_there.data();
   Kokkos::RangePolicy<Exec> const each_row(exec, 0, n);
 
-  using Kernel = Impl::RowFactsKernel<Scalar, Offset>;
   Impl::RowFacts facts;
-  Kokkos::parallel_for(
-      "Solder::analysis::clear", each_row, KOKKOS_LAMBDA(int j) { sizes[j] = 0; });
   Kokkos::parallel_reduce("Solder::analysis::rows", each_row,
-                          Kernel{offsets, columns, values, roots}, facts);
-  Kokkos::parallel_reduce(
-      "Solder::analysis::entries", each_row,
-      KOKKOS_LAMBDA(int i, std::int64_t& outsized) {
-        for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
-          std::int32_t const j = columns[k];
-          double const size = Impl::largest_part(Wide<Scalar>(values[k]));
-          if (size > sizes[j]) Kokkos::atomic_max(&sizes[j], size);
-          if (j != i && size > (1 + Kernel::tolerance) * roots[i] * roots[j]) ++outsized;
-        }
-      },
-      analysis.outsized);
-  Kokkos::parallel_reduce(
-      "Solder::analysis::columns", each_row,
-      KOKKOS_LAMBDA(int j, double& smallest, double& largest, std::int32_t& zeros) {
-        double const size = sizes[j];
-        if (size == 0) ++zeros;
-        if (size > 0 && size < smallest) smallest = size;
-        if (size > largest) largest = size;
-      },
-      Kokkos::Min<double>(analysis.column_sizes.smallest),
-      Kokkos::Max<double>(analysis.column_sizes.largest), analysis.column_sizes.zeros);
-  if (analysis.column_sizes.zeros == n)  // a reducer's beginning is the largest finite number
-    analysis.column_sizes = {.zeros = n};
+                          Impl::RowFactsKernel<Scalar, Offset>{offsets, columns, values, roots},
+                          facts);
+  if (symmetry.is_ordered &&
+      (analysis.symmetry.hermitian.is_exact() || analysis.symmetry.symmetric.is_exact())) {
+    analysis.outsized = symmetry.outsized;
+    analysis.column_sizes = facts.row_sizes;
+  } else {
+    Impl::look_at_columns(exec, A, roots, analysis);
+  }
   analysis.diagonal = facts.diagonal;
   analysis.row_sizes = facts.row_sizes;
   analysis.dominance = facts.dominance;

@@ -122,9 +122,27 @@ struct WorstPair {
 /// \brief What all pairs of a matrix show together.
 struct MirroredPairs {
   WorstPair hermitian, symmetric;
+  /// Entries beside the diagonal with |a_ij|^2 > |a_ii a_jj|, beyond rounding.
+  std::int64_t outsized = 0;
+  std::int64_t lower = 0, paired = 0;  ///< of a walk: entries below the diagonal; their mirrors
   std::int32_t unpaired = 0, infinite = 0, disordered = 0;  ///< 1 if some entry is
+
+  /// \brief Takes those of other entries.
+  KOKKOS_FUNCTION void join(MirroredPairs const& others) {
+    hermitian.join(others.hermitian);
+    symmetric.join(others.symmetric);
+    outsized += others.outsized;
+    lower += others.lower;
+    paired += others.paired;
+    unpaired |= others.unpaired;
+    infinite |= others.infinite;
+    disordered |= others.disordered;
+  }
 };
 
+/// \brief The larger of a, which is a number, and b; a where b is a NaN. Unlike fmax() it is no
+/// call.
+KOKKOS_INLINE_FUNCTION double larger(double a, double b) { return b > a ? b : a; }
 /// \brief The larger of |Re a| and |Im a|, which is finite if a is.
 KOKKOS_INLINE_FUNCTION double largest_part(double a) { return Kokkos::fabs(a); }
 KOKKOS_INLINE_FUNCTION double largest_part(Kokkos::complex<double> const& a) {
@@ -133,13 +151,15 @@ KOKKOS_INLINE_FUNCTION double largest_part(Kokkos::complex<double> const& a) {
 KOKKOS_INLINE_FUNCTION double imaginary_part(double) { return 0; }
 KOKKOS_INLINE_FUNCTION double imaginary_part(Kokkos::complex<double> const& a) { return a.imag(); }
 
-/// \brief Examines the pairs of a few consecutive entries: looks up each entry's mirror image in
-/// its row, where columns must ascend.
-template <class Exec, class Scalar, class Offset>
-struct MirrorKernel {
+/// \brief Rounding of an entry that was assembled, relative to it.
+template <class Scalar>
+inline constexpr double rounding_of =
+    1000 * double(Kokkos::Experimental::epsilon_v<typename ScalarTraits<Scalar>::Real>);
+
+/// \brief Compares entries with their mirror images. The columns of each row must ascend.
+template <class Scalar, class Offset>
+struct MirrorImages {
   using value_type = MirroredPairs;
-  /// Entries per thread. The thread looks up only the row of the first one.
-  static constexpr std::int64_t share = is_host_space<Exec> ? 1024 : 8;
 
   Offset const* offsets;
   std::int32_t const* columns;
@@ -150,32 +170,23 @@ struct MirrorKernel {
 
   KOKKOS_FUNCTION void init(MirroredPairs& pairs) const { pairs = MirroredPairs(); }
   KOKKOS_FUNCTION void join(MirroredPairs& pairs, MirroredPairs const& others) const {
-    pairs.hermitian.join(others.hermitian);
-    pairs.symmetric.join(others.symmetric);
-    pairs.unpaired |= others.unpaired;
-    pairs.infinite |= others.infinite;
-    pairs.disordered |= others.disordered;
+    pairs.join(others);
   }
 
-  KOKKOS_FUNCTION void operator()(std::int64_t number, MirroredPairs& pairs) const {
-    auto const begin = static_cast<Offset>(number * share),
-               end = static_cast<Offset>(Kokkos::min(nonzeros, (number + 1) * share));
-    std::int32_t i = place_of(offsets, 1, rows + 1, begin + 1) - 1;
-    for (Offset k = begin; k < end; ++k) {
-      while (offsets[i + 1] <= k) ++i;
-      if (k > offsets[i] && columns[k] <= columns[k - 1]) pairs.disordered = 1;
-      look_at(i, k, pairs);
-    }
-  }
-
-  KOKKOS_FUNCTION void look_at(std::int32_t i, Offset k, MirroredPairs& pairs) const {
-    std::int32_t const j = columns[k];
-    Offset const last = offsets[j + 1], at = place_of(columns, offsets[j], last, i);
-    bool const is_paired = at < last && columns[at] == i;
+  /// \brief Looks at entry k, which is (i, j).
+  /// \param at the first entry of row j in a column that is not before i
+  KOKKOS_FUNCTION void look_at(std::int32_t i, std::int32_t j, Offset k, Offset at,
+                               MirroredPairs& pairs) const {
+    bool const is_paired = at < offsets[j + 1] && columns[at] == i;
     if (!is_paired) pairs.unpaired = 1;
     if (is_paired && i > j) return;  // the pair is examined at (j, i)
+    if (is_paired && i < j) ++pairs.paired;
     Wide<Scalar> const here(values[k]), there(is_paired ? values[at] : Scalar{});
     if (!is_finite(here) || !is_finite(there)) pairs.infinite = 1;
+    if (i != j) {
+      double const most = (1 + rounding_of<Scalar>)*roots[i] * roots[j];
+      pairs.outsized += (largest_part(here) > most) + (largest_part(there) > most);
+    }
     auto const compare = [&](WorstPair& worst, Wide<Scalar> const& image) {
       WorstPair pair{difference(i, j, here, image), Kokkos::min(i, j), Kokkos::max(i, j)};
       if (pair.difference == 0) return;
@@ -192,12 +203,84 @@ struct MirrorKernel {
                                     Wide<Scalar> const& b) const {
     if (!is_finite(a) || !is_finite(b)) return Kokkos::Experimental::infinity_v<double>;
     if (a == b) return 0;
-    double const size =
-        Kokkos::fmax(roots[i] * roots[j], Kokkos::fmax(largest_part(a), largest_part(b)));
+    double size = larger(largest_part(a), largest_part(b));
+    size = larger(size, roots[i] * roots[j]);
     // A relative difference is at most 2, even if a - b overflows; if it underflows, it is not
     // zero.
     constexpr double least = Kokkos::Experimental::norm_min_v<double>;
-    return Kokkos::fmin(2.0, Kokkos::fmax(least, largest_part(a - b) / size));
+    double const relative = larger(least, largest_part(a - b) / size);
+    return relative < 2 ? relative : 2;
+  }
+};
+
+/// \brief Examines the pairs of a few consecutive entries: bisects a row for each.
+template <class Exec, class Scalar, class Offset>
+struct SearchKernel : MirrorImages<Scalar, Offset> {
+  /// Entries per thread. The thread looks up only the row of the first one.
+  static constexpr std::int64_t share = is_host_space<Exec> ? 1024 : 8;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t number, MirroredPairs& pairs) const {
+    auto const begin = static_cast<Offset>(number * share),
+               end = static_cast<Offset>(Kokkos::min(this->nonzeros, (number + 1) * share));
+    Offset const* const offsets = this->offsets;
+    std::int32_t const* const columns = this->columns;
+    std::int32_t i = place_of(offsets, 1, this->rows + 1, begin + 1) - 1;
+    for (Offset k = begin; k < end; ++k) {
+      while (offsets[i + 1] <= k) ++i;
+      if (k > offsets[i] && columns[k] <= columns[k - 1]) pairs.disordered = 1;
+      std::int32_t const j = columns[k];
+      this->look_at(i, j, k, place_of(columns, offsets[j], offsets[j + 1], i), pairs);
+    }
+  }
+};
+
+/// \brief Examines the pairs of consecutive rows: walks through them in order, with a cursor in
+/// each row j that only moves forward, as the rows i of its mirror images ascend.
+///
+/// One walk goes through the diagonal and the entries above it. Where not every entry below it is
+/// the mirror image of one of these, another goes through the entries below.
+template <class Scalar, class Offset>
+struct WalkKernel : MirrorImages<Scalar, Offset> {
+  static constexpr Offset unset = std::numeric_limits<Offset>::max();
+
+  Offset* cursors;  ///< rows for each walk
+  std::int64_t walks;
+  bool is_below;
+
+  std::int32_t first_row(std::int64_t walk) const {
+    std::int64_t const entry = this->nonzeros / walks * walk;
+    return walk == walks ? this->rows
+                         : place_of(this->offsets, 0, this->rows, static_cast<Offset>(entry));
+  }
+
+  void operator()(std::int64_t walk, MirroredPairs& pairs) const {
+    Offset const* const offsets = this->offsets;
+    std::int32_t const* const columns = this->columns;
+    std::int32_t const begin = first_row(walk), end = first_row(walk + 1);
+    Offset* const cursor = cursors + walk * this->rows;
+    std::fill(cursor + (is_below ? 0 : begin), cursor + (is_below ? end : this->rows), unset);
+    MirroredPairs found;
+    for (std::int32_t i = begin; i < end; ++i) {
+      std::int32_t before = -1;
+      for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
+        std::int32_t const j = columns[k];
+        if (j <= before) found.disordered = 1;
+        before = j;
+        if (j < i) ++found.lower;
+        if ((j < i) == is_below) this->look_at(i, j, k, moved(cursor[j], i, j, begin), found);
+      }
+    }
+    pairs.join(found);
+  }
+
+  /// \brief The cursor of row j, moved to column i or beyond.
+  Offset moved(Offset& cursor, std::int32_t i, std::int32_t j, std::int32_t begin) const {
+    Offset at = cursor;
+    Offset const last = this->offsets[j + 1];
+    if (at == unset)
+      at = begin == 0 ? this->offsets[j] : place_of(this->columns, this->offsets[j], last, begin);
+    while (at < last && this->columns[at] < i) ++at;
+    return cursor = at;
   }
 };
 
@@ -231,22 +314,86 @@ DiagonalSigns diagonal_signs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
   return {or_none(missing), or_none(zero), or_none(negative), or_none(not_real)};
 }
 
+/// \brief How many walks go through a matrix at once; 0: each entry's mirror image is searched.
+///
+/// A walk takes a cursor for each row, so many threads search.
+template <class Exec>
+std::int64_t walks_of(Exec const& exec) {
+  constexpr int most = 16;
+  if constexpr (is_host_space<Exec>)
+    if (int const threads = exec.concurrency(); threads <= most) return threads;
+  return 0;
+}
+
 /// \brief Examines a square matrix whose rows ascend. For others, only `disordered` is meaningful.
+/// \param walks 0 on a device
 template <class Exec, class Scalar, class Offset>
 MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
-                             DiagonalSigns& diagonal) {
-  using Kernel = MirrorKernel<Exec, Scalar, Offset>;
+                             DiagonalSigns& diagonal, std::int64_t walks) {
   auto const roots = allocate<double>(exec, "Solder::symmetry::diagonal", A.rows());
   diagonal = diagonal_signs(exec, A, roots.data());
+  MirrorImages<Scalar, Offset> const mirror{A.row_offsets().data(),
+                                            A.column_indices().data(),
+                                            A.values().data(),
+                                            roots.data(),
+                                            A.rows(),
+                                            A.nonzeros()};
   MirroredPairs pairs;
-  Kokkos::parallel_reduce("Solder::symmetry::pairs",
-                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(
-                              exec, 0, (A.nonzeros() + Kernel::share - 1) / Kernel::share),
-                          Kernel{A.row_offsets().data(), A.column_indices().data(),
-                                 A.values().data(), roots.data(), A.rows(), A.nonzeros()},
-                          pairs);
-  exec.fence("Solder::symmetry: the diagonal is free");
+  auto const examine = [&](std::int64_t parts, auto const& kernel) {
+    MirroredPairs found;
+    Kokkos::parallel_reduce(
+        "Solder::symmetry::pairs",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, parts), kernel, found);
+    exec.fence("Solder::symmetry: the diagonal is free");
+    pairs.join(found);
+  };
+  if constexpr (is_host_space<Exec>) {
+    if (walks > 0) {
+      using Kernel = WalkKernel<Scalar, Offset>;
+      auto const cursors = allocate<Offset>(exec, "Solder::symmetry::cursors",
+                                            static_cast<std::size_t>(walks) * A.rows());
+      examine(walks, Kernel{{mirror}, cursors.data(), walks, false});
+      if (pairs.lower > pairs.paired && pairs.disordered == 0)
+        examine(walks, Kernel{{mirror}, cursors.data(), walks, true});
+      return pairs;
+    }
+  }
+  using Kernel = SearchKernel<Exec, Scalar, Offset>;
+  examine((A.nonzeros() + Kernel::share - 1) / Kernel::share, Kernel{{mirror}});
   return pairs;
+}
+
+/// \brief A Symmetry, and what else was seen.
+struct SymmetryFacts {
+  Symmetry symmetry;
+  bool is_ordered = false;    ///< the columns of each row ascend
+  std::int64_t outsized = 0;  ///< of MirroredPairs; of an ordered matrix alone
+};
+
+/// \brief See check_symmetry().
+template <class Scalar, class Exec, class Offset>
+SymmetryFacts look_at_symmetry(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
+  SymmetryFacts facts;
+  Symmetry& symmetry = facts.symmetry;
+  symmetry.is_complex = ScalarTraits<Scalar>::is_complex;
+  symmetry.is_square = A.rows() == A.columns();
+  if (!symmetry.is_square) return facts;
+  std::int64_t const walks = walks_of(exec);
+  MirroredPairs pairs = mirrored_pairs(exec, A, symmetry.diagonal, walks);
+  facts.is_ordered = pairs.disordered == 0;
+  if (facts.is_ordered) {
+    facts.outsized = pairs.outsized;
+  } else {
+    auto const sorted = conjugate_transpose(exec, conjugate_transpose(exec, A));
+    pairs = mirrored_pairs(exec, sum_duplicates(exec, sorted), symmetry.diagonal, walks);
+  }
+  symmetry.is_finite = pairs.infinite == 0;
+  symmetry.pattern = pairs.unpaired == 0;
+  symmetry.hermitian = pairs.hermitian.template agreement<Scalar>();
+  symmetry.symmetric = ScalarTraits<Scalar>::is_complex
+                           ? pairs.symmetric.template agreement<Scalar>()
+                           : symmetry.hermitian;
+  return facts;
 }
 
 }  // namespace Impl
@@ -266,29 +413,18 @@ MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
 /// both halves, five are within 250 epsilons; the next is at 1e-5.)
 ///
 /// If the columns of each row ascend, this takes two kernels: one finds the diagonal, the other
-/// a_ji for each entry a_ij. They read the matrix once. For each entry they also bisect the columns
-/// of a row, which are usually cached, and read one more value. 8 bytes per row are allocated
-/// meanwhile. If columns do not ascend, two transposes sort a copy (with doubles, 32 bytes per
-/// entry meanwhile), and the two kernels run again. The result is the same every time. Waits for
-/// the device.
+/// a_ji for each entry a_ij. On a host of up to 16 threads each thread walks through rows of its
+/// own in order, with a cursor in each row that only moves forward: so the time grows with the
+/// entries alone. 8 bytes per row are allocated meanwhile, and an offset per row and thread. Where
+/// the places of entries are not symmetric, it walks through the entries below the diagonal, too.
+/// Elsewhere threads bisect the columns of a row, which are usually cached, for each entry. If
+/// columns do not ascend, two transposes sort a copy (with doubles, 32 bytes per entry meanwhile),
+/// and the kernels run again. The result is the same every time, and for every number of threads.
+/// Waits for the device.
 /// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 Symmetry check_symmetry(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
-  Symmetry symmetry;
-  symmetry.is_complex = ScalarTraits<Scalar>::is_complex;
-  symmetry.is_square = A.rows() == A.columns();
-  if (!symmetry.is_square) return symmetry;
-  Impl::MirroredPairs pairs = Impl::mirrored_pairs(exec, A, symmetry.diagonal);
-  if (pairs.disordered != 0) {
-    auto const sorted = conjugate_transpose(exec, conjugate_transpose(exec, A));
-    pairs = Impl::mirrored_pairs(exec, sum_duplicates(exec, sorted), symmetry.diagonal);
-  }
-  symmetry.is_finite = pairs.infinite == 0;
-  symmetry.pattern = pairs.unpaired == 0;
-  symmetry.hermitian = pairs.hermitian.agreement<Scalar>();
-  symmetry.symmetric =
-      ScalarTraits<Scalar>::is_complex ? pairs.symmetric.agreement<Scalar>() : symmetry.hermitian;
-  return symmetry;
+  return Impl::look_at_symmetry(exec, A).symmetry;
 }
 
 }  // namespace Solder
