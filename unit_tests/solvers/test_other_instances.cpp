@@ -118,11 +118,12 @@ TEST_F(OtherInstances, SolveWithIncompleteFactors) {
 }
 
 /// An instance of its own, of two threads where the space has such.
-Exec own_instance() {
-  if constexpr (std::is_constructible_v<Exec, int>)
-    return Exec(2);
+template <class Space>
+Space own_instance() {
+  if constexpr (std::is_constructible_v<Space, int>)
+    return Space(2);
   else
-    return Exec();
+    return Space();
 }
 
 /// Two threads of the host, each with an instance, set up and solve at once, more threads in all
@@ -148,10 +149,10 @@ TEST_F(OtherInstances, TwoThreadsSolveAtOnce) {
     return all;
   };
   for (Runner const runner : {Runner::launch, Runner::resident}) {
-    auto const alone = solved(own_instance(), runner);
+    auto const alone = solved(own_instance<Exec>(), runner);
     std::atomic<int> same = 0;
     auto const work = [&] {
-      Exec const mine = own_instance();
+      Exec const mine = own_instance<Exec>();
       for (int k = 0; k < 5; ++k) same += same_bits(solved(mine, runner), alone);
     };
     std::thread other(work);

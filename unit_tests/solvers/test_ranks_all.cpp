@@ -20,14 +20,18 @@
 // Of the views of this thread, which is a rank, the one that fails, counted from 0; -1: none.
 namespace {
 thread_local long failing_view = -1;
-void fail() { throw std::bad_alloc(); }
+// A function of its own: nvcc compiles operator new for devices, too, which have no such variable.
+void* view_memory(std::size_t bytes, std::size_t alignment) {
+  bool const fails = failing_view >= 0 && failing_view-- == 0;
+  void* const block =
+      fails ? nullptr
+            : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
 }  // namespace
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  if (failing_view >= 0 && failing_view-- == 0) fail();
-  auto const to = static_cast<std::size_t>(alignment);
-  void* const block = std::aligned_alloc(to, (bytes + to - 1) / to * to);
-  if (block == nullptr) fail();
-  return block;
+  return view_memory(bytes, static_cast<std::size_t>(alignment));
 }
 void operator delete(void* block, std::align_val_t) noexcept { std::free(block); }
 void operator delete(void* block, std::size_t, std::align_val_t) noexcept { std::free(block); }
