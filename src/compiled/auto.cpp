@@ -125,8 +125,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     if (current_ == nullptr)
       throw std::runtime_error(
           "Solder::auto: no candidate could be set up for this matrix; call refresh() to try "
-          "again, "
-          "or set_matrix() with another");
+          "again, or set_matrix() with another");
     return *current_;
   }
 
@@ -526,7 +525,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   std::vector<std::pair<double, Candidate>> given_up_;  ///< iterations that were left
   std::vector<Attempt> attempts_;                       ///< of the solve under way, and before it
   std::size_t pending_ = 0;                             ///< of these, those before it
-  double setup_seconds_ = 0;                 ///< of the candidate that is set up, until it is noted
+  double setup_seconds_ = 0;  ///< of the candidate that is set up, until it is noted
   Impl::DeviceArray<T, Exec> guess_, best_;  ///< of the attempt; of all
   std::optional<Report> best_report_;        ///< of the best x; detail: whose it is
   std::string best_by_;                      ///< whose x is given back in place of the last

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // name: auto, as make_solver() makes it; test_candidates.cpp has what it goes by.
-#include "../support.hpp"
+#include "by_name.hpp"
 #include "reals.hpp"
 
 #include <algorithm>
@@ -14,21 +14,12 @@
 #include <solder/matrix/batch.hpp>
 #include <solder/problems/convection_diffusion.hpp>
 #include <solder/problems/elasticity.hpp>
-#include <solder/problems/poisson.hpp>
-#include <solder/problems/random.hpp>
-#include <solder/solver.hpp>
 
 namespace {
 
 using namespace SolderTest;
 using Solder::Attempt;
 using Solder::HostCsr;
-using Solder::make_solver;
-using Solder::Parameters;
-using Solder::Reason;
-using Solder::Report;
-using Exec = Kokkos::DefaultExecutionSpace;
-using Matrix = Solder::CsrMatrix<double, Exec>;
 
 // ---- make_solver ----
 
