@@ -93,7 +93,7 @@ def main():
     parser.add_argument('--seconds', type=float, default=300, help='that a test may take')
     parser.add_argument('--processes', type=int, default=6, help='at once on each GPU')
     parser.add_argument('--out', type=pathlib.Path, required=True, help='a folder for results and logs')
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()  # suites may follow the options
     suites = arguments.suites or sorted(
         file.name for file in arguments.folder.iterdir() if file.name.startswith(ROOMS))
     if not suites:
