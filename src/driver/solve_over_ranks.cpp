@@ -7,8 +7,8 @@
 #include <complex>
 #include <solder/core/allocate.hpp>
 #include <solder/matrix/ghost_rows.hpp>
-#include <solder/mpi/halo.hpp>
 #include <solder/solver.hpp>
+#include <solder/trilinos/mpi.hpp>
 #include <utility>
 
 #include "columns.hpp"

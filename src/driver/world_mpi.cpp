@@ -8,7 +8,7 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
-#include <solder/mpi/halo.hpp>
+#include <solder/trilinos/mpi.hpp>
 #include <streambuf>
 #include <thread>
 

@@ -28,8 +28,8 @@
 #include <vector>
 
 #include <solder/matrix/distributed.hpp>
-#include <solder/mpi/halo.hpp>
 #include <solder/preconditioners/apply.hpp>
+#include <solder/trilinos/mpi.hpp>
 
 namespace Solder {
 
