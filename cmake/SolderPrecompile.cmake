@@ -19,3 +19,9 @@ function(solder_reuse target of)
     target_precompile_headers(${target} REUSE_FROM ${of})
   endif()
 endfunction()
+
+# solder_compile_as_one(TARGET): hosts compile its files as one, so that the templates which they share are compiled once.
+# For a GPU, where each takes minutes, they are compiled beside one another.
+function(solder_compile_as_one target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${solder_precompiles} UNITY_BUILD_BATCH_SIZE 0)
+endfunction()

@@ -11,22 +11,14 @@
 #include <algorithm>
 
 #include "../kokkos_events.hpp"
-#include "scratch.hpp"
+#include "config_of.hpp"
 
 using namespace Solder::Driver;
 
 namespace {
 
-std::vector<RunConfig> runs_of(std::string const& text) {
-  Scratch const scratch;
-  Errors errors;
-  auto const files = read_config({scratch.write("a.yaml", text)}, {}, errors);
-  for (std::string const& message : errors.messages()) ADD_FAILURE() << message;
-  return files.empty() ? std::vector<RunConfig>() : files[0].runs;
-}
-
 /// The messages for a file of this text, one a line; empty if it can run.
-std::string errors_of(std::string const& text, Scratch const& scratch = {}) {
+std::string errors_to_run(std::string const& text, Scratch const& scratch = {}) {
   Errors errors;
   auto const files = read_config({scratch.write("a.yaml", text)}, {}, errors);
   SystemStore store;
@@ -223,7 +215,7 @@ TEST(Footprint, OfRightHandSidesThatGoOnByThemselvesIsEnough) {
 TEST(Check, MemoryOfTooManyRightHandSides) {
   if (host_space().empty()) GTEST_SKIP() << "no space of this build works in main memory";
   if (double(available_memory()) > 1e12) GTEST_SKIP() << "this system does not tell its memory";
-  std::string const why = errors_of(
+  std::string const why = errors_to_run(
       "problem:\n  generate: random_spd\n  size: 100000000\n  nonzeros_per_row: 1\n"
       "  rhs: random\n  rhs_count: 1000\nexecution: {space: " +
       host_space() + "}\n");
@@ -275,7 +267,7 @@ TEST(Check, MemoryOfEveryRunBeforeAnythingIsMade) {
   if (host_space().empty()) GTEST_SKIP() << "no space of this build works in main memory";
   if (double(available_memory()) > 1e15) GTEST_SKIP() << "this system does not tell its memory";
   std::string const further = "execution: {space: " + host_space() + "}\n";
-  std::string const restarts = errors_of(
+  std::string const restarts = errors_to_run(
       "problem: {generate: random_spd, size: 2000000000, nonzeros_per_row: 1, seed: 1}\n"
       "solver:\n  name: gmres\n  restart:\n    - 1000\n    - 900\n" +
       further);
@@ -294,7 +286,7 @@ TEST(Check, MemoryOfAFileBeforeItIsRead) {
                                          "%%MatrixMarket matrix coordinate real general\n"
                                          "1000000000 1000000000 1000000000\n1 1 1\n");
   std::filesystem::resize_file(path, 10'000'000'000);  // a hole: takes no room
-  std::string const why = errors_of("problem: {matrix: " + path +
+  std::string const why = errors_to_run("problem: {matrix: " + path +
                                     "}\nsolver: {name: gmres, restart: 1000}\n"
                                     "execution: {space: " +
                                     host_space() + "}\n");
@@ -317,13 +309,13 @@ struct Folder : Scratch {
     fs::create_symlink(to, path(name));
   }
   void expect_refused(std::string const& outputs, std::vector<std::string> const& parts) const {
-    std::string const errors = errors_of(with_outputs(outputs), *this);
+    std::string const errors = errors_to_run(with_outputs(outputs), *this);
     EXPECT_FALSE(errors.empty()) << outputs;
     for (std::string const& part : parts)
       EXPECT_TRUE(contains(errors, part)) << "no '" << part << "' in: " << errors;
   }
   void expect_fine(std::string const& outputs) const {
-    EXPECT_EQ(errors_of(with_outputs(outputs), *this), "");
+    EXPECT_EQ(errors_to_run(with_outputs(outputs), *this), "");
   }
 };
 

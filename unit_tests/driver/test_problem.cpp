@@ -10,7 +10,7 @@
 #include <solder/core/errors.hpp>
 #include <solder/matrix/csr.hpp>
 
-#include "scratch.hpp"
+#include "config_of.hpp"
 
 using namespace Solder::Driver;
 using Complex = Kokkos::complex<double>;
@@ -22,11 +22,8 @@ constexpr char const* three_by_three =
 
 /// The run of a file with `text` after "problem:".
 RunConfig problem_of(std::string const& text) {
-  Scratch const scratch;
-  Errors errors;
-  auto const files = read_config({scratch.write("a.yaml", "problem: " + text + "\n")}, {}, errors);
-  for (std::string const& message : errors.messages()) ADD_FAILURE() << message;
-  return files.empty() || files[0].runs.empty() ? RunConfig() : files[0].runs[0];
+  auto const runs = runs_of("problem: " + text + "\n");
+  return runs.empty() ? RunConfig() : runs[0];
 }
 
 std::string why_refused(RunConfig const& run) {

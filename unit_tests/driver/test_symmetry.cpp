@@ -6,8 +6,6 @@
 
 #include "drive.hpp"
 
-using namespace Solder::Driver;
-
 namespace {
 
 /// A flow in which convection prevails: convection-diffusion, each row's pattern symmetric.
@@ -200,6 +198,7 @@ TEST(Symmetry, OfAPreconditionerItIsSaid) {
 }
 
 TEST(Symmetry, ARefusalNamesTheSystemOfABatch) {
+  using namespace Solder::Driver;
   RunConfig run;
   run.solver.name = "cg";
   Solder::Symmetry seen;

@@ -20,8 +20,6 @@ using Solder::CsrMatrix;
 using Solder::HostCsr;
 using Solder::Spread;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 double size_of(double a) { return std::abs(a); }
 double size_of(Kokkos::complex<double> const& a) {
   return std::max(std::abs(a.real()), std::abs(a.imag()));
@@ -58,7 +56,7 @@ struct Dense {
 
 Spread spread_of(std::vector<double> const& sizes) {
   Spread spread;
-  spread.smallest = infinity;
+  spread.smallest = std::numeric_limits<double>::infinity();
   for (double const size : sizes) {
     if (size == 0) {
       ++spread.zeros;

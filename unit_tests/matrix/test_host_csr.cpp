@@ -12,7 +12,7 @@
 
 namespace {
 
-using Complex = Kokkos::complex<double>;
+using ComplexDouble = Kokkos::complex<double>;
 
 TEST(TripletBuilder, RefusesWhatLiesOutside) {
   for (auto const& [row, column] : {std::pair{2, 0}, {0, 2}, {-1, 0}, {0, -1}}) {
@@ -51,7 +51,7 @@ TEST(TripletBuilder, CanBeUsedAgain) {
 
 TEST(ConvertScalar, WidensNarrowsAndRefusesOverflow) {
   Solder::HostCsr<double> const a{1, 2, {0, 2}, {0, 1}, {0.1, 2.0}};
-  EXPECT_EQ(Solder::convert_scalar<Complex>(a).values, (std::vector<Complex>{0.1, 2.0}));
+  EXPECT_EQ(Solder::convert_scalar<ComplexDouble>(a).values, (std::vector<ComplexDouble>{0.1, 2.0}));
   EXPECT_EQ(Solder::convert_scalar<float>(a).values, (std::vector<float>{0.1f, 2.0f}));
   EXPECT_EQ(Solder::convert_scalar<float>(a).columns, a.columns);
   Solder::HostCsr<double> const large{1, 2, {0, 2}, {0, 1}, {0.1, 1e39}};

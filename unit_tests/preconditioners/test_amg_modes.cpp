@@ -29,7 +29,7 @@ template <class Exec>
 using DeviceVectors = Kokkos::View<double**, Kokkos::LayoutRight, typename Exec::memory_space>;
 
 template <class Exec>
-DeviceVectors<Exec> to_device(Exec const& exec, std::vector<std::vector<double>> const& rows) {
+DeviceVectors<Exec> rows_to_device(Exec const& exec, std::vector<std::vector<double>> const& rows) {
   DeviceVectors<Exec> const device("rows", rows.size(), rows.empty() ? 0 : rows[0].size());
   auto const host = Kokkos::create_mirror_view(device);
   for (std::size_t i = 0; i < rows.size(); ++i)
@@ -51,7 +51,7 @@ std::vector<std::vector<double>> points_of_cube(int cells) {
 
 template <class Exec>
 Vectors modes_of(Exec const& exec, std::vector<std::vector<double>> const& points) {
-  auto const device = Solder::rigid_body_modes(exec, to_device(exec, points));
+  auto const device = Solder::rigid_body_modes(exec, rows_to_device(exec, points));
   auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), device);
   Vectors modes(host.extent(1), Vector(host.extent(0)));
   for (std::size_t i = 0; i < host.extent(0); ++i)
@@ -167,7 +167,7 @@ std::vector<Case<Scalar>> cases() {
 
 /// What the set-up makes first.
 template <class Scalar, class Exec>
-struct Made {
+struct MadeWithModes {
   CsrMatrix<Scalar, Exec> A;
   Solder::Impl::ProductMemory<Exec> memory;
   amg::Nodes<Exec> nodes;
@@ -177,7 +177,7 @@ struct Made {
   amg::NodeCoupling<Scalar> coupling;
   amg::Aggregates<Exec> aggregates;
 
-  Made(Exec const& exec, Case<Scalar> const& of, double strength)
+  MadeWithModes(Exec const& exec, Case<Scalar> const& of, double strength)
       : A(exec, of.A),
         nodes(amg::equal_nodes(exec, of.A.rows, of.block_size)),
         norms(amg::block_norms(exec, A, nodes, memory)),
@@ -191,7 +191,7 @@ struct Made {
 
 template <class Scalar, class Exec>
 void check_nodes(Exec const& exec, Case<Scalar> const& of, double strength) {
-  Made<Scalar, Exec> const made(exec, of, strength);
+  MadeWithModes<Scalar, Exec> const made(exec, of, strength);
   std::int32_t const b = of.block_size, count = of.A.rows / b;
   Plain const A(of.A), norms(made.norms);
   Plain expected(count, count);
@@ -275,7 +275,7 @@ template <class Scalar, class Exec>
 void check_tentative(Exec const& exec, Case<Scalar> const& of,
                      amg::Aggregates<Exec> const& aggregates) {
   auto const nodes = amg::equal_nodes(exec, of.A.rows, of.block_size);
-  auto const modes = amg::given_modes<Scalar>(exec, to_device(exec, of.modes));
+  auto const modes = amg::given_modes<Scalar>(exec, rows_to_device(exec, of.modes));
   auto const made = amg::tentative(exec, nodes, aggregates, modes);
   auto const scaled = to_host(exec, modes.entries);  // each vector with its own power of two
   Plain const T(made.T);
@@ -323,10 +323,10 @@ TYPED_TEST(AmgModesOn, TentativeProlongatorsHaveTheModesInTheirRange) {
   TypeParam const exec;
   for (auto const& of : cases<double>()) {
     SCOPED_TRACE(of.name);
-    check_tentative(exec, of, Made<double, TypeParam>(exec, of, 0.25).aggregates);
+    check_tentative(exec, of, MadeWithModes<double, TypeParam>(exec, of, 0.25).aggregates);
   }
   auto const of = cases<ComplexDouble>()[0];
-  check_tentative(exec, of, Made<ComplexDouble, TypeParam>(exec, of, 0.25).aggregates);
+  check_tentative(exec, of, MadeWithModes<ComplexDouble, TypeParam>(exec, of, 0.25).aggregates);
 }
 
 /// Aggregates of one point, of two, of three on a line, of three others, and a point in none.
@@ -343,11 +343,11 @@ TYPED_TEST(AmgModesOn, DependentModesAreLeftOut) {
     for (auto const& column : columns) of.modes.back().push_back(column[i].real());
   }
   amg::Aggregates<TypeParam> aggregates;
-  aggregates.of_row = SolderTest::to_device(exec, of_point);
+  aggregates.of_row = to_device(exec, of_point);
   aggregates.count = 4;
   check_tentative(exec, of, aggregates);
   auto const made = amg::tentative(exec, amg::equal_nodes(exec, 30, 3), aggregates,
-                                   amg::given_modes<double>(exec, to_device(exec, of.modes)));
+                                   amg::given_modes<double>(exec, rows_to_device(exec, of.modes)));
   EXPECT_EQ(to_host(exec, made.nodes.first), (std::vector<std::int32_t>{0, 3, 8, 13, 19}));
 }
 
@@ -357,7 +357,7 @@ using MatrixOf = CsrMatrix<double, Default>;
 
 using AmgOf = Amg<double, Default>;
 
-Solved<double> solved(HostCsr<double> const& host, AmgOf const& M, Runner runner) {
+Solved<double> solved_for_ones(HostCsr<double> const& host, AmgOf const& M, Runner runner) {
   Default const exec;
   MatrixOf const A(exec, host);
   CgOptions options;
@@ -366,9 +366,9 @@ Solved<double> solved(HostCsr<double> const& host, AmgOf const& M, Runner runner
   options.tolerance = 1e-8;
   options.max_iterations = 300;
   SolverOf<CgOptions, Default, double, AmgOf> solver(exec, A, M, options);
-  auto const x = SolderTest::to_device(exec, std::vector<double>(host.rows));
+  auto const x = to_device(exec, std::vector<double>(host.rows));
   Solved<double> s;
-  s.report = solver.solve(SolderTest::to_device(exec, std::vector<double>(host.rows, 1.0)), x);
+  s.report = solver.solve(to_device(exec, std::vector<double>(host.rows, 1.0)), x);
   s.x = to_host(exec, x);
   return s;
 }
@@ -376,7 +376,7 @@ Solved<double> solved(HostCsr<double> const& host, AmgOf const& M, Runner runner
 /// CG's iterations.
 int iterations(HostCsr<double> const& host, AmgOf const& M, Runner runner = Runner::launch) {
   EXPECT_EQ(M.failure(), "");
-  auto const s = solved(host, M, runner);
+  auto const s = solved_for_ones(host, M, runner);
   EXPECT_EQ(s.report.reason, Solder::Reason::converged);
   return s.report.iterations;
 }
@@ -387,7 +387,7 @@ TEST(AmgModes, MakeElasticityConvergeAtAnySize) {
   for (int const cells : {6, 12, 16}) {
     auto const host = Solder::elasticity_3d<double>(cells);
     MatrixOf const A(exec, host);
-    AmgOf const M(exec, A, to_device(exec, rigid_rows(cells)), {.block_size = 3});
+    AmgOf const M(exec, A, rows_to_device(exec, rigid_rows(cells)), {.block_size = 3});
     rigid[cells] = iterations(host, M);
     constant[cells] = iterations(host, Amg(exec, A, {.block_size = 3}));
     EXPECT_LE(rigid[cells], constant[cells]);
@@ -407,7 +407,7 @@ void check_hierarchy(Case<Scalar> const& of) {
   SCOPED_TRACE(of.name);
   Default const exec;
   CsrMatrix<Scalar, Default> const A(exec, of.A);
-  auto const modes = amg::given_modes<Scalar>(exec, to_device(exec, of.modes));
+  auto const modes = amg::given_modes<Scalar>(exec, rows_to_device(exec, of.modes));
   auto const made = amg::make_hierarchy<Scalar>(exec, A, 0.25, 16, 5, {}, modes, of.block_size);
   auto const& H = *made;
   ASSERT_EQ(H.failure, "");
@@ -416,7 +416,7 @@ void check_hierarchy(Case<Scalar> const& of) {
     Plain const P(*H.levels[l].P), fine(H.levels[l].A), coarse(H.levels[l + 1].A);
     expect_near(coarse, P.adjoint().times(fine).times(P), 1e-13 * fine.largest());
   }
-  Amg const M(exec, A, to_device(exec, of.modes),
+  Amg const M(exec, A, rows_to_device(exec, of.modes),
               {.max_coarse_size = 5, .block_size = of.block_size});
   ASSERT_EQ(M.levels().size(), H.levels.size());
   auto const u = random_vector<Scalar>(of.A.rows, 1), v = random_vector<Scalar>(of.A.rows, 2);
@@ -424,7 +424,7 @@ void check_hierarchy(Case<Scalar> const& of) {
   EXPECT_LE(std::abs(inner(plain(u), plain(Mv)) - inner(plain(Mu), plain(v))),
             1e-12 * norm(u) * norm(Mv));
   EXPECT_GT(inner(plain(u), plain(Mu)).real(), 0);
-  Amg const again(exec, A, to_device(exec, of.modes), M.options());
+  Amg const again(exec, A, rows_to_device(exec, of.modes), M.options());
   EXPECT_TRUE(same_bits(applied(again, v), Mv));
 }
 
@@ -439,10 +439,10 @@ TEST(AmgModes, TheConstantIsOneToo) {
   auto const host = Solder::fem_poisson_2d<double>(40);
   MatrixOf const A(exec, host);
   Amg const M(exec, A),
-      given(exec, A, to_device(exec, std::vector<std::vector<double>>(host.rows, {2.5})));
+      given(exec, A, rows_to_device(exec, std::vector<std::vector<double>>(host.rows, {2.5})));
   EXPECT_EQ(given.setup().level_rows, M.setup().level_rows);
-  EXPECT_EQ(solved(host, given, Runner::launch).report.iterations,
-            solved(host, M, Runner::launch).report.iterations);
+  EXPECT_EQ(solved_for_ones(host, given, Runner::launch).report.iterations,
+            solved_for_ones(host, M, Runner::launch).report.iterations);
 }
 
 /// A body that nothing holds: the six modes are A's kernel.
@@ -475,7 +475,7 @@ TEST(AmgModes, SolveFreeBodies) {
     }
   auto const host = builder.build(3 * n, 3 * n);
   MatrixOf const A(exec, host);
-  Amg const M(exec, A, to_device(exec, rigid_rows(cells)), {.block_size = 3});
+  Amg const M(exec, A, rows_to_device(exec, rigid_rows(cells)), {.block_size = 3});
   ASSERT_EQ(M.failure(), "");
   auto const b = multiply(host, random_vector<double>(host.rows, 4));  // consistent
   CgOptions options;
@@ -483,8 +483,8 @@ TEST(AmgModes, SolveFreeBodies) {
   options.tolerance = 1e-8;
   options.max_iterations = 100;
   SolverOf<CgOptions, Default, double, AmgOf> solver(exec, A, M, options);
-  auto const x = SolderTest::to_device(exec, std::vector<double>(b.size()));
-  auto const report = solver.solve(SolderTest::to_device(exec, b), x);
+  auto const x = to_device(exec, std::vector<double>(b.size()));
+  auto const report = solver.solve(to_device(exec, b), x);
   EXPECT_EQ(to_string(report.reason), to_string(Solder::Reason::converged));
   auto const Ax = multiply(host, to_host(exec, x));
   double error = 0;
@@ -518,12 +518,12 @@ TEST(AmgModes, VectorsMayHaveAnyScale) {
   AmgOptions const options{.max_coarse_size = 20, .block_size = 3};
   auto const rigid = rigid_rows(6);
   auto const r = random_vector<double>(host.rows, 3),
-             expected = applied(Amg(exec, A, to_device(exec, rigid), options), r);
+             expected = applied(Amg(exec, A, rows_to_device(exec, rigid), options), r);
   for (int const power : {-1000, -1, 1000}) {
     auto scaled = rigid;
     for (auto& row : scaled)
       for (std::size_t c = 0; c < row.size(); c += 2) row[c] = std::ldexp(row[c], power);
-    Amg const M(exec, A, to_device(exec, scaled), options);
+    Amg const M(exec, A, rows_to_device(exec, scaled), options);
     EXPECT_TRUE(same_bits(applied(M, r), expected)) << "2^" << power;
   }
 }
@@ -533,7 +533,7 @@ TEST(AmgModes, KeepTheirNearNullspaceInARefresh) {
   auto const host = Solder::elasticity_3d<double>(8);
   auto second = host;
   for (double& value : second.values) value *= 4;
-  auto const modes = to_device(exec, rigid_rows(8));
+  auto const modes = rows_to_device(exec, rigid_rows(8));
   MatrixOf const A(exec, host), B(exec, second);
   Amg M(exec, A, modes, {.block_size = 3});
   auto const r = random_vector<double>(host.rows, 3), before = applied(M, r);
@@ -583,7 +583,7 @@ TEST(AmgModes, MayBeWorthNothing) {
   DeviceVectors<Default> const zeros("modes", host.rows, 2);
   Amg const M(exec, MatrixOf(exec, host), zeros, {.block_size = 3});
   EXPECT_EQ(M.levels().size(), 1u);
-  EXPECT_EQ(solved(host, M, Runner::launch).report.reason, Solder::Reason::converged);
+  EXPECT_EQ(solved_for_ones(host, M, Runner::launch).report.reason, Solder::Reason::converged);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gtest/gtest.h>
+#include "well_formed.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,6 +18,7 @@
 
 namespace {
 
+using SolderTest::expect_well_formed;
 using Complex = std::complex<double>;
 using KokkosComplex = Kokkos::complex<double>;
 
@@ -45,22 +46,6 @@ Dense dense(Solder::HostCsr<Scalar> const& a) {
     }
   }
   return result;
-}
-
-/// Offsets from 0 to the end, columns in range and strictly ascending in each row.
-template <class Scalar>
-void expect_well_formed(Solder::HostCsr<Scalar> const& a) {
-  ASSERT_EQ(a.row_offsets.size(), std::size_t(a.rows) + 1);
-  ASSERT_EQ(a.row_offsets.front(), 0);
-  ASSERT_EQ(std::size_t(a.row_offsets.back()), a.columns.size());
-  ASSERT_EQ(a.columns.size(), a.values.size());
-  for (std::int32_t i = 0; i < a.rows; ++i) {
-    ASSERT_LE(a.row_offsets[i], a.row_offsets[i + 1]);
-    for (auto k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-      ASSERT_GE(a.columns[k], k == a.row_offsets[i] ? 0 : a.columns[k - 1] + 1) << "row " << i;
-      ASSERT_LT(a.columns[k], a.columns_count) << "row " << i;
-    }
-  }
 }
 
 void expect_near(Dense const& a, Dense const& b, double tolerance) {

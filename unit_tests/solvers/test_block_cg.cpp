@@ -188,8 +188,8 @@ TEST(BlockCgMethod, IteratesAreTheBestInTheBlockKrylovSpace) {
 
 template <class Scalar>
 struct BlockCgOf : testing::Test {};
-using Scalars = testing::Types<double, Kokkos::complex<float>>;
-TYPED_TEST_SUITE(BlockCgOf, Scalars);
+using ScalarsOfBlocks = testing::Types<double, Kokkos::complex<float>>;
+TYPED_TEST_SUITE(BlockCgOf, ScalarsOfBlocks);
 
 TYPED_TEST(BlockCgOf, AllWidthsConvergeInFewerIterationsThanAlone) {
   using Scalar = TypeParam;

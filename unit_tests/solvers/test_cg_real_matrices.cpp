@@ -19,7 +19,7 @@ using Exec = Kokkos::DefaultExecutionSpace;
 
 /// Solves A x = A ones; true where it converged.
 template <class Scalar>
-bool solve(RealMatrix const& matrix) {
+bool ends_truly(RealMatrix const& matrix) {
   std::string const& name = matrix.name;
   auto const host = Solder::read_matrix_market<Scalar>(matrix_file(matrix));
   std::vector<Scalar> b(host.rows), x(host.rows);
@@ -59,7 +59,8 @@ TEST(CgRealMatrices, ConvergeOrSayWhyNot) {
   int converged = 0, all = 0;
   for (auto const& matrix : list) {
     if (!matrix.spd) continue;
-    converged += matrix.is_complex ? solve<Kokkos::complex<double>>(matrix) : solve<double>(matrix);
+    converged += matrix.is_complex ? ends_truly<Kokkos::complex<double>>(matrix)
+                                   : ends_truly<double>(matrix);
     ++all;
   }
   // All but nos7, whose attainable accuracy lies near the tolerance, did when this was written.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A solver with every preconditioner, on CSR and SELL, in all forms: what it solves, what it says
-// of it, and the kernels it takes. Compiled for each solver, named by its options, and scalar.
+// of it, and the kernels it takes. Compiled for each scalar.
 #include "bench.hpp"
 #include "bicgstab.hpp"
 #include "cg.hpp"
@@ -23,7 +23,6 @@ using Solder::Chebyshev;
 using Solder::Fsai;
 using Exec = Kokkos::DefaultExecutionSpace;
 using Scalar = SOLDER_TEST_SCALAR;
-using Options = SOLDER_TEST_OPTIONS;
 using Csr = CsrMatrix<Scalar, Exec>;
 using Sell = Solder::SellMatrix<Scalar, Exec>;
 
@@ -38,20 +37,20 @@ struct About {
   bool is_split = false, on_device = true;
 };
 
-[[maybe_unused]] double kernels_per_iteration(CgOptions const& options, About const& M) {
+double kernels_per_iteration(CgOptions const& options, About const& M) {
   bool const pipelined = options.form == CgForm::pipelined;
   if (M.kernels == 0 || M.is_split) return (M.kernels == 0 && !pipelined ? 3 : 2) + M.kernels;
   return (pipelined ? 2 : 3) + M.kernels;
 }
 
-[[maybe_unused]] double kernels_per_iteration(BiCgStabOptions const& options, About const& M) {
+double kernels_per_iteration(BiCgStabOptions const& options, About const& M) {
   return (M.kernels == 0 ? 4 : 2 + 2 * M.kernels) +
          (options.form == BiCgStabForm::classical ? 1 : 0);
 }
 
 /// On average over a cycle, its end included: there M is applied once more, unless all M v_j were
 /// kept.
-[[maybe_unused]] double kernels_per_iteration(GmresOptions const& options, About const& M) {
+double kernels_per_iteration(GmresOptions const& options, About const& M) {
   int const m = options.restart;
   int const steps = [&] {
     switch (options.form) {
@@ -69,7 +68,7 @@ struct About {
   return double(steps + m * M.kernels + end) / m;
 }
 
-[[maybe_unused]] double kernels_per_iteration(IdrOptions const& options, About const& M) {
+double kernels_per_iteration(IdrOptions const& options, About const& M) {
   return (has_shadow_kernel(options) ? 3 : 2) + M.kernels;
 }
 
@@ -82,7 +81,7 @@ std::vector<Of> forms_of() {
 }
 /// The form that a report should name.
 template <class Of>
-std::string form_that_runs(Of const& options, [[maybe_unused]] About const& M) {
+std::string form_that_runs(Of const& options, About const& M) {
   if constexpr (std::is_same_v<Of, CgOptions>)
     if (options.form == CgForm::automatic) return M.kernels == 0 ? "pipelined" : "classical";
   if constexpr (std::is_same_v<Of, IdrOptions>)
@@ -124,6 +123,7 @@ Apply<Scalar, Exec> scaling(std::int32_t rows) {
           }};
 }
 
+template <class Options>
 struct EveryPreconditioner : testing::Test {
   Exec exec = another_instance<Exec>();
   HostCsr<Scalar> host = laplacian<Scalar>(18);
@@ -190,8 +190,12 @@ struct EveryPreconditioner : testing::Test {
   }
 };
 
-TEST_F(EveryPreconditioner, SolvesInTheFormAskedFor) {
-  with_each_and_format([&](About const& about, auto const& M, auto const& matrix) {
+using Methods = testing::Types<CgOptions, BiCgStabOptions, GmresOptions, IdrOptions>;
+TYPED_TEST_SUITE(EveryPreconditioner, Methods);
+
+TYPED_TEST(EveryPreconditioner, SolvesInTheFormAskedFor) {
+  using Options = TypeParam;
+  this->with_each_and_format([&](About const& about, auto const& M, auto const& matrix) {
     auto list = forms_of<Options>();
     if constexpr (std::is_same_v<Options, CgOptions>) list.push_back({});  // automatic
     for (auto const& form : list)
@@ -199,12 +203,12 @@ TEST_F(EveryPreconditioner, SolvesInTheFormAskedFor) {
         auto const options = with(form, runner, 2000, 1e-10);
         SCOPED_TRACE(form_that_runs(form, about) + ", " + std::string(to_string(runner)));
         if (is_whole(runner) && !about.on_device) {
-          EXPECT_THROW(solve(matrix, M, options), std::invalid_argument);
+          EXPECT_THROW(this->solve(matrix, M, options), std::invalid_argument);
           continue;
         }
-        auto const s = solve(matrix, M, options), again = solve(matrix, M, options);
+        auto const s = this->solve(matrix, M, options), again = this->solve(matrix, M, options);
         EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
-        expect_true_report(host, b, s, options);
+        expect_true_report(this->host, this->b, s, options);
         EXPECT_EQ(s.report.form, form_that_runs(form, about));
         EXPECT_EQ(s.report.runner, who_runs<Exec>(options, about));
         EXPECT_TRUE(same_bits(s.x, again.x));
@@ -213,13 +217,14 @@ TEST_F(EveryPreconditioner, SolvesInTheFormAskedFor) {
   });
 }
 
-TEST_F(EveryPreconditioner, TakesItsKernelsAndNothingElse) {
-  with_each_and_format([&](About const& about, auto const& M, auto const& matrix) {
+TYPED_TEST(EveryPreconditioner, TakesItsKernelsAndNothingElse) {
+  using Options = TypeParam;
+  this->with_each_and_format([&](About const& about, auto const& M, auto const& matrix) {
     for (auto const& form : forms_of<Options>()) {
       SCOPED_TRACE(form_that_runs(form, about));
       int const steps = iterations_of_batches(form);
-      auto const few = watch(matrix, M, with(form, Runner::launch, steps)),
-                 more = watch(matrix, M, with(form, Runner::launch, 2 * steps));
+      auto const few = this->watch(matrix, M, with(form, Runner::launch, steps)),
+                 more = this->watch(matrix, M, with(form, Runner::launch, 2 * steps));
       EXPECT_EQ(double(more->kernels.size() - few->kernels.size()) / steps,
                 kernels_per_iteration(form, about));
       auto const count = [&](char const* label) {
@@ -239,46 +244,49 @@ TEST_F(EveryPreconditioner, TakesItsKernelsAndNothingElse) {
         EXPECT_EQ(events->allocations.size(), 0u);
         for (auto const& kernel : events->kernels) {
           EXPECT_EQ(kernel.label.rfind("Solder::", 0), 0u) << kernel.label;
-          EXPECT_EQ(kernel.device, id_of(exec)) << kernel.label;
+          EXPECT_EQ(kernel.device, id_of(this->exec)) << kernel.label;
         }
       }
       if (!about.on_device) continue;
       auto const of_team = with(form, Runner::team, 16);
       if (!is_whole(who_runs<Exec>(of_team, about))) continue;
-      auto const whole = watch(matrix, M, of_team);
+      auto const whole = this->watch(matrix, M, of_team);
       EXPECT_EQ(whole->kernels.size(), 1u);
       EXPECT_EQ(whole->fences.size() + whole->copies.size() + whole->allocations.size(), 0u);
     }
   });
 }
 
-TEST_F(EveryPreconditioner, OneOfAnotherSizeIsRefused) {
+TYPED_TEST(EveryPreconditioner, OneOfAnotherSizeIsRefused) {
+  using Options = TypeParam;
+  auto const& exec = this->exec;
+  Csr const& A = this->A;
   auto const options = with(Options{}, Runner::launch, 100, 1e-8);
   for (int const nodes : {3, 17, 19}) {
     auto const other_host = laplacian<Scalar>(nodes);
     Csr const other(exec, other_host);
-    with_each(other, [&](About const& about, auto const& M) {
+    this->with_each(other, [&](About const& about, auto const& M) {
       using Solver = SolverOn<Options, Exec, Csr, std::decay_t<decltype(M)>>;
       if (about.name == "none") return;
       EXPECT_THROW(Solver(exec, A, M, options), std::invalid_argument) << about.name;
     });
     // One that had the size, and was then set up for another matrix.
-    with_each(A, [&](About const& about, auto M) {
+    this->with_each(A, [&](About const& about, auto M) {
       using M_ = decltype(M);
       if constexpr (requires { M.refresh(exec, other); } &&
                     !std::is_same_v<M_, Jacobi<Scalar, Exec>>) {
         SCOPED_TRACE(about.name);
         SolverOn<Options, Exec, Csr, M_> solver(exec, A, M, options);
-        auto const before = solve_by(solver);
+        auto const before = this->solve_by(solver);
         try {
           M.refresh(exec, other);
         } catch (std::invalid_argument const&) {  // it is bound to the size of what is within
-          EXPECT_TRUE(same_bits(solve_by(solver).x, before.x));
+          EXPECT_TRUE(same_bits(this->solve_by(solver).x, before.x));
           return;
         }
-        EXPECT_THROW(solve_by(solver), std::invalid_argument);
+        EXPECT_THROW(this->solve_by(solver), std::invalid_argument);
         M.refresh(exec, A);
-        EXPECT_TRUE(same_bits(solve_by(solver).x, before.x));
+        EXPECT_TRUE(same_bits(this->solve_by(solver).x, before.x));
       }
     });
     // What is within was set up for another matrix, and what is around it not yet.
@@ -286,19 +294,21 @@ TEST_F(EveryPreconditioner, OneOfAnotherSizeIsRefused) {
     Chebyshev polynomial(exec, A, fsai, {degree});
     using M_ = decltype(polynomial);
     SolverOn<Options, Exec, Csr, M_> solver(exec, A, polynomial, options);
-    auto const before = solve_by(solver);
+    auto const before = this->solve_by(solver);
     fsai.refresh(exec, other);
-    EXPECT_THROW(solve_by(solver), std::invalid_argument);
+    EXPECT_THROW(this->solve_by(solver), std::invalid_argument);
     EXPECT_THROW((SolverOn<Options, Exec, Csr, M_>(exec, A, polynomial, options)),
                  std::invalid_argument);
     EXPECT_THROW((SolverOn<Options, Exec, Csr, M_>(exec, other, polynomial, options)),
                  std::invalid_argument);
     fsai.refresh(exec, A);
-    EXPECT_TRUE(same_bits(solve_by(solver).x, before.x));
+    EXPECT_TRUE(same_bits(this->solve_by(solver).x, before.x));
   }
 }
 
-TEST_F(EveryPreconditioner, NoRowsAreSolvedAtOnce) {
+TYPED_TEST(EveryPreconditioner, NoRowsAreSolvedAtOnce) {
+  using Options = TypeParam;
+  auto const& exec = this->exec;
   Csr const empty(exec, HostCsr<Scalar>{});
   Kokkos::View<Scalar*, typename Exec::memory_space> const none("SolderTest::none", 0);
   Kokkos::View<Scalar**, Kokkos::LayoutRight, typename Exec::memory_space> const columns(
@@ -308,7 +318,7 @@ TEST_F(EveryPreconditioner, NoRowsAreSolvedAtOnce) {
     EXPECT_EQ(report.iterations, 0);
     EXPECT_EQ(report.true_relative_residual, 0);
   };
-  with_each(empty, [&](About const& about, auto const& M) {
+  this->with_each(empty, [&](About const& about, auto const& M) {
     SCOPED_TRACE(about.name);
     auto const expect_solves = [&](auto const& matrix) {
       SolverOn<Options, Exec, std::decay_t<decltype(matrix)>, std::decay_t<decltype(M)>> solver(

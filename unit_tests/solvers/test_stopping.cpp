@@ -19,13 +19,6 @@ namespace {
 
 using Exec = Kokkos::DefaultExecutionSpace;
 using Vector = std::vector<double>;
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-
-double norm(Vector const& v) {
-  double sum = 0;
-  for (double const entry : v) sum += entry * entry;
-  return std::sqrt(sum);
-}
 
 /// Of condition 1e8 or so: residuals oscillate.
 HostCsr<double> scaled(HostCsr<double> A) {
@@ -116,7 +109,7 @@ TYPED_TEST(Stopping, WithoutAnyToleranceAllIterationsRun) {
 
 TYPED_TEST(Stopping, TolerancesThatAreNegativeOrNoNumbersAreRefused) {
   CsrMatrix<double, Exec> const A(this->exec, this->host);
-  for (double const wrong : {-1e-8, not_a_number}) {
+  for (double const wrong : {-1e-8, nan}) {
     TypeParam absolute, of_guess;
     absolute.absolute_tolerance = of_guess.guess_tolerance = wrong;
     for (TypeParam const& options : {absolute, of_guess})
@@ -129,7 +122,7 @@ TYPED_TEST(Stopping, AZeroGuessIsZeroWhateverXHolds) {
   this->in_each_form([&](TypeParam options) {
     auto const expected = this->solved(options, Vector(this->x0.size()));
     options.zero_guess = true;
-    auto const s = this->solved(options, Vector(this->x0.size(), not_a_number));
+    auto const s = this->solved(options, Vector(this->x0.size(), nan));
     EXPECT_EQ(s.report.reason, Reason::converged);
     EXPECT_EQ(s.report.guess_relative_residual, 1);
     EXPECT_TRUE(same_bits(s.x, expected.x));
