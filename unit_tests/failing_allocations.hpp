@@ -7,6 +7,8 @@
 /// failing_allocations.cpp, which the program links, replaces `operator new`, which Kokkos's views
 /// of host memory come from too, and fills what it hands out with NaNs.
 
+#include "long.hpp"
+
 #include <gtest/gtest.h>
 
 #include <solder/core/kokkos_ext.hpp>
@@ -45,9 +47,6 @@ std::int64_t live_blocks();
 std::int64_t live_views();
 /// \brief The labels of the newest of them.
 std::string newest_views(std::int64_t count);
-
-/// \brief Whether all is to be tried, for minutes; else what takes seconds.
-inline bool is_long() { return std::getenv("SOLDER_TEST_LONG") != nullptr; }
 
 /// \brief A call, of which allocations are to fail.
 struct Call {

@@ -6,11 +6,11 @@
 #include <driver/solve.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <solder/io/matrix_market.hpp>
 #include <solder/problems/generators.hpp>
 
+#include "../long.hpp"
 #include "drive.hpp"
 
 namespace {
@@ -494,7 +494,7 @@ TEST(Driver, EveryExampleOfInputsRuns) {
   std::vector<std::pair<std::string, std::string>> smaller{
       {"multigrid.yaml", " --set 'problem.size=[8, 16]'"},
       {"batch.yaml", " --set problem.batch=100"}};
-  if (std::getenv("SOLDER_TEST_LONG") != nullptr) smaller.clear();
+  if (SolderTest::is_long()) smaller.clear();
   Scratch const scratch;
   std::vector<std::filesystem::path> paths;
   Strings with_less;

@@ -6,6 +6,7 @@
 /// values on their patterns. (Scaling A by a diagonal would not do: it leaves ties as they are.)
 
 #include "../kokkos_events.hpp"
+#include "../long.hpp"
 #include "../solvers/real_matrices.hpp"
 #include "../support.hpp"
 #include "fsai_oracle.hpp"
@@ -346,7 +347,7 @@ void expect_oracle_on(RealMatrix const& matrix) {
 
 TEST(FsaiAdaptiveOnRealMatrices, EqualsPlainLoops) {
   int count = 0;
-  for (auto const& matrix : real_matrices(1500)) {
+  for (auto const& matrix : real_matrices(is_long() ? 1500 : 600)) {
     if (!matrix.spd) continue;
     ++count;
     if (matrix.is_complex)

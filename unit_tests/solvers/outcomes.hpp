@@ -7,6 +7,7 @@
 ///
 /// $SOLDER_MATRICES_ROWS is the most rows of a matrix; the table goes to $SOLDER_MATRICES_TABLE, if
 /// given. b = 1, as in the tables of docs/convergence/.
+#include "../long.hpp"
 #include "real_matrices.hpp"
 #include "solve.hpp"
 
@@ -71,12 +72,18 @@ int converged_with(RealMatrix const& matrix, Forms const& forms, OutcomeTable& t
   return converged;
 }
 
-/// \brief Solves with every matrix of up to most_rows rows, unless $SOLDER_MATRICES_ROWS says
-/// otherwise, in these forms (options, each with a name); expects that so many solves converge.
+struct Sample {
+  int most_rows;        ///< of a matrix; $SOLDER_MATRICES_ROWS says otherwise
+  int least_converged;  ///< solves
+};
+
+/// \brief Solves with every matrix of a sample (`all` in `./test --long`) in these forms (options,
+/// each with a name).
 template <class Forms>
-void expect_true_outcomes(int most_rows, Forms const& forms, int least_converged) {
+void expect_true_outcomes(Sample const& quick, Sample const& all, Forms const& forms) {
+  Sample const& sample = is_long() ? all : quick;
   char const* const given = std::getenv("SOLDER_MATRICES_ROWS");
-  auto const list = real_matrices(given ? std::stoi(given) : most_rows);
+  auto const list = real_matrices(given ? std::stoi(given) : sample.most_rows);
   if (list.empty())
     GTEST_SKIP() << "no INDEX.tsv in " << matrices_folder()
                  << "; set SOLDER_MATRICES to the folder";
@@ -86,7 +93,7 @@ void expect_true_outcomes(int most_rows, Forms const& forms, int least_converged
     if (!matrix.spd)
       converged += matrix.is_complex ? converged_with<Kokkos::complex<double>>(matrix, forms, table)
                                      : converged_with<double>(matrix, forms, table);
-  EXPECT_GE(converged, least_converged);
+  EXPECT_GE(converged, sample.least_converged);
 }
 
 }  // namespace SolderTest

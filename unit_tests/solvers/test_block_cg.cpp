@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The block method of conjugate gradients: truth in every column, and the method itself against a
 // projection by plain loops.
+#include "../long.hpp"
 #include "cg.hpp"
 #include "columns.hpp"
 #include "real_matrices.hpp"
@@ -480,7 +481,7 @@ TEST(BlockCgOfBrokenColumns, LimitsAndWhatCannotBeAttainedAreSaid) {
 TEST(BlockCgRealMatrices, NeedAFractionOfTheIterations) {
   Default const exec;
   int found = 0;
-  for (RealMatrix const& matrix : real_matrices(6000)) {
+  for (RealMatrix const& matrix : real_matrices(is_long() ? 6000 : 2000)) {
     if (!matrix.spd || matrix.is_complex || matrix.rows < 100) continue;
     // On others of these CG itself does not attain 8 digits.
     std::vector<std::string> const names = {"bcsstk07", "bcsstk08", "bcsstk09", "bcsstk10",
