@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 
-ROOMS = ('core_', 'matrix_', 'kernels_', 'preconditioners_', 'solvers_', 'io_', 'problems_')
+ROOMS = ('core', 'matrix', 'kernels', 'preconditioners', 'solvers', 'io', 'problems')
 
 
 def gpus():

@@ -7,6 +7,7 @@
 #include "columns.hpp"
 #include "gmres.hpp"
 #include "idr.hpp"
+#include "reals.hpp"
 
 #include <cmath>
 #include <limits>
