@@ -88,8 +88,16 @@ def test_a_callback_must_not_use_its_solver():
     assert solver.solve(b, callback=lambda progress: other.solve(b))[1].converged
 
 
+@pytest.fixture
+def ctrl_c():
+    """It interrupts also where the tests run in the background of a shell, which has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("n", [15, 200])
-def test_ctrl_c_stops_a_solve(n):
+def test_ctrl_c_stops_a_solve(n, ctrl_c):
     A = poisson(n)
     b = right_hand_side(A)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
