@@ -315,6 +315,7 @@ here() {
 over_ranks() {
   share=$((cores_here / ranks))
   export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$((share > 0 ? share : 1))}"
+  [ -t 1 ] || export NO_COLOR=1 # mpirun may give the ranks a terminal of its own
   ! is_root || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 \
     PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
   if [ "$choice" = debian ]; then # mpirun of Open MPI 5 and later is PRRTE's prterun; it looks for its parts in the root

@@ -48,7 +48,7 @@ class MpiWorld final : public World {
   [[noreturn]] void abort(std::string_view why) const override {
     std::string const text =
         concat("error: ", rank_ > 0 ? concat("rank ", std::to_string(rank_), ": ") : "", why, "\n");
-    [[maybe_unused]] auto const written = write(STDERR_FILENO, text.data(), text.size());
+    [[maybe_unused]] auto const written = ::write(STDERR_FILENO, text.data(), text.size());
     MPI_Abort(MPI_COMM_WORLD, 2);
     std::_Exit(2);
   }
