@@ -4,7 +4,7 @@
 
     unit_tests/sanitize.py build/cuda/bin --tool racecheck --minutes 30 --out racecheck solvers_cg solvers_gmres
 
-Without suites, all in the folder whose names begin with a room of unit_tests. The first tests of all suites come
+Without suites, all in the folder whose names begin with a room of unit_tests. The first tests of all fixtures come
 first, then the second ones, so that a run that ends early has seen something of each. Processes are dealt to all
 GPUs. OUT/results.tsv has a line a test; OUT/logs has what was said of tests that failed, were cut or have errors or
 warnings. The table at the end counts by suite. Exit code: 1 where a test failed or the tool found an error.
@@ -13,6 +13,7 @@ warnings. The table at the end counts by suite. Exit code: 1 where a test failed
 import argparse
 import collections
 import concurrent.futures
+import itertools
 import os
 import pathlib
 import re
@@ -102,8 +103,14 @@ def main():
 
     queue = collections.deque()
     tests = {suite: tests_of(arguments.folder / suite) for suite in suites}
-    for turn in range(max(map(len, tests.values()))):
-        queue.extend((suite, tests[suite][turn]) for suite in suites if turn < len(tests[suite]))
+    by_group = collections.defaultdict(list)  # a program may have the tests of several files
+    for suite in suites:
+        for test in tests[suite]:
+            by_group[suite, test.split('.')[0]].append((suite, test))
+    for turn in itertools.count():
+        if not (of_turn := [group[turn] for group in by_group.values() if turn < len(group)]):
+            break
+        queue.extend(of_turn)
     until = time.monotonic() + 60 * arguments.minutes
     counts = collections.defaultdict(collections.Counter)
     lock = threading.Lock()

@@ -93,7 +93,7 @@ def ctrl_c():
     """It interrupts also where the tests run in the background of a shell, which has it ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, before or signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("n", [15, 200])

@@ -287,9 +287,9 @@ TEST(Check, MemoryOfAFileBeforeItIsRead) {
                                          "1000000000 1000000000 1000000000\n1 1 1\n");
   std::filesystem::resize_file(path, 10'000'000'000);  // a hole: takes no room
   std::string const why = errors_to_run("problem: {matrix: " + path +
-                                    "}\nsolver: {name: gmres, restart: 1000}\n"
-                                    "execution: {space: " +
-                                    host_space() + "}\n");
+                                        "}\nsolver: {name: gmres, restart: 1000}\n"
+                                        "execution: {space: " +
+                                        host_space() + "}\n");
   EXPECT_TRUE(contains(why, "a.yaml:2: solver.restart: A needs ")) << why;
   EXPECT_TRUE(contains(why, "gmres(restart=1000) 8024.0 GB")) << why;
 }

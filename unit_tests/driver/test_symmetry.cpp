@@ -141,9 +141,8 @@ TEST(Symmetry, RoundingPassesAndIsToldWhereAskedFor) {
 TEST(Symmetry, ComplexSymmetricIsNotHermitian) {
   Scratch const scratch;
   std::string const output = "output: {json: r.json, verbose: true}\n";
-  scratch.write("a.yaml",
-                "problem: {generate: helmholtz_2d, size: 9, scalar: complex_double}\n" + output +
-                    "solver: {name: cg}\n");
+  scratch.write("a.yaml", "problem: {generate: helmholtz_2d, size: 9, scalar: complex_double}\n" +
+                              output + "solver: {name: cg}\n");
   Outcome outcome = drive(scratch, "a.yaml");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(contains(outcome.err, "A is complex symmetric, not Hermitian: a(")) << outcome.err;

@@ -434,8 +434,9 @@ TEST(RealMatrices, ReadWithTheCountsOfTheirIndex) {
     fields >> name >> rows >> columns >> stored >> full >> field >> symmetry;
     auto const path = (folder / (name + ".mtx.gz")).string();
     SCOPED_TRACE(name);
-    if (stored > 100000 && !SolderTest::is_long()) continue;
     EXPECT_EQ(Solder::read_matrix_market_header(path).entries, stored);
+    ++count;
+    if (stored > 100000 && !SolderTest::is_long()) continue;
     auto const check = [&](auto const& a) {
       EXPECT_EQ(a.rows, rows);
       EXPECT_EQ(a.columns_count, columns);
@@ -447,7 +448,6 @@ TEST(RealMatrices, ReadWithTheCountsOfTheirIndex) {
     } else {
       check(Solder::read_matrix_market<double>(path));
     }
-    ++count;
   }
   EXPECT_GT(count, 0);
 }

@@ -51,7 +51,8 @@ TEST(TripletBuilder, CanBeUsedAgain) {
 
 TEST(ConvertScalar, WidensNarrowsAndRefusesOverflow) {
   Solder::HostCsr<double> const a{1, 2, {0, 2}, {0, 1}, {0.1, 2.0}};
-  EXPECT_EQ(Solder::convert_scalar<ComplexDouble>(a).values, (std::vector<ComplexDouble>{0.1, 2.0}));
+  EXPECT_EQ(Solder::convert_scalar<ComplexDouble>(a).values,
+            (std::vector<ComplexDouble>{0.1, 2.0}));
   EXPECT_EQ(Solder::convert_scalar<float>(a).values, (std::vector<float>{0.1f, 2.0f}));
   EXPECT_EQ(Solder::convert_scalar<float>(a).columns, a.columns);
   Solder::HostCsr<double> const large{1, 2, {0, 2}, {0, 1}, {0.1, 1e39}};

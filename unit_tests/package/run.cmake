@@ -35,8 +35,8 @@ execute_process(COMMAND ${configure} -B "${work}/build" "-DSOLDER_COMPONENTS=io;
 run("${work}/build" app)
 if(HOW STREQUAL "install")
   run("${work}/build" by_name)
-  run("${work}/build" read)
 endif()
+run("${work}/build" read)
 
 execute_process(COMMAND ${configure} -B "${work}/no_zlib" ${without_zlib} COMMAND_ERROR_IS_FATAL ANY)
 execute_process(

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../kokkos_events.hpp"
-#include "../long.hpp"
 #include "../solvers/real_matrices.hpp"
 #include "../support.hpp"
 #include "fsai_oracle.hpp"
@@ -362,7 +361,7 @@ TYPED_TEST(FsaiOfDouble, RealMatrices) {
     auto const A = Solder::read_matrix_market<Scalar>(matrix_file({name, 0, false, false, false}));
     expect_oracle<Scalar>(exec, A, {0.01, 2, 0.031}, 1e-7);
   };
-  auto const all = real_matrices(is_long() ? 1500 : 600);
+  auto const all = real_matrices(1500);
   for (auto const* const name :
        {"bcsstk02", "Journals", "lund_a", "bcsstk07", "bcsstm07", "nos5", "494_bus", "bcsstk34",
         "nos3", "bcsstk08", "1138_bus", "mhdb416", "mhd1280b"}) {

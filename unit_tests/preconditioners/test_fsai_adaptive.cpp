@@ -6,7 +6,6 @@
 /// values on their patterns. (Scaling A by a diagonal would not do: it leaves ties as they are.)
 
 #include "../kokkos_events.hpp"
-#include "../long.hpp"
 #include "../solvers/real_matrices.hpp"
 #include "../support.hpp"
 #include "fsai_oracle.hpp"
@@ -347,7 +346,7 @@ void expect_oracle_on(RealMatrix const& matrix) {
 
 TEST(FsaiAdaptiveOnRealMatrices, EqualsPlainLoops) {
   int count = 0;
-  for (auto const& matrix : real_matrices(is_long() ? 1500 : 600)) {
+  for (auto const& matrix : real_matrices(1500)) {
     if (!matrix.spd) continue;
     ++count;
     if (matrix.is_complex)

@@ -13,9 +13,9 @@
 
 namespace {
 
-using SolderTest::expect_well_formed;
 using Solder::StandInFigures;
 using Solder::StandInSymmetry;
+using SolderTest::expect_well_formed;
 
 constexpr StandInSymmetry all_symmetries[] = {StandInSymmetry::none, StandInSymmetry::pattern,
                                               StandInSymmetry::symmetric, StandInSymmetry::spd};
@@ -162,8 +162,7 @@ TEST(StandIn, ExtremesAreMet) {
       expect_whole(diagonal);
     }
     // Nearly all rows nearly full, none of it near; one cluster wider than the matrix.
-    expect_whole(
-        Solder::stand_in<double>({60, 60 * 50, 60, 5.0, 3, 0.0, 1000, 1000, symmetry}, 3));
+    expect_whole(Solder::stand_in<double>({60, 60 * 50, 60, 5.0, 3, 0.0, 1000, 1000, symmetry}, 3));
   }
 }
 

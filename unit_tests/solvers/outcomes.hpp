@@ -73,12 +73,12 @@ int converged_with(RealMatrix const& matrix, Forms const& forms, OutcomeTable& t
 }
 
 struct Sample {
-  int most_rows;        ///< of a matrix; $SOLDER_MATRICES_ROWS says otherwise
+  int most_rows;        ///< of a matrix
   int least_converged;  ///< solves
 };
 
 /// \brief Solves with every matrix of a sample (`all` in `./test --long`) in these forms (options,
-/// each with a name).
+/// each with a name). $SOLDER_MATRICES_ROWS asks for other matrices, of which any may converge.
 template <class Forms>
 void expect_true_outcomes(Sample const& quick, Sample const& all, Forms const& forms) {
   Sample const& sample = is_long() ? all : quick;
@@ -93,7 +93,7 @@ void expect_true_outcomes(Sample const& quick, Sample const& all, Forms const& f
     if (!matrix.spd)
       converged += matrix.is_complex ? converged_with<Kokkos::complex<double>>(matrix, forms, table)
                                      : converged_with<double>(matrix, forms, table);
-  EXPECT_GE(converged, sample.least_converged);
+  if (!given) EXPECT_GE(converged, sample.least_converged);
 }
 
 }  // namespace SolderTest

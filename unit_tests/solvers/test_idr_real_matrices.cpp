@@ -58,7 +58,7 @@ TEST(IdrRealMatrices, TakeTheTextbooksIterations) {
 TEST(IdrRealMatrices, ConvergeOrSayWhyNot) {
   std::vector<std::pair<std::string, IdrOptions>> const forms{{"idr(4)", idr(4)},
                                                               {"idr(8), smoothed", idr(8, true)}};
-  expect_true_outcomes({500, 1}, {1000, 70}, forms);
+  expect_true_outcomes({500, 21}, {1000, 70}, forms);
 }
 
 }  // namespace
