@@ -22,7 +22,8 @@ python() {
   synchronise || fail "could not copy the sources to $work"
   CMAKE_BUILD_PARALLEL_LEVEL=$(jobs)
   if ! logged where env "CMAKE_BUILD_PARALLEL_LEVEL=$CMAKE_BUILD_PARALLEL_LEVEL" python3 -m pip wheel --verbose --no-index \
-    --no-deps --no-build-isolation --wheel-dir "$inside/wheel" "-Cbuild-dir=$inside/python" "$sources/python" ||
+    --no-deps --no-build-isolation --wheel-dir "$inside/wheel" "-Cbuild-dir=$inside/python" \
+    '-Ccmake.define.CMAKE_CXX_FLAGS_RELEASE=-Og -DNDEBUG' "$sources/python" || # -Og for these tests alone
     ! logged where python3 -m venv --system-site-packages "$inside/environment" ||
     ! logged where sh -c "'$inside/environment/bin/pip' install --no-index --no-deps '$inside'/wheel/*.whl"; then
     [ -n "${VERBOSE:-}" ] || show_failure
