@@ -435,7 +435,6 @@ TEST(RealMatrices, ReadWithTheCountsOfTheirIndex) {
     auto const path = (folder / (name + ".mtx.gz")).string();
     SCOPED_TRACE(name);
     EXPECT_EQ(Solder::read_matrix_market_header(path).entries, stored);
-    ++count;
     if (stored > 100000 && !SolderTest::is_long()) continue;
     auto const check = [&](auto const& a) {
       EXPECT_EQ(a.rows, rows);
@@ -448,6 +447,7 @@ TEST(RealMatrices, ReadWithTheCountsOfTheirIndex) {
     } else {
       check(Solder::read_matrix_market<double>(path));
     }
+    ++count;
   }
   EXPECT_GT(count, 0);
 }

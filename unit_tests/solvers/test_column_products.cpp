@@ -38,8 +38,7 @@ HostCsr<Scalar> rows_of_all_lengths() {
 
 template <class Scalar>
 struct ColumnProducts : testing::Test {};
-/// The smallest entries and the largest: each scalar takes seconds to compile and to run.
-using Scalars = testing::Types<float, Kokkos::complex<double>>;
+using Scalars = testing::Types<float, double, Kokkos::complex<float>, Kokkos::complex<double>>;
 TYPED_TEST_SUITE(ColumnProducts, Scalars);
 
 TYPED_TEST(ColumnProducts, OfAnyWidthAreThoseOfTheHost) {
