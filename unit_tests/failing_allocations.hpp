@@ -14,7 +14,6 @@
 #include <solder/core/kokkos_ext.hpp>
 
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <string>

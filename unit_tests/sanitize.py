@@ -107,10 +107,8 @@ def main():
     for suite in suites:
         for test in tests[suite]:
             by_group[suite, test.split('.')[0]].append((suite, test))
-    for turn in itertools.count():
-        if not (of_turn := [group[turn] for group in by_group.values() if turn < len(group)]):
-            break
-        queue.extend(of_turn)
+    for turn in itertools.zip_longest(*by_group.values()):
+        queue.extend(filter(None, turn))
     until = time.monotonic() + 60 * arguments.minutes
     counts = collections.defaultdict(collections.Counter)
     lock = threading.Lock()

@@ -14,15 +14,20 @@ namespace Solder::Driver {
 
 inline constexpr char const* problem = "problem: {generate: fem_poisson_2d, size: 9}\n";
 
+/// All messages, one a line.
+inline std::string messages_of(Errors const& errors) {
+  std::string all;
+  for (std::string const& message : errors.messages()) all += message + "\n";
+  return all;
+}
+
 /// The messages for one file of this text, one a line; empty if it is valid.
 inline std::string errors_of(std::string const& text,
                              std::vector<std::string> const& assignments = {}) {
   Scratch const scratch;
   Errors errors;
   read_config({scratch.write("a.yaml", text)}, assignments, errors);
-  std::string all;
-  for (std::string const& message : errors.messages()) all += message + "\n";
-  return all;
+  return messages_of(errors);
 }
 
 inline std::vector<RunConfig> runs_of(std::string const& text,

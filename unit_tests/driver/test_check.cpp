@@ -23,9 +23,7 @@ std::string errors_to_run(std::string const& text, Scratch const& scratch = {}) 
   auto const files = read_config({scratch.write("a.yaml", text)}, {}, errors);
   SystemStore store;
   if (errors.empty()) check_runs(files, store, errors);
-  std::string all;
-  for (std::string const& message : errors.messages()) all += message + "\n";
-  return all;
+  return messages_of(errors);
 }
 
 /// A space that works in main memory; empty where there is none.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Multigrid of systems: nodes, near-nullspaces and rigid-body modes, against plain loops.
-#include "../solvers/cg.hpp"
-#include "amg.hpp"
+#include "amg_solves.hpp"
 #include "applied.hpp"
 
 #include <algorithm>
@@ -353,24 +352,9 @@ TYPED_TEST(AmgModesOn, DependentModesAreLeftOut) {
 
 // ---- Solves ----
 
-using MatrixOf = CsrMatrix<double, Default>;
-
-using AmgOf = Amg<double, Default>;
-
 Solved<double> solved_for_ones(HostCsr<double> const& host, AmgOf const& M, Runner runner) {
-  Default const exec;
-  MatrixOf const A(exec, host);
-  CgOptions options;
-  options.form = Solder::CgForm::classical;
-  options.runner = runner;
-  options.tolerance = 1e-8;
-  options.max_iterations = 300;
-  SolverOf<CgOptions, Default, double, AmgOf> solver(exec, A, M, options);
-  auto const x = to_device(exec, std::vector<double>(host.rows));
-  Solved<double> s;
-  s.report = solver.solve(to_device(exec, std::vector<double>(host.rows, 1.0)), x);
-  s.x = to_host(exec, x);
-  return s;
+  return solved(MatrixOf(Default(), host), M, std::vector<double>(host.rows, 1.0),
+                cg(runner, 1e-8));
 }
 
 /// CG's iterations.

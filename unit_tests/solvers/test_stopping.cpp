@@ -10,7 +10,6 @@
 #include "reals.hpp"
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include <solder/solvers/block_cg.hpp>
