@@ -88,7 +88,8 @@ std::optional<Array> array_of(nb::handle object, std::string const& name) {
       throw nb::value_error((name + " is on GPU " + std::to_string(held.device_id()) +
                              ", and Solder works on number 0 of those that are visible")
                                 .c_str());
-    array.place = {true, stream_of(object)};
+    array.stream = stream_of(object);
+    array.place = {true, address_of(array.stream)};
   } else if (device != nb::device::cpu::value && device != nb::device::cuda_host::value &&
              device != nb::device::rocm_host::value) {
     throw nb::value_error((name + " is on a device that Solder does not know").c_str());
@@ -96,15 +97,19 @@ std::optional<Array> array_of(nb::handle object, std::string const& name) {
   return array;
 }
 
-void* stream_of(nb::handle object) {
+nb::object stream_of(nb::handle object) {
   std::string const package = package_of(object);
-  nb::object stream;
   if (package == "cupy")
-    stream = nb::module_::import_("cupy").attr("cuda").attr("get_current_stream")().attr("ptr");
-  else if (package == "torch")
-    stream =
-        nb::module_::import_("torch").attr("cuda").attr("current_stream")().attr("cuda_stream");
-  return stream.is_valid() ? reinterpret_cast<void*>(nb::cast<std::uintptr_t>(stream)) : nullptr;
+    return nb::module_::import_("cupy").attr("cuda").attr("get_current_stream")();
+  if (package == "torch")
+    return nb::module_::import_("torch").attr("cuda").attr("current_stream")();
+  return {};
+}
+
+void* address_of(nb::object const& stream) {
+  if (!stream.is_valid()) return nullptr;
+  char const* const name = nb::hasattr(stream, "ptr") ? "ptr" : "cuda_stream";
+  return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(stream.attr(name)));
 }
 
 Array take(nb::handle object, std::string const& name, Scalar scalar, Place const& place,

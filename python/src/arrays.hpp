@@ -25,8 +25,9 @@ using Copies = std::vector<std::string>;
 
 /// \brief An array of one or two dimensions, of NumPy or of whoever has DLPack.
 struct Array {
-  nb::object object;        ///< keeps the memory
+  nb::object object;         ///< keeps the memory
   nb::ndarray<nb::ro> held;  ///< likewise
+  nb::object stream;         ///< keeps the stream that was current, on a GPU
   void* data = nullptr;
   nb::dlpack::dtype type{};
   Place place{};
@@ -63,8 +64,11 @@ Array take_output(nb::handle object, std::string const& name, Scalar scalar, Pla
 /// \brief A new array like `like`: a copy of `from`, or zeros.
 Array make_output(Array const& like, Scalar scalar, std::optional<Array> const& from);
 
-/// \brief The stream that an array's library works on now.
-void* stream_of(nb::handle object);
+/// \brief The stream that an array's library works on now: an object of CuPy or PyTorch; nothing of
+/// other libraries.
+nb::object stream_of(nb::handle object);
+/// \brief The stream itself; null for nothing, which is the default stream.
+void* address_of(nb::object const& stream);
 
 /// \brief A matrix in CSR format.
 struct Matrix {

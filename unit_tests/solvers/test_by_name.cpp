@@ -133,9 +133,12 @@ TEST_F(ByName, PreconditionersOfScaledMatricesAreTheClass) {
   options.drop_tolerance = 0.01;
   options.ordering = Solder::Ordering::amd;
   Solder::Incomplete const ilut(exec, scaling.matrix(), Solder::Factorisation::ilut, options);
-  Solder::Gmres with_ilut(exec, A, Solder::Scaled(exec, scaling, ilut));
+  Solder::GmresOptions gmres;
+  gmres.runner = Solder::Runner::launch;  // by name there is no kernel of a whole solve with it
+  Solder::Gmres with_ilut(exec, A, Solder::Scaled(exec, scaling, ilut), gmres);
   expect_same(
       in_csr({{"name", "gmres"},
+              {"runner", "launch"},
               {"preconditioner",
                scaled({{"name", "ilut"}, {"drop_tolerance", 0.01}, {"ordering", "amd"}}, true)}}),
       with_ilut);

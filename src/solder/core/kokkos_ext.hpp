@@ -41,6 +41,19 @@ namespace Solder::Impl {
 #define SOLDER_FOR_HOST_OR_DEVICE
 #endif
 
+/// \brief Before a function with a KOKKOS_LAMBDA: the host's compiler must not inline it.
+///
+/// Up to CUDA 13.0 nvcc calls the copy constructor of such a lambda through a pointer, and each
+/// translation unit has its own pointer. It is set where the lambda is made. A lambda that is made
+/// in one unit, by an inlined function, and copied by a template which the linker took from another
+/// unit, calls a null pointer. A function that is not inlined is from one unit together with all
+/// that it calls.
+#if defined(__NVCC__)
+#define SOLDER_MAKES_LAMBDAS __attribute__((noinline, noclone))
+#else
+#define SOLDER_MAKES_LAMBDAS
+#endif
+
 /// \brief Asks a host's memory for the cache line `bytes` behind `at`, whatever is there.
 KOKKOS_FORCEINLINE_FUNCTION void prefetch([[maybe_unused]] void const* at,
                                           [[maybe_unused]] std::int64_t bytes) {

@@ -114,8 +114,8 @@ struct RowGroup {
 
 /// \brief f(group, i) for each of `rows` rows, 2^bits lanes each.
 template <class Exec, class F>
-void for_each_row_group(Exec const& exec, std::string const& label, std::int32_t rows,
-                        std::int32_t bits, F const& f) {
+SOLDER_MAKES_LAMBDAS void for_each_row_group(Exec const& exec, std::string const& label,
+                                             std::int32_t rows, std::int32_t bits, F const& f) {
   std::int64_t const lanes = (std::int64_t(rows) << bits) + (is_host_space<Exec> ? 0 : warp - 1),
                      all = is_host_space<Exec> ? lanes : lanes / warp * warp;
   Kokkos::parallel_for(

@@ -14,6 +14,7 @@
 
 #include <solder/core/allocate.hpp>
 #include <solder/core/errors.hpp>
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/format.hpp>
@@ -182,8 +183,9 @@ struct RowFactsKernel {
 /// \brief Looks at the columns: fills in column_sizes and outsized.
 /// \param roots of |a_ii|
 template <class Scalar, class Exec, class Offset>
-void look_at_columns(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
-                     double const* roots, Analysis& analysis) {
+SOLDER_MAKES_LAMBDAS void look_at_columns(Exec const& exec,
+                                          CsrMatrix<Scalar, Exec, Offset> const& A,
+                                          double const* roots, Analysis& analysis) {
   std::int32_t const n = A.rows();
   Offset const* const offsets = A.row_offsets().data();
   std::int32_t const* const columns = A.column_indices().data();

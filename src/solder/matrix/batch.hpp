@@ -103,7 +103,8 @@ namespace Impl {
 
 /// \brief The first row of a matrix with an entry in a column of another system, or -1.
 template <class Exec, class Matrix>
-std::int32_t first_coupled_row(Exec const& exec, Matrix const& A, BatchRows const& systems) {
+SOLDER_MAKES_LAMBDAS std::int32_t first_coupled_row(Exec const& exec, Matrix const& A,
+                                                    BatchRows const& systems) {
   auto const* const offsets = A.row_offsets().data();
   auto const* const columns = A.column_indices().data();
   constexpr std::int32_t none = std::numeric_limits<std::int32_t>::max();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/core/made_of.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/core/team.hpp>
@@ -24,7 +25,8 @@ namespace Impl {
 
 /// \brief Nonzeros of the longest row.
 template <class Exec, class Offset>
-std::int32_t longest_row(Exec const& exec, Offset const* offsets, std::int32_t rows) {
+SOLDER_MAKES_LAMBDAS std::int32_t longest_row(Exec const& exec, Offset const* offsets,
+                                              std::int32_t rows) {
   std::int32_t longest = 0;
   Kokkos::parallel_reduce(
       "Solder::csr::longest_row", Kokkos::RangePolicy<Exec>(exec, 0, rows),
@@ -39,9 +41,10 @@ std::int32_t longest_row(Exec const& exec, Offset const* offsets, std::int32_t r
 /// \brief Writes the rows with more than `above` and at most `most` nonzeros, ascending, to `list`
 /// from `at` on. Returns their number. Without a list it only counts.
 template <class Exec, class Offset>
-std::int32_t list_rows(Exec const& exec, Offset const* offsets, std::int32_t rows,
-                       std::int64_t above, std::int64_t most, std::int32_t* list = nullptr,
-                       std::int32_t at = 0) {
+SOLDER_MAKES_LAMBDAS std::int32_t list_rows(Exec const& exec, Offset const* offsets,
+                                            std::int32_t rows, std::int64_t above,
+                                            std::int64_t most, std::int32_t* list = nullptr,
+                                            std::int32_t at = 0) {
   std::int32_t count = 0;
   Kokkos::parallel_scan(
       "Solder::csr::list_long_rows", Kokkos::RangePolicy<Exec>(exec, 0, rows),
@@ -57,7 +60,8 @@ std::int32_t list_rows(Exec const& exec, Offset const* offsets, std::int32_t row
 
 /// \brief to[0], to[1], to[2] = a, b, c.
 template <class Exec>
-void set_three(Exec const& exec, std::int32_t* to, std::int32_t a, std::int32_t b, std::int32_t c) {
+SOLDER_MAKES_LAMBDAS void set_three(Exec const& exec, std::int32_t* to, std::int32_t a,
+                                    std::int32_t b, std::int32_t c) {
   Kokkos::parallel_for(
       "Solder::csr::note_long_rows", Kokkos::RangePolicy<Exec>(exec, 0, 3), KOKKOS_LAMBDA(int k) {
         to[k] = k == 0 ? a : k == 1 ? b : c;
@@ -234,7 +238,7 @@ class CsrMatrix {
   /// for them.
   /// \throws std::invalid_argument, naming the row, if row offsets do not begin at 0, descend or do
   /// not end with the number of nonzeros, or if a column is out of range
-  void validate(Exec const& exec) const {
+  SOLDER_MAKES_LAMBDAS void validate(Exec const& exec) const {
     Offset const* const offsets = row_offsets_.data();
     std::int32_t const* const indices = column_indices_.data();
     std::int32_t const n = rows_, count = columns_;
@@ -386,7 +390,8 @@ class CsrMatrix {
   /// \cond kernels
   /// \brief Another matrix's row offsets. (Public for the same reason as list_long_rows().)
   template <class OtherOffset>
-  static Offsets converted(Exec const& exec, CsrMatrix<Scalar, Exec, OtherOffset> const& other) {
+  SOLDER_MAKES_LAMBDAS static Offsets converted(Exec const& exec,
+                                                CsrMatrix<Scalar, Exec, OtherOffset> const& other) {
     if (other.nonzeros() > most_nonzeros)
       throw std::length_error("Solder::CsrMatrix: " + std::to_string(other.nonzeros()) +
                               " nonzeros do not fit these row offsets; use Offset = std::int64_t");
@@ -404,7 +409,7 @@ class CsrMatrix {
   /// \brief Finds the longest row and lists the long ones. In a row for a group, each lane has one
   /// batch of loads; in a row for a warp, up to 8 batches. (Public because CUDA accepts lambdas
   /// only in public functions.)
-  void list_long_rows(Exec const& exec) {
+  SOLDER_MAKES_LAMBDAS void list_long_rows(Exec const& exec) {
     Offset const* const offsets = row_offsets_.data();
     constexpr std::int64_t most_of_warp = Operator::most_of_warp,
                            no_limit = std::numeric_limits<std::int64_t>::max();

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/transpose.hpp>
 
@@ -63,8 +64,8 @@ Duplicates find_duplicates(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> con
 /// \brief The matrix in which each entry with the same column as its predecessor in the row has
 /// been added to that predecessor. Two kernels, with one thread per row.
 template <class Scalar, class Exec, class Offset>
-CsrMatrix<Scalar, Exec, Offset> sum_neighbours(Exec const& exec,
-                                               CsrMatrix<Scalar, Exec, Offset> const& A) {
+SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec, Offset> sum_neighbours(
+    Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   Offset const* const offsets = A.row_offsets().data();
   std::int32_t const* const columns = A.column_indices().data();
   Scalar const* const values = A.values().data();

@@ -54,7 +54,8 @@ struct RowStatistics {
 /// \brief The statistics of a matrix, from up to 5 kernels over the row offsets; waits for them.
 /// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
-RowStatistics row_statistics(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
+SOLDER_MAKES_LAMBDAS RowStatistics row_statistics(Exec const& exec,
+                                                  CsrMatrix<Scalar, Exec, Offset> const& A) {
   RowStatistics s;
   s.rows = A.rows();
   s.nonzeros = A.nonzeros();

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/kokkos_ext.hpp>
 
 namespace Solder::Impl {
 
@@ -62,9 +63,8 @@ struct LengthsInArray {
 /// \brief The lengths that these offsets were computed from, in an array of the same size. Correct
 /// even if the offsets overflowed, because they wrap around. One kernel.
 template <class Exec>
-DeviceArray<std::int32_t, Exec> lengths_of_offsets(Exec const& exec,
-                                                   DeviceArray<std::int32_t, Exec> const& offsets,
-                                                   std::int32_t rows) {
+SOLDER_MAKES_LAMBDAS DeviceArray<std::int32_t, Exec> lengths_of_offsets(
+    Exec const& exec, DeviceArray<std::int32_t, Exec> const& offsets, std::int32_t rows) {
   auto const lengths = allocate<std::int32_t>(exec, "Solder::csr::row_offsets", offsets.extent(0));
   std::int32_t const* const from = offsets.data();
   std::int32_t* const to = lengths.data();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/core/lanes.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/duplicates.hpp>
@@ -330,8 +331,9 @@ struct ShortProductLengths {
 
 /// \brief The most terms of any row of X Y, which bounds the row lengths.
 template <class Exec, class Scalar>
-std::int64_t most_terms(Exec const& exec, CsrOperator<Scalar, std::int32_t> const& X,
-                        CsrOperator<Scalar, std::int32_t> const& Y) {
+SOLDER_MAKES_LAMBDAS std::int64_t most_terms(Exec const& exec,
+                                             CsrOperator<Scalar, std::int32_t> const& X,
+                                             CsrOperator<Scalar, std::int32_t> const& Y) {
   std::int64_t most = 0;
   Kokkos::parallel_reduce(
       "Solder::product::terms", Kokkos::RangePolicy<Exec>(exec, 0, X.rows.count),
@@ -352,8 +354,8 @@ inline constexpr std::int64_t counted_by_thread = 40, counted_by_many_threads = 
 
 /// \brief Empties the tables before the first row.
 template <class Exec>
-void empty_tables(Exec const& exec, std::int32_t* columns, std::int64_t slots, std::int32_t* counts,
-                  std::int32_t some) {
+SOLDER_MAKES_LAMBDAS void empty_tables(Exec const& exec, std::int32_t* columns, std::int64_t slots,
+                                       std::int32_t* counts, std::int32_t some) {
   Kokkos::parallel_for(
       "Solder::product::empty",
       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, slots),

@@ -251,8 +251,10 @@ std::int32_t sell_lane_bits(Exec const& exec, std::int64_t rows, std::int64_t no
 ///
 /// Each row counts the rows that precede it: sigma comparisons per row, and no scratch.
 template <class Exec, class Offset>
-typename SellLayout<Exec>::Permutation sort_windows(Exec const& exec, Offset const* offsets,
-                                                    std::int32_t rows, std::int32_t sigma) {
+SOLDER_MAKES_LAMBDAS typename SellLayout<Exec>::Permutation sort_windows(Exec const& exec,
+                                                                         Offset const* offsets,
+                                                                         std::int32_t rows,
+                                                                         std::int32_t sigma) {
   auto const permutation = allocate_view<typename SellLayout<Exec>::Permutation>(
       exec, "Solder::sell::permutation", rows);
   std::int32_t* const row_at = permutation.data();
@@ -274,8 +276,8 @@ typename SellLayout<Exec>::Permutation sort_windows(Exec const& exec, Offset con
 
 /// \brief Computes layout.slice_offsets and layout.entries; waits for them.
 template <class Exec, class Offset>
-void measure_slices(Exec const& exec, Offset const* offsets, std::int32_t rows,
-                    SellLayout<Exec>& layout) {
+SOLDER_MAKES_LAMBDAS void measure_slices(Exec const& exec, Offset const* offsets, std::int32_t rows,
+                                         SellLayout<Exec>& layout) {
   layout.slices = slice_count(rows, layout.lane_bits);
   layout.slice_offsets = allocate_view<typename SellLayout<Exec>::SliceOffsets>(
       exec, "Solder::sell::slice_offsets", std::size_t(layout.slices) + 1);
@@ -337,8 +339,9 @@ SellLayout<Exec> lay_out(Exec const& exec, Offset const* offsets, std::int32_t r
 
 /// \brief Copies the entries of a CSR matrix to their places. `shape` describes the matrix to fill.
 template <class Exec, class Scalar, class Offset>
-void fill_slices(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr,
-                 SellOperator<Scalar> const& shape, std::int32_t* columns, Scalar* values) {
+SOLDER_MAKES_LAMBDAS void fill_slices(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr,
+                                      SellOperator<Scalar> const& shape, std::int32_t* columns,
+                                      Scalar* values) {
   Offset const* const offsets = csr.row_offsets().data();
   std::int32_t const* const from_columns = csr.column_indices().data();
   Scalar const* const from_values = csr.values().data();

@@ -9,6 +9,7 @@
 #include <string>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/duplicates.hpp>
@@ -287,8 +288,9 @@ struct WalkKernel : MirrorImages<Scalar, Offset> {
 /// \brief Examines the diagonal. Sets roots[i] to the root of |a_ii|, or to 0 if that is not
 /// stored.
 template <class Exec, class Scalar, class Offset>
-DiagonalSigns diagonal_signs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
-                             double* roots) {
+SOLDER_MAKES_LAMBDAS DiagonalSigns diagonal_signs(Exec const& exec,
+                                                  CsrMatrix<Scalar, Exec, Offset> const& A,
+                                                  double* roots) {
   Offset const* const offsets = A.row_offsets().data();
   std::int32_t const* const columns = A.column_indices().data();
   Scalar const* const values = A.values().data();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/core/lanes.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
@@ -222,8 +223,8 @@ Kokkos::View<std::int32_t*, typename Exec::memory_space> transpose_list(Exec con
 
 /// \brief Adds the number of entries in column j to counts[j].
 template <class Exec>
-void count_columns(Exec const& exec, std::int64_t nonzeros, std::int32_t const* columns,
-                   std::int32_t* counts) {
+SOLDER_MAKES_LAMBDAS void count_columns(Exec const& exec, std::int64_t nonzeros,
+                                        std::int32_t const* columns, std::int32_t* counts) {
   Kokkos::parallel_for(
       "Solder::transpose::count",
       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, nonzeros),

@@ -15,6 +15,7 @@
 #include <solder/core/compiled.hpp>
 #include <solder/core/deadline.hpp>
 #include <solder/core/errors.hpp>
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/core/report.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/duplicates.hpp>
@@ -93,8 +94,9 @@ class Rows {
   /// \brief Appends the next `count` rows: the entries whose column is not -1. Row k has kept[k].
   /// \throws std::length_error if there are then more entries than Offset can count
   template <class Where>
-  void append(Exec const& exec, std::int32_t count, Where const& where, std::int32_t const* columns,
-              Factor const* values, std::int32_t const* kept) {
+  SOLDER_MAKES_LAMBDAS void append(Exec const& exec, std::int32_t count, Where const& where,
+                                   std::int32_t const* columns, Factor const* values,
+                                   std::int32_t const* kept) {
     std::int64_t const before = nonzeros_;
     Offset* const offsets = offsets_.data() + rows_;
     std::int64_t added = 0;
@@ -185,9 +187,8 @@ class Rows {
 
 /// \brief The row offsets of a matrix whose rows have these lengths.
 template <class Exec>
-Kokkos::View<std::int64_t*, typename Exec::memory_space> scan_lengths(Exec const& exec,
-                                                                      std::int32_t rows,
-                                                                      std::int32_t const* lengths) {
+SOLDER_MAKES_LAMBDAS Kokkos::View<std::int64_t*, typename Exec::memory_space> scan_lengths(
+    Exec const& exec, std::int32_t rows, std::int32_t const* lengths) {
   auto const offsets = allocate_zero_view<DeviceArray<std::int64_t, Exec>>(
       exec, "Solder::fsai::pattern_offsets", std::size_t(rows) + 1);
   std::int64_t* const to = offsets.data();
@@ -203,8 +204,9 @@ Kokkos::View<std::int64_t*, typename Exec::memory_space> scan_lengths(Exec const
 /// \brief The end of the chunk that begins with row `first`: its patterns have at most `most`
 /// entries, or it is a single row.
 template <class Exec>
-std::int32_t end_of_chunk(Exec const& exec, std::int64_t const* offsets, std::int32_t first,
-                          std::int32_t rows, std::int64_t most) {
+SOLDER_MAKES_LAMBDAS std::int32_t end_of_chunk(Exec const& exec, std::int64_t const* offsets,
+                                               std::int32_t first, std::int32_t rows,
+                                               std::int64_t most) {
   std::int32_t fitting = 0;
   Kokkos::parallel_reduce(
       "Solder::fsai::end_of_chunk", Kokkos::RangePolicy<Exec>(exec, first, rows),
@@ -217,8 +219,8 @@ std::int32_t end_of_chunk(Exec const& exec, std::int64_t const* offsets, std::in
 
 /// \brief The pattern offsets of rows first, ..., last, relative to row first.
 template <class Offset, class Exec>
-void chunk_offsets(Exec const& exec, std::int64_t const* offsets, std::int32_t first,
-                   std::int32_t last, Offset* chunk) {
+SOLDER_MAKES_LAMBDAS void chunk_offsets(Exec const& exec, std::int64_t const* offsets,
+                                        std::int32_t first, std::int32_t last, Offset* chunk) {
   Kokkos::parallel_for(
       "Solder::fsai::chunk_offsets", Kokkos::RangePolicy<Exec>(exec, first, last + 1),
       KOKKOS_LAMBDA(int i) {
@@ -231,8 +233,9 @@ void chunk_offsets(Exec const& exec, std::int64_t const* offsets, std::int32_t f
 /// together, some ten seconds of a core.
 /// \throws std::invalid_argument
 template <class Scalar, class Exec, class Offset>
-void check_long_rows(Exec const& exec, FsaiPattern<Scalar, Exec, Offset> const& pattern,
-                     FsaiOptions const& options) {
+SOLDER_MAKES_LAMBDAS void check_long_rows(Exec const& exec,
+                                          FsaiPattern<Scalar, Exec, Offset> const& pattern,
+                                          FsaiOptions const& options) {
   constexpr std::int32_t many = 1000;
   constexpr double most_operations = 3e10;
   std::int32_t const longest = pattern.longest_row();

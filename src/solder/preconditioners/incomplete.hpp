@@ -18,6 +18,7 @@
 #include <solder/core/application.hpp>
 #include <solder/core/errors.hpp>
 #include <solder/core/first_failure.hpp>
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/core/options.hpp>
 #include <solder/core/report.hpp>
 #include <solder/matrix/csr.hpp>
@@ -310,7 +311,8 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
  public:  // nvcc rejects device lambdas in private functions
   /// \cond kernels
   template <class Offset>
-  static Offsets copy_of(Exec const& exec, std::int32_t rows, Offset const* from) {
+  SOLDER_MAKES_LAMBDAS static Offsets copy_of(Exec const& exec, std::int32_t rows,
+                                              Offset const* from) {
     auto const copy =
         Impl::allocate<std::int64_t>(exec, "Solder::incomplete::given", std::int64_t(rows) + 1);
     auto* const to = copy.data();
@@ -321,7 +323,8 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
   }
 
   template <class Offset>
-  bool has_pattern_of(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) const {
+  SOLDER_MAKES_LAMBDAS bool has_pattern_of(Exec const& exec,
+                                           CsrMatrix<Scalar, Exec, Offset> const& A) const {
     if (A.rows() != state_->rows || A.nonzeros() != state_->given_nonzeros ||
         state_->given_offsets.extent(0) == 0)
       return false;
@@ -344,7 +347,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
   }
 
   /// \brief The least size of each pivot, from the values of A. One kernel. Words: A's values.
-  void find_least_pivots(Exec const& exec, Scalar const* from) const {
+  SOLDER_MAKES_LAMBDAS void find_least_pivots(Exec const& exec, Scalar const* from) const {
     auto const* const offsets = state_->given_offsets.data();
     auto const* const labels = state_->pattern.label.data();
     auto* const least = state_->least.data();

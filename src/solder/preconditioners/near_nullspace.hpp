@@ -8,6 +8,7 @@
 #include <Kokkos_Core.hpp>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/kokkos_ext.hpp>
 
 namespace Solder {
 
@@ -21,8 +22,8 @@ namespace Solder {
 /// \throws std::invalid_argument if points do not have 2 or 3 coordinates
 /// \ingroup preconditioners
 template <class Exec, class Coordinates>
-Kokkos::View<double**, Kokkos::LayoutRight, typename Exec::memory_space> rigid_body_modes(
-    Exec const& exec, Coordinates const& coordinates) {
+SOLDER_MAKES_LAMBDAS Kokkos::View<double**, Kokkos::LayoutRight, typename Exec::memory_space>
+rigid_body_modes(Exec const& exec, Coordinates const& coordinates) {
   static_assert(Kokkos::is_view_v<Coordinates> && Coordinates::rank() == 2,
                 "Solder: coordinates must be a rank-2 view with one point per row");
   static_assert(

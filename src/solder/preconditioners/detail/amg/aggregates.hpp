@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/core/lanes.hpp>
 #include <solder/core/mix_bits.hpp>
 #include <solder/core/scalar.hpp>
@@ -47,7 +48,7 @@ struct Coupling {
 
 /// \brief The root of the largest off-diagonal |a_ij| of each row. One kernel.
 template <class Exec, class Scalar>
-Kokkos::View<double*, typename Exec::memory_space> largest_couplings(
+SOLDER_MAKES_LAMBDAS Kokkos::View<double*, typename Exec::memory_space> largest_couplings(
     Exec const& exec, CsrMatrix<Scalar, Exec> const& matrix) {
   auto const A = matrix.device_operator();
   auto const view = allocate<double>(exec, "Solder::amg::largest", A.rows.count);
@@ -113,8 +114,8 @@ KOKKOS_FORCEINLINE_FUNCTION std::int32_t for_each_coupling(RowGroup<Exec> const&
 /// \param entries of A
 /// \tparam Couples Coupling, or NodeCoupling
 template <class Exec, class Couples>
-Graph<Exec> strong_graph(Exec const& exec, Couples const& coupling, std::int64_t entries,
-                         std::int32_t lane_bits) {
+SOLDER_MAKES_LAMBDAS Graph<Exec> strong_graph(Exec const& exec, Couples const& coupling,
+                                              std::int64_t entries, std::int32_t lane_bits) {
   using Group = RowGroup<Exec>;
   std::int32_t const n = coupling.A.rows.count;
   Graph<Exec> graph;
@@ -170,8 +171,8 @@ struct Aggregates {
 /// 2, joins the neighbouring aggregate to which it is most strongly coupled. Every run gives the
 /// same aggregates.
 template <class Exec, class Scalar>
-Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scalar> const& coupling,
-                           Graph<Exec> const& graph) {
+SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scalar> const& coupling,
+                                                Graph<Exec> const& graph) {
   using Policy = Kokkos::RangePolicy<Exec>;
   std::int32_t const n = coupling.A.rows.count;
   std::int32_t const *const offsets = graph.offsets.data(), *const columns = graph.columns.data();

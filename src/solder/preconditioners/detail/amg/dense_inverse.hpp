@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/core/lanes.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/core/team.hpp>
@@ -80,8 +81,9 @@ struct DensePivots {
 /// kernel of a single team if n is small. \return the first row with a negative pivot, which shows
 /// that the matrix is not positive; -1 if there is none
 template <class Number, class Exec>
-std::int32_t invert_hermitian(Exec const& exec, std::int32_t n,
-                              DeviceArray<Number, Exec> const& matrix, double epsilon) {
+SOLDER_MAKES_LAMBDAS std::int32_t invert_hermitian(Exec const& exec, std::int32_t n,
+                                                   DeviceArray<Number, Exec> const& matrix,
+                                                   double epsilon) {
   constexpr std::int32_t bits = dense_lane_bits<Exec>;
   auto const other = allocate<Number>(exec, "Solder::amg::dense", std::int64_t(n) * n);
   auto const limits = allocate<double>(exec, "Solder::amg::limits", n),
@@ -135,9 +137,8 @@ std::int32_t invert_hermitian(Exec const& exec, std::int32_t n,
 /// \brief The inverse of a small Hermitian matrix, with all its entries stored; see
 /// invert_hermitian. Empty if the matrix has a negative pivot.
 template <class Scalar, class Exec>
-std::optional<CsrMatrix<Scalar, Exec>> dense_inverse(Exec const& exec,
-                                                     CsrMatrix<Scalar, Exec> const& A,
-                                                     double epsilon) {
+SOLDER_MAKES_LAMBDAS std::optional<CsrMatrix<Scalar, Exec>> dense_inverse(
+    Exec const& exec, CsrMatrix<Scalar, Exec> const& A, double epsilon) {
   using Number = Wide<Scalar>;
   std::int32_t const n = A.rows(), entries = n * n;
   auto const dense = allocate_zeros<Number>(exec, "Solder::amg::dense", entries);

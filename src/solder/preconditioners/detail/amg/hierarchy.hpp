@@ -16,6 +16,7 @@
 
 #include <solder/core/compiled.hpp>
 #include <solder/core/deadline.hpp>
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/core/report.hpp>
 #include <solder/matrix/duplicates.hpp>
 #include <solder/matrix/product.hpp>
@@ -33,7 +34,8 @@ namespace Solder::Impl::amg {
 
 /// \brief A with its entries converted to the scalar Stored; A itself if that is its scalar.
 template <class Stored, class Scalar, class Exec>
-CsrMatrix<Stored, Exec> stored_as(Exec const& exec, CsrMatrix<Scalar, Exec> const& A) {
+SOLDER_MAKES_LAMBDAS CsrMatrix<Stored, Exec> stored_as(Exec const& exec,
+                                                       CsrMatrix<Scalar, Exec> const& A) {
   if constexpr (std::is_same_v<Stored, Scalar>) {
     return A;
   } else {
@@ -68,8 +70,9 @@ struct Pattern {
 /// \brief Whether the rows of a matrix have these columns. If `more` is not null, `columns` has
 /// additional entries after those of each row, and `more` holds the offsets of the additional ones.
 template <class Scalar, class Exec>
-bool is_in(Exec const& exec, CsrMatrix<Scalar, Exec> const& A, std::int32_t const* offsets,
-           std::int32_t const* columns, std::int32_t const* more) {
+SOLDER_MAKES_LAMBDAS bool is_in(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
+                                std::int32_t const* offsets, std::int32_t const* columns,
+                                std::int32_t const* more) {
   auto const a = A.device_operator();
   std::int32_t const bits = row_lane_bits<Exec>(A.rows(), A.nonzeros()), lanes = 1 << bits;
   std::int32_t different = 0;

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/core/lanes.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/transpose.hpp>
@@ -32,7 +33,7 @@ struct Modes {
 /// \brief Copies the vectors of a user and scales each by a power of two. \throws
 /// std::invalid_argument if there are none or too many, or if an entry is not finite
 template <class Scalar, class Exec, class View>
-Modes<Scalar, Exec> given_modes(Exec const& exec, View const& given) {
+SOLDER_MAKES_LAMBDAS Modes<Scalar, Exec> given_modes(Exec const& exec, View const& given) {
   static_assert(View::rank() == 2,
                 "Solder: a near-nullspace must be a rank-2 view, [rows of the matrix][vectors]");
   static_assert(
@@ -91,7 +92,8 @@ Modes<Scalar, Exec> given_modes(Exec const& exec, View const& given) {
 
 /// \brief The constant vector of each of the `size` unknowns of a node.
 template <class Scalar, class Exec>
-Modes<Scalar, Exec> constant_modes(Exec const& exec, std::int32_t rows, std::int32_t size) {
+SOLDER_MAKES_LAMBDAS Modes<Scalar, Exec> constant_modes(Exec const& exec, std::int32_t rows,
+                                                        std::int32_t size) {
   Modes<Scalar, Exec> modes;
   modes.count = size;
   modes.entries = allocate<Wide<Scalar>>(exec, "Solder::amg::modes", std::int64_t(rows) * size);
@@ -180,9 +182,10 @@ struct ModesProlongator {
 };
 
 template <class Scalar, class Exec>
-ModesProlongator<Scalar, Exec> tentative(Exec const& exec, Nodes<Exec> const& nodes,
-                                         Aggregates<Exec> const& aggregates,
-                                         Modes<Scalar, Exec> const& modes) {
+SOLDER_MAKES_LAMBDAS ModesProlongator<Scalar, Exec> tentative(Exec const& exec,
+                                                              Nodes<Exec> const& nodes,
+                                                              Aggregates<Exec> const& aggregates,
+                                                              Modes<Scalar, Exec> const& modes) {
   using Number = Wide<Scalar>;
   using Range = Kokkos::RangePolicy<Exec>;
   using Kernel = Orthonormalise<Scalar, Exec>;

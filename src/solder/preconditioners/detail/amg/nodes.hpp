@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/matrix/product.hpp>
 #include <solder/preconditioners/detail/amg/aggregates.hpp>
 
@@ -23,7 +24,7 @@ struct Nodes {
 
 /// \brief 0, 1, 2, ...
 template <class Exec>
-DeviceArray<std::int32_t, Exec> numbers(Exec const& exec, std::int64_t size) {
+SOLDER_MAKES_LAMBDAS DeviceArray<std::int32_t, Exec> numbers(Exec const& exec, std::int64_t size) {
   auto const view = allocate<std::int32_t>(exec, "Solder::amg::numbers", size);
   std::int32_t* const number = view.data();
   Kokkos::parallel_for(
@@ -35,7 +36,8 @@ DeviceArray<std::int32_t, Exec> numbers(Exec const& exec, std::int64_t size) {
 
 /// \brief Nodes of `size` rows each; `size` divides `rows`.
 template <class Exec>
-Nodes<Exec> equal_nodes(Exec const& exec, std::int32_t rows, std::int32_t size) {
+SOLDER_MAKES_LAMBDAS Nodes<Exec> equal_nodes(Exec const& exec, std::int32_t rows,
+                                             std::int32_t size) {
   Nodes<Exec> nodes;
   nodes.count = rows / size;
   nodes.of_row = allocate<std::int32_t>(exec, "Solder::amg::node_of_row", rows);
@@ -55,8 +57,10 @@ Nodes<Exec> equal_nodes(Exec const& exec, std::int32_t rows, std::int32_t size) 
 /// Frobenius norms of A's blocks. They are the roots of the entries of N^T |A|^2 N, where each row
 /// of N has a 1 in the column of its node.
 template <class Scalar, class Exec>
-CsrMatrix<double, Exec> block_norms(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
-                                    Nodes<Exec> const& nodes, ProductMemory<Exec>& memory) {
+SOLDER_MAKES_LAMBDAS CsrMatrix<double, Exec> block_norms(Exec const& exec,
+                                                         CsrMatrix<Scalar, Exec> const& A,
+                                                         Nodes<Exec> const& nodes,
+                                                         ProductMemory<Exec>& memory) {
   using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>;
   std::int32_t const n = A.rows();
   auto const squares_view = allocate<double>(exec, "Solder::amg::squares", A.nonzeros()),

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/core/lanes.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/offsets.hpp>
@@ -17,7 +18,8 @@ namespace Solder::Impl::amg {
 /// is in its range. Rows without an aggregate are empty. Columns are not normalised: that would
 /// only change the scale of the coarse unknowns.
 template <class Scalar, class Exec>
-CsrMatrix<Scalar, Exec> tentative(Exec const& exec, Aggregates<Exec> const& aggregates) {
+SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> tentative(Exec const& exec,
+                                                       Aggregates<Exec> const& aggregates) {
   auto const n = static_cast<std::int32_t>(aggregates.of_row.extent(0));
   std::int32_t const* const of_row = aggregates.of_row.data();
   auto const offsets =
@@ -53,9 +55,10 @@ void check_entries(std::int64_t nonzeros) {
 /// \param longest entries of the longest row of A
 /// \tparam Couples Coupling, NodeCoupling or KeptCoupling
 template <class Scalar, class Exec, class Couples>
-CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples const& coupling,
-                                  Graph<Exec> const& graph, double omega, std::int32_t lane_bits,
-                                  std::int32_t longest) {
+SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples const& coupling,
+                                                       Graph<Exec> const& graph, double omega,
+                                                       std::int32_t lane_bits,
+                                                       std::int32_t longest) {
   std::int32_t const n = coupling.A.rows.count;
   std::int32_t const* const strong = graph.offsets.data();
   std::int64_t const nonzeros = n + graph.size;
@@ -106,8 +109,9 @@ CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples const& coupling,
 /// would be without couplings, sum_i |p_i|^2 a_ii. Such an unknown represents a vector without
 /// energy, such as the constant of a pure Neumann problem.
 template <class Scalar, class Exec>
-void pin(Exec const& exec, Scalar const* inverse, CsrMatrix<Scalar, Exec> const& R,
-         CsrMatrix<Scalar, Exec> const& coarse, double rounding) {
+SOLDER_MAKES_LAMBDAS void pin(Exec const& exec, Scalar const* inverse,
+                              CsrMatrix<Scalar, Exec> const& R,
+                              CsrMatrix<Scalar, Exec> const& coarse, double rounding) {
   auto const r = R.device_operator(), a = coarse.device_operator();
   auto* const values = const_cast<Scalar*>(a.values);
   Kokkos::parallel_for(
@@ -125,9 +129,10 @@ void pin(Exec const& exec, Scalar const* inverse, CsrMatrix<Scalar, Exec> const&
 /// \brief Q = (I - w D^-1 A) P: the prolongator followed by a sweep. Q has the pattern of A P,
 /// which contains P's. The columns of both must ascend. \param in_place whether to overwrite A P
 template <class Scalar, class Exec>
-CsrMatrix<Scalar, Exec> smooth(Exec const& exec, Scalar const* inverse, double w,
-                               CsrMatrix<Scalar, Exec> const& P, CsrMatrix<Scalar, Exec> const& AP,
-                               bool in_place) {
+SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smooth(Exec const& exec, Scalar const* inverse,
+                                                    double w, CsrMatrix<Scalar, Exec> const& P,
+                                                    CsrMatrix<Scalar, Exec> const& AP,
+                                                    bool in_place) {
   auto const p = P.device_operator(), ap = AP.device_operator();
   typename CsrMatrix<Scalar, Exec>::Values made = AP.values();
   if (!in_place) made = allocate<Scalar>(exec, "Solder::csr::values", AP.nonzeros());
@@ -155,9 +160,9 @@ CsrMatrix<Scalar, Exec> smooth(Exec const& exec, Scalar const* inverse, double w
 /// without the coarse grid. Q maps the coarse correction to the level; its columns follow those of
 /// S. S has A's pattern or, with only one sweep, the diagonal's. A must have no duplicates.
 template <class Scalar, class Exec>
-CsrMatrix<Scalar, Exec> sweeps_and_correction(Exec const& exec, Scalar const* inverse, double v,
-                                              double w, CsrMatrix<Scalar, Exec> const& A,
-                                              CsrMatrix<Scalar, Exec> const& Q) {
+SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> sweeps_and_correction(
+    Exec const& exec, Scalar const* inverse, double v, double w, CsrMatrix<Scalar, Exec> const& A,
+    CsrMatrix<Scalar, Exec> const& Q) {
   std::int32_t const n = A.rows();
   bool const both = v != 0 && w != 0;
   std::int64_t const of_S = both ? A.nonzeros() : n, nonzeros = of_S + Q.nonzeros();

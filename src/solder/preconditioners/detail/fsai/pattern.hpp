@@ -85,8 +85,9 @@ struct FsaiFilterKernel {
 /// \brief The graph of the entries with |a_ij|^2 > tau^2 |a_ii| |a_jj|; A's own arrays if these are
 /// all entries. 4 kernels and at most two waits.
 template <class Exec, class Scalar, class Offset>
-FsaiGraph<Exec, Offset> fsai_graph(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
-                                   double tau) {
+SOLDER_MAKES_LAMBDAS FsaiGraph<Exec, Offset> fsai_graph(Exec const& exec,
+                                                        CsrMatrix<Scalar, Exec, Offset> const& A,
+                                                        double tau) {
   using Space = typename Exec::memory_space;
   std::int32_t const n = A.rows();
   std::int64_t const nonzeros = A.nonzeros();
@@ -328,7 +329,7 @@ struct FsaiSearchKernel {
 
 /// \brief The rows, ascending, whose search found more columns than it had room for.
 template <class Exec, class Lengths>
-Lengths list_unfinished_searches(Exec const& exec, Lengths const& lengths) {
+SOLDER_MAKES_LAMBDAS Lengths list_unfinished_searches(Exec const& exec, Lengths const& lengths) {
   std::int32_t const* const length = lengths.data();
   auto const n = static_cast<std::int32_t>(lengths.extent(0));
   std::int32_t unfinished = 0;
@@ -349,8 +350,8 @@ Lengths list_unfinished_searches(Exec const& exec, Lengths const& lengths) {
 }
 
 template <class Exec, class Lengths>
-void sum_up_lengths(Exec const& exec, Lengths const& lengths, std::int32_t& longest,
-                    std::int64_t& total) {
+SOLDER_MAKES_LAMBDAS void sum_up_lengths(Exec const& exec, Lengths const& lengths,
+                                         std::int32_t& longest, std::int64_t& total) {
   std::int32_t const* const length = lengths.data();
   auto const n = static_cast<std::int32_t>(lengths.extent(0));
   Kokkos::parallel_reduce(

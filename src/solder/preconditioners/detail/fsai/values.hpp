@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/preconditioners/detail/fsai/host_rows.hpp>
 #include <solder/preconditioners/detail/fsai/large_rows.hpp>
 #include <solder/preconditioners/detail/fsai/small_rows.hpp>
@@ -80,7 +81,7 @@ class FsaiValues {
   std::int64_t lower_nonzeros() const { return static_cast<std::int64_t>(columns_.extent(0)); }
 
   /// \brief Public only because CUDA requires it.
-  void copy_lower(Exec const& exec, Matrix const& A) {
+  SOLDER_MAKES_LAMBDAS void copy_lower(Exec const& exec, Matrix const& A) {
     Offset const* const offsets = A.row_offsets().data();
     std::int32_t const* const columns = A.column_indices().data();
     Scalar const* const values = A.values().data();

@@ -41,7 +41,8 @@ std::int32_t first_row(Exec const& exec, std::int64_t count, Visit const& visit)
 /// result.
 /// \param numbers of the entries; null: entry s has number s
 template <class Exec, class Values>
-std::int32_t first_infinite(Exec const& exec, Values const& inverse, std::int32_t const* numbers) {
+SOLDER_MAKES_LAMBDAS std::int32_t first_infinite(Exec const& exec, Values const& inverse,
+                                                 std::int32_t const* numbers) {
   auto const* const values = inverse.data();
   return first_row(
       exec, inverse.extent(0), KOKKOS_LAMBDA(int s, std::int32_t& least) {

@@ -29,7 +29,8 @@ struct FactorSweep {
 
   /// \brief Computes `to` from `old`; if `old` is null, `to` is the initial guess, A.
   template <class Exec>
-  void run(Exec const& exec, Scalar const* old, Scalar* to, int lane_bits) const {
+  SOLDER_MAKES_LAMBDAS void run(Exec const& exec, Scalar const* old, Scalar* to,
+                                int lane_bits) const {
     auto const rows = of;
     bool const mirrors = symmetric;
     Kokkos::parallel_for(
@@ -48,7 +49,8 @@ struct FactorSweep {
   /// converged, or -1; waits for it. Sweeps may diverge although their pivots are good, so the
   /// pivot that one more sweep would give is checked too.
   template <class Exec>
-  std::int32_t finish(Exec const& exec, Scalar const* swept, Scalar* to, int lane_bits) const {
+  SOLDER_MAKES_LAMBDAS std::int32_t finish(Exec const& exec, Scalar const* swept, Scalar* to,
+                                           int lane_bits) const {
     auto const rows = of;
     bool const mirrors = symmetric;
     std::int32_t const none = std::numeric_limits<std::int32_t>::max();

@@ -18,7 +18,7 @@ namespace Solder::Impl::triangular {
 
 /// \brief The number of entries of a triangle. Waits for the result.
 template <class Exec>
-std::int64_t entries_of(Exec const& exec, DeviceTriangle const& T) {
+SOLDER_MAKES_LAMBDAS std::int64_t entries_of(Exec const& exec, DeviceTriangle const& T) {
   std::int64_t entries = 0;
   Kokkos::parallel_reduce(
       "Solder::triangular::count", Kokkos::RangePolicy<Exec>(exec, 0, T.rows),
@@ -117,7 +117,7 @@ struct RowsByLevel {
 
 /// \brief Sorts rows by their levels, bit by bit: two kernels for each bit.
 template <class Exec>
-void sort_by_level(Exec const& exec, RowsByLevel<Exec>& rows) {
+SOLDER_MAKES_LAMBDAS void sort_by_level(Exec const& exec, RowsByLevel<Exec>& rows) {
   auto const count = static_cast<std::int32_t>(rows.order.extent(0));
   auto other = allocate<std::int32_t>(exec, "Solder::triangular::order", count);
   Kokkos::RangePolicy<Exec> const all(exec, 0, count);
@@ -140,7 +140,8 @@ void sort_by_level(Exec const& exec, RowsByLevel<Exec>& rows) {
 
 /// \param most levels; the search gives up if there are more
 template <class Exec>
-RowsByLevel<Exec> rows_by_level(Exec const& exec, DeviceTriangle const& T, std::int32_t most) {
+SOLDER_MAKES_LAMBDAS RowsByLevel<Exec> rows_by_level(Exec const& exec, DeviceTriangle const& T,
+                                                     std::int32_t most) {
   Kokkos::Timer timer;
   RowsByLevel<Exec> found;
   if (T.rows == 0 || most == 0) return found;
@@ -197,8 +198,9 @@ struct BeginsTile {
 /// \brief Cuts the rows, in the order of levels, into tiles of at most `most` rows of one level:
 /// where each tile begins, and the end.
 template <class Exec>
-DeviceArray<std::int32_t, Exec> tiles_of_levels(Exec const& exec, RowsByLevel<Exec> const& rows,
-                                                std::int32_t most) {
+SOLDER_MAKES_LAMBDAS DeviceArray<std::int32_t, Exec> tiles_of_levels(Exec const& exec,
+                                                                     RowsByLevel<Exec> const& rows,
+                                                                     std::int32_t most) {
   auto const count = static_cast<std::int32_t>(rows.order.extent(0));
   auto const first = allocate<std::int32_t>(exec, "Solder::triangular::first", rows.levels);
   auto const *const level = rows.level.data(), *const order = rows.order.data();

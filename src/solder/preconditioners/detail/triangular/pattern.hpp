@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/preconditioners/detail/triangular/device.hpp>
 #include <solder/preconditioners/detail/triangular/ordering.hpp>
 
@@ -72,8 +73,8 @@ inline Triangle triangle_of(OrderedPattern const& P, bool lower) {
 
 /// \brief Whether the columns of each row ascend. Waits for the result.
 template <class Exec, class Offset>
-bool rows_ascend(Exec const& exec, std::int32_t rows, Offset const* offsets,
-                 std::int32_t const* columns) {
+SOLDER_MAKES_LAMBDAS bool rows_ascend(Exec const& exec, std::int32_t rows, Offset const* offsets,
+                                      std::int32_t const* columns) {
   return first_row(
              exec, rows, KOKKOS_LAMBDA(int i, std::int32_t& first) {
                for (Offset k = offsets[i] + 1; i < first && k < offsets[i + 1]; ++k)
@@ -103,8 +104,8 @@ struct DevicePattern {
 
   /// \brief The pattern of a matrix whose rows are sorted. One kernel.
   template <class Offset>
-  static DevicePattern of_sorted(Exec const& exec, std::int32_t rows, Offset const* of_A,
-                                 Columns const& columns) {
+  SOLDER_MAKES_LAMBDAS static DevicePattern of_sorted(Exec const& exec, std::int32_t rows,
+                                                      Offset const* of_A, Columns const& columns) {
     DevicePattern P;
     P.rows = rows;
     P.columns = columns;
@@ -126,7 +127,7 @@ struct DevicePattern {
   }
 
   /// \brief The first row of A without a diagonal entry, or -1. Waits for the result.
-  std::int32_t without_diagonal(Exec const& exec) const {
+  SOLDER_MAKES_LAMBDAS std::int32_t without_diagonal(Exec const& exec) const {
     auto const* const places = diagonal.data();
     auto const* const labels = label.data();
     return first_row(
@@ -136,7 +137,7 @@ struct DevicePattern {
         });
   }
   /// \brief The number of rows with a diagonal entry. Waits for the result.
-  std::int64_t diagonal_entries(Exec const& exec) const {
+  SOLDER_MAKES_LAMBDAS std::int64_t diagonal_entries(Exec const& exec) const {
     auto const* const places = diagonal.data();
     std::int64_t entries = 0;
     Kokkos::parallel_reduce(
@@ -147,7 +148,7 @@ struct DevicePattern {
   /// \brief For a triangle whose diagonal of ones is not stored. If a row has no diagonal entry,
   /// the place of that entry is set to the end of the row's lower part, or to just before its upper
   /// part.
-  void place_missing_ones(Exec const& exec, bool lower) const {
+  SOLDER_MAKES_LAMBDAS void place_missing_ones(Exec const& exec, bool lower) const {
     auto *const places = diagonal.data(), *const begins = offsets.data();
     auto const* const all = columns.data();
     Kokkos::parallel_for(
@@ -159,7 +160,7 @@ struct DevicePattern {
   }
   /// \brief The first row of A with an entry whose mirror image is missing, or -1. Waits for the
   /// result.
-  std::int32_t unsymmetric(Exec const& exec) const {
+  SOLDER_MAKES_LAMBDAS std::int32_t unsymmetric(Exec const& exec) const {
     auto const* const labels = label.data();
     auto const *const begins = offsets.data(), *const all = columns.data();
     return first_row(

@@ -9,6 +9,7 @@
 
 #include <solder/core/allocate.hpp>
 #include <solder/core/arena.hpp>
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/matrix/offsets.hpp>
 #include <solder/preconditioners/detail/triangular/device.hpp>
 #include <solder/preconditioners/detail/triangular/levels.hpp>
@@ -161,9 +162,9 @@ class Scheduled {
   /// \brief Makes the schedule `levels` of a triangle of P on the device. It takes some twenty
   /// kernels, and two for each bit of the number of levels. The result is the same as with a plan.
   /// \param T a triangle of P
-  static Scheduled by_levels(Exec const& exec, DevicePattern<Exec> const& P,
-                             DeviceTriangle const& T, bool has_diagonal,
-                             RowsByLevel<Exec> const& found) {
+  SOLDER_MAKES_LAMBDAS static Scheduled by_levels(Exec const& exec, DevicePattern<Exec> const& P,
+                                                  DeviceTriangle const& T, bool has_diagonal,
+                                                  RowsByLevel<Exec> const& found) {
     Kokkos::Timer timer;
     std::int32_t const rows = T.rows;
     auto const indices = [&](std::int64_t size) {
@@ -227,7 +228,8 @@ class Scheduled {
   }
 
   /// \brief Takes the values from their sources, or the conjugates of these: one to three kernels.
-  void update(Exec const& exec, Scalar const* from, bool conjugated = false) const {
+  SOLDER_MAKES_LAMBDAS void update(Exec const& exec, Scalar const* from,
+                                   bool conjugated = false) const {
     auto const* const sources = sources_.data();
     auto const* const diagonals = diagonal_sources_.data();
     auto* const values = values_.data();
@@ -260,7 +262,7 @@ class Scheduled {
 
   /// \brief Makes solves take their right-hand sides in the order in which solves of `other` leave
   /// their solutions.
-  void take_from(Exec const& exec, Scheduled const& other) {
+  SOLDER_MAKES_LAMBDAS void take_from(Exec const& exec, Scheduled const& other) {
     if (is_host_space<Exec>) return;  // hosts leave them in the order of rows
     auto const slot = allocate<std::int32_t>(exec, "Solder::triangular::slots", rows_.extent(0));
     right_ = allocate<std::int32_t>(exec, "Solder::triangular::right", rows_.extent(0));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include <solder/core/kokkos_ext.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/offsets.hpp>
 #include <solder/matrix/open_matrix.hpp>
@@ -118,7 +119,8 @@ class SweptTriangles {
   using Opened = SolveSweeps<OpenedMatrixOf<CsrMatrix<Scalar, Exec>, Exec>, Scalar>;
 
   /// \brief Four kernels and two scans.
-  static SweptTriangles of(Exec const& exec, DevicePattern<Exec> const& pattern) {
+  SOLDER_MAKES_LAMBDAS static SweptTriangles of(Exec const& exec,
+                                                DevicePattern<Exec> const& pattern) {
     auto const indices = [&](std::int64_t size) {
       return allocate<std::int32_t>(exec, "Solder::incomplete::triangle", size);
     };
@@ -169,7 +171,7 @@ class SweptTriangles {
   }
 
   /// \brief Takes the factors. Three kernels.
-  void update(Exec const& exec, Scalar const* factors) const {
+  SOLDER_MAKES_LAMBDAS void update(Exec const& exec, Scalar const* factors) const {
     auto const* const pivots = pattern_.diagonal.data();
     for (Part const* const part : {&lower_, &upper_}) {
       auto const* const source = part->source.data();
