@@ -101,7 +101,8 @@ double bytes_of_gmres(Case const& of) {
   double const x_before = 1;  // as it was when the cycle began
   if (gmres.basis == GmresBasis::same) return of.work_vectors(steps + 1 + x_before + z);
   double const w = 1, v = of.has("jacobi") ? 0 : 1;
-  return of.work_vectors((steps + 1) / 2 + w + v + x_before + z);
+  double const full = std::min(steps + 1, 8.);  // with room for vectors in double
+  return of.work_vectors(full + (steps + 1 - full) / 2 + w + v + x_before + z);
 }
 
 double bytes_of_idr(Case const& of) {

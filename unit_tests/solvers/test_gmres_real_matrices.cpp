@@ -9,7 +9,10 @@ using namespace SolderTest;
 
 TEST(GmresRealMatrices, ConvergeOrSayWhyNot) {
   auto const forms = Method<GmresOptions>::forms(30);
-  expect_true_outcomes({500, 9}, {700, 10}, std::vector{forms.front(), forms.back()});
+  auto single = forms.front();
+  single.first += ", single";
+  single.second.basis = Solder::GmresBasis::single;
+  expect_true_outcomes({500, 9}, {700, 10}, std::vector{forms.front(), single, forms.back()});
 }
 
 }  // namespace

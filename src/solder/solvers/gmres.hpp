@@ -52,12 +52,14 @@ class GmresMethod;
 /// the matrix + (2 j + 8) n for pipelined; a pointwise M adds 2 n, any other its own words and n.
 /// Memory: m + 2 vectors (flexible 2 m + 2), one more where M is not the identity, and M's.
 ///
-/// With `basis: single` V is stored in single precision: v_j+1 is rounded where it is made, and A,
-/// M and w take a v_j in Scalar with the rounded numbers, so that A M V = V H holds up to that
-/// rounding. Words of step j: the matrix + (j + 6.5) n for cgs and cgs2 (2 j + 9.5), (j + 5.5) n
-/// (2 j + 8.5) with a pointwise M, whose M v is v enough. Memory: (m + 1) / 2 + 3 vectors, one more
-/// where M is neither the identity nor pointwise (flexible m more). V's lengths are kept in float's
-/// range by sigma; a vector that leaves it ends the cycle.
+/// With `basis: single` V is stored in single precision: v_j+1 is rounded where it is made, and A
+/// and M multiply a copy in Scalar of the rounded numbers, so that A M V = V H holds up to that
+/// rounding. Of a cycle that may have to reduce the residual below it, the first 8 vectors stay in
+/// Scalar (GmresColumns::full_columns). Words of step j: the matrix + (j + 6.5) n for cgs and cgs2
+/// (2 j + 10 with the second round), with a pointwise M, whose M v stands for v, 1 n less (2 less);
+/// at most 8 n more in such a cycle (16 more). Memory: (m + 1) / 2 + 7 vectors, one more where M is
+/// neither the identity nor pointwise (flexible m more). V's lengths are kept in float's range by
+/// sigma; a vector that leaves it ends the cycle.
 ///
 /// \tparam Matrix, Preconditioner as for Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
@@ -303,7 +305,8 @@ class GmresMethod
             {arena.doubles(p * restart_ * dots), dots}};
   }
 
-  /// \brief On average over a full cycle, its end included; of cgs2 without the second round.
+  /// \brief On average over a full cycle, its end included; of cgs2 without the second round, of a
+  /// single-precision basis without vectors in Scalar.
   Cost cost() {
     GmresForm const which = this->options().form;
     double const m = checked_restart(this->options(), this->all_rows());

@@ -45,6 +45,9 @@ constexpr std::string_view to_string(GmresForm form) { return word_of(form); }
 /// much off, which the residual check corrects.
 /// `halved`: where the first round took more than half of ||w||^2 away (Daniel, Gragg, Kaufman &
 /// Stewart): orthogonal to rounding, in most steps of most systems.
+///
+/// Of a basis in single precision (GmresBasis) the bound begins with that rounding: there `lost`
+/// is where it passes 1, and two second rounds in succession begin it anew.
 enum class GmresReorthogonalisation : std::int32_t {
   lost,   ///< where the basis has lost too much of its orthogonality
   halved  ///< where more than half of ||w||^2 was taken away
@@ -63,8 +66,8 @@ constexpr std::string_view to_string(GmresReorthogonalisation when) { return wor
 /// `same`, the default: in the scalar of A, as all other vectors.
 /// `single`, for double and complex double, and not with `pipelined`: in float or complex float,
 /// half the bytes. Arithmetic, sums, the small system and the residual check stay in double, as do
-/// flexible GMRES's M v_j (Aliaga, Anzt, Gruetzmacher, Quintana-Orti & Tomas 2023). The basis is
-/// then orthogonal to the rounding of float at best, which the second rounds allow for.
+/// flexible GMRES's M v_j (Aliaga, Anzt, Gruetzmacher, Quintana-Orti & Tomas 2023), and the first
+/// eight vectors of a cycle that may have to reduce the residual below the rounding of float.
 enum class GmresBasis {
   same,   ///< in the scalar of A
   single  ///< in its single-precision counterpart

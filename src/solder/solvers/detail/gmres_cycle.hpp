@@ -169,7 +169,7 @@ struct GmresCycle {
   /// The square of the length may over- or underflow; what it is then the next cycle tells.
   KOKKOS_FUNCTION bool rescales(double squared, Control const& now, Control& next) const {
     constexpr double unknown = 0x1p1000;
-    double const most = V.has_few_digits() ? 0x1p80 : 0x1p600;
+    double const most = V.is_single ? most_fit : V.may_be_single ? 0x1p600 : 0x1p80;
     if (Kokkos::isnan(squared) || (squared >= 1 / most && squared <= most)) return false;
     double const by = squared > unknown       ? 0x1p-500
                       : squared < 1 / unknown ? 0x1p500
@@ -185,9 +185,9 @@ struct GmresCycle {
   /// \brief Whether a vector of this squared length fits the range of a single-precision basis. Its
   /// length itself is known in double.
   KOKKOS_FUNCTION bool fits(double squared) const {
-    constexpr double most = 0x1p200;
-    return !V.is_single || !(squared > most || (squared > 0 && squared < 1 / most));
+    return !V.is_single || !(squared > most_fit || (squared > 0 && squared < 1 / most_fit));
   }
+  static constexpr double most_fit = 0x1p200;
   /// \brief Ends the cycle with its newest vector, which does not fit; the next cycle has a sigma
   /// half way, in powers, to the one with which it would have length one.
   KOKKOS_FUNCTION void end_unfit(double squared, Control& next) const {
