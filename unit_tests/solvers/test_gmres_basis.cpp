@@ -17,15 +17,6 @@ using ComplexDouble = Kokkos::complex<double>;
 using Long = std::complex<long double>;
 using Longs = std::vector<Long>;
 
-std::vector<std::pair<std::string, GmresOptions>> forms(int restart) {
-  std::vector<std::pair<std::string, GmresOptions>> list;
-  for (auto const& [name, form] : Method<GmresOptions>::forms(restart))
-    if (form.form != GmresForm::pipelined) list.push_back({name, form});
-  list.push_back({"flexible", gmres(GmresForm::flexible, restart)});
-  for (auto& [name, form] : list) form.basis = GmresBasis::single;
-  return list;
-}
-
 long double squared(Longs const& v) {
   long double sum = 0;
   for (Long const& entry : v) sum += std::norm(entry);
@@ -156,7 +147,7 @@ void expect_solved() {
   Exec const exec;
   for (auto const& [name, A] : problems<Scalar>()) {
     auto const b = random_vector<Scalar>(A.rows, 31), x0 = random_vector<Scalar>(A.rows, 32);
-    for (auto const& [form, chosen] : forms(8))
+    for (auto const& [form, chosen] : Method<GmresOptions>::forms_in_single())
       for (Runner const runner : every_runner)
         for (bool const jacobi : {false, true}) {
           SCOPED_TRACE(name + ", " + form + ", " + std::string(to_string(runner)) +
@@ -189,7 +180,7 @@ TEST(GmresBasis, GoesWithAPreconditionerThatHasKernelsOfItsOwn) {
   CsrMatrix<double, Exec> const A(exec, host);
   Solder::Incomplete const M(exec, A, Solder::Factorisation::ilu0);
   auto const b = random_vector<double>(host.rows, 5);
-  for (auto const& [name, options] : forms(10)) {
+  for (auto const& [name, options] : Method<GmresOptions>::forms_in_single()) {
     SCOPED_TRACE(name);
     Solved<double> s;
     auto const x = to_device(exec, std::vector<double>(host.rows));
@@ -213,7 +204,7 @@ TEST(GmresBasis, GoesOnWhereAVectorLeavesTheRangeOfFloat) {
     auto const A = sparse(
         std::vector<std::vector<double>>{{0, 0, scale}, {scale, 0, 0}, {0, scale * factor, 0}});
     std::vector<double> const b{1, 0, 0};
-    for (auto [name, options] : forms(3))
+    for (auto [name, options] : Method<GmresOptions>::forms_in_single(3))
       for (GmresBasis const basis : {GmresBasis::same, GmresBasis::single}) {
         options.basis = basis;
         SCOPED_TRACE(name + ", " + std::string(to_string(basis)) + ", " + std::to_string(factor));

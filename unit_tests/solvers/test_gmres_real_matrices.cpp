@@ -9,9 +9,7 @@ using namespace SolderTest;
 
 TEST(GmresRealMatrices, ConvergeOrSayWhyNot) {
   auto const forms = Method<GmresOptions>::forms(30);
-  auto single = forms.front();
-  single.first += ", single";
-  single.second.basis = Solder::GmresBasis::single;
+  auto const single = Method<GmresOptions>::forms_in_single(30).front();
   expect_true_outcomes({500, 9}, {700, 10}, std::vector{forms.front(), single, forms.back()});
 }
 

@@ -105,10 +105,7 @@ void of_gmres(double tolerance) {
   auto forms = Method<GmresOptions>::forms(10);
   forms.push_back({"flexible", gmres(GmresForm::flexible, 10)});
   if (sizeof(typename Solder::ScalarTraits<Scalar>::Real) == 8)
-    for (auto const form : {GmresForm::cgs2, GmresForm::cgs, GmresForm::mgs, GmresForm::flexible}) {
-      forms.push_back({std::string(to_string(form)) + ", single", gmres(form, 10)});
-      forms.back().second.basis = Solder::GmresBasis::single;
-    }
+    for (auto const& form : Method<GmresOptions>::forms_in_single(10)) forms.push_back(form);
   expect_the_same_steps<GmresOptions, Scalar>(tolerance, forms);
 }
 
