@@ -28,7 +28,7 @@ using Single = T;
 #else
 inline constexpr bool has_single = true;
 template <class T>
-using Single = std::conditional_t<ScalarTraits<T>::is_complex, Kokkos::complex<float>, float>;
+using Single = SingleOf<T>;
 #endif
 
 /// \brief Whether the rows of a matrix are dealt to ranks.

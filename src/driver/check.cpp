@@ -38,17 +38,6 @@ void check_space(RunConfig const& run, Errors& errors) {
     errors.add(run.where("execution.space"), not_in_build(run.execution.space));
 }
 
-void check_scalar(RunConfig const& run, Errors& errors) {
-  std::string_view const scalar = to_string(run.problem.scalar);
-  if (run.is_clear("problem.scalar") && !is_built(scalar))
-    errors.add(run.where("problem.scalar"), not_built(scalar));
-  if (!has_single && run.preconditioner.precision == "single" &&
-      run.is_clear("preconditioner.precision"))
-    errors.add(run.where("preconditioner.precision"),
-               "preconditioner.precision 'single' is not in this build; configure it with "
-               "Solder_SINGLE=ON");
-}
-
 /// Reports keys of a run that do not have the values that something needs.
 class Needs {
  public:
@@ -76,6 +65,22 @@ class Needs {
   RunConfig const& run_;
   Errors& errors_;
 };
+
+void check_scalar(RunConfig const& run, Errors& errors) {
+  std::string_view const scalar = to_string(run.problem.scalar);
+  if (run.is_clear("problem.scalar") && !is_built(scalar))
+    errors.add(run.where("problem.scalar"), not_built(scalar));
+  if (!has_single && run.preconditioner.precision == "single" &&
+      run.is_clear("preconditioner.precision"))
+    errors.add(run.where("preconditioner.precision"),
+               "preconditioner.precision 'single' is not in this build; configure it with "
+               "Solder_SINGLE=ON");
+  Needs const need("solver.basis: single", run, errors);
+  bool const is_single =
+      run.problem.scalar == Scalar::float_ || run.problem.scalar == Scalar::complex_float;
+  if (run.solver.name == "gmres" && run.solver.gmres.basis == GmresBasis::single)
+    need(!is_single, "problem.scalar", "double or complex_double", scalar);
+}
 
 /// Refuses what cannot be used with a batch.
 void check_batch(RunConfig const& run, Errors& errors) {

@@ -14,9 +14,9 @@
 namespace Solder::Driver {
 namespace {
 
-/// How the right-hand sides of a run are solved (see ColumnGroups of the library): in groups of nearly
-/// equal size that are solved at once. (GPUs group those of large systems differently, but with no
-/// more columns in total.)
+/// How the right-hand sides of a run are solved (see ColumnGroups of the library): in groups of
+/// nearly equal size that are solved at once. (GPUs group those of large systems differently, but
+/// with no more columns in total.)
 struct Groups {
   double count = 1;
   double width = 1;          ///< of the largest group
@@ -98,7 +98,11 @@ double bytes_of_gmres(Case const& of) {
   GmresOptions const& gmres = of.run.solver.gmres;
   double const steps = std::min(double(gmres.restart), of.matrix.rows);
   double const z = of.has("none") ? 0 : gmres.form == GmresForm::flexible ? steps + 1 : 1;
-  return of.work_vectors(steps + 2 + z);  // the basis, and x as it was when the cycle began
+  double const x_before = 1;  // as it was when the cycle began
+  if (gmres.basis == GmresBasis::same) return of.work_vectors(steps + 1 + x_before + z);
+  double const w = 1, v = of.has("jacobi") ? 0 : 1;
+  double const full = std::min(steps + 1, 8.);  // with room for vectors in double
+  return of.work_vectors(full + (steps + 1 - full) / 2 + w + v + x_before + z);
 }
 
 double bytes_of_idr(Case const& of) {

@@ -124,9 +124,9 @@ TEST(Config, UnknownNames) {
                {"a.yaml:2: ", "did you mean 'solver.tolerance'?"});
   expect_error(std::string(problem) + "solver: {repeat: 2}\n",
                {"a.yaml:2: ", "did you mean 'execution.repeat'?"});
-  expect_error(
-      std::string(problem) + "solver: {zzzzz: 2}\n",
-      {"'solver.zzzzz'", "name, candidates, time_limit, form, restart, reorthogonalisation"});
+  expect_error(std::string(problem) + "solver: {zzzzz: 2}\n",
+               {"'solver.zzzzz'",
+                "name, candidates, time_limit, form, restart, reorthogonalisation, basis"});
   expect_error(std::string(problem) + "solver: cg\n",
                {"a.yaml:2: ", "'solver' must hold keys", "solver: {name: ...}"});
   expect_error("problem: {generate: fem_poison_2d, size: 9}\n",

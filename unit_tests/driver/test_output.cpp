@@ -90,7 +90,7 @@ TEST(Json, HasTheKeysOfTheReferenceInTheirOrder) {
   EXPECT_EQ(
       keys,
       "problem input solver form tolerance absolute_tolerance max_iterations time_limit restart "
-      "reorthogonalisation shadow_dimension "
+      "reorthogonalisation basis shadow_dimension "
       "smoothing seed candidates preconditioner preconditioner_label scale match "
       "preconditioner_setup space ranks runner "
       "runner_reason matrix_format matrix_format_reason "

@@ -39,6 +39,15 @@ struct Method<GmresOptions> {
   static bool has_whole_solve(GmresOptions const& options, bool) {
     return options.form != GmresForm::mgs && options.form != GmresForm::flexible;
   }
+  /// \brief Those whose basis may be in single precision, and is.
+  static std::vector<std::pair<std::string, GmresOptions>> forms_in_single(int restart = 8) {
+    std::vector<std::pair<std::string, GmresOptions>> list;
+    for (auto const& [name, form] : forms(restart))
+      if (form.form != GmresForm::pipelined) list.push_back({name + ", single", form});
+    list.push_back({"flexible, single", gmres(GmresForm::flexible, restart)});
+    for (auto& [name, form] : list) form.basis = Solder::GmresBasis::single;
+    return list;
+  }
   static std::vector<std::pair<std::string, GmresOptions>> every_form() {
     auto list = forms();
     list.push_back({name_of(gmres(GmresForm::flexible, 8)), gmres(GmresForm::flexible, 8)});

@@ -304,6 +304,10 @@ TEST_F(ByName, SaysWhatIsWrong) {
                " shadow_space is called shadow_dimension now");
   expect_error({{"name", "gmres"}, {"form", "cgs"}, {"reorthogonalisation", "lost"}},
                " reorthogonalisation counts only with form: cgs2 or flexible, not cgs");
+  expect_error({{"name", "gmres"}, {"form", "pipelined"}, {"basis", "single"}},
+               " basis counts only with form: cgs2, cgs, mgs or flexible, not pipelined");
+  expect_error({{"name", "gmres"}, {"basis", "float"}},
+               " basis must be same or single, not 'float'");
   expect_error({{"name", "cg"}, {"preconditioner", 3}},
                " preconditioner must be a name, or a tree with a name, not 3");
   expect_error({{"name", "cg"}, {"preconditioner", Parameters{{"name", "ilu0"}, {"shift", 0.1}}}},

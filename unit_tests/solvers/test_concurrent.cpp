@@ -37,7 +37,9 @@ struct Beside : testing::Test {
 
 TEST_F(Beside, ColumnsOfGmresAreAsAlone) {
   Solder::Incomplete<double, Default> const ilu(exec, A, Solder::Factorisation::ilu0);
-  for (auto [name, options] : Method<GmresOptions>::forms())
+  auto forms = Method<GmresOptions>::forms();
+  forms.push_back(Method<GmresOptions>::forms_in_single().front());
+  for (auto [name, options] : forms)
     for (Runner const runner : {Runner::automatic, Runner::graph, Runner::team}) {
       SCOPED_TRACE(name + ", " + std::string(to_string(runner)));
       options.runner = runner;

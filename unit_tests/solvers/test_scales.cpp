@@ -104,6 +104,8 @@ template <class Scalar>
 void of_gmres(double tolerance) {
   auto forms = Method<GmresOptions>::forms(10);
   forms.push_back({"flexible", gmres(GmresForm::flexible, 10)});
+  if (sizeof(typename Solder::ScalarTraits<Scalar>::Real) == 8)
+    for (auto const& form : Method<GmresOptions>::forms_in_single(10)) forms.push_back(form);
   expect_the_same_steps<GmresOptions, Scalar>(tolerance, forms);
 }
 

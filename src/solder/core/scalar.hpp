@@ -46,6 +46,11 @@ constexpr std::string_view scalar_name() {
 template <class Scalar>
 using Wide = std::conditional_t<ScalarTraits<Scalar>::is_complex, Kokkos::complex<double>, double>;
 
+/// \brief The single-precision counterpart: float, or complex float.
+template <class Scalar>
+using SingleOf =
+    std::conditional_t<ScalarTraits<Scalar>::is_complex, Kokkos::complex<float>, float>;
+
 /// \brief Doubles in an inner product.
 template <class Scalar>
 inline constexpr std::size_t parts = ScalarTraits<Scalar>::is_complex ? 2 : 1;

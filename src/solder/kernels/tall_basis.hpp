@@ -20,7 +20,71 @@ struct TallBasis {
 
   KOKKOS_FUNCTION Scalar* column(std::int32_t k) const { return values + k * stride; }
   KOKKOS_FUNCTION TallBasis<Scalar const> from(std::int32_t k) const { return {column(k), stride}; }
+  /// \brief Entry i of column k.
+  KOKKOS_FORCEINLINE_FUNCTION auto at(std::int32_t k, std::int32_t i) const { return column(k)[i]; }
+  /// \brief Stores it, and answers what is stored.
+  KOKKOS_FORCEINLINE_FUNCTION Scalar store(std::int32_t k, std::int32_t i, Scalar const& v) const {
+    return column(k)[i] = v;
+  }
+  /// \brief Calls f(columns, first, last) for the columns of one type.
+  template <class F>
+  KOKKOS_FORCEINLINE_FUNCTION void for_parts(std::int32_t count, F const& f) const {
+    f(*this, 0, count);
+  }
   bool operator==(TallBasis const&) const = default;
+};
+
+/// \brief Columns of vectors of Scalar that are stored in its single-precision counterpart, but for
+/// the first `full` ones. The first `room` have room for Scalars; then each has half of it.
+template <class Scalar>
+struct MixedBasis {
+  static constexpr std::int32_t room = 8;
+
+  void* values;
+  std::int64_t stride;
+  std::int32_t full;  ///< columns in Scalar, at most `room`
+
+  /// \brief The memory of so many columns, in Scalars.
+  static std::int64_t size(std::int64_t columns, std::int64_t stride) {
+    std::int64_t const large = columns < room ? columns : room;
+    return large * stride + ((columns - large) * stride + 1) / 2;
+  }
+
+  /// \brief The columns in Scalar.
+  KOKKOS_FUNCTION TallBasis<Scalar> wide() const { return {static_cast<Scalar*>(values), stride}; }
+  /// \brief The others.
+  struct Narrow {
+    SingleOf<Scalar>* values;
+    std::int64_t stride;
+
+    KOKKOS_FUNCTION SingleOf<Scalar>* column(std::int32_t k) const {
+      return values + (k + (k < room ? k : room)) * stride;
+    }
+  };
+  KOKKOS_FUNCTION Narrow narrow() const { return {static_cast<SingleOf<Scalar>*>(values), stride}; }
+
+  KOKKOS_FORCEINLINE_FUNCTION Scalar at(std::int32_t k, std::int32_t i) const {
+    return k < full ? wide().column(k)[i] : Scalar(narrow().column(k)[i]);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Scalar store(std::int32_t k, std::int32_t i, Scalar const& v) const {
+    if (k < full) return wide().column(k)[i] = v;
+    return Scalar(narrow().column(k)[i] = Impl::narrow<SingleOf<Scalar>>(v));
+  }
+  template <class F>
+  KOKKOS_FORCEINLINE_FUNCTION void for_parts(std::int32_t count, F const& f) const {
+    std::int32_t const first = full < count ? full : count;
+    f(wide(), 0, first);
+    f(narrow(), first, count);
+  }
+};
+
+/// \brief A column of a basis, as what is indexed by its rows.
+template <class Basis>
+struct ColumnOf {
+  Basis basis;
+  std::int32_t k;
+
+  KOKKOS_FORCEINLINE_FUNCTION auto operator[](std::int32_t i) const { return basis.at(k, i); }
 };
 
 namespace Impl {
@@ -51,19 +115,20 @@ inline constexpr int widest_pack = parts<Scalar> == 1 ? 8 : 4;
 
 /// \brief Adds the share of rows [first, last) in (v_k, y), for `Columns` columns from k on, to the
 /// sums in `workspace`, on a host. At least four independent sums are in flight at a time.
-template <int Columns, class Scalar>
-KOKKOS_FUNCTION void add_dots(TallBasis<Scalar const> const& V, std::int32_t k, Scalar const* y,
-                              std::int32_t first, std::int32_t last, double* workspace) {
+template <class Scalar, int Columns, class Part, class Vector>
+KOKKOS_FUNCTION void add_dots(Part const& V, std::int32_t k, Vector const& y, std::int32_t first,
+                              std::int32_t last, double* workspace) {
   constexpr int steps = Columns < 4 ? 4 / Columns : 1;
-  Scalar const* v[Columns];
+  decltype(V.column(0)) v[Columns];
   for (int c = 0; c < Columns; ++c) v[c] = V.column(k + c);
   Wide<Scalar> sums[steps][Columns]{};
   std::int32_t i = first;
   for (; i + steps <= last; i += steps)
     for (int u = 0; u < steps; ++u)
-      for (int c = 0; c < Columns; ++c) sums[u][c] += dot_term(v[c][i + u], y[i + u]);
+      for (int c = 0; c < Columns; ++c)
+        sums[u][c] += dot_term(Scalar(v[c][i + u]), Scalar(y[i + u]));
   for (; i < last; ++i)
-    for (int c = 0; c < Columns; ++c) sums[0][c] += dot_term(v[c][i], y[i]);
+    for (int c = 0; c < Columns; ++c) sums[0][c] += dot_term(Scalar(v[c][i]), Scalar(y[i]));
   for (int c = 0; c < Columns; ++c) {
     double* const at = workspace + (k + c) * parts<Scalar>;
     for (int u = 1; u < steps; ++u) sums[0][c] += sums[u][c];
@@ -73,11 +138,10 @@ KOKKOS_FUNCTION void add_dots(TallBasis<Scalar const> const& V, std::int32_t k, 
 
 /// \brief block -= sum of c(k) v_k for `Columns` columns from k on and `size` rows from `first` on,
 /// on a host.
-template <int Columns, class Scalar, class Coefficient>
-KOKKOS_FUNCTION void subtract_columns(TallBasis<Scalar const> const& V, std::int32_t k,
-                                      Coefficient const& c, std::int32_t first, std::int32_t size,
-                                      Scalar* block) {
-  Scalar const* v[Columns];
+template <int Columns, class Part, class Scalar, class Coefficient>
+KOKKOS_FUNCTION void subtract_columns(Part const& V, std::int32_t k, Coefficient const& c,
+                                      std::int32_t first, std::int32_t size, Scalar* block) {
+  decltype(V.column(0)) v[Columns];
   Scalar factor[Columns];
   for (int u = 0; u < Columns; ++u) {
     v[u] = V.column(k + u) + first;
@@ -85,7 +149,7 @@ KOKKOS_FUNCTION void subtract_columns(TallBasis<Scalar const> const& V, std::int
   }
   for (std::int32_t i = 0; i < size; ++i) {
     Scalar value = block[i];
-    for (int u = 0; u < Columns; ++u) value -= factor[u] * v[u][i];
+    for (int u = 0; u < Columns; ++u) value -= factor[u] * Scalar(v[u][i]);
     block[i] = value;
   }
 }
@@ -113,12 +177,14 @@ KOKKOS_FUNCTION constexpr int multi_dot_workspace(int columns) {
 /// One pass over the basis for all products (paper 5, section 4: merged dot product). A column
 /// belongs to one warp, or to 2^split warps if there are few columns. The warp's lanes stride over
 /// the rows. y comes from the nearest cache, because all warps of the team read it at about the
-/// same time. Words: count + 1 a row.
-template <class Scalar, class Team, class Prepare>
-KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows,
-                                           TallBasis<Scalar const> const& V, std::int32_t count,
-                                           Scalar const* y, double* partials, double* workspace,
-                                           Prepare const& prepare) {
+/// same time. Words: count + 1 a row; of a MixedBasis half of that for columns in single precision.
+///
+/// \param V a TallBasis or a MixedBasis
+/// \param y what is indexed by rows
+template <class Scalar, class Team, class Basis, class Vector, class Prepare>
+KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows, Basis const& V,
+                                           std::int32_t count, Vector const& y, double* partials,
+                                           double* workspace, Prepare const& prepare) {
   std::int32_t const teams = team.league_size();
   auto const leave = [&](std::int32_t k, Sums<parts<Scalar>> const& sums) {
     for (std::size_t p = 0; p < parts<Scalar>; ++p)
@@ -131,8 +197,13 @@ KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows,
     for (std::int32_t k = 0; k < count * std::int32_t(parts<Scalar>); ++k) workspace[k] = 0;
     for (std::int32_t first = begin; first < end; first += block) {
       std::int32_t const last = first + block < end ? first + block : end;
-      for_packs<widest_pack<Scalar>>(count, [&](auto columns, std::int32_t k) {
-        add_dots<columns>(V, k, y, first, last, workspace);
+      V.for_parts(count, [&](auto const& part, std::int32_t from, std::int32_t to) {
+        for_packs<widest_pack<Scalar>>(
+            to,
+            [&](auto columns, std::int32_t k) {
+              add_dots<Scalar, columns>(part, k, y, first, last, workspace);
+            },
+            from);
       });
     }
     for (std::int32_t k = 0; k < count; ++k) {
@@ -157,7 +228,7 @@ KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows,
       for (int u = 0; u < multi_dot_loads; ++u) {
         std::int32_t const i = first + u * warp;
         bool const inside = k < count && i < rows.count;
-        chunk.v[u] = inside ? V.column(k)[i] : Scalar{};
+        chunk.v[u] = inside ? V.at(k, i) : Scalar{};
         chunk.y[u] = inside ? y[i] : Scalar{};
       }
       return chunk;
@@ -255,12 +326,16 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_total(Team const& team, std::int32_t v
 /// true, calls finish(i, start(i) - sum over k < count of c(k) v_k[i]) for every row i of this
 /// team. GPUs go from the last rows to the first.
 ///
-/// One pass over the basis (merged axpy). Words: count a row, and what start and finish move.
-template <class Scalar, class Team, class Start, class Prepare, class Coefficient, class Finish>
-KOKKOS_FORCEINLINE_FUNCTION bool multi_axpy(Team const& team, Rows const& rows,
-                                            TallBasis<Scalar const> const& V, std::int32_t count,
-                                            Start const& start, Prepare const& prepare,
-                                            Coefficient const& c, Finish const& finish) {
+/// One pass over the basis (merged axpy). Words: count a row, of a MixedBasis half of that for
+/// columns in single precision, and what start and finish move.
+///
+/// \param V a TallBasis or a MixedBasis
+template <class Scalar, class Team, class Basis, class Start, class Prepare, class Coefficient,
+          class Finish>
+KOKKOS_FORCEINLINE_FUNCTION bool multi_axpy(Team const& team, Rows const& rows, Basis const& V,
+                                            std::int32_t count, Start const& start,
+                                            Prepare const& prepare, Coefficient const& c,
+                                            Finish const& finish) {
   if constexpr (std::is_same_v<Team, HostTeam>) {
     if (!prepare()) return false;
     std::int32_t const begin = team.first(rows), end = team.last(rows);
@@ -271,8 +346,13 @@ KOKKOS_FORCEINLINE_FUNCTION bool multi_axpy(Team const& team, Rows const& rows,
     for (std::int32_t first = begin; first < end; first += most) {
       std::int32_t const size = first + most < end ? most : end - first;
       for (std::int32_t i = 0; i < size; ++i) block[i] = start(first + i);
-      for_packs<widest_pack<Scalar>>(count, [&](auto columns, std::int32_t k) {
-        subtract_columns<columns>(V, k, c, first, size, block);
+      V.for_parts(count, [&](auto const& part, std::int32_t from, std::int32_t to) {
+        for_packs<widest_pack<Scalar>>(
+            to,
+            [&](auto columns, std::int32_t k) {
+              subtract_columns<columns>(part, k, c, first, size, block);
+            },
+            from);
       });
       for (std::int32_t i = 0; i < size; ++i) finish(first + i, block[i]);
     }
@@ -283,7 +363,7 @@ KOKKOS_FORCEINLINE_FUNCTION bool multi_axpy(Team const& team, Rows const& rows,
       Scalar sum, v[batch];
     };
     auto const load = [&](std::int32_t i, std::int32_t k, Scalar(&v)[batch]) {
-      for (int u = 0; u < batch; ++u) v[u] = k + u < count ? V.column(k + u)[i] : Scalar{};
+      for (int u = 0; u < batch; ++u) v[u] = k + u < count ? V.at(k + u, i) : Scalar{};
     };
     auto const subtract = [&](Scalar& sum, std::int32_t k, Scalar const(&v)[batch]) {
       for (int u = 0; u < batch; ++u)

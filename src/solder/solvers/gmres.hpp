@@ -52,6 +52,15 @@ class GmresMethod;
 /// the matrix + (2 j + 8) n for pipelined; a pointwise M adds 2 n, any other its own words and n.
 /// Memory: m + 2 vectors (flexible 2 m + 2), one more where M is not the identity, and M's.
 ///
+/// With `basis: single` V is stored in single precision: v_j+1 is rounded where it is made, and A
+/// and M multiply a copy in Scalar of the rounded numbers, so that A M V = V H holds up to that
+/// rounding. Of a cycle that may have to reduce the residual below it, the first 8 vectors stay in
+/// Scalar (GmresColumns::full_columns). Words of step j: the matrix + (j + 6.5) n for cgs and cgs2
+/// (2 j + 10 with the second round), with a pointwise M, whose M v stands for v, 1 n less (2 less);
+/// at most 8 n more in such a cycle (16 more). Memory: (m + 1) / 2 + 7 vectors, one more where M is
+/// neither the identity nor pointwise (flexible m more). V's lengths are kept in float's range by
+/// sigma; a vector that leaves it ends the cycle.
+///
 /// \tparam Matrix, Preconditioner as for Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
 class Gmres : public Impl::Solver<Impl::GmresMethod, Exec, Matrix, Preconditioner, GmresOptions> {
@@ -109,7 +118,10 @@ class GmresMethod
 
  private:
   using Cycle = GmresCycle<Scalar>;
+  using Columns = GmresColumns<Scalar>;
   static constexpr bool pointwise = OpenedM::is_pointwise, identity = OpenedM::is_identity;
+  /// Whether a single-precision basis has v in Scalar besides: z = M v takes its place else.
+  static constexpr bool v_is_apart = identity || !pointwise;
   /// What makes M v together with v: a pointwise M, or nothing.
   using Operation = std::conditional_t<pointwise, OpenedM, NoOperation>;
   using Operand = GmresOperand<Scalar, Operation, !identity && pointwise>;
@@ -117,6 +129,14 @@ class GmresMethod
   static constexpr WholeKernels whole(GmresForm form) { return whole_kernels_of<OpenedM>(form); }
   static std::int32_t checked_restart(GmresOptions const& options, std::int64_t rows) {
     check(options, name);
+    if (options.basis == GmresBasis::single && !Columns::may_be_single)
+      throw std::invalid_argument(
+          std::string(name) + ": basis single is for double and complex_double; with " +
+          std::string(scalar_name<Scalar>()) + " basis same is in single precision");
+    if (options.basis == GmresBasis::single && options.form == GmresForm::pipelined)
+      throw std::invalid_argument(std::string(name) +
+                                  ": form pipelined needs basis same, for its residual comes of "
+                                  "the basis itself; basis single has cgs2, cgs, mgs or flexible");
     return static_cast<std::int32_t>(
         std::max<std::int64_t>(1, std::min<std::int64_t>(options.restart, rows)));
   }
@@ -145,15 +165,24 @@ class GmresMethod
             : this->open_matrix(std::max(1, arena.teams(resident_league(arena.exec())) - 1));
     auto const M = this->open_preconditioner();
     std::int64_t const stride = (std::int64_t(rows) + 31) / 32 * 32;  // full cache lines
-    auto const basis = [&](char const* label, std::int64_t entries) {
+    std::int64_t const of_all = stride * (restart + 1);
+    auto const vectors = [&](char const* label, std::int64_t entries) {
       return arena.template array<Scalar>(label, entries);
     };
-    TallBasis<Scalar> const V{basis("Solder::gmres::basis", stride * (restart + 1)), stride};
-    Scalar* const z =
-        identity ? nullptr : basis("Solder::gmres::z", keeps ? stride * (restart + 1) : rows);
-    Cycle const cycle = open_cycle(A.rows, V, A.league, restart);
-    Operand const operand{pointwise_of(M), z, keeps ? stride : 0};
-    Place<Scalar> const v(V.values, stride, 0), z_of_step(z, operand.per_step, 0);
+    // What A and M are to multiply is in Scalar all the same, and so is w.
+    bool const single = this->options().basis == GmresBasis::single;
+    Scalar* const v0 = !single      ? vectors("Solder::gmres::basis", of_all)
+                       : v_is_apart ? vectors("Solder::gmres::v", rows)
+                                    : nullptr;
+    Scalar* const w0 = single ? vectors("Solder::gmres::w", rows) : v0 + stride;
+    Columns V{v0, stride, single};
+    if (single)
+      V.values = vectors("Solder::gmres::basis", MixedBasis<Scalar>::size(restart + 1, stride));
+    Scalar* const z = identity ? nullptr : vectors("Solder::gmres::z", keeps ? of_all : rows);
+    std::int64_t const per_step = single ? 0 : stride;
+    Cycle const cycle = open_cycle(A.rows, V, w0, per_step, A.league, restart);
+    Operand const operand{pointwise_of(M), z, keeps ? stride : 0, single ? v0 : nullptr};
+    Place<Scalar> const v(v0, per_step, 0), z_of_step(z, operand.per_step, 0);
     auto const AMv = A.apply(Phase::iterate, identity ? v : z_of_step);
     auto const Mv = [&] {
       if constexpr (pointwise)
@@ -225,8 +254,7 @@ class GmresMethod
                          : pointwise      ? GmresCorrection::pointwise
                                           : GmresCorrection::apart;
     using Update = GmresUpdate<Scalar, Variant, Operation, how>;
-    TallBasis<Scalar const> const basis =
-        Kept ? TallBasis<Scalar const>{operand.z, operand.per_step} : cycle.V.from(0);
+    Columns const basis = Kept ? Columns{operand.z, operand.per_step, false} : cycle.V;
     auto const end = [&] {
       if constexpr (how == GmresCorrection::apart) {
         auto const Mz = w.M.apply(Phase::correct, operand.z);
@@ -251,8 +279,8 @@ class GmresMethod
       return {};
   }
 
-  Cycle open_cycle(Rows const& rows, TallBasis<Scalar> const& V, int product_teams,
-                   std::int32_t restart_) {
+  Cycle open_cycle(Rows const& rows, Columns const& V, Scalar* w, std::int64_t per_step,
+                   int product_teams, std::int32_t restart_) {
     auto& arena = this->arena();
     int const vector = arena.teams(rows.teams);
     int const dots = arena.teams(multi_dot_teams(arena.exec(), rows.count, product_teams));
@@ -265,6 +293,8 @@ class GmresMethod
     return {rows,
             this->limits(),
             V,
+            w,
+            per_step,
             {small, restart_},
             workspace,
             restart_,
@@ -275,16 +305,21 @@ class GmresMethod
             {arena.doubles(p * restart_ * dots), dots}};
   }
 
-  /// \brief On average over a full cycle, its end included; of cgs2 without the second round.
+  /// \brief On average over a full cycle, its end included; of cgs2 without the second round, of a
+  /// single-precision basis without vectors in Scalar.
   Cost cost() {
     GmresForm const which = this->options().form;
     double const m = checked_restart(this->options(), this->all_rows());
-    double const of_steps = which == GmresForm::mgs         ? 2 * m + 4
+    bool const single = this->options().basis == GmresBasis::single,
+               keeps_z = which == GmresForm::flexible && !identity;
+    double const of_v = single ? 0.5 : 1, v_apart = single && v_is_apart ? 1 : 0;
+    double const of_steps = which == GmresForm::mgs         ? of_v * (m + 2) + (m + 2) + v_apart
                             : which == GmresForm::pipelined ? m + 7 - 3 / m
-                                                            : m + 6;
-    double const of_end = (m + 3 + 3 + 2) / m, of_M = pointwise                      ? 2
-                                                      : which == GmresForm::flexible ? 1
-                                                                                     : 1 + 1 / m;
+                                                            : of_v * (m + 2) + 4 + v_apart;
+    double const of_end = ((keeps_z ? 1 : of_v) * m + 3 + 3 + 1 + of_v + v_apart) / m,
+                 of_M = pointwise                      ? 2
+                        : which == GmresForm::flexible ? 1
+                                                       : 1 + 1 / m;
     return {.A = 1 + 1 / m, .M = of_M, .row = of_steps + of_end + (pointwise ? 0 : of_M)};
   }
 };

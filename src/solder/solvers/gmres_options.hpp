@@ -45,6 +45,9 @@ constexpr std::string_view to_string(GmresForm form) { return word_of(form); }
 /// much off, which the residual check corrects.
 /// `halved`: where the first round took more than half of ||w||^2 away (Daniel, Gragg, Kaufman &
 /// Stewart): orthogonal to rounding, in most steps of most systems.
+///
+/// Of a basis in single precision (GmresBasis) the bound begins with that rounding: there `lost`
+/// is where it passes 1, and two second rounds in succession begin it anew.
 enum class GmresReorthogonalisation : std::int32_t {
   lost,   ///< where the basis has lost too much of its orthogonality
   halved  ///< where more than half of ||w||^2 was taken away
@@ -58,6 +61,26 @@ constexpr auto words_of(GmresReorthogonalisation) {
 /// \brief The word of a value.
 constexpr std::string_view to_string(GmresReorthogonalisation when) { return word_of(when); }
 
+/// \brief How the vectors of the basis are stored.
+///
+/// `same`, the default: in the scalar of A, as all other vectors.
+/// `single`, for double and complex double, and not with `pipelined`: in float or complex float,
+/// half the bytes. Arithmetic, sums, the small system and the residual check stay in double, as do
+/// flexible GMRES's M v_j (Aliaga, Anzt, Gruetzmacher, Quintana-Orti & Tomas 2023), and the first
+/// eight vectors of a cycle that may have to reduce the residual below the rounding of float.
+enum class GmresBasis {
+  same,   ///< in the scalar of A
+  single  ///< in its single-precision counterpart
+};
+
+/// \brief All values, with their words.
+constexpr auto words_of(GmresBasis) {
+  return std::array<Word<GmresBasis>, 2>{
+      {{GmresBasis::same, "same"}, {GmresBasis::single, "single"}}};
+}
+/// \brief The word of a value.
+constexpr std::string_view to_string(GmresBasis basis) { return word_of(basis); }
+
 namespace Impl {
 inline constexpr int most_restart = 1000;
 }
@@ -68,6 +91,7 @@ struct GmresOptions : SolverOptions {
   int restart = 30;                  ///< steps of a cycle, m; 1 to 1000
   /// When cgs2 and flexible orthogonalise a second time in a step.
   GmresReorthogonalisation reorthogonalisation = GmresReorthogonalisation::lost;
+  GmresBasis basis = GmresBasis::same;  ///< how its vectors are stored
 
   /// \brief Names, ranges and purposes of the options; see core/options.hpp.
   static constexpr auto described() {
@@ -80,7 +104,11 @@ struct GmresOptions : SolverOptions {
         Option("reorthogonalisation", &GmresOptions::reorthogonalisation,
                "when cgs2 and flexible orthogonalise again: orthogonality lost, or ||w||^2 halved")
             .only_with("form", GmresForm::cgs2, GmresForm::flexible)
-            .formerly("second_round"));
+            .formerly("second_round"),
+        Option("basis", &GmresOptions::basis,
+               "how its vectors are stored: in the scalar of A, or in float, for double scalars")
+            .only_with("form", GmresForm::cgs2, GmresForm::cgs, GmresForm::mgs,
+                       GmresForm::flexible));
   }
 };
 

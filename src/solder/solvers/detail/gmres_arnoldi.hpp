@@ -20,9 +20,11 @@ struct ArnoldiGmres {
   using ProductSums = Sums<0>;
   struct Beginning {
     typename ScalarTraits<Scalar>::Real factor;
+    double full;  ///< see GmresSmall
   };
 
   static constexpr std::int32_t first_column = 0;  ///< of those that w is made orthogonal to
+  static constexpr bool takes_single = true;       ///< a basis stored in single precision
 
   KOKKOS_FUNCTION static double scale(Cycle const& d, std::int32_t k) { return d.small.scale(k); }
   KOKKOS_FUNCTION static double length(Cycle const& d, std::int32_t k) { return d.small.length(k); }
@@ -39,7 +41,7 @@ struct ArnoldiGmres {
       small.t(0) = 1;
       small.lost(0) = 0;
     }
-    return {to_real<Scalar>(factor)};
+    return {to_real<Scalar>(factor), 0};
   }
   KOKKOS_FORCEINLINE_FUNCTION static Scalar first(Scalar const& r, Beginning const& s) {
     return s.factor * r;
@@ -60,20 +62,30 @@ struct ArnoldiGmres {
   /// \brief What is lost of the orthogonality of the basis, V_j, by step j's round over w.
   ///
   /// V^H (w - V V^H w) = (I - V^H V) V^H w, and rounding adds its share: the cosines of the new
-  /// vector with the basis are at most (lost + eps) ||w|| / ||w - V V^H w||.
-  KOKKOS_FUNCTION static double lost_after(GmresSmall<Scalar> const& s, std::int32_t j,
-                                           double norm_squared) {
-    return (s.lost(j) + eps) * Kokkos::sqrt(1 + s.taken() / norm_squared);
+  /// vector with the basis are at most (lost + eps) ||w|| / ||w - V V^H w||, eps being that of the
+  /// scalar in which the basis is stored.
+  KOKKOS_FUNCTION static double lost_after(Cycle const& d, std::int32_t j, double norm_squared) {
+    auto const& s = d.small;
+    return (Kokkos::fabs(s.lost(j)) + d.V.epsilon()) * Kokkos::sqrt(1 + s.taken() / norm_squared);
   }
-  static constexpr double eps =
-      Kokkos::Experimental::epsilon_v<typename ScalarTraits<Scalar>::Real>;
+  /// \brief The same after a second round, which loses what its own cancellation does.
+  ///
+  /// Of a single-precision basis the bound would soon ask for second rounds in all steps. There two
+  /// in succession begin it anew, as in partial reorthogonalisation (Simon 1984): later vectors
+  /// depend on these two most. A negative sign says that it was one.
+  KOKKOS_FUNCTION static double lost_after_two(Cycle const& d, std::int32_t j, double cancelled) {
+    double const before = d.small.lost(j), eps = d.V.epsilon();
+    if (d.V.is_single && before < 0) return eps;
+    double const lost = (Kokkos::fabs(before) + eps) * Kokkos::sqrt(Kokkos::max(1., cancelled));
+    return d.V.is_single ? -lost : lost;
+  }
   /// \brief Whether one round is enough in step j: little is lost (the residual that the cycle
   /// believes in is as much off, relatively), and the step loses no more than two digits: what
   /// steps lose adds up, and no later round mends it.
-  KOKKOS_FUNCTION static bool keeps_orthogonality(GmresSmall<Scalar> const& s, std::int32_t j,
+  KOKKOS_FUNCTION static bool keeps_orthogonality(Cycle const& d, std::int32_t j,
                                                   double norm_squared) {
-    constexpr double most_lost = sizeof(typename ScalarTraits<Scalar>::Real) == 4 ? 3e-2 : 1e-4;
-    return lost_after(s, j, norm_squared) <= most_lost && s.taken() <= 1e4 * norm_squared;
+    double const most_lost = d.V.is_single ? 1 : d.V.has_few_digits() ? 3e-2 : 1e-4;
+    return lost_after(d, j, norm_squared) <= most_lost && d.small.taken() <= 1e4 * norm_squared;
   }
 
   /// \brief h_k,k-1, t and the residual of step k - 1, in team 0.
@@ -84,7 +96,6 @@ struct ArnoldiGmres {
     double const sigma = s.sigma();  // loaded ahead: everybody waits for this team
     double const norm_squared = norm_squared_after(now.rounds, d, team);
     double const norm = Kokkos::sqrt(norm_squared);
-    // A second round loses what its own cancellation does.
     double const first_squared = now.rounds == 0 ? norm_squared : norm_squared_after(0, d, team);
     if (k == 1 && d.rescales(s.taken() + first_squared, now, next)) return;
     constexpr std::size_t last = parts<Scalar>;
@@ -105,9 +116,8 @@ struct ArnoldiGmres {
       double const inverse = norm > 0 ? 1 / norm : 0;
       s.scale(k) = inverse;
       s.given(k) = sigma * inverse;
-      s.lost(k) = now.rounds == 0 ? lost_after(s, k - 1, norm_squared)
-                                  : (s.lost(k - 1) + eps) *
-                                        Kokkos::sqrt(Kokkos::max(1., first_squared / norm_squared));
+      s.lost(k) = now.rounds == 0 ? lost_after(d, k - 1, norm_squared)
+                                  : lost_after_two(d, k - 1, first_squared / norm_squared);
     }
     bool const exhausted = !(norm_squared > 1e-28 * s.taken());
     bool const solved = norm == 0 && abs_squared(product) > 0;
@@ -115,6 +125,7 @@ struct ArnoldiGmres {
     d.take_residual(next, Kokkos::isfinite(norm_squared) ? squared : norm_squared, 0);
     if (exhausted && next.phase == Phase::iterate && !d.limits.unconditional())
       next.claim(Reason::breakdown, Cause::norm_of_w, norm);
+    if (next.phase == Phase::iterate && !d.fits(first_squared)) d.end_unfit(first_squared, next);
   }
 
   /// \brief Givens rotations, all columns at once; the right-hand side is a column too.
@@ -151,8 +162,9 @@ struct ArnoldiGmres {
                                                      std::int32_t j, Control const& now,
                                                      GmresReorthogonalisation when) {
     double const squared = norm_squared_after(now.rounds, d, team);
+    if (!d.fits(squared)) return false;  // nothing will be made orthogonal to it
     return when == GmresReorthogonalisation::halved ? squared < d.small.taken()
-                                                    : !keeps_orthogonality(d.small, j, squared);
+                                                    : !keeps_orthogonality(d, j, squared);
   }
 };
 
@@ -164,7 +176,8 @@ struct ModifiedGmres : ArnoldiGmres<Scalar> {
 
   KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const& d, std::int32_t, std::int32_t i,
                                               Scalar const& Av, ProductSums& mine) {
-    add_to(mine, 0, dot_term(d.V.column(0)[i], Av));
+    d.template with_basis<ModifiedGmres>(
+        [&](auto const& V) { add_to(mine, 0, dot_term(V.at(0, i), Av)); });
   }
   KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const& d, auto const& team, std::int32_t,
                                                 ProductSums const& mine) {
@@ -202,27 +215,27 @@ struct ModifiedGmres : ArnoldiGmres<Scalar> {
       }
       auto const c = narrow<Scalar>(scale * h);
       auto const own = to_real<Scalar>(given);
-      Scalar* const w = d.V.column(at.step + 1);
-      Scalar const *const v = d.V.column(k), *const v_next = d.V.column(k + 1);
-      if (last) {
-        Sums<1> mine{};
-        team.for_each_row(d.rows, [&](std::int32_t i) {
-          Scalar const value = own * w[i] - c * v[i];
-          w[i] = value;
-          operand.keep(at.step + 1, i, value);
-          mine[0] += abs_squared(value);
-        });
-        d.of_norm.of(0).leave(team, mine);
-        d.advance(next);
-      } else {
-        Sums<parts<Scalar>> mine{};
-        team.for_each_row(d.rows, [&](std::int32_t i) {
-          Scalar const value = own * w[i] - c * v[i];
-          w[i] = value;
-          add_to(mine, 0, dot_term(v_next[i], value));
-        });
-        d.of_dot.of(k + 1).leave(team, mine);
-      }
+      Scalar* const w = d.w(at.step);
+      d.template with_basis<ModifiedGmres>([&](auto const& V) {
+        if (last) {
+          Sums<1> mine{};
+          team.for_each_row(d.rows, [&](std::int32_t i) {
+            Scalar const value = own * w[i] - c * V.at(k, i);
+            operand.store(V, at.step + 1, i, value);
+            mine[0] += abs_squared(value);
+          });
+          d.of_norm.of(0).leave(team, mine);
+          d.advance(next);
+        } else {
+          Sums<parts<Scalar>> mine{};
+          team.for_each_row(d.rows, [&](std::int32_t i) {
+            Scalar const value = own * w[i] - c * V.at(k, i);
+            w[i] = value;
+            add_to(mine, 0, dot_term(V.at(k + 1, i), value));
+          });
+          d.of_dot.of(k + 1).leave(team, mine);
+        }
+      });
     }
   };
 };

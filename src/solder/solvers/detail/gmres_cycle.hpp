@@ -26,7 +26,7 @@ struct GmresSmall {
   bool operator==(GmresSmall const&) const = default;
 
   KOKKOS_FUNCTION static constexpr std::size_t size(std::size_t m) {
-    return parts<Scalar> * ((m + 1) * m + 2 * (m + 1) + 2 * m) + 3 * (m + 1) + 4;
+    return parts<Scalar> * ((m + 1) * m + 2 * (m + 1) + 2 * m) + 3 * (m + 1) + 5;
   }
 
   /// The Hessenberg matrix of Arnoldi's process, (restart + 1) x restart; the triangular one of
@@ -61,14 +61,58 @@ struct GmresSmall {
   /// A power of two by which products are scaled: H is that of sigma A M, and so are lengths and
   /// what was taken. It is 1 unless a cycle's first product is very large or very small.
   KOKKOS_FUNCTION double& sigma() const { return (&length(0))[2 * (restart + 1) + 3]; }
+  /// The vectors of the cycle's basis that are in Scalar although others are in single precision.
+  KOKKOS_FUNCTION double& full() const { return (&length(0))[2 * (restart + 1) + 4]; }
   /// sigma times the inverse length of a stored vector: what its product is multiplied by.
   KOKKOS_FUNCTION double& given(std::int32_t k) const {
-    return (&length(0))[2 * (restart + 1) + 4 + k];
+    return (&length(0))[2 * (restart + 1) + 5 + k];
   }
 
  private:
   KOKKOS_FUNCTION Number* numbers() const { return reinterpret_cast<Number*>(memory); }
   KOKKOS_FUNCTION Number* after_H() const { return numbers() + (restart + 1) * restart; }
+};
+
+/// \brief The basis, or the z_j = M v_j of flexible GMRES: vectors stored in Scalar (a TallBasis),
+/// or most of them in its single-precision counterpart (GmresBasis, a MixedBasis). A stage's loops
+/// over rows are compiled for both, and all else of a stage once.
+template <class Scalar>
+struct GmresColumns {
+  /// Whether there is a counterpart.
+  static constexpr bool may_be_single = sizeof(typename ScalarTraits<Scalar>::Real) == 8;
+
+  void* values;
+  std::int64_t stride;
+  bool is_single;
+
+  bool operator==(GmresColumns const&) const = default;
+
+  /// \brief f(the basis).
+  /// \tparam Variant says whether it takes_single
+  /// \param full columns of a cycle's basis that are in Scalar whatever is_single
+  template <class Variant, class F>
+  KOKKOS_FORCEINLINE_FUNCTION auto with(double const& full, F const& f) const {
+    if constexpr (may_be_single && Variant::takes_single)
+      if (is_single) return f(MixedBasis<Scalar>{values, stride, static_cast<std::int32_t>(full)});
+    return f(TallBasis<Scalar>{static_cast<Scalar*>(values), stride});
+  }
+  /// \brief The spacing of the numbers stored, relative to them.
+  KOKKOS_FUNCTION double epsilon() const {
+    using Kokkos::Experimental::epsilon_v;
+    return is_single ? epsilon_v<float> : epsilon_v<typename ScalarTraits<Scalar>::Real>;
+  }
+  /// \brief Whether it has the digits and the range of float.
+  KOKKOS_FUNCTION bool has_few_digits() const { return is_single || !may_be_single; }
+  /// \brief How many vectors of a cycle are to be in Scalar whatever is_single.
+  ///
+  /// That of v_j is an error in A M v_j-1 of eps ||r_j|| at most, r_j being the residual of then:
+  /// only the first ones count (inexact Krylov methods, Simoncini & Szyld 2003), and only where the
+  /// cycle may have to take the residual below their rounding.
+  KOKKOS_FUNCTION double full_columns(double residual_squared, double stop_squared) const {
+    double const share = 16 * epsilon();
+    bool const asks_for_more = stop_squared > 0 && stop_squared < share * share * residual_squared;
+    return asks_for_more ? MixedBasis<Scalar>::room : 0;
+  }
 };
 
 /// \brief What the stages of GMRES share: the basis, the small system and the sums.
@@ -79,7 +123,9 @@ struct GmresCycle {
 
   Rows rows;
   Limits limits;
-  TallBasis<Scalar> V;  ///< restart + 1 columns; the newest is made in its own place
+  GmresColumns<Scalar> V;  ///< restart + 1 columns
+  Scalar* products;        ///< where w = A M v_0 is made: the newest column, or a vector apart
+  std::int64_t per_step;   ///< from one step's w to the next one's; 0 where it is apart
   GmresSmall<Scalar> small;
   double* host_workspace;
   std::int32_t restart;
@@ -91,8 +137,15 @@ struct GmresCycle {
 
   bool operator==(GmresCycle const&) const = default;
 
-  /// The column after the first is free while a cycle ends.
-  KOKKOS_FUNCTION Scalar* true_residual() const { return V.column(1); }
+  /// \brief w of a step: where the basis is stored in Scalar, the column that it becomes.
+  KOKKOS_FUNCTION Scalar* w(std::int32_t step) const { return products + step * per_step; }
+  /// \brief f(the basis), a TallBasis or a MixedBasis.
+  template <class Variant, class F>
+  KOKKOS_FORCEINLINE_FUNCTION auto with_basis(F const& f) const {
+    return V.template with<Variant>(small.full(), f);
+  }
+  /// The first step's w is free while a cycle ends.
+  KOKKOS_FUNCTION Scalar* true_residual() const { return products; }
 
   KOKKOS_FUNCTION int workspace_values() const { return multi_dot_workspace<Scalar>(restart + 1); }
   KOKKOS_FUNCTION bool small_fits() const { return GmresSmall<Scalar>::size(restart) <= 4096; }
@@ -115,19 +168,35 @@ struct GmresCycle {
   ///
   /// The square of the length may over- or underflow; what it is then the next cycle tells.
   KOKKOS_FUNCTION bool rescales(double squared, Control const& now, Control& next) const {
-    constexpr bool is_single = sizeof(typename ScalarTraits<Scalar>::Real) == 4;
-    constexpr double most = is_single ? 0x1p80 : 0x1p600, unknown = 0x1p1000;
-    constexpr double most_sigma = is_single ? 0x1p126 : 0x1p1000;
+    constexpr double unknown = 0x1p1000;
+    double const most = V.is_single ? most_fit : V.may_be_single ? 0x1p600 : 0x1p80;
     if (Kokkos::isnan(squared) || (squared >= 1 / most && squared <= most)) return false;
     double const by = squared > unknown       ? 0x1p-500
                       : squared < 1 / unknown ? 0x1p500
                                               : scale_to_one<double>(Kokkos::sqrt(squared));
-    double const sigma = Kokkos::fmin(Kokkos::fmax(small.sigma() * by, 1 / most_sigma), most_sigma);
+    double const sigma = scaled_sigma(by);
     if (sigma == small.sigma()) return false;
     next.iteration = now.iteration - now.step;
     next.step = next.rounds = 0;
     next.claim(Reason::running, Cause::scale, sigma);
     return true;
+  }
+
+  /// \brief Whether a vector of this squared length fits the range of a single-precision basis. Its
+  /// length itself is known in double.
+  KOKKOS_FUNCTION bool fits(double squared) const {
+    return !V.is_single || !(squared > most_fit || (squared > 0 && squared < 1 / most_fit));
+  }
+  static constexpr double most_fit = 0x1p200;
+  /// \brief Ends the cycle with its newest vector, which does not fit; the next cycle has a sigma
+  /// half way, in powers, to the one with which it would have length one.
+  KOKKOS_FUNCTION void end_unfit(double squared, Control& next) const {
+    double const by = scale_to_one<double>(Kokkos::sqrt(Kokkos::sqrt(squared)));
+    next.claim(Reason::running, Cause::scale, scaled_sigma(by));
+  }
+  KOKKOS_FUNCTION double scaled_sigma(double by) const {
+    constexpr double most = GmresColumns<Scalar>::may_be_single ? 0x1p1000 : 0x1p126;
+    return Kokkos::fmin(Kokkos::fmax(small.sigma() * by, 1 / most), most);
   }
 
   /// \brief Records the residual of the newest step, and ends the cycle where it is small enough.
@@ -146,17 +215,26 @@ struct GmresCycle {
 };
 
 /// \brief What a product multiplies with where M is pointwise: z = M v, made with v. With
-/// M = identity it is v itself; any other M has stages of its own.
+/// M = identity it is v itself; any other M has stages of its own. Of a single-precision basis
+/// these take a v in Scalar, whose numbers are those stored.
 template <class Scalar, class M, bool Keeps>
 struct GmresOperand {
   M m;
   Scalar* z;
   std::int64_t per_step;  ///< from one step's z to the next one's, where all are kept
+  Scalar* v;              ///< null where the basis has it, or z is enough
 
   bool operator==(GmresOperand const&) const = default;
 
-  KOKKOS_FORCEINLINE_FUNCTION void keep(std::int32_t step, std::int32_t i, Scalar const& v) const {
-    if constexpr (Keeps) z[step * per_step + i] = m(i, v);
+  /// \brief Stores entry i of a step's v in the basis V, and what a product needs of it.
+  template <class Basis>
+  KOKKOS_FORCEINLINE_FUNCTION void store(Basis const& V, std::int32_t step, std::int32_t i,
+                                         Scalar const& value) const {
+    Scalar const stored = V.store(step, i, value);
+    if constexpr (Keeps)
+      z[step * per_step + i] = m(i, stored);
+    else if constexpr (std::is_same_v<Basis, MixedBasis<Scalar>>)
+      v[i] = stored;
   }
 };
 
@@ -208,7 +286,7 @@ struct GmresProduct : GmresStage<Scalar> {
       return;
     }
     Team const rows_team = bookkeepers == 1 ? team.without_first() : team;
-    Scalar* const w = d.V.column(at.step + 1);
+    Scalar* const w = d.w(at.step);
     typename Variant::ProductSums mine{};
     bool const went_on = source.for_each_row(
         rows_team, at, [&] { return now.phase == phase && (!bookkeeper || account()); },
@@ -219,6 +297,16 @@ struct GmresProduct : GmresStage<Scalar> {
     if (went_on) Variant::leave(d, rows_team, at.step, mine);
   }
 };
+
+/// \brief The columns from First on; a MixedBasis is taken as a whole.
+template <int First, class Scalar>
+KOKKOS_FUNCTION TallBasis<Scalar const> from(TallBasis<Scalar> const& V) {
+  return V.from(First);
+}
+template <int First, class Scalar>
+requires(First == 0) KOKKOS_FUNCTION MixedBasis<Scalar> from(MixedBasis<Scalar> const& V) {
+  return V;
+}
 
 /// \brief (v_k, w) for all k, in a first or second round. Words: the basis, and 1 a row.
 template <class Scalar, class Variant, int Round = 1>
@@ -241,14 +329,22 @@ struct GmresDots : GmresStage<Scalar> {
   KOKKOS_FORCEINLINE_FUNCTION void run(auto const& team, At const& at, Control const& now,
                                        Control& next) const {
     constexpr std::int32_t first = Variant::first_column;
-    multi_dot<Scalar>(team, d.rows, d.V.from(first), at.step + 1 - first, d.V.column(at.step + 1),
-                      d.of_dots.values, d.workspace(team), [&] {
-                        if (now.phase != phase) return false;
-                        if constexpr (Round == 2)
-                          next.rounds =
-                              Variant::goes_again(d, team, at.step, now, reorthogonalisation);
-                        return Round == 1 || next.rounds != 0;
-                      });
+    d.template with_basis<Variant>([&](auto const& V) {
+      auto const w = [&] {
+        if constexpr (Round == 1)
+          return d.w(at.step);
+        else
+          return ColumnOf<std::remove_cvref_t<decltype(V)>>{V, at.step + 1};
+      }();
+      multi_dot<Scalar>(team, d.rows, from<first>(V), at.step + 1 - first, w, d.of_dots.values,
+                        d.workspace(team), [&] {
+                          if (now.phase != phase) return false;
+                          if constexpr (Round == 2)
+                            next.rounds =
+                                Variant::goes_again(d, team, at.step, now, reorthogonalisation);
+                          return Round == 1 || next.rounds != 0;
+                        });
+    });
   }
 };
 
@@ -280,29 +376,31 @@ struct GmresOrthogonalise : GmresStage<Scalar> {
     }
     std::int32_t const count = at.step + 1 - first;
     double* const c = d.workspace(team);
-    Scalar* const w = d.V.column(at.step + 1);
+    Scalar const* const w = d.w(at.step);
     Sums<1> mine{};
     double const given = Round == 1 ? Variant::given(d, at.step) : 1;  // of w, from the product
     auto const own = to_real<Scalar>(given);
-    bool const went_on = multi_axpy<Scalar>(
-        team, d.rows, d.V.from(first), count, [&](std::int32_t i) { return own * w[i]; },
-        [&] {
-          for_each_total(
-              team, count * p, d.of_dots.parts, d.of_dots.values,
-              [&](std::int32_t v) { return Variant::scale(d, p == 1 ? v : v / 2); },
-              [&](std::int32_t v, double total, double scale) {
-                c[v] = scale * scale * (given * total);
-              });
-          if (now.phase != phase) return false;
-          if (team.league_rank() == 0) keep_column(team, at.step, count, c);
-          return true;
-        },
-        [&](std::int32_t k) { return narrow<Scalar>(wide_at<Scalar>(c, k * p)); },
-        [&](std::int32_t i, Scalar const& v) {
-          w[i] = v;
-          operand.keep(at.step + 1, i, v);
-          mine[0] += abs_squared(v);
-        });
+    auto const prepare = [&] {
+      for_each_total(
+          team, count * p, d.of_dots.parts, d.of_dots.values,
+          [&](std::int32_t v) { return Variant::scale(d, p == 1 ? v : v / 2); },
+          [&](std::int32_t v, double total, double scale) {
+            c[v] = scale * scale * (given * total);
+          });
+      if (now.phase != phase) return false;
+      if (team.league_rank() == 0) keep_column(team, at.step, count, c);
+      return true;
+    };
+    bool const went_on = d.template with_basis<Variant>([&](auto const& V) {
+      return multi_axpy<Scalar>(
+          team, d.rows, from<first>(V), count,
+          [&](std::int32_t i) { return own * (Round == 1 ? w[i] : V.at(at.step + 1, i)); }, prepare,
+          [&](std::int32_t k) { return narrow<Scalar>(wide_at<Scalar>(c, k * p)); },
+          [&](std::int32_t i, Scalar const& value) {
+            operand.store(V, at.step + 1, i, value);
+            mine[0] += abs_squared(value);
+          });
+    });
     if (!went_on) return;
     d.of_norm.of(Round - 1).leave(team, mine);
     if (Last) d.advance(next);
@@ -418,9 +516,9 @@ struct GmresUpdate : GmresStage<Scalar> {
   using GmresStage<Scalar>::d;
 
   M m;
-  TallBasis<Scalar const> basis;  ///< V or Z
-  Scalar* to;                     ///< x or z
-  Scalar* before;                 ///< x as it was, where it is changed here
+  GmresColumns<Scalar> basis;  ///< V or Z
+  Scalar* to;                  ///< x or z
+  Scalar* before;              ///< x as it was, where it is changed here
   std::int32_t league;
 
   bool operator==(GmresUpdate const&) const = default;
@@ -435,26 +533,28 @@ struct GmresUpdate : GmresStage<Scalar> {
     next.fresh = false;
     if constexpr (How == GmresCorrection::apart) next.phase = Phase::correct;
     double* const c = d.workspace(team);
-    multi_axpy<Scalar>(
-        team, d.rows, basis, now.step, [](std::int32_t) { return Scalar{}; },
-        [&] {
-          for (std::int32_t k = team.rank(); k < now.step; k += team.size()) {
-            auto const y = -d.small.sigma() * (Variant::scale(d, k) * d.small.y(k));
-            set_wide(c, k, y);
-          }
-          team.barrier();
-          return true;
-        },
-        [&](std::int32_t k) { return narrow<Scalar>(wide_at<Scalar>(c, k * parts<Scalar>)); },
-        [&](std::int32_t i, Scalar const& Vy) {
-          if constexpr (How == GmresCorrection::apart) {
-            to[i] = Vy;
-          } else {
-            Scalar const x = to[i];
-            before[i] = x;
-            to[i] = x + (How == GmresCorrection::pointwise ? m(i, Vy) : Vy);
-          }
-        });
+    auto const prepare = [&] {
+      for (std::int32_t k = team.rank(); k < now.step; k += team.size()) {
+        auto const y = -d.small.sigma() * (Variant::scale(d, k) * d.small.y(k));
+        set_wide(c, k, y);
+      }
+      team.barrier();
+      return true;
+    };
+    basis.template with<Variant>(d.small.full(), [&](auto const& V) {
+      multi_axpy<Scalar>(
+          team, d.rows, V, now.step, [](std::int32_t) { return Scalar{}; }, prepare,
+          [&](std::int32_t k) { return narrow<Scalar>(wide_at<Scalar>(c, k * parts<Scalar>)); },
+          [&](std::int32_t i, Scalar const& Vy) {
+            if constexpr (How == GmresCorrection::apart) {
+              to[i] = Vy;
+            } else {
+              Scalar const x = to[i];
+              before[i] = x;
+              to[i] = x + (How == GmresCorrection::pointwise ? m(i, Vy) : Vy);
+            }
+          });
+    });
   }
 };
 
@@ -483,7 +583,7 @@ struct GmresBegin {
   static constexpr std::size_t sums = 0;
   using Scalars = typename Variant::Beginning;
 
-  TallBasis<Scalar> V;
+  GmresColumns<Scalar> V;
   GmresSmall<Scalar> small;
   Operand operand;
 
@@ -500,12 +600,13 @@ struct GmresBegin {
     }
     next.cause = Cause::none;
     s = Variant::begin(small, team, Kokkos::sqrt(next.true_squared));
+    s.full = V.full_columns(next.true_squared, next.stop_squared);
+    if (team.league_rank() == 0 && team.rank() == 0) small.full() = s.full;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& r, Scalars const& s,
                                        Sums<0>&) const {
-    Scalar const v = Variant::first(r, s);
-    V.column(0)[i] = v;
-    operand.keep(0, i, v);
+    V.template with<Variant>(
+        s.full, [&](auto const& columns) { operand.store(columns, 0, i, Variant::first(r, s)); });
   }
   KOKKOS_FORCEINLINE_FUNCTION void end(auto const&, Sums<0> const&, Control const&,
                                        Control&) const {}

@@ -25,9 +25,12 @@ struct SimplerGmres {
   using ProductSums = Sums<1>;
   struct Beginning {
     typename ScalarTraits<Scalar>::Real factor;
+    double full;  ///< see GmresSmall
   };
 
   static constexpr std::int32_t first_column = 1;  ///< of those that v_i is made orthogonal to
+  /// Its residual is a difference from (v_i, r) with r = ||r|| v_0: it has no more digits than v_0.
+  static constexpr bool takes_single = false;
 
   /// \brief 1: the basis is stored at length one.
   KOKKOS_FUNCTION static double scale(Cycle const&, std::int32_t) { return 1; }
@@ -37,7 +40,7 @@ struct SimplerGmres {
   /// \brief v_0 = r / ||r||. Words: 2 a row.
   KOKKOS_FORCEINLINE_FUNCTION static Beginning begin(GmresSmall<Scalar> const&, auto const&,
                                                      double norm) {
-    return {to_real<Scalar>(norm > 0 ? 1 / norm : 0)};
+    return {to_real<Scalar>(norm > 0 ? 1 / norm : 0), 0};
   }
   KOKKOS_FORCEINLINE_FUNCTION static Scalar first(Scalar const& r, Beginning const& s) {
     return s.factor * r;
@@ -95,8 +98,8 @@ struct SimplerGmres {
       struct Row {
         Scalar v, r;
       };
-      Scalar* const v = d.V.column(at.step + 1);
-      Scalar const* const r = d.V.column(0);
+      TallBasis<Scalar> const V{static_cast<Scalar*>(d.V.values), d.V.stride};
+      Scalar const *const v = V.column(at.step + 1), *const r = V.column(0);
       typename ScalarTraits<Scalar>::Real inverse;
       Sums<parts<Scalar>> mine{};
       bool const went_on = team.for_each_row(
@@ -112,8 +115,7 @@ struct SimplerGmres {
           },
           [&](std::int32_t i, Row const& row) {
             Scalar const unit = inverse * row.v;
-            v[i] = unit;
-            operand.keep(at.step + 1, i, unit);
+            operand.store(V, at.step + 1, i, unit);
             add_to(mine, 0, dot_term(unit, row.r));
           });
       if (!went_on) return;
