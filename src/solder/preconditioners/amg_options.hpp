@@ -66,6 +66,9 @@ namespace Impl::amg {
 /// \brief Levels, and sweeps before and after the coarse grid, that a cycle may have.
 inline constexpr int most_levels = 16, most_sweeps = 8;
 
+/// \brief Rows that a level may have to be inverted.
+inline constexpr std::int32_t most_inverted = 1000;
+
 /// \brief Vectors of a near-nullspace, or unknowns of a node, that there may be.
 inline constexpr std::int32_t most_modes = 32;
 
@@ -111,7 +114,8 @@ struct AmgOptions {
         Option("max_levels", &AmgOptions::max_levels, from_to(2, Impl::amg::most_levels),
                "levels at most, counting A itself")
             .formerly("levels"),
-        Option("max_coarse_size", &AmgOptions::max_coarse_size, from_to(1, 1000),
+        Option("max_coarse_size", &AmgOptions::max_coarse_size,
+               from_to(1, Impl::amg::most_inverted),
                "rows up to which a level is inverted instead of made coarser")
             .formerly("coarsest"),
         Option("block_size", &AmgOptions::block_size, from_to(1, Impl::amg::most_modes),

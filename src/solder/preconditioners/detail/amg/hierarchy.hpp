@@ -164,7 +164,8 @@ class Hierarchy {
     modes_ = {};
     if (failure.empty() && A.rows() > 0) {
       Level& last = levels.back();
-      if (last.A.rows() <= coarsest && levels.size() > 1)
+      if (last.A.rows() <= (is_air() ? std::max(coarsest, most_inverted) : coarsest) &&
+          levels.size() > 1)
         invert_coarsest();
       else if (sweeps_.split)
         add_fsai(last);
