@@ -137,9 +137,10 @@ Wanted read_solver(Parameters const& parameters) {
     errors.push_back("runner must be auto, launch or graph with block_cg, not " +
                      std::string(to_string(wanted.runner)));
   if (wanted.preconditioner.name == "amg") {
-    std::string const why = Impl::amg::sweeps_failure(
+    std::string const why = Impl::amg::cycle_failure(
         wanted.preconditioner.amg, "preconditioner.",
-        wanted.needs_symmetry() && wanted.check_symmetry ? wanted.name : "");
+        wanted.needs_symmetry() && wanted.check_symmetry ? wanted.name : "",
+        wanted.preconditioner.has_rigid_bodies);
     if (!why.empty()) errors.push_back(why);
   }
   throw_if_any("Solder::make_solver", errors);

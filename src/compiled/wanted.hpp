@@ -46,7 +46,8 @@ struct WantedPreconditioner {
   }
   /// \brief Whether it is Hermitian only of a Hermitian matrix.
   bool needs_symmetry() const {
-    return name == "fsai" || name == "chebyshev" || name == "amg" ||
+    return name == "fsai" || name == "chebyshev" ||
+           (name == "amg" && amg.interpolation == AmgInterpolation::aggregation) ||
            (is_incomplete() && is_hermitian(factorisation()->value));
   }
 };

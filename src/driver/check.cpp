@@ -164,10 +164,14 @@ void check_cycle(RunConfig const& run, Errors& errors) {
     return;
   AmgOptions const& amg = config.amg;
   bool const needs_symmetry = run.solver.name == "cg" || is_block(run);
-  std::string const why = Solder::Impl::amg::sweeps_failure(amg, "preconditioner.",
-                                                            needs_symmetry ? run.solver.name : "");
-  if (!why.empty())
-    errors.add(run.where(amg.pre == amg.post ? "preconditioner.pre" : "preconditioner.post"), why);
+  std::string const why = Solder::Impl::amg::cycle_failure(amg, "preconditioner.",
+                                                           needs_symmetry ? run.solver.name : "",
+                                                           config.near_nullspace == "rigid_body");
+  char const* const key = amg.interpolation == AmgInterpolation::air && amg.pre + amg.post > 0
+                              ? "preconditioner.interpolation"
+                          : amg.pre == amg.post ? "preconditioner.pre"
+                                                : "preconditioner.post";
+  if (!why.empty()) errors.add(run.where(key), why);
 }
 
 /// Refuses unknowns that do not belong to nodes or points as the preconditioner needs.

@@ -41,7 +41,7 @@ constexpr Topic named_topics[] = {
     {preconditioner, "iluk", "incomplete LU factors with fill, by level, for any matrix"},
     {preconditioner, "ict", "incomplete Cholesky factors with fill, by size"},
     {preconditioner, "ick", "incomplete Cholesky factors with fill, by level"},
-    {preconditioner, "amg", "algebraic multigrid, for positive definite matrices of PDEs"},
+    {preconditioner, "amg", "multigrid, for positive definite matrices of PDEs, or others by air"},
     {generator, "fem_poisson_2d", "Poisson's equation, anisotropic, linear finite elements"},
     {generator, "elasticity_3d", "linear elasticity on tetrahedra"},
     {generator, "poisson_3d_7pt", "Poisson's equation, finite differences of 7 points"},

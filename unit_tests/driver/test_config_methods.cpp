@@ -197,6 +197,7 @@ TEST(Config, MultigridAndItsParameters) {
   EXPECT_EQ(plain.amg.cycle, Solder::AmgCycle::v);
   EXPECT_EQ(plain.amg.pre, 1);
   EXPECT_EQ(plain.amg.post, 1);
+  EXPECT_EQ(plain.amg.interpolation, Solder::AmgInterpolation::aggregation);
   EXPECT_EQ(plain.amg.max_levels, 16);
   EXPECT_EQ(plain.amg.max_coarse_size, 128);
   EXPECT_EQ(plain.near_nullspace, "constant");
@@ -220,6 +221,8 @@ TEST(Config, MultigridAndItsParameters) {
   PreconditionerConfig const other =
       runs_of(text("name: amg, smoother: fsai, pre: 3, post: 0"))[0].preconditioner;
   EXPECT_EQ(other.amg.smoother, Solder::AmgSmoother::fsai);
+  EXPECT_EQ(runs_of(text("name: amg, interpolation: air"))[0].preconditioner.label,
+            "amg(interpolation=air)");
   EXPECT_EQ(other.amg.pre, 3);
   EXPECT_EQ(other.amg.post, 0);
   PreconditionerConfig const rigid =

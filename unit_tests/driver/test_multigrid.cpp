@@ -87,6 +87,32 @@ TEST(Driver, MultigridRefusesCyclesThatCannotBe) {
   refused("gmres", "pre: 0, post: 0", "are both 0");
   refused("cg", "post: 2", "preconditioner.pre is 1 and preconditioner.post 2: for cg");
   refused("block_cg", "pre: 1, post: 0", "for block_cg, which needs a symmetric cycle");
+  refused("cg", "interpolation: air", "its cycle is not symmetric, as cg needs it");
+  refused("gmres", "interpolation: air, smoother: fsai", "smoother must be jacobi or chebyshev");
+  refused("gmres", "interpolation: air, block_size: 2", "block_size must be 1, not 2");
+  refused("gmres", "interpolation: air, pre: 0", "are both 0");
+}
+
+TEST(Driver, MultigridTakesNonsymmetricMatrices) {
+  Scratch const scratch;
+  scratch.write(
+      "a.yaml",
+      "problem: {generate: [convection_diffusion_2d, convection_diffusion_3d], size: 16,\n"
+      "          scalar: [double, complex_double], rhs: ones}\n"
+      "solver: {name: [gmres, bicgstab, idr]}\n"
+      "preconditioner: {name: amg, interpolation: air, precision: [same, single]}\n"
+      "output: {json: r.json}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err.find("symmetric"), std::string::npos) << outcome.err;
+  Json const runs = Json::parse(scratch.read("r.json"))["runs"];
+  ASSERT_EQ(runs.size(), 2u * 2 * 3 * 2);
+  for (Json const& run : runs) {
+    EXPECT_LE(run["true_relative_residual"].get<double>(), 1e-8);
+    EXPECT_LE(run["iterations"], 20) << run;
+    EXPECT_EQ(run["preconditioner_setup"]["interpolation"], "air");
+    EXPECT_EQ(run["preconditioner_setup"]["largest_eigenvalue"], 0);
+  }
 }
 
 TEST(Driver, MultigridIsHadInSinglePrecision) {

@@ -123,13 +123,25 @@ KOKKOS_FORCEINLINE_FUNCTION Scalar narrow(Wide<Scalar> const& s) {
     return static_cast<Scalar>(s);
 }
 
-/// \brief conj(s), Re(s) and isfinite of a double or a complex double.
+/// \brief conj(s), Re(s), Im(s) and isfinite of a double or a complex double.
 KOKKOS_FORCEINLINE_FUNCTION double conjugate(double s) { return s; }
 KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<double> conjugate(Kokkos::complex<double> const& s) {
   return {s.real(), -s.imag()};
 }
 KOKKOS_FORCEINLINE_FUNCTION double real_part(double s) { return s; }
 KOKKOS_FORCEINLINE_FUNCTION double real_part(Kokkos::complex<double> const& s) { return s.real(); }
+KOKKOS_FORCEINLINE_FUNCTION double imaginary_part(double) { return 0; }
+KOKKOS_FORCEINLINE_FUNCTION double imaginary_part(Kokkos::complex<double> const& s) {
+  return s.imag();
+}
+/// \brief The number with these parts, in the scalar's own precision; a real one has no second.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar of_parts(double real, [[maybe_unused]] double imaginary) {
+  if constexpr (ScalarTraits<Scalar>::is_complex)
+    return narrow<Scalar>({real, imaginary});
+  else
+    return static_cast<Scalar>(real);
+}
 KOKKOS_FORCEINLINE_FUNCTION bool is_finite(double s) { return Kokkos::isfinite(s); }
 KOKKOS_FORCEINLINE_FUNCTION bool is_finite(Kokkos::complex<double> const& s) {
   return Kokkos::isfinite(s.real()) && Kokkos::isfinite(s.imag());

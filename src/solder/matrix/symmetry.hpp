@@ -149,8 +149,6 @@ KOKKOS_INLINE_FUNCTION double largest_part(double a) { return Kokkos::fabs(a); }
 KOKKOS_INLINE_FUNCTION double largest_part(Kokkos::complex<double> const& a) {
   return Kokkos::fmax(Kokkos::fabs(a.real()), Kokkos::fabs(a.imag()));
 }
-KOKKOS_INLINE_FUNCTION double imaginary_part(double) { return 0; }
-KOKKOS_INLINE_FUNCTION double imaginary_part(Kokkos::complex<double> const& a) { return a.imag(); }
 
 /// \brief Rounding of an entry that was assembled, relative to it.
 template <class Scalar>

@@ -21,8 +21,11 @@
 
 namespace Solder {
 
-/// \brief Smoothed aggregation multigrid (Vanek, Mandel and Brezina 1996): one cycle preconditions
-/// a Hermitian positive definite system, real or complex. Errors that converge slowly are assumed
+/// \brief Algebraic multigrid: one cycle preconditions a system, real or complex. By default it is
+/// smoothed aggregation (Vanek, Mandel and Brezina 1996) for a Hermitian positive definite matrix;
+/// with `interpolation` air, the end of this page, A may be nonsymmetric.
+///
+/// Errors that converge slowly are assumed
 /// to be nearly constant (with `block_size`, each unknown of a node by itself), or to resemble the
 /// vectors of a given near-nullspace, such as the rigid-body modes of elasticity (see
 /// rigid_body_modes).
@@ -59,6 +62,21 @@ namespace Solder {
 ///
 /// Row offsets of 64 bits are copied to 32. The inverse takes max_coarse_size^3 operations.
 ///
+/// **Nonsymmetric matrices**, such as those of convection with or without diffusion: with
+/// `interpolation` air, rows are split into fine and coarse ones (f, c) so that each fine row is
+/// dominated by its diagonal entry among fine rows. Then, in any order of the rows,
+///
+///     R = [-A_cf D_ff^-1 (2 I - A_ff D_ff^-1), I],   A_c = R A P
+///
+/// approximates the ideal restriction, which leaves no error in coarse rows whatever P is
+/// (Manteuffel, Muenzenmaier, Ruge and Southworth 2019). P takes up to three coarse rows' values to
+/// a fine row. Sweeps are for fine rows alone: of weight 1 (jacobi), or with the weights of a
+/// Chebyshev polynomial for 1/2 to 3/2. Small entries of R, A_c (into its diagonal) and of the
+/// cycle's matrices are dropped. Where the levels end before max_coarse_size, the last one is
+/// inverted if it has at most 1000 rows. A level again takes two products with one sweep before and
+/// one after. The diagonal of A must have no zeros, and the cycle is not Hermitian: for Gmres,
+/// BiCgStab and Idr. A near-nullspace, block_size and `fsai` belong to aggregation and are refused.
+///
 /// \tparam Exec where it is set up and applied
 /// \tparam Stored the scalar of the hierarchy's matrices: Scalar, or its single-precision
 /// counterpart. The latter moves a third less in a cycle. The cycle is then only accurate to single
@@ -78,9 +96,9 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
     std::int64_t nonzeros;  ///< of the level
   };
 
-  /// \brief Sets up the hierarchy of a Hermitian positive definite A; the near-nullspace is
-  /// constant.
-  /// \throws std::invalid_argument if A is not square or an option is out of range
+  /// \brief Sets up the hierarchy of A, Hermitian positive definite unless interpolation is air;
+  /// the near-nullspace is constant. \throws std::invalid_argument if A is not square, an option is
+  /// out of range or options do not go together
   Amg(Exec const& exec, Matrix const& A, AmgOptions const& options = {})
       : options_(options), state_(made(exec, A)) {
     this->set_made_of(A);
@@ -119,7 +137,8 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
   /// If the pattern is unchanged, the aggregates and the patterns of all levels also stay, and only
   /// values are computed, and from the second refresh on nothing is allocated: the memory of two
   /// hierarchies, and what their set-up needs, is kept. (If other couplings are strong with the new
-  /// values, make a new Amg.) If it throws, nothing changes.
+  /// values, make a new Amg.) With air all is chosen anew, as for a new Amg. If it throws, nothing
+  /// changes.
   void refresh(Exec const& exec, Matrix const& A) {
     *state_ = std::move(*made(exec, A, state_.get()));
     this->set_made_of(A);
@@ -159,7 +178,10 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
       setup.level_nonzeros.push_back(level.A.nonzeros());
     }
     setup.density = operator_complexity();
-    setup.largest_eigenvalue = failure().empty() ? state_->levels.front().largest : std::nan("");
+    if (!failure().empty())
+      setup.largest_eigenvalue = std::nan("");
+    else if (!is_air())
+      setup.largest_eigenvalue = state_->levels.front().largest;
     return setup;
   }
   /// \brief A sentence that says why it cannot be applied; empty if it can.
@@ -268,7 +290,8 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
   std::shared_ptr<State> made(Exec const& exec, Matrix const& A,
                               State const* before = nullptr) const {
     check(options_, "Solder::Amg");
-    if (std::string const why = Impl::amg::sweeps_failure(options_, "", ""); !why.empty())
+    if (std::string const why = Impl::amg::cycle_failure(options_, "", "", modes_.count > 0);
+        !why.empty())
       throw std::invalid_argument("Solder::Amg: " + why);
     if (A.rows() != A.columns())
       throw std::invalid_argument("Solder::Amg: a square matrix is needed, not " +
@@ -295,7 +318,8 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
     if constexpr (!Impl::is_host_space<Exec>) pool.emplace();
     auto state = Impl::amg::make_hierarchy<Stored>(
         exec, A, options_.strength, options_.max_levels, options_.max_coarse_size,
-        Impl::amg::Sweeps{beside_coarse(options_.pre), beside_coarse(options_.post), is_split()},
+        Impl::amg::Sweeps{beside_coarse(options_.pre), beside_coarse(options_.post), is_split(),
+                          options_.interpolation},
         given || size == 1 ? modes_ : Impl::amg::constant_modes<Stored>(exec, A.rows(), size), size,
         before);
     if (!std::is_same_v<Stored, Scalar> && !state->failure.empty())
@@ -304,6 +328,7 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
     return state;
   }
 
+  bool is_air() const { return options_.interpolation == AmgInterpolation::air; }
   bool is_split() const { return options_.smoother == AmgSmoother::fsai; }
   Impl::amg::Way way() const {
     return {.levels = static_cast<std::int32_t>(state_->levels.size()),
@@ -317,8 +342,10 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
   /// \brief The weights of `sweeps` sweeps, times the largest eigenvalue. The first is that of the
   /// sweep next to the coarse grid.
   std::vector<double> weights(int sweeps) const {
-    if (options_.smoother == AmgSmoother::jacobi) return std::vector<double>(sweeps, 4.0 / 3);
-    return Impl::amg::chebyshev_weights(sweeps, share);
+    using Impl::amg::air_bound, Impl::amg::least_of_air;
+    if (options_.smoother == AmgSmoother::jacobi)
+      return std::vector<double>(sweeps, is_air() ? air_bound : 4.0 / 3);
+    return Impl::amg::chebyshev_weights(sweeps, is_air() ? least_of_air / air_bound : share);
   }
   double beside_coarse(int sweeps) const { return sweeps == 0 ? 0 : weights(sweeps).front(); }
 

@@ -13,7 +13,8 @@ namespace Solder {
 
 /// \brief The sweeps of a level. `jacobi`: damped, every sweep alike. `chebyshev`: the sweeps'
 /// weights are the inverse roots of a Chebyshev polynomial. `fsai`: those of `chebyshev`, with a
-/// factorised sparse approximate inverse of each level's matrix in place of its diagonal's.
+/// factorised sparse approximate inverse of each level's matrix in place of its diagonal's. With
+/// air, sweeps are for fine rows alone, and not those of `fsai`.
 enum class AmgSmoother {
   jacobi,     ///< damped Jacobi
   chebyshev,  ///< a Chebyshev polynomial in D^-1 A
@@ -28,6 +29,23 @@ constexpr auto words_of(AmgSmoother) {
 }
 /// \brief The word of a value.
 constexpr std::string_view to_string(AmgSmoother smoother) { return word_of(smoother); }
+
+/// \brief How levels are coarsened. `aggregation`: smoothed aggregation, for Hermitian positive
+/// definite matrices. `air`: approximate ideal restriction, for nonsymmetric ones.
+enum class AmgInterpolation {
+  aggregation,  ///< smoothed aggregation
+  air           ///< approximate ideal restriction
+};
+
+/// \brief All values, with their words.
+constexpr auto words_of(AmgInterpolation) {
+  return std::array<Word<AmgInterpolation>, 2>{
+      {{AmgInterpolation::aggregation, "aggregation"}, {AmgInterpolation::air, "air"}}};
+}
+/// \brief The word of a value.
+constexpr std::string_view to_string(AmgInterpolation interpolation) {
+  return word_of(interpolation);
+}
 
 /// \brief How often a cycle goes through the levels between the finest and the coarsest, each time
 /// that it comes to one: `v` once, `w` twice.
@@ -48,6 +66,9 @@ namespace Impl::amg {
 /// \brief Levels, and sweeps before and after the coarse grid, that a cycle may have.
 inline constexpr int most_levels = 16, most_sweeps = 8;
 
+/// \brief Rows that a level may have to be inverted.
+inline constexpr std::int32_t most_inverted = 1000;
+
 /// \brief Vectors of a near-nullspace, or unknowns of a node, that there may be.
 inline constexpr std::int32_t most_modes = 32;
 
@@ -55,7 +76,9 @@ inline constexpr std::int32_t most_modes = 32;
 
 /// \brief Options of Amg.
 struct AmgOptions {
-  /// A coupling is strong from this share of the mean of both rows' largest on; 0 to 1.
+  AmgInterpolation interpolation = AmgInterpolation::aggregation;  ///< how levels are coarsened
+  /// A coupling is strong from this share of the largest on, of its row (air) or in the mean of
+  /// both rows (aggregation); 0 to 1.
   double strength = 0.25;
   AmgSmoother smoother = AmgSmoother::chebyshev;  ///< the sweeps of a level
   AmgCycle cycle = AmgCycle::v;                   ///< how often the levels are gone through
@@ -72,8 +95,12 @@ struct AmgOptions {
   /// \brief Names, ranges and purposes of the options; see core/options.hpp.
   static constexpr auto described() {
     return std::tuple(
+        Option("interpolation", &AmgOptions::interpolation,
+               "smoothed aggregation, for positive definite matrices, or approximate ideal "
+               "restriction, for nonsymmetric ones, not with cg and block_cg"),
         Option("strength", &AmgOptions::strength, from_to(0, 1),
-               "couplings are strong from this share of the mean of both rows' largest"),
+               "couplings are strong from this share of the largest, of the row with air, else of "
+               "the mean of both rows' largest"),
         Option("smoother", &AmgOptions::smoother,
                "damped Jacobi, all sweeps alike, or sweeps that make a Chebyshev polynomial, in "
                "D^-1 A or an approximate inverse times A"),
@@ -87,7 +114,8 @@ struct AmgOptions {
         Option("max_levels", &AmgOptions::max_levels, from_to(2, Impl::amg::most_levels),
                "levels at most, counting A itself")
             .formerly("levels"),
-        Option("max_coarse_size", &AmgOptions::max_coarse_size, from_to(1, 1000),
+        Option("max_coarse_size", &AmgOptions::max_coarse_size,
+               from_to(1, Impl::amg::most_inverted),
                "rows up to which a level is inverted instead of made coarser")
             .formerly("coarsest"),
         Option("block_size", &AmgOptions::block_size, from_to(1, Impl::amg::most_modes),
@@ -98,13 +126,29 @@ struct AmgOptions {
 
 namespace Impl::amg {
 
-/// \brief Why no cycle has these sweeps, or no symmetric one; empty where one has.
+/// \brief Why there is no cycle of these options, or no symmetric one; empty where there is.
 /// \param section of the options, for people: "preconditioner."
 /// \param symmetric_for the solver that needs a symmetric cycle; empty: none does
-inline std::string sweeps_failure(AmgOptions const& options, std::string const& section,
-                                  std::string const& symmetric_for) {
+/// \param has_modes whether a near-nullspace is given
+inline std::string cycle_failure(AmgOptions const& options, std::string const& section,
+                                 std::string const& symmetric_for, bool has_modes) {
   if (options.pre + options.post == 0)
     return section + "pre and " + section + "post are both 0: a cycle needs sweeps";
+  if (options.interpolation == AmgInterpolation::air) {
+    std::string const is_air = section + "interpolation is air: ";
+    if (has_modes)
+      return is_air + "a near-nullspace is for aggregation; leave near_nullspace constant";
+    if (options.block_size != 1)
+      return is_air + "nodes are for aggregation; block_size must be 1, not " +
+             std::to_string(options.block_size);
+    if (options.smoother == AmgSmoother::fsai)
+      return is_air + "its sweeps are for fine rows alone; smoother must be jacobi or chebyshev, " +
+             "not fsai";
+    if (!symmetric_for.empty())
+      return is_air + "its cycle is not symmetric, as " + symmetric_for +
+             " needs it; take gmres, bicgstab or idr, or aggregation";
+    return {};
+  }
   if (symmetric_for.empty() || options.pre == options.post) return {};
   return section + "pre is " + std::to_string(options.pre) + " and " + section + "post " +
          std::to_string(options.post) + ": for " + symmetric_for +

@@ -46,10 +46,11 @@ struct Coupling {
   KOKKOS_FUNCTION static bool is_lumped(std::int32_t, std::int32_t) { return true; }
 };
 
-/// \brief The root of the largest off-diagonal |a_ij| of each row. One kernel.
+/// \brief The root of the largest off-diagonal |a_ij| of each row, or of the largest of all. One
+/// kernel.
 template <class Exec, class Scalar>
 SOLDER_MAKES_LAMBDAS Kokkos::View<double*, typename Exec::memory_space> largest_couplings(
-    Exec const& exec, CsrMatrix<Scalar, Exec> const& matrix) {
+    Exec const& exec, CsrMatrix<Scalar, Exec> const& matrix, bool with_diagonal = false) {
   auto const A = matrix.device_operator();
   auto const view = allocate<double>(exec, "Solder::amg::largest", A.rows.count);
   double* const largest = view.data();
@@ -60,7 +61,7 @@ SOLDER_MAKES_LAMBDAS Kokkos::View<double*, typename Exec::memory_space> largest_
         double mine = 0;
         for (std::int32_t k = A.row_offsets[i] + group.rank(); k < A.row_offsets[i + 1];
              k += group.size())
-          if (A.columns[k] != i) mine = Kokkos::max(mine, magnitude(A.values[k]));
+          if (with_diagonal || A.columns[k] != i) mine = Kokkos::max(mine, magnitude(A.values[k]));
         double const most = group.largest(mine);
         if (group.rank() == 0) largest[i] = Kokkos::sqrt(most);
       });

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include <solder/core/allocate.hpp>
@@ -13,6 +14,7 @@
 #include <solder/core/scalar.hpp>
 #include <solder/core/team.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/preconditioners/detail/amg/aggregates.hpp>
 
 namespace Solder::Impl::amg {
 
@@ -23,25 +25,48 @@ inline constexpr std::int32_t dense_lane_bits = is_host_space<Exec> ? 0 : 6;
 /// \brief Eliminates with pivot k of n rows, from one array to another. The leading block of rows
 /// and columns up to k is then replaced by its inverse. A row whose pivot does not exceed its limit
 /// depends on the rows before it; its row and column become zero.
-template <class Number, class Exec>
+///
+/// \tparam any_row whether the pivot is the largest entry of column k in the rows that have had
+/// none, for a matrix that is not Hermitian. If it is in row p, this row then stands for unknown k,
+/// and column k for equation p.
+template <class Number, class Exec, bool any_row>
 struct DensePivot {
+  /// Of what a row is multiplied by.
+  using Factor = std::conditional_t<any_row, Number, double>;
+
   Number const* from;
   Number* to;
   double const* limits;
   double* pivots;
   std::int32_t n, k;
+  std::int32_t* taken =
+      nullptr;  ///< of any row: [2 n] the column of each row's pivot, the row of each column's
 
   KOKKOS_FUNCTION void operator()(std::int64_t id) const {
     constexpr std::int32_t lanes = 1 << dense_lane_bits<Exec>;
     auto const i = static_cast<std::int32_t>(id >> dense_lane_bits<Exec>),
                lane = static_cast<std::int32_t>(id & (lanes - 1));
-    Number const *const row = from + std::size_t(i) * n, *const of_k = from + std::size_t(k) * n;
+    std::int32_t p = k;
+    if constexpr (any_row) p = largest_left();
+    Number const *const row = from + std::size_t(i) * n, *const of_k = from + std::size_t(p) * n;
     Number* const out = to + std::size_t(i) * n;
-    double const pivot = real_part(of_k[k]);
-    bool const counts = pivot > limits[k];
-    double const inverse = counts ? 1 / pivot : 0;
-    if (i == k) {
-      if (lane == 0) pivots[k] = pivot;
+    Factor pivot;
+    double size;
+    if constexpr (any_row) {
+      pivot = of_k[k];
+      size = magnitude(pivot);
+    } else {
+      size = pivot = real_part(of_k[k]);
+    }
+    Factor const inverse = size > limits[k] ? 1 / pivot : Factor(0);
+    if (i == p) {
+      if (lane == 0) {
+        pivots[k] = size;
+        if constexpr (any_row) {
+          Kokkos::atomic_store(&taken[p], k);  // others may be looking
+          taken[n + k] = p;
+        }
+      }
       for (std::int32_t j = lane; j < n; j += lanes)
         out[j] = j == k ? Number(inverse) : inverse * row[j];
     } else {
@@ -50,17 +75,35 @@ struct DensePivot {
         out[j] = j == k ? -share : row[j] - share * of_k[j];
     }
   }
+
+ private:
+  /// \brief The row with the largest entry of column k among those without a pivot: row k, if it
+  /// is one of them and none is larger. (A row that takes this pivot now counts as without.)
+  KOKKOS_FUNCTION std::int32_t largest_left() const {
+    std::int32_t best = -1;
+    double largest = -1;
+    for (std::int32_t t = -1; t < n; ++t) {
+      std::int32_t const i = t < 0 ? k : t;
+      if (Kokkos::atomic_load(&taken[i]) < k) continue;
+      double const size = magnitude(from[std::size_t(i) * n + k]);
+      if (size > largest) {
+        largest = size;
+        best = i;
+      }
+    }
+    return best < 0 ? k : best;
+  }
 };
 
 /// \brief Eliminates with all pivots in one team, for a matrix too small for one kernel per pivot.
-template <class Number, class Exec>
+template <class Number, class Exec, bool any_row>
 struct DensePivots {
-  DensePivot<Number, Exec> first;
+  DensePivot<Number, Exec, any_row> first;
   Number* other;  ///< first.from, writable
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(Member const& member) const {
-    DensePivot<Number, Exec> pivot = first;
+    DensePivot<Number, Exec, any_row> pivot = first;
     std::int32_t const lanes = WarpLanes<Exec>::size(), size = member.team_size() * lanes;
     for (std::int32_t k = 0; k < pivot.n; ++k) {
       pivot.k = k;
@@ -74,48 +117,77 @@ struct DensePivots {
   }
 };
 
-/// \brief Inverts a Hermitian matrix of n rows, stored row by row, in place, by Gauss-Jordan
-/// elimination in double. A row whose pivot is only the rounding of its diagonal entry depends on
-/// the rows before it (the constant of a pure Neumann problem). Its row and column of the inverse
-/// are zero, so that the consistent part of a system is solved. n kernels of n^2 operations, or one
-/// kernel of a single team if n is small. \return the first row with a negative pivot, which shows
-/// that the matrix is not positive; -1 if there is none
+/// \brief Gauss-Jordan elimination in double of a matrix of n rows, stored row by row: n kernels of
+/// n^2 operations, or one kernel of a single team if n is small.
+template <class Number, class Exec, bool any_row>
+struct Eliminated {
+  DeviceArray<Number, Exec> other;
+  DeviceArray<double, Exec> limits, pivots;
+  DeviceArray<std::int32_t, Exec> taken = no_view<DeviceArray<std::int32_t, Exec>>();
+  Number *from, *to;  ///< the result and the other array
+
+  /// \param limits_ what a pivot in each column must exceed
+  Eliminated(Exec const& exec, std::int32_t n, Number* matrix,
+             DeviceArray<double, Exec> const& limits_)
+      : other(allocate<Number>(exec, "Solder::amg::dense", std::int64_t(n) * n)),
+        limits(limits_),
+        pivots(allocate<double>(exec, "Solder::amg::pivots", n)),
+        from(matrix),
+        to(other.data()) {
+    if (any_row) {
+      taken = allocate<std::int32_t>(exec, "Solder::amg::taken", 2 * std::int64_t(n));
+      Kokkos::deep_copy(exec, taken, n);
+    }
+    DensePivot<Number, Exec, any_row> step{from, to, limits.data(), pivots.data(),
+                                           n,    0,  taken.data()};
+    if (n <= 256) {
+      Kokkos::parallel_for("Solder::amg::pivots", row_policy<Exec, team_threads / warp>(exec, 1, 0),
+                           DensePivots<Number, Exec, any_row>{step, from});
+      if (n % 2 != 0) std::swap(from, to);
+    } else {
+      for (std::int32_t k = 0; k < n; ++k) {
+        step.k = k;
+        step.from = from;
+        step.to = to;
+        Kokkos::parallel_for("Solder::amg::pivot", rows(exec, n), step);
+        std::swap(from, to);
+      }
+    }
+  }
+
+  /// \brief A dense matrix's rows, with lanes for each.
+  static auto rows(Exec const& exec, std::int32_t n) {
+    return Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(
+        exec, 0, std::int64_t(n) << dense_lane_bits<Exec>);
+  }
+};
+
+/// \brief The share of a diagonal entry that is only rounding, that from finer levels included.
+inline double rounding_share(double epsilon) { return std::pow(epsilon, 2.0 / 3); }
+
+/// \brief Inverts a Hermitian matrix of n rows, stored row by row, in place. A row whose pivot is
+/// only the rounding of its diagonal entry depends on the rows before it (the constant of a pure
+/// Neumann problem). Its row and column of the inverse are zero, so that the consistent part of a
+/// system is solved. \return the first row with a negative pivot, which shows that the matrix is
+/// not positive; -1 if there is none
 template <class Number, class Exec>
 SOLDER_MAKES_LAMBDAS std::int32_t invert_hermitian(Exec const& exec, std::int32_t n,
                                                    DeviceArray<Number, Exec> const& matrix,
                                                    double epsilon) {
   constexpr std::int32_t bits = dense_lane_bits<Exec>;
-  auto const other = allocate<Number>(exec, "Solder::amg::dense", std::int64_t(n) * n);
-  auto const limits = allocate<double>(exec, "Solder::amg::limits", n),
-             pivots = allocate<double>(exec, "Solder::amg::pivots", n);
-  Number *from = matrix.data(), *to = other.data();
+  double const share = rounding_share(epsilon);
+  Number* const inverse = matrix.data();
+  auto const limits = allocate<double>(exec, "Solder::amg::limits", n);
   double* const limit = limits.data();
-  double const share =
-      std::pow(epsilon, 2.0 / 3);  // of each diagonal entry, including rounding from finer levels
   Kokkos::parallel_for(
       "Solder::amg::limits", Kokkos::RangePolicy<Exec>(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
-        limit[i] = share * Kokkos::abs(real_part(from[std::size_t(i) * n + i]));
+        limit[i] = share * Kokkos::abs(real_part(inverse[std::size_t(i) * n + i]));
       });
-  Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>> const rows(exec, 0,
-                                                                        std::int64_t(n) << bits);
-  DensePivot<Number, Exec> step{from, to, limit, pivots.data(), n, 0};
-  if (n <= 256) {
-    Kokkos::parallel_for("Solder::amg::pivots", row_policy<Exec, team_threads / warp>(exec, 1, 0),
-                         DensePivots<Number, Exec>{step, from});
-    if (n % 2 != 0) std::swap(from, to);
-  } else {
-    for (std::int32_t k = 0; k < n; ++k) {
-      step.k = k;
-      step.from = from;
-      step.to = to;
-      Kokkos::parallel_for("Solder::amg::pivot", rows, step);
-      std::swap(from, to);
-    }
-  }
+  Eliminated<Number, Exec, false> const eliminated(exec, n, inverse, limits);
   // Elimination computes both triangles, each with its own rounding: only one is used.
-  Number* const inverse = matrix.data();
+  Number const* const from = eliminated.from;
   Kokkos::parallel_for(
-      "Solder::amg::mirror", rows, KOKKOS_LAMBDA(std::int64_t id) {
+      "Solder::amg::mirror", eliminated.rows(exec, n), KOKKOS_LAMBDA(std::int64_t id) {
         auto const i = static_cast<std::int32_t>(id >> bits);
         for (auto j = static_cast<std::int32_t>(id & ((1 << bits) - 1)); j <= i; j += 1 << bits) {
           Number const value = from[std::size_t(i) * n + j];
@@ -123,7 +195,7 @@ SOLDER_MAKES_LAMBDAS std::int32_t invert_hermitian(Exec const& exec, std::int32_
           if (j < i) inverse[std::size_t(j) * n + i] = conjugate(value);
         }
       });
-  double const* const pivot = pivots.data();
+  double const* const pivot = eliminated.pivots.data();
   std::int32_t negative = n;
   Kokkos::parallel_reduce(
       "Solder::amg::negative", Kokkos::RangePolicy<Exec>(exec, 0, n),
@@ -134,11 +206,44 @@ SOLDER_MAKES_LAMBDAS std::int32_t invert_hermitian(Exec const& exec, std::int32_
   return negative < n ? negative : -1;
 }
 
-/// \brief The inverse of a small Hermitian matrix, with all its entries stored; see
-/// invert_hermitian. Empty if the matrix has a negative pivot.
+/// \brief Inverts any matrix of n rows, stored row by row, in place, with the largest entry of each
+/// column as its pivot. Where that is only the rounding of the column's entries, the column depends
+/// on those before it: its unknown becomes zero, and an equation is left out.
+template <class Number, class Exec>
+SOLDER_MAKES_LAMBDAS void invert_any(Exec const& exec, std::int32_t n,
+                                     DeviceArray<Number, Exec> const& matrix, double epsilon) {
+  constexpr std::int32_t bits = dense_lane_bits<Exec>;
+  double const share = rounding_share(epsilon);
+  Number* const inverse = matrix.data();
+  auto const limits = allocate<double>(exec, "Solder::amg::limits", n);
+  double* const limit = limits.data();
+  Kokkos::parallel_for(
+      "Solder::amg::limits", Kokkos::RangePolicy<Exec>(exec, 0, n), KOKKOS_LAMBDA(std::int32_t j) {
+        double largest = 0;
+        for (std::int32_t i = 0; i < n; ++i)
+          largest = Kokkos::max(largest, magnitude(inverse[std::size_t(i) * n + j]));
+        limit[j] = share * largest;
+      });
+  Eliminated<Number, Exec, true> const eliminated(exec, n, inverse, limits);
+  Number const* const from = eliminated.from;
+  Number* const to = eliminated.to;
+  std::int32_t const* const taken = eliminated.taken.data();
+  Kokkos::parallel_for(
+      "Solder::amg::unscramble", eliminated.rows(exec, n), KOKKOS_LAMBDA(std::int64_t id) {
+        auto const i = static_cast<std::int32_t>(id >> bits);
+        std::int32_t const row = taken[n + i];
+        for (auto j = static_cast<std::int32_t>(id & ((1 << bits) - 1)); j < n; j += 1 << bits)
+          to[std::size_t(i) * n + j] = from[std::size_t(row) * n + taken[j]];
+      });
+  if (to != inverse) Kokkos::deep_copy(exec, matrix, eliminated.other);
+  exec.fence("Solder::amg: any matrix is inverted");
+}
+
+/// \brief The inverse of a small matrix, with all its entries stored; see invert_hermitian and
+/// invert_any. Empty if a Hermitian matrix has a negative pivot.
 template <class Scalar, class Exec>
 SOLDER_MAKES_LAMBDAS std::optional<CsrMatrix<Scalar, Exec>> dense_inverse(
-    Exec const& exec, CsrMatrix<Scalar, Exec> const& A, double epsilon) {
+    Exec const& exec, CsrMatrix<Scalar, Exec> const& A, double epsilon, bool is_hermitian = true) {
   using Number = Wide<Scalar>;
   std::int32_t const n = A.rows(), entries = n * n;
   auto const dense = allocate_zeros<Number>(exec, "Solder::amg::dense", entries);
@@ -149,7 +254,10 @@ SOLDER_MAKES_LAMBDAS std::optional<CsrMatrix<Scalar, Exec>> dense_inverse(
         for (std::int32_t k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k)
           from[i * n + a.columns[k]] += Number(a.values[k]);
       });
-  if (invert_hermitian(exec, n, dense, epsilon) >= 0) return {};
+  if (!is_hermitian)
+    invert_any(exec, n, dense, epsilon);
+  else if (invert_hermitian(exec, n, dense, epsilon) >= 0)
+    return {};
   auto const offsets =
       allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
   auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", entries);

@@ -21,7 +21,9 @@
 #include <solder/matrix/duplicates.hpp>
 #include <solder/matrix/product.hpp>
 #include <solder/matrix/transpose.hpp>
+#include <solder/preconditioners/amg_options.hpp>
 #include <solder/preconditioners/detail/amg/aggregates.hpp>
+#include <solder/preconditioners/detail/amg/air.hpp>
 #include <solder/preconditioners/detail/amg/dense_inverse.hpp>
 #include <solder/preconditioners/detail/amg/modes.hpp>
 #include <solder/preconditioners/detail/amg/nodes.hpp>
@@ -96,12 +98,13 @@ SOLDER_MAKES_LAMBDAS bool is_in(Exec const& exec, CsrMatrix<Scalar, Exec> const&
   return different <= 0;
 }
 
-/// \brief What a hierarchy needs to know of its cycle's sweeps: the weights of the last sweep
-/// before and the first sweep after the coarse grid, times the largest eigenvalue; 0 if there is
-/// none.
+/// \brief What a hierarchy needs to know of its cycle: the weights of the last sweep before and the
+/// first sweep after the coarse grid, times the largest eigenvalue, 0 if there is none; and how the
+/// grid is made.
 struct Sweeps {
   double before = 1, after = 1;
   bool split = false;  ///< whether sweeps use an FSAI's G^H G instead of the inverse diagonal
+  AmgInterpolation interpolation = AmgInterpolation::aggregation;  ///< air: of fine rows alone
 };
 
 /// \brief The levels of a cycle, built from the finest to the coarsest.
@@ -135,7 +138,7 @@ class Hierarchy {
   /// `block_size` rows are aggregated.
   ///
   /// If `before` is not null and its matrix has A's pattern, its strong couplings, aggregates and
-  /// patterns are reused. It must have been made with the same arguments.
+  /// patterns are reused (by aggregation). It must have been made with the same arguments.
   /// \param A without duplicates
   /// \param began when the set-up began
   Hierarchy(Exec const& exec, Matrix const& A, double strength, int most, std::int32_t coarsest,
@@ -148,23 +151,24 @@ class Hierarchy {
         lanczos_(std::make_unique<LanczosMemory<Exec>>(exec, true)),
         phase_began_(began) {
     end_phase("duplicates");
-    if (before != nullptr && before->failure.empty() && before->levels.front().P &&
+    if (!is_air() && before != nullptr && before->failure.empty() && before->levels.front().P &&
         has_pattern_of(A, before->levels.front()))
       before_ = before;
     add_level(A);
-    if (!has_S()) levels.front().of_A.emplace(exec, A);
+    if (!is_air() && !has_S()) levels.front().of_A.emplace(exec, A);
     if (modes.count > 0) nodes_ = equal_nodes(exec, A.rows(), block_size);
     if (before_ != nullptr) most = static_cast<int>(before_->levels.size());
     while (failure.empty() && static_cast<int>(levels.size()) < most &&
            (levels.back().A.rows() > coarsest || levels.size() == 1))
-      if (!coarsen(strength, coarsest)) break;
+      if (!(is_air() ? coarsen_by_air(strength, coarsest) : coarsen(strength, coarsest))) break;
     before_ = nullptr;
     memory_ = {};
     nodes_ = {};
     modes_ = {};
     if (failure.empty() && A.rows() > 0) {
       Level& last = levels.back();
-      if (last.A.rows() <= coarsest && levels.size() > 1)
+      if (last.A.rows() <= (is_air() ? std::max(coarsest, most_inverted) : coarsest) &&
+          levels.size() > 1)
         invert_coarsest();
       else if (sweeps_.split)
         add_fsai(last);
@@ -204,13 +208,64 @@ class Hierarchy {
         failure =
             "on level " + std::to_string(levels.size() + 1) + " of the multigrid hierarchy " + zero;
       } else {
-        largest = largest_eigenvalue(*lanczos_, A, D, levels.empty() ? lanczos_steps : fewer_steps);
+        largest = is_air() ? std::max(air_bound, largest_row_sum(exec_, A, inverse_of(D)))
+                           : largest_eigenvalue(*lanczos_, A, D,
+                                                levels.empty() ? lanczos_steps : fewer_steps);
         note_eigenvalue(largest, levels.size() + 1);
-        largest *= margin;
+        if (!is_air()) largest *= margin;
       }
     }
     levels.push_back({.A = A, .D = D, .largest = largest});
-    end_phase("eigenvalues");
+    end_phase(is_air() ? "row sums" : "eigenvalues");
+  }
+
+  bool is_air() const { return sweeps_.interpolation == AmgInterpolation::air; }
+
+  /// \brief Adds a level by approximate ideal restriction; false if it would not be much smaller.
+  /// From then on the sweeps of the finer level are for fine rows alone.
+  bool coarsen_by_air(double strength, std::int32_t coarsest) {
+    constexpr AirShares share;
+    Level& fine = levels.back();
+    Matrix const A = fine.A;
+    Scalar* const inverse = const_cast<Scalar*>(inverse_of(fine));
+    Splitting<Exec> splitting;
+    if (A.rows() <= coarsest) {
+      splitting = {numbers(exec_, A.rows()), A.rows()};
+    } else {
+      auto const largest = largest_couplings(exec_, A);
+      auto const graph =
+          strong_graph(exec_, RowCoupling<Scalar>{A.device_operator(), largest.data(), strength},
+                       A.nonzeros(), row_lane_bits<Exec>(A.rows(), A.nonzeros()));
+      end_phase("strength");
+      splitting = split(exec_, A, graph, levels.size() == 1 ? share.split_first : share.split_next);
+      end_phase("splitting");
+      if (!is_coarse_enough(splitting.count, A.rows())) return false;
+    }
+    Matrix const R = air_restriction(exec_, A, inverse, splitting, share.restriction, memory_),
+                 P = direct_interpolation(exec_, A, inverse, splitting);
+    end_phase("restriction and interpolation");
+    Matrix const RA = Impl::product(exec_, R, A, memory_), AP = Impl::product(exec_, A, P, memory_),
+                 RAP = Impl::product(exec_, RA, P, memory_);
+    pin(exec_, inverse, R, RAP, std::pow(epsilon, 2.0 / 3));
+    Matrix const coarse =
+        dropped(exec_, RAP, share.coarse, numbers(exec_, RAP.rows()).data(), true);
+    end_phase("coarse matrix");
+    leave_coarse_rows(exec_, inverse, splitting);
+    fine.largest = air_bound;
+    double const before = sweeps_.before / fine.largest, after = sweeps_.after / fine.largest;
+    fine.QH = before == 0
+                  ? R
+                  : dropped(exec_, smooth<true>(exec_, inverse, before, R, RA, true), share.cycle);
+    Matrix const Q =
+        after == 0 ? P : dropped(exec_, smooth(exec_, inverse, after, P, AP, true), share.cycle);
+    // Without the zeros that sweeps for fine rows alone leave in S.
+    fine.SQ = dropped(exec_, sweeps_and_correction(exec_, inverse, before, after, A, Q), 0);
+    end_phase("cycle");
+    add_level(coarse);
+    return failure.empty();
+  }
+  static bool is_coarse_enough(std::int32_t count, std::int32_t rows) {
+    return count > 0 && count <= 0.9 * rows;
   }
 
   /// \brief Adds a level; false if it would not be much smaller. A level that is small enough to be
@@ -287,9 +342,6 @@ class Hierarchy {
   /// \brief Empty if there would not be much fewer coarse unknowns than rows.
   std::optional<Matrix> smoothed_prolongator(Matrix const& A, double strength) {
     std::int32_t const lane_bits = row_lane_bits<Exec>(A.rows(), A.nonzeros());
-    auto const coarse_enough = [&](std::int32_t count) {
-      return count > 0 && count <= 0.9 * A.rows();
-    };
     Level& level = levels.back();
     bool const keeps = before_ != nullptr;
     if (keeps) {
@@ -306,7 +358,7 @@ class Hierarchy {
       end_phase("strength");
       level.aggregates = aggregate(exec_, coupling, level.graph);
       end_phase("aggregation");
-      if (!coarse_enough(level.aggregates.count)) return {};
+      if (!is_coarse_enough(level.aggregates.count, A.rows())) return {};
       return smoothed(coupling, tentative<Scalar>(exec_, level.aggregates), lane_bits);
     }
     Nodes<Exec> const nodes = nodes_;
@@ -330,7 +382,7 @@ class Hierarchy {
     end_phase("aggregation");
     if (level.aggregates.count == 0) return {};
     Matrix const T = with_modes();
-    if (!coarse_enough(T.columns())) return {};
+    if (!is_coarse_enough(T.columns(), A.rows())) return {};
     NodeCoupling<Scalar> const coupling{A.device_operator(), of_nodes, nodes.of_row.data(),
                                         nodes.first.data()};
     level.graph = strong_graph(exec_, coupling, A.nonzeros(), lane_bits);
@@ -356,16 +408,17 @@ class Hierarchy {
     level.SQ = sweeps_and_correction(exec_, inverse_of(level), sweeps_.before / level.largest,
                                      sweeps_.after / level.largest, level.A, Q);
   }
-  Scalar const* inverse_of(Level const& level) const {
+  Scalar const* inverse_of(Level const& level) const { return inverse_of(level.D); }
+  Scalar const* inverse_of(Jacobi<Scalar, Exec> const& D) const {
     Arena<Exec> arena(exec_, 0);
-    return level.D.open(arena).inverse;
+    return D.open(arena).inverse;
   }
   std::vector<std::int64_t> zeros() const {
     return std::vector<std::int64_t>(std::size_t(levels.back().A.rows()) + 1);
   }
 
   void invert_coarsest() {
-    levels.back().SQ = dense_inverse(exec_, levels.back().A, epsilon);
+    levels.back().SQ = dense_inverse(exec_, levels.back().A, epsilon, !is_air());
     is_direct = levels.back().SQ.has_value();
     if (!is_direct)
       failure =

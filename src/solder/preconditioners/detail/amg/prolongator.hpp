@@ -106,7 +106,7 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples
 }
 
 /// \brief Replaces diagonal entries of the coarse matrix that consist only of rounding by what they
-/// would be without couplings, sum_i |p_i|^2 a_ii. Such an unknown represents a vector without
+/// would be without couplings, sum_i |r_i|^2 |a_ii|. Such an unknown represents a vector without
 /// energy, such as the constant of a pure Neumann problem.
 template <class Scalar, class Exec>
 SOLDER_MAKES_LAMBDAS void pin(Exec const& exec, Scalar const* inverse,
@@ -119,16 +119,17 @@ SOLDER_MAKES_LAMBDAS void pin(Exec const& exec, Scalar const* inverse,
       KOKKOS_LAMBDA(std::int32_t i) {
         double size = 0;
         for (std::int32_t k = r.row_offsets[i]; k < r.row_offsets[i + 1]; ++k)
-          size += abs_squared(r.values[k]) / real_part(inverse[r.columns[k]]);
+          size += abs_squared(r.values[k]) / magnitude(inverse[r.columns[k]]);
         for (std::int32_t k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k)
-          if (a.columns[k] == i && Kokkos::abs(real_part(a.values[k])) <= rounding * size)
+          if (a.columns[k] == i && magnitude(a.values[k]) <= rounding * size)
             values[k] = Scalar(to_real<Scalar>(size));
       });
 }
 
 /// \brief Q = (I - w D^-1 A) P: the prolongator followed by a sweep. Q has the pattern of A P,
 /// which contains P's. The columns of both must ascend. \param in_place whether to overwrite A P
-template <class Scalar, class Exec>
+/// \tparam by_columns R (I - w A D^-1) instead, of R and R A: a sweep followed by the restriction
+template <bool by_columns = false, class Scalar, class Exec>
 SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smooth(Exec const& exec, Scalar const* inverse,
                                                     double w, CsrMatrix<Scalar, Exec> const& P,
                                                     CsrMatrix<Scalar, Exec> const& AP,
@@ -141,13 +142,13 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smooth(Exec const& exec, Scalar con
   for_each_row_group(
       exec, "Solder::amg::smooth", P.rows(), row_lane_bits<Exec>(AP.rows(), AP.nonzeros()),
       KOKKOS_LAMBDA(RowGroup<Exec> const& group, std::int32_t i) {
-        Scalar const scale = weight * inverse[i];
         std::int32_t const end = p.row_offsets[i + 1];
         std::int32_t k = p.row_offsets[i];
         for (std::int32_t q = ap.row_offsets[i] + group.rank(); q < ap.row_offsets[i + 1];
              q += group.size()) {
           while (k < end && p.columns[k] < ap.columns[q]) ++k;
-          Scalar const value = -(scale * ap.values[q]);
+          Scalar const scale = weight * inverse[by_columns ? ap.columns[q] : i],
+                       value = -(scale * ap.values[q]);
           values[q] = k < end && p.columns[k] == ap.columns[q] ? value + p.values[k] : value;
         }
       });
