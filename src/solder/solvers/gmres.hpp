@@ -59,7 +59,7 @@ class GmresMethod;
 /// (2 j + 10 with the second round), with a pointwise M, whose M v stands for v, 1 n less (2 less);
 /// at most 8 n more in such a cycle (16 more). Memory: (m + 1) / 2 + 7 vectors, one more where M is
 /// neither the identity nor pointwise (flexible m more). V's lengths are kept in float's range by
-/// sigma; a vector that leaves it ends the cycle.
+/// sigma; a vector that leaves it ends the cycle. On GPUs its runners are graph and launch.
 ///
 /// \tparam Matrix, Preconditioner as for Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
@@ -96,24 +96,26 @@ class GmresMethod
     return {checked_restart(options, rows)};
   }
   static WholeKernels whole_kernels_for(GmresOptions const& options) {
+    if (options.basis == GmresBasis::single) return no_whole_kernels;
     return whole(options.form == GmresForm::flexible && identity ? GmresForm::cgs2 : options.form);
   }
   using Base::Base;
 
   template <class Use>
   void with_form(Scalar const* b, Scalar* x, Use const& use) {
-    switch (this->options().form) {
-      case GmresForm::pipelined:
-        return use(simpler(b, x));
-      case GmresForm::mgs:
-        return use(modified(b, x));
-      case GmresForm::cgs:
-        return use(once(b, x));
-      case GmresForm::cgs2:
-        return use(twice<false>(b, x));
-      case GmresForm::flexible:
-        return use(twice<!identity>(b, x));
-    }
+    if (this->options().form == GmresForm::pipelined) return use(simpler(b, x));
+    with_storage([&]<GmresStorage S>(std::integral_constant<GmresStorage, S>) {
+      switch (this->options().form) {
+        case GmresForm::mgs:
+          return use(modified<S>(b, x));
+        case GmresForm::cgs:
+          return use(once<S>(b, x));
+        case GmresForm::flexible:
+          return use(twice<S, !identity>(b, x));
+        default:
+          return use(twice<S, false>(b, x));
+      }
+    });
   }
 
  private:
@@ -126,7 +128,23 @@ class GmresMethod
   using Operation = std::conditional_t<pointwise, OpenedM, NoOperation>;
   using Operand = GmresOperand<Scalar, Operation, !identity && pointwise>;
 
-  static constexpr WholeKernels whole(GmresForm form) { return whole_kernels_of<OpenedM>(form); }
+  template <GmresStorage Storage = GmresStorage::same>
+  static constexpr WholeKernels whole(GmresForm form) {
+    return Storage == GmresStorage::single ? no_whole_kernels : whole_kernels_of<OpenedM>(form);
+  }
+  /// \brief f(the storage of the basis).
+  template <class F>
+  void with_storage(F const& f) const {
+    using enum GmresStorage;
+    if constexpr (!Columns::may_be_single)
+      f(std::integral_constant<GmresStorage, same>());
+    else if constexpr (is_host_space<Exec>)
+      f(std::integral_constant<GmresStorage, either>());
+    else if (this->options().basis == GmresBasis::single)
+      f(std::integral_constant<GmresStorage, single>());
+    else
+      f(std::integral_constant<GmresStorage, same>());
+  }
   static std::int32_t checked_restart(GmresOptions const& options, std::int64_t rows) {
     check(options, name);
     if (options.basis == GmresBasis::single && !Columns::may_be_single)
@@ -197,53 +215,57 @@ class GmresMethod
     return Work<std::remove_const_t<decltype(product)>>{A, M, cycle, operand, product};
   }
 
-  template <class Variant, int Round, bool Last>
-  using Orthogonalise = GmresOrthogonalise<Scalar, Variant, Operand, Round, Last>;
+  template <class Variant, GmresStorage Storage, int Round, bool Last>
+  using Orthogonalise = GmresOrthogonalise<Scalar, Variant, Storage, Operand, Round, Last>;
 
   auto simpler(Scalar const* b, Scalar* x) {
     using Variant = SimplerGmres<Scalar>;
     using Unkept = GmresOperand<Scalar, NoOperation, false>;
+    constexpr auto same = GmresStorage::same;
+    using Orthogonalise = GmresOrthogonalise<Scalar, Variant, same, Unkept, 1, false>;
     auto const w = open<Variant>();
     return form<whole(GmresForm::pipelined)>(
-        "pipelined", cost(), residual_check<Variant>(w, b, x),
+        "pipelined", cost(), residual_check<Variant, same>(w, b, x),
         program(w.product,
-                AfterFirst{
-                    program(GmresDots<Scalar, Variant>{{w.cycle}},
-                            GmresOrthogonalise<Scalar, Variant, Unkept, 1, false>{{w.cycle}, {}})},
+                AfterFirst{program(GmresDots<Scalar, Variant, same>{{w.cycle}},
+                                   Orthogonalise{{w.cycle}, {}})},
                 typename Variant::template Normalise<Operand>{{w.cycle}, w.operand}));
   }
+  template <GmresStorage Storage>
   auto modified(Scalar const* b, Scalar* x) {
-    using Variant = ModifiedGmres<Scalar>;
+    using Variant = ModifiedGmres<Scalar, Storage>;
     using Project = typename Variant::template Project<Operand>;
     auto const w = open<Variant>();
-    return form<whole(GmresForm::mgs)>(
-        "mgs", cost(), residual_check<ArnoldiGmres<Scalar>>(w, b, x),
+    return form<whole<Storage>(GmresForm::mgs)>(
+        "mgs", cost(), residual_check<ArnoldiGmres<Scalar>, Storage>(w, b, x),
         program(w.product, repeat(program(Project{{w.cycle}, w.operand}), 1, 1)));
   }
+  template <GmresStorage Storage>
   auto once(Scalar const* b, Scalar* x) {
     using Variant = ArnoldiGmres<Scalar>;
     auto const w = open<Variant>();
-    return form<whole(GmresForm::cgs)>(
-        "cgs", cost(), residual_check<Variant>(w, b, x),
-        program(w.product, GmresDots<Scalar, Variant>{{w.cycle}},
-                Orthogonalise<Variant, 1, true>{{w.cycle}, w.operand}));
+    return form<whole<Storage>(GmresForm::cgs)>(
+        "cgs", cost(), residual_check<Variant, Storage>(w, b, x),
+        program(w.product, GmresDots<Scalar, Variant, Storage>{{w.cycle}},
+                Orthogonalise<Variant, Storage, 1, true>{{w.cycle}, w.operand}));
   }
   /// \tparam Keeps all z_j: flexible, with an M
-  template <bool Keeps>
+  template <GmresStorage Storage, bool Keeps>
   auto twice(Scalar const* b, Scalar* x) {
     using Variant = ArnoldiGmres<Scalar>;
     auto const w = open<Variant>(Keeps);
-    return form<whole(Keeps ? GmresForm::flexible : GmresForm::cgs2)>(
-        to_string(this->options().form), cost(), residual_check<Variant, Keeps>(w, b, x),
-        program(w.product, GmresDots<Scalar, Variant>{{w.cycle}},
-                Orthogonalise<Variant, 1, false>{{w.cycle}, w.operand},
-                GmresDots<Scalar, Variant, 2>{{w.cycle}, this->options().reorthogonalisation},
-                Orthogonalise<Variant, 2, true>{{w.cycle}, w.operand}));
+    using Again = GmresDots<Scalar, Variant, Storage, 2>;
+    return form<whole<Storage>(Keeps ? GmresForm::flexible : GmresForm::cgs2)>(
+        to_string(this->options().form), cost(), residual_check<Variant, Storage, Keeps>(w, b, x),
+        program(w.product, GmresDots<Scalar, Variant, Storage>{{w.cycle}},
+                Orthogonalise<Variant, Storage, 1, false>{{w.cycle}, w.operand},
+                Again{{w.cycle}, this->options().reorthogonalisation},
+                Orthogonalise<Variant, Storage, 2, true>{{w.cycle}, w.operand}));
   }
 
   /// \brief The end of a cycle: the small system, x += M V y, the true residual and the residual
   /// check. \tparam Kept x += Z y
-  template <class Variant, bool Kept = false, class Work>
+  template <class Variant, GmresStorage Storage, bool Kept = false, class Work>
   auto residual_check(Work const& w, Scalar const* b, Scalar* x) {
     auto& arena = this->arena();
     auto const& cycle = w.cycle;
@@ -253,7 +275,9 @@ class GmresMethod
     constexpr auto how = Kept || identity ? GmresCorrection::kept
                          : pointwise      ? GmresCorrection::pointwise
                                           : GmresCorrection::apart;
-    using Update = GmresUpdate<Scalar, Variant, Operation, how>;
+    constexpr auto corrects_by = Kept ? GmresStorage::same : Storage;
+    using Update = GmresUpdate<Scalar, Variant, corrects_by, Operation, how>;
+    using Begin = GmresBegin<Scalar, Variant, Storage, Operand>;
     Columns const basis = Kept ? Columns{operand.z, operand.per_step, false} : cycle.V;
     auto const end = [&] {
       if constexpr (how == GmresCorrection::apart) {
@@ -265,11 +289,9 @@ class GmresMethod
         return program(Update{{cycle}, operand.m, basis, x, before, league});
       }
     }();
-    return program(
-        GmresLeastSquares<Scalar, Variant>{{cycle}}, end,
-        Base::residual_check(w.A, w.A.rows, b, x, cycle.true_residual(),
-                             GmresBegin<Scalar, Variant, Operand>{cycle.V, cycle.small, operand},
-                             before));
+    return program(GmresLeastSquares<Scalar, Variant>{{cycle}}, end,
+                   Base::residual_check(w.A, w.A.rows, b, x, cycle.true_residual(),
+                                        Begin{cycle.V, cycle.small, operand}, before));
   }
 
   static Operation pointwise_of(OpenedM const& M) {

@@ -24,7 +24,6 @@ struct ArnoldiGmres {
   };
 
   static constexpr std::int32_t first_column = 0;  ///< of those that w is made orthogonal to
-  static constexpr bool takes_single = true;       ///< a basis stored in single precision
 
   KOKKOS_FUNCTION static double scale(Cycle const& d, std::int32_t k) { return d.small.scale(k); }
   KOKKOS_FUNCTION static double length(Cycle const& d, std::int32_t k) { return d.small.length(k); }
@@ -169,14 +168,14 @@ struct ArnoldiGmres {
 };
 
 /// \brief The same by modified Gram-Schmidt: (v_0, w) comes with the product.
-template <class Scalar>
+template <class Scalar, GmresStorage Storage>
 struct ModifiedGmres : ArnoldiGmres<Scalar> {
   using Cycle = GmresCycle<Scalar>;
   using ProductSums = Sums<parts<Scalar>>;
 
   KOKKOS_FORCEINLINE_FUNCTION static void add(Cycle const& d, std::int32_t, std::int32_t i,
                                               Scalar const& Av, ProductSums& mine) {
-    d.template with_basis<ModifiedGmres>(
+    d.template with_basis<Storage>(
         [&](auto const& V) { add_to(mine, 0, dot_term(V.at(0, i), Av)); });
   }
   KOKKOS_FORCEINLINE_FUNCTION static void leave(Cycle const& d, auto const& team, std::int32_t,
@@ -216,7 +215,7 @@ struct ModifiedGmres : ArnoldiGmres<Scalar> {
       auto const c = narrow<Scalar>(scale * h);
       auto const own = to_real<Scalar>(given);
       Scalar* const w = d.w(at.step);
-      d.template with_basis<ModifiedGmres>([&](auto const& V) {
+      d.template with_basis<Storage>([&](auto const& V) {
         if (last) {
           Sums<1> mine{};
           team.for_each_row(d.rows, [&](std::int32_t i) {

@@ -73,9 +73,17 @@ struct GmresSmall {
   KOKKOS_FUNCTION Number* after_H() const { return numbers() + (restart + 1) * restart; }
 };
 
+/// \brief Which bases a stage is compiled for. On hosts its loops over rows are compiled for both,
+/// and all else of it once. On GPUs, where both together would need too many registers, it is
+/// compiled for each.
+enum class GmresStorage {
+  same,    ///< vectors in Scalar
+  single,  ///< most of them in its single-precision counterpart
+  either
+};
+
 /// \brief The basis, or the z_j = M v_j of flexible GMRES: vectors stored in Scalar (a TallBasis),
-/// or most of them in its single-precision counterpart (GmresBasis, a MixedBasis). A stage's loops
-/// over rows are compiled for both, and all else of a stage once.
+/// or most of them in its single-precision counterpart (GmresBasis, a MixedBasis).
 template <class Scalar>
 struct GmresColumns {
   /// Whether there is a counterpart.
@@ -88,13 +96,20 @@ struct GmresColumns {
   bool operator==(GmresColumns const&) const = default;
 
   /// \brief f(the basis).
-  /// \tparam Variant says whether it takes_single
+  /// \tparam Storage which it may be
   /// \param full columns of a cycle's basis that are in Scalar whatever is_single
-  template <class Variant, class F>
+  template <GmresStorage Storage, class F>
   KOKKOS_FORCEINLINE_FUNCTION auto with(double const& full, F const& f) const {
-    if constexpr (may_be_single && Variant::takes_single)
-      if (is_single) return f(MixedBasis<Scalar>{values, stride, static_cast<std::int32_t>(full)});
-    return f(TallBasis<Scalar>{static_cast<Scalar*>(values), stride});
+    if constexpr (Storage == GmresStorage::single) {
+      return f(mixed(full));
+    } else {
+      if constexpr (Storage == GmresStorage::either)
+        if (is_single) return f(mixed(full));
+      return f(TallBasis<Scalar>{static_cast<Scalar*>(values), stride});
+    }
+  }
+  KOKKOS_FUNCTION MixedBasis<Scalar> mixed(double full) const {
+    return {values, stride, static_cast<std::int32_t>(full)};
   }
   /// \brief The spacing of the numbers stored, relative to them.
   KOKKOS_FUNCTION double epsilon() const {
@@ -140,9 +155,9 @@ struct GmresCycle {
   /// \brief w of a step: where the basis is stored in Scalar, the column that it becomes.
   KOKKOS_FUNCTION Scalar* w(std::int32_t step) const { return products + step * per_step; }
   /// \brief f(the basis), a TallBasis or a MixedBasis.
-  template <class Variant, class F>
+  template <GmresStorage Storage, class F>
   KOKKOS_FORCEINLINE_FUNCTION auto with_basis(F const& f) const {
-    return V.template with<Variant>(small.full(), f);
+    return V.template with<Storage>(small.full(), f);
   }
   /// The first step's w is free while a cycle ends.
   KOKKOS_FUNCTION Scalar* true_residual() const { return products; }
@@ -309,7 +324,7 @@ requires(First == 0) KOKKOS_FUNCTION MixedBasis<Scalar> from(MixedBasis<Scalar> 
 }
 
 /// \brief (v_k, w) for all k, in a first or second round. Words: the basis, and 1 a row.
-template <class Scalar, class Variant, int Round = 1>
+template <class Scalar, class Variant, GmresStorage Storage, int Round = 1>
 struct GmresDots : GmresStage<Scalar> {
   static constexpr char const* label =
       Round == 1 ? "Solder::gmres::dots" : "Solder::gmres::dots_again";
@@ -329,7 +344,7 @@ struct GmresDots : GmresStage<Scalar> {
   KOKKOS_FORCEINLINE_FUNCTION void run(auto const& team, At const& at, Control const& now,
                                        Control& next) const {
     constexpr std::int32_t first = Variant::first_column;
-    d.template with_basis<Variant>([&](auto const& V) {
+    d.template with_basis<Storage>([&](auto const& V) {
       auto const w = [&] {
         if constexpr (Round == 1)
           return d.w(at.step);
@@ -352,7 +367,7 @@ struct GmresDots : GmresStage<Scalar> {
 /// a row.
 ///
 /// \tparam Last it ends the step
-template <class Scalar, class Variant, class Operand, int Round, bool Last>
+template <class Scalar, class Variant, GmresStorage Storage, class Operand, int Round, bool Last>
 struct GmresOrthogonalise : GmresStage<Scalar> {
   static constexpr char const* label =
       Round == 1 ? "Solder::gmres::orthogonalise" : "Solder::gmres::orthogonalise_again";
@@ -391,7 +406,7 @@ struct GmresOrthogonalise : GmresStage<Scalar> {
       if (team.league_rank() == 0) keep_column(team, at.step, count, c);
       return true;
     };
-    bool const went_on = d.template with_basis<Variant>([&](auto const& V) {
+    bool const went_on = d.template with_basis<Storage>([&](auto const& V) {
       return multi_axpy<Scalar>(
           team, d.rows, from<first>(V), count,
           [&](std::int32_t i) { return own * (Round == 1 ? w[i] : V.at(at.step + 1, i)); }, prepare,
@@ -509,7 +524,7 @@ enum class GmresCorrection {
 /// and 3 a row; 1 where it is made apart.
 ///
 /// \tparam Variant tells how long a stored vector of the basis is
-template <class Scalar, class Variant, class M, GmresCorrection How>
+template <class Scalar, class Variant, GmresStorage Storage, class M, GmresCorrection How>
 struct GmresUpdate : GmresStage<Scalar> {
   static constexpr char const* label = "Solder::gmres::update";
   static constexpr Phase phase = Phase::check;
@@ -541,7 +556,7 @@ struct GmresUpdate : GmresStage<Scalar> {
       team.barrier();
       return true;
     };
-    basis.template with<Variant>(d.small.full(), [&](auto const& V) {
+    basis.template with<Storage>(d.small.full(), [&](auto const& V) {
       multi_axpy<Scalar>(
           team, d.rows, V, now.step, [](std::int32_t) { return Scalar{}; }, prepare,
           [&](std::int32_t k) { return narrow<Scalar>(wide_at<Scalar>(c, k * parts<Scalar>)); },
@@ -578,7 +593,7 @@ struct GmresCorrect {
 };
 
 /// \brief Begins the next cycle from the true residual.
-template <class Scalar, class Variant, class Operand>
+template <class Scalar, class Variant, GmresStorage Storage, class Operand>
 struct GmresBegin {
   static constexpr std::size_t sums = 0;
   using Scalars = typename Variant::Beginning;
@@ -605,7 +620,7 @@ struct GmresBegin {
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& r, Scalars const& s,
                                        Sums<0>&) const {
-    V.template with<Variant>(
+    V.template with<Storage>(
         s.full, [&](auto const& columns) { operand.store(columns, 0, i, Variant::first(r, s)); });
   }
   KOKKOS_FORCEINLINE_FUNCTION void end(auto const&, Sums<0> const&, Control const&,

@@ -29,8 +29,6 @@ struct SimplerGmres {
   };
 
   static constexpr std::int32_t first_column = 1;  ///< of those that v_i is made orthogonal to
-  /// Its residual is a difference from (v_i, r) with r = ||r|| v_0: it has no more digits than v_0.
-  static constexpr bool takes_single = false;
 
   /// \brief 1: the basis is stored at length one.
   KOKKOS_FUNCTION static double scale(Cycle const&, std::int32_t) { return 1; }

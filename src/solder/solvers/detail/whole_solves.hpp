@@ -37,7 +37,8 @@ constexpr WholeKernels whole_kernels_of(BiCgStabForm form) {
 }
 
 /// \brief Not `mgs`, whose stages are as many as the cycle is long, and `flexible`, which is for
-/// preconditioners that change.
+/// preconditioners that change. (Nor is there one with a basis in single precision: its kernel
+/// would need more registers than there are.)
 template <class M>
 constexpr WholeKernels whole_kernels_of(GmresForm form) {
   bool const listed =
