@@ -33,6 +33,18 @@ std::string host_space() {
   return host == names.end() ? "" : std::string(*host);
 }
 
+TEST(Check, ABasisInSinglePrecisionIsForDoubles) {
+  std::string const text = "problem: {generate: fem_poisson_2d, size: 9, scalar: ",
+                    rest = "}\nsolver: {name: gmres, basis: single}\n";
+  for (char const* const scalar : {"float", "complex_float"})
+    EXPECT_TRUE(contains(errors_to_run(text + scalar + rest),
+                         concat("a.yaml:1: solver.basis: single needs problem.scalar: double or "
+                                "complex_double, not ",
+                                scalar)))
+        << errors_to_run(text + scalar + rest);
+  EXPECT_EQ(errors_to_run(text + "double" + rest), "");
+}
+
 // ---- memory ----
 
 /// Bytes of the Kokkos views that have one of these labels, or one of these before "::".
@@ -66,12 +78,13 @@ TEST(Footprint, IsWhatTheSolveAllocates) {
       problem +
       "solver: {name: [cg, bicgstab], form: [classical, pipelined], max_iterations: 3}\n" +
       further + "---\n" + problem +
-      "solver: {name: gmres, form: [cgs2, flexible], restart: [4, 30], max_iterations: 3}\n" +
+      "solver: {name: gmres, form: [cgs2, flexible], basis: [same, single], restart: [4, 30], "
+      "max_iterations: 3}\n" +
       further + "---\n" + problem +
       "solver: {name: idr, shadow_dimension: [1, 8], smoothing: [false, true], max_iterations: "
       "3}\n" +
       further);
-  EXPECT_EQ(runs.size(), 2u * 2 * 9 + 2 * 2 * 9 + 2 * 2 * 9);
+  EXPECT_EQ(runs.size(), 2u * 2 * 9 + 2 * 2 * 2 * 9 + 2 * 2 * 9);
   auto const system = make_system<double>(runs[0]);
   Counts const counts = {n, double(system.matrix.nonzeros())};
   EXPECT_NEAR(footprint(runs[0], counts, false).back().bytes, double(system.bytes()), 8);

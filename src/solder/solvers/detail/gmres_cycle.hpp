@@ -319,7 +319,8 @@ KOKKOS_FUNCTION TallBasis<Scalar const> from(TallBasis<Scalar> const& V) {
   return V.from(First);
 }
 template <int First, class Scalar>
-requires(First == 0) KOKKOS_FUNCTION MixedBasis<Scalar> from(MixedBasis<Scalar> const& V) {
+KOKKOS_FUNCTION MixedBasis<Scalar> from(MixedBasis<Scalar> const& V) {
+  static_assert(First == 0);
   return V;
 }
 
