@@ -92,12 +92,13 @@ RUNS = {"petsc": by_petsc, "spilu-1e-4": lambda A, b: by_spilu(A, b, 1e-4),
 
 
 def work(run, A, b):
-    begin, best, runs = time.process_time(), math.inf, 0
+    # The clock of this thread, the only one: while a timer runs, a process's moves in ticks.
+    begin, best, runs = time.thread_time(), math.inf, 0
     while True:
-        before = time.process_time()
+        before = time.thread_time()
         x, steps, text = RUNS[run](A, b)
-        best, runs = min(best, time.process_time() - before), runs + 1
-        if time.process_time() - begin > 0.03 or runs >= 20:
+        best, runs = min(best, time.thread_time() - before), runs + 1
+        if time.thread_time() - begin > 0.03 or runs >= 20:
             break
     r = residual(A, b, x) if x is not None else None
     r = r if r is not None and math.isfinite(r) else None

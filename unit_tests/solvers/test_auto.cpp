@@ -84,7 +84,7 @@ struct Auto : testing::Test {
 
 TEST_F(Auto, SolvesEveryKindOfMatrix) {
   EXPECT_EQ(expect_solved(Solder::fem_poisson_2d<double>(60)).attempts[0].solver, "cg");
-  EXPECT_EQ(expect_solved(Solder::poisson_3d_7pt<double>(12)).attempts.size(), 1u);
+  EXPECT_LE(expect_solved(Solder::poisson_3d_7pt<double>(12)).attempts.size(), 2u);  // with a trial
   EXPECT_EQ(expect_solved(Solder::elasticity_3d<double>(4)).attempts[0].solver, "cg");
   EXPECT_EQ(expect_solved(Solder::random_spd<double>(500, 7, 1)).attempts[0].solver, "cg");
   for (auto const convection : {Solder::Convection::upwind, Solder::Convection::central})

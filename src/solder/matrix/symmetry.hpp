@@ -193,6 +193,8 @@ struct MirrorImages {
       if (i != j) pairs.outsized += (size > most) + (largest_part(there) > most);
     }
     auto const compare = [&](WorstPair& worst, Wide<Scalar> const& image) {
+      double const least = larger(larger(size, largest_part(there)), roots[i] * roots[j]);
+      if (largest_part(here - image) < 0.999 * worst.difference * least) return;  // undivided
       double const apart = difference(i, j, here, image);
       if (apart == 0) return;
       WorstPair pair{apart, Kokkos::min(i, j), Kokkos::max(i, j)};
