@@ -184,17 +184,20 @@ struct MirrorImages {
     if (is_paired && i < j) ++pairs.paired;
     Wide<Scalar> const here(values[k]), there(is_paired ? values[at] : Scalar{});
     double const size = largest_part(here);
+    bool is_number = true;
     double const most = (1 + rounding_of<Scalar>)*roots[i] * roots[j];
     if (here == conjugate(there) && size <= greatest) {  // of most matrices, most pairs are
       if (i != j) pairs.outsized += size > most ? 2 : 0;
       if constexpr (!ScalarTraits<Scalar>::is_complex) return;
     } else {
-      if (!is_finite(here) || !is_finite(there)) pairs.infinite = 1;
+      is_number = is_finite(here) && is_finite(there);
+      if (!is_number) pairs.infinite = 1;
       if (i != j) pairs.outsized += (size > most) + (largest_part(there) > most);
     }
     auto const compare = [&](WorstPair& worst, Wide<Scalar> const& image) {
       double const least = larger(larger(size, largest_part(there)), roots[i] * roots[j]);
-      if (largest_part(here - image) < 0.999 * worst.difference * least) return;  // undivided
+      if (is_number && largest_part(here - image) < 0.999 * worst.difference * least)
+        return;  // undivided: it is not the worst
       double const apart = difference(i, j, here, image);
       if (apart == 0) return;
       WorstPair pair{apart, Kokkos::min(i, j), Kokkos::max(i, j)};
