@@ -2,196 +2,88 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every combination of solver and preconditioner on every matrix, and what `auto` makes of the same.
 
-    ./sweep.py run --driver ../../solder --matrices FOLDER --out sweep.jsonl    # auto, combinations, the best ones again
-    ./sweep.py run ... --only auto --anew                                       # auto alone, anew
-    ./sweep.py table --out sweep.jsonl                                          # Markdown
+    ./sweep.py run --solves PROGRAM --matrices FOLDER --out sweep.jsonl    # auto, combinations, the best ones again
+    ./sweep.py again ...                                  # auto anew, beside the best combinations that are known
+    ./sweep.py judge --out sweep.jsonl --index INDEX.tsv                # what was asked for, and the worst matrices
+    ./sweep.py write --out sweep.jsonl --peers peers.jsonl --index ...  # docs/data/auto.json and auto_sweep.csv
 
-Each solve is a process of its own with a limit of CPU seconds, to a relative residual of 1e-8 from x = 0 with
-b = A x for a random x (of ones some methods find a graph's or a mesh's solution at once).
-Results are added to the file as they come, a line each, so a run that was ended goes on where it was. The combinations
-go in rounds, those that solve most matrices first; then auto and the fastest combinations are run some times more, of
-which the least time counts. A solve counts where the driver says `converged`. The time of a combination is set-up +
-solve as the driver reports it, without reading the file; auto's has the look at the matrix and all attempts in it. With
-`table --by cpu`, for busy machines and one thread, it is the CPU time of the process less that of one that does a
-single iteration. A third of the matrices, by a hash of their names, is held out: auto's model is not fitted to them.
+PROGRAM is auto_solves of solves.cpp: CPU seconds on one thread, from the matrix to x, so that what else runs on the
+machine counts little. A solve counts where the residual of its x, computed anew, is at most 1e-8.
+
+What is left out: a combination is ended at twice the seconds of the best one before it, or of auto, or, where nothing
+has solved yet, at a fixed limit: it cannot be the best then. cg is tried where the file says symmetric or hermitian.
+The combinations that solve most go first. The three fastest and auto are run again, in turn, and the least time counts.
+
+The matrices are in the order of their names; those with an odd index, from 0, are held out: nothing is fitted to them.
 """
 import argparse
 import collections
+import csv
 import gzip
 import json
 import math
 import os
 import pathlib
-import queue
-import random
 import shlex
 import subprocess
 import sys
-import tempfile
-import threading
 import time
-import zlib
 
-STURDY = {"drop_tolerance": 1e-4, "fill_factor": 20, "ordering": "amd", "scale": "equilibrate", "match": "product"}
-DIRECT = {**STURDY, "drop_tolerance": 1e-10, "fill_factor": 1000}
-# A preconditioner's name here, and what the driver is given for it.
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+STURDY = ".drop_tolerance=1e-4 .fill_factor=20 .ordering=amd .scale=equilibrate .match=product"
+DIRECT = STURDY.replace("1e-4", "1e-10").replace("=20", "=1000")
+# A preconditioner's name here, and what the solver is given for it.
 PRECONDITIONERS = {
-    "none": {}, "jacobi": {}, "ic0": {}, "ilu0": {}, "fsai": {}, "amg": {}, "chebyshev": {},
-    "ict": {"ordering": "amd"},
-    "ict-fill": {"name": "ict", "drop_tolerance": 1e-4, "fill_factor": 10, "ordering": "amd"},
-    "ilut": {"ordering": "amd", "scale": "equilibrate", "match": "product"},
-    "ilut-fill": {"name": "ilut", **STURDY},
-    "ilut-direct": {"name": "ilut", **DIRECT},
-    "iluk": {"ordering": "amd"},
+    "none": "", "jacobi": "", "ic0": "", "ilu0": "", "fsai": "", "amg": "", "chebyshev": "",
+    "ict": ".ordering=amd",
+    "ict-fill": ".name=ict .drop_tolerance=1e-4 .fill_factor=10 .ordering=amd",
+    "ilut": ".ordering=amd .scale=equilibrate .match=product",
+    "ilut-fill": ".name=ilut " + STURDY,
+    "ilut-direct": ".name=ilut " + DIRECT,
+    "iluk": ".ordering=amd",
+    "ilut-unmatched": ".name=ilut " + STURDY.replace(" .match=product", ""),
 }
-# In the order of their rounds.
-HERMITIAN = ["cg+ic0", "cg+fsai", "cg+jacobi", "cg+amg", "cg+ict", "cg+ict-fill", "cg+chebyshev"]
-GENERAL = ["idr+ilu0", "gmres+ilut-fill", "bicgstab+jacobi", "bicgstab+amg", "gmres+ilut", "gmres+ilu0",
-           "gmres+ilut-direct", "bicgstab+ilu0", "idr+ilut", "bicgstab+ilut", "idr+jacobi", "bicgstab+none", "idr+amg",
+HERMITIAN = ["cg+jacobi", "cg+ic0", "cg+fsai", "cg+amg", "cg+ict", "cg+ict-fill", "cg+chebyshev", "cg+none"]
+GENERAL = ["gmres+ilut", "idr+ilu0", "gmres+ilut-fill", "bicgstab+jacobi", "bicgstab+amg", "gmres+ilu0",
+           "bicgstab+ilu0", "gmres+ilut-direct", "idr+ilut", "bicgstab+ilut", "idr+jacobi", "bicgstab+none", "idr+amg",
            "gmres+amg", "idr+ilut-fill", "bicgstab+ilut-fill", "gmres+jacobi", "idr+none", "gmres+none", "gmres+iluk",
-           "bicgstab+iluk", "idr+iluk"]
+           "bicgstab+iluk", "idr+iluk", "gmres+ilut-unmatched"]
+PEERS = {"petsc": "PETSc", "spilu-1e-4": "spilu, 1e-4", "spilu-1e-2": "spilu, 1e-2"}
+
+
+def parameters(key):
+    if key == "auto":
+        return ""
+    solver, preconditioner = key.split("+")
+    inner = PRECONDITIONERS[preconditioner]
+    inner = inner if ".name=" in inner else f".name={preconditioner} {inner}"
+    return f"name={solver} max_iterations=10000 check_symmetry=false {inner}"
 
 
 class Matrix:
-    def __init__(self, path):
+    """One matrix, and the process that has read it."""
+
+    def __init__(self, path, arguments):
         self.path, self.name = path, path.name.split(".mtx")[0]
-        self.lock = threading.Lock()
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt") as file:
-            words = file.readline().lower().split()
-            self.field, self.symmetry = words[3], words[4]
-            sizes = next(line for line in file if not line.startswith("%") and line.strip())
-            self.rows, self.columns, self.stored = map(int, sizes.split())
-
-    def write_right_hand_side(self, path):
-        """b = A x, for an x of numbers between -1 and 1 that are always the same."""
-        numbers = random.Random(zlib.crc32(self.name.encode()))
-
-        def number():
-            part = numbers.uniform(-1, 1)
-            return complex(part, numbers.uniform(-1, 1)) if self.field == "complex" else part
-        x = [number() for _ in range(self.columns)]
-        b = [0] * self.rows
-        of_mirrored = {"general": None, "symmetric": lambda a: a, "skew-symmetric": lambda a: -a,
-                       "hermitian": lambda a: a.conjugate()}[self.symmetry]
-        with (gzip.open if self.path.suffix == ".gz" else open)(self.path, "rt") as file:
-            lines = (line.split() for line in file if not line.startswith("%") and line.strip())
-            next(lines)
-            for i, j, *parts in lines:
-                i, j = int(i) - 1, int(j) - 1
-                a = complex(*map(float, parts)) if self.field == "complex" else float(parts[0]) if parts else 1
-                b[i] += a * x[j]
-                if of_mirrored and i != j:
-                    b[j] += of_mirrored(a) * x[i]
-        kind = "complex" if self.field == "complex" else "real"
-        with open(path, "w") as file:
-            file.write(f"%%MatrixMarket matrix array {kind} general\n{self.rows} 1\n")
-            file.writelines(f"{a.real!r} {a.imag!r}\n" if kind == "complex" else f"{float(a)!r}\n" for a in b)
+            self.field, self.symmetry = file.readline().lower().split()[3:5]
+        seen = str(path).removeprefix(arguments.root)
+        self.process = subprocess.Popen(shlex.split(arguments.solves) + [seen], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        self.look = json.loads(self.process.stdout.readline())
 
     def combinations(self):
-        return GENERAL if self.symmetry == "general" else HERMITIAN + GENERAL
+        is_hermitian = self.symmetry == ("hermitian" if self.field == "complex" else "symmetric")
+        return (HERMITIAN if is_hermitian else []) + GENERAL
 
+    def solve(self, key, limit, repeat):
+        self.process.stdin.write(f"{limit:.4f} {repeat} {parameters(key)}\n")
+        self.process.stdin.flush()
+        return {"matrix": self.name, "run": key, "limit": limit, **json.loads(self.process.stdout.readline())}
 
-def is_held_out(name):
-    return zlib.crc32(name.encode()) % 3 == 0
-
-
-class Sweep:
-    """The solves of a run, several at once, and their results."""
-
-    def __init__(self, arguments):
-        self.arguments, self.lock = arguments, threading.Lock()
-        self.ends = time.monotonic() + arguments.seconds if arguments.seconds else math.inf
-        self.results = read(arguments.out)
-        if arguments.anew:
-            self.results = [line for line in self.results if arguments.only and line["run"] != arguments.only]
-        self.right_hand_sides = tempfile.TemporaryDirectory(dir=arguments.scratch)
-        self.file = open(arguments.out, "w", buffering=1)
-        self.file.writelines(json.dumps(line) + "\n" for line in self.results)
-
-    def seconds_left(self):
-        return self.ends - time.monotonic()
-
-    def seen(self, path):
-        """The path as the driver sees it."""
-        return str(path).removeprefix(self.arguments.root)
-
-    def right_hand_side(self, matrix):
-        """The file that has it; it is made when it is first asked for."""
-        path = pathlib.Path(self.right_hand_sides.name) / f"{matrix.name}.mtx"
-        with matrix.lock:
-            if not path.exists():
-                matrix.write_right_hand_side(path)
-        return path
-
-    def process(self, matrix, key, slot, most):
-        """One solve: what its JSON says, or how it ended."""
-        with tempfile.TemporaryDirectory(dir=self.arguments.scratch) as folder:
-            out, yaml = pathlib.Path(folder) / "result.json", pathlib.Path(folder) / "run.yaml"
-            sections = {"problem": {"matrix": self.seen(matrix.path), "rhs": self.seen(self.right_hand_side(matrix)),
-                                    "scalar": "complex_double" if matrix.field == "complex" else "double"},
-                        "solver": {"name": "auto"}, "output": {"json": self.seen(out)}}
-            if key != "auto":
-                solver, preconditioner = key.split("+")
-                sections["solver"] = {"name": solver, "check_symmetry": False, "max_iterations": most}
-                sections["preconditioner"] = {"name": preconditioner, **PRECONDITIONERS[preconditioner]}
-            yaml.write_text("\n".join(f"{name}: {json.dumps(keys)}" for name, keys in sections.items()) + "\n")
-            limit = self.arguments.limit
-            command = ["sh", "-c", f'ulimit -t {math.ceil(limit)}; exec "$@"', "sh", *shlex.split(self.arguments.driver)]
-            begin = time.monotonic()
-            with open(pathlib.Path(folder) / "errors", "w+") as errors:
-                child = subprocess.Popen(command + [self.seen(yaml)], stdout=subprocess.DEVNULL, stderr=errors,
-                                         env={**os.environ, "OMP_NUM_THREADS": str(self.arguments.threads)})
-                if self.arguments.jobs > 1:
-                    cores, threads = sorted(os.sched_getaffinity(0)), self.arguments.threads
-                    first = slot * threads % len(cores)
-                    os.sched_setaffinity(child.pid, cores[first:first + threads] or cores)
-                timer = threading.Timer(max(0, min(3 * limit, self.seconds_left())), child.kill)
-                timer.start()
-                _, status, used = os.wait4(child.pid, 0)
-                timer.cancel()
-                child.returncode = os.waitstatus_to_exitcode(status)
-                errors.seek(0)
-                text = errors.read()[-400:]
-            result = {"cpu": used.ru_utime + used.ru_stime, "wall": time.monotonic() - begin}
-            if not out.exists():
-                late = child.returncode < 0 and result["cpu"] > 0.9 * limit
-                return {**result, "reason": "time" if late else "error", "code": child.returncode, "text": text}
-            run = json.loads(out.read_text())["runs"][0]
-            for name in ("reason", "iterations", "true_relative_residual", "setup_seconds", "solve_seconds", "detail"):
-                result[name] = run.get(name)
-            if key == "auto":
-                result["attempts"] = run.get("attempts")
-            return result
-
-    def solve(self, matrix, key, slot, most=10000):
-        result = self.process(matrix, key if key != "reading" else "cg+none", slot, most if key != "reading" else 1)
-        if self.seconds_left() <= 0:  # it may have been ended for that
-            return
-        line = {"matrix": matrix.name, "rows": matrix.rows, "stored": matrix.stored, "field": matrix.field,
-                "symmetry": matrix.symmetry, "run": key, **result}
-        with self.lock:
-            self.results.append(line)
-            self.file.write(json.dumps(line) + "\n")
-            print(matrix.name, key, result["reason"], result.get("iterations"), f"{result['wall']:.2f} s", flush=True)
-
-    def together(self, jobs, at_once):
-        """Does the jobs in their order, so many at once."""
-        waiting = queue.Queue()
-        for job in jobs:
-            waiting.put(job)
-
-        def work(slot):
-            while self.seconds_left() > 0:
-                try:
-                    matrix, key = waiting.get_nowait()
-                except queue.Empty:
-                    return
-                self.solve(matrix, key, slot)
-        workers = [threading.Thread(target=work, args=(slot,)) for slot in range(at_once)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
 
 
 def read(out):
@@ -201,116 +93,236 @@ def read(out):
         return [json.loads(line) for line in file]
 
 
-def by_matrix(results):
-    """{matrix: {run: its results}}"""
-    of = collections.defaultdict(lambda: collections.defaultdict(list))
-    for line in results:
-        of[line["matrix"]][line["run"]].append(line)
-    return of
-
-
 def seconds(result):
-    if result["reason"] != "converged":
-        return math.inf
-    return result["setup_seconds"] + result["solve_seconds"]
+    """Infinite where it has not solved."""
+    residual = result.get("residual")
+    return result["seconds"] if residual is not None and residual <= 1.0001e-8 else math.inf
+
+
+def least(lines):
+    """{run: its fastest result}, of those that were run again beside auto: they share the state of the machine"""
+    of = collections.defaultdict(list)
+    for line in lines:
+        of[line["run"]].append(line)
+    latest = {key: max(line.get("session", 0) for line in results) for key, results in of.items()}
+    return {key: min((line for line in results if line.get("session", 0) == latest[key]), key=seconds)
+            for key, results in of.items()}
+
+
+def fastest(lines, count):
+    of = sorted((seconds(line), key) for key, line in least(lines).items() if "+" in key)
+    return [key for taken, key in of[:count] if taken < math.inf]
 
 
 def run(arguments):
+    known = read(arguments.out)
+    done = collections.defaultdict(list)
+    if arguments.what == "again":
+        known = [line for line in known if "+" in line["run"]]
+    for line in known:
+        done[line["matrix"]].append(line)
     paths = sorted(pathlib.Path(arguments.matrices).glob("*.mtx*"))
+    session = 1 + max((line.get("session", 0) for line in known), default=-1)
     names = set(arguments.names.split(",")) if arguments.names else None
-    matrices = [matrix for matrix in map(Matrix, paths)
-                if matrix.rows == matrix.columns and matrix.rows <= arguments.most_rows
-                and (matrix.field != "complex" or arguments.complex) and (names is None or matrix.name in names)]
-    matrices.sort(key=lambda matrix: -matrix.stored)  # the long ones first: cores are busy to the end
-    sweep = Sweep(arguments)
-    done = by_matrix(sweep.results)
-    rounds = collections.defaultdict(list)
-    for matrix in matrices:
-        keys = ["auto"] if arguments.only == "auto" else ["auto", *matrix.combinations(), "reading"]
-        for place, key in enumerate(keys):
-            if not done[matrix.name][key]:
-                rounds[place].append((matrix, key))
-    share = arguments.again_share if arguments.again else 0
-    ends, sweep.ends = sweep.ends, time.monotonic() + (1 - share) * sweep.seconds_left()
-    sweep.together([job for place in sorted(rounds) for job in rounds[place]], arguments.jobs)
-    sweep.ends = ends
-    done, jobs = by_matrix(sweep.results), []
-    for matrix in matrices:
-        of = done[matrix.name]
-        fastest = sorted((min(map(seconds, results)), key) for key, results in of.items()
-                         if key not in ("auto", "reading"))
-        best = [key for least, key in fastest[:3] if least < math.inf]
-        if best and min(map(seconds, of["auto"]), default=math.inf) < math.inf:
-            jobs += [(matrix, key) for key in (["auto"] if arguments.only else ["auto", *best])]
-    sweep.together(arguments.again * jobs, max(1, arguments.jobs // 2))
+    with open(arguments.out, "w", buffering=1) as file:
+        file.writelines(json.dumps(line) + "\n" for line in known)
+        for index, path in enumerate(paths):
+            if arguments.fitted and is_held_out(index):
+                continue
+            name, lines = path.name.split(".mtx")[0], done[path.name.split(".mtx")[0]]
+            if (names and name not in names) or any(line["run"] == "end" for line in lines):
+                continue
+            begin = time.monotonic()
+            matrix = Matrix(path, arguments)
+
+            def solve(key, limit, repeat):
+                lines.append({**matrix.solve(key, min(limit, arguments.limit), repeat), "session": session})
+                file.write(json.dumps(lines[-1]) + "\n")
+            lines.append({"matrix": name, "run": "look", **matrix.look})
+            file.write(json.dumps(lines[-1]) + "\n")
+            solve("auto", 60, 0.03)
+            of_auto = seconds(lines[-1])
+            if arguments.what == "run" or not fastest(lines, 1):
+                tried = {line["run"] for line in lines}
+                for key in [key for key in matrix.combinations() if key not in tried]:
+                    best = min((seconds(line) for line in lines if "+" in line["run"]), default=math.inf)
+                    solve(key, max(0.005, min(2 * best, 2 * of_auto, arguments.unsolved)), 0.01)
+            for _ in range(0 if arguments.fitted else 2 if of_auto < 0.3 else 1 if of_auto < 3 else 0):
+                for key in ["auto", *fastest(lines, 3)]:
+                    solve(key, 60, 0.03)
+            matrix.close()
+            file.write(json.dumps({"matrix": name, "run": "end"}) + "\n")
+            best = fastest(lines, 1)
+            taken, auto = (seconds(least(lines)[best[0]]) if best else math.inf), seconds(least(lines)["auto"])
+            print(f"{name}: auto {auto:.4g} s, best {best} {taken:.4g} s, ratio {auto / taken if taken < math.inf else 0:.2f}; "
+                  f"{time.monotonic() - begin:.1f} s", flush=True)
 
 
-def table(arguments):
-    print("| matrix | rows | best combination | its | ms | solved by | auto took | attempts | its | ms | ratio |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
-    judged = {"fitted": [], "held out": []}
-    for name, of in sorted(by_matrix(read(arguments.out)).items()):
-        reading = min((result["cpu"] for result in of.pop("reading", [])), default=0)
+def is_held_out(index):
+    return index % 2 == 1
 
-        def taken(result):
-            if arguments.by == "cpu" and result["reason"] == "converged":
-                return max(result["cpu"] - reading, 1e-3)
-            return seconds(result)
-        least = {key: min(results, key=taken) for key, results in of.items() if results}
-        auto = least.pop("auto", None)
-        if auto is None or not least:
-            continue
-        best = min(least, key=lambda key: taken(least[key]))
-        time_best, time_auto = taken(least[best]), taken(auto)
-        count = sum(taken(result) < math.inf for result in least.values())
-        judged["held out" if is_held_out(name) else "fitted"].append((name, time_best, time_auto))
-        attempts = auto.get("attempts") or []
-        last = f"{attempts[-1]['solver']}+{attempts[-1]['preconditioner']}" if attempts else "-"
-        number = lambda value: f"{1e3 * value:.1f}" if value < math.inf else "-"
-        solved = max(time_best, time_auto) < math.inf
-        print(f"| {name} | {auto['rows']} | {best if time_best < math.inf else '-'} | "
-              f"{least[best].get('iterations', '-') if time_best < math.inf else '-'} | {number(time_best)} | "
-              f"{count} of {len(least)} | {last if time_auto < math.inf else auto['reason']} | {len(attempts)} | "
-              f"{auto.get('iterations', '-')} | {number(time_auto)} | {f'{time_auto / time_best:.2f}' if solved else '-'} |")
-    for group, of in {**judged, "all": judged["fitted"] + judged["held out"]}.items():
-        ratios = sorted(auto / best for _, best, auto in of if max(auto, best) < math.inf)
+
+class Judged:
+    """What is known of a matrix."""
+
+    def __init__(self, index, name, lines):
+        self.name, self.is_held_out = name, is_held_out(index)
+        self.runs = least(line for line in lines if line["run"] not in ("end", "look"))
+        self.look = next(line for line in lines if line["run"] == "look")
+        self.auto = self.runs["auto"]
+        best = fastest(lines, 1)
+        self.best = best[0] if best else None
+        self.of_best = seconds(self.runs[self.best]) if best else math.inf
+        self.of_auto = seconds(self.auto)
+        self.attempts = self.auto.get("attempts") or []
+
+    def ratio(self):
+        return self.of_auto / self.of_best if max(self.of_auto, self.of_best) < math.inf else None
+
+    def chosen(self):
+        last = self.attempts[-1]
+        return last["solver"] + "+" + last["preconditioner"]
+
+
+def judged(arguments):
+    of = collections.defaultdict(list)
+    for line in read(arguments.out):
+        of[line["matrix"]].append(line)
+    return [Judged(index, name, of[name]) for index, name in enumerate(sorted(of)) if any(line["run"] == "auto" for line in of[name])]
+
+
+def read_index(path):
+    with open(path) as file:
+        return {line["name"]: line for line in csv.DictReader(file, delimiter="\t")}
+
+
+def mean(ratios):
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+
+
+def judge(arguments):
+    matrices, index = judged(arguments), read_index(arguments.index)
+    for group, of in {"fitted": [m for m in matrices if not m.is_held_out],
+                      "held out": [m for m in matrices if m.is_held_out], "all": matrices,
+                      "best below 1 ms": [m for m in matrices if m.of_best < 1e-3],
+                      "best 1 to 10 ms": [m for m in matrices if 1e-3 <= m.of_best < 1e-2],
+                      "best from 10 ms on": [m for m in matrices if 1e-2 <= m.of_best < math.inf],
+                      "hermitian files": [m for m in matrices if any(k.startswith("cg") for k in m.runs)],
+                      }.items():
+        ratios = sorted(m.ratio() for m in of if m.ratio())
         if not ratios:
             continue
-        missed = [name for name, best, auto in of if best < auto == math.inf]
-        print(f"\n{group}: {len(of)} matrices; auto solves {sum(auto < math.inf for _, _, auto in of)}, some combination "
-              f"{sum(best < math.inf for _, best, _ in of)}; auto alone {sum(auto < best == math.inf for _, best, auto in of)}, "
-              f"missed: {', '.join(missed) or 'none'}. "
-              f"Ratio: geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}, "
-              f"at most 1.5 on {100 * sum(ratio <= 1.5 for ratio in ratios) / len(ratios):.0f}%, "
-              f"median {ratios[len(ratios) // 2]:.2f}, worst {ratios[-1]:.1f}.")
+        print(f"{group}: {len(of)} matrices; auto solves {sum(m.of_auto < math.inf for m in of)}, some combination "
+              f"{sum(m.best is not None for m in of)}; missed {[m.name for m in of if m.best and m.of_auto == math.inf]}; "
+              f"ratio: mean {mean(ratios):.3f}, at most 1.5 on {sum(r <= 1.5 for r in ratios)} of {len(ratios)} "
+              f"({100 * sum(r <= 1.5 for r in ratios) / len(ratios):.0f}%), median {ratios[len(ratios) // 2]:.2f}, worst {ratios[-1]:.1f}")
+    definite = [m for m in matrices if index[m.name]["SPD"] == "yes"]
+    print(len(definite), "SPD; not seen as one:", [m.name for m in definite if not m.attempts or m.attempts[0]["solver"] != "cg"])
+    print("solved by another than cg:", [(m.name, m.chosen()) for m in definite if m.of_auto < math.inf and m.attempts[-1]["solver"] != "cg"])
+    print("no SPD, solved by cg:", [m.name for m in matrices if index[m.name]["SPD"] != "yes" and m.of_auto < math.inf
+                                    and m.attempts[-1]["solver"] == "cg"])
+    false = [(m.name, key, line["residual"]) for m in matrices for key, line in m.runs.items()
+             if line["reason"] == "converged" and not (line["residual"] is not None and line["residual"] <= 1.0001e-8)]
+    print("false converged:", false)
+    if arguments.peers:
+        peers = {(line["matrix"], line["run"]): line for line in read(arguments.peers)}
+        for run in PEERS:
+            solved = [m for m in matrices if peers.get((m.name, run), {}).get("solved")]
+            ratios = [m.of_auto / peers[m.name, run]["seconds"] for m in solved if m.of_auto < math.inf]
+            print(f"{run}: solves {len(solved)}, held out {sum(m.is_held_out for m in solved)}; auto not: "
+                  f"{[m.name for m in solved if m.of_auto == math.inf]}; auto's seconds / its: mean {mean(ratios):.3f}")
+    for m in sorted((m for m in matrices if m.ratio() and m.ratio() > arguments.above), key=lambda m: -m.ratio()):
+        if m.is_held_out and not arguments.all:
+            continue
+        print(f"{m.name}: {m.look['rows']} rows, {m.look['entries']} entries, ratio {m.ratio():.2f}, {1e3 * m.of_auto:.3f} ms, best "
+              f"{1e3 * m.of_best:.3f} ms by {m.best} ({m.runs[m.best]['iterations']} its); look {1e3 * m.look['seconds']:.3f} ms")
+        for a in m.attempts:
+            print(f"    {a['solver']}+{a['preconditioner']}: {a['reason']}, {a['iterations']} its, set-up {1e3 * a['setup']:.3f} ms, "
+                  f"solve {1e3 * a['solve']:.3f} ms; {a['ended'][:90]}")
+
+
+def times(value):
+    """With two digits behind the point, or none where there are three before it."""
+    return float(f"{value:.3g}") if value < 100 else round(value)
+
+
+def write(arguments):
+    matrices, index = judged(arguments), read_index(arguments.index)
+    peers = {(line["matrix"], line["run"]): line for line in read(arguments.peers)}
+    about = {"machine": "one thread of a shared machine", "software": "PETSc 3.18.5, SciPy 1.10.1", "date": arguments.date,
+             "command": "perf_tests/auto/sweep.py write --out sweep.jsonl --peers peers.jsonl --index INDEX.tsv"}
+
+    def peer(m, run):
+        line = peers.get((m.name, run), {"solved": False})
+        return line["seconds"] if line["solved"] else math.inf
+
+    def summary(of, taken, name):
+        ratios = sorted(m.of_auto / taken(m) for m in of if max(m.of_auto, taken(m)) < math.inf)
+        return [sum(taken(m) < math.inf for m in of), sum(m.of_auto == math.inf > taken(m) for m in of),
+                None if name == "`auto`" else times(mean(ratios)),
+                None if name == "`auto`" else round(100 * sum(r <= 1.5 for r in ratios) / len(ratios))]
+    rows = []
+    for name, taken in [("`auto`", lambda m: m.of_auto), ("the best combination of each matrix", lambda m: m.of_best),
+                        *((f"PETSc, GMRES(30) with ILU(0)" if run == "petsc" else f"SciPy, GMRES(30) with spilu, {run[6:]}",
+                           lambda m, run=run: peer(m, run)) for run in PEERS),
+                        ("the quicker of both spilu", lambda m: min(peer(m, "spilu-1e-4"), peer(m, "spilu-1e-2")))]:
+        for group, of in {"fitted": [m for m in matrices if not m.is_held_out],
+                          "held out": [m for m in matrices if m.is_held_out]}.items():
+            rows.append([name, group, len(of), *summary(of, taken, name)])
+    data = {"summary": {
+        "what": "matrices solved, and CPU seconds of auto over those of others where both solve, geometric mean", **about,
+        "columns": [{"name": "by"}, {"name": "matrices"}, {"name": "of them"}, {"name": "solved"}, {"name": "of these not by `auto`"},
+                    {"name": "`auto` takes, times"}, {"name": "at most 1.5 on, %"}], "rows": rows}}
+    shown = lambda m, run: times(peer(m, run) / m.of_best if m.of_best < math.inf else math.inf) if peer(m, run) < math.inf else "-"
+    data["matrices"] = {
+        "what": "CPU milliseconds of the best combination, and CPU seconds over it of auto and of others", **about,
+        "notes": "\\* held out; - not solved",
+        "columns": [{"name": "matrix"}, {"name": "rows", "format": "{,}"}, {"name": "best combination"}, {"name": "ms"},
+                    {"name": "`auto` chose"}, {"name": "tried"}, {"name": "`auto`"}, {"name": "PETSc"}, {"name": "spilu 1e-4"},
+                    {"name": "1e-2"}],
+        "rows": [[m.name.replace("_", "\\_") + (" \\*" if m.is_held_out else ""), m.look["rows"], m.best or "-",
+                  times(1e3 * m.of_best) if m.best else "-", m.chosen() if m.of_auto < math.inf else "-", len(m.attempts),
+                  times(m.ratio()) if m.ratio() else "-", *(shown(m, run) for run in PEERS)] for m in matrices]}
+    lines = []
+    for name, measurement in data.items():
+        rows = measurement.pop("rows")
+        text = json.dumps(measurement, indent=2)[:-2] + ',\n  "rows": [\n'
+        text += ",\n".join("    " + json.dumps(row) for row in rows) + "\n  ]\n}"
+        lines.append(json.dumps(name) + ": " + text)
+    (DOCS / "data" / "auto.json").write_text(
+        "{\n" + ",\n".join(lines).replace("\n", "\n  ").replace('"summary"', '  "summary"', 1).replace('\n  "matrices": {', '\n  "matrices": {') + "\n}\n")
+    keys = ["auto", *HERMITIAN, *GENERAL, *PEERS]
+    with open(DOCS / "data" / "auto_sweep.csv", "w", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["matrix", "rows", "entries", "held out", *keys])
+
+        def cell(m, key):
+            if key in PEERS:
+                return f"{1e3 * peer(m, key):.4g}" if peer(m, key) < math.inf else "-"
+            line = m.runs.get(key)
+            return "" if line is None else f"{1e3 * seconds(line):.4g}" if seconds(line) < math.inf else line["reason"]
+        for m in matrices:
+            table.writerow([m.name, m.look["rows"], m.look["entries"], int(m.is_held_out), *(cell(m, key) for key in keys)])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["run", "table"])
-    parser.add_argument("--driver", default=str(pathlib.Path(__file__).resolve().parents[2] / "solder"))
+    parser.add_argument("what", choices=["run", "again", "judge", "write"])
+    parser.add_argument("--solves", default="auto_solves")
     parser.add_argument("--matrices")
     parser.add_argument("--out", default="sweep.jsonl")
-    parser.add_argument("--limit", type=float, default=60, help="CPU seconds for each process")
-    parser.add_argument("--seconds", type=float, help="for the whole run, which then ends")
-    parser.add_argument("--jobs", type=int, default=1, help="processes at once, each on cores of its own")
-    parser.add_argument("--threads", type=int, default=2, help="of a process")
-    parser.add_argument("--again", type=int, default=0, help="times that auto and the best combinations are run again")
-    parser.add_argument("--again-share", type=float, default=0.3, help="of the seconds, kept for that")
-    parser.add_argument("--by", choices=["clock", "cpu"], default="clock")
-    parser.add_argument("--most-rows", type=int, default=1_000_000)
-    parser.add_argument("--complex", action="store_true", help="complex matrices too")
+    parser.add_argument("--peers")
+    parser.add_argument("--index", help="names and what they are, with tabs: name, SPD (yes or no)")
+    parser.add_argument("--limit", type=float, default=60, help="CPU seconds of a solve")
+    parser.add_argument("--unsolved", type=float, default=5, help="CPU seconds of a combination where none has solved")
+    parser.add_argument("--above", type=float, default=1.5, help="the ratios that judge shows")
+    parser.add_argument("--all", action="store_true", help="judge shows those that are held out, too")
+    parser.add_argument("--date", default=time.strftime("%Y-%m-%d"), help="of the measurement, for write")
     parser.add_argument("--names", help="of matrices, with commas")
-    parser.add_argument("--only", choices=["auto"])
-    parser.add_argument("--anew", action="store_true", help="what the file has already is run again, and replaced")
-    parser.add_argument("--scratch", help="folder for inputs and results")
-    parser.add_argument("--root", default="", help="folder that the driver sees as /")
+    parser.add_argument("--fitted", action="store_true", help="those that are not held out, and auto alone, once")
+    parser.add_argument("--root", default="", help="folder that PROGRAM sees as /")
     arguments = parser.parse_args()
-    if arguments.what == "table":
-        return table(arguments)
-    if not arguments.matrices:
-        parser.error("--matrices is needed")
-    run(arguments)
+    return {"judge": judge, "write": write}.get(arguments.what, run)(arguments)
 
 
 if __name__ == "__main__":

@@ -295,6 +295,15 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     given_up_.clear();
     at_ = std::size_t(-1);
   }
+  /// \brief Takes the candidates for a matrix that a trial would have needed so many iterations
+  /// more for, from the first one on.
+  void know_rate(int before, double left) {
+    Restriction restriction = restriction_of(wanted_);
+    restriction.plain_iterations =
+        std::min(before + left, std::max(most_plain_iterations(rows()), double(before)));
+    candidates_ = candidates_for(analysis_, machine_of(exec_), restriction);
+    at_ = std::size_t(-1);
+  }
   /// \brief The candidate that would be next, or null.
   Candidate const* following() const {
     for (std::size_t k = at_ + 1; k < candidates_.size(); ++k)
@@ -309,7 +318,16 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     watch_->begin_attempt(spent, chosen_.iteration, after == nullptr ? 0 : after->promise(),
                           is_one);
     if (after != nullptr && chosen_.is_trial && !is_kept_)
-      watch_->put_on_trial(spent, chosen_.iteration, after->setup);
+      watch_->put_on_trial(
+          chosen_.iteration,
+          [this, next = after](double plain, double spent) {
+            if (!chosen_.needs_definite) return next->promise() / 6 - spent;
+            Candidate const* const best =
+                best_of(candidates_, std::max(plain, double(chosen_.likely)));
+            Candidate const& other = best == nullptr ? *next : *best;
+            return std::max(other.setup - spent, other.promise_at(plain) / 2);
+          },
+          most_plain_iterations(rows()), chosen_.judged_from);
   }
 
   /// \brief Goes through the candidates until one has solved.
@@ -363,6 +381,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       }
       bool const was_kept = is_kept_, might_be_definite = may_be_definite_;
       if (worst.reason == Reason::indefinite_matrix) know_indefinite();
+      if (chosen_.is_trial && chosen_.needs_definite && watch_->is_given_up())
+        know_rate(won <= 0.1 ? 0 : worst.iterations, watch_->iterations_left());
       if (!watch_->is_given_up() && !is_kept_) know_singular();
       if (might_be_definite != may_be_definite_) revives = false;
       bool goes_on = !revives && next(failed);
@@ -525,7 +545,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   std::vector<std::pair<double, Candidate>> given_up_;  ///< iterations that were left
   std::vector<Attempt> attempts_;                       ///< of the solve under way, and before it
   std::size_t pending_ = 0;                             ///< of these, those before it
-  double setup_seconds_ = 0;  ///< of the candidate that is set up, until it is noted
+  double setup_seconds_ = 0;                 ///< of the candidate that is set up, until it is noted
   Impl::DeviceArray<T, Exec> guess_, best_;  ///< of the attempt; of all
   std::optional<Report> best_report_;        ///< of the best x; detail: whose it is
   std::string best_by_;                      ///< whose x is given back in place of the last

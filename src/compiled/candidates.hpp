@@ -5,6 +5,7 @@
 /// \brief Which solvers and preconditioners `name: auto` tries for a matrix, in which order, and
 /// why: a pure function of what was seen of the matrix and of the machine.
 
+#include <algorithm>
 #include <solder/core/plan.hpp>
 #include <solder/matrix/analysis.hpp>
 #include <solder/parameters.hpp>
@@ -16,23 +17,39 @@
 
 namespace Solder::Compiled {
 
+/// \brief Iterations that a candidate takes where it suits the matrix: a share of those that CG
+/// with jacobi takes, at least and at most so many.
+struct Likely {
+  double share;     ///< of the iterations of CG with jacobi
+  int least, most;  ///< iterations
+
+  /// \brief Iterations, where CG with jacobi takes `plain`.
+  double of(double plain) const {
+    return std::clamp(share * plain, double(least), double(std::max(least, most)));
+  }
+};
+
 /// \brief A solver with a preconditioner that may suit a matrix.
 struct Candidate {
   std::string solver, preconditioner;                     ///< names
   Parameters solver_options{}, preconditioner_options{};  ///< those that are not the defaults
   double setup = 0;                                       ///< seconds of the set-up, by the model
   double iteration = 0;                                   ///< seconds of an iteration, by the model
+  Likely model{0, 0, 0};                                  ///< of its iterations
   int likely = 0;         ///< iterations that it takes where it suits the matrix, by the model
   std::string because{};  ///< it is tried, a sentence without a full stop
   bool needs_definite = false;  ///< of no use once A has turned out to be indefinite
-  /// It has no set-up to speak of, and goes on from its 20th iteration only where it promises to be
-  /// done before the next one would be set up; for single right-hand sides.
+  /// It has no set-up to speak of, and goes on only as long as it promises to be done before others
+  /// would; for single right-hand sides.
   bool is_trial = false;
+  int judged_from = 20;  ///< iterations after which it may be given up
 
   /// \brief "cg+amg".
   std::string name() const { return solver + "+" + preconditioner; }
   /// \brief Seconds that it promises to take, set-up and all.
   double promise() const { return setup + likely * iteration; }
+  /// \brief The same where CG with jacobi takes so many iterations.
+  double promise_at(double plain) const { return setup + model.of(plain) * iteration; }
 };
 
 /// \brief What the user leaves to auto.
@@ -42,6 +59,9 @@ struct Restriction {
   std::string candidates{};      ///< "cg+amg gmres+ilu0": these in this order; empty: the table's
   bool is_matched = false;       ///< rows are permuted for the preconditioner, which cg cannot take
   bool may_try = true;           ///< a candidate may be on trial
+  /// Iterations that CG with jacobi needs by what it has shown, and is not to begin with; 0: it has
+  /// not been tried.
+  double plain_iterations = 0;
 };
 
 /// \brief What of a solver is left to auto.
@@ -52,6 +72,13 @@ Restriction restriction_of(Wanted const& wanted);
 /// is left
 std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& machine,
                                       Restriction const& restriction = {});
+
+/// \brief The most iterations that CG with jacobi is thought to take for so many rows, however slow
+/// it is at first.
+double most_plain_iterations(std::int32_t rows);
+/// \brief Of the candidates for a definite matrix that have a set-up, the one that promises most
+/// where CG with jacobi takes so many iterations, or null.
+Candidate const* best_of(std::vector<Candidate> const& candidates, double plain_iterations);
 
 /// \brief What is wanted, with a candidate in place of what was left to auto.
 Wanted wanted_of(Wanted const& wanted, Candidate const& candidate);

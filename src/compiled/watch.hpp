@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <functional>
 #include <limits>
 #include <solder/core/options.hpp>
 #include <solder/core/report.hpp>
@@ -23,29 +24,37 @@ namespace Solder::Compiled {
 /// earlier may lose more than twice the time of either), and as long as the rest, at the rate of
 /// the last half of its iterations, costs no more than that.
 ///
-/// A candidate that is on trial is judged from its 20th iteration on. It goes on as long as it
-/// promises, at that rate, to be done before the next one would be set up, or in a quarter of that.
+/// A candidate that is on trial is judged sooner, and goes on as long as the rest, at that rate,
+/// costs no more than what is allowed for so many iterations: see begin_trial().
 class Haste {
  public:
+  using Allowed = std::function<double(double, double)>;  ///< see begin_trial()
+
   /// \brief Begins a candidate.
   /// \param spent seconds of its set-up, by the model
   /// \param iteration those of an iteration
   /// \param next those that the next candidate promises to take; 0: never in haste
   /// \param tolerance the relative residual that is wanted; 0: never in haste
-  void begin(double spent, double iteration, double next, double tolerance) {
+  /// \param least iterations before it can be judged
+  void begin(double spent, double iteration, double next, double tolerance, int least = 20) {
+    least_ = least;
     spent_ = spent;
     iteration_ = iteration;
     next_ = next;
     tolerance_ = tolerance;
-    is_trial_ = false;
+    allowed_ = {};
     rest_ = 0;
     best_.clear();
   }
   /// \brief Begins a candidate that is on trial.
-  /// \param setup seconds of the next one's set-up, by the model
-  void begin_trial(double spent, double iteration, double setup, double tolerance) {
-    begin(spent, iteration, setup, tolerance);
-    is_trial_ = true;
+  /// \param allowed seconds that it may take more where it takes so many iterations more and has
+  /// taken so many seconds
+  /// \param most iterations that it is thought to take, however slow it is at first
+  void begin_trial(double iteration, Allowed allowed, double most, double tolerance,
+                   int least = 20) {
+    begin(0, iteration, 1, tolerance, least);
+    allowed_ = std::move(allowed);
+    most_ = most;
   }
   /// \brief Whether to give it up, its residual after so many iterations being this.
   bool gives_up(int iteration, double residual) {
@@ -54,11 +63,13 @@ class Haste {
     double const before = best_.empty() ? infinity : best_.back();
     best_.resize(std::size_t(std::max(iteration, 0)) + 1, before);
     best_.back() = std::isnan(logarithm) ? before : std::min(before, logarithm);
-    if (iteration < least_iterations) return false;
+    if (iteration < least_) return false;
     double const cost = spent_ + iteration * iteration_;
-    if (!is_trial_ && cost < next_) return false;
+    if (!allowed_ && cost < next_) return false;
     rest_ = rest(iteration);
-    return rest_ * iteration_ > (is_trial_ ? std::max(next_ - cost, next_ / 4) : next_);
+    if (!allowed_) return rest_ * iteration_ > next_;
+    rest_ = std::min(rest_, std::max(most_, double(iteration)));
+    return rest_ * iteration_ > allowed_(rest_, cost);
   }
   /// \brief The iteration after this one at which gives_up() is to be asked next: before the
   /// candidate has cost what the next one promises only half-way there, which the rate is measured
@@ -66,15 +77,13 @@ class Haste {
   int next_look(int iteration) const {
     constexpr int never = std::numeric_limits<int>::max();
     if (next_ <= 0 || tolerance_ <= 0) return never;
-    double const until = is_trial_ ? 0 : std::ceil((next_ - spent_) / std::max(iteration_, 1e-12));
+    double const until = allowed_ ? 0 : std::ceil((next_ - spent_) / std::max(iteration_, 1e-12));
     if (!(until < never / 2)) return never;
-    int const first = std::max(int(until), least_iterations), half = first - first / 2;
+    int const first = std::max(int(until), least_), half = first - first / 2;
     return iteration < half ? half : iteration < first ? first : iteration + 1 + iteration / 20;
   }
   /// \brief Iterations that were thought to be left when it was given up; may be infinite.
   double iterations_left() const { return rest_; }
-
-  static constexpr int least_iterations = 20;  ///< before it can be judged
 
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -88,7 +97,9 @@ class Haste {
   }
 
   double spent_ = 0, iteration_ = 0, next_ = 0, tolerance_ = 0, rest_ = 0;
-  bool is_trial_ = false;
+  int least_ = 20;            ///< iterations before it can be judged
+  Allowed allowed_;           ///< of a trial
+  double most_ = 0;           ///< iterations of a trial
   std::vector<double> best_;  ///< logarithms of the least residual up to each iteration
 };
 
@@ -119,8 +130,8 @@ class Watch {
     haste_.begin(spent, iteration, is_one ? next : 0, tolerance_);
   }
   /// \brief Puts the candidate that was begun on trial; see Haste.
-  void put_on_trial(double spent, double iteration, double setup) {
-    haste_.begin_trial(spent, iteration, setup, tolerance_);
+  void put_on_trial(double iteration, Haste::Allowed allowed, double most, int least) {
+    haste_.begin_trial(iteration, std::move(allowed), most, tolerance_, least);
   }
   /// \brief As the monitor of a candidate.
   void listen(Progress const& progress) {

@@ -85,7 +85,7 @@ struct Auto : testing::Test {
 
 TEST_F(Auto, SolvesEveryKindOfMatrix) {
   EXPECT_EQ(expect_solved(Solder::fem_poisson_2d<double>(60)).attempts[0].solver, "cg");
-  EXPECT_EQ(expect_solved(Solder::poisson_3d_7pt<double>(12)).attempts.size(), 1u);
+  EXPECT_LE(expect_solved(Solder::poisson_3d_7pt<double>(12)).attempts.size(), 2u);  // with a trial
   EXPECT_EQ(expect_solved(Solder::elasticity_3d<double>(4)).attempts[0].solver, "cg");
   EXPECT_EQ(expect_solved(Solder::random_spd<double>(500, 7, 1)).attempts[0].solver, "cg");
   for (auto const convection : {Solder::Convection::upwind, Solder::Convection::central})
@@ -214,9 +214,10 @@ TEST_F(Auto, SaysThatAMatrixIsSingularWhateverItsValuesAre) {
   b[1] = 2;  // row 0 says otherwise
   auto const [report, x] = solve(solver, b);
   EXPECT_NE(report.reason, Reason::converged);
-  EXPECT_TRUE(contains(report.detail, "A is singular, whatever its values are")) << report.detail;
-  EXPECT_TRUE(
-      contains(solver.explain(), "singular, whatever its values are: 1 row has no column left"))
+  EXPECT_TRUE(contains(report.detail, "A is structurally singular, whatever its values are"))
+      << report.detail;
+  EXPECT_TRUE(contains(solver.explain(),
+                       "structurally singular, whatever its values are: 1 row has no column left"))
       << solver.explain();
   EXPECT_TRUE(contains(advice(report), "which rows of A lack entries")) << advice(report);
   std::set<std::string> tried;

@@ -308,7 +308,7 @@ void find_unmatched_rows(CsrMatrix<Scalar, Exec, Offset> const& A, Analysis& ana
 inline std::string why_singular(Analysis const& analysis) {
   std::int32_t const rows = analysis.row_sizes.zeros, columns = analysis.column_sizes.zeros;
   if (rows + columns + analysis.unmatched_rows == 0) return {};
-  std::string text = "singular, whatever its values are: ";
+  std::string text = "structurally singular, whatever its values are: ";
   if (rows + columns > 0)
     text += Impl::plural(rows, " row and ", " rows and ") +
             Impl::plural(columns, " column", " columns") + " with nothing but zeros";

@@ -159,6 +159,7 @@ inline constexpr double rounding_of =
 template <class Scalar, class Offset>
 struct MirrorImages {
   using value_type = MirroredPairs;
+  static constexpr double greatest = Kokkos::Experimental::finite_max_v<double>;
 
   Offset const* offsets;
   std::int32_t const* columns;
@@ -181,14 +182,24 @@ struct MirrorImages {
     if (is_paired && i > j) return;  // the pair is examined at (j, i)
     if (is_paired && i < j) ++pairs.paired;
     Wide<Scalar> const here(values[k]), there(is_paired ? values[at] : Scalar{});
-    if (!is_finite(here) || !is_finite(there)) pairs.infinite = 1;
-    if (i != j) {
-      double const most = (1 + rounding_of<Scalar>)*roots[i] * roots[j];
-      pairs.outsized += (largest_part(here) > most) + (largest_part(there) > most);
+    double const size = largest_part(here);
+    bool is_number = true;
+    double const most = (1 + rounding_of<Scalar>)*roots[i] * roots[j];
+    if (here == conjugate(there) && size <= greatest) {  // of most matrices, most pairs are
+      if (i != j) pairs.outsized += size > most ? 2 : 0;
+      if constexpr (!ScalarTraits<Scalar>::is_complex) return;
+    } else {
+      is_number = is_finite(here) && is_finite(there);
+      if (!is_number) pairs.infinite = 1;
+      if (i != j) pairs.outsized += (size > most) + (largest_part(there) > most);
     }
     auto const compare = [&](WorstPair& worst, Wide<Scalar> const& image) {
-      WorstPair pair{difference(i, j, here, image), Kokkos::min(i, j), Kokkos::max(i, j)};
-      if (pair.difference == 0) return;
+      double const least = larger(larger(size, largest_part(there)), roots[i] * roots[j]);
+      if (is_number && largest_part(here - image) < 0.999 * worst.difference * least)
+        return;  // undivided: it is not the worst
+      double const apart = difference(i, j, here, image);
+      if (apart == 0) return;
+      WorstPair pair{apart, Kokkos::min(i, j), Kokkos::max(i, j)};
       set_wide(i <= j ? pair.entry : pair.mirrored, 0, here);
       set_wide(i <= j ? pair.mirrored : pair.entry, 0, there);
       worst.join(pair);
