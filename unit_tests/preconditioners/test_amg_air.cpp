@@ -281,7 +281,7 @@ Plain inverted(HostCsr<Number> const& A) {
 /// Rows that are permuted cyclically: without a choice of pivots there is none.
 template <class Number>
 void check_any_inverses() {
-  for (std::int32_t const n : {1, 2, 3, 17, 100, 257, 300}) {
+  for (std::int32_t const n : {1, 2, 3, 17, 100, 257}) {
     auto const entries = random_vector<Number>(n * n, n);
     std::vector<std::vector<Number>> rows(n, std::vector<Number>(n));
     for (std::int32_t i = 0; i < n; ++i)
