@@ -185,8 +185,8 @@ SOLDER_MAKES_LAMBDAS double largest_row_sum(Exec const& exec, CsrMatrix<Scalar, 
         for (std::int32_t k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
           sum += magnitude(A.values[k]);
         sum *= magnitude(inverse[i]);
-        most = Kokkos::max(most,
-                           Kokkos::isfinite(sum) ? sum : Kokkos::Experimental::infinity_v<double>);
+        if (!Kokkos::isfinite(sum)) sum = Kokkos::Experimental::infinity_v<double>;
+        most = Kokkos::max(most, sum);
       },
       Kokkos::Max<double>(largest));
   return largest;
