@@ -401,9 +401,10 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
     for (Candidate& candidate : candidates) {
       auto const is_same = [&](Candidate const& other) { return other.solver == candidate.solver; };
       if (std::any_of(of_solvers.begin(), of_solvers.end(), is_same)) continue;
-      // A matched matrix, and one whose rows are dropped from one by one, is no longer Hermitian.
+      // A matched matrix, and one whose rows are dropped from one by one, is no longer Hermitian;
+      // nor is every cycle of multigrid.
       if (candidate.needs_definite && restriction.solver.empty() &&
-          (restriction.is_matched || restriction.preconditioner == "ilut"))
+          (restriction.is_not_for_cg || restriction.preconditioner == "ilut"))
         continue;
       Candidate with = candidate_of(
           analysis, machine,
@@ -440,7 +441,7 @@ Restriction restriction_of(Wanted const& wanted) {
   return {given(wanted.name),
           given(wanted.preconditioner.name),
           wanted.automatic.candidates,
-          wanted.preconditioner.scaling.match != Match::none,
+          wanted.preconditioner.scaling.match != Match::none || !wanted.preconditioner.is_for_cg(),
           !wanted.automatic.never_converges(),
           0};
 }

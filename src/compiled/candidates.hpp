@@ -57,8 +57,8 @@ struct Restriction {
   std::string solver{};          ///< the only one; empty: any
   std::string preconditioner{};  ///< the only one; empty: any
   std::string candidates{};      ///< "cg+amg gmres+ilu0": these in this order; empty: the table's
-  bool is_matched = false;       ///< rows are permuted for the preconditioner, which cg cannot take
-  bool may_try = true;           ///< a candidate may be on trial
+  bool is_not_for_cg = false;  ///< rows are permuted for the preconditioner, or it is not symmetric
+  bool may_try = true;         ///< a candidate may be on trial
   /// Iterations that CG with jacobi needs by what it has shown, and is not to begin with; 0: it has
   /// not been tried.
   double plain_iterations = 0;

@@ -495,7 +495,13 @@ bool selectable(Key const& row, Document const& document) {
 /// Of the rows of a key that serves no combination, and those of the keys that decide over it, the
 /// ones to change first: tau is for a pattern, but where the name is jacobi there is no pattern.
 std::vector<Key const*> deciding(std::vector<Key const*> const& rows, Document const& document) {
-  auto const selectors = selectors_of(*rows[0]);
+  std::vector<Key const*> selectors;  // of which a value selects one of the rows
+  for (Key const* selector : selectors_of(*rows[0]))
+    if (selector->words.empty() || std::any_of(rows.begin(), rows.end(), [&](Key const* row) {
+          return std::any_of(row->for_values.begin(), row->for_values.end(),
+                             [&](std::string_view value) { return has(selector->words, value); });
+        }))
+      selectors.push_back(selector);
   bool const in_reach =
       selectors.empty() || std::any_of(selectors.begin(), selectors.end(),
                                        [&](Key const* row) { return selectable(*row, document); });

@@ -166,7 +166,7 @@ double bytes_of_amg(Case const& of) {
   PreconditionerConfig const& config = of.run.preconditioner;
   double const modes = config.near_nullspace == "rigid_body" ? 6 : config.amg.block_size,
                number = of.run.problem.scalar >= Scalar::complex_float ? 16 : 8;
-  double const matrices = config.amg.interpolation == AmgInterpolation::air ? 16 : 4;
+  double const matrices = config.amg.interpolation == AmgInterpolation::air ? 40 : 4;
   return matrices * of.compressed(of.matrix.nonzeros, of.stored()) + of.work_vectors(3) +
          (modes > 1 ? (3 * modes * number + 8) * of.matrix.rows : 0);
 }

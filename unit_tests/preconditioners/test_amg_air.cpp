@@ -566,6 +566,40 @@ TEST(AmgAir, SolvesOddMatrices) {
   EXPECT_LE(iterations_of(negated(recirculating_flow(40, 1e3))), 12);
 }
 
+/// What a coarse row restricts of itself stays, however large its other entries are.
+TEST(AmgAir, SolvesWhereRowsDifferInScale) {
+  auto host = recirculating_flow(30, 1e2);
+  for (std::int32_t i = 0; i < host.rows; ++i)
+    for (auto k = host.row_offsets[i]; k < host.row_offsets[i + 1]; ++k)
+      host.values[k] *= std::pow(10.0, 3 * (i % 3 - 1));
+  EXPECT_LE(iterations_of(host), 20);
+}
+
+TEST(AmgAir, InvertsWhatCannotBeMadeCoarser) {
+  // No entry of a matrix that is inverted is dropped.
+  EXPECT_LE(iterations_of(sparse<double>({{1e-5, -1e-5, 1}, {1, 2, 0.1}, {0.3, -0.4, 1}})), 2);
+  std::int32_t const n = 300;
+  auto const entries = random_vector<double>(n * n, 3);
+  std::vector<std::vector<double>> rows(n, std::vector<double>(n));
+  for (std::int32_t i = 0; i < n; ++i)
+    for (std::int32_t j = 0; j < n; ++j) rows[i][j] = entries[i * n + j] + (i == j ? 1 : 0);
+  EXPECT_LE(iterations_of(sparse(rows)), 3);
+}
+
+TEST(AmgAir, GivesUpWhereLevelsFillIn) {
+  Default const exec;
+  std::int32_t const n = 4000;
+  std::mt19937 random(1);
+  Solder::TripletBuilder<double> entries;
+  for (std::int32_t i = 0; i < n; ++i) {
+    entries.add(i, i, 4);
+    for (int k = 0; k < 6; ++k) entries.add(i, std::int32_t(random() % n), -1);
+  }
+  AmgOf const M(exec, MatrixOf(exec, entries.build(n, n)), air);
+  EXPECT_NE(M.failure().find("more than 20 times the entries of A"), std::string::npos)
+      << M.failure();
+}
+
 /// A row that sums to nothing in each body: the constant has no energy.
 TEST(AmgAir, SolvesConsistentSingularSystems) {
   Default const exec;

@@ -379,6 +379,16 @@ TEST_F(Auto, LeavesOneOfTheTwoToTheUser) {
                std::invalid_argument);
 }
 
+TEST_F(Auto, GivesCgNoCycleThatIsNotSymmetric) {
+  Matrix const A(exec, Solder::fem_poisson_2d<double>(30));
+  for (Parameters const& amg : {Parameters{{"name", "amg"}, {"interpolation", "air"}},
+                                Parameters{{"name", "amg"}, {"pre", 1}, {"post", 2}}}) {
+    std::string const said = make_solver(exec, A, {{"preconditioner", amg}}).explain();
+    EXPECT_FALSE(contains(said, "taken: cg")) << said;
+    EXPECT_TRUE(contains(said, "taken: ")) << said;
+  }
+}
+
 TEST_F(Auto, KeepsToItsLimits) {
   HostCsr<double> const A = tridiagonal(4000, 1, 0.01, -1);  // slow for all
   std::vector<double> const b = random_vector<double>(4000, 3);

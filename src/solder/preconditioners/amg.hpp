@@ -73,7 +73,8 @@ namespace Solder {
 /// a fine row. Sweeps are for fine rows alone: of weight 1 (jacobi), or with the weights of a
 /// Chebyshev polynomial for 1/2 to 3/2. Small entries of R, A_c (into its diagonal) and of the
 /// cycle's matrices are dropped. Where the levels end before max_coarse_size, the last one is
-/// inverted if it has at most 1000 rows. A level again takes two products with one sweep before and
+/// inverted if it has at most 1000 rows. A set-up whose levels fill in to more than 20 times the
+/// entries of A fails. A level again takes two products with one sweep before and
 /// one after. The diagonal of A must have no zeros, and the cycle is not Hermitian: for Gmres,
 /// BiCgStab and Idr. A near-nullspace, block_size and `fsai` belong to aggregation and are refused.
 ///

@@ -26,6 +26,13 @@ KOKKOS_FORCEINLINE_FUNCTION double magnitude(Scalar const& a) {
     return Kokkos::fabs(double(a));
 }
 
+/// \brief |a| times the weight of its column, where there are weights.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION double weighted(double const* weight, std::int32_t column,
+                                            Scalar const& a) {
+  return weight == nullptr ? magnitude(a) : weight[column] * magnitude(a);
+}
+
 /// \brief Which entries couple strongly: those at least as large as `strength` times the geometric
 /// mean of the largest couplings of the two rows. (Compared with the diagonal instead, a 27-point
 /// stencil would have no strong couplings, because its couplings are all equal and small.)
@@ -47,10 +54,11 @@ struct Coupling {
 };
 
 /// \brief The root of the largest off-diagonal |a_ij| of each row, or of the largest of all. One
-/// kernel.
+/// kernel. \param weight per column: what its entries count times; null: once
 template <class Exec, class Scalar>
 SOLDER_MAKES_LAMBDAS Kokkos::View<double*, typename Exec::memory_space> largest_couplings(
-    Exec const& exec, CsrMatrix<Scalar, Exec> const& matrix, bool with_diagonal = false) {
+    Exec const& exec, CsrMatrix<Scalar, Exec> const& matrix, bool with_diagonal = false,
+    double const* weight = nullptr) {
   auto const A = matrix.device_operator();
   auto const view = allocate<double>(exec, "Solder::amg::largest", A.rows.count);
   double* const largest = view.data();
@@ -61,7 +69,8 @@ SOLDER_MAKES_LAMBDAS Kokkos::View<double*, typename Exec::memory_space> largest_
         double mine = 0;
         for (std::int32_t k = A.row_offsets[i] + group.rank(); k < A.row_offsets[i + 1];
              k += group.size())
-          if (with_diagonal || A.columns[k] != i) mine = Kokkos::max(mine, magnitude(A.values[k]));
+          if (with_diagonal || A.columns[k] != i)
+            mine = Kokkos::max(mine, weighted(weight, A.columns[k], A.values[k]));
         double const most = group.largest(mine);
         if (group.rank() == 0) largest[i] = Kokkos::sqrt(most);
       });

@@ -32,6 +32,9 @@ struct AirShares {
   double cycle = 4e-4;   ///< in the matrices that restrict and interpolate with sweeps
 };
 
+/// \brief Entries of all levels together, for each of A's, with which a set-up gives up.
+inline constexpr std::int64_t most_filled = 20;
+
 /// \brief Where the eigenvalues of D_ff^-1 A_ff are thought to lie, by Gershgorin's theorem.
 inline constexpr double least_of_air = 1 - AirShares().split_first,
                         air_bound = 1 + AirShares().split_first;
@@ -83,6 +86,20 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> scaled_fine_columns(
   return {exec, rows, n, offsets, columns, values, {totals.longest}};
 }
 
+/// \brief |a_ii| of each row. An entry r_cj of a restriction counts times |a_jj|: A's rows may be
+/// scaled in any way. \param inverse 1 / a_ii
+template <class Scalar, class Exec>
+SOLDER_MAKES_LAMBDAS DeviceArray<double, Exec> diagonal_sizes(Exec const& exec,
+                                                              Scalar const* inverse,
+                                                              std::int32_t rows) {
+  auto const view = allocate<double>(exec, "Solder::amg::diagonal_sizes", rows);
+  double* const sizes = view.data();
+  Kokkos::parallel_for(
+      "Solder::amg::diagonal_sizes", Kokkos::RangePolicy<Exec>(exec, 0, rows),
+      KOKKOS_LAMBDA(std::int32_t i) { sizes[i] = 1 / magnitude(inverse[i]); });
+  return view;
+}
+
 /// \brief [-A_cf D_ff^-1 (2 I - A_ff D_ff^-1), I], without small entries.
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> air_restriction(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
@@ -90,7 +107,8 @@ CsrMatrix<Scalar, Exec> air_restriction(Exec const& exec, CsrMatrix<Scalar, Exec
                                         double share, ProductMemory<Exec>& memory) {
   auto const first = scaled_fine_columns(exec, A, inverse, splitting, true),
              more = scaled_fine_columns(exec, A, inverse, splitting, false);
-  return dropped(exec, Impl::product(exec, first, more, memory), share, splitting.number.data());
+  return dropped(exec, Impl::product(exec, first, more, memory), share, splitting.number.data(),
+                 false, diagonal_sizes(exec, inverse, A.rows()).data());
 }
 
 /// \brief Interpolation: the identity in coarse rows, and in a fine row i the weights
@@ -143,7 +161,7 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> direct_interpolation(
           }
         for (std::int32_t p = 0; p < count; ++p) {
           kept += sizes[p];
-          picked[most * i + p] = entries[p];
+          picked[std::int64_t(most) * i + p] = entries[p];
         }
         scales[i] = kept > 0 ? all / kept : 0;
         to[i] = number[i] >= 0 ? 1 : count;
@@ -162,7 +180,7 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> direct_interpolation(
           return;
         }
         for (std::int32_t p = to[i]; p < to[i + 1]; ++p) {
-          std::int32_t const k = picked[most * i + p - to[i]];
+          std::int32_t const k = picked[std::int64_t(most) * i + p - to[i]];
           to_columns[p] = number[A.columns[k]];
           to_values[p] = to_real<Scalar>(-scales[i]) * (A.values[k] * inverse[i]);
         }

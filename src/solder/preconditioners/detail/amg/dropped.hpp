@@ -17,8 +17,9 @@ namespace Solder::Impl::amg {
 template <class Scalar>
 struct LargeEntries {
   CsrOperator<Scalar, std::int32_t> A;
-  double const* largest;      ///< per row: the root of the largest |a_ij|
+  double const* largest;      ///< per row: the root of the largest |a_ij|, by weight
   std::int32_t const* owner;  ///< per column: the row whose own it is; null: no row has one
+  double const* weight;       ///< per column: what its entries count times; null: once
   double share;
   double rounding = tie<Scalar>;  ///< relative tolerance, so that rounding does not break ties
 
@@ -26,7 +27,7 @@ struct LargeEntries {
     return owner != nullptr && owner[A.columns[k]] == i;
   }
   KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t i, std::int32_t k) const {
-    double const size = magnitude(A.values[k]);
+    double const size = weighted(weight, A.columns[k], A.values[k]);
     return is_own(i, k) ||
            !(size == 0 || (1 + rounding) * size < share * (largest[i] * largest[i]));
   }
@@ -37,15 +38,14 @@ struct LargeEntries {
 /// \param owner per column: the row of whose entry in this column nothing may be dropped; null:
 /// there is none
 /// \param is_lumped whether that entry absorbs what is dropped, so that the row keeps its sum
+/// \param weight per column: what its entries count times; null: once
 template <class Scalar, class Exec>
-SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> dropped(Exec const& exec,
-                                                     CsrMatrix<Scalar, Exec> const& matrix,
-                                                     double share,
-                                                     std::int32_t const* owner = nullptr,
-                                                     bool is_lumped = false) {
+SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> dropped(
+    Exec const& exec, CsrMatrix<Scalar, Exec> const& matrix, double share,
+    std::int32_t const* owner = nullptr, bool is_lumped = false, double const* weight = nullptr) {
   std::int32_t const n = matrix.rows(), bits = row_lane_bits<Exec>(n, matrix.nonzeros());
-  auto const largest = largest_couplings(exec, matrix, true);
-  LargeEntries<Scalar> const large{matrix.device_operator(), largest.data(), owner, share};
+  auto const largest = largest_couplings(exec, matrix, true, weight);
+  LargeEntries<Scalar> const large{matrix.device_operator(), largest.data(), owner, weight, share};
   auto const graph = strong_graph(exec, large, matrix.nonzeros(), bits);
   auto const values = allocate<Scalar>(exec, "Solder::csr::values", graph.size);
   std::int32_t const* const offsets = graph.offsets.data();

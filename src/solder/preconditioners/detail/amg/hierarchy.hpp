@@ -239,23 +239,29 @@ class Hierarchy {
       end_phase("strength");
       splitting = split(exec_, A, graph, levels.size() == 1 ? share.split_first : share.split_next);
       end_phase("splitting");
-      if (!is_coarse_enough(splitting.count, A.rows())) return false;
+      if (!is_coarse_enough(splitting.count, A.rows())) {
+        if (levels.size() > 1 || A.rows() > most_inverted) return false;
+        splitting = {numbers(exec_, A.rows()), A.rows()};  // A itself is inverted
+      }
     }
     Matrix const R = air_restriction(exec_, A, inverse, splitting, share.restriction, memory_),
                  P = direct_interpolation(exec_, A, inverse, splitting);
     end_phase("restriction and interpolation");
     Matrix const RA = Impl::product(exec_, R, A, memory_), AP = Impl::product(exec_, A, P, memory_),
                  RAP = Impl::product(exec_, RA, P, memory_);
-    pin(exec_, inverse, R, RAP, std::pow(epsilon, 2.0 / 3));
+    bool const is_last = RAP.rows() <= coarsest || RAP.rows() == A.rows();  // to be inverted
     Matrix const coarse =
-        dropped(exec_, RAP, share.coarse, numbers(exec_, RAP.rows()).data(), true);
+        is_last ? RAP : dropped(exec_, RAP, share.coarse, numbers(exec_, RAP.rows()).data(), true);
+    pin(exec_, inverse, R, coarse, std::pow(epsilon, 2.0 / 3));
     end_phase("coarse matrix");
+    if (has_filled(coarse)) return false;
+    auto const sizes = diagonal_sizes(exec_, inverse, A.rows());
     leave_coarse_rows(exec_, inverse, splitting);
     fine.largest = air_bound;
     double const before = sweeps_.before / fine.largest, after = sweeps_.after / fine.largest;
-    fine.QH = before == 0
-                  ? R
-                  : dropped(exec_, smooth<true>(exec_, inverse, before, R, RA, true), share.cycle);
+    fine.QH = before == 0 ? R
+                          : dropped(exec_, smooth<true>(exec_, inverse, before, R, RA, true),
+                                    share.cycle, splitting.number.data(), false, sizes.data());
     Matrix const Q =
         after == 0 ? P : dropped(exec_, smooth(exec_, inverse, after, P, AP, true), share.cycle);
     // Without the zeros that sweeps for fine rows alone leave in S.
@@ -266,6 +272,17 @@ class Hierarchy {
   }
   static bool is_coarse_enough(std::int32_t count, std::int32_t rows) {
     return count > 0 && count <= 0.9 * rows;
+  }
+  /// \brief Whether all levels would have too many entries with this one; says so then.
+  bool has_filled(Matrix const& coarse) {
+    std::int64_t entries = coarse.nonzeros();
+    for (Level const& level : levels) entries += level.A.nonzeros();
+    if (entries <= most_filled * levels.front().A.nonzeros()) return false;
+    failure = "on level " + std::to_string(levels.size() + 1) +
+              " of the multigrid hierarchy the levels have more than " +
+              std::to_string(most_filled) +
+              " times the entries of A: interpolation air does not suit it; take ilu0 or ilut";
+    return true;
   }
 
   /// \brief Adds a level; false if it would not be much smaller. A level that is small enough to be
