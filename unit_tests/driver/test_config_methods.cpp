@@ -27,11 +27,13 @@ TEST(Config, ReorthogonalisationIsOfSomeFormsOfGmres) {
   EXPECT_EQ(rounds("name: gmres, form: [cgs, cgs2], reorthogonalisation: [lost, halved]"),
             (Rounds{"cgs ", "cgs2 lost", "cgs2 halved"}));
   for (char const* const solver : {"name: cg", "name: bicgstab", "name: idr"})
-    expect_error(std::string(problem) + "solver: {" + solver + ", reorthogonalisation: lost}\n",
-                 {"'solver.reorthogonalisation' does not apply here; it is for solver.name: gmres"});
+    expect_error(
+        std::string(problem) + "solver: {" + solver + ", reorthogonalisation: lost}\n",
+        {"'solver.reorthogonalisation' does not apply here; it is for solver.name: gmres"});
   expect_error(
       std::string(problem) + "solver: {name: gmres, form: cgs, reorthogonalisation: lost}\n",
-      {"'solver.reorthogonalisation' does not apply here; it is for solver.form: cgs2 or flexible"});
+      {"'solver.reorthogonalisation' does not apply here; it is for solver.form: cgs2 or "
+       "flexible"});
 }
 
 TEST(Config, FsaiAndItsParameters) {
