@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <solder/core/names.hpp>
 #include <solder/core/options.hpp>
 #include <stdexcept>
@@ -24,15 +23,24 @@ struct Rates {
   double stage;    ///< of an iteration's stage where there is nothing to do: launches and barriers
   double level;    ///< for a triangular solve's next level, its rows waiting for each other
   double element;  ///< of a set-up, for each entry of A that it goes through once
+  double element_alone;  ///< the same where one thread of a host does it all
 };
 
 // Hosts, a thread: the rates are fitted to 1,100 solves of 147 matrices, the tables of costs to
 // those of 98 by perf_tests/auto/sweep.py, within a factor of two or three for nine of ten. GPUs:
 // an H100, the tables of docs/performance.
-constexpr Rates host_rates{
-    .entry = 0.62e-9, .word = 0.45e-9, .stage = 0.3e-6, .level = 0, .element = 0.62e-9};
-constexpr Rates gpu_rates{
-    .entry = 5e-12, .word = 3.2e-12, .stage = 1.5e-6, .level = 1e-6, .element = 5e-12};
+constexpr Rates host_rates{.entry = 0.62e-9,
+                           .word = 0.45e-9,
+                           .stage = 0.3e-6,
+                           .level = 0,
+                           .element = 0.62e-9,
+                           .element_alone = 0.62e-9};
+constexpr Rates gpu_rates{.entry = 5e-12,
+                          .word = 3.2e-12,
+                          .stage = 1.5e-6,
+                          .level = 1e-6,
+                          .element = 5e-12,
+                          .element_alone = 5e-12};
 /// A stage of several threads of a host, which meet at its end.
 constexpr double host_barrier = 3e-6;
 
@@ -59,22 +67,25 @@ constexpr std::array solver_costs{SolverCost{"cg", 1, 5, 2}, SolverCost{"bicgsta
 
 /// A preconditioner: entries that an application goes through for each of A's (of one with fill: of
 /// the factors'), words a row, stages; levels, as a share of the root of the rows; and the set-up's
-/// elements for each entry of A, at least so many for each entry of a row.
+/// elements for each entry of A, at least so many for each entry of a row, and whether the threads
+/// of a host share them: those of factors and of multigrid they do not, or hardly.
 struct PreconditionerCost {
   std::string_view name;
   double entries, words, stages, levels, elements, elements_by_row = 0;
+  bool is_shared = false;
 };
-constexpr std::array preconditioner_costs{PreconditionerCost{"none", 0, 0, 0, 0, 0},
-                                          PreconditionerCost{"jacobi", 0, 0, 0, 0, 24},
-                                          PreconditionerCost{"fsai", 3, 0, 2, 0, 260},
-                                          PreconditionerCost{"ic0", 1.5, 9, 2, 4, 180},
-                                          PreconditionerCost{"ilu0", 1.5, 9, 2, 4, 115},
-                                          PreconditionerCost{"chebyshev", 4.2, 27, 6, 0, 30},
-                                          PreconditionerCost{"amg", 1, 70, 8, 0, 215},
-                                          PreconditionerCost{"ict", 1.2, 14, 2, 4, 100, 20},
-                                          PreconditionerCost{"ilut", 1.2, 14, 2, 4, 160},
-                                          PreconditionerCost{"ick", 1.2, 14, 2, 4, 200},
-                                          PreconditionerCost{"iluk", 1.2, 14, 2, 4, 200}};
+constexpr std::array preconditioner_costs{
+    PreconditionerCost{"none", 0, 0, 0, 0, 0},
+    PreconditionerCost{"jacobi", 0, 0, 0, 0, 24, 0, true},
+    PreconditionerCost{"fsai", 3, 0, 2, 0, 260, 0, true},
+    PreconditionerCost{"ic0", 1.5, 9, 2, 4, 180},
+    PreconditionerCost{"ilu0", 1.5, 9, 2, 4, 115},
+    PreconditionerCost{"chebyshev", 4.2, 27, 6, 0, 30, 0, true},
+    PreconditionerCost{"amg", 1, 70, 8, 0, 215},
+    PreconditionerCost{"ict", 1.2, 14, 2, 4, 100, 20},
+    PreconditionerCost{"ilut", 1.2, 14, 2, 4, 160},
+    PreconditionerCost{"ick", 1.2, 14, 2, 4, 200},
+    PreconditionerCost{"iluk", 1.2, 14, 2, 4, 200}};
 
 template <class Costs>
 auto const& cost_of(Costs const& costs, std::string_view name) {
@@ -239,7 +250,7 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
           .preconditioner = std::string(rule.preconditioner),
           .solver_options = {},
           .preconditioner_options = options,
-          .setup = rates.element * entries * fill *
+          .setup = (M.is_shared ? rates.element : rates.element_alone) * entries * fill *
                        std::max(M.elements, M.elements_by_row * entries / std::max(n, 1.0)) +
                    (M.elements > 50  ? 100
                     : M.elements > 0 ? 20

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "wanted.hpp"
+#include "watch.hpp"
 
 namespace Solder::Compiled {
 
@@ -42,7 +43,7 @@ struct Candidate {
   /// It has no set-up to speak of, and goes on only as long as it promises to be done before others
   /// would; for single right-hand sides.
   bool is_trial = false;
-  int judged_from = 20;  ///< iterations after which it may be given up
+  int judged_from = Haste::least_iterations;  ///< iterations after which it may be given up
 
   /// \brief "cg+amg".
   std::string name() const { return solver + "+" + preconditioner; }

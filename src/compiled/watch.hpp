@@ -29,6 +29,7 @@ namespace Solder::Compiled {
 class Haste {
  public:
   using Allowed = std::function<double(double, double)>;  ///< see begin_trial()
+  static constexpr int least_iterations = 20;             ///< as a rule, before it can be judged
 
   /// \brief Begins a candidate.
   /// \param spent seconds of its set-up, by the model
@@ -36,7 +37,8 @@ class Haste {
   /// \param next those that the next candidate promises to take; 0: never in haste
   /// \param tolerance the relative residual that is wanted; 0: never in haste
   /// \param least iterations before it can be judged
-  void begin(double spent, double iteration, double next, double tolerance, int least = 20) {
+  void begin(double spent, double iteration, double next, double tolerance,
+             int least = least_iterations) {
     least_ = least;
     spent_ = spent;
     iteration_ = iteration;
@@ -51,7 +53,7 @@ class Haste {
   /// taken so many seconds
   /// \param most iterations that it is thought to take, however slow it is at first
   void begin_trial(double iteration, Allowed allowed, double most, double tolerance,
-                   int least = 20) {
+                   int least = least_iterations) {
     begin(0, iteration, 1, tolerance, least);
     allowed_ = std::move(allowed);
     most_ = most;
@@ -97,7 +99,7 @@ class Haste {
   }
 
   double spent_ = 0, iteration_ = 0, next_ = 0, tolerance_ = 0, rest_ = 0;
-  int least_ = 20;            ///< iterations before it can be judged
+  int least_ = 0;             ///< iterations before it can be judged
   Allowed allowed_;           ///< of a trial
   double most_ = 0;           ///< iterations of a trial
   std::vector<double> best_;  ///< logarithms of the least residual up to each iteration

@@ -56,6 +56,17 @@ bool is_among(std::string const& name, std::vector<std::string> const& all) {
   return std::find(all.begin(), all.end(), name) != all.end();
 }
 
+/// Rows are factorised one after another, whoever waits.
+TEST(Candidates, SetUpsOfFactorsAreNotSharedByThreads) {
+  auto const setup = [](std::string const& preconditioner, std::int32_t threads) {
+    Machine const machine{.is_host = true, .multiprocessors = threads};
+    return candidates_for(mesh(100000), machine, {.preconditioner = preconditioner})[0].setup;
+  };
+  for (char const* const alone : {"ic0", "ict", "amg"})
+    EXPECT_GE(setup(alone, 4), setup(alone, 1)) << alone;
+  EXPECT_LT(setup("fsai", 4), 0.5 * setup("fsai", 1));
+}
+
 TEST(Candidates, OfADefiniteMatrixBeginWithCg) {
   for (bool const is_host : {true, false})
     for (std::int32_t const n : {1, 10, 1000, 100000, 10000000}) {
