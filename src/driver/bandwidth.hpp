@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/kokkos_ext.hpp>
 
 #ifdef __linux__
 #include <unistd.h>
@@ -79,13 +80,13 @@ class BandwidthTest {
 
   /// \brief copy() with these arrays. (Public, like fill, because CUDA accepts lambdas only in
   /// public functions.)
-  double copy_of(double const* a, double* b) const {
+  SOLDER_MAKES_LAMBDAS double copy_of(double const* a, double* b) const {
     return bytes_per_second(2, [&] {
       Kokkos::parallel_for(
           "Solder::bandwidth::copy", all(), KOKKOS_LAMBDA(std::int64_t i) { b[i] = a[i]; });
     });
   }
-  void fill(double* values, double value) const {
+  SOLDER_MAKES_LAMBDAS void fill(double* values, double value) const {
     Kokkos::parallel_for(
         "Solder::bandwidth::fill", all(), KOKKOS_LAMBDA(std::int64_t i) { values[i] = value; });
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Who makes a KOKKOS_LAMBDA in the library says so: see SOLDER_MAKES_LAMBDAS.
+// Who makes a KOKKOS_LAMBDA in a header says so: see SOLDER_MAKES_LAMBDAS.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -36,7 +36,7 @@ bool is_scope(std::string const& head) {
 TEST(KokkosLambdas, AreMadeByFunctionsThatAreNotInlined) {
   int lambdas = 0;
   for (auto const& entry :
-       std::filesystem::recursive_directory_iterator(SOLDER_SOURCE_DIR "/src/solder")) {
+       std::filesystem::recursive_directory_iterator(SOLDER_SOURCE_DIR "/src")) {
     if (entry.path().extension() != ".hpp") continue;
     std::string const code = code_of(entry.path());
     std::vector<std::size_t> open;

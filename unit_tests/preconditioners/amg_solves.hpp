@@ -55,6 +55,17 @@ Solved<double> solved(MatrixOf const& A, AmgOf const& M, std::vector<double> con
   return s;
 }
 
+/// \brief To 1e-10 within 60 iterations, and what is said of it is true.
+template <class Options>
+void expect_solved(HostCsr<double> const& host, MatrixOf const& A, AmgOf const& M,
+                   std::vector<double> const& b, Options options) {
+  options.tolerance = 1e-10;
+  options.max_iterations = 60;
+  auto const s = solved(A, M, b, options);
+  EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
+  expect_true_report(host, b, s, options);
+}
+
 inline CgOptions cg(Runner runner, double tolerance = 1e-10, int max_iterations = 300) {
   CgOptions options;
   options.form = Solder::CgForm::classical;

@@ -20,7 +20,6 @@ struct ArnoldiGmres {
   using ProductSums = Sums<0>;
   struct Beginning {
     typename ScalarTraits<Scalar>::Real factor;
-    double full;  ///< see GmresSmall
   };
 
   static constexpr std::int32_t first_column = 0;  ///< of those that w is made orthogonal to
@@ -40,7 +39,7 @@ struct ArnoldiGmres {
       small.t(0) = 1;
       small.lost(0) = 0;
     }
-    return {to_real<Scalar>(factor), 0};
+    return {to_real<Scalar>(factor)};
   }
   KOKKOS_FORCEINLINE_FUNCTION static Scalar first(Scalar const& r, Beginning const& s) {
     return s.factor * r;

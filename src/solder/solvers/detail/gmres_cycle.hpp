@@ -105,9 +105,10 @@ struct GmresColumns {
     } else {
       if constexpr (Storage == GmresStorage::either)
         if (is_single) return f(mixed(full));
-      return f(TallBasis<Scalar>{static_cast<Scalar*>(values), stride});
+      return f(tall());
     }
   }
+  KOKKOS_FUNCTION TallBasis<Scalar> tall() const { return {static_cast<Scalar*>(values), stride}; }
   KOKKOS_FUNCTION MixedBasis<Scalar> mixed(double full) const {
     return {values, stride, static_cast<std::int32_t>(full)};
   }
@@ -597,7 +598,10 @@ struct GmresCorrect {
 template <class Scalar, class Variant, GmresStorage Storage, class Operand>
 struct GmresBegin {
   static constexpr std::size_t sums = 0;
-  using Scalars = typename Variant::Beginning;
+  struct Scalars {
+    typename Variant::Beginning beginning;
+    double full;  ///< see GmresSmall
+  };
 
   GmresColumns<Scalar> V;
   GmresSmall<Scalar> small;
@@ -615,14 +619,17 @@ struct GmresBegin {
         small.sigma() = 1;
     }
     next.cause = Cause::none;
-    s = Variant::begin(small, team, Kokkos::sqrt(next.true_squared));
-    s.full = V.full_columns(next.true_squared, next.stop_squared);
-    if (team.league_rank() == 0 && team.rank() == 0) small.full() = s.full;
+    s.beginning = Variant::begin(small, team, Kokkos::sqrt(next.true_squared));
+    if constexpr (Storage != GmresStorage::same) {
+      s.full = V.full_columns(next.true_squared, next.stop_squared);
+      if (team.league_rank() == 0 && team.rank() == 0) small.full() = s.full;
+    }
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& r, Scalars const& s,
                                        Sums<0>&) const {
-    V.template with<Storage>(
-        s.full, [&](auto const& columns) { operand.store(columns, 0, i, Variant::first(r, s)); });
+    V.template with<Storage>(s.full, [&](auto const& columns) {
+      operand.store(columns, 0, i, Variant::first(r, s.beginning));
+    });
   }
   KOKKOS_FORCEINLINE_FUNCTION void end(auto const&, Sums<0> const&, Control const&,
                                        Control&) const {}

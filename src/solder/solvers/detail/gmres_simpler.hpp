@@ -25,7 +25,6 @@ struct SimplerGmres {
   using ProductSums = Sums<1>;
   struct Beginning {
     typename ScalarTraits<Scalar>::Real factor;
-    double full;  ///< see GmresSmall
   };
 
   static constexpr std::int32_t first_column = 1;  ///< of those that v_i is made orthogonal to
@@ -38,7 +37,7 @@ struct SimplerGmres {
   /// \brief v_0 = r / ||r||. Words: 2 a row.
   KOKKOS_FORCEINLINE_FUNCTION static Beginning begin(GmresSmall<Scalar> const&, auto const&,
                                                      double norm) {
-    return {to_real<Scalar>(norm > 0 ? 1 / norm : 0), 0};
+    return {to_real<Scalar>(norm > 0 ? 1 / norm : 0)};
   }
   KOKKOS_FORCEINLINE_FUNCTION static Scalar first(Scalar const& r, Beginning const& s) {
     return s.factor * r;
@@ -96,7 +95,7 @@ struct SimplerGmres {
       struct Row {
         Scalar v, r;
       };
-      TallBasis<Scalar> const V{static_cast<Scalar*>(d.V.values), d.V.stride};
+      auto const V = d.V.tall();
       Scalar const *const v = V.column(at.step + 1), *const r = V.column(0);
       typename ScalarTraits<Scalar>::Real inverse;
       Sums<parts<Scalar>> mine{};

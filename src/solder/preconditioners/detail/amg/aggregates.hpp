@@ -36,7 +36,10 @@ KOKKOS_FORCEINLINE_FUNCTION double weighted(double const* weight, std::int32_t c
 /// \brief Which entries couple strongly: those at least as large as `strength` times the geometric
 /// mean of the largest couplings of the two rows. (Compared with the diagonal instead, a 27-point
 /// stencil would have no strong couplings, because its couplings are all equal and small.)
-template <class Scalar>
+///
+/// \tparam by_row times the largest coupling of their own row, for a matrix that need not be
+/// symmetric
+template <class Scalar, bool by_row = false>
 struct Coupling {
   CsrOperator<Scalar, std::int32_t> A;
   double const* largest;  ///< per row: the root of the largest off-diagonal |a_ij|
@@ -47,7 +50,7 @@ struct Coupling {
     std::int32_t const j = A.columns[k];
     if (j == i) return false;
     double const size = magnitude(A.values[k]);
-    return size > 0 && (1 + rounding) * size >= strength * (largest[i] * largest[j]);
+    return size > 0 && (1 + rounding) * size >= strength * (largest[i] * largest[by_row ? i : j]);
   }
   /// \brief Whether the diagonal absorbs a weak coupling.
   KOKKOS_FUNCTION static bool is_lumped(std::int32_t, std::int32_t) { return true; }
@@ -175,6 +178,29 @@ struct Aggregates {
   std::int32_t count = 0;
 };
 
+/// \brief A number that the device has counted.
+template <class Exec>
+class Counted {
+ public:
+  using View = Kokkos::View<std::int32_t, typename Exec::memory_space>;
+
+  explicit Counted(Exec const& exec)
+      : memory_(allocate<std::int32_t>(exec, "Solder::amg::counted", 1)), view_(memory_.data()) {}
+
+  View const& view() const { return view_; }
+  /// \brief Waits for the device.
+  std::int32_t get(Exec const& exec) const {
+    std::int32_t count = 0;
+    Kokkos::deep_copy(exec, Kokkos::View<std::int32_t, Kokkos::HostSpace>(&count), view_);
+    exec.fence("Solder::amg: a count is known");
+    return count;
+  }
+
+ private:
+  DeviceArray<std::int32_t, Exec> memory_;
+  View view_;
+};
+
 /// \brief Finds a maximal independent set of distance 2, in rounds: a row that comes first within
 /// distance 2 becomes a root; a row with a root within distance 2 is out (Bell, Dalton and Olson
 /// 2012, Algorithm 5). A root and its neighbours form an aggregate. Each remaining row, at distance
@@ -197,8 +223,7 @@ SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scala
   // The host of a GPU waits only once for several rounds: first for as many as nearly all graphs
   // need. Surplus rounds do nothing.
   constexpr int first = is_host_space<Exec> ? 1 : 6, at_once = is_host_space<Exec> ? 1 : 2;
-  auto const left_view = allocate<std::int32_t>(exec, "Solder::amg::undecided", 1);
-  Kokkos::View<std::int32_t, typename Exec::memory_space> const undecided(left_view.data());
+  Counted<Exec> const undecided(exec);
   std::int32_t left = n;
   for (int round = 0; left > 0; ++round) {
     Kokkos::parallel_for(
@@ -222,10 +247,9 @@ SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scala
           else
             ++others;
         },
-        undecided);
+        undecided.view());
     if (round + 1 < first || (round + 1 - first) % at_once != 0) continue;
-    Kokkos::deep_copy(exec, Kokkos::View<std::int32_t, Kokkos::HostSpace>(&left), undecided);
-    exec.fence("Solder::amg: known how many rows are undecided");
+    left = undecided.get(exec);
   }
   Aggregates<Exec> aggregates;
   aggregates.of_row = allocate<std::int32_t>(exec, "Solder::amg::aggregate", n);

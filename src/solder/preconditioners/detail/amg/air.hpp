@@ -101,14 +101,16 @@ SOLDER_MAKES_LAMBDAS DeviceArray<double, Exec> diagonal_sizes(Exec const& exec,
 }
 
 /// \brief [-A_cf D_ff^-1 (2 I - A_ff D_ff^-1), I], without small entries.
+/// \param inverse 1 / a_ii \param sizes |a_ii|
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> air_restriction(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
-                                        Scalar const* inverse, Splitting<Exec> const& splitting,
-                                        double share, ProductMemory<Exec>& memory) {
+                                        Scalar const* inverse, double const* sizes,
+                                        Splitting<Exec> const& splitting, double share,
+                                        ProductMemory<Exec>& memory) {
   auto const first = scaled_fine_columns(exec, A, inverse, splitting, true),
              more = scaled_fine_columns(exec, A, inverse, splitting, false);
   return dropped(exec, Impl::product(exec, first, more, memory), share, splitting.number.data(),
-                 false, diagonal_sizes(exec, inverse, A.rows()).data());
+                 false, sizes);
 }
 
 /// \brief Interpolation: the identity in coarse rows, and in a fine row i the weights

@@ -234,7 +234,7 @@ class Hierarchy {
     } else {
       auto const largest = largest_couplings(exec_, A);
       auto const graph =
-          strong_graph(exec_, RowCoupling<Scalar>{A.device_operator(), largest.data(), strength},
+          strong_graph(exec_, Coupling<Scalar, true>{A.device_operator(), largest.data(), strength},
                        A.nonzeros(), row_lane_bits<Exec>(A.rows(), A.nonzeros()));
       end_phase("strength");
       splitting = split(exec_, A, graph, levels.size() == 1 ? share.split_first : share.split_next);
@@ -244,7 +244,9 @@ class Hierarchy {
         splitting = {numbers(exec_, A.rows()), A.rows()};  // A itself is inverted
       }
     }
-    Matrix const R = air_restriction(exec_, A, inverse, splitting, share.restriction, memory_),
+    auto const sizes = diagonal_sizes(exec_, inverse, A.rows());
+    Matrix const R = air_restriction(exec_, A, inverse, sizes.data(), splitting, share.restriction,
+                                     memory_),
                  P = direct_interpolation(exec_, A, inverse, splitting);
     end_phase("restriction and interpolation");
     Matrix const RA = Impl::product(exec_, R, A, memory_), AP = Impl::product(exec_, A, P, memory_),
@@ -252,10 +254,9 @@ class Hierarchy {
     bool const is_last = RAP.rows() <= coarsest || RAP.rows() == A.rows();  // to be inverted
     Matrix const coarse =
         is_last ? RAP : dropped(exec_, RAP, share.coarse, numbers(exec_, RAP.rows()).data(), true);
-    pin(exec_, inverse, R, coarse, std::pow(epsilon, 2.0 / 3));
+    pin(exec_, inverse, R, coarse, rounding_share(epsilon));
     end_phase("coarse matrix");
     if (has_filled(coarse)) return false;
-    auto const sizes = diagonal_sizes(exec_, inverse, A.rows());
     leave_coarse_rows(exec_, inverse, splitting);
     fine.largest = air_bound;
     double const before = sweeps_.before / fine.largest, after = sweeps_.after / fine.largest;
@@ -306,7 +307,7 @@ class Hierarchy {
     Matrix const R = conjugate_transpose(exec_, P);
     Matrix const coarse = Impl::product(exec_, R, AP, memory_, of_coarse ? &*of_coarse : nullptr);
     levels.back().of_AP = pattern_of(AP);
-    pin(exec_, inverse_of(levels.back()), R, coarse, std::pow(epsilon, 2.0 / 3));
+    pin(exec_, inverse_of(levels.back()), R, coarse, rounding_share(epsilon));
     end_phase("coarse matrix");
     Level& fine = levels.back();
     fine.P = P;

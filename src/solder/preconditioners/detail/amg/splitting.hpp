@@ -13,22 +13,6 @@
 
 namespace Solder::Impl::amg {
 
-/// \brief Which entries couple strongly, for a matrix that need not be symmetric: those at least as
-/// large as `strength` times the largest coupling of their row.
-template <class Scalar>
-struct RowCoupling {
-  CsrOperator<Scalar, std::int32_t> A;
-  double const* largest;  ///< per row: the root of the largest off-diagonal |a_ij|
-  double strength;
-  double rounding = tie<Scalar>;  ///< relative tolerance, so that rounding does not break ties
-
-  KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t i, std::int32_t k) const {
-    if (A.columns[k] == i) return false;
-    double const size = magnitude(A.values[k]);
-    return size > 0 && (1 + rounding) * size >= strength * (largest[i] * largest[i]);
-  }
-};
-
 /// \brief The coarse rows of a level; the others are fine.
 template <class Exec>
 struct Splitting {
@@ -54,29 +38,6 @@ struct Contender {
   KOKKOS_FUNCTION static std::uint64_t choose(std::uint64_t key) {
     return (key & ~(std::uint64_t(3) << 62)) | chosen << 62;
   }
-};
-
-/// \brief A number that the device has counted.
-template <class Exec>
-class Counted {
- public:
-  using View = Kokkos::View<std::int32_t, typename Exec::memory_space>;
-
-  explicit Counted(Exec const& exec)
-      : memory_(allocate<std::int32_t>(exec, "Solder::amg::counted", 1)), view_(memory_.data()) {}
-
-  View const& view() const { return view_; }
-  /// \brief Waits for the device.
-  std::int32_t get(Exec const& exec) const {
-    std::int32_t count = 0;
-    Kokkos::deep_copy(exec, Kokkos::View<std::int32_t, Kokkos::HostSpace>(&count), view_);
-    exec.fence("Solder::amg: a count is known");
-    return count;
-  }
-
- private:
-  DeviceArray<std::int32_t, Exec> memory_;
-  View view_;
 };
 
 /// \brief Splits rows so that a fine row is dominated by its diagonal entry among fine rows: the
