@@ -63,13 +63,12 @@ bool Array::has_plain_strides() const {
   return row >= columns * column || column >= rows * row;
 }
 
-std::optional<Array> array_of(nb::handle object, std::string const& name) {
+namespace {
+
+std::optional<Array> described(nb::handle object, std::string const& name,
+                               nb::ndarray<nb::ro> const& held) {
   Array array;
-  if (!nb::try_cast<nb::ndarray<nb::ro>>(object, array.held, false)) {
-    PyErr_Clear();
-    return {};
-  }
-  auto const& held = array.held;
+  array.held = held;
   if (held.ndim() < 1 || held.ndim() > 2)
     throw nb::value_error(
         (name + " needs one dimension or two, not " + std::to_string(held.ndim())).c_str());
@@ -97,6 +96,22 @@ std::optional<Array> array_of(nb::handle object, std::string const& name) {
   return array;
 }
 
+}  // namespace
+
+std::optional<Array> array_of(nb::handle object, std::string const& name) {
+  nb::ndarray<nb::ro> held;
+  if (nb::try_cast(object, held, false)) return described(object, name, held);
+  PyErr_Clear();
+  return {};
+}
+std::optional<Array> writable_array_of(nb::handle object, std::string const& name) {
+  nb::ndarray<> held;
+  if (nb::try_cast(object, held, false))
+    return described(object, name, nb::ndarray<nb::ro>(held.handle()));
+  PyErr_Clear();
+  return {};
+}
+
 nb::object stream_of(nb::handle object) {
   std::string const package = package_of(object);
   if (package == "cupy")
@@ -114,7 +129,10 @@ void* address_of(nb::object const& stream) {
 
 Array take(nb::handle object, std::string const& name, Scalar scalar, Place const& place,
            Copies& copies) {
-  std::optional<Array> array = array_of(object, name);
+  return take(array_of(object, name), object, name, scalar, place, copies);
+}
+Array take(std::optional<Array> array, nb::handle object, std::string const& name, Scalar scalar,
+           Place const& place, Copies& copies) {
   bool const is_same = array && scalar_of(array->type) == scalar;
   if (is_same && array->place.is_on_device == place.is_on_device && array->has_plain_strides() &&
       is_aligned(*array, scalar))
@@ -161,7 +179,9 @@ Array take(nb::handle object, std::string const& name, Scalar scalar, Place cons
 }
 
 Array take_output(nb::handle object, std::string const& name, Scalar scalar, Place const& place) {
-  std::optional<Array> array = array_of(object, name);
+  std::optional<Array> array = writable_array_of(object, name);
+  bool const is_writable = array.has_value();
+  if (!is_writable) array = array_of(object, name);
   if (!array)
     throw nb::type_error((name + " must be an array of " + text_of(scalar) + ", not " +
                           type_text(object))
@@ -172,10 +192,7 @@ Array take_output(nb::handle object, std::string const& name, Scalar scalar, Pla
                              .c_str());
   if (array->place.is_on_device != place.is_on_device)
     throw nb::type_error((name + " must be where the matrix is").c_str());
-  if (nb::ndarray<> writable; !nb::try_cast<nb::ndarray<>>(object, writable, false)) {
-    PyErr_Clear();
-    throw nb::value_error((name + " is read-only").c_str());
-  }
+  if (!is_writable) throw nb::value_error((name + " is read-only").c_str());
   if (!array->has_plain_strides() || !is_aligned(*array, scalar))
     throw nb::value_error((name + " must be contiguous").c_str());
   return std::move(*array);

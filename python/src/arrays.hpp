@@ -47,6 +47,8 @@ struct Array {
 /// \brief The array as it is; nothing where the object is none, or one that DLPack cannot describe.
 /// \throws ValueError where it has more than two dimensions, or none
 std::optional<Array> array_of(nb::handle object, std::string const& name);
+/// \brief The same of one that may be written; nothing where it is read-only, too.
+std::optional<Array> writable_array_of(nb::handle object, std::string const& name);
 
 /// \brief "float64", or what else the object says of itself.
 std::string dtype_text(nb::handle object);
@@ -59,6 +61,9 @@ std::optional<Scalar> scalar_of(nb::dlpack::dtype type);
 /// \throws TypeError, ValueError
 Array take(nb::handle object, std::string const& name, Scalar scalar, Place const& place,
            Copies& copies);
+/// \brief The same of what array_of(object) has given.
+Array take(std::optional<Array> array, nb::handle object, std::string const& name, Scalar scalar,
+           Place const& place, Copies& copies);
 /// \brief An array that is written: as it is. \throws TypeError, ValueError
 Array take_output(nb::handle object, std::string const& name, Scalar scalar, Place const& place);
 /// \brief A new array like `like`: a copy of `from`, or zeros.

@@ -2,6 +2,8 @@
 // Matrices and parameters of Python.
 #include "arrays.hpp"
 
+#include <string_view>
+
 namespace Solder::Python {
 namespace {
 
@@ -27,7 +29,8 @@ Array take_values(nb::handle object, Scalar& scalar, Copies& copies) {
   if (array && array->dimensions == 1) {
     if (auto const own = scalar_of(array->type)) {
       scalar = *own;
-      return take(object, "A.data", scalar, array->place, copies);
+      Place const place = array->place;
+      return take(std::move(array), object, "A.data", scalar, place, copies);
     }
     if (array->place.is_on_device)
       throw nb::type_error(("A is of " + dtype_text(object) +
@@ -132,44 +135,65 @@ Matrix matrix_of(nb::object const& given) {
 
 namespace {
 
-std::string word_of(nb::handle object, std::string const& what) {
-  std::string word;
-  if (!nb::try_cast(object, word)) throw nb::value_error((what + " is no text").c_str());
-  return word;
+/// \brief The word, which lives as long as the object; nothing where it has no UTF-8 form.
+std::optional<std::string_view> word_of(nb::handle object) {
+  Py_ssize_t size = 0;
+  if (char const* const text = PyUnicode_AsUTF8AndSize(object.ptr(), &size))
+    return std::string_view(text, std::size_t(size));
+  PyErr_Clear();
+  return {};
+}
+
+/// \brief Whether it is of one of Python's own types that a parameter has.
+bool is_plain(nb::handle value) {
+  return value.is_none() || nb::isinstance<nb::str>(value) || nb::isinstance<nb::int_>(value) ||
+         nb::isinstance<nb::float_>(value) || nb::isinstance<nb::dict>(value);
+}
+/// \brief A number of NumPy or of anybody as Python's own; other objects as they are.
+nb::object plain(nb::handle given) {
+  nb::object value = nb::borrow(given);
+  if (is_plain(value)) return value;
+  if (nb::hasattr(value, "dtype") && nb::hasattr(value, "item") && nb::len_hint(value) == 0)
+    value = value.attr("item")();
+  if (is_plain(value)) return value;
+  nb::module_ const numbers = nb::module_::import_("numbers");
+  if (nb::isinstance(value, numbers.attr("Integral"))) return nb::int_(value);
+  if (nb::isinstance(value, numbers.attr("Real"))) return nb::float_(value);
+  return value;
 }
 
 }  // namespace
 
 void add(Parameters& parameters, nb::dict const& of, std::string const& path) {
-  nb::module_ const numbers = nb::module_::import_("numbers");
-  nb::object const real = numbers.attr("Real"), integral = numbers.attr("Integral");
   for (auto const& [key, given] : of) {
     if (!nb::isinstance<nb::str>(key))
       throw nb::type_error(("names of parameters are words, and one of " +
                             (path.empty() ? "these" : path) + " is of " + type_text(key))
                                .c_str());
-    std::string const name = word_of(key, "the name of a parameter"), where = path + name;
-    nb::object value = nb::borrow(given);
-    if (nb::hasattr(value, "dtype") && nb::hasattr(value, "item") && nb::len_hint(value) == 0)
-      value = value.attr("item")();  // a scalar of NumPy
-    std::int64_t whole = 0;
+    auto const name = word_of(key);
+    if (!name) throw nb::value_error("the name of a parameter is no text");
+    auto const where = [&] { return path + std::string(*name); };
+    nb::object const value = plain(given);
     if (value.is_none()) continue;  // as if it were not given
     if (nb::isinstance<nb::bool_>(value)) {
-      parameters.set(name, nb::cast<bool>(value));
+      parameters.set(*name, nb::cast<bool>(value));
     } else if (nb::isinstance<nb::str>(value)) {
-      parameters.set(name, word_of(value, where));
+      auto const word = word_of(value);
+      if (!word) throw nb::value_error((where() + " is no text").c_str());
+      parameters.set(*name, *word);
     } else if (nb::isinstance<nb::dict>(value)) {
       Parameters tree;
-      add(tree, nb::cast<nb::dict>(value), where + ".");
-      parameters.set(name, tree);
-    } else if (nb::isinstance(value, integral)) {
-      if (!nb::try_cast(nb::object(nb::int_(value)), whole))
-        throw nb::value_error((where + " is too large").c_str());
-      parameters.set(name, whole);
-    } else if (nb::isinstance(value, real)) {
-      parameters.set(name, nb::cast<double>(nb::float_(value)));
+      add(tree, nb::cast<nb::dict>(value), where() + ".");
+      parameters.set(*name, tree);
+    } else if (nb::isinstance<nb::int_>(value)) {
+      std::int64_t whole = 0;
+      if (!nb::try_cast(value, whole))
+        throw nb::value_error((where() + " is too large").c_str());
+      parameters.set(*name, whole);
+    } else if (nb::isinstance<nb::float_>(value)) {
+      parameters.set(*name, nb::cast<double>(value));
     } else {
-      throw nb::type_error((where + " must be a number, a word, True, False or a dict, not " +
+      throw nb::type_error((where() + " must be a number, a word, True, False or a dict, not " +
                             type_text(value))
                                .c_str());
     }
