@@ -167,7 +167,7 @@ void check_cycle(RunConfig const& run, Errors& errors) {
   std::string const why = Solder::Impl::amg::cycle_failure(amg, "preconditioner.",
                                                            needs_symmetry ? run.solver.name : "",
                                                            config.near_nullspace == "rigid_body");
-  char const* const key = amg.interpolation == AmgInterpolation::air && amg.pre + amg.post > 0
+  char const* const key = why.starts_with("preconditioner.interpolation")
                               ? "preconditioner.interpolation"
                           : amg.pre == amg.post ? "preconditioner.pre"
                                                 : "preconditioner.post";

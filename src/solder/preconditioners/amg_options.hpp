@@ -31,16 +31,20 @@ constexpr auto words_of(AmgSmoother) {
 constexpr std::string_view to_string(AmgSmoother smoother) { return word_of(smoother); }
 
 /// \brief How levels are coarsened. `aggregation`: smoothed aggregation, for Hermitian positive
-/// definite matrices. `air`: approximate ideal restriction, for nonsymmetric ones.
+/// definite matrices. `extended`: classical interpolation of distance two, for such matrices whose
+/// strong couplings are negative (or complex). `air`: approximate ideal restriction, for
+/// nonsymmetric ones.
 enum class AmgInterpolation {
   aggregation,  ///< smoothed aggregation
+  extended,     ///< classical, of distance two
   air           ///< approximate ideal restriction
 };
 
 /// \brief All values, with their words.
 constexpr auto words_of(AmgInterpolation) {
-  return std::array<Word<AmgInterpolation>, 2>{
-      {{AmgInterpolation::aggregation, "aggregation"}, {AmgInterpolation::air, "air"}}};
+  return std::array<Word<AmgInterpolation>, 3>{{{AmgInterpolation::aggregation, "aggregation"},
+                                                {AmgInterpolation::extended, "extended"},
+                                                {AmgInterpolation::air, "air"}}};
 }
 /// \brief The word of a value.
 constexpr std::string_view to_string(AmgInterpolation interpolation) {
@@ -77,8 +81,8 @@ inline constexpr std::int32_t most_modes = 32;
 /// \brief Options of Amg.
 struct AmgOptions {
   AmgInterpolation interpolation = AmgInterpolation::aggregation;  ///< how levels are coarsened
-  /// A coupling is strong from this share of the largest on, of its row (air) or in the mean of
-  /// both rows (aggregation); 0 to 1.
+  /// A coupling is strong from this share of the largest on, in the mean of both rows (aggregation)
+  /// or of its row (extended, where positive entries are weak, and air); 0 to 1.
   double strength = 0.25;
   AmgSmoother smoother = AmgSmoother::chebyshev;  ///< the sweeps of a level
   AmgCycle cycle = AmgCycle::v;                   ///< how often the levels are gone through
@@ -96,11 +100,12 @@ struct AmgOptions {
   static constexpr auto described() {
     return std::tuple(
         Option("interpolation", &AmgOptions::interpolation,
-               "smoothed aggregation, for positive definite matrices, or approximate ideal "
-               "restriction, for nonsymmetric ones, not with cg and block_cg"),
+               "smoothed aggregation or classical interpolation of distance two, for positive "
+               "definite matrices, or approximate ideal restriction, for nonsymmetric ones, not "
+               "with cg and block_cg"),
         Option("strength", &AmgOptions::strength, from_to(0, 1),
-               "couplings are strong from this share of the largest, of the row with air, else of "
-               "the mean of both rows' largest"),
+               "couplings are strong from this share of the largest, of the mean of both rows' "
+               "largest with aggregation, else of the row's"),
         Option("smoother", &AmgOptions::smoother,
                "damped Jacobi, all sweeps alike, or sweeps that make a Chebyshev polynomial, in "
                "D^-1 A or an approximate inverse times A"),
@@ -134,18 +139,22 @@ inline std::string cycle_failure(AmgOptions const& options, std::string const& s
                                  std::string const& symmetric_for, bool has_modes) {
   if (options.pre + options.post == 0)
     return section + "pre and " + section + "post are both 0: a cycle needs sweeps";
-  if (options.interpolation == AmgInterpolation::air) {
-    std::string const is_air = section + "interpolation is air: ";
+  std::string const is_other =
+      section + "interpolation is " + std::string(to_string(options.interpolation)) + ": ";
+  if (options.interpolation != AmgInterpolation::aggregation) {
     if (has_modes)
-      return is_air + "a near-nullspace is for aggregation; leave near_nullspace constant";
+      return is_other + "a near-nullspace is for aggregation; leave near_nullspace constant";
     if (options.block_size != 1)
-      return is_air + "nodes are for aggregation; block_size must be 1, not " +
+      return is_other + "nodes are for aggregation; block_size must be 1, not " +
              std::to_string(options.block_size);
+  }
+  if (options.interpolation == AmgInterpolation::air) {
     if (options.smoother == AmgSmoother::fsai)
-      return is_air + "its sweeps are for fine rows alone; smoother must be jacobi or chebyshev, " +
+      return is_other +
+             "its sweeps are for fine rows alone; smoother must be jacobi or chebyshev, " +
              "not fsai";
     if (!symmetric_for.empty())
-      return is_air + "its cycle is not symmetric, as " + symmetric_for +
+      return is_other + "its cycle is not symmetric, as " + symmetric_for +
              " needs it; take gmres, bicgstab or idr, or aggregation";
     return {};
   }

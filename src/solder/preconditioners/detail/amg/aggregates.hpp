@@ -26,11 +26,33 @@ KOKKOS_FORCEINLINE_FUNCTION double magnitude(Scalar const& a) {
     return Kokkos::fabs(double(a));
 }
 
-/// \brief |a| times the weight of its column, where there are weights.
-template <class Scalar>
+/// \brief |a|, as the size of an entry.
+struct Magnitude {
+  template <class Scalar>
+  KOKKOS_FORCEINLINE_FUNCTION double operator()(Scalar const& a) const {
+    return magnitude(a);
+  }
+};
+
+/// \brief How much an off-diagonal entry draws the errors of its two rows together: -a of a real
+/// one, so that positive entries are never strong. Of a complex one |a|: errors that converge
+/// slowly are then alike up to phases, which the entries give, and an entry has no sign of its own
+/// (a diagonal unitary D makes any of them another one in D^H A D).
+struct Attraction {
+  template <class Scalar>
+  KOKKOS_FORCEINLINE_FUNCTION double operator()(Scalar const& a) const {
+    if constexpr (ScalarTraits<Scalar>::is_complex)
+      return magnitude(a);
+    else
+      return -double(a);
+  }
+};
+
+/// \brief The size of an entry times the weight of its column, where there are weights.
+template <class Size = Magnitude, class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION double weighted(double const* weight, std::int32_t column,
                                             Scalar const& a) {
-  return weight == nullptr ? magnitude(a) : weight[column] * magnitude(a);
+  return weight == nullptr ? Size()(a) : weight[column] * Size()(a);
 }
 
 /// \brief Which entries couple strongly: those at least as large as `strength` times the geometric
@@ -39,26 +61,27 @@ KOKKOS_FORCEINLINE_FUNCTION double weighted(double const* weight, std::int32_t c
 ///
 /// \tparam by_row times the largest coupling of their own row, for a matrix that need not be
 /// symmetric
-template <class Scalar, bool by_row = false>
+/// \tparam Size of an entry
+template <class Scalar, bool by_row = false, class Size = Magnitude>
 struct Coupling {
   CsrOperator<Scalar, std::int32_t> A;
-  double const* largest;  ///< per row: the root of the largest off-diagonal |a_ij|
+  double const* largest;  ///< per row: the root of the size of the largest off-diagonal entry
   double strength;
   double rounding = tie<Scalar>;  ///< relative tolerance, so that rounding does not break ties
 
   KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t i, std::int32_t k) const {
     std::int32_t const j = A.columns[k];
     if (j == i) return false;
-    double const size = magnitude(A.values[k]);
+    double const size = Size()(A.values[k]);
     return size > 0 && (1 + rounding) * size >= strength * (largest[i] * largest[by_row ? i : j]);
   }
   /// \brief Whether the diagonal absorbs a weak coupling.
   KOKKOS_FUNCTION static bool is_lumped(std::int32_t, std::int32_t) { return true; }
 };
 
-/// \brief The root of the largest off-diagonal |a_ij| of each row, or of the largest of all. One
-/// kernel. \param weight per column: what its entries count times; null: once
-template <class Exec, class Scalar>
+/// \brief The root of the largest off-diagonal size of each row, or of the largest of all; 0 if no
+/// size is positive. One kernel. \param weight per column: what its entries count times; null: once
+template <class Size = Magnitude, class Exec, class Scalar>
 SOLDER_MAKES_LAMBDAS Kokkos::View<double*, typename Exec::memory_space> largest_couplings(
     Exec const& exec, CsrMatrix<Scalar, Exec> const& matrix, bool with_diagonal = false,
     double const* weight = nullptr) {
@@ -73,7 +96,7 @@ SOLDER_MAKES_LAMBDAS Kokkos::View<double*, typename Exec::memory_space> largest_
         for (std::int32_t k = A.row_offsets[i] + group.rank(); k < A.row_offsets[i + 1];
              k += group.size())
           if (with_diagonal || A.columns[k] != i)
-            mine = Kokkos::max(mine, weighted(weight, A.columns[k], A.values[k]));
+            mine = Kokkos::max(mine, weighted<Size>(weight, A.columns[k], A.values[k]));
         double const most = group.largest(mine);
         if (group.rank() == 0) largest[i] = Kokkos::sqrt(most);
       });

@@ -11,6 +11,7 @@
 #include <solder/matrix/offsets.hpp>
 #include <solder/matrix/product.hpp>
 #include <solder/preconditioners/detail/amg/dropped.hpp>
+#include <solder/preconditioners/detail/amg/largest_entries.hpp>
 #include <solder/preconditioners/detail/amg/prolongator.hpp>
 #include <solder/preconditioners/detail/amg/splitting.hpp>
 
@@ -113,82 +114,36 @@ CsrMatrix<Scalar, Exec> air_restriction(Exec const& exec, CsrMatrix<Scalar, Exec
                  false, sizes);
 }
 
+/// \brief The entries of direct_interpolation(), as largest_entries takes them.
+template <class Scalar>
+struct DirectEntry {
+  CsrOperator<Scalar, std::int32_t> A;
+  Scalar const* inverse;
+  std::int32_t const* number;
+
+  KOKKOS_FUNCTION double size(std::int32_t i, std::int32_t k) const {
+    return A.columns[k] == i ? 0 : magnitude(A.values[k]);
+  }
+  KOKKOS_FUNCTION bool may_stay(std::int32_t k) const { return number[A.columns[k]] >= 0; }
+  KOKKOS_FUNCTION std::int32_t column(std::int32_t k) const { return number[A.columns[k]]; }
+  KOKKOS_FUNCTION Scalar value(std::int32_t i, std::int32_t k) const {
+    return -(A.values[k] * inverse[i]);
+  }
+};
+
 /// \brief Interpolation: the identity in coarse rows, and in a fine row i the weights
-/// -s a_ij / a_ii of the `most` coarse rows j with the largest |a_ij|. s makes the magnitudes of
+/// -s a_ij / a_ii of the three coarse rows j with the largest |a_ij|. s makes the magnitudes of
 /// the weights sum to sum_j |a_ij / a_ii| over all j != i: for an M-matrix with zero row sums the
 /// constant is interpolated exactly. Columns ascend.
 template <class Scalar, class Exec>
-SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> direct_interpolation(
-    Exec const& exec, CsrMatrix<Scalar, Exec> const& matrix, Scalar const* inverse,
-    Splitting<Exec> const& splitting) {
-  constexpr std::int32_t most = 3;
-  auto const A = matrix.device_operator();
-  std::int32_t const n = matrix.rows();
+CsrMatrix<Scalar, Exec> direct_interpolation(Exec const& exec,
+                                             CsrMatrix<Scalar, Exec> const& matrix,
+                                             Scalar const* inverse,
+                                             Splitting<Exec> const& splitting) {
   std::int32_t const* const number = splitting.number.data();
-  auto const picked_view =
-      allocate<std::int32_t>(exec, "Solder::amg::picked", std::int64_t(most) * n);
-  auto const scales_view = allocate<double>(exec, "Solder::amg::scales", n);
-  auto const offsets =
-      allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
-  std::int32_t *const picked = picked_view.data(), *const to = offsets.data();
-  double* const scales = scales_view.data();
-  double const larger = 1 + tie<Scalar>;  // than an entry that is as large up to rounding
-  Kokkos::parallel_for(
-      "Solder::amg::pick", Kokkos::RangePolicy<Exec>(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
-        double sizes[most] = {}, all = 0, kept = 0;
-        std::int32_t entries[most], count = 0;
-        for (std::int32_t k = A.row_offsets[i]; k < A.row_offsets[i + 1] && number[i] < 0; ++k) {
-          std::int32_t const j = A.columns[k];
-          double const size = j == i ? 0 : magnitude(A.values[k]);
-          all += size;
-          if (!(size > 0) || number[j] < 0) continue;
-          std::int32_t place = count;
-          while (place > 0 && size > larger * sizes[place - 1]) --place;
-          if (place == most) continue;
-          count = count < most ? count + 1 : most;
-          for (std::int32_t p = count - 1; p > place; --p) {
-            sizes[p] = sizes[p - 1];
-            entries[p] = entries[p - 1];
-          }
-          sizes[place] = size;
-          entries[place] = k;
-        }
-        // In the order of their columns.
-        for (std::int32_t p = 1; p < count; ++p)
-          for (std::int32_t q = p; q > 0 && A.columns[entries[q]] < A.columns[entries[q - 1]];
-               --q) {
-            std::int32_t const entry = entries[q];
-            entries[q] = entries[q - 1];
-            entries[q - 1] = entry;
-          }
-        for (std::int32_t p = 0; p < count; ++p) {
-          kept += sizes[p];
-          picked[std::int64_t(most) * i + p] = entries[p];
-        }
-        scales[i] = kept > 0 ? all / kept : 0;
-        to[i] = number[i] >= 0 ? 1 : count;
-      });
-  auto const totals = offsets_of_lengths(exec, to, n, LengthsInArray<std::int32_t>{to});
-  auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", totals.nonzeros);
-  auto const values = allocate<Scalar>(exec, "Solder::csr::values", totals.nonzeros);
-  std::int32_t* const to_columns = columns.data();
-  Scalar* const to_values = values.data();
-  Kokkos::parallel_for(
-      "Solder::amg::interpolate", Kokkos::RangePolicy<Exec>(exec, 0, n),
-      KOKKOS_LAMBDA(std::int32_t i) {
-        if (number[i] >= 0) {
-          to_columns[to[i]] = number[i];
-          to_values[to[i]] = Scalar(1);
-          return;
-        }
-        for (std::int32_t p = to[i]; p < to[i + 1]; ++p) {
-          std::int32_t const k = picked[std::int64_t(most) * i + p - to[i]];
-          to_columns[p] = number[A.columns[k]];
-          to_values[p] = to_real<Scalar>(-scales[i]) * (A.values[k] * inverse[i]);
-        }
-      });
-  exec.fence("Solder::amg: the interpolation is ready");
-  return {exec, n, splitting.count, offsets, columns, values, {totals.longest}};
+  return largest_entries<3, Scalar>(exec,
+                                    DirectEntry<Scalar>{matrix.device_operator(), inverse, number},
+                                    number, splitting.count);
 }
 
 /// \brief The largest sum_j |a_ij / a_ii| of a row, which bounds the eigenvalues of D^-1 A;

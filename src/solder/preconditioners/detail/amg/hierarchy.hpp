@@ -25,6 +25,7 @@
 #include <solder/preconditioners/detail/amg/aggregates.hpp>
 #include <solder/preconditioners/detail/amg/air.hpp>
 #include <solder/preconditioners/detail/amg/dense_inverse.hpp>
+#include <solder/preconditioners/detail/amg/extended.hpp>
 #include <solder/preconditioners/detail/amg/modes.hpp>
 #include <solder/preconditioners/detail/amg/nodes.hpp>
 #include <solder/preconditioners/detail/amg/prolongator.hpp>
@@ -138,7 +139,7 @@ class Hierarchy {
   /// `block_size` rows are aggregated.
   ///
   /// If `before` is not null and its matrix has A's pattern, its strong couplings, aggregates and
-  /// patterns are reused (by aggregation). It must have been made with the same arguments.
+  /// patterns are reused (by aggregation alone). It must have been made with the same arguments.
   /// \param A without duplicates
   /// \param began when the set-up began
   Hierarchy(Exec const& exec, Matrix const& A, double strength, int most, std::int32_t coarsest,
@@ -151,11 +152,11 @@ class Hierarchy {
         lanczos_(std::make_unique<LanczosMemory<Exec>>(exec, true)),
         phase_began_(began) {
     end_phase("duplicates");
-    if (!is_air() && before != nullptr && before->failure.empty() && before->levels.front().P &&
-        has_pattern_of(A, before->levels.front()))
+    if (is_aggregation() && before != nullptr && before->failure.empty() &&
+        before->levels.front().P && has_pattern_of(A, before->levels.front()))
       before_ = before;
     add_level(A);
-    if (!is_air() && !has_S()) levels.front().of_A.emplace(exec, A);
+    if (is_aggregation() && !has_S()) levels.front().of_A.emplace(exec, A);
     if (modes.count > 0) nodes_ = equal_nodes(exec, A.rows(), block_size);
     if (before_ != nullptr) most = static_cast<int>(before_->levels.size());
     while (failure.empty() && static_cast<int>(levels.size()) < most &&
@@ -220,6 +221,7 @@ class Hierarchy {
   }
 
   bool is_air() const { return sweeps_.interpolation == AmgInterpolation::air; }
+  bool is_aggregation() const { return sweeps_.interpolation == AmgInterpolation::aggregation; }
 
   /// \brief Adds a level by approximate ideal restriction; false if it would not be much smaller.
   /// From then on the sweeps of the finer level are for fine rows alone.
@@ -281,8 +283,9 @@ class Hierarchy {
     if (entries <= most_filled * levels.front().A.nonzeros()) return false;
     failure = "on level " + std::to_string(levels.size() + 1) +
               " of the multigrid hierarchy the levels have more than " +
-              std::to_string(most_filled) +
-              " times the entries of A: interpolation air does not suit it; take ilu0 or ilut";
+              std::to_string(most_filled) + " times the entries of A: interpolation " +
+              std::string(to_string(sweeps_.interpolation)) + " does not suit it; take " +
+              (is_air() ? "ilu0 or ilut" : "aggregation, ic0 or fsai");
     return true;
   }
 
@@ -294,7 +297,8 @@ class Hierarchy {
     if (A.rows() <= coarsest)
       prolongator = tentative<Scalar>(exec_, Aggregates<Exec>{numbers(exec_, A.rows()), A.rows()});
     else
-      prolongator = smoothed_prolongator(A, strength);
+      prolongator =
+          is_aggregation() ? smoothed_prolongator(A, strength) : extended_prolongator(A, strength);
     if (!prolongator) return false;
     end_phase("prolongator");
     Matrix const& P = *prolongator;
@@ -306,9 +310,10 @@ class Hierarchy {
     Matrix const AP = Impl::product(exec_, A, P, memory_, of_AP ? &*of_AP : nullptr);
     Matrix const R = conjugate_transpose(exec_, P);
     Matrix const coarse = Impl::product(exec_, R, AP, memory_, of_coarse ? &*of_coarse : nullptr);
-    levels.back().of_AP = pattern_of(AP);
+    if (is_aggregation()) levels.back().of_AP = pattern_of(AP);
     pin(exec_, inverse_of(levels.back()), R, coarse, rounding_share(epsilon));
     end_phase("coarse matrix");
+    if (!is_aggregation() && has_filled(coarse)) return false;
     Level& fine = levels.back();
     fine.P = P;
     if (sweeps_.split) {
@@ -420,6 +425,18 @@ class Hierarchy {
         memory_, known ? &*known : nullptr);
     level.graph.columns = no_view<DeviceArray<std::int32_t, Exec>>();
     return P;
+  }
+  /// \brief Empty if there would not be much fewer coarse rows than rows.
+  std::optional<Matrix> extended_prolongator(Matrix const& A, double strength) {
+    auto const largest = largest_couplings<Attraction>(exec_, A);
+    auto const graph = strong_graph(
+        exec_, Coupling<Scalar, true, Attraction>{A.device_operator(), largest.data(), strength},
+        A.nonzeros(), row_lane_bits<Exec>(A.rows(), A.nonzeros()));
+    end_phase("strength");
+    auto const splitting = split(exec_, graph, A.rows());
+    end_phase("splitting");
+    if (!is_coarse_enough(splitting.count, A.rows())) return {};
+    return extended_interpolation(exec_, A, graph, splitting, memory_);
   }
   /// \brief Makes the matrix SQ, which a cycle uses on its way up.
   void finish(Level& level, Matrix const& Q) {
