@@ -80,7 +80,8 @@ std::vector<Named<Scalar>> matrices() {
 template <class Scalar>
 std::shared_ptr<Solder::Impl::amg::Hierarchy<Scalar, Default>> hierarchy(
     CsrMatrix<Scalar, Default> const& A, AmgOptions const& options) {
-  Solder::Impl::amg::Sweeps const sweeps{.split = options.smoother == Solder::AmgSmoother::fsai};
+  Solder::Impl::amg::Sweeps const sweeps{.split = options.smoother == Solder::AmgSmoother::fsai,
+                                         .interpolation = options.interpolation};
   return Solder::Impl::amg::make_hierarchy<Scalar>(
       Default(), A, options.strength, options.max_levels, options.max_coarse_size, sweeps);
 }

@@ -247,7 +247,8 @@ TYPED_TEST(AmgAirOn, SmallEntriesAreDropped) {
     auto const own = amg::numbers(exec, A.rows());
     for (double const share : {0.0, 0.3, 2.0}) {
       Plain const some(amg::dropped(exec, A, share)),
-          lumped(amg::dropped(exec, A, share, own.data(), true));
+          lumped(amg::dropped(exec, A, share, own.data(), true)),
+          shared(amg::dropped(exec, A, share, nullptr, true));
       for (std::int32_t i = 0; i < A.rows(); ++i) {
         double largest = 0;
         for (auto const& [j, a] : before.rows[i]) largest = std::max(largest, std::abs(a));
@@ -262,6 +263,11 @@ TYPED_TEST(AmgAirOn, SmallEntriesAreDropped) {
         ASSERT_EQ(some.rows[i].size(), large);
         ASSERT_EQ(lumped.rows[i].size(), with_own);
         EXPECT_LE(std::abs(lumped.row_sum(i) - before.row_sum(i)), 1e-14 * 10 * largest);
+        // All that stay absorb as much.
+        ASSERT_EQ(shared.rows[i].size(), large);
+        Complex const part = (before.row_sum(i) - some.row_sum(i)) / std::max(1.0, double(large));
+        for (auto const& [j, a] : some.rows[i])
+          EXPECT_LE(std::abs(shared.at(i, j) - (a + part)), 1e-14 * 10 * largest);
       }
     }
   };

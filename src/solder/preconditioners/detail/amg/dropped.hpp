@@ -37,7 +37,8 @@ struct LargeEntries {
 /// not finite stay.
 /// \param owner per column: the row of whose entry in this column nothing may be dropped; null:
 /// there is none
-/// \param is_lumped whether that entry absorbs what is dropped, so that the row keeps its sum
+/// \param is_lumped whether that entry absorbs what is dropped, so that the row keeps its sum;
+/// without owners all that stay absorb it, alike
 /// \param weight per column: what its entries count times; null: once
 template <class Scalar, class Exec>
 SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> dropped(
@@ -68,8 +69,12 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> dropped(
         if (!is_lumped) return;
         lost = group.sum(lost);
         lost_too = group.sum(lost_too);
-        if (own < 0) return;
-        to[own] += of_parts<Scalar>(lost, lost_too);
+        if (own >= 0) to[own] += of_parts<Scalar>(lost, lost_too);
+        if (owner != nullptr) return;
+        std::int32_t const end = offsets[i + 1], count = end - offsets[i];
+        group.barrier();
+        for (std::int32_t q = offsets[i] + group.rank(); q < end; q += group.size())
+          to[q] += of_parts<Scalar>(lost / count, lost_too / count);
       });
   exec.fence("Solder::amg: small entries are dropped");
   return {exec, n, matrix.columns(), graph.offsets, graph.columns, values, {matrix.longest_row()}};

@@ -32,6 +32,12 @@ namespace Solder::Impl::amg {
 /// \brief Entries of a row of the interpolation.
 inline constexpr int most_extended = 4;
 
+/// \brief What share of the largest entry of its row an entry of the swept interpolation must have
+/// to stay. The cycle stays Hermitian, for the restriction is still the adjoint. Complex entries
+/// all stay: what a row needs in place of the lost ones depends on their phases.
+template <class Scalar>
+inline constexpr double extended_share = ScalarTraits<Scalar>::is_complex ? 0 : 0.02;
+
 /// \brief More than this, the weights of a row may not sum to: then they sum to 1. (Rows of
 /// M-matrices whose entries sum to 0 or more have weights that sum to at most 1.)
 inline constexpr double most_weight = 2;

@@ -283,9 +283,8 @@ class Hierarchy {
     if (entries <= most_filled * levels.front().A.nonzeros()) return false;
     failure = "on level " + std::to_string(levels.size() + 1) +
               " of the multigrid hierarchy the levels have more than " +
-              std::to_string(most_filled) + " times the entries of A: interpolation " +
-              std::string(to_string(sweeps_.interpolation)) + " does not suit it; take " +
-              (is_air() ? "ilu0 or ilut" : "aggregation, ic0 or fsai");
+              std::to_string(most_filled) +
+              " times the entries of A: interpolation air does not suit it; take ilu0 or ilut";
     return true;
   }
 
@@ -313,7 +312,6 @@ class Hierarchy {
     if (is_aggregation()) levels.back().of_AP = pattern_of(AP);
     pin(exec_, inverse_of(levels.back()), R, coarse, rounding_share(epsilon));
     end_phase("coarse matrix");
-    if (!is_aggregation() && has_filled(coarse)) return false;
     Level& fine = levels.back();
     fine.P = P;
     if (sweeps_.split) {
@@ -348,11 +346,15 @@ class Hierarchy {
               " of the multigrid hierarchy the matrix is not " +
               (std::isfinite(largest) ? "positive definite" : "finite, or overflows");
   }
-  /// \brief (I - w D^-1 A) P.
+  /// \brief (I - w D^-1 A) P; if extended, without small entries, which the others of their row
+  /// absorb, unless P is the identity before an inverse.
   /// \param in_place whether to overwrite A P
   Matrix swept(Level const& level, Matrix const& AP, double weight, bool in_place) const {
     if (weight == 0) return *level.P;
-    return smooth(exec_, inverse_of(level), weight / level.largest, *level.P, AP, in_place);
+    Matrix const Q =
+        smooth(exec_, inverse_of(level), weight / level.largest, *level.P, AP, in_place);
+    if (is_aggregation() || extended_share<Scalar> == 0 || Q.columns() == Q.rows()) return Q;
+    return dropped(exec_, Q, extended_share<Scalar>, nullptr, true);
   }
   void add_fsai(Level& level) {
     level.fsai.emplace(exec_, level.A, FsaiOptions{.tau = 0.01, .k = 1});
