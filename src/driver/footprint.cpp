@@ -159,14 +159,17 @@ double bytes_of_incomplete(Case const& of) {
 }
 
 /// The coarser levels, P, and the matrices of the cycle's products, S with A's pattern and Q twice;
-/// on most levels twice (with air levels shrink less and have denser rows); and three vectors per
-/// level. With several modes: the given modes, those of a level, their orthonormal bases, and the
+/// on most levels twice (with extended and air levels shrink less and have denser rows); and three
+/// vectors per level. With several modes: the given modes, those of a level, their orthonormal bases, and the
 /// points.
 double bytes_of_amg(Case const& of) {
   PreconditionerConfig const& config = of.run.preconditioner;
   double const modes = config.near_nullspace == "rigid_body" ? 6 : config.amg.block_size,
                number = of.run.problem.scalar >= Scalar::complex_float ? 16 : 8;
-  double const matrices = config.amg.interpolation == AmgInterpolation::air ? 40 : 4;
+  AmgInterpolation const interpolation = config.amg.interpolation;
+  double const matrices = interpolation == AmgInterpolation::air        ? 40
+                          : interpolation == AmgInterpolation::extended ? 10
+                                                                        : 4;
   return matrices * of.compressed(of.matrix.nonzeros, of.stored()) + of.work_vectors(3) +
          (modes > 1 ? (3 * modes * number + 8) * of.matrix.rows : 0);
 }

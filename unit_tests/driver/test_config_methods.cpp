@@ -228,6 +228,8 @@ TEST(Config, MultigridAndItsParameters) {
   EXPECT_EQ(other.amg.smoother, Solder::AmgSmoother::fsai);
   EXPECT_EQ(runs_of(text("name: amg, interpolation: air"))[0].preconditioner.label,
             "amg(interpolation=air)");
+  EXPECT_EQ(runs_of(text("name: amg, interpolation: extended"))[0].preconditioner.label,
+            "amg(interpolation=extended)");
   EXPECT_EQ(other.amg.pre, 3);
   EXPECT_EQ(other.amg.post, 0);
   PreconditionerConfig const rigid =

@@ -91,6 +91,8 @@ TEST(Driver, MultigridRefusesCyclesThatCannotBe) {
   refused("gmres", "interpolation: air, smoother: fsai", "smoother must be jacobi or chebyshev");
   refused("gmres", "interpolation: air, block_size: 2", "block_size must be 1, not 2");
   refused("gmres", "interpolation: air, pre: 0", "are both 0");
+  refused("cg", "interpolation: extended, block_size: 2", "block_size must be 1, not 2");
+  refused("cg", "interpolation: extended, post: 2", "preconditioner.pre is 1");
 }
 
 TEST(Driver, MultigridTakesNonsymmetricMatrices) {
@@ -112,6 +114,26 @@ TEST(Driver, MultigridTakesNonsymmetricMatrices) {
     EXPECT_LE(run["iterations"], 20) << run;
     EXPECT_EQ(run["preconditioner_setup"]["interpolation"], "air");
     EXPECT_EQ(run["preconditioner_setup"]["largest_eigenvalue"], 0);
+  }
+}
+
+TEST(Driver, MultigridIsClassicalToo) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem: {generate: [fem_poisson_2d, poisson_3d_7pt], size: 20,\n"
+                "          scalar: [double, complex_double], rhs: ones}\n"
+                "solver: {name: [cg, block_cg]}\n"
+                "preconditioner: {name: amg, interpolation: extended, precision: [same, single]}\n"
+                "output: {json: r.json}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  Json const runs = Json::parse(scratch.read("r.json"))["runs"];
+  ASSERT_EQ(runs.size(), 2u * 2 * 2 * 2);
+  for (Json const& run : runs) {
+    EXPECT_LE(run["true_relative_residual"].get<double>(), 1e-8);
+    EXPECT_LE(run["iterations"], 15) << run;
+    EXPECT_EQ(run["preconditioner_setup"]["interpolation"], "extended");
+    EXPECT_GT(run["preconditioner_setup"]["largest_eigenvalue"], 1);
   }
 }
 

@@ -23,7 +23,8 @@ namespace Solder {
 
 /// \brief Algebraic multigrid: one cycle preconditions a system, real or complex. By default it is
 /// smoothed aggregation (Vanek, Mandel and Brezina 1996) for a Hermitian positive definite matrix;
-/// with `interpolation` air, the end of this page, A may be nonsymmetric.
+/// with `interpolation` extended it is classical multigrid for such matrices, and with air, the end
+/// of this page, A may be nonsymmetric.
 ///
 /// Errors that converge slowly are assumed
 /// to be nearly constant (with `block_size`, each unknown of a node by itself), or to resemble the
@@ -61,6 +62,17 @@ namespace Solder {
 /// P^H, P and A. In a W-cycle the number of kernels doubles from level to level.
 ///
 /// Row offsets of 64 bits are copied to 32. The inverse takes max_coarse_size^3 operations.
+///
+/// **Classical multigrid**, for diffusion whose coefficients jump or that is much stronger along
+/// directions askew to the grid: with `interpolation` extended a coarse unknown is a coarse row. An
+/// independent set of the rows on which others depend strongly is coarse (De Sterck, Yang and Heys
+/// 2006). Only negative entries of a real matrix couple strongly, at least `strength` times the
+/// largest of the row; of a complex one all that are large enough. P takes a fine row from up to
+/// four coarse rows within distance two ("extended+i", De Sterck, Falgout, Nolting and Yang 2008, by
+/// sparse products, Li, Sjoegreen and Yang 2021); where a row of A sums to 0, it interpolates the
+/// constant exactly. R = P^H, A_c, sweeps and the cycle are as above; small entries of a real
+/// cycle's Q are dropped, Q^H remaining its adjoint. Levels have 2 to 3.5 times the entries of A, and
+/// their values are the same for any number of threads. A near-nullspace and block_size are refused.
 ///
 /// **Nonsymmetric matrices**, such as those of convection with or without diffusion: with
 /// `interpolation` air, rows are split into fine and coarse ones (f, c) so that each fine row is
@@ -138,8 +150,8 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
   /// If the pattern is unchanged, the aggregates and the patterns of all levels also stay, and only
   /// values are computed, and from the second refresh on nothing is allocated: the memory of two
   /// hierarchies, and what their set-up needs, is kept. (If other couplings are strong with the new
-  /// values, make a new Amg.) With air all is chosen anew, as for a new Amg. If it throws, nothing
-  /// changes.
+  /// values, make a new Amg.) With extended and air all is chosen anew, as for a new Amg. If it
+  /// throws, nothing changes.
   void refresh(Exec const& exec, Matrix const& A) {
     *state_ = std::move(*made(exec, A, state_.get()));
     this->set_made_of(A);
