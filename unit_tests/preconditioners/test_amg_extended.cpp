@@ -231,7 +231,7 @@ struct PlainExtended {
           }
       }
     }
-    if (!(sum <= 2 * diagonal) || diagonal <= 0) diagonal = sum;
+    if (sum > 2 * diagonal) diagonal = sum;
     for (auto& [j, p] : row) p /= diagonal;
     truncate(row);
   }
@@ -276,9 +276,10 @@ TYPED_TEST(AmgExtendedOn, InterpolationsAreThoseOfPlainLoops) {
   check_extended<double>(exec, {"diagonal", diagonal<double>({1, 2, 3})});
   check_extended<double>(exec, {"no rows", diagonal<double>({})});
   check_extended<double>(exec, {"positive couplings", sparse<double>({{2, 1}, {1, 2}})});
-  // Row 1 alone would have weights that sum to 8.
+  // The weights of rows 2 and 4 would sum to 4 and to -2.
   check_extended<double>(
-      exec, {"a heavy row", sparse<double>({{0.5, -2, -2}, {-2, 20, 0}, {-2, 0, 20}})});
+      exec, {"heavy rows",
+             sparse<double>({{20, -2, -2, -2}, {-2, 0.5, 0, 0}, {-2, 0, 1.5, 0}, {-2, 0, 0, -1}})});
 }
 
 /// A constant is interpolated exactly wherever a row sums to 0, if it is coupled to others.

@@ -68,11 +68,12 @@ namespace Solder {
 /// independent set of the rows on which others depend strongly is coarse (De Sterck, Yang and Heys
 /// 2006). Only negative entries of a real matrix couple strongly, at least `strength` times the
 /// largest of the row; of a complex one all that are large enough. P takes a fine row from up to
-/// four coarse rows within distance two ("extended+i", De Sterck, Falgout, Nolting and Yang 2008, by
-/// sparse products, Li, Sjoegreen and Yang 2021); where a row of A sums to 0, it interpolates the
-/// constant exactly. R = P^H, A_c, sweeps and the cycle are as above; small entries of a real
-/// cycle's Q are dropped, Q^H remaining its adjoint. Levels have 2 to 3.5 times the entries of A, and
-/// their values are the same for any number of threads. A near-nullspace and block_size are refused.
+/// four coarse rows within distance two ("extended+i", De Sterck, Falgout, Nolting and Yang 2008,
+/// by sparse products, Li, Sjoegreen and Yang 2021); where a row of A sums to 0, it interpolates
+/// the constant exactly. R = P^H, A_c, sweeps and the cycle are as above; small entries of a real
+/// cycle's Q are dropped, Q^H remaining its adjoint. Levels have 2 to 3.5 times the entries of A,
+/// and their values are the same for any number of threads. A near-nullspace and block_size are
+/// refused.
 ///
 /// **Nonsymmetric matrices**, such as those of convection with or without diffusion: with
 /// `interpolation` air, rows are split into fine and coarse ones (f, c) so that each fine row is

@@ -115,7 +115,7 @@ SOLDER_MAKES_LAMBDAS ExtendedFactors<Scalar, Exec> extended_factors(
             }
           }
         }
-        if (!(most_weight * d > sum)) d = sum;
+        if (!(sum <= most_weight * d)) d = sum;
         double const factor = sum > 0 ? 1 / d : 0;
         std::int32_t at = first[i], beside = second[i];
         to_first_columns[at] = i;
