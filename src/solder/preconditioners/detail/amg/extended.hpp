@@ -11,6 +11,7 @@
 #include <solder/matrix/product.hpp>
 #include <solder/preconditioners/detail/amg/aggregates.hpp>
 #include <solder/preconditioners/detail/amg/largest_entries.hpp>
+#include <solder/preconditioners/detail/amg/prolongator.hpp>
 #include <solder/preconditioners/detail/amg/splitting.hpp>
 
 /// \file
@@ -86,6 +87,7 @@ SOLDER_MAKES_LAMBDAS ExtendedFactors<Scalar, Exec> extended_factors(
       });
   auto const of_first = offsets_of_lengths(exec, first, n, LengthsInArray<std::int32_t>{first}),
              of_second = offsets_of_lengths(exec, second, n, LengthsInArray<std::int32_t>{second});
+  check_entries<CsrMatrix<Scalar, Exec>>(of_first.nonzeros);
   auto const first_columns =
                  allocate<std::int32_t>(exec, "Solder::csr::columns", of_first.nonzeros),
              second_columns =
