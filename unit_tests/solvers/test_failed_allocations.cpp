@@ -154,6 +154,10 @@ void with_each_preconditioner(F const& f) {
                       {.sweeps = 3, .trisolve = Solder::Trisolve::jacobi});
   });
   f("amg", [](Exec const& exec, Csr const& A) { return Amg(exec, A, {.max_coarse_size = 4}); });
+  f("classical amg", [](Exec const& exec, Csr const& A) {
+    return Amg(exec, A,
+               {.interpolation = Solder::AmgInterpolation::extended, .max_coarse_size = 4});
+  });
   f("amg with fsai", [](Exec const& exec, Csr const& A) {
     return Amg(exec, A,
                {.smoother = Solder::AmgSmoother::fsai,

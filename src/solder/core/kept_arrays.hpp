@@ -48,9 +48,10 @@ class KeptArrays {
   /// \brief An array of `size` entries that nobody has any more; else make(). `is_used` says which.
   template <class View, class Make>
   View take(std::size_t size, bool& is_used, Make const& make) {
-    auto& list = lists_[typeid(View)];
-    if (list == nullptr) list = std::make_unique<ListOf<View>>();
-    auto& items = static_cast<ListOf<View>&>(*list).items;
+    auto list = lists_.find(typeid(View));
+    if (list == lists_.end())
+      list = lists_.emplace(typeid(View), std::make_unique<ListOf<View>>()).first;
+    auto& items = static_cast<ListOf<View>&>(*list->second).items;
     for (auto& item : items)
       if (item.view.size() == size && item.view.use_count() <= 1) {
         item.round = round_;
