@@ -117,6 +117,12 @@ void with_opened(std::shared_ptr<AnyPreconditioner<T, Exec, Of>> const& M, Funct
   }(std::type_identity<OpenedOnHost<T>>());
 }
 
+/// \brief Whether applications of M read a matrix in this format.
+template <class M, class Matrix>
+inline constexpr bool reads = requires {
+  requires std::is_same_v<typename M::matrix_type, Matrix>;
+};
+
 /// \tparam Given CsrMatrix, or DistributedMatrix
 template <class T, class Exec, class Given>
 class Made final : public Impl::MadeSolver<T, Exec> {
@@ -229,9 +235,14 @@ class Made final : public Impl::MadeSolver<T, Exec> {
         using System = Impl::SystemOf<Exec, Matrix, std::decay_t<decltype(M)>>;
         auto const system = std::make_shared<System>(matrix, M);
         auto const current = std::make_shared<Matrix>(matrix);
-        parts->set_matrix = [system, current, on = exec_](Given const& anew) {
+        // An older M that reads the matrix in this format goes on reading the older values.
+        bool const keeps =
+            reads<std::decay_t<decltype(M)>, Matrix> && wanted_.allow_stale_preconditioner;
+        parts->set_matrix = [system, current, keeps, on = exec_](Given const& anew) {
           if constexpr (std::is_same_v<Matrix, Given>)
             system->set_matrix(*current = anew);
+          else if (keeps)
+            system->set_matrix(*current = current->with_values_of(on, anew));
           else
             current->refresh(on, anew);
         };

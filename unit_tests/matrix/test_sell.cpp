@@ -214,8 +214,20 @@ TYPED_TEST(SellOfDouble, KeepsNothingOfTheCsrMatrixAndTakesNewValues) {
   A.refresh(exec, Csr(exec, host));
   exec.fence("SolderTest: refreshed");
   expect_products(exec, host, A);
-  EXPECT_THROW(A.refresh(exec, Csr(exec, with_row_lengths<double>({2, 3, 1}, 5))),
-               std::invalid_argument);
+  Csr const another(exec, with_row_lengths<double>({2, 3, 1}, 5));
+  EXPECT_THROW(A.refresh(exec, another), std::invalid_argument);
+  EXPECT_THROW(A.with_values_of(exec, another), std::invalid_argument);
+  // A copy with other values.
+  auto other_host = host;
+  for (double& value : other_host.values) value += 1;
+  Csr const other(exec, other_host);
+  Matrix const changed = A.with_values_of(exec, other);
+  exec.fence("SolderTest: copied");
+  expect_products(exec, other_host, changed);
+  expect_products(exec, host, A);
+  other.values_changed();
+  EXPECT_TRUE(changed.is_stale());
+  EXPECT_FALSE(A.is_stale());
 }
 
 TYPED_TEST(SellOfDouble, WorkOfAnotherInstance) {

@@ -234,7 +234,9 @@ TEST_F(NewValues, TheWorkspaceIsKnownBefore) {
     solve();
     events.stop();
     double counted = 0;
-    for (auto const& allocation : events.allocations) counted += double(allocation.bytes);
+    for (auto const& allocation : events.allocations)
+      if (allocation.label.rfind("Kokkos::", 0) != 0)  // an instance's own, on GPUs
+        counted += double(allocation.bytes);
     EXPECT_NEAR(said, counted, 0.02 * counted);
     EXPECT_GT(said, 0);
   };

@@ -445,6 +445,19 @@ class SellMatrix {
     *of_ = Impl::made_of(csr);
     version_.change();
   }
+  /// \brief The matrix with the values of csr, which must have the pattern that this one was made
+  /// from. This one stays as it is; the pattern is shared. \throws as refresh does
+  template <class Offset>
+  SellMatrix with_values_of(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr) const {
+    SellMatrix other = *this;
+    Impl::with_memory_for("Solder::SellMatrix", rows_, nonzeros_, [&] {
+      other.values_ = Impl::allocate_view<Values>(exec, "Solder::sell::values", entries());
+      other.version_ = {};
+      other.of_ = Impl::make_shared_on_host<Impl::MadeOf>("Solder: made of");
+    });
+    other.refresh(exec, csr);
+    return other;
+  }
   /// \brief Whether the values of the CsrMatrix have changed since: see
   /// CsrMatrix::values_changed().
   bool is_stale() const { return of_->is_stale(); }

@@ -250,6 +250,8 @@ class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>
  public:
   /// \brief Type of the vectors.
   using Scalar = typename Matrix::scalar_type;
+  /// \brief What applications read, beside M.
+  using matrix_type = Matrix;
 
   /// \brief Estimates the largest eigenvalue with `lanczos_steps` products and applications of M.
   /// \throws std::invalid_argument if A is not square, M has a different size or an option is out
