@@ -12,9 +12,9 @@ namespace SolderTest {
 
 /// \brief What goes wrong: the first row of a result is multiplied by `factor`.
 struct Fault {
-  std::int32_t first;  ///< the application in which it goes wrong, from 0
   double factor;
-  bool once;  ///< and in none after it
+  std::int32_t first;  ///< the application in which it goes wrong, from 0
+  bool once;           ///< and in none after it
 };
 
 /// \brief A fault on the device, with a count of the applications: of them the first row's.

@@ -149,7 +149,7 @@ Table operator+(Table a, Table const& b) {
 template <class F>
 void for_each_fault(std::int32_t application, F const& f) {
   for (double const factor : {nan, infinity, -infinity})
-    for (bool const once : {true, false}) f(Fault{application, factor, once});
+    for (bool const once : {true, false}) f(Fault{factor, application, once});
 }
 
 Table table_of(CgOptions const& options, double largest) {
@@ -164,7 +164,7 @@ Table table_of(CgOptions const& options, double largest) {
       Row{"b is not in the range", diagonal<double>({1, 0}), {1, 1}}.ends(
           breakdown, "(p, A p) = 0 at iteration 1", 1),
       Row{"M = 0", good(), first}
-          .fault_in_M({0, 0, false})
+          .fault_in_M({.factor = 0, .first = 0, .once = false})
           .ends(breakdown, "(r, z) = 0 at iteration 0"),
       Row{"A is indefinite at first", diagonal<double>({1, -1}), {1, 2}}.ends(
           indefinite_matrix, "(p, A p) = -3 at iteration 0" + of_A),
@@ -182,7 +182,7 @@ Table table_of(CgOptions const& options, double largest) {
   // The residual check has product 0.
   for (bool const once : {true, false})
     table.push_back(Row{"A turns its sign in iteration 0", good(), first}
-                        .fault_in_A({1, -1, once})
+                        .fault_in_A({.factor = -1, .first = 1, .once = once})
                         .ends(indefinite_matrix, "(p, A p) = -3 at iteration 0"));
   for_each_fault(4, [&](Fault const& fault) {
     table.push_back(Row{"A fails in iteration 3", good(), some_b}.fault_in_A(fault).ends(

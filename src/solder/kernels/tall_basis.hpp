@@ -31,6 +31,7 @@ struct TallBasis {
   KOKKOS_FORCEINLINE_FUNCTION void for_parts(std::int32_t count, F const& f) const {
     f(*this, 0, count);
   }
+  static constexpr bool has_parts = false;  ///< whether columns are of several types
   bool operator==(TallBasis const&) const = default;
 };
 
@@ -42,7 +43,7 @@ struct MixedBasis {
 
   void* values;
   std::int64_t stride;
-  std::int32_t full;  ///< columns in Scalar, at most `room`
+  std::int32_t full;  ///< columns in Scalar: `room`, or none
 
   /// \brief The memory of so many columns, in Scalars.
   static std::int64_t size(std::int64_t columns, std::int64_t stride) {
@@ -76,15 +77,16 @@ struct MixedBasis {
     f(wide(), 0, first);
     f(narrow(), first, count);
   }
-};
-
-/// \brief A column of a basis, as what is indexed by its rows.
-template <class Basis>
-struct ColumnOf {
-  Basis basis;
-  std::int32_t k;
-
-  KOKKOS_FORCEINLINE_FUNCTION auto operator[](std::int32_t i) const { return basis.at(k, i); }
+  static constexpr bool has_parts = true;
+  /// \brief f(columns), of the type of column k, which those up to the next multiple of `room` have
+  /// too. A GPU decides once for all loads of f, which then are in flight together.
+  template <class F>
+  KOKKOS_FORCEINLINE_FUNCTION void with_part(std::int32_t k, F const& f) const {
+    if (k < full)
+      f(wide());
+    else
+      f(narrow());
+  }
 };
 
 namespace Impl {
@@ -170,9 +172,30 @@ KOKKOS_FUNCTION constexpr int multi_dot_workspace(int columns) {
   return static_cast<int>(parts<Scalar>) * (columns > slots ? columns : slots);
 }
 
-/// \brief Calls prepare() after the first loads. If that returns true, leaves this team's share of
-/// (v_k, y) for the columns k < count of V: value v of parts<Scalar> * count goes to
-/// partials[v * league_size + league_rank].
+/// \brief Rows of two vectors that a lane loads at a time, as they are stored.
+template <class OfV, class OfY>
+struct DotChunk {
+  OfV v[multi_dot_loads];
+  OfY y[multi_dot_loads];
+};
+/// \brief Those of rows first, first + warp, ...; zeros from row `rows` on.
+template <class OfV, class Vector>
+KOKKOS_FORCEINLINE_FUNCTION auto load_chunk(OfV const* v, Vector const& y, std::int32_t first,
+                                            std::int32_t rows) {
+  using OfY = std::remove_cvref_t<decltype(y[first])>;
+  DotChunk<OfV, OfY> chunk;
+  for (int u = 0; u < multi_dot_loads; ++u) {
+    std::int32_t const i = first + u * warp;
+    bool const inside = i < rows;
+    chunk.v[u] = inside ? v[i] : OfV{};
+    chunk.y[u] = inside ? y[i] : OfY{};
+  }
+  return chunk;
+}
+
+/// \brief Calls prepare() after the first loads; on hosts, and for a basis of several types, before
+/// them. If that returns true, leaves this team's share of (v_k, y) for the columns k < count of V:
+/// value v of parts<Scalar> * count goes to partials[v * league_size + league_rank].
 ///
 /// One pass over the basis for all products (paper 5, section 4: merged dot product). A column
 /// belongs to one warp, or to 2^split warps if there are few columns. The warp's lanes stride over
@@ -220,31 +243,7 @@ KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows, B
     std::int32_t const stride = (teams << split) * multi_dot_chunk;
     std::int32_t const begin =
         ((team.league_rank() << split) + share) * multi_dot_chunk + team.lane();
-    struct Chunk {
-      Scalar v[multi_dot_loads], y[multi_dot_loads];
-    };
-    auto const load = [&](std::int32_t k, std::int32_t first) {
-      Chunk chunk;
-      for (int u = 0; u < multi_dot_loads; ++u) {
-        std::int32_t const i = first + u * warp;
-        bool const inside = k < count && i < rows.count;
-        chunk.v[u] = inside ? V.at(k, i) : Scalar{};
-        chunk.y[u] = inside ? y[i] : Scalar{};
-      }
-      return chunk;
-    };
-    std::int32_t k = team.warp_rank() >> split;
-    Chunk chunk = load(k, begin);
-    if (!prepare()) return;
-    while (k < count) {
-      Wide<Scalar> sum{};
-      std::int32_t first = begin;
-      while (true) {
-        for (int u = 0; u < multi_dot_loads; ++u) sum += dot_term(chunk.v[u], chunk.y[u]);
-        first += stride;
-        if (first - team.lane() >= rows.count) break;
-        chunk = load(k, first);
-      }
+    auto const leave_sum = [&](std::int32_t k, Wide<Scalar> const& sum) {
       Sums<parts<Scalar>> sums{};
       add_to(sums, 0, sum);
       team.sum_lanes(sums);
@@ -255,8 +254,40 @@ KOKKOS_FORCEINLINE_FUNCTION void multi_dot(Team const& team, Rows const& rows, B
           for (std::size_t p = 0; p < parts<Scalar>; ++p)
             workspace[team.warp_rank() * parts<Scalar> + p] = sums[p];
       }
-      k += warps >> split;
-      if (k < count) chunk = load(k, begin);
+    };
+    std::int32_t k = team.warp_rank() >> split;
+    if constexpr (Basis::has_parts) {
+      if (!prepare()) return;
+      for (; k < count; k += warps >> split)
+        V.with_part(k, [&](auto const& part) {
+          auto const* const v = part.column(k);
+          Wide<Scalar> sum{};
+          for (std::int32_t first = begin; first - team.lane() < rows.count; first += stride) {
+            auto const chunk = load_chunk(v, y, first, rows.count);
+            for (int u = 0; u < multi_dot_loads; ++u)
+              sum += dot_term(Scalar(chunk.v[u]), Scalar(chunk.y[u]));
+          }
+          leave_sum(k, sum);
+        });
+    } else {
+      auto const load = [&](std::int32_t k, std::int32_t first) {
+        return load_chunk(V.column(k), y, first, k < count ? rows.count : 0);
+      };
+      auto chunk = load(k, begin);
+      if (!prepare()) return;
+      while (k < count) {
+        Wide<Scalar> sum{};
+        std::int32_t first = begin;
+        while (true) {
+          for (int u = 0; u < multi_dot_loads; ++u) sum += dot_term(chunk.v[u], chunk.y[u]);
+          first += stride;
+          if (first - team.lane() >= rows.count) break;
+          chunk = load(k, first);
+        }
+        leave_sum(k, sum);
+        k += warps >> split;
+        if (k < count) chunk = load(k, begin);
+      }
     }
     if (split == 0) return;
     team.barrier();
@@ -322,6 +353,24 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_total(Team const& team, std::int32_t v
   for_each_total<4>(team, values, sum_of, factor, f);
 }
 
+/// \brief Columns that a lane loads at a time, of one type.
+inline constexpr int axpy_batch = MixedBasis<double>::room;
+
+/// \brief Entries of a row, as they are stored.
+template <class Of>
+struct ColumnBatch {
+  Of v[axpy_batch];
+};
+/// \brief Those of columns k, k + 1, ...; zeros from column `count` on.
+template <class Part>
+KOKKOS_FORCEINLINE_FUNCTION auto load_columns(Part const& part, std::int32_t count, std::int32_t i,
+                                              std::int32_t k) {
+  using Of = std::remove_cvref_t<decltype(part.column(0)[0])>;
+  ColumnBatch<Of> columns;
+  for (int u = 0; u < axpy_batch; ++u) columns.v[u] = k + u < count ? part.column(k + u)[i] : Of{};
+  return columns;
+}
+
 /// \brief Calls prepare() after the first loads and before c, and returns its result. If that is
 /// true, calls finish(i, start(i) - sum over k < count of c(k) v_k[i]) for every row i of this
 /// team. GPUs go from the last rows to the first.
@@ -358,34 +407,38 @@ KOKKOS_FORCEINLINE_FUNCTION bool multi_axpy(Team const& team, Rows const& rows, 
     }
     return true;
   } else {
-    constexpr int batch = 8;
-    struct Row {
-      Scalar sum, v[batch];
+    auto const subtract = [&](Scalar& sum, std::int32_t k, auto const& columns) {
+      for (int u = 0; u < axpy_batch; ++u)
+        if (k + u < count) sum -= c(k + u) * Scalar(columns.v[u]);
     };
-    auto const load = [&](std::int32_t i, std::int32_t k, Scalar(&v)[batch]) {
-      for (int u = 0; u < batch; ++u) v[u] = k + u < count ? V.at(k + u, i) : Scalar{};
-    };
-    auto const subtract = [&](Scalar& sum, std::int32_t k, Scalar const(&v)[batch]) {
-      for (int u = 0; u < batch; ++u)
-        if (k + u < count) sum -= c(k + u) * v[u];
-    };
-    return team.for_each_row_downwards(
-        rows,
-        [&](std::int32_t i) {
-          Row row;
-          row.sum = start(i);
-          load(i, 0, row.v);
-          return row;
-        },
-        prepare,
-        [&](std::int32_t i, Row row) {
-          subtract(row.sum, 0, row.v);
-          for (std::int32_t k = batch; k < count; k += batch) {
-            load(i, k, row.v);
-            subtract(row.sum, k, row.v);
-          }
-          finish(i, row.sum);
-        });
+    if constexpr (Basis::has_parts) {
+      return team.for_each_row_downwards(rows, start, prepare, [&](std::int32_t i, Scalar sum) {
+        for (std::int32_t k = 0; k < count; k += axpy_batch)
+          V.with_part(k,
+                      [&](auto const& part) { subtract(sum, k, load_columns(part, count, i, k)); });
+        finish(i, sum);
+      });
+    } else {
+      struct Row {
+        Scalar sum;
+        ColumnBatch<Scalar> columns;
+      };
+      return team.for_each_row_downwards(
+          rows,
+          [&](std::int32_t i) {
+            Row row;
+            row.sum = start(i);
+            row.columns = load_columns(V, count, i, 0);
+            return row;
+          },
+          prepare,
+          [&](std::int32_t i, Row row) {
+            subtract(row.sum, 0, row.columns);
+            for (std::int32_t k = axpy_batch; k < count; k += axpy_batch)
+              subtract(row.sum, k, load_columns(V, count, i, k));
+            finish(i, row.sum);
+          });
+    }
   }
 }
 

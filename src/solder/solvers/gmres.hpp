@@ -193,12 +193,12 @@ class GmresMethod
                        : v_is_apart ? vectors("Solder::gmres::v", rows)
                                     : nullptr;
     Scalar* const w0 = single ? vectors("Solder::gmres::w", rows) : v0 + stride;
-    Columns V{v0, stride, single};
+    Columns V{v0, static_cast<std::uint32_t>(stride), single};
     if (single)
       V.values = vectors("Solder::gmres::basis", MixedBasis<Scalar>::size(restart + 1, stride));
     Scalar* const z = identity ? nullptr : vectors("Solder::gmres::z", keeps ? of_all : rows);
     std::int64_t const per_step = single ? 0 : stride;
-    Cycle const cycle = open_cycle(A.rows, V, w0, per_step, A.league, restart);
+    Cycle const cycle = open_cycle(A.rows, V, w0, A.league, restart);
     Operand const operand{pointwise_of(M), z, keeps ? stride : 0, single ? v0 : nullptr};
     Place<Scalar> const v(v0, per_step, 0), z_of_step(z, operand.per_step, 0);
     auto const AMv = A.apply(Phase::iterate, identity ? v : z_of_step);
@@ -278,7 +278,7 @@ class GmresMethod
     constexpr auto corrects_by = Kept ? GmresStorage::same : Storage;
     using Update = GmresUpdate<Scalar, Variant, corrects_by, Operation, how>;
     using Begin = GmresBegin<Scalar, Variant, Storage, Operand>;
-    Columns const basis = Kept ? Columns{operand.z, operand.per_step, false} : cycle.V;
+    Columns const basis = Kept ? Columns{operand.z, cycle.V.stride, false} : cycle.V;
     auto const end = [&] {
       if constexpr (how == GmresCorrection::apart) {
         auto const Mz = w.M.apply(Phase::correct, operand.z);
@@ -301,30 +301,27 @@ class GmresMethod
       return {};
   }
 
-  Cycle open_cycle(Rows const& rows, Columns const& V, Scalar* w, std::int64_t per_step,
-                   int product_teams, std::int32_t restart_) {
+  Cycle open_cycle(Rows const& rows, Columns const& V, Scalar* w, int product_teams,
+                   std::int32_t restart) {
     auto& arena = this->arena();
     int const vector = arena.teams(rows.teams);
     int const dots = arena.teams(multi_dot_teams(arena.exec(), rows.count, product_teams));
     constexpr std::size_t p = parts<Scalar>;
-    double* const small = arena.doubles(GmresSmall<Scalar>::size(restart_));
+    double* const small = arena.doubles(GmresSmall<Scalar>::size(restart));
     double* workspace = nullptr;
     if constexpr (is_host_space<Exec>)
-      workspace =
-          arena.doubles(std::size_t(rows.teams) * multi_dot_workspace<Scalar>(restart_ + 1));
+      workspace = arena.doubles(std::size_t(rows.teams) * multi_dot_workspace<Scalar>(restart + 1));
     return {rows,
             this->limits(),
             V,
             w,
-            per_step,
-            {small, restart_},
+            {small, restart},
             workspace,
-            restart_,
             arena.template sum<1>(product_teams),
             arena.template sum<p>(product_teams),
             arena.template double_buffered_sum<1>(vector),
             arena.template double_buffered_sum<p>(vector),
-            {arena.doubles(p * restart_ * dots), dots}};
+            {arena.doubles(p * restart * dots), dots}};
   }
 
   /// \brief On average over a full cycle, its end included; of cgs2 without the second round, of a

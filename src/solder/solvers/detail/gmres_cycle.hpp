@@ -90,7 +90,7 @@ struct GmresColumns {
   static constexpr bool may_be_single = sizeof(typename ScalarTraits<Scalar>::Real) == 8;
 
   void* values;
-  std::int64_t stride;
+  std::uint32_t stride;  ///< 32 bits: a kernel's arguments are few
   bool is_single;
 
   bool operator==(GmresColumns const&) const = default;
@@ -141,10 +141,8 @@ struct GmresCycle {
   Limits limits;
   GmresColumns<Scalar> V;  ///< restart + 1 columns
   Scalar* products;        ///< where w = A M v_0 is made: the newest column, or a vector apart
-  std::int64_t per_step;   ///< from one step's w to the next one's; 0 where it is apart
   GmresSmall<Scalar> small;
   double* host_workspace;
-  std::int32_t restart;
   Sum<1> of_first_norm;                     ///< ||sigma w||^2 of a cycle's first product
   Sum<parts<Scalar>> of_first_dot;          ///< (v_0, w), from the product
   DoubleBufferedSum<1> of_norm;             ///< ||w||^2 after the first, and the second, round
@@ -154,7 +152,9 @@ struct GmresCycle {
   bool operator==(GmresCycle const&) const = default;
 
   /// \brief w of a step: where the basis is stored in Scalar, the column that it becomes.
-  KOKKOS_FUNCTION Scalar* w(std::int32_t step) const { return products + step * per_step; }
+  KOKKOS_FUNCTION Scalar* w(std::int32_t step) const {
+    return V.is_single ? products : products + step * std::int64_t(V.stride);
+  }
   /// \brief f(the basis), a TallBasis or a MixedBasis.
   template <GmresStorage Storage, class F>
   KOKKOS_FORCEINLINE_FUNCTION auto with_basis(F const& f) const {
@@ -163,8 +163,12 @@ struct GmresCycle {
   /// The first step's w is free while a cycle ends.
   KOKKOS_FUNCTION Scalar* true_residual() const { return products; }
 
-  KOKKOS_FUNCTION int workspace_values() const { return multi_dot_workspace<Scalar>(restart + 1); }
-  KOKKOS_FUNCTION bool small_fits() const { return GmresSmall<Scalar>::size(restart) <= 4096; }
+  KOKKOS_FUNCTION int workspace_values() const {
+    return multi_dot_workspace<Scalar>(small.restart + 1);
+  }
+  KOKKOS_FUNCTION bool small_fits() const {
+    return GmresSmall<Scalar>::size(small.restart) <= 4096;
+  }
   KOKKOS_FUNCTION double* workspace(auto const& team) const {
     return team.workspace(host_workspace, workspace_values());
   }
@@ -175,7 +179,7 @@ struct GmresCycle {
     ++next.iteration;
     if (next.iteration >= limits.max_iterations)
       next.claim(Reason::max_iterations);
-    else if (next.step == restart)
+    else if (next.step == small.restart)
       next.phase = Phase::check;
   }
 
@@ -347,20 +351,22 @@ struct GmresDots : GmresStage<Scalar> {
                                        Control& next) const {
     constexpr std::int32_t first = Variant::first_column;
     d.template with_basis<Storage>([&](auto const& V) {
-      auto const w = [&] {
-        if constexpr (Round == 1)
-          return d.w(at.step);
-        else
-          return ColumnOf<std::remove_cvref_t<decltype(V)>>{V, at.step + 1};
-      }();
-      multi_dot<Scalar>(team, d.rows, from<first>(V), at.step + 1 - first, w, d.of_dots.values,
-                        d.workspace(team), [&] {
-                          if (now.phase != phase) return false;
-                          if constexpr (Round == 2)
-                            next.rounds =
-                                Variant::goes_again(d, team, at.step, now, reorthogonalisation);
-                          return Round == 1 || next.rounds != 0;
-                        });
+      auto const with_w = [&](auto* w) {
+        multi_dot<Scalar>(team, d.rows, from<first>(V), at.step + 1 - first, w, d.of_dots.values,
+                          d.workspace(team), [&] {
+                            if (now.phase != phase) return false;
+                            if constexpr (Round == 2)
+                              next.rounds =
+                                  Variant::goes_again(d, team, at.step, now, reorthogonalisation);
+                            return Round == 1 || next.rounds != 0;
+                          });
+      };
+      if constexpr (Round == 1)
+        with_w(d.w(at.step));
+      else if constexpr (std::remove_cvref_t<decltype(V)>::has_parts)
+        V.with_part(at.step + 1, [&](auto const& part) { with_w(part.column(at.step + 1)); });
+      else
+        with_w(V.column(at.step + 1));
     });
   }
 };
@@ -483,7 +489,7 @@ struct GmresLeastSquares : GmresStage<Scalar> {
   /// A GPU team's scratch takes a cycle's small system too, if that is not too large: in global
   /// memory its many short steps would wait ten times as long.
   int workspace() const {
-    int const small_values = static_cast<int>(GmresSmall<Scalar>::size(d.restart));
+    int const small_values = static_cast<int>(GmresSmall<Scalar>::size(d.small.restart));
     return d.small_fits() ? std::max(d.workspace_values(), small_values) : d.workspace_values();
   }
 
@@ -508,7 +514,7 @@ struct GmresLeastSquares : GmresStage<Scalar> {
     auto small = d.small;
     if (std::is_same_v<Team, HostTeam> || !d.small_fits()) return small;
     small.memory = d.workspace(team);
-    int const size = static_cast<int>(small.size(d.restart));
+    int const size = static_cast<int>(small.size(small.restart));
     for (int i = team.rank(); i < size; i += team.size()) small.memory[i] = d.small.memory[i];
     team.barrier();
     return small;
