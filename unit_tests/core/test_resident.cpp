@@ -173,7 +173,7 @@ class Method {
     if (monitor)
       listener = [&](Solder::Impl::Engine<Exec> const& engine) {
         monitor(engine.progress());
-        return Solder::Impl::Heard{false, 0};
+        return Solder::Impl::Heard{false, 0, 0};
       };
     engine_.begin();
     engine_.run(any, listener);

@@ -257,8 +257,12 @@ TYPED_TEST(AmgAirOn, SmallEntriesAreDropped) {
           bool const is_large = std::abs(a) >= share * largest * (1 - 1e-9) && a != 0.0;
           large += is_large;
           with_own += is_large || j == i;
-          if (is_large) EXPECT_EQ(some.at(i, j), a);
-          if (is_large && j != i) EXPECT_EQ(lumped.at(i, j), a);
+          if (is_large) {
+            EXPECT_EQ(some.at(i, j), a);
+          }
+          if (is_large && j != i) {
+            EXPECT_EQ(lumped.at(i, j), a);
+          }
         }
         ASSERT_EQ(some.rows[i].size(), large);
         ASSERT_EQ(lumped.rows[i].size(), with_own);

@@ -105,8 +105,9 @@ class FailedAllocations : public testing::Test {
     std::int64_t const blocks = live_blocks(), views = live_views();
     Failed const failed = fail_in_turn(of, make(), and_later, is_long() ? 1 : 23);
     // For a GPU Kokkos makes scratch as it is wanted, with records of it on the host.
-    if constexpr (Solder::Impl::is_host_space<Exec>)
+    if constexpr (Solder::Impl::is_host_space<Exec>) {
       EXPECT_EQ(live_blocks() - blocks, 0) << "blocks of the host have leaked";
+    }
     EXPECT_EQ(live_views() - views, 0)
         << "views have leaked; the newest are" << newest_views(live_views() - views);
     sum += failed;

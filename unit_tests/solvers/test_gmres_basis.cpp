@@ -164,8 +164,9 @@ void expect_solved() {
           options.basis = GmresBasis::same;
           auto const same = solve(exec, A, jacobi, b, x0, options);
           EXPECT_LE(s.report.iterations, 1.1 * same.report.iterations + 3);
-          if (s.report.runner == same.report.runner)  // GPUs have no kernel of such a solve
+          if (s.report.runner == same.report.runner) {  // GPUs have no kernel of such a solve
             EXPECT_EQ(s.report.kernels_per_iteration, same.report.kernels_per_iteration);
+          }
         }
   }
 }
