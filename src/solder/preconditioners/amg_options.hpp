@@ -139,22 +139,22 @@ inline std::string cycle_failure(AmgOptions const& options, std::string const& s
                                  std::string const& symmetric_for, bool has_modes) {
   if (options.pre + options.post == 0)
     return section + "pre and " + section + "post are both 0: a cycle needs sweeps";
-  std::string const is_other =
-      section + "interpolation is " + std::string(to_string(options.interpolation)) + ": ";
+  auto const is_other = [&] {  // where there is a failure: without one nothing is allocated
+    return section + "interpolation is " + std::string(to_string(options.interpolation)) + ": ";
+  };
   if (options.interpolation != AmgInterpolation::aggregation) {
     if (has_modes)
-      return is_other + "a near-nullspace is for aggregation; leave near_nullspace constant";
+      return is_other() + "a near-nullspace is for aggregation; leave near_nullspace constant";
     if (options.block_size != 1)
-      return is_other + "nodes are for aggregation; block_size must be 1, not " +
+      return is_other() + "nodes are for aggregation; block_size must be 1, not " +
              std::to_string(options.block_size);
   }
   if (options.interpolation == AmgInterpolation::air) {
     if (options.smoother == AmgSmoother::fsai)
-      return is_other +
-             "its sweeps are for fine rows alone; smoother must be jacobi or chebyshev, " +
-             "not fsai";
+      return is_other() +
+             "its sweeps are for fine rows alone; smoother must be jacobi or chebyshev, not fsai";
     if (!symmetric_for.empty())
-      return is_other + "its cycle is not symmetric, as " + symmetric_for +
+      return is_other() + "its cycle is not symmetric, as " + symmetric_for +
              " needs it; take gmres, bicgstab or idr, or aggregation";
     return {};
   }
