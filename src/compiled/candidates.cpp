@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <solder/core/names.hpp>
 #include <solder/core/options.hpp>
+#include <solder/matrix/offsets.hpp>
 #include <stdexcept>
 #include <utility>
 
@@ -118,9 +119,9 @@ bool always(Analysis const&) { return true; }
 bool has_diagonal(Analysis const& of) { return of.diagonal.zeros == 0; }
 bool is_definite(Analysis const& of) { return of.may_be_definite(); }
 bool is_hermitian(Analysis const& of) { return of.may_be_definite() && of.off_diagonals > 0; }
-/// Whether no row is far longer than the others: the pattern of an approximate inverse, and coarse
-/// grids, fill up from such a row.
-bool has_even_rows(Analysis const& of) { return of.rows.longest <= 20 * of.rows.mean + 50; }
+bool has_even_rows(Analysis const& of) {
+  return of.rows.longest <= Impl::longest_even_row(of.rows.mean);
+}
 bool is_even_hermitian(Analysis const& of) { return is_hermitian(of) && has_even_rows(of); }
 bool is_large_mesh(Analysis const& of) {
   return is_even_hermitian(of) && of.looks_elliptic() && of.rows.rows >= 1000;

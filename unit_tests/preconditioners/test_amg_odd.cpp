@@ -81,6 +81,88 @@ TEST(AmgOfOddMatrices, SolvesAnArrow) {
   expect_solved(builder.build(3000, 3000), 10);
 }
 
+// ---- Hubs: rows of thousands of entries ----
+
+void couple(Solder::TripletBuilder<double>& builder, std::int32_t i, std::int32_t j, double value) {
+  builder.add(i, j, value);
+  builder.add(j, i, value);
+}
+
+/// A path, and `hubs` rows that couple to all of it, in places as strongly as its rows.
+HostCsr<double> path_with_hubs(std::int32_t n, std::int32_t hubs) {
+  Solder::TripletBuilder<double> builder;
+  for (std::int32_t i = 0; i < n; ++i) {
+    builder.add(i, i, i < hubs ? n : 2.5);
+    for (std::int32_t j = 0; i >= hubs && j < hubs; ++j)
+      couple(builder, i, j, -0.1 * (0.55 + 0.45 * std::sin(i + 7 * j)));
+    if (i > hubs) couple(builder, i - 1, i, -0.55 - 0.45 * std::sin(3 * i));
+  }
+  return builder.build(n, n);
+}
+
+/// Without filling up: neither its levels nor any array.
+void expect_solved_in_little_memory(HostCsr<double> const& host, int most_iterations) {
+  Default const exec;
+  MatrixOf const A(exec, host);
+  KokkosEvents events;
+  AmgOf M(exec, A);
+  events.stop();
+  EXPECT_EQ(M.failure(), "");
+  EXPECT_LE(M.operator_complexity(), 2);
+  auto const bytes = static_cast<std::uint64_t>(12 * host.nonzeros());
+  for (auto const& allocation : events.allocations)
+    if (allocation.label != "Solder::product::tables" && allocation.label.find("Kokkos::") != 0) {
+      EXPECT_LE(allocation.bytes, 2 * bytes) << allocation.label;
+    }
+  auto const b = random_vector<double>(host.rows, 7);
+  auto const s = solved(A, M, b, cg(Runner::launch));
+  EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
+  EXPECT_LE(s.report.iterations, most_iterations);
+  expect_true_report(host, b, s, cg(Runner::launch));
+  auto const before = applied(M, b);
+  M.refresh(exec, A);
+  EXPECT_TRUE(same_bits(applied(M, b), before));
+}
+
+TEST(AmgOfHubs, TakesLittleMemory) {
+  expect_solved_in_little_memory(path_with_hubs(10'000, 1), 14);
+  expect_solved_in_little_memory(path_with_hubs(3000, 2), 14);
+}
+
+/// Sixty rows, none of which is long, become one.
+TEST(AmgOfHubs, ThatAreBornOnTheWayTakeLittleMemory) {
+  constexpr std::int32_t stars = 60, leaves = 60, n = stars * (leaves + 1);
+  Solder::TripletBuilder<double> builder;
+  for (std::int32_t i = 0; i < n; ++i) builder.add(i, i, i < stars ? 70 : 2.5);
+  for (std::int32_t i = 0; i < stars; ++i)
+    for (std::int32_t j = 0; j < i; ++j) couple(builder, i, j, -1);
+  for (std::int32_t i = stars; i < n; ++i) {
+    couple(builder, i, (i - stars) / leaves, -0.02 * (0.55 + 0.45 * std::sin(i)));
+    if (i > stars) couple(builder, i - 1, i, -0.55 - 0.45 * std::sin(3 * i));
+  }
+  auto const host = builder.build(n, n);
+  ASSERT_LE(stars + leaves + 1, 20 * host.nonzeros() / n + 50);  // entries of the longest rows
+  expect_solved_in_little_memory(host, 14);
+}
+
+/// Leaves of hubs that form a grid belong to their hub: the coarse grid sees stars as a whole.
+TEST(AmgOfHubs, GathersStars) {
+  constexpr std::int32_t size = 6, hubs = size * size, leaves = 300, n = hubs * (leaves + 1);
+  std::vector<std::tuple<std::int32_t, std::int32_t, double>> edges;
+  for (std::int32_t h = 0; h < hubs; ++h) {
+    if (h % size > 0) edges.push_back({h - 1, h, 1});
+    if (h >= size) edges.push_back({h - size, h, 1});
+    for (std::int32_t k = 0; k < leaves; ++k)
+      edges.push_back({h, hubs + h * leaves + k, 0.55 + 0.45 * std::sin(k)});
+  }
+  auto host = graph_laplacian(n, edges);
+  for (std::int32_t i = 0; i < n; ++i) *entry_of(host, i, i) += 1e-6;
+  expect_solved_in_little_memory(host, 10);
+  EXPECT_EQ(AmgOf(Default(), MatrixOf(Default(), host)).levels().at(1).rows, hubs);
+}
+
+// ---- More odd matrices ----
+
 TEST(AmgOfOddMatrices, SolvesGridsSideBySide) {
   auto const A = Solder::fem_poisson_2d<double>(30), B = Solder::fem_poisson_2d<double>(26);
   expect_solved(side_by_side(A, B, 1), 25);

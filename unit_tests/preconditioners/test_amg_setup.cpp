@@ -182,7 +182,7 @@ void check_prolongators(Exec const& exec, HostCsr<Scalar> const& host, double st
     for (auto const& [j, a] : A.rows[i])
       if (j != i && !strong.count(j)) weak += a.real();
     if (filtered + weak > 0.1 * filtered) filtered += weak;
-    smoothing.rows[i][i] = 1 - omega;
+    smoothing.rows[i][i] = strong.empty() ? 1 : 1 - omega;
     for (auto const j : strong) smoothing.rows[i][j] = -omega / filtered * A.at(i, j);
   }
   expect_near(S, smoothing, 1e-14);
@@ -207,6 +207,52 @@ TYPED_TEST(AmgOn, ProlongatorsAreThoseOfPlainLoops) {
   TypeParam const exec;
   check_all_prolongators<double>(exec);
   check_all_prolongators<ComplexDouble>(exec);
+}
+
+/// A path, leaves that couple to one of two hubs or to both, and the hubs, which couple to all.
+TYPED_TEST(AmgOn, HubsAreAggregatesThatOnlyTheirLeavesJoin) {
+  constexpr std::int32_t path = 300, leaves = 60, n = path + leaves + 2, hub = n - 2;
+  Solder::TripletBuilder<double> alone, builder;
+  auto const couple = [](auto& to, std::int32_t i, std::int32_t j, double value) {
+    to.add(i, j, value);
+    to.add(j, i, value);
+  };
+  for (std::int32_t i = 0; i < n; ++i) builder.add(i, i, i < hub ? 4 : n);
+  for (std::int32_t i = 0; i < path; ++i) alone.add(i, i, 4);
+  for (std::int32_t i = 1; i < path; ++i)
+    for (auto* to : {&alone, &builder}) couple(*to, i - 1, i, -1 - 0.5 * std::sin(i));
+  for (std::int32_t i = 0; i < path; ++i)
+    for (std::int32_t const h : {hub, hub + 1}) couple(builder, i, h, -0.4);
+  for (std::int32_t i = path; i < hub; ++i) {
+    couple(builder, i, hub, i % 3 == 0 ? -0.3 : -0.7);
+    if (i % 2 == 0) couple(builder, i, hub + 1, -0.6);
+  }
+  couple(builder, hub, hub + 1, -2);
+  TypeParam const exec;
+  Made<double, TypeParam> const made(exec, alone.build(path, path), 0.25);
+  Plain const P_alone(Solder::product(
+      exec, amg::smoothing<double>(exec, made.coupling, made.graph, 0.7, lane_bits<TypeParam>, 3),
+      amg::tentative<double>(exec, made.aggregates)));
+
+  CsrMatrix<double, TypeParam> const A(exec, builder.build(n, n));
+  auto const sizes = amg::largest_couplings(exec, A);
+  amg::mark_hubs(exec, A, sizes.data());
+  amg::Coupling<double> const coupling{A.device_operator(), sizes.data(), 0.25};
+  auto const graph = amg::strong_graph(exec, coupling, A.nonzeros(), lane_bits<TypeParam>);
+  auto const aggregates = amg::aggregate(exec, coupling, graph);
+  Plain const P(Solder::product(
+      exec, amg::smoothing<double>(exec, coupling, graph, 0.7, lane_bits<TypeParam>, n),
+      amg::tentative<double>(exec, aggregates)));
+  ASSERT_EQ(P.columns, P_alone.columns + 2);
+  for (std::int32_t i = 0; i < path; ++i) {
+    ASSERT_EQ(P.rows[i].size(), P_alone.rows[i].size()) << "row " << i;
+    for (auto const& [j, value] : P_alone.rows[i]) ASSERT_EQ(P.rows[i].count(j), 1u) << i;
+  }
+  for (std::int32_t i = path; i < n; ++i) {
+    bool const of_second = i == hub + 1 || (i < hub && i % 6 == 0);
+    ASSERT_EQ(P.rows[i].size(), 1u) << "row " << i;
+    ASSERT_EQ(P.at(i, P_alone.columns + of_second), 1.0) << "row " << i;
+  }
 }
 
 // ---- The inverse of the coarsest level ----

@@ -17,6 +17,10 @@ struct RowTotals {
   std::int32_t longest;
 };
 
+/// \brief The most entries of a row that is not far longer than the others, of `mean` entries on
+/// average. Coarse grids and the patterns of approximate inverses fill up from longer ones.
+constexpr double longest_even_row(double mean) { return 20 * mean + 50; }
+
 /// \brief The scan that computes offsets.
 template <class Offset, class LengthOf>
 struct OffsetsKernel {

@@ -47,6 +47,12 @@ namespace Solder {
 /// Rows (nodes) without strong couplings are left to the sweeps. Several disconnected bodies
 /// therefore converge as slowly as with the sweeps alone.
 ///
+/// Hubs, rows of more than 20 times the mean number of entries and 50 more, on any level, would
+/// fill up the levels. They couple strongly to no row, and P is 1 there: each is an aggregate with
+/// the rows that would couple strongly to hubs alone. With block_size or a near-nullspace there are
+/// no hubs. In most of the set-up's kernels a hub's row is the work of one thread, on GPUs of a
+/// few.
+///
 /// The set-up runs on the device: the strength of couplings (between nodes: the Frobenius norms of
 /// their blocks), aggregation by an independent set of distance 2, the bases of the aggregates, the
 /// sparse products, the largest eigenvalue of D^-1 A by a few steps of the Lanczos method, and the

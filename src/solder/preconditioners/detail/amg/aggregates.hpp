@@ -57,7 +57,8 @@ KOKKOS_FORCEINLINE_FUNCTION double weighted(double const* weight, std::int32_t c
 
 /// \brief Which entries couple strongly: those at least as large as `strength` times the geometric
 /// mean of the largest couplings of the two rows. (Compared with the diagonal instead, a 27-point
-/// stencil would have no strong couplings, because its couplings are all equal and small.)
+/// stencil would have no strong couplings, because its couplings are all equal and small.) Those of
+/// hubs are never strong: see mark_hubs().
 ///
 /// \tparam by_row times the largest coupling of their own row, for a matrix that need not be
 /// symmetric
@@ -65,18 +66,27 @@ KOKKOS_FORCEINLINE_FUNCTION double weighted(double const* weight, std::int32_t c
 template <class Scalar, bool by_row = false, class Size = Magnitude>
 struct Coupling {
   CsrOperator<Scalar, std::int32_t> A;
-  double const* largest;  ///< per row: the root of the size of the largest off-diagonal entry
+  /// Per row: the root of the size of the largest off-diagonal entry; its negative for hubs.
+  double const* largest;
   double strength;
   double rounding = tie<Scalar>;  ///< relative tolerance, so that rounding does not break ties
 
+  KOKKOS_FORCEINLINE_FUNCTION bool is_hub(std::int32_t i) const { return largest[i] < 0; }
   KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t i, std::int32_t k) const {
+    return is_large(i, k) && !is_hub(i) && !is_hub(by_row ? i : A.columns[k]);
+  }
+  /// \brief Whether an entry would couple strongly if there were no hubs.
+  KOKKOS_FORCEINLINE_FUNCTION bool is_large(std::int32_t i, std::int32_t k) const {
     std::int32_t const j = A.columns[k];
     if (j == i) return false;
     double const size = Size()(A.values[k]);
-    return size > 0 && (1 + rounding) * size >= strength * (largest[i] * largest[by_row ? i : j]);
+    return size > 0 &&
+           (1 + rounding) * size >= strength * Kokkos::fabs(largest[i] * largest[by_row ? i : j]);
   }
   /// \brief Whether the diagonal absorbs a weak coupling.
   KOKKOS_FUNCTION static bool is_lumped(std::int32_t, std::int32_t) { return true; }
+  /// \brief Whether the prolongator is smoothed in rows without strong couplings.
+  KOKKOS_FUNCTION static bool is_alone_smoothed() { return false; }
 };
 
 /// \brief The root of the largest off-diagonal size of each row, or of the largest of all; 0 if no
@@ -103,6 +113,22 @@ SOLDER_MAKES_LAMBDAS Kokkos::View<double*, typename Exec::memory_space> largest_
   return view;
 }
 
+/// \brief Marks hubs, rows far longer than the others, by the negative of their largest coupling.
+/// They stay out of strong couplings, so that the prolongator has one entry in the row of a hub: A
+/// P has all entries of that row wherever A has one in the hub's column.
+template <class Exec, class Scalar>
+SOLDER_MAKES_LAMBDAS void mark_hubs(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
+                                    double* largest) {
+  double const most = longest_even_row(static_cast<double>(A.nonzeros()) / A.rows());
+  if (A.longest_row() <= most) return;
+  std::int32_t const* const offsets = A.row_offsets().data();
+  Kokkos::parallel_for(
+      "Solder::amg::hubs", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
+      KOKKOS_LAMBDA(std::int32_t i) {
+        if (offsets[i + 1] - offsets[i] > most) largest[i] = -largest[i];
+      });
+}
+
 /// \brief The strong couplings, in CSR form.
 template <class Exec>
 struct Graph {
@@ -126,6 +152,7 @@ struct KeptCoupling {
     std::int32_t const j = A.columns[k];
     return of_row == nullptr || i - first[of_row[i]] == j - first[of_row[j]];
   }
+  KOKKOS_FUNCTION bool is_alone_smoothed() const { return of_row != nullptr; }
 };
 
 /// \brief f(entry, its number among the strong ones, or -1) for the entries of row i. Each lane
@@ -229,6 +256,8 @@ class Counted {
 /// 2012, Algorithm 5). A root and its neighbours form an aggregate. Each remaining row, at distance
 /// 2, joins the neighbouring aggregate to which it is most strongly coupled. Every run gives the
 /// same aggregates.
+///
+/// A hub is an aggregate of its own, which rows join that would be coupled strongly to hubs alone.
 template <class Exec, class Scalar>
 SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scalar> const& coupling,
                                                 Graph<Exec> const& graph) {
@@ -241,7 +270,10 @@ SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scala
   Kokkos::parallel_for(
       "Solder::amg::begin", Policy(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
         bool const alone = offsets[i] == offsets[i + 1];
-        keys[i] = Candidate::key(alone ? Candidate::out : Candidate::undecided, i);
+        keys[i] = Candidate::key(coupling.is_hub(i) ? Candidate::root
+                                 : alone            ? Candidate::out
+                                                    : Candidate::undecided,
+                                 i);
       });
   // The host of a GPU waits only once for several rounds: first for as many as nearly all graphs
   // need. Surplus rounds do nothing.
@@ -299,10 +331,13 @@ SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scala
       "Solder::amg::leftovers", Policy(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
         std::int32_t mine = joined[i];
         if (mine < 0) {
+          bool const alone = offsets[i] == offsets[i + 1];
           double strongest = 0;
           for (std::int32_t k = coupling.A.row_offsets[i]; k < coupling.A.row_offsets[i + 1]; ++k) {
             std::int32_t const j = coupling.A.columns[k];
-            if (!coupling.is_strong(i, k) || joined[j] < 0) continue;
+            if (joined[j] < 0 ||
+                !(alone ? coupling.is_hub(j) && coupling.is_large(i, k) : coupling.is_strong(i, k)))
+              continue;
             double const size = magnitude(coupling.A.values[k]);
             if (size > strongest || (size == strongest && joined[j] < mine)) {
               strongest = size;

@@ -378,6 +378,7 @@ class Hierarchy {
         return smoothed(KeptCoupling<Scalar>{A.device_operator(), level.graph.strong.data()},
                         tentative<Scalar>(exec_, level.aggregates), lane_bits);
       auto const largest = largest_couplings(exec_, A);
+      mark_hubs(exec_, A, largest.data());
       Coupling<Scalar> const coupling{A.device_operator(), largest.data(), strength};
       level.graph = strong_graph(exec_, coupling, A.nonzeros(), lane_bits);
       end_phase("strength");

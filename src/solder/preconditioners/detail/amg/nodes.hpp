@@ -114,6 +114,7 @@ struct NodeCoupling {
     std::int32_t const j = A.columns[k];
     return i - first[of_row[i]] == j - first[of_row[j]];
   }
+  KOKKOS_FUNCTION static bool is_alone_smoothed() { return true; }
 
  private:
   /// \brief The place of the norm of their block. It must exist.

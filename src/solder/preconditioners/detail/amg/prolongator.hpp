@@ -95,7 +95,8 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples
         double const factor = filtered > 0 ? omega / filtered : 0;
         if (group.rank() == 0) {
           to_columns[first] = i;
-          to_values[first] = Scalar(to_real<Scalar>(1 - factor * filtered));
+          bool const is_smoothed = last > first + 1 || coupling.is_alone_smoothed();
+          to_values[first] = Scalar(to_real<Scalar>(is_smoothed ? 1 - factor * filtered : 1));
         }
         group.barrier();
         for (std::int32_t q = first + 1 + group.rank(); q < last; q += group.size())
