@@ -86,7 +86,8 @@ struct Matrix {
 /// and dense arrays, by scipy.sparse. \throws TypeError, ValueError
 Matrix matrix_of(nb::object const& A);
 
-/// \brief The tree of a dictionary. \throws TypeError
-void add(Parameters& parameters, nb::dict const& of, std::string const& path = "");
+/// \brief The tree of a dictionary. \throws TypeError; ValueError where it is too deep
+/// \param path of the dictionary in the tree \param depth dictionaries that it is in
+void add(Parameters& parameters, nb::dict const& of, std::string const& path = "", int depth = 0);
 
 }  // namespace Solder::Python

@@ -164,7 +164,12 @@ nb::object plain(nb::handle given) {
 
 }  // namespace
 
-void add(Parameters& parameters, nb::dict const& of, std::string const& path) {
+void add(Parameters& parameters, nb::dict const& of, std::string const& path, int depth) {
+  constexpr int deepest = 16;  // a dict may hold itself
+  if (depth > deepest)
+    throw nb::value_error(("parameters are at most " + std::to_string(deepest) +
+                           " dicts deep, and these begin with " + path.substr(0, 60))
+                              .c_str());
   for (auto const& [key, given] : of) {
     if (!nb::isinstance<nb::str>(key))
       throw nb::type_error(("names of parameters are words, and one of " +
@@ -183,7 +188,7 @@ void add(Parameters& parameters, nb::dict const& of, std::string const& path) {
       parameters.set(*name, *word);
     } else if (nb::isinstance<nb::dict>(value)) {
       Parameters tree;
-      add(tree, nb::cast<nb::dict>(value), where() + ".");
+      add(tree, nb::cast<nb::dict>(value), where() + ".", depth + 1);
       parameters.set(*name, tree);
     } else if (nb::isinstance<nb::int_>(value)) {
       std::int64_t whole = 0;

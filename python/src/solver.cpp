@@ -19,6 +19,17 @@ namespace {
   throw std::move(error);
 }
 
+/// \brief The library's defaults, as the arguments have them: what is one of these was not given, and
+/// a dict may have it.
+nb::object const& default_rtol() {
+  static nb::object& value = *new nb::object(nb::float_(SolverOptions().tolerance));
+  return value;
+}
+nb::object const& default_atol() {
+  static nb::object& value = *new nb::object(nb::float_(SolverOptions().absolute_tolerance));
+  return value;
+}
+
 class PySolver final : public Alive {
  public:
   PySolver(nb::object const& A, nb::object const& solver, nb::object const& preconditioner,
@@ -38,8 +49,8 @@ class PySolver final : public Alive {
     bool const is_named = preconditioner.is_none() || nb::isinstance<nb::str>(preconditioner) ||
                           nb::isinstance<nb::dict>(preconditioner);
     if (is_named) put("preconditioner", preconditioner);
-    put("tolerance", rtol);
-    put("absolute_tolerance", atol);
+    if (!rtol.is(default_rtol())) put("tolerance", rtol);
+    if (!atol.is(default_atol())) put("absolute_tolerance", atol);
     given.update(parameters);
     Wish wish{.place = matrix_.values.place};
     add(wish.parameters, given);
@@ -68,6 +79,7 @@ class PySolver final : public Alive {
     if (!callback.is_none() && !PyCallable_Check(callback.ptr()))
       throw nb::type_error("callback must be callable");
     Copies copies = matrix_.copies;
+    copies.insert(copies.end(), of_values_.begin(), of_values_.end());
     Scalar const scalar = matrix_.scalar;
     Place const& place = matrix_.values.place;
     Array const b = take(b_given, "b", scalar, place, copies);
@@ -109,6 +121,7 @@ class PySolver final : public Alive {
     nb::gil_scoped_acquire const held;
     matrix_.values = values;
     matrix_.arrays.values = values.data;
+    of_values_ = std::move(copies);
   }
   void refresh() {
     nb::gil_scoped_release const released;
@@ -178,6 +191,7 @@ class PySolver final : public Alive {
 
   std::shared_ptr<Conversation> conversation_;
   Matrix matrix_;
+  Copies of_values_;  ///< of those that set_values() has given
   Array of_preconditioner_;  ///< the values that it was set up from, which a polynomial goes on reading
   std::optional<Array> points_;
   nb::object own_;  ///< a preconditioner of the user
@@ -296,12 +310,11 @@ report : Report
                                "check: bool | None = False, out: typing.Any = None, ",
                            answers);
 
-  SolverOptions const defaults;
   nb::class_<PySolver>(m, "Solver", solver_doc.c_str())
       .def(nb::init<nb::object const&, nb::object const&, nb::object const&, nb::object const&,
                     nb::object const&, nb::object const&, nb::kwargs const&>(),
            "A"_a.none(), "solver"_a = nb::none(), "preconditioner"_a = nb::none(),
-           "rtol"_a.none() = defaults.tolerance, "atol"_a.none() = defaults.absolute_tolerance,
+           "rtol"_a.none() = default_rtol(), "atol"_a.none() = default_atol(),
            "coordinates"_a = nb::none(), "parameters"_a, nb::sig(of_class.c_str()))
       .def("solve", &PySolver::solve, "b"_a.none(), "x0"_a = nb::none(), "out"_a = nb::none(),
            "callback"_a = nb::none(), "check"_a.none() = false, nb::sig(of_solver.c_str()),
@@ -359,7 +372,7 @@ columns : int, optional
         return made.solve(b, x0, out, callback, check);
       },
       "A"_a.none(), "b"_a.none(), "solver"_a = nb::none(), "preconditioner"_a = nb::none(),
-      "rtol"_a.none() = defaults.tolerance, "atol"_a.none() = defaults.absolute_tolerance, "x0"_a = nb::none(),
+      "rtol"_a.none() = default_rtol(), "atol"_a.none() = default_atol(), "x0"_a = nb::none(),
       "callback"_a = nb::none(), "check"_a.none() = false, "out"_a = nb::none(),
       "coordinates"_a = nb::none(), "parameters"_a, nb::sig(of_solve.c_str()), solve_doc.c_str());
 }

@@ -89,6 +89,14 @@ def test_parameters_that_are_refused(parameters, error, words):
         solder.solve(A, right_hand_side(A), **parameters)
 
 
+def test_a_dict_that_holds_itself():
+    A = poisson(10)
+    own = {"name": "chebyshev"}
+    own["inner"] = own
+    with pytest.raises(ValueError, match="at most 16 dicts deep, and these begin with preconditioner.inner.inner"):
+        solder.solve(A, right_hand_side(A), "cg", own)
+
+
 def test_outputs_that_are_refused():
     A = poisson(10)
     b = right_hand_side(A)

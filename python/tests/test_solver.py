@@ -63,6 +63,29 @@ def test_values_that_change():
     assert residual(other, b, x) <= 1e-10
 
 
+def test_values_that_had_to_be_copied_are_said():
+    A = poisson(10)
+    solver = solder.Solver(A, "cg")
+    solver.set_values(list(A.data))
+    _, report = solver.solve(right_hand_side(A))
+    assert report.copies == ["data was copied: float64 to float64"]
+    solver.set_values(A.data)
+    _, report = solver.solve(right_hand_side(A))
+    assert report.copies == []
+
+
+def test_tolerances_of_a_dict():
+    A = poisson(15)
+    b = right_hand_side(A)
+    _, loose = solder.solve(A, b, {"name": "cg", "tolerance": 1e-3})
+    x, tight = solder.solve(A, b, {"name": "cg", "tolerance": 1e-12})
+    assert loose.iterations < tight.iterations and residual(A, b, x) <= 1e-12
+    _, given = solder.solve(A, b, {"name": "cg", "tolerance": 1e-12}, rtol=1e-3)
+    assert given.iterations == loose.iterations  # an argument counts more
+    _, absolute = solder.solve(A, b, {"name": "cg", "absolute_tolerance": 1e-3 * np.linalg.norm(b)})
+    assert absolute.iterations == loose.iterations
+
+
 @pytest.mark.parametrize("preconditioner", ["chebyshev", "fsai", "amg", "ic0", "jacobi"])
 def test_an_older_preconditioner_outlives_the_values_it_was_made_of(preconditioner):
     A = poisson(30)
