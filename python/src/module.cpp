@@ -79,6 +79,10 @@ void Conversation::end(std::optional<nb::python_error>& error) {
 
 NB_MODULE(_solder, m) {
   using namespace Solder::Python;
+  static bool has_begun = false;
+  if (has_begun)
+    throw std::logic_error("solder is loaded already, and once in a process: keep sys.modules as it is");
+  has_begun = true;
   m.doc() = "Solder's solvers by name. What is here is also in the package `solder`.";
   m.attr("__version__") = std::string(Solder::version());
   nb::set_leak_warnings(false);  // objects that live until the end are freed by the system

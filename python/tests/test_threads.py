@@ -178,3 +178,16 @@ assert report.converged
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stderr == "" and done.stdout == ""
+
+
+def test_a_second_import_is_refused():
+    program = """
+import sys, solder
+del sys.modules["solder"], sys.modules["solder._solder"]
+try:
+    import solder
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "once in a process" in done.stdout, done.stderr
