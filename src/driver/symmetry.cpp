@@ -13,7 +13,8 @@ bool solver_needs_it(RunConfig const& run) { return run.solver.name == "cg" || i
 bool preconditioner_needs_it(RunConfig const& run) {
   std::string const& name = run.preconditioner.name;
   return name == "fsai" || name == "chebyshev" || name == "ic0" || name == "ick" || name == "ict" ||
-         (name == "amg" && run.preconditioner.amg.interpolation != AmgInterpolation::air);
+         (name == "amg" &&
+          Solder::Impl::amg::is_for_hermitian(run.preconditioner.amg.interpolation));
 }
 
 bool is_wrong(Symmetry const& symmetry) {

@@ -131,6 +131,11 @@ struct AmgOptions {
 
 namespace Impl::amg {
 
+/// \brief Whether it is for Hermitian matrices alone, and keeps them so.
+constexpr bool is_for_hermitian(AmgInterpolation interpolation) {
+  return interpolation != AmgInterpolation::air;
+}
+
 /// \brief Why there is no cycle of these options, or no symmetric one; empty where there is.
 /// \param section of the options, for people: "preconditioner."
 /// \param symmetric_for the solver that needs a symmetric cycle; empty: none does

@@ -234,11 +234,7 @@ class Hierarchy {
     if (A.rows() <= coarsest) {
       splitting = {numbers(exec_, A.rows()), A.rows()};
     } else {
-      auto const largest = largest_couplings(exec_, A);
-      auto const graph =
-          strong_graph(exec_, Coupling<Scalar, true>{A.device_operator(), largest.data(), strength},
-                       A.nonzeros(), row_lane_bits<Exec>(A.rows(), A.nonzeros()));
-      end_phase("strength");
+      auto const graph = strong_in_rows<Magnitude>(A, strength);
       splitting = split(exec_, A, graph, levels.size() == 1 ? share.split_first : share.split_next);
       end_phase("splitting");
       if (!is_coarse_enough(splitting.count, A.rows())) {
@@ -272,6 +268,16 @@ class Hierarchy {
     end_phase("cycle");
     add_level(coarse);
     return failure.empty();
+  }
+  /// \brief The couplings that are strong by the largest size of their row.
+  template <class Size>
+  Graph<Exec> strong_in_rows(Matrix const& A, double strength) {
+    auto const largest = largest_couplings<Size>(exec_, A);
+    auto graph = strong_graph(
+        exec_, Coupling<Scalar, true, Size>{A.device_operator(), largest.data(), strength},
+        A.nonzeros(), row_lane_bits<Exec>(A.rows(), A.nonzeros()));
+    end_phase("strength");
+    return graph;
   }
   static bool is_coarse_enough(std::int32_t count, std::int32_t rows) {
     return count > 0 && count <= 0.9 * rows;
@@ -431,11 +437,7 @@ class Hierarchy {
   }
   /// \brief Empty if there would not be much fewer coarse rows than rows.
   std::optional<Matrix> extended_prolongator(Matrix const& A, double strength) {
-    auto const largest = largest_couplings<Attraction>(exec_, A);
-    auto const graph = strong_graph(
-        exec_, Coupling<Scalar, true, Attraction>{A.device_operator(), largest.data(), strength},
-        A.nonzeros(), row_lane_bits<Exec>(A.rows(), A.nonzeros()));
-    end_phase("strength");
+    auto const graph = strong_in_rows<Attraction>(A, strength);
     auto const splitting = split(exec_, graph, A.rows());
     end_phase("splitting");
     if (!is_coarse_enough(splitting.count, A.rows())) return {};

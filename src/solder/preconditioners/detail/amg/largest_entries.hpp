@@ -19,7 +19,7 @@ namespace Solder::Impl::amg {
 /// \tparam most entries of a row
 /// \tparam From an operator A, whose entries these are, and of its entries k of row i: size(i, k),
 /// what it counts; may_stay(k); column(k), of the interpolation; value(i, k)
-/// \param number of each row among the `columns` coarse ones; -1: it is fine
+/// \param number of each row among the coarse ones; -1: it is fine \param coarse how many these are
 template <int most, class Scalar, class Exec, class From>
 SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> largest_entries(Exec const& exec, From const& from,
                                                              std::int32_t const* number,
