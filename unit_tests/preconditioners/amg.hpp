@@ -27,13 +27,30 @@ using ComplexDouble = Kokkos::complex<double>;
 template <class Exec>
 inline constexpr std::int32_t lane_bits = Solder::Impl::is_host_space<Exec> ? 0 : 3;
 
+/// The same value at (i, j) and (j, i).
+inline void couple(Solder::TripletBuilder<double>& builder, std::int32_t i, std::int32_t j,
+                   double value) {
+  builder.add(i, j, value);
+  builder.add(j, i, value);
+}
+
+/// n rows, which are coupled to the first one alone.
+inline HostCsr<double> arrow(std::int32_t n) {
+  Solder::TripletBuilder<double> builder;
+  builder.add(0, 0, n);
+  for (std::int32_t i = 1; i < n; ++i) {
+    builder.add(i, i, 1);
+    couple(builder, i, 0, -0.5);
+  }
+  return builder.build(n, n);
+}
+
 /// The graph Laplacian of edges (i, j, weight): each row sums to 0.
 inline HostCsr<double> graph_laplacian(
     std::int32_t n, std::vector<std::tuple<std::int32_t, std::int32_t, double>> const& edges) {
   Solder::TripletBuilder<double> builder;
   for (auto const& [i, j, weight] : edges) {
-    builder.add(i, j, -weight);
-    builder.add(j, i, -weight);
+    couple(builder, i, j, -weight);
     builder.add(i, i, weight);
     builder.add(j, j, weight);
   }

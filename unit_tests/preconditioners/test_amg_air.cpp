@@ -498,42 +498,15 @@ TEST(AmgAir, SolvesInEveryRunnerAlike) {
   MatrixOf const A(exec, host);
   AmgOf const M(exec, A, air);
   auto const b = random_vector<double>(host.rows, 6);
-  auto const first = solved(A, M, b, gmres());
-  EXPECT_EQ(first.report.reason, Reason::converged) << first.report.detail;
-  for (Runner const runner : every_runner) {
-    auto const s = solved(A, M, b, gmres(runner));
-    EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
-    EXPECT_NEAR(s.report.iterations, first.report.iterations, 1);
-    expect_true_report(host, b, s, gmres(runner));
-    EXPECT_TRUE(same_bits(solved(A, M, b, gmres(runner)).x, s.x));
-  }
+  expect_alike_by_every_runner(host, A, M, b, [](Runner runner) { return gmres(runner); });
   expect_solved(host, A, M, b, BiCgStabOptions{});
   expect_solved(host, A, M, b, IdrOptions{});
 }
 
 TEST(AmgAir, SolvesInComplexAndInSingle) {
-  Default const exec;
   auto const real = recirculating_flow(63, 1e4);
-  int const alike = iterations_of(real);
-  auto const check = [&]<class Scalar, class Stored>(HostCsr<Scalar> const& host,
-                                                     std::type_identity<Stored>) {
-    CsrMatrix<Scalar, Default> const A(exec, host);
-    Amg<Scalar, Default, Stored> const M(exec, A, air);
-    ASSERT_EQ(M.failure(), "");
-    Solder::Gmres solver(exec, A, M, gmres());
-    std::vector<Scalar> const b(host.rows, Scalar(1));
-    auto const x = to_device(exec, std::vector<Scalar>(b.size()));
-    Solved<Scalar> s;
-    s.report = solver.solve(to_device(exec, b), x);
-    s.x = to_host(exec, x);
-    EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
-    EXPECT_LE(s.report.iterations, alike + 2);
-    expect_true_report(host, b, s, gmres());
-  };
   // Rows that are turned are what they were to all that looks at sizes.
-  check(turned(real), std::type_identity<ComplexDouble>());
-  check(turned(real), std::type_identity<Kokkos::complex<float>>());
-  check(real, std::type_identity<float>());
+  expect_solved_in_complex_and_in_single(real, turned(real), air, gmres(), iterations_of(real) + 2);
 }
 
 TEST(AmgAir, ReportsItsHierarchy) {
@@ -649,44 +622,19 @@ TEST(AmgAir, NamesWhatItCannotDo) {
 }
 
 TEST(AmgAir, RefusesWhatBelongsToAggregation) {
-  Default const exec;
-  MatrixOf const A(exec, recirculating_flow(20, 100));
-  auto const refused = [&](AmgOptions const& options, std::string const& why) {
-    try {
-      AmgOf(exec, A, options);
-      ADD_FAILURE() << why;
-    } catch (std::invalid_argument const& error) {
-      EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
-    }
-  };
+  auto const host = recirculating_flow(20, 100);
   AmgOptions options = air;
   options.block_size = 2;
-  refused(options, "block_size must be 1, not 2");
+  expect_refused(host, options, "block_size must be 1, not 2");
   options = air;
   options.smoother = AmgSmoother::fsai;
-  refused(options, "smoother must be jacobi or chebyshev");
-  Kokkos::View<double**, Default> const modes("modes", A.rows(), 1);
-  Kokkos::deep_copy(modes, 1.0);
-  EXPECT_THROW(Amg(exec, A, modes, air), std::invalid_argument);
+  expect_refused(host, options, "smoother must be jacobi or chebyshev");
+  expect_modes_refused(host, air);
 }
 
 /// Other couplings are strong, and others rows coarse: all as in a new set-up.
 TEST(AmgAir, RefreshesAsSetUpAnew) {
-  Default const exec;
-  auto const first = recirculating_flow(40, 10), second = recirculating_flow(40, 1e5);
-  ASSERT_EQ(first.columns, second.columns);
-  auto const v = random_vector<double>(first.rows, 2);
-  for (int const sweeps : {1, 2}) {
-    AmgOptions options = air;
-    options.pre = options.post = sweeps;
-    MatrixOf const A(exec, first), B(exec, second);
-    AmgOf M(exec, A, options);
-    auto const before = applied(M, v);
-    M.refresh(exec, B);
-    EXPECT_TRUE(same_bits(applied(M, v), applied(AmgOf(exec, B, options), v)));
-    M.refresh(exec, A);
-    EXPECT_TRUE(same_bits(applied(M, v), before));
-  }
+  expect_refreshed_as_anew(recirculating_flow(40, 10), recirculating_flow(40, 1e5), air);
 }
 
 }  // namespace

@@ -444,41 +444,16 @@ TEST(AmgExtended, SolvesInEveryRunnerAlike) {
   MatrixOf const A(exec, host);
   AmgOf const M(exec, A, extended);
   auto const b = random_vector<double>(host.rows, 6);
-  auto const first = solved(A, M, b, cg(Runner::launch));
-  for (Runner const runner : every_runner) {
-    auto const s = solved(A, M, b, cg(runner));
-    EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
-    EXPECT_NEAR(s.report.iterations, first.report.iterations, 1);
-    expect_true_report(host, b, s, cg(runner));
-    EXPECT_TRUE(same_bits(solved(A, M, b, cg(runner)).x, s.x));
-  }
+  expect_alike_by_every_runner(host, A, M, b, [](Runner runner) { return cg(runner); });
   expect_solved(host, A, M, b, BiCgStabOptions{});
   expect_solved(host, A, M, b, GmresOptions{});
 }
 
 TEST(AmgExtended, SolvesInComplexAndInSingle) {
-  Default const exec;
   auto const real = diffusion_in_cells(14, random_cells);
-  int const alike = iterations_by_extended(real);
-  auto const check = [&]<class Scalar, class Stored>(HostCsr<Scalar> const& host,
-                                                     std::type_identity<Stored>) {
-    CsrMatrix<Scalar, Default> const A(exec, host);
-    Amg<Scalar, Default, Stored> const M(exec, A, extended);
-    ASSERT_EQ(M.failure(), "");
-    auto const options = cg(Runner::launch, 1e-8, 100);
-    Solder::Cg solver(exec, A, M, options);
-    std::vector<Scalar> const b(host.rows, Scalar(1));
-    auto const x = to_device(exec, std::vector<Scalar>(b.size()));
-    Solved<Scalar> s;
-    s.report = solver.solve(to_device(exec, b), x);
-    s.x = to_host(exec, x);
-    EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
-    EXPECT_LE(s.report.iterations, alike + 2);
-    expect_true_report(host, b, s, options);
-  };
-  check(with_phases(real), std::type_identity<ComplexDouble>());
-  check(with_phases(real), std::type_identity<Kokkos::complex<float>>());
-  check(real, std::type_identity<float>());
+  expect_solved_in_complex_and_in_single(real, with_phases(real), extended,
+                                         cg(Runner::launch, 1e-8, 100),
+                                         iterations_by_extended(real) + 2);
 }
 
 // ---- Odd matrices, refresh, and what is refused ----
@@ -493,15 +468,7 @@ TEST(AmgExtended, SolvesOddMatrices) {
   EXPECT_LE(iterations_by_extended(side_by_side(grid, diffusion_in_cells(9, cubes), 1e-6)), 15);
   EXPECT_LE(iterations_by_extended(side_by_side(grid, diagonal(entries), 1)), 13);
   EXPECT_LE(iterations_by_extended(Solder::random_spd<double>(2000, 5, 3)), 12);
-  // An arrow: all rows but one are its head's alone.
-  Solder::TripletBuilder<double> arrow;
-  for (std::int32_t i = 0; i < 3000; ++i) {
-    arrow.add(i, i, i == 0 ? 3000 : 1);
-    if (i == 0) continue;
-    arrow.add(i, 0, -0.5);
-    arrow.add(0, i, -0.5);
-  }
-  EXPECT_LE(iterations_by_extended(arrow.build(3000, 3000)), 10);
+  EXPECT_LE(iterations_by_extended(arrow(3000)), 10);  // all rows but one are its head's alone
   // No coupling is negative: none is strong, and sweeps are all there is.
   auto positive = diffusion_in_cells(6, cubes);
   for (double& value : positive.values) value = std::abs(value);
@@ -545,25 +512,15 @@ TEST(AmgExtended, NamesWhatIsNotPositive) {
 }
 
 TEST(AmgExtended, RefusesWhatBelongsToAggregation) {
-  Default const exec;
-  MatrixOf const A(exec, rotated_diffusion(20));
-  auto const refused = [&](AmgOptions const& options, std::string const& why) {
-    try {
-      AmgOf(exec, A, options);
-      ADD_FAILURE() << why;
-    } catch (std::invalid_argument const& error) {
-      EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
-    }
-  };
+  auto const host = rotated_diffusion(20);
   AmgOptions options = extended;
   options.block_size = 2;
-  refused(options, "interpolation is extended: nodes are for aggregation; block_size must be 1");
+  expect_refused(host, options,
+                 "interpolation is extended: nodes are for aggregation; block_size must be 1");
   options = extended;
   options.pre = options.post = 0;
-  refused(options, "are both 0");
-  Kokkos::View<double**, Default> const modes("modes", A.rows(), 1);
-  Kokkos::deep_copy(modes, 1.0);
-  EXPECT_THROW(Amg(exec, A, modes, extended), std::invalid_argument);
+  expect_refused(host, options, "are both 0");
+  expect_modes_refused(host, extended);
   options = extended;
   options.post = 2;
   EXPECT_EQ(amg::cycle_failure(options, "", "", false), "");
@@ -573,21 +530,8 @@ TEST(AmgExtended, RefusesWhatBelongsToAggregation) {
 
 /// Other couplings are strong, and others rows coarse: all as in a new set-up.
 TEST(AmgExtended, RefreshesAsSetUpAnew) {
-  Default const exec;
-  auto const first = diffusion_in_cells(10, random_cells), second = diffusion_in_cells(10, cubes);
-  ASSERT_EQ(first.columns, second.columns);
-  auto const v = random_vector<double>(first.rows, 2);
-  for (int const sweeps : {1, 2}) {
-    AmgOptions options = extended;
-    options.pre = options.post = sweeps;
-    MatrixOf const A(exec, first), B(exec, second);
-    AmgOf M(exec, A, options);
-    auto const before = applied(M, v);
-    M.refresh(exec, B);
-    EXPECT_TRUE(same_bits(applied(M, v), applied(AmgOf(exec, B, options), v)));
-    M.refresh(exec, A);
-    EXPECT_TRUE(same_bits(applied(M, v), before));
-  }
+  expect_refreshed_as_anew(diffusion_in_cells(10, random_cells), diffusion_in_cells(10, cubes),
+                           extended);
 }
 
 }  // namespace

@@ -213,10 +213,6 @@ TYPED_TEST(AmgOn, ProlongatorsAreThoseOfPlainLoops) {
 TYPED_TEST(AmgOn, HubsAreAggregatesThatOnlyTheirLeavesJoin) {
   constexpr std::int32_t path = 300, leaves = 60, n = path + leaves + 2, hub = n - 2;
   Solder::TripletBuilder<double> alone, builder;
-  auto const couple = [](auto& to, std::int32_t i, std::int32_t j, double value) {
-    to.add(i, j, value);
-    to.add(j, i, value);
-  };
   for (std::int32_t i = 0; i < n; ++i) builder.add(i, i, i < hub ? 4 : n);
   for (std::int32_t i = 0; i < path; ++i) alone.add(i, i, 4);
   for (std::int32_t i = 1; i < path; ++i)
