@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <any>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <typeindex>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <solder/core/kept_arrays.hpp>
 #include <solder/core/kokkos_ext.hpp>
@@ -69,7 +71,10 @@ View allocate_zero_view(Exec const& exec, char const* label, Extents... extents)
 template <class Exec>
 class PooledAllocations {
  public:
-  PooledAllocations() : outer_(std::exchange(current_, this)) {}
+  /// \param bytes of a whole, which has at least 8 MB and at most 64
+  explicit PooledAllocations(std::size_t bytes = 0)
+      : whole_(std::clamp(bytes, least_whole, 8 * least_whole)),
+        outer_(std::exchange(current_, this)) {}
   ~PooledAllocations() { current_ = outer_; }
   PooledAllocations(PooledAllocations const&) = delete;
   PooledAllocations& operator=(PooledAllocations const&) = delete;
@@ -77,10 +82,10 @@ class PooledAllocations {
   /// \brief The one that counts for the calling thread, or null.
   static PooledAllocations* current() { return current_; }
 
-  /// Bytes of a whole, and of the largest array that is a part of one.
-  static constexpr std::size_t whole = std::size_t(8) << 20, most = whole / 4;
+  /// \brief Bytes of the largest array that is a part of a whole.
+  std::size_t most() const { return whole_ / 4; }
 
-  /// \brief An array of `size` entries, at most `most` bytes, aligned as one of its own would be.
+  /// \brief An array of `size` entries, at most most() bytes, aligned as one of its own would be.
   template <class T>
   DeviceArray<T, Exec> part(Exec const& exec, std::size_t size) {
     std::any& slot = rest_[typeid(T)];
@@ -88,7 +93,7 @@ class PooledAllocations {
     auto& rest = *std::any_cast<DeviceArray<T, Exec>>(&slot);
     std::size_t const step = alignment / sizeof(T), room = (size + step - 1) / step * step;
     if (rest.extent(0) < room)
-      rest = allocate_view<DeviceArray<T, Exec>>(exec, "Solder::pool", whole / sizeof(T));
+      rest = allocate_view<DeviceArray<T, Exec>>(exec, "Solder::pool", whole_ / sizeof(T));
     DeviceArray<T, Exec> const taken = Kokkos::subview(rest, std::make_pair(std::size_t(0), size));
     rest = Kokkos::subview(rest, std::make_pair(room, rest.extent(0)));
     return taken;
@@ -97,20 +102,135 @@ class PooledAllocations {
  private:
   static constexpr std::size_t alignment = 256;
 
+  static constexpr std::size_t least_whole = std::size_t(8) << 20;
+
   static inline thread_local PooledAllocations* current_ = nullptr;
+  std::size_t whole_;
   PooledAllocations* outer_;
   std::unordered_map<std::type_index, std::any> rest_;  ///< of a whole of each type: a DeviceArray
+};
+
+/// \brief Memory for the arrays that a set-up needs for a while: a stack. (A GPU waits for each
+/// allocation and each release of its own, together for 100 us and more.)
+///
+/// What is free stays until the end, unless memory runs out.
+template <class Exec>
+class Temporaries {
+ public:
+  /// \param chunk bytes that it takes at once, at least
+  explicit Temporaries(std::size_t chunk) : chunk_(chunk) {}
+  Temporaries(Temporaries const&) = delete;
+  Temporaries& operator=(Temporaries const&) = delete;
+
+  /// \brief While one lives, its thread's temporary arrays come from this memory. At its end they
+  /// are given back; only kernels that have been launched on the instance may use them still.
+  class Frame {
+   public:
+    explicit Frame(Temporaries& memory) : memory_(memory), outer_(current_) {
+      for (Chunk const& chunk : memory.chunks_) used_.push_back(chunk.used);
+      current_ = &memory;
+    }
+    ~Frame() {
+      for (std::size_t k = 0; k < memory_.chunks_.size(); ++k)
+        memory_.chunks_[k].used = k < used_.size() ? used_[k] : 0;
+      current_ = outer_;
+    }
+    Frame(Frame const&) = delete;
+    Frame& operator=(Frame const&) = delete;
+
+   private:
+    Temporaries& memory_;
+    Temporaries* const outer_;
+    std::vector<std::size_t> used_;  ///< of each chunk at the beginning
+  };
+
+  /// \brief f(), in which all arrays are temporary where there is a Frame.
+  template <class F>
+  static auto temporarily(F const& f) {
+    struct Guard {
+      bool const outer = std::exchange(takes_all_, true);
+      ~Guard() { takes_all_ = outer; }
+    } const guard;
+    return f();
+  }
+
+  /// \brief The memory of the calling thread's innermost Frame, or null.
+  static Temporaries* current() { return current_; }
+  /// \brief The same if all arrays are temporary, else null.
+  static Temporaries* of_all() { return takes_all_ ? current_ : nullptr; }
+
+  /// \brief An array from the chunk with the least room that suffices, or else from a new one.
+  template <class T>
+  DeviceArray<T, Exec> take(Exec const& exec, std::size_t size) {
+    std::size_t const bytes = (size * sizeof(T) + alignment - 1) / alignment * alignment;
+    Chunk* best = nullptr;
+    for (Chunk& chunk : chunks_)
+      if (chunk.room() >= bytes && (best == nullptr || chunk.room() < best->room())) best = &chunk;
+    if (best == nullptr) {
+      auto const memory = retried([&] {
+        return allocate_view<DeviceArray<char, Exec>>(exec, "Solder::temporaries",
+                                                      std::max(bytes, chunk_));
+      });
+      best = &chunks_.emplace_back(Chunk{memory, 0});
+    }
+    char* const there = best->memory.data() + best->used;
+    best->used += bytes;
+    return DeviceArray<T, Exec>(reinterpret_cast<T*>(there), size);
+  }
+
+  /// \brief make(); where memory does not suffice, again without the free memory of the calling
+  /// thread's innermost Frame.
+  template <class Make>
+  static auto retried(Make const& make) {
+    try {
+      return make();
+    } catch (OutOfMemory const&) {
+      if (current_ == nullptr || !current_->gives_up()) throw;
+    }
+    return make();
+  }
+
+ private:
+  struct Chunk {
+    DeviceArray<char, Exec> memory;
+    std::size_t used;
+
+    std::size_t room() const { return memory.size() - used; }
+  };
+
+  /// \brief Gives up the chunks of which nothing is used. \return whether there were any
+  bool gives_up() {
+    bool any = false;
+    for (Chunk& chunk : chunks_)
+      if (chunk.used == 0 && chunk.memory.size() > 0) {
+        chunk.memory = no_view<DeviceArray<char, Exec>>();
+        any = true;
+      }
+    return any;
+  }
+
+  static constexpr std::size_t alignment = 256;
+
+  static inline thread_local Temporaries* current_ = nullptr;
+  static inline thread_local bool takes_all_ = false;
+  std::size_t chunk_;
+  std::vector<Chunk> chunks_;
 };
 
 /// \brief An array on the device, not initialised.
 /// \throws OutOfMemory
 template <class T, class Exec>
 DeviceArray<T, Exec> allocate(Exec const& exec, char const* label, std::int64_t size) {
+  if (auto* const memory = Temporaries<Exec>::of_all())
+    return memory->template take<T>(exec, static_cast<std::size_t>(size));
   auto* const pool = PooledAllocations<Exec>::current();
   auto const entries = static_cast<std::size_t>(size);
-  if (pool != nullptr && entries * sizeof(T) <= pool->most)
-    return pool->template part<T>(exec, entries);
-  return allocate_view<DeviceArray<T, Exec>>(exec, label, entries);
+  auto const make = [&] {
+    return pool != nullptr && entries * sizeof(T) <= pool->most()
+               ? pool->template part<T>(exec, entries)
+               : allocate_view<DeviceArray<T, Exec>>(exec, label, entries);
+  };
+  return Temporaries<Exec>::retried(make);
 }
 
 /// \brief The same, zero at first.
@@ -121,19 +241,15 @@ DeviceArray<T, Exec> allocate_zeros(Exec const& exec, char const* label, std::in
   return array;
 }
 
-/// \brief Entries in an array of 32-bit words, which most arrays of a set-up are: a type that few
-/// arrays have needs no pool of its own.
+/// \brief An array that is given back at the end of the innermost Temporaries::Frame, if there is
+/// one; else one of its own.
+/// \throws OutOfMemory
 template <class T, class Exec>
-struct InWords {
-  DeviceArray<std::int32_t, Exec> words = no_view<DeviceArray<std::int32_t, Exec>>();
-
-  T* data() const { return reinterpret_cast<T*>(words.data()); }
-};
-
-template <class T, class Exec>
-InWords<T, Exec> allocate_in_words(Exec const& exec, char const* label, std::int64_t size) {
-  std::int64_t const bytes = size * std::int64_t(sizeof(T));
-  return {allocate<std::int32_t>(exec, label, (bytes + 3) / 4)};
+DeviceArray<T, Exec> allocate_temporary(Exec const& exec, char const* label, std::int64_t size) {
+  auto const entries = static_cast<std::size_t>(size);
+  if (auto* const memory = Temporaries<Exec>::current())
+    return memory->template take<T>(exec, entries);
+  return allocate<T>(exec, label, size);
 }
 
 }  // namespace Solder::Impl

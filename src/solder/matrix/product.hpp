@@ -372,7 +372,7 @@ class ProductMemory {
   /// \brief `bytes` bytes of memory, which replace any that was handed out before.
   char* take(Exec const& exec, std::int64_t bytes) {
     if (static_cast<std::int64_t>(memory_.extent(0)) < bytes)
-      memory_ = allocate<char>(exec, "Solder::product::tables", bytes);
+      memory_ = allocate_view<DeviceArray<char, Exec>>(exec, "Solder::product::tables", bytes);
     return memory_.data();
   }
 

@@ -215,8 +215,8 @@ Kokkos::View<std::int32_t*, typename Exec::memory_space> transpose_list(Exec con
                                                                         std::int32_t rows,
                                                                         std::int64_t above,
                                                                         std::int64_t most) {
-  auto const list = allocate<std::int32_t>(exec, "Solder::transpose::rows",
-                                           list_rows(exec, offsets, rows, above, most));
+  auto const list = allocate_temporary<std::int32_t>(exec, "Solder::transpose::rows",
+                                                     list_rows(exec, offsets, rows, above, most));
   if (list.extent(0) > 0) list_rows(exec, offsets, rows, above, most, list.data());
   return list;
 }
@@ -233,9 +233,10 @@ SOLDER_MAKES_LAMBDAS void count_columns(Exec const& exec, std::int64_t nonzeros,
 
 /// \brief The keys of all entries, grouped by their rows of the transpose.
 template <class Exec, class Scalar, class Offset>
-InWords<TransposeKey, Exec> scatter_keys(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
-                                         Offset const* starts, std::int32_t* left) {
-  auto const keys = allocate_in_words<TransposeKey>(exec, "Solder::transpose::keys", A.nonzeros());
+DeviceArray<TransposeKey, Exec> scatter_keys(Exec const& exec,
+                                             CsrMatrix<Scalar, Exec, Offset> const& A,
+                                             Offset const* starts, std::int32_t* left) {
+  auto const keys = allocate_temporary<TransposeKey>(exec, "Solder::transpose::keys", A.nonzeros());
   std::int32_t const n = A.rows(), lane_bits = row_lane_bits<Exec>(n, A.nonzeros()),
                      batch = 4 * warps_of_rows * (warp >> lane_bits);
   auto const send = [&]<TransposeRows by>(std::integral_constant<TransposeRows, by>,
@@ -312,7 +313,8 @@ CsrMatrix<Scalar, Exec, Offset> conjugate_transpose(Exec const& exec,
   using Impl::TransposeRows;
   std::int32_t const n = A.columns();
   std::int64_t const nonzeros = A.nonzeros();
-  auto const counts = Impl::allocate_zeros<std::int32_t>(exec, "Solder::transpose::counts", n);
+  auto const counts = Impl::allocate_temporary<std::int32_t>(exec, "Solder::transpose::counts", n);
+  Kokkos::deep_copy(exec, counts, 0);
   Impl::count_columns(exec, nonzeros, A.column_indices().data(), counts.data());
   auto const starts =
       Impl::allocate<Offset>(exec, "Solder::transpose::row_offsets", n + std::int64_t(1));

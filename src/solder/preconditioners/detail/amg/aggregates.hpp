@@ -90,13 +90,14 @@ struct Coupling {
 };
 
 /// \brief The root of the largest off-diagonal size of each row, or of the largest of all; 0 if no
-/// size is positive. One kernel. \param weight per column: what its entries count times; null: once
+/// size is positive. Temporary. One kernel. \param weight per column: what its entries count times;
+/// null: once
 template <class Size = Magnitude, class Exec, class Scalar>
 SOLDER_MAKES_LAMBDAS Kokkos::View<double*, typename Exec::memory_space> largest_couplings(
     Exec const& exec, CsrMatrix<Scalar, Exec> const& matrix, bool with_diagonal = false,
     double const* weight = nullptr) {
   auto const A = matrix.device_operator();
-  auto const view = allocate<double>(exec, "Solder::amg::largest", A.rows.count);
+  auto const view = allocate_temporary<double>(exec, "Solder::amg::largest", A.rows.count);
   double* const largest = view.data();
   for_each_row_group(
       exec, "Solder::amg::largest", A.rows.count,
@@ -129,13 +130,22 @@ SOLDER_MAKES_LAMBDAS void mark_hubs(Exec const& exec, CsrMatrix<Scalar, Exec> co
       });
 }
 
+/// \brief Bytes in an array of 32-bit words, which most arrays of a set-up are: a type that few
+/// arrays have needs no pool of its own.
+template <class Exec>
+struct Bytes {
+  DeviceArray<std::int32_t, Exec> words = no_view<DeviceArray<std::int32_t, Exec>>();
+
+  char* data() const { return reinterpret_cast<char*>(words.data()); }
+};
+
 /// \brief The strong couplings, in CSR form.
 template <class Exec>
 struct Graph {
   DeviceArray<std::int32_t, Exec> offsets = no_view<DeviceArray<std::int32_t, Exec>>(),
                                   columns = offsets;
-  InWords<char, Exec> strong{};  ///< per entry of A: whether it is strong
-  std::int64_t size = 0;         ///< number of strong couplings
+  Bytes<Exec> strong{};   ///< per entry of A: whether it is strong
+  std::int64_t size = 0;  ///< number of strong couplings
 };
 
 /// \brief The couplings that were strong at the first set-up, whatever the values are now.
@@ -174,11 +184,21 @@ KOKKOS_FORCEINLINE_FUNCTION std::int32_t for_each_coupling(RowGroup<Exec> const&
   return strong;
 }
 
+/// \brief Which arrays of a graph stay; the others are temporary.
+struct LastingParts {
+  bool columns = true, strong = true;
+};
+
 /// \param entries of A
 /// \tparam Couples Coupling, or NodeCoupling
 template <class Exec, class Couples>
 SOLDER_MAKES_LAMBDAS Graph<Exec> strong_graph(Exec const& exec, Couples const& coupling,
-                                              std::int64_t entries, std::int32_t lane_bits) {
+                                              std::int64_t entries, std::int32_t lane_bits,
+                                              LastingParts const& lasting = {}) {
+  auto const array = [&](bool lasts, char const* label, std::int64_t size) {
+    return lasts ? allocate<std::int32_t>(exec, label, size)
+                 : allocate_temporary<std::int32_t>(exec, label, size);
+  };
   using Group = RowGroup<Exec>;
   std::int32_t const n = coupling.A.rows.count;
   Graph<Exec> graph;
@@ -192,8 +212,8 @@ SOLDER_MAKES_LAMBDAS Graph<Exec> strong_graph(Exec const& exec, Couples const& c
         if (group.rank() == 0) offsets[i] = count;
       });
   graph.size = offsets_of_lengths(exec, offsets, n, LengthsInArray<std::int32_t>{offsets}).nonzeros;
-  graph.columns = allocate<std::int32_t>(exec, "Solder::amg::strong_columns", graph.size);
-  graph.strong = allocate_in_words<char>(exec, "Solder::amg::strong", entries);
+  graph.columns = array(lasting.columns, "Solder::amg::strong_columns", graph.size);
+  graph.strong.words = array(lasting.strong, "Solder::amg::strong", (entries + 3) / 4);
   std::int32_t* const columns = graph.columns.data();
   char* const strong = graph.strong.data();
   for_each_row_group(
@@ -264,8 +284,8 @@ SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scala
   using Policy = Kokkos::RangePolicy<Exec>;
   std::int32_t const n = coupling.A.rows.count;
   std::int32_t const *const offsets = graph.offsets.data(), *const columns = graph.columns.data();
-  auto const keys_view = allocate_in_words<std::uint64_t>(exec, "Solder::amg::keys", n);
-  auto const near_view = allocate_in_words<std::uint64_t>(exec, "Solder::amg::largest_near", n);
+  auto const keys_view = allocate_temporary<std::uint64_t>(exec, "Solder::amg::keys", n);
+  auto const near_view = allocate_temporary<std::uint64_t>(exec, "Solder::amg::largest_near", n);
   std::uint64_t *const keys = keys_view.data(), *const near = near_view.data();
   Kokkos::parallel_for(
       "Solder::amg::begin", Policy(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
@@ -318,7 +338,7 @@ SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scala
       },
       aggregates.count);
   // A row has at most one neighbouring root: two would be within distance 2 of each other.
-  auto const joined_view = allocate<std::int32_t>(exec, "Solder::amg::joined", n);
+  auto const joined_view = allocate_temporary<std::int32_t>(exec, "Solder::amg::joined", n);
   std::int32_t* const joined = joined_view.data();
   Kokkos::parallel_for(
       "Solder::amg::neighbours", Policy(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {

@@ -108,10 +108,12 @@ CsrMatrix<Scalar, Exec> air_restriction(Exec const& exec, CsrMatrix<Scalar, Exec
                                         Scalar const* inverse, double const* sizes,
                                         Splitting<Exec> const& splitting, double share,
                                         ProductMemory<Exec>& memory) {
-  auto const first = scaled_fine_columns(exec, A, inverse, splitting, true),
-             more = scaled_fine_columns(exec, A, inverse, splitting, false);
-  return dropped(exec, Impl::product(exec, first, more, memory), share, splitting.number.data(),
-                 false, sizes);
+  auto const all = Temporaries<Exec>::temporarily([&] {
+    auto const first = scaled_fine_columns(exec, A, inverse, splitting, true),
+               more = scaled_fine_columns(exec, A, inverse, splitting, false);
+    return Impl::product(exec, first, more, memory);
+  });
+  return dropped(exec, all, share, splitting.number.data(), false, sizes);
 }
 
 /// \brief The entries of direct_interpolation(), as largest_entries takes them.

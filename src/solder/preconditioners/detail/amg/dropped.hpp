@@ -47,7 +47,7 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> dropped(
   std::int32_t const n = matrix.rows(), bits = row_lane_bits<Exec>(n, matrix.nonzeros());
   auto const largest = largest_couplings(exec, matrix, true, weight);
   LargeEntries<Scalar> const large{matrix.device_operator(), largest.data(), owner, weight, share};
-  auto const graph = strong_graph(exec, large, matrix.nonzeros(), bits);
+  auto const graph = strong_graph(exec, large, matrix.nonzeros(), bits, {.strong = false});
   auto const values = allocate<Scalar>(exec, "Solder::csr::values", graph.size);
   std::int32_t const* const offsets = graph.offsets.data();
   Scalar* const to = values.data();

@@ -165,8 +165,10 @@ CsrMatrix<Scalar, Exec> extended_interpolation(Exec const& exec, CsrMatrix<Scala
                                                Graph<Exec> const& graph,
                                                Splitting<Exec> const& splitting,
                                                ProductMemory<Exec>& memory) {
-  auto const factors = extended_factors(exec, A, graph, splitting);
-  auto const all = Impl::product(exec, factors.first, factors.second, memory);
+  auto const all = Temporaries<Exec>::temporarily([&] {
+    auto const factors = extended_factors(exec, A, graph, splitting);
+    return Impl::product(exec, factors.first, factors.second, memory);
+  });
   return largest_entries<most_extended, Scalar>(exec, EveryEntry<Scalar>{all.device_operator()},
                                                 splitting.number.data(), splitting.count);
 }

@@ -150,6 +150,7 @@ class Hierarchy {
         sweeps_(sweeps),
         modes_(modes),
         lanczos_(std::make_unique<LanczosMemory<Exec>>(exec, true)),
+        temporaries_(std::make_unique<Temporaries<Exec>>(share_of(A))),
         phase_began_(began) {
     end_phase("duplicates");
     if (is_aggregation() && before != nullptr && before->failure.empty() &&
@@ -161,9 +162,13 @@ class Hierarchy {
     if (before_ != nullptr) most = static_cast<int>(before_->levels.size());
     while (failure.empty() && static_cast<int>(levels.size()) < most &&
            (levels.back().A.rows() > coarsest || levels.size() == 1))
-      if (!(is_air() ? coarsen_by_air(strength, coarsest) : coarsen(strength, coarsest))) break;
+      if (!framed([&] {
+            return is_air() ? coarsen_by_air(strength, coarsest) : coarsen(strength, coarsest);
+          }))
+        break;
     before_ = nullptr;
     memory_ = {};
+    temporaries_ = {};
     nodes_ = {};
     modes_ = {};
     if (failure.empty() && A.rows() > 0) {
@@ -187,6 +192,20 @@ class Hierarchy {
   static constexpr double epsilon =
       std::numeric_limits<typename ScalarTraits<Scalar>::Real>::epsilon();
 
+  static constexpr std::size_t share_of(Matrix const& A) {
+    return A.nonzeros() * (sizeof(Scalar) + 4) / 4;
+  }
+  /// \brief f(), after which its temporaries are given back.
+  template <class F>
+  auto framed(F const& f) {
+    typename Temporaries<Exec>::Frame const frame(*temporaries_);
+    return f();
+  }
+  /// \brief f(), whose arrays are temporaries unless they last.
+  template <class F>
+  static auto temporarily(F const& f, bool lasts = false) {
+    return lasts ? f() : Temporaries<Exec>::temporarily(f);
+  }
   void end_phase(std::string const& name) {
     exec_.fence("Solder::amg: a phase of the set-up has ended");
     Deadline::check();
@@ -230,28 +249,41 @@ class Hierarchy {
     Level& fine = levels.back();
     Matrix const A = fine.A;
     Scalar* const inverse = const_cast<Scalar*>(inverse_of(fine));
+    auto const all_rows = [&] {
+      return Splitting<Exec>{temporarily([&] { return numbers(exec_, A.rows()); }), A.rows()};
+    };
     Splitting<Exec> splitting;
     if (A.rows() <= coarsest) {
-      splitting = {numbers(exec_, A.rows()), A.rows()};
+      splitting = all_rows();
     } else {
-      auto const graph = strong_in_rows<Magnitude>(A, strength);
-      splitting = split(exec_, A, graph, levels.size() == 1 ? share.split_first : share.split_next);
+      auto const graph = temporarily([&] { return strong_in_rows<Magnitude>(A, strength); });
+      splitting = temporarily([&] {
+        return split(exec_, A, graph, levels.size() == 1 ? share.split_first : share.split_next);
+      });
       end_phase("splitting");
       if (!is_coarse_enough(splitting.count, A.rows())) {
         if (levels.size() > 1 || A.rows() > most_inverted) return false;
-        splitting = {numbers(exec_, A.rows()), A.rows()};  // A itself is inverted
+        splitting = all_rows();  // A itself is inverted
       }
     }
-    auto const sizes = diagonal_sizes(exec_, inverse, A.rows());
-    Matrix const R = air_restriction(exec_, A, inverse, sizes.data(), splitting, share.restriction,
-                                     memory_),
-                 P = direct_interpolation(exec_, A, inverse, splitting);
+    bool const is_last = splitting.count <= coarsest || splitting.count == A.rows();
+    auto const sizes = temporarily([&] { return diagonal_sizes(exec_, inverse, A.rows()); });
+    Matrix const R = temporarily(
+                     [&] {
+                       return air_restriction(exec_, A, inverse, sizes.data(), splitting,
+                                              share.restriction, memory_);
+                     },
+                     sweeps_.before == 0),
+                 P = temporarily(
+                     [&] { return direct_interpolation(exec_, A, inverse, splitting); });
     end_phase("restriction and interpolation");
-    Matrix const RA = Impl::product(exec_, R, A, memory_), AP = Impl::product(exec_, A, P, memory_),
-                 RAP = Impl::product(exec_, RA, P, memory_);
-    bool const is_last = RAP.rows() <= coarsest || RAP.rows() == A.rows();  // to be inverted
-    Matrix const coarse =
-        is_last ? RAP : dropped(exec_, RAP, share.coarse, numbers(exec_, RAP.rows()).data(), true);
+    Matrix const RA = temporarily([&] { return Impl::product(exec_, R, A, memory_); }),
+                 AP = temporarily([&] { return Impl::product(exec_, A, P, memory_); }),
+                 RAP = temporarily([&] { return Impl::product(exec_, RA, P, memory_); }, is_last);
+    Matrix const coarse =  // the last one is inverted
+        is_last ? RAP
+                : dropped(exec_, RAP, share.coarse,
+                          temporarily([&] { return numbers(exec_, RAP.rows()); }).data(), true);
     pin(exec_, inverse, R, coarse, rounding_share(epsilon));
     end_phase("coarse matrix");
     if (has_filled(coarse)) return false;
@@ -261,10 +293,12 @@ class Hierarchy {
     fine.QH = before == 0 ? R
                           : dropped(exec_, smooth<true>(exec_, inverse, before, R, RA, true),
                                     share.cycle, splitting.number.data(), false, sizes.data());
-    Matrix const Q =
-        after == 0 ? P : dropped(exec_, smooth(exec_, inverse, after, P, AP, true), share.cycle);
-    // Without the zeros that sweeps for fine rows alone leave in S.
-    fine.SQ = dropped(exec_, sweeps_and_correction(exec_, inverse, before, after, A, Q), 0);
+    Matrix const SQ = temporarily([&] {
+      Matrix const Q =
+          after == 0 ? P : dropped(exec_, smooth(exec_, inverse, after, P, AP, true), share.cycle);
+      return sweeps_and_correction(exec_, inverse, before, after, A, Q);
+    });
+    fine.SQ = dropped(exec_, SQ, 0);  // the zeros that sweeps for fine rows alone leave in S
     end_phase("cycle");
     add_level(coarse);
     return failure.empty();
@@ -298,12 +332,14 @@ class Hierarchy {
   /// inverted is its own coarse grid.
   bool coarsen(double strength, std::int32_t coarsest) {
     Matrix const A = levels.back().A;
-    std::optional<Matrix> prolongator;
-    if (A.rows() <= coarsest)
-      prolongator = tentative<Scalar>(exec_, Aggregates<Exec>{numbers(exec_, A.rows()), A.rows()});
-    else
-      prolongator =
-          is_aggregation() ? smoothed_prolongator(A, strength) : extended_prolongator(A, strength);
+    auto const prolongator = framed([&]() -> std::optional<Matrix> {
+      if (A.rows() <= coarsest) {
+        auto const all = temporarily([&] { return numbers(exec_, A.rows()); });
+        return tentative<Scalar>(exec_, Aggregates<Exec>{all, A.rows()});
+      }
+      return is_aggregation() ? smoothed_prolongator(A, strength)
+                              : extended_prolongator(A, strength);
+    });
     if (!prolongator) return false;
     end_phase("prolongator");
     Matrix const& P = *prolongator;
@@ -312,22 +348,30 @@ class Hierarchy {
       of_AP = before_->levels[levels.size() - 1].of_AP;
       of_coarse = pattern_of(before_->levels[levels.size()].A);
     }
-    Matrix const AP = Impl::product(exec_, A, P, memory_, of_AP ? &*of_AP : nullptr);
-    Matrix const R = conjugate_transpose(exec_, P);
-    Matrix const coarse = Impl::product(exec_, R, AP, memory_, of_coarse ? &*of_coarse : nullptr);
-    if (is_aggregation()) levels.back().of_AP = pattern_of(AP);
-    pin(exec_, inverse_of(levels.back()), R, coarse, rounding_share(epsilon));
-    end_phase("coarse matrix");
+    Matrix const AP =
+        temporarily([&] { return Impl::product(exec_, A, P, memory_, of_AP ? &*of_AP : nullptr); });
     Level& fine = levels.back();
+    bool const keeps_R = sweeps_.split || sweeps_.before == 0;
+    Matrix const coarse = framed([&] {
+      Matrix const R = temporarily([&] { return conjugate_transpose(exec_, P); }, keeps_R),
+                   RAP = Impl::product(exec_, R, AP, memory_, of_coarse ? &*of_coarse : nullptr);
+      pin(exec_, inverse_of(fine), R, RAP, rounding_share(epsilon));
+      if (keeps_R) fine.QH = R;
+      return RAP;
+    });
+    if (is_aggregation()) fine.of_AP = of_AP ? *of_AP : kept_pattern_of(AP);
+    end_phase("coarse matrix");
     fine.P = P;
     if (sweeps_.split) {
-      fine.QH = R;
       add_fsai(fine);
     } else {
       bool const alike = sweeps_.before == sweeps_.after;
-      Matrix const Q = swept(fine, AP, sweeps_.before, alike || sweeps_.after == 0);
-      fine.QH = sweeps_.before == 0 ? R : conjugate_transpose(exec_, Q);
-      finish(fine, alike ? Q : swept(fine, AP, sweeps_.after, true));
+      auto const Q_of = [&](double weight, bool in_place) {
+        return temporarily([&] { return swept(fine, P, AP, weight, in_place); });
+      };
+      Matrix const Q = Q_of(sweeps_.before, alike || sweeps_.after == 0);
+      if (!keeps_R) fine.QH = conjugate_transpose(exec_, Q);
+      finish(fine, alike ? Q : Q_of(sweeps_.after, true));
     }
     end_phase("cycle");
     if (failure.empty()) add_level(coarse);
@@ -355,10 +399,10 @@ class Hierarchy {
   /// \brief (I - w D^-1 A) P; if extended, without small entries, which the others of their row
   /// absorb, unless P is the identity before an inverse.
   /// \param in_place whether to overwrite A P
-  Matrix swept(Level const& level, Matrix const& AP, double weight, bool in_place) const {
-    if (weight == 0) return *level.P;
-    Matrix const Q =
-        smooth(exec_, inverse_of(level), weight / level.largest, *level.P, AP, in_place);
+  Matrix swept(Level const& level, Matrix const& P, Matrix const& AP, double weight,
+               bool in_place) const {
+    if (weight == 0) return P;
+    Matrix const Q = smooth(exec_, inverse_of(level), weight / level.largest, P, AP, in_place);
     if (is_aggregation() || extended_share<Scalar> == 0 || Q.columns() == Q.rows()) return Q;
     return dropped(exec_, Q, extended_share<Scalar>, nullptr, true);
   }
@@ -382,16 +426,16 @@ class Hierarchy {
     if (modes_.count == 0) {
       if (keeps)
         return smoothed(KeptCoupling<Scalar>{A.device_operator(), level.graph.strong.data()},
-                        tentative<Scalar>(exec_, level.aggregates), lane_bits);
+                        ones_of(level.aggregates), lane_bits);
       auto const largest = largest_couplings(exec_, A);
       mark_hubs(exec_, A, largest.data());
       Coupling<Scalar> const coupling{A.device_operator(), largest.data(), strength};
-      level.graph = strong_graph(exec_, coupling, A.nonzeros(), lane_bits);
+      level.graph = strong_graph(exec_, coupling, A.nonzeros(), lane_bits, {.columns = false});
       end_phase("strength");
       level.aggregates = aggregate(exec_, coupling, level.graph);
       end_phase("aggregation");
       if (!is_coarse_enough(level.aggregates.count, A.rows())) return {};
-      return smoothed(coupling, tentative<Scalar>(exec_, level.aggregates), lane_bits);
+      return smoothed(coupling, ones_of(level.aggregates), lane_bits);
     }
     Nodes<Exec> const nodes = nodes_;
     auto const with_modes = [&] {
@@ -404,11 +448,13 @@ class Hierarchy {
       return smoothed(KeptCoupling<Scalar>{A.device_operator(), level.graph.strong.data(),
                                            nodes.of_row.data(), nodes.first.data()},
                       with_modes(), lane_bits);
-    auto const norms = block_norms(exec_, A, nodes, memory_);
+    auto const norms = temporarily([&] { return block_norms(exec_, A, nodes, memory_); });
     auto const largest = largest_couplings(exec_, norms);
     Coupling<double> const of_nodes{norms.device_operator(), largest.data(), strength, tie<Scalar>};
-    auto const graph = strong_graph(exec_, of_nodes, norms.nonzeros(),
-                                    row_lane_bits<Exec>(norms.rows(), norms.nonzeros()));
+    auto const graph = temporarily([&] {
+      return strong_graph(exec_, of_nodes, norms.nonzeros(),
+                          row_lane_bits<Exec>(norms.rows(), norms.nonzeros()));
+    });
     end_phase("strength");
     level.aggregates = aggregate(exec_, of_nodes, graph);
     end_phase("aggregation");
@@ -417,10 +463,20 @@ class Hierarchy {
     if (!is_coarse_enough(T.columns(), A.rows())) return {};
     NodeCoupling<Scalar> const coupling{A.device_operator(), of_nodes, nodes.of_row.data(),
                                         nodes.first.data()};
-    level.graph = strong_graph(exec_, coupling, A.nonzeros(), lane_bits);
+    level.graph = strong_graph(exec_, coupling, A.nonzeros(), lane_bits, {.columns = false});
     return smoothed(coupling, T, lane_bits);
   }
 
+  Matrix ones_of(Aggregates<Exec> const& aggregates) const {
+    return temporarily([&] { return tentative<Scalar>(exec_, aggregates); });
+  }
+  /// \brief The pattern of a matrix that is given back before it.
+  ProductPattern<Exec> kept_pattern_of(Matrix const& A) const {
+    auto const offsets =
+        allocate<std::int32_t>(exec_, "Solder::csr::row_offsets", A.rows() + std::int64_t(1));
+    Kokkos::deep_copy(exec_, offsets, A.row_offsets());
+    return {offsets, A.nonzeros(), A.longest_row()};
+  }
   /// \brief (I - omega D^-1 F) T.
   template <class Couples>
   Matrix smoothed(Couples const& coupling, Matrix const& T, std::int32_t lane_bits) {
@@ -428,17 +484,18 @@ class Hierarchy {
     double const omega = 4.0 / 3 / level.largest;
     std::optional<ProductPattern<Exec>> known;
     if (before_ != nullptr) known = pattern_of(*before_->levels[levels.size() - 1].P);
-    Matrix const P = Impl::product(
-        exec_,
-        smoothing<Scalar>(exec_, coupling, level.graph, omega, lane_bits, level.A.longest_row()), T,
-        memory_, known ? &*known : nullptr);
+    Matrix const S = temporarily([&] {
+      return smoothing<Scalar>(exec_, coupling, level.graph, omega, lane_bits,
+                               level.A.longest_row());
+    });
+    Matrix const P = Impl::product(exec_, S, T, memory_, known ? &*known : nullptr);
     level.graph.columns = no_view<DeviceArray<std::int32_t, Exec>>();
     return P;
   }
   /// \brief Empty if there would not be much fewer coarse rows than rows.
   std::optional<Matrix> extended_prolongator(Matrix const& A, double strength) {
-    auto const graph = strong_in_rows<Attraction>(A, strength);
-    auto const splitting = split(exec_, graph, A.rows());
+    auto const graph = temporarily([&] { return strong_in_rows<Attraction>(A, strength); });
+    auto const splitting = temporarily([&] { return split(exec_, graph, A.rows()); });
     end_phase("splitting");
     if (!is_coarse_enough(splitting.count, A.rows())) return {};
     return extended_interpolation(exec_, A, graph, splitting, memory_);
@@ -472,6 +529,7 @@ class Hierarchy {
   Modes<Scalar, Exec> modes_;
   Hierarchy const* before_ = nullptr;  ///< its aggregates and patterns are reused
   std::unique_ptr<LanczosMemory<Exec>> lanczos_;
+  std::unique_ptr<Temporaries<Exec>> temporaries_;
   ProductMemory<Exec> memory_;
   Time phase_began_;
 };

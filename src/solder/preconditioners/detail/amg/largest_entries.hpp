@@ -26,8 +26,8 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> largest_entries(Exec const& exec, F
                                                              std::int32_t coarse) {
   std::int32_t const n = from.A.rows.count;
   auto const picked_view =
-      allocate<std::int32_t>(exec, "Solder::amg::picked", std::int64_t(most) * n);
-  auto const scales_view = allocate<double>(exec, "Solder::amg::scales", n);
+      allocate_temporary<std::int32_t>(exec, "Solder::amg::picked", std::int64_t(most) * n);
+  auto const scales_view = allocate_temporary<double>(exec, "Solder::amg::scales", n);
   auto const offsets =
       allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
   std::int32_t *const picked = picked_view.data(), *const to = offsets.data();

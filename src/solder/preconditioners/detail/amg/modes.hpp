@@ -173,7 +173,7 @@ struct Orthonormalise {
 
 /// \brief The tentative prolongator T for modes, and the coarse nodes and modes. In each aggregate
 /// of nodes, T has as many orthonormal columns as the modes are independent there. These columns
-/// form a coarse node. T times the coarse modes gives the fine modes.
+/// form a coarse node. T times the coarse modes gives the fine modes. T is temporary.
 template <class Scalar, class Exec>
 struct ModesProlongator {
   CsrMatrix<Scalar, Exec> T;
@@ -191,12 +191,15 @@ SOLDER_MAKES_LAMBDAS ModesProlongator<Scalar, Exec> tentative(Exec const& exec,
   using Kernel = Orthonormalise<Scalar, Exec>;
   auto const n = static_cast<std::int32_t>(nodes.of_row.extent(0));
   std::int32_t const m = modes.count;
-  auto const members =
-      conjugate_transpose(exec, tentative<Scalar>(exec, aggregates));  // a row each, ascending
-  auto const Q_view = allocate<Number>(exec, "Solder::amg::orthonormal", std::int64_t(n) * m),
-             R_view = allocate<Number>(exec, "Solder::amg::triangles",
-                                       std::int64_t(aggregates.count) * m * m);
-  auto const ranks_view = allocate<std::int32_t>(exec, "Solder::amg::ranks", aggregates.count);
+  auto const members = Temporaries<Exec>::temporarily([&] {
+    return conjugate_transpose(exec, tentative<Scalar>(exec, aggregates));
+  });  // a row each
+  auto const Q_view =
+                 allocate_temporary<Number>(exec, "Solder::amg::orthonormal", std::int64_t(n) * m),
+             R_view = allocate_temporary<Number>(exec, "Solder::amg::triangles",
+                                                 std::int64_t(aggregates.count) * m * m);
+  auto const ranks_view =
+      allocate_temporary<std::int32_t>(exec, "Solder::amg::ranks", aggregates.count);
   Kokkos::deep_copy(exec, Q_view, modes.entries);
   std::int32_t const at_once = is_host_space<Exec> ? 1 : Kernel::warps;
   Kokkos::parallel_for(
@@ -236,7 +239,7 @@ SOLDER_MAKES_LAMBDAS ModesProlongator<Scalar, Exec> tentative(Exec const& exec,
                                                                aggregates.of_row.data();
   Number* const Q = Q_view.data();
   auto const offsets =
-      allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
+      allocate_temporary<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
   std::int32_t* const to = offsets.data();
   Kokkos::parallel_for(
       "Solder::amg::tentative_lengths", Range(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
@@ -246,8 +249,8 @@ SOLDER_MAKES_LAMBDAS ModesProlongator<Scalar, Exec> tentative(Exec const& exec,
   std::int64_t const nonzeros =
       offsets_of_lengths(exec, to, n, LengthsInArray<std::int32_t>{to}).nonzeros;
   check_entries<CsrMatrix<Scalar, Exec>>(nonzeros);
-  auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", nonzeros);
-  auto const values = allocate<Scalar>(exec, "Solder::csr::values", nonzeros);
+  auto const columns = allocate_temporary<std::int32_t>(exec, "Solder::csr::columns", nonzeros);
+  auto const values = allocate_temporary<Scalar>(exec, "Solder::csr::values", nonzeros);
   std::int32_t* const to_columns = columns.data();
   Scalar* const to_values = values.data();
   Kokkos::parallel_for(

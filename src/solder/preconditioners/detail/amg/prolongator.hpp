@@ -115,13 +115,16 @@ SOLDER_MAKES_LAMBDAS void pin(Exec const& exec, Scalar const* inverse,
                               CsrMatrix<Scalar, Exec> const& coarse, double rounding) {
   auto const r = R.device_operator(), a = coarse.device_operator();
   auto* const values = const_cast<Scalar*>(a.values);
-  Kokkos::parallel_for(
-      "Solder::amg::pin", Kokkos::RangePolicy<Exec>(exec, 0, R.rows()),
-      KOKKOS_LAMBDA(std::int32_t i) {
-        double size = 0;
-        for (std::int32_t k = r.row_offsets[i]; k < r.row_offsets[i + 1]; ++k)
-          size += abs_squared(r.values[k]) / magnitude(inverse[r.columns[k]]);
-        for (std::int32_t k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k)
+  for_each_row_group(
+      exec, "Solder::amg::pin", R.rows(), row_lane_bits<Exec>(R.rows(), R.nonzeros()),
+      KOKKOS_LAMBDA(RowGroup<Exec> const& group, std::int32_t i) {
+        double mine = 0;
+        for (std::int32_t k = r.row_offsets[i] + group.rank(); k < r.row_offsets[i + 1];
+             k += group.size())
+          mine += abs_squared(r.values[k]) / magnitude(inverse[r.columns[k]]);
+        double const size = group.sum(mine);
+        for (std::int32_t k = a.row_offsets[i] + group.rank(); k < a.row_offsets[i + 1];
+             k += group.size())
           if (a.columns[k] == i && magnitude(a.values[k]) <= rounding * size)
             values[k] = Scalar(to_real<Scalar>(size));
       });

@@ -47,8 +47,8 @@ struct Contest {
   std::int32_t rows;
   DeviceArray<std::int32_t, Exec> dependents;  ///< of each row: rows that depend on it strongly
   DeviceArray<std::int32_t, Exec> coarse;      ///< whether a row is; at first none is
-  InWords<std::uint64_t, Exec> keys;           ///< see Contender
-  InWords<std::uint64_t, Exec> near;           ///< the largest key around a row
+  DeviceArray<std::uint64_t, Exec> keys;       ///< see Contender
+  DeviceArray<std::uint64_t, Exec> near;       ///< the largest key around a row
   Counted<Exec> counted;
 };
 
@@ -56,13 +56,12 @@ struct Contest {
 template <class Exec>
 SOLDER_MAKES_LAMBDAS Contest<Exec> contest_of(Exec const& exec, Graph<Exec> const& graph,
                                               std::int32_t n) {
-  Contest<Exec> const contest{
-      n,
-      allocate_zeros<std::int32_t>(exec, "Solder::amg::dependents", n),
-      allocate_zeros<std::int32_t>(exec, "Solder::amg::coarse", n),
-      allocate_in_words<std::uint64_t>(exec, "Solder::amg::keys", n),
-      allocate_in_words<std::uint64_t>(exec, "Solder::amg::largest_near", n),
-      Counted<Exec>(exec)};
+  Contest<Exec> const contest{n,
+                              allocate_zeros<std::int32_t>(exec, "Solder::amg::dependents", n),
+                              allocate_zeros<std::int32_t>(exec, "Solder::amg::coarse", n),
+                              allocate<std::uint64_t>(exec, "Solder::amg::keys", n),
+                              allocate<std::uint64_t>(exec, "Solder::amg::largest_near", n),
+                              Counted<Exec>(exec)};
   std::int32_t const *const offsets = graph.offsets.data(), *const columns = graph.columns.data();
   std::int32_t* const dependents = contest.dependents.data();
   Kokkos::parallel_for(
