@@ -99,26 +99,32 @@ TYPED_TEST(ProductOn, IsThatOfPlainLoops) {
   check_product(exec, Solder::fem_poisson_2d<double>(30), Solder::fem_poisson_2d<double>(30));
 }
 
-/// Rows of all lengths around those at which tables grow or end, long and short ones alternately.
-TYPED_TEST(ProductOn, HasRowsOfEveryLength) {
-  TypeParam const exec;
-  HostCsr<double> Y{0, 8000, {0}, {}, {}};
-  for (int const size : {32, 48, 96, 128, 184, 192, 384, 736, 768, 1536, 3072, 6112, 6144, 7990})
+template <class Scalar, class Exec>
+void check_rows_of_every_length(Exec const& exec) {
+  HostCsr<Scalar> Y{0, 8000, {0}, {}, {}};
+  for (int const size :
+       {32, 40, 48, 96, 128, 184, 192, 384, 736, 768, 1536, 3072, 6112, 6144, 7990})
     for (int length = size - 3; length <= size + 3; ++length)
       for (int const entries : {length, length % 7}) {
         for (int k = 0; k < entries; ++k) Y.columns.push_back(k * 1009 % 8000);
         Y.row_offsets.push_back(static_cast<std::int64_t>(Y.columns.size()));
         ++Y.rows;
       }
-  Y.values = random_vector<double>(Y.columns.size(), 9);
-  check_product(exec, diagonal(random_vector<double>(Y.rows, 10)), Y);
+  Y.values = random_vector<Scalar>(Y.columns.size(), 9);
+  check_product(exec, diagonal(random_vector<Scalar>(Y.rows, 10)), Y);
   // Two rows of Y for each: as long, and twice as many terms.
-  HostCsr<double> X{Y.rows, Y.rows, {0}, {}, random_vector<double>(2 * Y.rows, 11)};
+  HostCsr<Scalar> X{Y.rows, Y.rows, {0}, {}, random_vector<Scalar>(2 * Y.rows, 11)};
   for (std::int32_t i = 0; i < Y.rows; ++i) {
     X.columns.insert(X.columns.end(), {i, Y.rows - 1 - i});
     X.row_offsets.push_back(2 * i + 2);
   }
   check_product(exec, X, Y);
+}
+
+/// Rows of all lengths around those at which tables grow or end, long and short ones alternately.
+TYPED_TEST(ProductOn, HasRowsOfEveryLength) {
+  check_rows_of_every_length<double>(TypeParam());
+  check_rows_of_every_length<ComplexDouble>(TypeParam());
 }
 
 /// Rows of X Y that have `terms` terms each, 2 of each column, but for a few rows.

@@ -123,6 +123,15 @@ KOKKOS_FORCEINLINE_FUNCTION Scalar narrow(Wide<Scalar> const& s) {
     return static_cast<Scalar>(s);
 }
 
+/// \brief conj(s), in the scalar's own precision.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar conjugated(Scalar const& s) {
+  if constexpr (ScalarTraits<Scalar>::is_complex)
+    return {s.real(), -s.imag()};
+  else
+    return s;
+}
+
 /// \brief conj(s), Re(s), Im(s) and isfinite of a double or a complex double.
 KOKKOS_FORCEINLINE_FUNCTION double conjugate(double s) { return s; }
 KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<double> conjugate(Kokkos::complex<double> const& s) {

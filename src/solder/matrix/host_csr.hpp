@@ -104,15 +104,6 @@ void HostCsr<Scalar>::validate() const {
 namespace Impl {
 
 template <class Scalar>
-Scalar conjugated(Scalar const& value) {
-  if constexpr (ScalarTraits<Scalar>::is_complex) {
-    return {value.real(), -value.imag()};
-  } else {
-    return value;
-  }
-}
-
-template <class Scalar>
 bool is_finite_value(Scalar const& value) {
   if constexpr (ScalarTraits<Scalar>::is_complex) {
     return std::isfinite(value.real()) && std::isfinite(value.imag());

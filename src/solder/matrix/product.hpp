@@ -10,6 +10,7 @@
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/lanes.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/detail/product_on_hosts.hpp>
 #include <solder/matrix/duplicates.hpp>
 #include <solder/matrix/offsets.hpp>
 
@@ -29,22 +30,19 @@ inline std::int32_t bits_for(std::int64_t entries) {
 
 /// \brief Bytes of a table: sums, list, columns and count.
 template <class Scalar>
-std::int64_t table_bytes(std::int32_t bits, std::int32_t counts = 1) {
+std::int64_t table_bytes(std::int32_t bits) {
   return (static_cast<std::int64_t>(sizeof(Scalar) + 4) << bits) +
-         std::int64_t(8) * most_entries(bits) + 4 * counts;
+         std::int64_t(8) * most_entries(bits) + 4;
 }
 
-/// \brief A hash table, with open addressing, of the columns of one row of a product and their
-/// sums.
+/// \brief On a GPU: a hash table, with open addressing, of the columns of one row of a product and
+/// their sums.
 ///
 /// Which slot a column gets depends on which lane comes first. The results do not depend on it,
 /// because sums add their terms in the order of X's row, and the stored entries are sorted.
 template <class Exec, class Scalar>
 struct ProductTable {
   static constexpr std::int32_t empty = -1;
-  static constexpr bool shared = !is_host_space<Exec>;
-  /// From one worker's count to the next worker's: on hosts each count has its own cache line.
-  static constexpr std::int32_t count_stride = is_host_space<Exec> ? 16 : 1;
 
   std::int32_t* columns;   ///< [slots]
   Scalar* sums;            ///< [slots], if there are values
@@ -62,16 +60,9 @@ struct ProductTable {
     while (true) {
       std::int32_t there = *static_cast<std::int32_t volatile const*>(columns + slot);
       if (there == empty) {
-        if constexpr (shared)
-          there = compare_exchange(columns + slot, empty, column);
-        else
-          columns[slot] = column;
+        there = compare_exchange(columns + slot, empty, column);
         if (there == empty) {
-          std::int32_t n;
-          if constexpr (shared)
-            n = Kokkos::atomic_fetch_add(count, 1);
-          else
-            n = (*count)++;
+          std::int32_t const n = Kokkos::atomic_fetch_add(count, 1);
           if (entries != nullptr) entries[n] = (static_cast<std::uint64_t>(column) << 32) | slot;
           if constexpr (with_values) sums[slot] = term;
           return;
@@ -98,8 +89,8 @@ struct ProductTable {
   }
 };
 
-/// \brief Rows of X Y: the number of entries of each or, if the offsets are known, the entries.
-/// Rows that are too long for a table are left to a pass with larger tables.
+/// \brief Rows of X Y on a GPU: the number of entries of each or, if the offsets are known, the
+/// entries. Rows that are too long for a table are left to a pass with larger tables.
 ///
 /// The groups of a GPU's warp stay together, and a group idles while another has more to do. A
 /// barrier of a single group would let the groups diverge, and the instructions of each would be
@@ -123,16 +114,9 @@ struct ProductRows {
     table.columns += slots;
     table.sums += slots;
     table.entries += worker * std::int64_t(most_entries(table.bits));
-    table.count += worker * table.count_stride;
-    if constexpr (is_host_space<Exec>) {
-      auto const bound = [&](std::int64_t w) {
-        return static_cast<std::int32_t>(X.rows.count * w / workers);
-      };
-      for (std::int32_t i = bound(worker); i < bound(worker + 1); ++i) row(group, table, i);
-    } else {
-      for (std::int32_t i = worker; lane_votes(i < X.rows.count) != 0; i += workers)
-        row(group, table, i);
-    }
+    table.count += worker;
+    for (std::int32_t i = worker; lane_votes(i < X.rows.count) != 0; i += workers)
+      row(group, table, i);
   }
 
   /// \brief Marks a row that did not fit in a table: larger than any length.
@@ -160,8 +144,8 @@ struct ProductRows {
   }
 
  private:
-  /// \brief Adds the terms of row i, if it is wanted. False if they do not all fit in the table. On
-  /// GPUs each lane loads one entry of X's row and the bounds of the corresponding row of Y, and
+  /// \brief Adds the terms of row i, if it is wanted. False if they do not all fit in the table.
+  /// Each lane loads one entry of X's row and the bounds of the corresponding row of Y, and
   /// shares them with the group.
   template <bool with_values>
   KOKKOS_FORCEINLINE_FUNCTION bool terms(RowGroup<Exec> const& group,
@@ -169,30 +153,22 @@ struct ProductRows {
                                          bool wanted) const {
     std::int32_t k = wanted ? X.row_offsets[i] : 0, last = wanted ? X.row_offsets[i + 1] : 0;
     bool fits = true;
-    if constexpr (is_host_space<Exec>) {
-      for (; k < last && fits; ++k) {
-        std::int32_t const j = X.columns[k];
-        Scalar const factor = with_values ? X.values[k] : Scalar{};
-        fits = terms_of<with_values>(group, table, Y.row_offsets[j], Y.row_offsets[j + 1], factor);
+    for (; lane_votes(k < last) != 0; k += group.size()) {
+      std::int32_t begin = 0, end = 0;
+      Scalar factor{};
+      if (k + group.rank() < last) {
+        std::int32_t const j = X.columns[k + group.rank()];
+        begin = Y.row_offsets[j];
+        end = Y.row_offsets[j + 1];
+        if constexpr (with_values) factor = X.values[k + group.rank()];
       }
-    } else {
-      for (; lane_votes(k < last) != 0; k += group.size()) {
-        std::int32_t begin = 0, end = 0;
-        Scalar factor{};
-        if (k + group.rank() < last) {
-          std::int32_t const j = X.columns[k + group.rank()];
-          begin = Y.row_offsets[j];
-          end = Y.row_offsets[j + 1];
-          if constexpr (with_values) factor = X.values[k + group.rank()];
-        }
-        for (std::int32_t t = 0; lane_votes(t < group.size() && k + t < last) != 0; ++t) {
-          std::int32_t const from = group.first() + t;
-          if (!terms_of<with_values>(group, table, lane_value(begin, from), lane_value(end, from),
-                                     with_values ? lane_value(factor, from) : Scalar{})) {
-            fits = false;
-            last = k;
-            begin = end = 0;  // skips the rest of this round
-          }
+      for (std::int32_t t = 0; lane_votes(t < group.size() && k + t < last) != 0; ++t) {
+        std::int32_t const from = group.first() + t;
+        if (!terms_of<with_values>(group, table, lane_value(begin, from), lane_value(end, from),
+                                   with_values ? lane_value(factor, from) : Scalar{})) {
+          fits = false;
+          last = k;
+          begin = end = 0;  // skips the rest of this round
         }
       }
     }
@@ -231,7 +207,7 @@ struct ProductRows {
       columns[first + place] = static_cast<std::int32_t>(entry >> 32);
       values[first + place] = table.sums[static_cast<std::uint32_t>(entry)];
     };
-    if (is_host_space<Exec> || n > 4 * group.size()) {
+    if (n > 4 * group.size()) {
       sort_keys(group, table.entries, n);
       for (std::int32_t t = group.rank(); t < n; t += group.size()) put(t, table.entries[t]);
     } else {
@@ -396,26 +372,20 @@ struct ProductPass {
 template <class Exec, class Scalar>
 std::vector<ProductPass> product_passes(std::int32_t lane_bits, std::int64_t terms,
                                         std::int64_t most, bool is_full, bool counts) {
-  // A larger table is emptier, so searches are shorter. On GPUs smaller ones allow more at once.
-  constexpr std::int32_t least_bits = is_host_space<Exec> ? 7 : 2;
+  constexpr std::int32_t least_bits = 2;  // small tables allow more at once
   std::vector<ProductPass> passes;
   auto const add = [&](ProductPass::By by, std::int32_t lanes, std::int32_t most_bits) {
     std::int32_t const spare = counts ? 1 << lanes : 0;
     std::int32_t const bits = std::min(most_bits, std::max(least_bits, bits_for(most + spare)));
     passes.push_back({by, lanes, bits, most_entries(bits) - spare});
   };
-  if constexpr (is_host_space<Exec>) {
-    add(ProductPass::memory, 0, least_bits);
-  } else {
-    // Few terms usually mean few entries.
-    if (counts && terms <= (is_full ? counted_by_many_threads : counted_by_thread))
-      passes.push_back({ProductPass::threads, 0, 0, ShortProductLengths<Scalar>::most});
-    std::int32_t const lanes = std::max(lane_bits, is_full ? 2 : 3);
-    add(ProductPass::scratch_of_warps, lanes,
-        ProductRowsInScratch<4, Exec, Scalar>::most_bits(lanes, counts));
-    add(ProductPass::scratch_of_warp, 5,
-        ProductRowsInScratch<1, Exec, Scalar>::most_bits(5, counts));
-  }
+  // Few terms usually mean few entries.
+  if (counts && terms <= (is_full ? counted_by_many_threads : counted_by_thread))
+    passes.push_back({ProductPass::threads, 0, 0, ShortProductLengths<Scalar>::most});
+  std::int32_t const lanes = std::max(lane_bits, is_full ? 2 : 3);
+  add(ProductPass::scratch_of_warps, lanes,
+      ProductRowsInScratch<4, Exec, Scalar>::most_bits(lanes, counts));
+  add(ProductPass::scratch_of_warp, 5, ProductRowsInScratch<1, Exec, Scalar>::most_bits(5, counts));
   add(ProductPass::memory, lane_bits, 30);
   return passes;
 }
@@ -433,12 +403,76 @@ ProductPattern<Exec> pattern_of(CsrMatrix<Scalar, Exec> const& A) {
   return {A.row_offsets(), A.nonzeros(), A.longest_row()};
 }
 
-/// \brief See Solder::product. Y must have no duplicates.
-/// \param known null: count the entries of the rows
+/// \throws std::length_error if a product of `nonzeros` entries is too large
+template <class Matrix>
+void check_product_entries(std::int64_t nonzeros) {
+  if (nonzeros > Matrix::most_nonzeros)
+    throw std::length_error("Solder::product: the product has " + std::to_string(nonzeros) +
+                            " nonzeros, too many for 32-bit offsets");
+}
+
+/// \brief Bytes that a product may take besides its result.
 template <class Scalar, class Exec>
-CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const& X,
-                                CsrMatrix<Scalar, Exec> const& Y, ProductMemory<Exec>& memory,
-                                ProductPattern<Exec> const* known = nullptr) {
+std::int64_t product_budget(CsrMatrix<Scalar, Exec> const& X, CsrMatrix<Scalar, Exec> const& Y) {
+  return std::max<std::int64_t>(
+      std::int64_t(64) << 20, std::int64_t(4 + sizeof(Scalar)) * (X.nonzeros() + Y.nonzeros()) / 3);
+}
+
+/// \brief product() on hosts.
+template <class Scalar, class Exec>
+CsrMatrix<Scalar, Exec> product_on_hosts(Exec const& exec, CsrMatrix<Scalar, Exec> const& X,
+                                         CsrMatrix<Scalar, Exec> const& Y,
+                                         ProductMemory<Exec>& memory,
+                                         ProductPattern<Exec> const* known) {
+  using Rows = ProductRowsOnHosts<Scalar>;
+  std::int32_t const n = X.rows();
+  Rows rows{.X = X.device_operator(), .Y = Y.device_operator(), .width = Y.columns()};
+  auto const run = [&](char const* label, std::int32_t longest) {
+    std::int64_t const padded = (rows.width + std::int64_t(31)) / 32 * 32,
+                       bytes = 4 * padded + longest * std::int64_t(8 + sizeof(Scalar));
+    rows.workers = static_cast<std::int32_t>(std::clamp<std::int64_t>(
+        product_budget(X, Y) / std::max<std::int64_t>(bytes, 1), 1, exec.concurrency()));
+    rows.longest = longest;
+    char* at = memory.take(exec, rows.workers * bytes);
+    auto const carve = [&]<class T>(T*& pointer, std::int64_t count) {
+      pointer = reinterpret_cast<T*>(at);
+      at += rows.workers * count * std::int64_t(sizeof(T));
+    };
+    carve(rows.unsorted, longest);
+    carve(rows.keys, longest);
+    carve(rows.places, padded);
+    Kokkos::parallel_for(
+        label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>(exec, 0, rows.workers),
+        rows);
+  };
+  auto const counted = [&]() -> ProductPattern<Exec> {
+    auto const offsets =
+        allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
+    rows.lengths = offsets.data();
+    run("Solder::product::count", 0);
+    auto const totals =
+        offsets_of_lengths(exec, offsets.data(), n, LengthsInArray<std::int32_t>{rows.lengths});
+    check_product_entries<CsrMatrix<Scalar, Exec>>(totals.nonzeros);
+    return {offsets, totals.nonzeros, totals.longest};
+  };
+  auto const [offsets, nonzeros, longest] = known != nullptr ? *known : counted();
+  auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", nonzeros);
+  auto const values = allocate<Scalar>(exec, "Solder::csr::values", nonzeros);
+  rows.lengths = nullptr;
+  rows.offsets = offsets.data();
+  rows.columns = columns.data();
+  rows.values = values.data();
+  run("Solder::product::entries", longest);
+  exec.fence("Solder::product: made");
+  return {exec, n, Y.columns(), offsets, columns, values, {longest}};
+}
+
+/// \brief product() on GPUs. Y must have no duplicates.
+template <class Scalar, class Exec>
+CsrMatrix<Scalar, Exec> product_on_gpus(Exec const& exec, CsrMatrix<Scalar, Exec> const& X,
+                                        CsrMatrix<Scalar, Exec> const& Y,
+                                        ProductMemory<Exec>& memory,
+                                        ProductPattern<Exec> const* known) {
   using Rows = ProductRows<Exec, Scalar>;
   std::int32_t const n = X.rows(), lane_bits = row_lane_bits<Exec>(Y.rows(), Y.nonzeros());
   auto const x = X.device_operator(), y = Y.device_operator();
@@ -446,16 +480,13 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
   if (terms > counted_by_many_threads) terms = most_terms(exec, x, y);
   std::int64_t const most = std::min<std::int64_t>(terms, Y.columns());
   bool const is_full = 2 * std::int64_t(n) >= exec.concurrency();
-  std::int64_t const budget = std::max<std::int64_t>(
-      std::int64_t(64) << 20, std::int64_t(4 + sizeof(Scalar)) * (X.nonzeros() + Y.nonzeros()) / 3);
+  std::int64_t const budget = product_budget(X, Y);
   Rows rows{x, y, lane_bits, 1, {}, nullptr, 0, nullptr, nullptr, nullptr};
   auto const run_in_memory = [&](char const* label, ProductPass const& pass) {
-    constexpr std::int32_t counts = ProductTable<Exec, Scalar>::count_stride;
-    std::int64_t const slots = std::int64_t(1) << pass.bits,
-                       table = table_bytes<Scalar>(pass.bits, counts),
+    std::int64_t const slots = std::int64_t(1) << pass.bits, table = table_bytes<Scalar>(pass.bits),
                        at_once =
                            std::max(1, static_cast<int>(exec.concurrency()) >> pass.lane_bits);
-    std::int64_t const together = is_host_space<Exec> ? 1 : warp >> pass.lane_bits,
+    std::int64_t const together = warp >> pass.lane_bits,
                        wanted = std::max<std::int64_t>(
                            1, std::min({at_once, budget / table, std::int64_t(n)}));
     auto const workers = static_cast<std::int32_t>((wanted + together - 1) / together * together);
@@ -467,15 +498,15 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
     carve(rows.tables.sums, workers * slots);
     carve(rows.tables.entries, workers * std::int64_t(most_entries(pass.bits)));
     carve(rows.tables.columns, workers * slots);
-    carve(rows.tables.count, workers * counts);
+    carve(rows.tables.count, workers);
     rows.workers = workers;
-    empty_tables(exec, rows.tables.columns, workers * slots, rows.tables.count, workers * counts);
+    empty_tables(exec, rows.tables.columns, workers * slots, rows.tables.count, workers);
     Kokkos::parallel_for(label,
                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>(
                              exec, 0, workers << pass.lane_bits),
                          rows);
   };
-  [[maybe_unused]] auto const run_in_scratch = [&]<class Kernel>(char const* label, Kernel kernel) {
+  auto const run_in_scratch = [&]<class Kernel>(char const* label, Kernel kernel) {
     std::int32_t const groups = Kernel::groups(rows.lane_bits),
                        at_once = std::max(1, exec.concurrency() / (Kernel::warps * warp));
     auto const bytes =
@@ -491,16 +522,14 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
     rows.lane_bits = pass.lane_bits;
     rows.tables.bits = pass.bits;
     rows.tables.limit = pass.limit;
-    if constexpr (!is_host_space<Exec>) {
-      if (pass.by == ProductPass::threads)
-        return Kokkos::parallel_for(
-            label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>(exec, 0, n),
-            ShortProductLengths<Scalar>{x, y, Rows::too_long, rows.lengths});
-      if (pass.by == ProductPass::scratch_of_warps)
-        return run_in_scratch(label, ProductRowsInScratch<4, Exec, Scalar>{rows});
-      if (pass.by == ProductPass::scratch_of_warp)
-        return run_in_scratch(label, ProductRowsInScratch<1, Exec, Scalar>{rows});
-    }
+    if (pass.by == ProductPass::threads)
+      return Kokkos::parallel_for(
+          label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>(exec, 0, n),
+          ShortProductLengths<Scalar>{x, y, Rows::too_long, rows.lengths});
+    if (pass.by == ProductPass::scratch_of_warps)
+      return run_in_scratch(label, ProductRowsInScratch<4, Exec, Scalar>{rows});
+    if (pass.by == ProductPass::scratch_of_warp)
+      return run_in_scratch(label, ProductRowsInScratch<1, Exec, Scalar>{rows});
     run_in_memory(label, pass);
   };
   auto const counted = [&]() -> ProductPattern<Exec> {
@@ -519,10 +548,7 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
     if (totals.longest >= Rows::too_long)
       throw std::length_error("Solder::product: a row of the product has more than " +
                               std::to_string(most_entries(30) - warp) + " entries");
-    if (totals.nonzeros > CsrMatrix<Scalar, Exec>::most_nonzeros)
-      throw std::length_error("Solder::product: the product has " +
-                              std::to_string(totals.nonzeros) +
-                              " nonzeros, too many for 32-bit offsets");
+    check_product_entries<CsrMatrix<Scalar, Exec>>(totals.nonzeros);
     return {offsets, totals.nonzeros, totals.longest};
   };
   auto const [offsets, nonzeros, longest] = known != nullptr ? *known : counted();
@@ -542,15 +568,28 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
   return {exec, n, Y.columns(), offsets, columns, values, {longest}};
 }
 
+/// \brief See Solder::product. Y must have no duplicates.
+/// \param known null: count the entries of the rows
+template <class Scalar, class Exec>
+CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const& X,
+                                CsrMatrix<Scalar, Exec> const& Y, ProductMemory<Exec>& memory,
+                                ProductPattern<Exec> const* known = nullptr) {
+  if constexpr (is_host_space<Exec>)
+    return product_on_hosts(exec, X, Y, memory, known);
+  else
+    return product_on_gpus(exec, X, Y, memory, known);
+}
+
 }  // namespace Impl
 
 /// \brief X Y, with ascending columns in each row; the same bits in each run.
 ///
-/// Each row is summed in a table of its own, by about as many lanes as a row of Y has entries
-/// (Gustavson's algorithm). This is done twice: for its length and for its entries. Terms are added
-/// in the order of X's row. On GPUs the tables are in scratch, except those of rows with some
-/// thousand entries. These are in memory, as are all tables on hosts: 64 MB, or a third of the
-/// memory of X and Y if that is more. Waits for the device. \throws std::invalid_argument if X does
+/// Gustavson's algorithm, twice: for the lengths of the rows and for their entries. Terms are added
+/// in the order of X's row. On GPUs each row is summed in a table of its own, by about as many
+/// lanes as a row of Y has entries. The tables are in scratch, except those of rows with some
+/// thousand entries. On hosts each thread has a word per column of Y. These words and the tables in
+/// memory take up to 64 MB, or a third of the memory of X and Y if that is more. Waits for the
+/// device. \throws std::invalid_argument if X does
 /// not have as many columns as Y has rows \throws std::length_error if the product has more than
 /// 2^31 - 2^16 - 1 entries
 /// \ingroup matrices

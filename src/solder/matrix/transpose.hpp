@@ -11,6 +11,7 @@
 #include <solder/core/lanes.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/detail/transpose_on_hosts.hpp>
 #include <solder/matrix/offsets.hpp>
 
 namespace Solder {
@@ -55,7 +56,7 @@ struct TransposeScatterKernel {
                          end = Kokkos::min((member.league_rank() + 1) * batch, rows);
       for (std::int32_t row = member.league_rank() * batch + (rank >> lane_bits); row < end;
            row += (member.team_size() * in_warp) >> lane_bits)
-        if (is_host_space<Exec> || offsets[row + 1] - offsets[row] <= Offset(transpose_long_row))
+        if (offsets[row + 1] - offsets[row] <= Offset(transpose_long_row))
           scatter(row, rank & (lanes - 1), lanes);
     }
   }
@@ -90,12 +91,8 @@ struct TransposeEntries {
   /// \brief Fetches the entry at `place` of the transpose.
   KOKKOS_FORCEINLINE_FUNCTION void fetch(Offset place, TransposeKey key) const {
     auto const row = static_cast<std::int32_t>(key >> 32);
-    Scalar const value = values[offsets[row] + static_cast<std::uint32_t>(key)];
     new_columns[place] = row;
-    if constexpr (ScalarTraits<Scalar>::is_complex)
-      new_values[place] = Scalar(value.real(), -value.imag());
-    else
-      new_values[place] = value;
+    new_values[place] = conjugated(values[offsets[row] + static_cast<std::uint32_t>(key)]);
   }
 };
 
@@ -120,9 +117,7 @@ struct TransposeSortKernel {
   KOKKOS_FUNCTION void operator()(Member const& member) const {
     std::int32_t const begin = member.league_rank() * batch, end = Kokkos::min(begin + batch, rows),
                        warp_rank = member.team_rank();
-    if constexpr (is_host_space<Exec>) {
-      for (std::int32_t row = begin; row < end; ++row) sort_in_memory(WarpLanes<Exec>(), row);
-    } else if constexpr (by == TransposeRows::lanes) {
+    if constexpr (by == TransposeRows::lanes) {
       std::int32_t const in_warp = warp >> lane_bits;
       for (std::int32_t base = begin + warp_rank * in_warp; base < end;
            base += member.team_size() * in_warp)
@@ -250,7 +245,7 @@ DeviceArray<TransposeKey, Exec> scatter_keys(Exec const& exec,
   };
   send(std::integral_constant<TransposeRows, TransposeRows::lanes>(),
        static_cast<std::int32_t>((n + std::int64_t(batch) - 1) / batch), nullptr);
-  if (!is_host_space<Exec> && A.longest_row() > transpose_long_row) {
+  if (A.longest_row() > transpose_long_row) {
     auto const list =
         transpose_list(exec, A.row_offsets().data(), n, transpose_long_row, A.longest_row());
     send(std::integral_constant<TransposeRows, TransposeRows::team>(),
@@ -296,76 +291,79 @@ void sort_longest_transpose_rows(Exec const& exec, TransposeEntries<Scalar, Offs
   }
 }
 
+/// \brief conjugate_transpose() on GPUs.
+template <class Exec, class Scalar, class Offset>
+CsrMatrix<Scalar, Exec, Offset> transpose_on_gpus(Exec const& exec,
+                                                  CsrMatrix<Scalar, Exec, Offset> const& A) {
+  std::int32_t const n = A.columns();
+  std::int64_t const nonzeros = A.nonzeros();
+  auto const counts = allocate_temporary<std::int32_t>(exec, "Solder::transpose::counts", n);
+  Kokkos::deep_copy(exec, counts, 0);
+  count_columns(exec, nonzeros, A.column_indices().data(), counts.data());
+  auto const starts = allocate<Offset>(exec, "Solder::transpose::row_offsets", n + std::int64_t(1));
+  std::int32_t const longest =
+      offsets_of_lengths(exec, starts.data(), n, LengthsInArray<std::int32_t>{counts.data()})
+          .longest;
+  auto const keys = scatter_keys(exec, A, starts.data(), counts.data());
+  auto const columns = allocate<std::int32_t>(exec, "Solder::transpose::columns", nonzeros);
+  auto const values = allocate<Scalar>(exec, "Solder::transpose::values", nonzeros);
+  TransposeEntries<Scalar, Offset> const entries{A.row_offsets().data(), A.values().data(),
+                                                 starts.data(),          keys.data(),
+                                                 columns.data(),         values.data()};
+  CsrMatrix<Scalar, Exec, Offset> const result(exec, n, A.rows(), starts, columns, values,
+                                               {longest});
+  bool const few_rows = n <= transpose_few_rows;
+  std::int32_t lane_bits = 0;  // enough lanes for the longest row, or for twice the mean
+  while (lane_bits < 5 && (1 << lane_bits) < longest &&
+         (few_rows || (std::int64_t(n) << lane_bits) < 2 * nonzeros))
+    ++lane_bits;
+  sort_transpose_rows<TransposeRows::lanes>(exec, entries, nullptr, n, lane_bits);
+  auto const listed = [&](std::int64_t above, std::int64_t most) {
+    return transpose_list(exec, starts.data(), n, above, most);
+  };
+  auto const rows = [](auto const& list) { return static_cast<std::int32_t>(list.extent(0)); };
+  std::int32_t const of_warps = transpose_warp_keys, of_teams = transpose_team_keys,
+                     most = transpose_most_of_team;
+  if (longest > 1 << lane_bits && few_rows) {
+    sort_transpose_rows<TransposeRows::warp>(exec, entries, nullptr, n, lane_bits);
+  } else if (longest > 1 << lane_bits) {
+    auto const list = listed(1 << lane_bits, of_warps);
+    sort_transpose_rows<TransposeRows::warp>(exec, entries, list.data(), rows(list), lane_bits);
+    exec.fence("Solder::transpose: the list of warps is free");
+  }
+  if (longest > of_warps) {
+    auto const list = listed(of_warps, of_teams);
+    sort_transpose_rows<TransposeRows::team>(exec, entries, list.data(), rows(list), 0);
+    exec.fence("Solder::transpose: the list of teams is free");
+  }
+  if (longest > of_teams) {
+    auto const list = listed(of_teams, most);
+    sort_transpose_rows<TransposeRows::memory>(exec, entries, list.data(), rows(list), 0);
+    exec.fence("Solder::transpose: the list of large teams is free");
+  }
+  if (longest > most) sort_longest_transpose_rows(exec, entries, starts, listed(most, longest));
+  exec.fence("Solder::transpose: the keys are free");
+  return result;
+}
+
 }  // namespace Impl
 
 /// \brief A^H: the transpose, conjugated if scalars are complex. Columns ascend in each row of the
-/// result, whatever their order in A. A may be rectangular.
+/// result, whatever their order in A. A may be rectangular. Duplicates keep their order.
 ///
-/// The result is deterministic: entries reach their row in any order, but with a key that says
-/// where they come from, and are sorted by this key, duplicates included. Memory in addition to the
-/// result: 8 bytes per entry and 4 per column. Moves, without caches, a matrix and 28 bytes per
-/// entry. Rows of the result with up to 32 entries are sorted in registers, with up to 2048 in
-/// scratch. Waits for the device.
+/// On GPUs entries reach their row in any order, but with a key that says where they come from, and
+/// are sorted by this key. Memory in addition to the result: 8 bytes per entry and 4 per column.
+/// Moves, without caches, a matrix and 28 bytes per entry. Rows of the result with up to 32 entries
+/// are sorted in registers, with up to 2048 in scratch. On hosts nothing is sorted: each thread
+/// counts its entries of each column first, in as many words. Waits for the device.
 /// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 CsrMatrix<Scalar, Exec, Offset> conjugate_transpose(Exec const& exec,
                                                     CsrMatrix<Scalar, Exec, Offset> const& A) {
-  using Impl::TransposeRows;
-  std::int32_t const n = A.columns();
-  std::int64_t const nonzeros = A.nonzeros();
-  auto const counts = Impl::allocate_temporary<std::int32_t>(exec, "Solder::transpose::counts", n);
-  Kokkos::deep_copy(exec, counts, 0);
-  Impl::count_columns(exec, nonzeros, A.column_indices().data(), counts.data());
-  auto const starts =
-      Impl::allocate<Offset>(exec, "Solder::transpose::row_offsets", n + std::int64_t(1));
-  std::int32_t const longest =
-      Impl::offsets_of_lengths(exec, starts.data(), n,
-                               Impl::LengthsInArray<std::int32_t>{counts.data()})
-          .longest;
-  auto const keys = Impl::scatter_keys(exec, A, starts.data(), counts.data());
-  auto const columns = Impl::allocate<std::int32_t>(exec, "Solder::transpose::columns", nonzeros);
-  auto const values = Impl::allocate<Scalar>(exec, "Solder::transpose::values", nonzeros);
-  Impl::TransposeEntries<Scalar, Offset> const entries{A.row_offsets().data(), A.values().data(),
-                                                       starts.data(),          keys.data(),
-                                                       columns.data(),         values.data()};
-  CsrMatrix<Scalar, Exec, Offset> const result(exec, n, A.rows(), starts, columns, values,
-                                               {longest});
-  bool const few_rows = n <= Impl::transpose_few_rows;
-  std::int32_t lane_bits = 0;  // enough lanes for the longest row, or for twice the mean
-  while (!Impl::is_host_space<Exec> && lane_bits < 5 && (1 << lane_bits) < longest &&
-         (few_rows || (std::int64_t(n) << lane_bits) < 2 * nonzeros))
-    ++lane_bits;
-  Impl::sort_transpose_rows<TransposeRows::lanes>(exec, entries, nullptr, n, lane_bits);
-  if constexpr (!Impl::is_host_space<Exec>) {
-    auto const listed = [&](std::int64_t above, std::int64_t most) {
-      return Impl::transpose_list(exec, starts.data(), n, above, most);
-    };
-    auto const rows = [](auto const& list) { return static_cast<std::int32_t>(list.extent(0)); };
-    std::int32_t const of_warps = Impl::transpose_warp_keys, of_teams = Impl::transpose_team_keys,
-                       most = Impl::transpose_most_of_team;
-    if (longest > 1 << lane_bits && few_rows) {
-      Impl::sort_transpose_rows<TransposeRows::warp>(exec, entries, nullptr, n, lane_bits);
-    } else if (longest > 1 << lane_bits) {
-      auto const list = listed(1 << lane_bits, of_warps);
-      Impl::sort_transpose_rows<TransposeRows::warp>(exec, entries, list.data(), rows(list),
-                                                     lane_bits);
-      exec.fence("Solder::transpose: the list of warps is free");
-    }
-    if (longest > of_warps) {
-      auto const list = listed(of_warps, of_teams);
-      Impl::sort_transpose_rows<TransposeRows::team>(exec, entries, list.data(), rows(list), 0);
-      exec.fence("Solder::transpose: the list of teams is free");
-    }
-    if (longest > of_teams) {
-      auto const list = listed(of_teams, most);
-      Impl::sort_transpose_rows<TransposeRows::memory>(exec, entries, list.data(), rows(list), 0);
-      exec.fence("Solder::transpose: the list of large teams is free");
-    }
-    if (longest > most)
-      Impl::sort_longest_transpose_rows(exec, entries, starts, listed(most, longest));
-  }
-  exec.fence("Solder::transpose: the keys are free");
-  return result;
+  if constexpr (Impl::is_host_space<Exec>)
+    return Impl::transpose_on_hosts(exec, A);
+  else
+    return Impl::transpose_on_gpus(exec, A);
 }
 
 }  // namespace Solder
