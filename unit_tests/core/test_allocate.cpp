@@ -93,7 +93,7 @@ TEST(Allocate, LargeArraysAreTheirOwn) {
   Exec const exec;
   for (std::size_t const bytes : {0, 20'000'000, 2'000'000'000}) {
     Pool const pool(bytes);
-    EXPECT_EQ(pool.most(), bytes == 0 ? 2u << 20 : bytes == 20'000'000 ? 5'000'000 : 16u << 20);
+    EXPECT_EQ(pool.most(), bytes == 0 ? 2u << 20 : bytes == 20'000'000 ? 5'000'000 : 8u << 20);
     auto const most = static_cast<std::int64_t>(pool.most() / sizeof(double));
     EXPECT_EQ(Solder::Impl::allocate<double>(exec, "a", most + 1).use_count(), 1);
     EXPECT_EQ(Solder::Impl::allocate<double>(exec, "a", most).use_count(), 2);

@@ -71,9 +71,9 @@ View allocate_zero_view(Exec const& exec, char const* label, Extents... extents)
 template <class Exec>
 class PooledAllocations {
  public:
-  /// \param bytes of a whole, which has at least 8 MB and at most 64
+  /// \param bytes of a whole, which has at least 8 MB and at most 32
   explicit PooledAllocations(std::size_t bytes = 0)
-      : whole_(std::clamp(bytes, least_whole, 8 * least_whole)),
+      : whole_(std::clamp(bytes, least_whole, 4 * least_whole)),
         outer_(std::exchange(current_, this)) {}
   ~PooledAllocations() { current_ = outer_; }
   PooledAllocations(PooledAllocations const&) = delete;

@@ -238,6 +238,9 @@ struct Candidate {
            static_cast<std::uint32_t>(i);
   }
   KOKKOS_FUNCTION static std::uint64_t state(std::uint64_t key) { return key >> 62; }
+
+  /// A bit of no key. In the largest key near a row: all rows there are decided, so that it stays.
+  static constexpr std::uint64_t settled = std::uint64_t(1) << 31;
 };
 
 /// \brief The aggregate of each row; -1 for rows without strong couplings, which are left to the
@@ -294,6 +297,7 @@ SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scala
                                  : alone            ? Candidate::out
                                                     : Candidate::undecided,
                                  i);
+        near[i] = 0;
       });
   // The host of a GPU waits only once for several rounds: first for as many as nearly all graphs
   // need. Surplus rounds do nothing.
@@ -303,10 +307,15 @@ SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scala
   for (int round = 0; left > 0; ++round) {
     Kokkos::parallel_for(
         "Solder::amg::largest_near", Policy(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
+          if ((near[i] & Candidate::settled) != 0) return;
           std::uint64_t largest = keys[i];
-          for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k)
-            largest = Kokkos::max(largest, keys[columns[k]]);
-          near[i] = largest;
+          bool is_settled = Candidate::state(largest) != Candidate::undecided;
+          for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k) {
+            std::uint64_t const other = keys[columns[k]];
+            largest = Kokkos::max(largest, other);
+            is_settled = is_settled && Candidate::state(other) != Candidate::undecided;
+          }
+          near[i] = is_settled ? largest | Candidate::settled : largest;
         });
     Kokkos::parallel_reduce(
         "Solder::amg::decide", Policy(exec, 0, n),
