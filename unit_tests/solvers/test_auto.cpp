@@ -219,7 +219,7 @@ TEST_F(Auto, SaysThatAMatrixIsSingularWhateverItsValuesAre) {
   EXPECT_TRUE(contains(solver.explain(),
                        "structurally singular, whatever its values are: 1 row has no column left"))
       << solver.explain();
-  EXPECT_TRUE(contains(advice(report), "which rows of A lack entries")) << advice(report);
+  EXPECT_TRUE(contains(advice(report), "check A for rows that lack entries")) << advice(report);
   std::set<std::string> tried;
   for (Attempt const& attempt : report.attempts)
     tried.insert(attempt.solver + "+" + attempt.preconditioner);
@@ -251,7 +251,7 @@ TEST_F(Auto, GivesTheBestXBackWhereNoneHasSolved) {
   EXPECT_NEAR(first, std::sqrt(0.1), 1e-3);  // the part of b that no x can give
   EXPECT_EQ(report.true_relative_residual, first);
   EXPECT_NEAR(residual(A, b, x), first, 1e-12);
-  EXPECT_TRUE(contains(report.detail, "x is that of gmres+none, the best that any had"))
+  EXPECT_TRUE(contains(report.detail, "x is that of gmres+none, which has the smallest residual"))
       << report.detail;
 }
 
@@ -263,10 +263,11 @@ TEST_F(Auto, RefusesCandidatesThatThereAreNotBeforeItLooksAtA) {
   } catch (std::invalid_argument const& error) {
     std::string const what = error.what();
     for (char const* const part :
-         {"candidates: 'gmres+iluo' names no preconditioner: none, jacobi,", "did you mean ilu0?",
-          "candidates: 'block_cg+jacobi' names no solver that auto knows: cg, bicgstab, gmres or "
+         {"candidates: 'gmres+iluo' has an unknown preconditioner; valid: none, jacobi,",
+          "did you mean ilu0?",
+          "candidates: 'block_cg+jacobi' has an unknown solver; valid: cg, bicgstab, gmres or "
           "idr",
-          "candidates: 'cg' is no solver+preconditioner", "tolerance"})
+          "candidates: 'cg' must be solver+preconditioner", "tolerance"})
       EXPECT_TRUE(contains(what, part)) << part << " is not in\n" << what;
   }
   EXPECT_THROW(Solder::Compiled::read_solver({{"candidates", " , "}}), std::invalid_argument);
@@ -281,7 +282,7 @@ TEST_F(Auto, LimitsTheTimeOfSetups) {
   Report const report = solve(solver, b).report;
   ASSERT_EQ(report.attempts.size(), 2u);
   EXPECT_EQ(report.attempts[0].preconditioner, "ilut");
-  EXPECT_TRUE(contains(report.attempts[0].ended, "it has taken longer than the")) << report;
+  EXPECT_TRUE(contains(report.attempts[0].ended, "it took longer than the")) << report;
   EXPECT_LT(report.attempts[0].setup_seconds, 0.5);
   EXPECT_EQ(report.reason, Reason::stopped);
   EXPECT_EQ(make_solver(exec, Matrix(exec, A),
@@ -429,7 +430,7 @@ TEST_F(Auto, KeepsToItsLimits) {
             b)
           .report;
   EXPECT_EQ(late.reason, Reason::stopped);
-  EXPECT_TRUE(contains(late.detail, "time limit")) << late.detail;
+  EXPECT_TRUE(contains(late.detail, "time_limit")) << late.detail;
   EXPECT_EQ(late.attempts.size(), 1u);
 }
 
@@ -467,7 +468,7 @@ TEST_F(Auto, TakesColumnsAndBatches) {
     make_solver(exec, blocks, {{"preconditioner", "ilu0"}}).solve(ones, y, batch);
     ADD_FAILURE() << "no error";
   } catch (std::invalid_argument const& error) {
-    EXPECT_TRUE(contains(error.what(), "take batches")) << error.what();
+    EXPECT_TRUE(contains(error.what(), "solve batches")) << error.what();
   }
 }
 

@@ -19,11 +19,12 @@ namespace Solder::Impl {
 inline void check_lengths(std::string_view name, std::int32_t n, std::size_t b, std::size_t x,
                           bool contiguous) {
   if (b != std::size_t(n) || x != std::size_t(n))
-    throw std::invalid_argument(std::string(name) + ": b and x need " + std::to_string(n) +
-                                " entries, not " + std::to_string(b) + " and " + std::to_string(x));
+    throw std::invalid_argument(std::string(name) + ": b has " + std::to_string(b) +
+                                " entries and x has " + std::to_string(x) + "; both need " +
+                                std::to_string(n) + ", one for each row");
   if (n > 0 && !contiguous)
     throw std::invalid_argument(std::string(name) +
-                                ": b and x must be contiguous, not strided, views");
+                                ": b or x is a strided view; both must be contiguous");
 }
 
 /// \brief Refuses a solution that would be written into the right-hand side, of which the true
@@ -55,7 +56,8 @@ void check_apart(std::string_view name, B const& b, X const& x) {
     overlap = by.row == 0 ? left == 0 : left % by.row == 0 && std::abs(left / by.row) < rows;
   }
   if (overlap)
-    throw std::invalid_argument(std::string(name) + ": b and x overlap; x needs memory of its own");
+    throw std::invalid_argument(std::string(name) +
+                                ": b and x overlap in memory; copy one of them to another view");
 }
 
 /// \brief Refuses vectors that the execution space cannot access.
@@ -87,9 +89,9 @@ void check_columns(std::string_view name, std::int32_t n, B const& b, X const& x
     auto const extents = [](auto const& view) {
       return std::to_string(view.extent(0)) + " x " + std::to_string(view.extent(1));
     };
-    throw std::invalid_argument(std::string(name) + ": b and x need " + std::to_string(n) +
-                                " rows, and the same columns, not " + extents(b) + " and " +
-                                extents(x));
+    throw std::invalid_argument(std::string(name) + ": b is " + extents(b) + " and x is " +
+                                extents(x) + "; both need " + std::to_string(n) +
+                                " rows, and the same number of columns");
   }
   check_apart(name, b, x);
 }
@@ -100,7 +102,7 @@ template <class R, class Z, class F>
 void for_each_column(R const& r, Z const& z, F const& f) {
   if (r.extent(1) != z.extent(1))
     throw std::invalid_argument("Solder: z = M r: r has " + std::to_string(r.extent(1)) +
-                                " columns, and z " + std::to_string(z.extent(1)));
+                                " columns, but z has " + std::to_string(z.extent(1)));
   for (std::size_t c = 0; c < r.extent(1); ++c)
     f(Kokkos::subview(r, Kokkos::ALL, c), Kokkos::subview(z, Kokkos::ALL, c));
 }
