@@ -569,7 +569,7 @@ std::string explain_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
                            Parameters const& parameters) {
   Compiled::Wanted const wanted = Compiled::read_solver(parameters);
   if (!wanted.is_auto())
-    return wanted.name + " with " + wanted.preconditioner.name + ", as they were named\n";
+    return wanted.name + " with " + wanted.preconditioner.name + ", as named\n";
   Analysis const analysis = analyse(exec, A);
   Compiled::check_hermitian(wanted, analysis.symmetry);
   return Compiled::explained(analysis, Compiled::candidates_for(analysis, machine_of(exec),

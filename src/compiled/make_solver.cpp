@@ -158,7 +158,7 @@ class Made final : public Impl::MadeSolver<T, Exec> {
     return parts_->method->columns->workspace_bytes(std::max(columns, 1), rows());
   }
   std::string explain() const override {
-    return wanted_.name + " with " + wanted_.preconditioner.name + ", as they were named\n";
+    return wanted_.name + " with " + wanted_.preconditioner.name + ", as named\n";
   }
   void reserve() override { parts_->method->reserve(); }
   Report solve(T const* b, T* x) override {

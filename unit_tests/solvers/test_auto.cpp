@@ -214,10 +214,9 @@ TEST_F(Auto, SaysThatAMatrixIsSingularWhateverItsValuesAre) {
   b[1] = 2;  // row 0 says otherwise
   auto const [report, x] = solve(solver, b);
   EXPECT_NE(report.reason, Reason::converged);
-  EXPECT_TRUE(contains(report.detail, "A is structurally singular, whatever its values are"))
-      << report.detail;
-  EXPECT_TRUE(contains(solver.explain(),
-                       "structurally singular, whatever its values are: 1 row has no column left"))
+  EXPECT_TRUE(contains(report.detail, "A is structurally singular: ")) << report.detail;
+  EXPECT_TRUE(
+      contains(solver.explain(), "structurally singular: 1 row cannot be matched with a column"))
       << solver.explain();
   EXPECT_TRUE(contains(advice(report), "check A for rows that lack entries")) << advice(report);
   std::set<std::string> tried;
