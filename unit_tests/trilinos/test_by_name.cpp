@@ -210,7 +210,7 @@ void memory_of_one_rank(Comm const& comm) {
       expect_holds(error,
                    !fails         ? "another rank"
                    : is_of_tpetra ? "failed to allocate"
-                                  : "memory does not suffice",
+                                  : "out of memory",
                    M + ", view " + std::to_string(view));
     }
     int least = 0, most = 0;
