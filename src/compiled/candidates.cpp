@@ -205,12 +205,12 @@ constexpr Rule rules[] = {
     {direct, "gmres", "ilut", nearly_direct, is_small, {0, 4, 4},
      "the factors are nearly complete: nearly a direct solve", false, complete},
     {unmatched, "gmres", "ilut", unmatched_fill, always, {0.1, 5, 100},
-     "fill without matching, because some rows of A cannot be matched", false, 5},
+     "it has fill but needs no matching, which not every matrix has", false, 5},
     {last, "gmres", "ilu0", "", stores_diagonal, {0.3, 4, 1000}, "gmres never increases the residual"},
-    {last, "idr", "jacobi", "", has_diagonal, {1, 4, 10000}, "no factorisation, because it may be unstable"},
-    {last, "idr", "none", "", always, {1, 4, 10000}, "no preconditioner, because it may do harm"},
-    {last, "bicgstab", "none", "", always, {1, 4, 10000}, "no preconditioner, because it may do harm"},
-    {last, "gmres", "none", "", always, {1, 4, 10000}, "no preconditioner, because it may do harm"},
+    {last, "idr", "jacobi", "", has_diagonal, {1, 4, 10000}, "it has no factorisation, which may be unstable"},
+    {last, "idr", "none", "", always, {1, 4, 10000}, "it has no preconditioner, which may do harm"},
+    {last, "bicgstab", "none", "", always, {1, 4, 10000}, "it has no preconditioner, which may do harm"},
+    {last, "gmres", "none", "", always, {1, 4, 10000}, "it has no preconditioner, which may do harm"},
     {large, "gmres", "ilut", nearly_direct, is_middling, {0, 4, 4},
      "the factors are nearly complete: nearly a direct solve", false, complete},
 };
@@ -311,7 +311,7 @@ std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::s
   for (auto const& [solver, preconditioner] :
        Impl::read_candidates(list, preconditioner_names(), refuse))
     candidates.push_back(candidate_of(
-        of, machine, named_rule(of, solver, preconditioner, "it is the next in candidates"),
+        of, machine, named_rule(of, solver, preconditioner, "it is the next one in candidates"),
         plain));
   return candidates;
 }
@@ -357,16 +357,16 @@ void put_trial_first(std::vector<Candidate>& candidates, Analysis const& of, Mac
     if (!has_diagonal(of) || candidates[0].preconditioner == "jacobi") return;
     constexpr int judged_from = 6;
     constexpr double most = 0.25;  // of what the first one promises
-    Candidate trial = candidate_of(
-        of, machine,
-        {promising,
-         "bicgstab",
-         "jacobi",
-         "",
-         always,
-         {0.6, 2, 5000},
-         "a trial: its first iterations need no set-up, and show whether a few more suffice"},
-        plain_iterations);
+    Candidate trial =
+        candidate_of(of, machine,
+                     {promising,
+                      "bicgstab",
+                      "jacobi",
+                      "",
+                      always,
+                      {0.6, 2, 5000},
+                      "its first iterations need no set-up, and show whether a few more suffice"},
+                     plain_iterations);
     if (judged_from * trial.iteration > most * candidates[0].promise()) return;
     trial.is_trial = true;
     trial.judged_from = judged_from;
@@ -380,7 +380,7 @@ void put_trial_first(std::vector<Candidate>& candidates, Analysis const& of, Mac
   if (plain == candidates.end() || plain == candidates.begin()) return;
   Candidate trial = *plain;
   trial.is_trial = true;
-  trial.because = "a trial: its first iterations need no set-up, and show how many it would take";
+  trial.because = "its first iterations need no set-up, and show how many it would take";
   candidates.insert(candidates.begin(), std::move(trial));
 }
 

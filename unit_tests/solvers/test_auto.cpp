@@ -507,7 +507,7 @@ TEST_F(Advice, OfTooFewIterations) {
   Report const report = by(A, {{"name", "cg"}, {"max_iterations", 20}}, b);
   ASSERT_EQ(report.reason, Reason::max_iterations);
   ASSERT_TRUE(contains(advice(report),
-                       "more iterations, or take a stronger preconditioner, or name: auto"));
+                       "more iterations, or take a stronger preconditioner, or the solver auto"));
   EXPECT_EQ(by(A, {{"name", "cg"}, {"max_iterations", 2000}}, b).reason, Reason::converged);
   EXPECT_EQ(by(A, {{"name", "cg"}, {"max_iterations", 40}, {"preconditioner", "amg"}}, b).reason,
             Reason::converged);
@@ -519,7 +519,7 @@ TEST_F(Advice, OfAMatrixThatIsIndefinite) {
   auto const b = random_vector<double>(A.rows, 3);
   Report const report = by(A, {{"name", "cg"}}, b);
   ASSERT_EQ(report.reason, Reason::indefinite_matrix);
-  ASSERT_TRUE(contains(advice(report), "take gmres, bicgstab or idr, or name: auto"));
+  ASSERT_TRUE(contains(advice(report), "take gmres, bicgstab or idr, or the solver auto"));
   for (char const* const name : {"gmres", "bicgstab", "idr"})
     EXPECT_EQ(by(A, {{"name", name}, {"preconditioner", "ilu0"}}, b).reason, Reason::converged)
         << name;
@@ -545,7 +545,7 @@ TEST_F(Advice, OfABreakdown) {
   auto const b = random_vector<double>(A.rows, 3);
   Report const report = by(A, {{"name", "bicgstab"}, {"preconditioner", "jacobi"}}, b);
   ASSERT_EQ(report.reason, Reason::breakdown) << report;
-  ASSERT_TRUE(contains(advice(report), "another method or preconditioner, or name: auto"));
+  ASSERT_TRUE(contains(advice(report), "another method or preconditioner, or the solver auto"));
   EXPECT_EQ(by(A, {}, b).reason, Reason::converged);
 }
 
@@ -568,7 +568,7 @@ TEST_F(Advice, OfNoNumbers) {
   b[3] = std::numeric_limits<double>::infinity();
   Report const report = by(A, {{"name", "cg"}}, b);
   ASSERT_EQ(report.reason, Reason::not_finite);
-  ASSERT_TRUE(contains(advice(report), "a NaN or an infinity in A, b and the guess"));
+  ASSERT_TRUE(contains(advice(report), "check A, b and the guess for a NaN or an infinity"));
   b[3] = 1;
   EXPECT_EQ(by(A, {{"name", "cg"}}, b).reason, Reason::converged);
 }
@@ -584,7 +584,7 @@ TEST_F(Advice, OfGmresThatStagnates) {
   b[0] = 1;
   Report const report = by(A, {{"name", "gmres"}, {"restart", 10}}, b);
   ASSERT_EQ(report.reason, Reason::stagnated) << report;
-  ASSERT_TRUE(contains(advice(report), "a longer restart of gmres, or name: auto"));
+  ASSERT_TRUE(contains(advice(report), "a longer restart of gmres, or the solver auto"));
   EXPECT_EQ(by(A, {{"name", "gmres"}, {"restart", 40}}, b).reason, Reason::converged);
 }
 

@@ -361,9 +361,7 @@ inline std::string describe(Control const& control) {
     case Reason::max_iterations:
       return control.true_squared > 1e4 * std::fmax(control.best_squared, control.b_squared)
                  ? "the residual has grown a hundredfold or more: the method does not suit A or "
-                   "the preconditioner (CG needs both to be Hermitian positive definite); try "
-                   "another "
-                   "preconditioner or method"
+                   "the preconditioner (CG needs both to be Hermitian positive definite)"
                  : "";
     case Reason::breakdown:
       if (control.cause == Cause::norm_of_b)
@@ -389,11 +387,10 @@ inline std::string describe(Control const& control) {
       if (control.cause == Cause::range_of_x)
         return "x has left the range of its scalar" + when +
                ", but the residual of the recurrence has not: A may be singular and b not in its "
-               "range; otherwise scale A or b, or try another preconditioner or method";
+               "range, or A or b may be badly scaled";
       return "the residual" + when +
              " is more than 1e12 times ||b|| and 1e12 times the residual at the start: A may be "
-             "singular and b not in its range; otherwise scale the rows of A, or try "
-             "another preconditioner or method";
+             "singular and b not in its range, or the rows of A may be badly scaled";
     case Reason::stagnated:
       return control.cause == Cause::cycle
                  ? "a cycle that starts from the true residual does not reduce it, so further "
@@ -411,9 +408,8 @@ inline std::string describe(Control const& control) {
              : control.relative(control.true_squared) < 1e-3
                  ? "restarting from the true residual no longer reduces it: the "
                    "attainable accuracy is reached"
-                 : "restarting from the true residual no longer reduces it, far from a solution: "
-                   "A may be singular and b not in its range; otherwise try another preconditioner "
-                   "or method";
+                 : "restarting from the true residual no longer reduces it, far from a solution: A "
+                   "may be singular and b not in its range";
     default:
       return {};
   }

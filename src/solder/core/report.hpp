@@ -284,8 +284,8 @@ inline std::string advice(Report const& report) {
                Impl::rounded_up(report.true_relative_residual);
       return "take another preconditioner, a longer restart of gmres, or " + automatic +
              "; if A is singular, only some b have a solution";
-    case Reason::nonsymmetric_matrix:
-      return "take gmres, bicgstab or idr, or " + automatic;
+    case Reason::nonsymmetric_matrix:  // whose detail names the solvers for such an A
+      return "or take " + automatic;
     default:
       return {};
   }

@@ -118,7 +118,7 @@ struct AmgOptions {
                "sweeps after it; default: as many as pre, which cg and block_cg need")
             .as("pre"),
         Option("max_levels", &AmgOptions::max_levels, from_to(2, Impl::amg::most_levels),
-               "levels, A included, at most")
+               "number of levels, A included, at most")
             .formerly("levels"),
         Option("max_coarse_size", &AmgOptions::max_coarse_size,
                from_to(1, Impl::amg::most_inverted),
