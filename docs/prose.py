@@ -58,6 +58,8 @@ def words_of(text):
     """Words, code and the text of links in one piece where they are short."""
     pieces, piece = [], ""
     for word in text.split():
+        if not piece and pieces and re.fullmatch(r"[-*+]|\d+\.", word):
+            piece = pieces.pop()  # a line that began with it would begin a list
         piece = f"{piece} {word}" if piece else word
         in_code = piece.count("`") % 2 == 1 and len(piece) < 80
         in_link = re.search(r"\[[^\]]*$", piece) and len(piece) < 70

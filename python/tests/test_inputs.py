@@ -33,7 +33,7 @@ def check(A, b, x, report, rtol=1e-8):
 @pytest.mark.parametrize(
     "given, error, words",
     [
-        (lambda A, b: (A, b[:-1]), ValueError, "b and x need 100 entries, not 99"),
+        (lambda A, b: (A, b[:-1]), ValueError, "b has 99 entries and x has 99; both need 100"),
         (lambda A, b: (A, b[:, None, None]), ValueError, "b needs one dimension or two, not 3"),
         (lambda A, b: (A, 1.0), ValueError, "b needs one dimension or two, not 0"),
         (lambda A, b: (A, "b"), TypeError, "b must have numbers"),
@@ -70,7 +70,7 @@ def test_what_is_refused(given, error, words):
         ({"solver": "cg", "rtol": "small"}, ValueError, "tolerance must be"),
         ({"solver": "cg", "rtol": [1]}, TypeError, "tolerance must be"),
         ({"solver": 3}, ValueError, "name must be"),
-        ({"solver": {"name": "cg", "restart": 3}}, ValueError, "restart is no parameter of cg"),
+        ({"solver": {"name": "cg", "restart": 3}}, ValueError, "restart is not a parameter of cg"),
         ({"solver": "cg", "preconditioner": {"name": "amg", 3: 4}}, TypeError, "names of parameters are words"),
         ({"solver": "cg", "coordinates": [1, 2]}, ValueError, "coordinates"),
         ({"solver": "cg", "x0": np.zeros(99)}, ValueError, "x0 has the shape \\(99,\\), and b \\(100,\\)"),

@@ -251,7 +251,7 @@ def test_preconditioners_of_ones_own_that_fail():
         solder.solve(A, b, "cg", 3.5)
     with pytest.raises(TypeError, match="the preconditioner is float32"):
         solder.solve(A, b, "cg", solder.preconditioner(A.astype(np.float32), "jacobi"))
-    with pytest.raises(ValueError, match="auto chooses both"):
+    with pytest.raises(ValueError, match="auto does not take a preconditioner"):
         solder.solve(A, b, preconditioner=lambda r: r)
     kept = []
 

@@ -445,13 +445,13 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     } else if (attempts_.size() > 1) {
       report.detail =
           "none of the " + std::to_string(attempts_.size()) +
-          " candidates that were tried has solved it; the last of them: " +
+          " candidates that were tried has solved the system; the last one ended so: " +
           (report.detail.empty() ? std::string(to_string(report.reason)) : report.detail);
     }
     if (report.is_singular)
       report.detail = "A is " + why_singular(analysis_) + "; " + report.detail;
     if (!best_by_.empty())
-      report.detail += "; x is that of " + best_by_ + ", the best that any had";
+      report.detail += "; x is that of " + best_by_ + ", which has the smallest residual";
   }
 
   // ---- Copies of x ----
@@ -520,8 +520,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     }
     if (total.empty())
       throw std::invalid_argument(
-          "Solder::make_solver: auto has no candidate for a batch of this matrix: cg or bicgstab "
-          "with none, jacobi or fsai take batches");
+          "Solder::make_solver: auto has no candidate for a batch of this matrix; only cg and "
+          "bicgstab with none, jacobi or fsai solve batches");
     for (Report& report : total) report.attempts = attempts;
     return total;
   }
@@ -569,7 +569,7 @@ std::string explain_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
                            Parameters const& parameters) {
   Compiled::Wanted const wanted = Compiled::read_solver(parameters);
   if (!wanted.is_auto())
-    return wanted.name + " with " + wanted.preconditioner.name + ", as they were named\n";
+    return wanted.name + " with " + wanted.preconditioner.name + ", as named\n";
   Analysis const analysis = analyse(exec, A);
   Compiled::check_hermitian(wanted, analysis.symmetry);
   return Compiled::explained(analysis, Compiled::candidates_for(analysis, machine_of(exec),

@@ -182,37 +182,37 @@ constexpr auto promising = Group::promising, strong = Group::strong, others = Gr
 constexpr Rule rules[] = {
     // Hermitian, and nothing speaks against positive definite.
     {promising, "cg", "jacobi", "", is_definite, {1, 1, 20000},
-     "A may be positive definite, and this has the cheapest iterations", true},
+     "A may be positive definite, and jacobi has the cheapest iterations", true},
     {promising, "cg", "ic0", "", is_hermitian, {0.23, 5, 5000},
-     "A may be positive definite, and this takes a quarter of the iterations", true},
+     "A may be positive definite, and ic0 takes about a quarter of the iterations of jacobi", true},
     {promising, "cg", "fsai", "", is_even_hermitian, {0.2, 5, 5000},
-     "A may be positive definite, and an approximate inverse takes a fifth of the iterations", true},
+     "A may be positive definite, and fsai takes about a fifth of the iterations of jacobi", true},
     {promising, "cg", "ict", hermitian_fill, is_small_hermitian, {0.02, 5, 300},
-     "more fill makes a better factor", true, 5},
+     "fill makes the factor more accurate", true, 5},
     {promising, "cg", "amg", "", is_large_mesh, {0.06, 15, 60},
-     "A looks like a discretised diffusion: on several grids the iterations hardly grow with the size", true},
+     "A looks like a discretised diffusion operator: with multigrid the iterations hardly grow with the size", true},
     {strong, "cg", "ict", hermitian_fill, is_large_hermitian, {0.02, 5, 300},
-     "more fill makes a better factor", true, 5},
-    {others, "cg", "amg", "", is_no_mesh, {0.3, 15, 500}, "several grids may help where the rest did not", true},
+     "fill makes the factor more accurate", true, 5},
+    {others, "cg", "amg", "", is_no_mesh, {0.3, 15, 500}, "multigrid may help although the others failed", true},
     // Any other.
-    {promising, "gmres", "ilu0", "", is_triangular, {0, 2, 2}, "A is triangular, and ilu0 its inverse"},
-    {promising, "bicgstab", "jacobi", "", is_rather_dominant, {0.6, 2, 5000}, "the diagonal dominates: the cheapest iterations"},
+    {promising, "gmres", "ilu0", "", is_triangular, {0, 2, 2}, "A is triangular, so ilu0 is exact"},
+    {promising, "bicgstab", "jacobi", "", is_rather_dominant, {0.6, 2, 5000}, "A is diagonally dominant, and jacobi has the cheapest iterations"},
     {promising, "idr", "ilu0", "", is_factorable, {0.15, 10, 500}, "an incomplete factorisation suits most matrices"},
     {promising, "bicgstab", "ilu0", "", is_factorable, {0.09, 6, 500}, "an incomplete factorisation suits most matrices"},
-    {promising, "bicgstab", "amg", "", is_large_flow, {0.05, 10, 60}, "A looks like a discretised diffusion with a flow"},
+    {promising, "bicgstab", "amg", "", is_large_flow, {0.05, 10, 60}, "A looks like a discretised convection and diffusion operator"},
     {strong, "gmres", "ilut", sturdy_fill, is_general, {0.02, 5, 50},
-     "large entries are brought to the diagonal, and more fill makes a better factor", false, 5},
+     "matching brings large entries to the diagonal, and fill makes the factors more accurate", false, 5},
     {direct, "gmres", "ilut", nearly_direct, is_small, {0, 4, 4},
-     "nothing is left out of the factors: nearly a direct solve", false, complete},
+     "the factors are nearly complete: nearly a direct solve", false, complete},
     {unmatched, "gmres", "ilut", unmatched_fill, always, {0.1, 5, 100},
-     "without matching, which not every matrix has", false, 5},
-    {last, "gmres", "ilu0", "", stores_diagonal, {0.3, 4, 1000}, "gmres never makes the residual larger"},
-    {last, "idr", "jacobi", "", has_diagonal, {1, 4, 10000}, "without a factorisation, which may be unstable"},
-    {last, "idr", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
-    {last, "bicgstab", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
-    {last, "gmres", "none", "", always, {1, 4, 10000}, "without a preconditioner, which may do harm"},
+     "it has fill but needs no matching, which not every matrix has", false, 5},
+    {last, "gmres", "ilu0", "", stores_diagonal, {0.3, 4, 1000}, "gmres never increases the residual"},
+    {last, "idr", "jacobi", "", has_diagonal, {1, 4, 10000}, "it has no factorisation, which may be unstable"},
+    {last, "idr", "none", "", always, {1, 4, 10000}, "it has no preconditioner, which may do harm"},
+    {last, "bicgstab", "none", "", always, {1, 4, 10000}, "it has no preconditioner, which may do harm"},
+    {last, "gmres", "none", "", always, {1, 4, 10000}, "it has no preconditioner, which may do harm"},
     {large, "gmres", "ilut", nearly_direct, is_middling, {0, 4, 4},
-     "nothing is left out of the factors: nearly a direct solve", false, complete},
+     "the factors are nearly complete: nearly a direct solve", false, complete},
 };
 // clang-format on
 
@@ -311,7 +311,7 @@ std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::s
   for (auto const& [solver, preconditioner] :
        Impl::read_candidates(list, preconditioner_names(), refuse))
     candidates.push_back(candidate_of(
-        of, machine, named_rule(of, solver, preconditioner, "it is the next of those listed"),
+        of, machine, named_rule(of, solver, preconditioner, "it is the next one in candidates"),
         plain));
   return candidates;
 }
@@ -365,7 +365,7 @@ void put_trial_first(std::vector<Candidate>& candidates, Analysis const& of, Mac
                       "",
                       always,
                       {0.6, 2, 5000},
-                      "a few of its iterations, which need no set-up, tell whether few are enough"},
+                      "its first iterations need no set-up, and show whether a few more suffice"},
                      plain_iterations);
     if (judged_from * trial.iteration > most * candidates[0].promise()) return;
     trial.is_trial = true;
@@ -380,7 +380,7 @@ void put_trial_first(std::vector<Candidate>& candidates, Analysis const& of, Mac
   if (plain == candidates.end() || plain == candidates.begin()) return;
   Candidate trial = *plain;
   trial.is_trial = true;
-  trial.because = "a few of its iterations, which need no set-up, tell how many it would take";
+  trial.because = "its first iterations need no set-up, and show how many it would take";
   candidates.insert(candidates.begin(), std::move(trial));
 }
 
@@ -496,7 +496,7 @@ std::string introduced(Analysis const& analysis, std::vector<Candidate> const& c
     if (name != before) others += (others.empty() ? "" : ", ") + name;
     before = name;
   }
-  return text + (others.empty() ? "" : "  where that fails or is slow: " + others + "\n");
+  return text + (others.empty() ? "" : "  if it fails or is slow: " + others + "\n");
 }
 
 std::string explained(Analysis const& analysis, std::vector<Candidate> const& candidates) {

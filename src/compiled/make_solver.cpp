@@ -55,11 +55,10 @@ void with_matrix(Exec const&, Wanted const& wanted, DistributedMatrix<T, Exec> c
                  Function const& f) {
   if (wanted.format != MatrixFormat::automatic && wanted.format != MatrixFormat::csr)
     throw std::invalid_argument(
-        "Solder::make_solver: matrix_format must be auto or csr, where rows are dealt to ranks");
+        "Solder::make_solver: matrix_format must be auto or csr for a matrix over ranks");
   if (wanted.is_block())
-    throw std::invalid_argument(
-        "Solder::make_solver: block_cg is not for rows that are dealt to ranks; use cg");
-  f(A, {MatrixFormat::csr, "its rows are dealt to ranks"});
+    throw std::invalid_argument("Solder::make_solver: block_cg does not work over ranks; use cg");
+  f(A, {MatrixFormat::csr, "its rows are distributed over ranks"});
 }
 
 /// \brief What a rank can have for itself.
@@ -159,7 +158,7 @@ class Made final : public Impl::MadeSolver<T, Exec> {
     return parts_->method->columns->workspace_bytes(std::max(columns, 1), rows());
   }
   std::string explain() const override {
-    return wanted_.name + " with " + wanted_.preconditioner.name + ", as they were named\n";
+    return wanted_.name + " with " + wanted_.preconditioner.name + ", as named\n";
   }
   void reserve() override { parts_->method->reserve(); }
   Report solve(T const* b, T* x) override {
@@ -184,7 +183,7 @@ class Made final : public Impl::MadeSolver<T, Exec> {
   void set_matrix([[maybe_unused]] Csr const& A, [[maybe_unused]] Pattern pattern) override {
     if constexpr (over_ranks)
       throw std::invalid_argument(std::string(name()) +
-                                  ": set_matrix: the rows are dealt to ranks; change values in "
+                                  ": set_matrix does not work over ranks; change the values in "
                                   "place, call values_changed() of the matrix, and refresh()");
     else
       take_matrix(A, pattern);
@@ -209,7 +208,7 @@ class Made final : public Impl::MadeSolver<T, Exec> {
           std::string(name()) + ": set_matrix: a matrix of the same pattern has " +
           std::to_string(rows()) + " rows and " + std::to_string(nonzeros()) + " nonzeros, not " +
           std::to_string(A.rows()) + " and " + std::to_string(A.nonzeros()) +
-          "; say Pattern::different for another one");
+          "; pass Pattern::different for a matrix of another pattern");
     parts_->A = A;
     parts_->set_matrix(A);
     parts_->of_matrix = Impl::MadeOf(A.version());
@@ -288,8 +287,7 @@ class Made final : public Impl::MadeSolver<T, Exec> {
         throw std::logic_error(
             std::string(name()) +
             ": the values of the matrix have changed since the preconditioner was "
-            "set up: call refresh(); or set allow_stale_preconditioner: true if "
-            "the older one is meant");
+            "set up: call refresh(), or set allow_stale_preconditioner: true to keep using it");
     });
   }
 
@@ -303,8 +301,9 @@ class Made final : public Impl::MadeSolver<T, Exec> {
 /// \brief Refuses a name beside a preconditioner that is given.
 void check_own(Wanted const& wanted) {
   if (wanted.preconditioner.name != "none")
-    throw std::invalid_argument("Solder::make_solver: preconditioner: " +
-                                wanted.preconditioner.name + ", but another one is given");
+    throw std::invalid_argument(
+        "Solder::make_solver: preconditioner: " + wanted.preconditioner.name +
+        ", but a preconditioner object is given, too; give one of the two");
 }
 
 template <class T, class Exec>
@@ -316,9 +315,8 @@ Solver<T, Exec> made_over_ranks(Exec const& exec, DistributedMatrix<T, Exec> con
     Wanted const wanted = read_solver(parameters);
     if (wanted.is_auto())
       throw std::invalid_argument(
-          "Solder::make_solver: auto does not choose for rows that are dealt to ranks; name the "
-          "solver, and the preconditioner: cg, bicgstab, gmres or idr, and none, jacobi, fsai, "
-          "...");
+          "Solder::make_solver: auto does not work over ranks; name a solver (cg, bicgstab, gmres "
+          "or idr) and a preconditioner (none, jacobi, fsai, ...)");
     if (own != nullptr) check_own(wanted);
     Impl::with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
       check_symmetric(exec, wanted, own_block(exec, A));
@@ -358,12 +356,11 @@ Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const
                                  SolverInputs const& inputs) {
   if (!Impl::is_host_space<Exec>)
     throw std::invalid_argument(
-        "Solder::make_solver: a preconditioner of one's own is for hosts so far");
+        "Solder::make_solver: a preconditioner of your own works on hosts only");
   Compiled::Wanted const wanted = Compiled::read_solver(parameters);
   if (wanted.name == "auto")
     throw std::invalid_argument(
-        "Solder::make_solver: name is needed beside a preconditioner of one's own, for auto "
-        "chooses both");
+        "Solder::make_solver: name a solver: auto does not take a preconditioner of your own");
   Compiled::check_own(wanted);
   return Impl::with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
     Compiled::check_symmetric(exec, wanted, A);

@@ -79,7 +79,7 @@ class ParameterReader {
     if (value == nullptr) return {};
     if (Parameters const* const given = value->as_tree()) return *given;
     if (std::string const* const given = value->as_word()) return {{"name", *given}};
-    complain(name, "must be a name, or a tree with a name, not " + text_of(*value));
+    complain(name, "must be a name, or parameters with a name, not " + text_of(*value));
     return {};
   }
   /// \brief Reads the options that a struct describes.
@@ -96,7 +96,7 @@ class ParameterReader {
       std::vector<std::string_view> words;
       for (std::string_view const word : option.for_words)
         if (!word.empty()) words.push_back(word);
-      complain(option.name, "counts only with " + std::string(option.selector) + ": " +
+      complain(option.name, "applies only with " + std::string(option.selector) + ": " +
                                 Impl::listed(words) + ", not " +
                                 std::string(selected(options, option.selector, choices)));
     });
@@ -115,8 +115,8 @@ class ParameterReader {
       }
       std::vector<std::string_view> const valid(known_.begin(), known_.end());
       std::string_view const near = Impl::nearest_name(entry.name, valid);
-      complain(entry.name, "is no parameter of " + std::string(whose) +
-                               (near.empty() ? "; there are " + Impl::listed(valid, " and ")
+      complain(entry.name, "is not a parameter of " + std::string(whose) +
+                               (near.empty() ? "; valid: " + Impl::listed(valid, " and ")
                                              : "; did you mean " + std::string(near) + "?"));
     }
   }

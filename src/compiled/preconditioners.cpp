@@ -101,7 +101,7 @@ class MadeOf final : public AnyPreconditioner<T, Exec, Of> {
       refresh(exec, A, A);
     else
       throw std::invalid_argument(
-          "Solder: a preconditioner over ranks cannot be refreshed; make another one");
+          "Solder: a preconditioner over ranks cannot be refreshed; make a new one");
   }
   void refresh(Exec const& exec, Csr const& own, Of const& A) override {
     refresh_(exec, own, A);

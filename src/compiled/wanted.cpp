@@ -48,12 +48,13 @@ WantedPreconditioner read(Parameters const& parameters, std::string const& path,
   bool const is_ic = wanted.is_incomplete() && wanted.needs_symmetry(),
              is_matched = wanted.scaling.match != Match::none;
   if (is_matched && name == "auto")
-    errors.push_back(path + "match: auto chooses whether rows are matched; name a preconditioner");
+    errors.push_back(path +
+                     "match: the preconditioner auto decides on matching itself; leave match out, "
+                     "or name a preconditioner");
   wanted.scaling.is_symmetric = is_for_cg || (wanted.needs_symmetry() && !is_matched);
   if (is_matched && (is_for_cg || is_ic))
-    errors.push_back(path +
-                     "match: product permutes rows alone, and a Hermitian matrix is then no " +
-                     "longer one, as " + (is_ic ? name : "this solver") +
+    errors.push_back(path + "match: product permutes rows but not columns, so the matrix is no " +
+                     "longer Hermitian, as " + (is_ic ? name : "this solver") +
                      " needs it: take match: none, or gmres with ilut");
   return wanted;
 }
@@ -153,7 +154,7 @@ void check_hermitian(Wanted const& wanted, Symmetry const& symmetry) {
     return;
   throw std::invalid_argument("Solder::make_solver: " + describe(symmetry) + "; " + wanted.name +
                               " needs a Hermitian positive definite matrix: use bicgstab, gmres "
-                              "or idr, or waive the check with check_symmetry: false");
+                              "or idr, or turn the check off by check_symmetry: false");
 }
 
 std::string described(Wanted const& wanted) {

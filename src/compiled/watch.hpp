@@ -187,24 +187,26 @@ class Watch {
   /// \brief How an attempt ended, `detail` being its report's.
   std::string sentence(std::string const& detail) const {
     if (verdict_ == Verdict::half)
-      return "given up: it has had half of the iterations that were left";
+      return "given up: it has taken half of the iterations that max_iterations left";
     if (verdict_ == Verdict::time || verdict_ == Verdict::limit) return end_of_all();
     if (verdict_ != Verdict::slow) return detail;
-    char text[96];
+    char text[128];
     double const left = haste_.iterations_left();
     if (std::isfinite(left) && left < 1e9)
-      std::snprintf(text, sizeof text,
-                    "given up: at its rate some %.0f iterations more, and the next ", left);
+      std::snprintf(text, sizeof text, "given up: at its rate it needs some %.0f iterations more; ",
+                    left);
     else
-      std::snprintf(text, sizeof text, "given up: it no longer comes nearer, and the next ");
-    return std::string(text) + "promises less";
+      std::snprintf(text, sizeof text, "given up: its residual no longer falls; ");
+    return std::string(text) + "the next candidate is predicted to take less time";
   }
   /// \brief Why all ended before a solution was found; empty where the last candidate says it.
   std::string end_of_all() const {
     if (verdict_ == Verdict::time)
-      return "the time limit of " + Impl::number_text(seconds_) + " s came first";
+      return "time_limit, " + Impl::number_text(seconds_) +
+             " s, was reached before a solution: allow more, or name a solver";
     if (verdict_ == Verdict::limit)
-      return "all candidates together have taken max_iterations, " + std::to_string(most_);
+      return "all candidates together have taken max_iterations, " + std::to_string(most_) +
+             " iterations";
     return {};
   }
 

@@ -94,7 +94,7 @@ void with_unscaled_preconditioner(Exec const& exec, WantedPreconditioner const& 
     }
   } else if (wanted.overlap > 0) {
     throw std::invalid_argument(
-        "Solder: overlap is for rows that are dealt to ranks, without scale and match");
+        "Solder: overlap works only over ranks, and without scale and match");
   } else if (wanted.is_incomplete()) {
     plain(M::incomplete(exec, A, wanted.factorisation()->value, wanted.incomplete));
   } else if (name == "amg" && is_single) {

@@ -98,7 +98,8 @@ void check_batch(RunConfig const& run, Errors& errors) {
   need(problem.rhs_file.empty(), "problem.rhs", "ones, unit_solution or random", "a file");
   if (!run.output.history.empty())
     errors.add(run.where("output.history"),
-               "output.history does not apply beside problem.batch: its systems keep no history");
+               "output.history does not apply together with problem.batch, whose systems keep no "
+               "history; leave one of them out");
 }
 
 /// Refuses what does not run over ranks.
@@ -112,23 +113,22 @@ void check_ranks(RunConfig const& run, Errors& errors) {
     bool const solver = run.solver.name == "auto";
     std::string_view const key = solver ? "solver.name" : "preconditioner.name";
     if (run.is_clear(key))
-      errors.add(run.where(key), key,
-                 ": auto does not choose for rows that are dealt to ranks; name ",
+      errors.add(run.where(key), key, ": auto does not work over ranks; name ",
                  solver ? solvers : preconditioners,
                  solver ? concat(", and for preconditioner.name ", preconditioners) : "");
   }
   need(!is_block(run), "solver.name", concat(solvers, ", which solve right-hand sides one by one"),
        run.solver.name);
-  need(run.problem.batch == 0, "problem.batch", "none: its systems are solved by one process",
+  need(run.problem.batch == 0, "problem.batch", "none, because a batch is solved by one process",
        std::to_string(run.problem.batch));
   std::string const &runner = run.execution.runner, &space = run.execution.space;
   need(runner == "auto" || runner == "launch", "execution.runner", "auto or launch", runner);
   need.compressed_rows();
   if (run.is_clear("execution.space") && has_space(space))
     need(on_host(space), "execution.space",
-         "openmp, threads or serial, for they solve on hosts only", space);
-  need(!run.output.roofline, "output.roofline", "false: the bandwidth of a copy is one process's",
-       "true");
+         "openmp, threads or serial, because ranks solve on hosts only", space);
+  need(!run.output.roofline, "output.roofline",
+       "false, because the bandwidth is measured by one process", "true");
 }
 
 /// Refuses what cannot be used with block_cg.
@@ -151,8 +151,8 @@ void check_matching(RunConfig const& run, Errors& errors) {
   bool const is_ic = name == "ic0" || name == "ick" || name == "ict";
   if (run.preconditioner.scaling.match == Match::none || !(solver == "cg" || is_ic)) return;
   errors.add(run.where("preconditioner.match"),
-             "preconditioner.match: product permutes rows alone, and a Hermitian matrix is then no "
-             "longer one, as ",
+             "preconditioner.match: product permutes rows but not columns, so the matrix is no "
+             "longer Hermitian, as ",
              is_ic ? name : solver, " needs it: take match: none, or gmres with ilut");
 }
 
@@ -179,9 +179,8 @@ void check_nodes(RunConfig const& run, std::int32_t rows, bool has_points, Error
   PreconditionerConfig const& config = run.preconditioner;
   if (config.near_nullspace == "rigid_body" && !has_points && run.problem.batch == 0)
     errors.add(run.where("preconditioner.near_nullspace"),
-               "preconditioner.near_nullspace: rigid_body needs the points whose displacements are "
-               "the unknowns: "
-               "give problem.coordinates");
+               "preconditioner.near_nullspace: rigid_body needs the coordinates of the points: "
+               "give problem.coordinates, a Matrix Market file with a row per point");
   if (config.name == "amg" && rows % config.amg.block_size != 0)
     errors.add(run.where("preconditioner.block_size"), "preconditioner.block_size ",
                std::to_string(config.amg.block_size), " does not divide the ", std::to_string(rows),
@@ -199,7 +198,7 @@ void check_points(FileConfig const& file, Errors& errors) {
     if (!run.problem.coordinates.empty())
       errors.add(run.where("problem.coordinates"),
                  "problem.coordinates is for preconditioner.near_nullspace: rigid_body, which no "
-                 "run of this file has");
+                 "run of this file has; leave it out");
 }
 
 /// Why a file, after following its links, cannot be written; empty if it can.

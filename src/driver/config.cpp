@@ -297,8 +297,8 @@ Settings resolve(Sweep& sweep, Choice const& choice, Errors& errors) {
     if (document.find(name)) continue;
     if (row.required) {
       errors.add(document.file.string(), name, " is missing; ", row.selector, ": ",
-                 *selected(selectors_of(row), document, choice), " needs it: ", row.allowed(),
-                 row.unless.empty() ? "" : "; or give ", row.unless);
+                 *selected(selectors_of(row), document, choice), " needs it; give ", row.allowed(),
+                 row.unless.empty() ? "" : ", or ", row.unless);
       settings.unclear.insert(name);
     } else if (!row.default_value.empty()) {
       keep(row, {std::string(row.default_value), false, document.file.string(), {}});
@@ -315,9 +315,10 @@ void check_right_hand_sides(Settings const& settings, Errors& errors) {
     return;
   std::string const& word = rhs->second.word;
   if (word.empty() || word == "random") return;
-  errors.add(count->second.where, "problem.rhs_count is ", count->second.text,
-             ", but problem.rhs is '", word,
-             "', which is the same every time; give rhs: random, or a file of so many columns");
+  errors.add(
+      count->second.where, "problem.rhs_count is ", count->second.text, ", but problem.rhs is '",
+      word,
+      "', which gives equal right-hand sides; take rhs: random, or a file with that many columns");
 }
 
 void check_candidates(Settings const& settings, Errors& errors) {
@@ -436,11 +437,11 @@ RunConfig run_of(Settings const& settings, Document const& document) {
                    get("execution.matrix_format").word,
                    static_cast<int>(get("execution.repeat").integer)};
   auto const is_on = [&](std::string_view name) { return get(name).word == "true"; };
-  run.output = {get("output.json").path,     get("output.table").path,
-                get("output.solution").path, get("output.history").path,
-                get("output.report").path,   get("output.plot").path,
+  run.output = {get("output.json").path,      get("output.table").path,
+                get("output.solution").path,  get("output.history").path,
+                get("output.report").path,    get("output.plot").path,
                 get("output.plot_kind").word, is_on("output.verbose"),
-                is_on("output.roofline"),    is_on("output.host")};
+                is_on("output.roofline"),     is_on("output.host")};
   run.keys = all_keys(settings);
   return run;
 }
@@ -519,8 +520,8 @@ void report_unused(Sweep const& sweep, Errors& errors) {
       return !row->unless.empty() && sweep.document.find(row->unless);
     });
     if (displaced != rows.end()) {
-      errors.add(entry.where, "'", entry.full_name(), "' does not apply beside '",
-                 (*displaced)->unless, "', which says it already; give one of the two");
+      errors.add(entry.where, "'", entry.full_name(), "' does not apply together with '",
+                 (*displaced)->unless, "', which already determines it; leave one of them out");
       continue;
     }
     rows = deciding(rows, sweep.document);

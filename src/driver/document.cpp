@@ -224,9 +224,7 @@ std::optional<std::string> read_text(fs::path const& file, Errors& errors) {
   if (std::any_of(text.begin(), text.end(), control))
     return refuse("is a binary file, not YAML; the name of a matrix ends in .mtx or .mtx.gz");
   if (text.starts_with("%%MatrixMarket"))
-    return refuse(
-        "is a matrix, but its name does not end in .mtx: save it as A.mtx, say, and give "
-        "that name");
+    return refuse("is a matrix, but its name does not end in .mtx or .mtx.gz; rename it");
   return text;
 }
 

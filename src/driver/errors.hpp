@@ -27,7 +27,7 @@ constexpr bool is_control(char c) { return (c >= 0 && c < ' ') || c == 127; }
 inline char const* what_of(std::exception const& error) {
   bool const is_mute = dynamic_cast<std::bad_alloc const*>(&error) != nullptr &&
                        dynamic_cast<OutOfMemory const*>(&error) == nullptr;
-  return is_mute ? "memory does not suffice, even for a small allocation" : error.what();
+  return is_mute ? "out of memory, even for a small allocation" : error.what();
 }
 
 /// \brief Everything found wrong with the input of one call, in the order found, each message once.

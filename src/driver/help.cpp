@@ -21,27 +21,30 @@ constexpr std::string_view solver = "solver.name", preconditioner = "preconditio
                            generator = "problem.generate";
 
 constexpr Topic named_topics[] = {
-    {solver, "auto",
-     "the solver that suits A, as far as can be seen; tries the next where one fails"},
+    {solver, "auto", "chooses by an analysis of A, and tries the next solver if one fails"},
     {solver, "cg", "conjugate gradients, for symmetric (Hermitian) positive definite matrices"},
     {solver, "block_cg",
      "block conjugate gradients, for several right-hand sides of such matrices"},
     {solver, "bicgstab", "BiCGStab, for any nonsingular matrix, with little memory"},
     {solver, "gmres", "restarted GMRES, for any nonsingular matrix"},
-    {solver, "idr", "IDR(s), for any nonsingular matrix, with memory between the two"},
-    {preconditioner, "auto", "the preconditioner that suits A, as far as can be seen"},
+    {solver, "idr", "IDR(s), for any nonsingular matrix, by default with less memory than gmres"},
+    {preconditioner, "auto", "chooses by an analysis of A"},
     {preconditioner, "none", "no preconditioner"},
     {preconditioner, "jacobi", "the inverse of the diagonal"},
     {preconditioner, "fsai",
      "factorised sparse approximate inverse, for positive definite matrices"},
-    {preconditioner, "chebyshev", "a polynomial in A over none, jacobi or fsai, likewise"},
-    {preconditioner, "ic0", "incomplete Cholesky factors with the pattern of A, likewise"},
+    {preconditioner, "chebyshev",
+     "polynomial in A over none, jacobi or fsai, for positive definite matrices"},
+    {preconditioner, "ic0",
+     "incomplete Cholesky factors with the pattern of A, for positive definite matrices"},
     {preconditioner, "ilu0", "incomplete LU factors with the pattern of A, for any matrix"},
-    {preconditioner, "ilut", "incomplete LU factors with fill, by size, for any matrix"},
-    {preconditioner, "iluk", "incomplete LU factors with fill, by level, for any matrix"},
-    {preconditioner, "ict", "incomplete Cholesky factors with fill, by size"},
-    {preconditioner, "ick", "incomplete Cholesky factors with fill, by level"},
-    {preconditioner, "amg", "multigrid, for positive definite matrices of PDEs, or others by air"},
+    {preconditioner, "ilut",
+     "incomplete LU factors with fill above a drop tolerance, for any matrix"},
+    {preconditioner, "iluk", "incomplete LU factors with fill up to a fill level, for any matrix"},
+    {preconditioner, "ict", "incomplete Cholesky factors with fill above a drop tolerance"},
+    {preconditioner, "ick", "incomplete Cholesky factors with fill up to a fill level"},
+    {preconditioner, "amg",
+     "multigrid for PDEs: positive definite, or nonsymmetric with interpolation: air"},
     {generator, "fem_poisson_2d", "Poisson's equation, anisotropic, linear finite elements"},
     {generator, "elasticity_3d", "linear elasticity on tetrahedra"},
     {generator, "poisson_3d_7pt", "Poisson's equation, finite differences of 7 points"},
@@ -153,14 +156,15 @@ std::string help_text(std::string_view program) {
       "  preconditioner: {name: fsai}\n"
       "  output:         {json: result.json, table: table.md}\n\n");
   for (auto const& [option, what] : std::initializer_list<std::pair<char const*, char const*>>{
-           {"  --set section.key=value", "overrides a key in all files; without value removes it"},
+           {"  --set section.key=value", "sets a key in all files; without a value removes it"},
            {"  --wide", "a table with all columns, however wide"},
            {"  --explain",
-            "what each matrix is, which solvers would be tried and why; solves nothing"},
+            "solves nothing; prints the properties of each matrix, and the solvers that would be "
+            "tried and why"},
            {"  --list", "the solvers, preconditioners, spaces and scalars of this build"},
            {"  --help TOPIC", "a section, a solver, a preconditioner, a generator, a key, or all"},
            {"  --version", "the versions of Solder and Kokkos"},
-           {"mpirun -np P ...", "solves by P processes together, where the build has MPI"},
+           {"mpirun -np P ...", "solves with P processes together, if the build has MPI"},
            {"  --kokkos-...", "goes to Kokkos, as in --kokkos-num-threads=4"}})
     text += wrapped(padded(option, indent + 8, true), what);
   text += "\nTopics:\n";

@@ -57,10 +57,11 @@ std::string repairs_of(RunResult const& result) {
   SetupReport const& setup = result.report.preconditioner;
   if (setup.repaired_rows == 0 || result.config->preconditioner.name == "auto") return {};
   if (is_incomplete(result.config->preconditioner))
-    return concat(std::to_string(setup.repaired_rows), " of ", std::to_string(result.rows),
-                  " pivots of ", result.config->preconditioner.name,
-                  ", the first of them that of row ", std::to_string(setup.first_repaired_row + 1),
-                  " (counted from 1), were smaller than what is dropped, and were made larger");
+    return concat(
+        std::to_string(setup.repaired_rows), " of ", std::to_string(result.rows), " pivots of ",
+        result.config->preconditioner.name, ", the first of them that of row ",
+        std::to_string(setup.first_repaired_row + 1),
+        " (counted from 1), were smaller than the entries that are dropped, and were replaced");
   return concat(std::to_string(setup.repaired_rows), " of ", std::to_string(result.rows),
                 " rows of fsai, the first of them row ",
                 std::to_string(setup.first_repaired_row + 1),
@@ -81,8 +82,8 @@ std::string shift_of(RunResult const& result) {
 std::string busy_cores_of(RunResult const& result) {
   if (result.report.busy_cores < 0.1) return {};
   return format(
-      "other processes kept the cores busy: for %ld%% of the solve its first thread waited for a "
-      "core",
+      "other processes kept the cores busy: the first thread waited for a core for %ld%% of the "
+      "solve",
       std::lround(100 * result.report.busy_cores));
 }
 

@@ -164,7 +164,7 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system, S
   solved.report.setup_seconds += setup_seconds;
   add_up(solved.report, system);
   solved.matrix_format = solver.matrix_format();
-  solved.format_reason = "rows that are dealt to ranks";
+  solved.format_reason = "matrices over ranks";
   auto const an_iteration = [&](std::int64_t of) {
     return iterations > 0 ? double(of) / iterations : 0;
   };

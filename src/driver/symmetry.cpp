@@ -45,7 +45,7 @@ std::string refusal(RunConfig const& run, Symmetry const& symmetry,
   return concat(describe(named), of_batch, "; ", run.solver.name, " needs a ", wanted(symmetry),
                 " positive definite matrix: use bicgstab, gmres or idr",
                 preconditioner_needs_it(run) ? ", best with jacobi or ilu0" : "",
-                ", or waive the check with solver.check_symmetry: false");
+                ", or turn the check off by solver.check_symmetry: false");
 }
 
 std::string symmetry_word(RunConfig const& run, std::optional<Symmetry> const& symmetry) {

@@ -275,7 +275,7 @@ class Preconditioner {
   template <class R, class Z>
   requires(R::rank() == 1 && Z::rank() == 1) void apply(Exec const& exec, R const& r,
                                                         Z const& z) const {
-    Impl::check_vectors<Exec>("Solder: z = M r", made_->rows(), r, z);
+    Impl::check_vectors<Exec>("Solder: z = M r", made_->rows(), r, z, {"r", "z"});
     made_->apply(exec, r.data(), z.data());
   }
   /// \brief The same for each column.

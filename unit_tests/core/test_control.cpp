@@ -473,7 +473,7 @@ TEST(Control, DescriptionsNameTheScalarAndTheIteration) {
       std::string::npos);
   EXPECT_NE(text(Reason::not_finite, Cause::none, 0).find("iteration 3"), std::string::npos);
   EXPECT_NE(text(Reason::diverged, Cause::none, 0)
-                .find("1e12 times ||b|| and what it was at iteration 3"),
+                .find("the residual at iteration 3 is more than 1e12 times ||b||"),
             std::string::npos);
   EXPECT_NE(text(Reason::stagnated, Cause::none, 0), "");
 }

@@ -56,11 +56,12 @@ TEST(Report, IsPrinted) {
   report.runner_because = "it was asked for";
   std::ostringstream out;
   out << report;
-  EXPECT_EQ(out.str(),
-            "stagnated after 7 iterations (pipelined), ||b - A x|| / ||b|| = 0.5, of the guess 1, "
-            "in 0.25 s\n  why it is so\n  what next: take another preconditioner, a longer restart of "
-            "gmres, or name: auto, which tries others; a singular A has a solution only where b is in "
-            "its range\n  runner: graph, because it was asked for");
+  EXPECT_EQ(
+      out.str(),
+      "stagnated after 7 iterations (pipelined), ||b - A x|| / ||b|| = 0.5, of the guess 1, "
+      "in 0.25 s\n  why it is so\n  what next: take another preconditioner, a longer restart of "
+      "gmres, or the solver auto, which tries several; if A is singular, only some b have a "
+      "solution\n  runner: graph, because it was asked for");
   report.reason = Reason::converged;
   report.attempts.push_back({.solver = "cg",
                              .preconditioner = "jacobi",
@@ -73,10 +74,11 @@ TEST(Report, IsPrinted) {
                              .solve_seconds = 0.25});
   std::ostringstream tried;
   tried << report;
-  EXPECT_NE(tried.str().find("\n  tried cg + jacobi: breakdown after 1 iteration in 0.25 s, set up in "
-                             "0.5 s, ||b - A x|| / ||b|| = 1; tried because it is cheap; its set-up "
-                             "failed"),
-            std::string::npos)
+  EXPECT_NE(
+      tried.str().find("\n  tried cg + jacobi: breakdown after 1 iteration in 0.25 s, set up in "
+                       "0.5 s, ||b - A x|| / ||b|| = 1; tried because it is cheap; its set-up "
+                       "failed"),
+      std::string::npos)
       << tried.str();
 }
 

@@ -116,14 +116,16 @@ TEST(DriverAuto, IsRestrictedAndLimited) {
   EXPECT_EQ(Json::parse(scratch.read("r.json"))["runs"][0]["attempts"][0]["solver"], "idr");
   Outcome const wrong = drive(scratch, "a.yaml --set solver.candidates=idr+ilu9");
   EXPECT_EQ(wrong.code, 2);
-  EXPECT_TRUE(contains(wrong.err, "candidates: 'idr+ilu9' names no preconditioner")) << wrong.err;
+  EXPECT_TRUE(contains(wrong.err, "candidates: 'idr+ilu9' has an unknown preconditioner"))
+      << wrong.err;
   // It is found where the file is read, with all else that is wrong there, before any run.
   scratch.write("b.yaml",
                 "problem: {matrix: A.mtx}\noutput: {json: b.json}\n"
                 "solver:\n  candidates: cg+amq gmres+ilu0\n  tolerance: -1\n");
   Outcome const both = drive(scratch, "a.yaml b.yaml");
   EXPECT_EQ(both.code, 2);
-  EXPECT_TRUE(contains(both.err, "b.yaml:4: solver.candidates: 'cg+amq' names no preconditioner: "))
+  EXPECT_TRUE(contains(
+      both.err, "b.yaml:4: solver.candidates: 'cg+amq' has an unknown preconditioner; valid: "))
       << both.err;
   EXPECT_TRUE(contains(both.err, "did you mean amg?")) << both.err;
   EXPECT_TRUE(contains(both.err, "b.yaml:5: ")) << both.err;

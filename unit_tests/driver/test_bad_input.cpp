@@ -93,7 +93,7 @@ std::vector<Bad> bad_inputs() {
       {"rhs_count_of_ones",
        of_matrix(", rhs_count: 2"),
        one,
-       {"a.yaml:1: problem.rhs_count is 2", "give rhs: random, or a file"}},
+       {"a.yaml:1: problem.rhs_count is 2", "take rhs: random, or a file"}},
       {"rhs_count_is_not_the_columns",
        of_matrix(", rhs: A.mtx, rhs_count: 2"),
        one,
@@ -235,7 +235,8 @@ TEST(Driver, MoreThreadsThanKokkosHasPlacesForAreRefused) {
 TEST(Driver, TheNameOfAMatrixSaysThatItIsOne) {
   Scratch const scratch;
   std::string const one = market("1 1 1\n1 1 4\n");
-  for (char const* const name : {"A.MTX", "B.Mtx", "A.mtx.txt", "A.tar.gz"}) scratch.write(name, one);
+  for (char const* const name : {"A.MTX", "B.Mtx", "A.mtx.txt", "A.tar.gz"})
+    scratch.write(name, one);
   for (char const* const name : {"A.MTX", "B.Mtx"}) {
     Outcome const outcome = drive(scratch, name);
     EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -93,7 +93,7 @@ TEST(DriverBatch, WhatABatchIsNotSolvedWithIsRefusedBeforeAnythingRuns) {
            {"  rhs: random\n  rhs_count: 2\n",
             "a.yaml:6: problem.batch needs problem.rhs_count: 1"},
            {"  rhs: b.mtx\n", "a.yaml:5: problem.batch needs problem.rhs: ones, unit_solution or "},
-           {"output: {history: h.csv}\n", "a.yaml:5: output.history does not apply beside"},
+           {"output: {history: h.csv}\n", "a.yaml:5: output.history does not apply together with"},
        }) {
     scratch.write("b.mtx", market("100 1\n1\n", "array integer general"));
     scratch.write("a.yaml", problem + of.further);

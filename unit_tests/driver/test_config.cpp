@@ -250,9 +250,10 @@ TEST(Config, SeveralRightHandSidesDiffer) {
   EXPECT_EQ(counts("  rhs: b.mtx\n"), Counts{0}) << "as many as the file has";
   EXPECT_EQ(counts("  rhs: [ones, unit_solution]\n  rhs_count: 1\n"), (Counts{1, 1}));
   for (std::string const same : {"ones", "unit_solution"})
-    expect_error(with("  rhs: " + same + "\n  rhs_count: 8\n"),
-                 {"a.yaml:5: problem.rhs_count is 8, but problem.rhs is '" + same + "', which is",
-                  "give rhs: random, or a file of so many columns"});
+    expect_error(
+        with("  rhs: " + same + "\n  rhs_count: 8\n"),
+        {"a.yaml:5: problem.rhs_count is 8, but problem.rhs is '" + same + "', which gives equal",
+         "take rhs: random, or a file with that many columns"});
   expect_error(with("  rhs_count: 2\n"), {"a.yaml:4: problem.rhs_count is 2", "'ones'"});
   expect_error(with("  rhs: [random, ones]\n  rhs_count: [1, 2]\n"), {"a.yaml:5: ", "'ones'"});
   expect_error(with("  rhs: random\n"), {"--set problem.rhs_count=2", "'ones'"},
@@ -276,12 +277,12 @@ TEST(Config, StandInsAreLikeAMatrixOrHaveFigures) {
   expect_error("problem: {generate: stand_in, like: [pwtk, pwkt]}\n", {"did you mean 'pwtk'?"});
   expect_error("problem: {generate: stand_in, like: Thermal2}\n", {"did you mean 'thermal2'?"});
   expect_error("problem: {generate: stand_in, like: pwtk, mean: 3}\n",
-               {"a.yaml:1: ", "'problem.mean' does not apply beside 'problem.like'"});
-  expect_error(
-      "problem: {generate: stand_in, like: pwtk, size: 3, symmetry: spd}\n",
-      {"'problem.size' does not apply beside", "'problem.symmetry' does not apply beside"});
+               {"a.yaml:1: ", "'problem.mean' does not apply together with 'problem.like'"});
+  expect_error("problem: {generate: stand_in, like: pwtk, size: 3, symmetry: spd}\n",
+               {"'problem.size' does not apply together with",
+                "'problem.symmetry' does not apply together with"});
   expect_error("problem: {generate: stand_in, size: 9, mean: 3, longest: 4}\n",
-               {"problem.deviation is missing", "or give problem.like"});
+               {"problem.deviation is missing", ", or problem.like"});
   expect_error("problem: {generate: fem_poisson_2d, size: 9, like: pwtk}\n",
                {"'problem.like' does not apply here", "stand_in"});
 }

@@ -89,9 +89,11 @@ TEST(Driver, MultigridRefusesCyclesThatCannotBe) {
   refused("block_cg", "pre: 1, post: 0", "for block_cg, which needs a symmetric cycle");
   refused("cg", "interpolation: air", "its cycle is not symmetric, as cg needs it");
   refused("gmres", "interpolation: air, smoother: fsai", "smoother must be jacobi or chebyshev");
-  refused("gmres", "interpolation: air, block_size: 2", "block_size must be 1, not 2");
+  refused("gmres", "interpolation: air, block_size: 2",
+          "block_size is for aggregation only; it must be 1, not 2");
   refused("gmres", "interpolation: air, pre: 0", "are both 0");
-  refused("cg", "interpolation: extended, block_size: 2", "block_size must be 1, not 2");
+  refused("cg", "interpolation: extended, block_size: 2",
+          "block_size is for aggregation only; it must be 1, not 2");
   refused("cg", "interpolation: extended, post: 2", "preconditioner.pre is 1");
 }
 

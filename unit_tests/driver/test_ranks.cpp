@@ -301,8 +301,9 @@ TEST(DriverRanks, SayWhatDoesNotRunOverThem) {
   };
   std::string const over = "a run over 2 ranks needs ";
   refused("p.yaml --set solver.name=auto",
-          {"solver.name: auto does not choose for rows that are dealt to ranks; name cg, "});
-  refused("p.yaml --set preconditioner.name=auto", {"preconditioner.name: auto does not choose"});
+          {"solver.name: auto does not work over ranks; name cg, "});
+  refused("p.yaml --set preconditioner.name=auto",
+          {"preconditioner.name: auto does not work over ranks"});
   refused("p.yaml --set solver.name=block_cg",
           {over + "solver.name: cg, bicgstab, gmres or idr, which solve"});
   refused("p.yaml --set problem.batch=3", {over + "problem.batch: none"});

@@ -266,8 +266,9 @@ TYPED_TEST(Verdicts, OfMeshesFlowsAndTriangles) {
 
 TYPED_TEST(Verdicts, AreInWordsForPeople) {
   std::string const mesh = describe(this->of(Solder::poisson_3d_7pt<double>(6)));
-  for (char const* const part : {"216 rows", "A is symmetric", "its diagonal is positive",
-                                 "nothing speaks against", "looks like a discretised diffusion"})
+  for (char const* const part :
+       {"216 rows", "A is symmetric", "its diagonal is positive", "it may be positive definite",
+        "looks like a discretised diffusion"})
     EXPECT_NE(mesh.find(part), std::string::npos) << part << " in\n" << mesh;
   std::string const saddle = describe(this->of(2, {2, 1, 1, 0}));
   EXPECT_NE(saddle.find("1 of its diagonal entries is zero or missing"), std::string::npos)
@@ -276,9 +277,7 @@ TYPED_TEST(Verdicts, AreInWordsForPeople) {
   std::string const scaled = describe(this->of(2, {1e9, 1, 1, 1}));
   EXPECT_NE(scaled.find("badly scaled"), std::string::npos) << scaled;
   std::string const empty_row = describe(this->of(2, {1, 1, 0, 0}));
-  EXPECT_NE(
-      empty_row.find("structurally singular, whatever its values are: 1 row and 0 columns with"),
-      std::string::npos)
+  EXPECT_NE(empty_row.find("structurally singular: 1 row and 0 columns with"), std::string::npos)
       << empty_row;
 }
 

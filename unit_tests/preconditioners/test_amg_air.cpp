@@ -625,7 +625,7 @@ TEST(AmgAir, RefusesWhatBelongsToAggregation) {
   auto const host = recirculating_flow(20, 100);
   AmgOptions options = air;
   options.block_size = 2;
-  expect_refused(host, options, "block_size must be 1, not 2");
+  expect_refused(host, options, "block_size is for aggregation only; it must be 1, not 2");
   options = air;
   options.smoother = AmgSmoother::fsai;
   expect_refused(host, options, "smoother must be jacobi or chebyshev");

@@ -516,7 +516,7 @@ TEST(AmgExtended, RefusesWhatBelongsToAggregation) {
   AmgOptions options = extended;
   options.block_size = 2;
   expect_refused(host, options,
-                 "interpolation is extended: nodes are for aggregation; block_size must be 1");
+                 "interpolation is extended: block_size is for aggregation only; it must be 1");
   options = extended;
   options.pre = options.post = 0;
   expect_refused(host, options, "are both 0");

@@ -345,8 +345,8 @@ TEST(Scaling, SaysHowManyRowsCannotBeMatched) {
       exec, sparse<double>({{a, o, o, o}, {a, o, o, o}, {a, o, o, o}, {o, a, a, a}}));
   Scaling const made(exec, A, ScalingOptions{Scale::none, Match::product});
   std::string const why =
-      "A is singular whatever its values are: 2 of its 4 rows cannot be matched with a column of "
-      "their own; take match: none if a solution is there nonetheless";
+      "A is structurally singular: 2 of its 4 rows cannot be matched with a column of "
+      "their own; take match: none if b is in the range of A";
   EXPECT_EQ(made.failure(), why);
   Scaled const M(exec, made, Incomplete(exec, made.matrix(), Factorisation::ilut));
   EXPECT_EQ(M.failure(), why);

@@ -214,12 +214,11 @@ TEST_F(Auto, SaysThatAMatrixIsSingularWhateverItsValuesAre) {
   b[1] = 2;  // row 0 says otherwise
   auto const [report, x] = solve(solver, b);
   EXPECT_NE(report.reason, Reason::converged);
-  EXPECT_TRUE(contains(report.detail, "A is structurally singular, whatever its values are"))
-      << report.detail;
-  EXPECT_TRUE(contains(solver.explain(),
-                       "structurally singular, whatever its values are: 1 row has no column left"))
+  EXPECT_TRUE(contains(report.detail, "A is structurally singular: ")) << report.detail;
+  EXPECT_TRUE(
+      contains(solver.explain(), "structurally singular: 1 row cannot be matched with a column"))
       << solver.explain();
-  EXPECT_TRUE(contains(advice(report), "which rows of A lack entries")) << advice(report);
+  EXPECT_TRUE(contains(advice(report), "check A for rows that lack entries")) << advice(report);
   std::set<std::string> tried;
   for (Attempt const& attempt : report.attempts)
     tried.insert(attempt.solver + "+" + attempt.preconditioner);
@@ -251,7 +250,7 @@ TEST_F(Auto, GivesTheBestXBackWhereNoneHasSolved) {
   EXPECT_NEAR(first, std::sqrt(0.1), 1e-3);  // the part of b that no x can give
   EXPECT_EQ(report.true_relative_residual, first);
   EXPECT_NEAR(residual(A, b, x), first, 1e-12);
-  EXPECT_TRUE(contains(report.detail, "x is that of gmres+none, the best that any had"))
+  EXPECT_TRUE(contains(report.detail, "x is that of gmres+none, which has the smallest residual"))
       << report.detail;
 }
 
@@ -263,10 +262,11 @@ TEST_F(Auto, RefusesCandidatesThatThereAreNotBeforeItLooksAtA) {
   } catch (std::invalid_argument const& error) {
     std::string const what = error.what();
     for (char const* const part :
-         {"candidates: 'gmres+iluo' names no preconditioner: none, jacobi,", "did you mean ilu0?",
-          "candidates: 'block_cg+jacobi' names no solver that auto knows: cg, bicgstab, gmres or "
+         {"candidates: 'gmres+iluo' has an unknown preconditioner; valid: none, jacobi,",
+          "did you mean ilu0?",
+          "candidates: 'block_cg+jacobi' has an unknown solver; valid: cg, bicgstab, gmres or "
           "idr",
-          "candidates: 'cg' is no solver+preconditioner", "tolerance"})
+          "candidates: 'cg' must be solver+preconditioner", "tolerance"})
       EXPECT_TRUE(contains(what, part)) << part << " is not in\n" << what;
   }
   EXPECT_THROW(Solder::Compiled::read_solver({{"candidates", " , "}}), std::invalid_argument);
@@ -281,7 +281,7 @@ TEST_F(Auto, LimitsTheTimeOfSetups) {
   Report const report = solve(solver, b).report;
   ASSERT_EQ(report.attempts.size(), 2u);
   EXPECT_EQ(report.attempts[0].preconditioner, "ilut");
-  EXPECT_TRUE(contains(report.attempts[0].ended, "it has taken longer than the")) << report;
+  EXPECT_TRUE(contains(report.attempts[0].ended, "it took longer than the")) << report;
   EXPECT_LT(report.attempts[0].setup_seconds, 0.5);
   EXPECT_EQ(report.reason, Reason::stopped);
   EXPECT_EQ(make_solver(exec, Matrix(exec, A),
@@ -429,7 +429,7 @@ TEST_F(Auto, KeepsToItsLimits) {
             b)
           .report;
   EXPECT_EQ(late.reason, Reason::stopped);
-  EXPECT_TRUE(contains(late.detail, "time limit")) << late.detail;
+  EXPECT_TRUE(contains(late.detail, "time_limit")) << late.detail;
   EXPECT_EQ(late.attempts.size(), 1u);
 }
 
@@ -467,7 +467,7 @@ TEST_F(Auto, TakesColumnsAndBatches) {
     make_solver(exec, blocks, {{"preconditioner", "ilu0"}}).solve(ones, y, batch);
     ADD_FAILURE() << "no error";
   } catch (std::invalid_argument const& error) {
-    EXPECT_TRUE(contains(error.what(), "take batches")) << error.what();
+    EXPECT_TRUE(contains(error.what(), "solve batches")) << error.what();
   }
 }
 
@@ -507,7 +507,7 @@ TEST_F(Advice, OfTooFewIterations) {
   Report const report = by(A, {{"name", "cg"}, {"max_iterations", 20}}, b);
   ASSERT_EQ(report.reason, Reason::max_iterations);
   ASSERT_TRUE(contains(advice(report),
-                       "more iterations, or take a stronger preconditioner, or name: auto"));
+                       "more iterations, or take a stronger preconditioner, or the solver auto"));
   EXPECT_EQ(by(A, {{"name", "cg"}, {"max_iterations", 2000}}, b).reason, Reason::converged);
   EXPECT_EQ(by(A, {{"name", "cg"}, {"max_iterations", 40}, {"preconditioner", "amg"}}, b).reason,
             Reason::converged);
@@ -519,7 +519,7 @@ TEST_F(Advice, OfAMatrixThatIsIndefinite) {
   auto const b = random_vector<double>(A.rows, 3);
   Report const report = by(A, {{"name", "cg"}}, b);
   ASSERT_EQ(report.reason, Reason::indefinite_matrix);
-  ASSERT_TRUE(contains(advice(report), "take gmres, bicgstab or idr, or name: auto"));
+  ASSERT_TRUE(contains(advice(report), "take gmres, bicgstab or idr, or the solver auto"));
   for (char const* const name : {"gmres", "bicgstab", "idr"})
     EXPECT_EQ(by(A, {{"name", name}, {"preconditioner", "ilu0"}}, b).reason, Reason::converged)
         << name;
@@ -545,7 +545,7 @@ TEST_F(Advice, OfABreakdown) {
   auto const b = random_vector<double>(A.rows, 3);
   Report const report = by(A, {{"name", "bicgstab"}, {"preconditioner", "jacobi"}}, b);
   ASSERT_EQ(report.reason, Reason::breakdown) << report;
-  ASSERT_TRUE(contains(advice(report), "another method or preconditioner, or name: auto"));
+  ASSERT_TRUE(contains(advice(report), "another method or preconditioner, or the solver auto"));
   EXPECT_EQ(by(A, {}, b).reason, Reason::converged);
 }
 
@@ -568,7 +568,7 @@ TEST_F(Advice, OfNoNumbers) {
   b[3] = std::numeric_limits<double>::infinity();
   Report const report = by(A, {{"name", "cg"}}, b);
   ASSERT_EQ(report.reason, Reason::not_finite);
-  ASSERT_TRUE(contains(advice(report), "a NaN or an infinity in A, b and the guess"));
+  ASSERT_TRUE(contains(advice(report), "check A, b and the guess for a NaN or an infinity"));
   b[3] = 1;
   EXPECT_EQ(by(A, {{"name", "cg"}}, b).reason, Reason::converged);
 }
@@ -584,7 +584,7 @@ TEST_F(Advice, OfGmresThatStagnates) {
   b[0] = 1;
   Report const report = by(A, {{"name", "gmres"}, {"restart", 10}}, b);
   ASSERT_EQ(report.reason, Reason::stagnated) << report;
-  ASSERT_TRUE(contains(advice(report), "a longer restart of gmres, or name: auto"));
+  ASSERT_TRUE(contains(advice(report), "a longer restart of gmres, or the solver auto"));
   EXPECT_EQ(by(A, {{"name", "gmres"}, {"restart", 40}}, b).reason, Reason::converged);
 }
 

@@ -97,7 +97,7 @@ HostCsr<double> shift() {
 }
 
 constexpr char const *not_a_number = "a NaN or an infinity in A, b or x, or an overflow",
-                     *beyond = "the residual is beyond 1e12";
+                     *beyond = " is more than 1e12 times ||b||";
 
 /// What holds of all methods.
 Table of_all(double largest) {
@@ -235,8 +235,8 @@ Table table_of(GmresOptions const&, double largest) {
       Row{"A = 0", zero(), some_b}.ends(breakdown, "||A v|| outside the Krylov space = 0", 0, 1),
       Row{"A v overflows", huge(largest), ones}.ends(not_finite, " at iteration ", 0, 1),
       // Cycles of 8 steps, in which a shift of 12 rows does nothing for this b.
-      Row{"a cycle wins nothing", shift(), first}.ends(stagnated,
-                                                       "another cycle from the true residual", 8),
+      Row{"a cycle wins nothing", shift(), first}.ends(
+          stagnated, "a cycle that starts from the true residual", 8),
   };
   for_each_fault(4, [&](Fault const& fault) {
     table.push_back(Row{"A fails in iteration 3", good(), some_b}.fault_in_A(fault).ends(

@@ -236,7 +236,7 @@ TYPED_TEST(Ranks, WhatUsersDoOnOneRankEndsAll) {
     std::string const own = what == 0   ? "stopped"
                             : what == 1 ? "the monitor of rank 2"
                             : what == 2 ? "the M of rank 2"
-                                        : "b and x need";
+                                        : "; both need ";
     EXPECT_NE(ends[2].find(own), std::string::npos) << ends[2];
     for (int const me : {0, 1})
       EXPECT_NE(ends[me].find(what == 0 ? "stopped" : "another rank"), std::string::npos)

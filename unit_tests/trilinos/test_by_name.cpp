@@ -60,11 +60,11 @@ void solvers_by_name(Comm const& comm) {
       Exec(), spd.A,
       Parameters{{"name", "cg"}, {"preconditioner", ilu0}, {"check_symmetry", false}});
   expect_holds(solver.describe(), "overlap: 1", "describe()");
-  expect_holds(solver.describe(), "its rows are dealt to ranks", "describe()");
+  expect_holds(solver.describe(), "its rows are distributed over ranks", "describe()");
   expect_holds(thrown([&] {
                  Solder::make_solver(Exec(), spd.A, Parameters{{"name", "block_cg"}});
                }),
-               "block_cg is not for rows", "block_cg");
+               "block_cg does not work over ranks", "block_cg");
   expect_holds(thrown([&] {
                  Solder::make_solver(Exec(), flow.A, Parameters{{"name", "cg"}});
                }),
@@ -210,7 +210,7 @@ void memory_of_one_rank(Comm const& comm) {
       expect_holds(error,
                    !fails         ? "another rank"
                    : is_of_tpetra ? "failed to allocate"
-                                  : "memory does not suffice",
+                                  : "out of memory",
                    M + ", view " + std::to_string(view));
     }
     int least = 0, most = 0;

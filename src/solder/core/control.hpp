@@ -360,9 +360,8 @@ inline std::string describe(Control const& control) {
   switch (control.reason) {
     case Reason::max_iterations:
       return control.true_squared > 1e4 * std::fmax(control.best_squared, control.b_squared)
-                 ? "the residual has grown a hundredfold or more: A or the preconditioner is not "
-                   "what the method needs, for CG both Hermitian positive definite; another "
-                   "preconditioner or method may do"
+                 ? "the residual has grown a hundredfold or more: the method does not suit A or "
+                   "the preconditioner (CG needs both to be Hermitian positive definite)"
                  : "";
     case Reason::breakdown:
       if (control.cause == Cause::norm_of_b)
@@ -387,30 +386,30 @@ inline std::string describe(Control const& control) {
     case Reason::diverged:
       if (control.cause == Cause::range_of_x)
         return "x has left the range of its scalar" + when +
-               ", the method's own residual has not: A may be singular and b not in its range; "
-               "otherwise scale A or b, or take another preconditioner or method";
-      return "the residual is beyond 1e12 times ||b|| and what it was" + when +
-             ": A may be singular and b not in its range; otherwise another preconditioner or "
-             "method, or an A scaled row by row, may do";
+               ", but the residual of the recurrence has not: A may be singular and b not in its "
+               "range, or A or b may be badly scaled";
+      return "the residual" + when +
+             " is more than 1e12 times ||b|| and 1e12 times the residual at the start: A may be "
+             "singular and b not in its range, or the rows of A may be badly scaled";
     case Reason::stagnated:
       return control.cause == Cause::cycle
-                 ? "another cycle from the true residual does not reduce it, and the next would do "
-                   "the same: another preconditioner, or a longer restart of gmres, may"
+                 ? "a cycle that starts from the true residual does not reduce it, so further "
+                   "cycles would not either: try another preconditioner, or a longer restart of "
+                   "gmres"
              : control.cause == Cause::undone
-                 ? "the last cycle ended further from the solution than it began, and has been "
-                   "undone: rounding outweighs what it solves; A may be singular and b not in its "
-                   "range; otherwise another form of gmres, a shorter restart or another "
-                   "preconditioner may do"
+                 ? "the last cycle ended with a larger residual than it began with, and has been "
+                   "undone: rounding outweighs its progress; A may be singular and b not in its "
+                   "range; otherwise try another form of gmres, a shorter restart or another "
+                   "preconditioner"
              : control.cause == Cause::faded
-                 ? "the recurrence of M r fades under its rounding, and beginning anew from the "
-                   "true residual no longer reduces it: another preconditioner, or the classical "
-                   "form, may"
+                 ? "the recurrence for M r is dominated by rounding, and a restart from the true "
+                   "residual no longer reduces it: try another preconditioner, or the classical "
+                   "form"
              : control.relative(control.true_squared) < 1e-3
                  ? "restarting from the true residual no longer reduces it: the "
                    "attainable accuracy is reached"
-                 : "restarting from the true residual no longer reduces it, far from a solution: "
-                   "A may be singular and b not in its range, or another preconditioner or method "
-                   "may do";
+                 : "restarting from the true residual no longer reduces it, far from a solution: A "
+                   "may be singular and b not in its range";
     default:
       return {};
   }

@@ -20,7 +20,8 @@ class OutOfTime : public std::runtime_error {
  private:
   static std::string text_of(double seconds) {
     char text[96];
-    std::snprintf(text, sizeof text, "it has taken longer than the %.2g s that were left", seconds);
+    std::snprintf(text, sizeof text, "it took longer than the %.2g s that time_limit left",
+                  seconds);
     return text;
   }
 };

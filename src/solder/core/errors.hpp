@@ -39,7 +39,7 @@ class OutOfMemory : public std::bad_alloc {
   OutOfMemory(char const* space, char const* label, std::size_t bytes) noexcept {
     double const size = static_cast<double>(bytes);
     bool const few = size < 1e6, many = size >= 1e9;
-    std::snprintf(text_, sizeof text_, "memory does not suffice: no %.*f %s of %s memory for %s",
+    std::snprintf(text_, sizeof text_, "out of memory: cannot allocate %.*f %s of %s memory for %s",
                   few ? 0 : 1, few ? size : size / (many ? 1e9 : 1e6),
                   few    ? "bytes"
                   : many ? "GB"
@@ -48,10 +48,11 @@ class OutOfMemory : public std::bad_alloc {
   }
   /// \brief Of something small, while all this was worked on.
   OutOfMemory(char const* what, std::int64_t rows, std::int64_t nonzeros) noexcept {
-    std::snprintf(text_, sizeof text_,
-                  "%s: the host's memory does not suffice for a matrix of %lld rows and %lld "
-                  "nonzeros",
-                  what, static_cast<long long>(rows), static_cast<long long>(nonzeros));
+    std::snprintf(
+        text_, sizeof text_,
+        "out of memory (%s): the host has too little memory for a matrix of %lld rows and "
+        "%lld nonzeros",
+        what, static_cast<long long>(rows), static_cast<long long>(nonzeros));
   }
 
   /// \brief The message; it lives as long as the error.

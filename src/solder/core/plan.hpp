@@ -247,7 +247,7 @@ inline Plan plan_solve(Machine const& machine, Shape const& shape, Traits const&
     traits.kernels.has(wanted) || !traits.on_device ? choose(wanted, "it was asked for")
                                                     : choose(many_kernels, no_kernel);
   else if (!traits.on_device)
-    choose(Runner::launch, "the host has a part in every iteration");
+    choose(Runner::launch, "the host takes part in every iteration");
   else if (traits.merges && Impl::hold_rows(shape, Impl::team_threads))
     choose(Runner::team, "the threads of one team hold a row each, which saves stages");
   else if (traits.merges && meets &&
@@ -255,17 +255,17 @@ inline Plan plan_solve(Machine const& machine, Shape const& shape, Traits const&
                            machine.multiprocessors / sharing * std::int64_t(Impl::team_threads)))
     choose(Runner::resident, "the threads of the device hold a row each, which saves stages");
   else if (work <= constants.most_work_of_team && traits.kernels.of_team)
-    choose(Runner::team, of_work("one team is the quickest", constants.most_work_of_team));
+    choose(Runner::team, of_work("one team is the fastest", constants.most_work_of_team));
   else if (work <= most && meets)
-    choose(Runner::resident, of_work("one kernel is the quickest", most));
+    choose(Runner::resident, of_work("one kernel is the fastest", most));
   else if (work > most)
-    choose(many_kernels, of_work("one kernel would be the quickest", most));
+    choose(many_kernels, of_work("one kernel would be the fastest", most));
   else if (!traits.kernels.of_league)
     choose(many_kernels, no_kernel);
   else
     choose(many_kernels, machine.is_host
                              ? "a barrier pays only with at least two threads and a core for each"
-                             : "how quick a barrier of all teams is was not measured on this GPU");
+                             : "barriers of all teams have not been measured on this GPU");
   Impl::plan_league(plan, machine, shape, traits, sharing);
   return plan;
 }
@@ -290,11 +290,11 @@ inline Plan plan_columns(Machine const& machine, std::int64_t entries, Runner wa
       carried ? constants.most_entries_of_columns : constants.most_entries_in_memory;
   std::string const of_entries = "all columns have " + std::to_string(entries) +
                                  " entries: up to " + std::to_string(most) +
-                                 " one kernel is the quickest";
+                                 " one kernel is the fastest";
   if (entries > most) return {.runner = Runner::graph, .because = of_entries};
   if (!machine.can_meet())
     return {.runner = Runner::graph,
-            .because = "how quick a barrier of all teams is was not measured on this GPU"};
+            .because = "barriers of all teams have not been measured on this GPU"};
   return {.runner = Runner::resident, .because = of_entries};
 }
 

@@ -39,7 +39,8 @@ Ranks const* ranks_of(Matrix const& A) {
 /// \brief What ends a solve, or a set-up, of all ranks where one of them has thrown.
 struct AnotherRankFailed : std::runtime_error {
   AnotherRankFailed()
-      : std::runtime_error("Solder: another rank has thrown an exception: see what it says") {}
+      : std::runtime_error(
+            "Solder: another rank has thrown an exception, which says what is wrong") {}
 };
 
 /// \brief What each rank does for itself before all go on together. One sum.

@@ -100,8 +100,8 @@ struct Progress {
   /// solve in one kernel, which comes back for each call, then goes on for as long; batches,
   /// solves beside one another and auto call it all the same.
   void pause_for(double seconds_from_now) const { pause = seconds_from_now; }
-  /// \brief The same, up to this iteration. It is called at that one or the next, or where the cycle
-  /// or, on GPUs, the batch ends that has it.
+  /// \brief The same, up to this iteration. It is called at that one or the next, or where the
+  /// cycle or, on GPUs, the batch ends that has it.
   void pause_until(int iteration_to_hear) const { resume = iteration_to_hear; }
 };
 
@@ -124,10 +124,10 @@ struct GuessOptions {
   static constexpr auto described() {
     return std::tuple(
         Option("guess_tolerance", &GuessOptions::guess_tolerance, from_to(0, 1),
-               "or at ||b - A x|| <= guess_tolerance * ||b - A x_0||"),
-        Option("zero_guess", &GuessOptions::zero_guess, Flag{}, "the guess is 0, whatever x holds"),
+               "also converged at ||b - A x|| <= guess_tolerance * ||b - A x_0||, x_0 the guess"),
+        Option("zero_guess", &GuessOptions::zero_guess, Flag{}, "start from 0, whatever x holds"),
         Option("keep_guess", &GuessOptions::keep_guess, Flag{},
-               "give the guess back where a failed solve ends with a worse x"));
+               "return the guess if a failed solve ends with a larger residual"));
   }
 };
 
@@ -156,11 +156,12 @@ struct SolverOptions : GuessOptions {
   /// driver's: a solver takes any tolerances and max_iterations that are not negative.
   static constexpr auto described() {
     return std::tuple(Option("tolerance", &SolverOptions::tolerance, from_to(0, 1),
-                             "stop at ||b - A x|| <= tolerance * ||b||; 0: never"),
+                             "converged at ||b - A x|| <= tolerance * ||b||; 0: never"),
                       Option("absolute_tolerance", &SolverOptions::absolute_tolerance, at_least(0),
-                             "or at ||b - A x|| <= absolute_tolerance"),
+                             "also converged at ||b - A x|| <= absolute_tolerance"),
                       Option("max_iterations", &SolverOptions::max_iterations,
-                             from_to(1, std::numeric_limits<int>::max()), "give up after so many"));
+                             from_to(1, std::numeric_limits<int>::max()),
+                             "iterations after which a solve gives up"));
   }
 };
 
@@ -253,14 +254,13 @@ struct Report {
 /// empty where there is nothing to say.
 inline std::string advice(Report const& report) {
   if (report.is_singular)
-    return "see which rows of A lack entries; with such an A, b has to be in its range";
-  std::string const automatic = "name: auto, which tries others";
+    return "check A for rows that lack entries; A is singular, so only some b have a solution";
+  std::string const automatic = "the solver auto, which tries several";
   bool const is_far = !(report.true_relative_residual < 1e-3);
-  bool const may_be_singular = report.reason == Reason::breakdown ||
-                               report.reason == Reason::indefinite_matrix ||
-                               report.reason == Reason::indefinite_preconditioner ||
-                               report.reason == Reason::diverged ||
-                               (report.reason == Reason::stagnated && is_far);
+  bool const may_be_singular =
+      report.reason == Reason::breakdown || report.reason == Reason::indefinite_matrix ||
+      report.reason == Reason::indefinite_preconditioner || report.reason == Reason::diverged ||
+      (report.reason == Reason::stagnated && is_far);
   if (!report.attempts.empty() && may_be_singular)
     return "A may be singular and b not in its range; otherwise scale its rows and columns";
   switch (report.reason) {
@@ -270,22 +270,22 @@ inline std::string advice(Report const& report) {
     case Reason::breakdown:
       return "take another method or preconditioner, or " + automatic;
     case Reason::indefinite_matrix:
-      return "A is not what cg is for: take gmres, bicgstab or idr, or " + automatic;
+      return "cg does not suit this A: take gmres, bicgstab or idr, or " + automatic;
     case Reason::indefinite_preconditioner:
       return "take another preconditioner, or gmres, bicgstab or idr with this one";
     case Reason::not_finite:
-      return "look for a NaN or an infinity in A, b and the guess; without any, scale A";
+      return "check A, b and the guess for a NaN or an infinity; if there is none, scale A";
     case Reason::diverged:
       return "take another preconditioner or method, or " + automatic +
-             "; a singular A has a solution only where b is in its range";
+             "; if A is singular, only some b have a solution";
     case Reason::stagnated:
       if (!is_far)
-        return "rounding allows no more: ask for a tolerance above " +
+        return "rounding allows no smaller residual: ask for a tolerance above " +
                Impl::rounded_up(report.true_relative_residual);
       return "take another preconditioner, a longer restart of gmres, or " + automatic +
-             "; a singular A has a solution only where b is in its range";
-    case Reason::nonsymmetric_matrix:
-      return "take gmres, bicgstab or idr, or " + automatic;
+             "; if A is singular, only some b have a solution";
+    case Reason::nonsymmetric_matrix:  // whose detail names the solvers for such an A
+      return "or take " + automatic;
     default:
       return {};
   }

@@ -102,7 +102,7 @@ void wait_for_status(Exec const& exec, std::int32_t& sequence, std::int32_t numb
       if (std::chrono::steady_clock::now() - start > std::chrono::seconds(2)) {
         exec.fence("Solder::status: waiting for the device");
         if (!has_come(sequence, number))
-          throw std::runtime_error("Solder: the device sent no word of the solve");
+          throw std::runtime_error("Solder: the device has stopped reporting on the solve");
       }
     }
   }

@@ -15,22 +15,29 @@
 
 namespace Solder::Impl {
 
+/// \brief What users call the vector that is read and the one that is written.
+struct VectorNames {
+  char const *read = "b", *written = "x";
+};
+
 /// \brief Refuses vectors of other lengths than n, or strided ones.
 inline void check_lengths(std::string_view name, std::int32_t n, std::size_t b, std::size_t x,
-                          bool contiguous) {
+                          bool contiguous, VectorNames const& names) {
   if (b != std::size_t(n) || x != std::size_t(n))
-    throw std::invalid_argument(std::string(name) + ": b and x need " + std::to_string(n) +
-                                " entries, not " + std::to_string(b) + " and " + std::to_string(x));
+    throw std::invalid_argument(std::string(name) + ": " + names.read + " has " +
+                                std::to_string(b) + " entries and " + names.written + " has " +
+                                std::to_string(x) + "; both need " + std::to_string(n) +
+                                ", one for each row");
   if (n > 0 && !contiguous)
-    throw std::invalid_argument(std::string(name) +
-                                ": b and x must be contiguous, not strided, views");
+    throw std::invalid_argument(std::string(name) + ": " + names.read + " or " + names.written +
+                                " is a strided view; both must be contiguous");
 }
 
 /// \brief Refuses a solution that would be written into the right-hand side, of which the true
 /// residual is to be taken: b and x share an entry, or lie in the same piece of memory by different
 /// strides. Columns of one table, side by side, do not.
 template <class B, class X>
-void check_apart(std::string_view name, B const& b, X const& x) {
+void check_apart(std::string_view name, B const& b, X const& x, VectorNames const& names) {
   if (b.size() == 0 || x.size() == 0) return;
   auto const begin = [](auto const& view) { return reinterpret_cast<std::intptr_t>(view.data()); };
   auto const end = [&](auto const& view) {
@@ -55,7 +62,8 @@ void check_apart(std::string_view name, B const& b, X const& x) {
     overlap = by.row == 0 ? left == 0 : left % by.row == 0 && std::abs(left / by.row) < rows;
   }
   if (overlap)
-    throw std::invalid_argument(std::string(name) + ": b and x overlap; x needs memory of its own");
+    throw std::invalid_argument(std::string(name) + ": " + names.read + " and " + names.written +
+                                " overlap in memory; copy one of them to another view");
 }
 
 /// \brief Refuses vectors that the execution space cannot access.
@@ -70,11 +78,12 @@ constexpr void check_access() {
 /// \brief Refuses a right-hand side and a solution of other lengths than n, that are strided,
 /// overlap, or that the execution space cannot access.
 template <class Exec, class B, class X>
-void check_vectors(std::string_view name, std::int32_t n, B const& b, X const& x) {
+void check_vectors(std::string_view name, std::int32_t n, B const& b, X const& x,
+                   VectorNames const& names = {}) {
   check_access<Exec, B, X>();
-  check_lengths(name, n, b.extent(0), x.extent(0),
-                b.span_is_contiguous() && x.span_is_contiguous());
-  check_apart(name, b, x);
+  check_lengths(name, n, b.extent(0), x.extent(0), b.span_is_contiguous() && x.span_is_contiguous(),
+                names);
+  check_apart(name, b, x, names);
 }
 
 /// \brief Refuses several right-hand sides and solutions of other extents than n rows, that
@@ -87,11 +96,11 @@ void check_columns(std::string_view name, std::int32_t n, B const& b, X const& x
     auto const extents = [](auto const& view) {
       return std::to_string(view.extent(0)) + " x " + std::to_string(view.extent(1));
     };
-    throw std::invalid_argument(std::string(name) + ": b and x need " + std::to_string(n) +
-                                " rows, and the same columns, not " + extents(b) + " and " +
-                                extents(x));
+    throw std::invalid_argument(std::string(name) + ": b is " + extents(b) + " and x is " +
+                                extents(x) + "; both need " + std::to_string(n) +
+                                " rows, and the same number of columns");
   }
-  check_apart(name, b, x);
+  check_apart(name, b, x, {});
 }
 
 /// \brief f(column of r, column of z), for z = M r. \throws std::invalid_argument where r and z
@@ -100,7 +109,7 @@ template <class R, class Z, class F>
 void for_each_column(R const& r, Z const& z, F const& f) {
   if (r.extent(1) != z.extent(1))
     throw std::invalid_argument("Solder: z = M r: r has " + std::to_string(r.extent(1)) +
-                                " columns, and z " + std::to_string(z.extent(1)));
+                                " columns, but z has " + std::to_string(z.extent(1)));
   for (std::size_t c = 0; c < r.extent(1); ++c)
     f(Kokkos::subview(r, Kokkos::ALL, c), Kokkos::subview(z, Kokkos::ALL, c));
 }

@@ -308,13 +308,14 @@ void find_unmatched_rows(CsrMatrix<Scalar, Exec, Offset> const& A, Analysis& ana
 inline std::string why_singular(Analysis const& analysis) {
   std::int32_t const rows = analysis.row_sizes.zeros, columns = analysis.column_sizes.zeros;
   if (rows + columns + analysis.unmatched_rows == 0) return {};
-  std::string text = "structurally singular, whatever its values are: ";
+  std::string text = "structurally singular: ";
   if (rows + columns > 0)
     text += Impl::plural(rows, " row and ", " rows and ") +
             Impl::plural(columns, " column", " columns") + " with nothing but zeros";
   else
-    text += Impl::plural(analysis.unmatched_rows, " row has", " rows have") +
-            " no column left, as row " + Impl::counted(analysis.first_unmatched_row);
+    text += Impl::plural(analysis.unmatched_rows, " row", " rows") +
+            " cannot be matched with a column of their own, the first of them row " +
+            Impl::counted(analysis.first_unmatched_row);
   return text + "; only some b have a solution";
 }
 
@@ -338,13 +339,12 @@ inline std::string describe(Analysis const& analysis) {
                      "\n  " + describe(symmetry);
   if (!symmetry.is_square || !symmetry.is_finite) return text + "\n";
   if (!symmetry.hermitian.holds())
-    text += symmetry.pattern ? "; the places of its entries are symmetric"
-                             : "; nor are the places of its entries";
+    text +=
+        symmetry.pattern ? "; its pattern is symmetric" : "; its pattern is not symmetric either";
   if (analysis.off_diagonals == 0)
-    text += "\n  nothing stands beside its diagonal";
+    text += "\n  diagonal";
   else if (analysis.is_triangular())
-    text += analysis.lower == 0 ? "\n  nothing stands below its diagonal"
-                                : "\n  nothing stands above its diagonal";
+    text += analysis.lower == 0 ? "\n  upper triangular" : "\n  lower triangular";
   text += "\n  ";
   if (analysis.diagonal.zeros > 0)
     text += counted(analysis.diagonal.zeros, "zero or missing");
@@ -357,18 +357,19 @@ inline std::string describe(Analysis const& analysis) {
             counted(analysis.negative_diagonals, "negative");
   int const percent = int(100.0 * analysis.dominant_rows / std::max(1, rows.rows));
   text += "; in " + std::to_string(percent) +
-          "% of the rows the diagonal entry is as large as all others together";
+          "% of the rows the diagonal entry is at least as large as the sum of the others";
   if (analysis.is_hermitian())
-    text += analysis.may_be_definite() ? "\n  nothing speaks against positive definite"
-            : analysis.is_indefinite() ? "\n  it is not positive definite"
-                                       : "\n  it may be negative definite: -A may suit cg";
+    text += analysis.may_be_definite() ? "\n  it may be positive definite"
+            : analysis.is_indefinite()
+                ? "\n  it is not positive definite"
+                : "\n  it may be negative definite: then cg solves -A x = -b";
   if (double const ratio = std::max(analysis.row_sizes.ratio(), analysis.column_sizes.ratio());
       ratio > 1e4)
     text += "\n  badly scaled: the largest entries of its rows or columns differ by " +
             number(ratio) + " times";
   if (std::string const why = why_singular(analysis); !why.empty()) text += "\n  " + why;
   if (analysis.looks_elliptic() && analysis.symmetry.pattern)
-    text += "\n  it looks like a discretised diffusion";
+    text += "\n  it looks like a discretised diffusion operator";
   return text + "\n";
 }
 

@@ -99,32 +99,33 @@ struct AmgOptions {
   /// \brief Names, ranges and purposes of the options; see core/options.hpp.
   static constexpr auto described() {
     return std::tuple(
-        Option("interpolation", &AmgOptions::interpolation,
-               "smoothed aggregation or classical interpolation of distance two, for positive "
-               "definite matrices, or approximate ideal restriction, for nonsymmetric ones, not "
-               "with cg and block_cg"),
+        Option(
+            "interpolation", &AmgOptions::interpolation,
+            "aggregation: smoothed aggregation; extended: classical multigrid; both for positive "
+            "definite matrices; air: approximate ideal restriction, for nonsymmetric ones, not "
+            "with cg and block_cg"),
         Option("strength", &AmgOptions::strength, from_to(0, 1),
-               "couplings are strong from this share of the largest, of the mean of both rows' "
-               "largest with aggregation, else of the row's"),
+               "an entry is strong from this share of the largest in its row on; with aggregation, "
+               "of the geometric mean of the largest in both rows"),
         Option("smoother", &AmgOptions::smoother,
-               "damped Jacobi, all sweeps alike, or sweeps that make a Chebyshev polynomial, in "
-               "D^-1 A or an approximate inverse times A"),
+               "damped Jacobi, or a Chebyshev polynomial over Jacobi (chebyshev) or over an "
+               "approximate inverse (fsai)"),
         Option("cycle", &AmgOptions::cycle,
-               "levels between the first and the last are gone through once or twice, each time"),
+               "w visits each level between the first and the last twice"),
         Option("pre", &AmgOptions::pre, from_to(0, Impl::amg::most_sweeps),
                "sweeps of the smoother before the coarser level"),
         Option("post", &AmgOptions::post, from_to(0, Impl::amg::most_sweeps),
-               "sweeps after it; left out: as many as before it, as cg and block_cg need")
+               "sweeps after it; default: as many as pre, which cg and block_cg need")
             .as("pre"),
         Option("max_levels", &AmgOptions::max_levels, from_to(2, Impl::amg::most_levels),
-               "levels at most, counting A itself")
+               "number of levels, A included, at most")
             .formerly("levels"),
         Option("max_coarse_size", &AmgOptions::max_coarse_size,
                from_to(1, Impl::amg::most_inverted),
-               "rows up to which a level is inverted instead of made coarser")
+               "a level with at most this many rows is inverted instead of coarsened")
             .formerly("coarsest"),
         Option("block_size", &AmgOptions::block_size, from_to(1, Impl::amg::most_modes),
-               "unknowns of a node, which follow one another and are aggregated together")
+               "unknowns per node, numbered consecutively and aggregated together")
             .only_with("near_nullspace", std::string_view("constant")));
   }
 };
@@ -143,21 +144,21 @@ constexpr bool is_for_hermitian(AmgInterpolation interpolation) {
 inline std::string cycle_failure(AmgOptions const& options, std::string const& section,
                                  std::string const& symmetric_for, bool has_modes) {
   if (options.pre + options.post == 0)
-    return section + "pre and " + section + "post are both 0: a cycle needs sweeps";
+    return section + "pre and " + section + "post are both 0: a cycle needs at least one sweep";
   auto const is_other = [&] {  // where there is a failure: without one nothing is allocated
     return section + "interpolation is " + std::string(to_string(options.interpolation)) + ": ";
   };
   if (options.interpolation != AmgInterpolation::aggregation) {
     if (has_modes)
-      return is_other() + "a near-nullspace is for aggregation; leave near_nullspace constant";
+      return is_other() +
+             "near_nullspace: rigid_body is for aggregation only; leave near_nullspace constant";
     if (options.block_size != 1)
-      return is_other() + "nodes are for aggregation; block_size must be 1, not " +
+      return is_other() + "block_size is for aggregation only; it must be 1, not " +
              std::to_string(options.block_size);
   }
   if (options.interpolation == AmgInterpolation::air) {
     if (options.smoother == AmgSmoother::fsai)
-      return is_other() +
-             "its sweeps are for fine rows alone; smoother must be jacobi or chebyshev, not fsai";
+      return is_other() + "its smoother must be jacobi or chebyshev, not fsai";
     if (!symmetric_for.empty())
       return is_other() + "its cycle is not symmetric, as " + symmetric_for +
              " needs it; take gmres, bicgstab or idr, or aggregation";

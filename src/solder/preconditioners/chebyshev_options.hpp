@@ -21,10 +21,10 @@ struct ChebyshevOptions {
         Option("degree", &ChebyshevOptions::degree, from_to(1, 100),
                "of the polynomial: products with A in an application"),
         Option("eigenvalue_fraction", &ChebyshevOptions::eigenvalue_fraction, between(0, 1),
-               "smallest eigenvalue that the polynomial aims at, as a fraction of the largest")
+               "the polynomial is small on eigenvalues from this fraction of the largest on")
             .formerly("share"),
         Option("lanczos_steps", &ChebyshevOptions::lanczos_steps, from_to(2, 100),
-               "to estimate the largest eigenvalue, a product with A each; few underestimate it"));
+               "steps that estimate the largest eigenvalue; fewer than 5 may underestimate it"));
   }
 };
 

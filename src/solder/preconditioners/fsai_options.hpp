@@ -39,29 +39,30 @@ struct FsaiOptions {
     constexpr std::string_view fixed = "static", grown = "adaptive";
     return std::tuple(
         Option("pattern", &FsaiOptions::adaptive, Flag{fixed, grown},
-               "of the factor: a power of A, or grown row by row where the gradient is largest"),
+               "of the factor: a power of A, or grown row by row where that helps most"),
         Option("tau", &FsaiOptions::tau, from_to(0, 1),
-               "entries of A up to tau times their diagonals' mean do not count for the pattern")
+               "entries of A up to tau sqrt(a_ii a_jj) are ignored for the pattern")
             .only_with("pattern", fixed),
         Option("k", &FsaiOptions::k, from_to(0, 100),
                "power of A that gives the pattern; 0: the diagonal")
             .only_with("pattern", fixed),
         Option("steps", &FsaiOptions::steps, from_to(0, 1000),
-               "most times that a row's pattern grows")
+               "times that a row's pattern grows, at most")
             .only_with("pattern", grown),
         Option("entries_per_step", &FsaiOptions::entries_per_step, from_to(1, 1000),
-               "entries that it grows by each time")
+               "entries by which a row grows each time")
             .only_with("pattern", grown),
         Option("improvement", &FsaiOptions::improvement, from_to(0, 1),
-               "a row is done when growing reduces its Kaporin number by no more than this share")
+               "a row stops growing when a step reduces its Kaporin number by this share or less")
             .only_with("pattern", grown),
         Option("delta", &FsaiOptions::delta, from_to(0, 1),
-               "entries of the factor up to delta times their row's norm are dropped"),
+               "entries of the factor up to delta times the norm of their row are dropped"),
         Option("energy_limit", &FsaiOptions::energy_limit, at_least(0),
-               "delta is halved for a row until eps A eps^H of what it loses is no more than this"),
+               "delta is halved for a row until its dropped entries eps have eps A eps^H of at "
+               "most this"),
         Option("max_row_entries", &FsaiOptions::max_row_entries,
                from_to(0, std::numeric_limits<int>::max()),
-               "largest entries of a row of the factor that are kept; 0: all"));
+               "number of entries that a row of the factor keeps, the largest; 0: all"));
   }
 };
 

@@ -437,8 +437,9 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
             ? state->pattern.unsymmetric(exec)
             : -1;
     if (incomplete >= 0)
-      state->structural = "row " + Impl::counted(incomplete) +
-                          " has no diagonal entry: incomplete factors have no pivot there";
+      state->structural = "row " + Impl::counted(incomplete) + " has no diagonal entry, which " +
+                          std::string(to_string(kind_)) + " needs as its pivot: take " +
+                          (is_hermitian(kind_) ? "ict" : "ilut with match: product");
     else if (must_mirror && unsymmetric >= 0)
       state->structural =
           "row " + Impl::counted(unsymmetric) +

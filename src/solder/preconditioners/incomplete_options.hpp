@@ -113,31 +113,31 @@ struct IncompleteOptions {
   static constexpr auto described() {
     return std::tuple(
         Option("level", &IncompleteOptions::level, from_to(0, 100),
-               "of fill, at most; 0: the pattern of A")
+               "highest fill level; 0: the pattern of A")
             .only_with("name", Factorisation::ick, Factorisation::iluk),
         Option("drop_tolerance", &IncompleteOptions::drop_tolerance, from_to(0, 1),
-               "entries smaller than this share of those of A's row are left out")
+               "entries below this size, relative to their row of A, are dropped")
             .only_with("name", Factorisation::ict, Factorisation::ilut),
         Option("fill_factor", &IncompleteOptions::fill_factor, from_to(1, 1000),
                "entries of the factors per entry of A, at most")
             .only_with("name", Factorisation::ick, Factorisation::iluk, Factorisation::ict,
                        Factorisation::ilut),
         Option("ordering", &IncompleteOptions::ordering,
-               "of elimination: the matrix's, reverse Cuthill-McKee, colour by colour, or "
+               "of elimination: that of the matrix, reverse Cuthill-McKee, by colours, or "
                "approximate minimum degree, for little fill"),
         Option("schedule", &IncompleteOptions::schedule,
-               "of the triangular solves: how their rows are grouped; auto: by a model of the time")
+               "how the rows of the triangular solves are grouped; auto: by a model of the time")
             .only_with("trisolve", Trisolve::exact),
         Option("shift", &IncompleteOptions::shift, from_to(0, 1),
-               "share of the diagonal that is added where a pivot is not positive, doubled nine "
-               "times at most; 0: never")
+               "share of the diagonal that is added if a pivot is not positive; doubled up to nine "
+               "times; 0: never")
             .only_with("name", Factorisation::ic0, Factorisation::ick, Factorisation::ict),
         Option("sweeps", &IncompleteOptions::sweeps, from_to(0, 100),
-               "of the fine-grained iteration for the factors; 0: elimination, row after row"),
+               "fixed-point sweeps that compute the factors; 0: elimination"),
         Option("trisolve", &IncompleteOptions::trisolve,
-               "how the factors are applied: triangular solves, or sweeps of Jacobi's iteration"),
+               "how the factors are applied: exact triangular solves, or Jacobi sweeps"),
         Option("trisolve_sweeps", &IncompleteOptions::trisolve_sweeps, from_to(1, 100),
-               "for each triangle: a product with it each")
+               "Jacobi sweeps for each triangle, a product with it each")
             .only_with("trisolve", Trisolve::jacobi));
   }
 };

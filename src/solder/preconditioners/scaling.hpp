@@ -56,8 +56,8 @@ class Scaling {
     check(options, name);
     if (options.is_symmetric && options.match != Match::none)
       throw std::invalid_argument(std::string(name) +
-                                  ": match: product permutes rows alone, and a Hermitian matrix "
-                                  "is then no longer one: take match: none");
+                                  ": match: product permutes rows but not columns, so the matrix "
+                                  "is no longer Hermitian: take match: none");
     state_ = std::make_shared<State>();
     make(exec, A);
   }
@@ -190,10 +190,10 @@ class Scaling {
     } else {
       auto const found = Impl::scaling::ProductMatching<Offset>(logarithms).made();
       if (found.unmatched > 0)
-        made.failure = "A is singular whatever its values are: " + std::to_string(found.unmatched) +
+        made.failure = "A is structurally singular: " + std::to_string(found.unmatched) +
                        " of its " + std::to_string(n) +
-                       " rows cannot be matched with a column of their own; take match: none if a "
-                       "solution is there nonetheless";
+                       " rows cannot be matched with a column of their own; take match: none if b "
+                       "is in the range of A";
       if (options_.scale == Scale::equilibrate) {
         of_rows = found.of_rows;
         of_columns = found.of_columns;

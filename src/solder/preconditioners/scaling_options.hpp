@@ -52,12 +52,12 @@ struct ScalingOptions {
   static constexpr auto described() {
     return std::tuple(
         Option("scale", &ScalingOptions::scale,
-               "A's rows and columns, for the preconditioner, by powers of two; equilibrate: the "
-               "largest entry of each becomes nearly 1"),
+               "make the preconditioner of A with rows and columns scaled by powers of two; "
+               "equilibrate: the largest entry of each is near 1"),
         Option(
             "match", &ScalingOptions::match,
-            "A's rows to columns, for the preconditioner, by a permutation; product: that of the "
-            "diagonal entries becomes as large as it can"));
+            "make the preconditioner of A with permuted rows; product: the product of the diagonal "
+            "entries is as large as possible"));
   }
 };
 

@@ -51,7 +51,7 @@ std::vector<NamedCandidate> read_candidates(std::string_view list,
                              std::string_view item, std::string const& what) {
     if (std::find(names.begin(), names.end(), name) != names.end()) return true;
     std::string_view const near = nearest_name(name, names);
-    refuse("'" + std::string(item) + "' names no " + what + ": " + listed(names) +
+    refuse("'" + std::string(item) + "' has an unknown " + what + "; valid: " + listed(names) +
            (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
     return false;
   };
@@ -64,17 +64,18 @@ std::vector<NamedCandidate> read_candidates(std::string_view list,
     is_empty = false;
     auto const plus = item.find('+');
     if (plus == std::string_view::npos) {
-      refuse("'" + std::string(item) + "' is no solver+preconditioner, as in cg+amg gmres+ilu0");
+      refuse("'" + std::string(item) + "' must be solver+preconditioner, as in cg+amg gmres+ilu0");
       continue;
     }
     std::string_view const solver = item.substr(0, plus), preconditioner = item.substr(plus + 1);
-    bool const has_solver = is_one_of(solver, solvers, item, "solver that auto knows"),
+    bool const has_solver = is_one_of(solver, solvers, item, "solver"),
                has_preconditioner =
                    is_one_of(preconditioner, preconditioners, item, "preconditioner");
     if (has_solver && has_preconditioner)
       candidates.push_back({std::string(solver), std::string(preconditioner)});
   }
-  if (is_empty && !list.empty()) refuse("there is none in '" + std::string(list) + "'");
+  if (is_empty && !list.empty())
+    refuse("'" + std::string(list) + "' has no candidate; write them as in cg+amg gmres+ilu0");
   return candidates;
 }
 

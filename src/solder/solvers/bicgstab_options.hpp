@@ -31,7 +31,7 @@ struct BiCgStabOptions : SolverOptions {
   /// \brief Names, ranges and purposes of the options; see core/options.hpp.
   static constexpr auto described() {
     return std::tuple(Option("form", &BiCgStabOptions::form,
-                             "textbook recurrences, or fused into fewer kernels"));
+                             "textbook recurrences, or one kernel less per iteration (pipelined)"));
   }
 };
 

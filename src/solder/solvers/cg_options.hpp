@@ -34,8 +34,8 @@ struct CgOptions : SolverOptions {
   /// \brief Names, ranges and purposes of the options; see core/options.hpp.
   static constexpr auto described() {
     return std::tuple(Option("form", &CgOptions::form,
-                             "textbook recurrences, or all sums at one point; auto: pipelined with "
-                             "none and jacobi"));
+                             "textbook recurrences, or all sums at one point (pipelined); auto: "
+                             "pipelined with none and jacobi"));
   }
 };
 

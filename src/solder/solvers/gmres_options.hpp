@@ -97,16 +97,17 @@ struct GmresOptions : SolverOptions {
   static constexpr auto described() {
     return std::tuple(
         Option("form", &GmresOptions::form,
-               "simpler GMRES; classical Gram-Schmidt once, or repeated where needed; modified; "
-               "flexible"),
+               "simpler GMRES (pipelined); classical Gram-Schmidt, never repeated (cgs) or if "
+               "needed (cgs2); modified (mgs); cgs2 for a varying preconditioner (flexible)"),
         Option("restart", &GmresOptions::restart, from_to(1, Impl::most_restart),
                "steps of a cycle"),
         Option("reorthogonalisation", &GmresOptions::reorthogonalisation,
-               "when cgs2 and flexible orthogonalise again: orthogonality lost, or ||w||^2 halved")
+               "when a step repeats Gram-Schmidt: if orthogonality is being lost, or if ||w||^2 "
+               "was halved")
             .only_with("form", GmresForm::cgs2, GmresForm::flexible)
             .formerly("second_round"),
         Option("basis", &GmresOptions::basis,
-               "how its vectors are stored: in the scalar of A, or in float, for double scalars")
+               "store the basis in the scalar of A, or in float (double scalars only)")
             .only_with("form", GmresForm::cgs2, GmresForm::cgs, GmresForm::mgs,
                        GmresForm::flexible));
   }

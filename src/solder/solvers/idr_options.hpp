@@ -20,13 +20,13 @@ struct IdrOptions : SolverOptions {
 
   /// \brief Names, ranges and purposes of the options; see core/options.hpp.
   static constexpr auto described() {
-    return std::tuple(
-        Option("shadow_dimension", &IdrOptions::shadow_dimension,
-               from_to(1, Impl::most_shadow_dimension),
-               "random vectors that residuals are kept orthogonal to; a cycle has one product more")
-            .formerly("shadow_space"),
-        Option("smoothing", &IdrOptions::smoothing, "of residuals: they never grow then"),
-        Option("seed", &IdrOptions::seed, "of the shadow space"));
+    return std::tuple(Option("shadow_dimension", &IdrOptions::shadow_dimension,
+                             from_to(1, Impl::most_shadow_dimension),
+                             "s, random vectors of the shadow space; a cycle has s + 1 products")
+                          .formerly("shadow_space"),
+                      Option("smoothing", &IdrOptions::smoothing,
+                             "report the residual of smallest norm so far, which never grows"),
+                      Option("seed", &IdrOptions::seed, "seed of the shadow space"));
   }
 };
 

@@ -158,7 +158,8 @@ class SolvedOperator final : public Thyra::LinearOpWithSolveBase<Scalar> {
                                        Criteria const criteria) const override {
     if (!solveSupportsNewImpl(transp, criteria))
       throw std::invalid_argument(
-          "Solder for Stratimikos: A x = b alone, and the norm of its residual over that of b");
+          "Solder for Stratimikos: only A x = b can be solved, not its transpose, with a tolerance "
+          "for ||b - A x|| / ||b||");
     make(criteria.is_null() || criteria->solveMeasureType.useDefault()
              ? Thyra::SolveCriteria<Scalar>::unspecifiedTolerance()
              : criteria->requestedTol);

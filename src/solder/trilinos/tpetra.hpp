@@ -81,7 +81,7 @@ auto from_tpetra(
   auto const refuse = [](std::string const& why) {
     throw std::invalid_argument("Solder::from_tpetra: " + why);
   };
-  if (A.is_null()) refuse("there is no matrix");
+  if (A.is_null()) refuse("the matrix is null");
   if (!A->isFillComplete()) refuse("the matrix is not filled: call fillComplete()");
   if (!A->getRowMap()->isSameAs(*A->getDomainMap()) || !A->getRowMap()->isSameAs(*A->getRangeMap()))
     refuse("row, domain and range map must be the same");

@@ -105,15 +105,15 @@ class Engine {
     if (ranks != nullptr && plan.runner != Runner::launch)
       throw std::invalid_argument(label + ": the runner must be launch, not " +
                                   std::string(to_string(plan.runner)) +
-                                  ", where several ranks solve together");
+                                  ", because several ranks solve together");
     if (!on_device && plan.runner != Runner::launch)
       throw std::invalid_argument(label + ": the runner must be launch, not " +
                                   std::string(to_string(plan.runner)) +
-                                  ", where the host has a part in every iteration");
+                                  ", because the host takes part in every iteration");
     if (columns() == 1 && plan.runner == Runner::resident && !has_progress<Exec>)
       throw std::invalid_argument(label +
-                                  ": the runner resident is for CPUs and the GPUs of "
-                                  "CUDA and HIP; others promise no teams that wait");
+                                  ": the runner resident works on CPUs and on GPUs by CUDA and "
+                                  "HIP; on others, teams cannot wait for each other");
     if (has_gate(plan, columns()))
       gate_ = allocate_zero_view<decltype(gate_)>(exec, "Solder::engine::gate", 1);
     for (auto& history : histories_) history.reserve(columns() == 1 ? 4096 : 1024);
@@ -419,8 +419,8 @@ class Engine {
       tell_listener(listener);
     is_stopping_ = is_stopping_ || left_sums_.is_to_stop();
   }
-  /// \brief Tells the listener, unless it pauses. Where the solve is one kernel, the next one has as
-  /// many iterations as the pause holds.
+  /// \brief Tells the listener, unless it pauses. Where the solve is one kernel, the next one has
+  /// as many iterations as the pause holds.
   void tell_listener(Listener const& listener) {
     double const last = std::max(seconds_ - received_at_, 1e-9);
     received_at_ = seconds_;
@@ -644,7 +644,7 @@ class Engine {
   // Of this solve:
   std::vector<Control> controls_;  ///< as the last status has them
   std::vector<std::vector<double>> histories_;
-  std::vector<Report::Check> checks_;  ///< of one column
+  std::vector<Report::Check> checks_;     ///< of one column
   std::int32_t sent_ = 0, received_ = 0;  ///< batches and statuses
   bool abandoned_ = false;                ///< its kernel's teams did not meet
   bool begun_ = false;                    ///< there are control blocks to go on from

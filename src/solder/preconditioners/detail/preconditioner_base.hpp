@@ -46,7 +46,7 @@ class PreconditionerBase {
                                                         Z const& z) const {
     constexpr char const* name = "Solder: z = M r";
     auto const& M = static_cast<Preconditioner const&>(*this);
-    check_vectors<Exec>(name, M.rows(), r, z);
+    check_vectors<Exec>(name, M.rows(), r, z, {"r", "z"});
     if constexpr (requires { M.failure(); })
       if (std::string const why = M.failure(); !why.empty())
         throw std::runtime_error(std::string(name) + ": " + why);

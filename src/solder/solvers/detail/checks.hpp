@@ -41,12 +41,12 @@ void check_fresh(std::string const& name, SystemBase<Exec> const& system,
   if (system.is_matrix_stale())
     throw std::logic_error(name +
                            ": the values of the CsrMatrix have changed since its copy in another "
-                           "format was made: call the copy's refresh(exec, A)");
+                           "format was made: call refresh(exec, A) of the copy");
   if (system.is_preconditioner_stale() && !options.allow_stale_preconditioner)
     throw std::logic_error(name +
                            ": the values of the matrix have changed since the preconditioner was "
-                           "set up: call its refresh(exec, A), an inner one's first; or set "
-                           "allow_stale_preconditioner if the older one is meant");
+                           "set up: call its refresh(exec, A), that of an inner one first, or set "
+                           "allow_stale_preconditioner to keep using it");
 }
 
 /// \brief Refuses what block methods do not take.
