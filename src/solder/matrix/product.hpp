@@ -326,7 +326,7 @@ SOLDER_MAKES_LAMBDAS std::int64_t most_terms(Exec const& exec,
 /// \brief The most terms of a row whose entries a single thread counts. The limit is higher if
 /// there are enough rows to keep a GPU's threads busy. (A few threads with many terms each only
 /// wait.)
-inline constexpr std::int64_t counted_by_thread = 40, counted_by_many_threads = 300;
+inline constexpr std::int64_t counted_by_thread = 40, counted_by_many_threads = 128;
 
 /// \brief Empties the tables before the first row.
 template <class Exec>
