@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <solder/core/kokkos_ext.hpp>
@@ -403,6 +404,24 @@ ProductPattern<Exec> pattern_of(CsrMatrix<Scalar, Exec> const& A) {
   return {A.row_offsets(), A.nonzeros(), A.longest_row()};
 }
 
+/// \brief The product of `width` columns with this pattern, whose entries compute(longest row)
+/// writes to where `rows` says.
+template <class Exec, class Rows, class Compute>
+auto computed(Exec const& exec, Rows& rows, std::int32_t width, ProductPattern<Exec> const& pattern,
+              Compute const& compute) {
+  using Scalar = std::remove_pointer_t<decltype(rows.values)>;
+  auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", pattern.nonzeros);
+  auto const values = allocate<Scalar>(exec, "Solder::csr::values", pattern.nonzeros);
+  rows.lengths = nullptr;
+  rows.offsets = pattern.offsets.data();
+  rows.columns = columns.data();
+  rows.values = values.data();
+  compute(pattern.longest);
+  exec.fence("Solder::product: made");
+  return CsrMatrix<Scalar, Exec>(exec, rows.X.rows.count, width, pattern.offsets, columns, values,
+                                 {pattern.longest});
+}
+
 /// \throws std::length_error if a product of `nonzeros` entries is too large
 template <class Matrix>
 void check_product_entries(std::int64_t nonzeros) {
@@ -455,16 +474,8 @@ CsrMatrix<Scalar, Exec> product_on_hosts(Exec const& exec, CsrMatrix<Scalar, Exe
     check_product_entries<CsrMatrix<Scalar, Exec>>(totals.nonzeros);
     return {offsets, totals.nonzeros, totals.longest};
   };
-  auto const [offsets, nonzeros, longest] = known != nullptr ? *known : counted();
-  auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", nonzeros);
-  auto const values = allocate<Scalar>(exec, "Solder::csr::values", nonzeros);
-  rows.lengths = nullptr;
-  rows.offsets = offsets.data();
-  rows.columns = columns.data();
-  rows.values = values.data();
-  run("Solder::product::entries", longest);
-  exec.fence("Solder::product: made");
-  return {exec, n, Y.columns(), offsets, columns, values, {longest}};
+  return computed(exec, rows, Y.columns(), known != nullptr ? *known : counted(),
+                  [&](std::int32_t longest) { run("Solder::product::entries", longest); });
 }
 
 /// \brief product() on GPUs. Y must have no duplicates.
@@ -551,21 +562,16 @@ CsrMatrix<Scalar, Exec> product_on_gpus(Exec const& exec, CsrMatrix<Scalar, Exec
     check_product_entries<CsrMatrix<Scalar, Exec>>(totals.nonzeros);
     return {offsets, totals.nonzeros, totals.longest};
   };
-  auto const [offsets, nonzeros, longest] = known != nullptr ? *known : counted();
-  auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", nonzeros);
-  auto const values = allocate<Scalar>(exec, "Solder::csr::values", nonzeros);
-  rows.lengths = nullptr;
-  rows.offsets = offsets.data();
-  rows.columns = columns.data();
-  rows.values = values.data();
-  std::int32_t shortest = 0;
-  for (auto const& pass : product_passes<Exec, Scalar>(lane_bits, terms, longest, is_full, false)) {
-    run("Solder::product::entries", pass, shortest);
-    if (pass.limit >= longest) break;
-    shortest = pass.limit + 1;
-  }
-  exec.fence("Solder::product: made");
-  return {exec, n, Y.columns(), offsets, columns, values, {longest}};
+  return computed(exec, rows, Y.columns(), known != nullptr ? *known : counted(),
+                  [&](std::int32_t longest) {
+                    std::int32_t shortest = 0;
+                    for (auto const& pass :
+                         product_passes<Exec, Scalar>(lane_bits, terms, longest, is_full, false)) {
+                      run("Solder::product::entries", pass, shortest);
+                      if (pass.limit >= longest) break;
+                      shortest = pass.limit + 1;
+                    }
+                  });
 }
 
 /// \brief See Solder::product. Y must have no duplicates.

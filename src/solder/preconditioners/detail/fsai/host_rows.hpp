@@ -73,8 +73,8 @@ class HostRow {
     Scalar sums[4]{};
     std::int32_t k = begin;
     for (; k + 4 <= end; k += 4)
-      for (int u = 0; u < 4; ++u) sums[u] += a[k + u] * conj_of(b[k + u]);
-    for (; k < end; ++k) sums[0] += a[k] * conj_of(b[k]);
+      for (int u = 0; u < 4; ++u) sums[u] += a[k + u] * conjugated(b[k + u]);
+    for (; k < end; ++k) sums[0] += a[k] * conjugated(b[k]);
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 

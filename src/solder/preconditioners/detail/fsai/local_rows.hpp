@@ -22,14 +22,6 @@ template <class Scalar>
 using RealOf = typename ScalarTraits<Scalar>::Real;
 
 template <class Scalar>
-KOKKOS_FORCEINLINE_FUNCTION Scalar conj_of(Scalar const& a) {
-  if constexpr (ScalarTraits<Scalar>::is_complex)
-    return {a.real(), -a.imag()};
-  else
-    return a;
-}
-
-template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION RealOf<Scalar> real_of(Scalar const& a) {
   if constexpr (ScalarTraits<Scalar>::is_complex)
     return a.real();

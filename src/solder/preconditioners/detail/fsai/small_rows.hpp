@@ -108,7 +108,7 @@ KOKKOS_FUNCTION void small_row(Lanes const& lanes, SmallScratch<M, Scalar>& scra
       if (lane > j) L[Scratch::of(j) + lane] = l;
       lanes.fence();
       SOLDER_UNROLL
-      for (int c = j + 1; c < M; ++c) a[c] -= l * conj_of(L[Scratch::of(j) + c]);
+      for (int c = j + 1; c < M; ++c) a[c] -= l * conjugated(L[Scratch::of(j) + c]);
     }
   }
 

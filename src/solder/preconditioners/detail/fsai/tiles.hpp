@@ -65,8 +65,8 @@ KOKKOS_FORCEINLINE_FUNCTION void add_tile_product(int lane, TilePart<Scalar>& su
   SOLDER_UNROLL
   for (int k = 0; k < tile_rows; ++k) {
     Scalar const x = RealOf<Scalar>(sign) * X[in_tile(r, k)];
-    sum.values[0] += x * conj_of(Y[in_tile(c, k)]);
-    sum.values[1] += x * conj_of(Y[in_tile(c + 1, k)]);
+    sum.values[0] += x * conjugated(Y[in_tile(c, k)]);
+    sum.values[1] += x * conjugated(Y[in_tile(c + 1, k)]);
   }
 }
 
@@ -116,7 +116,7 @@ struct DiagonalTile {
       SOLDER_UNROLL
       for (int r = j + 1; r < T; ++r) {
         SOLDER_UNROLL
-        for (int c = j + 1; c <= r; ++c) l[r][c] -= l[r][j] * conj_of(l[c][j]);
+        for (int c = j + 1; c <= r; ++c) l[r][c] -= l[r][j] * conjugated(l[c][j]);
       }
       Scalar x(j == lane % T ? 1 : 0);
       SOLDER_UNROLL

@@ -26,12 +26,6 @@ struct Filled {
   std::int32_t first_repaired = -1;  ///< the first of them, in the order of elimination
 };
 
-/// \brief The conjugate, in the scalar's own precision.
-template <class Scalar>
-Scalar conjugated(Scalar const& value) {
-  return narrow<Scalar>(conjugate(Wide<Scalar>(value)));
-}
-
 /// \brief The row that is being eliminated. Its columns before the diagonal are handed out in
 /// ascending order, those that elimination adds meanwhile included: a binary heap, which takes
 /// log(columns) an entry. A column is marked with the row that has it, so that nothing is cleared.
