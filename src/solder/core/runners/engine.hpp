@@ -131,7 +131,8 @@ class Engine {
         StatusReader<Exec>::bytes(columns, capacity_of(plan, cycle, on_device, columns)) +
         4 * std::size_t(columns) * sizeof(Control);
     if (has_gate(plan, columns)) size += sizeof(Gate);
-    if (programs.type != nullptr && may_be_whole(plan, columns) && !programs.type->whole.is_carried)
+    if (programs.type != nullptr && may_be_whole(plan, columns) &&
+        programs.type->whole.launch != nullptr && !programs.type->whole.is_carried)
       size += 2 * programs.type->size;
     return size;
   }
