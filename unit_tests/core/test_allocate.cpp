@@ -296,6 +296,37 @@ TEST(KeptArrays, AreTakenAgainOnceNobodyHasThem) {
   EXPECT_EQ(again(5000), 3 + mirrors);
 }
 
+int releases = 0;
+
+/// Also the free part of a stack of temporaries, in whatever round.
+TEST(KeptArrays, AreGivenUpWhereMemoryRunsOut) {
+  namespace Tools = Kokkos::Tools::Experimental;
+  Exec const exec;
+  KeptArrays kept;
+  for (int round = 1; round <= 3; ++round)
+    for (bool const stacked : {false, true}) {
+      KeptArrays::Use const use(kept);
+      Temporaries memory(1000);
+      Frame const frame(memory);
+      if (stacked) {
+        Frame const inner(memory);
+        temporary<double>(exec, 2000);
+      } else {
+        Solder::Impl::allocate<double>(exec, "given up", 2000);
+      }
+      releases = 0;
+      Tools::set_deallocate_data_callback([](Kokkos_Profiling_SpaceHandle, char const*, void const*,
+                                             std::uint64_t) { ++releases; });
+      Solder::Impl::before_allocation = [](char const*, std::size_t) {
+        if (releases == 0) throw std::bad_alloc();
+      };
+      EXPECT_NO_THROW(Solder::Impl::allocate<double>(exec, "a", 3000 + 10 * round + stacked));
+      Solder::Impl::before_allocation = nullptr;
+      Tools::set_deallocate_data_callback(nullptr);
+      EXPECT_GT(releases, 0) << "round " << round;
+    }
+}
+
 TEST(KeptArrays, OfTheOutermostCountAndOfItsThreadAlone) {
   Exec const exec;
   KeptArrays outer, inner;

@@ -149,6 +149,39 @@ TYPED_TEST(ProductOn, HasRowsOfSoManyTerms) {
   check_product(exec, with_terms(exec.concurrency() / 2 + 1, 66), Y);
 }
 
+/// Of any number of workers, and rows of any length.
+template <class Scalar>
+void check_arrays_of_workers() {
+  using Rows = Solder::Impl::ProductRowsOnHosts<Scalar>;
+  alignas(256) static char memory[1 << 17];
+  auto const place_of = [](auto const* array) {
+    return reinterpret_cast<std::uintptr_t>(array) - reinterpret_cast<std::uintptr_t>(memory);
+  };
+  for (std::int32_t const workers : {1, 2, 5})
+    for (std::int32_t const width : {0, 1, 63, 600})
+      for (std::int32_t const longest : {0, 1, 41, 42, 599}) {
+        Rows rows{.width = width};
+        rows.workers = workers;
+        rows.use(memory, longest);
+        auto const share = static_cast<std::uintptr_t>(rows.longest);
+        EXPECT_GE(rows.longest, longest);
+        EXPECT_EQ(place_of(rows.unsorted) % alignof(Scalar), 0);
+        EXPECT_EQ(place_of(rows.keys) % alignof(std::uint64_t), 0);
+        EXPECT_EQ(place_of(rows.places) % alignof(std::int32_t), 0);
+        EXPECT_GE(place_of(rows.keys), place_of(rows.unsorted) + workers * share * sizeof(Scalar));
+        EXPECT_GE(place_of(rows.places), place_of(rows.keys) + workers * share * 8);
+        EXPECT_LE(place_of(rows.places) + std::uintptr_t(4) * workers * width,
+                  static_cast<std::uintptr_t>(workers * rows.bytes_of_worker(longest)));
+      }
+}
+
+TEST(Product, AlignsTheArraysOfWorkersOnHosts) {
+  check_arrays_of_workers<float>();
+  check_arrays_of_workers<double>();
+  check_arrays_of_workers<Kokkos::complex<float>>();
+  check_arrays_of_workers<ComplexDouble>();
+}
+
 TYPED_TEST(ProductOn, RefusesWhatDoesNotFit) {
   TypeParam const exec;
   CsrMatrix<double, TypeParam> const X(exec, random_matrix<double>(3, 4, 2, 1)),

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <typeindex>
 #include <unordered_map>
 #include <vector>
@@ -17,7 +18,7 @@ namespace Solder::Impl {
 /// then no more.
 ///
 /// The first set-up holds what it would hold without. Another one, and what comes after it, holds
-/// what both have made, and what was needed on the way.
+/// what both have made, and what was needed on the way, unless memory runs out.
 class KeptArrays {
  public:
   /// \brief While one lives, the arrays that its thread allocates come from there; of several, from
@@ -33,7 +34,7 @@ class KeptArrays {
     ~Use() {
       if (arrays_ == nullptr) return;
       current_ = nullptr;
-      arrays_->drop();
+      arrays_->drop(arrays_->round_);
     }
     Use(Use const&) = delete;
     Use& operator=(Use const&) = delete;
@@ -59,8 +60,8 @@ class KeptArrays {
         return item.view;
       }
     is_used = false;
-    if (round_ == 1) drop();  // as if nothing were kept
-    View const view = make();
+    if (round_ == 1) drop(round_);  // as if nothing were kept
+    View const view = retried(make);
     items.push_back({view, round_});
     return view;
   }
@@ -69,7 +70,8 @@ class KeptArrays {
   struct List {
     virtual ~List() = default;
     /// \brief Gives up what has not been taken for two rounds; in the first, what is not held.
-    virtual void drop(std::uint64_t round) = 0;
+    /// \return whether there was any
+    virtual bool drop(std::uint64_t round) = 0;
   };
   template <class View>
   struct ListOf final : List {
@@ -79,15 +81,28 @@ class KeptArrays {
     };
     std::vector<Item> items;
 
-    void drop(std::uint64_t round) override {
-      std::erase_if(items, [round](Item const& item) {
-        return item.view.use_count() <= 1 && (round == 1 || item.round + 1 < round);
-      });
+    bool drop(std::uint64_t round) override {
+      return std::erase_if(items, [round](Item const& item) {
+               return item.view.use_count() <= 1 && (round == 1 || item.round + 1 < round);
+             }) > 0;
     }
   };
 
-  void drop() {
-    for (auto& [type, list] : lists_) list->drop(round_);
+  /// \brief make(); where memory does not suffice, again without what nobody has.
+  template <class Make>
+  auto retried(Make const& make) {
+    try {
+      return make();
+    } catch (std::bad_alloc const&) {
+      if (!drop(1)) throw;
+    }
+    return make();
+  }
+
+  bool drop(std::uint64_t round) {
+    bool any = false;
+    for (auto& [type, list] : lists_) any = list->drop(round) || any;
+    return any;
   }
 
   static inline thread_local KeptArrays* current_ = nullptr;

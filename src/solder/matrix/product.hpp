@@ -447,19 +447,10 @@ CsrMatrix<Scalar, Exec> product_on_hosts(Exec const& exec, CsrMatrix<Scalar, Exe
   std::int32_t const n = X.rows();
   Rows rows{.X = X.device_operator(), .Y = Y.device_operator(), .width = Y.columns()};
   auto const run = [&](char const* label, std::int32_t longest) {
-    std::int64_t const padded = (rows.width + std::int64_t(31)) / 32 * 32,
-                       bytes = 4 * padded + longest * std::int64_t(8 + sizeof(Scalar));
+    std::int64_t const bytes = rows.bytes_of_worker(longest);
     rows.workers = static_cast<std::int32_t>(std::clamp<std::int64_t>(
         product_budget(X, Y) / std::max<std::int64_t>(bytes, 1), 1, exec.concurrency()));
-    rows.longest = longest;
-    char* at = memory.take(exec, rows.workers * bytes);
-    auto const carve = [&]<class T>(T*& pointer, std::int64_t count) {
-      pointer = reinterpret_cast<T*>(at);
-      at += rows.workers * count * std::int64_t(sizeof(T));
-    };
-    carve(rows.unsorted, longest);
-    carve(rows.keys, longest);
-    carve(rows.places, padded);
+    rows.use(memory.take(exec, rows.workers * bytes), longest);
     Kokkos::parallel_for(
         label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>(exec, 0, rows.workers),
         rows);

@@ -23,9 +23,27 @@ struct ProductRowsOnHosts {
   std::int32_t const* offsets;
   std::int32_t* columns;
   Scalar* values;
-  std::int32_t longest = 0;       ///< of the rows, if there are entries
+  std::int32_t longest = 0;       ///< of the rows, or more; 0 without entries
   std::uint64_t* keys = nullptr;  ///< [workers][longest]
   Scalar* unsorted = nullptr;     ///< [workers][longest]
+
+  /// \brief As many entries, or more, that all arrays which follow one another are aligned.
+  static std::int64_t padded(std::int64_t count) { return (count + 31) / 32 * 32; }
+  /// \brief Bytes of memory that a worker needs. \param longest of the rows; 0: only count
+  std::int64_t bytes_of_worker(std::int32_t longest) const {
+    return 4 * padded(width) + padded(longest) * std::int64_t(8 + sizeof(Scalar));
+  }
+  /// \brief Takes this memory for all workers, aligned as allocations are.
+  void use(char* memory, std::int32_t longest_row) {
+    longest = static_cast<std::int32_t>(padded(longest_row));
+    auto const carve = [&]<class T>(T*& pointer, std::int64_t count) {
+      pointer = reinterpret_cast<T*>(memory);
+      memory += workers * count * std::int64_t(sizeof(T));
+    };
+    carve(unsorted, longest);
+    carve(keys, longest);
+    carve(places, padded(width));
+  }
 
   void operator()(std::int32_t worker) const {
     std::int32_t* const place = places + std::int64_t(worker) * width;
