@@ -585,8 +585,8 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
 /// in the order of X's row. On GPUs each row is summed in a table of its own, by about as many
 /// lanes as a row of Y has entries. The tables are in scratch, except those of rows with some
 /// thousand entries. On hosts each thread has a word per column of Y. These words and the tables in
-/// memory take up to 64 MB, or a third of the memory of X and Y if that is more. Waits for the
-/// device. \throws std::invalid_argument if X does
+/// memory take up to 64 MB, or a third of the memory of X and Y if that is more, but at least what
+/// one thread needs. Waits for the device. \throws std::invalid_argument if X does
 /// not have as many columns as Y has rows \throws std::length_error if the product has more than
 /// 2^31 - 2^16 - 1 entries
 /// \ingroup matrices

@@ -434,7 +434,10 @@ class Hierarchy {
       end_phase("strength");
       level.aggregates = aggregate(exec_, coupling, level.graph);
       end_phase("aggregation");
-      if (!is_coarse_enough(level.aggregates.count, A.rows())) return {};
+      if (!is_coarse_enough(level.aggregates.count, A.rows())) {
+        level.graph = {};
+        return {};
+      }
       return smoothed(coupling, ones_of(level.aggregates), lane_bits);
     }
     Nodes<Exec> const nodes = nodes_;
