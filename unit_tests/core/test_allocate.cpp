@@ -159,8 +159,7 @@ TEST(Temporaries, AreApartInFewAllocations) {
       fill(exec, doubles);
       fill(exec, chars);
       exec.fence();
-      Solder::Impl::Temporaries<Exec>* const current = Temporaries::current();
-      EXPECT_EQ(current, &memory);
+      EXPECT_EQ(Temporaries::current(), &memory);
       Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
       expect_filled(doubles);
       expect_filled(chars);

@@ -142,7 +142,8 @@ HostCsr<double> with_terms(std::int32_t rows, int terms) {
 TYPED_TEST(ProductOn, HasRowsOfSoManyTerms) {
   TypeParam const exec;
   auto const Y = diagonal(random_vector<double>(1000, 13));
-  for (int const terms : {38, 39, 40, 41, 42, 64, 65, 66, 126, 127, 128, 129, 130})
+  for (int const terms :
+       {38, 39, 40, 41, 42, 64, 65, 66, 126, 127, 128, 129, 130, 298, 299, 300, 301, 302})
     check_product(exec, with_terms(500, terms), Y);
   if (Solder::Impl::is_host_space<TypeParam>) return;
   // More rows than half of a GPU's threads: counted by threads too.

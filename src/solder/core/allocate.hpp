@@ -62,6 +62,9 @@ View allocate_zero_view(Exec const& exec, char const* label, Extents... extents)
   return make();
 }
 
+/// \brief The alignment, in bytes, of an array that is part of a larger one.
+inline constexpr std::size_t part_alignment = 256;
+
 /// \brief While one lives, the small arrays that its thread allocates for Exec by `allocate` are
 /// parts of larger ones.
 ///
@@ -91,7 +94,7 @@ class PooledAllocations {
     std::any& slot = rest_[typeid(T)];
     if (!slot.has_value()) slot = no_view<DeviceArray<T, Exec>>();
     auto& rest = *std::any_cast<DeviceArray<T, Exec>>(&slot);
-    std::size_t const step = alignment / sizeof(T), room = (size + step - 1) / step * step;
+    std::size_t const step = part_alignment / sizeof(T), room = (size + step - 1) / step * step;
     if (rest.extent(0) < room)
       rest = allocate_view<DeviceArray<T, Exec>>(exec, "Solder::pool", whole_ / sizeof(T));
     DeviceArray<T, Exec> const taken = Kokkos::subview(rest, std::make_pair(std::size_t(0), size));
@@ -100,8 +103,6 @@ class PooledAllocations {
   }
 
  private:
-  static constexpr std::size_t alignment = 256;
-
   static constexpr std::size_t least_whole = std::size_t(8) << 20;
 
   static inline thread_local PooledAllocations* current_ = nullptr;
@@ -162,7 +163,8 @@ class Temporaries {
   /// \brief An array from the chunk with the least room that suffices, or else from a new one.
   template <class T>
   DeviceArray<T, Exec> take(Exec const& exec, std::size_t size) {
-    std::size_t const bytes = (size * sizeof(T) + alignment - 1) / alignment * alignment;
+    std::size_t const bytes =
+        (size * sizeof(T) + part_alignment - 1) / part_alignment * part_alignment;
     Chunk* best = nullptr;
     for (Chunk& chunk : chunks_)
       if (chunk.room() >= bytes && (best == nullptr || chunk.room() < best->room())) best = &chunk;
@@ -182,12 +184,8 @@ class Temporaries {
   /// thread's innermost Frame.
   template <class Make>
   static auto retried(Make const& make) {
-    try {
-      return make();
-    } catch (OutOfMemory const&) {
-      if (current_ == nullptr || !current_->gives_up()) throw;
-    }
-    return make();
+    return made_or_again<OutOfMemory>(make,
+                                      [] { return current_ != nullptr && current_->gives_up(); });
   }
 
  private:
@@ -208,8 +206,6 @@ class Temporaries {
       }
     return any;
   }
-
-  static constexpr std::size_t alignment = 256;
 
   static inline thread_local Temporaries* current_ = nullptr;
   static inline thread_local bool takes_all_ = false;

@@ -13,6 +13,18 @@
 
 namespace Solder::Impl {
 
+/// \brief make(); where it throws an Error, as memory does not suffice, once more if give_up() says
+/// that it has given something up.
+template <class Error, class Make, class GiveUp>
+auto made_or_again(Make const& make, GiveUp const& give_up) {
+  try {
+    return make();
+  } catch (Error const&) {
+    if (!give_up()) throw;
+  }
+  return make();
+}
+
 /// \brief The arrays of a set-up that is done again and again: what one set-up has given up, the
 /// next one has, where it asks for as many entries. So set-ups of the same sizes allocate twice and
 /// then no more.
@@ -61,7 +73,7 @@ class KeptArrays {
       }
     is_used = false;
     if (round_ == 1) drop(round_);  // as if nothing were kept
-    View const view = retried(make);
+    View const view = made_or_again<std::bad_alloc>(make, [this] { return drop(1); });
     items.push_back({view, round_});
     return view;
   }
@@ -87,17 +99,6 @@ class KeptArrays {
              }) > 0;
     }
   };
-
-  /// \brief make(); where memory does not suffice, again without what nobody has.
-  template <class Make>
-  auto retried(Make const& make) {
-    try {
-      return make();
-    } catch (std::bad_alloc const&) {
-      if (!drop(1)) throw;
-    }
-    return make();
-  }
 
   bool drop(std::uint64_t round) {
     bool any = false;

@@ -52,6 +52,16 @@ inline double host_work(std::int64_t entries, std::int64_t rows) {
   return 1.5 * static_cast<double>(entries) + 9.0 * static_cast<double>(rows);
 }
 
+/// \brief The first row of worker w of a host, of those among whom the rows with these offsets are
+/// dealt.
+template <class Offset>
+std::int32_t first_row_of_worker(std::int32_t w, std::int32_t workers, std::int32_t rows,
+                                 Offset const* offsets) {
+  return balanced_bound(w, workers, rows, 1, [offsets](std::int32_t i) {
+    return host_work(static_cast<std::int64_t>(offsets[i]), i);
+  });
+}
+
 }  // namespace Impl
 
 /// \brief Rows in equal slices, for a user-defined operator whose rows all cost about the same.

@@ -336,7 +336,7 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
     Impl::KeptArrays::Use const use(this->kept_arrays());
     [[maybe_unused]] std::optional<Impl::PooledAllocations<Exec>> pool;
     if constexpr (!Impl::is_host_space<Exec>)
-      pool.emplace(A.nonzeros() * (sizeof(Stored) + 4) / 4);  // as levels are about as large as A
+      pool.emplace(Impl::amg::bytes_at_once<Stored>(A.nonzeros()));
     auto state = Impl::amg::make_hierarchy<Stored>(
         exec, A, options_.strength, options_.max_levels, options_.max_coarse_size,
         Impl::amg::Sweeps{beside_coarse(options_.pre), beside_coarse(options_.post), is_split(),

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
-#include <solder/core/allocate.hpp>
-#include <solder/core/kokkos_ext.hpp>
-#include <solder/matrix/csr.hpp>
+#include <solder/matrix/csr_operator.hpp>
+#include <solder/matrix/partition.hpp>
 
 namespace Solder::Impl {
 
@@ -58,12 +56,8 @@ struct ProductRowsOnHosts {
   }
 
  private:
-  /// \brief The first row of a worker: all have about as many entries of X.
   std::int32_t first_row(std::int32_t worker) const {
-    std::int64_t const n = X.rows.count, before = std::int64_t(X.row_offsets[n]) * worker / workers;
-    if (worker == workers) return X.rows.count;
-    return static_cast<std::int32_t>(std::lower_bound(X.row_offsets, X.row_offsets + n, before) -
-                                     X.row_offsets);
+    return first_row_of_worker(worker, workers, X.rows.count, X.row_offsets);
   }
   /// \brief f(entry of X, entry of Y) for the terms of row i.
   template <class F>

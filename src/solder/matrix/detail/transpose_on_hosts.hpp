@@ -9,6 +9,7 @@
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/offsets.hpp>
+#include <solder/matrix/partition.hpp>
 
 namespace Solder::Impl {
 
@@ -43,7 +44,7 @@ CsrMatrix<Scalar, Exec, Offset> transpose_on_hosts(Exec const& exec,
   Scalar const* const values = A.values().data();
   Offset* const places = places_view.data();
   auto const first_row = [=](std::int32_t worker) {
-    return static_cast<std::int32_t>(std::int64_t(rows) * worker / workers);
+    return first_row_of_worker(worker, workers, rows, offsets);
   };
   Kokkos::parallel_for("Solder::transpose::count", Policy(exec, 0, workers),
                        [=](std::int32_t worker) {

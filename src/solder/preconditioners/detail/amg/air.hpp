@@ -88,12 +88,12 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> scaled_fine_columns(
 }
 
 /// \brief |a_ii| of each row. An entry r_cj of a restriction counts times |a_jj|: A's rows may be
-/// scaled in any way. \param inverse 1 / a_ii
+/// scaled in any way. Temporary. \param inverse 1 / a_ii
 template <class Scalar, class Exec>
 SOLDER_MAKES_LAMBDAS DeviceArray<double, Exec> diagonal_sizes(Exec const& exec,
                                                               Scalar const* inverse,
                                                               std::int32_t rows) {
-  auto const view = allocate<double>(exec, "Solder::amg::diagonal_sizes", rows);
+  auto const view = allocate_temporary<double>(exec, "Solder::amg::diagonal_sizes", rows);
   double* const sizes = view.data();
   Kokkos::parallel_for(
       "Solder::amg::diagonal_sizes", Kokkos::RangePolicy<Exec>(exec, 0, rows),

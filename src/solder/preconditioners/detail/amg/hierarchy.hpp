@@ -99,6 +99,13 @@ SOLDER_MAKES_LAMBDAS bool is_in(Exec const& exec, CsrMatrix<Scalar, Exec> const&
   return different <= 0;
 }
 
+/// \brief Bytes that a set-up takes at once for several of its arrays: a quarter of the matrix,
+/// which levels are about as large as.
+template <class Stored>
+constexpr std::size_t bytes_at_once(std::int64_t nonzeros) {
+  return nonzeros * (sizeof(Stored) + 4) / 4;
+}
+
 /// \brief What a hierarchy needs to know of its cycle: the weights of the last sweep before and the
 /// first sweep after the coarse grid, times the largest eigenvalue, 0 if there is none; and how the
 /// grid is made.
@@ -150,7 +157,7 @@ class Hierarchy {
         sweeps_(sweeps),
         modes_(modes),
         lanczos_(std::make_unique<LanczosMemory<Exec>>(exec, true)),
-        temporaries_(std::make_unique<Temporaries<Exec>>(share_of(A))),
+        temporaries_(std::make_unique<Temporaries<Exec>>(bytes_at_once<Scalar>(A.nonzeros()))),
         phase_began_(began) {
     end_phase("duplicates");
     if (is_aggregation() && before != nullptr && before->failure.empty() &&
@@ -192,9 +199,6 @@ class Hierarchy {
   static constexpr double epsilon =
       std::numeric_limits<typename ScalarTraits<Scalar>::Real>::epsilon();
 
-  static constexpr std::size_t share_of(Matrix const& A) {
-    return A.nonzeros() * (sizeof(Scalar) + 4) / 4;
-  }
   /// \brief f(), after which its temporaries are given back.
   template <class F>
   auto framed(F const& f) {
@@ -249,12 +253,9 @@ class Hierarchy {
     Level& fine = levels.back();
     Matrix const A = fine.A;
     Scalar* const inverse = const_cast<Scalar*>(inverse_of(fine));
-    auto const all_rows = [&] {
-      return Splitting<Exec>{temporarily([&] { return numbers(exec_, A.rows()); }), A.rows()};
-    };
     Splitting<Exec> splitting;
     if (A.rows() <= coarsest) {
-      splitting = all_rows();
+      splitting = {numbers(exec_, A.rows()), A.rows()};
     } else {
       auto const graph = temporarily([&] { return strong_in_rows<Magnitude>(A, strength); });
       splitting = temporarily([&] {
@@ -263,11 +264,11 @@ class Hierarchy {
       end_phase("splitting");
       if (!is_coarse_enough(splitting.count, A.rows())) {
         if (levels.size() > 1 || A.rows() > most_inverted) return false;
-        splitting = all_rows();  // A itself is inverted
+        splitting = {numbers(exec_, A.rows()), A.rows()};  // A itself is inverted
       }
     }
     bool const is_last = splitting.count <= coarsest || splitting.count == A.rows();
-    auto const sizes = temporarily([&] { return diagonal_sizes(exec_, inverse, A.rows()); });
+    auto const sizes = diagonal_sizes(exec_, inverse, A.rows());
     Matrix const R = temporarily(
                      [&] {
                        return air_restriction(exec_, A, inverse, sizes.data(), splitting,
@@ -281,9 +282,7 @@ class Hierarchy {
                  AP = temporarily([&] { return Impl::product(exec_, A, P, memory_); }),
                  RAP = temporarily([&] { return Impl::product(exec_, RA, P, memory_); }, is_last);
     Matrix const coarse =  // the last one is inverted
-        is_last ? RAP
-                : dropped(exec_, RAP, share.coarse,
-                          temporarily([&] { return numbers(exec_, RAP.rows()); }).data(), true);
+        is_last ? RAP : dropped(exec_, RAP, share.coarse, numbers(exec_, RAP.rows()).data(), true);
     pin(exec_, inverse, R, coarse, rounding_share(epsilon));
     end_phase("coarse matrix");
     if (has_filled(coarse)) return false;
@@ -333,10 +332,8 @@ class Hierarchy {
   bool coarsen(double strength, std::int32_t coarsest) {
     Matrix const A = levels.back().A;
     auto const prolongator = framed([&]() -> std::optional<Matrix> {
-      if (A.rows() <= coarsest) {
-        auto const all = temporarily([&] { return numbers(exec_, A.rows()); });
-        return tentative<Scalar>(exec_, Aggregates<Exec>{all, A.rows()});
-      }
+      if (A.rows() <= coarsest)
+        return tentative<Scalar>(exec_, Aggregates<Exec>{numbers(exec_, A.rows()), A.rows()});
       return is_aggregation() ? smoothed_prolongator(A, strength)
                               : extended_prolongator(A, strength);
     });
@@ -367,7 +364,7 @@ class Hierarchy {
     } else {
       bool const alike = sweeps_.before == sweeps_.after;
       auto const Q_of = [&](double weight, bool in_place) {
-        return temporarily([&] { return swept(fine, P, AP, weight, in_place); });
+        return temporarily([&] { return swept(fine, AP, weight, in_place); });
       };
       Matrix const Q = Q_of(sweeps_.before, alike || sweeps_.after == 0);
       if (!keeps_R) fine.QH = conjugate_transpose(exec_, Q);
@@ -399,10 +396,10 @@ class Hierarchy {
   /// \brief (I - w D^-1 A) P; if extended, without small entries, which the others of their row
   /// absorb, unless P is the identity before an inverse.
   /// \param in_place whether to overwrite A P
-  Matrix swept(Level const& level, Matrix const& P, Matrix const& AP, double weight,
-               bool in_place) const {
-    if (weight == 0) return P;
-    Matrix const Q = smooth(exec_, inverse_of(level), weight / level.largest, P, AP, in_place);
+  Matrix swept(Level const& level, Matrix const& AP, double weight, bool in_place) const {
+    if (weight == 0) return *level.P;
+    Matrix const Q =
+        smooth(exec_, inverse_of(level), weight / level.largest, *level.P, AP, in_place);
     if (is_aggregation() || extended_share<Scalar> == 0 || Q.columns() == Q.rows()) return Q;
     return dropped(exec_, Q, extended_share<Scalar>, nullptr, true);
   }

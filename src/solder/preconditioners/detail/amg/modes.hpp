@@ -191,9 +191,9 @@ SOLDER_MAKES_LAMBDAS ModesProlongator<Scalar, Exec> tentative(Exec const& exec,
   using Kernel = Orthonormalise<Scalar, Exec>;
   auto const n = static_cast<std::int32_t>(nodes.of_row.extent(0));
   std::int32_t const m = modes.count;
-  auto const members = Temporaries<Exec>::temporarily([&] {
-    return conjugate_transpose(exec, tentative<Scalar>(exec, aggregates));
-  });  // a row each
+  // Of each aggregate, as a row, ascending.
+  auto const members = Temporaries<Exec>::temporarily(
+      [&] { return conjugate_transpose(exec, tentative<Scalar>(exec, aggregates)); });
   auto const Q_view =
                  allocate_temporary<Number>(exec, "Solder::amg::orthonormal", std::int64_t(n) * m),
              R_view = allocate_temporary<Number>(exec, "Solder::amg::triangles",

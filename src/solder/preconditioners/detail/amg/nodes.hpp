@@ -22,10 +22,10 @@ struct Nodes {
   std::int32_t count = 0;
 };
 
-/// \brief 0, 1, 2, ...
+/// \brief 0, 1, 2, ... Temporary.
 template <class Exec>
 SOLDER_MAKES_LAMBDAS DeviceArray<std::int32_t, Exec> numbers(Exec const& exec, std::int64_t size) {
-  auto const view = allocate<std::int32_t>(exec, "Solder::amg::numbers", size);
+  auto const view = allocate_temporary<std::int32_t>(exec, "Solder::amg::numbers", size);
   std::int32_t* const number = view.data();
   Kokkos::parallel_for(
       "Solder::amg::numbers",
