@@ -8,10 +8,14 @@
 #include <functional>
 #include <new>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include <solder/core/scalar.hpp>
+
+#include "../kokkos_events.hpp"
 
 namespace {
 
@@ -257,7 +261,7 @@ struct Arrays {
   Array<double> stays, zero;
 
   Arrays(Exec const& exec, KeptArrays& kept, int size) {
-    KeptArrays::Use const use(kept);
+    KeptArrays::Use const use(kept, exec);
     stays = Solder::Impl::allocate<double>(exec, "stays", size);
     auto const given_up = Solder::Impl::allocate<double>(exec, "given up", size);
     zero = Solder::Impl::allocate_zero_view<Array<double>>(exec, "zero", size);
@@ -304,7 +308,7 @@ TEST(KeptArrays, AreGivenUpWhereMemoryRunsOut) {
   KeptArrays kept;
   for (int round = 1; round <= 3; ++round)
     for (bool const stacked : {false, true}) {
-      KeptArrays::Use const use(kept);
+      KeptArrays::Use const use(kept, exec);
       Temporaries memory(1000);
       Frame const frame(memory);
       if (stacked) {
@@ -326,6 +330,24 @@ TEST(KeptArrays, AreGivenUpWhereMemoryRunsOut) {
     }
 }
 
+/// What is given up must not be taken by another instance while kernels use it.
+TEST(KeptArrays, WaitForTheirInstanceWhereASetUpFails) {
+  Exec const exec;
+  KeptArrays kept;
+  auto const fences_of = [&](bool fails) {
+    SolderTest::KokkosEvents events;
+    try {
+      KeptArrays::Use const use(kept, exec);
+      if (fails) throw std::runtime_error("a set-up");
+    } catch (std::runtime_error const&) {
+    }
+    events.stop();
+    return events.fences;
+  };
+  EXPECT_TRUE(fences_of(false).empty());
+  EXPECT_EQ(fences_of(true), std::vector<std::string>{"Solder: a set-up has failed"});
+}
+
 TEST(KeptArrays, OfTheOutermostCountAndOfItsThreadAlone) {
   Exec const exec;
   KeptArrays outer, inner;
@@ -333,9 +355,9 @@ TEST(KeptArrays, OfTheOutermostCountAndOfItsThreadAlone) {
     return allocations_of([&] { Solder::Impl::allocate<double>(exec, "a", 10); });
   };
   for (int round = 0; round < 3; ++round) {
-    KeptArrays::Use const use(outer);
+    KeptArrays::Use const use(outer, exec);
     EXPECT_EQ(made(), round == 2 ? 0 : 1);  // nothing that is free stays of the first
-    KeptArrays::Use const of_inner(inner);
+    KeptArrays::Use const of_inner(inner, exec);
     EXPECT_EQ(KeptArrays::current(), &outer);
     int elsewhere = 0;
     std::thread([&] { elsewhere = made(); }).join();

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <new>
 #include <typeindex>
@@ -35,16 +36,24 @@ class KeptArrays {
  public:
   /// \brief While one lives, the arrays that its thread allocates come from there; of several, from
   /// the outermost's. No kernel that uses an array which has been given up may be in flight on
-  /// another instance.
+  /// another instance than `exec`: where an exception ends it, it waits for exec.
+  template <class Exec>
   class Use {
    public:
-    explicit Use(KeptArrays& arrays) : arrays_(current_ == nullptr ? &arrays : nullptr) {
+    Use(KeptArrays& arrays, Exec const& exec)
+        : arrays_(current_ == nullptr ? &arrays : nullptr), exec_(exec) {
       if (arrays_ == nullptr) return;
       current_ = arrays_;
       ++arrays_->round_;
     }
     ~Use() {
       if (arrays_ == nullptr) return;
+      if (std::uncaught_exceptions() > exceptions_) {
+        try {
+          exec_.fence("Solder: a set-up has failed");
+        } catch (...) {  // the exception that ended it says more
+        }
+      }
       current_ = nullptr;
       arrays_->drop(arrays_->round_);
     }
@@ -53,6 +62,8 @@ class KeptArrays {
 
    private:
     KeptArrays* arrays_;  ///< null: there is an outer one
+    Exec exec_;
+    int exceptions_ = std::uncaught_exceptions();
   };
 
   /// \brief The one that counts for the calling thread, or null.

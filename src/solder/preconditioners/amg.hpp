@@ -333,7 +333,7 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
   std::shared_ptr<State> made_of(Exec const& exec, Matrix const& A, State const* before) const {
     std::int32_t const size = options_.block_size;
     bool const given = modes_.count > 0;
-    Impl::KeptArrays::Use const use(this->kept_arrays());
+    Impl::KeptArrays::Use const use(this->kept_arrays(), exec);
     [[maybe_unused]] std::optional<Impl::PooledAllocations<Exec>> pool;
     if constexpr (!Impl::is_host_space<Exec>)
       pool.emplace(Impl::amg::bytes_at_once<Stored>(A.nonzeros()));

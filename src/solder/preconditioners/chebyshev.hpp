@@ -372,7 +372,7 @@ class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>
 
   State made_for(Exec const& exec, Matrix const& A) const {
     Kokkos::Timer timer;
-    Impl::KeptArrays::Use const use(this->kept_arrays());
+    Impl::KeptArrays::Use const use(this->kept_arrays(), exec);
     double largest = 1;
     if (A.rows() > 0 || Impl::ranks_of(A) != nullptr) {
       Ranks const* const ranks = Impl::ranks_of(A);

@@ -451,7 +451,7 @@ class Fsai : public Impl::PreconditionerBase<Fsai<Scalar, Exec, Factor, Offset>,
                                   std::to_string(matrix.columns()));
     Impl::with_memory_for("Solder::Fsai", matrix.rows(), matrix.nonzeros(), [&] {
       if (state_ == nullptr) state_ = std::make_shared<State>();
-      Impl::KeptArrays::Use const use(this->kept_arrays());
+      Impl::KeptArrays::Use const use(this->kept_arrays(), exec);
       *state_ = Impl::fsai::make_factors<Factor>(exec, matrix, options_);
     });
     this->set_made_of(matrix);

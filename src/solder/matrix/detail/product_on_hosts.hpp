@@ -15,12 +15,13 @@ namespace Solder::Impl {
 template <class Scalar>
 struct ProductRowsOnHosts {
   CsrOperator<Scalar, std::int32_t> X, Y;
-  std::int32_t workers, width;  ///< width: columns of Y
-  std::int32_t* places;         ///< [workers][width]
-  std::int32_t* lengths;        ///< [rows]; null: compute the entries
-  std::int32_t const* offsets;
-  std::int32_t* columns;
-  Scalar* values;
+  std::int32_t width;  ///< columns of Y
+  std::int32_t workers = 0;
+  std::int32_t* places = nullptr;   ///< [workers][width]
+  std::int32_t* lengths = nullptr;  ///< [rows]; null: compute the entries
+  std::int32_t const* offsets = nullptr;
+  std::int32_t* columns = nullptr;
+  Scalar* values = nullptr;
   std::int32_t longest = 0;       ///< of the rows, or more; 0 without entries
   std::uint64_t* keys = nullptr;  ///< [workers][longest]
   Scalar* unsorted = nullptr;     ///< [workers][longest]
