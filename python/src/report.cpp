@@ -157,6 +157,8 @@ void add_report(nb::module_& m) {
       .def_ro("level_rows", &SetupReport::level_rows,
               "list of int : rows of a multigrid hierarchy's levels, the finest first")
       .def_ro("level_nonzeros", &SetupReport::level_nonzeros, "list of int : of the same levels")
+      .def_ro("interpolation", &SetupReport::interpolation,
+              "str : how a multigrid hierarchy's levels are coarsened, or empty")
       .def_ro("schedule", &SetupReport::schedule, "str : of triangular solves, or empty");
 
   nb::class_<Attempt>(m, "Attempt", "A candidate that was tried, where the library chooses.")

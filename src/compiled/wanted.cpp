@@ -43,6 +43,8 @@ WantedPreconditioner read(Parameters const& parameters, std::string const& path,
     std::string const near = reader.word("near_nullspace", "constant", {"constant", "rigid_body"});
     wanted.has_rigid_bodies = near == "rigid_body";
     reader.read(wanted.amg, {{"near_nullspace", near}});
+    if (is_for_cg && wanted.amg.interpolation == AmgInterpolation::automatic)
+      wanted.amg.interpolation = AmgInterpolation::aggregation;
   }
   reader.finish(name);
   bool const is_ic = wanted.is_incomplete() && wanted.needs_symmetry(),

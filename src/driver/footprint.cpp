@@ -159,7 +159,8 @@ double bytes_of_incomplete(Case const& of) {
 }
 
 /// The coarser levels, P, and the matrices of the cycle's products, S with A's pattern and Q twice;
-/// on most levels twice (with extended and air levels shrink less and have denser rows); and three
+/// on most levels twice (with extended and air levels shrink less and have denser rows; auto counts
+/// as aggregation); and three
 /// vectors per level. With several modes: the given modes, those of a level, their orthonormal
 /// bases, and the points.
 double bytes_of_amg(Case const& of) {

@@ -44,7 +44,7 @@ constexpr Topic named_topics[] = {
     {preconditioner, "ict", "incomplete Cholesky factors with fill above a drop tolerance"},
     {preconditioner, "ick", "incomplete Cholesky factors with fill up to a fill level"},
     {preconditioner, "amg",
-     "multigrid for PDEs: positive definite, or nonsymmetric with interpolation: air"},
+     "multigrid for PDEs, positive definite or nonsymmetric"},
     {generator, "fem_poisson_2d", "Poisson's equation, anisotropic, linear finite elements"},
     {generator, "elasticity_3d", "linear elasticity on tetrahedra"},
     {generator, "poisson_3d_7pt", "Poisson's equation, finite differences of 7 points"},

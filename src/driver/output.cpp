@@ -123,6 +123,7 @@ Json amg_json(PreconditionerConfig const& config, SetupReport const& setup, Json
   add_options(json, config, config.amg);
   json.add({{"near_nullspace", config.near_nullspace},
             {"precision", config.precision},
+            {"interpolation_taken", text_or_null(setup.interpolation)},
             {"level_rows", setup.level_rows},
             {"level_nonzeros", setup.level_nonzeros},
             {"nonzeros", setup.nonzeros},
@@ -425,7 +426,8 @@ std::string setup_text(SetupReport const& setup) {
                    rows == 1 ? ", " : "s,", nonzeros, rows > 0 ? nonzeros / rows : 0);
   }
   if (!setup.level_rows.empty())
-    text += format("  nonzeros of all levels: %.2f times the matrix's\n", setup.density);
+    text += format("  levels by interpolation: %s; nonzeros of all: %.2f times the matrix's\n",
+                   setup.interpolation.c_str(), setup.density);
   char const* before = "  set-up: ";
   for (auto const& [name, seconds] : setup.phases) {
     text += format("%s%s %.2f ms", before, name.c_str(), seconds * 1e3);

@@ -202,7 +202,7 @@ TEST(Config, MultigridAndItsParameters) {
   EXPECT_EQ(plain.amg.cycle, Solder::AmgCycle::v);
   EXPECT_EQ(plain.amg.pre, 1);
   EXPECT_EQ(plain.amg.post, 1);
-  EXPECT_EQ(plain.amg.interpolation, Solder::AmgInterpolation::aggregation);
+  EXPECT_EQ(plain.amg.interpolation, Solder::AmgInterpolation::automatic);
   EXPECT_EQ(plain.amg.max_levels, 16);
   EXPECT_EQ(plain.amg.max_coarse_size, 128);
   EXPECT_EQ(plain.near_nullspace, "constant");

@@ -119,6 +119,29 @@ TEST(Driver, MultigridTakesNonsymmetricMatrices) {
   }
 }
 
+TEST(Driver, MultigridLooksAtTheMatrix) {
+  Scratch const scratch;
+  auto const taken = [&](std::string const& generator, std::string const& solver) {
+    scratch.write("a.yaml", "problem: {generate: " + generator +
+                                ", size: 24, rhs: ones}\n"
+                                "solver: {name: " +
+                                solver +
+                                "}\npreconditioner: {name: amg}\n"
+                                "output: {json: r.json, verbose: true}\n");
+    Outcome const outcome = drive(scratch, "a.yaml");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err.find("symmetric"), std::string::npos) << outcome.err;
+    Json const setup = Json::parse(scratch.read("r.json"))["runs"][0]["preconditioner_setup"];
+    EXPECT_EQ(setup["interpolation"], "auto");
+    std::string const word = setup["interpolation_taken"];
+    EXPECT_NE(outcome.out.find("levels by interpolation: " + word), std::string::npos);
+    return word;
+  };
+  EXPECT_EQ(taken("convection_diffusion_2d", "gmres"), "air");
+  EXPECT_EQ(taken("fem_poisson_2d", "gmres"), "aggregation");
+  EXPECT_EQ(taken("fem_poisson_2d", "cg"), "aggregation");
+}
+
 TEST(Driver, MultigridIsClassicalToo) {
   Scratch const scratch;
   scratch.write("a.yaml",

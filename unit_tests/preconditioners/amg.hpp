@@ -97,8 +97,12 @@ std::vector<Named<Scalar>> matrices() {
 template <class Scalar>
 std::shared_ptr<Solder::Impl::amg::Hierarchy<Scalar, Default>> hierarchy(
     CsrMatrix<Scalar, Default> const& A, AmgOptions const& options) {
-  Solder::Impl::amg::Sweeps const sweeps{.split = options.smoother == Solder::AmgSmoother::fsai,
-                                         .interpolation = options.interpolation};
+  using Solder::AmgInterpolation;
+  Solder::Impl::amg::Sweeps const sweeps{
+      .split = options.smoother == Solder::AmgSmoother::fsai,
+      .interpolation = options.interpolation == AmgInterpolation::automatic
+                           ? AmgInterpolation::aggregation
+                           : options.interpolation};
   return Solder::Impl::amg::make_hierarchy<Scalar>(
       Default(), A, options.strength, options.max_levels, options.max_coarse_size, sweeps);
 }

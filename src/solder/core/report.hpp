@@ -183,7 +183,8 @@ struct SetupReport {
   double shift = 0;  ///< of the diagonal, relative, that an incomplete factorisation needed
   std::vector<std::int32_t> level_rows;      ///< of a multigrid hierarchy, the finest level first
   std::vector<std::int64_t> level_nonzeros;  ///< of the same levels
-  std::string schedule;  ///< of triangular solves, of L and of U, or "jacobi"; empty: none
+  std::string interpolation;  ///< of multigrid: the one that was taken, never auto; empty: none
+  std::string schedule;       ///< of triangular solves, of L and of U, or "jacobi"; empty: none
 };
 
 namespace Impl {

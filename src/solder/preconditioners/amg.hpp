@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <solder/preconditioners/amg_options.hpp>
+#include <solder/preconditioners/detail/amg/choose_interpolation.hpp>
 #include <solder/preconditioners/detail/amg/cycle.hpp>
 #include <solder/preconditioners/detail/amg/hierarchy.hpp>
 #include <solder/preconditioners/detail/preconditioner_base.hpp>
@@ -175,6 +176,8 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
   std::int32_t rows() const { return state_->levels.front().A.rows(); }
   /// \brief The options it was made with.
   AmgOptions const& options() const { return options_; }
+  /// \brief How its levels are coarsened: never automatic.
+  AmgInterpolation interpolation() const { return state_->interpolation(); }
   /// \brief All levels, the finest first.
   std::vector<LevelReport> levels() const {
     std::vector<LevelReport> reports;
@@ -191,6 +194,7 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
   /// \brief What the set-up cost and gave.
   SetupReport setup() const {
     SetupReport setup;
+    setup.interpolation = to_string(interpolation());
     setup.phases = state_->phases;
     for (auto const& level : state_->levels) {
       setup.nonzeros += level.A.nonzeros();
@@ -259,7 +263,7 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
     auto& cycle = opened.levels;
     static_cast<Impl::amg::Way&>(cycle) = way();
     cycle.columns = arena.columns();
-    auto const before = weights(options_.pre), after = weights(options_.post);
+    auto const before = weights(options_.pre, is_air()), after = weights(options_.post, is_air());
     for (std::size_t l = 0; l < levels.size(); ++l) {
       auto const& from = levels[l];
       auto& to = cycle.level[l];
@@ -337,19 +341,27 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
     [[maybe_unused]] std::optional<Impl::PooledAllocations<Exec>> pool;
     if constexpr (!Impl::is_host_space<Exec>)
       pool.emplace(Impl::amg::bytes_at_once<Stored>(A.nonzeros()));
+    AmgInterpolation const interpolation = chosen_interpolation(exec, A);
+    bool const air = interpolation == AmgInterpolation::air;
     auto state = Impl::amg::make_hierarchy<Stored>(
         exec, A, options_.strength, options_.max_levels, options_.max_coarse_size,
-        Impl::amg::Sweeps{beside_coarse(options_.pre), beside_coarse(options_.post), is_split(),
-                          options_.interpolation},
+        Impl::amg::Sweeps{beside_coarse(options_.pre, air), beside_coarse(options_.post, air),
+                          is_split(), interpolation},
         given || size == 1 ? modes_ : Impl::amg::constant_modes<Stored>(exec, A.rows(), size), size,
-        before);
+        before != nullptr && before->interpolation() == interpolation ? before : nullptr);
     if (!std::is_same_v<Stored, Scalar> && !state->failure.empty())
       state->failure +=
           ", in single precision: if the matrix itself is sound, scale it or keep its precision";
     return state;
   }
 
-  bool is_air() const { return options_.interpolation == AmgInterpolation::air; }
+  AmgInterpolation chosen_interpolation(Exec const& exec, Matrix const& A) const {
+    if (Impl::amg::looks_at_matrix(options_, modes_.count > 0))
+      return Impl::amg::choose_interpolation(exec, A);
+    return options_.interpolation == AmgInterpolation::automatic ? AmgInterpolation::aggregation
+                                                                 : options_.interpolation;
+  }
+  bool is_air() const { return interpolation() == AmgInterpolation::air; }
   bool is_split() const { return options_.smoother == AmgSmoother::fsai; }
   Impl::amg::Way way() const {
     return {.levels = static_cast<std::int32_t>(state_->levels.size()),
@@ -362,13 +374,15 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
   }
   /// \brief The weights of `sweeps` sweeps, times the largest eigenvalue. The first is that of the
   /// sweep next to the coarse grid.
-  std::vector<double> weights(int sweeps) const {
+  std::vector<double> weights(int sweeps, bool air) const {
     using Impl::amg::air_bound, Impl::amg::least_of_air;
     if (options_.smoother == AmgSmoother::jacobi)
-      return std::vector<double>(sweeps, is_air() ? air_bound : 4.0 / 3);
-    return Impl::amg::chebyshev_weights(sweeps, is_air() ? least_of_air / air_bound : share);
+      return std::vector<double>(sweeps, air ? air_bound : 4.0 / 3);
+    return Impl::amg::chebyshev_weights(sweeps, air ? least_of_air / air_bound : share);
   }
-  double beside_coarse(int sweeps) const { return sweeps == 0 ? 0 : weights(sweeps).front(); }
+  double beside_coarse(int sweeps, bool air) const {
+    return sweeps == 0 ? 0 : weights(sweeps, air).front();
+  }
 
   /// The smallest eigenvalue that the coarse grid leaves to the sweeps, as a share of the largest.
   static constexpr double share = 0.2;

@@ -30,11 +30,13 @@ constexpr auto words_of(AmgSmoother) {
 /// \brief The word of a value.
 constexpr std::string_view to_string(AmgSmoother smoother) { return word_of(smoother); }
 
-/// \brief How levels are coarsened. `aggregation`: smoothed aggregation, for Hermitian positive
+/// \brief How levels are coarsened. `automatic`: aggregation or air, as A suggests: see
+/// Impl::amg::choose_interpolation. `aggregation`: smoothed aggregation, for Hermitian positive
 /// definite matrices. `extended`: classical interpolation of distance two, for such matrices whose
 /// strong couplings are negative (or complex). `air`: approximate ideal restriction, for
 /// nonsymmetric ones.
 enum class AmgInterpolation {
+  automatic,    ///< aggregation, or air for a nonsymmetric matrix
   aggregation,  ///< smoothed aggregation
   extended,     ///< classical, of distance two
   air           ///< approximate ideal restriction
@@ -42,7 +44,8 @@ enum class AmgInterpolation {
 
 /// \brief All values, with their words.
 constexpr auto words_of(AmgInterpolation) {
-  return std::array<Word<AmgInterpolation>, 3>{{{AmgInterpolation::aggregation, "aggregation"},
+  return std::array<Word<AmgInterpolation>, 4>{{{AmgInterpolation::automatic, "auto"},
+                                                {AmgInterpolation::aggregation, "aggregation"},
                                                 {AmgInterpolation::extended, "extended"},
                                                 {AmgInterpolation::air, "air"}}};
 }
@@ -80,7 +83,7 @@ inline constexpr std::int32_t most_modes = 32;
 
 /// \brief Options of Amg.
 struct AmgOptions {
-  AmgInterpolation interpolation = AmgInterpolation::aggregation;  ///< how levels are coarsened
+  AmgInterpolation interpolation = AmgInterpolation::automatic;  ///< how levels are coarsened
   /// A coupling is strong from this share of the largest on, in the mean of both rows (aggregation)
   /// or of its row (extended, where positive entries are weak, and air); 0 to 1.
   double strength = 0.25;
@@ -103,7 +106,7 @@ struct AmgOptions {
             "interpolation", &AmgOptions::interpolation,
             "aggregation: smoothed aggregation; extended: classical multigrid; both for positive "
             "definite matrices; air: approximate ideal restriction, for nonsymmetric ones, not "
-            "with cg and block_cg"),
+            "with cg and block_cg; auto: aggregation, or air if A is far from symmetric"),
         Option("strength", &AmgOptions::strength, from_to(0, 1),
                "an entry is strong from this share of the largest in its row on; with aggregation, "
                "of the geometric mean of the largest in both rows"),
@@ -134,7 +137,15 @@ namespace Impl::amg {
 
 /// \brief Whether it is for Hermitian matrices alone, and keeps them so.
 constexpr bool is_for_hermitian(AmgInterpolation interpolation) {
-  return interpolation != AmgInterpolation::air;
+  return interpolation == AmgInterpolation::aggregation ||
+         interpolation == AmgInterpolation::extended;
+}
+
+/// \brief Whether these options leave the interpolation to the matrix: a near-nullspace, nodes and
+/// sweeps of `fsai` are for aggregation.
+constexpr bool looks_at_matrix(AmgOptions const& options, bool has_modes) {
+  return options.interpolation == AmgInterpolation::automatic && !has_modes &&
+         options.block_size == 1 && options.smoother != AmgSmoother::fsai;
 }
 
 /// \brief Why there is no cycle of these options, or no symmetric one; empty where there is.
@@ -148,7 +159,8 @@ inline std::string cycle_failure(AmgOptions const& options, std::string const& s
   auto const is_other = [&] {  // where there is a failure: without one nothing is allocated
     return section + "interpolation is " + std::string(to_string(options.interpolation)) + ": ";
   };
-  if (options.interpolation != AmgInterpolation::aggregation) {
+  if (options.interpolation == AmgInterpolation::extended ||
+      options.interpolation == AmgInterpolation::air) {
     if (has_modes)
       return is_other() +
              "near_nullspace: rigid_body is for aggregation only; leave near_nullspace constant";

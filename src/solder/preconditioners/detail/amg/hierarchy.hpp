@@ -112,7 +112,7 @@ constexpr std::size_t bytes_at_once(std::int64_t nonzeros) {
 struct Sweeps {
   double before = 1, after = 1;
   bool split = false;  ///< whether sweeps use an FSAI's G^H G instead of the inverse diagonal
-  AmgInterpolation interpolation = AmgInterpolation::aggregation;  ///< air: of fine rows alone
+  AmgInterpolation interpolation = AmgInterpolation::aggregation;  ///< never automatic
 };
 
 /// \brief The levels of a cycle, built from the finest to the coarsest.
@@ -191,6 +191,8 @@ class Hierarchy {
     lanczos_ = {};
   }
 
+  AmgInterpolation interpolation() const { return sweeps_.interpolation; }
+
  private:
   /// \brief Steps of the Lanczos method, fewer on coarser levels, and the factor that its estimate,
   /// a lower bound, is multiplied by.
@@ -243,8 +245,8 @@ class Hierarchy {
     end_phase(is_air() ? "row sums" : "eigenvalues");
   }
 
-  bool is_air() const { return sweeps_.interpolation == AmgInterpolation::air; }
-  bool is_aggregation() const { return sweeps_.interpolation == AmgInterpolation::aggregation; }
+  bool is_air() const { return interpolation() == AmgInterpolation::air; }
+  bool is_aggregation() const { return interpolation() == AmgInterpolation::aggregation; }
 
   /// \brief Adds a level by approximate ideal restriction; false if it would not be much smaller.
   /// From then on the sweeps of the finer level are for fine rows alone.
