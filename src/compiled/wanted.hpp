@@ -51,7 +51,7 @@ struct WantedPreconditioner {
   /// \brief Whether it is Hermitian only of a Hermitian matrix.
   bool needs_symmetry() const {
     return name == "fsai" || name == "chebyshev" ||
-           (name == "amg" && Impl::amg::is_for_hermitian(amg.interpolation)) ||
+           (name == "amg" && Impl::amg::is_for_hermitian(amg, has_rigid_bodies)) ||
            (is_incomplete() && is_hermitian(factorisation()->value));
   }
 };

@@ -14,7 +14,8 @@ bool preconditioner_needs_it(RunConfig const& run) {
   std::string const& name = run.preconditioner.name;
   return name == "fsai" || name == "chebyshev" || name == "ic0" || name == "ick" || name == "ict" ||
          (name == "amg" &&
-          Solder::Impl::amg::is_for_hermitian(run.preconditioner.amg.interpolation));
+          Solder::Impl::amg::is_for_hermitian(run.preconditioner.amg,
+                                              run.preconditioner.near_nullspace == "rigid_body"));
 }
 
 bool is_wrong(Symmetry const& symmetry) {

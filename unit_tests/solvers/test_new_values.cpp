@@ -20,8 +20,6 @@ namespace {
 
 using namespace SolderTest;
 
-constexpr char const* every_solver[] = {"cg", "bicgstab", "gmres", "idr", "block_cg"};
-
 struct NewValues : ByName {
   static bool is_multigrid(Parameters const& parameters) {
     return *parameters.find("preconditioner")->as_word() == "amg";
@@ -39,21 +37,6 @@ struct NewValues : ByName {
         other.values[k] *= (1 + i % 3) * (1 + other.columns[k] % 3);
     return other;
   }
-  static bool takes(std::string const& solver, std::string const& preconditioner) {
-    return solver != "block_cg" || (preconditioner != "ic0" && preconditioner != "ilu0");
-  }
-  template <class F>
-  void for_each_pair(F const& f) {
-    for (std::string const solver : every_solver)
-      for (std::string const preconditioner : every_preconditioner)
-        for (std::string const format : {"csr", "sell"}) {
-          bool const is_block = solver == "block_cg";
-          if (!takes(solver, preconditioner) || (is_block && format == "sell")) continue;
-          SCOPED_TRACE(solver + ", " + preconditioner + ", " + format);
-          f(Parameters{
-              {"name", solver}, {"preconditioner", preconditioner}, {"matrix_format", format}});
-        }
-  }
   auto solve_by(Solder::Solver<double, Exec> const& solver) {
     return solved([&](auto const& r, auto const& y) { return solver.solve(r, y); });
   }
@@ -67,8 +50,34 @@ struct NewValues : ByName {
   }
 };
 
-TEST_F(NewValues, AreRefusedUntilARefresh) {
-  for_each_pair([&](Parameters const& parameters) {
+/// A solver and a preconditioner, in a test of their own: so each is quick under a sanitizer.
+struct NewValuesOf : NewValues, testing::WithParamInterface<std::pair<std::string, std::string>> {
+  static std::vector<ParamType> pairs() {
+    std::vector<ParamType> all;
+    for (std::string const solver : {"cg", "bicgstab", "gmres", "idr", "block_cg"})
+      for (std::string const preconditioner : every_preconditioner)
+        if (solver != "block_cg" || (preconditioner != "ic0" && preconditioner != "ilu0"))
+          all.emplace_back(solver, preconditioner);
+    return all;
+  }
+  template <class F>
+  void for_each_format(F const& f) {
+    auto const& [solver, preconditioner] = GetParam();
+    for (std::string const format : {"csr", "sell"}) {
+      if (solver == "block_cg" && format == "sell") continue;
+      SCOPED_TRACE(format);
+      f(Parameters{
+          {"name", solver}, {"preconditioner", preconditioner}, {"matrix_format", format}});
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Each, NewValuesOf, testing::ValuesIn(NewValuesOf::pairs()),
+                         [](auto const& info) {
+                           return info.param.first + "_" + info.param.second;
+                         });
+
+TEST_P(NewValuesOf, AreRefusedUntilARefresh) {
+  for_each_format([&](Parameters const& parameters) {
     auto const anew = changed(is_multigrid(parameters));
     Matrix const old(exec, host), other(exec, anew);
     auto const solver = make_solver(exec, old, parameters);
@@ -90,40 +99,42 @@ TEST_F(NewValues, AreRefusedUntilARefresh) {
 
 /// A hundred time steps: after the first refresh nothing is allocated, and each step is as if all
 /// were made anew.
-TEST_F(NewValues, OfTimeStepsAllocateNothing) {
+struct NewValuesOfTimeSteps : NewValues, testing::WithParamInterface<char const*> {};
+INSTANTIATE_TEST_SUITE_P(Each, NewValuesOfTimeSteps, testing::ValuesIn(every_preconditioner),
+                         [](auto const& info) { return std::string(info.param); });
+
+TEST_P(NewValuesOfTimeSteps, AllocateNothing) {
   auto const values_of = [](Matrix const& of) {
     return Kokkos::View<double*, Exec::memory_space>(const_cast<double*>(of.values().data()),
                                                      of.nonzeros());
   };
-  for (std::string const name : every_preconditioner) {
-    SCOPED_TRACE(name);
-    Parameters const parameters = in_csr({{"name", "cg"}, {"preconditioner", name}});
-    Matrix const mine(exec, host), other(exec, changed(name == "amg"));
-    auto const solver = make_solver(exec, mine, parameters);
-    auto const r = to_device(exec, b), x = to_device(exec, std::vector<double>(b.size()));
-    auto const step = [&](int k) {
-      Kokkos::deep_copy(exec, values_of(mine), (k % 2 == 0 ? other : A).values());
-      mine.values_changed();
-      solver.refresh();
-      return solver.solve(r, x);
-    };
-    step(0);
-    step(1);
-    KokkosEvents events;
-    int converged = 0;
-    for (int k = 2; k < 102; ++k) converged += step(k).reason == Reason::converged;
-    events.stop();
-    EXPECT_EQ(converged, 100);
-    std::string labels;
-    for (auto const& allocation : events.allocations) labels += allocation.label + " ";
-    EXPECT_EQ(labels, "");
-    expect_as_new(solver, A, parameters);
-  }
+  std::string const name = GetParam();
+  Parameters const parameters = in_csr({{"name", "cg"}, {"preconditioner", name}});
+  Matrix const mine(exec, host), other(exec, changed(name == "amg"));
+  auto const solver = make_solver(exec, mine, parameters);
+  auto const r = to_device(exec, b), x = to_device(exec, std::vector<double>(b.size()));
+  auto const step = [&](int k) {
+    Kokkos::deep_copy(exec, values_of(mine), (k % 2 == 0 ? other : A).values());
+    mine.values_changed();
+    solver.refresh();
+    return solver.solve(r, x);
+  };
+  step(0);
+  step(1);
+  KokkosEvents events;
+  int converged = 0;
+  for (int k = 2; k < 102; ++k) converged += step(k).reason == Reason::converged;
+  events.stop();
+  EXPECT_EQ(converged, 100);
+  std::string labels;
+  for (auto const& allocation : events.allocations) labels += allocation.label + " ";
+  EXPECT_EQ(labels, "");
+  expect_as_new(solver, A, parameters);
 }
 
 /// A lagged preconditioner: the solution is that of the new matrix, M that of the old one.
-TEST_F(NewValues, MayMeetAnOlderPreconditioner) {
-  for_each_pair([&](Parameters parameters) {
+TEST_P(NewValuesOf, MayMeetAnOlderPreconditioner) {
+  for_each_format([&](Parameters parameters) {
     parameters.set("allow_stale_preconditioner", true);
     auto const anew = changed(is_multigrid(parameters));
     Matrix const old(exec, host), other(exec, anew);
@@ -153,9 +164,9 @@ TEST_F(NewValues, WithoutAPreconditionerNeedNothing) {
   }
 }
 
-TEST_F(NewValues, OfAnotherPatternAreANewSystem) {
+TEST_P(NewValuesOf, OfAnotherPatternAreANewSystem) {
   Matrix const larger(exec, Solder::fem_poisson_2d<double>(21));
-  for_each_pair([&](Parameters const& parameters) {
+  for_each_format([&](Parameters const& parameters) {
     auto const solver = make_solver(exec, A, parameters);
     EXPECT_THROW(solver.set_matrix(larger), std::invalid_argument);
     expect_as_new(solver, A, parameters);
@@ -193,9 +204,9 @@ TEST_F(NewValues, AreNoticedByTheClasses) {
 }
 
 /// Tpetra's offsets are std::size_t.
-TEST_F(NewValues, RowOffsetsMayBeWide) {
+TEST_P(NewValuesOf, RowOffsetsMayBeWide) {
   Solder::CsrMatrix<double, Exec, std::size_t> const wide(exec, host);
-  for_each_pair([&](Parameters const& parameters) {
+  for_each_format([&](Parameters const& parameters) {
     auto const anew = changed(is_multigrid(parameters));
     Solder::CsrMatrix<double, Exec, std::size_t> const other(exec, anew);
     auto const solver = make_solver(exec, wide, parameters);
@@ -207,7 +218,10 @@ TEST_F(NewValues, RowOffsetsMayBeWide) {
     other.values_changed();  // the solver's is a copy that shares the values
     EXPECT_THROW(solve_by(solver), std::logic_error);
   });
-  // The classes take them as they are.
+}
+
+TEST_F(NewValues, TheClassesTakeWideRowOffsetsAsTheyAre) {
+  Solder::CsrMatrix<double, Exec, std::size_t> const wide(exec, host);
   using Wide = Solder::CsrMatrix<double, Exec, std::size_t>;
   auto const expect_as_narrow = [&](auto const& M, std::string const& name) {
     SCOPED_TRACE(name);
@@ -228,23 +242,24 @@ TEST_F(NewValues, RowOffsetsMayBeWide) {
 // ---- Memory ----
 
 /// What is said before is what Kokkos Tools counts, within 2%.
-TEST_F(NewValues, TheWorkspaceIsKnownBefore) {
-  auto const expect_allocated = [](double said, auto const& solve) {
-    KokkosEvents events;
-    solve();
-    events.stop();
-    double counted = 0;
-    for (auto const& allocation : events.allocations)
-      if (allocation.label.rfind("Kokkos::", 0) != 0)  // an instance's own, on GPUs
-        counted += double(allocation.bytes);
-    EXPECT_NEAR(said, counted, 0.02 * counted);
-    EXPECT_GT(said, 0);
-  };
+template <class Solve>
+void expect_allocated(double said, Solve const& solve) {
+  KokkosEvents events;
+  solve();
+  events.stop();
+  double counted = 0;
+  for (auto const& allocation : events.allocations)
+    if (allocation.label.rfind("Kokkos::", 0) != 0)  // an instance's own, on GPUs
+      counted += double(allocation.bytes);
+  EXPECT_NEAR(said, counted, 0.02 * counted);
+  EXPECT_GT(said, 0);
+}
+
+TEST_P(NewValuesOf, TheWorkspaceIsKnownBefore) {
   using Columns = Kokkos::View<double**, Kokkos::LayoutRight, Exec::memory_space>;
-  for_each_pair([&](Parameters const& parameters) {
+  for_each_format([&](Parameters const& parameters) {
     auto const solver = make_solver(exec, A, parameters);
-    if (parameters.find("name")->as_word() != nullptr &&
-        *parameters.find("name")->as_word() != "block_cg") {
+    if (GetParam().first != "block_cg") {
       double const said = double(solver.workspace_bytes());
       expect_allocated(said, [&] { solver.reserve(); });
       auto const r = to_device(exec, b), x = to_device(exec, std::vector<double>(b.size()));
@@ -261,6 +276,9 @@ TEST_F(NewValues, TheWorkspaceIsKnownBefore) {
       expect_allocated(said, [&] { again.solve(r, x); });
     }
   });
+}
+
+TEST_F(NewValues, TheWorkspaceOfAClassIsKnownBefore) {
   Solder::GmresOptions options;
   options.restart = 11;
   Solder::Gmres const typed(exec, A, Solder::Identity{}, options);

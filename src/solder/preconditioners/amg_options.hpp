@@ -135,17 +135,16 @@ struct AmgOptions {
 
 namespace Impl::amg {
 
-/// \brief Whether it is for Hermitian matrices alone, and keeps them so.
-constexpr bool is_for_hermitian(AmgInterpolation interpolation) {
-  return interpolation == AmgInterpolation::aggregation ||
-         interpolation == AmgInterpolation::extended;
-}
-
 /// \brief Whether these options leave the interpolation to the matrix: a near-nullspace, nodes and
 /// sweeps of `fsai` are for aggregation.
 constexpr bool looks_at_matrix(AmgOptions const& options, bool has_modes) {
   return options.interpolation == AmgInterpolation::automatic && !has_modes &&
          options.block_size == 1 && options.smoother != AmgSmoother::fsai;
+}
+
+/// \brief Whether the cycle is for Hermitian matrices alone, and keeps them so.
+constexpr bool is_for_hermitian(AmgOptions const& options, bool has_modes) {
+  return options.interpolation != AmgInterpolation::air && !looks_at_matrix(options, has_modes);
 }
 
 /// \brief Why there is no cycle of these options, or no symmetric one; empty where there is.
