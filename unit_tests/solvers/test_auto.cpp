@@ -151,7 +151,7 @@ TEST_F(Auto, TriesTheCheapestIterationsBeforeAFactorisation) {
   EXPECT_LT(report.iterations, 60);
   // Who wants a number of iterations has no trial, nor have several right-hand sides.
   EXPECT_TRUE(contains(make_solver(exec, Matrix(exec, A), {{"tolerance", 0.0}}).explain(),
-                       "taken: cg with ic0"));
+                       "first: cg with ic0"));
   using Columns = Kokkos::View<double**, Kokkos::LayoutRight, Exec::memory_space,
                                Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   auto const b = to_device(exec, random_vector<double>(2 * A.rows, 3)),
