@@ -30,6 +30,7 @@ fi
 devices=$(printf '%s' "${SOLDER_DEVICES:-}" | tr 'a-z, ' 'A-Z;;')
 suffix=$(printf '%s' "${devices:+-$devices}${SOLDER_ARCH:+-$SOLDER_ARCH}${ranks:+-mpi}" | tr 'A-Z;' 'a-z-')
 choice_file=$source_dir/build/choice$suffix
+chosen= # whether choose has run
 
 say() { printf '%s: %s\n' "$me" "$*" >&2; }
 fail() { say "$*"; exit 2; }
@@ -150,6 +151,15 @@ fetch() {
   return 1
 }
 
+# What to do where Kokkos, or one of the others, is not here.
+advice() {
+  case ${lacking:-Kokkos} in
+    Kokkos*) echo "Name the folder of a Kokkos that has these devices in Kokkos_ROOT (docs/execution-spaces.md)" ;;
+    *) echo "Install $lacking, and what else docs/building.md lists (Debian: apt-get install libyaml-cpp-dev" \
+      "nlohmann-json3-dev libgtest-dev zlib1g-dev), or name its folder in CMAKE_PREFIX_PATH" ;;
+  esac
+}
+
 decide() {
   why='' wanted=${SOLDER_KOKKOS:-any}
   case $wanted in
@@ -166,7 +176,7 @@ decide() {
       fi
       ;;
   esac
-  missing_here=$why
+  missing_here=$why lacking=${missing:-}
   case $wanted in
     any | fetch)
       if probe ON && fetch; then
@@ -180,8 +190,8 @@ decide() {
     any | debian)
       case $devices in
         '' | OPENMP) ;;
-        *) fail "cannot build for $devices here: $why. Debian's Kokkos has OPENMP alone. Name the folder of a" \
-          "Kokkos that has these devices in Kokkos_ROOT (docs/execution-spaces.md)" ;;
+        *) fail "cannot build for $devices here: $why ($source_dir/build/probe.log). Debian's Kokkos has OPENMP" \
+          "alone. $(advice)" ;;
       esac
       if [ -e /etc/debian_version ] && have apt-get; then
         make_root
@@ -387,7 +397,13 @@ configure_build() { # SCALARS
 
 # Shows what failed first, which is seldom the last output, with the user's names of the files.
 show_failure() {
-  if grep -q 'error:' "$log"; then grep -m 3 -A 12 'error:' "$log"; else tail -n 60 "$log"; fi |
+  if grep -q 'undefined reference' "$log"; then
+    grep 'undefined reference' "$log" | head -n 12
+  elif grep -q 'error:' "$log"; then
+    grep -m 3 -A 12 'error:' "$log"
+  else
+    tail -n 60 "$log"
+  fi |
     sed "s|$sources/||g" | cut -c 1-300 >&2
 }
 
@@ -400,7 +416,7 @@ build() { # TARGET
   log=$work/build.log
   mkdir -p "$work"
   rm -f "$log"
-  say "building..."
+  say "building... ($log)"
   touch "$work/stamp.new"
   if [ "$choice" = debian ]; then
     forget_gone_checkouts
@@ -421,6 +437,8 @@ build() { # TARGET
 }
 
 choose() {
+  [ -z "$chosen" ] || return 0
+  chosen=yes
   check_devices
   mkdir -p "$source_dir/build" || exit 2
   if ! recall; then

@@ -343,6 +343,24 @@ bool csr_matrix() {
   return A.nonzeros() == 3 * n - 2 && symmetry.hermitian.is_exact();
 }
 
+bool csr_arrays() {
+  //! [csr_arrays]
+  // (2, -1; -1, 2) in arrays of the host, wrapped for CPUs.
+  std::vector<int> const offsets{0, 2, 4}, columns{0, 1, 0, 1};
+  std::vector<double> values{2, -1, -1, 2};
+  Kokkos::DefaultHostExecutionSpace const cores;
+  Solder::CsrMatrix const A(cores, 2, 2, 4, offsets.data(), columns.data(), values.data());
+  values[0] = 3;  // in place
+  A.values_changed();
+
+  // The same, copied to the device.
+  Kokkos::DefaultExecutionSpace const exec;
+  Solder::HostCsr<double> const host{2, 2, {0, 2, 4}, {0, 1, 0, 1}, {2, -1, -1, 2}};
+  Solder::CsrMatrix const on_device(exec, host);
+  //! [csr_arrays]
+  return A.nonzeros() == 4 && on_device.nonzeros() == 4;
+}
+
 bool sell_matrix() {
   //! [sell_matrix]
   Kokkos::DefaultExecutionSpace const exec;
@@ -395,9 +413,9 @@ bool make_solver() {
 
 bool parameters() {
   //! [parameters]
-  Solder::Parameters inner{{"name", "chebyshev"}, {"degree", 3}};
-  inner.set("inner", "jacobi");
-  Solder::Parameters solver{{"name", "cg"}, {"tolerance", 1e-10}, {"preconditioner", inner}};
+  Solder::Parameters solver{{"name", "cg"},
+                            {"tolerance", 1e-10},
+                            {"preconditioner", {{"name", "chebyshev"}, {"degree", 3}}}};
   solver.set("tolerance", 1e-6);  // in place of the earlier value
 
   double const tolerance = *solver.find("tolerance")->as_real();
@@ -447,6 +465,7 @@ int main(int argc, char* argv[]) {
       {"apply", apply},
       {"preconditioners", preconditioners},
       {"csr_matrix", csr_matrix},
+      {"csr_arrays", csr_arrays},
       {"sell_matrix", sell_matrix},
       {"batch", batch},
       {"make_solver", make_solver},

@@ -348,14 +348,17 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     bool in_peace = !is_one || !tries_more || (is_kept_ && won_in_peace_);
     bool revives = false;  // all others have ended
     // Of several right-hand sides none is given up, so none is on trial.
-    if (Candidate const trial = chosen_; !is_one && !is_kept_ && trial.is_trial && !next(failed))
-      set_up(trial);
+    if (Candidate const trial = chosen_; !is_one && !is_kept_ && trial.is_trial) {
+      auto const before_setup = Clock::now();
+      if (!next(failed)) set_up(trial);
+      setups += std::chrono::duration<double>(Clock::now() - before_setup).count();
+    }
     for (;;) {
       begin_attempt(in_peace, is_one);
       if (is_one) save(x);
       std::vector<Report> const reports = run(current());
       if (reports.empty()) return reports;
-      Report const& worst = worst_of(reports);
+      Report const worst = worst_of(reports);
       watch_->end_attempt(worst.iterations);
       note(worst);
       add(total, reports);
@@ -402,14 +405,27 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     attempts_.clear();
     return total;  // where the last could not be set up, the next solve begins anew
   }
-  static Report const& worst_of(std::vector<Report> const& reports) {
+  /// \brief The report of the first that has not converged, else of the one with the most
+  /// iterations; but with the time of all and, where all have converged, the largest residual.
+  static Report worst_of(std::vector<Report> const& reports) {
     auto const failed = std::find_if(reports.begin(), reports.end(), [](Report const& report) {
       return report.reason != Reason::converged;
     });
-    if (failed != reports.end()) return *failed;
-    return *std::max_element(reports.begin(), reports.end(), [](Report const& a, Report const& b) {
-      return a.iterations < b.iterations;
-    });
+    auto const longest = std::max_element(
+        reports.begin(), reports.end(),
+        [](Report const& a, Report const& b) { return a.iterations < b.iterations; });
+    Report worst = failed != reports.end() ? *failed : *longest;
+    worst.solve_seconds = 0;
+    for (std::size_t c = 0; c < reports.size(); ++c) {
+      Report const& each = reports[c];
+      // Those that were solved together have the same time, that of all.
+      if (c == 0 || each.solve_seconds != reports[c - 1].solve_seconds)
+        worst.solve_seconds += each.solve_seconds;
+      if (failed == reports.end())
+        worst.true_relative_residual =
+            std::max(worst.true_relative_residual, each.true_relative_residual);
+    }
+    return worst;
   }
   void note(Report const& report) {
     attempts_.push_back(attempt_of(chosen_, report, watch_->sentence(report.detail)));
@@ -510,7 +526,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       watch_->begin_attempt(0, candidate.iteration, 0, false);
       std::vector<Report> const reports = run(*for_batch_);
       if (reports.empty()) return reports;
-      Report const& worst = worst_of(reports);
+      Report const worst = worst_of(reports);
       attempts.push_back(attempt_of(candidate, worst, worst.detail));
       add(total, reports);
       watch_->end_attempt(worst.iterations);

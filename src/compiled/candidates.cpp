@@ -486,7 +486,7 @@ Wanted wanted_of(Wanted const& wanted, Candidate const& candidate) {
 
 std::string introduced(Analysis const& analysis, std::vector<Candidate> const& candidates,
                        std::size_t chosen) {
-  std::string text = describe(analysis) + "  taken: " + candidates[chosen].solver + " with " +
+  std::string text = describe(analysis) + "  first: " + candidates[chosen].solver + " with " +
                      candidates[chosen].preconditioner + ", because " + candidates[chosen].because +
                      "\n";
   std::string others;

@@ -164,9 +164,17 @@ std::string help_text(std::string_view program) {
            {"  --list", "the solvers, preconditioners, spaces and scalars of this build"},
            {"  --help TOPIC", "a section, a solver, a preconditioner, a generator, a key, or all"},
            {"  --version", "the versions of Solder and Kokkos"},
-           {"mpirun -np P ...", "solves with P processes together, if the build has MPI"},
-           {"  --kokkos-...", "goes to Kokkos, as in --kokkos-num-threads=4"}})
-    text += wrapped(padded(option, indent + 8, true), what);
+           {"  --kokkos-...", "goes to Kokkos, as in --kokkos-num-threads=4"},
+           {"", ""},
+           {"Other commands:", ""},
+           {"  report RESULTS.json", "makes a page and a picture of results again; report --help"},
+           {"  perf FILE.yaml",
+            "times Solder beside other libraries; perf --help; only by the "
+            "script ./solder"},
+           {"  --ranks P FILE.yaml",
+            "solves with P processes; only by the script ./solder. An MPI "
+            "build without it: mpirun -np P ..."}})
+    text += *what == '\0' ? concat(option, "\n") : wrapped(padded(option, indent + 8, true), what);
   text += "\nTopics:\n";
   std::vector<std::string_view> of_solvers, of_preconditioners, of_generators;
   for (Topic const& topic : named_topics)

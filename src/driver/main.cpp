@@ -123,10 +123,18 @@ void check_environment(std::vector<char*> const& kokkos_arguments, Errors& error
 #endif
 }
 
+/// An option that is the name of a key was meant to set it.
 void add_unknown(std::string_view option, Errors& errors) {
-  auto const near = nearest(option, {"--help", "--version", "--list", "--wide", "--set"});
-  errors.add(option, "unknown option; ", near.empty() ? "" : concat("did you mean '", near, "'? "),
-             "see --help");
+  auto const near =
+      nearest(option, {"--help", "--version", "--list", "--wide", "--set", "--explain"});
+  std::string name(option.substr(std::min(option.find_first_not_of('-'), option.size())));
+  name.resize(std::min(name.find('='), name.size()));
+  std::replace(name.begin(), name.end(), '-', '_');
+  std::string advice = near.empty() ? "" : concat("did you mean '", near, "'? ");
+  for (std::string_view const section : sections())
+    if (advice.empty() && !rows_of(section, name).empty())
+      advice = concat("did you mean '--set ", section, ".", name, "=...'? ");
+  errors.add(option, "unknown option; ", advice, "see --help");
 }
 
 Arguments read_arguments(int argc, char* argv[], Errors& errors) {
@@ -157,7 +165,8 @@ Arguments read_arguments(int argc, char* argv[], Errors& errors) {
     else if (argument.empty())
       errors.add("\"\"", "an empty argument is not the name of a file");
     else if (argument == "-")
-      errors.add("-", "a matrix is not read from standard input: save it as A.mtx, say, and give "
+      errors.add("-",
+                 "a matrix is not read from standard input: save it as A.mtx, say, and give "
                  "that name; YAML is read from /dev/stdin");
     else if (argument.starts_with("-"))
       add_unknown(argument, errors);

@@ -134,9 +134,11 @@ HostCsr<T> make_matrix(ProblemConfig const& problem) {
                                        : read_matrix_market<T>(problem.matrix.string());
   check_counts(name, {double(matrix.rows), double(matrix.nonzeros())});
   if (matrix.rows != matrix.columns_count)
-    throw InputError(name, 0,
-                     concat("the matrix is not square: ", std::to_string(matrix.rows), " x ",
-                            std::to_string(matrix.columns_count)));
+    throw InputError(
+        name, 0,
+        concat("the matrix is not square: ", std::to_string(matrix.rows), " x ",
+               std::to_string(matrix.columns_count),
+               matrix.columns_count == 1 ? "; a right-hand side is named by problem.rhs" : ""));
   if (matrix.rows == 0) throw InputError(name, 0, "the matrix is empty");
   return matrix;
 }

@@ -30,7 +30,7 @@ namespace {
 std::pair<std::string, std::string> wanted_format(RunConfig const& run, bool several) {
   if (run.problem.batch > 0) return {"csr", "for a batch"};
   if (several && !is_block(run) && run.execution.matrix_format == "auto" && takes_columns(run))
-    return {"csr", "for several right-hand sides at once"};
+    return {"csr", "for several right-hand sides"};
   return {run.execution.matrix_format, ""};
 }
 
@@ -91,9 +91,9 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   SolverInputs const inputs{monitor, coordinates_of(run, system)};
   Solver<T, Exec> const solver = make_solver(exec, A, parameters_of(run, format), inputs);
   exec.fence("Solder::driver: matrix and preconditioner made");
+  double const setup_seconds = timer.seconds();
   if (run.output.introduces && run.chooses())
     print(narrowed(concat(run.problem.name, "\n", solver.explain()), width_of_output()));
-  double const setup_seconds = timer.seconds();
   bool const is_one = !is_batch && count == 1 && !is_block(run);
   if (is_one) solver.reserve();
   std::optional<Batch<Exec>> batch;

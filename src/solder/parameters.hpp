@@ -19,8 +19,7 @@ namespace Solder {
 ///     Solder::Parameters const parameters{
 ///         {"name", "cg"},
 ///         {"tolerance", 1e-10},
-///         {"preconditioner",
-///          Solder::Parameters{{"name", "chebyshev"}, {"degree", 3}, {"inner", "jacobi"}}}};
+///         {"preconditioner", {{"name", "chebyshev"}, {"degree", 3}, {"inner", "jacobi"}}}};
 ///
 /// A value is a bool, a whole number, a number, a word, or another tree. A word in place of a tree
 /// is the tree of that name. Of two values of one name the last counts. Needs no Kokkos.
@@ -81,6 +80,8 @@ class Parameters::Value {
   Value(std::string value) : value_(std::move(value)) {}
   /// \brief Another tree.
   Value(Parameters value) : value_(std::move(value)) {}
+  /// \brief Another tree, of these entries.
+  Value(std::initializer_list<Entry> entries);
 
   /// \brief The bool; null where it is something else.
   bool const* as_bool() const { return std::get_if<bool>(&value_); }
@@ -113,6 +114,9 @@ inline Parameters::~Parameters() = default;
 inline Parameters::Parameters(std::initializer_list<Entry> entries) {
   for (Entry const& entry : entries) set(entry.name, entry.value);
 }
+
+inline Parameters::Value::Value(std::initializer_list<Entry> entries)
+    : value_(Parameters(entries)) {}
 
 inline bool Parameters::empty() const { return entries_.empty(); }
 

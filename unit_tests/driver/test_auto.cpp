@@ -33,14 +33,14 @@ TEST(DriverAuto, SolvesAMatrixWithoutYaml) {
   Outcome const outcome = drive(scratch, "A.mtx");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  // First what A is, then what was taken and why, then the table.
+  // First what A is, then what is tried first and why, then the table.
   std::size_t const is = outcome.out.find("A is symmetric"),
-                    taken = outcome.out.find("taken: cg with"),
+                    first = outcome.out.find("first: cg with"),
                     because = outcome.out.find("because"), table = outcome.out.find("problem  "),
                     tried = outcome.out.find("  tried cg + ");
   EXPECT_TRUE(outcome.out.starts_with("A\n  50 rows, 148 entries")) << outcome.out;
-  EXPECT_LT(is, taken) << outcome.out;
-  EXPECT_LT(taken, because) << outcome.out;
+  EXPECT_LT(is, first) << outcome.out;
+  EXPECT_LT(first, because) << outcome.out;
   EXPECT_LT(because, table) << outcome.out;
   EXPECT_LT(table, tried) << outcome.out;
   EXPECT_TRUE(contains(outcome.out, "converged")) << outcome.out;
@@ -160,6 +160,10 @@ TEST(DriverAuto, RefusesWhatIsNoMatrix) {
   Outcome const wide = drive(scratch, "C.mtx");
   EXPECT_EQ(wide.code, 2);
   EXPECT_TRUE(contains(wide.err, "not square")) << wide.err;
+  scratch.write("b.mtx", market("3 1\n2\n4\n6\n", "array real general"));
+  Outcome const column = drive(scratch, "b.mtx");
+  EXPECT_TRUE(contains(column.err, "3 x 1; a right-hand side is named by problem.rhs"))
+      << column.err;
 }
 
 TEST(DriverAuto, TakesAComplexMatrixAsOne) {

@@ -83,6 +83,10 @@ TEST(Terminal, HelpHasTopicsAndNamesTheNearest) {
       "error: --help chebishev: there is no such topic; did you mean 'chebyshev'? see --help\n");
   EXPECT_TRUE(contains(drive(scratch, "--helpp").err,
                        "error: --helpp: unknown option; did you mean '--help'? see --help"));
+  for (std::string const option : {"--max-iterations=9", "--max_iterations"})
+    EXPECT_EQ(drive(scratch, option).err,
+              "error: " + option +
+                  ": unknown option; did you mean '--set solver.max_iterations=...'? see --help\n");
 }
 
 TEST(Terminal, ListSaysWhatThisBuildHas) {
@@ -127,7 +131,8 @@ TEST(Terminal, ASpaceThatIsNotBuiltComesWithTheRemedy) {
     EXPECT_EQ(outcome.code, 2);
     EXPECT_TRUE(contains(outcome.err, "a.yaml:2: execution.space '" + space + "' is not in this"))
         << outcome.err;
-    EXPECT_TRUE(contains(outcome.err, "put SOLDER_DEVICES=" + upper + " before the command")) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, "put SOLDER_DEVICES=" + upper + " before the command"))
+        << outcome.err;
     EXPECT_TRUE(contains(outcome.err, "docs/execution-spaces.md")) << outcome.err;
   }
 }

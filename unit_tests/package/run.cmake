@@ -52,4 +52,10 @@ if(HOW STREQUAL "install")
   if(code EQUAL 0 OR NOT said MATCHES "ZLIB")
     message(FATAL_ERROR "find_package(Solder COMPONENTS io) without zlib ended with ${code} and said: ${said}")
   endif()
+  execute_process(
+    COMMAND ${configure} -B "${work}/misspelt" -DSOLDER_COMPONENTS=Compiled RESULT_VARIABLE code ERROR_VARIABLE said
+  )
+  if(code EQUAL 0 OR NOT said MATCHES "no component.+'Compiled'")
+    message(FATAL_ERROR "find_package(Solder COMPONENTS Compiled) ended with ${code} and said: ${said}")
+  endif()
 endif()

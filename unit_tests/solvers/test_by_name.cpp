@@ -112,6 +112,11 @@ TEST_F(ByName, PreconditionersMirrorTheirObjects) {
                                             {"degree", 3},
                                             {"inner", Parameters{{"name", "fsai"}, {"k", 2}}}}}}),
       with_polynomial);
+  expect_same(
+      in_csr({{"name", "cg"},
+              {"preconditioner",
+               {{"name", "chebyshev"}, {"degree", 3}, {"inner", {{"name", "fsai"}, {"k", 2}}}}}}),
+      with_polynomial);
 
   Solder::Amg<double, Exec, float> const amg(exec, A, {.pre = 2, .post = 2});
   Solder::Cg with_amg(exec, A, amg);
