@@ -253,7 +253,9 @@ int run(int argc, char* argv[]) {
   arguments.kokkos.push_back(nullptr);
   Kokkos::ScopeGuard const kokkos(kokkos_argc, arguments.kokkos.data());
   if (arguments.explain) return runs.explain_all(files, store);
-  return runs.run_all(files, store, style_of_output(arguments.wide), {argv, argv + argc});
+  std::vector<std::string> command(argv, argv + argc);
+  command[0] = program_name(argv[0]);
+  return runs.run_all(files, store, style_of_output(arguments.wide), command);
 }
 
 /// What main() does once it has joined the other ranks.

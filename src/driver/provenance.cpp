@@ -11,6 +11,7 @@
 #include <solder/version.hpp>
 #include <thread>
 
+#include "errors.hpp"
 #include "solve.hpp"
 #include "spaces.hpp"
 
@@ -45,7 +46,10 @@ Provenance provenance_here(std::vector<std::string> const& command) {
   double load[3];
   if (int const known = getloadavg(load, 3); known > 0) here.load.assign(load, load + known);
   here.command = command;
-  if (!command.empty()) here.command[0] = std::filesystem::path(command[0]).filename().string();
+  if (!command.empty()) {
+    std::filesystem::path const called = command[0];
+    here.command[0] = concat(called.has_parent_path() ? "./" : "", called.filename().string());
+  }
   return here;
 }
 

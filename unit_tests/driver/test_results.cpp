@@ -62,6 +62,7 @@ TEST(Results, AreAsTheSchemaHasThem) {
   EXPECT_EQ(first["checks"].back()["relative_residual"], first["true_relative_residual"]);
   EXPECT_TRUE(results["runs"][19]["problem"]["path"].get<std::string>().ends_with("A.mtx"));
   EXPECT_EQ(results["yaml"], many);
+  EXPECT_EQ(results["command"][0], "./solder-driver");
   EXPECT_EQ(results["command"][1], "a.yaml");
   EXPECT_TRUE(results["machine"]["host"].is_null());
 
