@@ -691,21 +691,24 @@ TEST(AmgAuto, TakesAirWhereConvectionPrevails) {
   for (std::int32_t const side : {20, 100}) {
     EXPECT_EQ(taken(recirculating_flow(side, 1e4)), AmgInterpolation::air);
     EXPECT_EQ(taken(in_parts(recirculating_flow(side, 1e4))), AmgInterpolation::air);
-    EXPECT_EQ(taken(recirculating_flow(side, 0.1)), AmgInterpolation::aggregation);
+    EXPECT_EQ(taken(recirculating_flow(side, 10)), AmgInterpolation::aggregation);
   }
   EXPECT_EQ(taken(turned(recirculating_flow(40, 1e3))), AmgInterpolation::air);
-  EXPECT_EQ(taken(Solder::convection_diffusion_3d<double>(16)), AmgInterpolation::air);
+  EXPECT_EQ(taken(Solder::convection_diffusion_3d<double>(16, {2000, 100, 0})),
+            AmgInterpolation::air);
+  EXPECT_EQ(taken(Solder::convection_diffusion_3d<double>(16, {20, 10, 0})),
+            AmgInterpolation::aggregation);
 }
 
 /// Rows from the first one on have a wind, the others have none.
 TEST(AmgAuto, CountsTheRowsThatAreSkew) {
   auto const with_wind_in = [](double share) {
     auto A = path_laplacian(20000);
-    for (std::int32_t i = 1; i < share * A.rows; ++i) *entry_of(A, i, i - 1) *= 1.5;
+    for (std::int32_t i = 1; i < share * A.rows; ++i) *entry_of(A, i, i - 1) *= 8;
     return A;
   };
-  EXPECT_EQ(taken(with_wind_in(0.05)), AmgInterpolation::aggregation);
-  EXPECT_EQ(taken(with_wind_in(0.2)), AmgInterpolation::air);
+  EXPECT_EQ(taken(with_wind_in(0.2)), AmgInterpolation::aggregation);
+  EXPECT_EQ(taken(with_wind_in(0.4)), AmgInterpolation::air);
 }
 
 TEST(AmgAuto, TakesAggregationWhereOptionsBelongToIt) {

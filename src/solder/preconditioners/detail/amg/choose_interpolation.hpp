@@ -17,8 +17,10 @@ namespace Solder::Impl::amg {
 /// more than most_mirrored entries do not count.
 inline constexpr std::int32_t rows_looked_at = 4096, entries_looked_at = 64, most_mirrored = 1000;
 /// \brief A row is skew if its entries differ from those of A^H by more than this share of both
-/// together. A matrix is if more than skew_rows_of_matrix of the rows that were looked at are.
-inline constexpr double skew_share_of_row = 0.05, skew_rows_of_matrix = 0.1;
+/// together: an upwind scheme's where convection takes a cell's diffusion more than twice. A matrix
+/// is if more than skew_rows_of_matrix of the rows that were looked at are. With less, aggregation
+/// takes more iterations, but less time ("The choice" in docs/preconditioners/amg.md).
+inline constexpr double skew_share_of_row = 0.5, skew_rows_of_matrix = 0.3;
 
 /// \brief Whether row i of A is far from that of A^H, as convection makes rows, the diagonal apart.
 ///
