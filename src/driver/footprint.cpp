@@ -160,9 +160,8 @@ double bytes_of_incomplete(Case const& of) {
 
 /// The coarser levels, P, and the matrices of the cycle's products, S with A's pattern and Q twice;
 /// on most levels twice (with extended and air levels shrink less and have denser rows; auto counts
-/// as aggregation); and three
-/// vectors per level. With several modes: the given modes, those of a level, their orthonormal
-/// bases, and the points.
+/// as aggregation); and three vectors per level. With several modes: the given modes, those of a
+/// level, their orthonormal bases, and the points.
 double bytes_of_amg(Case const& of) {
   PreconditionerConfig const& config = of.run.preconditioner;
   double const modes = config.near_nullspace == "rigid_body" ? 6 : config.amg.block_size,

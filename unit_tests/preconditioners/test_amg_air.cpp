@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Multigrid by approximate ideal restriction, for nonsymmetric matrices, against plain loops.
-#include "amg_solves.hpp"
 #include "applied.hpp"
+#include "flows.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,37 +18,6 @@ using namespace SolderTest;
 namespace amg = Solder::Impl::amg;
 using Solder::AmgInterpolation;
 using Solder::AmgSmoother;
-
-constexpr AmgOptions air{.interpolation = AmgInterpolation::air};
-
-/// A flow that turns in the unit square, by upwind differences with 5 points on side^2 nodes.
-HostCsr<double> recirculating_flow(std::int32_t side, double peclet) {
-  double const h = 1.0 / (side + 1);
-  Solder::TripletBuilder<double> builder;
-  for (std::int32_t y = 0; y < side; ++y)
-    for (std::int32_t x = 0; x < side; ++x) {
-      double const X = (x + 1) * h, Y = (y + 1) * h, u = peclet * 4 * X * (X - 1) * (1 - 2 * Y),
-                   v = -peclet * 4 * Y * (Y - 1) * (1 - 2 * X);
-      double diagonal = 4;
-      for (auto const& [dx, dy] : {std::pair(0, -1), {-1, 0}, {1, 0}, {0, 1}}) {
-        double const inflow = std::max(-(u * dx + v * dy) * h, 0.0);
-        diagonal += inflow;
-        if (x + dx >= 0 && x + dx < side && y + dy >= 0 && y + dy < side)
-          builder.add(y * side + x, (y + dy) * side + x + dx, -1 - inflow);
-      }
-      builder.add(y * side + x, y * side + x, diagonal);
-    }
-  return builder.build(side * side, side * side);
-}
-
-/// Row i times a number of its own.
-HostCsr<ComplexDouble> turned(HostCsr<double> const& A) {
-  HostCsr<ComplexDouble> B{A.rows, A.columns_count, A.row_offsets, A.columns, {}};
-  for (std::int32_t i = 0; i < A.rows; ++i)
-    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
-      B.values.push_back(A.values[k] * ComplexDouble(std::cos(i), std::sin(i)));
-  return B;
-}
 
 /// A few hundred rows that are not symmetric.
 template <class Scalar>
@@ -429,28 +398,6 @@ TEST(AmgAir, CyclesAreThoseOfPlainLoops) {
 
 // ---- Solves ----
 
-GmresOptions gmres(Runner runner = Runner::launch) {
-  GmresOptions options;
-  options.runner = runner;
-  options.restart = 30;
-  options.tolerance = 1e-8;
-  options.max_iterations = 100;
-  return options;
-}
-
-/// The iterations of GMRES(30) for b = 1.
-int iterations_of(HostCsr<double> const& host, AmgOptions const& options = air) {
-  Default const exec;
-  MatrixOf const A(exec, host);
-  AmgOf const M(exec, A, options);
-  EXPECT_EQ(M.failure(), "");
-  std::vector<double> const b(host.rows, 1.0);
-  auto const s = solved(A, M, b, gmres());
-  EXPECT_EQ(s.report.reason, Reason::converged) << s.report.detail;
-  expect_true_report(host, b, s, gmres());
-  return s.report.iterations;
-}
-
 /// Whether diffusion or convection prevails, few iterations do, and hardly more for four times the
 /// unknowns.
 TEST(AmgAir, SolvesRecirculatingFlows) {
@@ -635,100 +582,6 @@ TEST(AmgAir, RefusesWhatBelongsToAggregation) {
 /// Other couplings are strong, and others rows coarse: all as in a new set-up.
 TEST(AmgAir, RefreshesAsSetUpAnew) {
   expect_refreshed_as_anew(recirculating_flow(40, 10), recirculating_flow(40, 1e5), air);
-}
-
-// ---- The choice between aggregation and air ----
-
-/// The interpolation of default options.
-template <class Scalar>
-AmgInterpolation taken(HostCsr<Scalar> const& host, AmgOptions const& options = {}) {
-  Default const exec;
-  return Solder::Amg<Scalar, Default>(exec, CsrMatrix<Scalar, Default>(exec, host), options)
-      .interpolation();
-}
-
-/// A Laplacian whose rows at the faces of the cube are those of the identity, as finite-element
-/// programs fix values: the columns of these unknowns stay.
-HostCsr<double> with_fixed_faces(std::int32_t side) {
-  auto A = Solder::poisson_3d_7pt<double>(side);
-  for (std::int32_t i = 0; i < A.rows; ++i) {
-    auto const inside = [side](std::int32_t x) { return x > 0 && x + 1 < side; };
-    if (inside(i % side) && inside(i / side % side) && inside(i / side / side)) continue;
-    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
-      A.values[k] = A.columns[k] == i ? 1 : 0;
-  }
-  return A;
-}
-
-/// Entries in the opposite order, and each off the diagonal in two parts.
-HostCsr<double> in_parts(HostCsr<double> const& A) {
-  HostCsr<double> parts{A.rows, A.columns_count, {0}, {}, {}};
-  for (std::int32_t i = 0; i < A.rows; ++i) {
-    for (auto k = A.row_offsets[i + 1] - 1; k >= A.row_offsets[i]; --k)
-      for (double const share :
-           {0.25 + 0.5 * (A.columns[k] < i), 0.75 - 0.5 * (A.columns[k] < i)}) {
-        parts.columns.push_back(A.columns[k]);
-        parts.values.push_back(share * A.values[k]);
-      }
-    parts.row_offsets.push_back(static_cast<std::int64_t>(parts.columns.size()));
-  }
-  return parts;
-}
-
-TEST(AmgAuto, TakesAggregationOfHermitianMatrices) {
-  auto const aggregation = AmgInterpolation::aggregation;
-  EXPECT_EQ(taken(Solder::fem_poisson_2d<double>(40)), aggregation);
-  EXPECT_EQ(taken(Solder::poisson_3d_27pt<double>(20)), aggregation);
-  EXPECT_EQ(taken(Solder::random_spd<double>(9000, 9, 1)), aggregation);
-  EXPECT_EQ(taken(Solder::magnetic_laplacian_2d<ComplexDouble>(30, 0.1)), aggregation);
-  EXPECT_EQ(taken(with_fixed_faces(12)), aggregation);
-  EXPECT_EQ(taken(in_parts(Solder::fem_poisson_2d<double>(40))), aggregation);
-  EXPECT_EQ(taken(diagonal<double>({1, 2, 3})), aggregation);
-  EXPECT_EQ(taken(HostCsr<double>{0, 0, {0}, {}, {}}), aggregation);
-}
-
-TEST(AmgAuto, TakesAirWhereConvectionPrevails) {
-  for (std::int32_t const side : {20, 100}) {
-    EXPECT_EQ(taken(recirculating_flow(side, 1e4)), AmgInterpolation::air);
-    EXPECT_EQ(taken(in_parts(recirculating_flow(side, 1e4))), AmgInterpolation::air);
-    EXPECT_EQ(taken(recirculating_flow(side, 10)), AmgInterpolation::aggregation);
-  }
-  EXPECT_EQ(taken(turned(recirculating_flow(40, 1e3))), AmgInterpolation::air);
-  EXPECT_EQ(taken(Solder::convection_diffusion_3d<double>(16, {2000, 100, 0})),
-            AmgInterpolation::air);
-  EXPECT_EQ(taken(Solder::convection_diffusion_3d<double>(16, {20, 10, 0})),
-            AmgInterpolation::aggregation);
-}
-
-/// Rows from the first one on have a wind, the others have none.
-TEST(AmgAuto, CountsTheRowsThatAreSkew) {
-  auto const with_wind_in = [](double share) {
-    auto A = path_laplacian(20000);
-    for (std::int32_t i = 1; i < share * A.rows; ++i) *entry_of(A, i, i - 1) *= 8;
-    return A;
-  };
-  EXPECT_EQ(taken(with_wind_in(0.2)), AmgInterpolation::aggregation);
-  EXPECT_EQ(taken(with_wind_in(0.4)), AmgInterpolation::air);
-}
-
-TEST(AmgAuto, TakesAggregationWhereOptionsBelongToIt) {
-  auto const host = recirculating_flow(20, 1e3);
-  EXPECT_EQ(taken(host, {.smoother = AmgSmoother::fsai}), AmgInterpolation::aggregation);
-  EXPECT_EQ(taken(host, {.block_size = 2}), AmgInterpolation::aggregation);
-}
-
-TEST(AmgAuto, IsTheOneThatItTakes) {
-  auto const flow = recirculating_flow(63, 1e4);
-  EXPECT_EQ(iterations_of(flow, {}), iterations_of(flow, air));
-  auto const grid = Solder::fem_poisson_2d<double>(60);
-  EXPECT_EQ(iterations_of(grid, {}),
-            iterations_of(grid, {.interpolation = AmgInterpolation::aggregation}));
-}
-
-TEST(AmgAuto, ChoosesAgainInARefresh) {
-  auto const still = recirculating_flow(40, 0), windy = recirculating_flow(40, 1e5);
-  expect_refreshed_as_anew(still, windy, {});
-  expect_refreshed_as_anew(windy, still, {});
 }
 
 }  // namespace
