@@ -315,8 +315,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   void begin_attempt(bool in_peace, bool is_one) {
     Candidate const* const after = in_peace ? nullptr : following();
     double const spent = is_kept_ ? 0 : chosen_.setup;
-    watch_->begin_attempt(spent, chosen_.iteration, after == nullptr ? 0 : after->promise(),
-                          is_one);
+    watch_->begin_attempt(spent, chosen_.iteration, after == nullptr ? 0 : after->promise(), is_one,
+                          chosen_.judged_from);
     if (after != nullptr && chosen_.is_trial && !is_kept_)
       watch_->put_on_trial(
           chosen_.iteration,

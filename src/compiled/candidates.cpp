@@ -103,12 +103,24 @@ double complete_fill(double n) { return std::clamp(std::sqrt(n) / 10, 2.0, 50.0)
 
 // ---- What suits which matrix ----
 
+/// Unknowns from one side of a flow's mesh to the other, which iterations grow with: n / bandwidth
+/// where they are numbered line by line or plane by plane; of a mesh in the plane where they are
+/// not.
+double unknowns_across(Analysis const& of) {
+  double const n = of.rows.rows, plane = std::sqrt(n), space = std::cbrt(n);
+  double const counted = n / std::max(1, of.bandwidth);
+  return counted < 0.9 * space ? plane : std::min(counted, plane);
+}
+
 /// Iterations that CG with jacobi takes to 1e-8. Where every row is dominant, the eigenvalues of
 /// D^-1 A lie in [1 - 1 / dominance, 1 + 1 / dominance] (Gershgorin), and CG's bound follows.
-/// Elsewhere a guess: as of a mesh in the plane where A looks elliptic, and three times as many.
+/// Elsewhere a guess: as of a mesh where A looks elliptic (of one in the plane where A may be
+/// definite, because a trial of CG soon tells more), and three times as many where it does not.
 double plain_iterations(Analysis const& of) {
   double const n = std::max(1, of.rows.rows);
-  double const mesh = std::min(n + 1, (of.looks_elliptic() ? 3 : 9) * std::sqrt(n));
+  double const across =
+      of.looks_elliptic() && !of.may_be_definite() ? unknowns_across(of) : std::sqrt(n);
+  double const mesh = std::min(n + 1, (of.looks_elliptic() ? 3 : 9) * across);
   if (of.off_diagonals == 0) return 1;
   if (of.dominance <= 1) return std::max(mesh, 5.0);
   double const condition = (of.dominance + 1) / (of.dominance - 1);
@@ -132,10 +144,28 @@ bool is_no_mesh(Analysis const& of) {
 /// Whether a_ii is stored in every row, though it may be 0.
 bool stores_diagonal(Analysis const& of) { return of.symmetry.diagonal.missing < 0; }
 bool is_general(Analysis const& of) { return !of.may_be_definite(); }
-bool is_factorable(Analysis const& of) { return is_general(of) && stores_diagonal(of); }
 bool is_large_flow(Analysis const& of) {
   return is_general(of) && of.looks_elliptic() && has_diagonal(of) && has_even_rows(of) &&
          of.rows.rows >= 1000;
+}
+/// How much of a flow is convection, by the largest relative difference of a_ij and a_ji (0.03 and
+/// 0.5: cell Peclet numbers of 0.1 and 4 in the plane).
+/// Iterations of multigrid grow with it, until interpolation by air is taken; those of ilu0 fall.
+bool is_diffusive_flow(Analysis const& of) {
+  return is_large_flow(of) && of.symmetry.hermitian.difference <= 0.03;
+}
+bool is_convective_flow(Analysis const& of) {
+  return is_large_flow(of) && of.symmetry.hermitian.difference > 0.5;
+}
+bool is_mixed_flow(Analysis const& of) {
+  return is_large_flow(of) && !is_diffusive_flow(of) && !is_convective_flow(of);
+}
+bool is_factorable(Analysis const& of) { return is_general(of) && stores_diagonal(of); }
+bool is_factorable_flow(Analysis const& of) {
+  return is_factorable(of) && is_large_flow(of) && !is_convective_flow(of);
+}
+bool is_factorable_other(Analysis const& of) {
+  return is_factorable(of) && !is_factorable_flow(of);
 }
 bool is_rather_dominant(Analysis const& of) {
   return is_general(of) && has_diagonal(of) && (of.dominance > 1.05 || of.off_diagonals == 0);
@@ -164,6 +194,8 @@ struct Rule {
   double fill = 1;  ///< entries of the factors for each of A's, at most
 };
 
+constexpr std::string_view looks_like_flow =
+    "A looks like a discretised convection and diffusion operator";
 constexpr std::string_view hermitian_fill = "drop_tolerance=1e-4 fill_factor=10 ordering=amd";
 constexpr std::string_view sturdy_fill =
     "drop_tolerance=1e-4 fill_factor=20 ordering=amd scale=equilibrate match=product";
@@ -197,9 +229,13 @@ constexpr Rule rules[] = {
     // Any other.
     {promising, "gmres", "ilu0", "", is_triangular, {0, 2, 2}, "A is triangular, so ilu0 is exact"},
     {promising, "bicgstab", "jacobi", "", is_rather_dominant, {0.6, 2, 5000}, "A is diagonally dominant, and jacobi has the cheapest iterations"},
-    {promising, "idr", "ilu0", "", is_factorable, {0.15, 10, 500}, "an incomplete factorisation suits most matrices"},
-    {promising, "bicgstab", "ilu0", "", is_factorable, {0.09, 6, 500}, "an incomplete factorisation suits most matrices"},
-    {promising, "bicgstab", "amg", "", is_large_flow, {0.05, 10, 60}, "A looks like a discretised convection and diffusion operator"},
+    {promising, "idr", "ilu0", "", is_factorable_other, {0.15, 10, 500}, "an incomplete factorisation suits most matrices"},
+    {promising, "bicgstab", "ilu0", "", is_factorable_other, {0.09, 6, 500}, "an incomplete factorisation suits most matrices"},
+    {promising, "idr", "ilu0", "", is_factorable_flow, {0.28, 10, 500}, "an incomplete factorisation suits most matrices"},
+    {promising, "bicgstab", "ilu0", "", is_factorable_flow, {0.17, 6, 500}, "an incomplete factorisation suits most matrices"},
+    {promising, "bicgstab", "amg", "", is_diffusive_flow, {0.04, 20, 60}, looks_like_flow},
+    {promising, "bicgstab", "amg", "", is_mixed_flow, {0.1, 40, 150}, looks_like_flow},
+    {promising, "bicgstab", "amg", "", is_convective_flow, {0.01, 8, 20}, looks_like_flow, false, 4},
     {strong, "gmres", "ilut", sturdy_fill, is_general, {0.02, 5, 50},
      "matching brings large entries to the diagonal, and fill makes the factors more accurate", false, 5},
     {direct, "gmres", "ilut", nearly_direct, is_small, {0, 4, 4},
@@ -244,6 +280,7 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
   double const product = rates.entry * entries + 3 * rates.word * n;
   double const application = rates.entry * M.entries * fill * entries + rates.word * M.words * n +
                              rates.stage * M.stages + rates.level * M.levels * std::sqrt(n);
+  int const likely = int(std::ceil(rule.likely.of(plain)));
   Parameters options = parameters_of(rule.options);
   if (rule.fill == complete)
     options.set("fill_factor", std::clamp(most_entries / std::max(entries, 1.0), 2.0, complete));
@@ -260,9 +297,11 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
           .iteration = solver.products * (product + application) + rates.word * solver.words * n +
                        rates.stage * solver.stages,
           .model = rule.likely,
-          .likely = int(std::ceil(rule.likely.of(plain))),
+          .likely = likely,
           .because = std::string(rule.because),
-          .needs_definite = rule.needs_definite};
+          .needs_definite = rule.needs_definite,
+          // A flow's residual falls late: when what flows in has come through the mesh.
+          .judged_from = std::max(Haste::least_iterations, is_large_flow(of) ? likely : 0)};
 }
 
 bool is_there(std::string_view preconditioner) {

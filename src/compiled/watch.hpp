@@ -124,12 +124,13 @@ class Watch {
   }
   /// \brief Begins a candidate; see Haste. Of several right-hand sides, which may be solved one
   /// after another, each candidate has all iterations.
-  void begin_attempt(double spent, double iteration, double next, bool is_one) {
+  void begin_attempt(double spent, double iteration, double next, bool is_one,
+                     int least = Haste::least_iterations) {
     verdict_ = Verdict::none;
     is_one_ = is_one;
     // A candidate that is not the last leaves half of the iterations to the others.
     half_ = is_one && next > 0 ? std::max((most_ - iterations_) / 2, 1000) : most_;
-    haste_.begin(spent, iteration, is_one ? next : 0, tolerance_);
+    haste_.begin(spent, iteration, is_one ? next : 0, tolerance_, least);
   }
   /// \brief Puts the candidate that was begun on trial; see Haste.
   void put_on_trial(double iteration, Haste::Allowed allowed, double most, int least) {

@@ -127,6 +127,26 @@ TEST(Candidates, OfAnyOtherMatrixHaveNoCg) {
   }
 }
 
+/// Diffusion in the plane is for multigrid, where it is large; the less, the stronger convection
+/// is.
+TEST(Candidates, OfAFlowAreJudgedByItsMeshAndItsConvection) {
+  auto const first = [](std::int32_t n, std::int32_t bandwidth, double difference) {
+    Analysis flow = general(n);
+    flow.bandwidth = bandwidth;
+    flow.symmetry.hermitian.difference = difference;
+    Candidate const candidate = by_guess(flow)[0];
+    EXPECT_GE(candidate.judged_from, candidate.likely) << "its residual falls late";
+    return candidate.name();
+  };
+  EXPECT_EQ(first(511 * 511, 511, 0.01), "bicgstab+amg");
+  EXPECT_EQ(first(511 * 511, 511, 0.2), "bicgstab+ilu0");
+  EXPECT_EQ(first(511 * 511, 511, 0.7), "bicgstab+ilu0");
+  EXPECT_EQ(first(63 * 63, 63, 0.01), "bicgstab+ilu0");
+  EXPECT_EQ(first(64 * 64 * 64, 64 * 64, 0.01), "bicgstab+ilu0") << "of a cube";
+  EXPECT_EQ(first(511 * 511, 511 * 511 - 1, 0.01), "bicgstab+amg") << "in any order";
+  EXPECT_EQ(by_guess(general(500))[0].judged_from, Haste::least_iterations);
+}
+
 /// Where the most promising one does not do, its likes seldom do.
 TEST(Candidates, GoFromTheMostPromisingToTheStrongOnes) {
   Analysis plain = mesh(5000);  // positive definite, as far as one can see, but no mesh
