@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What an iteration of CG takes over ranks, beside Belos's with the same preconditioner, and the
 // constants of the model in docs/scaling.md. mpirun -np P ./ranks_times [side] [repetitions]
+// The preconditioner is Ifpack2's in both, and for Solder once more its own of the same kind.
 // Of 0 repetitions: how many iterations preconditioners of a rank and of all ranks take.
 //
 // CPU seconds of a rank, on average over all; of some repetitions in turn the least, so that what
@@ -20,6 +21,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <solder/preconditioners/chebyshev.hpp>
+#include <solder/preconditioners/incomplete.hpp>
 #include <solder/preconditioners/jacobi.hpp>
 #include <solder/problems/poisson.hpp>
 #include <solder/solvers/cg.hpp>
@@ -98,6 +101,18 @@ RCP<Operator const> ifpack(RCP<Matrix> const& A, std::string const& name,
   M->initialize();
   M->compute();
   return M;
+}
+
+/// Ifpack2's preconditioner of this name; null: none.
+RCP<Operator const> of_ifpack(RCP<Matrix> const& A, std::string const& name) {
+  Teuchos::ParameterList one_sweep, degree;
+  one_sweep.set("relaxation: type", "Jacobi");
+  degree.set("chebyshev: degree", 4);
+  degree.set("chebyshev: ratio eigenvalue", 50.0);  // Solder's default
+  if (name == "Jacobi") return ifpack(A, "RELAXATION", one_sweep);
+  if (name == "RILUK(0)") return ifpack(A, "RILUK", {});
+  if (name == "Chebyshev(4)") return ifpack(A, "CHEBYSHEV", degree);
+  return {};
 }
 
 constexpr int steps = 200;
@@ -179,6 +194,14 @@ void count_iterations(RCP<Matrix> const& A, Vectors& b, Vectors& x) {
     int const iterations = Solder::solve(solver, b, x).iterations;
     if (A->getMap()->getComm()->getRank() == 0) std::printf("  %-24s %5d\n", what, iterations);
   };
+  for (std::string const name : {"RILUK(0)", "Chebyshev(4)"}) {
+    x.putScalar(0);
+    Solder::Cg cg(Exec(), Solder::from_tpetra(Exec(), A),
+                  Solder::preconditioner_from_tpetra(of_ifpack(A, name)));
+    int const iterations = Solder::solve(cg, b, x).iterations;
+    if (A->getMap()->getComm()->getRank() == 0)
+      std::printf("  %-24s %5d\n", ("Ifpack2's " + name).c_str(), iterations);
+  }
   count("jacobi", {{"name", "jacobi"}});
   count("chebyshev", {{"name", "chebyshev"}});
   count("fsai of all ranks", {{"name", "fsai"}, {"k", 1}});
@@ -208,39 +231,43 @@ int main(int argc, char* argv[]) {
 
   Exec const exec;
   auto const a = Solder::from_tpetra(exec, A);
-  Teuchos::ParameterList one_sweep, degree, none;
-  one_sweep.set("relaxation: type", "Jacobi");
-  degree.set("chebyshev: degree", 4);
+  auto const own = a.own_block(exec);
+  Solder::Jacobi const jacobi(exec, own);
   Times times(comm);
   std::vector<std::string> const names{"none", "Jacobi", "RILUK(0)", "Chebyshev(4)"};
   for (std::string const& name : names) {
-    RCP<Operator const> const M = name == "none"       ? RCP<Operator const>()
-                                  : name == "Jacobi"   ? ifpack(A, "RELAXATION", one_sweep)
-                                  : name == "RILUK(0)" ? ifpack(A, "RILUK", none)
-                                                       : ifpack(A, "CHEBYSHEV", degree);
+    RCP<Operator const> const M = of_ifpack(A, name);
     times.add(name + ", Belos PseudoBlockCG",
               belos<Belos::PseudoBlockCGSolMgr<double, Vectors, Operator>>(A, b, x, M));
     times.add(name + ", Belos BlockCG",
               belos<Belos::BlockCGSolMgr<double, Vectors, Operator>>(A, b, x, M));
-    auto const add = [&](auto const& m) { times.add(name + ", Solder", solder(A, b, x, m)); };
+    if (!M.is_null())
+      times.add(name + ", Solder", solder(A, b, x, Solder::preconditioner_from_tpetra(M)));
+    auto const add = [&](auto const& m) { times.add(name + ", Solder alone", solder(A, b, x, m)); };
     if (name == "none")
       add(Solder::Identity());
     else if (name == "Jacobi")
-      add(Solder::Jacobi(exec, a.own_block(exec)));
+      add(jacobi);
+    else if (name == "RILUK(0)")
+      add(Solder::Incomplete(exec, own, Solder::Factorisation::ic0));
     else
-      add(Solder::preconditioner_from_tpetra(M));
+      add(Solder::Chebyshev(exec, a, jacobi));
   }
   times.take(repetitions);
   for (std::string const& name : names) {
-    for (char const* who : {", Belos PseudoBlockCG", ", Belos BlockCG", ", Solder"})
+    bool const is_ifpack = name != "none";
+    std::string const first = name + ", Belos PseudoBlockCG", second = name + ", Belos BlockCG";
+    times.print(first);
+    times.print(second);
+    for (std::string const who : {", Solder", ", Solder alone"}) {
+      if (!is_ifpack && who == ", Solder") continue;
       times.print(name + who);
-    Taken const &first = times[name + ", Belos PseudoBlockCG"],
-                &second = times[name + ", Belos BlockCG"], &ours = times[name + ", Solder"];
-    if (is_first)
-      std::printf("  %-34s %9.2f    CPU %9.2f    wall\n",
-                  (name + ", Solder / Belos's best").c_str(),
-                  ours.cpu / std::min(first.cpu, second.cpu),
-                  ours.wall / std::min(first.wall, second.wall));
+      Taken const &one = times[first], &two = times[second], &ours = times[name + who];
+      if (is_first)
+        std::printf("  %-34s %9.2f    CPU %9.2f    wall\n", "  over Belos's best",
+                    ours.cpu / std::min(one.cpu, two.cpu),
+                    ours.wall / std::min(one.wall, two.wall));
+    }
   }
   for (int const count : {1, 4, 16}) {
     double const taken = all_reduce(count);
