@@ -93,6 +93,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   void set_matrix(Csr const& A, Pattern pattern) override {
     if (pattern == Pattern::same) current().set_matrix(A, pattern);  // which checks it
     Csr const before = std::exchange(A_, A);
+    is_proven_ = false;
     for_batch_.reset();
     if (pattern == Pattern::same) return;
     try {
@@ -108,6 +109,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       begin_search();
     else
       current_->refresh();
+    is_proven_ = false;
     for_batch_.reset();
   }
 
@@ -345,8 +347,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     best_report_.reset();
     double setups = 0;  // in this solve
     std::string const failed = is_kept_ ? same_as(chosen_) : "";
-    bool in_peace = !is_one || !tries_more || (is_kept_ && won_in_peace_);
-    bool revives = false;  // all others have ended
+    bool in_peace = !is_one || !tries_more || (is_kept_ && (won_in_peace_ || is_proven_));
+    bool revives = false;    // all others have ended
+    bool is_helped = false;  // it has begun with what another one has left
     // Of several right-hand sides none is given up, so none is on trial.
     if (Candidate const trial = chosen_; !is_one && !is_kept_ && trial.is_trial) {
       auto const before_setup = Clock::now();
@@ -363,9 +366,11 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       note(worst);
       add(total, reports);
       if (worst.reason == Reason::converged) {
-        is_kept_ = true;
-        has_failed_ = false;
-        won_in_peace_ = in_peace;
+        // What another one has helped needs more iterations alone, and may not have them.
+        is_kept_ = !is_helped || total.front().iterations <= watch_->most() / 4;
+        has_failed_ = !is_kept_;
+        won_in_peace_ = in_peace || is_helped;
+        is_proven_ = true;
         break;
       }
       if (is_one && tries_more) keep_best(x, worst);
@@ -394,7 +399,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (!goes_on) in_peace = revives = goes_on = revive();
       setups += std::chrono::duration<double>(Clock::now() - before_setup).count();
       if (!goes_on) break;
-      if (is_one && (!(won <= 0.1) || wanted_.automatic.guess_tolerance > 0)) restore(x);
+      bool const helps = won <= 0.1 && wanted_.automatic.guess_tolerance == 0;
+      if (is_one && !helps) restore(x);
+      is_helped |= is_one && helps;
     }
     if (total.front().reason != Reason::converged && best_report_) take_best(x, total.front());
     for (Report& report : total) {
@@ -554,7 +561,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   int limit_ = 0;                  ///< iterations that it may take
   std::shared_ptr<Made> current_;  ///< that one; null: none could be
   bool is_kept_ = false;           ///< it has solved
-  bool won_in_peace_ = false;      ///< having been given up before
+  bool won_in_peace_ = false;      ///< having been given up before, or with another one's help
+  bool is_proven_ = false;         ///< it has solved with these values
   bool has_failed_ = false;        ///< the last solve, with more than one candidate
   bool may_be_definite_ = true;
   bool knows_rank_ = false;  ///< whether A may be singular whatever its values are

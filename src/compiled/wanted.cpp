@@ -139,13 +139,12 @@ Wanted read_solver(Parameters const& parameters) {
   if (wanted.is_block() && (wanted.runner == Runner::team || wanted.runner == Runner::resident))
     errors.push_back("runner must be auto, launch or graph with block_cg, not " +
                      std::string(to_string(wanted.runner)));
-  if (wanted.preconditioner.name == "amg") {
-    std::string const why = Impl::amg::cycle_failure(
-        wanted.preconditioner.amg, "preconditioner.",
-        wanted.needs_symmetry() && wanted.check_symmetry ? wanted.name : "",
-        wanted.preconditioner.has_rigid_bodies);
-    if (!why.empty()) errors.push_back(why);
-  }
+  if (wanted.preconditioner.name == "amg")
+    for (auto const& why : Impl::amg::cycle_failures(
+             wanted.preconditioner.amg, "preconditioner.",
+             wanted.needs_symmetry() && wanted.check_symmetry ? wanted.name : "",
+             wanted.preconditioner.has_rigid_bodies))
+      errors.push_back(why.text);
   throw_if_any("Solder::make_solver", errors);
   return wanted;
 }

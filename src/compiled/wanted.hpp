@@ -46,7 +46,7 @@ struct WantedPreconditioner {
   }
   /// \brief Whether it is Hermitian of a Hermitian matrix, as cg needs it.
   bool is_for_cg() const {
-    return name != "amg" || Impl::amg::cycle_failure(amg, "", "cg", has_rigid_bodies).empty();
+    return name != "amg" || Impl::amg::cycle_failures(amg, "", "cg", has_rigid_bodies).empty();
   }
   /// \brief Whether it is Hermitian only of a Hermitian matrix.
   bool needs_symmetry() const {

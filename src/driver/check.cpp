@@ -164,14 +164,10 @@ void check_cycle(RunConfig const& run, Errors& errors) {
     return;
   AmgOptions const& amg = config.amg;
   bool const needs_symmetry = run.solver.name == "cg" || is_block(run);
-  std::string const why = Solder::Impl::amg::cycle_failure(amg, "preconditioner.",
+  for (auto const& why : Solder::Impl::amg::cycle_failures(amg, "preconditioner.",
                                                            needs_symmetry ? run.solver.name : "",
-                                                           config.near_nullspace == "rigid_body");
-  char const* const key = why.starts_with("preconditioner.interpolation")
-                              ? "preconditioner.interpolation"
-                          : amg.pre == amg.post ? "preconditioner.pre"
-                                                : "preconditioner.post";
-  if (!why.empty()) errors.add(run.where(key), why);
+                                                           config.near_nullspace == "rigid_body"))
+    errors.add(run.where(concat("preconditioner.", why.key)), why.text);
 }
 
 /// Refuses unknowns that do not belong to nodes or points as the preconditioner needs.

@@ -312,6 +312,33 @@ TYPED_TEST(AmgExtendedOn, PhasesDoNotMatter) {
   expect_near(sizes, Plain(real.P), 1e-12);
 }
 
+/// Weights are ratios of entries: those of 2^k A are those of A to the bit, as far as sums of
+/// entries are normal numbers.
+TYPED_TEST(AmgExtendedOn, ScalesDoNotMatter) {
+  TypeParam const exec;
+  auto const check = [&]<class Scalar>(HostCsr<Scalar> const& host,
+                                       std::vector<int> const& powers) {
+    MadeExtended<Scalar, TypeParam> const as_it_is(exec, host, 0.25);
+    for (int const power : powers) {
+      SCOPED_TRACE(power);
+      auto scaled = host;
+      for (Scalar& value : scaled.values) value *= Scalar(std::ldexp(1., power));
+      MadeExtended<Scalar, TypeParam> const made(exec, scaled, 0.25);
+      EXPECT_EQ(to_host(exec, made.splitting.number), to_host(exec, as_it_is.splitting.number));
+      EXPECT_TRUE(same_bits(to_host(exec, made.P.values()), to_host(exec, as_it_is.P.values())));
+    }
+  };
+  check(random_laplacian(300, 2), {-1000, -530, 530, 1000});
+  check(with_phases(random_laplacian(300, 2)), {-1000, -530, 530, 1000});
+  auto const host = random_laplacian(300, 2);
+  HostCsr<float> const single{host.rows,
+                              host.columns_count,
+                              host.row_offsets,
+                              host.columns,
+                              {host.values.begin(), host.values.end()}};
+  check(single, {-110, -70, 70, 110});
+}
+
 /// An instance of one thread, where a host's instances may have a number of their own.
 template <class Exec>
 Exec with_one_thread() {
@@ -523,9 +550,28 @@ TEST(AmgExtended, RefusesWhatBelongsToAggregation) {
   expect_modes_refused(host, extended);
   options = extended;
   options.post = 2;
-  EXPECT_EQ(amg::cycle_failure(options, "", "", false), "");
-  EXPECT_EQ(amg::cycle_failure(options, "", "cg", false),
+  EXPECT_TRUE(amg::cycle_failures(options, "", "", false).empty());
+  auto const of_cg = amg::cycle_failures(options, "", "cg", false);
+  ASSERT_EQ(of_cg.size(), 1u);
+  EXPECT_EQ(of_cg[0].text,
             "pre is 1 and post 2: for cg, which needs a symmetric cycle, they must be equal");
+}
+
+/// No failure hides another one.
+TEST(AmgExtended, NamesAllThatIsWrongOfACycle) {
+  AmgOptions options;
+  options.interpolation = Solder::AmgInterpolation::air;
+  options.smoother = Solder::AmgSmoother::fsai;
+  options.block_size = 7;
+  options.pre = options.post = 0;
+  std::vector<std::string> texts;
+  for (auto const& failure : amg::cycle_failures(options, "", "cg", true))
+    texts.push_back(failure.text);
+  ASSERT_EQ(texts.size(), 5u);
+  for (char const* const part : {"both 0", "near_nullspace", "block_size", "fsai", "cg"})
+    EXPECT_TRUE(std::any_of(texts.begin(), texts.end(), [&](std::string const& text) {
+      return text.find(part) != std::string::npos;
+    })) << part;
 }
 
 /// Other couplings are strong, and others rows coarse: all as in a new set-up.

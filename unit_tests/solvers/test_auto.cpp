@@ -360,6 +360,28 @@ TEST_F(Auto, KeepsWhatHasSolvedAndSearchesAgainWhereThatFails) {
   EXPECT_EQ(solve(other, random_vector<double>(81, 1)).report.reason, Reason::converged);
 }
 
+/// What has solved with another one's help needs more iterations alone: it is left in peace, or,
+/// where the limit may be too low for it, searched for again.
+TEST_F(Auto, SolvesAlikeWhatItHasSolved) {
+  HostCsr<double> const A = tridiagonal(40, -1.5, 2.1, -0.3);
+  int helped = 0;
+  for (int const most : {50, 10000})
+    for (unsigned seed = 1; seed <= 8; ++seed) {
+      SCOPED_TRACE(std::to_string(most) + " iterations, b of " + std::to_string(seed));
+      auto const b = random_vector<double>(40, seed);
+      auto const solver = make_solver(exec, Matrix(exec, A),
+                                      {{"max_iterations", most}, {"preconditioner", "none"}});
+      auto const first = solve(solver, b).report;
+      if (first.reason != Reason::converged) continue;
+      helped += first.attempts.size() > 1;
+      auto const second = solve(solver, b).report;
+      EXPECT_EQ(second.reason, Reason::converged) << second;
+      for (int repeat = 0; repeat < 2; ++repeat)
+        EXPECT_EQ(solve(solver, b).report.history, second.history);
+    }
+  if (is_host) EXPECT_GT(helped, 0);
+}
+
 TEST_F(Auto, LeavesOneOfTheTwoToTheUser) {
   HostCsr<double> const A = Solder::fem_poisson_2d<double>(30);
   Report const with_solver =

@@ -116,6 +116,18 @@ TEST(Scales, DoNotChangeGmres) {
   of_gmres<ComplexFloat>(1e-4);
 }
 
+/// Whatever the first product's length is, that of the basis is in range after it is known.
+TEST(Scales, DoNotChangeGmresAnywhere) {
+  auto forms = Method<GmresOptions>::forms(10);
+  forms.push_back({"flexible", gmres(GmresForm::flexible, 10)});
+  std::vector<Scales> all{{-300, 420}, {300, -420}};
+  for (int k = -995; k <= 995; k += 35) all.push_back({k, 0});
+  expect_the_same_steps<GmresOptions, double>(1e-10, forms, all, nothing);
+  std::vector<Scales> of_float{{-40, 47}, {-37, 60}, {-20, 86}, {-14, 100}, {30, -60}};
+  for (int k = -98; k <= 98; k += 7) of_float.push_back({k, 0});
+  expect_the_same_steps<GmresOptions, float>(1e-4, forms, of_float, nothing);
+}
+
 /// Its (t, t) is of A^2 and r^2.
 TEST(Scales, DoNotChangeBiCgStab) {
   auto const forms = Method<BiCgStabOptions>::forms();

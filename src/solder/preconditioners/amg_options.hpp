@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include <solder/core/options.hpp>
 
@@ -147,38 +148,47 @@ constexpr bool is_for_hermitian(AmgOptions const& options, bool has_modes) {
   return options.interpolation != AmgInterpolation::air && !looks_at_matrix(options, has_modes);
 }
 
-/// \brief Why there is no cycle of these options, or no symmetric one; empty where there is.
+/// \brief Why there is no cycle of some options, or no symmetric one.
+struct CycleFailure {
+  std::string_view key;  ///< the option's
+  std::string text;      ///< a sentence without a full stop
+};
+
+/// \brief All reasons why there is no cycle of these options, or no symmetric one.
 /// \param section of the options, for people: "preconditioner."
 /// \param symmetric_for the solver that needs a symmetric cycle; empty: none does
 /// \param has_modes whether a near-nullspace is given
-inline std::string cycle_failure(AmgOptions const& options, std::string const& section,
-                                 std::string const& symmetric_for, bool has_modes) {
+inline std::vector<CycleFailure> cycle_failures(AmgOptions const& options,
+                                                std::string const& section,
+                                                std::string const& symmetric_for, bool has_modes) {
+  std::vector<CycleFailure> failures;
   if (options.pre + options.post == 0)
-    return section + "pre and " + section + "post are both 0: a cycle needs at least one sweep";
-  auto const is_other = [&] {  // where there is a failure: without one nothing is allocated
-    return section + "interpolation is " + std::string(to_string(options.interpolation)) + ": ";
+    failures.push_back({"pre", section + "pre and " + section +
+                                   "post are both 0: a cycle needs at least one sweep"});
+  auto const refuse = [&](std::string const& what) {
+    failures.push_back({"interpolation", section + "interpolation is " +
+                                             std::string(to_string(options.interpolation)) + ": " +
+                                             what});
   };
-  if (options.interpolation == AmgInterpolation::extended ||
-      options.interpolation == AmgInterpolation::air) {
+  bool const is_air = options.interpolation == AmgInterpolation::air;
+  if (is_air || options.interpolation == AmgInterpolation::extended) {
     if (has_modes)
-      return is_other() +
-             "near_nullspace: rigid_body is for aggregation only; leave near_nullspace constant";
+      refuse("near_nullspace: rigid_body is for aggregation only; leave near_nullspace constant");
     if (options.block_size != 1)
-      return is_other() + "block_size is for aggregation only; it must be 1, not " +
-             std::to_string(options.block_size);
+      refuse("block_size is for aggregation only; it must be 1, not " +
+             std::to_string(options.block_size));
   }
-  if (options.interpolation == AmgInterpolation::air) {
-    if (options.smoother == AmgSmoother::fsai)
-      return is_other() + "its smoother must be jacobi or chebyshev, not fsai";
-    if (!symmetric_for.empty())
-      return is_other() + "its cycle is not symmetric, as " + symmetric_for +
-             " needs it; take gmres, bicgstab or idr, or aggregation";
-    return {};
-  }
-  if (symmetric_for.empty() || options.pre == options.post) return {};
-  return section + "pre is " + std::to_string(options.pre) + " and " + section + "post " +
-         std::to_string(options.post) + ": for " + symmetric_for +
-         ", which needs a symmetric cycle, they must be equal";
+  if (is_air && options.smoother == AmgSmoother::fsai)
+    refuse("its smoother must be jacobi or chebyshev, not fsai");
+  if (is_air && !symmetric_for.empty())
+    refuse("its cycle is not symmetric, as " + symmetric_for +
+           " needs it; take gmres, bicgstab or idr, or aggregation");
+  if (!is_air && !symmetric_for.empty() && options.pre != options.post)
+    failures.push_back({"post", section + "pre is " + std::to_string(options.pre) + " and " +
+                                    section + "post " + std::to_string(options.post) + ": for " +
+                                    symmetric_for +
+                                    ", which needs a symmetric cycle, they must be equal"});
+  return failures;
 }
 
 }  // namespace Impl::amg

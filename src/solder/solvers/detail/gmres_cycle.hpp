@@ -184,13 +184,13 @@ struct GmresCycle {
   }
 
   /// \brief Whether a cycle's first product, scaled by sigma, is too long or too short for those
-  /// that follow. Then the cycle ends, its step does not count, and the next one has another sigma.
+  /// that follow. Then the cycle ends, its step does not count, and the next one has another sigma,
+  /// with which that product has about length one.
   ///
   /// The square of the length may over- or underflow; what it is then the next cycle tells.
   KOKKOS_FUNCTION bool rescales(double squared, Control const& now, Control& next) const {
     constexpr double unknown = 0x1p1000;
-    double const most = V.is_single ? most_fit : V.may_be_single ? 0x1p600 : 0x1p80;
-    if (Kokkos::isnan(squared) || (squared >= 1 / most && squared <= most)) return false;
+    if (Kokkos::isnan(squared) || is_in_range(squared, now.best_squared)) return false;
     double const by = squared > unknown       ? 0x1p-500
                       : squared < 1 / unknown ? 0x1p500
                                               : scale_to_one<double>(Kokkos::sqrt(squared));
@@ -200,6 +200,22 @@ struct GmresCycle {
     next.step = next.rounds = 0;
     next.claim(Reason::running, Cause::scale, sigma);
     return true;
+  }
+  /// \brief Whether a cycle of vectors that are L long as they are stored, L = sigma ||A M||, stays
+  /// among the numbers of its scalars. It sums products with these vectors, L^3 / sigma; in single
+  /// precision the sums are of doubles, but the products themselves, L^2 / sigma, are not. And it
+  /// corrects x, about ||r|| sigma / L, by multiples of vectors, about ||r|| sigma / L^2.
+  KOKKOS_FUNCTION bool is_in_range(double squared, double residual_squared) const {
+    auto const within = [](double number, double most) {
+      return number >= 1 / most && number <= most;
+    };
+    double const sigma = small.sigma(),
+                 multiple = Kokkos::sqrt(residual_squared) * (sigma / squared);
+    if (!GmresColumns<Scalar>::may_be_single)
+      return within(squared, 0x1p80) && within(squared / sigma, 0x1p80) &&
+             within(multiple, 0x1p100);
+    return fits(squared) && within(squared * (Kokkos::sqrt(squared) / sigma), 0x1p900) &&
+           within(multiple, 0x1p900);
   }
 
   /// \brief Whether a vector of this squared length fits the range of a single-precision basis. Its

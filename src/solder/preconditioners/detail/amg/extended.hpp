@@ -128,7 +128,7 @@ SOLDER_MAKES_LAMBDAS ExtendedFactors<Scalar, Exec> extended_factors(
           if (number[j] < 0) {
             double const s = Attraction()(A.values[k]) + sums[j];
             to_first_columns[at] = j;
-            to_first[at++] = to_real<Scalar>(-(factor / s)) * A.values[k];
+            to_first[at++] = narrow<Scalar>(-factor * (Wide<Scalar>(A.values[k]) * (1 / s)));
           } else {
             to_second_columns[beside] = number[j];
             to_second[beside++] = -A.values[k];
