@@ -154,7 +154,7 @@ def matrix_market(A, b, folder):
     rows, columns = numpy.nonzero(A)
     with open(f"{folder}/A.mtx", "w") as out:
         out.write(f"%%MatrixMarket matrix coordinate real general\n{len(A)} {len(A)} {len(rows)}\n")
-        out.writelines(f"{i + 1} {j + 1} {A[i, j]!r}\n" for i, j in zip(rows, columns))
+        out.writelines(f"{i + 1} {j + 1} {float(A[i, j])!r}\n" for i, j in zip(rows, columns))
     with open(f"{folder}/b.mtx", "w") as out:
         out.write(f"%%MatrixMarket matrix array real general\n{len(b)} 1\n")
         out.writelines(f"{float(v)!r}\n" for v in b)
@@ -233,7 +233,7 @@ def solve_with_hypre(program, method, A, b):
         rows, columns = numpy.nonzero(A)
         with open(f"{folder}/system", "w") as out:
             out.write(f"{len(A)} {len(rows)}\n")
-            out.writelines(f"{i} {j} {A[i, j]!r}\n" for i, j in zip(rows, columns))
+            out.writelines(f"{i} {j} {float(A[i, j])!r}\n" for i, j in zip(rows, columns))
             out.writelines(f"{float(v)!r}\n" for v in b)
         run = subprocess.run([program, method, f"{folder}/system", f"{folder}/x"], capture_output=True, text=True,
                              timeout=SECONDS)

@@ -3,9 +3,13 @@
 #include "products.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <solder/matrix/csr.hpp>
 
@@ -430,6 +434,47 @@ TYPED_TEST(CsrOfDouble, DeviceDataAreValidatedOnRequest) {
   expect_device_data_validated<TypeParam, std::int32_t>();
   expect_device_data_validated<TypeParam, std::int64_t>();
   expect_device_data_validated<TypeParam, std::size_t>();
+}
+
+// ---- Sums with twice the digits ----
+
+__extension__ using Exact = __int128;
+
+/// Products of whole numbers have up to 100 bits; a sum in double would be 2^48 off.
+template <class Sum>
+void expect_twice_the_digits(Sum const& sum_of) {
+  std::mt19937_64 generator(5);
+  auto const whole = [&] {
+    auto const size = double(std::int64_t(generator() >> 14));
+    return generator() % 2 == 0 ? size : -size;
+  };
+  for (int const length : {0, 1, 2, 5, 27, 200}) {
+    std::vector<double> values, x;
+    std::vector<std::int32_t> columns;
+    Exact exact = 0;
+    for (int k = 0; k < length; ++k) {
+      values.push_back(whole());
+      columns.push_back(length - 1 - k);
+      x.insert(x.begin(), whole());
+      exact += Exact(values.back()) * Exact(x.front());
+    }
+    auto const sum = sum_of(values.data(), columns.data(), x.data(), 0, length);
+    Exact const off = Exact(sum.high) + Exact(sum.low) - exact;
+    EXPECT_LE(std::abs(double(off)), 8.0 * length * length) << length << " terms";
+  }
+}
+TEST(TwiceSums, HaveTwiceTheDigitsOfDouble) {
+  expect_twice_the_digits(&Solder::Impl::twice_sum<double, std::int32_t>);
+  expect_twice_the_digits(Solder::Impl::twice_sum_of_host<double, std::int32_t>());
+}
+
+/// 2^60 + 1 - 2^60, of floats.
+TEST(TwiceSums, OfFloatsAreExact) {
+  std::vector<float> const values{0x1p40f, 1, -0x1p40f}, x{0x1p20f, 1, 0x1p20f};
+  std::vector<std::int32_t> const columns{0, 1, 2};
+  auto const sum = Solder::Impl::twice_sum_of_host<float, std::int64_t>()(
+      values.data(), columns.data(), x.data(), std::int64_t(0), std::int64_t(3));
+  EXPECT_EQ(sum.high + sum.low, 1);
 }
 
 }  // namespace

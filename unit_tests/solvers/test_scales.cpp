@@ -152,6 +152,22 @@ TEST(Scales, BeyondTheRangeOfBiCgStabAreSaid) {
     }
 }
 
+/// A product that has become 0 is no sign of what A is like.
+TEST(Scales, OfBAreSaidWhereAProductIsZero) {
+  Exec const exec;
+  auto const check = [&](auto const& forms) {
+    for (auto const& [name, options] : forms) {
+      SCOPED_TRACE(name);
+      auto const s = solve(exec, tridiagonal<double>(30, 0x1p-478), false,
+                           std::vector<double>(30, 0x1p-360), std::vector<double>(30), options);
+      EXPECT_EQ(to_string(s.report.reason), "breakdown");
+      EXPECT_NE(s.report.detail.find("scale A or b"), std::string::npos) << s.report.detail;
+    }
+  };
+  check(Method<CgOptions>::forms());
+  check(Method<BiCgStabOptions>::forms());
+}
+
 TEST(Scales, DoNotChangeIdr) {
   auto const forms = Method<IdrOptions>::forms();
   expect_the_same_steps<IdrOptions, double>(1e-10, forms);

@@ -207,8 +207,9 @@ inline std::string listed(std::vector<std::string_view> const& words,
   return text;
 }
 
-/// \brief The shortest text of a number: 5, 0.25, 1e-8.
+/// \brief The shortest text of a number: 5, 0.25, 1e-8; NaN.
 inline std::string number_text(double x) {
+  if (x != x) return "NaN";
   char digits[32];
   bool const is_whole = x > -1e15 && x < 1e15 && x == static_cast<double>(std::int64_t(x));
   auto const end = is_whole ? std::to_chars(digits, digits + sizeof digits, std::int64_t(x)).ptr

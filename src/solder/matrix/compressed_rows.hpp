@@ -8,6 +8,7 @@
 
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/team.hpp>
+#include <solder/matrix/detail/twice_rows.hpp>
 #include <solder/matrix/place_of.hpp>
 
 namespace Solder::Impl {
@@ -43,6 +44,26 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_compressed_row(HostTeam const& team, R
   }
 }
 
+/// \brief A function that gives the product of row i with x.
+template <class Offset, class Scalar, class Operand>
+KOKKOS_FORCEINLINE_FUNCTION auto row_product(Offset const* row_offsets, std::int32_t const* columns,
+                                             Scalar const* values, Operand const& x) {
+  using X = std::remove_cvref_t<decltype(x[0])>;
+  if constexpr (std::is_same_v<Operand, Widened<Scalar>> && std::is_same_v<X, Twice>) {
+    auto const sum = twice_sum_of_host<Scalar, Offset>();
+    return [=](std::int32_t i) {
+      return sum(values, columns, x.values, row_offsets[i], row_offsets[i + 1]);
+    };
+  } else {
+    return [=](std::int32_t i) {
+      X sum{};
+      for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
+        sum += X(values[k]) * x[columns[k]];
+      return sum;
+    };
+  }
+}
+
 /// \brief The products of compressed rows with x, from the last of the team's rows to the first:
 /// what the vector stages, which go upwards, touched last is still in the cache.
 template <class Offset, class Scalar, class Operand, class Consume>
@@ -62,12 +83,9 @@ KOKKOS_FORCEINLINE_FUNCTION void compressed_products(HostTeam const& team, Rows 
     }
     return;
   }
-  for_each_compressed_row(team, rows, row_offsets, columns, values, [&](std::int32_t i) {
-    X sum{};
-    for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
-      sum += X(values[k]) * x[columns[k]];
-    consume(i, sum);
-  });
+  auto const product = row_product(row_offsets, columns, values, x);
+  for_each_compressed_row(team, rows, row_offsets, columns, values,
+                          [&](std::int32_t i) { consume(i, product(i)); });
 }
 
 /// \brief What the rows of a rank need of other ranks; see DistributedMatrix.
@@ -95,15 +113,13 @@ KOKKOS_FORCEINLINE_FUNCTION void products_with_ghosts(
   using X = std::remove_cvref_t<decltype(x[0])>;
   std::int32_t const first = of.before(team.first(rows)), last = of.before(team.last(rows));
   std::int32_t next = last - 1;
+  auto const product = row_product(row_offsets, columns, values, x);
   for_each_compressed_row(team, rows, row_offsets, columns, values, [&](std::int32_t i) {
     if (next >= first && of.rows[next] == i) {
       --next;
       return;
     }
-    X sum{};
-    for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k)
-      sum += X(values[k]) * x[columns[k]];
-    consume(i, sum);
+    consume(i, product(i));
   });
   if (last == first) return;
   if (of.finish != nullptr) of.finish(of.halo);

@@ -411,8 +411,8 @@ class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>
   }
   double usable_largest() const { return state_->failure.empty() ? state_->largest : 1; }
   static std::string failure_of(double largest) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3g", largest / 1.1);
+    char text[32] = "NaN";
+    if (!std::isnan(largest)) std::snprintf(text, sizeof text, "%.3g", largest / 1.1);
     return std::string(
                "the largest eigenvalue of M A, M the inner preconditioner of chebyshev, "
                "is estimated as ") +

@@ -15,7 +15,7 @@ namespace Solder::Impl::amg {
 
 /// \brief Rows that are looked at, and entries of each, at most. Entries (i, j) whose row j has
 /// more than most_mirrored entries do not count.
-inline constexpr std::int32_t rows_looked_at = 4096, entries_looked_at = 64, most_mirrored = 1000;
+inline constexpr std::int32_t rows_looked_at = 1024, entries_looked_at = 64, most_mirrored = 1000;
 /// \brief A row is skew if its entries differ from those of A^H by more than this share of both
 /// together: an upwind scheme's where convection takes a cell's diffusion more than twice. A matrix
 /// is if more than skew_rows_of_matrix of the rows that were looked at are. With less, aggregation
