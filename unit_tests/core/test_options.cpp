@@ -67,7 +67,7 @@ TEST(Options, OutOfRangeAreRefusedByName) {
   EXPECT_EQ(refusal({.thickness = 1}),
             "Painter: thickness must be a number between 0 and 1, not 1");
   EXPECT_EQ(refusal({.thickness = nan}),
-            "Painter: thickness must be a number between 0 and 1, not nan");
+            "Painter: thickness must be a number between 0 and 1, not NaN");
   EXPECT_EQ(refusal({.thickness = 1e-300}), "none");
   EXPECT_EQ(refusal({.colour = Colour(7)}), "Painter: colour must be red or green, not 7");
   EXPECT_EQ(refusal({.seed = std::numeric_limits<std::uint64_t>::max()}), "none");

@@ -597,7 +597,7 @@ TYPED_TEST(FsaiOfDouble, RefusesWhatItCannotDo) {
   double const nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(refusal(wide, {}), "Solder::Fsai: a square matrix is needed, not 2 x 3");
   EXPECT_EQ(refusal(fine, {.k = -1}), "Solder::Fsai: k must be an integer from 0 to 100, not -1");
-  EXPECT_EQ(refusal(fine, {.tau = nan}), "Solder::Fsai: tau must be a number from 0 to 1, not nan");
+  EXPECT_EQ(refusal(fine, {.tau = nan}), "Solder::Fsai: tau must be a number from 0 to 1, not NaN");
   EXPECT_NE(refusal(fine, {.tau = 1.5}).find("tau"), std::string::npos);
   EXPECT_NE(refusal(fine, {.delta = -0.1}).find("delta"), std::string::npos);
   EXPECT_NE(refusal(fine, {.steps = -1}).find("steps"), std::string::npos);

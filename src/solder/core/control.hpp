@@ -331,7 +331,8 @@ inline std::string describe(Control const& control) {
   std::string const when = " at iteration " + std::to_string(control.iteration);
   double const size = std::fabs(control.value);
   bool const is_out_of_range = size > 1e290 || (size > 0 && size < 1e-290),
-             is_b_extreme = control.b_squared < 1e-100 || control.b_squared > 1e100;
+             is_b_extreme =
+                 control.b_squared > 0 && (control.b_squared < 1e-100 || control.b_squared > 1e100);
   std::string const scalar = [&] {
     switch (control.cause) {
       case Cause::p_Ap:
@@ -374,8 +375,9 @@ inline std::string describe(Control const& control) {
               : control.cause == Cause::range_of_t || is_out_of_range
                   ? " leaves the range of double: scale A or b"
               : is_b_extreme
-                  ? ": products of vectors may have left the range of double, for ||b||^2 "
-                    "is near its end: scale A or b"
+                  ? std::string(": b is so ") + (control.b_squared < 1 ? "small" : "large") +
+                        " that products of vectors may leave the range of double: "
+                        "scale A or b"
                   : "");
     case Reason::indefinite_matrix:
       return scalar + number() + when + ": A is not positive definite to working precision";
