@@ -204,8 +204,7 @@ struct GmresCycle {
   /// \brief Whether a cycle of vectors that are L long as they are stored, L = sigma ||A M||, stays
   /// among the numbers of its scalars. It sums products with these vectors, L^3 / sigma; in single
   /// precision the sums are of doubles, but the products themselves, L^2 / sigma, are not. And it
-  /// corrects x, about ||r|| sigma / L, by multiples of vectors, about ||r|| sigma / L^2. A basis
-  /// in single precision keeps away from the end of its range, as its entries are smaller than L.
+  /// corrects x, about ||r|| sigma / L, by multiples of vectors, about ||r|| sigma / L^2.
   KOKKOS_FUNCTION bool is_in_range(double squared, double residual_squared) const {
     auto const within = [](double number, double most) {
       return number >= 1 / most && number <= most;
@@ -215,8 +214,8 @@ struct GmresCycle {
     if (!GmresColumns<Scalar>::may_be_single)
       return within(squared, 0x1p80) && within(squared / sigma, 0x1p80) &&
              within(multiple, 0x1p100);
-    return (!V.is_single || within(squared, 0x1p100)) &&
-           within(squared * (Kokkos::sqrt(squared) / sigma), 0x1p900) && within(multiple, 0x1p900);
+    return fits(squared) && within(squared * (Kokkos::sqrt(squared) / sigma), 0x1p900) &&
+           within(multiple, 0x1p900);
   }
 
   /// \brief Whether a vector of this squared length fits the range of a single-precision basis. Its
