@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Solves of one matrix, each in a process of its own, in CPU seconds: what sweep.py asks for.
+// Solves of one matrix, in the default execution space: what sweep.py asks for.
 //
 //     auto_solves MATRIX.mtx
 //
 // Reads lines "LIMIT REPEAT NAME=VALUE ...", the parameters of make_solver() with a dot before what
 // is the preconditioner's, and answers each with a line of JSON. b is A x for an x of numbers
-// between -1 and 1 that are always the same, and the guess is 0. What takes more than LIMIT CPU
-// seconds is ended. A solve is repeated until REPEAT seconds more have gone by, and the least time
-// counts: from the matrix to x, with the look at A, set-ups and all attempts.
+// between -1 and 1 that are always the same, and the guess is 0. What takes more than LIMIT seconds
+// is ended. A solve is repeated until REPEAT seconds more have gone by, and the least time counts:
+// from the matrix to x, with the look at A, set-ups and all attempts.
+//
+// On hosts the seconds are of the CPU, and each solve has a process of its own. On devices they are
+// of the clock; the first solve is not counted, because a device loads each kernel when it first
+// runs; and a set-up of more than LIMIT goes on until sweep.py ends the process.
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -34,14 +38,16 @@
 
 namespace {
 
-using Exec = Kokkos::DefaultHostExecutionSpace;
+using Exec = Kokkos::DefaultExecutionSpace;
+constexpr bool on_host = std::is_same_v<Exec::memory_space, Kokkos::HostSpace>;
 using Json = nlohmann::ordered_json;
 using Solder::Parameters;
 
-/// Of this thread, the only one: while a timer runs, a process's clock moves in ticks.
-double cpu_seconds() {
+/// Of the CPU, on hosts: of this thread, the only one, because a process's clock moves in ticks
+/// while a timer runs.
+double seconds() {
   timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  clock_gettime(on_host ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
   return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
 }
 
@@ -101,15 +107,15 @@ class Solves {
     Kokkos::deep_copy(b_, rhs_);
   }
 
-  /// What is seen of A, and the CPU seconds that it takes.
+  /// What is seen of A, and the seconds that it takes.
   Json look() const {
     double least = std::numeric_limits<double>::infinity();
     Solder::Analysis seen;
     for (int k = 0; k < 3; ++k) {
-      double const begin = cpu_seconds();
+      double const begin = seconds();
       seen = analyse(exec_, A_);
       exec_.fence();
-      least = std::min(least, cpu_seconds() - begin);
+      least = std::min(least, seconds() - begin);
     }
     return {{"rows", host_.rows},
             {"entries", host_.nonzeros()},
@@ -117,23 +123,34 @@ class Solves {
             {"may_be_definite", seen.may_be_definite()}};
   }
 
-  Json solve(Parameters const& parameters, double repeat) {
+  Json solve(Parameters const& parameters, double limit, double repeat) {
     Json result;
-    double const begin = cpu_seconds();
+    double begin = seconds();
     double least = std::numeric_limits<double>::infinity();
     int runs = 0;
     Solder::Report report;
+    auto const run = [&](Solder::SolverInputs const& inputs) {
+      Kokkos::deep_copy(exec_, x_, T(0));
+      exec_.fence();
+      double const before = seconds();
+      auto const solver = make_solver(exec_, A_, parameters, inputs);
+      report = solver.solve(b_, x_);
+      return seconds() - before;
+    };
     try {
-      do {
-        Kokkos::deep_copy(exec_, x_, T(0));
-        exec_.fence();
-        double const before = cpu_seconds();
-        auto const solver = make_solver(exec_, A_, parameters);
-        report = solver.solve(b_, x_);
-        least = std::min(least, cpu_seconds() - before);
-      } while (++runs < 200 && cpu_seconds() - begin < repeat);
+      if (!on_host) {
+        run({.monitor = [&](Solder::Progress const& progress) {
+          double const left = begin + limit - seconds();
+          left > 0 ? progress.pause_for(left) : progress.stop();
+        }});
+        if (report.reason == Solder::Reason::stopped)
+          return {{"reason", "time"}, {"seconds", seconds() - begin}};
+        begin = seconds();
+      }
+      do least = std::min(least, run({}));
+      while (++runs < 200 && seconds() - begin < repeat);
     } catch (std::exception const& error) {
-      return {{"reason", "error"}, {"text", error.what()}, {"seconds", cpu_seconds() - begin}};
+      return {{"reason", "error"}, {"text", error.what()}, {"seconds", seconds() - begin}};
     }
     result = {{"reason", to_string(report.reason)},
               {"iterations", report.iterations},
@@ -156,6 +173,7 @@ class Solves {
  private:
   /// ||b - A x|| / ||b||, by a loop that the library has no part in.
   double residual() const {
+    auto const x = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x_);
     auto const square = [](long double re, long double im) { return re * re + im * im; };
     auto const real = [](T value) { return (long double)Kokkos::real(value); };
     auto const imag = [](T value) { return (long double)Kokkos::imag(value); };
@@ -164,7 +182,7 @@ class Solves {
       long double re = real(rhs_(i)), im = imag(rhs_(i));
       of_b += square(re, im);
       for (auto k = host_.row_offsets[i]; k < host_.row_offsets[i + 1]; ++k) {
-        T const a = host_.values[k], y = x_(host_.columns[k]);
+        T const a = host_.values[k], y = x(host_.columns[k]);
         re -= real(a) * real(y) - imag(a) * imag(y);
         im -= real(a) * imag(y) + imag(a) * real(y);
       }
@@ -214,7 +232,11 @@ void serve(std::string const& path) {
     double limit = 0, repeat = 0;
     words >> limit >> repeat;
     Parameters const parameters = parameters_of(words);
-    in_child(limit + repeat, [&] { return solves.solve(parameters, repeat); });
+    auto const solve = [&] { return solves.solve(parameters, limit, repeat); };
+    if (on_host)
+      in_child(limit + repeat, solve);
+    else
+      std::cout << solve().dump() << std::endl;
   }
 }
 

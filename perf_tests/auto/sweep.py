@@ -7,8 +7,9 @@
     ./sweep.py judge --out sweep.jsonl --index INDEX.tsv                # what was asked for, and the worst matrices
     ./sweep.py write --out sweep.jsonl --peers peers.jsonl --index ...  # docs/data/auto.json and auto_sweep.csv
 
-PROGRAM is auto_solves of solves.cpp: CPU seconds on one thread, from the matrix to x, so that what else runs on the
-machine counts little. A solve counts where the residual of its x, computed anew, is at most 1e-8.
+PROGRAM is auto_solves of solves.cpp: on hosts CPU seconds on one thread, from the matrix to x, so that what else runs
+on the machine counts little; on a GPU, seconds. A solve counts where the residual of its x, computed anew, is at most
+1e-8.
 
 What is left out: a combination is ended at twice the seconds of the best one before it, or of auto, or, where nothing
 has solved yet, at a fixed limit: it cannot be the best then. cg is tried where the file says symmetric or hermitian.
@@ -24,6 +25,7 @@ import json
 import math
 import os
 import pathlib
+import select
 import shlex
 import subprocess
 import sys
@@ -67,9 +69,13 @@ class Matrix:
         self.path, self.name = path, path.name.split(".mtx")[0]
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt") as file:
             self.field, self.symmetry = file.readline().lower().split()[3:5]
-        seen = str(path).removeprefix(arguments.root)
-        self.process = subprocess.Popen(shlex.split(arguments.solves) + [seen], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        self.command = shlex.split(arguments.solves) + [str(path).removeprefix(arguments.root)]
+        self.patience = arguments.patience
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, "OMP_NUM_THREADS": "1"})
         self.look = json.loads(self.process.stdout.readline())
 
     def combinations(self):
@@ -79,7 +85,15 @@ class Matrix:
     def solve(self, key, limit, repeat):
         self.process.stdin.write(f"{limit:.4f} {repeat} {parameters(key)}\n")
         self.process.stdin.flush()
-        return {"matrix": self.name, "run": key, "limit": limit, **json.loads(self.process.stdout.readline())}
+        begin = time.monotonic()
+        answers, _, _ = select.select([self.process.stdout], [], [], limit + repeat + self.patience)
+        answer = self.process.stdout.readline() if answers else ""
+        if not answer:
+            self.process.kill()
+            self.process.wait()
+            self.start()
+            answer = json.dumps({"reason": "crash" if answers else "time", "seconds": time.monotonic() - begin})
+        return {"matrix": self.name, "run": key, "limit": limit, **json.loads(answer)}
 
     def close(self):
         self.process.stdin.close()
@@ -136,20 +150,20 @@ def run(arguments):
             matrix = Matrix(path, arguments)
 
             def solve(key, limit, repeat):
-                lines.append({**matrix.solve(key, min(limit, arguments.limit), repeat), "session": session})
+                lines.append({**matrix.solve(key, limit, repeat), "session": session})
                 file.write(json.dumps(lines[-1]) + "\n")
             lines.append({"matrix": name, "run": "look", **matrix.look})
             file.write(json.dumps(lines[-1]) + "\n")
-            solve("auto", 60, 0.03)
+            solve("auto", arguments.limit, 0.03)
             of_auto = seconds(lines[-1])
             if arguments.what == "run" or not fastest(lines, 1):
                 tried = {line["run"] for line in lines}
                 for key in [key for key in matrix.combinations() if key not in tried]:
                     best = min((seconds(line) for line in lines if "+" in line["run"]), default=math.inf)
-                    solve(key, max(0.005, min(2 * best, 2 * of_auto, arguments.unsolved)), 0.01)
+                    solve(key, max(arguments.least, min(2 * best, 2 * of_auto, arguments.unsolved)), 0.01)
             for _ in range(0 if arguments.fitted else 2 if of_auto < 0.3 else 1 if of_auto < 3 else 0):
                 for key in ["auto", *fastest(lines, 3)]:
-                    solve(key, 60, 0.03)
+                    solve(key, arguments.limit, 0.03)
             matrix.close()
             file.write(json.dumps({"matrix": name, "run": "end"}) + "\n")
             best = fastest(lines, 1)
@@ -313,8 +327,10 @@ def main():
     parser.add_argument("--out", default="sweep.jsonl")
     parser.add_argument("--peers")
     parser.add_argument("--index", help="names and what they are, with tabs: name, SPD (yes or no)")
-    parser.add_argument("--limit", type=float, default=60, help="CPU seconds of a solve")
-    parser.add_argument("--unsolved", type=float, default=5, help="CPU seconds of a combination where none has solved")
+    parser.add_argument("--limit", type=float, default=60, help="seconds of a solve")
+    parser.add_argument("--unsolved", type=float, default=5, help="seconds of a combination where none has solved")
+    parser.add_argument("--least", type=float, default=0.005, help="seconds that each combination has; a GPU needs 0.2")
+    parser.add_argument("--patience", type=float, default=600, help="seconds more by the clock, until PROGRAM is ended")
     parser.add_argument("--above", type=float, default=1.5, help="the ratios that judge shows")
     parser.add_argument("--all", action="store_true", help="judge shows those that are held out, too")
     parser.add_argument("--date", default=time.strftime("%Y-%m-%d"), help="of the measurement, for write")

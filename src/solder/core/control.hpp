@@ -5,9 +5,9 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 
+#include <solder/core/options.hpp>
 #include <solder/core/report.hpp>
 
 namespace Solder {
@@ -322,12 +322,7 @@ KOKKOS_INLINE_FUNCTION Verdict check_residual(Control& control, Limits const& li
 
 /// \brief The reason in a sentence, or an empty string where the reason says it all.
 inline std::string describe(Control const& control) {
-  auto const number = [&] {
-    if (std::isnan(control.value)) return std::string("NaN");
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3g", control.value);
-    return std::string(text);
-  };
+  std::string const number = Impl::rounded_text(control.value);
   std::string const when = " at iteration " + std::to_string(control.iteration);
   double const size = std::fabs(control.value);
   bool const is_out_of_range = size > 1e290 || (size > 0 && size < 1e-290),
@@ -369,7 +364,7 @@ inline std::string describe(Control const& control) {
       if (control.cause == Cause::norm_of_b)
         return std::string("||b||^2 ") + (control.value < 1 ? "underflows" : "overflows") +
                ": scale b";
-      return scalar + number() + when +
+      return scalar + number + when +
              (control.cause == Cause::q_Mq
                   ? " leaves the range of double: scale A or b, or use the classical form"
               : control.cause == Cause::range_of_t || is_out_of_range
@@ -380,14 +375,14 @@ inline std::string describe(Control const& control) {
                         "scale A or b"
                   : "");
     case Reason::indefinite_matrix:
-      return scalar + number() + when + ": A is not positive definite to working precision";
+      return scalar + number + when + ": A is not positive definite to working precision";
     case Reason::indefinite_preconditioner:
-      return scalar + number() + when + ": the preconditioner is not positive definite";
+      return scalar + number + when + ": the preconditioner is not positive definite";
     case Reason::not_finite:
       // A scalar within range is not what went wrong.
       return (control.cause == Cause::none || (std::isfinite(size) && !is_out_of_range)
                   ? "a NaN or an infinity in A, b or x, or an overflow"
-                  : scalar + number()) +
+                  : scalar + number) +
              when;
     case Reason::diverged:
       if (control.cause == Cause::range_of_x)

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -218,6 +219,14 @@ inline std::string number_text(double x) {
   auto const exponent = text.find_first_of('e');
   if (exponent != std::string::npos && text[exponent + 2] == '0')  // 1e-08
     text.erase(exponent + 2, 1);
+  return text;
+}
+
+/// \brief A number to three digits, or NaN.
+inline std::string rounded_text(double x) {
+  if (x != x) return "NaN";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", x);
   return text;
 }
 

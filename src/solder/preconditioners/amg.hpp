@@ -314,8 +314,9 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
   std::shared_ptr<State> made(Exec const& exec, Matrix const& A,
                               State const* before = nullptr) const {
     check(options_, "Solder::Amg");
-    for (auto const& why : Impl::amg::cycle_failures(options_, "", "", modes_.count > 0))
-      throw std::invalid_argument("Solder::Amg: " + why.text);
+    if (auto const why = Impl::amg::cycle_failures(options_, "", "", modes_.count > 0);
+        !why.empty())
+      throw std::invalid_argument("Solder::Amg: " + why.front().text);
     if (A.rows() != A.columns())
       throw std::invalid_argument("Solder::Amg: a square matrix is needed, not " +
                                   std::to_string(A.rows()) + " x " + std::to_string(A.columns()));

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -411,12 +410,9 @@ class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>
   }
   double usable_largest() const { return state_->failure.empty() ? state_->largest : 1; }
   static std::string failure_of(double largest) {
-    char text[32] = "NaN";
-    if (!std::isnan(largest)) std::snprintf(text, sizeof text, "%.3g", largest / 1.1);
-    return std::string(
-               "the largest eigenvalue of M A, M the inner preconditioner of chebyshev, "
-               "is estimated as ") +
-           text + ": it must be positive and finite";
+    return "the largest eigenvalue of M A, M the inner preconditioner of chebyshev, is estimated "
+           "as " +
+           Impl::rounded_text(largest / 1.1) + ": it must be positive and finite";
   }
 
   ChebyshevOptions options_;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -565,14 +564,12 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     std::string const of(to_string(kind_));
     if (wrong >= 0) {
       std::string const row = Impl::counted(state.label.empty() ? wrong : state.label[wrong]);
-      char percent[32];
-      std::snprintf(percent, sizeof percent, "%.3g", 100 * state.shift);
       std::string failure =
           is_hermitian(kind_)
               ? "the pivot of row " + row + " of " + of + " is not positive, or not finite" +
-                    (state.shift > 0
-                         ? ", even with a diagonal that is " + std::string(percent) + "% larger"
-                         : "")
+                    (state.shift > 0 ? ", even with a diagonal that is " +
+                                           Impl::rounded_text(100 * state.shift) + "% larger"
+                                     : "")
               : "the pivot of row " + row + " of " + of + " is zero or not finite";
       if (options_.sweeps > 0)
         failure +=

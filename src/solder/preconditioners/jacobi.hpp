@@ -85,7 +85,7 @@ class Jacobi : public Impl::PreconditionerBase<Jacobi<Scalar, Exec>, Exec, Scala
   /// \brief What solvers embed in their kernels.
   using Operator = Impl::JacobiOperator<Scalar>;
 
-  /// \brief Inverts the diagonal of a square matrix with CsrMatrix's members; one kernel.
+  /// \brief Inverts the diagonal of a square matrix with CsrMatrix's members; at most one kernel.
   /// \throws std::invalid_argument if A is not square
   template <class Matrix>
   Jacobi(Exec const& exec, Matrix const& A) : Jacobi(exec, A.rows()) {
@@ -112,8 +112,10 @@ class Jacobi : public Impl::PreconditionerBase<Jacobi<Scalar, Exec>, Exec, Scala
                                   std::to_string(A.columns()));
     using Offset = std::remove_cvref_t<decltype(*A.row_offsets().data())>;
     Impl::with_memory_for("Solder::Jacobi", A.rows(), A.nonzeros(), [&] {
-      invert(exec, Impl::DiagonalOfRows<Scalar, Offset>{
-                       A.row_offsets().data(), A.column_indices().data(), A.values().data()});
+      invert(exec,
+             Impl::DiagonalOfRows<Scalar, Offset>{A.row_offsets().data(), A.column_indices().data(),
+                                                  A.values().data()},
+             A.nonzeros());
     });
     this->set_made_of(A);
   }
@@ -129,7 +131,8 @@ class Jacobi : public Impl::PreconditionerBase<Jacobi<Scalar, Exec>, Exec, Scala
     if (diagonal.extent(0) != inverse_.extent(0))
       throw std::invalid_argument("Solder::Jacobi: a diagonal of " + std::to_string(rows()) +
                                   " entries is needed, not " + std::to_string(diagonal.extent(0)));
-    Impl::with_memory_for("Solder::Jacobi", rows(), rows(), [&] { invert(exec, diagonal); });
+    Impl::with_memory_for("Solder::Jacobi", rows(), rows(),
+                          [&] { invert(exec, diagonal, rows()); });
   }
 
   /// \brief Rows of the matrices that it can be applied to.
@@ -170,15 +173,21 @@ class Jacobi : public Impl::PreconditionerBase<Jacobi<Scalar, Exec>, Exec, Scala
     return static_cast<std::int32_t>(diagonal.extent(0));
   }
 
-  /// \brief diagonal(i) is entry i, on the device.
+  /// \brief diagonal(i) is entry i, on the device; to read them all takes as many entries of A.
+  ///
+  /// On a host whose cores are taken, other threads may wait for a core for some milliseconds: the
+  /// calling thread reads a million entries in less.
   template <class Diagonal>
-  void invert(Exec const& exec, Diagonal const& diagonal) {
+  void invert(Exec const& exec, Diagonal const& diagonal, std::int64_t entries) {
     std::int32_t const none = std::numeric_limits<std::int32_t>::max();
     std::int32_t first = none;
     zero_row_() = unknown;
-    Kokkos::parallel_reduce("Solder::jacobi::invert", Kokkos::RangePolicy<Exec>(exec, 0, rows()),
-                            Impl::InvertDiagonal<Scalar, Diagonal>{diagonal, inverse_.data()},
-                            Kokkos::Min<std::int32_t>(first));
+    Impl::InvertDiagonal<Scalar, Diagonal> const invert_entry{diagonal, inverse_.data()};
+    if (Impl::is_host_space<Exec> && entries <= 1'000'000)
+      for (std::int32_t i = 0; i < rows(); ++i) invert_entry(i, first);
+    else
+      Kokkos::parallel_reduce("Solder::jacobi::invert", Kokkos::RangePolicy<Exec>(exec, 0, rows()),
+                              invert_entry, Kokkos::Min<std::int32_t>(first));
     zero_row_() = first == none ? -1 : first;
   }
 

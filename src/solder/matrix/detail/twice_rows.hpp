@@ -36,15 +36,13 @@ Twice twice_sum(Scalar const* values, std::int32_t const* columns, Scalar const*
 template <class Offset>
 SOLDER_FUSED Twice twice_sum_fused(double const* values, std::int32_t const* columns,
                                    double const* x, Offset begin, Offset end) {
-  double high = 0, low = 0;
+  Twice sum;
   for (Offset k = begin; k < end; ++k) {
     double const a = values[k], b = x[columns[k]];
     double const product = __builtin_fma(a, b, 0.0);  // which is not contracted with a sum
-    double const sum = high + product, of_b = sum - high;
-    low += ((high - (sum - of_b)) + (product - of_b)) + __builtin_fma(a, b, -product);
-    high = sum;
+    sum += Twice(product, __builtin_fma(a, b, -product));
   }
-  return {high, low};
+  return sum;
 }
 #endif
 
