@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <solder/core/runners/any_programs.hpp>
@@ -96,7 +97,8 @@ class Engine {
         cycle_(cycle),
         width_(width),
         whole_cycles_(has_whole_cycles(plan, cycle)),
-        steps_(steps_of_batch(plan, cycle, on_device)),
+        most_steps_(steps_of_batch(plan, cycle, on_device)),
+        steps_(most_steps_),
         status_(exec, width.columns, capacity_of(plan, cycle, on_device, width.columns)),
         slots_(
             allocate_view<decltype(slots_)>(exec, "Solder::control", 4 * std::size_t(columns()))),
@@ -224,14 +226,15 @@ class Engine {
     prepare(programs, owned, rows);
     return std::make_unique<Led>(*this, listener, stop);
   }
-  /// \brief Readies the runner for these programs: scratch, and the graph, which is recorded anew
-  /// only when they have changed. On hosts, whose graphs are lists of launches, it is launched.
+  /// \brief Readies the runner for these programs: scratch, and the graph, which is forgotten only
+  /// when they have changed. On hosts, whose graphs are lists of launches, it is launched.
   void prepare(AnyPrograms<Exec> const& programs, OwnedVectors const& owned, std::int32_t rows) {
     double const before = timer_.seconds();
     if (is_stopping_) exec_.fence("Solder::engine: the solve is to stop");
     if (!begun_) ran_ = plan_of(programs);
     programs_ = programs;
     kernels_ = kernels_per_iteration();
+    steps_ = steps_for(kernels_);
     if constexpr (!is_host_space<Exec>) {
       chip_ = {owned, rows, Blocks::of(std::max(plan_.teams, 2))};
       find_needs();
@@ -241,11 +244,11 @@ class Engine {
                                  ": the plan has a kernel of a whole solve that there is not");
         if (held_.hold(programs)) {
           if (chain_ != nullptr) chain_->forget();
+          is_launched_ = false;
           if (is_whole() && !programs.type->whole.is_carried)
             memory_.put(programs.all, programs.type->size);
         }
         programs_ = held_.programs();
-        if (ran_.runner == Runner::graph) record();
       }
     }
     setup_seconds_ += timer_.seconds() - before;
@@ -335,6 +338,9 @@ class Engine {
   /// Iterations per status of the launch and graph runners; a cycle and its residual check on GPUs,
   /// for a method that has cycles. On hosts nothing runs ahead, and a status is free.
   static constexpr std::int32_t batch = is_host_space<Exec> ? 1 : 16;
+  /// Kernels of such a batch on a GPU, at most, if it is more than one iteration or cycle: they
+  /// take longer than the host takes to send the next batch.
+  static constexpr double kernels_of_batch = 48;
   /// Iterations of at most half of the columns after which a narrower engine should have them.
   static constexpr std::int32_t patience = 16;
   /// Most history entries of a column in a status of a kernel of a whole solve, and how many end
@@ -387,7 +393,8 @@ class Engine {
   ///
   /// With nothing in flight the phases say what that is. On GPUs a batch is sent ahead while the
   /// status of the one before is awaited; should that status end the iteration, the batch does
-  /// nothing, and its status is awaited too.
+  /// nothing, and its status is awaited too. None is sent ahead of the first batch's status, in
+  /// which many solves with a strong M end.
   void send(bool is_monitored) {
     if (received_ == sent_) {
       if (is_whole())
@@ -402,7 +409,8 @@ class Engine {
     } else if (!any_in({Phase::iterate})) {
       return;
     }
-    if (!is_host_space<Exec> && !is_whole() && sent_ == received_ + 1) {
+    bool const is_first_batch = sent_ == 2;
+    if (!is_host_space<Exec> && !is_whole() && sent_ == received_ + 1 && !is_first_batch) {
       submit(0);
       ++sent_;
     }
@@ -499,6 +507,16 @@ class Engine {
            : on_device ? batch
                        : 1;
   }
+  /// \brief The same for programs of so many kernels an iteration: fewer where there are many, as
+  /// those after the last iteration are launched in vain. But several columns, some of which are
+  /// checked while others iterate, have as many as there can be.
+  std::int32_t steps_for(double kernels) const {
+    if (is_host_space<Exec> || columns() > 1 || (whole_cycles_ && cycle_.is_checked))
+      return most_steps_;
+    auto const steps = static_cast<std::int32_t>(kernels_of_batch / std::max(kernels, 1.0));
+    std::int32_t const unit = whole_cycles_ ? cycle_.steps : 1;
+    return std::clamp(steps / unit * unit, unit, most_steps_);
+  }
   /// \brief Most history entries of a column in a status; a power of two.
   static std::int32_t capacity_of(Plan const& plan, Cycle const& cycle, bool on_device,
                                   std::int32_t columns) {
@@ -533,13 +551,15 @@ class Engine {
     if constexpr (!is_host_space<Exec>)
       if (chain_ == nullptr) chain_ = std::make_unique<KernelChain<Exec>>(exec_);
   }
-  /// \brief Records a batch, unless it is recorded.
-  void record() {
-    if constexpr (!is_host_space<Exec>) {
-      make_chain();
-      if (!chain_->is_recorded())
-        chain_->record([&](Exec const& recorder) { emit_batch(recorder, 0); });
+  /// \brief Submits the graph of a batch, which is recorded before.
+  void submit_graph() {
+    make_chain();
+    if (!chain_->is_recorded()) {
+      double const before = timer_.seconds();
+      chain_->record([&](Exec const& recorder) { emit_batch(recorder, 0); });
+      setup_seconds_ += timer_.seconds() - before;
     }
+    chain_->submit();
   }
 
   Control* slot(int number) const {
@@ -590,13 +610,12 @@ class Engine {
   }
 
   /// \brief Launches a batch; with nothing in flight `step` is where the cycle stands, else 0.
+  ///
+  /// The first batch of new programs is launched kernel by kernel, because to record it takes
+  /// longer: a graph is for those that follow, in this solve or the next.
   void submit(std::int32_t step) {
-    if constexpr (!is_host_space<Exec>) {
-      if (ran_.runner != Runner::launch) {
-        record();  // where a whole solve was abandoned
-        return chain_->submit();
-      }
-    }
+    if constexpr (!is_host_space<Exec>)
+      if (ran_.runner != Runner::launch && std::exchange(is_launched_, true)) return submit_graph();
     emit_batch(exec_, step);
   }
 
@@ -630,13 +649,14 @@ class Engine {
   Plan plan_, ran_;  ///< ran_: of this solve
   Cycle cycle_;
   Width width_;
-  bool whole_cycles_;   ///< a batch is a cycle and its residual_check, or some cycles
-  std::int32_t steps_;  ///< of a batch
+  bool whole_cycles_;                ///< a batch is a cycle and its residual_check, or some cycles
+  std::int32_t most_steps_, steps_;  ///< of a batch
   StatusReader<Exec> status_;
   Kokkos::View<Control*, typename Exec::memory_space> slots_;  ///< [4][columns]: see emit()
   Kokkos::View<Gate*, typename Exec::memory_space> gate_;
   ScratchNeeds needs_;
   std::unique_ptr<std::conditional_t<is_host_space<Exec>, int, KernelChain<Exec>>> chain_;
+  bool is_launched_ = false;    ///< a batch of these programs was
   HeldPrograms<Exec> held_;     ///< on GPUs: those of the graph, or those in memory_
   AnyPrograms<Exec> programs_;  ///< of this solve
   ProgramMemory<Exec> memory_;
