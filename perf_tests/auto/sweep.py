@@ -6,6 +6,7 @@
     ./sweep.py again ...                                  # auto anew, beside the best combinations that are known
     ./sweep.py judge --out sweep.jsonl --index INDEX.tsv                # what was asked for, and the worst matrices
     ./sweep.py write --out sweep.jsonl --peers peers.jsonl --index ...  # docs/data/auto.json and auto_sweep.csv
+    ./sweep.py table --out sweep.jsonl --csv FILE                       # such a CSV file alone
 
 PROGRAM is auto_solves of solves.cpp: on hosts CPU seconds on one thread, from the matrix to x, so that what else runs
 on the machine counts little; on a GPU, seconds. A solve counts where the residual of its x, computed anew, is at most
@@ -305,27 +306,40 @@ def write(arguments):
         lines.append(json.dumps(name) + ": " + text)
     (DOCS / "data" / "auto.json").write_text(
         "{\n" + ",\n".join(lines).replace("\n", "\n  ").replace('"summary"', '  "summary"', 1).replace('\n  "matrices": {', '\n  "matrices": {') + "\n}\n")
-    keys = ["auto", *HERMITIAN, *GENERAL, *PEERS]
-    with open(DOCS / "data" / "auto_sweep.csv", "w", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["matrix", "rows", "entries", "held out", *keys])
+    write_table(DOCS / "data" / "auto_sweep.csv", matrices, peers)
 
-        def cell(m, key):
-            if key in PEERS:
-                return f"{1e3 * peer(m, key):.4g}" if peer(m, key) < math.inf else "-"
-            line = m.runs.get(key)
-            return "" if line is None else f"{1e3 * seconds(line):.4g}" if seconds(line) < math.inf else line["reason"]
+
+def table(arguments):
+    write_table(arguments.csv, judged(arguments), {})
+
+
+def write_table(path, matrices, peers):
+    """A line for each matrix: milliseconds, or why it was not solved."""
+    keys = ["auto", *HERMITIAN, *GENERAL, *(PEERS if peers else [])]
+
+    def cell(m, key):
+        if key in PEERS:
+            line = peers.get((m.name, key), {"solved": False})
+            return f"{1e3 * line['seconds']:.4g}" if line["solved"] else "-"
+        line = m.runs.get(key)
+        return "" if line is None else f"{1e3 * seconds(line):.4g}" if seconds(line) < math.inf else line["reason"]
+
+    with open(path, "w", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(["matrix", "rows", "entries", *(["held out"] if peers else []), *keys])
         for m in matrices:
-            table.writerow([m.name, m.look["rows"], m.look["entries"], int(m.is_held_out), *(cell(m, key) for key in keys)])
+            lines.writerow([m.name, m.look["rows"], m.look["entries"], *([int(m.is_held_out)] if peers else []),
+                            *(cell(m, key) for key in keys)])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["run", "again", "judge", "write"])
+    parser.add_argument("what", choices=["run", "again", "judge", "write", "table"])
     parser.add_argument("--solves", default="auto_solves")
     parser.add_argument("--matrices")
     parser.add_argument("--out", default="sweep.jsonl")
     parser.add_argument("--peers")
+    parser.add_argument("--csv", help="of table")
     parser.add_argument("--index", help="names and what they are, with tabs: name, SPD (yes or no)")
     parser.add_argument("--limit", type=float, default=60, help="seconds of a solve")
     parser.add_argument("--unsolved", type=float, default=5, help="seconds of a combination where none has solved")
@@ -338,7 +352,7 @@ def main():
     parser.add_argument("--fitted", action="store_true", help="those that are not held out, and auto alone, once")
     parser.add_argument("--root", default="", help="folder that PROGRAM sees as /")
     arguments = parser.parse_args()
-    return {"judge": judge, "write": write}.get(arguments.what, run)(arguments)
+    return {"judge": judge, "write": write, "table": table}.get(arguments.what, run)(arguments)
 
 
 if __name__ == "__main__":

@@ -323,7 +323,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       watch_->put_on_trial(
           chosen_.iteration,
           [this, next = after](double plain, double spent) {
-            if (!chosen_.needs_definite) return next->promise() / 6 - spent;
+            if (!chosen_.needs_definite) return chosen_.share_of_next * next->promise() - spent;
             Candidate const* const best =
                 best_of(candidates_, std::max(plain, double(chosen_.likely)));
             Candidate const& other = best == nullptr ? *next : *best;

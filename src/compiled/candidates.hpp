@@ -43,6 +43,8 @@ struct Candidate {
   /// It has no set-up to speak of, and goes on only as long as it promises to be done before others
   /// would; for single right-hand sides.
   bool is_trial = false;
+  /// Of what the next one promises: seconds that a trial of a matrix that is not definite may take.
+  double share_of_next = 1.0 / 6;
   int judged_from = Haste::least_iterations;  ///< iterations after which it may be given up
 
   /// \brief "cg+amg".

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <compiled/candidates.hpp>
@@ -193,18 +194,40 @@ TEST(Candidates, BeginWithATrialBeforeASetUp) {
   EXPECT_TRUE(other.is_trial);
   EXPECT_EQ(other.name(), "bicgstab+jacobi");
   EXPECT_LT(other.judged_from, all[0].judged_from);
-  // Where the first one has no set-up either, where nothing was measured, or where the user says
-  // what is to be taken, there is none.
+  // Where the first one has no set-up either, or where the user says what is to be taken, there is
+  // none.
   Analysis dominant = plain;
   dominant.dominance = 3;
   EXPECT_FALSE(candidates_for(dominant, Machine{})[0].is_trial);
-  EXPECT_FALSE(candidates_for(plain, Machine{.is_host = false})[0].is_trial);
   for (Solder::Compiled::Restriction const& restriction :
        {Solder::Compiled::Restriction{.solver = "cg"},
         {.preconditioner = "ic0"},
         {.candidates = "cg+ic0 cg+jacobi"},
         {.may_try = false}})
     EXPECT_FALSE(candidates_for(plain, Machine{}, restriction)[0].is_trial);
+}
+
+/// There a set-up on the host, and a triangular solve with its levels, take as long as hundreds of
+/// iterations without.
+TEST(Candidates, OfAGpuBeginWithManyIterationsOfWhatHasNoSetUp) {
+  Machine const gpu{.is_host = false};
+  Analysis without = general(50000);
+  without.diagonal.zeros = 1;
+  EXPECT_EQ(candidates_for(general(50000), gpu)[0].name(), "bicgstab+jacobi");
+  EXPECT_EQ(candidates_for(without, gpu)[0].name(), "bicgstab+none");
+  EXPECT_EQ(candidates_for(mesh(5000), gpu)[0].name(), "cg+jacobi");
+  EXPECT_EQ(by_guess(mesh(1000000), gpu)[0].name(), "cg+amg");
+  for (auto const& [seen, share] : {std::pair(general(5000), 1.0), std::pair(without, 0.25)}) {
+    auto const all = candidates_for(seen, gpu);
+    ASSERT_TRUE(all[0].is_trial);
+    EXPECT_GT(all[0].judged_from, 100);
+    EXPECT_NEAR(all[0].judged_from * all[0].iteration, share * all[1].promise(), all[0].iteration);
+  }
+  EXPECT_FALSE(candidates_for(without, Machine{})[0].is_trial);
+  auto const factor = [](Machine const& machine) {
+    return candidates_for(general(100000), machine, {.preconditioner = "ilu0"})[0].setup;
+  };
+  EXPECT_GE(factor(gpu), factor(Machine{}));
 }
 
 /// A trial that was slow is not what comes next, and the slower it was, the more the set-up that
