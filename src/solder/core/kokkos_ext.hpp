@@ -160,13 +160,18 @@ class StatusArray {
     }
 #endif
     using View = Kokkos::View<T*, StatusSpace<Exec>>;
-    auto const make = [&] { return View(Kokkos::view_alloc(std::string(label), exec), size); };
+    auto const make = [&] {
+      if constexpr (is_host_space<Exec>)
+        return View(Kokkos::view_alloc(std::string(label), Kokkos::WithoutInitializing), size);
+      else
+        return View(Kokkos::view_alloc(std::string(label), exec), size);
+    };
     bool is_used = false;
     auto* const kept = KeptArrays::current();
     View const view = kept == nullptr ? make() : kept->template take<View>(size, is_used, make);
     owner_ = std::make_shared<View>(view);
     data_ = view.data();
-    if (is_used) std::fill(data_, data_ + size, T{});
+    if (is_used || is_host_space<Exec>) std::fill(data_, data_ + size, T{});
   }
 
   std::shared_ptr<void> owner_;

@@ -120,9 +120,12 @@ class Engine {
       gate_ = allocate_zero_view<decltype(gate_)>(exec, "Solder::engine::gate", 1);
     for (auto& history : histories_) history.reserve(columns() == 1 ? 4096 : 1024);
     checks_.reserve(64);
-    Kokkos::parallel_for("Solder::engine::slots",
-                         Kokkos::RangePolicy<Exec>(exec_, 0, 4 * columns()),
-                         NewControls{slots_.data()});
+    NewControls const make{slots_.data()};
+    if constexpr (is_host_space<Exec>)  // other threads may have no core
+      for (std::int32_t k = 0; k < 4 * columns(); ++k) make(k);
+    else
+      Kokkos::parallel_for("Solder::engine::slots",
+                           Kokkos::RangePolicy<Exec>(exec_, 0, 4 * columns()), make);
     exec.fence("Solder::engine: the status is ready");
   }
 
