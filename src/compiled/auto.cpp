@@ -48,18 +48,26 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     return current_ == nullptr ? "Solder::auto" : current_->name();
   }
   std::string describe() const override {
+    if (current_ == nullptr)
+      return "auto, none of " + std::to_string(candidates_.size()) + " candidates is set up\n";
     return "auto, number " + std::to_string(place_of_chosen() + 1) + " of " +
            std::to_string(candidates_.size()) + " candidates, " + chosen_.name() + ", because " +
-           chosen_.because + "\n" + current().describe();
+           chosen_.because + "\n" + current_->describe();
   }
   std::string explain() const override {
     return introduced(analysis_, candidates_, place_of_chosen());
   }
   std::int32_t rows() const override { return A_.rows(); }
   std::int64_t nonzeros() const override { return A_.nonzeros(); }
-  std::string_view matrix_format() const override { return current().matrix_format(); }
-  std::string_view format_reason() const override { return current().format_reason(); }
-  bool solves_columns_at_once() const override { return current().solves_columns_at_once(); }
+  std::string_view matrix_format() const override {
+    return current_ == nullptr ? "csr" : current_->matrix_format();
+  }
+  std::string_view format_reason() const override {
+    return current_ == nullptr ? "no candidate is set up" : current_->format_reason();
+  }
+  bool solves_columns_at_once() const override {
+    return current_ != nullptr && current_->solves_columns_at_once();
+  }
   std::size_t workspace_bytes(std::int32_t columns) const override {
     return current().workspace_bytes(columns) + (columns == 0 ? 2 * sizeof(T) * rows() : 0);
   }
@@ -398,7 +406,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (was_kept || might_be_definite != may_be_definite_) in_peace = !is_one || !tries_more;
       if (!goes_on) in_peace = revives = goes_on = revive();
       setups += std::chrono::duration<double>(Clock::now() - before_setup).count();
-      if (!goes_on) break;
+      if (!goes_on) {
+        watch_->has_ended();  // notes whether the time is up
+        break;
+      }
       bool const helps = won <= 0.1 && wanted_.automatic.guess_tolerance == 0;
       if (is_one && !helps) restore(x);
       is_helped |= is_one && helps;
@@ -461,6 +472,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   void explain_end(Report& report) const {
     if (report.reason == Reason::converged) return;
     report.is_singular = analysis_.unmatched_rows > 0;
+    if (auto const guess = report.detail.find(Impl::x_is_the_guess);
+        !best_by_.empty() && guess != std::string::npos)  // x is another one's
+      report.detail.erase(guess > 1 ? guess - 2 : 0);
     if (watch_->verdict() == Watch::Verdict::limit) report.reason = Reason::max_iterations;
     if (watch_->verdict() == Watch::Verdict::time) report.reason = Reason::stopped;
     if (std::string const why = watch_->end_of_all(); !why.empty()) {

@@ -119,41 +119,52 @@ Solved<T> Runs::solve_watched(RunConfig const& config, System<T> const& system) 
   }
 }
 
+/// Solves a run, notes it and writes its files: so after a signal no run has files but is not
+/// noted.
 template <class T>
-RunResult Runs::run_one(RunConfig const& config, System<T> const& system) {
+void Runs::run_one(RunConfig const& config, System<T> const& system) {
   Solved<T> solved = solve_watched(config, system);
-  world().first_alone([&] {
-    if (!config.output.solution.empty())
-      write_matrix_market_columns<T>(config.output.solution.string(), solved.solution,
-                                     system.right_hand_sides());
-    if (!config.output.history.empty())
-      write_history(config.output.history, title(config), solved.columns);
-  });
-  return {&config,
-          system.rows(),
-          system.nonzeros,
-          solved.space,
-          std::move(solved.report),
-          solved.matrix_format,
-          solved.format_reason,
-          std::move(solved.columns),
-          std::move(solved.symmetry),
-          config.output.roofline ? copy_bandwidth(config.execution.space) : 0,
-          std::move(solved.seconds),
-          config.output.keeps_results() ? fingerprint(system.matrix) : "",
-          config.output.keeps_results() ? fingerprint(system.rhs) : "",
-          std::move(solved.ranks)};
+  RunResult result{&config,
+                   system.rows(),
+                   system.nonzeros,
+                   solved.space,
+                   std::move(solved.report),
+                   solved.matrix_format,
+                   solved.format_reason,
+                   std::move(solved.columns),
+                   std::move(solved.symmetry),
+                   config.output.roofline ? copy_bandwidth(config.execution.space) : 0,
+                   std::move(solved.seconds),
+                   config.output.keeps_results() ? fingerprint(system.matrix) : "",
+                   config.output.keeps_results() ? fingerprint(system.rhs) : "",
+                   std::move(solved.ranks)};
+  {
+    std::lock_guard const lock(mutex_);
+    ended_.push_back(std::move(result));
+  }
+  try {
+    world().first_alone([&] {
+      if (!config.output.solution.empty())
+        write_matrix_market_columns<T>(config.output.solution.string(), solved.solution,
+                                       system.right_hand_sides());
+      if (!config.output.history.empty())
+        write_history(config.output.history, title(config), ended_.back().columns);
+    });
+  } catch (...) {
+    std::lock_guard const lock(mutex_);
+    ended_.pop_back();
+    throw;
+  }
 }
 
-/// Solves a run. Errors are rethrown with the file and the name of the problem in front.
-RunResult Runs::run_named(RunConfig const& config, SystemStore& store) {
+/// Carries out a run. Errors are rethrown with the file and the name of the problem in front.
+void Runs::run_named(RunConfig const& config, SystemStore& store) {
   std::string const name = concat(config.where(""), ": ", named(config), ": ");
   try {
-    return std::visit(
+    std::visit(
         [&](auto const& system) {
-          return Solder::Impl::with_memory_for("the run", system->matrix.rows,
-                                               system->matrix.nonzeros(),
-                                               [&] { return run_one(config, *system); });
+          Solder::Impl::with_memory_for("the run", system->matrix.rows, system->matrix.nonzeros(),
+                                        [&] { run_one(config, *system); });
         },
         store.get(config));
   } catch (InputError const&) {  // already says where
@@ -177,10 +188,10 @@ void Runs::run_file(FileConfig const& file, SystemStore& store, Table& table) {
   }
   try {
     for (RunConfig const& config : file.runs) {
-      RunResult result = run_named(config, store);
+      run_named(config, store);
       world().together([&] {
         std::unique_lock lock(mutex_);
-        RunResult const& ended = ended_.emplace_back(std::move(result));
+        RunResult const& ended = ended_.back();
         keep_now_and_then();
         lock.unlock();
         print_beginning(table);

@@ -40,8 +40,8 @@ class Runs {
   template <class T>
   Solved<T> solve_watched(RunConfig const& config, System<T> const& system);
   template <class T>
-  RunResult run_one(RunConfig const& config, System<T> const& system);
-  RunResult run_named(RunConfig const& config, SystemStore& store);
+  void run_one(RunConfig const& config, System<T> const& system);
+  void run_named(RunConfig const& config, SystemStore& store);
   void print_beginning(Table const& table);
   void write_outputs(FileConfig const& file);
   void run_file(FileConfig const& file, SystemStore& store, Table& table);

@@ -57,6 +57,17 @@ TEST(AllErrors, OfAFile) {
                  "a.yaml:3: problem.rhs: non.mtx: there is no such file"});
 }
 
+TEST(AllErrors, OfACycle) {
+  Scratch const scratch;
+  scratch.write("a.yaml", std::string(problem) +
+                              "solver: {name: cg}\npreconditioner: {name: amg, interpolation: air, "
+                              "pre: 1, post: 2, block_size: 3}\n");
+  expect_errors(errors_of(scratch, "a.yaml"),
+                {"a.yaml:3: preconditioner.interpolation is air: block_size is for aggregation",
+                 "a.yaml:3: preconditioner.interpolation is air: its cycle is not symmetric",
+                 "a.yaml:3: preconditioner.pre is 1 and preconditioner.post 2"});
+}
+
 TEST(AllErrors, OfFilesDocumentsAndTheCommandLine) {
   Scratch const scratch;
   scratch.write("a.yaml", std::string(problem) +

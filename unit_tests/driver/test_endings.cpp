@@ -184,17 +184,24 @@ TEST(Endings, ASignalBeforeTheFirstRunEndsLeavesWhatWasThere) {
   EXPECT_EQ(scratch.read("r.json"), "old");
 }
 
-TEST(Endings, ASignalRemovesWhatIsNotWhole) {
+/// A run whose files are being written has ended.
+TEST(Endings, ASignalRemovesWhatIsNotWholeAndKeepsItsRun) {
   Scratch const scratch;
-  scratch.write(
-      "a.yaml",
-      "problem: {generate: fem_poisson_2d, size: 400}\n"
-      "solver: {name: cg, max_iterations: [1, 2, 3, 4, 5, 6, 7, 8]}\noutput: {solution: x.mtx.gz}\n");
+  scratch.write("a.yaml",
+                "problem: {generate: fem_poisson_2d, size: 400}\n"
+                "solver: {name: cg, max_iterations: [1, 2, 3, 4, 5, 6, 7, 8]}\noutput: {solution: "
+                "x.mtx.gz, json: r.json}\n");
   Started driver(scratch, "a.yaml");
   ASSERT_TRUE(comes([&] { return any_partial(scratch); })) << scratch.read("err");
   driver.send(SIGINT);
   EXPECT_EQ(driver.code(), 128 + SIGINT);
   EXPECT_FALSE(any_partial(scratch));
+  Strings const files = scratch.files();
+  auto const solutions = std::count_if(files.begin(), files.end(),
+                                       [](std::string const& name) { return name[0] == 'x'; });
+  std::size_t const runs = Json::parse(scratch.read("r.json"))["runs"].size();
+  EXPECT_GE(runs, 1u);
+  EXPECT_GE(runs, std::size_t(solutions));
 }
 
 /// As under nohup, or in the background of a script.

@@ -289,7 +289,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{real_general + "2 2 2\n1 1 1\n1 2\n", 4, "a value is missing"},
         BadFile{real_general + "2 2 2\n1 1 1\n1\n1 1 1\n", 4, "the column index is missing"},
         BadFile{real_general + "2 2 1\n1 1 nan\n", 3,
-                "a value is 'nan'; a matrix needs finite numbers"},
+                "a value is 'nan'; numbers must be finite"},
         BadFile{real_general + "2 2 1\n1 1 -NaN\n", 3, "a value is '-NaN'"},
         BadFile{real_general + "2 2 1\n1 1 Inf\n", 3, "a value is 'Inf'"},
         BadFile{real_general + "2 2 1\n1 1 -infinity\n", 3, "a value is '-infinity'"},

@@ -2,6 +2,8 @@
 #include "../kokkos_events.hpp"
 #include "../support.hpp"
 
+#include <limits>
+#include <string>
 #include <type_traits>
 
 #include <solder/matrix/csr.hpp>
@@ -196,6 +198,20 @@ TYPED_TEST(JacobiOfDouble, SquareMatricesOnly) {
   Jacobi<double, TypeParam> M(exec, Matrix(exec, diagonal<double>({1, 2, 3})));
   EXPECT_THROW(M.refresh(exec, Matrix(exec, diagonal<double>({1, 2}))), std::invalid_argument);
   EXPECT_THROW(M.refresh(exec, Matrix(exec, wide)), std::invalid_argument);
+}
+
+TYPED_TEST(JacobiOfDouble, NamesADiagonalEntryThatIsTooSmallToDivideBy) {
+  TypeParam const exec;
+  using Matrix = CsrMatrix<double, TypeParam>;
+  Jacobi<double, TypeParam> const M(exec, Matrix(exec, diagonal<double>({1, 1e-307, -4e-310, 0})));
+  EXPECT_EQ(M.zero_row(), 2);
+  EXPECT_NE(M.failure().find("row 3 (counted from 1) is zero, or too small to divide by"),
+            std::string::npos)
+      << M.failure();
+  double const infinity = std::numeric_limits<double>::infinity();  // solvers say not_finite
+  EXPECT_EQ(
+      (Jacobi<double, TypeParam>(exec, Matrix(exec, diagonal<double>({1, infinity})))).zero_row(),
+      -1);
 }
 
 TYPED_TEST(JacobiOfDouble, EmptyMatrix) {

@@ -256,6 +256,7 @@ TEST_F(Auto, GivesTheBestXBackWhereNoneHasSolved) {
   EXPECT_NEAR(residual(A, b, x), first, 1e-12);
   EXPECT_TRUE(contains(report.detail, "x is that of gmres+none, which has the smallest residual"))
       << report.detail;
+  EXPECT_FALSE(contains(report.detail, "x is the guess")) << report.detail;
 }
 
 TEST_F(Auto, RefusesCandidatesThatThereAreNotBeforeItLooksAtA) {
@@ -292,6 +293,24 @@ TEST_F(Auto, LimitsTheTimeOfSetups) {
                         {{"time_limit", 1000}, {"candidates", "gmres+ilut idr+none"}})
                 .name(),
             "Solder::Gmres");
+}
+
+/// The first candidate ends at once, and the next one's set-up takes too long.
+TEST_F(Auto, TellsThatTheTimeIsUpWhereNothingIsSetUp) {
+  HostCsr<double> A = Solder::convection_diffusion_2d<double>(300, {40, 20});
+  auto const begin = A.columns.begin() + A.row_offsets[7],
+             end = A.columns.begin() + A.row_offsets[8];
+  A.values[std::size_t(std::find(begin, end, 7) - A.columns.begin())] = 0;  // jacobi breaks down
+  auto const solver = make_solver(exec, Matrix(exec, A),
+                                  {{"time_limit", 0.02}, {"candidates", "idr+jacobi gmres+ilut"}});
+  for (int turn = 0; turn < 2; ++turn) {
+    Report const report = solve(solver, random_vector<double>(A.rows, 3)).report;
+    EXPECT_EQ(report.reason, Reason::stopped) << report;
+    EXPECT_TRUE(contains(report.detail, "time_limit, 0.02 s, was reached")) << report;
+    EXPECT_EQ(solver.matrix_format(), "csr");
+    EXPECT_FALSE(solver.format_reason().empty());
+    EXPECT_TRUE(contains(solver.describe(), "none of 2 candidates is set up"));
+  }
 }
 
 TEST_F(Auto, EndsAtOnceWhereThereAreNoNumbers) {

@@ -189,6 +189,9 @@ struct SetupReport {
 
 namespace Impl {
 
+/// \brief What a report's detail ends with where the guess came back; a number follows.
+inline constexpr std::string_view x_is_the_guess = "x is the guess: the residual at the end was ";
+
 /// \brief A number a little larger, with two digits: "2.3e-9".
 inline std::string rounded_up(double x) {
   double const unit = std::pow(10.0, std::floor(std::log10(x)) - 1);

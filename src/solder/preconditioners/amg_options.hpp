@@ -183,7 +183,7 @@ inline std::vector<CycleFailure> cycle_failures(AmgOptions const& options,
   if (is_air && !symmetric_for.empty())
     refuse("its cycle is not symmetric, as " + symmetric_for +
            " needs it; take gmres, bicgstab or idr, or aggregation");
-  if (!is_air && !symmetric_for.empty() && options.pre != options.post)
+  if (!symmetric_for.empty() && options.pre != options.post)
     failures.push_back({"post", section + "pre is " + std::to_string(options.pre) + " and " +
                                     section + "post " + std::to_string(options.post) + ": for " +
                                     symmetric_for +

@@ -36,7 +36,8 @@ struct DiagonalOfRows {
   }
 };
 
-/// \brief inverse[i] = 1 / diagonal(i), and the first i for which diagonal(i) is zero.
+/// \brief inverse[i] = 1 / diagonal(i), and the first i for which diagonal(i) is zero, or so small
+/// that the inverse overflows.
 template <class Scalar, class Diagonal>
 struct InvertDiagonal {
   Diagonal diagonal;
@@ -44,8 +45,11 @@ struct InvertDiagonal {
 
   KOKKOS_FUNCTION void operator()(std::int32_t i, std::int32_t& zero) const {
     Scalar const entry(diagonal(i));
-    inverse[i] = Scalar(1) / entry;
-    if (entry == Scalar{} && i < zero) zero = i;
+    Scalar const inverted = Scalar(1) / entry;
+    inverse[i] = inverted;
+    bool const is_zero =
+        entry == Scalar{} || (is_finite(Wide<Scalar>(entry)) && !is_finite(Wide<Scalar>(inverted)));
+    if (is_zero && i < zero) zero = i;
   }
 };
 
@@ -76,9 +80,10 @@ struct JacobiOperator {
 
 /// \brief The diagonal preconditioner z = D^-1 r, D = diag(A).
 ///
-/// Costs no kernel: solvers scale inside their own kernels. If a diagonal entry is zero or missing,
-/// solvers refuse to start (Reason::breakdown, with the row). Call refresh after the values of A
-/// have changed. If A is an operator without entries, pass its diagonal.
+/// Costs no kernel: solvers scale inside their own kernels. If a diagonal entry is zero, missing or
+/// so small that its inverse overflows, solvers refuse to start (Reason::breakdown, with the row).
+/// Call refresh after the values of A have changed. If A is an operator without entries, pass its
+/// diagonal.
 template <class Scalar, class Exec>
 class Jacobi : public Impl::PreconditionerBase<Jacobi<Scalar, Exec>, Exec, Scalar> {
  public:
@@ -144,7 +149,8 @@ class Jacobi : public Impl::PreconditionerBase<Jacobi<Scalar, Exec>, Exec, Scala
   static constexpr double words(std::int32_t rows) {
     return rows;
   }
-  /// \brief The row whose diagonal entry is zero, or -1.
+  /// \brief The first row whose diagonal entry is zero, or so small that its inverse overflows; or
+  /// -1.
   std::int32_t zero_row() const { return std::max(zero_row_(), -1); }
   /// \brief A sentence that says why it cannot be applied; empty if it can.
   std::string failure() const {
@@ -154,7 +160,7 @@ class Jacobi : public Impl::PreconditionerBase<Jacobi<Scalar, Exec>, Exec, Scala
              "refresh again";
     if (zero_row() < 0) return {};
     return "the diagonal entry of row " + Impl::counted(zero_row()) +
-           " is zero: D^-1 does not exist";
+           " is zero, or too small to divide by: D^-1 does not exist";
   }
 
  private:

@@ -275,7 +275,7 @@ class TokenReader {
         value = std::numeric_limits<Real>::infinity();
       }
     }
-    if (named) lines_.fail("a value is " + quoted(token) + "; a matrix needs finite numbers");
+    if (named) lines_.fail("a value is " + quoted(token) + "; numbers must be finite");
     if (code == std::errc::result_out_of_range && value == 0) lines_.note_underflow(token);
     if (!std::isfinite(value)) {
       lines_.fail("the value " + quoted(token) + " is too large for the scalar type " +
