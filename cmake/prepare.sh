@@ -2,8 +2,9 @@
 # shellcheck shell=sh disable=SC2154
 # Sourced by ./solder and ./test, with source_dir and me (their name) set. `choose` finds or prepares
 # the dependencies. `prepare TARGET PATH...` does the same, and also builds TARGET unless nothing under the
-# PATHs has changed since the last build. The driver is built only for double, in a third of the time, unless
-# scalars=all (or scalars=single: double, and preconditioners stored in single precision) or those were built before.
+# PATHs has changed since the last build. The driver is built for double alone and for what scalars names: float,
+# complex_double, complex_float, single (preconditioners stored in single precision), or all; and for what was built
+# before.
 #
 #   found    Kokkos and the rest found by CMake on this machine    built in build/found
 #   fetch    what is missing fetched from upstream, and configured built in build/fetch
@@ -146,7 +147,7 @@ fetch() {
   log=$work/fetch.log
   rm -f "$log"
   say "fetching what is missing"
-  configure_build "${scalars:-all}" && return
+  configure_build "$(scalars_for "${scalars:-all}")" && return
   why="${why:+$why, }what upstream has cannot be fetched or configured ($log)"
   return 1
 }
@@ -343,14 +344,15 @@ over_ranks() {
   exec "$mpirun" -np "$ranks" "$@"
 }
 
-# The scalars to build: double, single or all, the most that was ever requested.
+# The scalars to build: all that were ever requested, and double.
 scalars_for() { # TARGET
-  wanted="$1 ${scalars:-} $(cat "$work/scalars" 2>/dev/null)"
-  case " $wanted " in
-    *' all '*) echo all ;;
-    *' single '*) echo single ;;
-    *) echo double ;;
-  esac
+  wanted=" $1 ${scalars:-} $(cat "$work/scalars" 2>/dev/null) "
+  list=double
+  for one in float complex_double complex_float single; do
+    case $wanted in *" $one "*) list="$list $one" ;; esac
+  done
+  case $wanted in *' all '*) list=all ;; esac
+  echo "$list"
 }
 
 up_to_date() { # TARGET PATH...
@@ -386,8 +388,11 @@ configure_build() { # SCALARS
   case $1 in
     all) set -- -USolder_SCALARS -USolder_SINGLE -USolder_ENABLE_TESTS -USolder_ENABLE_EXAMPLES ;;
     *)
-      if [ "$1" = single ]; then single=ON; else single=OFF; fi
-      set -- -DSolder_SCALARS=double "-DSolder_SINGLE=$single" -DSolder_ENABLE_TESTS=OFF -DSolder_ENABLE_EXAMPLES=OFF
+      single=OFF list=
+      for one in $1; do
+        if [ "$one" = single ]; then single=ON; else list="${list:+$list;}$one"; fi
+      done
+      set -- "-DSolder_SCALARS=$list" "-DSolder_SINGLE=$single" -DSolder_ENABLE_TESTS=OFF -DSolder_ENABLE_EXAMPLES=OFF
       ;;
   esac
   configure build "$@" ${perf_tests:+-DSolder_ENABLE_PERF_TESTS=ON} || return
