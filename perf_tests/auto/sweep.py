@@ -88,13 +88,15 @@ class Matrix:
         self.process.stdin.flush()
         begin = time.monotonic()
         answers, _, _ = select.select([self.process.stdout], [], [], limit + repeat + self.patience)
-        answer = self.process.stdout.readline() if answers else ""
-        if not answer:
+        line = self.process.stdout.readline() if answers else ""
+        if line:
+            answer = json.loads(line)
+        else:
+            answer = {"reason": "crash" if answers else "time", "seconds": time.monotonic() - begin}
             self.process.kill()
             self.process.wait()
             self.start()
-            answer = json.dumps({"reason": "crash" if answers else "time", "seconds": time.monotonic() - begin})
-        return {"matrix": self.name, "run": key, "limit": limit, **json.loads(answer)}
+        return {"matrix": self.name, "run": key, "limit": limit, **answer}
 
     def close(self):
         self.process.stdin.close()
@@ -261,6 +263,11 @@ def times(value):
     return float(f"{value:.3g}") if value < 100 else round(value)
 
 
+def of_peer(peers, m, run):
+    line = peers.get((m.name, run), {"solved": False})
+    return line["seconds"] if line["solved"] else math.inf
+
+
 def write(arguments):
     matrices, index = judged(arguments), read_index(arguments.index)
     peers = {(line["matrix"], line["run"]): line for line in read(arguments.peers)}
@@ -268,8 +275,7 @@ def write(arguments):
              "command": "perf_tests/auto/sweep.py write --out sweep.jsonl --peers peers.jsonl --index INDEX.tsv"}
 
     def peer(m, run):
-        line = peers.get((m.name, run), {"solved": False})
-        return line["seconds"] if line["solved"] else math.inf
+        return of_peer(peers, m, run)
 
     def summary(of, taken, name):
         ratios = sorted(m.of_auto / taken(m) for m in of if max(m.of_auto, taken(m)) < math.inf)
@@ -318,11 +324,11 @@ def write_table(path, matrices, peers):
     keys = ["auto", *HERMITIAN, *GENERAL, *(PEERS if peers else [])]
 
     def cell(m, key):
-        if key in PEERS:
-            line = peers.get((m.name, key), {"solved": False})
-            return f"{1e3 * line['seconds']:.4g}" if line["solved"] else "-"
         line = m.runs.get(key)
-        return "" if line is None else f"{1e3 * seconds(line):.4g}" if seconds(line) < math.inf else line["reason"]
+        if key not in PEERS and line is None:
+            return ""
+        taken = of_peer(peers, m, key) if key in PEERS else seconds(line)
+        return f"{1e3 * taken:.4g}" if taken < math.inf else "-" if key in PEERS else line["reason"]
 
     with open(path, "w", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
@@ -343,7 +349,7 @@ def main():
     parser.add_argument("--index", help="names and what they are, with tabs: name, SPD (yes or no)")
     parser.add_argument("--limit", type=float, default=60, help="seconds of a solve")
     parser.add_argument("--unsolved", type=float, default=5, help="seconds of a combination where none has solved")
-    parser.add_argument("--least", type=float, default=0.005, help="seconds that each combination has; a GPU needs 0.2")
+    parser.add_argument("--least", type=float, default=0.005, help="seconds that each combination has; a GPU needs 0.15")
     parser.add_argument("--patience", type=float, default=600, help="seconds more by the clock, until PROGRAM is ended")
     parser.add_argument("--above", type=float, default=1.5, help="the ratios that judge shows")
     parser.add_argument("--all", action="store_true", help="judge shows those that are held out, too")
