@@ -79,7 +79,7 @@ struct PreconditionerCost {
   double entries, words, stages, levels, steps, elements, elements_by_row = 0;
   /// Whether all threads of a machine share the elements: those of factors they do not, and those
   /// of multigrid the threads of a host hardly do.
-  bool on_host = false, on_gpu = false;
+  bool is_shared_on_host = false, is_shared_on_gpu = false;
 };
 // clang-format off
 constexpr std::array preconditioner_costs{
@@ -290,7 +290,7 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
   double const levels = M.levels * fill * entries / std::sqrt(std::max(n, 1.0));
   double const application = rates.entry * M.entries * fill * entries + rates.word * M.words * n +
                              rates.stage * M.stages + rates.level * std::min(levels, n);
-  bool const is_shared = machine.is_host ? M.on_host : M.on_gpu;
+  bool const is_shared = machine.is_host ? M.is_shared_on_host : M.is_shared_on_gpu;
   int const likely = int(std::ceil(rule.likely.of(plain)));
   Parameters options = parameters_of(rule.options);
   if (rule.fill == complete)
@@ -394,43 +394,9 @@ std::vector<Candidate> of_table(Analysis const& of, Machine const& machine,
   return candidates;
 }
 
-/// Tries the cheapest iterations first where nothing bounds their number. Those of CG tell how many
-/// it would take, and so what others would. Those of BiCGStab tell less: on a host only whether a
-/// few do. On a GPU hundreds of them take less time than the set-up of a factorisation.
-void put_trial_first(std::vector<Candidate>& candidates, Analysis const& of, Machine const& machine,
-                     double plain_iterations) {
-  if (of.dominance > 1 || of.off_diagonals == 0 || of.is_triangular()) return;
-  if (!candidates[0].needs_definite) {
-    std::string_view const preconditioner = has_diagonal(of) ? "jacobi" : "none";
-    if (candidates[0].preconditioner == preconditioner) return;
-    if (machine.is_host && !has_diagonal(of)) return;
-    double const promise = candidates[0].promise();
-    Candidate trial = candidate_of(
-        of, machine,
-        {promising,
-         "bicgstab",
-         preconditioner,
-         "",
-         always,
-         {0.6, 2, 5000},
-         machine.is_host
-             ? "its first iterations need no set-up, and show whether a few more suffice"
-             : "it needs no set-up, in whose time a GPU does many iterations"},
-        plain_iterations);
-    trial.is_trial = true;
-    if (machine.is_host) {
-      trial.judged_from = 6;
-      constexpr double most = 0.25;  // of what the first one promises
-      if (trial.judged_from * trial.iteration > most * promise) return;
-    } else {
-      // Without a diagonal it seldom succeeds.
-      double const share = has_diagonal(of) ? 1 : 0.25;
-      trial.judged_from = std::max(Haste::least_iterations, int(share * promise / trial.iteration));
-      trial.share_of_next = 2 * share;
-    }
-    candidates.insert(candidates.begin(), std::move(trial));
-    return;
-  }
+/// Tries CG with jacobi first: its iterations tell how many it would take, and so what others
+/// would.
+void put_cg_first(std::vector<Candidate>& candidates) {
   auto const plain =
       std::find_if(candidates.begin(), candidates.end(), [](Candidate const& candidate) {
         return candidate.needs_definite && candidate.preconditioner == "jacobi";
@@ -440,6 +406,44 @@ void put_trial_first(std::vector<Candidate>& candidates, Analysis const& of, Mac
   trial.is_trial = true;
   trial.because = "its first iterations need no set-up, and show how many it would take";
   candidates.insert(candidates.begin(), std::move(trial));
+}
+
+/// Tries BiCGStab without a set-up first. Its iterations tell less than those of CG: on a host only
+/// whether a few do. On a GPU hundreds of them take less time than the set-up of a factorisation;
+/// but without a diagonal they seldom do.
+void put_bicgstab_first(std::vector<Candidate>& candidates, Analysis const& of,
+                        Machine const& machine, double plain_iterations) {
+  bool const scales = has_diagonal(of);
+  std::string_view const preconditioner = scales ? "jacobi" : "none";
+  if (candidates[0].preconditioner == preconditioner || (machine.is_host && !scales)) return;
+  std::string_view const because =
+      machine.is_host ? "its first iterations need no set-up, and show whether a few more suffice"
+                      : "it needs no set-up, in whose time a GPU does many iterations";
+  Candidate trial = candidate_of(
+      of, machine, {promising, "bicgstab", preconditioner, "", always, {0.6, 2, 5000}, because},
+      plain_iterations);
+  double const promise = candidates[0].promise();
+  trial.is_trial = true;
+  if (machine.is_host) {
+    trial.judged_from = 6;
+    trial.share_of_next = 1.0 / 6;
+    if (trial.judged_from * trial.iteration > 0.25 * promise) return;
+  } else {
+    double const share = scales ? 1 : 0.25;
+    trial.judged_from = std::max(Haste::least_iterations, int(share * promise / trial.iteration));
+    trial.share_of_next = 2 * share;
+  }
+  candidates.insert(candidates.begin(), std::move(trial));
+}
+
+/// Tries the cheapest iterations first where nothing bounds their number.
+void put_trial_first(std::vector<Candidate>& candidates, Analysis const& of, Machine const& machine,
+                     double plain_iterations) {
+  if (of.dominance > 1 || of.off_diagonals == 0 || of.is_triangular()) return;
+  if (candidates[0].needs_definite)
+    put_cg_first(candidates);
+  else
+    put_bicgstab_first(candidates, of, machine, plain_iterations);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ struct Candidate {
   /// would; for single right-hand sides.
   bool is_trial = false;
   /// Of what the next one promises: seconds that a trial of a matrix that is not definite may take.
-  double share_of_next = 1.0 / 6;
+  double share_of_next = 0;
   int judged_from = Haste::least_iterations;  ///< iterations after which it may be given up
 
   /// \brief "cg+amg".

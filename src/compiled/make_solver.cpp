@@ -31,9 +31,9 @@ void with_matrix(Exec const& exec, Wanted const& wanted, CsrMatrix<T, Exec> cons
                  Function const& f) {
   if (wanted.is_block() && wanted.format == MatrixFormat::automatic)
     return f(A, {MatrixFormat::csr, "for a block of right-hand sides"});
-  if (Impl::is_host_space<Exec> && wanted.format == MatrixFormat::automatic && A.nonzeros() > 0)
-    return f(A, format_of_hosts());
-  RowStatistics const rows = row_statistics(exec, A);
+  bool const reads_rows = !Impl::is_host_space<Exec> || wanted.format != MatrixFormat::automatic;
+  RowStatistics const rows = reads_rows ? row_statistics(exec, A)
+                                        : RowStatistics{.rows = A.rows(), .nonzeros = A.nonzeros()};
   FormatChoice choice;
   std::optional<SellMatrix<T, Exec>> padded;
   try {

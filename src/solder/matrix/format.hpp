@@ -182,14 +182,11 @@ inline double product_nanoseconds(MatrixFormat format, RowStatistics const& s,
 
 }  // namespace Impl
 
-/// \brief What hosts choose, whatever the rows are: they read them one after another.
-inline FormatChoice format_of_hosts() {
-  return {MatrixFormat::csr, "hosts gain nothing from padded rows"};
-}
-
 /// \brief The format for a matrix with these rows: the wanted one, or the cheapest by the measured
 /// costs in Impl::ProductCosts. Nothing is timed, so every run of an input makes the same choice.
 ///
+/// Hosts read rows one after another and gain nothing from padding, so they get csr; if they may
+/// choose, `s` needs rows and nonzeros alone.
 /// \param scalar_bytes sizeof of the matrix's scalar
 /// \throws InputError if the wanted format would store more than ten times the nonzeros
 /// \ingroup matrices
@@ -206,7 +203,7 @@ inline FormatChoice choose_format(MatrixFormat wanted, RowStatistics const& s,
     return {wanted, "asked for; " + lengths + ", " + Impl::padding_text(s, entries)};
   }
   if (s.nonzeros == 0) return {MatrixFormat::csr, "no nonzeros"};
-  if (on_host) return format_of_hosts();
+  if (on_host) return {MatrixFormat::csr, "hosts gain nothing from padded rows"};
   MatrixFormat best = MatrixFormat::csr;
   double least = Impl::product_nanoseconds(best, s, scalar_bytes);
   for (MatrixFormat const format : {MatrixFormat::sell, MatrixFormat::ell}) {
