@@ -344,11 +344,11 @@ over_ranks() {
   exec "$mpirun" -np "$ranks" "$@"
 }
 
-# The scalars to build: all that were ever requested, and double.
+# What to build: double, and all else that was ever requested: scalars, precision: single, ranks.
 scalars_for() { # TARGET
   wanted=" $1 ${scalars:-} $(cat "$work/scalars" 2>/dev/null) "
   list=double
-  for one in float complex_double complex_float single; do
+  for one in float complex_double complex_float single ranks; do
     case $wanted in *" $one "*) list="$list $one" ;; esac
   done
   case $wanted in *' all '*) list=all ;; esac
@@ -386,13 +386,18 @@ configure() {
 
 configure_build() { # SCALARS
   case $1 in
-    all) set -- -USolder_SCALARS -USolder_SINGLE -USolder_ENABLE_TESTS -USolder_ENABLE_EXAMPLES ;;
+    all) set -- -USolder_SCALARS -USolder_SINGLE -USolder_RANKS -USolder_ENABLE_TESTS -USolder_ENABLE_EXAMPLES ;;
     *)
-      single=OFF list=
+      with_single=OFF with_ranks=OFF list=
       for one in $1; do
-        if [ "$one" = single ]; then single=ON; else list="${list:+$list;}$one"; fi
+        case $one in
+          single) with_single=ON ;;
+          ranks) with_ranks=ON ;;
+          *) list="${list:+$list;}$one" ;;
+        esac
       done
-      set -- "-DSolder_SCALARS=$list" "-DSolder_SINGLE=$single" -DSolder_ENABLE_TESTS=OFF -DSolder_ENABLE_EXAMPLES=OFF
+      set -- "-DSolder_SCALARS=$list" "-DSolder_SINGLE=$with_single" "-DSolder_RANKS=$with_ranks" \
+        -DSolder_ENABLE_TESTS=OFF -DSolder_ENABLE_EXAMPLES=OFF
       ;;
   esac
   configure build "$@" ${perf_tests:+-DSolder_ENABLE_PERF_TESTS=ON} || return

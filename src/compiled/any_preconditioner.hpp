@@ -19,11 +19,17 @@
 
 namespace Solder::Compiled {
 
+/// \brief Whether matrices over ranks are solved; not in a build without (Solder_RANKS=OFF).
+#ifdef SOLDER_NO_RANKS
+inline constexpr bool has_ranks = false;
+#else
+inline constexpr bool has_ranks = true;
+#endif
+
 /// \brief What solvers on hosts see of a preconditioner by name (core/on_hosts.hpp).
 template <class T>
 using OpenedOnHost =
-    std::variant<Impl::NoOperation, Impl::JacobiOperator<T>, Impl::HostPreconditioner<T, true>,
-                 Impl::HostPreconditioner<T, false>>;
+    std::variant<Impl::NoOperation, Impl::JacobiOperator<T>, Impl::HostPreconditioner<T>>;
 
 /// \brief A preconditioner by name whose type only preconditioners.cpp knows, where all that the
 /// type entails is compiled once.
@@ -98,10 +104,10 @@ class AsCalled : public HeldPreconditioner<T, Exec, CsrMatrix<T, Exec>> {
     if constexpr (Impl::is_host_space<Exec>) {
       if (!this->is_on_device())
         throw std::logic_error("Solder: no preconditioner of a CsrMatrix works on the host");
-      using Plain = Impl::HostPreconditioner<T, false>;
+      using Host = Impl::HostPreconditioner<T>;
       return std::visit(
-          [&]<class Opened>(Opened const& opened) -> Plain {
-            if constexpr (std::is_same_v<Opened, Plain>)
+          [&]<class Opened>(Opened const& opened) -> Host {
+            if constexpr (std::is_same_v<Opened, Host>)
               return opened;
             else
               return Impl::host_preconditioner<T>(arena.keeper(),

@@ -40,8 +40,7 @@ template <class T>
 using MatrixOnHosts = Impl::OpenedMatrixOnHost<T>;
 template <class T>
 using PreconditionersOnHosts =
-    std::tuple<Impl::NoOperation, Impl::JacobiOperator<T>, Impl::HostPreconditioner<T, true>,
-               Impl::HostPreconditioner<T, false>>;
+    std::tuple<Impl::NoOperation, Impl::JacobiOperator<T>, Impl::HostPreconditioner<T>>;
 
 /// \brief The compiled_method() for each preconditioner type of hosts. Taking a function's address
 /// compiles it.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <solder/matrix/format.hpp>
 #include <solder/solver.hpp>
 
 #include "wanted.hpp"
@@ -9,10 +10,12 @@
 namespace Solder::Compiled {
 
 /// \brief A solver and a preconditioner that are named. Compiled only in make_solver.cpp.
+/// \param rows of A, where they have been counted; null: they are counted if the format needs them
 template <class T, class Exec>
 std::shared_ptr<Impl::MadeSolver<T, Exec>> make_named(Exec const& exec, CsrMatrix<T, Exec> const& A,
                                                       Wanted const& wanted,
-                                                      SolverInputs const& inputs);
+                                                      SolverInputs const& inputs,
+                                                      RowStatistics const* rows = nullptr);
 
 /// \brief Those that auto chooses. Compiled only in auto.cpp.
 template <class T, class Exec>

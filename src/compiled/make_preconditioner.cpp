@@ -47,7 +47,7 @@ auto made_preconditioners() {
     using Csr = CsrMatrix<T, Exec>;
     Of (*const of_csr)(Exec const&, Csr const&, Parameters const&, Coordinates const&) =
         &make_preconditioner<T, Exec>;
-    if constexpr (Impl::is_host_space<Exec>) {
+    if constexpr (Impl::is_host_space<Exec> && has_ranks) {
       using Rows = DistributedMatrix<T, Exec>;
       Of (*const of_rows)(Exec const&, Rows const&, Parameters const&, Coordinates const&) =
           &make_preconditioner<T, Exec>;

@@ -26,14 +26,17 @@ namespace {
 
 /// \brief Converts the matrix to its format and calls f(matrix, the format and the reason). If the
 /// format is automatic, CSR is used if memory does not suffice for another one.
+/// \param known the rows of A, or null
 template <class T, class Exec, class Function>
 void with_matrix(Exec const& exec, Wanted const& wanted, CsrMatrix<T, Exec> const& A,
-                 Function const& f) {
+                 RowStatistics const* known, Function const& f) {
   if (wanted.is_block() && wanted.format == MatrixFormat::automatic)
     return f(A, {MatrixFormat::csr, "for a block of right-hand sides"});
-  bool const reads_rows = !Impl::is_host_space<Exec> || wanted.format != MatrixFormat::automatic;
-  RowStatistics const rows = reads_rows ? row_statistics(exec, A)
-                                        : RowStatistics{.rows = A.rows(), .nonzeros = A.nonzeros()};
+  RowStatistics rows{.rows = A.rows(), .nonzeros = A.nonzeros()};
+  if (known != nullptr)
+    rows = *known;
+  else if (!Impl::is_host_space<Exec> || wanted.format != MatrixFormat::automatic)
+    rows = row_statistics(exec, A);
   FormatChoice choice;
   std::optional<SellMatrix<T, Exec>> padded;
   try {
@@ -54,7 +57,7 @@ void with_matrix(Exec const& exec, Wanted const& wanted, CsrMatrix<T, Exec> cons
 
 template <class T, class Exec, class Function>
 void with_matrix(Exec const&, Wanted const& wanted, DistributedMatrix<T, Exec> const& A,
-                 Function const& f) {
+                 RowStatistics const*, Function const& f) {
   if (wanted.format != MatrixFormat::automatic && wanted.format != MatrixFormat::csr)
     throw std::invalid_argument(
         "Solder::make_solver: matrix_format must be auto or csr for a matrix over ranks");
@@ -132,11 +135,12 @@ class Made final : public Impl::MadeSolver<T, Exec> {
 
  public:
   /// \param own in place of the preconditioner that is wanted; null: there is none
+  /// \param rows of A, or null
   Made(Exec const& exec, Given const& A, Wanted const& wanted, SolverInputs const& inputs,
-       Apply<T, Exec> const* own = nullptr)
+       Apply<T, Exec> const* own, RowStatistics const* rows)
       : exec_(exec), wanted_(wanted), inputs_(inputs) {
     if (own != nullptr) own_ = *own;
-    parts_ = made(A);
+    parts_ = made(A, rows);
   }
 
   Exec const& exec() const override { return exec_; }
@@ -202,7 +206,7 @@ class Made final : public Impl::MadeSolver<T, Exec> {
   void take_matrix(Csr const& A, Pattern pattern) {
     if (pattern == Pattern::different) {
       check_symmetric(exec_, wanted_, A);
-      parts_ = made(A);
+      parts_ = made(A, nullptr);
       return;
     }
     if (A.rows() != rows() || A.columns() != parts_->A.columns() || A.nonzeros() != nonzeros())
@@ -227,11 +231,11 @@ class Made final : public Impl::MadeSolver<T, Exec> {
     std::unique_ptr<Impl::AnyMethod<Exec, T>> method{};
   };
 
-  std::unique_ptr<Parts> made(Given const& A) const {
+  std::unique_ptr<Parts> made(Given const& A, RowStatistics const* rows) const {
     Impl::MadeOf const values(A.version());
     auto parts = std::make_unique<Parts>(Parts{A, values, values});
-    with_matrix(exec_, wanted_, A, [&]<class Matrix>(Matrix matrix, FormatChoice const& choice) {
-      parts->format = choice;
+    with_matrix(exec_, wanted_, A, rows, [&]<class Matrix>(Matrix matrix, FormatChoice format) {
+      parts->format = std::move(format);
       auto const with_M = [&](auto const& M, auto const& refresh) {
         using System = Impl::SystemOf<Exec, Matrix, std::decay_t<decltype(M)>>;
         auto const system = std::make_shared<System>(matrix, M);
@@ -322,8 +326,8 @@ Solver<T, Exec> made_over_ranks(Exec const& exec, DistributedMatrix<T, Exec> con
     if (own != nullptr) check_own(wanted);
     Impl::with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
       check_symmetric(exec, wanted, own_block(exec, A));
-      made =
-          std::make_shared<Made<T, Exec, DistributedMatrix<T, Exec>>>(exec, A, wanted, inputs, own);
+      made = std::make_shared<Made<T, Exec, DistributedMatrix<T, Exec>>>(exec, A, wanted, inputs,
+                                                                         own, nullptr);
     });
   });
   return Solver<T, Exec>(made);
@@ -334,9 +338,11 @@ Solver<T, Exec> made_over_ranks(Exec const& exec, DistributedMatrix<T, Exec> con
 template <class T, class Exec>
 std::shared_ptr<Impl::MadeSolver<T, Exec>> make_named(Exec const& exec, CsrMatrix<T, Exec> const& A,
                                                       Wanted const& wanted,
-                                                      SolverInputs const& inputs) {
+                                                      SolverInputs const& inputs,
+                                                      RowStatistics const* rows) {
   check_symmetric(exec, wanted, A);
-  return std::make_shared<Made<T, Exec, CsrMatrix<T, Exec>>>(exec, A, wanted, inputs);
+  return std::make_shared<Made<T, Exec, CsrMatrix<T, Exec>>>(exec, A, wanted, inputs, nullptr,
+                                                             rows);
 }
 
 }  // namespace Compiled
@@ -367,7 +373,7 @@ Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const
   return Impl::with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
     Compiled::check_symmetric(exec, wanted, A);
     using Made = Compiled::Made<Scalar, Exec, CsrMatrix<Scalar, Exec>>;
-    return Solver<Scalar, Exec>(std::make_shared<Made>(exec, A, wanted, inputs, &M));
+    return Solver<Scalar, Exec>(std::make_shared<Made>(exec, A, wanted, inputs, &M, nullptr));
   });
 }
 
@@ -395,7 +401,7 @@ auto solvers() {
         &make_solver<T, Exec>;
     Of (*const of_own)(Exec const&, Csr const&, Apply<T, Exec> const&, Parameters const&,
                        SolverInputs const&) = &make_solver<T, Exec>;
-    if constexpr (Impl::is_host_space<Exec>) {
+    if constexpr (Impl::is_host_space<Exec> && has_ranks) {
       using Rows = DistributedMatrix<T, Exec>;
       Of (*const of_rows)(Exec const&, Rows const&, Parameters const&, SolverInputs const&) =
           &make_solver<T, Exec>;

@@ -55,7 +55,7 @@ struct Distinct<std::variant<Have...>, First, Rest...>
                                   std::variant<Have..., First>>,
                Rest...> {};
 
-/// \brief The types that solvers see for the systems of one matrix format. On hosts there are four
+/// \brief The types that solvers see for the systems of one matrix format. On hosts there are three
 /// kinds of these preconditioners (see core/on_hosts.hpp); on GPUs each preconditioner has its own
 /// type.
 template <class T, class Exec, class Matrix, class Variant = std::variant<>>

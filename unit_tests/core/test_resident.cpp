@@ -321,7 +321,7 @@ TYPED_TEST(Resident, TwoSolvesAtOnceBothEnd) {
 }
 
 /// q_i = p_i+7 + (the sum of p).
-template <class Vector = Solder::Owned<double>>
+template <class Vector>
 struct ShiftToOwned {
   struct Scalars {
     double total;
@@ -416,10 +416,10 @@ TYPED_TEST(Resident, OwnedVectorsAreBackInMemoryForTheJudge) {
     auto const of_p = arena.placed_range(rows, p);
     auto const sum = arena.template sum<1>(of_p.teams());
     auto const residual_check = program(
-        stage("SolderTest::check", Phase::check, of_p, JudgeOwned{x.memory, p, n, iterations}));
+        stage("SolderTest::check", Phase::check, of_p, JudgeOwned{x_there.data(), p, n, iterations}));
     auto const iteration =
         program(stage("SolderTest::add", Phase::iterate, of_p, Add{sum}),
-                stage("SolderTest::shift", Phase::iterate, of_p, ShiftToOwned<>{sum, p, q, n}),
+                stage("SolderTest::shift", Phase::iterate, of_p, ShiftToOwned{sum, p, q, n}),
                 stage("SolderTest::add_owned", Phase::iterate,
                       arena.template entries<double>(rows, x, Solder::as_read(q)), AddOwned{p}));
     Programs const programs{residual_check, iteration};

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <solder/core/copy.hpp>
 #include <solder/core/kept_arrays.hpp>
 #include <solder/core/kokkos_ext.hpp>
 
@@ -56,7 +57,7 @@ View allocate_zero_view(Exec const& exec, char const* label, Extents... extents)
       bool is_used = false;
       View const view =
           kept->take<View>((1 * ... * static_cast<std::size_t>(extents)), is_used, make);
-      if (is_used) Kokkos::deep_copy(exec, view, typename View::non_const_value_type{});
+      if (is_used) clear(exec, view);
       return view;
     }
   return make();
@@ -229,11 +230,11 @@ DeviceArray<T, Exec> allocate(Exec const& exec, char const* label, std::int64_t 
   return Temporaries<Exec>::retried(make);
 }
 
-/// \brief The same, zero at first.
+/// \brief The same, with all bits zero at first.
 template <class T, class Exec>
 DeviceArray<T, Exec> allocate_zeros(Exec const& exec, char const* label, std::int64_t size) {
   auto const array = allocate<T>(exec, label, size);
-  Kokkos::deep_copy(exec, array, T{});
+  clear(exec, array);
   return array;
 }
 

@@ -27,6 +27,7 @@ namespace Solder {
 ///     vector: apply_inner_made(r), whose rows are to be stored at inner() for apply_outer(); M's
 ///     threads_to_hold() says when that pays;
 ///   - neither: apply(phase, r).
+/// On hosts the type of M tells only whether it is pointwise; see splits().
 /// Where it is not pointwise, `Rows rows` deals the rows of the solver's vector stages as its own
 /// kernels do.
 template <class Before, class Source>
@@ -34,6 +35,19 @@ struct Application {
   Before before;  ///< a program: the stages that run before the rows are there
   Source rows;    ///< the source of the rows of the result
 };
+
+/// \brief Whether M is split; may_split: whether its type leaves that open.
+template <class M>
+inline constexpr bool may_split = requires(M const& m) {
+  m.splits();
+};
+template <class M>
+bool splits(M const& m) {
+  if constexpr (may_split<M>)
+    return m.splits();
+  else
+    return M::is_split;
+}
 
 /// \cond kernels
 template <class Before, class Source>

@@ -109,13 +109,18 @@ class Arena {
     return in_columns(array<Scalar>(label, rows * columns_), rows);
   }
 
-  /// \brief A vector of which no product is taken in an iteration; see Owned.
+  /// \brief A vector of which no product is taken in an iteration; see Owned. On hosts,
+  /// where none is kept on chip, it is a vector like any other.
   template <class Scalar>
-  Owned<Scalar> own(Scalar* memory) {
-    if (owned_.count == OwnedVectors::most) return {memory};
-    owned_.entry_bytes = sizeof(Scalar);
-    owned_.vectors[owned_.count] = memory;
-    return {memory, owned_.count++};
+  auto own(Scalar* memory) {
+    if constexpr (Impl::is_host_space<Exec>) {
+      return memory;
+    } else {
+      if (owned_.count == OwnedVectors::most) return Owned<Scalar>{memory};
+      owned_.entry_bytes = sizeof(Scalar);
+      owned_.vectors[owned_.count] = memory;
+      return Owned<Scalar>{memory, owned_.count++};
+    }
   }
   OwnedVectors const& owned() const { return owned_; }
 

@@ -118,9 +118,9 @@ struct HostRows {
 };
 
 /// \brief An opened preconditioner that is not pointwise; see Application.
-template <class Scalar, bool Split>
+template <class Scalar>
 struct HostPreconditioner {
-  static constexpr bool is_identity = false, is_pointwise = false, is_split = Split,
+  static constexpr bool is_identity = false, is_pointwise = false, is_split = false,
                         takes_columns = true, takes_batches = true;  ///< as far as M does
   using compiled_for = Scalar;                                       ///< see src/compiled
   using Operand = Place<Scalar const>;
@@ -135,13 +135,15 @@ struct HostPreconditioner {
                                DoubleBufferedSum<1> const&);
 
   Rows rows(Rows const& of_matrix) const { return rows_of(opened, of_matrix); }
+  /// \brief Whether M is split, which its type does not tell.
+  bool splits() const { return applied_and_inner != nullptr; }
   std::int32_t inner_teams() const { return inner; }
   template <class Vector>
   Applied apply(Phase phase, Vector const& r) const {
     return applied(opened, *keeper, phase, place(r));
   }
   template <class Vector>
-  Applied apply(Phase phase, Vector const& r, DoubleBufferedSum<1> const& rz) const requires Split {
+  Applied apply(Phase phase, Vector const& r, DoubleBufferedSum<1> const& rz) const {
     return applied_and_inner(opened, *keeper, phase, place(r), rz);
   }
 
@@ -187,7 +189,7 @@ Application<HostProgram, HostRows<Scalar>> host_application(Keeper& keeper,
 /// \brief Any opened preconditioner that is not pointwise.
 template <class Scalar, class Opened>
 auto host_preconditioner(Keeper& keeper, Opened const& opened) {
-  using Host = HostPreconditioner<Scalar, Opened::is_split>;
+  using Host = HostPreconditioner<Scalar>;
   using Operand = typename Host::Operand;
   Host host{&keeper,
             keeper.keep(opened),

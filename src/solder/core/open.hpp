@@ -44,8 +44,8 @@ bool works_on_device(Preconditioner const& M) {
 
 template <class Opened>
 inline constexpr bool is_of_hosts = false;
-template <class Scalar, bool Split>
-inline constexpr bool is_of_hosts<HostPreconditioner<Scalar, Split>> = true;
+template <class Scalar>
+inline constexpr bool is_of_hosts<HostPreconditioner<Scalar>> = true;
 template <class Opened>
 inline constexpr bool is_of_hosts<WithHostStages<Opened>> = true;
 
@@ -61,8 +61,8 @@ struct Seen<WithHostStages<Opened>> {
 
 }  // namespace Impl
 
-/// \brief A preconditioner in a program, of vectors of this scalar. On hosts all that are split are
-/// of one type there, and all that are neither split nor pointwise.
+/// \brief A preconditioner in a program, of vectors of this scalar. On hosts all that are
+/// not pointwise are of one type there.
 template <class Scalar, class Exec, class Preconditioner>
 auto open_preconditioner(Arena<Exec>& arena, Preconditioner const& M) {
   using Opened = Impl::OpenedAsGiven<Preconditioner, Exec>;

@@ -78,9 +78,8 @@ class Batch {
       largest_ = std::max(largest_, starts[k + 1] - starts[k]);
     }
     host_ = starts;
-    Kokkos::deep_copy(
-        exec, starts_,
-        Kokkos::View<std::int32_t const*, Kokkos::HostSpace>(host_.data(), host_.size()));
+    Impl::copy(exec, starts_,
+               Kokkos::View<std::int32_t const*, Kokkos::HostSpace>(host_.data(), host_.size()));
     exec.fence("Solder::batch: copied to the device");
   }
 

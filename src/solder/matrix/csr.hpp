@@ -340,10 +340,10 @@ class CsrMatrix {
   template <class View>
   static auto to_host(Exec const& exec, View const& view, std::int64_t first, std::int64_t last) {
     std::vector<typename View::non_const_value_type> host(last - first);
-    Kokkos::deep_copy(exec,
-                      Kokkos::View<typename View::non_const_value_type*, Kokkos::HostSpace>(
-                          host.data(), host.size()),
-                      Kokkos::subview(view, std::make_pair(first, last)));
+    Impl::copy(exec,
+               Kokkos::View<typename View::non_const_value_type*, Kokkos::HostSpace>(host.data(),
+                                                                                     host.size()),
+               Kokkos::subview(view, std::make_pair(first, last)));
     exec.fence("Solder::csr: copied to the host");
     return host;
   }
@@ -357,7 +357,7 @@ class CsrMatrix {
     auto const staging = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, device);
     exec.fence("Solder::csr: staging is free");
     std::copy(host.begin(), host.end(), staging.data());
-    Kokkos::deep_copy(exec, device, staging);
+    Impl::copy(exec, device, staging);
     exec.fence("Solder::csr: copied to the device");
     return device;
   }

@@ -182,8 +182,8 @@ RowTotals offsets_of_lengths(Exec const& exec, Offset* offsets, std::int32_t row
       run(Kernel::add_up, 1);
       run(Kernel::scan_tiles, tiles);
     }
-    Kokkos::deep_copy(exec, Kokkos::View<RowTotals, Kokkos::HostSpace>(&totals),
-                      Kokkos::View<RowTotals const, typename Exec::memory_space>(total));
+    Impl::copy(exec, Kokkos::View<RowTotals, Kokkos::HostSpace>(&totals),
+               Kokkos::View<RowTotals const, typename Exec::memory_space>(total));
   }
   exec.fence("Solder::csr: the offsets are known");
   return totals;

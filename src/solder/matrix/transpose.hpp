@@ -275,13 +275,12 @@ void sort_longest_transpose_rows(Exec const& exec, TransposeEntries<Scalar, Offs
                                  Kokkos::View<Offset*, typename Exec::memory_space> const& starts,
                                  List const& list) {
   std::vector<std::int32_t> rows(list.extent(0));
-  Kokkos::deep_copy(exec, Kokkos::View<std::int32_t*, Kokkos::HostSpace>(rows.data(), rows.size()),
-                    list);
+  Impl::copy(exec, Kokkos::View<std::int32_t*, Kokkos::HostSpace>(rows.data(), rows.size()), list);
   exec.fence("Solder::transpose: the list is on the host");
   for (std::int32_t const row : rows) {
     Offset bounds[2];
-    Kokkos::deep_copy(exec, Kokkos::View<Offset*, Kokkos::HostSpace>(bounds, 2),
-                      Kokkos::subview(starts, std::make_pair(row, row + 2)));
+    Impl::copy(exec, Kokkos::View<Offset*, Kokkos::HostSpace>(bounds, 2),
+               Kokkos::subview(starts, std::make_pair(row, row + 2)));
     exec.fence("Solder::transpose: the bounds of a row are on the host");
     auto const length = static_cast<std::uint32_t>(bounds[1] - bounds[0]);
     sort_many_keys(exec, "Solder::transpose::sort_long", entries.keys + bounds[0], length);
@@ -298,7 +297,7 @@ CsrMatrix<Scalar, Exec, Offset> transpose_on_gpus(Exec const& exec,
   std::int32_t const n = A.columns();
   std::int64_t const nonzeros = A.nonzeros();
   auto const counts = allocate_temporary<std::int32_t>(exec, "Solder::transpose::counts", n);
-  Kokkos::deep_copy(exec, counts, 0);
+  Impl::clear(exec, counts);
   count_columns(exec, nonzeros, A.column_indices().data(), counts.data());
   auto const starts = allocate<Offset>(exec, "Solder::transpose::row_offsets", n + std::int64_t(1));
   std::int32_t const longest =

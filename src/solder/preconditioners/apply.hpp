@@ -54,10 +54,10 @@ class Apply : public Impl::PreconditionerBase<Apply<Scalar, Exec>, Exec, Scalar>
           Kokkos::DefaultHostExecutionSpace const host;
           auto const r_host = Impl::allocate_view<OnHost>(host, "Solder::apply::r", r.extent(0));
           auto const z_host = Impl::allocate_view<OnHost>(host, "Solder::apply::z", z.extent(0));
-          Kokkos::deep_copy(exec, r_host, r);
+          Impl::copy(exec, r_host, r);
           exec.fence("Solder::apply: r is on the host");
           f({r_host.data(), r_host.extent(0)}, {z_host.data(), z_host.extent(0)});
-          Kokkos::deep_copy(exec, z, z_host);
+          Impl::copy(exec, z, z_host);
           exec.fence("Solder::apply: z is on the device");
         });
   }

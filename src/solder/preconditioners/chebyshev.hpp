@@ -389,7 +389,7 @@ class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>
             Kokkos::DefaultHostExecutionSpace(), "Solder::chebyshev::staging", weights.size());
     exec.fence("Solder::chebyshev: staging is free");
     for (std::size_t k = 0; k < weights.size(); ++k) staging(k) = weights[k];
-    Kokkos::deep_copy(exec, table, staging);
+    Impl::copy(exec, table, staging);
     exec.fence("Solder::chebyshev: set up");
     return {A, table, largest, timer.seconds(), usable ? std::string() : failure_of(largest)};
   }

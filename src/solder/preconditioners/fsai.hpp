@@ -171,8 +171,8 @@ class Rows {
     std::size_t at = 0;
     for (auto const& block : blocks_) {
       std::pair const part(at, at + block.columns.extent(0));
-      Kokkos::deep_copy(exec, Kokkos::subview(all.columns, part), block.columns);
-      Kokkos::deep_copy(exec, Kokkos::subview(all.values, part), block.values);
+      Impl::copy(exec, Kokkos::subview(all.columns, part), block.columns);
+      Impl::copy(exec, Kokkos::subview(all.values, part), block.values);
       at = part.second;
     }
     exec.fence("Solder::fsai: the rows are joined");

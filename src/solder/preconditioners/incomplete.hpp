@@ -390,7 +390,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     state->given_offsets = copy_of(exec, A.rows(), A.row_offsets().data());
     state->given_columns =
         Impl::allocate<std::int32_t>(exec, "Solder::incomplete::given", A.nonzeros());
-    Kokkos::deep_copy(exec, state->given_columns, A.column_indices());
+    Impl::copy(exec, state->given_columns, A.column_indices());
     auto const on_host = [&] {
       auto const offsets =
           Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.row_offsets());
@@ -521,7 +521,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     if (!filled.values.empty()) {
       using OnHost =
           Kokkos::View<Scalar const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-      Kokkos::deep_copy(exec, state->values, OnHost(filled.values.data(), filled.values.size()));
+      Impl::copy(exec, state->values, OnHost(filled.values.data(), filled.values.size()));
       exec.fence("Solder::incomplete: the factors are copied");
       state->has_values = true;
     }
@@ -618,7 +618,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     counters(0) = 0;
     counters(1) = counters(3) = std::numeric_limits<std::int32_t>::max();
     counters(2) = 0;
-    Kokkos::deep_copy(exec, state.counters, counters);
+    Impl::copy(exec, state.counters, counters);
     if (repairs()) find_least_pivots(exec, from);
     std::int64_t const at_once = Impl::triangular::levels_ahead * state.rows / state.levels + 1;
     if constexpr (Impl::is_host_space<Exec>) {
@@ -638,7 +638,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
               exec, static_cast<int>(std::min(wanted, most)), warps, Impl::warp),
           rows);
     }
-    Kokkos::deep_copy(exec, counters, state.counters);
+    Impl::copy(exec, counters, state.counters);
     exec.fence("Solder::incomplete: factorised");
     state.repaired = counters(2);
     state.first_repaired = counters(2) == 0      ? -1

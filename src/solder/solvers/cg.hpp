@@ -202,7 +202,7 @@ class CgMethod
       which == CgForm::pipelined ? use(with_pointwise<CgForm::pipelined>(b, x))
                                  : use(with_pointwise<CgForm::classical>(b, x));
     else
-      which == CgForm::pipelined ? use(pipelined_apart(b, x)) : use(classical_apart(b, x));
+      which == CgForm::pipelined ? use(pipelined_apart(b, x)) : classical_apart(b, x, use);
   }
 
  private:
@@ -267,7 +267,8 @@ class CgMethod
   }
 
   /// M has kernels of its own. A split one leaves (r, z) itself, and z is not stored.
-  auto classical_apart(Scalar const* b, Scalar* x) {
+  template <class Use>
+  void classical_apart(Scalar const* b, Scalar* x, Use const& use) {
     using Norms = CgSums<CgNorms::apart, 1>;
     auto& arena = this->arena();
     Work const w = open();
@@ -287,21 +288,24 @@ class CgMethod
                               none));
     };
     constexpr auto kernels = whole(CgForm::classical);
-    if constexpr (OpenedM::is_split) {
-      auto const rz = arena.template double_buffered_sum<1>(w.M.inner_teams());
-      return form<kernels>(
-          "classical", {.A = 1, .M = 1, .row = 10},
-          program(check,
-                  step<CgBegun, Phase::begin>("Solder::cg::begin", w.M.apply(Phase::begin, r, rz),
-                                              begins<Phase::iterate>(), none, p)),
-          program(up_to_step(rz),
-                  step<CgDirection>("Solder::cg::direction", w.M.apply(Phase::iterate, r, rz),
-                                    CgBeta<Scalar, 1>{rz.all()}, none, p)));
-    } else {
+    if constexpr (OpenedM::is_split || may_split<OpenedM>) {
+      if (splits(w.M)) {
+        auto const rz = arena.template double_buffered_sum<1>(w.M.inner_teams());
+        return use(form<kernels>(
+            "classical", {.A = 1, .M = 1, .row = 10},
+            program(check,
+                    step<CgBegun, Phase::begin>("Solder::cg::begin", w.M.apply(Phase::begin, r, rz),
+                                                begins<Phase::iterate>(), none, p)),
+            program(up_to_step(rz),
+                    step<CgDirection>("Solder::cg::direction", w.M.apply(Phase::iterate, r, rz),
+                                      CgBeta<Scalar, 1>{rz.all()}, none, p))));
+      }
+    }
+    if constexpr (!OpenedM::is_split) {
       Scalar* const z = this->vector("Solder::cg::z");
       auto const Mr = w.M.apply(Phase::iterate, r);
       auto const rz = arena.template double_buffered_sum<1>(Mr.rows.teams());
-      return form<kernels>(
+      use(form<kernels>(
           "classical", {.A = 1, .M = 1, .row = 13},
           program(check,
                   step<CgBegun, Phase::begin>("Solder::cg::begin", w.M.apply(Phase::begin, r),
@@ -309,7 +313,7 @@ class CgMethod
           program(up_to_step(rz),
                   step<CgProduct<>>("Solder::cg::keep", Mr, leaves(rz), none, as_read(r), z),
                   step<CgDirection>("Solder::cg::direction", this->entries(rows, p, as_read(z)),
-                                    CgBeta<Scalar, 1>{rz.all()}, none)));
+                                    CgBeta<Scalar, 1>{rz.all()}, none))));
     }
   }
 

@@ -60,7 +60,7 @@ class BatchRun {
   std::vector<Report> operator()(char const* label, AnyPrograms<Exec> const& programs,
                                  SolverOptions const& options) const {
     Kokkos::Timer timer;
-    Kokkos::deep_copy(exec_, taken_, 0);
+    Impl::clear(exec_, taken_);
     BatchSolve const solve{systems_, taken_.data(), controls_.data()};
     int const teams = batch_teams(exec_, systems_);
     if constexpr (is_host_space<Exec>)
@@ -69,7 +69,7 @@ class BatchRun {
     else
       programs.type->launch_batch(programs.all,
                                   {exec_, label, teams, batch_threads(systems_), solve});
-    Kokkos::deep_copy(exec_, ends_, controls_);
+    Impl::copy(exec_, ends_, controls_);
     exec_.fence("Solder::batch: all systems are solved");
     double const seconds = timer.seconds();
     std::vector<Report> reports;

@@ -212,8 +212,8 @@ double largest_eigenvalue(LanczosMemory<Exec>& memory, Matrix const& given_A,
   }
 
   std::vector<double> sums(2 * std::size_t(steps));
-  Kokkos::deep_copy(exec, Kokkos::View<double*, Kokkos::HostSpace>(sums.data(), sums.size()),
-                    Kokkos::View<double const*, typename Exec::memory_space>(records, sums.size()));
+  Impl::copy(exec, Kokkos::View<double*, Kokkos::HostSpace>(sums.data(), sums.size()),
+             Kokkos::View<double const*, typename Exec::memory_space>(records, sums.size()));
   exec.fence("Solder::lanczos: all sums are known");
   std::vector<double> alphas, betas;
   for (int k = 0; k < steps; ++k) {

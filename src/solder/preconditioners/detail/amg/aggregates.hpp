@@ -264,7 +264,7 @@ class Counted {
   /// \brief Waits for the device.
   std::int32_t get(Exec const& exec) const {
     std::int32_t count = 0;
-    Kokkos::deep_copy(exec, Kokkos::View<std::int32_t, Kokkos::HostSpace>(&count), view_);
+    Impl::copy(exec, Kokkos::View<std::int32_t, Kokkos::HostSpace>(&count), view_);
     exec.fence("Solder::amg: a count is known");
     return count;
   }

@@ -235,7 +235,7 @@ SOLDER_MAKES_LAMBDAS void invert_any(Exec const& exec, std::int32_t n,
         for (auto j = static_cast<std::int32_t>(id & ((1 << bits) - 1)); j < n; j += 1 << bits)
           to[std::size_t(i) * n + j] = from[std::size_t(row) * n + taken[j]];
       });
-  if (to != inverse) Kokkos::deep_copy(exec, matrix, eliminated.other);
+  if (to != inverse) Impl::copy(exec, matrix, eliminated.other);
   exec.fence("Solder::amg: any matrix is inverted");
 }
 

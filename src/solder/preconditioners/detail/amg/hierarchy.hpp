@@ -65,8 +65,8 @@ struct Pattern {
       : offsets(
             allocate<std::int32_t>(exec, "Solder::csr::row_offsets", A.rows() + std::int64_t(1))),
         columns(allocate<std::int32_t>(exec, "Solder::csr::columns", A.nonzeros())) {
-    Kokkos::deep_copy(exec, offsets, A.row_offsets());
-    Kokkos::deep_copy(exec, columns, A.column_indices());
+    Impl::copy(exec, offsets, A.row_offsets());
+    Impl::copy(exec, columns, A.column_indices());
   }
 };
 
@@ -476,7 +476,7 @@ class Hierarchy {
   ProductPattern<Exec> kept_pattern_of(Matrix const& A) const {
     auto const offsets =
         allocate<std::int32_t>(exec_, "Solder::csr::row_offsets", A.rows() + std::int64_t(1));
-    Kokkos::deep_copy(exec_, offsets, A.row_offsets());
+    Impl::copy(exec_, offsets, A.row_offsets());
     return {offsets, A.nonzeros(), A.longest_row()};
   }
   /// \brief (I - omega D^-1 F) T.

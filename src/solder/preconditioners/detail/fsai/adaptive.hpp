@@ -251,10 +251,10 @@ class FsaiAdaptive {
   using OnHost =
       Kokkos::View<std::int32_t*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   static void copy(Exec const& exec, Array<std::int32_t> const& to, std::int32_t* from) {
-    Kokkos::deep_copy(exec, to, OnHost(from, Kernel::statuses));
+    Impl::copy(exec, to, OnHost(from, Kernel::statuses));
   }
   static void copy(Exec const& exec, std::int32_t* to, Array<std::int32_t> const& from) {
-    Kokkos::deep_copy(exec, OnHost(to, Kernel::statuses), from);
+    Impl::copy(exec, OnHost(to, Kernel::statuses), from);
     exec.fence("Solder::fsai: how many rows are done");
   }
 

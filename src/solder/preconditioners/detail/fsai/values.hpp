@@ -73,7 +73,7 @@ class FsaiValues {
   /// \brief The counts of all calls of compute so far; fences.
   Counts counts(Exec const& exec) const {
     Counts host;
-    Kokkos::deep_copy(exec, Kokkos::View<Counts, Kokkos::HostSpace>(&host), counts_);
+    Impl::copy(exec, Kokkos::View<Counts, Kokkos::HostSpace>(&host), counts_);
     exec.fence("Solder::fsai: counted");
     return host;
   }
@@ -197,7 +197,7 @@ class FsaiValues {
   }
 
   void set_counts(Exec const& exec, Counts counts) const {
-    Kokkos::deep_copy(exec, counts_, Kokkos::View<Counts, Kokkos::HostSpace>(&counts));
+    Impl::copy(exec, counts_, Kokkos::View<Counts, Kokkos::HostSpace>(&counts));
     exec.fence("Solder::fsai: counts are set");
   }
 

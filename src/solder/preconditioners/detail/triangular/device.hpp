@@ -18,7 +18,7 @@ Kokkos::View<T*, typename Exec::memory_space> on_device(Exec const& exec,
                                                         std::vector<T> const& from) {
   auto const to =
       allocate_view<DeviceArray<T, Exec>>(exec, "Solder::triangular::pattern", from.size());
-  Kokkos::deep_copy(
+  Impl::copy(
       exec, to,
       Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(from.data(), from.size()));
   exec.fence("Solder::triangular: a part of the pattern is copied");
