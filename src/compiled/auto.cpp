@@ -229,7 +229,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       wanted.preconditioner.has_rigid_bodies = has_points;
       if (!has_points) inputs.coordinates = {};
     }
-    return make_named<T, Exec>(exec_, A_, wanted, inputs);
+    return make_named<T, Exec>(exec_, A_, wanted, inputs, &analysis_.rows);
   }
 
   // ---- A search ----
@@ -497,8 +497,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   using Vector =
       Kokkos::View<Entry*, typename Exec::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-  void save(T const* x) { Kokkos::deep_copy(exec_, guess_, Vector<T const>(x, rows())); }
-  void restore(T* x) { Kokkos::deep_copy(exec_, Vector<T>(x, rows()), guess_); }
+  void save(T const* x) { Impl::copy(exec_, guess_, Vector<T const>(x, rows())); }
+  void restore(T* x) { Impl::copy(exec_, Vector<T>(x, rows()), guess_); }
   /// \brief Keeps the x of an attempt where none before had one with a smaller true residual.
   void keep_best(T const* x, Report const& report) {
     best_by_.clear();
@@ -507,12 +507,12 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       return;
     best_report_ = report;
     best_report_->detail = chosen_.name();
-    Kokkos::deep_copy(exec_, best_, Vector<T const>(x, rows()));
+    Impl::copy(exec_, best_, Vector<T const>(x, rows()));
   }
   /// \brief Gives the best x back where the last one is worse.
   void take_best(T* x, Report& last) {
     if (last.true_relative_residual <= best_report_->true_relative_residual) return;
-    Kokkos::deep_copy(exec_, Vector<T>(x, rows()), best_);
+    Impl::copy(exec_, Vector<T>(x, rows()), best_);
     exec_.fence("Solder::auto: x is the best one");
     last.relative_residual = best_report_->relative_residual;
     last.true_relative_residual = best_report_->true_relative_residual;

@@ -409,8 +409,9 @@ void put_cg_first(std::vector<Candidate>& candidates) {
 }
 
 /// Tries BiCGStab without a set-up first. Its iterations tell less than those of CG: on a host only
-/// whether a few do. On a GPU hundreds of them take less time than the set-up of a factorisation;
-/// but without a diagonal they seldom do.
+/// whether a few do. On a GPU hundreds of them take less time than the set-up of a factorisation.
+/// Without a diagonal they seldom do: there it is judged after a quarter of that time, and goes on
+/// as long as all of it, at its rate, takes no more than the whole.
 void put_bicgstab_first(std::vector<Candidate>& candidates, Analysis const& of,
                         Machine const& machine, double plain_iterations) {
   bool const scales = has_diagonal(of);
@@ -431,7 +432,7 @@ void put_bicgstab_first(std::vector<Candidate>& candidates, Analysis const& of,
   } else {
     double const share = scales ? 1 : 0.25;
     trial.judged_from = std::max(Haste::least_iterations, int(share * promise / trial.iteration));
-    trial.share_of_next = 2 * share;
+    trial.share_of_next = scales ? 2 : 1;
   }
   candidates.insert(candidates.begin(), std::move(trial));
 }

@@ -242,42 +242,25 @@ inline std::string plural(std::int64_t count, char const* one, char const* many)
   return std::to_string(count) + (count == 1 ? one : many);
 }
 
-}  // namespace Impl
-
-/// \brief Looks at a square matrix: see Analysis. Entries of a row may be in any order; of
-/// duplicates each counts for itself, but on the diagonal their sum.
-///
-/// It takes what check_symmetry() and row_statistics() take, and a kernel more, which goes through
-/// all rows. Where A is not equal to its transpose or conjugate transpose to the bit, or the
-/// columns of a row do not ascend, one more goes through all entries, and one through the columns.
-/// 16 bytes a row are allocated meanwhile. Together about as long as ten products with A. Waits for
-/// the device.
-/// \ingroup matrices
+/// \brief Looks at the entries of a square matrix whose symmetry and rows are known.
+/// \param symmetry what look_at_symmetry() has seen
 template <class Scalar, class Exec, class Offset>
-Analysis analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
-  Analysis analysis;
-  Impl::SymmetryFacts const symmetry = Impl::look_at_symmetry(exec, A);
-  analysis.symmetry = symmetry.symmetry;
-  analysis.rows = row_statistics(exec, A);
+void look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
+                     SymmetryFacts const& symmetry, Analysis& analysis) {
   std::int32_t const n = A.rows();
-  if (n == 0 || n != A.columns()) return analysis;
-  Offset const* const offsets = A.row_offsets().data();
-  std::int32_t const* const columns = A.column_indices().data();
-  Scalar const* const values = A.values().data();
-  auto const roots_there = Impl::allocate<double>(exec, "Solder::analysis::diagonal", n);
-  double* const roots = roots_there.data();
-  Kokkos::RangePolicy<Exec> const each_row(exec, 0, n);
-
-  Impl::RowFacts facts;
-  Kokkos::parallel_reduce("Solder::analysis::rows", each_row,
-                          Impl::RowFactsKernel<Scalar, Offset>{offsets, columns, values, roots},
-                          facts);
+  auto const roots = allocate<double>(exec, "Solder::analysis::diagonal", n);
+  RowFacts facts;
+  Kokkos::parallel_reduce(
+      "Solder::analysis::rows", Kokkos::RangePolicy<Exec>(exec, 0, n),
+      RowFactsKernel<Scalar, Offset>{A.row_offsets().data(), A.column_indices().data(),
+                                     A.values().data(), roots.data()},
+      facts);
   if (symmetry.is_ordered &&
       (analysis.symmetry.hermitian.is_exact() || analysis.symmetry.symmetric.is_exact())) {
     analysis.outsized = symmetry.outsized;
     analysis.column_sizes = facts.row_sizes;
   } else {
-    Impl::look_at_columns(exec, A, roots, analysis);
+    look_at_columns(exec, A, roots.data(), analysis);
   }
   analysis.diagonal = facts.diagonal;
   analysis.row_sizes = facts.row_sizes;
@@ -289,6 +272,33 @@ Analysis analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   analysis.dominant_rows = facts.dominant_rows;
   analysis.bandwidth = facts.bandwidth;
   analysis.repeated_rows = facts.repeated_rows;
+}
+
+}  // namespace Impl
+
+/// \brief Looks at a square matrix: see Analysis. Entries of a row may be in any order; of
+/// duplicates each counts for itself, but on the diagonal their sum.
+///
+/// It takes what check_symmetry() and row_statistics() take, and a kernel more, which goes through
+/// all rows. Where A is not equal to its transpose or conjugate transpose to the bit, or the
+/// columns of a row do not ascend, one more goes through all entries, and one through the columns.
+/// 16 bytes a row are allocated meanwhile, at once (an allocation takes a GPU as long as a kernel).
+/// Together about as long as ten products with A. Waits for the device.
+/// \ingroup matrices
+template <class Scalar, class Exec, class Offset>
+Analysis analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
+  using Memory = Impl::Temporaries<Exec>;
+  Memory memory(2 * sizeof(double) * std::size_t(A.rows()) + 16 * Impl::part_alignment);
+  auto const look = [&](auto const& f) {
+    typename Memory::Frame const frame(memory);
+    return Memory::temporarily(f);
+  };
+  Analysis analysis;
+  auto const symmetry = look([&] { return Impl::look_at_symmetry(exec, A); });
+  analysis.symmetry = symmetry.symmetry;
+  analysis.rows = look([&] { return row_statistics(exec, A); });
+  if (A.rows() > 0 && A.rows() == A.columns())
+    look([&] { Impl::look_at_entries(exec, A, symmetry, analysis); });
   return analysis;
 }
 

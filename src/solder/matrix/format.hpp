@@ -51,7 +51,7 @@ struct RowStatistics {
       ell_entries = 0;             ///< that ELL would store, padding included
 };
 
-/// \brief The statistics of a matrix, from up to 5 kernels over the row offsets; waits for them.
+/// \brief The statistics of a matrix, from up to 4 kernels over the row offsets; waits for them.
 /// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 SOLDER_MAKES_LAMBDAS RowStatistics row_statistics(Exec const& exec,
@@ -65,19 +65,13 @@ SOLDER_MAKES_LAMBDAS RowStatistics row_statistics(Exec const& exec,
   double squares = 0;  // a sum of integers: exact in any order, up to 2^53
   Kokkos::RangePolicy<Exec> const each_row(exec, 0, s.rows);
   Kokkos::parallel_reduce(
-      "Solder::format::shortest_row", each_row,
-      KOKKOS_LAMBDA(int i, std::int32_t& least) {
+      "Solder::format::row_lengths", each_row,
+      KOKKOS_LAMBDA(int i, std::int32_t& least, double& sum) {
         auto const length = static_cast<std::int32_t>(offsets[i + 1] - offsets[i]);
         if (length < least) least = length;
+        sum += static_cast<double>(length) * length;
       },
-      Kokkos::Min<std::int32_t>(shortest));
-  Kokkos::parallel_reduce(
-      "Solder::format::squared_lengths", each_row,
-      KOKKOS_LAMBDA(int i, double& sum) {
-        auto const length = static_cast<double>(offsets[i + 1] - offsets[i]);
-        sum += length * length;
-      },
-      squares);
+      Kokkos::Min<std::int32_t>(shortest), squares);
   auto const layout = Impl::lay_out(exec, offsets, s.rows, s.nonzeros, {});
   std::int64_t const lanes = std::int64_t(1) << layout.lane_bits;
   s.shortest = shortest;

@@ -255,8 +255,7 @@ SOLDER_MAKES_LAMBDAS typename SellLayout<Exec>::Permutation sort_windows(Exec co
                                                                          Offset const* offsets,
                                                                          std::int32_t rows,
                                                                          std::int32_t sigma) {
-  auto const permutation = allocate_view<typename SellLayout<Exec>::Permutation>(
-      exec, "Solder::sell::permutation", rows);
+  auto const permutation = allocate<std::int32_t>(exec, "Solder::sell::permutation", rows);
   std::int32_t* const row_at = permutation.data();
   Kokkos::parallel_for(
       "Solder::sell::sort_windows", Kokkos::RangePolicy<Exec>(exec, 0, rows), KOKKOS_LAMBDA(int i) {
@@ -279,8 +278,8 @@ template <class Exec, class Offset>
 SOLDER_MAKES_LAMBDAS void measure_slices(Exec const& exec, Offset const* offsets, std::int32_t rows,
                                          SellLayout<Exec>& layout) {
   layout.slices = slice_count(rows, layout.lane_bits);
-  layout.slice_offsets = allocate_view<typename SellLayout<Exec>::SliceOffsets>(
-      exec, "Solder::sell::slice_offsets", std::size_t(layout.slices) + 1);
+  layout.slice_offsets =
+      allocate<std::int64_t>(exec, "Solder::sell::slice_offsets", layout.slices + std::int64_t(1));
   std::int64_t* const starts = layout.slice_offsets.data();
   std::int32_t const* const row_at = layout.permutation.data();
   std::int32_t const slices = layout.slices, lane_bits = layout.lane_bits;
