@@ -415,8 +415,8 @@ TYPED_TEST(Resident, OwnedVectorsAreBackInMemoryForTheJudge) {
     auto const x = arena.own(x_there.data()), q = arena.own(q_there.data());
     auto const of_p = arena.placed_range(rows, p);
     auto const sum = arena.template sum<1>(of_p.teams());
-    auto const residual_check = program(
-        stage("SolderTest::check", Phase::check, of_p, JudgeOwned{x_there.data(), p, n, iterations}));
+    auto const residual_check = program(stage("SolderTest::check", Phase::check, of_p,
+                                              JudgeOwned{x_there.data(), p, n, iterations}));
     auto const iteration =
         program(stage("SolderTest::add", Phase::iterate, of_p, Add{sum}),
                 stage("SolderTest::shift", Phase::iterate, of_p, ShiftToOwned{sum, p, q, n}),
