@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The set-ups of FSAI and of multigrid for hosts. Compiled once for each scalar; CMakeLists.txt
-// defines SOLDER_SCALAR.
+// The set-ups of FSAI and of multigrid for hosts, matchings, and the look at a matrix. Compiled
+// once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
+#include <solder/matrix/analysis.hpp>
+#include <solder/matrix/matching.hpp>
 #include <solder/preconditioners/amg.hpp>
 #include <solder/preconditioners/fsai.hpp>
 #include <tuple>
@@ -8,6 +10,9 @@
 #include "systems.hpp"
 
 namespace Solder {
+
+template class Impl::scaling::ProductMatching<std::int32_t>;
+template Analysis analyse(Impl::Host const&, CsrMatrix<SOLDER_SCALAR, Impl::Host> const&);
 
 namespace Impl::fsai {
 

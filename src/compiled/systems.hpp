@@ -20,16 +20,9 @@
 
 namespace Solder::Compiled {
 
-/// \brief The single-precision counterpart of T; T itself in a build without (Solder_SINGLE=OFF).
-#ifdef SOLDER_NO_SINGLE
-inline constexpr bool has_single = false;
+/// \brief The single-precision counterpart of T; T itself in a build without.
 template <class T>
-using Single = T;
-#else
-inline constexpr bool has_single = true;
-template <class T>
-using Single = SingleOf<T>;
-#endif
+using Single = std::conditional_t<Impl::has_single, SingleOf<T>, T>;
 
 /// \brief Whether the rows of a matrix are dealt to ranks.
 template <class Matrix>

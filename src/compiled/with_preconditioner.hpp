@@ -51,7 +51,7 @@ void with_unscaled_preconditioner(Exec const& exec, WantedPreconditioner const& 
   using Csr = CsrMatrix<T, Exec>;
   std::string const& name = wanted.name;
   bool const is_single = wanted.is_single && !std::is_same_v<T, Single<T>>;
-  if (wanted.is_single && !has_single)
+  if (wanted.is_single && !Impl::has_single)
     throw std::invalid_argument(
         "Solder: precision: single is not in this build of Solder::compiled; configure it with "
         "Solder_SINGLE=ON");

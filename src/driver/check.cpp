@@ -7,6 +7,7 @@
 #include <map>
 #include <new>
 #include <set>
+#include <solder/core/compiled.hpp>
 #include <solder/core/errors.hpp>
 #include <solder/io/detail/whole_file.hpp>
 #include <solder/io/matrix_market.hpp>
@@ -70,16 +71,18 @@ void check_scalar(RunConfig const& run, Errors& errors) {
   std::string_view const scalar = to_string(run.problem.scalar);
   if (run.is_clear("problem.scalar") && !is_built(scalar))
     errors.add(run.where("problem.scalar"), not_built(scalar));
-  if (!has_single && run.preconditioner.precision == "single" &&
-      run.is_clear("preconditioner.precision"))
-    errors.add(run.where("preconditioner.precision"),
-               "preconditioner.precision 'single' is not in this build; configure it with "
-               "Solder_SINGLE=ON");
+  bool const has_basis = run.solver.name == "gmres" && run.solver.gmres.basis == GmresBasis::single;
+  auto const need_single = [&](std::string const& key, bool is_single) {
+    if (is_single && !Impl::has_single && run.is_clear(key))
+      errors.add(run.where(key),
+                 key + " 'single' is not in this build; configure it with Solder_SINGLE=ON");
+  };
+  need_single("preconditioner.precision", run.preconditioner.precision == "single");
+  need_single("solver.basis", has_basis);
   Needs const need("solver.basis: single", run, errors);
   bool const is_single =
       run.problem.scalar == Scalar::float_ || run.problem.scalar == Scalar::complex_float;
-  if (run.solver.name == "gmres" && run.solver.gmres.basis == GmresBasis::single)
-    need(!is_single, "problem.scalar", "double or complex_double", scalar);
+  if (has_basis) need(!is_single, "problem.scalar", "double or complex_double", scalar);
 }
 
 /// Refuses what cannot be used with a batch.

@@ -15,13 +15,6 @@ namespace Solder::Driver {
 /// Solder_SCALARS.
 inline constexpr std::string_view built_scalars = SOLDER_SCALARS ",";
 
-/// \brief Whether this build has preconditioners stored in single precision: CMake's Solder_SINGLE.
-#ifdef SOLDER_NO_SINGLE
-inline constexpr bool has_single = false;
-#else
-inline constexpr bool has_single = true;
-#endif
-
 /// \brief Whether this build, or `scalars`, has the scalar with that YAML name.
 constexpr bool is_built(std::string_view name, std::string_view scalars = built_scalars) {
   while (!scalars.empty()) {

@@ -398,7 +398,7 @@ TEST(Outputs, BehindLinksNeedTheRightToWriteThere) {
 }  // namespace
 
 TEST(Check, ABuildSaysWhichScalarsItHas) {
-  EXPECT_TRUE(has_single) << "tests are built with it";
+  EXPECT_TRUE(Impl::has_single) << "tests are built with it";
   for (auto const* const name : {"float", "double", "complex_float", "complex_double"}) {
     EXPECT_TRUE(is_built(name)) << name;  // tests are built with all
     EXPECT_FALSE(is_built(name, "")) << name;

@@ -20,4 +20,15 @@ inline constexpr bool is_compiled =
     false;
 #endif
 
+/// \brief The space of what is compiled apart for one host space alone.
+using Host = Kokkos::DefaultHostExecutionSpace;
+
+/// \brief Whether what can be stored in single precision beside double is compiled:
+/// preconditioners, and the basis of GMRES. Not in a build with Solder_SINGLE=OFF.
+#ifdef SOLDER_NO_SINGLE
+inline constexpr bool has_single = false;
+#else
+inline constexpr bool has_single = true;
+#endif
+
 }  // namespace Solder::Impl

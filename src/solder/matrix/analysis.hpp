@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/compiled.hpp>
 #include <solder/core/errors.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
@@ -301,6 +302,16 @@ Analysis analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
     look([&] { Impl::look_at_entries(exec, A, symmetry, analysis); });
   return analysis;
 }
+
+#ifdef SOLDER_COMPILED
+// Compiled once for hosts: src/compiled/setups.cpp.
+extern template Analysis analyse(Impl::Host const&, CsrMatrix<float, Impl::Host> const&);
+extern template Analysis analyse(Impl::Host const&, CsrMatrix<double, Impl::Host> const&);
+extern template Analysis analyse(Impl::Host const&,
+                                 CsrMatrix<Kokkos::complex<float>, Impl::Host> const&);
+extern template Analysis analyse(Impl::Host const&,
+                                 CsrMatrix<Kokkos::complex<double>, Impl::Host> const&);
+#endif
 
 /// \brief Finds Analysis::unmatched_rows of a matrix that has been looked at: on the host,
 /// near-linear in practice. There are none where no diagonal entry is 0 or missing, and nothing is

@@ -207,4 +207,8 @@ class ProductMatching {
   std::vector<std::pair<double, std::int32_t>> heap_;
 };
 
+#ifdef SOLDER_COMPILED  // in src/compiled/setups.cpp
+extern template class ProductMatching<std::int32_t>;
+#endif
+
 }  // namespace Solder::Impl::scaling

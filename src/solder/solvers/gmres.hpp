@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <solder/core/compiled.hpp>
 #include <solder/core/identity.hpp>
 #include <solder/solvers/detail/body.hpp>
 #include <solder/solvers/detail/gmres_arnoldi.hpp>
@@ -136,7 +137,7 @@ class GmresMethod
   template <class F>
   void with_storage(F const& f) const {
     using enum GmresStorage;
-    if constexpr (!Columns::may_be_single)
+    if constexpr (!Columns::may_be_single || !has_single)
       f(std::integral_constant<GmresStorage, same>());
     else if constexpr (is_host_space<Exec>)
       f(std::integral_constant<GmresStorage, either>());
@@ -151,6 +152,10 @@ class GmresMethod
       throw std::invalid_argument(
           std::string(name) + ": basis single is for double and complex_double; with " +
           std::string(scalar_name<Scalar>()) + " basis same is in single precision");
+    if (options.basis == GmresBasis::single && !has_single)
+      throw std::invalid_argument(std::string(name) +
+                                  ": basis single is not in this build of Solder::compiled; "
+                                  "configure it with Solder_SINGLE=ON");
     if (options.basis == GmresBasis::single && options.form == GmresForm::pipelined)
       throw std::invalid_argument(std::string(name) +
                                   ": form pipelined needs basis same, for its residual comes of "

@@ -168,7 +168,6 @@ Report AnyMethod<Exec, Scalar>::solve(Scalar const* b, Scalar* x) {
 
 #ifdef SOLDER_COMPILED
 // Compiled once for hosts: src/compiled/solves.cpp.
-using Host = Kokkos::DefaultHostExecutionSpace;
 extern template class Solve<Host, float>;
 extern template class Solve<Host, double>;
 extern template class Solve<Host, Kokkos::complex<float>>;
