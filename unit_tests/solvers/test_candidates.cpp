@@ -222,6 +222,7 @@ TEST(Candidates, OfAGpuBeginWithManyIterationsOfWhatHasNoSetUp) {
     ASSERT_TRUE(all[0].is_trial);
     EXPECT_GT(all[0].judged_from, 100);
     EXPECT_NEAR(all[0].judged_from * all[0].iteration, share * all[1].promise(), all[0].iteration);
+    EXPECT_GE(all[0].share_of_next, 1) << "all of it may take what the next one promises";
   }
   EXPECT_FALSE(candidates_for(without, Machine{})[0].is_trial);
   auto const factor = [](Machine const& machine) {
