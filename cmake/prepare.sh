@@ -3,8 +3,8 @@
 # Sourced by ./solder and ./test, with source_dir and me (their name) set. `choose` finds or prepares
 # the dependencies. `prepare TARGET PATH...` does the same, and also builds TARGET unless nothing under the
 # PATHs has changed since the last build. The driver is built for double alone and for what scalars names: float,
-# complex_double, complex_float, single (preconditioners stored in single precision), or all; and for what was built
-# before.
+# complex_double, complex_float, single (what is stored in single precision beside double), ranks, or all; and for what was
+# built before.
 #
 #   found    Kokkos and the rest found by CMake on this machine    built in build/found
 #   fetch    what is missing fetched from upstream, and configured built in build/fetch
@@ -426,14 +426,15 @@ build() { # TARGET
   log=$work/build.log
   mkdir -p "$work"
   rm -f "$log"
-  say "building... ($log)"
+  built=$(scalars_for "$1")
+  say "$description"
+  say "building for $built... ($log)"
   touch "$work/stamp.new"
   if [ "$choice" = debian ]; then
     forget_gone_checkouts
     printf '%s\n' "$source_dir" >"$work/origin"
     synchronise || fail "could not copy the sources to $work"
   fi
-  built=$(scalars_for "$1")
   if [ "$built" != "$(cat "$work/scalars" 2>/dev/null)" ]; then rm -f "$work/scalars"; fi
   if ! { is_configured || configure_build "$built"; } ||
     ! logged where cmake --build "$inside/build" --target "$1" --parallel "$(jobs)"; then
@@ -456,7 +457,6 @@ choose() {
     recall || decide
     unlock
   fi
-  say "$description"
 }
 
 prepare() { # TARGET PATH...

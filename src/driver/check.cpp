@@ -67,22 +67,25 @@ class Needs {
   Errors& errors_;
 };
 
+bool has_single_basis(RunConfig const& run) {
+  return run.solver.name == "gmres" && run.solver.gmres.basis == GmresBasis::single;
+}
+
 void check_scalar(RunConfig const& run, Errors& errors) {
   std::string_view const scalar = to_string(run.problem.scalar);
   if (run.is_clear("problem.scalar") && !is_built(scalar))
     errors.add(run.where("problem.scalar"), not_built(scalar));
-  bool const has_basis = run.solver.name == "gmres" && run.solver.gmres.basis == GmresBasis::single;
   auto const need_single = [&](std::string const& key, bool is_single) {
     if (is_single && !Impl::has_single && run.is_clear(key))
       errors.add(run.where(key),
                  key + " 'single' is not in this build; configure it with Solder_SINGLE=ON");
   };
   need_single("preconditioner.precision", run.preconditioner.precision == "single");
-  need_single("solver.basis", has_basis);
+  need_single("solver.basis", has_single_basis(run));
   Needs const need("solver.basis: single", run, errors);
   bool const is_single =
       run.problem.scalar == Scalar::float_ || run.problem.scalar == Scalar::complex_float;
-  if (has_basis) need(!is_single, "problem.scalar", "double or complex_double", scalar);
+  if (has_single_basis(run)) need(!is_single, "problem.scalar", "double or complex_double", scalar);
 }
 
 /// Refuses what cannot be used with a batch.
@@ -383,6 +386,18 @@ void check_problem(std::vector<RunConfig const*> const& runs, SystemStore& store
 }
 
 }  // namespace
+
+std::set<std::string> lacking_parts(std::vector<FileConfig> const& files) {
+  std::set<std::string> parts;
+  for (FileConfig const& file : files)
+    for (RunConfig const& run : file.runs) {
+      if (std::string_view const scalar = to_string(run.problem.scalar); !is_built(scalar))
+        parts.emplace(scalar);
+      if (!Impl::has_single && (run.preconditioner.precision == "single" || has_single_basis(run)))
+        parts.emplace("single");
+    }
+  return parts;
+}
 
 void check_runs(std::vector<FileConfig> const& files, SystemStore& store, Errors& errors) {
   for (FileConfig const& file : files) {

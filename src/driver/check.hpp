@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "config.hpp"
@@ -14,5 +16,9 @@ namespace Solder::Driver {
 /// writable; that every problem can be made; and that there is enough memory for each run.
 /// Everything wrong is added to `errors`.
 void check_runs(std::vector<FileConfig> const& files, SystemStore& store, Errors& errors);
+
+/// \brief What the runs name and this build lacks, which another one may have: scalars by their
+/// YAML names, and "single" for what is stored in single precision beside double.
+std::set<std::string> lacking_parts(std::vector<FileConfig> const& files);
 
 }  // namespace Solder::Driver

@@ -211,12 +211,15 @@ void begin_with_short_waits() {
 #endif
 }
 
+/// Prints a text, its lines no wider than the screen.
+int show(std::string const& text) {
+  print(narrowed(text, width_of_output()));
+  return all_converged;
+}
+
 int help(std::string const& program, std::string const& topic) {
   std::string const text = topic.empty() ? help_text(program) : help_text(program, topic);
-  if (!text.empty()) {
-    print(text);
-    return all_converged;
-  }
+  if (!text.empty()) return show(text);
   Errors errors;
   auto const near = nearest(topic, help_topics());
   errors.add(concat("--help ", topic), "there is no such topic; ",
@@ -229,10 +232,7 @@ int run(int argc, char* argv[]) {
   Arguments arguments = read_arguments(argc, argv, errors);
   if (!errors.empty() && (arguments.need_no_file() || arguments.files.empty())) return fail(errors);
   if (arguments.help) return help(program_name(argv[0]), arguments.topic);
-  if (arguments.list) {
-    print(list_text(space_names(), scalars_of_build()));
-    return all_converged;
-  }
+  if (arguments.list) return show(list_text(space_names(), scalars_of_build()));
   if (arguments.version) {
     print(concat("solder ", Solder::version(), ", Kokkos ", kokkos_version(),
                  ", execution spaces: ", join(space_names(), ", "), "\n"));
@@ -258,6 +258,18 @@ int run(int argc, char* argv[]) {
   return runs.run_all(files, store, style_of_output(arguments.wide), command);
 }
 
+/// `--lacking ARGUMENT...`, for ./solder: prints what to build for these arguments. What is wrong
+/// with them is said when they run.
+int print_lacking(int argc, char* argv[]) {
+  Errors errors;
+  Arguments const arguments = read_arguments(argc, argv, errors);
+  if (arguments.need_no_file() || (argc > 1 && std::string_view(argv[1]) == "report")) return 0;
+  for (std::string const& part :
+       lacking_parts(read_config(arguments.files, arguments.assignments, errors)))
+    std::cout << part << " ";
+  return 0;
+}
+
 /// What main() does once it has joined the other ranks.
 int run_guarded(int argc, char* argv[]) {
   try {
@@ -279,6 +291,8 @@ int run_guarded(int argc, char* argv[]) {
 int main(int argc, char* argv[]) {
   try {
     Solder::Driver::prepare_streams();
+    if (argc > 1 && std::string_view(argv[1]) == "--lacking")
+      return Solder::Driver::print_lacking(argc - 1, argv + 1);
     if (Solder::Driver::is_launched()) Solder::Driver::begin_with_short_waits();
     Solder::Driver::WorldGuard const guard(&argc, &argv);
     return Solder::Driver::run_guarded(argc, argv);

@@ -47,8 +47,8 @@ std::string failure_of(RunResult const& result) {
                    std::to_string(&report - columns.data() + 1), " (counted from 1): ");
   std::string const next = advice(report);
   return concat(several.empty() ? "did not converge: " : several, to_string(report.reason),
-                format(" after %d iterations, true relative residual %g", report.iterations,
-                       report.true_relative_residual),
+                format(" after %d iteration%s, true relative residual %g", report.iterations,
+                       report.iterations == 1 ? "" : "s", report.true_relative_residual),
                 report.detail.empty() ? "" : "; ", report.detail, next.empty() ? "" : "; ", next);
 }
 
@@ -78,13 +78,14 @@ std::string shift_of(RunResult const& result) {
                 result.config->preconditioner.name.c_str(), 100 * setup.shift);
 }
 
-/// That other processes have slowed down a solve.
+/// That other processes have slowed down a solve, by a tenth and by a millisecond at least.
 std::string busy_cores_of(RunResult const& result) {
-  if (result.report.busy_cores < 0.1) return {};
+  double const share = result.report.busy_cores;
+  if (share < 0.1 || share * result.report.solve_seconds < 1e-3) return {};
   return format(
       "other processes kept the cores busy: the first thread waited for a core for %ld%% of the "
       "solve",
-      std::lround(100 * result.report.busy_cores));
+      std::lround(100 * share));
 }
 
 /// Measures the bandwidths that runs are compared with, before there are results to lose.

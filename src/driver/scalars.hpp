@@ -47,9 +47,9 @@ inline constexpr std::string_view yaml_name<Kokkos::complex<double>> =
 /// \brief The message for a scalar that this build does not have.
 inline std::string not_built(std::string_view scalar) {
   return concat(
-      "problem.scalar '", scalar,
-      "' is not in this build; configure it with this scalar in Solder_SCALARS, which has ",
-      SOLDER_SCALARS);
+      "problem.scalar '", scalar, "' is not in this build, which has ", SOLDER_SCALARS,
+      "; configure it with this scalar in Solder_SCALARS, or call ./solder with a file that names "
+      "it");
 }
 
 }  // namespace Solder::Driver

@@ -398,14 +398,17 @@ TEST(Outputs, BehindLinksNeedTheRightToWriteThere) {
 }  // namespace
 
 TEST(Check, ABuildSaysWhichScalarsItHas) {
-  EXPECT_TRUE(Impl::has_single) << "tests are built with it";
+  EXPECT_TRUE(Solder::Impl::has_single) << "tests are built with it";
   for (auto const* const name : {"float", "double", "complex_float", "complex_double"}) {
     EXPECT_TRUE(is_built(name)) << name;  // tests are built with all
     EXPECT_FALSE(is_built(name, "")) << name;
     EXPECT_EQ(is_built(name, "double,complex_float,"),
               std::string_view(name) == "double" || std::string_view(name) == "complex_float");
   }
-  EXPECT_EQ(not_built("float"), concat("problem.scalar 'float' is not in this build; configure it "
-                                       "with this scalar in Solder_SCALARS, which has ",
-                                       SOLDER_SCALARS));
+  EXPECT_EQ(
+      not_built("float"),
+      concat("problem.scalar 'float' is not in this build, which has ", SOLDER_SCALARS,
+             "; configure it with this scalar in Solder_SCALARS, or call ./solder with a file "
+             "that names it"));
+  EXPECT_TRUE(lacking_parts({}).empty());
 }
