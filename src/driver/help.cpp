@@ -12,6 +12,11 @@
 namespace Solder::Driver {
 namespace {
 
+/// wrapped() to the screen.
+std::string fitted(std::string_view first, std::string_view text) {
+  return wrapped(first, text, width_of_output());
+}
+
 /// A method or generator, and what it is in a line.
 struct Topic {
   std::string_view key, word, text;
@@ -63,7 +68,7 @@ std::string topics_of(std::string_view key) {
   std::string text;
   for (Topic const& topic : named_topics)
     if (topic.key == key)
-      text += wrapped(padded(concat("  ", topic.word), indent + 6, true), topic.text);
+      text += fitted(padded(concat("  ", topic.word), indent + 6, true), topic.text);
   return text;
 }
 
@@ -77,8 +82,8 @@ std::string text_of(Key const& key, bool with_selector) {
     help += concat("; only with ", key.selector, ": ", join(key.for_values));
   if (with_selector && !key.unless.empty()) help += concat(", without ", key.unless);
   std::string const name = concat("  ", key.name, ":");
-  return wrapped(padded(name, std::max(indent, name.size() + 1), true), value) +
-         wrapped(std::string(indent, ' '), help);
+  return fitted(padded(name, std::max(indent, name.size() + 1), true), value) +
+         fitted(std::string(indent, ' '), help);
 }
 
 template <class Chosen>
@@ -99,7 +104,7 @@ bool is_for(Key const& key, Topic const& topic) {
 std::string page_of(Topic const& topic) {
   auto const dot = topic.key.find('.');
   std::string_view const section = topic.key.substr(0, dot);
-  std::string text = wrapped(concat(topic.word, ": "), topic.text);
+  std::string text = fitted(concat(topic.word, ": "), topic.text);
   text += concat("\n", section, ": {", topic.key.substr(dot + 1), ": ", topic.word, ", ...}\n");
   std::vector<std::string> own;  // its keys with words, which may decide over others
   for (Key const& key : schema())
@@ -133,7 +138,7 @@ std::string page_of_section(std::string_view section, std::string_view program) 
 }
 
 std::string words_line(std::string_view name, std::string_view words) {
-  return wrapped(padded(name, 19, true), words);
+  return fitted(padded(name, 19, true), words);
 }
 
 }  // namespace
@@ -146,11 +151,11 @@ std::string_view what_is(std::string_view key, std::string_view word) {
 
 std::string help_text(std::string_view program) {
   std::string text = concat(
-      wrapped("usage: ", concat(program, " ", usage_of_arguments)), "\n",
-      wrapped("",
-              "Solves the linear systems that the files describe. A list in place of a value "
-              "makes one run for each value. A Matrix Market file by itself is solved with b = 1."),
-      "\n  problem:        {matrix: A.mtx}        # or {generate: fem_poisson_2d, size: 255}\n"
+      fitted("usage: ", concat(program, " ", usage_of_arguments)), "\n",
+      fitted("",
+             "Solves the linear systems that the files describe. A list in place of a value "
+             "makes one run for each value. A Matrix Market file by itself is solved with b = 1."),
+      "\n  problem:        {matrix: A.mtx}   # or {generate: fem_poisson_2d, size: 255}\n"
       "  solver:         {name: cg, tolerance: 1e-8}\n"
       "  preconditioner: {name: fsai}\n"
       "  output:         {json: result.json, table: table.md}\n\n");
@@ -173,7 +178,7 @@ std::string help_text(std::string_view program) {
            {"  --ranks P FILE.yaml",
             "solves with P processes; only by the script ./solder. An MPI "
             "build without it: mpirun -np P ..."}})
-    text += *what == '\0' ? concat(option, "\n") : wrapped(padded(option, indent + 8, true), what);
+    text += *what == '\0' ? concat(option, "\n") : fitted(padded(option, indent + 8, true), what);
   text += "\nTopics:\n";
   std::vector<std::string_view> of_solvers, of_preconditioners, of_generators;
   for (Topic const& topic : named_topics)
@@ -185,9 +190,11 @@ std::string help_text(std::string_view program) {
   text += words_line("  solvers", join(of_solvers, ", "));
   text += words_line("  preconditioners", join(of_preconditioners, ", "));
   text += words_line("  generators", join(of_generators, ", "));
-  return text +
-         "\nExit code: 0 every run converged, 1 some run did not, 2 invalid input or a run could "
-         "not be\ncarried out, 128 + n ended by signal n. docs/yaml.md explains every key.\n";
+  return text + "\n" +
+         fitted("",
+                "Exit code: 0 every run converged, 1 some run did not, 2 invalid input or a run "
+                "could not be carried out, 128 + n ended by signal n. docs/yaml.md explains "
+                "every key.");
 }
 
 std::string help_text(std::string_view program, std::string_view topic) {
@@ -236,7 +243,7 @@ std::string list_text(std::vector<std::string_view> const& spaces,
     std::string forms;
     for (Key const* key : rows_of("solver", "form"))
       if (key->for_values[0] == name) forms = concat("; form: ", join(key->words));
-    text += wrapped(padded(concat("  ", name), 14, true), concat(what_is(solver, name), forms));
+    text += fitted(padded(concat("  ", name), 14, true), concat(what_is(solver, name), forms));
   }
   text += "preconditioners\n" + topics_of(preconditioner) + "generators\n" + topics_of(generator);
   text += words_line("spaces", join(spaces, ", "));

@@ -211,15 +211,12 @@ void begin_with_short_waits() {
 #endif
 }
 
-/// Prints a text, its lines no wider than the screen.
-int show(std::string const& text) {
-  print(narrowed(text, width_of_output()));
-  return all_converged;
-}
-
 int help(std::string const& program, std::string const& topic) {
   std::string const text = topic.empty() ? help_text(program) : help_text(program, topic);
-  if (!text.empty()) return show(text);
+  if (!text.empty()) {
+    print(text);
+    return all_converged;
+  }
   Errors errors;
   auto const near = nearest(topic, help_topics());
   errors.add(concat("--help ", topic), "there is no such topic; ",
@@ -232,7 +229,10 @@ int run(int argc, char* argv[]) {
   Arguments arguments = read_arguments(argc, argv, errors);
   if (!errors.empty() && (arguments.need_no_file() || arguments.files.empty())) return fail(errors);
   if (arguments.help) return help(program_name(argv[0]), arguments.topic);
-  if (arguments.list) return show(list_text(space_names(), scalars_of_build()));
+  if (arguments.list) {
+    print(list_text(space_names(), scalars_of_build()));
+    return all_converged;
+  }
   if (arguments.version) {
     print(concat("solder ", Solder::version(), ", Kokkos ", kokkos_version(),
                  ", execution spaces: ", join(space_names(), ", "), "\n"));

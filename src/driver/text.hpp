@@ -52,8 +52,7 @@ std::string padded(std::string_view text, std::size_t width, bool left);
 
 /// \brief Text in lines of at most `width` characters, broken at blanks. The first begins with
 /// `first`; each further one is indented as much.
-std::string wrapped(std::string_view first, std::string_view text,
-                    std::size_t width = most_columns);
+std::string wrapped(std::string_view first, std::string_view text, std::size_t width);
 
 /// \brief The lines of a text, those that are wider than `width` broken at blanks. What follows is
 /// indented by four more than its line.
