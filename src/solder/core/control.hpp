@@ -395,8 +395,7 @@ inline std::string describe(Control const& control) {
     case Reason::stagnated:
       return control.cause == Cause::cycle
                  ? "a cycle that starts from the true residual does not reduce it, so further "
-                   "cycles would not either: try another preconditioner, or a longer restart of "
-                   "gmres"
+                   "cycles would not either"
              : control.cause == Cause::undone
                  ? "the last cycle ended with a larger residual than it began with, and has been "
                    "undone: rounding outweighs its progress; A may be singular and b not in its "
