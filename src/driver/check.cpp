@@ -7,7 +7,6 @@
 #include <map>
 #include <new>
 #include <set>
-#include <solder/core/compiled.hpp>
 #include <solder/core/errors.hpp>
 #include <solder/io/detail/whole_file.hpp>
 #include <solder/io/matrix_market.hpp>
@@ -71,21 +70,32 @@ bool has_single_basis(RunConfig const& run) {
   return run.solver.name == "gmres" && run.solver.gmres.basis == GmresBasis::single;
 }
 
+/// What a key of a run needs and a build with these parts has not: a scalar, or "single".
+struct Lack {
+  std::string key, part;
+};
+std::vector<Lack> lacks_of(RunConfig const& run, std::string_view scalars, bool has_single) {
+  std::vector<Lack> lacks;
+  if (std::string_view const scalar = to_string(run.problem.scalar); !is_built(scalar, scalars))
+    lacks.push_back({"problem.scalar", std::string(scalar)});
+  if (!has_single && run.preconditioner.precision == "single")
+    lacks.push_back({"preconditioner.precision", "single"});
+  if (!has_single && has_single_basis(run)) lacks.push_back({"solver.basis", "single"});
+  return lacks;
+}
+
 void check_scalar(RunConfig const& run, Errors& errors) {
-  std::string_view const scalar = to_string(run.problem.scalar);
-  if (run.is_clear("problem.scalar") && !is_built(scalar))
-    errors.add(run.where("problem.scalar"), not_built(scalar));
-  auto const need_single = [&](std::string const& key, bool is_single) {
-    if (is_single && !Impl::has_single && run.is_clear(key))
+  for (auto const& [key, part] : lacks_of(run, built_scalars, Impl::has_single))
+    if (run.is_clear(key))
       errors.add(run.where(key),
-                 key + " 'single' is not in this build; configure it with Solder_SINGLE=ON");
-  };
-  need_single("preconditioner.precision", run.preconditioner.precision == "single");
-  need_single("solver.basis", has_single_basis(run));
+                 part == "single"
+                     ? key + " 'single' is not in this build; configure it with Solder_SINGLE=ON"
+                     : not_built(part));
   Needs const need("solver.basis: single", run, errors);
   bool const is_single =
       run.problem.scalar == Scalar::float_ || run.problem.scalar == Scalar::complex_float;
-  if (has_single_basis(run)) need(!is_single, "problem.scalar", "double or complex_double", scalar);
+  if (has_single_basis(run))
+    need(!is_single, "problem.scalar", "double or complex_double", to_string(run.problem.scalar));
 }
 
 /// Refuses what cannot be used with a batch.
@@ -387,15 +397,12 @@ void check_problem(std::vector<RunConfig const*> const& runs, SystemStore& store
 
 }  // namespace
 
-std::set<std::string> lacking_parts(std::vector<FileConfig> const& files) {
+std::set<std::string> lacking_parts(std::vector<FileConfig> const& files, std::string_view scalars,
+                                    bool has_single) {
   std::set<std::string> parts;
   for (FileConfig const& file : files)
-    for (RunConfig const& run : file.runs) {
-      if (std::string_view const scalar = to_string(run.problem.scalar); !is_built(scalar))
-        parts.emplace(scalar);
-      if (!Impl::has_single && (run.preconditioner.precision == "single" || has_single_basis(run)))
-        parts.emplace("single");
-    }
+    for (RunConfig const& run : file.runs)
+      for (Lack const& lack : lacks_of(run, scalars, has_single)) parts.insert(lack.part);
   return parts;
 }
 

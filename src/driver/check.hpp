@@ -2,11 +2,14 @@
 #pragma once
 
 #include <set>
+#include <solder/core/compiled.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config.hpp"
 #include "problem.hpp"
+#include "scalars.hpp"
 
 namespace Solder::Driver {
 
@@ -17,8 +20,10 @@ namespace Solder::Driver {
 /// Everything wrong is added to `errors`.
 void check_runs(std::vector<FileConfig> const& files, SystemStore& store, Errors& errors);
 
-/// \brief What the runs name and this build lacks, which another one may have: scalars by their
-/// YAML names, and "single" for what is stored in single precision beside double.
-std::set<std::string> lacking_parts(std::vector<FileConfig> const& files);
+/// \brief What the runs name and this build, or one with these parts, lacks: scalars by their YAML
+/// names, and "single" for what is stored in single precision beside double.
+std::set<std::string> lacking_parts(std::vector<FileConfig> const& files,
+                                    std::string_view scalars = built_scalars,
+                                    bool has_single = Impl::has_single);
 
 }  // namespace Solder::Driver

@@ -9,6 +9,9 @@
 #include <driver/solve.hpp>
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "../kokkos_events.hpp"
 #include "config_of.hpp"
@@ -410,5 +413,19 @@ TEST(Check, ABuildSaysWhichScalarsItHas) {
       concat("problem.scalar 'float' is not in this build, which has ", SOLDER_SCALARS,
              "; configure it with this scalar in Solder_SCALARS, or call ./solder with a file "
              "that names it"));
-  EXPECT_TRUE(lacking_parts({}).empty());
+}
+
+TEST(Check, ABuildSaysWhatItLacks) {
+  std::vector<FileConfig> const files{
+      {"a.yaml", runs_of(std::string(problem) + "solver: {name: gmres, basis: [same, single]}\n"
+                                                "preconditioner: {name: fsai}\n")},
+      {"b.yaml", runs_of("problem: {generate: fem_poisson_2d, size: 9, scalar: complex_float}\n")}};
+  using Parts = std::set<std::string>;
+  EXPECT_EQ(lacking_parts(files), Parts());  // tests are built with all
+  EXPECT_EQ(lacking_parts(files, "double,", false), (Parts{"complex_float", "single"}));
+  EXPECT_EQ(lacking_parts(files, "double,", true), (Parts{"complex_float"}));
+  EXPECT_EQ(lacking_parts({files[1]}, "double,complex_float,", false), Parts());
+  auto const precise =
+      runs_of(std::string(problem) + "preconditioner: {name: fsai, precision: single}\n");
+  EXPECT_EQ(lacking_parts({{"c.yaml", precise}}, "double,", false), (Parts{"single"}));
 }
