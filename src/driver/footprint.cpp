@@ -126,12 +126,11 @@ double bytes_of_fsai(Case const& of) {
   return 2 * of.compressed(nonzeros, of.stored()) + of.work_vectors(1);
 }
 
-/// z twice and v, or z, v and s; and the preconditioner that the polynomial is over.
+/// z twice; and the preconditioner that the polynomial is over, and s where that is fsai.
 double bytes_of_chebyshev(Case const& of) {
   std::string const& inner = of.run.preconditioner.inner;
-  return of.work_vectors(3) + (inner == "fsai"     ? bytes_of_fsai(of)
-                               : inner == "jacobi" ? of.vectors(1)
-                                                   : 0);
+  if (inner == "fsai") return of.work_vectors(3) + bytes_of_fsai(of);
+  return of.work_vectors(2) + (inner == "jacobi" ? of.vectors(1) : 0);
 }
 
 /// The factors three times: while they are computed, in the order of elimination, and in the order

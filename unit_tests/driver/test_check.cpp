@@ -190,7 +190,7 @@ TEST(Footprint, OfSeveralRightHandSidesIsWhatTheSolveAllocates) {
       double const work = allocated(events, {"Solder::fsai::t", "Solder::chebyshev"});
       auto one = counts;
       one.right_hand_sides = 1;
-      double const vectors = run.preconditioner.name == "fsai" ? 1 : 3;
+      double const vectors = run.preconditioner.name == "fsai" ? 1 : 2;
       EXPECT_NEAR(shares[1].bytes - footprint(run, one, true)[1].bytes, work - vectors * 8 * n,
                   slack * columns)
           << what;

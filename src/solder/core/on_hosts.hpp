@@ -32,8 +32,8 @@ class RowBlock {
 
   /// \brief Takes a row of the window.
   KOKKOS_FORCEINLINE_FUNCTION void take(std::int32_t row, Value const& value) {
-    std::int32_t const of_column = columns_ == 1 ? row : row / columns_;
-    auto const at = static_cast<std::uint32_t>(of_column) - static_cast<std::uint32_t>(first_);
+    auto const at = static_cast<std::uint32_t>(row_of_entry(row, columns_)) -
+                    static_cast<std::uint32_t>(first_);
     if (at >= static_cast<std::uint32_t>(window)) refuse();
     values_[at] = value;
   }
@@ -43,6 +43,14 @@ class RowBlock {
     rows_[size_] = row;
     values_[size_] = value;
     ++size_;
+  }
+  /// \brief Changes the value of each row of the window, which ends at `end`, to f(row, value).
+  template <class F>
+  KOKKOS_FORCEINLINE_FUNCTION void map(std::int32_t end, F const& f) {
+    for (std::int32_t i = end - 1; i >= first_; --i) {
+      Value& value = values_[i - first_];
+      value = f(i * columns_ + column_, value);
+    }
   }
   /// \brief The rows of the window, which ends at `end`, from the last one to the first.
   template <class Consume>
@@ -68,30 +76,40 @@ class RowBlock {
   Value values_[room];
 };
 
-/// \brief fill(part, block), then use(end of the window, block), for windows of the team's rows,
-/// from the last one to the first.
-template <class Value, class Fill, class Use>
-KOKKOS_FORCEINLINE_FUNCTION void for_each_window(HostTeam const& team, Rows const& rows,
-                                                 Fill const& fill, Use const& use) {
-  team.for_each_window(rows, true, [&](HostTeam const& part) {
-    RowBlock<Value> block(part);
-    fill(part, block);
-    use(part.last_, block);
-  });
-}
-
 inline constexpr auto always = [] { return true; };
+
+/// \brief Fills the block of a window with the rows of a source that has them in order.
+template <class Source, class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION void fill_window(Source const& source, HostTeam const& team,
+                                             At const& at, RowBlock<Scalar>& block) {
+  source.for_each_row(team, at, always,
+                      [&](std::int32_t i, Scalar const& value) { block.take(i, value); });
+}
+/// \brief Those of a Mapped source: what it makes of a value is a loop of its own, because the one
+/// that sums a row's terms has no registers to spare.
+template <class Source, class Function, class Scalar>
+requires std::is_invocable_r_v<Scalar, Function const&, At const&, std::int32_t, Scalar const&>
+    KOKKOS_FORCEINLINE_FUNCTION void fill_window(Mapped<Source, Function> const& mapped,
+                                                 HostTeam const& team, At const& at,
+                                                 RowBlock<Scalar>& block) {
+  fill_window(mapped.source, team, at, block);
+  auto const f = mapped.f;
+  block.map(team.last_,
+            [&](std::int32_t i, Scalar const& value) -> Scalar { return f(at, i, value); });
+}
 
 /// \brief A source whose rows are any other source's; see Range.
 template <class Scalar>
 struct HostRows {
   static constexpr bool goes_downwards = true;
+  static constexpr std::int32_t window = HostTeam::window_rows;
 
   Rows rows;
   std::int32_t league;
   bool is_in_order;
   void const* source;
   void (*fill)(void const* source, HostTeam const&, At const&, RowBlock<Scalar>&);
+  bool (*waits)(void const* source, HostTeam const&);  ///< in a window; null: in none
 
   bool operator==(HostRows const&) const = default;
 
@@ -104,15 +122,19 @@ struct HostRows {
                                                 Prepare const& prepare,
                                                 Consume const& consume) const {
     if (!prepare()) return false;
-    for_each_window<Scalar>(
-        team, rows,
-        [&](HostTeam const& part, RowBlock<Scalar>& block) { fill(source, part, at, block); },
-        [&](std::int32_t end, RowBlock<Scalar> const& block) {
-          if (is_in_order)
-            block.hand_out_window(end, consume);
-          else
-            block.hand_out(consume);
-        });
+    // Windows that wait for other ranks come last.
+    std::int32_t const begin = team.first(rows), passes = waits == nullptr ? 1 : 2;
+    for (std::int32_t pass = 0; pass < passes; ++pass)
+      for (std::int32_t end = team.last(rows); end > begin; end -= window) {
+        HostTeam const part = team.window(end - begin > window ? end - window : begin, end);
+        if (passes > 1 && waits(source, part) != (pass > 0)) continue;
+        RowBlock<Scalar> block(part);
+        fill(source, part, at, block);
+        if (is_in_order)
+          block.hand_out_window(end, consume);
+        else
+          block.hand_out(consume);
+      }
     return true;
   }
 };
@@ -172,18 +194,23 @@ Application<HostProgram, HostRows<Scalar>> host_application(Keeper& keeper,
   using Fill = void (*)(void const*, HostTeam const&, At const&, RowBlock<Scalar>&);
   Fill const in_order = [](void const* source, HostTeam const& team, At const& at,
                            RowBlock<Scalar>& block) {
-    static_cast<Source const*>(source)->for_each_row(
-        team, at, always, [&](std::int32_t i, Scalar const& value) { block.take(i, value); });
+    fill_window(*static_cast<Source const*>(source), team, at, block);
   };
   Fill const permuted = [](void const* source, HostTeam const& team, At const& at,
                            RowBlock<Scalar>& block) {
     static_cast<Source const*>(source)->for_each_row(
         team, at, always, [&](std::int32_t i, Scalar const& value) { block.take_any(i, value); });
   };
+  bool (*waits)(void const*, HostTeam const&) = nullptr;
+  if constexpr (requires { kept->rows.may_wait(); })
+    if (kept->rows.may_wait())
+      waits = [](void const* source, HostTeam const& part) {
+        return static_cast<Source const*>(source)->waits(part);
+      };
   bool const is_in_order = kept->rows.in_order();
   return {HostProgram(kept->before),
           {kept->rows.dealt_rows(), kept->rows.teams(), is_in_order, &kept->rows,
-           is_in_order ? in_order : permuted}};
+           is_in_order ? in_order : permuted, waits}};
 }
 
 /// \brief Any opened preconditioner that is not pointwise.

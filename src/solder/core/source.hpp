@@ -235,6 +235,11 @@ struct Product {
     return A.for_each_row_product(team, vector_at(x, at), prepare, consume);
   }
 
+  /// \brief Whether rows wait for what other ranks send: at all, and in a window of a host.
+  bool may_wait() const requires requires(Operator const& op) { op.may_wait(); }
+  { return A.may_wait(); }
+  bool waits(Impl::HostTeam const& part) const { return A.waits(part); }
+
   /// \brief Whether a host can have all columns of a row at once.
   bool has_columns() const requires requires(Operator const& op) { op.has_columns(); }
   { return A.has_columns(); }
@@ -445,6 +450,9 @@ struct Mapped {
   KOKKOS_FUNCTION std::int32_t teams() const { return source.teams(); }
   Rows dealt_rows() const { return source.dealt_rows(); }
   bool in_order() const { return source.in_order(); }
+  bool may_wait() const requires requires(Source const& of) { of.may_wait(); }
+  { return source.may_wait(); }
+  bool waits(Impl::HostTeam const& part) const { return source.waits(part); }
 
   template <class Team, class Prepare, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,

@@ -23,7 +23,7 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_compressed_row(HostTeam const& team, R
                                                          Offset const* row_offsets,
                                                          std::int32_t const* columns,
                                                          Scalar const* values, F const& f) {
-  constexpr std::int64_t cached = 4 << 20, at_once = 32, distance = 512, line = 64,
+  constexpr std::int64_t cached = 12 << 20, at_once = 32, distance = 512, line = 64,
                          value = sizeof(Scalar), column = sizeof(std::int32_t);
   std::int32_t const begin = team.first(rows), end = team.last(rows);
   std::int64_t const count = end - begin, entries = row_offsets[end] - row_offsets[begin];

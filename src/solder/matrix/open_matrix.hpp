@@ -44,6 +44,11 @@ struct HostOperator {
   bool operator==(HostOperator const&) const = default;
   bool in_order() const { return op == nullptr; }
   bool has_columns() const { return op == nullptr; }
+  /// Whether products wait for ghosts that are under way: at all, and in a window.
+  bool may_wait() const { return ghosts != nullptr && ghosts->finish != nullptr; }
+  bool waits(HostTeam const& part) const {
+    return may_wait() && ghosts->before(part.first_) < ghosts->before(part.last_);
+  }
   template <class X, class Consume>
   void for_each_row_of_columns(HostTeam const& team, X const& x, Consume const& consume) const {
     if (wide_offsets == nullptr)
@@ -80,10 +85,11 @@ struct HostOperator {
   template <class X, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION void products(Fill<X> of, HostTeam const& team, X const& x,
                                             Consume const& consume) const {
-    using Value = std::remove_cvref_t<decltype(x[0])>;
-    for_each_window<Value>(
-        team, rows, [&](HostTeam const& part, RowBlock<Value>& block) { of(op, part, x, block); },
-        [&](std::int32_t, RowBlock<Value> const& block) { block.hand_out(consume); });
+    team.for_each_window(rows, true, [&](HostTeam const& part) {
+      RowBlock<std::remove_cvref_t<decltype(x[0])>> block(part);
+      of(op, part, x, block);
+      block.hand_out(consume);
+    });
   }
 };
 

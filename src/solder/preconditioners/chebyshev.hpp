@@ -20,76 +20,107 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief The weights of one turn: v = of_v v + of_residual M (r - A z), z = z + v.
+/// \brief The weights of one step:
+/// z_k+1 = of_z z_k + of_change (z_k - z_k-1) + of_residual M (r - A z_k).
 struct ChebyshevWeights {
-  double of_v, of_residual;
+  double of_z, of_change, of_residual;
   bool operator==(ChebyshevWeights const&) const = default;
 };
 
-/// \brief z = v = M r / theta, where the source hands out M r. Words: 2 a row.
+/// \brief The same in the real type of the vectors.
+template <class Scalar>
+struct ChebyshevStep {
+  typename ScalarTraits<Scalar>::Real of_z, of_change, of_residual;
+  Scalar const *z, *before;  ///< z_k and z_k-1; in the first step twice z_0
+
+  KOKKOS_FUNCTION void set(ChebyshevWeights const& of, Scalar const* newest, Scalar const* older) {
+    of_z = to_real<Scalar>(of.of_z);
+    of_change = to_real<Scalar>(of.of_change);
+    of_residual = to_real<Scalar>(of.of_residual);
+    z = newest;
+    before = older;
+  }
+  /// \brief Row i of z_k+1, given that of M (r - A z_k).
+  KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t i, Scalar const& Ms) const {
+    Scalar const newest = z[i];
+    return of_z * newest + (of_change * (newest - before[i]) + of_residual * Ms);
+  }
+};
+
+/// \brief z_0 = M r / theta, where the source hands out M r. Words: 1 a row.
 template <class Scalar>
 struct ChebyshevStart {
   double inverse_theta;
-  Scalar *z, *v;
+  Scalar* z;
 
   bool operator==(ChebyshevStart const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Mr) const {
-    Scalar const first = to_real<Scalar>(inverse_theta) * Mr;
-    z[i] = first;
-    v[i] = first;
+    z[i] = to_real<Scalar>(inverse_theta) * Mr;
   }
 };
 
-/// \brief A turn with a pointwise M; the source hands out A z. Words: 5 a row.
-template <class Scalar, class M, class Vector>
+/// \brief A step in a program. z is double buffered: z_k+1 takes the place of z_k-1, whose row i
+/// is read for row i only, while neighbours still read z_k.
+template <class Scalar>
 struct ChebyshevTurn {
-  struct Scalars {
-    typename ScalarTraits<Scalar>::Real of_v, of_residual;
-    Scalar const *z_old, *r;
-    Scalar* z;
-  };
-
-  M m;
-  ChebyshevWeights const* weights;  ///< of each turn
-  Vector r;
-  Place<Scalar> z;  ///< double buffered: neighbours still read the old one
-  Scalar* v;
+  ChebyshevWeights const* weights;  ///< of each step
+  Place<Scalar> z;
 
   bool operator==(ChebyshevTurn const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION ChebyshevWeights ahead(auto const&, At const& at) const {
     return weights[at.turn];
   }
+  KOKKOS_FORCEINLINE_FUNCTION void set(ChebyshevWeights const& of, At const& at,
+                                       ChebyshevStep<Scalar>& step, Scalar*& to) const {
+    Scalar const* const newest = z.at(at);
+    to = z.at({at.step, at.turn + 1});
+    step.set(of, newest, at.turn == 0 ? newest : to);
+  }
+};
+
+/// \brief A turn with a pointwise M; the source hands out A z. Words: 4 a row, the first one 3.
+template <class Scalar, class M, class Vector>
+struct ChebyshevPointwiseTurn : ChebyshevTurn<Scalar> {
+  struct Scalars {
+    ChebyshevStep<Scalar> step;
+    Scalar const* r;
+    Scalar* to;
+  };
+  M m;
+  Vector r;
+
+  bool operator==(ChebyshevPointwiseTurn const&) const = default;
+
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, ChebyshevWeights const& of,
                                            At const& at, Control const&, Control&,
                                            Scalars& s) const {
-    s = {to_real<Scalar>(of.of_v), to_real<Scalar>(of.of_residual), z.at(at), vector_at(r, at),
-         z.at({at.step, at.turn + 1})};
+    this->set(of, at, s.step, s.to);
+    s.r = vector_at(r, at);
     return true;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Az, Scalars const& s) const {
-    Scalar const step = s.of_v * v[i] + s.of_residual * m(i, s.r[i] - Az);
-    v[i] = step;
-    s.z[i] = s.z_old[i] + step;
+    s.to[i] = s.step(i, m(i, s.r[i] - Az));
   }
 };
 
-/// \brief The last turn with a pointwise M: hands out the rows of z. Words: 3 a row.
+/// \brief The last step with a pointwise M: hands out the rows of z. Words: 3 a row.
 template <class Scalar, class M, class Vector>
-struct ChebyshevEnd {
+struct ChebyshevPointwiseEnd {
   M m;
   ChebyshevWeights of;
   Vector r;
-  Scalar const *z, *v;
+  Scalar const *z, *before;
 
-  bool operator==(ChebyshevEnd const&) const = default;
+  bool operator==(ChebyshevPointwiseEnd const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(At const& at, std::int32_t i,
                                                 Scalar const& Az) const {
-    return z[i] + (to_real<Scalar>(of.of_v) * v[i] +
-                   to_real<Scalar>(of.of_residual) * m(i, vector_at(r, at)[i] - Az));
+    ChebyshevStep<Scalar> step;
+    step.set(of, z, before);
+    return step(i, m(i, vector_at(r, at)[i] - Az));
   }
 };
 
@@ -116,43 +147,39 @@ struct ChebyshevResidual {
   }
 };
 
-/// \brief The rest of a turn; the source hands out M s. Words: 4 a row.
+/// \brief The rest of a turn; the source hands out M s. Words: 3 a row, the first one 2.
 template <class Scalar>
-struct ChebyshevStep {
+struct ChebyshevRest : ChebyshevTurn<Scalar> {
   struct Scalars {
-    typename ScalarTraits<Scalar>::Real of_v, of_residual;
+    ChebyshevStep<Scalar> step;
+    Scalar* to;
   };
-  ChebyshevWeights const* weights;
-  Scalar *z, *v;
+  bool operator==(ChebyshevRest const&) const = default;
 
-  bool operator==(ChebyshevStep const&) const = default;
-
-  KOKKOS_FORCEINLINE_FUNCTION ChebyshevWeights ahead(auto const&, At const& at) const {
-    return weights[at.turn];
-  }
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION bool scalars(Team const&, auto const&, ChebyshevWeights const& of,
-                                           At const&, Control const&, Control&, Scalars& s) const {
-    s = {to_real<Scalar>(of.of_v), to_real<Scalar>(of.of_residual)};
+                                           At const& at, Control const&, Control&,
+                                           Scalars& s) const {
+    this->set(of, at, s.step, s.to);
     return true;
   }
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Ms, Scalars const& s) const {
-    Scalar const step = s.of_v * v[i] + s.of_residual * Ms;
-    v[i] = step;
-    z[i] += step;
+    s.to[i] = s.step(i, Ms);
   }
 };
 
-/// \brief The rest of the last turn: hands out the rows of z. Words: 2 a row.
+/// \brief The rest of the last step: hands out the rows of z. Words: 2 a row.
 template <class Scalar>
-struct ChebyshevLastStep {
+struct ChebyshevEnd {
   ChebyshevWeights of;
-  Scalar const *z, *v;
+  Scalar const *z, *before;
 
-  bool operator==(ChebyshevLastStep const&) const = default;
+  bool operator==(ChebyshevEnd const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(At const&, std::int32_t i, Scalar const& Ms) const {
-    return z[i] + (to_real<Scalar>(of.of_v) * v[i] + to_real<Scalar>(of.of_residual) * Ms);
+    ChebyshevStep<Scalar> step;
+    step.set(of, z, before);
+    return step(i, Ms);
   }
 };
 
@@ -172,7 +199,7 @@ struct ChebyshevOpened {
   ChebyshevWeights last;
   ChebyshevWeights const* weights;
   std::int32_t degree;
-  Scalar *z, *v, *s;    ///< z is two vectors if M is pointwise; else it is one, and s is used
+  Scalar *z, *s;        ///< z is two vectors; s is used if M is not pointwise
   std::int32_t league;  ///< of stages over vectors
   std::int64_t length;  ///< of a vector
 
@@ -188,35 +215,38 @@ struct ChebyshevOpened {
   auto apply(Phase phase, Vector const& r_given) const {
     auto const r = as_read(r_given);
     using R = std::remove_const_t<decltype(r)>;
+    Place<Scalar> const double_buffered(z, 0, length);
+    ChebyshevTurn<Scalar> const turn{weights, double_buffered};
+    ChebyshevStart<Scalar> const start{inverse_theta, z};
+    Scalar const* const newest = double_buffered.at({0, degree - 1});
+    Scalar const* const before = degree == 1 ? newest : double_buffered.at({0, degree});
+    auto const Az = A.apply(phase, double_buffered);
+    auto const last_Az = A.apply(phase, newest);
     if constexpr (Inner::is_pointwise) {
-      Place<Scalar> const double_buffered(z, 0, length);
-      auto const start = stage("Solder::chebyshev::start", phase,
-                               mapped(PlacedRange<R>{A.rows, league, r}, PointwiseOf<Inner>{inner}),
-                               ChebyshevStart<Scalar>{inverse_theta, z, v});
-      auto const Az = A.apply(phase, double_buffered);
-      auto const turn = program(
-          Az.before, stage("Solder::chebyshev::turn", phase, Az.rows,
-                           ChebyshevTurn<Scalar, Inner, R>{inner, weights, r, double_buffered, v}));
-      Scalar const* const newest = z + (degree - 1) % 2 * length;
-      auto const last = A.apply(phase, newest);
-      return application(
-          program(start, repeat(turn, degree - 1), last.before),
-          mapped(last.rows, ChebyshevEnd<Scalar, Inner, R>{inner, this->last, r, newest, v}));
+      auto const first =
+          stage("Solder::chebyshev::start", phase,
+                mapped(PlacedRange<R>{A.rows, league, r}, PointwiseOf<Inner>{inner}), start);
+      auto const turns =
+          program(Az.before, stage("Solder::chebyshev::turn", phase, Az.rows,
+                                   ChebyshevPointwiseTurn<Scalar, Inner, R>{{turn}, inner, r}));
+      return application(program(first, repeat(turns, degree - 1), last_Az.before),
+                         mapped(last_Az.rows, ChebyshevPointwiseEnd<Scalar, Inner, R>{
+                                                  inner, last, r, newest, before}));
     } else {
       auto const Mr = inner.apply(phase, r);
       auto const Ms = inner.apply(phase, s);
-      auto const Az = A.apply(phase, z);
-      auto const to_s = program(
-          Az.before,
-          stage("Solder::chebyshev::residual", phase, Az.rows, ChebyshevResidual<Scalar, R>{r, s}),
-          Ms.before);
-      auto const turn = program(to_s, stage("Solder::chebyshev::turn", phase, Ms.rows,
-                                            ChebyshevStep<Scalar>{weights, z, v}));
-      return application(program(Mr.before,
-                                 stage("Solder::chebyshev::start", phase, Mr.rows,
-                                       ChebyshevStart<Scalar>{inverse_theta, z, v}),
-                                 repeat(turn, degree - 1), to_s),
-                         mapped(Ms.rows, ChebyshevLastStep<Scalar>{this->last, z, v}));
+      auto const to_s = [&](auto const& product) {
+        return program(product.before,
+                       stage("Solder::chebyshev::residual", phase, product.rows,
+                             ChebyshevResidual<Scalar, R>{r, s}),
+                       Ms.before);
+      };
+      auto const turns = program(to_s(Az), stage("Solder::chebyshev::turn", phase, Ms.rows,
+                                                 ChebyshevRest<Scalar>{{turn}}));
+      return application(
+          program(Mr.before, stage("Solder::chebyshev::start", phase, Mr.rows, start),
+                  repeat(turns, degree - 1), to_s(last_Az)),
+          mapped(Ms.rows, ChebyshevEnd<Scalar>{last, newest, before}));
     }
   }
 };
@@ -227,9 +257,9 @@ struct ChebyshevOpened {
 /// started from z = 0 and preconditioned by M (Saad, Iterative Methods for Sparse Linear Systems,
 /// 12.3.2):
 ///
-///     z = v = M r / theta
-///     for k = 1, ..., degree:
-///       v = rho_k rho_k-1 v + (2 rho_k / delta) M (r - A z),  z = z + v
+///     z_0 = M r / theta,  z_-1 = 0
+///     for k = 0, ..., degree - 1:
+///       z_k+1 = z_k + rho_k+1 rho_k (z_k - z_k-1) + (2 rho_k+1 / delta) M (r - A z_k)
 ///
 /// theta and delta are the middle and the half length of the interval [eigenvalue_fraction, 1]
 /// times the largest eigenvalue of M A; rho_0 = delta / theta, and rho_k = 1 / (2 theta / delta -
@@ -302,10 +332,7 @@ class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>
   double words(std::int32_t rows) const {
     double const n = rows, d = options_.degree, A = state_->A.words(),
                  M = (d + 1) * inner_.template words<Of>(rows);
-    if constexpr (OpenedInner::is_pointwise)
-      return M + 2 * n + (d - 1) * (A + 5 * n) + A + 3 * n;
-    else
-      return M + 2 * n + d * (A + 3 * n) + (d - 1) * 4 * n + 2 * n;
+    return M + d * (A + (OpenedInner::is_pointwise ? 4 : 6) * n) - n;
   }
 
   /// \brief What solvers embed in their programs; see Application.
@@ -334,8 +361,7 @@ class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>
                                           weights_for(largest).back(),
                                           state_->weights.data(),
                                           options_.degree,
-                                          vector("Solder::chebyshev::z", pointwise ? 2 * n : n),
-                                          vector("Solder::chebyshev::v", n),
+                                          vector("Solder::chebyshev::z", 2 * n),
                                           pointwise ? nullptr : vector("Solder::chebyshev::s", n),
                                           arena.teams(A.rows.teams),
                                           n * arena.columns()};
@@ -401,9 +427,10 @@ class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>
                  sigma = theta(largest) / delta;
     std::vector<Impl::ChebyshevWeights> weights;
     double rho = 1 / sigma;
-    for (int k = 1; k <= options_.degree; ++k) {
-      double const next = 1 / (2 * sigma - rho);
-      weights.push_back({next * rho, 2 * next / delta});
+    for (int k = 0; k < options_.degree; ++k) {
+      double const next = 1 / (2 * sigma - rho), of_change = next * rho;
+      // z_0 - z_-1 is z_0.
+      weights.push_back({k == 0 ? 1 + of_change : 1, k == 0 ? 0 : of_change, 2 * next / delta});
       rho = next;
     }
     return weights;

@@ -63,17 +63,12 @@ struct JacobiOperator {
   using compiled_for = Scalar;  ///< see src/compiled
 
   KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t i, Scalar const& r) const {
-    return inverse[row(i)] * r;
+    return inverse[row_of_entry(i, columns)] * r;
   }
   KOKKOS_FORCEINLINE_FUNCTION Scalar undo(std::int32_t i, Scalar const& z) const {
-    return z / inverse[row(i)];
+    return z / inverse[row_of_entry(i, columns)];
   }
   bool operator==(JacobiOperator const&) const = default;
-
- private:
-  KOKKOS_FORCEINLINE_FUNCTION std::int32_t row(std::int32_t i) const {
-    return columns == 1 ? i : i / columns;
-  }
 };
 
 }  // namespace Impl

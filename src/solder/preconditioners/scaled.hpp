@@ -26,7 +26,7 @@ struct ScaleRows {
   bool operator==(ScaleRows const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& r) const {
-    std::int32_t const of = columns == 1 ? i : i / columns;
+    std::int32_t const of = row_of_entry(i, columns);
     std::int32_t const to = places == nullptr ? i : places[of] * columns + (i - of * columns);
     s[to] = factors[of] * r;
   }
@@ -41,7 +41,7 @@ struct ScaleColumns {
   bool operator==(ScaleColumns const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(At const&, std::int32_t i, Scalar const& z) const {
-    return factors[columns == 1 ? i : i / columns] * z;
+    return factors[row_of_entry(i, columns)] * z;
   }
 };
 
