@@ -10,12 +10,14 @@
 #include <solder/core/deadline.hpp>
 #include <solder/core/plan.hpp>
 #include <solder/matrix/analysis.hpp>
+#include <solder/matrix/distributed_analysis.hpp>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
 #include "candidates.hpp"
 #include "made.hpp"
+#include "systems.hpp"
 #include "watch.hpp"
 
 namespace Solder {
@@ -30,16 +32,20 @@ namespace {
 /// were given up go on in peace. What has solved stays for the solves that follow. Where none has,
 /// x is the best that any had. It costs two vectors, and a copy of x before each candidate and
 /// after each that has failed.
-template <class T, class Exec>
+///
+/// Over ranks all of them decide alike: they see the same residuals and count the same iterations,
+/// and what a rank alone knows, its clock and its monitor, the Watch tells all.
+/// \tparam Matrix CsrMatrix, or DistributedMatrix
+template <class T, class Exec, class Matrix>
 class Auto final : public Impl::MadeSolver<T, Exec> {
   using Csr = CsrMatrix<T, Exec>;
   using Made = Impl::MadeSolver<T, Exec>;
   using Clock = std::chrono::steady_clock;
 
  public:
-  Auto(Exec const& exec, Csr const& A, Wanted const& wanted, SolverInputs const& inputs)
+  Auto(Exec const& exec, Matrix const& A, Wanted const& wanted, SolverInputs const& inputs)
       : exec_(exec), A_(A), wanted_(wanted), inputs_(inputs) {
-    watch_ = std::make_shared<Watch>(inputs.monitor, wanted.automatic);
+    watch_ = std::make_shared<Watch>(inputs.monitor, wanted.automatic, Impl::ranks_of(A));
     begin_search();
   }
 
@@ -75,8 +81,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     current().reserve();
     using Array = Impl::DeviceArray<T, Exec>;
     if (best_.extent(0) == std::size_t(rows())) return;
-    guess_ = Impl::allocate_view<Array>(exec_, "Solder::auto::guess", rows());
-    best_ = Impl::allocate_view<Array>(exec_, "Solder::auto::best", rows());
+    Impl::together(Impl::ranks_of(A_), [&] {
+      guess_ = Impl::allocate_view<Array>(exec_, "Solder::auto::guess", rows());
+      best_ = Impl::allocate_view<Array>(exec_, "Solder::auto::best", rows());
+    });
   }
 
   Report solve(T const* b, T* x) override {
@@ -94,23 +102,30 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
                             Impl::ColumnsView<T> const& x) override {
     return search(nullptr, [&](Made& made) { return made.solve(b, x); });
   }
-  std::vector<Report> solve(T const* b, T* x, Batch<Exec> const& batch) override {
-    return solve_batch([&](Made& made) { return made.solve(b, x, batch); });
+  std::vector<Report> solve([[maybe_unused]] T const* b, [[maybe_unused]] T* x,
+                            [[maybe_unused]] Batch<Exec> const& batch) override {
+    if constexpr (over_ranks<Matrix>)
+      throw std::invalid_argument("Solder::auto: a batch is solved by one process, not over ranks");
+    else
+      return solve_batch([&](Made& made) { return made.solve(b, x, batch); });
   }
 
   void set_matrix(Csr const& A, Pattern pattern) override {
-    if (pattern == Pattern::same) current().set_matrix(A, pattern);  // which checks it
-    Csr const before = std::exchange(A_, A);
-    is_proven_ = false;
-    for_batch_.reset();
-    if (pattern == Pattern::same) return;
-    try {
-      look();
-    } catch (...) {
-      A_ = before;
-      throw;
+    if (over_ranks<Matrix> || pattern == Pattern::same)
+      current().set_matrix(A, pattern);  // which checks it; over ranks it refuses
+    if constexpr (!over_ranks<Matrix>) {
+      Csr const before = std::exchange(A_, A);
+      is_proven_ = false;
+      for_batch_.reset();
+      if (pattern == Pattern::same) return;
+      try {
+        look();
+      } catch (...) {
+        A_ = before;
+        throw;
+      }
+      set_up_first();
     }
-    set_up_first();
   }
   void refresh() override {
     if (current_ == nullptr)
@@ -124,6 +139,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
  private:
   // ---- The candidates ----
 
+  /// \brief Of all ranks.
+  std::int32_t all_rows() const { return analysis_.rows.rows; }
   /// \brief Where what is set up stands in the list; 0 where it is of an older list.
   std::size_t place_of_chosen() const {
     auto const same = [&](Candidate const& other) { return same_as(other) == same_as(chosen_); };
@@ -145,9 +162,18 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
                                   std::to_string(A_.rows()) + " x " + std::to_string(A_.columns()));
     Analysis const seen = analyse(exec_, A_);
     check_hermitian(wanted_, seen.symmetry);
-    candidates_ = candidates_for(seen, machine_of(exec_), restriction_of(wanted_));
+    candidates_ = candidates_of(seen, restriction_of(wanted_));
     analysis_ = seen;
     knows_rank_ = false;
+  }
+  /// \brief The candidates, on the machines of all ranks together.
+  std::vector<Candidate> candidates_of(Analysis const& seen, Restriction restriction) const {
+    Machine machine = machine_of(exec_);
+    if (Ranks const* const ranks = Impl::ranks_of(A_)) {
+      restriction.is_over_ranks = true;
+      machine.multiprocessors *= ranks->count();
+    }
+    return candidates_for(seen, machine, restriction);
   }
   /// \brief Looks at A, and sets up the first candidate that can be.
   void begin_search() {
@@ -287,7 +313,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     if (!std::exchange(may_be_definite_, false) && !is_kept_) return;
     analysis_.outsized = std::max<std::int64_t>(1, analysis_.outsized);
     if (wanted_.automatic.candidates.empty()) {
-      candidates_ = candidates_for(analysis_, machine_of(exec_), restriction_of(wanted_));
+      candidates_ = candidates_of(analysis_, restriction_of(wanted_));
       given_up_.clear();
       at_ = std::size_t(-1);
     } else if (is_kept_) {
@@ -299,19 +325,21 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   /// candidates for such a matrix, from the first one on. Called where a candidate has failed.
   void know_singular() {
     if (std::exchange(knows_rank_, true)) return;
-    find_unmatched_rows(A_, analysis_);
-    if (analysis_.unmatched_rows == 0 || !wanted_.automatic.candidates.empty()) return;
-    candidates_ = candidates_for(analysis_, machine_of(exec_), restriction_of(wanted_));
-    given_up_.clear();
-    at_ = std::size_t(-1);
+    if constexpr (!over_ranks<Matrix>) {
+      find_unmatched_rows(A_, analysis_);
+      if (analysis_.unmatched_rows == 0 || !wanted_.automatic.candidates.empty()) return;
+      candidates_ = candidates_of(analysis_, restriction_of(wanted_));
+      given_up_.clear();
+      at_ = std::size_t(-1);
+    }
   }
   /// \brief Takes the candidates for a matrix that a trial would have needed so many iterations
   /// more for, from the first one on.
   void know_rate(int before, double left) {
     Restriction restriction = restriction_of(wanted_);
     restriction.plain_iterations =
-        std::min(before + left, std::max(most_plain_iterations(rows()), double(before)));
-    candidates_ = candidates_for(analysis_, machine_of(exec_), restriction);
+        std::min(before + left, std::max(most_plain_iterations(all_rows()), double(before)));
+    candidates_ = candidates_of(analysis_, restriction);
     at_ = std::size_t(-1);
   }
   /// \brief The candidate that would be next, or null.
@@ -337,7 +365,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
             Candidate const& other = best == nullptr ? *next : *best;
             return std::max(other.setup - spent, other.promise_at(plain) / 2);
           },
-          most_plain_iterations(rows()), chosen_.judged_from);
+          most_plain_iterations(all_rows()), chosen_.judged_from);
   }
 
   /// \brief Goes through the candidates until one has solved.
@@ -564,7 +592,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   }
 
   Exec exec_;
-  Csr A_;
+  Matrix A_;
   Wanted wanted_;
   SolverInputs inputs_;
   std::shared_ptr<Watch> watch_;  ///< the candidates' monitor
@@ -593,11 +621,11 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
 
 }  // namespace
 
-template <class T, class Exec>
-std::shared_ptr<Impl::MadeSolver<T, Exec>> make_auto(Exec const& exec, CsrMatrix<T, Exec> const& A,
+template <class T, class Exec, class Matrix>
+std::shared_ptr<Impl::MadeSolver<T, Exec>> make_auto(Exec const& exec, Matrix const& A,
                                                      Wanted const& wanted,
                                                      SolverInputs const& inputs) {
-  return std::make_shared<Auto<T, Exec>>(exec, A, wanted, inputs);
+  return std::make_shared<Auto<T, Exec, Matrix>>(exec, A, wanted, inputs);
 }
 
 }  // namespace Compiled
@@ -620,7 +648,12 @@ namespace Compiled {
 template <class T>
 auto automatic_solvers() {
   return Impl::for_each_space([]<class Exec>(std::type_identity<Exec>) {
-    return std::tuple(&make_auto<T, Exec>, &explain_solver<T, Exec>);
+    auto const of_csr =
+        std::tuple(&make_auto<T, Exec, CsrMatrix<T, Exec>>, &explain_solver<T, Exec>);
+    if constexpr (Impl::is_host_space<Exec> && has_ranks)
+      return std::tuple(of_csr, &make_auto<T, Exec, DistributedMatrix<T, Exec>>);
+    else
+      return of_csr;
   });
 }
 

@@ -366,10 +366,12 @@ std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::s
 /// The candidates of the table, in their order.
 /// \param all whether they suit the matrix or not
 std::vector<Candidate> of_table(Analysis const& of, Machine const& machine,
-                                std::string const& solver, bool all, double plain) {
+                                Restriction const& restriction, bool all, double plain) {
+  std::string const& solver = restriction.solver;
   std::vector<std::pair<Group, Candidate>> found;
   for (Rule const& rule : rules) {
     if (!is_there(rule.preconditioner) || !is_for(rule, solver)) continue;
+    if (restriction.is_over_ranks && rule.fill == complete) continue;
     if (!all && !(rule.suits(of) && (of.unmatched_rows == 0 || takes_singular(rule)))) continue;
     found.emplace_back(rule.group, candidate_of(of, machine, rule, plain));
     if (!solver.empty()) found.back().second.solver = solver;
@@ -456,7 +458,7 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
   if (!restriction.candidates.empty()) {
     candidates = listed(analysis, machine, restriction.candidates, plain);
   } else {
-    candidates = of_table(analysis, machine, restriction.solver, false, plain);
+    candidates = of_table(analysis, machine, restriction, false, plain);
     if (restriction.may_try && restriction.plain_iterations == 0 && restriction.solver.empty() &&
         restriction.preconditioner.empty() && !candidates.empty())
       put_trial_first(candidates, analysis, machine, plain);
@@ -467,8 +469,7 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
         std::rotate(candidates.begin(), candidates.begin() + (best - candidates.data()),
                     candidates.begin() + (best - candidates.data()) + 1);
     // Who asks for cg where it does not suit gets it all the same.
-    if (candidates.empty())
-      candidates = of_table(analysis, machine, restriction.solver, true, plain);
+    if (candidates.empty()) candidates = of_table(analysis, machine, restriction, true, plain);
   }
   if (!restriction.preconditioner.empty()) {
     // Each solver once, where it stands first.

@@ -62,6 +62,8 @@ struct Restriction {
   std::string candidates{};      ///< "cg+amg gmres+ilu0": these in this order; empty: the table's
   bool is_not_for_cg = false;  ///< rows are permuted for the preconditioner, or it is not symmetric
   bool may_try = true;         ///< a candidate may be on trial
+  /// Preconditioners are those of each rank's own rows: no factors of all are nearly complete.
+  bool is_over_ranks = false;
   /// Iterations that CG with jacobi needs by what it has shown, and is not to begin with; 0: it has
   /// not been tried.
   double plain_iterations = 0;

@@ -17,9 +17,18 @@ std::shared_ptr<Impl::MadeSolver<T, Exec>> make_named(Exec const& exec, CsrMatri
                                                       SolverInputs const& inputs,
                                                       RowStatistics const* rows = nullptr);
 
-/// \brief Those that auto chooses. Compiled only in auto.cpp.
+/// \brief The same over ranks, which call it together.
 template <class T, class Exec>
-std::shared_ptr<Impl::MadeSolver<T, Exec>> make_auto(Exec const& exec, CsrMatrix<T, Exec> const& A,
+std::shared_ptr<Impl::MadeSolver<T, Exec>> make_named(Exec const& exec,
+                                                      DistributedMatrix<T, Exec> const& A,
+                                                      Wanted const& wanted,
+                                                      SolverInputs const& inputs,
+                                                      RowStatistics const* rows = nullptr);
+
+/// \brief Those that auto chooses. Compiled only in auto.cpp.
+/// \tparam Matrix CsrMatrix, or DistributedMatrix
+template <class T, class Exec, class Matrix>
+std::shared_ptr<Impl::MadeSolver<T, Exec>> make_auto(Exec const& exec, Matrix const& A,
                                                      Wanted const& wanted,
                                                      SolverInputs const& inputs);
 

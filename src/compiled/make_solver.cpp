@@ -106,8 +106,8 @@ std::unique_ptr<Impl::AnyMethod<Exec, typename OpenedA::scalar_type>> make_metho
       wanted.options);
 }
 
-template <class T, class Exec>
-void check_symmetric(Exec const& exec, Wanted const& wanted, CsrMatrix<T, Exec> const& A) {
+template <class Exec, class Matrix>
+void check_symmetric(Exec const& exec, Wanted const& wanted, Matrix const& A) {
   if (wanted.needs_symmetry() && wanted.check_symmetry)
     check_hermitian(wanted, check_symmetry(exec, A));
 }
@@ -304,8 +304,11 @@ class Made final : public Impl::MadeSolver<T, Exec> {
   std::unique_ptr<Parts> parts_;
 };
 
-/// \brief Refuses a name beside a preconditioner that is given.
+/// \brief Refuses what is named beside a preconditioner that is given.
 void check_own(Wanted const& wanted) {
+  if (wanted.name == "auto")
+    throw std::invalid_argument(
+        "Solder::make_solver: name a solver: auto does not take a preconditioner of your own");
   if (wanted.preconditioner.name != "none")
     throw std::invalid_argument(
         "Solder::make_solver: preconditioner: " + wanted.preconditioner.name +
@@ -319,13 +322,13 @@ Solver<T, Exec> made_over_ranks(Exec const& exec, DistributedMatrix<T, Exec> con
   std::shared_ptr<Impl::MadeSolver<T, Exec>> made;
   Impl::together(A.ranks(), [&] {
     Wanted const wanted = read_solver(parameters);
-    if (wanted.is_auto())
-      throw std::invalid_argument(
-          "Solder::make_solver: auto does not work over ranks; name a solver (cg, bicgstab, gmres "
-          "or idr) and a preconditioner (none, jacobi, fsai, ...)");
     if (own != nullptr) check_own(wanted);
     Impl::with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
-      check_symmetric(exec, wanted, own_block(exec, A));
+      if (wanted.is_auto()) {
+        made = make_auto<T, Exec>(exec, A, wanted, inputs);
+        return;
+      }
+      check_symmetric(exec, wanted, A);
       made = std::make_shared<Made<T, Exec, DistributedMatrix<T, Exec>>>(exec, A, wanted, inputs,
                                                                          own, nullptr);
     });
@@ -343,6 +346,20 @@ std::shared_ptr<Impl::MadeSolver<T, Exec>> make_named(Exec const& exec, CsrMatri
   check_symmetric(exec, wanted, A);
   return std::make_shared<Made<T, Exec, CsrMatrix<T, Exec>>>(exec, A, wanted, inputs, nullptr,
                                                              rows);
+}
+template <class T, class Exec>
+std::shared_ptr<Impl::MadeSolver<T, Exec>> make_named(Exec const& exec,
+                                                      DistributedMatrix<T, Exec> const& A,
+                                                      Wanted const& wanted,
+                                                      SolverInputs const& inputs,
+                                                      RowStatistics const* rows) {
+  std::shared_ptr<Impl::MadeSolver<T, Exec>> made;
+  Impl::together(A.ranks(), [&] {
+    check_symmetric(exec, wanted, A);
+    made = std::make_shared<Made<T, Exec, DistributedMatrix<T, Exec>>>(exec, A, wanted, inputs,
+                                                                       nullptr, rows);
+  });
+  return made;
 }
 
 }  // namespace Compiled
@@ -366,9 +383,6 @@ Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const
     throw std::invalid_argument(
         "Solder::make_solver: a preconditioner of your own works on hosts only");
   Compiled::Wanted const wanted = Compiled::read_solver(parameters);
-  if (wanted.name == "auto")
-    throw std::invalid_argument(
-        "Solder::make_solver: name a solver: auto does not take a preconditioner of your own");
   Compiled::check_own(wanted);
   return Impl::with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
     Compiled::check_symmetric(exec, wanted, A);
@@ -397,6 +411,9 @@ auto solvers() {
   return Impl::for_each_space([]<class Exec>(std::type_identity<Exec>) {
     using Of = Solver<T, Exec>;
     using Csr = CsrMatrix<T, Exec>;
+    using Named = std::shared_ptr<Impl::MadeSolver<T, Exec>>;
+    Named (*const named)(Exec const&, Csr const&, Wanted const&, SolverInputs const&,
+                         RowStatistics const*) = &make_named<T, Exec>;
     Of (*const of_csr)(Exec const&, Csr const&, Parameters const&, SolverInputs const&) =
         &make_solver<T, Exec>;
     Of (*const of_own)(Exec const&, Csr const&, Apply<T, Exec> const&, Parameters const&,
@@ -407,9 +424,11 @@ auto solvers() {
           &make_solver<T, Exec>;
       Of (*const with_own)(Exec const&, Rows const&, Apply<T, Exec> const&, Parameters const&,
                            SolverInputs const&) = &make_solver<T, Exec>;
-      return std::tuple(of_csr, of_own, &make_named<T, Exec>, of_rows, with_own);
+      Named (*const named_rows)(Exec const&, Rows const&, Wanted const&, SolverInputs const&,
+                                RowStatistics const*) = &make_named<T, Exec>;
+      return std::tuple(of_csr, of_own, named, of_rows, with_own, named_rows);
     } else {
-      return std::tuple(of_csr, of_own, &make_named<T, Exec>);
+      return std::tuple(of_csr, of_own, named);
     }
   });
 }

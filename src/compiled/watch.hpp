@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <solder/core/options.hpp>
+#include <solder/core/ranks.hpp>
 #include <solder/core/report.hpp>
 #include <solder/solvers/auto_options.hpp>
 #include <string>
@@ -111,8 +112,10 @@ class Watch {
  public:
   enum class Verdict { none, slow, half, limit, time, user };
 
-  Watch(Monitor user, AutoOptions const& options)
+  /// \param ranks that solve together; null: this process alone
+  Watch(Monitor user, AutoOptions const& options, Ranks const* ranks = nullptr)
       : user_(std::move(user)),
+        ranks_(ranks),
         tolerance_(options.tolerance),
         most_(options.max_iterations),
         seconds_(options.time_limit) {}
@@ -156,9 +159,11 @@ class Watch {
                                ? std::min(haste_.next_look(progress.iteration), std::max(half_, 1))
                                : std::numeric_limits<int>::max());
   }
-  /// \brief Ends it, after so many iterations.
+  /// \brief Ends it, after so many iterations. All ranks call it together.
   void end_attempt(int iterations) {
     iterations_ += iterations;
+    if (any(verdict_ == Verdict::time)) verdict_ = Verdict::time;
+    if (any(verdict_ == Verdict::user)) verdict_ = Verdict::user;
     if (verdict_ == Verdict::none && is_one_ && most_left() <= 0) verdict_ = Verdict::limit;
   }
   /// \brief Iterations of all candidates together.
@@ -166,9 +171,9 @@ class Watch {
   /// \brief Iterations that are left for a candidate that is set up now.
   int most_left() const { return is_one_ ? most_ - iterations_ : most_; }
 
-  /// \brief Whether no other candidate is to be tried.
+  /// \brief Whether no other candidate is to be tried. All ranks call it together.
   bool has_ended() {
-    if ((verdict_ == Verdict::none || is_given_up()) && is_late()) verdict_ = Verdict::time;
+    if ((verdict_ == Verdict::none || is_given_up()) && any(is_late())) verdict_ = Verdict::time;
     if (is_given_up() && most_left() <= 0) verdict_ = Verdict::limit;
     return verdict_ != Verdict::none && !is_given_up();
   }
@@ -216,8 +221,15 @@ class Watch {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
   }
   bool is_late() const { return seconds_ > 0 && elapsed() >= seconds_; }
+  /// \brief Whether it holds on any rank.
+  bool any(bool holds) const {
+    double ranks = holds;
+    if (ranks_ != nullptr) ranks_->sum(&ranks, 1);
+    return ranks > 0;
+  }
 
   Monitor user_;
+  Ranks const* ranks_;
   double tolerance_;
   int most_;
   double seconds_;

@@ -123,18 +123,8 @@ void check_ranks(RunConfig const& run, Errors& errors) {
   if (world().is_alone()) return;
   std::string const who = concat("a run over ", std::to_string(world().ranks()), " ranks");
   Needs const need(who, run, errors);
-  std::string const solvers = "cg, bicgstab, gmres or idr",
-                    preconditioners = "none, jacobi, chebyshev, fsai, ic0, ilu0 or amg";
-  if (run.chooses()) {
-    bool const solver = run.solver.name == "auto";
-    std::string_view const key = solver ? "solver.name" : "preconditioner.name";
-    if (run.is_clear(key))
-      errors.add(run.where(key), key, ": auto does not work over ranks; name ",
-                 solver ? solvers : preconditioners,
-                 solver ? concat(", and for preconditioner.name ", preconditioners) : "");
-  }
-  need(!is_block(run), "solver.name", concat(solvers, ", which solve right-hand sides one by one"),
-       run.solver.name);
+  need(!is_block(run), "solver.name",
+       "cg, bicgstab, gmres or idr, which solve right-hand sides one by one", run.solver.name);
   need(run.problem.batch == 0, "problem.batch", "none, because a batch is solved by one process",
        std::to_string(run.problem.batch));
   std::string const &runner = run.execution.runner, &space = run.execution.space;

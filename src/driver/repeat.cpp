@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "errors.hpp"
+#include "streams.hpp"
+#include "text.hpp"
+#include "world.hpp"
 
 namespace Solder::Driver {
 namespace {
@@ -27,7 +30,9 @@ double median(std::vector<double> values) {
 }  // namespace
 
 std::vector<Report> solve_repeatedly(int repeat, std::function<std::vector<Report>()> const& solve,
-                                     std::string_view each) {
+                                     std::string_view each,
+                                     std::function<std::vector<Report>()> const& search) {
+  std::vector<Report> const found = search && repeat > 1 ? search() : std::vector<Report>();
   std::vector<Report> first = solve();
   std::vector<std::vector<double>> seconds;
   for (Report const& report : first) seconds.push_back({report.solve_seconds});
@@ -52,7 +57,13 @@ std::vector<Report> solve_repeatedly(int repeat, std::function<std::vector<Repor
     }
   }
   for (std::size_t c = 0; c < first.size(); ++c) first[c].solve_seconds = median(seconds[c]);
+  for (std::size_t c = 0; c < found.size(); ++c) first[c].attempts = found[c].attempts;
   return first;
+}
+
+void introduce(RunConfig const& run, std::string_view explanation) {
+  if (run.output.introduces && run.chooses() && world().is_first())
+    print(narrowed(concat(run.problem.name, "\n", explanation), width_of_output()));
 }
 
 }  // namespace Solder::Driver

@@ -92,8 +92,7 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   Solver<T, Exec> const solver = make_solver(exec, A, parameters_of(run, format), inputs);
   exec.fence("Solder::driver: matrix and preconditioner made");
   double const setup_seconds = timer.seconds();
-  if (run.output.introduces && run.chooses())
-    print(narrowed(concat(run.problem.name, "\n", solver.explain()), width_of_output()));
+  introduce(run, solver.explain());
   bool const is_one = !is_batch && count == 1 && !is_block(run);
   if (is_one) solver.reserve();
   std::optional<Batch<Exec>> batch;
@@ -111,11 +110,10 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
     solved.seconds.push_back(summary(reports, together).solve_seconds);
     return reports;
   };
-  std::vector<Report> search;  // what auto has found solves the repeats
-  if (run.chooses() && run.execution.repeat > 1) search = solve_all();
+  using Search = std::function<std::vector<Report>()>;
   solved.columns =
-      solve_repeatedly(run.execution.repeat, solve_once, is_batch ? "system" : "right-hand side");
-  for (std::size_t c = 0; c < search.size(); ++c) solved.columns[c].attempts = search[c].attempts;
+      solve_repeatedly(run.execution.repeat, solve_once, is_batch ? "system" : "right-hand side",
+                       run.chooses() ? Search(solve_all) : Search());
   solved.report = summary(solved.columns, together);
   if (is_batch)  // of all systems
     for (std::size_t k = 1; k < solved.columns.size(); ++k)

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <complex>
 #include <solder/core/allocate.hpp>
-#include <solder/matrix/ghost_rows.hpp>
+#include <solder/matrix/distributed_analysis.hpp>
 #include <solder/solver.hpp>
 #include <solder/trilinos/mpi.hpp>
 #include <utility>
@@ -24,60 +24,6 @@
 
 namespace Solder::Driver {
 namespace {
-
-/// \brief The first row of all that any rank has found, or -1; each has numbered them its own way.
-std::int32_t first_of_all(std::int32_t row, std::vector<std::int64_t> const& numbers) {
-  double first = -1;
-  for (double const of_rank : world().each(row < 0 ? -1.0 : double(numbers[row])))
-    if (of_rank >= 0 && (first < 0 || of_rank < first)) first = of_rank;
-  return static_cast<std::int32_t>(first);
-}
-
-/// \brief The worst pair of all ranks.
-Agreement worst_of_all(Agreement mine, std::vector<std::int64_t> const& numbers) {
-  if (mine.row >= 0) {
-    mine.row = static_cast<std::int32_t>(numbers[mine.row]);
-    mine.column = static_cast<std::int32_t>(numbers[mine.column]);
-    if (mine.row > mine.column) {
-      std::swap(mine.row, mine.column);
-      std::swap(mine.entry, mine.mirrored);
-    }
-  }
-  auto const differences = world().each(mine.difference), rows = world().each(double(mine.row));
-  int worst = 0;
-  for (int rank = 1; rank < world().ranks(); ++rank)
-    if (differences[rank] > differences[worst] ||
-        (differences[rank] == differences[worst] && rows[rank] >= 0 &&
-         (rows[worst] < 0 || rows[rank] < rows[worst])))
-      worst = rank;
-  double numbers_of[6] = {double(mine.row),  double(mine.column),  mine.entry.real(),
-                          mine.entry.imag(), mine.mirrored.real(), mine.mirrored.imag()};
-  world().broadcast(numbers_of, sizeof numbers_of, worst);
-  mine.difference = differences[worst];
-  mine.row = static_cast<std::int32_t>(numbers_of[0]);
-  mine.column = static_cast<std::int32_t>(numbers_of[1]);
-  mine.entry = {numbers_of[2], numbers_of[3]};
-  mine.mirrored = {numbers_of[4], numbers_of[5]};
-  return mine;
-}
-
-/// \brief check_symmetry() of the matrix of all ranks: each checks its rows and those of its
-/// ghosts, which have all pairs that reach beyond it.
-template <class T, class Exec>
-Symmetry symmetry_of_all(Exec const& exec, DistributedMatrix<T, Exec> const& A) {
-  auto const block = Solder::Impl::enlarged_block(exec, A);
-  Symmetry all;
-  world().together([&] { all = check_symmetry(exec, CsrMatrix<T, Exec>(exec, block.rows)); });
-  all.is_finite = !world().any(!all.is_finite);
-  all.pattern = !world().any(!all.pattern);
-  all.hermitian = worst_of_all(all.hermitian, block.numbers);
-  all.symmetric = worst_of_all(all.symmetric, block.numbers);
-  for (std::int32_t DiagonalSigns::*const sign :
-       {&DiagonalSigns::missing, &DiagonalSigns::zero, &DiagonalSigns::negative,
-        &DiagonalSigns::not_real})
-    all.diagonal.*sign = first_of_all(all.diagonal.*sign, block.numbers);
-  return all;
-}
 
 double sum_of_all(double mine) {
   double sum = 0;
@@ -116,7 +62,7 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system, S
   solved.space = name_of_space<Exec>();
   auto const A = from_mpi(exec, world_comm(), system.matrix);
   if (asks_for_symmetry(run)) {
-    solved.symmetry = symmetry_of_all(exec, A);
+    solved.symmetry = check_symmetry(exec, A);
     std::string const why = refusal(run, *solved.symmetry, {});
     if (!why.empty()) return refuse(system, why, solved);
   }
@@ -135,12 +81,13 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system, S
   Solver<T, Exec> const solver = make_solver(exec, A, parameters_of(run, "csr"), inputs);
   exec.fence("Solder::driver: preconditioner made");
   double const setup_seconds = timer.seconds();
+  introduce(run, solver.explain());
   if (count == 1) all.together([&] { solver.reserve(); });
 
   auto const& halo = static_cast<MpiHalo<T> const&>(*A.halo());
   Traffic const before = halo.traffic();
   double iterations = 0, seconds = 0;  // of all solves
-  auto const solve_once = [&] {
+  auto const solve_all = [&] {
     std::vector<Report> reports;
     for (int c = 0; c < count; ++c) {
       for (std::int32_t i = 0; i < n; ++i) {
@@ -154,10 +101,16 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system, S
       for (std::int32_t i = 0; i < n; ++i) solved.solution[std::size_t(i) * count + c] = x(i);
       iterations += reports.back().iterations;
     }
+    return reports;
+  };
+  auto const solve_once = [&] {
+    std::vector<Report> reports = solve_all();
     solved.seconds.push_back(summary(reports, false).solve_seconds);
     return reports;
   };
-  solved.columns = solve_repeatedly(run.execution.repeat, solve_once, "right-hand side");
+  using Search = std::function<std::vector<Report>()>;
+  solved.columns = solve_repeatedly(run.execution.repeat, solve_once, "right-hand side",
+                                    run.chooses() ? Search(solve_all) : Search());
   Traffic const traffic = halo.traffic().since(before);
 
   solved.report = summary(solved.columns, false);

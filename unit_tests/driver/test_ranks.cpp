@@ -210,6 +210,53 @@ TEST(DriverRanks, FindWhatIsNotSymmetricWhereverItIs) {
   }
 }
 
+/// A flow through rows of different sizes, with zeros on the diagonal.
+HostCsr<double> awkward() {
+  Solder::TripletBuilder<double> builder;
+  std::int32_t const n = 400;
+  for (std::int32_t i = 0; i < n; ++i) {
+    double const size = std::pow(10.0, i % 5);
+    if (i % 40 != 7) builder.add(i, i, 3 * size);
+    if (i > 0) builder.add(i, i - 1, -1.9 * size);
+    if (i + 1 < n) builder.add(i, i + 1, -1.4 * size);
+    if (i + 23 < n) builder.add(i, i + 23, 0.4 * size);
+  }
+  return builder.build(n, n);
+}
+
+TEST(DriverRanks, ChooseASolver) {
+  Scratch const folder;
+  std::vector<HostCsr<double>> const matrices{Solder::fem_poisson_2d<double>(40), uneven(),
+                                              awkward()};
+  for (std::size_t m = 0; m < matrices.size(); ++m) {
+    HostCsr<double> const& A = matrices[m];
+    std::vector<double> b(std::size_t(A.rows));
+    for (std::int32_t i = 0; i < A.rows; ++i) b[i] = std::sin(1.0 + i);
+    Solder::write_matrix_market(folder.path("A.mtx").string(), A);
+    Solder::write_matrix_market_columns<double>(folder.path("b.mtx").string(), b, 1);
+    folder.write("p.yaml",
+                 "problem: {matrix: A.mtx, rhs: b.mtx}\noutput: {json: r.json, solution: x.mtx}\n");
+    for (int const ranks : {1, 2, 3}) {
+      std::string const what = std::to_string(m) + ", " + std::to_string(ranks) + " ranks";
+      Outcome const outcome = drive_over(ranks, folder, "p.yaml");
+      ASSERT_EQ(outcome.code, 0) << what << outcome.err << outcome.out;
+      EXPECT_LE(residual(A, b, read_array(folder.path("x.mtx").string())), 1.001e-8) << what;
+      Json const run = Json::parse(folder.read("r.json"))["runs"][0];
+      ASSERT_FALSE(run["attempts"].empty()) << run;
+      EXPECT_EQ(run["attempts"].back()["reason"], "converged") << what;
+      int iterations = 0;
+      for (Json const& attempt : run["attempts"]) iterations += int(attempt["iterations"]);
+      EXPECT_EQ(run["iterations"], iterations) << what;
+    }
+  }
+  Outcome const outcome = drive_over(2, folder, "A.mtx");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(count(outcome.out, "it looks like"), 0u);
+  EXPECT_EQ(count(outcome.out, "400 rows, 1565 entries"), 1u) << outcome.out;
+  EXPECT_EQ(count(outcome.out, "10 of its diagonal entries are zero or missing"), 1u)
+      << outcome.out;
+}
+
 TEST(DriverRanks, EndAlikeWhereOneHasABadRow) {
   for (bool const is_nan : {true, false}) {
     HostCsr<double> A = Solder::fem_poisson_2d<double>(6);
@@ -300,10 +347,6 @@ TEST(DriverRanks, SayWhatDoesNotRunOverThem) {
       EXPECT_TRUE(contains(errors[k], messages[k])) << errors[k];
   };
   std::string const over = "a run over 2 ranks needs ";
-  refused("p.yaml --set solver.name=auto",
-          {"solver.name: auto does not work over ranks; name cg, "});
-  refused("p.yaml --set preconditioner.name=auto",
-          {"preconditioner.name: auto does not work over ranks"});
   refused("p.yaml --set solver.name=block_cg",
           {over + "solver.name: cg, bicgstab, gmres or idr, which solve"});
   refused("p.yaml --set problem.batch=3", {over + "problem.batch: none"});

@@ -106,6 +106,8 @@ class ThreadRank final : public Solder::Halo<Scalar> {
   }
   std::int64_t rows() const override { return bounds_.back(); }
   std::int64_t first_row() const override { return bounds_[me_]; }
+  std::int32_t count() const override { return meeting_.ranks_; }
+  std::int32_t number() const override { return me_; }
   /// Others may read what x is now, which may change before they do; this rank has no ghost yet.
   void begin(Scalar const* x, Scalar* ghosts) const override {
     meeting_.post(

@@ -11,11 +11,13 @@
 #include <new>
 #include <string>
 
+#include <solder/matrix/distributed_analysis.hpp>
 #include <solder/preconditioners/chebyshev.hpp>
 #include <solder/preconditioners/distributed_fsai.hpp>
 #include <solder/preconditioners/fsai.hpp>
 #include <solder/preconditioners/incomplete.hpp>
 #include <solder/preconditioners/schwarz.hpp>
+#include <solder/problems/convection_diffusion.hpp>
 
 // Of the views of this thread, which is a rank, the one that fails, counted from 0; -1: none.
 namespace {
@@ -65,6 +67,72 @@ TEST(GhostRows, AreThoseOfTheirRanks) {
 }
 
 /// With k = 1 the preconditioner is that of one process, whatever the ranks.
+/// What speaks for and against all that auto chooses by.
+std::vector<Solder::HostCsr<double>> matrices_to_look_at() {
+  auto flow = Solder::convection_diffusion_2d<double>(9);
+  auto bad = definite_matrix<double>(9);
+  bad.values[std::size_t(bad.row_offsets[40]) + 1] *= 3;  // no longer symmetric
+  for (std::int32_t const i : {5, 33, 70})
+    for (auto k = bad.row_offsets[i]; k < bad.row_offsets[i + 1]; ++k)
+      if (bad.columns[k] == i) bad.values[k] = i == 5 ? 0 : -bad.values[k];
+  return {definite_matrix<double>(9), flow, bad, Solder::HostCsr<double>{1, 1, {0, 1}, {0}, {2}}};
+}
+
+TEST(DistributedAnalysis, IsThatOfOneProcess) {
+  for (auto const& all : matrices_to_look_at()) {
+    Exec const exec = own_instance<Exec>();
+    auto const one = Solder::analyse(exec, Solder::CsrMatrix<double, Exec>(exec, all));
+    for (int const ranks : {1, 2, 3, 5}) {
+      Meeting meeting(ranks);
+      auto const bounds = slices(all.rows, ranks);
+      on_ranks(ranks, [&](int me) {
+        Exec const on = own_instance<Exec>();
+        auto const of = Solder::analyse(on, part_of<double>(on, all, meeting, bounds, me));
+        auto const expect_same = [](Solder::Spread const& a, Solder::Spread const& b) {
+          EXPECT_EQ(a.smallest, b.smallest);
+          EXPECT_EQ(a.largest, b.largest);
+          EXPECT_EQ(a.zeros, b.zeros);
+        };
+        auto const expect_agreement = [](Solder::Agreement const& a, Solder::Agreement const& b) {
+          EXPECT_EQ(a.difference, b.difference);
+          EXPECT_EQ(a.rounding, b.rounding);
+          EXPECT_EQ(a.row, b.row);
+          EXPECT_EQ(a.column, b.column);
+          EXPECT_EQ(a.entry, b.entry);
+          EXPECT_EQ(a.mirrored, b.mirrored);
+        };
+        EXPECT_EQ(describe(of), describe(one));
+        expect_agreement(of.symmetry.hermitian, one.symmetry.hermitian);
+        expect_agreement(of.symmetry.symmetric, one.symmetry.symmetric);
+        EXPECT_EQ(of.symmetry.is_square, one.symmetry.is_square);
+        EXPECT_EQ(of.symmetry.is_finite, one.symmetry.is_finite);
+        EXPECT_EQ(of.symmetry.pattern, one.symmetry.pattern);
+        EXPECT_EQ(of.symmetry.diagonal.missing, one.symmetry.diagonal.missing);
+        EXPECT_EQ(of.symmetry.diagonal.zero, one.symmetry.diagonal.zero);
+        EXPECT_EQ(of.symmetry.diagonal.negative, one.symmetry.diagonal.negative);
+        expect_same(of.diagonal, one.diagonal);
+        expect_same(of.row_sizes, one.row_sizes);
+        EXPECT_EQ(of.column_sizes.zeros, one.column_sizes.zeros);
+        if (of.symmetry.symmetric.is_exact()) expect_same(of.column_sizes, one.column_sizes);
+        EXPECT_EQ(of.rows.rows, one.rows.rows);
+        EXPECT_EQ(of.rows.nonzeros, one.rows.nonzeros);
+        EXPECT_EQ(of.rows.shortest, one.rows.shortest);
+        EXPECT_EQ(of.rows.longest, one.rows.longest);
+        EXPECT_EQ(of.rows.mean, one.rows.mean);
+        EXPECT_EQ(of.rows.deviation, one.rows.deviation);
+        EXPECT_EQ(of.negative_diagonals, one.negative_diagonals);
+        EXPECT_EQ(of.dominant_rows, one.dominant_rows);
+        EXPECT_EQ(of.dominance, one.dominance);
+        EXPECT_EQ(of.off_diagonals, one.off_diagonals);
+        EXPECT_EQ(of.lower, one.lower);
+        EXPECT_EQ(of.opposite, one.opposite);
+        EXPECT_EQ(of.outsized, one.outsized);
+        EXPECT_EQ(of.bandwidth, one.bandwidth);
+      });
+    }
+  }
+}
+
 TEST(DistributedFsai, IsThatOfOneProcess) {
   auto const all = definite_matrix<double>(20);
   auto const b = random_vector<double>(all.rows, 1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <stdexcept>
@@ -23,6 +25,10 @@ class Ranks {
   virtual std::int64_t rows() const = 0;
   /// \brief The rows of the ranks before this one.
   virtual std::int64_t first_row() const = 0;
+  /// \brief How many ranks there are.
+  virtual std::int32_t count() const = 0;
+  /// \brief The number of this one among them, counted from 0.
+  virtual std::int32_t number() const = 0;
 };
 
 namespace Impl {
@@ -34,6 +40,20 @@ Ranks const* ranks_of(Matrix const& A) {
     return A.ranks();
   else
     return nullptr;
+}
+
+/// \brief What each rank has, by its number, on all of them: as many numbers of each. One sum.
+inline std::vector<std::vector<double>> of_each(Ranks const& ranks,
+                                                std::vector<double> const& mine) {
+  std::size_t const size = mine.size(), count = std::size_t(ranks.count());
+  std::vector<double> all(size * count);
+  std::copy(mine.begin(), mine.end(), all.begin() + std::ptrdiff_t(size) * ranks.number());
+  ranks.sum(all.data(), static_cast<std::int32_t>(all.size()));
+  std::vector<std::vector<double>> each;
+  for (std::size_t k = 0; k < count; ++k)
+    each.emplace_back(all.begin() + std::ptrdiff_t(k * size),
+                      all.begin() + std::ptrdiff_t((k + 1) * size));
+  return each;
 }
 
 /// \brief What ends a solve, or a set-up, of all ranks where one of them has thrown.

@@ -48,9 +48,13 @@ template <class Base>
 class OverMpi : public Base {
  public:
   /// \brief For what ranks agree on; of no rows. \param comm outlives this
-  explicit OverMpi(MPI_Comm comm) : comm_(comm) {}
+  explicit OverMpi(MPI_Comm comm) : comm_(comm) {
+    MPI_Comm_rank(comm, &number_);
+    MPI_Comm_size(comm, &count_);
+  }
   /// \brief All ranks call this together. \param comm outlives this \param rows of this rank
-  OverMpi(MPI_Comm comm, std::int64_t rows) : comm_(comm), rows_(rows) {
+  OverMpi(MPI_Comm comm, std::int64_t rows) : OverMpi(comm) {
+    rows_ = rows;
     std::int64_t end = 0;
     MPI_Scan(&rows, &end, 1, MPI_INT64_T, MPI_SUM, comm_);
     first_row_ = end - rows;
@@ -67,6 +71,10 @@ class OverMpi : public Base {
   std::int64_t rows() const override { return rows_; }
   /// \brief The rows of the ranks before this one.
   std::int64_t first_row() const override { return first_row_; }
+  /// \brief How many ranks there are.
+  std::int32_t count() const override { return count_; }
+  /// \brief The number of this one.
+  std::int32_t number() const override { return number_; }
   /// \brief So far, the set-up not counted.
   Traffic const& traffic() const { return traffic_; }
 
@@ -79,6 +87,7 @@ class OverMpi : public Base {
 
  private:
   std::int64_t rows_ = 0, first_row_ = 0;
+  int number_ = 0, count_ = 1;
 };
 
 /// \brief The ranks of a communicator, for what they agree on.
@@ -108,8 +117,7 @@ class MpiHalo final : public OverMpi<Halo<Scalar>> {
   /// memory does not suffice on one, std::length_error where a message would have 2 GB
   MpiHalo(MPI_Comm comm, std::int32_t rows, std::vector<RemoteRow> const& ghosts)
       : Base(comm, rows) {
-    int ranks = 0;
-    MPI_Comm_size(comm, &ranks);
+    int const ranks = Base::count();
     std::vector<int> wanted, asked, from, to;
     Impl::together(this, [&] {
       wanted.assign(std::size_t(ranks), 0);
@@ -262,10 +270,7 @@ std::vector<RemoteRow> number_locally(HostCsr<Scalar>& rows, int me,
 template <class Scalar, class Exec>
 DistributedMatrix<Scalar, Exec> from_mpi(Exec const& exec, MPI_Comm comm, HostCsr<Scalar> rows) {
   MpiRanks const all(comm, rows.rows);
-  int me = 0, ranks = 0;
-  MPI_Comm_rank(comm, &me);
-  MPI_Comm_size(comm, &ranks);
-  std::vector<std::int64_t> starts(std::size_t(ranks) + 1, all.rows());
+  std::vector<std::int64_t> starts(std::size_t(all.count()) + 1, all.rows());
   std::int64_t const first = all.first_row();
   MPI_Allgather(&first, 1, MPI_INT64_T, starts.data(), 1, MPI_INT64_T, comm);
   std::vector<RemoteRow> ghosts;
@@ -274,7 +279,7 @@ DistributedMatrix<Scalar, Exec> from_mpi(Exec const& exec, MPI_Comm comm, HostCs
       throw std::invalid_argument("Solder::from_mpi: all ranks have more than 2^31 - 1 rows");
     rows.columns_count = static_cast<std::int32_t>(all.rows());
     rows.validate();
-    ghosts = Impl::number_locally(rows, me, starts);
+    ghosts = Impl::number_locally(rows, all.number(), starts);
   });
   auto const halo = std::make_shared<MpiHalo<Scalar>>(comm, rows.rows, ghosts);
   std::optional<DistributedMatrix<Scalar, Exec>> matrix;
