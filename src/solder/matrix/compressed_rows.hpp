@@ -112,15 +112,15 @@ KOKKOS_FORCEINLINE_FUNCTION void products_with_ghosts(
     std::int32_t const* columns, Scalar const* values, Operand const& x, Consume const& consume) {
   using X = std::remove_cvref_t<decltype(x[0])>;
   std::int32_t const first = of.before(team.first(rows)), last = of.before(team.last(rows));
-  std::int32_t next = last - 1;
   auto const product = row_product(row_offsets, columns, values, x);
-  for_each_compressed_row(team, rows, row_offsets, columns, values, [&](std::int32_t i) {
-    if (next >= first && of.rows[next] == i) {
-      --next;
-      return;
-    }
-    consume(i, product(i));
-  });
+  // Rows between two that have ghosts, the last ones first.
+  std::int32_t end = team.last(rows);
+  for (std::int32_t k = last - 1; k >= first - 1; --k) {
+    std::int32_t const begin = k < first ? team.first(rows) : of.rows[k] + 1;
+    for_each_compressed_row(team.window(begin, end), rows, row_offsets, columns, values,
+                            [&](std::int32_t i) { consume(i, product(i)); });
+    if (k >= first) end = of.rows[k];
+  }
   if (last == first) return;
   if (of.finish != nullptr) of.finish(of.halo);
   for (std::int32_t k = last - 1; k >= first; --k) {
