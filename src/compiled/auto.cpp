@@ -80,11 +80,12 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   void reserve() override {
     current().reserve();
     using Array = Impl::DeviceArray<T, Exec>;
-    if (best_.extent(0) == std::size_t(rows())) return;
+    if (reserved_rows_ == rows()) return;
     Impl::together(Impl::ranks_of(A_), [&] {
       guess_ = Impl::allocate_view<Array>(exec_, "Solder::auto::guess", rows());
       best_ = Impl::allocate_view<Array>(exec_, "Solder::auto::best", rows());
     });
+    reserved_rows_ = rows();
   }
 
   Report solve(T const* b, T* x) override {
@@ -613,6 +614,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   std::size_t pending_ = 0;                             ///< of these, those before it
   double setup_seconds_ = 0;                 ///< of the candidate that is set up, until it is noted
   Impl::DeviceArray<T, Exec> guess_, best_;  ///< of the attempt; of all
+  std::int32_t reserved_rows_ = -1;          ///< of these; -1: there are none yet
   std::optional<Report> best_report_;        ///< of the best x; detail: whose it is
   std::string best_by_;                      ///< whose x is given back in place of the last
   std::shared_ptr<Made> for_batch_;

@@ -52,9 +52,7 @@ void with_unscaled_preconditioner(Exec const& exec, WantedPreconditioner const& 
   std::string const& name = wanted.name;
   bool const is_single = wanted.is_single && !std::is_same_v<T, Single<T>>;
   if (wanted.is_single && !Impl::has_single)
-    throw std::invalid_argument(
-        "Solder: precision: single is not in this build of Solder::compiled; configure it with "
-        "Solder_SINGLE=ON");
+    throw std::invalid_argument(std::string("Solder: precision: single") + Impl::single_is_missing);
   Coordinates const coordinates = coordinates_for(wanted, given, A);
   auto const plain = [&]<class Of>(Of const& made) {
     if constexpr (std::is_same_v<Of, Identity>)
@@ -71,13 +69,26 @@ void with_unscaled_preconditioner(Exec const& exec, WantedPreconditioner const& 
       else
         return csr;
     };
-    with_plain_preconditioner(wanted.inner, exec, wanted.fsai, A, [&]<class Inner>(Inner inner) {
+    auto const over = [&](auto inner, auto refresh_inner) {
       auto polynomial = M::chebyshev(exec, of(A, matrix), inner, wanted.chebyshev);
       f(polynomial, [=](Exec const& on, Csr const& anew, Matrix const& in_format) mutable {
-        if constexpr (!std::is_same_v<Inner, Identity>) M::refresh(on, inner, anew);
+        refresh_inner(on, inner, anew, in_format);
         M::refresh(on, polynomial, of(anew, in_format));
       });
-    });
+    };
+    if constexpr (over_ranks<Matrix>)
+      if (wanted.inner == "fsai")
+        return over(M::distributed_fsai(exec, matrix, wanted.fsai),
+                    [](Exec const& on, auto& inner, Csr const&, Matrix const& anew) {
+                      M::refresh(on, inner, anew);
+                    });
+    with_plain_preconditioner(
+        wanted.inner, exec, wanted.fsai, A, [&]<class Inner>(Inner const& inner) {
+          if constexpr (!(over_ranks<Matrix> && std::is_same_v<Inner, Fsai<T, Exec>>))
+            over(inner, [](Exec const& on, auto& of_own, Csr const& anew, Matrix const&) {
+              if constexpr (!std::is_same_v<Inner, Identity>) M::refresh(on, of_own, anew);
+            });
+        });
   } else if (name == "fsai" && is_single) {
     plain(M::single_fsai(exec, A, wanted.fsai));
   } else if (over_ranks<Matrix> && (name == "fsai" || wanted.overlap > 0)) {

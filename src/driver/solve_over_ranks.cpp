@@ -55,27 +55,41 @@ void add_up(Report& report, System<T> const& system) {
   report.words_per_iteration = sum_of_all(report.words_per_iteration);
 }
 
+/// \brief Gives the first rank all rows of the solution, if it is to be written.
+template <class T>
+void collect_solution(RunConfig const& run, System<T> const& system, Solved<T>& solved) {
+  if (!run.output.solution.empty())
+    solved.solution = collect(solved.solution, slices_of(system.first_row, system.rows()),
+                              system.right_hand_sides());
+}
+
 template <class T, class Exec>
 void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system, Solved<T>& solved) {
   using Vector = Kokkos::View<T*, typename Exec::memory_space>;
+  using Columns = Kokkos::View<T**, Kokkos::LayoutRight, typename Exec::memory_space,
+                               Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   World const& all = world();
   solved.space = name_of_space<Exec>();
   auto const A = from_mpi(exec, world_comm(), system.matrix);
   if (asks_for_symmetry(run)) {
     solved.symmetry = check_symmetry(exec, A);
     std::string const why = refusal(run, *solved.symmetry, {});
-    if (!why.empty()) return refuse(system, why, solved);
+    if (!why.empty()) {
+      refuse(system, why, solved);
+      return collect_solution(run, system, solved);
+    }
   }
 
   int const count = system.right_hand_sides();
   std::int32_t const n = system.matrix.rows;
   Kokkos::Timer timer;
   SolverInputs inputs;
-  Vector b, x;
+  Vector b, x;  // of all columns, row by row
   all.together([&] {
     inputs.coordinates = coordinates_of(run, system);
-    b = Solder::Impl::allocate_view<Vector>(exec, "Solder::b", n);
-    x = Solder::Impl::allocate_view<Vector>(exec, "Solder::x", n);
+    b = Solder::Impl::allocate_view<Vector>(exec, "Solder::b", system.rhs.size());
+    x = Solder::Impl::allocate_view<Vector>(exec, "Solder::x", system.rhs.size());
+    std::copy(system.rhs.begin(), system.rhs.end(), b.data());
     solved.solution.resize(system.rhs.size());
   });
   Solver<T, Exec> const solver = make_solver(exec, A, parameters_of(run, "csr"), inputs);
@@ -88,19 +102,16 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system, S
   Traffic const before = halo.traffic();
   double iterations = 0, seconds = 0;  // of all solves
   auto const solve_all = [&] {
+    std::fill(x.data(), x.data() + x.size(), T(0));
+    Kokkos::Timer const whole;
     std::vector<Report> reports;
-    for (int c = 0; c < count; ++c) {
-      for (std::int32_t i = 0; i < n; ++i) {
-        b(i) = system.rhs[std::size_t(i) * count + c];
-        x(i) = T(0);
-      }
-      Kokkos::Timer const whole;
-      reports.push_back(solver.solve(b, x));
-      exec.fence("Solder::driver: solved");
-      seconds += whole.seconds();
-      for (std::int32_t i = 0; i < n; ++i) solved.solution[std::size_t(i) * count + c] = x(i);
-      iterations += reports.back().iterations;
-    }
+    if (count == 1)
+      reports = {solver.solve(b, x)};
+    else
+      reports = solver.solve(Columns(b.data(), n, count), Columns(x.data(), n, count));
+    exec.fence("Solder::driver: solved");
+    seconds += whole.seconds();
+    for (Report const& report : reports) iterations += report.iterations;
     return reports;
   };
   auto const solve_once = [&] {
@@ -127,8 +138,8 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system, S
                              .waited = all.each(traffic.waited / std::max(seconds, 1e-300)),
                              .sums_per_iteration = an_iteration(traffic.sums),
                              .exchanges_per_iteration = an_iteration(traffic.exchanges)};
-  if (!run.output.solution.empty())
-    solved.solution = collect(solved.solution, slices_of(system.first_row, system.rows()), count);
+  std::copy(x.data(), x.data() + x.size(), solved.solution.begin());
+  collect_solution(run, system, solved);
 }
 
 }  // namespace

@@ -241,11 +241,11 @@ requires(!std::is_same_v<Offset, std::int32_t>) Solver<Scalar, Exec> make_solver
 /// together: what fails on one of them fails on all. b and x are a rank's rows.
 ///
 /// Parameters as above, but for these. `runner` is launch, `matrix_format` csr; there is no
-/// block_cg. `auto` looks at the whole matrix, and all ranks try the same candidates. Jacobi, chebyshev and fsai (DistributedFsai) are over all
-/// ranks. The inner one of chebyshev, amg, fsai with `precision: single`, incomplete factors, and
-/// all with `scale` or `match` are each rank's own; incomplete factors with `overlap: 1` are
-/// Schwarz. `check_symmetry` checks the whole matrix. Where values have changed, all ranks
-/// call A.values_changed(); set_matrix() is refused.
+/// block_cg. `auto` looks at the whole matrix, and all ranks try the same candidates. Jacobi,
+/// chebyshev and fsai (DistributedFsai) are over all ranks. Amg, fsai with `precision: single`,
+/// incomplete factors, and all with `scale` or `match` are each rank's own; incomplete factors with
+/// `overlap: 1` are Schwarz. `check_symmetry` checks the whole matrix. Where values have changed,
+/// all ranks call A.values_changed(); set_matrix() is refused.
 /// \ingroup by_name
 template <class Scalar, class Exec>
 Solver<Scalar, Exec> make_solver(Exec const& exec, DistributedMatrix<Scalar, Exec> const& A,

@@ -36,14 +36,14 @@ struct Application {
   Source rows;    ///< the source of the rows of the result
 };
 
-/// \brief Whether M is split; may_split: whether its type leaves that open.
+/// \brief Whether M is split, or its type leaves that open; and whether it is.
 template <class M>
-inline constexpr bool may_split = requires(M const& m) {
+inline constexpr bool may_split = M::is_split || requires(M const& m) {
   m.splits();
 };
 template <class M>
 bool splits(M const& m) {
-  if constexpr (may_split<M>)
+  if constexpr (requires { m.splits(); })
     return m.splits();
   else
     return M::is_split;

@@ -30,5 +30,8 @@ inline constexpr bool has_single = false;
 #else
 inline constexpr bool has_single = true;
 #endif
+/// \brief What an error says behind the option that asks for it.
+inline constexpr char single_is_missing[] =
+    " is not in this build of Solder::compiled; configure it with Solder_SINGLE=ON";
 
 }  // namespace Solder::Impl

@@ -288,7 +288,7 @@ class CgMethod
                               none));
     };
     constexpr auto kernels = whole(CgForm::classical);
-    if constexpr (OpenedM::is_split || may_split<OpenedM>) {
+    if constexpr (may_split<OpenedM>) {
       if (splits(w.M)) {
         auto const rz = arena.template double_buffered_sum<1>(w.M.inner_teams());
         return use(form<kernels>(

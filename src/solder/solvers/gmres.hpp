@@ -153,9 +153,7 @@ class GmresMethod
           std::string(name) + ": basis single is for double and complex_double; with " +
           std::string(scalar_name<Scalar>()) + " basis same is in single precision");
     if (options.basis == GmresBasis::single && !has_single)
-      throw std::invalid_argument(std::string(name) +
-                                  ": basis single is not in this build of Solder::compiled; "
-                                  "configure it with Solder_SINGLE=ON");
+      throw std::invalid_argument(std::string(name) + ": basis single" + single_is_missing);
     if (options.basis == GmresBasis::single && options.form == GmresForm::pipelined)
       throw std::invalid_argument(std::string(name) +
                                   ": form pipelined needs basis same, for its residual comes of "
