@@ -241,7 +241,7 @@ int run(int argc, char* argv[]) {
   begin_with_short_waits();
   check_environment(arguments.kokkos, errors);
   if (arguments.explain && !world().is_alone())
-    errors.add("--explain", "is for one process: leave out mpirun");
+    errors.add("--explain", "is for one process: leave out mpirun, or --ranks");
   Runs runs;
   SignalWatch const watch(
       [&](std::string_view signal) { runs.stop(concat("stopped by ", signal)); });
