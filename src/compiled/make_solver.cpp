@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <solder/core/errors.hpp>
+#include <solder/matrix/distributed_analysis.hpp>
 #include <solder/matrix/format.hpp>
 #include <solder/matrix/symmetry.hpp>
 #include <solder/solver.hpp>
@@ -304,6 +305,16 @@ class Made final : public Impl::MadeSolver<T, Exec> {
   std::unique_ptr<Parts> parts_;
 };
 
+/// \brief A solver and a preconditioner that are named; see Made. Over ranks all call it together.
+template <class T, class Exec, class Given>
+std::shared_ptr<Impl::MadeSolver<T, Exec>> named(Exec const& exec, Given const& A,
+                                                 Wanted const& wanted, SolverInputs const& inputs,
+                                                 Apply<T, Exec> const* own,
+                                                 RowStatistics const* rows) {
+  check_symmetric(exec, wanted, A);
+  return std::make_shared<Made<T, Exec, Given>>(exec, A, wanted, inputs, own, rows);
+}
+
 /// \brief Refuses what is named beside a preconditioner that is given.
 void check_own(Wanted const& wanted) {
   if (wanted.name == "auto")
@@ -324,13 +335,8 @@ Solver<T, Exec> made_over_ranks(Exec const& exec, DistributedMatrix<T, Exec> con
     Wanted const wanted = read_solver(parameters);
     if (own != nullptr) check_own(wanted);
     Impl::with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
-      if (wanted.is_auto()) {
-        made = make_auto<T, Exec>(exec, A, wanted, inputs);
-        return;
-      }
-      check_symmetric(exec, wanted, A);
-      made = std::make_shared<Made<T, Exec, DistributedMatrix<T, Exec>>>(exec, A, wanted, inputs,
-                                                                         own, nullptr);
+      made = wanted.is_auto() ? make_auto<T, Exec>(exec, A, wanted, inputs)
+                              : named<T, Exec>(exec, A, wanted, inputs, own, nullptr);
     });
   });
   return Solver<T, Exec>(made);
@@ -343,9 +349,7 @@ std::shared_ptr<Impl::MadeSolver<T, Exec>> make_named(Exec const& exec, CsrMatri
                                                       Wanted const& wanted,
                                                       SolverInputs const& inputs,
                                                       RowStatistics const* rows) {
-  check_symmetric(exec, wanted, A);
-  return std::make_shared<Made<T, Exec, CsrMatrix<T, Exec>>>(exec, A, wanted, inputs, nullptr,
-                                                             rows);
+  return named<T, Exec>(exec, A, wanted, inputs, nullptr, rows);
 }
 template <class T, class Exec>
 std::shared_ptr<Impl::MadeSolver<T, Exec>> make_named(Exec const& exec,
@@ -354,11 +358,7 @@ std::shared_ptr<Impl::MadeSolver<T, Exec>> make_named(Exec const& exec,
                                                       SolverInputs const& inputs,
                                                       RowStatistics const* rows) {
   std::shared_ptr<Impl::MadeSolver<T, Exec>> made;
-  Impl::together(A.ranks(), [&] {
-    check_symmetric(exec, wanted, A);
-    made = std::make_shared<Made<T, Exec, DistributedMatrix<T, Exec>>>(exec, A, wanted, inputs,
-                                                                       nullptr, rows);
-  });
+  Impl::together(A.ranks(), [&] { made = named<T, Exec>(exec, A, wanted, inputs, nullptr, rows); });
   return made;
 }
 
@@ -385,9 +385,8 @@ Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const
   Compiled::Wanted const wanted = Compiled::read_solver(parameters);
   Compiled::check_own(wanted);
   return Impl::with_memory_for("Solder: a solver is set up", A.rows(), A.nonzeros(), [&] {
-    Compiled::check_symmetric(exec, wanted, A);
-    using Made = Compiled::Made<Scalar, Exec, CsrMatrix<Scalar, Exec>>;
-    return Solver<Scalar, Exec>(std::make_shared<Made>(exec, A, wanted, inputs, &M, nullptr));
+    return Solver<Scalar, Exec>(
+        Compiled::named<Scalar, Exec>(exec, A, wanted, inputs, &M, nullptr));
   });
 }
 
@@ -412,8 +411,8 @@ auto solvers() {
     using Of = Solver<T, Exec>;
     using Csr = CsrMatrix<T, Exec>;
     using Named = std::shared_ptr<Impl::MadeSolver<T, Exec>>;
-    Named (*const named)(Exec const&, Csr const&, Wanted const&, SolverInputs const&,
-                         RowStatistics const*) = &make_named<T, Exec>;
+    Named (*const of_names)(Exec const&, Csr const&, Wanted const&, SolverInputs const&,
+                            RowStatistics const*) = &make_named<T, Exec>;
     Of (*const of_csr)(Exec const&, Csr const&, Parameters const&, SolverInputs const&) =
         &make_solver<T, Exec>;
     Of (*const of_own)(Exec const&, Csr const&, Apply<T, Exec> const&, Parameters const&,
@@ -424,11 +423,11 @@ auto solvers() {
           &make_solver<T, Exec>;
       Of (*const with_own)(Exec const&, Rows const&, Apply<T, Exec> const&, Parameters const&,
                            SolverInputs const&) = &make_solver<T, Exec>;
-      Named (*const named_rows)(Exec const&, Rows const&, Wanted const&, SolverInputs const&,
-                                RowStatistics const*) = &make_named<T, Exec>;
-      return std::tuple(of_csr, of_own, named, of_rows, with_own, named_rows);
+      Named (*const of_names_rows)(Exec const&, Rows const&, Wanted const&, SolverInputs const&,
+                                   RowStatistics const*) = &make_named<T, Exec>;
+      return std::tuple(of_csr, of_own, of_names, of_rows, with_own, of_names_rows);
     } else {
-      return std::tuple(of_csr, of_own, named);
+      return std::tuple(of_csr, of_own, of_names);
     }
   });
 }

@@ -61,9 +61,9 @@ std::vector<Report> solve_repeatedly(int repeat, std::function<std::vector<Repor
   return first;
 }
 
-void introduce(RunConfig const& run, std::string_view explanation) {
+void introduce(RunConfig const& run, std::function<std::string()> const& explain) {
   if (run.output.introduces && run.chooses() && world().is_first())
-    print(narrowed(concat(run.problem.name, "\n", explanation), width_of_output()));
+    print(narrowed(concat(run.problem.name, "\n", explain()), width_of_output()));
 }
 
 }  // namespace Solder::Driver

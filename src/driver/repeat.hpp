@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <solder/core/report.hpp>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +22,6 @@ std::vector<Report> solve_repeatedly(int repeat, std::function<std::vector<Repor
                                      std::function<std::vector<Report>()> const& search = {});
 
 /// \brief Prints what auto has chosen for the run, and why, where that is asked for.
-void introduce(RunConfig const& run, std::string_view explanation);
+void introduce(RunConfig const& run, std::function<std::string()> const& explain);
 
 }  // namespace Solder::Driver

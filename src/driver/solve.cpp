@@ -3,6 +3,7 @@
 #include "solve.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <solder/core/allocate.hpp>
 #include <solder/matrix/format.hpp>
@@ -17,7 +18,6 @@
 #include "repeat.hpp"
 #include "solve_over_ranks.hpp"
 #include "spaces.hpp"
-#include "streams.hpp"
 #include "symmetry.hpp"
 #include "text.hpp"
 #include "world.hpp"
@@ -92,7 +92,7 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   Solver<T, Exec> const solver = make_solver(exec, A, parameters_of(run, format), inputs);
   exec.fence("Solder::driver: matrix and preconditioner made");
   double const setup_seconds = timer.seconds();
-  introduce(run, solver.explain());
+  introduce(run, [&] { return solver.explain(); });
   bool const is_one = !is_batch && count == 1 && !is_block(run);
   if (is_one) solver.reserve();
   std::optional<Batch<Exec>> batch;

@@ -3,13 +3,12 @@
 #include "solve_over_ranks.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <complex>
+#include <functional>
 #include <solder/core/allocate.hpp>
 #include <solder/matrix/distributed_analysis.hpp>
 #include <solder/solver.hpp>
 #include <solder/trilinos/mpi.hpp>
-#include <utility>
+#include <vector>
 
 #include "columns.hpp"
 #include "coordinates.hpp"
@@ -95,7 +94,7 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system, S
   Solver<T, Exec> const solver = make_solver(exec, A, parameters_of(run, "csr"), inputs);
   exec.fence("Solder::driver: preconditioner made");
   double const setup_seconds = timer.seconds();
-  introduce(run, solver.explain());
+  introduce(run, [&] { return solver.explain(); });
   if (count == 1) all.together([&] { solver.reserve(); });
 
   auto const& halo = static_cast<MpiHalo<T> const&>(*A.halo());

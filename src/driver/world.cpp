@@ -12,9 +12,10 @@
 namespace Solder::Driver {
 
 std::vector<double> World::each(double mine) const {
-  std::vector<double> values(std::size_t(ranks_), 0.0);
-  values[rank_] = mine;
-  if (all() != nullptr) all()->sum(values.data(), ranks_);
+  if (all() == nullptr) return {mine};
+  std::vector<double> values;
+  for (std::vector<double> const& of_rank : Solder::Impl::of_each(*all(), {mine}))
+    values.push_back(of_rank[0]);
   return values;
 }
 

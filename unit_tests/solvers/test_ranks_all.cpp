@@ -66,7 +66,6 @@ TEST(GhostRows, AreThoseOfTheirRanks) {
   }
 }
 
-/// With k = 1 the preconditioner is that of one process, whatever the ranks.
 /// What speaks for and against all that auto chooses by.
 std::vector<Solder::HostCsr<double>> matrices_to_look_at() {
   auto flow = Solder::convection_diffusion_2d<double>(9);
@@ -133,6 +132,7 @@ TEST(DistributedAnalysis, IsThatOfOneProcess) {
   }
 }
 
+/// With k = 1 the preconditioner is that of one process, whatever the ranks.
 TEST(DistributedFsai, IsThatOfOneProcess) {
   auto const all = definite_matrix<double>(20);
   auto const b = random_vector<double>(all.rows, 1);

@@ -98,9 +98,8 @@ struct OwnFacts {
         if (of.columns[k] == i) diagonal += Wide<Scalar>(of.values[k]);
       roots[i] = std::sqrt(largest_part(diagonal));
     }
-    std::vector<double> left = roots;
     RowFactsKernel<Scalar, std::int64_t> const look{of.row_offsets.data(), numbers.data(),
-                                                    of.values.data(), left.data()};
+                                                    of.values.data(), roots.data()};
     for (std::int32_t i = 0; i < n; ++i) {
       look(i, rows);
       double const length = double(of.row_offsets[i + 1] - of.row_offsets[i]);
@@ -219,6 +218,16 @@ EnlargedBlock<Scalar> block_to_look_at(Exec const& exec, DistributedMatrix<Scala
   return enlarged_block(exec, A);
 }
 
+/// \brief check_symmetry() of all ranks' rows together. \param block of this rank
+template <class Scalar, class Exec>
+Symmetry symmetry_of_all(Exec const& exec, DistributedMatrix<Scalar, Exec> const& A,
+                         EnlargedBlock<Scalar> const& block) {
+  Symmetry mine;
+  together(A.ranks(),
+           [&] { mine = check_symmetry(exec, CsrMatrix<Scalar, Exec>(exec, block.rows)); });
+  return of_all(*A.ranks(), mine, block.numbers);
+}
+
 }  // namespace Impl
 
 /// \brief check_symmetry() of a matrix over ranks. Each rank checks its own rows and those of its
@@ -227,11 +236,7 @@ EnlargedBlock<Scalar> block_to_look_at(Exec const& exec, DistributedMatrix<Scala
 /// \ingroup ranks
 template <class Scalar, class Exec>
 Symmetry check_symmetry(Exec const& exec, DistributedMatrix<Scalar, Exec> const& A) {
-  auto const block = Impl::block_to_look_at(exec, A);
-  Symmetry mine;
-  Impl::together(A.ranks(),
-                 [&] { mine = check_symmetry(exec, CsrMatrix<Scalar, Exec>(exec, block.rows)); });
-  return Impl::of_all(*A.ranks(), mine, block.numbers);
+  return Impl::symmetry_of_all(exec, A, Impl::block_to_look_at(exec, A));
 }
 
 /// \brief analyse() of a matrix over ranks: the same to the bit, but for three things.
@@ -243,10 +248,7 @@ template <class Scalar, class Exec>
 Analysis analyse(Exec const& exec, DistributedMatrix<Scalar, Exec> const& A) {
   auto const block = Impl::block_to_look_at(exec, A);
   Analysis analysis;
-  Impl::together(A.ranks(), [&] {
-    analysis.symmetry = check_symmetry(exec, CsrMatrix<Scalar, Exec>(exec, block.rows));
-  });
-  analysis.symmetry = Impl::of_all(*A.ranks(), analysis.symmetry, block.numbers);
+  analysis.symmetry = Impl::symmetry_of_all(exec, A, block);
   Impl::look_at_entries(A, block, analysis);
   return analysis;
 }
