@@ -150,37 +150,44 @@ TYPED_TEST(ProductOn, HasRowsOfSoManyTerms) {
   check_product(exec, with_terms(exec.concurrency() / 2 + 1, 66), Y);
 }
 
-/// Of any number of workers, and rows of any length.
-template <class Scalar>
-void check_arrays_of_workers() {
-  using Rows = Solder::Impl::ProductRowsOnHosts<Scalar>;
-  alignas(256) static char memory[1 << 17];
-  auto const place_of = [](auto const* array) {
-    return reinterpret_cast<std::uintptr_t>(array) - reinterpret_cast<std::uintptr_t>(memory);
-  };
-  for (std::int32_t const workers : {1, 2, 5})
-    for (std::int32_t const width : {0, 1, 63, 600})
-      for (std::int32_t const longest : {0, 1, 41, 42, 599}) {
-        Rows rows{.width = width};
-        rows.workers = workers;
-        rows.use(memory, longest);
-        auto const share = static_cast<std::uintptr_t>(rows.longest);
-        EXPECT_GE(rows.longest, longest);
-        EXPECT_EQ(place_of(rows.unsorted) % alignof(Scalar), 0);
-        EXPECT_EQ(place_of(rows.keys) % alignof(std::uint64_t), 0);
-        EXPECT_EQ(place_of(rows.places) % alignof(std::int32_t), 0);
-        EXPECT_GE(place_of(rows.keys), place_of(rows.unsorted) + workers * share * sizeof(Scalar));
-        EXPECT_GE(place_of(rows.places), place_of(rows.keys) + workers * share * 8);
-        EXPECT_LE(place_of(rows.places) + std::uintptr_t(4) * workers * width,
-                  static_cast<std::uintptr_t>(workers * rows.bytes_of_worker(longest)));
-      }
+/// On hosts the places of sums are counted on from row to row, and start again before they
+/// overflow.
+TEST(Product, CountsPlacesFromRowToRow) {
+  constexpr std::int32_t width = 7;
+  std::vector<std::int32_t> place(width, 5);
+  Solder::Impl::SummedRow<double, 3 * width> row(place.data(), width);
+  for (std::int32_t i = 0; i < 40; ++i) {
+    row.begin();
+    EXPECT_EQ(row.size(), 0);
+    std::vector<std::int32_t> const columns{(i + 4) % width, i % width, (i + 2) % width};
+    std::vector<double> const values{1.0 + i, 2.0 + i, 4.0 + i};
+    row.add(1, columns.data(), values.data(), 3);
+    row.add(10, columns.data() + 1, values.data() + 1, 2);
+    std::map<std::int32_t, double> const expected{
+        {columns[0], values[0]}, {columns[1], 11 * values[1]}, {columns[2], 11 * values[2]}};
+    ASSERT_EQ(row.size(), 3);
+    std::vector<std::int32_t> stored(3);
+    std::vector<double> sums(3);
+    row.store(stored.data(), sums.data());
+    std::size_t at = 0;
+    for (auto const& [column, sum] : expected) {
+      EXPECT_EQ(stored[at], column) << "row " << i;
+      EXPECT_EQ(sums[at++], sum) << "row " << i;
+    }
+  }
 }
 
-TEST(Product, AlignsTheArraysOfWorkersOnHosts) {
-  check_arrays_of_workers<float>();
-  check_arrays_of_workers<double>();
-  check_arrays_of_workers<Kokkos::complex<float>>();
-  check_arrays_of_workers<ComplexDouble>();
+/// Rows that fill the memory that a thread of a host keeps them in, and a row that is longer.
+TYPED_TEST(ProductOn, HasMoreEntriesThanAThreadKeepsAtOnce) {
+  TypeParam const exec;
+  HostCsr<float> Y{40, 40000, {0}, {}, {}};
+  for (std::int32_t i = 0; i < Y.rows; ++i) {
+    for (std::int32_t k = 0; k < (i == 21 ? 40000 : 3000 - i); ++k)
+      Y.columns.push_back(static_cast<std::int32_t>((k * 7919LL + i) % 40000));
+    Y.row_offsets.push_back(static_cast<std::int64_t>(Y.columns.size()));
+  }
+  Y.values = random_vector<float>(Y.columns.size(), 15);
+  check_product(exec, diagonal(random_vector<float>(Y.rows, 14)), Y);
 }
 
 TYPED_TEST(ProductOn, RefusesWhatDoesNotFit) {

@@ -393,6 +393,7 @@ TEST(AmgRefresh, ComputesOnlyValuesInTheSamePattern) {
     EXPECT_EQ(kernel.label.find("Solder::amg::decide"), std::string::npos);
     EXPECT_EQ(kernel.label.find("Solder::amg::count_strong"), std::string::npos);
     EXPECT_EQ(kernel.label.find("Solder::product::count"), std::string::npos);
+    EXPECT_EQ(kernel.label.find("Solder::product::store"), std::string::npos);  // hosts' rows
   }
   EXPECT_EQ(M.setup().level_rows, setup.level_rows);
   EXPECT_EQ(M.setup().level_nonzeros, setup.level_nonzeros);

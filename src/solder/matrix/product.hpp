@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <solder/core/errors.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/lanes.hpp>
 #include <solder/matrix/csr.hpp>
@@ -444,29 +445,40 @@ CsrMatrix<Scalar, Exec> product_on_hosts(Exec const& exec, CsrMatrix<Scalar, Exe
                                          ProductMemory<Exec>& memory,
                                          ProductPattern<Exec> const* known) {
   using Rows = ProductRowsOnHosts<Scalar>;
+  using Policy = Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>;
   std::int32_t const n = X.rows();
+  std::int64_t const bytes = std::int64_t(4) * std::max(Y.columns(), 1);
   Rows rows{.X = X.device_operator(), .Y = Y.device_operator(), .width = Y.columns()};
-  auto const run = [&](char const* label, std::int32_t longest) {
-    std::int64_t const bytes = rows.bytes_of_worker(longest);
-    rows.workers = static_cast<std::int32_t>(std::clamp<std::int64_t>(
-        product_budget(X, Y) / std::max<std::int64_t>(bytes, 1), 1, exec.concurrency()));
-    rows.use(memory.take(exec, rows.workers * bytes), longest);
-    Kokkos::parallel_for(
-        label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>(exec, 0, rows.workers),
-        rows);
+  rows.workers = static_cast<std::int32_t>(
+      std::clamp<std::int64_t>(product_budget(X, Y) / bytes, 1, exec.concurrency()));
+  rows.places = reinterpret_cast<std::int32_t*>(memory.take(exec, rows.workers * bytes));
+  std::vector<typename Rows::Worker> workers(rows.workers);
+  rows.of_worker = workers.data();
+  auto const run = [&] {
+    Kokkos::parallel_for("Solder::product::rows", Policy(exec, 0, rows.workers), rows);
+    exec.fence("Solder::product: the rows are summed");
+    for (auto const& worker : workers)
+      if (worker.lacks_memory) throw OutOfMemory("Solder::product", n, X.nonzeros());
   };
-  auto const counted = [&]() -> ProductPattern<Exec> {
-    auto const offsets =
-        allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
-    rows.lengths = offsets.data();
-    run("Solder::product::count", 0);
-    auto const totals =
-        offsets_of_lengths(exec, offsets.data(), n, LengthsInArray<std::int32_t>{rows.lengths});
-    check_product_entries<CsrMatrix<Scalar, Exec>>(totals.nonzeros);
-    return {offsets, totals.nonzeros, totals.longest};
-  };
-  return computed(exec, rows, Y.columns(), known != nullptr ? *known : counted(),
-                  [&](std::int32_t longest) { run("Solder::product::entries", longest); });
+  if (known != nullptr)
+    return computed(exec, rows, Y.columns(), *known, [&](std::int32_t) { run(); });
+
+  auto const offsets =
+      allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
+  rows.lengths = offsets.data();
+  run();
+  auto const totals =
+      offsets_of_lengths(exec, offsets.data(), n, LengthsInArray<std::int32_t>{rows.lengths});
+  check_product_entries<CsrMatrix<Scalar, Exec>>(totals.nonzeros);
+  return computed(
+      exec, rows, Y.columns(), ProductPattern<Exec>{offsets, totals.nonzeros, totals.longest},
+      [&](std::int32_t) {
+        Kokkos::parallel_for(
+            "Solder::product::store", Policy(exec, 0, rows.workers), [rows](std::int32_t worker) {
+              std::int32_t const first = rows.offsets[rows.first_row(worker)];
+              rows.of_worker[worker].rows.move_to(rows.columns + first, rows.values + first);
+            });
+      });
 }
 
 /// \brief product() on GPUs. Y must have no duplicates.
@@ -581,12 +593,13 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
 
 /// \brief X Y, with ascending columns in each row; the same bits in each run.
 ///
-/// Gustavson's algorithm, twice: for the lengths of the rows and for their entries. Terms are added
-/// in the order of X's row. On GPUs each row is summed in a table of its own, by about as many
-/// lanes as a row of Y has entries. The tables are in scratch, except those of rows with some
-/// thousand entries. On hosts each thread has a word per column of Y. These words and the tables in
-/// memory take up to 64 MB, or a third of the memory of X and Y if that is more, but at least what
-/// one thread needs. Waits for the device. \throws std::invalid_argument if X does
+/// Gustavson's algorithm. Terms are added in the order of X's row. On GPUs it runs twice, for the
+/// lengths of the rows and for their entries. Each row is summed in a table of its own, by about as
+/// many lanes as a row of Y has entries. The tables are in scratch, except those of rows with some
+/// thousand entries. On hosts each thread has a word per column of Y, and keeps its rows until all
+/// lengths are known, so that the product is in memory twice for a moment. These words and the
+/// tables in memory take up to 64 MB, or a third of the memory of X and Y if that is more, but at
+/// least what one thread needs. Waits for the device. \throws std::invalid_argument if X does
 /// not have as many columns as Y has rows \throws std::length_error if the product has more than
 /// 2^31 - 2^16 - 1 entries
 /// \ingroup matrices
