@@ -106,6 +106,9 @@ struct PointwiseOf {
   KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(At const&, std::int32_t i, Scalar const& r) const {
     return m(i, r);
   }
+  KOKKOS_FORCEINLINE_FUNCTION void ask_for(At const&, std::int32_t i) const {
+    Impl::ask_for_row(m, i);
+  }
 };
 
 /// \brief Whether these take vectors of several right-hand sides; see HostTeam. What says nothing

@@ -33,7 +33,7 @@ int column_league(Exec const& exec, std::int64_t rows, std::int32_t columns) {
 template <class Member>
 class ColumnTeam {
  public:
-  static constexpr bool knows_control = false, has_columns = true;
+  static constexpr bool knows_control = false, has_columns = true, asks_ahead = false;
   KOKKOS_FUNCTION ColumnTeam(Member const& team, std::int32_t columns)
       : member_(team),
         columns_(columns),

@@ -63,6 +63,14 @@ KOKKOS_FORCEINLINE_FUNCTION void prefetch([[maybe_unused]] void const* at,
 #endif
 }
 
+/// \brief Asks a GPU for the cache line that holds `at`, some time before it is loaded: a load
+/// keeps a register busy until it arrives. On hosts nothing.
+KOKKOS_FORCEINLINE_FUNCTION void ask_for([[maybe_unused]] void const* at) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("prefetch.global.L1 [%0];" ::"l"(at));
+#endif
+}
+
 /// \brief The execution spaces of this Kokkos that Solder has runners for, a std::tuple of them.
 using EnabledSpaces = decltype(std::tuple_cat(
 #if defined(KOKKOS_ENABLE_SERIAL)

@@ -76,12 +76,21 @@ inline constexpr bool goes_downwards = [] {
 
 namespace Impl {
 
+/// \brief Asks for an entry of a vector in memory that is only read.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION void ask_for_entry(Scalar const* vector, std::int32_t i) {
+  ask_for(vector + i);
+}
+template <class Vector>
+KOKKOS_FORCEINLINE_FUNCTION void ask_for_entry(Vector const&, std::int32_t) {}
+
 /// \brief Several vectors.
 template <class... Vectors>
 struct Together {
   bool operator==(Together const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void load(auto const&, auto*) const {}
+  KOKKOS_FORCEINLINE_FUNCTION void ask_for(std::int32_t) const {}
   KOKKOS_FORCEINLINE_FUNCTION void give(auto const& i, auto*, auto const& f, auto&... row) const {
     f(i, row...);
   }
@@ -96,6 +105,7 @@ struct Together<Last> {
   bool operator==(Together const&) const = default;
 
   KOKKOS_FORCEINLINE_FUNCTION void load(auto const& i, auto* row) const { *row = first[i]; }
+  KOKKOS_FORCEINLINE_FUNCTION void ask_for(std::int32_t i) const { ask_for_entry(first, i); }
   KOKKOS_FORCEINLINE_FUNCTION auto loaded(auto const& i) const {
     return Kokkos::Array<std::remove_cvref_t<decltype(first[i])>, 1>{first[i]};
   }
@@ -125,6 +135,11 @@ struct Together<First, Rest...> {
     Kokkos::Array<std::remove_cvref_t<decltype(first[i])>, 1 + sizeof...(Rest)> row;
     load(i, row.data());
     return row;
+  }
+  /// \brief Asks for entry i of those that are const.
+  KOKKOS_FORCEINLINE_FUNCTION void ask_for(std::int32_t i) const {
+    ask_for_entry(first, i);
+    rest.ask_for(i);
   }
   /// \brief f(i, entries that load() has loaded ...), which may change them; stores those of
   /// vectors that are not const.
@@ -173,8 +188,12 @@ struct Range {
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const&, Prepare const& prepare,
                                                 Consume const& consume) const {
     return team.for_each_row(
-        rows, [&](auto const& i) { return from.loaded(i); }, prepare,
-        [&](auto const& i, auto row) { from.give(i, row.data(), consume); });
+        rows,
+        [&](auto const& i) {
+          Impl::ask_for_row(consume, i);
+          return from.loaded(i);
+        },
+        prepare, [&](auto const& i, auto row) { from.give(i, row.data(), consume); });
   }
 
   template <class Home>
@@ -458,9 +477,12 @@ struct Mapped {
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, At const& at,
                                                 Prepare const& prepare,
                                                 Consume const& consume) const {
-    return source.for_each_row(team, at, prepare, [&](auto const& i, auto const&... values) {
-      consume(i, f(at, i, values...));
-    });
+    if constexpr (Team::asks_ahead)
+      return source.for_each_row(team, at, prepare, Mapping<Consume>{f, at, consume});
+    else
+      return source.for_each_row(team, at, prepare, [&](auto const& i, auto const&... values) {
+        consume(i, f(at, i, values...));
+      });
   }
 
   template <class Home>
@@ -468,6 +490,22 @@ struct Mapped {
     auto const there = Solder::at_home(source, home);
     return Mapped<std::remove_const_t<decltype(there)>, Function>{there, f};
   }
+
+ private:
+  template <class Consume>
+  struct Mapping {
+    Function const& f;
+    At const& at;
+    Consume const& consume;
+
+    KOKKOS_FORCEINLINE_FUNCTION void operator()(auto const& i, auto const&... values) const {
+      consume(i, f(at, i, values...));
+    }
+    KOKKOS_FORCEINLINE_FUNCTION void ask_for(std::int32_t i) const {
+      if constexpr (requires { f.ask_for(at, i); }) f.ask_for(at, i);
+      Impl::ask_for_row(consume, i);
+    }
+  };
 };
 
 /// \brief Whether a source loads entries of vectors alone, and takes no products.

@@ -94,6 +94,8 @@ KOKKOS_FUNCTION constexpr std::size_t sums_needed_by() {
 ///     totals scalars() is given,
 ///   - `ahead(team, at) const`: what else is to be loaded before the control block has arrived,
 ///   - `end(team, mine, now, next) const`: instead of leaving the sums, or to take account,
+///   - `ask_for(i) const`, on GPUs: asks for what row() loads of memory besides; see ask_for(). A
+///     body that only products give rows to may ask for `ask_for(i, scalars)` instead,
 /// all but row() where needed.
 ///
 /// Loading ahead, the test of the phase and the gathering of earlier sums, in a fixed order, are
@@ -203,6 +205,23 @@ struct Stage {
       run_on_device(team, at, now, next, earlier...);
   }
 
+  /// \brief Gives rows to the body, which is told before that they come.
+  struct Giver {
+    Stage const& stage;
+    typename ScalarsOf<Body>::type const& scalars;
+    Sums<Impl::sums_of<Body>()>& mine;
+
+    KOKKOS_FORCEINLINE_FUNCTION void operator()(auto const& i, auto&&... values) const {
+      stage.give(scalars, mine, i, values...);
+    }
+    KOKKOS_FORCEINLINE_FUNCTION void ask_for(std::int32_t i) const {
+      if constexpr (has_scalars && requires { stage.body.ask_for(i, scalars); })
+        stage.body.ask_for(i, scalars);
+      else
+        Impl::ask_for_row(stage.body, i);
+    }
+  };
+
   template <class Team, class... S>
   KOKKOS_FORCEINLINE_FUNCTION void run_on_device(Team const& team, At const& at, Control const& now,
                                                  Control& next, S const&... earlier) const {
@@ -211,9 +230,12 @@ struct Stage {
     auto const loaded = ahead(team, at);
     set_known(now, scalars);
     auto const& rows = source_with(scalars);
-    auto const consume = [&](auto const& i, auto&&... values) {
-      give(scalars, mine, i, values...);
-    };
+    auto const consume = [&] {
+      if constexpr (Team::asks_ahead)
+        return Giver{*this, scalars, mine};
+      else
+        return [&](auto const& i, auto&&... values) { give(scalars, mine, i, values...); };
+    }();
     bool went_on;
     if constexpr (sizeof...(S) == 0) {
       went_on = rows.for_each_row(

@@ -47,6 +47,12 @@ KOKKOS_FORCEINLINE_FUNCTION std::int32_t row_of_entry(std::int32_t i, std::int32
   return columns > 1 ? i / columns : i;
 }
 
+/// \brief Tells a consumer of rows that row i comes, if it wants to know.
+template <class Consume>
+KOKKOS_FORCEINLINE_FUNCTION void ask_for_row(Consume const& consume, std::int32_t i) {
+  if constexpr (requires { consume.ask_for(i); }) consume.ask_for(i);
+}
+
 /// \brief Teams of a league that a GPU's multiprocessor holds at once: leaves 85 registers a thread
 /// of an H100, enough for all loads of a row to be in flight. With 4 (64 registers), or with more
 /// teams than fit, it is slower.
@@ -102,7 +108,7 @@ KOKKOS_FORCEINLINE_FUNCTION Sums<(N + ...)> part_of(std::int32_t part, Sum<N> co
 /// Where it has a system of a batch, whose rows are a window, place() is where it leaves and keeps
 /// what other systems have of their own.
 struct HostTeam {
-  static constexpr bool knows_control = false, has_columns = false;
+  static constexpr bool knows_control = false, has_columns = false, asks_ahead = false;
   /// Rows of a window, whose entries of all columns stay in the cache.
   static constexpr std::int32_t window_rows = 128;
 
@@ -247,6 +253,9 @@ class DeviceTeam {
  public:
   static constexpr bool knows_control = Kind != TeamOf::stage, alone = Kind == TeamOf::solve_alone,
                         has_columns = false, has_window = false;
+  /// Whether what a row needs is asked for before its turn. Not in a kernel of a whole solve: it
+  /// has no registers to spare, and its data are in the caches.
+  static constexpr bool asks_ahead = !knows_control;
 
   /// \param most_sums the largest N of this kernel's sums: what its scratch was made for
   KOKKOS_FUNCTION DeviceTeam(Member const& team, int league_rank, int league_size, int most_sums)

@@ -103,13 +103,17 @@ struct CsrOperator {
     return lane_bits + 3 < 5 ? lane_bits + 3 : 5;
   }
 
-  /// \brief The sum of the terms begin, begin + step, ... below end of a row product, with 8 loads
-  /// in flight at a time. With twice the digits there are only 4, because these must not take more
-  /// registers than an iteration does.
+  /// The loads that a lane has in flight at a time. With twice the digits there are only 4, because
+  /// these must not take more registers than an iteration does.
+  template <class X>
+  static constexpr int batch_of = Impl::TwiceTheDigits<X> ? 4 : 8;
+
+  /// \brief The sum of the terms begin, begin + step, ... below end of a row product, a batch at
+  /// a time.
   template <class X, class Operand>
   KOKKOS_FORCEINLINE_FUNCTION X part(Operand const& x, Offset begin, Offset end,
                                      Offset step) const {
-    constexpr int batch = Impl::TwiceTheDigits<X> ? 4 : 8;
+    constexpr int batch = batch_of<X>;
     X sum{};
     for (Offset k = begin; k < end; k += batch * step) {
       Scalar value[batch];
@@ -121,6 +125,39 @@ struct CsrOperator {
       for (int j = 0; j < batch; ++j) factor[j] = column[j] >= 0 ? x[column[j]] : X{};
       for (int j = 0; j < batch; ++j) sum += X(value[j]) * factor[j];
     }
+    return sum;
+  }
+
+  /// \brief What a lane sums of a row: the entries begin, begin + step, ... below end.
+  struct Share {
+    Offset begin = 0, end = 0;
+  };
+
+  /// \brief The first columns of a share; -1 beyond its end.
+  template <int batch>
+  KOKKOS_FORCEINLINE_FUNCTION void load_columns(Share const& of, Offset step,
+                                                std::int32_t (&column)[batch]) const {
+    for (int j = 0; j < batch; ++j) column[j] = -1;
+    if (of.begin >= of.end) return;
+    for (int j = 0; j < batch; ++j)
+      if (of.begin + j * step < of.end) column[j] = columns[of.begin + j * step];
+  }
+  /// \brief part() of a share whose first columns are loaded. Those of the share that comes next
+  /// are loaded while the entries of x are under way.
+  template <class X, class Operand, int batch>
+  KOKKOS_FORCEINLINE_FUNCTION X part_ahead(Operand const& x, Share now, Share const& next,
+                                           Offset step, std::int32_t (&column)[batch]) const {
+    X sum{};
+    do {
+      Scalar value[batch];
+      X factor[batch];
+      for (int j = 0; j < batch; ++j)
+        value[j] = now.begin + j * step < now.end ? values[now.begin + j * step] : Scalar{};
+      for (int j = 0; j < batch; ++j) factor[j] = column[j] >= 0 ? x[column[j]] : X{};
+      now.begin += batch * step;
+      load_columns(now.begin < now.end ? now : next, step, column);
+      for (int j = 0; j < batch; ++j) sum += X(value[j]) * factor[j];
+    } while (now.begin < now.end);
     return sum;
   }
 
@@ -374,17 +411,30 @@ struct CsrOperator {
                                   : pass == 1 ? group_rows
                                               : warp_rows;
       std::int32_t base = team.first_place(places, at_once, block);
+      auto const is_short = [&](Row const& of) {
+        return Team::has_window || pass > 0 ||
+               static_cast<std::int64_t>(of.end - of.begin) <= short_row(lane_bits);
+      };
+      auto const share = [&](Row const& of) {
+        return is_short(of) ? Share{of.begin + lane, of.end} : Share{};
+      };
       Row next = row_at(base + (team.rank() >> bits), places, first + places, end, list);
+      std::int32_t column[batch_of<X>];
+      if (Team::asks_ahead) load_columns(share(next), lanes, column);
       if (pass == 0 && !prepare()) return false;
       // All lanes of a warp make the same number of turns, because they exchange their sums.
       while (base < places) {
         Row const now = next;
         base = team.next_place(base, at_once, block);
         next = row_at(base + (team.rank() >> bits), places, first + places, end, list);
-        bool const mine = now.row >= 0 &&
-                          (Team::has_window || pass > 0 ||
-                           static_cast<std::int64_t>(now.end - now.begin) <= short_row(lane_bits));
-        X sum = mine ? part<X>(x, now.begin + lane, now.end, lanes) : X{};
+        bool const mine = now.row >= 0 && is_short(now);
+        X sum{};
+        if constexpr (Team::asks_ahead) {
+          if (mine && lane == 0) Impl::ask_for_row(consume, now.row);
+          sum = part_ahead<X>(x, share(now), share(next), lanes, column);
+        } else {
+          if (mine) sum = part<X>(x, now.begin + lane, now.end, lanes);
+        }
         for (int m = lanes / 2; m > 0; m /= 2) sum += Impl::lane_exchange(sum, m);
         if (mine && lane == 0) consume(team.own(now.row), sum);
       }

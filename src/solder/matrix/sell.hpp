@@ -128,11 +128,19 @@ struct SellOperator {
       return s >= 0 && s < slices ? slice(s, lane) : Slice{0, 0, -1};
     };
     Slice now = slice_at(base + team.warp_rank());
+    using X = ScalarOf<Operand>;
+    std::int32_t column[batch_of<X>];
+    if (Team::asks_ahead) load_columns(now, lane, column);
     if (!prepare()) return false;
     while (base < places) {
       base = team.next_place(base, at_once, block);
       Slice const next = slice_at(base + team.warp_rank());
-      ScalarOf<Operand> sum = lane_product(x, now, lane);
+      if constexpr (Team::asks_ahead) {
+        if (now.row >= 0 && (lane & (lanes - 1)) == 0) Impl::ask_for_row(consume, now.row);
+      } else {
+        load_columns(now, lane, column);
+      }
+      X sum = lane_product<Team::asks_ahead>(x, now, next, lane, column);
       for (int m = lanes / 2; m > 0; m /= 2) sum += Impl::lane_exchange(sum, m);
       if (now.row >= 0 && (lane & (lanes - 1)) == 0) consume(team.own(now.row), sum);
       now = next;
@@ -140,26 +148,38 @@ struct SellOperator {
     return true;
   }
 
-  /// \brief The sum of a lane's terms, with 8 in flight at a time; 4 with twice the digits.
-  template <class Operand>
-  KOKKOS_FORCEINLINE_FUNCTION ScalarOf<Operand> lane_product(Operand const& x, Slice const& of,
-                                                             std::int32_t lane) const {
+  /// The terms that a lane has in flight at a time: 8; 4 with twice the digits.
+  template <class X>
+  static constexpr int batch_of = Impl::TwiceTheDigits<X> ? 4 : 8;
+
+  /// \brief The first columns of a lane; -1 beyond its end.
+  template <int batch>
+  KOKKOS_FORCEINLINE_FUNCTION void load_columns(Slice const& of, std::int32_t lane,
+                                                std::int32_t (&column)[batch]) const {
+    std::int64_t const k = of.begin + lane;
+    for (int j = 0; j < batch; ++j) column[j] = j < of.width ? columns[k + Impl::warp * j] : -1;
+  }
+
+  /// \brief The sum of a lane's terms, whose first columns are loaded. \tparam ahead whether to
+  /// load those of the slice that comes next, while the entries of x are under way
+  template <bool ahead, class Operand, int batch>
+  KOKKOS_FORCEINLINE_FUNCTION ScalarOf<Operand> lane_product(Operand const& x, Slice now,
+                                                             Slice const& next, std::int32_t lane,
+                                                             std::int32_t (&column)[batch]) const {
     using X = ScalarOf<Operand>;
-    constexpr int batch = Impl::TwiceTheDigits<X> ? 4 : 8;
-    std::int32_t const* column_at = columns + of.begin + lane;
-    Scalar const* value_at = values + of.begin + lane;
     X sum{};
-    for (std::int32_t left = of.width; left > 0; left -= batch) {
+    do {
       Scalar value[batch];
       X factor[batch];
-      std::int32_t column[batch];
-      for (int j = 0; j < batch; ++j) column[j] = j < left ? column_at[Impl::warp * j] : -1;
-      for (int j = 0; j < batch; ++j) value[j] = j < left ? value_at[Impl::warp * j] : Scalar{};
+      std::int64_t const k = now.begin + lane;
+      for (int j = 0; j < batch; ++j)
+        value[j] = j < now.width ? values[k + Impl::warp * j] : Scalar{};
       for (int j = 0; j < batch; ++j) factor[j] = column[j] >= 0 ? x[column[j]] : X{};
+      now.begin += batch * Impl::warp;
+      now.width -= batch;
+      if (ahead || now.width > 0) load_columns(now.width > 0 ? now : next, lane, column);
       for (int j = 0; j < batch; ++j) sum += X(value[j]) * factor[j];
-      column_at += batch * Impl::warp;
-      value_at += batch * Impl::warp;
-    }
+    } while (now.width > 0);
     return sum;
   }
 

@@ -104,6 +104,11 @@ struct ChebyshevPointwiseTurn : ChebyshevTurn<Scalar> {
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Az, Scalars const& s) const {
     s.to[i] = s.step(i, m(i, s.r[i] - Az));
   }
+  KOKKOS_FORCEINLINE_FUNCTION void ask_for(std::int32_t i, Scalars const& s) const {
+    ask_for_row(m, i);
+    Impl::ask_for(s.r + i);
+    Impl::ask_for(s.to + i);
+  }
 };
 
 /// \brief The last step with a pointwise M: hands out the rows of z. Words: 3 a row.
@@ -121,6 +126,11 @@ struct ChebyshevPointwiseEnd {
     ChebyshevStep<Scalar> step;
     step.set(of, z, before);
     return step(i, m(i, vector_at(r, at)[i] - Az));
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void ask_for(At const& at, std::int32_t i) const {
+    ask_for_row(m, i);
+    Impl::ask_for(vector_at(r, at) + i);
+    Impl::ask_for(before + i);
   }
 };
 
@@ -144,6 +154,9 @@ struct ChebyshevResidual {
   KOKKOS_FORCEINLINE_FUNCTION void row(std::int32_t i, Scalar const& Az,
                                        Scalars const& scalars) const {
     s[i] = scalars.r[i] - Az;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void ask_for(std::int32_t i, Scalars const& scalars) const {
+    Impl::ask_for(scalars.r + i);
   }
 };
 

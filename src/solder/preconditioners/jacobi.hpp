@@ -65,6 +65,9 @@ struct JacobiOperator {
   KOKKOS_FORCEINLINE_FUNCTION Scalar operator()(std::int32_t i, Scalar const& r) const {
     return inverse[row_of_entry(i, columns)] * r;
   }
+  KOKKOS_FORCEINLINE_FUNCTION void ask_for(std::int32_t i) const {
+    Impl::ask_for(inverse + row_of_entry(i, columns));
+  }
   KOKKOS_FORCEINLINE_FUNCTION Scalar undo(std::int32_t i, Scalar const& z) const {
     return z / inverse[row_of_entry(i, columns)];
   }

@@ -58,6 +58,10 @@ struct Body : Decision, HeldM<M> {
     return Body<Formula, Decision, M, decltype(home(std::declval<Vectors const&>()))...>{
         *this, *this, vectors.at_home(home)};
   }
+  KOKKOS_FORCEINLINE_FUNCTION void ask_for(std::int32_t i) const {
+    ask_for_row(this->held(), i);
+    vectors.ask_for(i);
+  }
   KOKKOS_FORCEINLINE_FUNCTION void row(auto const& i, auto&&... others) const {
     if constexpr (sizeof...(Vectors) == 0) {
       Formula::row(InRow<M>{this->held(), i}, others...);
