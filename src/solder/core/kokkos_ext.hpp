@@ -64,7 +64,7 @@ KOKKOS_FORCEINLINE_FUNCTION void prefetch([[maybe_unused]] void const* at,
 }
 
 /// \brief Asks a GPU for the cache line that holds `at`, some time before it is loaded: a load
-/// keeps a register busy until it arrives. On hosts nothing.
+/// keeps a register busy until it arrives. Nothing on hosts, and on GPUs without CUDA.
 KOKKOS_FORCEINLINE_FUNCTION void ask_for([[maybe_unused]] void const* at) {
 #if defined(__CUDA_ARCH__)
   asm volatile("prefetch.global.L1 [%0];" ::"l"(at));
