@@ -2,6 +2,7 @@
 // The product of two sparse matrices against plain loops.
 #include "../support.hpp"
 
+#include <atomic>
 #include <map>
 #include <stdexcept>
 
@@ -163,6 +164,7 @@ TEST(Product, CountsPlacesFromRowToRow) {
     std::vector<double> const values{1.0 + i, 2.0 + i, 4.0 + i};
     row.add(1, columns.data(), values.data(), 3);
     row.add(10, columns.data() + 1, values.data() + 1, 2);
+    for (std::int32_t const at : place) EXPECT_LT(at, 3 * width) << "row " << i;
     std::map<std::int32_t, double> const expected{
         {columns[0], values[0]}, {columns[1], 11 * values[1]}, {columns[2], 11 * values[2]}};
     ASSERT_EQ(row.size(), 3);
@@ -174,6 +176,33 @@ TEST(Product, CountsPlacesFromRowToRow) {
       EXPECT_EQ(stored[at], column) << "row " << i;
       EXPECT_EQ(sums[at++], sum) << "row " << i;
     }
+  }
+}
+
+/// On hosts no more rows are kept than a matrix may have entries, but all lengths are noted.
+TEST(Product, KeepsNoRowsThatAreTooMany) {
+  Kokkos::DefaultHostExecutionSpace const exec;
+  HostCsr<double> Y_host{1, 1000, {0, 1000}, {}, random_vector<double>(1000, 16)};
+  for (std::int32_t k = 0; k < 1000; ++k) Y_host.columns.push_back(k);
+  HostCsr<double> X_host{
+      200, 1, {0}, std::vector<std::int32_t>(200, 0), random_vector<double>(200, 17)};
+  for (std::int32_t i = 1; i <= 200; ++i) X_host.row_offsets.push_back(i);
+  CsrMatrix<double, Kokkos::DefaultHostExecutionSpace> const X(exec, X_host), Y(exec, Y_host);
+  for (std::int64_t const most : {200000, 100000}) {
+    using Rows = Solder::Impl::ProductRowsOnHosts<double>;
+    std::vector<std::int32_t> places(1000), lengths(200);
+    std::vector<Rows::Worker> worker(1);
+    std::atomic<std::int64_t> entries = 0;
+    Rows rows{.X = X.device_operator(), .Y = Y.device_operator(), .width = 1000};
+    rows.workers = 1;
+    rows.places = places.data();
+    rows.of_worker = worker.data();
+    rows.entries = &entries;
+    rows.most = most;
+    rows.lengths = lengths.data();
+    rows(0);
+    EXPECT_EQ(worker[0].rows.is_empty(), most < 200000);
+    for (std::int32_t const length : lengths) EXPECT_EQ(length, 1000);
   }
 }
 

@@ -94,8 +94,8 @@ KOKKOS_FUNCTION constexpr std::size_t sums_needed_by() {
 ///     totals scalars() is given,
 ///   - `ahead(team, at) const`: what else is to be loaded before the control block has arrived,
 ///   - `end(team, mine, now, next) const`: instead of leaving the sums, or to take account,
-///   - `ask_for(i) const`, on GPUs: asks for what row() loads of memory besides; see ask_for(). A
-///     body that only products give rows to may ask for `ask_for(i, scalars)` instead,
+///   - `ask_for(i) const`, or `ask_for(i, scalars) const` where the source takes products: asks a
+///     GPU's memory for what row(i) loads besides, if the source tells in advance which row comes,
 /// all but row() where needed.
 ///
 /// Loading ahead, the test of the phase and the gathering of earlier sums, in a fixed order, are
@@ -205,7 +205,7 @@ struct Stage {
       run_on_device(team, at, now, next, earlier...);
   }
 
-  /// \brief Gives rows to the body, which is told before that they come.
+  /// \brief Gives rows to the body, and tells it in advance which row comes.
   struct Giver {
     Stage const& stage;
     typename ScalarsOf<Body>::type const& scalars;
@@ -215,10 +215,12 @@ struct Stage {
       stage.give(scalars, mine, i, values...);
     }
     KOKKOS_FORCEINLINE_FUNCTION void ask_for(std::int32_t i) const {
-      if constexpr (has_scalars && requires { stage.body.ask_for(i, scalars); })
+      if constexpr (has_scalars && requires { stage.body.ask_for(i, scalars); }) {
+        static_assert(takes_products, "a range asks before there are scalars");
         stage.body.ask_for(i, scalars);
-      else
+      } else {
         Impl::ask_for_row(stage.body, i);
+      }
     }
   };
 

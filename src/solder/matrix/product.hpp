@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -454,11 +455,15 @@ CsrMatrix<Scalar, Exec> product_on_hosts(Exec const& exec, CsrMatrix<Scalar, Exe
   rows.places = reinterpret_cast<std::int32_t*>(memory.take(exec, rows.workers * bytes));
   std::vector<typename Rows::Worker> workers(rows.workers);
   rows.of_worker = workers.data();
+  std::atomic<std::int64_t> entries = 0;
+  rows.entries = &entries;
+  rows.most = CsrMatrix<Scalar, Exec>::most_nonzeros;
   auto const run = [&] {
     Kokkos::parallel_for("Solder::product::rows", Policy(exec, 0, rows.workers), rows);
     exec.fence("Solder::product: the rows are summed");
     for (auto const& worker : workers)
-      if (worker.lacks_memory) throw OutOfMemory("Solder::product", n, X.nonzeros());
+      if (worker.lacks_memory)
+        throw OutOfMemory("Solder::product", n, X.nonzeros());
   };
   if (known != nullptr)
     return computed(exec, rows, Y.columns(), *known, [&](std::int32_t) { run(); });
@@ -594,15 +599,14 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
 /// \brief X Y, with ascending columns in each row; the same bits in each run.
 ///
 /// Gustavson's algorithm. Terms are added in the order of X's row. On GPUs it runs twice, for the
-/// lengths of the rows and for their entries. Each row is summed in a table of its own, by about as
-/// many lanes as a row of Y has entries. The tables are in scratch, except those of rows with some
-/// thousand entries. On hosts each thread has a word per column of Y, and keeps its rows until all
-/// lengths are known, so that the product is in memory twice for a moment. These words and the
-/// tables in memory take up to 64 MB, or a third of the memory of X and Y if that is more, but at
-/// least what one thread needs. Waits for the device. \throws std::invalid_argument if X does
-/// not have as many columns as Y has rows \throws std::length_error if the product has more than
-/// 2^31 - 2^16 - 1 entries
-/// \ingroup matrices
+/// lengths of the rows and for their entries. There each row is summed in a table of its own, by
+/// about as many lanes as a row of Y has entries. The tables are in scratch, except those of rows
+/// with some thousand entries. On hosts it runs once: each thread has a word per column of Y and
+/// memory for its longest row, and keeps its rows until all lengths are known, so that the product
+/// is in memory twice for a moment. The words and the tables in memory take up to 64 MB, or a third
+/// of the memory of X and Y if that is more, but at least what one thread needs. Waits for the
+/// device. \throws std::invalid_argument if X does not have as many columns as Y has rows \throws
+/// std::length_error if the product has more than 2^31 - 2^16 - 1 entries \ingroup matrices
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const& X,
                                 CsrMatrix<Scalar, Exec> const& Y) {

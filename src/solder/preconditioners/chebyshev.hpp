@@ -107,7 +107,7 @@ struct ChebyshevPointwiseTurn : ChebyshevTurn<Scalar> {
   KOKKOS_FORCEINLINE_FUNCTION void ask_for(std::int32_t i, Scalars const& s) const {
     ask_for_row(m, i);
     Impl::ask_for(s.r + i);
-    Impl::ask_for(s.to + i);
+    Impl::ask_for(s.step.before + i);
   }
 };
 

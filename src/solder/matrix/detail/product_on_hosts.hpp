@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -100,17 +101,20 @@ class SummedRow {
 template <class Scalar>
 class KeptRows {
  public:
-  void add(SummedRow<Scalar>& row) {
+  /// \param all entries of all threads, but those of the piece that each fills
+  void add(SummedRow<Scalar>& row, std::atomic<std::int64_t>& all) {
     std::int32_t const count = row.size();
     if (pieces_.empty() || pieces_.back().room - pieces_.back().size < count) {
       std::int32_t const room = std::max(least, count);
+      if (!pieces_.empty()) all += pieces_.back().size;
       pieces_.push_back({std::make_unique_for_overwrite<std::int32_t[]>(room),
                          std::make_unique_for_overwrite<Scalar[]>(room), 0, room});
     }
     Piece& last = pieces_.back();
-    row.store(&last.columns[last.size], &last.values[last.size]);
+    row.store(last.columns.get() + last.size, last.values.get() + last.size);
     last.size += count;
   }
+  bool is_empty() const { return pieces_.empty(); }
   /// \brief Copies the rows to their place, and gives back their memory.
   void move_to(std::int32_t* columns, Scalar* values) {
     for (Piece& piece : pieces_) {
@@ -133,7 +137,8 @@ class KeptRows {
 };
 
 /// \brief Rows of X Y on hosts (Gustavson's algorithm). Each worker sums a range of rows, once: if
-/// the offsets are not known it keeps its rows and notes their lengths.
+/// the offsets are not known it keeps its rows and notes their lengths. When all workers have more
+/// than `most` entries, which no matrix may have, they only note lengths.
 template <class Scalar>
 struct ProductRowsOnHosts {
   /// \brief What a worker has of its own.
@@ -145,8 +150,10 @@ struct ProductRowsOnHosts {
   CsrOperator<Scalar, std::int32_t> X, Y;
   std::int32_t width;  ///< columns of Y
   std::int32_t workers = 0;
-  std::int32_t* places = nullptr;         ///< [workers][width]
-  Worker* of_worker = nullptr;            ///< [workers]
+  std::int32_t* places = nullptr;                ///< [workers][width]
+  Worker* of_worker = nullptr;                   ///< [workers]
+  std::atomic<std::int64_t>* entries = nullptr;  ///< that all workers keep
+  std::int64_t most = 0;
   std::int32_t* lengths = nullptr;        ///< [rows], to compute; null: offsets are known
   std::int32_t const* offsets = nullptr;  ///< [rows + 1]
   std::int32_t* columns = nullptr;
@@ -177,7 +184,10 @@ struct ProductRowsOnHosts {
         row.store(columns + offsets[i], values + offsets[i]);
       } else {
         lengths[i] = row.size();
-        of_worker[worker].rows.add(row);
+        if (entries->load(std::memory_order_relaxed) <= most)
+          of_worker[worker].rows.add(row, *entries);
+        else
+          of_worker[worker].rows = {};
       }
     }
   }
