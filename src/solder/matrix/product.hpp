@@ -462,8 +462,7 @@ CsrMatrix<Scalar, Exec> product_on_hosts(Exec const& exec, CsrMatrix<Scalar, Exe
     Kokkos::parallel_for("Solder::product::rows", Policy(exec, 0, rows.workers), rows);
     exec.fence("Solder::product: the rows are summed");
     for (auto const& worker : workers)
-      if (worker.lacks_memory)
-        throw OutOfMemory("Solder::product", n, X.nonzeros());
+      if (worker.lacks_memory) throw OutOfMemory("Solder::product", n, X.nonzeros());
   };
   if (known != nullptr)
     return computed(exec, rows, Y.columns(), *known, [&](std::int32_t) { run(); });
@@ -605,8 +604,10 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
 /// memory for its longest row, and keeps its rows until all lengths are known, so that the product
 /// is in memory twice for a moment. The words and the tables in memory take up to 64 MB, or a third
 /// of the memory of X and Y if that is more, but at least what one thread needs. Waits for the
-/// device. \throws std::invalid_argument if X does not have as many columns as Y has rows \throws
-/// std::length_error if the product has more than 2^31 - 2^16 - 1 entries \ingroup matrices
+/// device.
+/// \throws std::invalid_argument if X does not have as many columns as Y has rows
+/// \throws std::length_error if the product has more than 2^31 - 2^16 - 1 entries
+/// \ingroup matrices
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const& X,
                                 CsrMatrix<Scalar, Exec> const& Y) {
