@@ -123,7 +123,7 @@ struct HostRows {
                                                 Consume const& consume) const {
     if (!prepare()) return false;
     // Windows that wait for other ranks come last. With team.for_each_window GCC does not inline
-    // the lambda, and keeps the sums of the rows in memory: 1.3 of the time of CG with Chebyshev.
+    // the lambda, and keeps the sums of the rows in memory: 1.3 of the time.
     std::int32_t const begin = team.first(rows), passes = waits == nullptr ? 1 : 2;
     for (std::int32_t pass = 0; pass < passes; ++pass)
       for (std::int32_t end = team.last(rows); end > begin; end -= window) {

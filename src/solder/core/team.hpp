@@ -47,7 +47,7 @@ KOKKOS_FORCEINLINE_FUNCTION std::int32_t row_of_entry(std::int32_t i, std::int32
   return columns > 1 ? i / columns : i;
 }
 
-/// \brief Tells a consumer of rows that row i comes, if it wants to know.
+/// \brief Tells a consumer of rows, or what it is made of, that row i comes, if it wants to know.
 template <class Consume>
 KOKKOS_FORCEINLINE_FUNCTION void ask_for_row(Consume const& consume, std::int32_t i) {
   if constexpr (requires { consume.ask_for(i); }) consume.ask_for(i);

@@ -143,7 +143,8 @@ struct CsrOperator {
       if (of.begin + j * step < of.end) column[j] = columns[of.begin + j * step];
   }
   /// \brief part() of a share whose first columns are loaded. Those of the share that comes next
-  /// are loaded while the entries of x are under way.
+  /// are loaded while the entries of x are under way. (part() as a case of it made kernels of whole
+  /// solves with vectors on chip 5% slower.)
   template <class X, class Operand, int batch>
   KOKKOS_FORCEINLINE_FUNCTION X part_ahead(Operand const& x, Share now, Share const& next,
                                            Offset step, std::int32_t (&column)[batch]) const {
