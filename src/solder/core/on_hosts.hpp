@@ -76,13 +76,17 @@ class RowBlock {
   Value values_[room];
 };
 
-inline constexpr auto always = [] { return true; };
+/// \brief A prepare() that has nothing to ask. A type, not a constant: GPUs' compilers know no
+/// reference to a host's constant, and they compile what is for hosts and devices.
+struct Always {
+  KOKKOS_FUNCTION constexpr bool operator()() const { return true; }
+};
 
 /// \brief Fills the block of a window with the rows of a source that has them in order.
 template <class Source, class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION void fill_window(Source const& source, HostTeam const& team,
                                              At const& at, RowBlock<Scalar>& block) {
-  source.for_each_row(team, at, always,
+  source.for_each_row(team, at, Always{},
                       [&](std::int32_t i, Scalar const& value) { block.take(i, value); });
 }
 /// \brief Those of a Mapped source: what it makes of a value is a loop of its own, because the one
@@ -200,7 +204,7 @@ Application<HostProgram, HostRows<Scalar>> host_application(Keeper& keeper,
   Fill const permuted = [](void const* source, HostTeam const& team, At const& at,
                            RowBlock<Scalar>& block) {
     static_cast<Source const*>(source)->for_each_row(
-        team, at, always, [&](std::int32_t i, Scalar const& value) { block.take_any(i, value); });
+        team, at, Always{}, [&](std::int32_t i, Scalar const& value) { block.take_any(i, value); });
   };
   bool (*waits)(void const*, HostTeam const&) = nullptr;
   if constexpr (requires { kept->rows.may_wait(); })

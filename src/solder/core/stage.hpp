@@ -35,8 +35,8 @@ KOKKOS_FORCEINLINE_FUNCTION bool is_idle(Stage const& stage, Control const& now,
 }
 
 /// \brief Kokkos keeps what a launch takes along, 512 bytes and more, out of the ordinary argument
-/// space before 5.0; 152 of them are the team policy's, and a stage's kernel adds 64.
-inline constexpr std::size_t largest_functor = 352, largest_stage = largest_functor - 64;
+/// space before 5.0; 152 of them are the team policy's, and a stage's kernel adds 56.
+inline constexpr std::size_t largest_functor = 352, largest_stage = largest_functor - 56;
 
 /// \brief How many sums the rows of a body leave.
 template <class Body>

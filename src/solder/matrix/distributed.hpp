@@ -49,9 +49,6 @@ class Halo : public Ranks {
 /// \ingroup ranks
 template <class Scalar, class Exec>
 class DistributedMatrix {
-  static_assert(Impl::is_host_space<Exec>,
-                "Solder::DistributedMatrix: ranks solve together on hosts only, so far");
-
  public:
   using scalar_type = Scalar;  ///< of its entries
 
@@ -68,6 +65,8 @@ class DistributedMatrix {
         version_(local.version()),
         arrays_(std::make_shared<CsrMatrix<Scalar, Exec, Offset>>(local)),
         halo_(std::move(halo)) {
+    static_assert(Impl::is_host_space<Exec>,
+                  "Solder::DistributedMatrix: ranks solve together on hosts only, so far");
     std::int32_t const n = rows();
     if (columns_ < n)
       throw std::invalid_argument(

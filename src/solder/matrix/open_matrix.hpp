@@ -123,7 +123,7 @@ HostOperator<Scalar> host_operator(Operator const* kept) {
     HostOperator<Scalar> host{kept->rows, kept->teams};
     constexpr auto products = [](void const* op, HostTeam const& team, auto const& x, auto& block) {
       static_cast<Operator const*>(op)->for_each_row_product(
-          team, x, always, [&](std::int32_t i, auto const& value) { block.take_any(i, value); });
+          team, x, Always{}, [&](std::int32_t i, auto const& value) { block.take_any(i, value); });
     };
     host.op = kept;
     host.fill = products;
@@ -138,10 +138,10 @@ HostOperator<Scalar> host_operator(Operator const* kept) {
           block.take_any(i, Value(Wide<Scalar>(value)));
         };
         auto const& own = *static_cast<Operator const*>(op);
-        if constexpr (TakesDoubles<Operator, Scalar, HostTeam, decltype(always), decltype(take)>)
-          own.for_each_row_product(team, Widened<Scalar, false>{x.values}, always, consume);
+        if constexpr (TakesDoubles<Operator, Scalar, HostTeam, Always, decltype(take)>)
+          own.for_each_row_product(team, Widened<Scalar, false>{x.values}, Always{}, consume);
         else
-          own.for_each_row_product(team, x.values, always, consume);
+          own.for_each_row_product(team, x.values, Always{}, consume);
       };
     return host;
   }
