@@ -353,7 +353,7 @@ Parameters
 columns : int, optional
     Right-hand sides; 0 for a vector.)")
       .def_prop_ro("name", &PySolver::name, "str : the class that solves, Solder::Cg, ...")
-      .def_prop_ro("matrix_format", &PySolver::format, "str : csr, sell or ell")
+      .def_prop_ro("matrix_format", &PySolver::format, "str : csr, sell, ell or block")
       .def_prop_ro("shape", &PySolver::shape, "(int, int) : of A")
       .def_prop_ro("dtype", &PySolver::dtype, "str : of A, b and x")
       .def_prop_ro("copies", &PySolver::copies,

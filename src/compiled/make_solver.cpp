@@ -38,12 +38,16 @@ void with_matrix(Exec const& exec, Wanted const& wanted, CsrMatrix<T, Exec> cons
     rows = *known;
   else if (!Impl::is_host_space<Exec> || wanted.format != MatrixFormat::automatic)
     rows = row_statistics(exec, A);
+  BlockLayout<Exec> layout;
+  if (may_be_blocks(wanted.format, A.nonzeros())) rows.blocks = layout = find_blocks(exec, A);
   FormatChoice choice;
   std::optional<SellMatrix<T, Exec>> padded;
+  std::optional<BlockMatrix<T, Exec>> blocks;
   try {
     choice = choose_format(wanted.format, rows, sizeof(T), Impl::is_host_space<Exec>);
     if (choice.format == MatrixFormat::ell) padded = SellMatrix<T, Exec>::ell(exec, A);
     if (choice.format == MatrixFormat::sell) padded = SellMatrix<T, Exec>::sell(exec, A);
+    if (choice.format == MatrixFormat::block) blocks.emplace(exec, A, layout);
   } catch (InputError const& error) {
     throw std::invalid_argument(std::string("Solder::make_solver: matrix_format: ") + error.what());
   } catch (OutOfMemory const&) {
@@ -52,6 +56,8 @@ void with_matrix(Exec const& exec, Wanted const& wanted, CsrMatrix<T, Exec> cons
   }
   if (padded)
     f(*padded, choice);
+  else if (blocks)
+    f(*blocks, choice);
   else
     f(A, choice);
 }
@@ -157,12 +163,10 @@ class Made final : public Impl::MadeSolver<T, Exec> {
   std::int64_t nonzeros() const override { return parts_->A.nonzeros(); }
   std::string_view matrix_format() const override { return to_string(parts_->format.format); }
   std::string_view format_reason() const override { return parts_->format.reason; }
-  bool solves_columns_at_once() const override {
-    return parts_->method->columns->are_solved_at_once();
-  }
+  bool solves_columns_at_once() const override { return many().columns->are_solved_at_once(); }
   std::size_t workspace_bytes(std::int32_t columns) const override {
     if (columns == 0 && !wanted_.is_block()) return parts_->method->workspace_bytes();
-    return parts_->method->columns->workspace_bytes(std::max(columns, 1), rows());
+    return many().columns->workspace_bytes(std::max(columns, 1), rows());
   }
   std::string explain() const override {
     return wanted_.name + " with " + wanted_.preconditioner.name + ", as named\n";
@@ -171,21 +175,20 @@ class Made final : public Impl::MadeSolver<T, Exec> {
   Report solve(T const* b, T* x) override {
     begin_solve();
     if (!wanted_.is_block()) return parts_->method->solve(b, x);
-    return parts_->method->columns->solve(
-        Impl::ColumnsView<T const>(OneColumn<T const>(b, rows(), 1)),
-        Impl::ColumnsView<T>(OneColumn<T>(x, rows(), 1)))[0];
+    return many().columns->solve(Impl::ColumnsView<T const>(OneColumn<T const>(b, rows(), 1)),
+                                 Impl::ColumnsView<T>(OneColumn<T>(x, rows(), 1)))[0];
   }
   std::vector<Report> solve(Impl::ColumnsView<T const> const& b,
                             Impl::ColumnsView<T> const& x) override {
     begin_solve();
-    return parts_->method->columns->solve(b, x);
+    return many().columns->solve(b, x);
   }
   std::vector<Report> solve(T const* b, T* x, Batch<Exec> const& batch) override {
-    if (parts_->format.format != MatrixFormat::csr)
+    if (parts_->format.format != MatrixFormat::csr && !parts_->make_many)
       throw std::invalid_argument("Solder::make_solver: a batch needs matrix_format: csr, not " +
                                   std::string(matrix_format()));
     begin_solve();
-    return parts_->method->batch->solve(b, x, batch);
+    return many().batch->solve(b, x, batch);
   }
   void set_matrix([[maybe_unused]] Csr const& A, [[maybe_unused]] Pattern pattern) override {
     if constexpr (over_ranks)
@@ -223,14 +226,26 @@ class Made final : public Impl::MadeSolver<T, Exec> {
   template <class Entry>
   using OneColumn = Kokkos::View<Entry**, Kokkos::LayoutRight, typename Exec::memory_space,
                                  Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using Method = Impl::AnyMethod<Exec, T>;
   /// What is made for a matrix.
   struct Parts {
     Given A;
     Impl::MadeOf of_matrix, of_preconditioner;  ///< the values that the solver and M have
     FormatChoice format{};
     std::function<void(Given const&)> set_matrix{}, refresh{};
-    std::unique_ptr<Impl::AnyMethod<Exec, T>> method{};
+    std::unique_ptr<Method> method{};
+    /// Makes one for several right-hand sides, if that is another one.
+    std::function<std::unique_ptr<Method>()> make_many{};
+    std::unique_ptr<Method> many{};  ///< that one, once it is needed
   };
+
+  /// \brief The method for several right-hand sides, or a batch. They need compressed rows: if the
+  /// format could be chosen, and is another one, a method of its own has them.
+  Method& many() const {
+    if (!parts_->make_many) return *parts_->method;
+    if (parts_->many == nullptr) parts_->many = parts_->make_many();
+    return *parts_->many;
+  }
 
   std::unique_ptr<Parts> made(Given const& A, RowStatistics const* rows) const {
     Impl::MadeOf const values(A.version());
@@ -257,6 +272,19 @@ class Made final : public Impl::MadeSolver<T, Exec> {
         };
         parts->method =
             make_method(exec_, wanted_, inputs_, std::shared_ptr<typename System::AsSeen>(system));
+        if constexpr (!std::is_same_v<Matrix, Given> && !reads<std::decay_t<decltype(M)>, Matrix>)
+          if (wanted_.format == MatrixFormat::automatic) {
+            using OfRows = Impl::SystemOf<Exec, Given, std::decay_t<decltype(M)>>;
+            auto const of_rows = std::make_shared<OfRows>(A, M);
+            parts->set_matrix = [of_rows, set = parts->set_matrix](Given const& anew) {
+              set(anew);
+              of_rows->set_matrix(anew);
+            };
+            parts->make_many = [this, of_rows] {
+              return make_method(exec_, wanted_, inputs_,
+                                 std::shared_ptr<typename OfRows::AsSeen>(of_rows));
+            };
+          }
       };
       if constexpr (Impl::is_host_space<Exec>) {
         if (own_) return with_M(*own_, [](auto const&...) {});

@@ -44,9 +44,7 @@ class ParameterReader {
   Enum word(std::string_view name, Enum value) {
     std::vector<std::string_view> valid;
     for (auto const& each : words_of(value)) valid.push_back(each.word);
-    std::string const given = word(name, word_of(value), valid);
-    for (auto const& each : words_of(value))
-      if (each.word == given) value = each.value;
+    read_word(word(name, word_of(value), valid), value);
     return value;
   }
   /// \brief The name of the object that the tree is of, one of `valid`; `otherwise` of an empty

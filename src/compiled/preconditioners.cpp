@@ -186,7 +186,8 @@ auto of_each_type() {
                     refresh(std::type_identity<Incomplete<T, Exec>>(), csr),
                     refresh(std::type_identity<Amg<T, Exec>>(), csr),
                     refresh(std::type_identity<Amg<T, Exec, Single<T>>>(), csr), chebyshev(csr),
-                    chebyshev(std::type_identity<SellMatrix<T, Exec>>()));
+                    chebyshev(std::type_identity<SellMatrix<T, Exec>>()),
+                    chebyshev(std::type_identity<BlockMatrix<T, Exec>>()));
 }
 
 template <class T>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The set-ups of FSAI and of multigrid for hosts, matchings, and the look at a matrix. Compiled
-// once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
+// The set-ups of FSAI, of multigrid and of matrices in blocks for hosts, matchings, and the look at
+// a matrix. Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
 #include <solder/matrix/analysis.hpp>
+#include <solder/matrix/block.hpp>
 #include <solder/matrix/matching.hpp>
 #include <solder/preconditioners/amg.hpp>
 #include <solder/preconditioners/fsai.hpp>
@@ -13,6 +14,14 @@ namespace Solder {
 
 template class Impl::scaling::ProductMatching<std::int32_t>;
 template Analysis analyse(Impl::Host const&, CsrMatrix<SOLDER_SCALAR, Impl::Host> const&);
+template std::int64_t Impl::find_slices(Impl::Host const&, Impl::BlockRows<std::int32_t> const&,
+                                        std::int64_t*);
+template void Impl::fill_block_columns(Impl::Host const&, Impl::BlockRows<std::int32_t> const&,
+                                       std::int64_t const*, std::int32_t*);
+template void Impl::fill_block_values(Impl::Host const&,
+                                      CsrMatrix<SOLDER_SCALAR, Impl::Host> const&,
+                                      BlockOperator<SOLDER_SCALAR> const&, SOLDER_SCALAR*);
+template struct Impl::BlockSums<SOLDER_SCALAR>;
 
 namespace Impl::fsai {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <solder/matrix/block.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/distributed.hpp>
 #include <solder/matrix/sell.hpp>
@@ -68,8 +69,9 @@ struct SystemsWith {
 
 /// \brief Any of the systems for which all methods are compiled.
 template <class T, class Exec>
-using AnySystem =
+using AnySystem = typename SystemsWith<
+    T, Exec, BlockMatrix<T, Exec>,
     typename SystemsWith<T, Exec, SellMatrix<T, Exec>,
-                         typename SystemsWith<T, Exec, CsrMatrix<T, Exec>>::type>::type;
+                         typename SystemsWith<T, Exec, CsrMatrix<T, Exec>>::type>::type>::type;
 
 }  // namespace Solder::Compiled

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <solder/core/report.hpp>
-#include <solder/matrix/format.hpp>
+#include <solder/matrix/matrix_format.hpp>
 #include <solder/matrix/symmetry.hpp>
 #include <solder/parameters.hpp>
 #include <solder/preconditioners/amg_options.hpp>

@@ -28,7 +28,7 @@ struct Groups {
 
   Groups(RunConfig const& run, Counts const& counts) {
     std::string const& format = run.execution.matrix_format;
-    bool const together = takes_columns(run) && format != "sell" && format != "ell";
+    bool const together = takes_columns(run) && (format == "auto" || format == "csr");
     are_concurrent = !together && !on_host(run.execution.space) && counts.right_hand_sides > 1;
     double const most = together         ? Solder::Impl::columns_at_once(counts.rows)
                         : are_concurrent ? Solder::Impl::columns_side_by_side(counts.rows)
@@ -244,7 +244,7 @@ std::vector<Share> footprint(RunConfig const& run, Counts const& matrix, bool is
       {"the copy that is solved", run.matrix_key(),
        entries + matrix.rows * 4 + (is_one ? of.vectors(3) : 0)}};
   std::string const& format = run.execution.matrix_format;
-  if (format == "sell" || format == "ell")
+  if (format != "auto" && format != "csr")
     shares.push_back({format, "execution.matrix_format", entries});
   if (of.groups.are_narrowed) {  // at most the same columns again, with b and x
     Case without = of;           // any columns: only what M stores itself

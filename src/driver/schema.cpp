@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <solder/core/names.hpp>
+#include <solder/matrix/matrix_format.hpp>
 #include <solder/problems/stand_in_figures.hpp>
 #include <type_traits>
 #include <utility>
@@ -268,8 +269,8 @@ std::vector<Key> all_keys() {
        .default_value = "default", .help = "execution space, see --list; default: the best of this build; gpu: an error without one"},
       {.section = "execution", .name = "runner", .words = words_of_all<Runner>(),
        .default_value = "auto", .help = "launch each kernel, a graph of them, or the whole solve as one kernel of one team or of all (resident)"},
-      {.section = "execution", .name = "matrix_format", .words = {"auto", "csr", "sell", "ell"},
-       .default_value = "auto", .help = "compressed rows, slices of padded rows, or all rows padded; auto: by the lengths of the rows"},
+      {.section = "execution", .name = "matrix_format", .words = words_of_all<MatrixFormat>(),
+       .default_value = "auto", .help = "compressed rows, slices of padded rows, all rows padded, or blocks; auto: by the rows and blocks of the matrix"},
       {.section = "execution", .name = "repeat", .kind = Kind::integer, .least = 1, .most = 1e6,
        .default_value = "1", .help = "number of solves; the median time is reported"},
 

@@ -26,21 +26,30 @@ namespace Solder::Driver {
 namespace {
 
 /// \brief The format that a run asks for, and why it is to be CSR where it leaves the choice, or
-/// nothing: several right-hand sides are solved at once then.
-std::pair<std::string, std::string> wanted_format(RunConfig const& run, bool several) {
+/// nothing: several right-hand sides are solved at once then; and a host may end a program that
+/// takes the last of its memory for another format.
+template <class T>
+std::pair<std::string, std::string> wanted_format(RunConfig const& run, System<T> const& system) {
+  std::string const& format = run.execution.matrix_format;
   if (run.problem.batch > 0) return {"csr", "for a batch"};
-  if (several && !is_block(run) && run.execution.matrix_format == "auto" && takes_columns(run))
+  if (format != "auto" || is_block(run)) return {format, ""};
+  if (system.right_hand_sides() > 1 && takes_columns(run))
     return {"csr", "for several right-hand sides"};
-  return {run.execution.matrix_format, ""};
+  if (on_host(run.execution.space) &&
+      2 * double(system.matrix.nonzeros()) * (sizeof(T) + 4) > double(available_memory()))
+    return {"csr", "for little memory"};
+  return {format, ""};
 }
 
-/// \brief Refuses a padded format that would store too much, or not fit in the memory of a host.
+/// \brief Refuses a format that would store too much, or not fit in the memory of a host.
 template <class T, class Exec>
-void check_padding(Exec const& exec, RunConfig const& run, std::string const& format,
-                   CsrMatrix<T, Exec> const& A) {
-  if (format != "sell" && format != "ell") return;
-  MatrixFormat const wanted = format == "ell" ? MatrixFormat::ell : MatrixFormat::sell;
-  RowStatistics const rows = row_statistics(exec, A);
+void check_format(Exec const& exec, RunConfig const& run, std::string const& format,
+                  CsrMatrix<T, Exec> const& A) {
+  if (format == "auto" || format == "csr") return;
+  MatrixFormat wanted = MatrixFormat::automatic;
+  read_word(format, wanted);
+  RowStatistics rows = row_statistics(exec, A);
+  if (wanted == MatrixFormat::block) rows.blocks = find_blocks(exec, A);
   auto const refuse = [&](std::string const& why) {
     throw InputError(concat(run.where("execution.matrix_format"),
                             ": execution.matrix_format: ", run.problem.name, ": ", why));
@@ -50,8 +59,7 @@ void check_padding(Exec const& exec, RunConfig const& run, std::string const& fo
   } catch (InputError const& error) {
     refuse(error.what());
   }
-  double const entries = double(format == "ell" ? rows.ell_entries : rows.sell_entries),
-               bytes = entries * (sizeof(T) + 4);
+  double const bytes = double(Solder::Impl::entries_in(wanted, rows)) * (sizeof(T) + 4);
   if (Solder::Impl::is_host_space<Exec> && bytes > double(available_memory()))
     refuse(concat(format, " needs ", memory_text(bytes), " more memory; ",
                   memory_text(double(available_memory())), " is available"));
@@ -85,8 +93,8 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
     if (!why.empty()) return refuse(system, why, solved);
   }
 
-  auto const [format, reason] = wanted_format(run, count > 1);
-  check_padding(exec, run, format, A);
+  auto const [format, reason] = wanted_format(run, system);
+  check_format(exec, run, format, A);
   Kokkos::Timer timer;
   SolverInputs const inputs{monitor, coordinates_of(run, system)};
   Solver<T, Exec> const solver = make_solver(exec, A, parameters_of(run, format), inputs);
@@ -143,9 +151,8 @@ template <class T>
 std::string explain(RunConfig const& run, System<T> const& system) {
   std::string text;
   with_space(run.execution.space, [&]<class Exec>(Exec const& exec) {
-    text =
-        explain_solver(exec, CsrMatrix<T, Exec>(exec, system.matrix),
-                       parameters_of(run, wanted_format(run, system.right_hand_sides() > 1).first));
+    text = explain_solver(exec, CsrMatrix<T, Exec>(exec, system.matrix),
+                          parameters_of(run, wanted_format(run, system).first));
   });
   return text;
 }

@@ -30,7 +30,7 @@ struct Solved {
   Report report;  ///< of all right-hand sides or systems (see summary()), with the median time of
                   ///< the repeats
   std::string space;
-  std::string matrix_format;         ///< csr, sell or ell
+  std::string matrix_format;         ///< csr, sell, ell or block
   std::string format_reason;         ///< why this format, in words
   std::optional<Symmetry> symmetry;  ///< of the matrix, if it was checked
   std::vector<T> solution;           ///< entry i of column c, out of k, is number i * k + c

@@ -13,9 +13,11 @@
 #include <solder/log.hpp>
 #include <solder/matrix/analysis.hpp>
 #include <solder/matrix/batch.hpp>
+#include <solder/matrix/block.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/format.hpp>
 #include <solder/matrix/host_csr.hpp>
+#include <solder/matrix/matrix_format.hpp>
 #include <solder/matrix/product.hpp>
 #include <solder/matrix/sell.hpp>
 #include <solder/matrix/symmetry.hpp>

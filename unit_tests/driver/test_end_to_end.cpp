@@ -110,6 +110,30 @@ TEST(Driver, EveryMatrixFormatConvergesAlike) {
       << runs[3]["matrix_format_reason"];
 }
 
+TEST(Driver, BlocksOfSeveralUnknownsAtAPoint) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem: {generate: elasticity_3d, size: 5}\n"
+                "preconditioner: {name: jacobi}\n"
+                "execution: {matrix_format: [csr, block]}\n"
+                "output: {json: r.json}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  Json const runs = Json::parse(scratch.read("r.json"))["runs"];
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[1]["matrix_format"], "block");
+  EXPECT_EQ(runs[1]["matrix_format_reason"], "asked for; blocks of 3 x 3, 0% padding");
+  EXPECT_EQ(runs[0]["iterations"], runs[1]["iterations"]);
+
+  scratch.write("b.yaml",
+                "problem: {generate: fem_poisson_2d, size: 15}\n"
+                "execution: {matrix_format: block}\n");
+  Outcome const without = drive(scratch, "b.yaml");
+  EXPECT_EQ(without.code, 2);
+  EXPECT_TRUE(contains(without.err, "b.yaml:2: execution.matrix_format")) << without.err;
+  EXPECT_TRUE(contains(without.err, "block would gain nothing")) << without.err;
+}
+
 TEST(Driver, AbsurdPaddingIsAnErrorThatSaysWhatToTake) {
   Scratch const scratch;
   int const n = 3000;  // an arrow: one full row and column, and the diagonal

@@ -32,6 +32,14 @@ struct ProductBody {
   }
 };
 
+/// Row lengths from 0 to `most`.
+inline std::vector<int> random_lengths(int rows, int most, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::vector<int> lengths(rows);
+  for (int& length : lengths) length = static_cast<int>(generator() % (most + 1));
+  return lengths;
+}
+
 /// A random matrix with the given entries in each row, columns ascending.
 template <class Scalar>
 Solder::HostCsr<Scalar> with_row_lengths(std::vector<int> const& lengths,

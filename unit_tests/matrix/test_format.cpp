@@ -110,6 +110,35 @@ TEST(FormatChoice, CsrOnHosts) {
     EXPECT_EQ(choose_format(MatrixFormat::automatic, s, 8, true).format, MatrixFormat::csr);
 }
 
+TEST(FormatChoice, BlocksWhereTheyTakeLess) {
+  auto s = rows_of(24, 81, 60'000'000, 62'000'000, 81'000'000);
+  s.blocks = {3, 6'800'000};
+  for (bool const on_host : {false, true}) {
+    auto const choice = choose_format(MatrixFormat::automatic, s, 8, on_host);
+    EXPECT_EQ(choice.format, MatrixFormat::block);
+    EXPECT_EQ(choice.reason, "blocks of 3 x 3, 2% padding");
+    EXPECT_EQ(choose_format(MatrixFormat::block, s, 8, on_host).reason,
+              "asked for; blocks of 3 x 3, 2% padding");
+  }
+  // A GPU has too few rows to hide what a lane waits for in the longest one.
+  s.rows = 3000;
+  s.nonzeros /= 300;
+  s.sell_entries /= 300;
+  s.ell_entries /= 300;
+  s.blocks.blocks /= 300;
+  s.sell_lane_bits = s.csr_lane_bits = 3;
+  EXPECT_NE(choose_format(MatrixFormat::automatic, s, 8, false).format, MatrixFormat::block);
+  s.blocks = {};
+  EXPECT_THROW(choose_format(MatrixFormat::block, s, 8, true), Solder::InputError);
+}
+
+TEST(FormatChoice, AreLookedForInLargeMatricesOrIfAskedFor) {
+  EXPECT_TRUE(Solder::may_be_blocks(MatrixFormat::automatic, 1'000'000));
+  EXPECT_FALSE(Solder::may_be_blocks(MatrixFormat::automatic, 10'000));
+  EXPECT_TRUE(Solder::may_be_blocks(MatrixFormat::block, 10));
+  EXPECT_FALSE(Solder::may_be_blocks(MatrixFormat::csr, 1'000'000));
+}
+
 TEST(FormatChoice, WhatIsAskedFor) {
   for (bool const on_host : {false, true}) {
     for (auto const format : {MatrixFormat::csr, MatrixFormat::sell, MatrixFormat::ell})
@@ -147,6 +176,7 @@ TEST(FormatChoice, Names) {
   EXPECT_EQ(to_string(MatrixFormat::csr), "csr");
   EXPECT_EQ(to_string(MatrixFormat::sell), "sell");
   EXPECT_EQ(to_string(MatrixFormat::ell), "ell");
+  EXPECT_EQ(to_string(MatrixFormat::block), "block");
 }
 
 }  // namespace

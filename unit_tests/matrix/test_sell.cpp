@@ -22,13 +22,6 @@ constexpr int warp = 32;
 std::vector<SellShape> const shapes = {{}, {1, 0}, {32, 0}, {1024, 1}, {1, 3}, {64, 5}};
 constexpr int ell_lane_bits[] = {SellShape::automatic, 0, 2};
 
-std::vector<int> random_lengths(int rows, int most, unsigned seed) {
-  std::mt19937 generator(seed);
-  std::vector<int> lengths(rows);
-  for (int& length : lengths) length = static_cast<int>(generator() % (most + 1));
-  return lengths;
-}
-
 /// Rows in the order in which SELL stores them.
 std::vector<int> stored_order(std::vector<int> const& lengths, std::size_t sigma) {
   std::vector<int> order(lengths.size());

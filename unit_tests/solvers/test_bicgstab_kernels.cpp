@@ -3,6 +3,11 @@
 #include "bench.hpp"
 #include "bicgstab.hpp"
 
+#include <solder/core/runners/kernels.hpp>
+#include <solder/matrix/block.hpp>
+#include <solder/preconditioners/chebyshev.hpp>
+#include <solder/preconditioners/jacobi.hpp>
+
 namespace {
 
 using namespace SolderTest;
@@ -37,6 +42,23 @@ TYPED_TEST(BiCgStabKernels, AGraphIsRecordedOnceAndSubmittedWithoutAFence) {
 
 TYPED_TEST(BiCgStabKernels, ConstructionWorksOnTheInstanceGiven) {
   expect_construction_on_the_instance<BiCgStabOptions, TypeParam>();
+}
+
+/// The largest stage of all, and a program of hosts does not have it: a polynomial's last step and
+/// BiCGStab's first decision.
+template <class Operator>
+constexpr std::size_t bytes_of_largest_stage() {
+  using namespace Solder::Impl;
+  using End = ChebyshevPointwiseEnd<double, JacobiOperator<double>, double const*>;
+  using HalfStep = Body<BiCgStabHalfStepApart, BiCgStabAlpha<double, true>, NoOperation,
+                        double const*, double*, double*, double*>;
+  using Rows = Solder::Mapped<Solder::Product<Operator, double const*>, End>;
+  return sizeof(StageKernel<Solder::Stage<Rows, HalfStep>, OneColumn>);
+}
+
+TEST(BiCgStabStages, FitAmongTheArgumentsOfAGpu) {
+  EXPECT_LE(bytes_of_largest_stage<Solder::SellOperator<double>>(), Solder::Impl::largest_functor);
+  EXPECT_LE(bytes_of_largest_stage<Solder::BlockOperator<double>>(), Solder::Impl::largest_functor);
 }
 
 }  // namespace

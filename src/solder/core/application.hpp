@@ -142,6 +142,14 @@ struct OpenedMatrix {
 
   /// Whether it says that its rows go to the teams that have them in vector stages; see OnChipTeam.
   static constexpr bool may_be_aligned = requires(Operator const& op) { op.is_aligned(); };
+  /// Whether whole solves with it are compiled as one kernel for GPUs; it may say that they are
+  /// not.
+  static constexpr bool has_whole_kernels = [] {
+    if constexpr (requires { Operator::has_whole_kernels; })
+      return Operator::has_whole_kernels;
+    else
+      return true;
+  }();
   /// Whether the threads of a whole solve can hold its rows in their registers, for products with
   /// made vectors.
   static constexpr bool can_hold_rows = requires(Operator const& op) { op.threads_to_hold(); };

@@ -28,8 +28,10 @@
 /// flight that there are registers for.
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
 #define SOLDER_NO_UNROLLING _Pragma("unroll 1")
+#define SOLDER_UNROLLED _Pragma("unroll")
 #else
 #define SOLDER_NO_UNROLLING
+#define SOLDER_UNROLLED
 #endif
 
 namespace Solder::Impl {

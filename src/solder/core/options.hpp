@@ -50,6 +50,18 @@ constexpr std::string_view word_of(Enum value) {
   return "unknown";
 }
 
+/// \brief Whether there is an enumerator of this word, which is then written.
+/// \ingroup options
+template <HasWords Enum>
+constexpr bool read_word(std::string_view text, Enum& value) {
+  for (Word<Enum> const& each : words_of(value))
+    if (each.word == text) {
+      value = each.value;
+      return true;
+    }
+  return false;
+}
+
 /// \brief The numbers that an option may be.
 struct Interval {
   double least = -std::numeric_limits<double>::infinity();  ///< lower end
@@ -161,12 +173,7 @@ struct Option {
       value = text == flag.yes;
       return true;
     } else {
-      for (auto const& each : words_of(value))
-        if (each.word == text) {
-          value = each.value;
-          return true;
-        }
-      return false;
+      return read_word(text, value);
     }
   }
   /// \brief Whether the description allows this value.

@@ -2,39 +2,20 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <string>
-#include <string_view>
 
 #include <solder/core/errors.hpp>
 #include <solder/core/kokkos_ext.hpp>
-#include <solder/core/options.hpp>
+#include <solder/matrix/block.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/matrix_format.hpp>
 #include <solder/matrix/sell.hpp>
 
 namespace Solder {
-
-/// \brief How a matrix is stored for its products; see CsrMatrix and SellMatrix.
-enum class MatrixFormat {
-  automatic,  ///< chosen from the row lengths; see choose_format()
-  csr,        ///< compressed rows
-  sell,       ///< slices of rows, each as wide as its longest row
-  ell         ///< all rows as wide as the longest one
-};
-
-/// \brief All values, with their words.
-constexpr auto words_of(MatrixFormat) {
-  return std::array<Word<MatrixFormat>, 4>{{{MatrixFormat::automatic, "auto"},
-                                            {MatrixFormat::csr, "csr"},
-                                            {MatrixFormat::sell, "sell"},
-                                            {MatrixFormat::ell, "ell"}}};
-}
-/// \brief The word of a value.
-constexpr std::string_view to_string(MatrixFormat format) { return word_of(format); }
 
 /// \brief What the choice of a format is based on.
 struct RowStatistics {
@@ -49,9 +30,11 @@ struct RowStatistics {
       sell_lane_bits = 0;          ///< 2^bits lanes would share a row in SELL
   std::int64_t sell_entries = 0,   ///< that SELL would store, padding included
       ell_entries = 0;             ///< that ELL would store, padding included
+  BlockStatistics blocks = {};     ///< that a BlockMatrix would store
 };
 
-/// \brief The statistics of a matrix, from up to 4 kernels over the row offsets; waits for them.
+/// \brief The statistics of a matrix except its blocks, which find_blocks() finds; from up to
+/// 4 kernels over the row offsets; waits for them.
 /// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 SOLDER_MAKES_LAMBDAS RowStatistics row_statistics(Exec const& exec,
@@ -101,8 +84,11 @@ struct ProductCosts {
   /// The time of each format divided by the time to stream its bytes. Sorted rows no longer share
   /// entries of x with their neighbours.
   static constexpr double csr_slowdown = 1.08, sell_slowdown = 1, sorted_slowdown = 1.25,
-                          ell_slowdown = 1;
+                          ell_slowdown = 1, block_slowdown = 1;
   static constexpr double nanoseconds_a_load = 500;
+  /// What an iteration takes longer in a kernel for each stage than in one of the whole solve,
+  /// which blocks have not.
+  static constexpr double kernels_of_blocks = 11000;
   /// Terms that a lane has in flight at once.
   static constexpr double batch = 8;
   /// An upper bound: more lanes share longer rows in CSR.
@@ -132,23 +118,36 @@ inline std::string lengths_text(RowStatistics const& s) {
          (s.longest == 1 ? " nonzero" : " nonzeros");
 }
 
-/// \brief "4% padding".
-inline std::string padding_text(RowStatistics const& s, std::int64_t entries) {
-  char text[32];
-  double const share = static_cast<double>(entries - s.nonzeros) /
-                       static_cast<double>(std::max<std::int64_t>(1, s.nonzeros));
-  std::snprintf(text, sizeof text, "%.*f%% padding", share > 0 && share < 0.01 ? 1 : 0,
-                100 * share);
+/// \brief "4%".
+inline std::string percent_text(double share) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%.*f%%", share > 0 && share < 0.01 ? 1 : 0, 100 * share);
   return text;
 }
 
+/// \brief "4% padding".
+inline std::string padding_text(RowStatistics const& s, std::int64_t entries) {
+  return percent_text(static_cast<double>(entries - s.nonzeros) /
+                      static_cast<double>(std::max<std::int64_t>(1, s.nonzeros))) +
+         " padding";
+}
+
 inline std::int64_t entries_in(MatrixFormat format, RowStatistics const& s) {
-  return format == MatrixFormat::sell  ? s.sell_entries
-         : format == MatrixFormat::ell ? s.ell_entries
-                                       : s.nonzeros;
+  return format == MatrixFormat::sell    ? s.sell_entries
+         : format == MatrixFormat::ell   ? s.ell_entries
+         : format == MatrixFormat::block ? s.blocks.blocks * s.blocks.size * s.blocks.size
+                                         : s.nonzeros;
+}
+
+/// \brief "blocks of 3 x 3, 1% padding".
+inline std::string blocks_text(RowStatistics const& s) {
+  std::string const size = std::to_string(s.blocks.size);
+  return "blocks of " + size + " x " + size + ", " +
+         padding_text(s, entries_in(MatrixFormat::block, s));
 }
 
 inline bool storable(MatrixFormat format, RowStatistics const& s) {
+  if (format == MatrixFormat::block && s.blocks.size == 1) return false;
   constexpr std::int32_t most_row = SellMatrix<double, Kokkos::DefaultHostExecutionSpace>::most_row;
   return s.longest <= most_row && entries_in(format, s) <= most_entries(s.nonzeros);
 }
@@ -156,11 +155,16 @@ inline bool storable(MatrixFormat format, RowStatistics const& s) {
 inline double product_nanoseconds(MatrixFormat format, RowStatistics const& s,
                                   std::size_t scalar_bytes) {
   double const rows = s.rows, longest = s.longest;
-  double const matrix =
-      static_cast<double>(entries_in(format, s)) * (4.0 + static_cast<double>(scalar_bytes));
+  double const entries = static_cast<double>(entries_in(format, s)),
+               matrix = entries * (4.0 + static_cast<double>(scalar_bytes));
   double const sell_terms = longest / (1 << s.sell_lane_bits);
   double const slices = rows * (1 << s.sell_lane_bits) / warp;
   switch (format) {
+    case MatrixFormat::block:
+      return ProductCosts::kernels_of_blocks +
+             ProductCosts::nanoseconds(entries * static_cast<double>(scalar_bytes) +
+                                           4.0 * static_cast<double>(s.blocks.blocks),
+                                       ProductCosts::block_slowdown, 1, longest);
     case MatrixFormat::ell:
       return ProductCosts::nanoseconds(matrix, ProductCosts::ell_slowdown, 0, sell_terms);
     case MatrixFormat::sell:
@@ -176,19 +180,35 @@ inline double product_nanoseconds(MatrixFormat format, RowStatistics const& s,
 
 }  // namespace Impl
 
+/// \brief Whether choose_format() is to know the blocks of a matrix. In small ones they are not
+/// looked for unless asked for: these stay in caches, and a search takes as long as some products.
+/// \ingroup matrices
+inline bool may_be_blocks(MatrixFormat wanted, std::int64_t nonzeros) {
+  constexpr std::int64_t least = 100'000;
+  return wanted == MatrixFormat::block || (wanted == MatrixFormat::automatic && nonzeros >= least);
+}
+
 /// \brief The format for a matrix with these rows: the wanted one, or the cheapest by the measured
 /// costs in Impl::ProductCosts. Nothing is timed, so every run of an input makes the same choice.
 ///
-/// Hosts read rows one after another and gain nothing from padding, so they get csr; if they may
-/// choose, `s` needs rows and nonzeros alone.
+/// Hosts read rows one after another and gain nothing from padding, so they get block or csr; if
+/// they may choose, `s` needs rows, nonzeros and blocks alone.
 /// \param scalar_bytes sizeof of the matrix's scalar
-/// \throws InputError if the wanted format would store more than ten times the nonzeros
+/// \throws InputError if the wanted format would store more than ten times the nonzeros, or the
+/// matrix has no blocks that are worth it
 /// \ingroup matrices
 inline FormatChoice choose_format(MatrixFormat wanted, RowStatistics const& s,
                                   std::size_t scalar_bytes, bool on_host) {
   std::string const lengths = Impl::lengths_text(s);
   if (wanted != MatrixFormat::automatic) {
     if (wanted == MatrixFormat::csr) return {wanted, "asked for; " + lengths};
+    if (wanted == MatrixFormat::block) {
+      if (s.blocks.size > 1) return {wanted, "asked for; " + Impl::blocks_text(s)};
+      throw InputError("block would gain nothing: blocks of no size from 2 to " +
+                       std::to_string(Impl::most_block_size) + " take at most " +
+                       Impl::percent_text(Impl::most_share_of_blocks) +
+                       " of the memory of compressed rows (columns must ascend); take csr or auto");
+    }
     std::int64_t const entries = Impl::entries_in(wanted, s);
     if (!Impl::storable(wanted, s))
       throw InputError(std::string(to_string(wanted)) + " would store " + std::to_string(entries) +
@@ -197,18 +217,21 @@ inline FormatChoice choose_format(MatrixFormat wanted, RowStatistics const& s,
     return {wanted, "asked for; " + lengths + ", " + Impl::padding_text(s, entries)};
   }
   if (s.nonzeros == 0) return {MatrixFormat::csr, "no nonzeros"};
+  if (on_host && s.blocks.size > 1) return {MatrixFormat::block, Impl::blocks_text(s)};
   if (on_host) return {MatrixFormat::csr, "hosts gain nothing from padded rows"};
   MatrixFormat best = MatrixFormat::csr;
   double least = Impl::product_nanoseconds(best, s, scalar_bytes);
-  for (MatrixFormat const format : {MatrixFormat::sell, MatrixFormat::ell}) {
+  for (MatrixFormat const format : {MatrixFormat::sell, MatrixFormat::ell, MatrixFormat::block}) {
+    if (!Impl::storable(format, s)) continue;
     double const time = Impl::product_nanoseconds(format, s, scalar_bytes);
-    if (time >= least || !Impl::storable(format, s)) continue;
+    if (time >= least) continue;
     best = format;
     least = time;
   }
   if (best == MatrixFormat::csr)
     return {best, lengths + "; sell, with " + Impl::padding_text(s, s.sell_entries) +
                       ", would be no faster"};
+  if (best == MatrixFormat::block) return {best, Impl::blocks_text(s)};
   return {best, lengths + ", " + Impl::padding_text(s, Impl::entries_in(best, s))};
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -14,6 +13,8 @@
 #include <solder/core/team.hpp>
 #include <solder/core/twice.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/detail/copy_of_csr.hpp>
+#include <solder/matrix/detail/slice_products.hpp>
 #include <solder/matrix/kept.hpp>
 #include <solder/matrix/partition.hpp>
 
@@ -52,12 +53,12 @@ struct SellOperator {
 
   /// \brief What a lane must know of a slice before it can load an entry.
   struct Slice {
-    std::int64_t begin;
-    std::int32_t width, row;  ///< row -1: none
+    std::int64_t begin = 0;
+    std::int32_t width = 0, row = -1;  ///< row -1: none
   };
 
   KOKKOS_FORCEINLINE_FUNCTION Slice slice(std::int32_t s, std::int32_t lane) const {
-    Slice found{};
+    Slice found;
     if (slice_offsets == nullptr) {
       found.begin = static_cast<std::int64_t>(s) * width * Impl::warp;
       found.width = width;
@@ -88,7 +89,7 @@ struct SellOperator {
       host_products(team, x, consume);
       return true;
     } else {
-      return device_products(team, x, prepare, consume);
+      return Impl::slice_products(team, *this, x, prepare, consume);
     }
   }
 
@@ -111,48 +112,13 @@ struct SellOperator {
     return Impl::kept_product(team, *this, kept, lane_bits, Impl::warp, x, prepare, consume);
   }
 
- private:
-  template <class Operand>
-  using ScalarOf = std::remove_cvref_t<decltype(std::declval<Operand const&>()[0])>;
+  // ---- What slice_products calls ----
 
-  template <class Team, class Operand, class Prepare, class Consumer>
-  KOKKOS_FORCEINLINE_FUNCTION bool device_products(Team const& team, Operand const& x,
-                                                   Prepare const& prepare,
-                                                   Consumer const& consume) const {
-    std::int32_t const lane = team.lane(), lanes = 1 << lane_bits;
-    std::int32_t const at_once = team.warps_of_team(), block = at_once << lane_bits,
-                       places = team.places(slices, block);
-    std::int32_t base = team.first_place(places, at_once, block);
-    auto const slice_at = [&](std::int32_t place) {
-      std::int32_t const s = places - 1 - place;
-      return s >= 0 && s < slices ? slice(s, lane) : Slice{0, 0, -1};
-    };
-    Slice now = slice_at(base + team.warp_rank());
-    using X = ScalarOf<Operand>;
-    std::int32_t column[batch_of<X>];
-    if (Team::asks_ahead) load_columns(now, lane, column);
-    if (!prepare()) return false;
-    while (base < places) {
-      base = team.next_place(base, at_once, block);
-      Slice const next = slice_at(base + team.warp_rank());
-      if constexpr (Team::asks_ahead) {
-        if (now.row >= 0 && (lane & (lanes - 1)) == 0) Impl::ask_for_row(consume, now.row);
-      } else {
-        load_columns(now, lane, column);
-      }
-      X sum = lane_product<Team::asks_ahead>(x, now, next, lane, column);
-      for (int m = lanes / 2; m > 0; m /= 2) sum += Impl::lane_exchange(sum, m);
-      if (now.row >= 0 && (lane & (lanes - 1)) == 0) consume(team.own(now.row), sum);
-      now = next;
-    }
-    return true;
-  }
-
+  static constexpr bool asks_ahead = true;
   /// The terms that a lane has in flight at a time: 8; 4 with twice the digits.
   template <class X>
-  static constexpr int batch_of = Impl::TwiceTheDigits<X> ? 4 : 8;
+  static constexpr int columns_at_once = Impl::TwiceTheDigits<X> ? 4 : 8;
 
-  /// \brief The first columns of a lane; -1 beyond its end.
   template <int batch>
   KOKKOS_FORCEINLINE_FUNCTION void load_columns(Slice const& of, std::int32_t lane,
                                                 std::int32_t (&column)[batch]) const {
@@ -160,13 +126,13 @@ struct SellOperator {
     for (int j = 0; j < batch; ++j) column[j] = j < of.width ? columns[k + Impl::warp * j] : -1;
   }
 
-  /// \brief The sum of a lane's terms, whose first columns are loaded. \tparam ahead whether to
-  /// load those of the slice that comes next, while the entries of x are under way
+  /// \tparam ahead whether to load the columns of the slice that comes next, while the entries of x
+  /// are under way
   template <bool ahead, class Operand, int batch>
-  KOKKOS_FORCEINLINE_FUNCTION ScalarOf<Operand> lane_product(Operand const& x, Slice now,
-                                                             Slice const& next, std::int32_t lane,
-                                                             std::int32_t (&column)[batch]) const {
-    using X = ScalarOf<Operand>;
+  KOKKOS_FORCEINLINE_FUNCTION auto lane_product(Operand const& x, Slice now, Slice const& next,
+                                                std::int32_t lane,
+                                                std::int32_t (&column)[batch]) const {
+    using X = std::remove_cvref_t<decltype(x[0])>;
     X sum{};
     do {
       Scalar value[batch];
@@ -183,10 +149,11 @@ struct SellOperator {
     return sum;
   }
 
+ private:
   template <class Operand, class Consumer>
   KOKKOS_FORCEINLINE_FUNCTION void host_products(Impl::HostTeam const& team, Operand const& x,
                                                  Consumer const& consume) const {
-    using X = ScalarOf<Operand>;
+    using X = std::remove_cvref_t<decltype(x[0])>;
     std::int32_t const lanes = 1 << lane_bits, in_slice = Impl::warp >> lane_bits;
     auto const slices_before = [&](std::int32_t row) {  // a bound, or the end of the rows
       return static_cast<std::int32_t>((static_cast<std::int64_t>(row) + in_slice - 1) / in_slice);
@@ -402,8 +369,12 @@ SOLDER_MAKES_LAMBDAS void fill_slices(Exec const& exec, CsrMatrix<Scalar, Exec, 
 ///
 /// \tparam Scalar float, double or Kokkos::complex of them
 template <class Scalar, class Exec>
-class SellMatrix {
+class SellMatrix : public Impl::CopyOfCsr<Scalar, Exec> {
+  using Copy = Impl::CopyOfCsr<Scalar, Exec>;
+
  public:
+  using Copy::rows, Copy::columns, Copy::nonzeros;
+
   /// \brief Type of the entries.
   using scalar_type = Scalar;
   /// \brief Where products run.
@@ -453,43 +424,24 @@ class SellMatrix {
   /// one kernel. \throws std::invalid_argument if rows, columns or nonzeros differ
   template <class Offset>
   void refresh(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr) {
-    if (csr.rows() != rows_ || csr.columns() != columns_ || csr.nonzeros() != nonzeros_)
-      throw std::invalid_argument(
-          "Solder::SellMatrix: refresh needs the pattern it was made from, " +
-          std::to_string(rows_) + " x " + std::to_string(columns_) + " with " +
-          std::to_string(nonzeros_) + " nonzeros");
-    Impl::with_memory_for("Solder::SellMatrix", rows_, nonzeros_, [&] {
+    this->check_pattern("Solder::SellMatrix", csr);
+    Impl::with_memory_for("Solder::SellMatrix", rows(), nonzeros(), [&] {
       Impl::fill_slices(exec, csr, device_operator(), column_indices_.data(), values_.data());
     });
-    *of_ = Impl::made_of(csr);
-    version_.change();
+    this->has_values_of(csr);
   }
   /// \brief The matrix with the values of csr, which must have the pattern that this one was made
   /// from. This one stays as it is; the pattern is shared. \throws as refresh does
   template <class Offset>
   SellMatrix with_values_of(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr) const {
     SellMatrix other = *this;
-    Impl::with_memory_for("Solder::SellMatrix", rows_, nonzeros_, [&] {
+    Impl::with_memory_for("Solder::SellMatrix", rows(), nonzeros(), [&] {
       other.values_ = Impl::allocate_view<Values>(exec, "Solder::sell::values", entries());
-      other.version_ = {};
-      other.of_ = Impl::make_shared_on_host<Impl::MadeOf>("Solder: made of");
+      other.is_another();
     });
     other.refresh(exec, csr);
     return other;
   }
-  /// \brief Whether the values of the CsrMatrix have changed since: see
-  /// CsrMatrix::values_changed().
-  bool is_stale() const { return of_->is_stale(); }
-  /// \cond kernels
-  Impl::Version const& version() const { return version_; }
-  /// \endcond
-
-  /// \brief Number of rows.
-  std::int32_t rows() const { return rows_; }
-  /// \brief Number of columns.
-  std::int32_t columns() const { return columns_; }
-  /// \brief Number of entries, padding not counted.
-  std::int64_t nonzeros() const { return nonzeros_; }
   /// \brief Stored entries, including padding.
   std::int64_t entries() const { return layout_.entries; }
   /// \brief Rows of a window within which rows are sorted by length; 1: not sorted.
@@ -505,7 +457,7 @@ class SellMatrix {
             values_.data(),
             layout_.slice_offsets.data(),
             layout_.permutation.data(),
-            {rows_, vector_teams_, bounds_.data()},
+            {rows(), vector_teams_, bounds_.data()},
             layout_.slices,
             width_,
             layout_.lane_bits,
@@ -529,9 +481,7 @@ class SellMatrix {
   template <class Offset>
   SellMatrix(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr,
              Impl::SellLayout<Exec> layout, std::int32_t width)
-      : rows_(csr.rows()),
-        columns_(csr.columns()),
-        nonzeros_(csr.nonzeros()),
+      : Copy(csr),
         layout_(std::move(layout)),
         width_(width),
         column_indices_(Impl::no_view<Indices>()),
@@ -551,14 +501,14 @@ class SellMatrix {
   /// \brief Chooses the teams for GPUs; for hosts, slices of whole windows with equal work.
   void partition(Exec const& exec) {
     bool constexpr host = Impl::is_host_space<Exec>;
-    teams_ = Impl::vector_teams(exec, std::int64_t(rows_) << (host ? 0 : layout_.lane_bits));
-    vector_teams_ = Impl::vector_teams(exec, rows_);
+    teams_ = Impl::vector_teams(exec, std::int64_t(rows()) << (host ? 0 : layout_.lane_bits));
+    vector_teams_ = Impl::vector_teams(exec, rows());
     if constexpr (host) {
       exec.fence("Solder::sell: slices measured");
       std::int32_t const in_slice = Impl::warp >> layout_.lane_bits;
       std::int64_t const* const offsets = layout_.slice_offsets.data();
       bounds_ = Impl::balanced_bounds<memory_space>(
-          "Solder::sell::bounds", teams_, rows_, std::max(layout_.sigma, in_slice),
+          "Solder::sell::bounds", teams_, rows(), std::max(layout_.sigma, in_slice),
           [&](std::int32_t row) {
             std::int64_t const slice = Impl::slice_count(row, layout_.lane_bits);
             return Impl::host_work(is_ell() ? slice * width_ * Impl::warp : offsets[slice], row);
@@ -566,15 +516,10 @@ class SellMatrix {
     }
   }
 
-  std::int32_t rows_, columns_;
-  std::int64_t nonzeros_;
   Impl::SellLayout<Exec> layout_;
   std::int32_t width_, teams_ = 1, vector_teams_ = 1;
   Indices column_indices_, bounds_;
   Values values_;
-  Impl::Version version_;
-  std::shared_ptr<Impl::MadeOf> of_ =
-      Impl::make_shared_on_host<Impl::MadeOf>("Solder: made of");  // shared by copies
 };
 
 }  // namespace Solder

@@ -217,7 +217,7 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
     return can_merge && options.form == BiCgStabForm::pipelined;
   }
   static WholeKernels whole_kernels_for(BiCgStabOptions const& options) {
-    return whole_kernels_of<OpenedM>(options.form);
+    return whole_kernels_of<OpenedA, OpenedM>(options.form);
   }
   using Base::Base;
 
@@ -238,8 +238,8 @@ class BiCgStabMethod : public MethodBase<BiCgStabMethod<Exec, OpenedA, OpenedM>,
   template <bool Pipelined, bool Owns = false>
   static auto form(Cost const& cost, auto const& check, auto const& iteration) {
     constexpr auto which = Pipelined ? BiCgStabForm::pipelined : BiCgStabForm::classical;
-    return Impl::form<whole_kernels_of<OpenedM>(which), Owns>(to_string(which), cost, check,
-                                                              iteration);
+    return Impl::form<whole_kernels_of<OpenedA, OpenedM>(which), Owns>(to_string(which), cost,
+                                                                       check, iteration);
   }
 
   /// q is free while a claim is checked.

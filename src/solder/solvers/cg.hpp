@@ -206,7 +206,9 @@ class CgMethod
   }
 
  private:
-  static constexpr WholeKernels whole(CgForm form) { return whole_kernels_of<OpenedM>(form); }
+  static constexpr WholeKernels whole(CgForm form) {
+    return whole_kernels_of<OpenedA, OpenedM>(form);
+  }
   static CgForm form_of(CgOptions const& options) {
     if (options.form != CgForm::automatic) return options.form;
     return pointwise ? CgForm::pipelined : CgForm::classical;

@@ -131,7 +131,8 @@ class GmresMethod
 
   template <GmresStorage Storage = GmresStorage::same>
   static constexpr WholeKernels whole(GmresForm form) {
-    return Storage == GmresStorage::single ? no_whole_kernels : whole_kernels_of<OpenedM>(form);
+    return Storage == GmresStorage::single ? no_whole_kernels
+                                           : whole_kernels_of<OpenedA, OpenedM>(form);
   }
   /// \brief f(the storage of the basis).
   template <class F>

@@ -172,7 +172,7 @@ class IdrMethod
     double const norm_of_shadow = std::sqrt(ShadowSpace<Scalar>::squared_norm(this->all_rows()));
     std::string_view const name = smoothing_ ? "smoothed" : "biorthogonal";
     if constexpr (pointwise) {
-      return form<whole_kernels<OpenedM>>(
+      return form<whole_kernels<OpenedA, OpenedM>>(
           name, cost(d),
           program(check(IdrBegin<Scalar, OpenedM, true>{d, M, plain_x, r, smoothed_x, rs}),
                   shadow(Phase::begin)),
@@ -181,7 +181,7 @@ class IdrMethod
                                                                           league, norm_of_shadow}));
     } else {
       auto const Mr = M.apply(Phase::begin, r), Mv = M.apply(Phase::iterate, v);
-      return form<whole_kernels<OpenedM>>(
+      return form<whole_kernels<OpenedA, OpenedM>>(
           name, cost(d),
           program(check(IdrBegin<Scalar, NoOperation, false>{d, {}, plain_x, r, smoothed_x, rs}),
                   Mr.before,

@@ -72,7 +72,7 @@ class MethodBase : public Solve<Exec, typename OpenedA_::scalar_type> {
   /// What it can do where the true residual contradicts its claim.
   static constexpr Recovery recovery{};
   /// \brief The kernels of the whole solve that GPUs have for the form: see whole_solves.hpp.
-  static WholeKernels whole_kernels_for(Options const&) { return whole_kernels<OpenedM>; }
+  static WholeKernels whole_kernels_for(Options const&) { return whole_kernels<OpenedA, OpenedM>; }
   static Cycle cycle(Options const&, std::int64_t /*rows*/) { return {}; }
 
   /// Whether the method, A and M can solve several right-hand sides together, or the systems of a

@@ -18,32 +18,33 @@
 
 namespace Solder::Impl {
 
-/// \brief With an opened M. Where its stages wait for one another's teams, a graph beats a league:
-/// "Preconditioners of many stages" in docs/performance/runners.md.
-template <class M>
-inline constexpr WholeKernels whole_kernels{.of_league = !waits<M>};
+/// \brief With an opened A and M. Where stages of M wait for one another's teams, a graph beats a
+/// league: "Preconditioners of many stages" in docs/performance/runners.md.
+template <class A, class M>
+inline constexpr WholeKernels whole_kernels =
+    A::has_whole_kernels ? WholeKernels{.of_league = !waits<M>} : no_whole_kernels;
 
 /// \brief The forms that `auto` takes: with any other M than a pointwise one, `pipelined` moves
 /// more words and saves no stage.
-template <class M>
+template <class A, class M>
 constexpr WholeKernels whole_kernels_of(CgForm form) {
   bool const listed = form == (M::is_pointwise ? CgForm::pipelined : CgForm::classical);
-  return listed ? whole_kernels<M> : no_whole_kernels;
+  return listed ? whole_kernels<A, M> : no_whole_kernels;
 }
 
-template <class M>
+template <class A, class M>
 constexpr WholeKernels whole_kernels_of(BiCgStabForm form) {
-  return form == BiCgStabForm::pipelined ? whole_kernels<M> : no_whole_kernels;
+  return form == BiCgStabForm::pipelined ? whole_kernels<A, M> : no_whole_kernels;
 }
 
 /// \brief Not `mgs`, whose stages are as many as the cycle is long, and `flexible`, which is for
 /// preconditioners that change. (Nor is there one with a basis in single precision: its kernel
 /// would need more registers than there are.)
-template <class M>
+template <class A, class M>
 constexpr WholeKernels whole_kernels_of(GmresForm form) {
   bool const listed =
       form == GmresForm::pipelined || form == GmresForm::cgs || form == GmresForm::cgs2;
-  return listed ? whole_kernels<M> : no_whole_kernels;
+  return listed ? whole_kernels<A, M> : no_whole_kernels;
 }
 
 }  // namespace Solder::Impl
