@@ -378,6 +378,24 @@ bool sell_matrix() {
   return has_converged(report);
 }
 
+bool block_matrix() {
+  //! [block_matrix]
+  Kokkos::DefaultExecutionSpace const exec;
+  using Exec = Kokkos::DefaultExecutionSpace;
+  Solder::CsrMatrix const csr(exec, Solder::elasticity_3d<double>(6));
+  auto const blocks = Solder::find_blocks(exec, csr);
+  if (blocks.size == 1) return false;  // none: solve with csr
+  Solder::BlockMatrix<double, Exec> const A(exec, csr, blocks);
+
+  Solder::Jacobi const M(exec, csr);  // made from the CSR matrix
+  Kokkos::View<double*> const b("b", A.rows()), x("x", A.rows());
+  Kokkos::deep_copy(b, 1.0);
+  Solder::Cg cg(exec, A, M);
+  Solder::Report const report = cg.solve(b, x);
+  //! [block_matrix]
+  return has_converged(report);
+}
+
 bool batch() {
   //! [batch]
   Kokkos::DefaultExecutionSpace const exec;
@@ -467,6 +485,7 @@ int main(int argc, char* argv[]) {
       {"csr_matrix", csr_matrix},
       {"csr_arrays", csr_arrays},
       {"sell_matrix", sell_matrix},
+      {"block_matrix", block_matrix},
       {"batch", batch},
       {"make_solver", make_solver},
       {"parameters", parameters},

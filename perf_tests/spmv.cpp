@@ -40,21 +40,18 @@ struct ProductKernel {
   }
 };
 
-/// The format that a run asks for.
-MatrixFormat wanted_format(Driver::RunConfig const& config) {
-  for (MatrixFormat const format : {MatrixFormat::csr, MatrixFormat::sell, MatrixFormat::ell})
-    if (to_string(format) == config.execution.matrix_format) return format;
-  return MatrixFormat::automatic;
-}
-
 /// Calls f(matrix, its format's name).
 template <class T, class Exec, class Function>
 void with_matrix(Exec const& exec, Driver::RunConfig const& config, HostCsr<T> const& host,
                  Function const& f) {
   CsrMatrix<T, Exec> const csr(exec, host);
-  MatrixFormat const wanted = wanted_format(config);
+  MatrixFormat wanted = MatrixFormat::automatic;
+  read_word(config.execution.matrix_format, wanted);
+  RowStatistics rows = row_statistics(exec, csr);
+  BlockLayout<Exec> layout;
+  if (may_be_blocks(wanted, csr.nonzeros())) rows.blocks = layout = find_blocks(exec, csr);
   MatrixFormat const format =
-      choose_format(wanted, row_statistics(exec, csr), sizeof(T), Impl::is_host_space<Exec>).format;
+      choose_format(wanted, rows, sizeof(T), Impl::is_host_space<Exec>).format;
   std::string const name = wanted == MatrixFormat::automatic
                                ? "auto: " + std::string(to_string(format))
                                : std::string(to_string(format));
@@ -62,6 +59,8 @@ void with_matrix(Exec const& exec, Driver::RunConfig const& config, HostCsr<T> c
     f(SellMatrix<T, Exec>::sell(exec, csr), name);
   else if (format == MatrixFormat::ell)
     f(SellMatrix<T, Exec>::ell(exec, csr), name);
+  else if (format == MatrixFormat::block)
+    f(BlockMatrix<T, Exec>(exec, csr, layout), name);
   else
     f(csr, name);
 }

@@ -38,12 +38,12 @@ void with_matrix(Exec const& exec, Wanted const& wanted, CsrMatrix<T, Exec> cons
     rows = *known;
   else if (!Impl::is_host_space<Exec> || wanted.format != MatrixFormat::automatic)
     rows = row_statistics(exec, A);
-  BlockLayout<Exec> layout;
-  if (may_be_blocks(wanted.format, A.nonzeros())) rows.blocks = layout = find_blocks(exec, A);
   FormatChoice choice;
   std::optional<SellMatrix<T, Exec>> padded;
   std::optional<BlockMatrix<T, Exec>> blocks;
   try {
+    BlockLayout<Exec> layout;
+    if (may_be_blocks(wanted.format, A.nonzeros())) rows.blocks = layout = find_blocks(exec, A);
     choice = choose_format(wanted.format, rows, sizeof(T), Impl::is_host_space<Exec>);
     if (choice.format == MatrixFormat::ell) padded = SellMatrix<T, Exec>::ell(exec, A);
     if (choice.format == MatrixFormat::sell) padded = SellMatrix<T, Exec>::sell(exec, A);
@@ -240,7 +240,8 @@ class Made final : public Impl::MadeSolver<T, Exec> {
   };
 
   /// \brief The method for several right-hand sides, or a batch. They need compressed rows: if the
-  /// format could be chosen, and is another one, a method of its own has them.
+  /// format could be chosen, and is another one, a method of its own has them; except where M reads
+  /// the matrix in that format.
   Method& many() const {
     if (!parts_->make_many) return *parts_->method;
     if (parts_->many == nullptr) parts_->many = parts_->make_many();

@@ -37,7 +37,7 @@ std::pair<std::string, std::string> wanted_format(RunConfig const& run, System<T
     return {"csr", "for several right-hand sides"};
   if (on_host(run.execution.space) &&
       2 * double(system.matrix.nonzeros()) * (sizeof(T) + 4) > double(available_memory()))
-    return {"csr", "for little memory"};
+    return {"csr", "too little memory for a copy in another format"};
   return {format, ""};
 }
 
@@ -59,7 +59,7 @@ void check_format(Exec const& exec, RunConfig const& run, std::string const& for
   } catch (InputError const& error) {
     refuse(error.what());
   }
-  double const bytes = double(Solder::Impl::entries_in(wanted, rows)) * (sizeof(T) + 4);
+  double const bytes = Solder::Impl::bytes_in(wanted, rows, sizeof(T));
   if (Solder::Impl::is_host_space<Exec> && bytes > double(available_memory()))
     refuse(concat(format, " needs ", memory_text(bytes), " more memory; ",
                   memory_text(double(available_memory())), " is available"));

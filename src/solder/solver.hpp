@@ -114,7 +114,7 @@ class Solver {
     });
   }
   /// \brief Solves the systems of a batch, each alone. A report for each. The solver must have been
-  /// made with `matrix_format: csr`.
+  /// made with `matrix_format: csr`, or auto.
   template <class B, class X>
   requires(B::rank() == 1 && X::rank() == 1) std::vector<Report> solve(B const& b, X const& x,
                                                                        Batch<Exec> const& batch)
@@ -150,7 +150,7 @@ class Solver {
   /// \brief Where auto has chosen: what it saw of A, what it took, and why, in a few lines for
   /// people. See explain_solver() for the whole table.
   std::string explain() const { return made_->explain(); }
-  /// \brief csr, sell or ell.
+  /// \brief csr, sell, ell or block.
   std::string_view matrix_format() const { return made_->matrix_format(); }
   /// \brief Why that format, in a sentence.
   std::string_view format_reason() const { return made_->format_reason(); }
@@ -186,7 +186,8 @@ class Solver {
 ///   - `name`: auto, cg, bicgstab, gmres, idr or block_cg; the options of that one (AutoOptions,
 ///     CgOptions, ...); `tolerance`, `absolute_tolerance` and `max_iterations` (SolverOptions), `guess_tolerance`,
 ///     `zero_guess` and `keep_guess` (GuessOptions),
-///   - `runner`: auto, launch, graph, team or resident; `matrix_format`: auto, csr, sell or ell,
+///   - `runner`: auto, launch, graph, team or resident,
+///   - `matrix_format`: auto, csr, sell, ell or block, which is refused where it gains too little,
 ///   - `check_symmetry`: true; whether A is held against what cg and block_cg are for,
 ///   - `allow_stale_preconditioner`: false; see SolverOptions,
 ///   - `preconditioner`: auto, none, jacobi, fsai, ic0, ilu0, ick, iluk, ict, ilut, chebyshev or

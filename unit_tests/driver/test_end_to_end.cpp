@@ -131,7 +131,7 @@ TEST(Driver, BlocksOfSeveralUnknownsAtAPoint) {
   Outcome const without = drive(scratch, "b.yaml");
   EXPECT_EQ(without.code, 2);
   EXPECT_TRUE(contains(without.err, "b.yaml:2: execution.matrix_format")) << without.err;
-  EXPECT_TRUE(contains(without.err, "block would gain nothing")) << without.err;
+  EXPECT_TRUE(contains(without.err, "block would gain too little")) << without.err;
 }
 
 TEST(Driver, AbsurdPaddingIsAnErrorThatSaysWhatToTake) {

@@ -232,6 +232,16 @@ TYPED_TEST(BlockOfDouble, WhatHasNoSuchBlocksIsRefused) {
   EXPECT_THROW(Matrix(exec, within, 2), std::invalid_argument);
 }
 
+TYPED_TEST(BlockOfDouble, BlocksThatWereNotFoundInTheMatrixAreRefused) {
+  using Matrix = BlockMatrix<double, TypeParam>;
+  TypeParam const exec;
+  CsrMatrix<double, TypeParam> const none(exec, Solder::fem_poisson_2d<double>(30)),
+      some(exec, Solder::elasticity_3d<double>(6)), others(exec, Solder::elasticity_3d<double>(5));
+  EXPECT_THROW(Matrix(exec, none, find_blocks(exec, none)), std::invalid_argument);
+  EXPECT_THROW(Matrix(exec, none, find_blocks(exec, some)), std::invalid_argument);
+  EXPECT_THROW(Matrix(exec, others, find_blocks(exec, some)), std::invalid_argument);
+}
+
 TYPED_TEST(BlockOfDouble, StatisticsFindTheBlocks) {
   TypeParam const exec;
   auto const found = [&](HostCsr<double> const& host) {

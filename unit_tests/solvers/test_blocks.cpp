@@ -108,9 +108,11 @@ TEST_F(BlocksByName, WhatIsAskedForIsNotReplaced) {
                std::invalid_argument);
   host = Solder::fem_poisson_2d<double>(20);
   A = Matrix(exec, host);
-  expect_error({{"name", "cg"}, {"matrix_format", "block"}},
-               " matrix_format: block would gain nothing: blocks of no size from 2 to 6 take at "
-               "most 85% of the memory of compressed rows (columns must ascend); take csr or auto");
+  expect_error(
+      {{"name", "cg"}, {"matrix_format", "block"}},
+      " matrix_format: block would gain too little: blocks of no size from 2 to 6 take at "
+      "most 85% of the memory of compressed rows (rows and columns must be multiples of the "
+      "size, and columns must ascend); take csr or auto");
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST_F(FailedAllocations, Matrices) {
   each("CsrMatrix", made_anew([](System& s) { Csr(s.exec, s.host); }));
   each("sell", made_anew([](System& s) { Solder::SellMatrix<double, Exec>::sell(s.exec, s.A); }));
   each("ell", made_anew([](System& s) { Solder::SellMatrix<double, Exec>::ell(s.exec, s.A); }));
-  each("block", made_anew([](System& s) { Solder::BlockMatrix<double, Exec>(s.exec, s.A, 2); }));
+  each("block", made_anew([](System& s) { Solder::BlockMatrix<double, Exec>(s.exec, s.A, 5); }));
   each("EqualSlices", made_anew([](System& s) { Solder::EqualSlices<Exec>(s.exec, 1000); }));
 }
 

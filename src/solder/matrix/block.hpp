@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -20,6 +19,7 @@
 namespace Solder {
 
 /// \brief The blocks that a matrix would be stored in; see BlockMatrix.
+/// \ingroup matrices
 struct BlockStatistics {
   std::int32_t size = 1;    ///< rows and columns of a block; 1: there is nothing to gain
   std::int64_t blocks = 0;  ///< stored, padding included
@@ -27,6 +27,7 @@ struct BlockStatistics {
 
 /// \brief Bytes of a matrix in blocks, over those of compressed rows with int32 columns.
 /// \param scalar_bytes sizeof of the matrix's scalar
+/// \ingroup matrices
 inline double share_of_bytes(BlockStatistics const& of, std::int64_t nonzeros,
                              std::size_t scalar_bytes) {
   double const entries = double(of.size) * of.size;
@@ -34,7 +35,8 @@ inline double share_of_bytes(BlockStatistics const& of, std::int64_t nonzeros,
          (double(nonzeros) * (double(scalar_bytes) + 4));
 }
 
-/// \brief The blocks of a matrix, counted.
+/// \brief The blocks of a matrix, counted: see find_blocks().
+/// \ingroup matrices
 template <class Exec>
 struct BlockLayout : BlockStatistics {
   using Offsets = Kokkos::View<std::int64_t*, typename Exec::memory_space>;
@@ -62,8 +64,9 @@ BlockLayout<Exec> count_blocks(Exec const& exec, CsrMatrix<Scalar, Exec, Offset>
 }  // namespace Impl
 
 /// \brief The blocks in which a matrix takes the fewest bytes, if that is at most 0.85 of what it
-/// takes in compressed rows, and its columns ascend in each row. Looks at 128 rows for each size,
-/// and at all rows only if these are promising; up to 3 kernels, for which it waits.
+/// takes in compressed rows, and its columns ascend in each row; else of size 1. Looks at 128 rows
+/// of blocks of each size, and at all of the most promising size; up to 3 kernels, for which it
+/// waits.
 /// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 BlockLayout<Exec> find_blocks(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
@@ -93,10 +96,11 @@ BlockLayout<Exec> find_blocks(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> 
 /// in SellMatrix. It is made from a CSR matrix, of which it keeps no reference.
 ///
 /// Rows and columns are multiples of the size of a block. A block in which an entry is stored is
-/// stored whole, zeros included. A product reads `size`^2 numbers and an index a block, and sums a
-/// row in the order of its columns, as those of a CsrMatrix on hosts do.
+/// stored whole, zeros included. A product reads `size`^2 numbers and an index a block. On hosts it
+/// sums a row in the order of its columns, as that of a CsrMatrix does.
 ///
 /// \tparam Scalar float, double or Kokkos::complex of them
+/// \ingroup matrices
 template <class Scalar, class Exec>
 class BlockMatrix : public Impl::CopyOfCsr<Scalar, Exec> {
   using Copy = Impl::CopyOfCsr<Scalar, Exec>;
@@ -122,11 +126,18 @@ class BlockMatrix : public Impl::CopyOfCsr<Scalar, Exec> {
   template <class Offset>
   BlockMatrix(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr, std::int32_t size)
       : BlockMatrix(exec, csr, counted(exec, csr, size)) {}
-  /// \brief The same, of blocks that find_blocks() has found in csr.
+  /// \brief The same, of blocks that find_blocks() has found in csr; one kernel less.
+  /// \throws std::invalid_argument if it has found none, or they are of another matrix
   template <class Offset>
   BlockMatrix(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr,
               BlockLayout<Exec> layout)
       : Copy(csr), layout_(std::move(layout)) {
+    if (block_size() == 1 || rows() % block_size() != 0 || columns() % block_size() != 0 ||
+        slices() != Impl::block_rows(csr, block_size()).slices())
+      throw std::invalid_argument(
+          block_size() == 1
+              ? "Solder::BlockMatrix: no blocks were found in the matrix; use it as it is"
+              : "Solder::BlockMatrix: the blocks were found in another matrix");
     Impl::with_memory_for("Solder::BlockMatrix", rows(), nonzeros(), [&] {
       column_indices_ = Impl::allocate_view<Indices>(exec, "Solder::block::columns", blocks());
       values_ = Impl::allocate_view<Values>(exec, "Solder::block::values", entries());

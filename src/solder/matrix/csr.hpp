@@ -277,7 +277,8 @@ class CsrMatrix {
   }
 
   /// \brief Says that the values have changed, to all copies: what was made of the old ones
-  /// (preconditioners, SellMatrix) is then stale, and solvers refuse it until its refresh().
+  /// (preconditioners, SellMatrix, BlockMatrix) is then stale, and solvers refuse it until its
+  /// refresh().
   void values_changed() const { version_.change(); }
   /// \cond kernels
   Impl::Version const& version() const { return version_; }

@@ -146,6 +146,13 @@ inline std::string blocks_text(RowStatistics const& s) {
          padding_text(s, entries_in(MatrixFormat::block, s));
 }
 
+/// \brief The bytes of the entries and columns that a format stores.
+inline double bytes_in(MatrixFormat format, RowStatistics const& s, std::size_t scalar_bytes) {
+  double const entries = static_cast<double>(entries_in(format, s)),
+               columns = format == MatrixFormat::block ? double(s.blocks.blocks) : entries;
+  return entries * static_cast<double>(scalar_bytes) + columns * sizeof(std::int32_t);
+}
+
 inline bool storable(MatrixFormat format, RowStatistics const& s) {
   if (format == MatrixFormat::block && s.blocks.size == 1) return false;
   constexpr std::int32_t most_row = SellMatrix<double, Kokkos::DefaultHostExecutionSpace>::most_row;
@@ -155,16 +162,13 @@ inline bool storable(MatrixFormat format, RowStatistics const& s) {
 inline double product_nanoseconds(MatrixFormat format, RowStatistics const& s,
                                   std::size_t scalar_bytes) {
   double const rows = s.rows, longest = s.longest;
-  double const entries = static_cast<double>(entries_in(format, s)),
-               matrix = entries * (4.0 + static_cast<double>(scalar_bytes));
+  double const matrix = bytes_in(format, s, scalar_bytes);
   double const sell_terms = longest / (1 << s.sell_lane_bits);
   double const slices = rows * (1 << s.sell_lane_bits) / warp;
   switch (format) {
     case MatrixFormat::block:
       return ProductCosts::kernels_of_blocks +
-             ProductCosts::nanoseconds(entries * static_cast<double>(scalar_bytes) +
-                                           4.0 * static_cast<double>(s.blocks.blocks),
-                                       ProductCosts::block_slowdown, 1, longest);
+             ProductCosts::nanoseconds(matrix, ProductCosts::block_slowdown, 1, longest);
     case MatrixFormat::ell:
       return ProductCosts::nanoseconds(matrix, ProductCosts::ell_slowdown, 0, sell_terms);
     case MatrixFormat::sell:
@@ -204,10 +208,12 @@ inline FormatChoice choose_format(MatrixFormat wanted, RowStatistics const& s,
     if (wanted == MatrixFormat::csr) return {wanted, "asked for; " + lengths};
     if (wanted == MatrixFormat::block) {
       if (s.blocks.size > 1) return {wanted, "asked for; " + Impl::blocks_text(s)};
-      throw InputError("block would gain nothing: blocks of no size from 2 to " +
-                       std::to_string(Impl::most_block_size) + " take at most " +
-                       Impl::percent_text(Impl::most_share_of_blocks) +
-                       " of the memory of compressed rows (columns must ascend); take csr or auto");
+      throw InputError(
+          "block would gain too little: blocks of no size from 2 to " +
+          std::to_string(Impl::most_block_size) + " take at most " +
+          Impl::percent_text(Impl::most_share_of_blocks) +
+          " of the memory of compressed rows (rows and columns must be multiples of the size, "
+          "and columns must ascend); take csr or auto");
     }
     std::int64_t const entries = Impl::entries_in(wanted, s);
     if (!Impl::storable(wanted, s))

@@ -10,7 +10,7 @@ namespace Solder {
 
 /// \brief How a matrix is stored for its products; see CsrMatrix, SellMatrix and BlockMatrix.
 enum class MatrixFormat {
-  automatic,  ///< chosen from the row lengths; see choose_format()
+  automatic,  ///< chosen from the rows and blocks; see choose_format()
   csr,        ///< compressed rows
   sell,       ///< slices of rows, each as wide as its longest row
   ell,        ///< all rows as wide as the longest one

@@ -284,7 +284,7 @@ struct ChebyshevOpened {
 /// else 2 degree + 1 kernels, plus degree + 1 times M's own. The last kernel hands out the rows of
 /// z in both cases.
 ///
-/// \tparam Matrix CsrMatrix, SellMatrix or another LinearOperator
+/// \tparam Matrix CsrMatrix, SellMatrix, BlockMatrix or another LinearOperator
 /// \tparam Inner M: any preconditioner; with Fsai this is "polynomial over FSAI"
 template <class Exec, class Matrix, class Inner = Identity>
 class Chebyshev : public Impl::PreconditionerBase<Chebyshev<Exec, Matrix, Inner>, Exec,

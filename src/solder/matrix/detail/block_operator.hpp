@@ -16,12 +16,12 @@ namespace Solder {
 
 /// \brief The device side of a BlockMatrix: what kernels need to hand out row products.
 ///
-/// A slice has `in_slice` rows of blocks. Number j of its block row q is block `first + j *
-/// in_slice
-/// + q`; padding has column -1, and reads no x. On hosts a slice is one block row, and a block is
-/// stored by columns. On GPUs lane `q * size + c` goes through column c of the blocks of block row
-/// q, for which it loads one entry of x each: the entries in row r stand side by side for all
-/// lanes.
+/// A slice has `in_slice` rows of blocks. Block j of its row q of blocks is number `first + j *
+/// in_slice + q` of all; padding has column -1 and reads no x.
+///
+/// On hosts a slice is one row of blocks, and a block is stored by columns. On GPUs lane q * size +
+/// c goes through column c of the blocks of row q, so that it loads one entry of x a block; what
+/// all lanes load together is stored together.
 template <class Scalar>
 struct BlockOperator {
   std::int32_t const* columns;  ///< of blocks
@@ -45,18 +45,19 @@ struct BlockOperator {
 
   bool operator==(BlockOperator const&) const = default;
 
-  /// \brief Where the entry of block j of a slice that is in row r and column c of block row q is.
+  /// \brief Where entry (r, c) of block j is, of row q of blocks of the slice that begins at
+  /// `first`.
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t place(std::int64_t first, std::int32_t j, std::int32_t q,
                                                  std::int32_t r, std::int32_t c) const {
     if (in_slice == 1) return ((first + j) * size + c) * size + r;
     return first * size * size + (j * size + r) * std::int64_t(step) + q * size + c;
   }
 
-  /// \brief A lane's column of the blocks of a slice, from one on.
+  /// \brief A lane's column of the blocks of a slice, from one of them on.
   struct Slice {
-    std::int64_t block = 0;            ///< that one
-    std::int64_t value = 0;            ///< its first entry
-    std::int32_t width = 0, row = -1;  ///< blocks; the row that is handed out, -1: none
+    std::int64_t block = 0;            ///< its number
+    std::int64_t value = 0;            ///< where its first entry is
+    std::int32_t width = 0, row = -1;  ///< blocks left; the row that is handed out, -1: none
   };
 
   /// \brief Calls prepare() and returns its result. If that is true, calls consume(i, (A x)_i) once
@@ -83,12 +84,12 @@ struct BlockOperator {
     std::int64_t const first = slice_offsets[s];
     found.block = first + q;
     found.value = first * size * size + lane;
-    found.width = static_cast<std::int32_t>(slice_offsets[s + 1] - first) / in_slice;
+    found.width = static_cast<std::int32_t>((slice_offsets[s + 1] - first) / in_slice);
     found.row = row;
     return found;
   }
 
-  static constexpr bool asks_ahead = false;  ///< registers
+  static constexpr bool asks_ahead = false;  ///< there are no registers for it
   /// Blocks that a lane has in flight at a time, at most; see lane_sum.
   template <class X>
   static constexpr int columns_at_once = Impl::TwiceTheDigits<X> ? 2 : 4;
@@ -126,12 +127,11 @@ struct BlockOperator {
     std::int32_t const q = lane / Size, own = lane - q * Size;
     X sums[Size] = {};
     do {
-      Scalar value[batch][Size];
+      Scalar value[batch * Size];
       X factor[batch];
       SOLDER_UNROLLED
-      for (int j = 0; j < batch; ++j) SOLDER_UNROLLED
-      for (int r = 0; r < Size; ++r)
-        value[j][r] = j < now.width ? values[now.value + (j * Size + r) * step] : Scalar{};
+      for (int e = 0; e < batch * Size; ++e)
+        value[e] = e / Size < now.width ? values[now.value + e * step] : Scalar{};
       SOLDER_UNROLLED
       for (int j = 0; j < batch; ++j) factor[j] = column[j] >= 0 ? x[column[j] * Size + own] : X{};
       now.block += batch * in_slice;
@@ -139,16 +139,15 @@ struct BlockOperator {
       now.width -= batch;
       if (ahead || now.width > 0) load_columns(now.width > 0 ? now : next, lane, column);
       SOLDER_UNROLLED
-      for (int j = 0; j < batch; ++j) SOLDER_UNROLLED
-      for (int r = 0; r < Size; ++r) sums[r] += X(value[j][r]) * factor[j];
+      for (int e = 0; e < batch * Size; ++e) sums[e % Size] += X(value[e]) * factor[e / Size];
     } while (now.width > 0);
-    // Lane q * Size + c has the terms of its column in all rows: it gets those of row c.
+    // Lane q * Size + c has the terms of column c in all rows, and gets those of row c. In turn k
+    // it asks the lane of column c + k, and is asked for row c - k, both modulo Size.
     X sum{};
     SOLDER_UNROLLED
     for (int k = 0; k < Size; ++k) {
       std::int32_t const from = own + k < Size ? own + k : own + k - Size,
-                         row =
-                             own >= k ? own - k : own - k + Size;  // of the lane that asks this one
+                         row = own >= k ? own - k : own - k + Size;
       X mine = sums[0];
       SOLDER_UNROLLED
       for (int r = 1; r < Size; ++r)
@@ -162,13 +161,12 @@ struct BlockOperator {
   KOKKOS_FORCEINLINE_FUNCTION void host_products(Impl::HostTeam const& team, Operand const& x,
                                                  Consumer const& consume) const {
     using X = std::remove_cvref_t<decltype(x[0])>;
-    constexpr std::int32_t at_once =
-        128;  // rows: those of a window, and what a block has beyond it
+    constexpr std::int32_t at_once = Impl::HostTeam::window_rows;  // and what a block has beyond it
     X sums[at_once + Impl::most_block_size];
     auto const blocks_before = [&](std::int32_t row) { return (row + size - 1) / size; };
     std::int32_t const first = blocks_before(team.first(rows));
     for (std::int32_t end = blocks_before(team.last(rows)); end > first;) {
-      std::int32_t const begin = Kokkos::max(first, end - at_once / size);
+      std::int32_t const begin = Kokkos::max(first, end - (at_once + Impl::most_block_size) / size);
       Impl::BlockSums<Scalar> const blocks{slice_offsets, columns, values};
       if constexpr (std::is_same_v<Operand, Scalar const*>)
         blocks.sum_rows(size, begin, end, x, sums);

@@ -178,13 +178,14 @@ SOLDER_MAKES_LAMBDAS void fill_block_values(Exec const& exec,
         std::int32_t const s = i / shape.step, lane = i % shape.step, q = lane / shape.size;
         std::int64_t const first = shape.slice_offsets[s];
         auto const width =
-            static_cast<std::int32_t>(shape.slice_offsets[s + 1] - first) / shape.in_slice;
+            static_cast<std::int32_t>((shape.slice_offsets[s + 1] - first) / shape.in_slice);
         Offset k = offsets[i];
         Offset const end = offsets[i + 1];
         bool const is_filled =
             static_cast<std::int64_t>(end - k) == std::int64_t(width) * shape.size;
         for (std::int32_t j = 0; j < width; ++j) {
-          std::int32_t const column = shape.columns[first + j * shape.in_slice + q] * shape.size;
+          std::int32_t const column =
+              shape.columns[first + j * std::int64_t(shape.in_slice) + q] * shape.size;
           for (std::int32_t c = 0; c < shape.size; ++c) {
             bool const is_there = is_filled || (k < end && columns[k] == column + c);
             values[shape.place(first, j, q, lane - q * shape.size, c)] =
