@@ -102,26 +102,26 @@ struct BlockOperator {
       column[j] = j < of.width ? columns[of.block + j * in_slice] : -1;
   }
 
-  template <bool ahead, class Operand, int batch>
-  KOKKOS_FORCEINLINE_FUNCTION auto lane_product(Operand const& x, Slice const& now,
-                                                Slice const& next, std::int32_t lane,
+  template <bool, class Operand, int batch>
+  KOKKOS_FORCEINLINE_FUNCTION auto lane_product(Operand const& x, Slice const& now, Slice const&,
+                                                std::int32_t lane,
                                                 std::int32_t (&column)[batch]) const {
     switch (size) {
       case 2:
-        return lane_sum<2, ahead>(x, now, next, lane, column);
+        return lane_sum<2>(x, now, lane, column);
       case 3:
-        return lane_sum<3, ahead>(x, now, next, lane, column);
+        return lane_sum<3>(x, now, lane, column);
       default:
-        return lane_sum<5, ahead>(x, now, next, lane, column);
+        return lane_sum<5>(x, now, lane, column);
     }
   }
 
  private:
   /// \brief A lane's row: it goes through its column of the blocks, some 8 entries in flight at a
   /// time, and exchanges sums with the other columns' lanes.
-  template <int Size, bool ahead, class Operand, int most>
-  KOKKOS_FORCEINLINE_FUNCTION auto lane_sum(Operand const& x, Slice now, Slice const& next,
-                                            std::int32_t lane, std::int32_t (&column)[most]) const {
+  template <int Size, class Operand, int most>
+  KOKKOS_FORCEINLINE_FUNCTION auto lane_sum(Operand const& x, Slice now, std::int32_t lane,
+                                            std::int32_t (&column)[most]) const {
     using X = std::remove_cvref_t<decltype(x[0])>;
     constexpr int batch = most < 9 / Size ? most : 9 / Size;
     std::int32_t const q = lane / Size, own = lane - q * Size;
@@ -137,7 +137,7 @@ struct BlockOperator {
       now.block += batch * in_slice;
       now.value += batch * Size * step;
       now.width -= batch;
-      if (ahead || now.width > 0) load_columns(now.width > 0 ? now : next, lane, column);
+      if (now.width > 0) load_columns(now, lane, column);
       SOLDER_UNROLLED
       for (int e = 0; e < batch * Size; ++e) sums[e % Size] += X(value[e]) * factor[e / Size];
     } while (now.width > 0);
