@@ -42,10 +42,13 @@ bool has_space(std::string_view space) {
 std::string not_in_build(std::string_view space) {
   std::string device(space == "gpu" ? "CUDA" : space);
   for (char& c : device) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  std::string const remedy =
+      space == "serial" && has_space("openmp")
+          ? "for one thread, put OMP_NUM_THREADS=1 before the command"
+          : concat("to build it, put SOLDER_DEVICES=", device, space == "gpu" ? " (AMD: HIP)" : "",
+                   " before the command (docs/execution-spaces.md)");
   return concat("execution.space '", space, "' is not in this build, which has ",
-                join(space_names(), " and "), "; to build it, put SOLDER_DEVICES=", device,
-                space == "gpu" ? " (AMD: HIP)" : "",
-                " before the command (docs/execution-spaces.md)");
+                join(space_names(), " and "), "; ", remedy);
 }
 
 bool on_host(std::string_view space) {
