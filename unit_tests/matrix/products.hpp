@@ -7,6 +7,10 @@
 #include "../support.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <stdexcept>
+
+#include <solder/matrix/csr.hpp>
 
 namespace SolderTest {
 
@@ -105,6 +109,34 @@ void expect_products(Exec const& exec, Solder::HostCsr<Scalar> const& host, Matr
 template <class Scalar, class Exec, class Matrix>
 void expect_products(Exec const& exec, Solder::HostCsr<Scalar> const& host, Matrix const& A) {
   expect_products(exec, host, A, random_vector<Scalar>(host.columns_count, 8));
+}
+
+/// What a matrix in another format, which make(csr) makes, does when values change.
+template <class Exec, class Make>
+void expect_takes_new_values(Exec const& exec, Solder::HostCsr<double> host, Make const& make) {
+  using Csr = Solder::CsrMatrix<double, Exec>;
+  auto csr = std::make_unique<Csr>(exec, host);
+  auto A = make(*csr);
+  csr.reset();  // it keeps nothing of it
+  expect_products(exec, host, A);
+  for (double& value : host.values) value *= -2;
+  A.refresh(exec, Csr(exec, host));
+  exec.fence("SolderTest: refreshed");
+  expect_products(exec, host, A);
+  Csr const another(exec, with_row_lengths<double>({2, 3, 1}, 6));
+  EXPECT_THROW(A.refresh(exec, another), std::invalid_argument);
+  EXPECT_THROW(A.with_values_of(exec, another), std::invalid_argument);
+  // A copy with other values.
+  auto other_host = host;
+  for (double& value : other_host.values) value += 1;
+  Csr const other(exec, other_host);
+  auto const changed = A.with_values_of(exec, other);
+  exec.fence("SolderTest: copied");
+  expect_products(exec, other_host, changed);
+  expect_products(exec, host, A);
+  other.values_changed();
+  EXPECT_TRUE(changed.is_stale());
+  EXPECT_FALSE(A.is_stale());
 }
 
 }  // namespace SolderTest

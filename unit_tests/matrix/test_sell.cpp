@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <numeric>
-#include <utility>
 
 #include <solder/matrix/sell.hpp>
 
@@ -195,32 +193,11 @@ TYPED_TEST(SellOfDouble, Offsets64BitAndOfTpetra) {
 }
 
 TYPED_TEST(SellOfDouble, KeepsNothingOfTheCsrMatrixAndTakesNewValues) {
-  using Matrix = SellMatrix<double, TypeParam>;
-  using Csr = CsrMatrix<double, TypeParam>;
   TypeParam const exec;
-  auto host = with_row_lengths<double>(random_lengths(300, 9, 9), 40);
-  auto csr = std::make_unique<Csr>(exec, host);
-  auto A = Matrix::sell(exec, *csr, {64, 0});
-  csr.reset();
-  expect_products(exec, host, A);
-  for (double& value : host.values) value *= -2;
-  A.refresh(exec, Csr(exec, host));
-  exec.fence("SolderTest: refreshed");
-  expect_products(exec, host, A);
-  Csr const another(exec, with_row_lengths<double>({2, 3, 1}, 5));
-  EXPECT_THROW(A.refresh(exec, another), std::invalid_argument);
-  EXPECT_THROW(A.with_values_of(exec, another), std::invalid_argument);
-  // A copy with other values.
-  auto other_host = host;
-  for (double& value : other_host.values) value += 1;
-  Csr const other(exec, other_host);
-  Matrix const changed = A.with_values_of(exec, other);
-  exec.fence("SolderTest: copied");
-  expect_products(exec, other_host, changed);
-  expect_products(exec, host, A);
-  other.values_changed();
-  EXPECT_TRUE(changed.is_stale());
-  EXPECT_FALSE(A.is_stale());
+  expect_takes_new_values(exec, with_row_lengths<double>(random_lengths(300, 9, 9), 40),
+                          [&](auto const& csr) {
+                            return SellMatrix<double, TypeParam>::sell(exec, csr, {64, 0});
+                          });
 }
 
 TYPED_TEST(SellOfDouble, WorkOfAnotherInstance) {

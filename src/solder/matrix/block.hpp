@@ -102,11 +102,12 @@ BlockLayout<Exec> find_blocks(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> 
 /// \tparam Scalar float, double or Kokkos::complex of them
 /// \ingroup matrices
 template <class Scalar, class Exec>
-class BlockMatrix : public Impl::CopyOfCsr<Scalar, Exec> {
-  using Copy = Impl::CopyOfCsr<Scalar, Exec>;
+class BlockMatrix : public Impl::CopyOfCsr<BlockMatrix<Scalar, Exec>, Scalar, Exec> {
+  using Copy = Impl::CopyOfCsr<BlockMatrix, Scalar, Exec>;
+  friend Copy;
 
  public:
-  using Copy::rows, Copy::columns, Copy::nonzeros;
+  using Copy::rows, Copy::columns, Copy::nonzeros, Copy::refresh;
 
   /// \brief Type of the entries.
   using scalar_type = Scalar;
@@ -140,34 +141,13 @@ class BlockMatrix : public Impl::CopyOfCsr<Scalar, Exec> {
               : "Solder::BlockMatrix: the blocks were found in another matrix");
     Impl::with_memory_for("Solder::BlockMatrix", rows(), nonzeros(), [&] {
       column_indices_ = Impl::allocate_view<Indices>(exec, "Solder::block::columns", blocks());
-      values_ = Impl::allocate_view<Values>(exec, "Solder::block::values", entries());
+      allocate_values(exec);
       Impl::fill_block_columns(exec, Impl::block_rows(csr, block_size()),
                                layout_.slice_offsets.data(), column_indices_.data());
       partition(exec);
     });
     refresh(exec, csr);
     exec.fence("Solder::block: filled");  // csr may now change or be destroyed
-  }
-
-  /// \brief Takes the values of csr, which must have the pattern that this matrix was made from;
-  /// one kernel. \throws std::invalid_argument if rows, columns or nonzeros differ
-  template <class Offset>
-  void refresh(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr) {
-    this->check_pattern("Solder::BlockMatrix", csr);
-    Impl::fill_block_values(exec, csr, device_operator(), values_.data());
-    this->has_values_of(csr);
-  }
-  /// \brief The matrix with the values of csr, which must have the pattern that this one was made
-  /// from. This one stays as it is; the pattern is shared. \throws as refresh does
-  template <class Offset>
-  BlockMatrix with_values_of(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr) const {
-    BlockMatrix other = *this;
-    Impl::with_memory_for("Solder::BlockMatrix", rows(), nonzeros(), [&] {
-      other.values_ = Impl::allocate_view<Values>(exec, "Solder::block::values", entries());
-      other.is_another();
-    });
-    other.refresh(exec, csr);
-    return other;
   }
 
   /// \brief Rows and columns of a stored block.
@@ -200,6 +180,15 @@ class BlockMatrix : public Impl::CopyOfCsr<Scalar, Exec> {
   }
 
  private:
+  static constexpr char const* name = "Solder::BlockMatrix";
+  void allocate_values(Exec const& exec) {
+    values_ = Impl::allocate_view<Values>(exec, "Solder::block::values", entries());
+  }
+  template <class Offset>
+  void fill(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr) {
+    Impl::fill_block_values(exec, csr, device_operator(), values_.data());
+  }
+
   using Indices = Kokkos::View<std::int32_t*, memory_space>;
   using Values = Kokkos::View<Scalar*, memory_space>;
 

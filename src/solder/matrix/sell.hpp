@@ -369,11 +369,12 @@ SOLDER_MAKES_LAMBDAS void fill_slices(Exec const& exec, CsrMatrix<Scalar, Exec, 
 ///
 /// \tparam Scalar float, double or Kokkos::complex of them
 template <class Scalar, class Exec>
-class SellMatrix : public Impl::CopyOfCsr<Scalar, Exec> {
-  using Copy = Impl::CopyOfCsr<Scalar, Exec>;
+class SellMatrix : public Impl::CopyOfCsr<SellMatrix<Scalar, Exec>, Scalar, Exec> {
+  using Copy = Impl::CopyOfCsr<SellMatrix, Scalar, Exec>;
+  friend Copy;
 
  public:
-  using Copy::rows, Copy::columns, Copy::nonzeros;
+  using Copy::rows, Copy::columns, Copy::nonzeros, Copy::refresh;
 
   /// \brief Type of the entries.
   using scalar_type = Scalar;
@@ -420,28 +421,6 @@ class SellMatrix : public Impl::CopyOfCsr<Scalar, Exec> {
     });
   }
 
-  /// \brief Takes the values of csr, which must have the pattern that this matrix was made from;
-  /// one kernel. \throws std::invalid_argument if rows, columns or nonzeros differ
-  template <class Offset>
-  void refresh(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr) {
-    this->check_pattern("Solder::SellMatrix", csr);
-    Impl::with_memory_for("Solder::SellMatrix", rows(), nonzeros(), [&] {
-      Impl::fill_slices(exec, csr, device_operator(), column_indices_.data(), values_.data());
-    });
-    this->has_values_of(csr);
-  }
-  /// \brief The matrix with the values of csr, which must have the pattern that this one was made
-  /// from. This one stays as it is; the pattern is shared. \throws as refresh does
-  template <class Offset>
-  SellMatrix with_values_of(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr) const {
-    SellMatrix other = *this;
-    Impl::with_memory_for("Solder::SellMatrix", rows(), nonzeros(), [&] {
-      other.values_ = Impl::allocate_view<Values>(exec, "Solder::sell::values", entries());
-      other.is_another();
-    });
-    other.refresh(exec, csr);
-    return other;
-  }
   /// \brief Stored entries, including padding.
   std::int64_t entries() const { return layout_.entries; }
   /// \brief Rows of a window within which rows are sorted by length; 1: not sorted.
@@ -478,6 +457,15 @@ class SellMatrix : public Impl::CopyOfCsr<Scalar, Exec> {
   static constexpr std::int32_t most_row = (1 << 26) - 8;
 
  private:
+  static constexpr char const* name = "Solder::SellMatrix";
+  void allocate_values(Exec const& exec) {
+    values_ = Impl::allocate_view<Values>(exec, "Solder::sell::values", entries());
+  }
+  template <class Offset>
+  void fill(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr) {
+    Impl::fill_slices(exec, csr, device_operator(), column_indices_.data(), values_.data());
+  }
+
   template <class Offset>
   SellMatrix(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr,
              Impl::SellLayout<Exec> layout, std::int32_t width)
@@ -493,7 +481,7 @@ class SellMatrix : public Impl::CopyOfCsr<Scalar, Exec> {
                               " can be stored in slices");
     partition(exec);
     column_indices_ = Impl::allocate_view<Indices>(exec, "Solder::sell::columns", entries());
-    values_ = Impl::allocate_view<Values>(exec, "Solder::sell::values", entries());
+    allocate_values(exec);
     refresh(exec, csr);
     exec.fence("Solder::sell: filled");  // csr may now change or be destroyed
   }

@@ -12,9 +12,12 @@
 
 namespace Solder::Impl {
 
-/// \brief What a matrix in another format knows of the CsrMatrix that it was made from: how large
-/// it is, and whether its values have changed.
-template <class Scalar, class Exec>
+/// \brief A matrix in another format than the CsrMatrix that it was made from: how large that is,
+/// whether its values have changed, and how to take them anew.
+///
+/// \tparam Matrix that is made so: it has a `name` for people, allocate_values(exec), and
+/// fill(exec, csr), which copies the values to their places
+template <class Matrix, class Scalar, class Exec>
 class CopyOfCsr {
  public:
   /// \brief Number of rows.
@@ -30,31 +33,39 @@ class CopyOfCsr {
   Version const& version() const { return version_; }
   /// \endcond
 
+  /// \brief Takes the values of csr, which must have the pattern that this matrix was made from;
+  /// one kernel. \throws std::invalid_argument if rows, columns or nonzeros differ
+  template <class Offset>
+  void refresh(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr) {
+    if (csr.rows() != rows_ || csr.columns() != columns_ || csr.nonzeros() != nonzeros_)
+      throw std::invalid_argument(std::string(Matrix::name) + ": refresh needs the pattern it was" +
+                                  " made from, " + std::to_string(rows_) + " x " +
+                                  std::to_string(columns_) + " with " + std::to_string(nonzeros_) +
+                                  " nonzeros");
+    with_memory_for(Matrix::name, rows_, nonzeros_,
+                    [&] { static_cast<Matrix&>(*this).fill(exec, csr); });
+    *of_ = made_of(csr);
+    version_.change();
+  }
+  /// \brief The matrix with the values of csr, which must have the pattern that this one was made
+  /// from. This one stays as it is; the pattern is shared. \throws as refresh does
+  template <class Offset>
+  Matrix with_values_of(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& csr) const {
+    Matrix other = static_cast<Matrix const&>(*this);
+    with_memory_for(Matrix::name, rows_, nonzeros_, [&] {
+      other.allocate_values(exec);
+      CopyOfCsr& copy = other;
+      copy.version_ = {};
+      copy.of_ = make_shared_on_host<MadeOf>("Solder: made of");
+    });
+    other.refresh(exec, csr);
+    return other;
+  }
+
  protected:
   template <class Offset>
   explicit CopyOfCsr(CsrMatrix<Scalar, Exec, Offset> const& csr)
       : rows_(csr.rows()), columns_(csr.columns()), nonzeros_(csr.nonzeros()) {}
-
-  /// \param name of the matrix, for people. \throws std::invalid_argument
-  template <class Offset>
-  void check_pattern(char const* name, CsrMatrix<Scalar, Exec, Offset> const& csr) const {
-    if (csr.rows() != rows_ || csr.columns() != columns_ || csr.nonzeros() != nonzeros_)
-      throw std::invalid_argument(std::string(name) + ": refresh needs the pattern it was made " +
-                                  "from, " + std::to_string(rows_) + " x " +
-                                  std::to_string(columns_) + " with " + std::to_string(nonzeros_) +
-                                  " nonzeros");
-  }
-  /// \brief Says that the values are those of csr now.
-  template <class Offset>
-  void has_values_of(CsrMatrix<Scalar, Exec, Offset> const& csr) {
-    *of_ = made_of(csr);
-    version_.change();
-  }
-  /// \brief Says that this copy of a matrix has values of its own.
-  void is_another() {
-    version_ = {};
-    of_ = make_shared_on_host<MadeOf>("Solder: made of");
-  }
 
  private:
   std::int32_t rows_, columns_;
