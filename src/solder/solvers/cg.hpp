@@ -59,9 +59,9 @@ class CgMethod;
 /// those of M, recompute the true residual and begin: a recursion that was wrong restarts from the
 /// truth, or ends as stagnated. Whether A is Hermitian it does not ask: check_symmetry tells.
 ///
-/// \tparam Matrix CsrMatrix, SellMatrix, BlockMatrix or another LinearOperator: its device_operator() is a plain
-///         struct with `Rows rows`, `teams`, operator== and for_each_row_product, which hands out
-///         row products
+/// \tparam Matrix CsrMatrix, SellMatrix, BlockMatrix or another LinearOperator: its
+///         device_operator() is a plain struct with `Rows rows`, `teams`, operator== and
+///         for_each_row_product, which hands out row products
 /// \tparam Preconditioner see Application
 template <class Exec, class Matrix, class Preconditioner = Identity>
 class Cg : public Impl::Solver<Impl::CgMethod, Exec, Matrix, Preconditioner, CgOptions> {
