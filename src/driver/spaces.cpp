@@ -44,11 +44,11 @@ std::string not_in_build(std::string_view space) {
   for (char& c : device) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   std::string const remedy =
       space == "serial" && has_space("openmp")
-          ? "for one thread, put OMP_NUM_THREADS=1 before the command"
-          : concat("to build it, put SOLDER_DEVICES=", device, space == "gpu" ? " (AMD: HIP)" : "",
-                   " before the command (docs/execution-spaces.md)");
+          ? "for one thread, put OMP_NUM_THREADS=1"
+          : concat("to build it, put SOLDER_DEVICES=", device, space == "gpu" ? " (AMD: HIP)" : "");
   return concat("execution.space '", space, "' is not in this build, which has ",
-                join(space_names(), " and "), "; ", remedy);
+                join(space_names(), " and "), "; ", remedy,
+                " before the command (docs/execution-spaces.md)");
 }
 
 bool on_host(std::string_view space) {

@@ -398,15 +398,6 @@ TEST(Outputs, BehindLinksNeedTheRightToWriteThere) {
   folder.expect_refused("json: to_old", {"write-protected"});
 }
 
-/// A space that the build lacks comes with the way to what it is for.
-TEST(Check, ASpaceThatIsMissingComesWithARemedy) {
-  using Solder::Driver::has_space, Solder::Driver::not_in_build;
-  EXPECT_TRUE(contains(not_in_build("hip"), "put SOLDER_DEVICES=HIP before the command"));
-  EXPECT_TRUE(contains(not_in_build("gpu"), "put SOLDER_DEVICES=CUDA (AMD: HIP) before"));
-  if (has_space("openmp"))
-    EXPECT_TRUE(contains(not_in_build("serial"), "put OMP_NUM_THREADS=1 before the command"));
-}
-
 }  // namespace
 
 TEST(Check, ABuildSaysWhichScalarsItHas) {
