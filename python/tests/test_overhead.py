@@ -48,17 +48,14 @@ print(*beyond(one, False), *beyond(anew, True))
 @pytest.mark.parametrize("name, preconditioner", [("cg", "none"), ("cg", "jacobi"), ("gmres", "none"), ("cg", "ic0")])
 def test_a_call_costs_at_most_20_us(name, preconditioner, capsys):
     program = PROGRAM.replace("{names}", repr({"name": name, "preconditioner": preconditioner}))
-    for _ in range(3):  # what else the machine does in a moment is no cost of a call
-        done = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, timeout=300,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        call, in_cpp, solve, solve_in_cpp = map(float, done.stdout.split())
-        with capsys.disabled():
-            print(f"\n{name} + {preconditioner}, 225 unknowns: a call {call:.1f} us, in C++ {in_cpp:.1f}; "
-                  f"solder.solve {solve:.1f}, in C++ {solve_in_cpp:.1f}")  # fmt: skip
-        if call - in_cpp <= 20 and solve - solve_in_cpp <= 20 + solve_in_cpp / 2:
-            break
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    call, in_cpp, solve, solve_in_cpp = map(float, done.stdout.split())
+    with capsys.disabled():
+        print(f"\n{name} + {preconditioner}, 225 unknowns: a call {call:.1f} us, in C++ {in_cpp:.1f}; "
+              f"solder.solve {solve:.1f}, in C++ {solve_in_cpp:.1f}")  # fmt: skip
     assert call - in_cpp <= 20
     assert solve - solve_in_cpp <= 20 + solve_in_cpp / 2  # a set-up, A's three arrays and the parameters, too
