@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <map>
+#include <set>
 #include <stdexcept>
 
 #include <solder/matrix/product.hpp>
@@ -151,26 +152,75 @@ TYPED_TEST(ProductOn, HasRowsOfSoManyTerms) {
   check_product(exec, with_terms(exec.concurrency() / 2 + 1, 66), Y);
 }
 
+/// Groups of `first`, `first` + 1, .. rows with the same columns: up to so many entries, of which
+/// some are neighbours.
+template <class Scalar>
+HostCsr<Scalar> rows_in_groups(std::int32_t first, int groups, std::int32_t columns, int most,
+                               unsigned seed) {
+  std::mt19937 generator(seed);
+  HostCsr<Scalar> A{0, columns, {0}, {}, {}};
+  for (std::int32_t group = 0; group < groups; ++group) {
+    std::set<std::int32_t> of_group;
+    for (int k = int(generator() % most); k > 0; --k) {
+      auto const column = static_cast<std::int32_t>(generator() % columns);
+      for (std::int32_t c = column; c < std::min(column + group % 7, columns); ++c)
+        of_group.insert(c);
+    }
+    for (std::int32_t row = 0; row < first + group % 9; ++row, ++A.rows) {
+      A.columns.insert(A.columns.end(), of_group.begin(), of_group.end());
+      A.row_offsets.push_back(static_cast<std::int64_t>(A.columns.size()));
+    }
+  }
+  A.values = random_vector<Scalar>(A.columns.size(), seed + 1);
+  return A;
+}
+
+/// On hosts rows with the same columns are summed together. Each has the bits that it has alone.
+template <class Scalar, class Exec>
+void check_rows_in_groups(Exec const& exec) {
+  for (int const most : {3, 12, 40}) {
+    auto const Y = rows_in_groups<Scalar>(1, 40, 300, most, 20);
+    auto const X = rows_in_groups<Scalar>(0, 50, Y.rows, most, 21);
+    check_product(exec, X, Y);
+    // With an empty row after each, none are alike.
+    HostCsr<Scalar> apart{2 * X.rows, X.columns_count, {0}, X.columns, X.values};
+    for (std::int32_t i = 0; i < X.rows; ++i)
+      apart.row_offsets.insert(apart.row_offsets.end(), 2, X.row_offsets[i + 1]);
+    CsrMatrix<Scalar, Exec> const Y_there(exec, Y);
+    auto const together = Solder::product(exec, CsrMatrix<Scalar, Exec>(exec, X), Y_there),
+               alone = Solder::product(exec, CsrMatrix<Scalar, Exec>(exec, apart), Y_there);
+    EXPECT_TRUE(same_bits(to_host(exec, together.values()), to_host(exec, alone.values())));
+  }
+}
+
+TYPED_TEST(ProductOn, HasRowsInGroups) {
+  TypeParam const exec;
+  check_rows_in_groups<double>(exec);
+  check_rows_in_groups<float>(exec);
+  check_rows_in_groups<ComplexDouble>(exec);
+}
+
 /// On hosts the places of sums are counted on from row to row, and start again before they
 /// overflow.
 TEST(Product, CountsPlacesFromRowToRow) {
   constexpr std::int32_t width = 7;
   std::vector<std::int32_t> place(width, 5);
-  Solder::Impl::SummedRow<double, 3 * width> row(place.data(), width);
+  Solder::Impl::SummedRows<double, 3 * width> row(place.data(), width);
   for (std::int32_t i = 0; i < 40; ++i) {
-    row.begin();
+    row.begin<1>();
     EXPECT_EQ(row.size(), 0);
     std::vector<std::int32_t> const columns{(i + 4) % width, i % width, (i + 2) % width};
     std::vector<double> const values{1.0 + i, 2.0 + i, 4.0 + i};
-    row.add(1, columns.data(), values.data(), 3);
-    row.add(10, columns.data() + 1, values.data() + 1, 2);
+    double const one = 1, ten = 10;
+    row.add<1>(1, &one, columns.data(), values.data(), 3);
+    row.add<1>(1, &ten, columns.data() + 1, values.data() + 1, 2);
     for (std::int32_t const at : place) EXPECT_LT(at, 3 * width) << "row " << i;
     std::map<std::int32_t, double> const expected{
         {columns[0], values[0]}, {columns[1], 11 * values[1]}, {columns[2], 11 * values[2]}};
     ASSERT_EQ(row.size(), 3);
     std::vector<std::int32_t> stored(3);
     std::vector<double> sums(3);
-    row.store(stored.data(), sums.data());
+    row.store<1>(stored.data(), sums.data());
     std::size_t at = 0;
     for (auto const& [column, sum] : expected) {
       EXPECT_EQ(stored[at], column) << "row " << i;

@@ -174,8 +174,9 @@ class CgMethod
   static constexpr bool pointwise = OpenedM::is_pointwise;
   /// Whether a split M can apply its first factor alone, to a vector made entry by entry.
   static constexpr bool has_inner = requires(OpenedM const& m) { m.inner(); };
-  static constexpr bool can_merge =
-      !is_host_space<Exec> && (pointwise ? OpenedA::can_hold_rows : has_inner);
+  /// Merged stages are for kernels of a whole solve.
+  static constexpr bool can_merge = !is_host_space<Exec> && OpenedA::has_whole_kernels &&
+                                    (pointwise ? OpenedA::can_hold_rows : has_inner);
 
  public:
   using Scalar = typename OpenedA::scalar_type;
