@@ -182,7 +182,7 @@ struct MadeWithModes {
         norms(amg::block_norms(exec, A, nodes, memory)),
         sizes(amg::largest_couplings(exec, norms)),
         of_nodes{norms.device_operator(), sizes.data(), strength},
-        coupling{A.device_operator(), of_nodes, nodes.of_row.data(), nodes.first.data()},
+        coupling{A.device_operator(), of_nodes, nodes.of_row.data()},
         aggregates(amg::aggregate(
             exec, of_nodes, amg::strong_graph(exec, of_nodes, norms.nonzeros(), lane_bits<Exec>))) {
   }
@@ -208,8 +208,7 @@ void check_nodes(Exec const& exec, Case<Scalar> const& of, double strength) {
   // unknown's own kind is on the diagonal.
   double const omega = 0.7;
   auto const graph = amg::strong_graph(exec, made.coupling, made.A.nonzeros(), lane_bits<Exec>);
-  Plain const S(amg::smoothing<Scalar>(exec, made.coupling, graph, omega, lane_bits<Exec>,
-                                       made.A.longest_row()));
+  Plain const S(amg::smoothing(exec, made.A, made.nodes, graph, omega));
   Plain smoothing(of.A.rows, of.A.rows);
   for (std::int32_t i = 0; i < of.A.rows; ++i) {
     auto const is_strong = [&](std::int32_t j) {

@@ -391,7 +391,7 @@ TEST(AmgRefresh, ComputesOnlyValuesInTheSamePattern) {
   events.stop();
   for (auto const& kernel : events.kernels) {
     EXPECT_EQ(kernel.label.find("Solder::amg::decide"), std::string::npos);
-    EXPECT_EQ(kernel.label.find("Solder::amg::count_strong"), std::string::npos);
+    EXPECT_EQ(kernel.label.find("Solder::amg::mark_strong"), std::string::npos);
     EXPECT_EQ(kernel.label.find("Solder::product::count"), std::string::npos);
     EXPECT_EQ(kernel.label.find("Solder::product::store"), std::string::npos);  // hosts' rows
   }

@@ -171,8 +171,7 @@ void check_prolongators(Exec const& exec, HostCsr<Scalar> const& host, double st
   }
 
   double const omega = 0.7;
-  auto const S_made = amg::smoothing<Scalar>(exec, made.coupling, made.graph, omega,
-                                             lane_bits<Exec>, made.A.longest_row());
+  auto const S_made = amg::smoothing(exec, made.A, {}, made.graph, omega);
   Plain const A(host), S(S_made), P(Solder::product(exec, S_made, T_made));
   PlainAggregates<Scalar> const expected(host, strength);
   Plain smoothing(host.rows, host.rows);
@@ -226,9 +225,8 @@ TYPED_TEST(AmgOn, HubsAreAggregatesThatOnlyTheirLeavesJoin) {
   couple(builder, hub, hub + 1, -2);
   TypeParam const exec;
   Made<double, TypeParam> const made(exec, alone.build(path, path), 0.25);
-  Plain const P_alone(Solder::product(
-      exec, amg::smoothing<double>(exec, made.coupling, made.graph, 0.7, lane_bits<TypeParam>, 3),
-      amg::tentative<double>(exec, made.aggregates)));
+  Plain const P_alone(Solder::product(exec, amg::smoothing(exec, made.A, {}, made.graph, 0.7),
+                                      amg::tentative<double>(exec, made.aggregates)));
 
   CsrMatrix<double, TypeParam> const A(exec, builder.build(n, n));
   auto const sizes = amg::largest_couplings(exec, A);
@@ -236,9 +234,8 @@ TYPED_TEST(AmgOn, HubsAreAggregatesThatOnlyTheirLeavesJoin) {
   amg::Coupling<double> const coupling{A.device_operator(), sizes.data(), 0.25};
   auto const graph = amg::strong_graph(exec, coupling, A.nonzeros(), lane_bits<TypeParam>);
   auto const aggregates = amg::aggregate(exec, coupling, graph);
-  Plain const P(Solder::product(
-      exec, amg::smoothing<double>(exec, coupling, graph, 0.7, lane_bits<TypeParam>, n),
-      amg::tentative<double>(exec, aggregates)));
+  Plain const P(Solder::product(exec, amg::smoothing(exec, A, {}, graph, 0.7),
+                                amg::tentative<double>(exec, aggregates)));
   ASSERT_EQ(P.columns, P_alone.columns + 2);
   for (std::int32_t i = 0; i < path; ++i) {
     ASSERT_EQ(P.rows[i].size(), P_alone.rows[i].size()) << "row " << i;

@@ -83,10 +83,6 @@ struct Coupling {
     return size > 0 &&
            (1 + rounding) * size >= strength * Kokkos::fabs(largest[i] * largest[by_row ? i : j]);
   }
-  /// \brief Whether the diagonal absorbs a weak coupling.
-  KOKKOS_FUNCTION static bool is_lumped(std::int32_t, std::int32_t) { return true; }
-  /// \brief Whether the prolongator is smoothed in rows without strong couplings.
-  KOKKOS_FUNCTION static bool is_alone_smoothed() { return false; }
 };
 
 /// \brief The root of the largest off-diagonal size of each row, or of the largest of all; 0 if no
@@ -148,22 +144,18 @@ struct Graph {
   std::int64_t size = 0;  ///< number of strong couplings
 };
 
-/// \brief The couplings that were strong at the first set-up, whatever the values are now.
+/// \brief The couplings that are marked as strong, whatever the values are now.
 template <class Scalar>
-struct KeptCoupling {
+struct MarkedCoupling {
   CsrOperator<Scalar, std::int32_t> A;
-  char const* strong;                                      ///< per entry
-  std::int32_t const *of_row = nullptr, *first = nullptr;  ///< with nodes: see NodeCoupling
+  char const* strong;  ///< per entry
 
   KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t, std::int32_t k) const {
     return strong[k] != 0;
   }
-  KOKKOS_FORCEINLINE_FUNCTION bool is_lumped(std::int32_t i, std::int32_t k) const {
-    std::int32_t const j = A.columns[k];
-    return of_row == nullptr || i - first[of_row[i]] == j - first[of_row[j]];
-  }
-  KOKKOS_FUNCTION bool is_alone_smoothed() const { return of_row != nullptr; }
 };
+template <class Scalar>
+MarkedCoupling(CsrOperator<Scalar, std::int32_t> const&, char const*) -> MarkedCoupling<Scalar>;
 
 /// \brief f(entry, its number among the strong ones, or -1) for the entries of row i. Each lane
 /// takes one entry at a time. \return the number of strong entries
@@ -203,25 +195,26 @@ SOLDER_MAKES_LAMBDAS Graph<Exec> strong_graph(Exec const& exec, Couples const& c
   std::int32_t const n = coupling.A.rows.count;
   Graph<Exec> graph;
   graph.offsets = allocate<std::int32_t>(exec, "Solder::amg::strong_offsets", std::int64_t(n) + 1);
+  graph.strong.words = array(lasting.strong, "Solder::amg::strong", (entries + 3) / 4);
   std::int32_t* const offsets = graph.offsets.data();
+  char* const strong = graph.strong.data();
   for_each_row_group(
-      exec, "Solder::amg::count_strong", n, lane_bits,
+      exec, "Solder::amg::mark_strong", n, lane_bits,
       KOKKOS_LAMBDA(Group const& group, std::int32_t i) {
         std::int32_t const count =
-            for_each_coupling(group, coupling, i, [](std::int32_t, std::int32_t) {});
+            for_each_coupling(group, coupling, i,
+                              [&](std::int32_t k, std::int32_t place) { strong[k] = place >= 0; });
         if (group.rank() == 0) offsets[i] = count;
       });
   graph.size = offsets_of_lengths(exec, offsets, n, LengthsInArray<std::int32_t>{offsets}).nonzeros;
   graph.columns = array(lasting.columns, "Solder::amg::strong_columns", graph.size);
-  graph.strong.words = array(lasting.strong, "Solder::amg::strong", (entries + 3) / 4);
   std::int32_t* const columns = graph.columns.data();
-  char* const strong = graph.strong.data();
+  MarkedCoupling const marked{coupling.A, strong};
   for_each_row_group(
       exec, "Solder::amg::list_strong", n, lane_bits,
       KOKKOS_LAMBDA(Group const& group, std::int32_t i) {
-        for_each_coupling(group, coupling, i, [&](std::int32_t k, std::int32_t place) {
-          if (place >= 0) columns[offsets[i] + place] = coupling.A.columns[k];
-          strong[k] = place >= 0;
+        for_each_coupling(group, marked, i, [&](std::int32_t k, std::int32_t place) {
+          if (place >= 0) columns[offsets[i] + place] = marked.A.columns[k];
         });
       });
   return graph;

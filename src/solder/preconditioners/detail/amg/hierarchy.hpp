@@ -423,9 +423,7 @@ class Hierarchy {
       level.aggregates = before_->levels[levels.size() - 1].aggregates;
     }
     if (modes_.count == 0) {
-      if (keeps)
-        return smoothed(KeptCoupling<Scalar>{A.device_operator(), level.graph.strong.data()},
-                        ones_of(level.aggregates), lane_bits);
+      if (keeps) return smoothed({}, ones_of(level.aggregates));
       auto const largest = largest_couplings(exec_, A);
       mark_hubs(exec_, A, largest.data());
       Coupling<Scalar> const coupling{A.device_operator(), largest.data(), strength};
@@ -437,7 +435,7 @@ class Hierarchy {
         level.graph = {};
         return {};
       }
-      return smoothed(coupling, ones_of(level.aggregates), lane_bits);
+      return smoothed({}, ones_of(level.aggregates));
     }
     Nodes<Exec> const nodes = nodes_;
     auto const with_modes = [&] {
@@ -446,10 +444,7 @@ class Hierarchy {
       modes_ = made.modes;
       return made.T;
     };
-    if (keeps)
-      return smoothed(KeptCoupling<Scalar>{A.device_operator(), level.graph.strong.data(),
-                                           nodes.of_row.data(), nodes.first.data()},
-                      with_modes(), lane_bits);
+    if (keeps) return smoothed(nodes, with_modes());
     auto const norms = temporarily([&] { return block_norms(exec_, A, nodes, memory_); });
     auto const largest = largest_couplings(exec_, norms);
     Coupling<double> const of_nodes{norms.device_operator(), largest.data(), strength, tie<Scalar>};
@@ -463,10 +458,9 @@ class Hierarchy {
     if (level.aggregates.count == 0) return {};
     Matrix const T = with_modes();
     if (!is_coarse_enough(T.columns(), A.rows())) return {};
-    NodeCoupling<Scalar> const coupling{A.device_operator(), of_nodes, nodes.of_row.data(),
-                                        nodes.first.data()};
+    NodeCoupling<Scalar> const coupling{A.device_operator(), of_nodes, nodes.of_row.data()};
     level.graph = strong_graph(exec_, coupling, A.nonzeros(), lane_bits, {.columns = false});
-    return smoothed(coupling, T, lane_bits);
+    return smoothed(nodes, T);
   }
 
   Matrix ones_of(Aggregates<Exec> const& aggregates) const {
@@ -480,16 +474,13 @@ class Hierarchy {
     return {offsets, A.nonzeros(), A.longest_row()};
   }
   /// \brief (I - omega D^-1 F) T.
-  template <class Couples>
-  Matrix smoothed(Couples const& coupling, Matrix const& T, std::int32_t lane_bits) {
+  Matrix smoothed(Nodes<Exec> const& nodes, Matrix const& T) {
     Level& level = levels.back();
     double const omega = 4.0 / 3 / level.largest;
     std::optional<ProductPattern<Exec>> known;
     if (before_ != nullptr) known = pattern_of(*before_->levels[levels.size() - 1].P);
-    Matrix const S = temporarily([&] {
-      return smoothing<Scalar>(exec_, coupling, level.graph, omega, lane_bits,
-                               level.A.longest_row());
-    });
+    Matrix const S =
+        temporarily([&] { return smoothing(exec_, level.A, nodes, level.graph, omega); });
     Matrix const P = Impl::product(exec_, S, T, memory_, known ? &*known : nullptr);
     level.graph.columns = no_view<DeviceArray<std::int32_t, Exec>>();
     return P;

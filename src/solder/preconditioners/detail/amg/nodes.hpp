@@ -101,7 +101,7 @@ template <class Scalar>
 struct NodeCoupling {
   CsrOperator<Scalar, std::int32_t> A;
   Coupling<double> nodes;  ///< for block_norms(A), whose columns ascend
-  std::int32_t const *of_row, *first;
+  std::int32_t const* of_row;
 
   KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t i, std::int32_t k) const {
     std::int32_t const j = A.columns[k];
@@ -109,12 +109,6 @@ struct NodeCoupling {
     std::int32_t const node = of_row[i], other = of_row[j];
     return node == other || nodes.is_strong(node, entry(node, other));
   }
-  /// \brief Whether the diagonal absorbs a weak coupling: if both are the same unknown of a node.
-  KOKKOS_FORCEINLINE_FUNCTION bool is_lumped(std::int32_t i, std::int32_t k) const {
-    std::int32_t const j = A.columns[k];
-    return i - first[of_row[i]] == j - first[of_row[j]];
-  }
-  KOKKOS_FUNCTION static bool is_alone_smoothed() { return true; }
 
  private:
   /// \brief The place of the norm of their block. It must exist.

@@ -11,6 +11,7 @@
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/offsets.hpp>
 #include <solder/preconditioners/detail/amg/aggregates.hpp>
+#include <solder/preconditioners/detail/amg/nodes.hpp>
 
 namespace Solder::Impl::amg {
 
@@ -51,15 +52,18 @@ void check_entries(std::int64_t nonzeros) {
 }
 
 /// \brief I - omega D^-1 F, with an entry for the diagonal and for each strong coupling. F is A
-/// without its weak couplings; they are added to its diagonal if that stays clearly positive.
-/// \param longest entries of the longest row of A
-/// \tparam Couples Coupling, NodeCoupling or KeptCoupling
-template <class Scalar, class Exec, class Couples>
-SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples const& coupling,
-                                                       Graph<Exec> const& graph, double omega,
-                                                       std::int32_t lane_bits,
-                                                       std::int32_t longest) {
-  std::int32_t const n = coupling.A.rows.count;
+/// without its weak couplings; those of the same unknown of two nodes (all, without nodes) are
+/// added to its diagonal if that stays clearly positive. Rows without strong couplings remain those
+/// of I, but with nodes. \param nodes those of A's rows; none: `count` 0
+template <class Scalar, class Exec>
+SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smoothing(Exec const& exec,
+                                                       CsrMatrix<Scalar, Exec> const& A,
+                                                       Nodes<Exec> const& nodes,
+                                                       Graph<Exec> const& graph, double omega) {
+  std::int32_t const n = A.rows();
+  MarkedCoupling const coupling{A.device_operator(), graph.strong.data()};
+  bool const has_nodes = nodes.count > 0;
+  std::int32_t const *const node_of = nodes.of_row.data(), *const first_of = nodes.first.data();
   std::int32_t const* const strong = graph.offsets.data();
   std::int64_t const nonzeros = n + graph.size;
   check_entries<CsrMatrix<Scalar, Exec>>(nonzeros);
@@ -73,7 +77,7 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples
       "Solder::amg::smoothing_rows", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
       KOKKOS_LAMBDA(std::int32_t i) { to[i] = strong[i] + i; });
   for_each_row_group(
-      exec, "Solder::amg::smoothing", n, lane_bits,
+      exec, "Solder::amg::smoothing", n, row_lane_bits<Exec>(n, A.nonzeros()),
       KOKKOS_LAMBDA(RowGroup<Exec> const& group, std::int32_t i) {
         std::int32_t const first = strong[i] + i, last = strong[i + 1] + i + 1;
         double diagonal = 0, weak = 0;
@@ -85,7 +89,7 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples
           } else if (place >= 0) {
             to_columns[first + 1 + place] = j;
             to_values[first + 1 + place] = value;
-          } else if (coupling.is_lumped(i, k)) {
+          } else if (!has_nodes || i - first_of[node_of[i]] == j - first_of[node_of[j]]) {
             weak += real_part(value);
           }
         });
@@ -95,7 +99,7 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples
         double const factor = filtered > 0 ? omega / filtered : 0;
         if (group.rank() == 0) {
           to_columns[first] = i;
-          bool const is_smoothed = last > first + 1 || coupling.is_alone_smoothed();
+          bool const is_smoothed = last > first + 1 || has_nodes;
           to_values[first] = Scalar(to_real<Scalar>(is_smoothed ? 1 - factor * filtered : 1));
         }
         group.barrier();
@@ -103,7 +107,7 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smoothing(Exec const& exec, Couples
           to_values[q] = to_real<Scalar>(-factor) * to_values[q];
       });
   exec.fence("Solder::amg: the smoothing of the prolongator is ready");
-  return {exec, n, n, offsets, columns, values, {longest + 1}};
+  return {exec, n, n, offsets, columns, values, {A.longest_row() + 1}};
 }
 
 /// \brief Replaces diagonal entries of the coarse matrix that consist only of rounding by what they
