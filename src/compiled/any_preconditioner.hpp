@@ -41,7 +41,7 @@ class AnyPreconditioner : public Impl::MadePreconditioner<T, Exec> {
  public:
   using Impl::MadePreconditioner<T, Exec>::refresh;
   virtual void refresh(Exec const& exec, CsrMatrix<T, Exec> const& own, Of const& A) = 0;
-  /// \brief Words of T that one application moves, its operand and result apart.
+  /// \brief Words of T that one application moves, not counting its operand and result.
   virtual double words(std::int32_t rows) const = 0;
   virtual bool takes_columns() const = 0;
   virtual bool takes_batches() const = 0;
@@ -125,7 +125,7 @@ class AsCalled : public HeldPreconditioner<T, Exec, CsrMatrix<T, Exec>> {
   }
 };
 
-/// \brief What a preconditioner by name is whose matrix is scaled or matched.
+/// \brief The type of a preconditioner by name whose matrix is scaled or matched.
 template <class T, class Exec>
 using ScaledByName = Scaled<T, Exec, AsCalled<T, Exec>>;
 

@@ -26,15 +26,15 @@ namespace {
 
 /// \brief Candidates, one after another, each a solver made by name.
 ///
-/// The first that can be set up is set up with the solver. A solve goes on to the next where one
-/// ends without having converged, or is given up by the Watch, with the x that it has where that is
-/// a tenth of what it began from, else with what it began from. Where all have ended, those that
-/// were given up go on in peace. What has solved stays for the solves that follow. Where none has,
-/// x is the best that any had. It costs two vectors, and a copy of x before each candidate and
-/// after each that has failed.
+/// The constructor sets up the first candidate that can be. A solve goes on to the next where one
+/// ends without having converged, or is given up by the Watch. The next one begins with the x
+/// reached so far if its residual is a tenth of the one begun with, else with the x begun with.
+/// Where all have ended, those that were given up go on, and are not given up again. The one that
+/// has solved is kept for the solves that follow. Where none has, x is the best that any had. It
+/// costs two vectors, and a copy of x before each candidate and after each that has failed.
 ///
 /// Over ranks all of them decide alike: they see the same residuals and count the same iterations,
-/// and what a rank alone knows, its clock and its monitor, the Watch tells all.
+/// and the Watch tells all what only one rank knows, from its clock and its monitor.
 /// \tparam Matrix CsrMatrix, or DistributedMatrix
 template <class T, class Exec, class Matrix>
 class Auto final : public Impl::MadeSolver<T, Exec> {
@@ -140,15 +140,15 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
  private:
   // ---- The candidates ----
 
-  /// \brief Of all ranks.
+  /// \brief Rows of all ranks.
   std::int32_t all_rows() const { return analysis_.rows.rows; }
-  /// \brief Where what is set up stands in the list; 0 where it is of an older list.
+  /// \brief The place in the list of what is set up; 0 if that is of an older list.
   std::size_t place_of_chosen() const {
     auto const same = [&](Candidate const& other) { return same_as(other) == same_as(chosen_); };
     auto const place = std::find_if(candidates_.begin(), candidates_.end(), same);
     return place == candidates_.end() ? 0 : std::size_t(place - candidates_.begin());
   }
-  /// \brief What is set up. Where nothing could be, memory may have been missing.
+  /// \brief What is set up. Throws if nothing is: memory may have been missing.
   Made& current() const {
     if (current_ == nullptr)
       throw std::runtime_error(
@@ -190,7 +190,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     std::exception_ptr why;
     for (; at_ < candidates_.size(); ++at_) {
       if (has_been_tried(candidates_[at_])) continue;
-      watch_->begin_solve();  // one that takes longer than a solve may is of no use
+      watch_->begin_solve();  // a set-up longer than a solve may take is of no use
       if (set_up(candidates_[at_], &why)) break;
       know_singular();
     }
@@ -199,7 +199,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     at_ = 0;
     std::rethrow_exception(why);
   }
-  /// \brief Sets up a candidate. Where it cannot be, that is noted.
+  /// \brief Sets up a candidate, or notes that it cannot be.
   /// \param why the exception is left there
   bool set_up(Candidate const& candidate, std::exception_ptr* why = nullptr) {
     auto const begin = Clock::now();
@@ -261,9 +261,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
 
   // ---- A search ----
 
-  /// \brief Whether there is another candidate, which is then set up.
+  /// \brief Sets up the next candidate; false if there is none.
   bool next(std::string const& failed) {
-    if (is_kept_) {  // what has solved before does not do for these values
+    if (is_kept_) {  // what solved before has failed for these values
       try {
         look();
       } catch (std::invalid_argument const&) {  // they are not Hermitian, where they have to be
@@ -283,7 +283,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     }
     return false;
   }
-  /// \brief Whether it has ended by itself in this search, with these options.
+  /// \brief Whether a candidate, with its options, has ended by itself in this search.
   bool has_been_tried(Candidate const& candidate) const {
     return std::any_of(attempts_.begin(), attempts_.end(), [&](Attempt const& attempt) {
       return attempt.solver == candidate.solver &&
@@ -307,8 +307,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     }
     return false;
   }
-  /// \brief Takes the candidates for a matrix that is not definite, from the first one on. Called
-  /// where cg has found it so.
+  /// \brief Begins again with the candidates for a matrix that is not definite. Called where cg has
+  /// found it so.
   void know_indefinite() {
     if (is_kept_) look();  // the values are others; cg has had them, so they are Hermitian
     if (!std::exchange(may_be_definite_, false) && !is_kept_) return;
@@ -322,8 +322,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     }
     is_kept_ = false;
   }
-  /// \brief Looks, once a matrix, whether A is singular whatever its values are, and takes the
-  /// candidates for such a matrix, from the first one on. Called where a candidate has failed.
+  /// \brief Finds out, once for a matrix, whether A is structurally singular, and then begins again
+  /// with the candidates for such a matrix. Called where a candidate has failed.
   void know_singular() {
     if (std::exchange(knows_rank_, true)) return;
     if constexpr (!over_ranks<Matrix>) {
@@ -334,8 +334,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       at_ = std::size_t(-1);
     }
   }
-  /// \brief Takes the candidates for a matrix that a trial would have needed so many iterations
-  /// more for, from the first one on.
+  /// \brief Begins again with the candidates for a matrix that a trial would have needed `before` +
+  /// `left` iterations for.
   void know_rate(int before, double left) {
     Restriction restriction = restriction_of(wanted_);
     restriction.plain_iterations =
@@ -349,7 +349,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (may_be_definite_ || !candidates_[k].needs_definite) return &candidates_[k];
     return nullptr;
   }
-  /// \brief Begins an attempt of what is set up.
+  /// \brief Begins an attempt with what is set up.
   /// \param in_peace it is not given up for the next one
   void begin_attempt(bool in_peace, bool is_one) {
     Candidate const* const after = in_peace ? nullptr : following();
@@ -387,7 +387,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     bool in_peace = !is_one || !tries_more || (is_kept_ && (won_in_peace_ || is_proven_));
     bool revives = false;    // all others have ended
     bool is_helped = false;  // it has begun with what another one has left
-    // Of several right-hand sides none is given up, so none is on trial.
+    // With several right-hand sides no candidate is given up, so none is on trial.
     if (Candidate const trial = chosen_; !is_one && !is_kept_ && trial.is_trial) {
       auto const before_setup = Clock::now();
       if (!next(failed)) set_up(trial);
@@ -403,7 +403,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       note(worst);
       add(total, reports);
       if (worst.reason == Reason::converged) {
-        // What another one has helped needs more iterations alone, and may not have them.
+        // One that began with another's x needs more iterations alone, and may not have them.
         is_kept_ = !is_helped || total.front().iterations <= watch_->most() / 4;
         has_failed_ = !is_kept_;
         won_in_peace_ = in_peace || is_helped;
@@ -413,12 +413,12 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (is_one && tries_more) keep_best(x, worst);
       bool const is_hopeless = worst.iterations == 0 && std::isnan(worst.true_relative_residual);
       if (!tries_more || is_hopeless || watch_->has_ended()) break;
-      if (watch_->is_given_up() && !chosen_.is_trial)  // it stands in the list once more
+      if (watch_->is_given_up() && !chosen_.is_trial)  // a trial stands in the list once more
         given_up_.emplace_back(watch_->iterations_left(), chosen_);
       double const won = worst.true_relative_residual / worst.guess_relative_residual;
       auto const before_setup = Clock::now();
       has_failed_ = true;  // until one has solved, also where something is thrown
-      // What once solved with the iterations that others had left may take all that there are.
+      // One that solved with the iterations that others had left may now take all.
       if (is_kept_ && worst.reason == Reason::max_iterations && limit_ < watch_->most() &&
           set_up(Candidate(chosen_))) {
         setups += std::chrono::duration<double>(Clock::now() - before_setup).count();
@@ -431,7 +431,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (!watch_->is_given_up() && !is_kept_) know_singular();
       if (might_be_definite != may_be_definite_) revives = false;
       bool goes_on = !revives && next(failed);
-      // A list that begins anew has no peace.
+      // In a list that begins anew, candidates may be given up.
       if (was_kept || might_be_definite != may_be_definite_) in_peace = !is_one || !tries_more;
       if (!goes_on) in_peace = revives = goes_on = revive();
       setups += std::chrono::duration<double>(Clock::now() - before_setup).count();
@@ -478,7 +478,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     attempts_.push_back(attempt_of(chosen_, report, watch_->sentence(report.detail)));
     attempts_.back().setup_seconds = std::exchange(setup_seconds_, 0);
   }
-  /// \brief Adds an attempt to those before it: all that they took is added, the rest replaced.
+  /// \brief Adds an attempt to those before: what they took is summed up, the rest replaced.
   static void add(std::vector<Report>& total, std::vector<Report> const& reports) {
     if (total.empty()) {
       total = reports;
@@ -497,7 +497,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       now.history = std::move(before.history);
     }
   }
-  /// \brief Says of a solve that has not converged how far it has come.
+  /// \brief Says why a solve has not converged, and whose x it gives back.
   void explain_end(Report& report) const {
     if (report.reason == Reason::converged) return;
     report.is_singular = analysis_.unmatched_rows > 0;
@@ -528,7 +528,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
 
   void save(T const* x) { Impl::copy(exec_, guess_, Vector<T const>(x, rows())); }
   void restore(T* x) { Impl::copy(exec_, Vector<T>(x, rows()), guess_); }
-  /// \brief Keeps the x of an attempt where none before had one with a smaller true residual.
+  /// \brief Keeps the x of an attempt if its true residual is the smallest so far.
   void keep_best(T const* x, Report const& report) {
     best_by_.clear();
     if (report.reason == Reason::converged || std::isnan(report.true_relative_residual)) return;
@@ -551,8 +551,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
 
   // ---- Batches ----
 
-  /// \brief Solves the systems of a batch with the first candidate that takes batches; those that
-  /// it has not solved with the next, from where they are.
+  /// \brief Solves the systems of a batch with the first candidate that takes batches. Those that
+  /// it has not solved go on with the next one, from the x reached.
   template <class Run>
   std::vector<Report> solve_batch(Run const& run) {
     std::vector<Report> total;
@@ -608,7 +608,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   bool is_proven_ = false;         ///< it has solved with these values
   bool has_failed_ = false;        ///< the last solve, with more than one candidate
   bool may_be_definite_ = true;
-  bool knows_rank_ = false;  ///< whether A may be singular whatever its values are
+  bool knows_rank_ = false;  ///< whether A is structurally singular has been found out
   std::vector<std::pair<double, Candidate>> given_up_;  ///< iterations that were left
   std::vector<Attempt> attempts_;                       ///< of the solve under way, and before it
   std::size_t pending_ = 0;                             ///< of these, those before it

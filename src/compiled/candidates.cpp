@@ -17,7 +17,7 @@ namespace {
 
 // ---- What things cost ----
 
-/// Seconds of a kind of machine.
+/// What a kind of machine takes, in seconds.
 struct Rates {
   double entry;    ///< to multiply with an entry of A
   double word;     ///< to read or write an entry of a vector
@@ -70,15 +70,15 @@ struct SolverCost {
 constexpr std::array solver_costs{SolverCost{"cg", 1, 5, 2}, SolverCost{"bicgstab", 2, 8, 4},
                                   SolverCost{"gmres", 1, 23, 3}, SolverCost{"idr", 1, 17, 3}};
 
-/// A preconditioner: entries that an application goes through for each of A's (of one with fill: of
-/// the factors'), words a row, stages; levels for each entry of a row, as a share of the root of
-/// the rows; and of the set-up its steps, and the elements for each entry of A, at least so many
-/// for each entry of a row.
+/// What a preconditioner costs. An application: entries for each one of A (with fill: of the
+/// factors), words a row, stages, and levels for each entry of a row, as a share of the root of the
+/// number of rows. The set-up: steps, and elements for each entry of A, at least elements_by_row
+/// times the entries of a row.
 struct PreconditionerCost {
   std::string_view name;
   double entries, words, stages, levels, steps, elements, elements_by_row = 0;
-  /// Whether all threads of a machine share the elements: those of factors they do not, and those
-  /// of multigrid the threads of a host hardly do.
+  /// Whether all threads of a machine share the elements: not those of factors, and on a host
+  /// hardly those of multigrid.
   bool is_shared_on_host = false, is_shared_on_gpu = false;
 };
 // clang-format off
@@ -112,8 +112,7 @@ double complete_fill(double n) { return std::clamp(std::sqrt(n) / 10, 2.0, 50.0)
 // ---- What suits which matrix ----
 
 /// Unknowns from one side of a flow's mesh to the other, which iterations grow with: n / bandwidth
-/// where they are numbered line by line or plane by plane; of a mesh in the plane where they are
-/// not.
+/// where they are numbered line by line or plane by plane; else as for a mesh in the plane.
 double unknowns_across(Analysis const& of) {
   double const n = of.rows.rows, plane = std::sqrt(n), space = std::cbrt(n);
   double const counted = n / std::max(1, of.bandwidth);
@@ -122,8 +121,8 @@ double unknowns_across(Analysis const& of) {
 
 /// Iterations that CG with jacobi takes to 1e-8. Where every row is dominant, the eigenvalues of
 /// D^-1 A lie in [1 - 1 / dominance, 1 + 1 / dominance] (Gershgorin), and CG's bound follows.
-/// Elsewhere a guess: as of a mesh where A looks elliptic (of one in the plane where A may be
-/// definite, because a trial of CG soon tells more), and three times as many where it does not.
+/// Elsewhere a guess: as for a mesh where A looks elliptic (a mesh in the plane where A may be
+/// definite, because a trial of CG soon tells more), else three times as many.
 double plain_iterations(Analysis const& of) {
   double const n = std::max(1, of.rows.rows);
   double const across =
@@ -186,9 +185,9 @@ bool is_small_hermitian(Analysis const& of) { return is_hermitian(of) && is_smal
 bool is_large_hermitian(Analysis const& of) { return is_hermitian(of) && !is_small(of); }
 bool is_middling(Analysis const& of) { return !is_small(of) && of.rows.rows <= 100'000; }
 
-/// The groups of the table, in their order; in a group, those that promise to take less time come
-/// first. Of the promising ones the first alone is tried at once: where it does not do, its likes
-/// seldom do, and the strong and the direct ones come next.
+/// The groups of the table, in their order; in a group, candidates that promise to take less time
+/// come first. Of the promising ones only the first is tried at once: where it fails, its likes
+/// seldom succeed, and the strong and the direct ones come next.
 enum class Group { promising, strong, direct, unmatched, likes, others, last, large };
 
 /// One line of the table.
@@ -212,7 +211,7 @@ constexpr std::string_view unmatched_fill =
     "drop_tolerance=1e-4 fill_factor=20 ordering=amd scale=equilibrate";
 constexpr std::string_view nearly_direct =
     "drop_tolerance=1e-10 ordering=amd scale=equilibrate match=product";
-/// As much fill as there is, but for most_entries, 12 bytes each and a few times that in the
+/// All the fill that there is, up to most_entries: 12 bytes each, and a few times that in the
 /// set-up.
 constexpr double complete = 1000, most_entries = 1e8;
 
@@ -261,7 +260,7 @@ constexpr Rule rules[] = {
 };
 // clang-format on
 
-/// "a=1e-3 b=word" as a tree; nothing where a key is not known to this library yet.
+/// "a=1e-3 b=word" as a tree.
 Parameters parameters_of(std::string_view text) {
   Parameters tree;
   while (!text.empty()) {
@@ -317,13 +316,13 @@ bool is_there(std::string_view preconditioner) {
   return std::find(names.begin(), names.end(), preconditioner) != names.end();
 }
 
-/// Whether a rule can do for a matrix that is singular whatever its values are: no matching is
-/// there, exact factors are not, and a diagonal says little.
+/// Whether a rule can work for a structurally singular matrix, which has no matching and no exact
+/// factors, and whose diagonal says little.
 bool takes_singular(Rule const& rule) {
   return rule.group == unmatched || rule.preconditioner == "none";
 }
 
-/// Whether a rule is for this solver; empty: for any. A block method is cg with what takes columns.
+/// Whether a rule is for this solver; empty: for any. block_cg takes cg's with several columns.
 bool is_for(Rule const& rule, std::string_view solver) {
   if (solver != "block_cg") return solver.empty() || rule.solver == solver;
   return rule.solver == "cg" && (rule.preconditioner == "jacobi" || rule.preconditioner == "fsai" ||
@@ -411,9 +410,10 @@ void put_cg_first(std::vector<Candidate>& candidates) {
 }
 
 /// Tries BiCGStab without a set-up first. Its iterations tell less than those of CG: on a host only
-/// whether a few do. On a GPU hundreds of them take less time than the set-up of a factorisation.
-/// Without a diagonal they seldom do: there it is judged after a quarter of that time, and goes on
-/// as long as all of it, at its rate, takes no more than the whole.
+/// whether a few suffice. On a GPU hundreds of them take less time than the set-up of a
+/// factorisation. With zeros on the diagonal they seldom suffice: there it is judged after a
+/// quarter of the time that the first candidate promises, and goes on as long as its whole time, at
+/// its rate, is no more than that.
 void put_bicgstab_first(std::vector<Candidate>& candidates, Analysis const& of,
                         Machine const& machine, double plain_iterations) {
   bool const scales = has_diagonal(of);
@@ -468,7 +468,7 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
       if (Candidate const* const best = best_of(candidates, plain))
         std::rotate(candidates.begin(), candidates.begin() + (best - candidates.data()),
                     candidates.begin() + (best - candidates.data()) + 1);
-    // Who asks for cg where it does not suit gets it all the same.
+    // A solver that is asked for is taken even where it does not suit.
     if (candidates.empty()) candidates = of_table(analysis, machine, restriction, true, plain);
   }
   if (!restriction.preconditioner.empty()) {
@@ -477,8 +477,8 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
     for (Candidate& candidate : candidates) {
       auto const is_same = [&](Candidate const& other) { return other.solver == candidate.solver; };
       if (std::any_of(of_solvers.begin(), of_solvers.end(), is_same)) continue;
-      // A matched matrix, and one whose rows are dropped from one by one, is no longer Hermitian;
-      // nor is every cycle of multigrid.
+      // A matched matrix is no longer Hermitian; nor is M with the dropping of ilut, or with some
+      // cycles of multigrid.
       if (candidate.needs_definite && restriction.solver.empty() &&
           (restriction.is_not_for_cg || restriction.preconditioner == "ilut"))
         continue;

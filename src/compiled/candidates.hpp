@@ -38,12 +38,12 @@ struct Candidate {
   double iteration = 0;                                   ///< seconds of an iteration, by the model
   Likely model{0, 0, 0};                                  ///< of its iterations
   int likely = 0;         ///< iterations that it takes where it suits the matrix, by the model
-  std::string because{};  ///< it is tried, a sentence without a full stop
+  std::string because{};  ///< why it is tried: a sentence without a full stop
   bool needs_definite = false;  ///< of no use once A has turned out to be indefinite
-  /// It has no set-up to speak of, and goes on only as long as it promises to be done before others
+  /// It has no set-up to speak of, and goes on only as long as it promises to end before others
   /// would; for single right-hand sides.
   bool is_trial = false;
-  /// Of what the next one promises: seconds that a trial of a matrix that is not definite may take.
+  /// The share of the next one's promised seconds that a trial may take where A is not definite.
   double share_of_next = 0;
   int judged_from = Haste::least_iterations;  ///< iterations after which it may be given up
 
@@ -62,10 +62,10 @@ struct Restriction {
   std::string candidates{};      ///< "cg+amg gmres+ilu0": these in this order; empty: the table's
   bool is_not_for_cg = false;  ///< rows are permuted for the preconditioner, or it is not symmetric
   bool may_try = true;         ///< a candidate may be on trial
-  /// Preconditioners are those of each rank's own rows: no factors of all are nearly complete.
+  /// Each rank factorises its own rows: no factors of the whole matrix are nearly complete.
   bool is_over_ranks = false;
-  /// Iterations that CG with jacobi needs by what it has shown, and is not to begin with; 0: it has
-  /// not been tried.
+  /// Iterations that CG with jacobi needs, judged by its trial, after which it does not come first;
+  /// 0: it has not been tried.
   double plain_iterations = 0;
 };
 
@@ -73,7 +73,7 @@ struct Restriction {
 Restriction restriction_of(Wanted const& wanted);
 
 /// \brief The candidates for a matrix, the one to try first in front.
-/// \throws std::invalid_argument where `restriction.candidates` names what there is not, or nothing
+/// \throws std::invalid_argument where `restriction.candidates` names something unknown, or nothing
 /// is left
 std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& machine,
                                       Restriction const& restriction = {});
@@ -81,8 +81,8 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
 /// \brief The most iterations that CG with jacobi is thought to take for so many rows, however slow
 /// it is at first.
 double most_plain_iterations(std::int32_t rows);
-/// \brief Of the candidates for a definite matrix that have a set-up, the one that promises most
-/// where CG with jacobi takes so many iterations, or null.
+/// \brief Of the candidates for a definite matrix that have a set-up, the one that promises the
+/// least time where CG with jacobi takes so many iterations, or null.
 Candidate const* best_of(std::vector<Candidate> const& candidates, double plain_iterations);
 
 /// \brief What is wanted, with a candidate in place of what was left to auto.

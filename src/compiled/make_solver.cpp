@@ -73,7 +73,7 @@ void with_matrix(Exec const&, Wanted const& wanted, DistributedMatrix<T, Exec> c
   f(A, {MatrixFormat::csr, "its rows are distributed over ranks"});
 }
 
-/// \brief What a rank can have for itself.
+/// \brief A, or this rank's own block of it.
 template <class T, class Exec>
 CsrMatrix<T, Exec> const& own_block(Exec const&, CsrMatrix<T, Exec> const& A) {
   return A;
@@ -234,14 +234,14 @@ class Made final : public Impl::MadeSolver<T, Exec> {
     FormatChoice format{};
     std::function<void(Given const&)> set_matrix{}, refresh{};
     std::unique_ptr<Method> method{};
-    /// Makes one for several right-hand sides, if that is another one.
+    /// Makes the one for several right-hand sides, if that is not `method`.
     std::function<std::unique_ptr<Method>()> make_many{};
     std::unique_ptr<Method> many{};  ///< that one, once it is needed
   };
 
   /// \brief The method for several right-hand sides, or a batch. They need compressed rows: if the
-  /// format could be chosen, and is another one, a method of its own has them; except where M reads
-  /// the matrix in that format.
+  /// automatic format is another one, they have a method of their own, except where M reads the
+  /// matrix in that format.
   Method& many() const {
     if (!parts_->make_many) return *parts_->method;
     if (parts_->many == nullptr) parts_->many = parts_->make_many();

@@ -47,8 +47,8 @@ class ParameterReader {
     read_word(word(name, word_of(value), valid), value);
     return value;
   }
-  /// \brief The name of the object that the tree is of, one of `valid`; `otherwise` of an empty
-  /// tree, and empty where it is wrong.
+  /// \brief The name of the object that the tree describes, one of `valid`; `otherwise` for an
+  /// empty tree, and empty if it is wrong.
   std::string object(std::string_view otherwise, std::vector<std::string_view> const& valid) {
     if (of_.empty() && !otherwise.empty()) return std::string(otherwise);
     if (of_.find("name") == nullptr) complain("name", "is needed: " + Impl::listed(valid));

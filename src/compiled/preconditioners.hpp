@@ -22,8 +22,7 @@ struct Make {
   template <class Of>
   static Schwarz<T, Exec> schwarz(Exec const& exec, Of const& A, Factorisation kind,
                                   IncompleteOptions const& options);
-  /// \param coordinates of the nodes, for rigid bodies; empty: nearly constant vectors converge
-  /// slowly
+  /// \param coordinates of the nodes, for rigid bodies; empty: the near-nullspace is constant
   template <class Stored>
   static Amg<T, Exec, Stored> amg(Exec const& exec, Matrix const& A, AmgOptions const& options,
                                   Coordinates const& coordinates);

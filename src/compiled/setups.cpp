@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The set-ups of FSAI, of multigrid and of matrices in blocks for hosts, matchings, and the look at
-// a matrix. Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
+// The set-ups of FSAI, of multigrid and of matrices in blocks for hosts, matchings, and the
+// analysis of a matrix. Compiled once for each scalar; CMakeLists.txt defines SOLDER_SCALAR.
 #include <solder/matrix/analysis.hpp>
 #include <solder/matrix/block.hpp>
 #include <solder/matrix/matching.hpp>

@@ -13,7 +13,8 @@ namespace {
 
 /// Reads a preconditioner.
 ///
-/// \param otherwise its name where none is given: none or auto; auto may be asked for then
+/// \param otherwise its name where none is given: none or auto \param may_choose whether auto may
+/// be asked for
 WantedPreconditioner read(Parameters const& parameters, std::string const& path,
                           std::vector<std::string>& errors, bool is_for_cg,
                           std::string const& otherwise, bool may_choose) {

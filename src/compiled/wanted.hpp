@@ -32,7 +32,7 @@ struct WantedPreconditioner {
   ChebyshevOptions chebyshev;
   IncompleteOptions incomplete;
   AmgOptions amg;
-  int overlap = 0;    ///< layers of ic0 and ilu0 over ranks
+  int overlap = 0;    ///< layers of an incomplete factorisation over ranks
   std::string inner;  ///< of chebyshev; its options are in fsai
 
   /// \brief Whether it is one of Incomplete.
@@ -44,7 +44,7 @@ struct WantedPreconditioner {
       if (each.word == name) return &each;
     return nullptr;
   }
-  /// \brief Whether it is Hermitian of a Hermitian matrix, as cg needs it.
+  /// \brief Whether cg takes it: all but an amg whose cycle is not Hermitian.
   bool is_for_cg() const {
     return name != "amg" || Impl::amg::cycle_failures(amg, "", "cg", has_rigid_bodies).empty();
   }
@@ -60,7 +60,7 @@ struct WantedPreconditioner {
 struct Wanted {
   std::string name;
   std::variant<CgOptions, BiCgStabOptions, GmresOptions, IdrOptions, BlockCgOptions> options;
-  AutoOptions automatic;  ///< where auto chooses; of a solver that is named, what it shares
+  AutoOptions automatic;  ///< where auto chooses; for a named solver, what it shares
   Runner runner = Runner::automatic;
   MatrixFormat format = MatrixFormat::automatic;
   bool check_symmetry = true, allow_stale_preconditioner = false;
@@ -79,7 +79,7 @@ Wanted read_solver(Parameters const& parameters);
 WantedPreconditioner read_preconditioner(Parameters const& parameters, bool is_for_cg = false);
 
 /// \brief Refuses a matrix that is not what the method is for.
-/// \throws std::invalid_argument where the method needs a Hermitian one, and it is none
+/// \throws std::invalid_argument if the method needs a Hermitian one, and this is none
 void check_hermitian(Wanted const& wanted, Symmetry const& symmetry);
 
 /// \brief All names of preconditioners, but auto.

@@ -21,9 +21,9 @@ namespace Solder::Compiled {
 /// \brief Whether a candidate is to be given up for the next one, by the model of cost and by what
 /// it has done so far. No clock is asked, so the same input decides alike every time.
 ///
-/// A candidate goes on as long as it has cost less than the next one promises to (who leaves
-/// earlier may lose more than twice the time of either), and as long as the rest, at the rate of
-/// the last half of its iterations, costs no more than that.
+/// A candidate goes on until it has cost what the next one promises to (who leaves earlier may lose
+/// more than twice the time of either), and beyond that as long as the rest, at the rate of the
+/// last half of its iterations, costs no more than the next one.
 ///
 /// A candidate that is on trial is judged sooner, and goes on as long as the rest, at that rate,
 /// costs no more than what is allowed for so many iterations: see begin_trial().
@@ -50,8 +50,8 @@ class Haste {
     best_.clear();
   }
   /// \brief Begins a candidate that is on trial.
-  /// \param allowed seconds that it may take more where it takes so many iterations more and has
-  /// taken so many seconds
+  /// \param allowed (left, spent): seconds that it may still take if it needs `left` more
+  /// iterations and has taken `spent` seconds
   /// \param most iterations that it is thought to take, however slow it is at first
   void begin_trial(double iteration, Allowed allowed, double most, double tolerance,
                    int least = least_iterations) {
@@ -59,7 +59,7 @@ class Haste {
     allowed_ = std::move(allowed);
     most_ = most;
   }
-  /// \brief Whether to give it up, its residual after so many iterations being this.
+  /// \brief Whether to give it up, with this residual after so many iterations.
   bool gives_up(int iteration, double residual) {
     if (next_ <= 0 || tolerance_ <= 0) return false;
     double const logarithm = std::log(std::max(residual, std::numeric_limits<double>::min()));
@@ -74,9 +74,9 @@ class Haste {
     rest_ = std::min(rest_, std::max(most_, double(iteration)));
     return rest_ * iteration_ > allowed_(rest_, cost);
   }
-  /// \brief The iteration after this one at which gives_up() is to be asked next: before the
-  /// candidate has cost what the next one promises only half-way there, which the rate is measured
-  /// from; and then at each twentieth of those that it has had.
+  /// \brief The iteration at which gives_up() is to be asked next: half-way to where the candidate
+  /// has cost what the next one promises, which the rate is measured from; there; and then after
+  /// each further twentieth of its iterations.
   int next_look(int iteration) const {
     constexpr int never = std::numeric_limits<int>::max();
     if (next_ <= 0 || tolerance_ <= 0) return never;
@@ -106,7 +106,7 @@ class Haste {
   std::vector<double> best_;  ///< logarithms of the least residual up to each iteration
 };
 
-/// \brief The monitor of auto's candidates. It passes on to the user's what all of them have done
+/// \brief The monitor of auto's candidates. It tells the user's monitor what all of them have done
 /// together, and stops a candidate that is given up, or at a limit.
 class Watch {
  public:
@@ -125,7 +125,7 @@ class Watch {
     iterations_ = 0;
     verdict_ = Verdict::none;
   }
-  /// \brief Begins a candidate; see Haste. Of several right-hand sides, which may be solved one
+  /// \brief Begins a candidate; see Haste. With several right-hand sides, which may be solved one
   /// after another, each candidate has all iterations.
   void begin_attempt(double spent, double iteration, double next, bool is_one,
                      int least = Haste::least_iterations) {
@@ -154,7 +154,7 @@ class Watch {
       verdict_ = Verdict::half;
     if (verdict_ != Verdict::none)
       progress.stop();
-    else if (!user_ && seconds_ <= 0)  // a solve in one kernel need not come back before
+    else if (!user_ && seconds_ <= 0)  // a solve in one kernel need not return before
       progress.pause_until(is_one_
                                ? std::min(haste_.next_look(progress.iteration), std::max(half_, 1))
                                : std::numeric_limits<int>::max());
@@ -184,7 +184,7 @@ class Watch {
   }
   /// \brief Whether the candidate was given up for the next.
   bool is_given_up() const { return verdict_ == Verdict::slow || verdict_ == Verdict::half; }
-  /// \brief Iterations that it then would have taken.
+  /// \brief Iterations that it would have taken from then on.
   double iterations_left() const {
     return verdict_ == Verdict::slow ? haste_.iterations_left()
                                      : std::numeric_limits<double>::infinity();

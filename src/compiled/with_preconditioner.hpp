@@ -39,10 +39,10 @@ Coordinates coordinates_for(WantedPreconditioner const& wanted, Coordinates cons
       std::to_string(A.rows()) + " unknowns");
 }
 
-/// \brief Makes the preconditioner and calls f(preconditioner, refresh), refresh(exec, A, matrix)
-/// being its refresh, and before that of what it is made of. It is made from A; a polynomial is
-/// made from `matrix`, which is A in the format of the solver; or, where rows are dealt to ranks,
-/// their matrix, of which A is this rank's own block. A is taken as it is.
+/// \brief Makes the preconditioner and calls f(preconditioner, refresh); refresh(exec, A, matrix)
+/// refreshes what it is made of, and then the preconditioner. It is made from A as it is; a
+/// polynomial is made from `matrix`, which is A in the format of the solver or, where rows are
+/// dealt to ranks, their matrix, of which A is this rank's own block.
 template <class T, class Exec, class Matrix, class Function>
 void with_unscaled_preconditioner(Exec const& exec, WantedPreconditioner const& wanted,
                                   Coordinates const& given, CsrMatrix<T, Exec> const& A,

@@ -17,9 +17,10 @@ namespace Solder {
 ///
 ///     std::cout << log;
 ///
-/// A line for each method, form and runner: solves, those that converged, iterations, seconds of
-/// set-ups and of solves, and of an iteration; under it why it was that runner, and the phases of
-/// its preconditioner's last set-up. Several solvers may share it, of one thread.
+/// It prints a line for each method, form and runner: solves, those that converged, iterations,
+/// seconds of the last set-up and of all solves, and microseconds of an iteration. Below it is why
+/// that runner was chosen, and the phases of the preconditioner's last set-up. Several solvers of
+/// one thread may share a log.
 class Log {
  public:
   /// \param solver for people: "Solder::Cg"

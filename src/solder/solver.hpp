@@ -25,7 +25,7 @@
 
 namespace Solder {
 
-/// \brief Whether a matrix that takes another one's place has its pattern, which is not checked.
+/// \brief Whether a matrix that replaces another one has the same pattern. This is not checked.
 enum class Pattern {
   same,      ///< other values alone
   different  ///< perhaps other rows, too
@@ -156,9 +156,9 @@ class Solver {
   std::string_view format_reason() const { return made_->format_reason(); }
   /// \brief Whether several right-hand sides are solved at once, where there are enough of them.
   bool solves_columns_at_once() const { return made_->solves_columns_at_once(); }
-  /// \brief The bytes that the first solve of so many right-hand sides allocates, A and M and the
-  /// compaction of columns apart: known before. 0: of one, a view of rank 1, which is what
-  /// reserve() allocates.
+  /// \brief The bytes that the first solve of so many right-hand sides will allocate, without A, M
+  /// and the compaction of columns. 0: for one, a view of rank 1, which is what reserve()
+  /// allocates.
   std::size_t workspace_bytes(std::int32_t columns = 0) const {
     return made_->workspace_bytes(columns);
   }
@@ -184,37 +184,37 @@ class Solver {
 ///
 /// Parameters:
 ///   - `name`: auto, cg, bicgstab, gmres, idr or block_cg; the options of that one (AutoOptions,
-///     CgOptions, ...); `tolerance`, `absolute_tolerance` and `max_iterations` (SolverOptions), `guess_tolerance`,
-///     `zero_guess` and `keep_guess` (GuessOptions),
+///     CgOptions, ...); `tolerance`, `absolute_tolerance` and `max_iterations` (SolverOptions),
+///     `guess_tolerance`, `zero_guess` and `keep_guess` (GuessOptions),
 ///   - `runner`: auto, launch, graph, team or resident,
 ///   - `matrix_format`: auto, csr, sell, ell or block, which is refused where it gains too little,
-///   - `check_symmetry`: true; whether A is held against what cg and block_cg are for,
+///   - `check_symmetry`: true; whether A is checked to be what cg and block_cg need,
 ///   - `allow_stale_preconditioner`: false; see SolverOptions,
 ///   - `preconditioner`: auto, none, jacobi, fsai, ic0, ilu0, ick, iluk, ict, ilut, chebyshev or
-///     amg, or a tree of its `name` and options (FsaiOptions, ...), and of any one `scale` and `match`
-///     (ScalingOptions); of fsai and amg `precision`: same or single; of chebyshev `inner`: none,
-///     jacobi or fsai, likewise; of amg `near_nullspace`: constant or rigid_body.
+///     amg, or a tree of its `name` and options (FsaiOptions, ...), and for any of them `scale` and
+///     `match` (ScalingOptions); for fsai and amg `precision`: same or single; for chebyshev
+///     `inner`: none, jacobi or fsai, likewise; for amg `near_nullspace`: constant or rigid_body.
 ///
-/// Without a name the solver is auto, and with auto so is the preconditioner. Beside a solver that
-/// is named it is none. Without `inner` that is jacobi.
+/// Without a name the solver is auto. The default preconditioner is auto with the solver auto, and
+/// none with one that is named; the default `inner` is jacobi.
 ///
-/// auto looks at A (analyse()) and tries candidates one after another, with the x that it has,
-/// until one has solved: the table in src/compiled/candidates.cpp has them, with the model of what
-/// they cost. It goes on where one breaks down, stagnates, diverges or cannot be set up, and where
-/// at its rate the rest would cost more than the next promises. Report::attempts tells. What has
-/// solved is kept for the next solves; where that fails, with other values, the search begins anew.
-/// max_iterations is of all candidates together; of several right-hand sides, and of batches, each
-/// candidate has it. `candidates` replaces the table: "cg+amg gmres+ilu0". Compiled for the scalars and spaces
-/// that Solder::compiled was configured for. All work goes to exec. \throws std::invalid_argument
-/// that names all parameters that are wrong; where A is not square, or not Hermitian where it has
-/// to be; OutOfMemory
+/// auto looks at A (analyse()) and tries candidates one after another, from the x so far, until one
+/// has converged: the table in src/compiled/candidates.cpp has them, with the model of their cost.
+/// It goes on to the next where one breaks down, stagnates, diverges or cannot be set up, and
+/// where, at its rate, the rest would cost more than the next promises. Report::attempts lists
+/// them. The one that has converged is kept for the next solves; where it fails, with other values,
+/// the search begins anew. max_iterations is for all candidates together; with several right-hand
+/// sides, and batches, for each candidate. `candidates` replaces the table: "cg+amg gmres+ilu0".
+/// Compiled for the scalars and spaces that Solder::compiled was configured for. All work goes to
+/// exec. \throws std::invalid_argument that names all parameters that are wrong; where A is not
+/// square, or not Hermitian where it has to be; OutOfMemory
 /// \ingroup by_name
 template <class Scalar, class Exec>
 Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
                                  Parameters const& parameters, SolverInputs const& inputs = {});
 
-/// \brief The same with a preconditioner of one's own in place of one by name: of another library,
-/// or a function. The solver is named, for auto chooses both. On hosts; on GPUs it throws
+/// \brief The same with your own preconditioner, of another library or a function, in place of one
+/// by name. The solver must be named, because auto chooses both. On hosts only: on GPUs it throws
 /// std::invalid_argument. M is not refreshed.
 /// \ingroup by_name
 template <class Scalar, class Exec>
@@ -252,7 +252,7 @@ template <class Scalar, class Exec>
 Solver<Scalar, Exec> make_solver(Exec const& exec, DistributedMatrix<Scalar, Exec> const& A,
                                  Parameters const& parameters, SolverInputs const& inputs = {});
 
-/// \brief The same with a preconditioner of one's own in place of one by name.
+/// \brief The same with your own preconditioner in place of one by name.
 /// \ingroup by_name
 template <class Scalar, class Exec>
 Solver<Scalar, Exec> make_solver(Exec const& exec, DistributedMatrix<Scalar, Exec> const& A,

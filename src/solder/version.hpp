@@ -5,7 +5,7 @@
 
 namespace Solder {
 
-/// \brief Of this package; CMakeLists.txt reads it here.
+/// \brief The version of this package; CMakeLists.txt reads it here.
 constexpr std::string_view version() { return "0.1.0"; }
 
 }  // namespace Solder

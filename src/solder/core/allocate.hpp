@@ -66,12 +66,12 @@ View allocate_zero_view(Exec const& exec, char const* label, Extents... extents)
 /// \brief The alignment, in bytes, of an array that is part of a larger one.
 inline constexpr std::size_t part_alignment = 256;
 
-/// \brief While one lives, the small arrays that its thread allocates for Exec by `allocate` are
-/// parts of larger ones.
+/// \brief While an object of this class lives, `allocate` cuts the small arrays of its thread for
+/// Exec out of larger ones.
 ///
-/// Each allocation makes a GPU wait for what runs and its host for 10 us: most of a set-up that
+/// An allocation makes a GPU wait for what runs, and its host for 10 us: most of a set-up that
 /// makes hundreds of small arrays. A part is a View like any other; the whole lives until its last
-/// part is gone. They may be nested; the innermost counts.
+/// part is gone. These objects may be nested; the innermost counts.
 template <class Exec>
 class PooledAllocations {
  public:
@@ -112,10 +112,10 @@ class PooledAllocations {
   std::unordered_map<std::type_index, std::any> rest_;  ///< of a whole of each type: a DeviceArray
 };
 
-/// \brief Memory for the arrays that a set-up needs for a while: a stack. (A GPU waits for each
-/// allocation and each release of its own, together for 100 us and more.)
+/// \brief Memory for the arrays that a set-up needs for a while: a stack. (A GPU waits for the
+/// allocation and the release of each separate array, together for 100 us and more.)
 ///
-/// What is free stays until the end, unless memory runs out.
+/// Free memory is kept until the end, unless memory runs out.
 template <class Exec>
 class Temporaries {
  public:
@@ -124,8 +124,8 @@ class Temporaries {
   Temporaries(Temporaries const&) = delete;
   Temporaries& operator=(Temporaries const&) = delete;
 
-  /// \brief While one lives, its thread's temporary arrays come from this memory. At its end they
-  /// are given back; only kernels that have been launched on the instance may use them still.
+  /// \brief While a Frame lives, its thread's temporary arrays come from this memory. At its end
+  /// they are given back: only kernels already launched on the instance may still use them.
   class Frame {
    public:
     explicit Frame(Temporaries& memory) : memory_(memory), outer_(current_) {
@@ -146,7 +146,7 @@ class Temporaries {
     std::vector<std::size_t> used_;  ///< of each chunk at the beginning
   };
 
-  /// \brief f(), in which all arrays are temporary where there is a Frame.
+  /// \brief f(). Where there is a Frame, all arrays that f allocates are temporary.
   template <class F>
   static auto temporarily(F const& f) {
     struct Guard {
@@ -181,8 +181,8 @@ class Temporaries {
     return DeviceArray<T, Exec>(reinterpret_cast<T*>(there), size);
   }
 
-  /// \brief make(); where memory does not suffice, again without the free memory of the calling
-  /// thread's innermost Frame.
+  /// \brief make(). Where memory does not suffice, it is called once more after the calling
+  /// thread's innermost Frame has given up its free memory.
   template <class Make>
   static auto retried(Make const& make) {
     return made_or_again<OutOfMemory>(make,

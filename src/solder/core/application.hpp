@@ -14,21 +14,20 @@ namespace Solder {
 /// \brief A linear map applied to a vector in a program: the stages that must run before, and the
 /// source of the rows of the result.
 ///
-/// A matrix and a preconditioner are the same here. Both are opened once while a solver's program
-/// is put together, `open(arena)`, and what that answers is applied as often as the method needs:
+/// A matrix and a preconditioner are the same here. Both are opened once, by `open(arena)`, while a
+/// solver's program is put together. The result is applied as often as the method needs:
 /// `apply(phase, x)` is the Application to the vector at x, in stages of that phase.
 ///
-/// What a preconditioner M answers has one of three shapes:
-///   - `is_pointwise`: M(i, r_i) is z_i, M.undo(i, z_i) is r_i; is_identity: both are nothing.
-///   Fused
-///     into whatever kernel has r_i;
+/// An opened preconditioner M has one of three shapes:
+///   - `is_pointwise`: M(i, r_i) is z_i and M.undo(i, z_i) is r_i, fused into whatever kernel has
+///     r_i. is_identity: both do nothing;
 ///   - `is_split`: M = F^H F, and apply(phase, r, rz) also leaves (r, z) = ||F r||^2 in
-///     rz.of(iteration), at no cost. On devices its first factor can be had alone, and of a made
-///     vector: apply_inner_made(r), whose rows are to be stored at inner() for apply_outer(); M's
+///     rz.of(iteration), at no cost. On devices F can be applied alone, also to a made vector:
+///     apply_inner_made(r), whose rows are to be stored at inner() for apply_outer(); M's
 ///     threads_to_hold() says when that pays;
 ///   - neither: apply(phase, r).
-/// On hosts the type of M tells only whether it is pointwise; see splits().
-/// Where it is not pointwise, `Rows rows` deals the rows of the solver's vector stages as its own
+/// On hosts the type of M tells only whether it is pointwise; see splits(). Where it is not
+/// pointwise, `Rows rows(rows of A)` deals the rows of the solver's vector stages as M's own
 /// kernels do.
 template <class Before, class Source>
 struct Application {
@@ -36,7 +35,7 @@ struct Application {
   Source rows;    ///< the source of the rows of the result
 };
 
-/// \brief Whether M is split, or its type leaves that open; and whether it is.
+/// \brief may_split: M is split, or its type leaves that open. splits(m): whether it is.
 template <class M>
 inline constexpr bool may_split = M::is_split || requires(M const& m) {
   m.splits();
@@ -56,8 +55,7 @@ Application<Before, Source> application(Before const& before, Source const& rows
 }
 
 /// \brief The rows of vector stages that leave the same sums as a stage over the rows of an applied
-/// M does: they are to have as many teams. `rows` as they are where they have, else as M deals its
-/// own.
+/// M, and so must have as many teams: `rows` where they have, else rows dealt as M deals its own.
 template <class Exec, class Source>
 Rows rows_as_dealt(Rows rows, Source const& of_M) {
   if (rows.teams == of_M.teams()) return rows;
@@ -111,8 +109,8 @@ struct PointwiseOf {
   }
 };
 
-/// \brief Whether these take vectors of several right-hand sides; see HostTeam. What says nothing
-/// does not: each column is then solved alone. What is kept from one application to the next must
+/// \brief Whether these take vectors of several right-hand sides; see HostTeam. A type that says
+/// nothing does not: each column is then solved alone. State that is kept between applications must
 /// be a vector, sum or kept scalar of the arena, which hands it on to a narrower solve.
 template <class... T>
 inline constexpr bool takes_columns = ([] {
@@ -122,8 +120,8 @@ inline constexpr bool takes_columns = ([] {
     return false;
 }() && ...);
 
-/// \brief Whether these can be had for the rows of one system of a batch alone: a row's value is
-/// made of others of its system by products, in stages without a state of their own.
+/// \brief Whether these can be applied to the rows of one system of a batch alone: a row's value
+/// depends, by products, only on rows of its system, and the stages keep no state.
 template <class... T>
 inline constexpr bool takes_batches = ([] {
   if constexpr (requires { T::takes_batches; })
@@ -140,7 +138,8 @@ struct OpenedMatrix {
   static constexpr bool takes_columns = Solder::takes_columns<Operator>,
                         takes_batches = Solder::takes_batches<Operator>;
 
-  /// Whether it says that its rows go to the teams that have them in vector stages; see OnChipTeam.
+  /// Whether it can say that its rows go to the teams that have them in vector stages; see
+  /// OnChipTeam.
   static constexpr bool may_be_aligned = requires(Operator const& op) { op.is_aligned(); };
   /// Whether whole solves with it are compiled as one kernel for GPUs; it may say that they are
   /// not.
@@ -172,7 +171,7 @@ struct OpenedMatrix {
   }
 };
 
-/// \brief Whether all that an opened preconditioner does are stages of the device.
+/// \brief Whether an opened preconditioner consists of stages of the device alone.
 template <class Opened>
 inline constexpr bool is_on_device = [] {
   if constexpr (requires { Opened::on_device; })
@@ -195,13 +194,13 @@ inline constexpr bool waits = [] {
 
 /// \brief What a solver asks of a matrix, or of a user's own operator.
 ///
-/// device_operator() answers a plain struct whose `rows` deals its rows (on hosts into as many
+/// device_operator() returns a plain struct whose `rows` deals its rows (on hosts into as many
 /// slices as it has `teams`), with for_each_row_product(team, x, prepare, consume): see Product,
-/// and the operators in matrix/. On hosts it goes through its team's rows by team.for_each_row, or
-/// from team.first(rows) to team.last(rows): it is called for some of them at a time. x is whatever
-/// answers x[i], and a row is to be summed in the type of x[i]: the
-/// residual check hands in doubles where vectors are float, and its residual is as true as these
-/// sums. nonzeros() is what a product takes in multiplications, words() the words of the scalar
+/// and the operators in matrix/. On hosts this function goes through its team's rows by
+/// team.for_each_row, or from team.first(rows) to team.last(rows), because it is called for some of
+/// them at a time. x is anything with x[i], and a row is to be summed in the type of x[i]: the
+/// residual check passes doubles where vectors are float, and its residual is as true as these
+/// sums. nonzeros() counts the multiplications of a product, and words() the words of the scalar
 /// that it reads of the matrix.
 template <class Matrix>
 concept LinearOperator = requires(Matrix const& A) {

@@ -35,7 +35,7 @@ class Keeper {
   void rewind() { next_ = 0; }
 
  private:
-  std::vector<std::unique_ptr<std::any>> kept_;  ///< not a deque, to move which takes memory
+  std::vector<std::unique_ptr<std::any>> kept_;  ///< not a deque: moving one allocates
   std::size_t next_ = 0;
 };
 
@@ -54,7 +54,7 @@ class Arena {
   /// solve: 1 under Runner::team; 0: each stage takes as many as it wants
   /// \param columns right-hand sides of the solve
   /// \param column_league teams of every stage's league on GPUs, where there are several columns
-  /// \param batch teams of which each has a system of a batch, where that is solved: `league` then
+  /// \param batch teams that solve a batch, each one system at a time: the same as `league`; else 1
   Arena(Exec const& exec, int league, std::int32_t columns = 1, int column_league = 1,
         int batch = 1)
       : exec_(exec),
@@ -66,8 +66,8 @@ class Arena {
   Exec const& exec() const { return exec_; }
   int league() const { return league_; }
   std::int32_t columns() const { return columns_; }
-  /// \brief The league of a stage that would take `wanted` teams. On GPUs all stages of several
-  /// columns take as many.
+  /// \brief The league of a stage that would take `wanted` teams. On GPUs all stages have the same
+  /// league where there are several columns.
   int teams(int wanted) const {
     if (league_ > 0) return league_;
     return Impl::is_host_space<Exec> || columns_ == 1 ? wanted : column_league_;
@@ -83,7 +83,7 @@ class Arena {
   /// \brief From now on nothing is allocated: requests are answered with addresses that nobody may
   /// use, and add to bytes().
   void only_count() { only_counts_ = true; }
-  /// \brief Of all that has been asked for.
+  /// \brief Bytes of all that has been asked for.
   std::size_t bytes() const {
     std::size_t size = 0;
     for (auto const* const all : {&arrays_, &blocks_})
@@ -139,9 +139,9 @@ class Arena {
     constexpr std::int32_t bytes = Kept<Scalar>::stride * sizeof(double);
     return {in_columns(doubles(Kept<Scalar>::stride * std::max(columns_, batch_)), 1, bytes)};
   }
-  /// \brief The vectors, sums and kept scalars since rewind(): all that a solve of several columns
-  /// knows, but for their control blocks. The same requests give as many of the same counts
-  /// whatever the columns, where these have the same league.
+  /// \brief The vectors, sums and kept scalars since rewind(): the whole state of a solve of
+  /// several columns, except its control blocks. With any number of columns and the same league,
+  /// the same requests give as many pieces, of the same counts.
   std::vector<Impl::ColumnPiece> const& pieces() const { return pieces_; }
 
   /// \brief A few doubles, in memory that such requests share.
@@ -158,8 +158,8 @@ class Arena {
     return values;
   }
 
-  /// \brief The rows of vectors of this length, dealt in equal slices on hosts; for stages of what
-  /// has no matrix.
+  /// \brief The rows of vectors of this length, dealt in equal slices on hosts; for stages without
+  /// a matrix.
   Rows equal_rows(std::int32_t count) {
     int const wanted = Impl::vector_teams(exec_, count);
     if constexpr (!Impl::is_host_space<Exec>) return {count, wanted, nullptr};
@@ -170,8 +170,8 @@ class Arena {
     return {count, wanted, bounds};
   }
 
-  /// \brief The rows of a vector stage on these teams, which changes entries in place: those of
-  /// vectors that are not const.
+  /// \brief The rows of a vector stage on these teams. The stage may change entries of vectors that
+  /// are not const, in place.
   template <class Scalar, class... Vectors>
   Range<Scalar, Vectors...> entries(Rows const& rows, Vectors const&... vectors) const {
     return {rows, teams(rows.teams), {vectors...}};

@@ -9,8 +9,8 @@
 
 namespace Solder::Impl {
 
-/// \brief Memory in which the columns of a solve lie beside one another: `count` rows of an item of
-/// `bytes`, whole 32-bit words, for each of them.
+/// \brief Memory in which the columns of a solve lie beside one another: `count` rows, each with an
+/// item of `bytes` (whole 32-bit words) for every column.
 struct ColumnPiece {
   void* data;
   std::int64_t count;
@@ -26,7 +26,8 @@ struct ChosenColumns {
   void add(std::int32_t column) { of[narrow++] = column; }
 };
 
-/// \brief Copies `columns` of a piece's items, by words: from a wider solve's, or back.
+/// \brief Copies a piece for `columns` of the chosen columns, by words: from a wider solve, or
+/// back.
 template <bool Back>
 struct CopyColumnPiece {
   std::uint32_t const* from;
@@ -44,7 +45,7 @@ struct CopyColumnPiece {
   }
 };
 
-/// \brief Copies a piece's columns for a narrower solve, all that it has.
+/// \brief Copies the first `columns` chosen columns of a piece to a narrower solve, or back.
 template <bool Back = false, class Exec>
 void copy_columns(Exec const& exec, ColumnPiece const& from, void* to, ChosenColumns const& chosen,
                   std::int32_t columns) {

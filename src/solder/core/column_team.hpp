@@ -11,13 +11,13 @@
 
 namespace Solder::Impl {
 
-/// \brief GPU threads of a team for several right-hand sides that takes products, for which they
-/// have all the registers that a kernel of a whole solve may have.
+/// \brief GPU threads of a team that takes products for several right-hand sides. Each has as many
+/// registers as a thread in a kernel of a whole solve may have.
 inline constexpr int column_threads = 512;
 static_assert(column_threads / warp % 2 == 0);  // Kokkos begins a team's scratch by its warps
 
-/// \brief Teams of a league for several right-hand sides: every team reads what all have left for
-/// each column, so one a GPU's multiprocessor.
+/// \brief Teams of a league for several right-hand sides: at most one for each multiprocessor,
+/// because every team reads the sums that all teams have left for each column.
 template <class Exec>
 int column_league(Exec const& exec, std::int64_t rows, std::int32_t columns) {
   return static_cast<int>(std::clamp<std::int64_t>(
@@ -27,8 +27,8 @@ int column_league(Exec const& exec, std::int64_t rows, std::int32_t columns) {
 /// \brief What a stage of a solve for several right-hand sides sees of a GPU: each thread has a
 /// column, the same for all its rows, and neighbours have neighbouring columns.
 ///
-/// Threads of different columns may go different ways; what all threads of a team do together is
-/// any_column, gather_for_column with total_of_column, leave_together and barrier alone. Only the
+/// Threads of different columns may diverge. All threads of a team together call only any_column,
+/// gather_for_column with total_of_column, leave_together, shared_by_column and barrier. Only the
 /// first thread of a column knows its control block; it tells the others what they need.
 template <class Member>
 class ColumnTeam {
@@ -52,7 +52,7 @@ class ColumnTeam {
 
   /// Sums that are totalled at the same time, at most.
   static constexpr int sums_at_once = 4;
-  /// \brief Scratch bytes of a team, with `doubles` in scratch(): as many as sums and threads.
+  /// \brief Scratch bytes of a team, with `doubles` in scratch(): sums times threads.
   static constexpr int scratch_bytes(int doubles) {
     return static_cast<int>(sizeof(Told)) * most_columns +
            static_cast<int>(sizeof(double)) * (sums_at_once * most_columns + doubles);
@@ -66,8 +66,8 @@ class ColumnTeam {
   KOKKOS_FUNCTION std::int32_t columns() const { return columns_; }
   KOKKOS_FUNCTION std::int32_t column() const { return column_; }
   KOKKOS_FUNCTION std::int32_t place() const { return column_; }
-  /// \brief A slot is the threads, all of one warp, that have the same row: as many as columns.
-  /// slots() of them are in the team; a warp's threads that are left over have the number slots().
+  /// \brief A slot is the threads of one warp that have the same row, one for each column. The team
+  /// has slots() of them; the threads of a warp that are left over have the slot number slots().
   KOKKOS_FUNCTION std::int32_t slots() const { return slots_; }
   KOKKOS_FUNCTION std::int32_t slot() const { return slot_; }
   KOKKOS_FUNCTION bool writes() const { return league_rank() == 0 && slot_ == 0; }
@@ -77,7 +77,7 @@ class ColumnTeam {
   /// \brief Memory of the team, of scratch_bytes; free where no sums are totalled or left.
   KOKKOS_FUNCTION double* scratch() const { return scratch_; }
 
-  /// \brief What the first thread of a column tells the others of it; a barrier is to be between.
+  /// \brief The column's first thread tells this to the others, which read it after a barrier.
   template <class Scalars>
   KOKKOS_FORCEINLINE_FUNCTION void tell(Scalars const& scalars) const {
     static_assert(sizeof(Scalars) <= sizeof(told_->scalars) && alignof(Scalars) <= 16);
@@ -90,8 +90,8 @@ class ColumnTeam {
   }
   KOKKOS_FORCEINLINE_FUNCTION bool told_to_go_on() const { return told_->goes_on; }
 
-  /// \brief What the first thread of the column knows, known to all of its threads; two barriers.
-  /// All threads of the team call this together. It takes the place of current(1).
+  /// \brief Shares the control block that a column's first thread has with all its threads; two
+  /// barriers. All threads of the team call this together. It overwrites current(1).
   KOKKOS_FORCEINLINE_FUNCTION Control const& shared_by_column(Control const& control) const {
     barrier();  // somebody may still read there
     if (slot_ == 0) told_->current[1] = control;
@@ -127,8 +127,8 @@ class ColumnTeam {
     return true;
   }
 
-  /// \brief This thread's shares of its column's partial sums, all loaded together where they are
-  /// as many as a league of 132 leaves.
+  /// \brief This thread's shares of its column's partial sums, all loaded together if there are no
+  /// more than a league of 132 teams leaves.
   template <std::size_t... N>
   KOKKOS_FORCEINLINE_FUNCTION auto gather_for_column(Sum<N> const&... sums_of) const {
     constexpr std::size_t sums = (N + ...);
@@ -177,16 +177,16 @@ class ColumnTeam {
     return share;
   }
 
-  /// \brief Says where the stage's sums are to be left, from the first one on, in one or two parts;
-  /// leave_together does it. The first thread of a column calls this.
+  /// \brief Notes where leave_together is to leave the stage's sums, in their order. The first
+  /// thread of a column calls this, once or twice.
   template <std::size_t N>
   KOKKOS_FORCEINLINE_FUNCTION void leave(double* values, std::int32_t parts, Sums<N> const&) const {
     told_->leaving[told_->left > 0] = {values, parts, static_cast<std::int32_t>(N)};
     told_->left += static_cast<std::int32_t>(N);
   }
   KOKKOS_FORCEINLINE_FUNCTION void leave_nothing() const { told_->left = 0; }
-  /// \brief All threads call this, with the stage's sums, when the first of each column has called
-  /// leave_nothing, and then leave where it has something to leave.
+  /// \brief All threads call this with the stage's sums, after the first thread of each column has
+  /// called leave_nothing and then, if it has something to leave, leave.
   template <std::size_t N>
   KOKKOS_FORCEINLINE_FUNCTION void leave_together(Sums<N> const& mine) const {
     for_some_sums<N>(mine, [&](auto first, auto many) {
@@ -222,8 +222,8 @@ class ColumnTeam {
     return slot_ == slots_ ? last : (league_rank() * slots_ + slot_) * columns_ + column_;
   }
 
-  /// \brief use(number of the first, how many) for the sums, some at a time, when each warp has put
-  /// its share of them into scratch; use ends with a barrier, after which the shares may change.
+  /// \brief Calls use(number of the first sum, how many) for some sums at a time, when each warp
+  /// has put its share of them into scratch. `use` has a barrier after the last read of the shares.
   template <std::size_t N, std::size_t First = 0, class Use>
   KOKKOS_FORCEINLINE_FUNCTION void for_some_sums(Sums<N> const& share, Use const& use) const {
     constexpr std::size_t many = N - First < sums_at_once ? N - First : sums_at_once;
@@ -248,7 +248,7 @@ class ColumnTeam {
   }
   /// \brief The sum of the warps' shares of this column.
   KOKKOS_FORCEINLINE_FUNCTION double sum_of_shares(std::int32_t v) const {
-    constexpr int at_once = 8;  // a team has a multiple of as many warps
+    constexpr int at_once = 8;  // a team has a multiple of this many warps
     double const* const shares = scratch_ + v * size_ + column_;
     Sums<at_once> sums{};
     for (std::int32_t k = 0; k < size_ / warp; k += at_once)

@@ -16,10 +16,10 @@ namespace Solder {
 enum class Phase : std::int32_t {
   check,  ///< the true residual is to be computed: at the start, and when the iteration believes it
           ///< is done
-  begin,  ///< a beginning from the true residual goes on beyond the residual check: M is to be
+  begin,  ///< the iteration begins from the true residual, with stages of its own: M is to be
           ///< applied
   iterate,  ///< the solver's own stages
-  correct,  ///< the end of a cycle goes on: M is to be applied to the correction of x
+  correct,  ///< a cycle ends: M is to be applied to the correction of x
   finished
 };
 
@@ -88,19 +88,20 @@ struct Control {
     stop_squared = relative_residual * relative_residual * b_squared;
   }
 
-  /// \brief The square beyond which a residual is of no more use: 1e12 times ||b||, or the residual
-  /// that the iteration began from where that is larger. CG's may grow by the root of the condition
-  /// number before it falls, so this is far above what a solvable double system shows.
+  /// \brief The square of the norm beyond which a residual is useless: 1e12 times ||b||, or 1e12
+  /// times the residual that the iteration began from if that is larger. The residual of CG may
+  /// grow by the root of the condition number before it falls, so this is far above what a solvable
+  /// double system shows.
   KOKKOS_FUNCTION double useless_squared() const {
     return 1e24 * (best_squared > b_squared ? best_squared : b_squared);
   }
 
-  /// \brief A norm, given squared, relative to ||b||; as it is where b = 0.
+  /// \brief The root of `squared`, relative to ||b||; the root itself where b = 0.
   double relative(double squared) const {
     return std::sqrt(squared) / (b_squared > 0 ? std::sqrt(b_squared) : 1);
   }
 
-  /// \brief Ends the iteration with a claim that the residual check will hold against the true
+  /// \brief Ends the iteration with a claim, which the residual check will compare with the true
   /// residual.
   KOKKOS_FUNCTION void claim(Reason why, Cause what = Cause::none, double scalar = 0) {
     phase = Phase::check;
@@ -115,8 +116,8 @@ struct Control {
   }
 };
 
-/// \brief Whether a solve has ended without having converged, and further away than its guess was.
-/// A guess without a norm was left as it is.
+/// \brief Whether a solve has ended without convergence, and with a larger residual than its guess
+/// had. If the residual of the guess is not finite, x has not been changed.
 KOKKOS_INLINE_FUNCTION bool ended_worse(Control const& control) {
   return control.reason != Reason::converged && Kokkos::isfinite(control.guess_squared) &&
          !(control.true_squared <= control.guess_squared);
@@ -134,7 +135,7 @@ struct Limits {
   bool operator==(Limits const&) const = default;
 };
 
-/// \brief Residuals that are enough as well: the largest of these and of Limits::tolerance counts.
+/// \brief Residuals that also suffice: the largest of these and of Limits::tolerance counts.
 struct Enough {
   double absolute = 0;  ///< ||b - A x||
   double of_guess = 0;  ///< ||b - A x|| / ||b - A x_0||
@@ -155,8 +156,8 @@ enum class Verdict {
 /// \brief What a method can do where the true residual contradicts its claim.
 struct Recovery {
   bool continues = true;  ///< iterate further with a lower threshold: its recursion still stands
-  bool restarts = false;  ///< begin anew after a breakdown too, if the solve has won a tenth since
-  bool has_another = false;  ///< or if it has not: once, with another shadow residual
+  bool restarts = false;  ///< begin anew after a breakdown too, if the residual fell by a tenth
+  bool has_another = false;  ///< or if it did not: once, with another shadow residual
   bool reverts = false;      ///< put x back to what it was at the last restart
 
   bool operator==(Recovery const&) const = default;
@@ -164,7 +165,7 @@ struct Recovery {
 
 namespace Impl {
 
-/// \brief What the numbers alone decide, whatever was claimed; answers whether they do.
+/// \brief Decides what the numbers alone tell, whatever was claimed. \return whether they do
 KOKKOS_INLINE_FUNCTION bool finish_by_numbers(Control& control, Limits const& limits,
                                               double b_nonzeros, double x_not_finite, bool first) {
   constexpr double nan = Kokkos::Experimental::quiet_NaN_v<double>;
@@ -189,14 +190,14 @@ KOKKOS_INLINE_FUNCTION bool finish_by_numbers(Control& control, Limits const& li
   return true;
 }
 
-/// \brief A threshold below the recursion's residual, by a little more than it is ahead of the
-/// truth.
+/// \brief A threshold lower by a little more than the gap between the true residual and the
+/// recursion's, and below the latter.
 KOKKOS_INLINE_FUNCTION double lower_threshold(Control const& control) {
   double const norm_b = Kokkos::sqrt(control.b_squared);
   double const claimed = Kokkos::sqrt(control.residual_squared) / norm_b;
   double const gap =
       (Kokkos::sqrt(control.true_squared) - Kokkos::sqrt(control.residual_squared)) / norm_b;
-  // Where they are an ulp apart the gap may vanish: the same claim must not come back at once.
+  // Where the two are an ulp apart the gap may vanish; the same claim must not come back at once.
   return Kokkos::fmin(control.threshold - 1.1 * gap, (1 - 1e-10) * claimed);
 }
 
@@ -271,24 +272,23 @@ KOKKOS_INLINE_FUNCTION Verdict check_claim(Control& control, Limits const& limit
 
 }  // namespace Impl
 
-/// \brief Holds the iteration's claim against the recomputed residual (design: success is never
-/// assumed).
+/// \brief Compares the iteration's claim with the recomputed residual: success is never assumed.
 ///
 /// \param residual_squared ||b - A x||^2, recomputed
 /// \param b_squared ||b||^2
-/// \param b_nonzeros entries of b other than zero: tells b = 0 from a norm that underflows; NaN
-///        where an entry is not finite: tells that from a norm that overflows
+/// \param b_nonzeros entries of b other than zero, which tells b = 0 from a norm that underflows;
+///        NaN where an entry is not finite, which tells that from a norm that overflows
 /// \param recovery what the method can do where the claim does not hold
 /// \param x_not_finite entries of x that are not finite: tells an x that has grown without bounds
 ///        from a NaN in A
-/// \param enough what else is enough, of the residual that is checked first
+/// \param enough residuals that also suffice; read in the first check of a solve
 ///
-/// Residual replacement: where the recursion has parted from the truth, the solve restarts from the
-/// true residual (van der Vorst & Ye's replacement with a fresh search direction); when a restart
-/// has not won a tenth, the attainable accuracy is reached and the solve has stagnated. A cycle of
-/// a restarted method that ends without a claim (Reason::running) must only win something, unless
-/// it asks for another scale; one that ends further away than it began is undone. Nothing goes on
-/// at the iteration limit.
+/// Residual replacement: where the recursion has drifted from the true residual, the solve restarts
+/// from the latter (van der Vorst & Ye's replacement with a fresh search direction). If the
+/// residual has not fallen by a tenth since the last restart, the attainable accuracy is reached
+/// and the solve has stagnated. A cycle of a restarted method that ends without a claim
+/// (Reason::running) need only reduce the residual, unless it asks for another scale; a last cycle
+/// that has increased it is undone. Nothing goes on at the iteration limit.
 KOKKOS_INLINE_FUNCTION Verdict check_residual(Control& control, Limits const& limits,
                                               double residual_squared, double b_squared,
                                               double b_nonzeros, Recovery recovery = {},
@@ -297,7 +297,7 @@ KOKKOS_INLINE_FUNCTION Verdict check_residual(Control& control, Limits const& li
   control.b_squared = b_squared;
   control.true_squared = residual_squared;
   if (b_squared == 0 && b_nonzeros == 0 && !control.zeroed) {
-    control.zeroed = true;  // with x = 0 a residual that is not 0 still can only come from A
+    control.zeroed = true;  // a residual that is not 0 with x = 0 can only come from A
     return Verdict::zero;
   }
   if (first) {

@@ -11,8 +11,8 @@ namespace Solder::Impl {
 template <class Space, class Byte = unsigned char>
 using Bytes = Kokkos::View<Byte*, Space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-/// \brief The bytes of a View without gaps. What copies and clears bytes is compiled once for two
-/// memory spaces, not for each pair of types.
+/// \brief The bytes of a View without gaps. Copying and clearing bytes is compiled once for each
+/// pair of memory spaces, not for each pair of types.
 template <class View>
 auto bytes_in(View const& view) {
   using T = typename View::value_type;

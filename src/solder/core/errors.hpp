@@ -46,7 +46,7 @@ class OutOfMemory : public std::bad_alloc {
                          : "MB",
                   space, label);
   }
-  /// \brief Of something small, while all this was worked on.
+  /// \brief A small allocation failed, in work on a matrix of this size.
   OutOfMemory(char const* what, std::int64_t rows, std::int64_t nonzeros) noexcept {
     std::snprintf(
         text_, sizeof text_,
@@ -64,8 +64,8 @@ class OutOfMemory : public std::bad_alloc {
 
 namespace Impl {
 
-/// \brief Calls f, which works on a matrix of so many rows and nonzeros. Where it is something
-/// small that the host has no memory for, OutOfMemory says what was worked on.
+/// \brief Calls f, which works on a matrix of so many rows and nonzeros. If a small allocation
+/// fails on the host, OutOfMemory says what was worked on.
 template <class F>
 decltype(auto) with_memory_for(char const* what, std::int64_t rows, std::int64_t nonzeros,
                                F const& f) {

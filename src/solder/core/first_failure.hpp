@@ -6,8 +6,8 @@
 
 namespace Solder::Impl {
 
-/// \brief What a host's threads throw in a parallel region, which nothing may leave: the first of
-/// it is kept until the region has ended.
+/// \brief Keeps the first exception of a host's threads in a parallel region, which none may leave,
+/// until the region has ended.
 class FirstFailure {
  public:
   template <class F>

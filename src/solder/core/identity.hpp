@@ -46,7 +46,7 @@ struct Identity {
 };
 
 namespace Impl {
-/// \brief In place of an M that does not come into it.
+/// \brief Stands for M where none is applied.
 using NoOperation = Identity::Operator;
 }  // namespace Impl
 

@@ -14,8 +14,8 @@
 
 namespace Solder::Impl {
 
-/// \brief make(); where it throws an Error, as memory does not suffice, once more if give_up() says
-/// that it has given something up.
+/// \brief make(). If it throws an Error, because memory does not suffice, it is called once more if
+/// give_up() says that something has been given up.
 template <class Error, class Make, class GiveUp>
 auto made_or_again(Make const& make, GiveUp const& give_up) {
   try {
@@ -26,17 +26,17 @@ auto made_or_again(Make const& make, GiveUp const& give_up) {
   return make();
 }
 
-/// \brief The arrays of a set-up that is done again and again: what one set-up has given up, the
-/// next one has, where it asks for as many entries. So set-ups of the same sizes allocate twice and
-/// then no more.
+/// \brief The arrays of a set-up that is repeated: a set-up takes over the arrays that an earlier
+/// one has given up, where it asks for as many entries. So set-ups of the same sizes allocate twice
+/// and then no more.
 ///
-/// The first set-up holds what it would hold without. Another one, and what comes after it, holds
-/// what both have made, and what was needed on the way, unless memory runs out.
+/// The first set-up holds as much memory as it would without this. A second one, and all that
+/// follow, hold the arrays of both and what was needed on the way, unless memory runs out.
 class KeptArrays {
  public:
-  /// \brief While one lives, the arrays that its thread allocates come from there; of several, from
-  /// the outermost's. No kernel that uses an array which has been given up may be in flight on
-  /// another instance than `exec`: where an exception ends it, it waits for exec.
+  /// \brief While a Use lives, the arrays that its thread allocates come from `arrays`; where they
+  /// are nested, the outermost counts. Kernels that use an array which has been given up may be in
+  /// flight on `exec` alone: if an exception ends a Use, it waits for exec.
   template <class Exec>
   class Use {
    public:
@@ -92,8 +92,8 @@ class KeptArrays {
  private:
   struct List {
     virtual ~List() = default;
-    /// \brief Gives up what has not been taken for two rounds; in the first, what is not held.
-    /// \return whether there was any
+    /// \brief Gives up arrays that nobody holds: in round 1 all of them, later those that have not
+    /// been taken for two rounds. \return whether there were any
     virtual bool drop(std::uint64_t round) = 0;
   };
   template <class View>

@@ -24,8 +24,8 @@
 #include <solder/core/errors.hpp>
 #include <solder/core/kept_arrays.hpp>
 
-/// \brief Before a loop in a kernel: it is not unrolled. For a loop whose body has all the loads in
-/// flight that there are registers for.
+/// \brief Before a loop in a kernel: keeps it from being unrolled. For loops whose body already has
+/// as many loads in flight as there are registers for.
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
 #define SOLDER_NO_UNROLLING _Pragma("unroll 1")
 #define SOLDER_UNROLLED _Pragma("unroll")
@@ -36,7 +36,8 @@
 
 namespace Solder::Impl {
 
-/// \brief Before a function template of host and device that is given functions of one of them.
+/// \brief Before a function template for host and device whose argument may be a function for only
+/// one of them.
 #if defined(__CUDACC__)
 #define SOLDER_FOR_HOST_OR_DEVICE _Pragma("nv_exec_check_disable")
 #else
@@ -108,12 +109,12 @@ template <class Exec>
 using StatusSpace =
     std::conditional_t<is_host_space<Exec>, Kokkos::HostSpace, Kokkos::SharedHostPinnedSpace>;
 
-/// \brief Where it is not null, called before each allocation of memory of Space by allocated(): by
-/// tests, which throw std::bad_alloc in its place.
+/// \brief Where it is not null, allocated() calls it before each allocation of memory of Space.
+/// Tests use it to throw std::bad_alloc.
 inline void (*before_allocation)(char const* label, std::size_t bytes) = nullptr;
 
-/// \brief While one lives, Kokkos makes a View for this thread. Tests ask, for Kokkos loses the
-/// View's memory where it has none for its own records.
+/// \brief Lives while Kokkos makes a View for this thread. Tests ask for it, because Kokkos leaks
+/// the View's memory where it has none for its own records.
 struct MakingView {
   MakingView() { ++count; }
   ~MakingView() { --count; }
@@ -123,8 +124,8 @@ struct MakingView {
   static inline thread_local int count = 0;
 };
 
-/// \brief make(), which allocates a View of memory of Space. Where that fails it is OutOfMemory
-/// that is thrown, whatever this Kokkos throws: from 4.5 on a runtime_error of these words.
+/// \brief make(), which allocates a View in memory of Space. If that fails, throws OutOfMemory,
+/// whatever this Kokkos throws: since 4.5 a runtime_error with these words.
 template <class Space, class Make>
 auto allocated(char const* label, std::size_t bytes, Make const& make) {
   try {
@@ -274,8 +275,8 @@ KOKKOS_FORCEINLINE_FUNCTION std::int32_t bits_set(std::uint32_t bits) {
 #endif
 }
 
-/// \brief Kokkos::atomic_compare_exchange, relaxed. (With CUDA that hides whether the place is in
-/// scratch, where an instruction of its own is faster.)
+/// \brief Kokkos::atomic_compare_exchange, relaxed. (With CUDA, Kokkos's hides whether the place is
+/// in scratch, for which there is a faster instruction.)
 KOKKOS_FORCEINLINE_FUNCTION std::int32_t compare_exchange(std::int32_t* place,
                                                           std::int32_t expected,
                                                           std::int32_t desired) {
@@ -376,7 +377,8 @@ KOKKOS_FORCEINLINE_FUNCTION std::int32_t load_acquire(std::int32_t const* place)
 #endif
 }
 
-/// \brief What devices load and store at once: of others load_relaxed has no instruction.
+/// \brief The types that devices load and store at once: load_relaxed has no instruction for
+/// others.
 template <class T>
 concept WordOfMemory =
     std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t>;

@@ -11,8 +11,7 @@
 
 namespace Solder::Impl {
 
-/// \brief Warps of a GPU team whose warps, or subgroups of their lanes, each have rows of their
-/// own.
+/// \brief Warps of a GPU team in kernels where each warp, or group of its lanes, has its own rows.
 inline constexpr int warps_of_rows = 8;
 
 /// \brief The policy of a kernel over rows: teams of `warps` warps, dealt out as they become free;
@@ -28,7 +27,7 @@ auto row_policy(Exec const& exec, std::int32_t teams, int scratch_bytes) {
       .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes));
 }
 
-/// \brief Lanes, in bits, that read rows of `entries` entries on average together.
+/// \brief The binary logarithm of the lanes that read a row together; `entries` are of all rows.
 template <class Exec>
 std::int32_t row_lane_bits(std::int64_t rows, std::int64_t entries) {
   std::int32_t bits = 0;
@@ -192,11 +191,11 @@ class TeamLanes {
   std::int32_t* counter_;
 };
 
-/// \brief Puts two of keys[0] to keys[count - 1] in order: comparator t of a step of a bitonic
-/// network, false where t lies beyond the step's last.
+/// \brief Comparator t of a step of a bitonic network: puts two of keys[0] to keys[count - 1] in
+/// order. False where t lies beyond the step's last comparator.
 ///
-/// All comparators point upwards, the first step of a merge being a mirrored one, so that what lies
-/// beyond `count` would stay there: any count is sorted in place.
+/// All comparators point upwards, because the first step of a merge is a mirrored one. Keys beyond
+/// `count` would therefore stay there, so any count is sorted in place.
 template <class Key>
 KOKKOS_FORCEINLINE_FUNCTION bool compare_and_swap(Key* keys, std::uint32_t count, std::uint32_t t,
                                                   std::uint32_t stride, bool mirrored) {
@@ -278,8 +277,8 @@ KOKKOS_FORCEINLINE_FUNCTION void sort_lanes(Key (&key)[keys]) {
   bitonic_steps<2, 1>(key, lane_number());
 }
 
-/// \brief Sorts keys from[0] to from[count - 1] into `to`, which may be the same, of a GPU's warp:
-/// count <= warp * keys.
+/// \brief A GPU's warp sorts keys from[0] to from[count - 1] into `to`, which may be the same
+/// array: count <= warp * keys.
 template <int keys, class Key>
 KOKKOS_FORCEINLINE_FUNCTION void sort_through_registers(Key const* from, Key* to,
                                                         std::int32_t count) {

@@ -47,8 +47,8 @@ MadeOf made_of(Matrix const& A) {
     return {};
 }
 
-/// \brief Whether a matrix or a preconditioner is older than what it was made of; of those that
-/// know.
+/// \brief Whether a matrix or a preconditioner is older than what it was made of; false for those
+/// that do not know.
 template <class T>
 bool is_stale(T const& made) {
   if constexpr (requires { made.is_stale(); })

@@ -10,7 +10,7 @@
 
 namespace Solder::Impl {
 
-/// \brief How such a league deals rows: in blocks of as many as a team has threads, alternately.
+/// \brief Deals rows to an OnChipTeam's league: cyclically, in blocks of a row for each thread.
 struct Blocks {
   static constexpr int bits = 8, rows = 1 << bits;
 
@@ -20,15 +20,16 @@ struct Blocks {
   static Blocks of(std::int32_t teams) {
     return {static_cast<std::uint32_t>((std::uint64_t(1) << 32) / teams + 1)};
   }
-  /// \brief Row i, of whatever team. Exact for those whose entries are on chip: they come first.
+  /// \brief Row i, of any team. Its number is exact where its entries are on chip: such rows come
+  /// first.
   KOKKOS_FORCEINLINE_FUNCTION OwnRow own(std::int32_t i) const {
     std::uint64_t const turn = static_cast<std::uint64_t>(i >> bits) * inverse >> 32;
     return {i, static_cast<std::uint32_t>(turn << bits) | (i & (rows - 1))};
   }
 };
 
-/// \brief A team of a league that keeps vectors on chip: a row is the same team's in every stage,
-/// and in its vector stages the same thread's.
+/// \brief A team of a league that keeps vectors on chip: a row belongs to the same team in every
+/// stage, and to the same thread in all vector stages.
 template <class Member>
 class OnChipTeam : public DeviceTeam<Member, TeamOf::solve> {
   using Base = DeviceTeam<Member, TeamOf::solve>;
@@ -97,7 +98,7 @@ struct OnChipPlan {
   OwnedVectors owned{};
   std::int32_t rows = 0;  ///< of all teams
   Blocks blocks{};
-  std::uint32_t each = 0;   ///< those rows of a team
+  std::uint32_t each = 0;   ///< rows of a team whose entries are on chip
   std::int32_t before = 0;  ///< doubles of a team's scratch that others have
 
   /// \brief Bytes of a team's scratch.
@@ -109,7 +110,7 @@ struct OnChipPlan {
   }
 };
 
-/// \brief That scratch, for a team.
+/// \brief The scratch of an OnChipPlan, for a team.
 class OnChipMemory {
  public:
   /// \param workspace see DeviceTeam
@@ -127,7 +128,7 @@ class OnChipMemory {
     return vector;
   }
 
-  /// \brief Fetches the entries, where they are not here yet.
+  /// \brief Fetches the entries to the chip, unless they are there.
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void take(Team const& team) {
     if (here_) return;
@@ -135,7 +136,7 @@ class OnChipMemory {
     here_ = true;
     team.barrier();
   }
-  /// \brief Brings them back. Answers whether they were here.
+  /// \brief Writes the entries back to memory. \return whether they were on chip
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION bool bring_back(Team const& team) {
     if (!here_) return false;

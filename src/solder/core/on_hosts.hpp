@@ -18,8 +18,8 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief The values of the rows of a window; or, where their source deals them in an order of its
-/// own, of as many others.
+/// \brief The values of the rows of a window; or, where the source deals rows in its own order, of
+/// as many other rows.
 template <class Value>
 class RowBlock {
  public:
@@ -76,8 +76,8 @@ class RowBlock {
   Value values_[room];
 };
 
-/// \brief A prepare() that has nothing to ask. A type, not a constant: GPUs' compilers know no
-/// reference to a host's constant, and they compile what is for hosts and devices.
+/// \brief A prepare() that always goes on. A type, not a constant: compilers for GPUs also compile
+/// code for hosts and devices, and refuse a reference to a host's constant in it.
 struct Always {
   KOKKOS_FUNCTION constexpr bool operator()() const { return true; }
 };
@@ -89,8 +89,8 @@ KOKKOS_FORCEINLINE_FUNCTION void fill_window(Source const& source, HostTeam cons
   source.for_each_row(team, at, Always{},
                       [&](std::int32_t i, Scalar const& value) { block.take(i, value); });
 }
-/// \brief Those of a Mapped source: what it makes of a value is a loop of its own, because the one
-/// that sums a row's terms has no registers to spare.
+/// \brief The same of a Mapped source: its function is applied in a loop of its own, because the
+/// loop that sums a row's terms has no registers to spare.
 template <class Source, class Function, class Scalar>
 requires std::is_invocable_r_v<Scalar, Function const&, At const&, std::int32_t, Scalar const&>
     KOKKOS_FORCEINLINE_FUNCTION void fill_window(Mapped<Source, Function> const& mapped,
@@ -102,7 +102,7 @@ requires std::is_invocable_r_v<Scalar, Function const&, At const&, std::int32_t,
             [&](std::int32_t i, Scalar const& value) -> Scalar { return f(at, i, value); });
 }
 
-/// \brief A source whose rows are any other source's; see Range.
+/// \brief A source that hands out the rows of any other source; see Range.
 template <class Scalar>
 struct HostRows {
   static constexpr bool goes_downwards = true;
@@ -127,7 +127,7 @@ struct HostRows {
                                                 Consume const& consume) const {
     if (!prepare()) return false;
     // Windows that wait for other ranks come last. With team.for_each_window GCC does not inline
-    // the lambda, and keeps the sums of the rows in memory: 1.3 of the time.
+    // the lambda, and keeps the sums of the rows in memory: 1.3 times the time.
     std::int32_t const begin = team.first(rows), passes = waits == nullptr ? 1 : 2;
     for (std::int32_t pass = 0; pass < passes; ++pass)
       for (std::int32_t end = team.last(rows); end > begin; end -= window) {
@@ -180,7 +180,8 @@ struct HostPreconditioner {
   static Operand place(Place<Scalar> const& r) { return as_read(r); }
 };
 
-/// \brief The same, with host stages. A solve sees it without this, and asks the system.
+/// \brief The same, with host stages. A solve sees it without this type, and asks the system
+/// instead.
 template <class Opened>
 struct WithHostStages : Opened {
   static constexpr bool on_device = false;

@@ -11,13 +11,13 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief What a preconditioner's open() answers.
+/// \brief The type that a preconditioner's open() returns.
 template <class Preconditioner, class Exec>
 using OpenedAsGiven = std::remove_cvref_t<decltype(std::declval<Preconditioner const&>().open(
     std::declval<Arena<Exec>&>()))>;
 
 /// \brief Whether a preconditioner takes vectors of several right-hand sides, or the systems of a
-/// batch: one whose type does not tell (its stages are of hosts already) is asked.
+/// batch. One whose type does not tell, because its stages are a host's already, is asked.
 template <class Exec, class Preconditioner>
 bool is_for_columns(Preconditioner const& M) {
   if constexpr (requires { M.takes_columns(); })
@@ -61,8 +61,8 @@ struct Seen<WithHostStages<Opened>> {
 
 }  // namespace Impl
 
-/// \brief A preconditioner in a program, of vectors of this scalar. On hosts all that are
-/// not pointwise are of one type there.
+/// \brief Opens a preconditioner for a program with vectors of this scalar. On hosts all that are
+/// not pointwise then have one type.
 template <class Scalar, class Exec, class Preconditioner>
 auto open_preconditioner(Arena<Exec>& arena, Preconditioner const& M) {
   using Opened = Impl::OpenedAsGiven<Preconditioner, Exec>;

@@ -23,8 +23,8 @@
 ///     return std::tuple(Option("form", &GmresOptions::form, "how the basis is orthogonalised"),
 ///                       Option("restart", &GmresOptions::restart, from_to(1, 1000), "steps"));
 ///
-/// check() refuses values that the description excludes. Who reads options from a file, explains
-/// them or writes them down goes through the tuple, as the driver does.
+/// check() refuses values that the description excludes. Code that reads options from a file,
+/// explains them or writes them down goes through the tuple, as the driver does.
 
 namespace Solder {
 
@@ -50,7 +50,7 @@ constexpr std::string_view word_of(Enum value) {
   return "unknown";
 }
 
-/// \brief Whether there is an enumerator of this word, which is then written.
+/// \brief Sets `value` to the enumerator of this word. \return whether there is one
 /// \ingroup options
 template <HasWords Enum>
 constexpr bool read_word(std::string_view text, Enum& value) {
@@ -106,7 +106,7 @@ struct Option {
   Flag flag{};                  ///< of a bool
   std::string_view selector{};  ///< the option that decides whether this one counts;
                                 ///< empty: it does
-  std::array<std::string_view, 4> for_words{};  ///< that the selector then has, one of them
+  std::array<std::string_view, 4> for_words{};  ///< one of which the selector then has
   std::string_view fallback{};     ///< an option whose value this one takes where it is not given
   std::string_view former_name{};  ///< that it had in an earlier version
 
@@ -122,8 +122,8 @@ struct Option {
                    std::string_view help_) requires std::same_as<Value, bool>
       : name(name_), member(member_), help(help_), flag(flag_) {}
 
-  /// \brief Counts only where another option, or a choice that is not the struct's (the driver's
-  /// `name`), is one of at most four words.
+  /// \brief The same option, which counts only where another one, or a choice outside the struct
+  /// (the driver's `name`), has one of these words, at most four.
   template <class... Values>
   requires(sizeof...(Values) <= 4) constexpr Option
       only_with(std::string_view other, Values const&... values) const {
@@ -166,7 +166,7 @@ struct Option {
     else
       return word_of(value);
   }
-  /// \brief Whether there is a value of this word, which is then written.
+  /// \brief Sets `value` to the value of this word. \return whether there is one
   constexpr bool read(std::string_view text, Value& value) const requires has_words {
     if constexpr (std::is_same_v<Value, bool>) {
       if (text != flag.no && text != flag.yes) return false;
@@ -185,7 +185,7 @@ struct Option {
     else
       return range.holds(static_cast<double>(value));
   }
-  /// \brief Whether a selector of this word lets it count.
+  /// \brief Whether it counts where its selector has this word.
   constexpr bool is_for(std::string_view of_selector) const {
     for (std::string_view each : for_words)
       if (!each.empty() && each == of_selector) return true;
@@ -287,7 +287,7 @@ constexpr std::string_view word_of_option(Options const& options, std::string_vi
   return word;
 }
 
-/// \brief Words that decide whether an option counts, and are none of its struct, by their names:
+/// \brief Words, by their names, that decide whether an option counts and are not in its struct:
 /// that of the object, `name`.
 using Choices = std::vector<std::pair<std::string_view, std::string_view>>;
 

@@ -7,8 +7,8 @@
 
 namespace Solder {
 
-/// \brief A vector whose entry i, in the stages of an iteration, only that body or source reads or
-/// writes that has row i: no product is taken of it.
+/// \brief A vector of which no product is taken: in the stages of an iteration, only the body or
+/// source that has row i reads or writes entry i.
 ///
 /// It lies in memory, but a kernel of a whole solve may keep some of its entries on chip from one
 /// residual check to the next; see Impl::OnChip.

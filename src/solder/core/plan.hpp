@@ -3,7 +3,7 @@
 
 /// \file
 /// \brief Who runs a solve, and how: a pure function of the machine, the shape of the system and
-/// what A, M and the method can. All measured constants of these choices stand here.
+/// what A, M and the method can do. All measured constants of these choices are here.
 
 #include <algorithm>
 #include <bit>
@@ -70,7 +70,7 @@ struct WholeKernels {
 
 inline constexpr WholeKernels no_whole_kernels{.of_team = false, .of_league = false};
 
-/// \brief What a method, A and M can.
+/// \brief What a method, A and M can do.
 struct Traits {
   bool on_device = true;    ///< no part of an iteration is the host's
   WholeKernels kernels{};   ///< of the whole solve: which there are
@@ -300,9 +300,9 @@ inline Plan plan_columns(Machine const& machine, std::int64_t entries, Runner wa
 
 namespace Impl {
 
-/// \brief The widths of groups of `count` columns that take the least time by pack_costs, at most
-/// `most` in a group, the widest first. A group of a width between two is solved with columns of
-/// zeros up to the next one.
+/// \brief The widths of the groups of `count` columns that take the least time by pack_costs, with
+/// at most `most` columns in a group, the widest first. A group whose width is between two of
+/// pack_costs is filled up with columns of zeros.
 inline std::vector<std::int32_t> quickest_groups(std::int32_t count, std::int32_t most) {
   std::vector<double> cost{0};
   std::vector<std::int32_t> taken{0};
@@ -326,7 +326,7 @@ inline std::vector<std::int32_t> quickest_groups(std::int32_t count, std::int32_
   return widths;
 }
 
-/// \brief The widths of as few groups of `count` columns as there can be of at most `most`, nearly
+/// \brief The widths of the fewest groups of `count` columns that have at most `most` each, nearly
 /// equal.
 inline std::vector<std::int32_t> equal_groups(std::int32_t count, std::int32_t most) {
   std::int32_t const groups = (count + most - 1) / most;
@@ -346,10 +346,10 @@ inline std::int32_t plan_side_by_side(Machine const& machine, Shape const& shape
   if (!traits.concurrent) return 0;
   if (!traits.together) return std::min(count, columns_side_by_side(double(shape.rows)));
   if (count < 2 || wanted != Runner::automatic || !machine.can_meet()) return 0;
-  // Small systems: their solves are all but waits, which they share, and the nearest cache serves
-  // their reads of A and M.
+  // Small systems: their solves consist mostly of waits, which they share, and the nearest cache
+  // serves their reads of A and M.
   std::int32_t const most = std::min(count, most_columns);
-  if (traits.merges) {  // as often as it beats a stage more for all of them
+  if (traits.merges) {  // as many turns as beat one turn with a stage more
     std::int32_t const turns = traits.pointwise ? 2 : 1;
     std::int32_t merged = most;
     while (merged > 0 &&

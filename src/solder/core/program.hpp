@@ -36,7 +36,7 @@ struct Program<First, Rest...> {
       return Program<Rest...>::on_device;
   }();
 
-  /// Whether all stages do.
+  /// Whether all stages go through rows.
   static constexpr bool goes_through_rows = [] {
     if constexpr (requires { First::goes_through_rows; })
       return First::goes_through_rows && Program<Rest...>::goes_through_rows;
@@ -65,7 +65,8 @@ namespace Impl {
 
 struct NothingKept {};
 
-/// \brief What a thread can keep of the first source of a program that has such: see MadeProduct.
+/// \brief What a thread can keep of the first source that offers this in a program: see
+/// MadeProduct.
 template <class Team>
 KOKKOS_FORCEINLINE_FUNCTION NothingKept kept_of(Program<> const&, Team const&) {
   return {};
@@ -80,8 +81,8 @@ KOKKOS_FORCEINLINE_FUNCTION auto kept_of(Program<First, Rest...> const& program,
 
 }  // namespace Impl
 
-/// \brief Stages that run several times, `always` and once more for each step of the cycle that
-/// `per_step` counts; At::turn tells which time it is.
+/// \brief Stages that run `always` times, and `per_step` times more for each earlier step of the
+/// cycle; At::turn tells which time it is.
 template <class Stages>
 struct Repeat {
   static constexpr bool on_device = Stages::on_device,

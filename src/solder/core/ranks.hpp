@@ -13,8 +13,8 @@ namespace Solder {
 
 /// \brief Processes (ranks) that solve a system together, each with its own rows.
 ///
-/// A matrix has them, see LinearOperator. All ranks make the same solver with the same options and
-/// call it together: the same sums make the same decisions. No stage and no solver knows of them.
+/// A matrix has them, by its ranks(). All ranks make the same solver with the same options and call
+/// it together: the same sums make the same decisions. No stage and no solver knows of them.
 /// \ingroup ranks
 class Ranks {
  public:
@@ -33,7 +33,7 @@ class Ranks {
 
 namespace Impl {
 
-/// \brief Those that have a matrix together; null: this process alone.
+/// \brief The ranks that share a matrix; null: this process alone.
 template <class Matrix>
 Ranks const* ranks_of(Matrix const& A) {
   if constexpr (requires { A.ranks(); })
@@ -42,7 +42,7 @@ Ranks const* ranks_of(Matrix const& A) {
     return nullptr;
 }
 
-/// \brief What each rank has, by its number, on all of them: as many numbers of each. One sum.
+/// \brief `mine` of each rank, by its number, on all ranks: as many numbers of each. One sum.
 inline std::vector<std::vector<double>> of_each(Ranks const& ranks,
                                                 std::vector<double> const& mine) {
   std::size_t const size = mine.size(), count = std::size_t(ranks.count());
@@ -63,10 +63,11 @@ struct AnotherRankFailed : std::runtime_error {
             "Solder: another rank has thrown an exception, which says what is wrong") {}
 };
 
-/// \brief What each rank does for itself before all go on together. One sum.
+/// \brief Work that each rank does for itself before all go on together. One sum.
 ///
-/// While it lives a rank may throw; the others, which wait in reach(), then throw too. There may be
-/// others around it on this thread: what one has told of, they need not tell again.
+/// While this object lives a rank may throw; the others, which wait in reach(), then throw too.
+/// Such objects may be nested on a thread: the outer ones need not report again what an inner one
+/// has.
 class AllOrNone {
  public:
   /// \param ranks null: this process alone
@@ -101,7 +102,8 @@ class AllOrNone {
   AllOrNone* around_;
 };
 
-/// \brief f(), or what it throws; AnotherRankFailed where that throws on another rank. One sum.
+/// \brief f(). If f throws on some ranks, these throw the same, and all others AnotherRankFailed.
+/// One sum.
 /// \param ranks null: f() alone
 template <class F>
 void together(Ranks const* ranks, F const& f) {
@@ -112,16 +114,17 @@ void together(Ranks const* ranks, F const& f) {
 
 /// \brief The sums that stages have left and no other rank knows yet.
 ///
-/// Before the next stage that reads sums all are added over the ranks in one call. The first part
-/// of each then has the total and the others are 0: who gathers them needs to know nothing of it.
-/// An error of a rank goes with the sums, so that all ranks end at the same place.
+/// Before the next stage that reads sums, all are added over the ranks in one call. The first part
+/// of each then has the total and the others are 0, so that the stage gathers them as ever. An
+/// error of a rank goes with the sums, so that all ranks end at the same place.
 class LeftSums {
  public:
   /// \brief Notes `count` sums of so many parts; the first thread of a league calls this.
   void add(double* values, std::int32_t count, std::int32_t parts) {
     left_.push_back({values, count, parts});
   }
-  /// \brief An exception on this rank: it goes on until the next sum, for the others wait there.
+  /// \brief Keeps this rank's exception. The rank goes on until the next sum, where the others
+  /// wait.
   void fail() {
     if (error_ == nullptr) error_ = std::current_exception();
   }

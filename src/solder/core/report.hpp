@@ -29,7 +29,7 @@ enum class Reason : std::int32_t {
   diverged,                   ///< the residual grew beyond every use
   stagnated,                  ///< restarting from the true residual no longer reduces it
   stopped,                    ///< the monitor stopped the solve
-  nonsymmetric_matrix         ///< A is not Hermitian: of who asks check_symmetry before a solve
+  nonsymmetric_matrix         ///< A is not Hermitian: from callers of check_symmetry
 };
 
 /// \brief The name of a reason, as in reports.
@@ -97,16 +97,16 @@ struct Progress {
   /// on GPUs after the batches under way. The true residual of that x is in the report.
   void stop() const { stops = true; }
   /// \brief The monitor need not be called for so many seconds, and should be called after them. A
-  /// solve in one kernel, which comes back for each call, then goes on for as long; batches,
-  /// solves beside one another and auto call it all the same.
+  /// solve in one kernel, which returns to the host for each call, then runs for as long. Batches
+  /// of systems, solves beside one another and auto ignore this.
   void pause_for(double seconds_from_now) const { pause = seconds_from_now; }
-  /// \brief The same, up to this iteration. It is called at that one or the next, or where the
-  /// cycle or, on GPUs, the batch ends that has it.
+  /// \brief The same, up to this iteration: the monitor is called at it or the next one, or at the
+  /// end of its cycle or, on GPUs, of its batch.
   void pause_until(int iteration_to_hear) const { resume = iteration_to_hear; }
 };
 
-/// \brief Called on the host. Where it throws the solve ends, and x is as far as that had brought
-/// it. It must not set up A or M anew, or use the solver.
+/// \brief Called on the host. Where it throws, the solve ends, and x is as far as the solve had
+/// come. It must not set up A or M anew, or use the solver.
 using Monitor = std::function<void(Progress const&)>;
 
 class Log;
@@ -152,8 +152,9 @@ struct SolverOptions : GuessOptions {
     return tolerance == 0 && absolute_tolerance == 0 && guess_tolerance == 0;
   }
 
-  /// \brief Of every method; the runner, which is of the execution, apart. The ranges are the
-  /// driver's: a solver takes any tolerances and max_iterations that are not negative.
+  /// \brief The options of every method, but for the runner, which concerns the execution. The
+  /// ranges are the driver's: a solver takes any tolerances and max_iterations that are not
+  /// negative.
   static constexpr auto described() {
     return std::tuple(Option("tolerance", &SolverOptions::tolerance, from_to(0, 1),
                              "converged at ||b - A x|| <= tolerance * ||b||; 0: never"),
@@ -176,7 +177,7 @@ struct SetupReport {
   std::int64_t nonzeros = 0;  ///< of the factor
   double density = 0;         ///< nonzeros of the factor / nonzeros of A
   std::int64_t dropped = 0;   ///< entries that an incomplete factorisation left out
-  /// Whose local matrix was not positive definite, or whose pivot was too small.
+  /// Rows whose local matrix was not positive definite, or whose pivot was too small.
   std::int64_t repaired_rows = 0;
   std::int32_t first_repaired_row = -1;  ///< -1: none
   double largest_eigenvalue = 0;         ///< that a polynomial is made for; 0: there is none
@@ -248,9 +249,9 @@ struct Report {
   Runner runner = Runner::automatic;  ///< the one that ran: never automatic
   std::string runner_because;         ///< why that one, in a sentence; see plan_solve
   SetupReport preconditioner;         ///< what the set-up of M cost and gave
-  bool is_singular = false;  ///< a solver that chooses has seen A to be, whatever its values are
-  /// Of a solver that chooses: what was tried, in this order; iterations, seconds and history are
-  /// of all together, the rest is of the last. Empty of any other.
+  bool is_singular = false;  ///< a solver that chooses has found A singular, whatever its values
+  /// Of a solver that chooses: what was tried, in this order. Then iterations, seconds and history
+  /// are those of all attempts together, and the rest is the last one's. Else empty.
   std::vector<Attempt> attempts;
 };
 

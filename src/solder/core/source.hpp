@@ -17,9 +17,9 @@ struct At {
   std::int32_t turn = 0;  ///< of the innermost Repeat
 };
 
-/// \brief Where a vector lies that is column `step` of a basis, or one of two arrays alternately.
-/// An array that stays where it is, is a pointer: a kernel then has its address in the argument
-/// space.
+/// \brief Where a vector lies that is column `step` of a basis, or alternately one of two arrays. A
+/// vector that stays where it is needs no Place but a pointer: a kernel then has its address in the
+/// argument space.
 template <class Scalar>
 struct Place {
   Scalar* values = nullptr;
@@ -97,7 +97,7 @@ struct Together {
   KOKKOS_FORCEINLINE_FUNCTION Together at_home(auto const&) const { return {}; }
 };
 
-/// \brief The last one: nothing behind it, which would take 8 bytes of a stage.
+/// \brief The last vector: an empty Together behind it would take 8 bytes of a stage.
 template <class Last>
 struct Together<Last> {
   Last first;
@@ -295,8 +295,8 @@ struct Terms {
   }
 };
 
-/// \brief A matrix's entry a of column j, and a d, d being that of M = diag(d): what does not
-/// change in a solve. `M` is pointwise and linear.
+/// \brief An entry a of a matrix, in column j, and a d_j, for M = diag(d): what does not change in
+/// a solve. `M` is pointwise and linear.
 template <class Scalar, class M>
 struct Weight {
   Scalar of[M::is_identity ? 1 : 2] = {};
@@ -315,7 +315,7 @@ struct Weight {
   }
 };
 
-/// \brief What made vectors begin with: M, or Identity's for none.
+/// \brief The base of made vectors: it has M, or Identity's operator for none.
 template <class Scalar, class M>
 struct Weighted {
   M m;
@@ -326,7 +326,7 @@ struct Weighted {
   }
 };
 
-/// \brief A vector that is there, as a made one: M s.
+/// \brief A made vector M s, of a vector s in memory.
 template <class Scalar, class M>
 struct ScaledVector : Weighted<Scalar, M> {
   Scalar const* s;
@@ -341,16 +341,16 @@ struct ScaledVector : Weighted<Scalar, M> {
   }
 };
 
-/// \brief The products of a matrix's rows with a vector that lies nowhere: it is a combination of
-/// others, whose coefficients the stage's body has yet to compute. Words: the matrix, and what is
-/// read of those others.
+/// \brief The products of a matrix's rows with a made vector, which is not stored: it is a
+/// combination of others, whose coefficients the stage's body has yet to compute. Words: the
+/// matrix, and what is read of those others.
 ///
-/// A stage less, where what would store that vector is quick to do again for each entry of a row.
-/// The rows are handed out as ProductAndOwn. All of a program are of the same matrix and M.
+/// This saves a stage, where the combination is quick to repeat for each entry of a row. The rows
+/// are handed out as ProductAndOwn. All MadeProducts of a program have the same matrix and M.
 ///
 /// \tparam Operator asks for no entry before prepare() and has keep(); see matrix/kept.hpp
 /// \tparam Vector is asked, s being the body's scalars,
-///         - `weight(a, j)`: what of the term a x_j does not change in a solve; see Weighted,
+///         - `weight(a, j)`: the part of the term a x_j that is fixed in a solve; see Weighted,
 ///         - `terms(s, weight, j)`: the term, for each of those others; of s only what known() set,
 ///         - `combined(s, terms)`, once s is known: x_j, or sums of them,
 ///         - `own(s, i)`: what the body is given with row i; of s only what known() set.

@@ -34,8 +34,8 @@ KOKKOS_FORCEINLINE_FUNCTION bool is_idle(Stage const& stage, Control const& now,
     return false;
 }
 
-/// \brief Kokkos keeps what a launch takes along, 512 bytes and more, out of the ordinary argument
-/// space before 5.0; 152 of them are the team policy's, and a stage's kernel adds 56.
+/// \brief Kokkos before 5.0 keeps the arguments of a launch out of the ordinary argument space
+/// where they have 512 bytes or more; the team policy takes 152 of them, and a stage's kernel 56.
 inline constexpr std::size_t largest_functor = 352, largest_stage = largest_functor - 56;
 
 /// \brief How many sums the rows of a body leave.
@@ -89,11 +89,10 @@ KOKKOS_FUNCTION constexpr std::size_t sums_needed_by() {
 ///     go through the rows,
 ///   - `known(now, Scalars&) const`: what of them the control block alone tells, before rows are
 ///     loaded,
-///   - `with_earlier(f) const`, f(the sums that earlier stages left ...), Sum or DoubleBufferedSum,
-///   whose
-///     totals scalars() is given,
+///   - `with_earlier(f) const`: calls f(the sums that earlier stages left ...), each a Sum or
+///     DoubleBufferedSum; scalars() is given their totals,
 ///   - `ahead(team, at) const`: what else is to be loaded before the control block has arrived,
-///   - `end(team, mine, now, next) const`: instead of leaving the sums, or to take account,
+///   - `end(team, mine, now, next) const`: called after the rows, instead of leaving the sums,
 ///   - `ask_for(i) const`, or `ask_for(i, scalars) const` where the source takes products: asks a
 ///     GPU's memory for what row(i) loads besides, if the source tells in advance which row comes,
 /// all but row() where needed.
@@ -274,10 +273,10 @@ struct Stage {
     if (went_on) end(team, mine, now, next);
   }
 
-  /// \brief Each thread has a column, and columns may be in different phases: what threads do
-  /// together, gathering sums and leaving them, they do whatever their column's phase, and nothing
-  /// comes of it where that is another. What a body computes once a team, the control block, and
-  /// where sums are left, are the business of a column's first thread; next is its alone.
+  /// \brief Each thread has a column, and columns may be in different phases. What threads do
+  /// together, gathering and leaving sums, they do in any phase; it has no effect for columns of
+  /// another phase. Only a column's first thread computes what a body computes once a team, knows
+  /// the control block, and says where sums are left; `next` is valid in it alone.
   template <class Team, class... S>
   KOKKOS_FORCEINLINE_FUNCTION void run_for_column(Team const& team, At const& at,
                                                   Control const& now, Control& next,
@@ -363,7 +362,7 @@ struct Stage {
         columns[c].mine = mine;
       }
     };
-    // In windows a column's rows come in the order that they have alone.
+    // In windows a column's rows come in the same order as when it is solved alone.
     if (count == 1)
       go_through(team);
     else

@@ -35,8 +35,8 @@ struct StatusWriter {
   std::int32_t capacity;  ///< most history entries of a column in a status; a power of two
   std::int32_t columns;
 
-  /// \brief The history of a status: computed, since every kernel would take one more pointer
-  /// along.
+  /// \brief The history of a status. It is computed, because a pointer to it would be one more
+  /// argument of every kernel.
   KOKKOS_FUNCTION double* copies(std::int32_t number, std::int32_t column) const {
     return reinterpret_cast<double*>(statuses + 2 * columns) +
            std::int64_t(place(number, column)) * capacity;
@@ -86,7 +86,7 @@ struct StatusWriter {
   }
 };
 
-/// \brief Whether a status has this number, and with it all that it says.
+/// \brief Whether the status of this number has come. All that it says is then there.
 inline bool has_come(std::int32_t& sequence, std::int32_t number) {
   return std::atomic_ref<std::int32_t>(sequence).load(std::memory_order_acquire) == number;
 }

@@ -41,8 +41,8 @@ inline constexpr std::int32_t most_columns = 32;
 /// than what is left up to 2^31 on 512 multiprocessors.
 inline constexpr std::int32_t most_rows = std::numeric_limits<std::int32_t>::max() - (1 << 22);
 
-/// \brief The row of entry i of vectors with so many columns. Compilers take `columns == 1 ? i :`
-/// out again, because i / 1 is i, and divide for a single column, too: 5 cycles a row.
+/// \brief The row of entry i of vectors with so many columns. Not `columns == 1 ? i :`, which
+/// compilers drop, because i / 1 is i: they then divide for a single column too, 5 cycles a row.
 KOKKOS_FORCEINLINE_FUNCTION std::int32_t row_of_entry(std::int32_t i, std::int32_t columns) {
   return columns > 1 ? i / columns : i;
 }
@@ -105,8 +105,8 @@ KOKKOS_FORCEINLINE_FUNCTION Sums<(N + ...)> part_of(std::int32_t part, Sum<N> co
 /// being together: entry i of column c is number i * columns() + c. What a stage calls a row is
 /// that number, and a team has one column() at a time.
 ///
-/// Where it has a system of a batch, whose rows are a window, place() is where it leaves and keeps
-/// what other systems have of their own.
+/// Where it has a system of a batch, whose rows are a window, it leaves sums and keeps scalars at
+/// place(), apart from those of other systems.
 struct HostTeam {
   static constexpr bool knows_control = false, has_columns = false, asks_ahead = false;
   /// Rows of a window, whose entries of all columns stay in the cache.
@@ -184,8 +184,8 @@ struct HostTeam {
     for (std::int32_t i = first(rows) * columns_ + column_; i < end; i += columns_) f(i);
   }
 
-  /// \brief f(i, load(i)) for every row i of this team if prepare(), whose answer is returned, says
-  /// so.
+  /// \brief If prepare() says so, f(i, load(i)) for every row i of this team. \return what
+  /// prepare() says
   ///
   /// On GPUs the first row is loaded before prepare is called, to hide the latency of its sums.
   template <class Load, class Prepare, class F>
@@ -222,7 +222,7 @@ struct HostTeam {
     KOKKOS_IF_ON_HOST(
         (if (left_sums_ != nullptr && league_rank_ == 0) left_sums_->add(values, count, parts);))
   }
-  /// \brief Whether this thread is to write what is once a league, and once a column.
+  /// \brief Whether this thread is to write what is written once for a league and column.
   KOKKOS_FUNCTION bool writes() const { return league_rank_ == 0; }
 
   /// \brief This thread's shares of the partial sums that earlier stages left; `most` is the
@@ -290,8 +290,8 @@ class DeviceTeam {
 
   /// \brief What a body is given for row i; see OnChipTeam.
   KOKKOS_FUNCTION static constexpr std::int32_t own(std::int32_t i) { return i; }
-  /// \brief The places that a product goes through, `at_once` of them at a time, for so many rows:
-  /// dealt alternately, whatever block has a team's threads.
+  /// \brief The places that a product goes through for so many rows, `at_once` of them at a time:
+  /// dealt cyclically, whatever the block, which is as long as a team has threads.
   KOKKOS_FUNCTION static constexpr std::int32_t places(std::int32_t count, std::int32_t) {
     return count;
   }
@@ -357,8 +357,8 @@ class DeviceTeam {
     return other;
   }
 
-  /// \brief f(i, load(i)) for i, i + stride, ... before `last`: each row is loaded while the one
-  /// before is worked on, the first one, or the row `spare` where there is none, before prepare().
+  /// \brief f(i, load(i)) for i, i + stride, ... before `last`. The first row is loaded before
+  /// prepare(), or the row `spare` where there is none; each other row after f of the row before.
   template <class Load, class Prepare, class F>
   KOKKOS_FORCEINLINE_FUNCTION static bool walk(std::int32_t i, std::int32_t last,
                                                std::int32_t stride, std::int32_t spare,
@@ -379,8 +379,8 @@ class DeviceTeam {
   KOKKOS_FUNCTION int warp_rank() const { return member_.team_rank(); }
   KOKKOS_FUNCTION int warps_of_team() const { return member_.team_size(); }
 
-  /// \brief The team's own doubles, Data::scratch_values() of them: scratch; on hosts the part of
-  /// `memory`, as many for each team, that is this team's.
+  /// \brief The team's own doubles: in scratch, or on hosts its part of `memory`, which has as many
+  /// for each team.
   KOKKOS_FUNCTION double* workspace(double*, int) const { return scratch_ + 2 * slots_in_set_; }
 
   /// \brief Sums over the lanes of a warp, known to all of them.

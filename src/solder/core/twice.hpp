@@ -102,7 +102,7 @@ KOKKOS_FORCEINLINE_FUNCTION X lane_value(X value, int from) {
 
 /// \brief The sum of the numbers of all threads. All of them call this together.
 ///
-/// \param add gives Sums<N>, of all threads, of each one's
+/// \param add sums Sums<N> over all threads
 template <class X, class Add>
 KOKKOS_FORCEINLINE_FUNCTION X sum_of_threads(X const& mine, Add const& add) {
   if constexpr (std::is_same_v<X, TwiceComplex>) {
@@ -111,7 +111,7 @@ KOKKOS_FORCEINLINE_FUNCTION X sum_of_threads(X const& mine, Add const& add) {
     sum.im = sum_of_threads(mine.im, add);
     return sum;
   } else if constexpr (std::is_same_v<X, Twice>) {
-    // The digits of the high parts above those that the largest may lose add up exactly.
+    // Rounded to the last digit of `large`, the high parts add up exactly.
     double const large = 4 * add(Sums<1>{{Kokkos::fabs(mine.high)}})[0];
     double const upper = (large + mine.high) - large;
     Sums<2> const sums = add(Sums<2>{{upper, (mine.high - upper) + mine.low}});

@@ -33,9 +33,9 @@ inline void check_lengths(std::string_view name, std::int32_t n, std::size_t b, 
                                 " is a strided view; both must be contiguous");
 }
 
-/// \brief Refuses a solution that would be written into the right-hand side, of which the true
-/// residual is to be taken: b and x share an entry, or lie in the same piece of memory by different
-/// strides. Columns of one table, side by side, do not.
+/// \brief Refuses a solution that would overwrite the right-hand side, which the true residual
+/// needs: b and x share an entry, or lie in the same memory with different strides. Columns side by
+/// side in one table are accepted.
 template <class B, class X>
 void check_apart(std::string_view name, B const& b, X const& x, VectorNames const& names) {
   if (b.size() == 0 || x.size() == 0) return;
@@ -75,8 +75,8 @@ constexpr void check_access() {
                 "Solder: the solver's execution space cannot access the memory of b or x");
 }
 
-/// \brief Refuses a right-hand side and a solution of other lengths than n, that are strided,
-/// overlap, or that the execution space cannot access.
+/// \brief Refuses a right-hand side and a solution that do not have n entries each, are strided,
+/// overlap, or lie where the execution space has no access.
 template <class Exec, class B, class X>
 void check_vectors(std::string_view name, std::int32_t n, B const& b, X const& x,
                    VectorNames const& names = {}) {
@@ -86,8 +86,8 @@ void check_vectors(std::string_view name, std::int32_t n, B const& b, X const& x
   check_apart(name, b, x, names);
 }
 
-/// \brief Refuses several right-hand sides and solutions of other extents than n rows, that
-/// overlap, or that the execution space cannot access.
+/// \brief Refuses several right-hand sides and solutions that do not have n rows each, differ in
+/// their columns, overlap, or lie where the execution space has no access.
 template <class Exec, class B, class X>
 void check_columns(std::string_view name, std::int32_t n, B const& b, X const& x) {
   check_access<Exec, B, X>();

@@ -210,10 +210,11 @@ void batched_cholesky(Exec const& exec, CholeskyBatch<Scalar> const& batch) {
 /// imaginary part of A's diagonal is ignored. One kernel, no fence, no memory. Words: up to order
 /// 32 a triangle twice per matrix; beyond that, also its earlier columns again for every 32 columns
 /// (16 if complex double). Without contiguous rows or columns, one GPU thread works on each matrix;
-/// that is only fast if the entries of neighbouring matrices are adjacent in memory. \param A
-/// (batch, m, m) \param info (batch) of std::int32_t: 0, or the order of the first leading minor
-/// that is not positive definite or not finite, as far as rounding permits. The lower
-/// triangle of such a matrix is undefined afterwards
+/// that is only fast if the entries of neighbouring matrices are adjacent in memory.
+/// \param A (batch, m, m)
+/// \param info (batch) of std::int32_t: 0, or the order of the first leading minor that is not
+/// positive definite or not finite, as far as rounding permits. The lower triangle of such a matrix
+/// is undefined afterwards
 /// \throws std::invalid_argument if the extents are inconsistent
 /// \ingroup matrices
 template <class Exec, class Matrices, class Info>

@@ -35,8 +35,9 @@ struct TallBasis {
   bool operator==(TallBasis const&) const = default;
 };
 
-/// \brief Columns of vectors of Scalar that are stored in its single-precision counterpart, but for
-/// the first `full` ones. The first `room` have room for Scalars; then each has half of it.
+/// \brief Columns of Scalars that are stored in the scalar's single-precision counterpart, except
+/// the first `full` ones. The first `room` columns have room for Scalars, the others for half as
+/// much.
 template <class Scalar>
 struct MixedBasis {
   static constexpr std::int32_t room = 8;
@@ -78,8 +79,8 @@ struct MixedBasis {
     f(narrow(), first, count);
   }
   static constexpr bool has_parts = true;
-  /// \brief f(columns), of the type of column k, which those up to the next multiple of `room` have
-  /// too. A GPU decides once for all loads of f, which then are in flight together.
+  /// \brief f(the columns of column k's type). The columns up to the next multiple of `room` have
+  /// this type too: a GPU decides once for all loads of f, which then are in flight together.
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION void with_part(std::int32_t k, F const& f) const {
     if (k < full)

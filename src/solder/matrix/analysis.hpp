@@ -46,8 +46,8 @@ struct Spread {
   }
 };
 
-/// \brief What analyse() saw of a matrix. All of it is counted, or a largest or smallest one, so
-/// that it is the same to the bit on every device and for every number of threads.
+/// \brief What analyse() saw of a matrix. All of it comes from counts, maxima and minima, so that
+/// it is the same to the bit on every device and for every number of threads.
 ///
 /// The size of a complex number is the larger one of its parts. An entry that is stored as 0 counts
 /// for the lengths and patterns of rows, and for nothing else.
@@ -69,9 +69,8 @@ struct Analysis {
 
   Spread row_sizes;     ///< of the largest |a_ij| of each row; its zeros: rows of zeros
   Spread column_sizes;  ///< of the largest |a_ij| of each column
-  /// Rows that get no column of their own where as many as possible get one that they have an
-  /// entry in; with any A is singular, whatever its values are. Only find_unmatched_rows() finds
-  /// them.
+  /// Rows that a maximum matching of rows to columns in which they have a nonzero leaves out. If
+  /// there are any, A is singular, whatever its values are. Only find_unmatched_rows() finds them.
   std::int32_t unmatched_rows = 0;
   std::int32_t first_unmatched_row = -1;  ///< the first of them; -1: none
   std::int32_t bandwidth = 0;             ///< the largest |i - j| of an entry
@@ -217,12 +216,12 @@ SOLDER_MAKES_LAMBDAS void look_at_columns(Exec const& exec,
       },
       Kokkos::Min<double>(analysis.column_sizes.smallest),
       Kokkos::Max<double>(analysis.column_sizes.largest), analysis.column_sizes.zeros);
-  if (analysis.column_sizes.zeros == n)  // a reducer's beginning is the largest finite number
+  if (analysis.column_sizes.zeros == n)  // a reducer begins with the largest finite number
     analysis.column_sizes = {.zeros = n};
 }
 
-/// \brief A largest matching of rows to columns that they have an entry in: the product matching of
-/// entries that are all alike. On the host.
+/// \brief A maximum matching of rows to columns in which they have an entry other than 0: the
+/// product matching with all these entries taken as alike. On the host.
 template <class Exec, class Scalar, class Offset>
 scaling::Matching largest_matching(CsrMatrix<Scalar, Exec, Offset> const& A) {
   auto const host = [](auto const& view) {
@@ -277,8 +276,8 @@ void look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
 
 }  // namespace Impl
 
-/// \brief Looks at a square matrix: see Analysis. Entries of a row may be in any order; of
-/// duplicates each counts for itself, but on the diagonal their sum.
+/// \brief Looks at a square matrix: see Analysis. Entries of a row may be in any order. Duplicates
+/// count one by one, but on the diagonal as their sum.
 ///
 /// It takes what check_symmetry() and row_statistics() take, and a kernel more, which goes through
 /// all rows. Where A is not equal to its transpose or conjugate transpose to the bit, or the
@@ -314,8 +313,8 @@ extern template Analysis analyse(Impl::Host const&,
 #endif
 
 /// \brief Finds Analysis::unmatched_rows of a matrix that has been looked at: on the host,
-/// near-linear in practice. There are none where no diagonal entry is 0 or missing, and nothing is
-/// done.
+/// near-linear in practice. Does nothing where no diagonal entry is 0 or missing: then there are
+/// none.
 /// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 void find_unmatched_rows(CsrMatrix<Scalar, Exec, Offset> const& A, Analysis& analysis) {

@@ -15,9 +15,9 @@ namespace Solder::Impl {
 
 /// \brief f(i) for the team's compressed rows, from the last to the first.
 ///
-/// Short rows that do not stay in the caches are asked for ahead, a few at a time: their loads,
-/// between guesses where a row ends, keep too few cache lines under way. Long ones among them are
-/// not: they need no help, and would drive out what is waited for.
+/// Short rows that do not stay in the caches are prefetched, a few at a time: their own loads, with
+/// a guess at each row's end, keep too few cache lines in flight. Long rows among them are not:
+/// they need no help, and would evict what is waited for.
 template <class Offset, class Scalar, class F>
 KOKKOS_FORCEINLINE_FUNCTION void for_each_compressed_row(HostTeam const& team, Rows const& rows,
                                                          Offset const* row_offsets,
@@ -104,8 +104,8 @@ struct GhostRows {
   }
 };
 
-/// \brief The products of a rank's compressed rows: those that need no ghost while the halo is on
-/// its way, and then the others, either from the last one to the first.
+/// \brief The products of a rank's compressed rows: first of those that need no ghost, while the
+/// halo is under way, then of the others; each from the last row to the first.
 template <class Offset, class Scalar, class Operand, class Consume>
 KOKKOS_FORCEINLINE_FUNCTION void products_with_ghosts(
     HostTeam const& team, Rows const& rows, GhostRows<Scalar> const& of, Offset const* row_offsets,
@@ -134,7 +134,7 @@ KOKKOS_FORCEINLINE_FUNCTION void products_with_ghosts(
   }
 }
 
-/// \brief The products of compressed rows with Width columns of x, from column `first` on: the
+/// \brief The products of compressed row i with Width columns of x, from column `first` on: the
 /// matrix is read once for them. consume(column, number of the entry, value).
 template <int Width, class Offset, class Scalar, class Operand, class Consume>
 KOKKOS_FORCEINLINE_FUNCTION void products_of_pack(std::int32_t i, std::int32_t columns_of_x,

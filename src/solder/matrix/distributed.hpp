@@ -18,13 +18,13 @@
 
 namespace Solder {
 
-/// \brief Ranks that have a matrix together, and the exchange between them before each product.
+/// \brief Ranks that share a matrix, and the exchange between them before each product.
 /// \ingroup ranks
 template <class Scalar>
 class Halo : public Ranks {
  public:
   /// \brief Begins to fill the ghosts, the entries of x that this rank needs of others. All ranks
-  /// call it together. What another call has begun and nobody finished is given up. \param x this
+  /// call it together. An earlier exchange that nobody has finished is given up. \param x this
   /// rank's entries, on the host; it may be changed again before finish()
   virtual void begin(Scalar const* x, Scalar* ghosts) const = 0;
   /// \brief Waits until the ghosts are there; returns at once where nothing has begun.

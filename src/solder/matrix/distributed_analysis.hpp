@@ -75,8 +75,8 @@ inline Symmetry of_all(Ranks const& ranks, Symmetry mine,
   return mine;
 }
 
-/// \brief What a rank's own rows show, their columns numbered as those of all ranks, from its first
-/// row on.
+/// \brief What a rank's own rows show. Their columns are numbered among those of all ranks, counted
+/// from its first row.
 template <class Scalar>
 struct OwnFacts {
   RowFacts rows;
@@ -117,14 +117,14 @@ struct OwnFacts {
   }
 };
 
-/// \brief Numbers of each rank, to be joined: each kind of them where it is added.
+/// \brief Numbers of each rank, to be joined over all ranks.
 class Joined {
  public:
   void add(double number) { mine_.push_back(number); }
   void add(Spread const& of) {
     for (double const number : {of.smallest, of.largest, double(of.zeros)}) add(number);
   }
-  /// \brief Brings them to all ranks; then what was added first is asked for first.
+  /// \brief Brings them to all ranks. They are then asked for in the order of add().
   void join(Ranks const& ranks) { each_ = of_each(ranks, mine_); }
 
   double sum() {
@@ -231,8 +231,9 @@ Symmetry symmetry_of_all(Exec const& exec, DistributedMatrix<Scalar, Exec> const
 }  // namespace Impl
 
 /// \brief check_symmetry() of a matrix over ranks. Each rank checks its own rows and those of its
-/// ghosts, which have all pairs that reach beyond it; bringing these here takes an exchange or two
-/// for each entry of the longest row. \throws std::invalid_argument if all ranks have 2^31 rows
+/// ghosts, which have all pairs that reach beyond it. To bring these here takes two or three
+/// exchanges for each entry of the longest row. \throws std::invalid_argument if all ranks have
+/// 2^31 rows
 /// \ingroup ranks
 template <class Scalar, class Exec>
 Symmetry check_symmetry(Exec const& exec, DistributedMatrix<Scalar, Exec> const& A) {

@@ -86,8 +86,8 @@ struct ProductCosts {
   static constexpr double csr_slowdown = 1.08, sell_slowdown = 1, sorted_slowdown = 1.25,
                           ell_slowdown = 1, block_slowdown = 1;
   static constexpr double nanoseconds_a_load = 500;
-  /// What an iteration takes longer in a kernel for each stage than in one of the whole solve,
-  /// which blocks have not.
+  /// What an iteration with a kernel for each stage takes longer than in a kernel of the whole
+  /// solve, which block matrices do not have.
   static constexpr double kernels_of_blocks = 11000;
   /// Terms that a lane has in flight at once.
   static constexpr double batch = 8;
@@ -184,8 +184,8 @@ inline double product_nanoseconds(MatrixFormat format, RowStatistics const& s,
 
 }  // namespace Impl
 
-/// \brief Whether choose_format() is to know the blocks of a matrix. In small ones they are not
-/// looked for unless asked for: these stay in caches, and a search takes as long as some products.
+/// \brief Whether choose_format() is to know the blocks of a matrix. Small matrices are searched
+/// only if blocks are wanted: they stay in caches, and a search takes as long as some products.
 /// \ingroup matrices
 inline bool may_be_blocks(MatrixFormat wanted, std::int64_t nonzeros) {
   constexpr std::int64_t least = 100'000;

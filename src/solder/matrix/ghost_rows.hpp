@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The rows of a matrix that its ghosts have on their ranks: what a preconditioner of a rank needs
-// to know beyond its own rows.
+// The rows that a rank's ghosts have on their own ranks: what its preconditioner needs to know
+// beyond its own rows.
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@
 namespace Solder::Impl {
 
 /// \brief Brings whole numbers, one a row, to the ranks that have these rows as ghosts: as scalars,
-/// a digit each, which a float holds too.
+/// one for each digit, which even a float holds exactly.
 template <class Scalar>
 class NumberExchange {
  public:
@@ -28,7 +28,7 @@ class NumberExchange {
       : halo_(halo), here_(std::size_t(rows)), there_(std::size_t(ghosts)) {
     for (; most > 0; most /= base) ++digits_;
   }
-  /// \param numbers of the rows, and behind them, filled, of the ghosts
+  /// \param numbers of the rows; behind them those of the ghosts, which are filled in
   void operator()(std::vector<std::int64_t>& numbers) {
     std::size_t const rows = here_.size();
     std::fill(numbers.begin() + static_cast<std::ptrdiff_t>(rows), numbers.end(), 0);
@@ -57,17 +57,17 @@ class NumberExchange {
   int digits_ = 0;
 };
 
-/// \brief A rank's rows and those of its ghosts, as far as their columns are its rows and ghosts:
-/// a square matrix.
+/// \brief A rank's rows and those of its ghosts, without entries in columns of others: a square
+/// matrix.
 template <class Scalar>
 struct EnlargedBlock {
   HostCsr<Scalar> rows;               ///< ghosts behind the own ones
   std::vector<std::int64_t> numbers;  ///< of its rows among those of all ranks
 };
 
-/// \brief Brings the ghosts' rows here. All ranks call it together. Takes an exchange for each
-/// entry of the longest row of all, and one or two for its column; and a sum each. A rank that
-/// fails before ends all.
+/// \brief Brings the ghosts' rows here. All ranks call it together. For each entry of the longest
+/// row of all ranks it takes an exchange, one or two for the column, and a sum. If a rank has
+/// failed before, all throw.
 template <class Scalar, class Exec>
 EnlargedBlock<Scalar> enlarged_block(Exec const& exec, DistributedMatrix<Scalar, Exec> const& A) {
   exec.fence("Solder::distributed: the rows are there");

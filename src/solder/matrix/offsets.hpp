@@ -18,8 +18,8 @@ struct RowTotals {
   std::int32_t longest;
 };
 
-/// \brief The most entries of a row that is not far longer than the others, of `mean` entries on
-/// average. Coarse grids and the patterns of approximate inverses fill up from longer ones.
+/// \brief The most entries of a row that is not far longer than the others, which have `mean`
+/// entries on average. Longer ones fill up coarse grids and the patterns of approximate inverses.
 constexpr double longest_even_row(double mean) { return 20 * mean + 50; }
 
 /// \brief The scan that computes offsets on a host.
@@ -43,9 +43,9 @@ struct OffsetsKernel {
   }
 };
 
-/// \brief The same on a GPU, where a team has a tile of rows. First the tiles are added up, then
-/// the team of tile 0 adds up the tiles, and at last each tile is scanned. Of few tiles a single
-/// team does all that. (Kokkos's scan takes 25 us, and 100 us for two million rows.)
+/// \brief The same on a GPU, where a team has a tile of rows. First each tile is added up, then one
+/// team adds up the tiles, and at last each tile is scanned. If there are few tiles a single team
+/// does all that. (Kokkos's scan takes 25 us, and 100 us for two million rows.)
 template <class Exec, class Offset, class LengthOf>
 struct OffsetsOfTiles {
   static constexpr std::int32_t per_lane = 8, of_warp = per_lane * warp,
@@ -154,7 +154,7 @@ struct OffsetsOfTiles {
 
 /// \brief Computes the offsets of rows with these lengths: offsets[0] to offsets[rows]. Waits for
 /// them. length_of(i) may read the length of row i from offsets[i]. On GPUs one kernel, or three
-/// for more than 8,192 rows.
+/// from 8,192 rows on.
 template <class Exec, class Offset, class LengthOf>
 RowTotals offsets_of_lengths(Exec const& exec, Offset* offsets, std::int32_t rows,
                              LengthOf const& length_of) {

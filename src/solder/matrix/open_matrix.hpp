@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A matrix in a program; on hosts all matrices are of one type there.
+// How a matrix is opened for a program; on hosts all opened matrices have one type.
 
 #include <algorithm>
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief The operator of a matrix; see LinearOperator. The rows of a CsrMatrix, which most
-/// matrices are, are gone through here; those of another one by its own operator.
+/// \brief The operator of a matrix; see LinearOperator. It goes through the rows of a CsrMatrix,
+/// which most matrices are, by itself, and through those of another matrix by that one's operator.
 template <class Scalar>
 struct HostOperator {
   template <class X>
@@ -147,7 +147,7 @@ HostOperator<Scalar> host_operator(Operator const* kept) {
   }
 }
 
-/// \brief What a matrix has run before its product with x, if it has something; see LinearOperator.
+/// \brief What a matrix runs before its product with x, if it needs anything.
 using BeforeProduct = HostProgram (*)(void const* matrix, Keeper&, Phase, void const* place_of_x);
 
 template <class Matrix, class Scalar>
@@ -185,7 +185,8 @@ struct OpenedMatrixOnHost : OpenedMatrix<HostOperator<Scalar>, Scalar> {
 
 }  // namespace Impl
 
-/// \brief What runs before a product of an opened matrix with x that a program takes by itself.
+/// \brief What runs before a product of an opened matrix with x, for programs that take the product
+/// by themselves.
 template <class Opened, class Vector>
 auto before_product(Opened const& A, Phase phase, Vector const& x) {
   if constexpr (requires { A.before_product(phase, x); })
@@ -194,8 +195,8 @@ auto before_product(Opened const& A, Phase phase, Vector const& x) {
     return program();
 }
 
-/// \brief A matrix in a program; `most_teams` limits its league. On hosts all matrices are of one
-/// type there.
+/// \brief Opens a matrix for a program; `most_teams` limits its league. On hosts all opened
+/// matrices have one type.
 template <class Exec, LinearOperator Matrix>
 auto open_matrix(Arena<Exec>& arena, Matrix const& A,
                  std::int32_t most_teams = std::numeric_limits<std::int32_t>::max()) {

@@ -13,7 +13,7 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief Where slice t of [0, rows) begins, of `teams` contiguous ones with about equal work.
+/// \brief Where slice t begins, of `teams` contiguous slices of [0, rows) with about equal work.
 ///
 /// \param unit all bounds except `rows` are multiples of it
 /// \param work work(i) is the work of all rows before row i; called for multiples of unit and rows
@@ -52,8 +52,8 @@ inline double host_work(std::int64_t entries, std::int64_t rows) {
   return 1.5 * static_cast<double>(entries) + 9.0 * static_cast<double>(rows);
 }
 
-/// \brief The first row of worker w of a host, of those among whom the rows with these offsets are
-/// dealt.
+/// \brief The first row of worker w, where the rows with these offsets are dealt to the workers of
+/// a host.
 template <class Offset>
 std::int32_t first_row_of_worker(std::int32_t w, std::int32_t workers, std::int32_t rows,
                                  Offset const* offsets) {

@@ -196,7 +196,7 @@ struct MirrorImages {
     auto const compare = [&](WorstPair& worst, Wide<Scalar> const& image) {
       double const least = larger(larger(size, largest_part(there)), roots[i] * roots[j]);
       if (is_number && largest_part(here - image) < 0.999 * worst.difference * least)
-        return;  // undivided: it is not the worst
+        return;  // known without a division: it is not the worst
       double const apart = difference(i, j, here, image);
       if (apart == 0) return;
       WorstPair pair{apart, Kokkos::min(i, j), Kokkos::max(i, j)};
@@ -327,7 +327,7 @@ SOLDER_MAKES_LAMBDAS DiagonalSigns diagonal_signs(Exec const& exec,
 
 /// \brief How many walks go through a matrix at once; 0: each entry's mirror image is searched.
 ///
-/// A walk takes a cursor for each row, so many threads search.
+/// A walk needs a cursor for each row; devices, and more than 16 threads, search instead.
 template <class Exec>
 std::int64_t walks_of(Exec const& exec) {
   constexpr int most = 16;

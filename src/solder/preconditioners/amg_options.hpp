@@ -15,7 +15,7 @@ namespace Solder {
 /// \brief The sweeps of a level. `jacobi`: damped, every sweep alike. `chebyshev`: the sweeps'
 /// weights are the inverse roots of a Chebyshev polynomial. `fsai`: those of `chebyshev`, with a
 /// factorised sparse approximate inverse of each level's matrix in place of its diagonal's. With
-/// air, sweeps are for fine rows alone, and not those of `fsai`.
+/// air, sweeps are for fine rows alone, and `fsai` is refused.
 enum class AmgSmoother {
   jacobi,     ///< damped Jacobi
   chebyshev,  ///< a Chebyshev polynomial in D^-1 A
@@ -55,8 +55,8 @@ constexpr std::string_view to_string(AmgInterpolation interpolation) {
   return word_of(interpolation);
 }
 
-/// \brief How often a cycle goes through the levels between the finest and the coarsest, each time
-/// that it comes to one: `v` once, `w` twice.
+/// \brief How often a cycle goes through a level between the finest and the coarsest each time that
+/// it reaches it: `v` once, `w` twice.
 enum class AmgCycle {
   v,  ///< once
   w   ///< twice
@@ -71,13 +71,13 @@ constexpr std::string_view to_string(AmgCycle cycle) { return word_of(cycle); }
 
 namespace Impl::amg {
 
-/// \brief Levels, and sweeps before and after the coarse grid, that a cycle may have.
+/// \brief The most levels of a cycle, and the most sweeps before or after the coarse grid.
 inline constexpr int most_levels = 16, most_sweeps = 8;
 
-/// \brief Rows that a level may have to be inverted.
+/// \brief The most rows of a level that is inverted.
 inline constexpr std::int32_t most_inverted = 1000;
 
-/// \brief Vectors of a near-nullspace, or unknowns of a node, that there may be.
+/// \brief The most vectors of a near-nullspace, or unknowns of a node.
 inline constexpr std::int32_t most_modes = 32;
 
 }  // namespace Impl::amg
@@ -85,8 +85,9 @@ inline constexpr std::int32_t most_modes = 32;
 /// \brief Options of Amg.
 struct AmgOptions {
   AmgInterpolation interpolation = AmgInterpolation::automatic;  ///< how levels are coarsened
-  /// A coupling is strong from this share of the largest on, in the mean of both rows (aggregation)
-  /// or of its row (extended, where positive entries are weak, and air); 0 to 1.
+  /// A coupling is strong if it has at least this share of the largest, in the geometric mean of
+  /// both rows (aggregation) or of its row (extended, where positive entries are weak, and air);
+  /// 0 to 1.
   double strength = 0.25;
   AmgSmoother smoother = AmgSmoother::chebyshev;  ///< the sweeps of a level
   AmgCycle cycle = AmgCycle::v;                   ///< how often the levels are gone through

@@ -11,7 +11,8 @@ namespace Solder {
 struct ChebyshevOptions {
   int degree = 4;  ///< of the polynomial: products with A in an application; 1 to 100
   /// Smallest eigenvalue that the polynomial aims at, as a fraction of the largest; between 0
-  /// and 1. Of hypre's Chebyshev smoother the same; the reciprocal of Ifpack2's "ratio eigenvalue".
+  /// and 1. hypre's Chebyshev smoother has the same; Ifpack2's "ratio eigenvalue" is the
+  /// reciprocal.
   double eigenvalue_fraction = 0.02;
   int lanczos_steps = 12;  ///< that estimate the largest eigenvalue; 2 to 100
 

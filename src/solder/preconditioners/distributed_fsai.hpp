@@ -18,10 +18,10 @@ namespace Solder {
 
 /// \brief Fsai over all ranks: rows of G reach into the halo.
 ///
-/// The rows are those of Fsai of the whole matrix, in the order of the ranks, but for a pattern
-/// that would reach beyond the ghosts (k >= 2, adaptive), which ends with them: with k = 1 it is
-/// the same preconditioner whatever the ranks. An application takes an exchange before the product
-/// with G, and one behind that with G^H. All ranks make it together. \ingroup ranks
+/// The rows are those of Fsai of the whole matrix, in the order of the ranks, except that a pattern
+/// ends where it would reach beyond the ghosts (k >= 2, adaptive): with k = 1 the preconditioner is
+/// the same for any number of ranks. An application takes an exchange before the product with G,
+/// and one after that with G^H. All ranks make it together. \ingroup ranks
 template <class Scalar, class Exec>
 class DistributedFsai
     : public Impl::PreconditionerBase<DistributedFsai<Scalar, Exec>, Exec, Scalar> {
@@ -51,7 +51,7 @@ class DistributedFsai
 
   /// \brief Rows of this rank.
   std::int32_t rows() const { return state_->G->rows(); }
-  /// \brief This rank's rows of G, ghosts behind its own columns.
+  /// \brief This rank's rows of G; the ghosts follow its own columns.
   DistributedMatrix<Scalar, Exec> const& G() const { return *state_->G; }
   /// \brief What the set-up of the rank's rows, and of those of its ghosts, cost and gave.
   SetupReport const& setup() const { return state_->setup; }

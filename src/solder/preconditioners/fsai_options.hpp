@@ -27,8 +27,8 @@ struct FsaiOptions {
   int entries_per_step = 8;   ///< that a row grows by
   double improvement = 1e-2;  ///< growth that reduces the row's Kaporin number by less is the last
 
-  /// A row of G that has more entries after all this keeps the diagonal's and the largest others,
-  /// of equal ones those nearest to it, and is scaled again. 0: no limit.
+  /// A row of G that has more entries after all this keeps its diagonal entry and the largest
+  /// others (of equal ones, those nearest to the diagonal), and is scaled again. 0: no limit.
   int max_row_entries = 0;
 
   /// \brief Whether all options are equal.

@@ -43,9 +43,9 @@ namespace Solder {
 /// Fill is chosen by the host, row after row (detail/triangular/fill.hpp, threshold_fill.hpp). It
 /// is bounded: more than fill_factor entries per entry of A are a failure of ick and iluk, while
 /// ict and ilut keep the largest. The diagonal then need not be in A's pattern. From there on the
-/// pattern is fixed, and factors in it are computed like those without fill. ilut's first ones come
-/// from the host with the pattern. It replaces pivots that are far smaller than what it leaves out,
-/// and setup() counts them. A refresh computes the factors in the old pattern.
+/// pattern is fixed, and factors in it are computed like those without fill. The first factors of
+/// ilut come from the host with the pattern. ilut replaces pivots that are far smaller than what it
+/// leaves out, and setup() counts them. A refresh computes the factors in the old pattern.
 ///
 /// The pattern is analysed once. For GPUs this happens on the device if the schedule is `levels`,
 /// the ordering natural and the rows sorted. Otherwise the host analyses it, both triangles at the

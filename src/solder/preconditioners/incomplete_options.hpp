@@ -92,12 +92,12 @@ struct IncompleteOptions {
   TriangularSchedule schedule = TriangularSchedule::automatic;  ///< of exact solves
   Ordering ordering = Ordering::natural;                        ///< in which rows are eliminated
   int level = 1;  ///< of fill, at most: ick and iluk; 0: the pattern of A
-  /// What is smaller is left out: of ilut relative to the mean |a_ij| of A's row, of ict relative
-  /// to sqrt(|a_ii a_jj|).
+  /// Smaller entries are left out: relative to the mean |a_ij| of A's row (ilut), or to
+  /// sqrt(|a_ii a_jj|) (ict).
   double drop_tolerance = 1e-3;
   double fill_factor = 10;  ///< with fill: entries of the factors per entry of A, at most
   /// ic0, ick and ict, where a pivot is not positive: A + shift diag(A) is factorised instead, with
-  /// this shift and then with twice as much, nine times at most. 0: never.
+  /// this shift, which is doubled up to nine times. 0: never.
   double shift = 1e-3;
   /// Sweeps of Chow's and Patel's fine-grained iteration for the factors, from A on, instead of
   /// their elimination; 0: elimination. Some 3 to 5 make good factors; each takes the time of a few

@@ -165,7 +165,7 @@ class Scaled : public Impl::PreconditionerBase<Scaled<Scalar, Exec, Inner, Offse
   bool takes_columns() const { return Impl::is_for_columns<Exec>(inner_); }
 
   /// \brief What solvers embed in their programs; see Application.
-  /// \throws std::invalid_argument if one of both was refreshed for another size
+  /// \throws std::invalid_argument if only one of the two was refreshed for another size
   auto open(Arena<Exec>& arena) const {
     check_rows("refresh the scaling, and then its preconditioner with scaling.matrix()");
     std::int32_t const columns = arena.columns();

@@ -28,9 +28,9 @@ namespace Solder {
 /// powers of two, which rounds nothing, and P permutes rows. Scaled applies what is made of A' to
 /// vectors of A; so x, b and residuals are not scaled.
 ///
-/// With `match: product`, P brings the entries to the diagonal whose product is the largest
-/// (matrix/matching.hpp), and `scale: equilibrate` takes the factors that come with them:
-/// each diagonal entry is then between 1/2 and 2, and no other is above 2. Without a matching it
+/// With `match: product`, P brings to the diagonal the entries whose product is the largest
+/// (matrix/matching.hpp), and `scale: equilibrate` takes the factors that come with them: each
+/// diagonal entry is then between 1/2 and 2, and no other is above 2. Without a matching it
 /// equilibrates: the largest entry of each row and column is near 1.
 ///
 /// P and the factors are found on the host, once for a pattern. refresh() keeps them, and takes new
@@ -218,8 +218,8 @@ class Scaling {
     return made;
   }
 
-  /// \brief The nearest ones. The product of two and an entry cannot overflow on the way, if it
-  /// does not itself, as long as factors are within the square root of the range.
+  /// \brief The nearest powers of two, within the square root of the range: then the product of two
+  /// factors and an entry overflows on the way only if it overflows itself.
   static std::vector<Real> powers_of_two(std::vector<double> const& exponents) {
     constexpr double most = sizeof(Real) == 4 ? 60 : 500;
     std::vector<Real> powers(exponents.size());

@@ -17,7 +17,7 @@ namespace Solder {
 
 namespace Impl {
 
-/// \brief to = D of the rows handed out. Words: 2 a row.
+/// \brief to = D v, where the source hands out v. Words: 2 a row.
 template <class Scalar>
 struct StoreScaled {
   Scalar const* scale;
@@ -38,9 +38,10 @@ struct StoreScaled {
 /// With ilu0, iluk and ilut a rank keeps the entries of its own rows alone: restricted Schwarz (Cai
 /// and Sarkis, A restricted additive Schwarz preconditioner for general sparse linear systems, SIAM
 /// J. Sci. Comput. 21, 1999), which is not Hermitian. With ic0, ick and ict each entry that m ranks
-/// have is scaled by 1 / sqrt(m) before the factors and behind them, and the ranks' results are
-/// added up, which is Hermitian, for CG. An application takes an exchange before the factors, with
-/// these one behind them, and what Incomplete takes. All ranks make it together. \ingroup ranks
+/// have is scaled by 1 / sqrt(m) before and after the factors, and the ranks' results are added up;
+/// this is Hermitian, for CG. An application takes an exchange before the factors, with ic0, ick
+/// and ict one after them too, and what Incomplete takes. All ranks make it together.
+/// \ingroup ranks
 template <class Scalar, class Exec>
 class Schwarz : public Impl::PreconditionerBase<Schwarz<Scalar, Exec>, Exec, Scalar> {
  public:
@@ -67,7 +68,7 @@ class Schwarz : public Impl::PreconditionerBase<Schwarz<Scalar, Exec>, Exec, Sca
 
   /// \brief Rows of this rank.
   std::int32_t rows() const { return state_->rows; }
-  /// \brief Of its rows and those of its ghosts.
+  /// \brief The factors of its rows and its ghosts' rows together.
   Incomplete<Scalar, Exec> const& factors() const { return *state_->factors; }
   /// \brief A sentence that says why it cannot be applied; empty if it can.
   std::string failure() const { return factors().failure(); }

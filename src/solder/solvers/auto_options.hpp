@@ -15,11 +15,11 @@
 
 namespace Solder {
 
-/// \brief Options of make_solver()'s `name: auto`, beside those that every solver has:
-/// max_iterations is of all candidates together.
+/// \brief Options of make_solver()'s `name: auto`, besides those that every solver has;
+/// max_iterations limits all candidates together.
 struct AutoOptions : SolverOptions {
-  double time_limit = 0;  ///< seconds of a solve, set-ups in it included; 0: none
-  /// Those to try, in this order, in place of the table's: "cg+amg gmres+ilu0"; empty: the table's.
+  double time_limit = 0;  ///< seconds of a solve, including set-ups in it; 0: no limit
+  /// Candidates to try in place of the table's, in order: "cg+amg gmres+ilu0"; empty: the table's.
   std::string candidates;
 
   /// \brief Names, ranges and purposes of the options that are numbers; see core/options.hpp.
@@ -39,8 +39,8 @@ struct NamedCandidate {
   std::string solver, preconditioner;  ///< names
 };
 
-/// \brief Reads AutoOptions::candidates. What is wrong with an item is told to refuse(text), and
-/// the item is left out. \param preconditioners all that there are, but auto
+/// \brief Reads AutoOptions::candidates. An item that is wrong is left out, and refuse(text) is
+/// told why. \param preconditioners the names of all, except auto
 template <class Refuse>
 std::vector<NamedCandidate> read_candidates(std::string_view list,
                                             std::vector<std::string_view> const& preconditioners,

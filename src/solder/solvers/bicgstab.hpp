@@ -20,7 +20,7 @@ class BiCgStabMethod;
 
 /// \brief The right-preconditioned stabilised biconjugate gradient method, for any square system.
 ///
-/// Pipelined (paper 1, Algorithm 4), with rs = r of the beginning, for i = 0, 1, ... to
+/// Pipelined (paper 1, Algorithm 4), with rs = r at the beginning, for i = 0, 1, ... to
 /// convergence:
 ///
 ///     q     = A p                                                  kernel 1: first_product
@@ -30,16 +30,17 @@ class BiCgStabMethod;
 ///     x     = x + alpha p + omega M s,  r = s - omega t,
 ///     p     = M r + beta (p - omega M q)                           kernel 4: update
 ///
-/// where p is M times the textbook's. Classical (paper 1, Algorithm 3): the direction in a kernel
-/// of its own, with beta = (rs, r') / (rs, r) alpha / omega.
+/// where p is M times the textbook's p. The classical form (paper 1, Algorithm 3) computes the
+/// direction in a kernel of its own, with beta = (rs, r') / (rs, r) alpha / omega.
 ///
-/// A pointwise M (none, Jacobi) is applied, and undone, inside these kernels. Of any other the
-/// kernels before M q and M t come in between, and the half step and the update take over the rows
-/// of M q and of M t as M hands them out.
+/// A pointwise M (none, Jacobi) is applied, and undone, inside these kernels. The kernels of any
+/// other M come in between; the half step and the update work in the last of them, on the rows of
+/// M q and M t that it hands out.
 ///
-/// In a GPU's kernel of a whole solve with a row a thread at most, and a pointwise M, half step and
-/// second product are one stage, update and next first product the other: a product takes along
-/// those of what its operand is made of, and combines them when the scalars are known.
+/// Where a GPU solves in one kernel, with at most a row a thread and a pointwise M, an iteration is
+/// two stages: the half step with the second product, and the update with the next first product. A
+/// product multiplies the vectors that its operand is a combination of, and combines the results
+/// when the scalars are known.
 ///
 /// Cost of an iteration, no fence; classical takes a kernel and 3 n words more:
 ///
@@ -50,21 +51,21 @@ class BiCgStabMethod;
 ///     another, k kernels  2 + 2 k     A twice, 23 n, M twice
 ///
 /// Before the first iteration, and when the recursion believes it has converged, 2 kernels, and
-/// those of M, recompute the true residual: a recursion that was wrong, or broke down, begins anew
-/// from the truth if it has won something, or if the recurrence of an M r that is not pointwise has
-/// faded under its rounding, and once with another rs if not; and says so if that
-/// does not help.
+/// those of M, recompute the true residual. A recursion that was wrong, broke down, or whose
+/// recurrence of an M r that is not pointwise has faded into rounding, begins anew from it if the
+/// residual has fallen. After a breakdown without such progress it begins anew once, with another
+/// rs; if that does not help, the report says so.
 ///
-/// \tparam Matrix, Preconditioner as of Cg
+/// \tparam Matrix, Preconditioner as for Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
 class BiCgStab
     : public Impl::Solver<Impl::BiCgStabMethod, Exec, Matrix, Preconditioner, BiCgStabOptions> {
   using Base = Impl::Solver<Impl::BiCgStabMethod, Exec, Matrix, Preconditioner, BiCgStabOptions>;
 
  public:
-  /// \brief Allocates the workspace, 5 vectors, two more where M is not pointwise, 8 where an
-  /// iteration is two stages, and M's. All work of all solves goes to exec. \throws
-  /// std::invalid_argument where A is not square, M has another size or an option is out of range
+  /// \brief Allocates the workspace: 5 vectors (7 where M is not pointwise, 8 where an iteration is
+  /// two stages), and M's. All work of all solves goes to exec. \throws std::invalid_argument where
+  /// A is not square, M has another size or an option is out of range
   BiCgStab(Exec const& exec, Matrix const& A, Preconditioner const& M = {},
            BiCgStabOptions const& options = {})
       : Base(exec, A, M, options) {}
@@ -76,8 +77,8 @@ namespace Impl {
 
 /// \brief Begins anew from the true residual r, which is handed out: rs = r.
 ///
-/// After a breakdown that won nothing rs has the entries of r by halves and one and a halves, at
-/// random: r itself may be all but orthogonal to the Krylov space of (A M)^H.
+/// After a breakdown without progress, rs has the entries of r times 0.5 or 1.5, at random: r
+/// itself may be all but orthogonal to the Krylov space of (A M)^H.
 struct BiCgStabBegin {
   KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto& rs, auto r, auto const& s,
                                               auto& mine) {
@@ -119,7 +120,7 @@ struct BiCgStabHalfStep {
   }
 };
 
-/// \brief t = A M s, with all that omega and beta are made of; u is M s.
+/// \brief t = A M s, with the sums for omega and beta; u is M s.
 struct BiCgStabSecondProduct {
   KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto u, auto rs, auto& t, auto Au,
                                               auto& mine) {
@@ -142,8 +143,8 @@ struct BiCgStabDirection {
   }
 };
 
-/// \brief x = x + alpha p + omega M s, r = s - omega t: u becomes M r. With (r, r); pipelined the
-/// direction too, classical (rs, r).
+/// \brief x = x + alpha p + omega M s, r = s - omega t: u becomes M r. With (r, r) and, pipelined,
+/// the direction or, classical, (rs, r).
 template <bool Pipelined>
 struct BiCgStabUpdate {
   KOKKOS_FORCEINLINE_FUNCTION static void row(auto const& M, auto& x, auto& u, auto& p, auto t,

@@ -25,8 +25,8 @@ class BlockCgMethod;
 /// one real symmetric or complex Hermitian positive definite matrix: all columns search in one
 /// space, which grows by b directions an iteration, and need fewer iterations than each alone.
 ///
-/// The residuals are R = Q C D, the columns of Q being orthonormal in the product of M (BCGrQ:
-/// Dubrulle 2001, preconditioned), which no dependence among them disturbs:
+/// The residuals are R = Q C D, where the columns of Q are orthonormal in the inner product of M
+/// (BCGrQ: Dubrulle 2001, preconditioned), so linear dependence among residuals does no harm:
 ///
 ///     alpha = (P^H A P)^-1                      kernels: product, inner products, step
 ///     Y = Y + P alpha C,  Q = Q - A P alpha     update; with Z = M Q where M is pointwise
@@ -34,17 +34,17 @@ class BlockCgMethod;
 ///     Q^H Z = S^H S                             inner products (two where M is not 1), factor
 ///     Q = Q S^-1, C = S C, P = Z S^-1 + P S^H   direction; Q S^-1 is made in the next update
 ///
-/// and X = X + Y D where the columns are checked. S comes from a Cholesky factorisation with
-/// pivots; directions whose pivots are rounding leave the block, and it goes on with fewer. Whether
-/// a column has converged its own true residual says; columns that have are left as they are, and
-/// the others begin anew from theirs where the recursion has parted from the truth.
+/// and X = X + Y D when the columns are checked. S comes from a Cholesky factorisation with pivots;
+/// directions whose pivots are rounding leave the block. A column has converged when its own true
+/// residual says so. Such columns are left as they are, and the others begin anew from their true
+/// residuals where the recursion has parted from them.
 ///
-/// Cost of an iteration of b columns: 7 kernels without M, 8 and those of M else; the matrix once;
-/// a row and column 15 words, 19 with an M; 8 b operations a word, on top of the product's.
+/// Cost of an iteration of b columns: 7 kernels without M, else 8 and those of M; the matrix once;
+/// 15 words for each row and column, 19 with an M; 8 b operations a word, on top of the product's.
 ///
-/// All columns together end indefinite where A or M is, and not_finite where a NaN comes up in the
-/// iteration; a NaN in b or x of one is its own affair. Whether A is Hermitian check_symmetry
-/// tells.
+/// All columns end together as indefinite where A or M is, and as not_finite where a NaN comes up
+/// in the iteration. A NaN in b or x of one column concerns that column alone. check_symmetry tells
+/// whether A is Hermitian.
 ///
 /// \tparam Matrix CsrMatrix
 /// \tparam Preconditioner Hermitian positive definite: none, Jacobi, Fsai, Amg, or Chebyshev with

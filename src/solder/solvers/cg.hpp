@@ -30,9 +30,9 @@ class CgMethod;
 ///     x     = x + alpha p,  r = r - alpha q,  z = M r,  p = z + beta p      kernel 2: update
 ///
 /// where M is pointwise (none, Jacobi). Any other M is applied to q, in kernels of its own, and
-/// z = z - alpha M q is updated as r is. In a GPU's kernel of a whole solve with a row a thread at
-/// most, the two are one stage: the product takes A M r, A M q and A p along, and combines them to
-/// the next q when alpha and beta are known.
+/// z = z - alpha M q is updated as r is. Where a GPU solves in one kernel, with at most a row a
+/// thread, the two are one stage: it computes A M r, A M q and A p, and combines them into the next
+/// q when alpha and beta are known.
 ///
 /// Classical (paper 1, Algorithm 1):
 ///
@@ -42,8 +42,8 @@ class CgMethod;
 ///     beta  = (r', z') / (r, z),  p = z + beta p             the last: direction
 ///
 /// Where M is split, M = F^H F (Fsai), (r, z) comes with F r and z is never stored: direction is
-/// the product by F^H. Otherwise z is stored, and direction is a kernel of its own. In a GPU's
-/// kernel of a whole solve with a row a thread at most, the product by F takes the step along.
+/// the product by F^H. Otherwise z is stored, and direction is a kernel of its own. Where a GPU
+/// solves in one kernel, with at most a row a thread, the product by F does the step, too.
 ///
 /// Cost of an iteration, no fence. Words: the matrix, those of M, and a row:
 ///
@@ -56,8 +56,8 @@ class CgMethod;
 ///     another, k kernels  2 + k, 15 n            3 + k, 13 n
 ///
 /// Before the first iteration, and when the recursion believes it has converged, 2 kernels, and
-/// those of M, recompute the true residual and begin: a recursion that was wrong restarts from the
-/// truth, or ends as stagnated. Whether A is Hermitian it does not ask: check_symmetry tells.
+/// those of M, recompute the true residual and begin: a recursion that was wrong restarts from it,
+/// or ends as stagnated. Whether A is Hermitian is not checked here: check_symmetry tells.
 ///
 /// \tparam Matrix CsrMatrix, SellMatrix, BlockMatrix or another LinearOperator: its
 ///         device_operator() is a plain struct with `Rows rows`, `teams`, operator== and
@@ -320,7 +320,7 @@ class CgMethod
     }
   }
 
-  /// u = M q is applied, and z goes by a recurrence.
+  /// u = M q is computed, and z follows by a recurrence.
   auto pipelined_apart(Scalar const* b, Scalar* x) {
     auto& arena = this->arena();
     auto const [A, M, r, p, q] = open();

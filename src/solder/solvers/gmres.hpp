@@ -45,9 +45,9 @@ class GmresMethod;
 /// cycle that ends with a larger residual than it began with is undone. No fence; nothing is left
 /// to the host.
 ///
-/// A pointwise M (none, Jacobi) is applied inside these kernels. Any other takes its own in every
-/// step and, but for flexible, at a cycle's end, each time with one that keeps or adds what they
-/// hand out.
+/// A pointwise M (none, Jacobi) is applied inside these kernels. Any other M has its own in every
+/// step and, except for flexible, at a cycle's end; the last of them stores its rows, or adds them
+/// to x.
 ///
 /// Words of step j: the matrix + (2 j + 7) n for cgs and cgs2 (4 j + 12 with the second round),
 /// the matrix + (2 j + 8) n for pipelined; a pointwise M adds 2 n, any other its own words and n.
@@ -55,12 +55,13 @@ class GmresMethod;
 ///
 /// With `basis: single` V is stored in single precision: v_j+1 is rounded where it is made, and A
 /// and M multiply a copy in Scalar of the rounded numbers, so that A M V = V H holds up to that
-/// rounding. Of a cycle that may have to reduce the residual below it, the first 8 vectors stay in
+/// rounding. In a cycle that may have to reduce the residual below it, the first 8 vectors stay in
 /// Scalar (GmresColumns::full_columns). Words of step j: the matrix + (j + 6.5) n for cgs and cgs2
-/// (2 j + 10 with the second round), with a pointwise M, whose M v stands for v, 1 n less (2 less);
-/// at most 8 n more in such a cycle (16 more). Memory: (m + 1) / 2 + 7 vectors, one more where M is
-/// neither the identity nor pointwise (flexible m more). V's lengths are kept in float's range by
-/// sigma; a vector that leaves it ends the cycle. On GPUs its runners are graph and launch.
+/// (2 j + 10 with the second round); with a pointwise M, whose M v takes the place of v, 1 n less
+/// (2 less); at most 8 n more in such a cycle (16 more). Memory: (m + 1) / 2 + 7 vectors, one more
+/// where M is neither the identity nor pointwise (flexible m more). sigma keeps V's lengths in
+/// float's range; a vector that leaves it ends the cycle. On GPUs only the runners graph and launch
+/// have it.
 ///
 /// \tparam Matrix, Preconditioner as for Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
@@ -123,7 +124,7 @@ class GmresMethod
   using Cycle = GmresCycle<Scalar>;
   using Columns = GmresColumns<Scalar>;
   static constexpr bool pointwise = OpenedM::is_pointwise, identity = OpenedM::is_identity;
-  /// Whether a single-precision basis has v in Scalar besides: z = M v takes its place else.
+  /// Whether a single-precision basis has a copy of v in Scalar; otherwise z = M v takes its place.
   static constexpr bool v_is_apart = identity || !pointwise;
   /// What makes M v together with v: a pointwise M, or nothing.
   using Operation = std::conditional_t<pointwise, OpenedM, NoOperation>;
@@ -328,8 +329,8 @@ class GmresMethod
             {arena.doubles(p * restart * dots), dots}};
   }
 
-  /// \brief On average over a full cycle, its end included; of cgs2 without the second round, of a
-  /// single-precision basis without vectors in Scalar.
+  /// \brief The average over a full cycle, including its end; of cgs2 without second rounds, of a
+  /// single-precision basis with none of its vectors in Scalar.
   Cost cost() {
     GmresForm const which = this->options().form;
     double const m = checked_restart(this->options(), this->all_rows());

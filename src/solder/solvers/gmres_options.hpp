@@ -46,8 +46,8 @@ constexpr std::string_view to_string(GmresForm form) { return word_of(form); }
 /// `halved`: where the first round took more than half of ||w||^2 away (Daniel, Gragg, Kaufman &
 /// Stewart): orthogonal to rounding, in most steps of most systems.
 ///
-/// Of a basis in single precision (GmresBasis) the bound begins with that rounding: there `lost`
-/// is where it passes 1, and two second rounds in succession begin it anew.
+/// With a basis in single precision (GmresBasis) the bound starts from that rounding; there `lost`
+/// means that it passes 1, and two second rounds in succession reset it.
 enum class GmresReorthogonalisation : std::int32_t {
   lost,   ///< where the basis has lost too much of its orthogonality
   halved  ///< where more than half of ||w||^2 was taken away

@@ -40,13 +40,14 @@ class IdrMethod;
 ///     r = r - omega t,  x = x + omega B r                  kernel 2: update
 ///
 /// where omega is larger if t and r are all but orthogonal (kappa = 0.7). A step, which costs a
-/// product, is what counts as an iteration: s + 1 of them are a cycle. All products with P that a
-/// step needs come with its product (Collignon and van Gijzen 2011), and the entries of P are made
-/// where they are needed instead of read. So the update, which knows all coefficients, makes the
-/// next step's direction in the same pass over G and U. At a cycle's end P^H r is computed anew.
+/// product, counts as an iteration: s + 1 of them are a cycle. All inner products with P that a
+/// step needs are computed with its product by A (Collignon and van Gijzen 2011), and the entries
+/// of P are made where they are needed instead of read. So the update, which knows all
+/// coefficients, makes the next step's direction in the same pass over G and U. At a cycle's end
+/// P^H r is computed anew.
 ///
-/// A pointwise B is applied within the update. The last of the kernels of any other hands out what
-/// it has made, to be added to u.
+/// A pointwise B is applied within the update. Any other has kernels of its own, the last of which
+/// adds its rows to u.
 ///
 /// Cost of an iteration on average over a cycle, no fence:
 ///
@@ -58,9 +59,9 @@ class IdrMethod;
 /// kernel of its own, and n words for every 8 vectors of P. Memory: 2 s + 3 vectors, two more with
 /// smoothing, one more where B is not pointwise, and B's.
 ///
-/// Where (p_k, g_k) or omega has no digits left the iteration begins anew if it has won something,
-/// and once with another shadow space if not; so it does where its residual is not the true one,
-/// and, with smoothing, where the residual that is smoothed has grown beyond use.
+/// Where (p_k, g_k) or omega has no digits left, the iteration begins anew if the residual has
+/// fallen, and once with another shadow space if not. It also begins anew where its residual is not
+/// the true one and, with smoothing, where the residual before smoothing has grown beyond use.
 ///
 /// \tparam Matrix, Preconditioner as of Cg
 template <class Exec, class Matrix, class Preconditioner = Identity>
@@ -230,9 +231,9 @@ class IdrMethod
     return {.A = 1, .M = 1, .row = of_cycle / (s + 1) + of_step};
   }
 
-  /// Up to so many rows a GPU's product, a kernel of its own, takes P^H g along: a kernel less.
-  /// Beyond, a product that does nothing else has more of the matrix's entries in flight, and wins
-  /// more. Measured: docs/performance/idr.md.
+  /// Up to this many rows a GPU's product, where it is a kernel of its own, also computes P^H g,
+  /// which saves a kernel. Beyond, a product that does nothing else has more of the matrix's
+  /// entries in flight, which saves more. Measured: docs/performance/idr.md.
   static constexpr std::int32_t most_fused_rows = 200'000;
 };
 

@@ -14,8 +14,8 @@ inline constexpr int most_shadow_dimension = 32;
 
 /// \brief Options of Idr.
 struct IdrOptions : SolverOptions {
-  int shadow_dimension = 4;  ///< s; as many as A has rows at most
-  bool smoothing = false;    ///< of residuals: they never grow then
+  int shadow_dimension = 4;  ///< s; at most the number of A's rows
+  bool smoothing = false;    ///< of residuals, which then never grow
   std::uint64_t seed = 1;    ///< of the random shadow space
 
   /// \brief Names, ranges and purposes of the options; see core/options.hpp.

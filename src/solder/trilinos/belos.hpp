@@ -33,8 +33,7 @@ namespace Solder {
 
 namespace Impl::belos {
 
-/// \brief The parameters that describe an options struct, with Belos's names for what it has names
-/// for.
+/// \brief The parameters that describe an options struct, with Belos's names where it has some.
 inline std::string name_for_belos(std::string_view name) {
   if (name == "tolerance") return "Convergence Tolerance";
   if (name == "max_iterations") return "Maximum Iterations";
@@ -78,7 +77,7 @@ void read_parameters(Teuchos::ParameterList const& list, Options& options) {
   });
 }
 
-/// \brief Without what solvers of Belos have and these ignore, and numbers as double.
+/// \brief Removes what Belos's solvers have and these ignore, and makes the tolerance a double.
 inline void in_our_types(Teuchos::ParameterList& list) {
   for (char const* name :
        {"Verbosity", "Output Frequency", "Output Style", "Output Stream", "Timer Label"})
@@ -170,9 +169,9 @@ class BelosSolver final : public Belos::SolverManager<Scalar, Vectors, Operator>
     problem_ = problem;
     solve_ = {};
   }
-  /// \brief Takes the values given, and leaves the others as they are. What Belos's solvers have
-  /// for their output is ignored. \throws Teuchos exceptions of unknown names;
-  /// std::invalid_argument of unknown words
+  /// \brief Takes the values given, and leaves the others as they are. Belos's parameters of output
+  /// are ignored. \throws Teuchos exceptions for unknown names; std::invalid_argument for unknown
+  /// words
   void setParameters(Teuchos::RCP<Teuchos::ParameterList> const& given) override {
     if (given.is_null()) return;
     Teuchos::ParameterList list(*given);

@@ -5,8 +5,9 @@
 /// \brief Ranks of MPI: a matrix whose rows are dealt to the processes of a communicator. Link
 /// Solder::mpi. What Solder knows of MPI is here, for the driver and Trilinos too.
 ///
-///     auto const A = Solder::from_mpi(exec, MPI_COMM_WORLD, rows);  // a HostCsr of this rank's
-///     rows Solder::Cg cg(exec, A, Solder::Jacobi(exec, A.own_block(exec)));
+///     // rows: a HostCsr of this rank's rows
+///     auto const A = Solder::from_mpi(exec, MPI_COMM_WORLD, rows);
+///     Solder::Cg cg(exec, A, Solder::Jacobi(exec, A.own_block(exec)));
 
 #include <mpi.h>
 
@@ -28,7 +29,7 @@
 
 namespace Solder {
 
-/// \brief What ranks have said to each other, as one of them counts it.
+/// \brief What ranks have sent to each other, as one of them counts it.
 /// \ingroup ranks
 struct Traffic {
   std::int64_t sums = 0;       ///< all-reduces
@@ -47,7 +48,7 @@ struct Traffic {
 template <class Base>
 class OverMpi : public Base {
  public:
-  /// \brief For what ranks agree on; of no rows. \param comm outlives this
+  /// \brief For what ranks agree on, without rows. \param comm outlives this
   explicit OverMpi(MPI_Comm comm) : comm_(comm) {
     MPI_Comm_rank(comm, &number_);
     MPI_Comm_size(comm, &count_);
@@ -75,7 +76,7 @@ class OverMpi : public Base {
   std::int32_t count() const override { return count_; }
   /// \brief The number of this one.
   std::int32_t number() const override { return number_; }
-  /// \brief So far, the set-up not counted.
+  /// \brief The traffic so far, without that of the set-up.
   Traffic const& traffic() const { return traffic_; }
 
  protected:
@@ -103,9 +104,9 @@ struct RemoteRow {
 
 /// \brief The ranks of a communicator, and the exchange of a matrix's ghosts between them.
 ///
-/// A rank sends a message to each that has rows of it as ghosts, and receives one from each that
-/// has its ghosts. Messages are prepared once and started anew for each exchange. MPI is called by
-/// the thread that solves alone (MPI_THREAD_FUNNELED).
+/// A rank sends a message to each rank that has some of its rows as ghosts, and receives one from
+/// each rank that has the rows of its ghosts. Messages are prepared once and started anew for each
+/// exchange. Only the thread that solves calls MPI (MPI_THREAD_FUNNELED).
 /// \ingroup ranks
 template <class Scalar>
 class MpiHalo final : public OverMpi<Halo<Scalar>> {
@@ -127,10 +128,10 @@ class MpiHalo final : public OverMpi<Halo<Scalar>> {
     MPI_Alltoall(wanted.data(), 1, MPI_INT, asked.data(), 1, MPI_INT, comm);
     std::vector<std::int32_t> rows_of_others;
     std::vector<MPI_Request> requests;
-    Impl::together(this, [&] {  // nothing allocates behind this
+    Impl::together(this, [&] {  // nothing allocates after this
       from = begins_of(wanted);
       to = begins_of(asked);
-      received_.resize(ghosts.size());  // by rank; of one as they are in `ghosts`
+      received_.resize(ghosts.size());  // by rank; for one rank as in `ghosts`
       rows_of_others.resize(ghosts.size());
       for (std::size_t g = ghosts.size(); g-- > 0;) {
         int const place = from[ghosts[g].rank] + --wanted[ghosts[g].rank];
@@ -200,7 +201,7 @@ class MpiHalo final : public OverMpi<Halo<Scalar>> {
     }
     return begins;
   }
-  /// Adds a message, or what waits for one, to or from a rank; none where there is nothing in it.
+  /// Adds the request of a message to or from a rank; none if the message is empty.
   template <auto Message, class Value>
   void add(std::vector<Value>& values, std::vector<int> const& begins, int rank,
            std::vector<MPI_Request>& requests) {
@@ -219,7 +220,7 @@ class MpiHalo final : public OverMpi<Halo<Scalar>> {
     traffic_.waited += MPI_Wtime() - began;
   }
 
-  std::vector<std::int32_t> sent_, received_;  ///< own rows, and ghosts, as messages have them
+  std::vector<std::int32_t> sent_, received_;  ///< own rows, and ghosts, in messages' order
   mutable std::vector<Scalar> to_send_, to_receive_;
   mutable std::vector<MPI_Request> there_, back_;  ///< to fill ghosts, and to add them
   mutable Scalar* ghosts_ = nullptr;               ///< null where there are none
@@ -228,8 +229,8 @@ class MpiHalo final : public OverMpi<Halo<Scalar>> {
 
 namespace Impl {
 
-/// \brief Renumbers columns as DistributedMatrix has them: own rows first, and behind them the
-/// ghosts in ascending order. \return where these come from
+/// \brief Renumbers columns as DistributedMatrix has them: own rows first, then the ghosts in
+/// ascending order. \return where the ghosts come from
 /// \param rows of rank `me`, their columns among the rows of all ranks
 /// \param starts [ranks + 1]: the first row of each rank, and how many all have
 template <class Scalar>
@@ -261,7 +262,7 @@ std::vector<RemoteRow> number_locally(HostCsr<Scalar>& rows, int me,
 }  // namespace Impl
 
 /// \brief A matrix of all ranks of a communicator, which call this together: each gives its rows,
-/// those of rank 1 being behind those of rank 0. Its halo is an MpiHalo.
+/// which follow those of the rank before. Its halo is an MpiHalo.
 ///
 /// \param comm outlives the matrix
 /// \param rows of this rank, perhaps none; columns are among the rows of all ranks

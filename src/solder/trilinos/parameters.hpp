@@ -22,9 +22,9 @@
 
 namespace Solder {
 
-/// \brief The same tree. Whether its names are parameters of something is for that to say:
-/// make_solver() names the nearest one. \throws std::invalid_argument where a value is none of a
-/// bool, an int, a long long, a float, a double, a std::string and a sublist
+/// \brief The same tree. Its names are not checked here: make_solver() does so, and suggests the
+/// nearest one. \throws std::invalid_argument where a value is not a bool, an int, a long long, a
+/// float, a double, a std::string or a sublist
 /// \ingroup ranks
 inline Parameters parameters_from(Teuchos::ParameterList const& list) {
   Parameters parameters;

@@ -7,10 +7,9 @@
 ///
 ///     Stratimikos::LinearSolverBuilder<double> builder;
 ///     Solder::add_to(builder);
-///     // "Linear Solver Type": "Solder", "Linear Solver Types": "Solder": parameters of
-///     make_solver
-///     // "Preconditioner Type": "Solder", "Preconditioner Types": "Solder": those of a
-///     // preconditioner
+///     // "Linear Solver Type": "Solder", and in "Linear Solver Types": "Solder" the parameters of
+///     // make_solver(); "Preconditioner Type": "Solder", and in "Preconditioner Types": "Solder"
+///     // those of a preconditioner
 ///
 /// Any preconditioner of Stratimikos can be used with the solver, and the preconditioner with any
 /// solver of Stratimikos.
@@ -47,7 +46,7 @@ struct Types {
   using Extract = Thyra::TpetraOperatorVectorExtraction<Scalar, LocalOrdinal, GlobalOrdinal, Node>;
   using Source = Teuchos::RCP<Thyra::LinearOpSourceBase<Scalar> const>;
 
-  /// \brief The matrix of an operator; null where it is another one.
+  /// \brief The matrix that an operator is; null where it is none.
   static Teuchos::RCP<Matrix const> matrix_or_null(Thyra::LinearOpSourceBase<Scalar> const& from) {
     auto const op = from.getOp();
     if (op.is_null()) return Teuchos::null;
@@ -72,7 +71,7 @@ class WithList : virtual public Teuchos::ParameterListAcceptor {
  public:
   void setParameterList(Teuchos::RCP<Teuchos::ParameterList> const& list) override {
     list_ = list;
-    parameters();  // says what is no parameter at all
+    parameters();  // throws for what is no parameter at all
   }
   Teuchos::RCP<Teuchos::ParameterList> getNonconstParameterList() override { return list_; }
   Teuchos::RCP<Teuchos::ParameterList> unsetParameterList() override {
@@ -151,7 +150,7 @@ class SolvedOperator final : public Thyra::LinearOpWithSolveBase<Scalar> {
                      criteria->numeratorReductionFunc.is_null() &&
                      criteria->denominatorReductionFunc.is_null();
   }
-  /// \brief From the X given. With another tolerance than the last one the solver is made again.
+  /// \brief Solves from the X given. A tolerance other than the last one makes the solver again.
   Thyra::SolveStatus<Scalar> solveImpl(Thyra::EOpTransp transp,
                                        Thyra::MultiVectorBase<Scalar> const& B,
                                        Teuchos::Ptr<Thyra::MultiVectorBase<Scalar>> const& X,

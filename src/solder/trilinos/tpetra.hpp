@@ -3,7 +3,7 @@
 
 /// \file
 /// \brief Tpetra's matrices and vectors in Solder's solvers, over all ranks of their communicator,
-/// and operators of either in the other: link Solder::trilinos. Of hosts, so far.
+/// and operators of either in the other: link Solder::trilinos. On hosts only, so far.
 ///
 ///     auto const A = Solder::from_tpetra(exec, matrix);          // no copy of values
 ///     Solder::Jacobi M(exec, A.own_block(exec));
@@ -41,7 +41,7 @@ inline MPI_Comm comm_of(Teuchos::Comm<int> const& comm) {
   return of_mpi == nullptr ? MPI_COMM_SELF : (*of_mpi->getRawMpiComm())();
 }
 
-/// \brief Where the ghosts of a matrix come from: its columns behind its own rows.
+/// \brief Where the ghosts of a matrix, its columns after its own rows, come from.
 template <class Scalar, class LocalOrdinal, class GlobalOrdinal, class Node>
 std::vector<RemoteRow> ghosts_of(
     Tpetra::CrsMatrix<Scalar, LocalOrdinal, GlobalOrdinal, Node> const& A) {
@@ -138,7 +138,8 @@ std::vector<Report> solve_each(Solver& solver, Vectors const& b, Vectors& x) {
       throw std::invalid_argument("Solder::solve: b has " + std::to_string(b.getNumVectors()) +
                                   " vectors, and x " + std::to_string(x.getNumVectors()));
     for (std::size_t c = 0; c < b.getNumVectors(); ++c) {
-      // Not the view of all: of a MultiVector of some columns of another one, it has all of these.
+      // Not the view of all vectors: if a MultiVector is some columns of another one, that view has
+      // all columns of the other.
       of_b.push_back(b.getVector(c)->getLocalViewDevice(Tpetra::Access::ReadOnly));
       of_x.push_back(x.getVectorNonConst(c)->getLocalViewDevice(Tpetra::Access::ReadWrite));
     }
@@ -152,10 +153,10 @@ std::vector<Report> solve_each(Solver& solver, Vectors const& b, Vectors& x) {
 
 }  // namespace Impl::tpetra
 
-/// \brief Solves A x = b with a solver of A from from_tpetra(), from the x given; of several
-/// vectors one after another. All ranks call this together. \return of the vector that went worst:
-/// the first that has not converged, or the one that took the most iterations \throws
-/// std::invalid_argument if b and x have other numbers of vectors
+/// \brief Solves A x = b with a solver of A from from_tpetra(), from the x given; several vectors
+/// one after another. All ranks call this together. \return the report of the vector that went
+/// worst: the first that has not converged, or the one that took the most iterations \throws
+/// std::invalid_argument if b and x have different numbers of vectors
 /// \ingroup ranks
 template <class Solver, class Scalar, class LocalOrdinal, class GlobalOrdinal, class Node>
 Report solve(Solver& solver,
@@ -236,7 +237,7 @@ class PreconditionerOperator final
 };
 
 /// \brief A Tpetra operator, such as Ifpack2's and MueLu's, as a preconditioner of Solder's
-/// solvers. CG needs one that is Hermitian positive definite; one that varies, GMRES's form
+/// solvers. CG needs one that is Hermitian positive definite; one that varies needs GMRES's form
 /// `flexible`.
 /// \ingroup ranks
 template <class Scalar, class LocalOrdinal, class GlobalOrdinal, class Node>

@@ -32,8 +32,8 @@ struct Width {
   std::int64_t entries() const { return rows * columns; }
 };
 
-/// \brief What the stages of both programs need of a team's scratch: the same for all of them, so
-/// that the multiprocessors need not divide their memory anew between two of them.
+/// \brief What the stages of both programs need of a team's scratch. All get as much, so that the
+/// multiprocessors need not repartition their memory between two stages.
 struct ScratchNeeds {
   std::int32_t most_sums = 0;
   int workspace = 0;  ///< doubles
@@ -138,10 +138,10 @@ struct DeviceStep {
                              kernel);
     }
   }
-  /// \brief A kernel that goes through rows of several columns. One that takes no products, and so
-  /// is content with fewer registers, has twice the threads where there are many entries, for more
-  /// rows in flight. Both then have as much scratch, so that the multiprocessors need not divide
-  /// their memory anew between them.
+  /// \brief A kernel that goes through rows of several columns. One that takes no products needs
+  /// fewer registers: where there are many entries it has twice the threads, for more rows in
+  /// flight. Both then have as much scratch, so that the multiprocessors need not repartition their
+  /// memory between them.
   template <bool MayHaveMore, class Kernel>
   static void launch_rows(char const* label, StageLaunch<Exec> const& with, Kernel const& kernel) {
     if constexpr (MayHaveMore)
@@ -208,7 +208,7 @@ struct AnyPrograms {
   ProgramsType<Exec> const* type = nullptr;  ///< null on hosts, or where the host has a part
 };
 
-/// \brief Programs of known types as the engine has them; they are to outlive what it is given.
+/// \brief Programs of known types as the engine has them; these must outlive the result.
 template <class Exec, Compiled What, class ResidualCheck, class Iteration>
 class TypedPrograms {
   using All = Programs<ResidualCheck, Iteration>;

@@ -18,7 +18,7 @@
 
 namespace Solder::Impl {
 
-/// \brief What the end of a solve says of itself; all but the runner and its kernels.
+/// \brief The report of a solve that has ended, without the runner and its kernels.
 inline Report report_of(Control const& control, std::vector<double> const& history,
                         double setup_seconds, double solve_seconds) {
   Report report;
@@ -129,7 +129,7 @@ class Engine {
     exec.fence("Solder::engine: the status is ready");
   }
 
-  /// \brief What it allocates, once it has reserved for these programs.
+  /// \brief Bytes that an engine allocates, reserve() for these programs included.
   static std::size_t bytes(Plan const& plan, Cycle const& cycle, bool on_device,
                            std::int32_t columns, AnyPrograms<Exec> const& programs) {
     std::size_t size =
@@ -194,9 +194,9 @@ class Engine {
     timer_.reset();
   }
 
-  /// \brief Runs, from where the columns are, until all have ended; or until the listener asks for
-  /// a stop: the programs are then to be given again, with a limit that the iteration has reached;
-  /// or, where the columns `may_leave`, until a narrower engine should have those that go on.
+  /// \brief Runs, from where the columns are, until all have ended. Or until the listener asks for
+  /// a stop: the programs are then to be given again, with a limit that the iteration has reached.
+  /// Or, where the columns `may_leave`, until a narrower engine should take those that go on.
   ///
   /// \param owned vectors of the programs, of so many rows
   void run(AnyPrograms<Exec> const& programs, Listener const& listener = {}, bool may_leave = false,
@@ -230,7 +230,7 @@ class Engine {
     return std::make_unique<Led>(*this, listener, stop);
   }
   /// \brief Readies the runner for these programs: scratch, and the graph, which is forgotten only
-  /// when they have changed. On hosts, whose graphs are lists of launches, it is launched.
+  /// when they have changed. Hosts have no graph: they launch the kernels again.
   void prepare(AnyPrograms<Exec> const& programs, OwnedVectors const& owned, std::int32_t rows) {
     double const before = timer_.seconds();
     if (is_stopping_) exec_.fence("Solder::engine: the solve is to stop");
@@ -321,7 +321,7 @@ class Engine {
   }
   /// \brief What making a narrower solve took, of the time since begin().
   void count_as_setup(double seconds) { setup_seconds_ += seconds; }
-  /// \brief In this solve, no narrower engine of so many columns is to be had.
+  /// \brief From now on in this solve, columns leave only for an engine narrower than this.
   void leave_only_below(std::int32_t width) { most_of_rest_ = width - 1; }
   /// \brief Lets that engine know how far its columns have come.
   void tell(Engine& wide, ChosenColumns const& chosen) const {
@@ -344,10 +344,10 @@ class Engine {
   /// Kernels of such a batch on a GPU, at most, if it is more than one iteration or cycle: they
   /// take longer than the host takes to send the next batch.
   static constexpr double kernels_of_batch = 48;
-  /// Iterations of at most half of the columns after which a narrower engine should have them.
+  /// Iterations with at most half of the columns after which a narrower engine should take these.
   static constexpr std::int32_t patience = 16;
   /// Most history entries of a column in a status of a kernel of a whole solve, and how many end
-  /// it, but for the rest of a cycle; fewer where a monitor is to hear of them.
+  /// the kernel, after the rest of a cycle; fewer where a monitor is to hear of them.
   static std::int32_t room(std::int32_t columns) { return columns == 1 ? 4096 : 1024; }
   std::int32_t room_to_use() const { return columns() == 1 ? 3072 : 1000; }
   static constexpr std::int32_t room_if_monitored = is_host_space<Exec> ? 1 : 256;
@@ -396,8 +396,8 @@ class Engine {
   ///
   /// With nothing in flight the phases say what that is. On GPUs a batch is sent ahead while the
   /// status of the one before is awaited; should that status end the iteration, the batch does
-  /// nothing, and its status is awaited too. None is sent ahead of the first batch's status, in
-  /// which many solves with a strong M end.
+  /// nothing, and its status is awaited too. No batch is sent ahead of the first one's status,
+  /// because many solves with a strong M end in the first.
   void send(bool is_monitored) {
     if (received_ == sent_) {
       if (is_whole())
@@ -431,8 +431,8 @@ class Engine {
       tell_listener(listener);
     is_stopping_ = is_stopping_ || left_sums_.is_to_stop();
   }
-  /// \brief Tells the listener, unless it pauses. Where the solve is one kernel, the next one has
-  /// as many iterations as the pause holds.
+  /// \brief Tells the listener, unless it pauses. Where the solve is one kernel, the next kernel
+  /// has as many iterations as fit into the pause.
   void tell_listener(Listener const& listener) {
     double const last = std::max(seconds_ - received_at_, 1e-9);
     received_at_ = seconds_;
@@ -452,8 +452,8 @@ class Engine {
     double const paused = std::max(room_ * pause_ / last, double(resume_) - iteration);
     room_ = static_cast<std::int32_t>(std::clamp(paused, double(least), double(room_to_use())));
   }
-  /// \brief f(), which users have written. Where it throws and other ranks wait for this one's
-  /// sums, the exception waits for these.
+  /// \brief f(), which users have written. Where other ranks wait for this one's sums, an exception
+  /// of f is kept until these have been sent.
   template <class F>
   void guarded(F const& f) {
     if (ranks_ == nullptr) return f();
@@ -510,9 +510,9 @@ class Engine {
            : on_device ? batch
                        : 1;
   }
-  /// \brief The same for programs of so many kernels an iteration: fewer where there are many, as
-  /// those after the last iteration are launched in vain. But several columns, some of which are
-  /// checked while others iterate, have as many as there can be.
+  /// \brief The same for programs of so many kernels an iteration: fewer where there are many,
+  /// because those after the last iteration are launched in vain. With several columns always the
+  /// most, because some are checked while others iterate.
   std::int32_t steps_for(double kernels) const {
     if (is_host_space<Exec> || columns() > 1 || (whole_cycles_ && cycle_.is_checked))
       return most_steps_;
@@ -633,8 +633,8 @@ class Engine {
                                    {launch_on(exec_), label_.c_str(), ran_, solve, memory_, chip_});
   }
 
-  /// \brief On average over a whole cycle, its residual check included, where the iteration is a
-  /// cycle.
+  /// \brief Kernels per iteration; of a method with cycles on average over a cycle, which includes
+  /// its residual check.
   double kernels_per_iteration() const {
     int kernels = 0;
     auto const count = [&](auto const& step, At const&) { kernels += step.work == nullptr; };

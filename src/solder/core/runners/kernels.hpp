@@ -115,7 +115,7 @@ struct HostStageKernel {
 };
 
 /// \brief The control block of a thread's right-hand side in a kernel of a whole solve: in the
-/// registers of each thread, for all decide alike.
+/// registers of each thread, because all decide alike.
 template <class Team>
 class CurrentControl {
  public:
@@ -128,8 +128,8 @@ class CurrentControl {
   Control now_;
 };
 
-/// \brief Of several columns: in the team's scratch, double buffered, for the first thread of a
-/// column decides for all.
+/// \brief The same of several columns: in the team's scratch, double buffered, because a column's
+/// first thread decides for all its threads.
 template <class Member>
 class CurrentControl<ColumnTeam<Member>> {
  public:
@@ -165,8 +165,8 @@ struct WholeSolve {
   /// no cycle is under way: barriers take the place of launches. run_stage(stage, team, at, now,
   /// next) runs a stage and answers whether the next one must wait for it.
   ///
-  /// What all teams decide in the same way stays on the chip. Where only the first team knows, it
-  /// leaves the control block in one of two slots, double buffered.
+  /// A control block that all teams decide alike stays on the chip. Where only the first team knows
+  /// it, this team leaves it in one of two slots, double buffered.
   ///
   /// \param on_chip what the stages of the iteration have in scratch
   SOLDER_FOR_HOST_OR_DEVICE
@@ -185,8 +185,8 @@ struct WholeSolve {
       int const teams = stage.teams();
       bool waits = true, is_for_all = true;
       if constexpr (std::is_same_v<Team, HostTeam>) {
-        // A matrix may have more slices of rows than this league has threads; the first of a
-        // thread's slices has its word, so that the first of all has the first thread's.
+        // A matrix may have more slices of rows than this league has threads. A thread takes the
+        // decision of its first slice; so the first thread takes that of the first slice of all.
         for (int rank = team.league_rank(); rank < teams; rank += league) {
           Control each = now;
           bool const wrote = run_stage(stage, HostTeam{rank, teams}, at, now, each);

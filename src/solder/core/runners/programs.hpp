@@ -117,8 +117,8 @@ KOKKOS_FORCEINLINE_FUNCTION bool run_in_solve(Stage const& stage, Team const& te
   return !is_idle(stage, now, next);
 }
 
-/// \brief Whether a stage reads sums that earlier ones have left. What runs itself may, unless it
-/// says otherwise.
+/// \brief Whether a stage reads sums that earlier ones have left. A stage with a run() of its own
+/// may, unless it says otherwise.
 template <class S>
 inline constexpr bool stage_reads_sums = [] {
   if constexpr (requires { S::reads_sums; })

@@ -24,8 +24,8 @@
 
 namespace Solder::Impl {
 
-/// \brief How a thread waits. On a GPU one thread of each team asks again and again; a question
-/// takes most of a microsecond.
+/// \brief How a thread waits. On a GPU one thread of each team polls; a poll takes most of a
+/// microsecond.
 template <bool OnHost>
 struct Waiting {
   KOKKOS_FUNCTION void turn() { ++turns; }
@@ -61,12 +61,12 @@ struct SleepersWord {
   }
 };
 
-/// \brief On a host it asks for some microseconds and then sleeps, for whoever is waited for may
-/// need the core. Who has slept is soon given a core again, even by busy processes; who has spun,
-/// or has yielded, waits for all their time slices.
+/// \brief On a host a thread polls for some microseconds and then sleeps, because the thread that
+/// it waits for may need the core. One that has slept soon gets a core again, even from busy
+/// processes; one that has spun, or has yielded, waits for all their time slices.
 ///
-/// After a wait in vain the thread asks for half as long in the next one, down to half a
-/// microsecond, and after another for twice as long. After eight in vain it is as patient as at
+/// After polling in vain the thread polls for half as long the next time, down to half a
+/// microsecond; otherwise for twice as long. After eight times in vain it is as patient as at
 /// first, to see whether that pays again.
 template <>
 struct Waiting<true> {
@@ -74,7 +74,7 @@ struct Waiting<true> {
     if (asks_again()) return spin_pause();
     std::this_thread::sleep_for(std::max(Microseconds(Clock::now() - since) / 2, least_nap));
   }
-  /// \brief The same of who waits for a word to change.
+  /// \brief The same for a thread that waits for a word to change.
   /// \param seen what it was
   void turn(SleepersWord& word, std::int32_t seen) {
     if (asks_again()) return spin_pause();

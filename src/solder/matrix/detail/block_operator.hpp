@@ -26,7 +26,7 @@ template <class Scalar>
 struct BlockOperator {
   std::int32_t const* columns;  ///< of blocks
   Scalar const* values;
-  std::int64_t const* slice_offsets;  ///< the first block of each slice, and of none at the end
+  std::int64_t const* slice_offsets;  ///< the first block of each slice; finally their number
   Rows rows;
   std::int32_t slices;
   std::int32_t size;      ///< of a block; on GPUs 2, 3 or 5
@@ -45,7 +45,7 @@ struct BlockOperator {
 
   bool operator==(BlockOperator const&) const = default;
 
-  /// \brief Where entry (r, c) of block j is, of row q of blocks of the slice that begins at
+  /// \brief Where entry (r, c) is of block j in row q of blocks, of the slice that begins at block
   /// `first`.
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t place(std::int64_t first, std::int32_t j, std::int32_t q,
                                                  std::int32_t r, std::int32_t c) const {
@@ -161,7 +161,7 @@ struct BlockOperator {
   KOKKOS_FORCEINLINE_FUNCTION void host_products(Impl::HostTeam const& team, Operand const& x,
                                                  Consumer const& consume) const {
     using X = std::remove_cvref_t<decltype(x[0])>;
-    constexpr std::int32_t at_once = Impl::HostTeam::window_rows;  // and what a block has beyond it
+    constexpr std::int32_t at_once = Impl::HostTeam::window_rows;  // blocks may reach beyond it
     X sums[at_once + Impl::most_block_size];
     auto const blocks_before = [&](std::int32_t row) { return (row + size - 1) / size; };
     std::int32_t const first = blocks_before(team.first(rows));

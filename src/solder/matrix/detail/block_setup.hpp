@@ -43,7 +43,8 @@ struct BlockRows {
     return offsets[(i + 1) * size] - offsets[i * size];
   }
 
-  /// \brief Whether the rows of row i have the same columns, which fill whole blocks and ascend.
+  /// \brief Whether all rows in row i of blocks have the same columns, which ascend and fill whole
+  /// blocks.
   KOKKOS_FUNCTION bool is_filled(std::int32_t i) const {
     Offset const first = offsets[i * size], length = offsets[i * size + 1] - first;
     if (length % size != 0) return false;

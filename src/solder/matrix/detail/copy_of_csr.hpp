@@ -12,10 +12,10 @@
 
 namespace Solder::Impl {
 
-/// \brief A matrix in another format than the CsrMatrix that it was made from: how large that is,
-/// whether its values have changed, and how to take them anew.
+/// \brief The base of a matrix in another format than the CsrMatrix that it was made from: its
+/// size, whether the values have changed since, and how to take them anew.
 ///
-/// \tparam Matrix that is made so: it has a `name` for people, allocate_values(exec), and
+/// \tparam Matrix the derived class: it has a `name` for people, allocate_values(exec), and
 /// fill(exec, csr), which copies the values to their places
 template <class Matrix, class Scalar, class Exec>
 class CopyOfCsr {

@@ -16,11 +16,11 @@
 namespace Solder::Impl {
 
 /// \brief Rows of a product while they are summed: their columns, in the order of their first
-/// terms, and their sums. Several rows at once are those of rows of X with the same columns, as a
-/// node of several unknowns has: they have the same columns, too, which are then searched and
-/// sorted once.
+/// terms, and their sums. Rows of X with the same columns, such as those of a node with several
+/// unknowns, are summed together: their products have the same columns too, which are then searched
+/// and sorted once.
 ///
-/// \tparam most of the places of sums, which are counted on from one call of begin() to the next
+/// \tparam most the largest place of sums; places are counted on from one begin() to the next
 template <class Scalar, std::int32_t most = std::numeric_limits<std::int32_t>::max()>
 class SummedRows {
  public:
@@ -125,8 +125,8 @@ class SummedRows {
   }
 
  private:
-  /// Rows of so many entries or fewer are sorted by insertion (they are often nearly sorted),
-  /// others of not many by counting, so many columns at once.
+  /// Rows of at most very_few entries are sorted by insertion (they are often nearly sorted),
+  /// others of at most `few` by counting smaller columns, at_once of them at a time.
   static constexpr std::int32_t very_few = 16, few = 64, at_once = 8;
 
   std::int32_t *place_, width_;  ///< before_ + the place of a column's sums; less: it has none yet
@@ -140,7 +140,7 @@ class SummedRows {
 template <class Scalar>
 class KeptRows {
  public:
-  /// \param all entries of all threads, but those of the piece that each fills
+  /// \param all entries of all threads, except those in the piece that each is filling
   template <std::int32_t alike>
   void add(SummedRows<Scalar>& rows, std::atomic<std::int64_t>& all) {
     std::int64_t const count = std::int64_t(alike) * rows.size();

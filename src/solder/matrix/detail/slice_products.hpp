@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The products of matrices in slices on GPUs: SellMatrix, BlockMatrix. A slice is a warp's. An
-// operator of slices says
+// The products of matrices in slices on GPUs: SellMatrix, BlockMatrix. A warp takes a slice. An
+// operator of slices has
 //
 //   slices, rows, lane_bits       2^lane_bits lanes share a row
 //   asks_ahead                    whether stages load columns of a slice ahead: see DeviceTeam

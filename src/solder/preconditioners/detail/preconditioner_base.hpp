@@ -30,8 +30,8 @@ struct ApplyPointwise {
 template <class Preconditioner, class Exec, class Scalar>
 class PreconditionerBase {
  public:
-  /// \brief Whether the matrix has been told, by CsrMatrix::values_changed(), that its values are
-  /// others than those that this was made of: refresh() is missing.
+  /// \brief Whether CsrMatrix::values_changed() says that the values are newer than those that this
+  /// was made of: refresh() is missing.
   bool is_stale() const { return shared_->of.is_stale(); }
 
   /// \brief z = M r, for a solver of somebody else: views of rank 1 of rows() scalars, or of rank
@@ -66,7 +66,7 @@ class PreconditionerBase {
   }
 
  protected:
-  /// \brief Remembers this matrix, as it is now, as that which it is made of.
+  /// \brief Remembers A, as it is now, as the matrix that this is made of.
   template <class Matrix>
   void set_made_of(Matrix const& A) {
     shared_->of = made_of(A);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What BiCGStab decides of the sums, twice an iteration: alpha, then omega and beta, and why it
+// What BiCGStab decides from the sums, twice an iteration: alpha, then omega and beta, and why it
 // ends.
 
 #include <cstddef>
@@ -75,7 +75,7 @@ struct BiCgStabAlpha {
   Sum<1> rr;
   Sum<parts<Scalar>> of_first_product;  ///< (rs, q)
   Sum<parts<Scalar>> of_shadow;         ///< (rs, r) of a beginning where rs is not r
-  Sum<1> of_first_u, of_u;              ///< (u, u), where it is recurred
+  Sum<1> of_first_u, of_u;              ///< (u, u), where u goes by a recurrence
   BiCgStabKept<Scalar> kept;
 
   bool operator==(BiCgStabAlpha const&) const = default;
@@ -127,7 +127,7 @@ struct BiCgStabAlpha {
 /// \brief omega = (t, s) / (t, t), (rs, r') = (rs, s) - omega (rs, t), and, for the pipelined form,
 /// beta = (rs, r') / (omega (rs, q)); whether to end, and the sums of the whole step.
 ///
-/// Paper 1 leaves (rs, s) out, which without rounding is zero. Recomputed, which costs no word, it
+/// Paper 1 leaves out (rs, s), which is zero without rounding. Computing it costs no words, and
 /// makes beta as good as the classical one.
 ///
 /// \tparam Left sums that the rows leave for the next iteration, (r, r) first
@@ -189,8 +189,8 @@ struct BiCgStabOmega {
   }
 
  private:
-  /// \brief Why the second half cannot be taken as usual: sets omega = beta = 0, which leaves the
-  /// half step; alpha = 0 too where that would do harm.
+  /// \brief Why the second half cannot be taken as usual: sets omega = beta = 0, which leaves only
+  /// the half step, and alpha = 0 too where that would do harm.
   KOKKOS_FUNCTION void end_half_way(Ahead const& loaded, Control const& now, Control& next,
                                     Step& step, double ss, double tt, double ts) const {
     constexpr double noise = bicgstab_noise<Scalar>;
@@ -286,8 +286,8 @@ struct BiCgStabBeginning {
 
 /// \brief The decisions of a form, and the sums that they are made of.
 ///
-/// \tparam Left sums of an update: (r, r), of the classical form (rs, r), and where it is recurred
-///         (u, u)
+/// \tparam Left sums of an update: (r, r); in the classical form (rs, r); where u goes by a
+///         recurrence (u, u)
 template <class Scalar, bool Recurs, bool Pipelined,
           std::size_t Left = 1 + (Pipelined ? 0 : parts<Scalar>)+Recurs>
 struct BiCgStabDecisions {

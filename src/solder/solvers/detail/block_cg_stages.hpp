@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The stages of the block method of conjugate gradients. All columns are in the same phase at all
-// times: what a column's thread decides, it decides from what there is of all of them.
+// The stages of the block method of conjugate gradients. All columns are always in the same phase:
+// a column's thread decides from the data of all of them.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,11 +16,11 @@
 
 namespace Solder::Impl {
 
-/// \brief GPU threads of a stage of one team, which works on b x b matrices, and of a team of
+/// \brief GPU threads of a team: in a stage of one team, which works on b x b matrices, and in
 /// others.
 inline constexpr int small_threads = 1024, block_threads = 256;
 
-/// \brief Teams that share the rows of n x b vectors: four a GPU's multiprocessor.
+/// \brief Teams that share the rows of n x b vectors: up to four a GPU's multiprocessor.
 template <class Exec>
 int block_league(Exec const& exec, std::int32_t rows, std::int32_t b, int host_slices) {
   if (is_host_space<Exec>) return host_slices;
@@ -28,7 +28,7 @@ int block_league(Exec const& exec, std::int32_t rows, std::int32_t b, int host_s
                                                    4 * multiprocessors(exec)));
 }
 
-/// \brief Teams of a GPU that share inner products of so many rows: what they leave one team adds.
+/// \brief Teams of a GPU that share inner products over the rows; one team adds what they leave.
 template <class Exec>
 int gram_league(Exec const& exec, std::int32_t rows, std::int32_t b, int host_slices) {
   if (is_host_space<Exec>) return host_slices;
@@ -132,7 +132,7 @@ struct BlockCheck : BlockStage<Scalar> {
   }
 
  private:
-  /// What comes first of all columns' comes last here.
+  /// In order of precedence: all columns do the last of these that any has.
   enum Outcome : int { ended, further, anew, again };
 
   KOKKOS_FUNCTION Outcome checked(std::int32_t c, Control& control) const {
@@ -163,7 +163,7 @@ struct BlockBegin {
 
   BlockSmall<Scalar> small;
   M m;
-  Scalar *q, *z;  ///< z: null where it is q, or is had by other stages
+  Scalar *q, *z;  ///< z: null where it is q, or other stages make it
 
   bool operator==(BlockBegin const&) const = default;
 
@@ -285,8 +285,8 @@ struct BlockGram {
   }
 };
 
-/// \brief Delta = P^H A P, alpha = Delta^-1 on what is not rounding: G = alpha C, and -alpha. One
-/// team.
+/// \brief Delta = P^H A P and alpha = Delta^-1, without what is rounding: makes G = alpha C, and
+/// -alpha. One team.
 template <class Scalar>
 struct BlockStep : BlockStage<Scalar> {
   using typename BlockStage<Scalar>::Small;
@@ -336,9 +336,9 @@ struct BlockStep : BlockStage<Scalar> {
   }
 };
 
-/// \brief H = Q^H M Q = S^H S and T = S^-1, C = S C; at the beginning twice, to orthonormalise;
-/// in an iteration with K = S^H, on what the step has kept, the residuals, and whether to end. One
-/// team.
+/// \brief H = Q^H M Q = S^H S, T = S^-1, C = S C. Done twice at the beginning, to orthonormalise;
+/// in an iteration with K = S^H for the directions that the step has kept, the residuals, and
+/// whether to end. One team.
 template <class Scalar>
 struct BlockFactor : BlockStage<Scalar> {
   using typename BlockStage<Scalar>::Small;
@@ -379,7 +379,7 @@ struct BlockFactor : BlockStage<Scalar> {
         is.measure(small.of_column(Small::residual, c));
       }
       if (claim.why == Reason::running) return;
-      // That some have diverged is no reason for the others but to be checked with them.
+      // Where some have diverged, the others are merely checked with them.
       bool const is_other = claim.why == Reason::diverged && !has_diverged(c);
       small.claim(c, is, is_other ? Reason::converged : claim.why, claim.cause, claim.value);
       if (!begins) is.phase = phase;  // the direction comes first: the iteration may go on from it
@@ -459,7 +459,7 @@ struct BlockProduct {
 };
 
 /// \brief One or two products of the same rows, with z = M out where M is pointwise. An out may be
-/// among what it is made from. Words: each array once a row.
+/// one of its own inputs. Words: each array once a row.
 template <class Scalar, class M>
 struct BlockUpdate {
   using Small = BlockSmall<Scalar>;

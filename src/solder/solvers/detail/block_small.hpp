@@ -45,7 +45,7 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_control(Team const& team, Control cons
   }
 }
 
-/// \brief Whether y holds what x is to be changed by: nothing, the first product, a sum of some.
+/// \brief What y holds of the change of x: nothing, the first product, or a sum of several.
 enum class BlockSum { none, first, several };
 
 /// \brief Matrices of b x b, by rows, and numbers of each column, in memory of the device: written
@@ -98,7 +98,7 @@ struct BlockSmall {
   KOKKOS_FUNCTION bool takes_part(std::int32_t c) const {
     return !is(done, c) && of_column(scale, c) > 0;
   }
-  /// \brief A column's claim; of one that has ended only that all are to be checked.
+  /// \brief Makes a column's claim; if the column has ended, only asks that all be checked.
   KOKKOS_FUNCTION void claim(std::int32_t c, Control& next, Reason why, Cause what = Cause::none,
                              double scalar = 0) const {
     if (is(done, c))
@@ -111,15 +111,15 @@ struct BlockSmall {
   static constexpr double eps = double(Kokkos::Experimental::epsilon_v<Real>),
                           eps_of_sums = double(Kokkos::Experimental::epsilon_v<double>);
 
-  /// \brief What is rounding in the pivots, of a matrix with a diagonal of ones, of inner products
-  /// of vectors with themselves, which are what they are; and of vectors and their products with A,
-  /// which have been rounded.
+  /// \brief Pivots up to these are rounding, in a matrix with a diagonal of ones. The first is for
+  /// inner products of vectors with themselves, which are exact; the second for those of vectors
+  /// with their products by A, which have been rounded.
   KOKKOS_FUNCTION double drop_of_products() const {
     return 30 * b * (eps * eps > eps_of_sums ? eps * eps : eps_of_sums);
   }
   KOKKOS_FUNCTION double drop_of_A() const { return 30 * b * eps; }
 
-  /// \brief m = the sum of its partial ones, made Hermitian.
+  /// \brief m = the sum of its partial sums, made Hermitian.
   KOKKOS_FUNCTION void gather(auto const& team, Matrix m, Number const* partials,
                               std::int32_t parts_of) const {
     Number* const to = matrix(products);
@@ -151,8 +151,8 @@ struct BlockSmall {
     });
   }
 
-  /// \brief What a diagonal says of a Hermitian matrix that should be positive semidefinite:
-  /// 0 nothing; else an entry that is not finite, or is negative beyond rounding.
+  /// \brief What is wrong in the diagonal of a Hermitian matrix that should be positive
+  /// semidefinite: 0: nothing; else an entry that is not finite, or is negative beyond rounding.
   KOKKOS_FUNCTION double wrong_in_diagonal(Matrix m) const {
     double largest = 0, least = 0;
     for (std::int32_t j = 0; j < b; ++j) {
@@ -166,13 +166,12 @@ struct BlockSmall {
   }
 
   /// \brief The Cholesky factorisation with pivoting of a positive semidefinite matrix, m = S^H S
-  /// up to rounding, and T, to which S is the inverse on what there is: Q T is orthonormal where
+  /// up to rounding, and `inverse`, T, the inverse of S up to the rank: Q T is orthonormal where
   /// m = Q^H Q. Rows of S beyond the rank, and columns of T, are zero.
   ///
-  /// Columns whose entry in the diagonal is at most `floor` are taken as zero; pivots of at most
-  /// `drop`, of a matrix with a diagonal of ones, as rounding. value(least) is the
-  /// least of what remains in the diagonal, of a matrix with ones there: far below 0 it is not
-  /// semidefinite.
+  /// Columns whose diagonal entry is at most `floor` count as zero; pivots of at most `drop`, after
+  /// scaling to a diagonal of ones, count as rounding. value(least) is the least entry, or 0, that
+  /// remains in that diagonal: far below 0 the matrix is not semidefinite.
   template <class Team>
   KOKKOS_FUNCTION void factor(Team const& team, Matrix m, Matrix inverse, double floor,
                               double drop) const {
@@ -186,8 +185,8 @@ struct BlockSmall {
       matrix(scaled)[e] = matrix(m)[e] * (of_column(root, e / b) * of_column(root, e % b));
       matrix(S)[e] = matrix(inverse)[e] = Number{};
     });
-    // A pivot is chosen when the one before it has been taken account of: a chain of short steps,
-    // for which the threads of a warp need wait for no others.
+    // Pivots are chosen one after another: a chain of short steps, in which the threads of a warp
+    // need not wait for others.
     if constexpr (std::is_same_v<Team, HostTeam>) {
       eliminate(team, inverse, drop);
     } else {

@@ -38,7 +38,7 @@ struct HeldM<NoOperation> : NoOperation {
   KOKKOS_FORCEINLINE_FUNCTION NoOperation const& held() const { return *this; }
 };
 
-/// \brief A stage's body, put together of a formula, for each row, and a decision, once a team.
+/// \brief A stage's body, made of a formula, for each row, and a decision, once a team.
 ///
 /// \tparam Formula `row(M in this row, entries of the vectors ..., what the source hands out ...,
 ///         scalars, mine)`, static. It changes entries in place; those of vectors that are not
@@ -164,7 +164,7 @@ Leaves<Left> leaves(Left const& left) {
   return {left};
 }
 
-/// \brief The same of a beginning, of which the phase `Then` follows: also of the residual check's.
+/// \brief The same for a beginning, which the phase `Then` follows; also for the residual check's.
 template <class Left, Phase Then>
 struct Begins {
   static constexpr std::size_t sums = Left::size;

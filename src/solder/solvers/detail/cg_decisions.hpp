@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What CG decides once an iteration: alpha and beta of the sums, and why it ends.
+// What CG decides once an iteration: alpha and beta from the sums, and why it ends.
 
 #include <cstddef>
 #include <type_traits>
@@ -131,8 +131,8 @@ KOKKOS_FORCEINLINE_FUNCTION CgScalars cg_scalars(Limits const& limits, Control c
   return ordinary ? step : cg_end<Predict>(limits, now, next, step, rz, rr, pq, qMq);
 }
 
-/// \brief alpha and, predicted, beta; counts the iteration. Begins anew where a z that is recurred
-/// has faded.
+/// \brief alpha and, predicted, beta; counts the iteration. Begins anew where a z that goes by a
+/// recurrence has faded.
 template <class Scalar, bool Predict, class Of>
 struct CgDecision {
   static constexpr std::size_t sums = Of::size;

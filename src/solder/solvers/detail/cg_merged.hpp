@@ -3,11 +3,11 @@
 
 // CG in one stage an iteration, for kernels of a whole solve. The next p is M r - alpha M q +
 // beta p: its product is that combination of three products, which need neither alpha nor beta and
-// so are done while the sums that these are made of are gathered. Other teams read r, p and q
-// meanwhile: each has two arrays alternately.
+// so are computed while the sums for these are gathered. Other teams read r, p and q meanwhile:
+// each has two arrays, used alternately.
 //
-// Where M = F^H F is split, it is the step that the product by F takes along, and an iteration is
-// three stages: q = A p; F r = F r - alpha F q; and the direction, by F^H.
+// Where M = F^H F is split, the product by F does the step, and an iteration is three stages:
+// q = A p; F r = F r - alpha F q; and the direction, by F^H.
 
 #include <cstddef>
 #include <cstdint>

@@ -38,9 +38,9 @@ struct CopyColumns {
 };
 
 /// \brief A method for the columns of views, in groups as planned, one group after another. A group
-/// is solved together where the method, A and M take several right-hand sides and that is not the
-/// slower way; else, unless the method is for blocks alone, concurrently on GPUs, and column by
-/// column on hosts or where the host has a part in an iteration.
+/// is solved together where the method, A and M take several right-hand sides and that is not
+/// slower. Otherwise, unless the method is for blocks alone, it is solved concurrently on GPUs, and
+/// column by column on hosts or where the host has a part in an iteration.
 template <class Exec, class Scalar>
 class ColumnGroups {
  public:
@@ -54,8 +54,8 @@ class ColumnGroups {
   /// \brief Whether columns are solved at once, where there are enough of them.
   bool are_solved_at_once() const { return traits_.together || traits_.concurrent; }
 
-  /// \brief What the first solve of so many columns, each row's next to one another, allocates; but
-  /// for the compaction of columns.
+  /// \brief What the first solve of this many columns, those of a row being adjacent in memory,
+  /// allocates, without their compaction.
   std::size_t workspace_bytes(std::int32_t columns, std::int64_t rows) const;
   /// \brief A report for each column.
   std::vector<Report> solve(ColumnsView<Scalar const> const& b, ColumnsView<Scalar> const& x);

@@ -20,7 +20,7 @@
 
 namespace Solder::Impl {
 
-/// \brief Two values in each other's place, as long as it lives.
+/// \brief Exchanges two values for as long as it lives.
 template <class T>
 class Exchanged {
  public:
@@ -38,8 +38,9 @@ class Exchanged {
 ///
 /// That solve is handed all that is known of them (their vectors, sums, kept scalars, control
 /// blocks and histories) and goes on with the next iteration, so that each column has the
-/// iterations it would have alone. It costs two passes over these, and the first solve that comes
-/// to a width a workspace for it, with b and x: of all widths at most five thirds of the wide one.
+/// iterations it would have alone. It costs two passes over these. The first solve that reaches a
+/// width also allocates a workspace for it, with b and x: for all widths together at most five
+/// thirds of the wide one.
 template <class Exec, class Scalar>
 class Compaction {
   using Listener = typename Engine<Exec>::Listener;
@@ -90,7 +91,7 @@ class Compaction {
     }
   }
 
-  /// \brief Answers whether it could: a smaller one may, later.
+  /// \brief Answers whether there was memory for it; there may be for a smaller one later.
   template <class Programs>
   bool run_narrower(Arena<Exec>& arena, Engine<Exec>& wide, Scalar const* b, Scalar* x,
                     Programs const& programs, Listener const& listener) {
@@ -143,7 +144,7 @@ class Compaction {
     return true;
   }
 
-  /// \brief Kokkos does so by a runtime_error, too.
+  /// \brief Whether memory was missing: Kokkos throws a runtime_error for that, too.
   static bool says_no_memory(std::exception const& error) {
     return dynamic_cast<std::bad_alloc const*>(&error) != nullptr ||
            dynamic_cast<std::runtime_error const*>(&error) != nullptr;

@@ -53,7 +53,7 @@ class Concurrent {
       for (std::int32_t c = 0; c < count; ++c)
         solves_[c].underway = solves_[c].solve->start(b + c * rows_, x + c * rows_);
       lead(count);
-    } catch (...) {  // of the others too nothing may go on with b and x
+    } catch (...) {  // the others must not go on using b and x, either
       end(count);
       throw;
     }
@@ -113,8 +113,9 @@ class Concurrent {
     }
   }
 
-  /// \brief The most iterations, and the largest residual, of what the solves that have not ended
-  /// have told; of all where none of these has. Answers whether the monitor stops them.
+  /// \brief Tells the monitor the most iterations and the largest residual that the solves under
+  /// way have told, or that all have where none of those has. Answers whether the monitor stops
+  /// them.
   bool tell() const {
     Progress worst{};
     for (bool const of_all : {false, true}) {

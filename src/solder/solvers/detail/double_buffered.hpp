@@ -11,8 +11,8 @@
 
 namespace Solder::Impl {
 
-/// \brief Vectors of two arrays each, one after the other, alternately: an iteration reads one and
-/// writes the other.
+/// \brief Vectors of two arrays each, one after the other in memory: an iteration reads one and
+/// writes the other, alternately.
 struct DoubleBuffered {
   std::ptrdiff_t length;  ///< from one array to the other
 

@@ -68,17 +68,17 @@ struct ArnoldiGmres {
   }
   /// \brief The same after a second round, which loses what its own cancellation does.
   ///
-  /// Of a single-precision basis the bound would soon ask for second rounds in all steps. There two
-  /// in succession begin it anew, as in partial reorthogonalisation (Simon 1984): later vectors
-  /// depend on these two most. A negative sign says that it was one.
+  /// With a single-precision basis the bound would soon ask for second rounds in all steps. There
+  /// two in succession reset it, as in partial reorthogonalisation (Simon 1984): later vectors
+  /// depend on these two most. A negative sign says that the step had a second round.
   KOKKOS_FUNCTION static double lost_after_two(Cycle const& d, std::int32_t j, double cancelled) {
     double const before = d.small.lost(j), eps = d.V.epsilon();
     if (d.V.is_single && before < 0) return eps;
     double const lost = (Kokkos::fabs(before) + eps) * Kokkos::sqrt(Kokkos::max(1., cancelled));
     return d.V.is_single ? -lost : lost;
   }
-  /// \brief Whether one round is enough in step j: little is lost (the residual that the cycle
-  /// believes in is as much off, relatively), and the step loses no more than two digits: what
+  /// \brief Whether one round is enough in step j: the basis has lost little (the cycle's own
+  /// residual is off by as much, relatively), and the step loses no more than two digits: what
   /// steps lose adds up, and no later round mends it.
   KOKKOS_FUNCTION static bool keeps_orthogonality(Cycle const& d, std::int32_t j,
                                                   double norm_squared) {
@@ -106,7 +106,7 @@ struct ArnoldiGmres {
     team.sum_lanes(sums);
     auto const product = wide_at<Scalar>(sums, 0);
     auto t = norm > 0 ? Wide<Scalar>(-product / norm) : Wide<Scalar>{};
-    if (!is_finite(t)) t = {};  // steps beyond the last new direction: their squares have overflown
+    if (!is_finite(t)) t = {};  // steps beyond the last new direction: their squares overflowed
     if (team.rank() == 0) {
       s.H(k, k - 1) = norm;
       s.t(k) = t;

@@ -61,7 +61,7 @@ struct GmresSmall {
   /// A power of two by which products are scaled: H is that of sigma A M, and so are lengths and
   /// what was taken. It is 1 unless a cycle's first product is very large or very small.
   KOKKOS_FUNCTION double& sigma() const { return (&length(0))[2 * (restart + 1) + 3]; }
-  /// The vectors of the cycle's basis that are in Scalar although others are in single precision.
+  /// How many vectors of the cycle's basis are in Scalar although others are in single precision.
   KOKKOS_FUNCTION double& full() const { return (&length(0))[2 * (restart + 1) + 4]; }
   /// sigma times the inverse length of a stored vector: what its product is multiplied by.
   KOKKOS_FUNCTION double& given(std::int32_t k) const {
@@ -74,7 +74,7 @@ struct GmresSmall {
 };
 
 /// \brief Which bases a stage is compiled for. On hosts its loops over rows are compiled for both,
-/// and all else of it once. On GPUs, where both together would need too many registers, it is
+/// and the rest of it once. On GPUs, where both together would need too many registers, it is
 /// compiled for each.
 enum class GmresStorage {
   same,    ///< vectors in Scalar
@@ -90,7 +90,7 @@ struct GmresColumns {
   static constexpr bool may_be_single = sizeof(typename ScalarTraits<Scalar>::Real) == 8;
 
   void* values;
-  std::uint32_t stride;  ///< 32 bits: a kernel's arguments are few
+  std::uint32_t stride;  ///< 32 bits: a kernel's arguments have little room
   bool is_single;
 
   bool operator==(GmresColumns const&) const = default;
@@ -121,9 +121,9 @@ struct GmresColumns {
   KOKKOS_FUNCTION bool has_few_digits() const { return is_single || !may_be_single; }
   /// \brief How many vectors of a cycle are to be in Scalar whatever is_single.
   ///
-  /// That of v_j is an error in A M v_j-1 of eps ||r_j|| at most, r_j being the residual of then:
-  /// only the first ones count (inexact Krylov methods, Simoncini & Szyld 2003), and only where the
-  /// cycle may have to take the residual below their rounding.
+  /// The rounding of v_j acts as an error of at most eps ||r_j|| in A M v_j-1, r_j being the
+  /// residual then: only the first vectors count (inexact Krylov methods, Simoncini & Szyld 2003),
+  /// and only where the cycle may have to take the residual below their rounding.
   KOKKOS_FUNCTION double full_columns(double residual_squared, double stop_squared) const {
     double const share = 16 * epsilon();
     bool const asks_for_more = stop_squared > 0 && stop_squared < share * share * residual_squared;
@@ -187,7 +187,7 @@ struct GmresCycle {
   /// that follow. Then the cycle ends, its step does not count, and the next one has another sigma,
   /// with which that product has about length one.
   ///
-  /// The square of the length may over- or underflow; what it is then the next cycle tells.
+  /// The square of the length may over- or underflow; the next cycle then tells what it is.
   KOKKOS_FUNCTION bool rescales(double squared, Control const& now, Control& next) const {
     constexpr double unknown = 0x1p1000;
     if (Kokkos::isnan(squared) || is_in_range(squared, now.best_squared)) return false;
@@ -201,10 +201,11 @@ struct GmresCycle {
     next.claim(Reason::running, Cause::scale, sigma);
     return true;
   }
-  /// \brief Whether a cycle of vectors that are L long as they are stored, L = sigma ||A M||, stays
-  /// among the numbers of its scalars. It sums products with these vectors, L^3 / sigma; in single
-  /// precision the sums are of doubles, but the products themselves, L^2 / sigma, are not. And it
-  /// corrects x, about ||r|| sigma / L, by multiples of vectors, about ||r|| sigma / L^2.
+  /// \brief Whether the numbers of a cycle stay in the range of its scalars, if vectors are stored
+  /// with the length L = sigma ||A M||. Inner products with these vectors are about L^3 / sigma; in
+  /// single precision their sums are in double, but the products by A M, L^2 / sigma, are not. And
+  /// x is corrected, by about ||r|| sigma / L, with multiples of the vectors, about
+  /// ||r|| sigma / L^2.
   KOKKOS_FUNCTION bool is_in_range(double squared, double residual_squared) const {
     auto const within = [](double number, double most) {
       return number >= 1 / most && number <= most;
@@ -224,8 +225,8 @@ struct GmresCycle {
     return !V.is_single || !(squared > most_fit || (squared > 0 && squared < 1 / most_fit));
   }
   static constexpr double most_fit = 0x1p200;
-  /// \brief Ends the cycle with its newest vector, which does not fit; the next cycle has a sigma
-  /// half way, in powers, to the one with which it would have length one.
+  /// \brief Ends the cycle with its newest vector, which does not fit; the next cycle's sigma is
+  /// half way, in exponents, to the one that would give it length one.
   KOKKOS_FUNCTION void end_unfit(double squared, Control& next) const {
     double const by = scale_to_one<double>(Kokkos::sqrt(Kokkos::sqrt(squared)));
     next.claim(Reason::running, Cause::scale, scaled_sigma(by));
@@ -236,7 +237,7 @@ struct GmresCycle {
   }
 
   /// \brief Records the residual of the newest step, and ends the cycle where it is small enough.
-  /// \param least what the residual's square can be told from zero by
+  /// \param least squares up to this cannot be told from zero
   KOKKOS_FUNCTION void take_residual(Control& next, double squared, double least) const {
     next.measure(squared);
     if (!Kokkos::isfinite(squared))
@@ -250,9 +251,9 @@ struct GmresCycle {
   }
 };
 
-/// \brief What a product multiplies with where M is pointwise: z = M v, made with v. With
-/// M = identity it is v itself; any other M has stages of its own. Of a single-precision basis
-/// these take a v in Scalar, whose numbers are those stored.
+/// \brief What a product multiplies where M is pointwise: z = M v, made together with v. With
+/// M = identity it is v itself; any other M has stages of its own. With a single-precision basis,
+/// these two take a copy of v in Scalar, with the numbers that are stored.
 template <class Scalar, class M, bool Keeps>
 struct GmresOperand {
   M m;
@@ -284,9 +285,9 @@ struct GmresStage {
   bool operator==(GmresStage const&) const = default;
 };
 
-/// \brief The product of a step, w = A M v_j. Its first team may be a bookkeeper: it takes account
-/// of the step before while the others multiply. Only the first team's word counts, and nobody
-/// waits for it. Words: the matrix, and 2 a row.
+/// \brief The product of a step, w = A M v_j. Its first team may be a bookkeeper, which finishes
+/// the step before while the others multiply. Only the first team decides, and nobody waits for it.
+/// Words: the matrix, and 2 a row.
 ///
 /// \tparam Variant what is done with the step before, and with the rows of the product
 template <class Source, class Scalar, class Variant>
@@ -465,9 +466,9 @@ struct GmresOrthogonalise : GmresStage<Scalar> {
   }
 };
 
-/// \brief Solves R y = rhs for an upper triangular R whose diagonal stands apart, inverted in
-/// place; a pivot without digits gives y_i = 0. All threads of the only team; answers whether y is
-/// finite.
+/// \brief Solves R y = rhs for an upper triangular R whose diagonal is stored apart and is inverted
+/// in place; a pivot without digits gives y_i = 0. By all threads of the only team; answers whether
+/// y is finite.
 template <class Scalar, class Team>
 KOKKOS_FUNCTION bool back_substitute(GmresSmall<Scalar> const& s, Team const& team,
                                      std::int32_t size) {
@@ -537,15 +538,15 @@ struct GmresLeastSquares : GmresStage<Scalar> {
   }
 };
 
-/// \brief How a cycle's end makes its correction of x of the basis.
+/// \brief How a cycle's end corrects x from the basis.
 enum class GmresCorrection {
   pointwise,  ///< x += M V y
   kept,       ///< x += Z y, Z = M V having been kept
   apart       ///< z = V y; M's own stages, in Phase::correct, make x += M z of it
 };
 
-/// \brief The correction of x, which is kept as it was, and the cycle is empty. Words: the basis,
-/// and 3 a row; 1 where it is made apart.
+/// \brief Corrects x, keeps a copy of x as it was, and empties the cycle. Words: the basis, and 3 a
+/// row; 1 where the correction is made apart.
 ///
 /// \tparam Variant tells how long a stored vector of the basis is
 template <class Scalar, class Variant, GmresStorage Storage, class M, GmresCorrection How>
@@ -597,8 +598,8 @@ struct GmresUpdate : GmresStage<Scalar> {
   }
 };
 
-/// \brief x += z, z being handed out, and x as it was: the end of a correction with an M that is
-/// not pointwise. Words: 3 a row.
+/// \brief x += z, where the source hands out z, and keeps x as it was: the end of a correction with
+/// an M that is not pointwise. Words: 3 a row.
 template <class Scalar>
 struct GmresCorrect {
   Scalar *x, *before;

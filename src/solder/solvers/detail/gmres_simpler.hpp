@@ -62,8 +62,8 @@ struct SimplerGmres {
     auto const total = team.total(team.gather(of_xi.parts, of_xi), of_xi.parts);
     auto const xi = Kokkos::sqrt(cycle) * wide_at<Scalar>(total, 0);
     if (team.rank() == 0) d.small.rhs(k - 1) = xi;
-    // A difference of squares loses its digits, and the basis of a cycle that converges fast its
-    // independence: about eps^(3/4) of the first square is as far as a cycle should go.
+    // A difference of squares loses digits, and the basis of a cycle that converges fast loses its
+    // independence: a cycle should go no further than about eps^(3/4) of the first square.
     constexpr bool is_single = sizeof(typename ScalarTraits<Scalar>::Real) == 4;
     constexpr double digits = is_single ? 1e-6 : 1e-12;
     d.take_residual(next, Kokkos::fmax(now.residual_squared - abs_squared(xi), 0.0),

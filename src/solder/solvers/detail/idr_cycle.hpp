@@ -97,8 +97,8 @@ template <class Scalar_>
 struct IdrCycle {
   using Scalar = Scalar_;
   static constexpr std::size_t p = parts<Scalar>, update_sums = 3 + p, product_sums = 1 + p;
-  /// Vectors whose products with the shadow space come with other stages. More of them in registers
-  /// and a GPU's product would have fewer of the matrix's entries in flight.
+  /// Vectors of the shadow space whose inner products are computed in other stages. With more of
+  /// them in registers, a GPU's product would have fewer of the matrix's entries in flight.
   static constexpr int width = 4;
   static constexpr int most_sums = static_cast<int>(update_sums + p * width);
 
@@ -137,7 +137,7 @@ struct IdrCycle {
   }
   /// \brief Doubles in s inner products.
   KOKKOS_FUNCTION std::int32_t values() const { return s * static_cast<std::int32_t>(p); }
-  /// \brief Whether P^H r comes with whoever makes r.
+  /// \brief Whether the stage that makes r also computes P^H r.
   KOKKOS_FUNCTION bool is_narrow() const { return s <= width; }
   KOKKOS_FUNCTION std::int32_t after(std::int32_t k) const { return k == s ? 0 : k + 1; }
   /// \brief Another one after a breakdown.

@@ -13,8 +13,8 @@
 
 namespace Solder::Impl {
 
-/// \brief g_k = A u_k, and where it is fused (g, g), (g, r) if k = s, and P^H g: a body. Words: the
-/// matrix, and 2 a row; 3 where k = s.
+/// \brief g_k = A u_k and, where it is fused, (g, g), P^H g and, if k = s, (g, r): a body. Words:
+/// the matrix, and 2 a row; 3 where k = s.
 ///
 /// \tparam Vector where g lies: a Place, or a pointer
 template <class Scalar, bool Fused, class Vector = Place<Scalar>>
@@ -63,7 +63,7 @@ struct IdrProduct {
 /// shadow space; and where s is large P^H r at a cycle's beginning. Words: 1 a row each, 2 where
 /// k = s.
 ///
-/// In Phase::begin P^H r alone, and the iteration can begin.
+/// In Phase::begin it computes P^H r alone, and the iteration can begin.
 template <class Scalar>
 struct IdrShadow {
   using Cycle = IdrCycle<Scalar>;

@@ -44,7 +44,7 @@ struct IdrScratch {
   KOKKOS_FUNCTION Number& f(std::int32_t i) const { return numbers()[s + i]; }
   KOKKOS_FUNCTION Number& c(std::int32_t i) const { return numbers()[2 * s + i]; }
   KOKKOS_FUNCTION Number& beta() const { return numbers()[3 * s]; }
-  /// Of those that (p_k, g_k) is the sum of.
+  /// Of the terms whose sum is (p_k, g_k).
   KOKKOS_FUNCTION double& largest_term() const {
     return *reinterpret_cast<double*>(numbers() + 3 * s + 1);
   }
@@ -58,9 +58,9 @@ struct IdrScratch {
 /// \brief The second half of a step: g_k and u_k made biorthogonal, r and x; and the next step's u,
 /// or what it is made of.
 ///
-/// With everything that the textbook does with P known from the product, one pass over G and U does
-/// both: the vectors before k serve the biorthogonalisation, those after k the next direction.
-/// Words: 2 s + 7 a row (2 s + 5 for k = 0), and 4 with smoothing.
+/// Since the product has computed all inner products with P, one pass over G and U does both: the
+/// vectors before k serve the biorthogonalisation, those after k the next direction. Words: 2 s + 7
+/// a row (2 s + 5 for k = 0), and 4 with smoothing.
 ///
 /// \tparam Formula what is done with a row
 /// \tparam Apart M is not pointwise: v and a part of u are left, and M's own stages and
@@ -201,7 +201,7 @@ struct IdrUpdate {
     return next.phase != phase;
   }
 
-  /// \brief With smoothing what has been reached is not lost: it can be begun from anew.
+  /// \brief With smoothing, what has been reached is not lost: the iteration begins anew from it.
   KOKKOS_FUNCTION void end_far_away(double rr, Control const& now, Control& next) const {
     if (rs == nullptr)
       next.claim(Reason::diverged);
@@ -213,8 +213,8 @@ struct IdrUpdate {
   static constexpr double noise =
       64 * double(Kokkos::Experimental::epsilon_v<typename ScalarTraits<Scalar>::Real>);
 
-  /// \brief Whether the divisor of step k has no digits: (p_k, g_k), for what it was computed of,
-  /// or (A M r, r) where k = s.
+  /// \brief Whether the divisor of step k has no digits left: (p_k, g_k), compared with the terms
+  /// that it is computed from, or (A M r, r) where k = s.
   KOKKOS_FORCEINLINE_FUNCTION bool is_lost(Scratch const& of, std::int32_t k) const {
     double const size = divisor(of, k);
     if (k == d.s && !has_norm(of)) return true;
@@ -332,9 +332,9 @@ struct IdrUpdate {
 
   /// \brief finish(i, row) for the rows of step k, if prepare() says so; its answer is returned.
   ///
-  /// From the last rows to the first: the product before this left those in the caches, and the
-  /// next one will begin with these. On GPUs a few of the columns of G and U are loaded at once; on
-  /// hosts a block of rows goes through them column by column.
+  /// From the last row to the first: the product before this left the last rows in the caches, and
+  /// the next one will begin with the first. On GPUs a few of the columns of G and U are loaded at
+  /// once; on hosts a block of rows goes through them column by column.
   template <class Team, class Prepare, class Finish>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, std::int32_t k, Scratch const& of,
                                                 Prepare const& prepare,

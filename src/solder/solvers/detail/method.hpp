@@ -98,7 +98,7 @@ void Batches<Exec, Scalar>::check(Batch<Exec> const& batch) const {
 template <class Exec, class Scalar>
 class AnyMethod {
  public:
-  /// \param one makes its solves of one right-hand side; empty of blocks
+  /// \param one makes its solves of one right-hand side; empty for block methods
   AnyMethod(Exec const& exec, std::shared_ptr<SystemBase<Exec>> system,
             std::shared_ptr<SolverOptions const> options, MethodTraits const& method,
             MakeSolve<Exec, Scalar> one)
@@ -111,7 +111,7 @@ class AnyMethod {
   /// \brief Of the solver, for people: "Solder::Cg".
   char const* name() const { return method_.name; }
   /// \brief How one right-hand side is solved, and why, for people: " (resident, because ...)";
-  /// empty of blocks.
+  /// empty for block methods.
   std::string plan() const;
   /// \brief What reserve() allocates.
   std::size_t workspace_bytes() const;

@@ -50,7 +50,7 @@ auto merged_form(std::string_view name, Cost const& cost, ResidualCheck const& r
 ///     solve and is given the same memory, so it asks the arena for the same things in the same
 ///     order.
 ///
-/// and hides, where they are others for it, the constants and static functions that stand first.
+/// and hides, where its own differ, the constants and static functions that stand first.
 template <class Method, class Exec, class OpenedA_, class OpenedM_, class Options_>
 class MethodBase : public Solve<Exec, typename OpenedA_::scalar_type> {
   using Base = Solve<Exec, typename OpenedA_::scalar_type>;

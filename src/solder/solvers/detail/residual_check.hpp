@@ -11,11 +11,11 @@
 
 namespace Solder::Impl {
 
-/// \brief Where M r goes by a recurrence beside r's, the rounding of what it was when it was made
-/// stays in it. Below this share of its squared norm then, eps^(4/3), that rounding is more than
-/// eps^(1/3) of it, and the method begins anew.
+/// \brief Where M r goes by a recurrence beside r's, the rounding of its first value stays in it.
+/// Once its squared norm is below this share of the first one, eps^(4/3), that rounding is more
+/// than eps^(1/3) of it, and the method begins anew.
 ///
-/// A first square that has overflown tells nothing, and one that has underflown neither.
+/// A first square that has overflowed or underflowed tells nothing.
 template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION bool has_faded(double squared, double first_squared) {
   constexpr double share =
@@ -24,9 +24,10 @@ KOKKOS_FORCEINLINE_FUNCTION bool has_faded(double squared, double first_squared)
 }
 
 /// \brief The rows of A x, summed with twice the digits of double where A's operator takes such an
-/// x (see TakesTwice), else of floats in double where it takes that. Where |A||x| is far
-/// above |b|, a residual of plain products is rounding, and an iteration can make that small while
-/// the residual is not. With twice the digits that begins where |A||x| is 1e32 times |b|.
+/// x (see TakesTwice); otherwise floats are summed in double where it takes that. Where |A||x| is
+/// far above |b|, a residual of plain products is rounding, and an iteration can make that small
+/// while the residual is not. With twice the digits this begins only where |A||x| is 1e32 times
+/// |b|.
 template <class Operator, class Scalar>
 struct WideProduct {
   static constexpr bool goes_downwards = true;
@@ -83,7 +84,7 @@ struct Residual {
   }
 };
 
-/// \brief Holds the claim against the true residual; sets x = 0 or begins anew from s where the
+/// \brief Compares the claim with the true residual; sets x = 0 or begins anew from s where the
 /// residual check says so. The first time it keeps the guess.
 ///
 /// \tparam Begin the method's beginning: a body whose rows are those of s, but with
@@ -146,7 +147,7 @@ struct Checked {
 };
 
 /// \brief The residual check of every solver: a stage that puts the true residual into s, and one
-/// that holds the claim against it.
+/// that compares the claim with it.
 /// \param s free while a claim is checked
 /// \param rows how the vector stages of the solver deal the rows
 /// \param before x as it was at the last restart; only where recovery.reverts

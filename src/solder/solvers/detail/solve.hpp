@@ -85,14 +85,15 @@ class Solve {
 
   /// \brief Puts the programs together for the first time, which allocates all that they need.
   void reserve();
-  /// \brief What reserve() would allocate. It allocates nothing, and is of no use afterwards.
+  /// \brief What reserve() would allocate. Allocates nothing, and makes this solve useless
+  /// afterwards.
   std::size_t workspace_bytes();
   /// \brief Solves A x = b from the x given.
   /// \throws std::invalid_argument where M, set up anew, has another size
   Report solve(Scalar const* b, Scalar* x);
   /// \brief The same on a GPU, led by the caller; null where there are no rows.
   std::unique_ptr<Underway> start(Scalar const* b, Scalar* x);
-  /// \brief Of a solve that was started, and has ended.
+  /// \brief The report of a solve that was started and has ended.
   Report report(Underway const* underway, Scalar* x) const;
   /// \brief The same for several right-hand sides together.
   std::vector<Report> solve_columns(Scalar const* b, Scalar* x);
@@ -119,7 +120,7 @@ class Solve {
   std::array<Scalar*, sizeof...(Label)> vectors(Label const*... labels) {
     return {vector(labels)...};
   }
-  /// \brief For decisions: any tolerance but 0 says that there is one.
+  /// \brief For decisions, which take a tolerance of 0 as never converging.
   Limits limits() const {
     double const least = options_->never_converges() ? 0 : std::numeric_limits<double>::min();
     return {std::max(options_->tolerance, least),
@@ -130,7 +131,7 @@ class Solve {
   Checked<Scalar> checked(Scalar const* b, Scalar* x) {
     bool const keeps = options_->keep_guess && !options_->never_converges();
     Scalar* const guess = keeps ? vector("Solder::guess") : nullptr;
-    if (guess_ == nullptr) guess_ = guess;  // else of columns that are compacted
+    if (guess_ == nullptr) guess_ = guess;  // a later one is that of compacted columns
     return {limits(), enough(), b, x, guess};
   }
   /// \brief Rows of vectors that a stage changes in place, but for those that are const.
@@ -161,14 +162,14 @@ class Solve {
 
   /// \brief Through which the monitor hears of a solve; may be empty.
   typename Engine<Exec>::Listener listener();
-  /// \brief What the engine does not know. Gives guesses back.
+  /// \brief Adds what the engine does not know, and gives guesses back.
   std::vector<Report> finished(std::vector<Report> reports, Scalar* x) const;
-  /// \brief Of a system without rows.
+  /// \brief The report of a system without rows.
   Report trivial() const;
   /// \brief What the engine does not know.
   Report complete(Report report) const;
-  /// \brief Of each column: its share of what is read once for all, but for an M that is not
-  /// pointwise, which is counted as if alone.
+  /// \brief For each column: its share of what is read once for all columns. An M that is not
+  /// pointwise counts as if the column were alone.
   double words_per_iteration() const;
 
   Plan plan_for(Many const& many) const;

@@ -45,15 +45,15 @@ class Solver {
   /// column has its own scalars, iterations and reason, as if it were solved alone, and a report;
   /// all have the time of their group. Cg and BiCgStab solve up to 32 columns together, which share
   /// the reads of A and M, where A is a CsrMatrix and M none, Jacobi, Fsai, Amg, or Chebyshev with
-  /// one of them; when half of them have ended, the others go on by themselves. GPUs solve all else
-  /// beside one another, each column on an instance and with a workspace of its own, with fences
-  /// before and after; hosts, and what calls the host in an iteration (Apply), one column after
-  /// another. Quickest where the entries of a row are contiguous (Kokkos::LayoutRight): other
-  /// columns are copied. The first such solve allocates a workspace for its number of columns
-  /// beside the solver's own; the first solve that comes to narrower ones theirs, at most five
-  /// thirds of it in all, or does without where there is no memory. x is complete on exec then, as
-  /// above. \throws std::invalid_argument where b or x has other extents, they overlap, or M,
-  /// set up anew, has another size
+  /// one of them; when half of them have ended, the others go on by themselves. Otherwise GPUs
+  /// solve the columns concurrently, each on an instance and with a workspace of its own, with
+  /// fences before and after; hosts, and solves that call the host in an iteration (Apply), take
+  /// one column after another. Quickest where the entries of a row are contiguous
+  /// (Kokkos::LayoutRight): other columns are copied. The first such solve allocates a workspace
+  /// for its number of columns besides the solver's own. The first solve that goes on with fewer
+  /// columns allocates one for these, at most five thirds of the first in all, or does without
+  /// where there is no memory. x is complete on exec then, as above. \throws std::invalid_argument
+  /// where b or x has other extents, they overlap, or M, set up anew, has another size
   template <class B, class X>
   requires(B::rank() == 2 && X::rank() == 2) std::vector<Report> solve(B const& b, X const& x) {
     together(system_->ranks(), [&] { check_columns<Exec>(name(), system_->rows(), b, x); });
@@ -80,7 +80,7 @@ class Solver {
     return in_memory([&] { return method_.batch().solve(b.data(), x.data(), batch); });
   }
 
-  /// \brief The bytes that the constructor allocates; those of A and M apart.
+  /// \brief The bytes that the constructor allocates, without those of A and M.
   std::size_t workspace_bytes() const { return method_.one().workspace_bytes(); }
 
  protected:

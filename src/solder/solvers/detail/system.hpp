@@ -31,7 +31,7 @@ class SystemBase {
   /// product; see OnChipTeam.
   virtual bool is_aligned() const = 0;
   virtual double matrix_words() const = 0;
-  /// \brief Who solves together; null: this process alone.
+  /// \brief The ranks that solve together; null: this process alone.
   virtual Ranks const* ranks() const = 0;
 
   /// \brief Rows of M; -1: it is for any.
@@ -43,8 +43,8 @@ class SystemBase {
   virtual std::string failure() const = 0;
   /// \brief Whether M has no host stages.
   virtual bool is_on_device() const = 0;
-  /// \brief Whether the values of A, which is a copy of another matrix, are older than that one's;
-  /// or those that M was made of than its matrix's.
+  /// \brief Whether A is a copy of a matrix whose values are newer; whether M was made of older
+  /// values than its matrix has.
   virtual bool is_matrix_stale() const = 0;
   virtual bool is_preconditioner_stale() const = 0;
   virtual SetupReport setup() const = 0;
@@ -56,7 +56,7 @@ class SystemBase {
   virtual std::int32_t first_coupled_row(Exec const& exec, BatchRows const& systems) const = 0;
 };
 
-/// \brief The same, of what their opened types are.
+/// \brief The same, with their opened types known.
 template <class Exec, class OpenedA_, class OpenedM_>
 class System : public SystemBase<Exec> {
  public:
@@ -116,7 +116,7 @@ class SystemOf final : public System<Exec, OpenedMatrixOf<Matrix, Exec>,
   bool is_on_device() const override { return works_on_device<Exec>(M_); }
   bool is_matrix_stale() const override { return Impl::is_stale(A_); }
   bool is_preconditioner_stale() const override { return Impl::is_stale(M_); }
-  /// \brief Takes A's place, being of the same shape.
+  /// \brief Puts another matrix of the same shape in A's place.
   void set_matrix(Matrix const& A) { A_ = A; }
   SetupReport setup() const override {
     if constexpr (requires { M_.setup(); })

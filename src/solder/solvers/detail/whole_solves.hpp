@@ -37,9 +37,9 @@ constexpr WholeKernels whole_kernels_of(BiCgStabForm form) {
   return form == BiCgStabForm::pipelined ? whole_kernels<A, M> : no_whole_kernels;
 }
 
-/// \brief Not `mgs`, whose stages are as many as the cycle is long, and `flexible`, which is for
-/// preconditioners that change. (Nor is there one with a basis in single precision: its kernel
-/// would need more registers than there are.)
+/// \brief All but `mgs`, which has as many stages as the cycle is long, and `flexible`, which is
+/// for preconditioners that change. (There is none with a basis in single precision, either: its
+/// kernel would need more registers than there are.)
 template <class A, class M>
 constexpr WholeKernels whole_kernels_of(GmresForm form) {
   bool const listed =

@@ -42,13 +42,16 @@ KOKKOS_FORCEINLINE_FUNCTION void subtract_column(Scalar (&row)[Width], Scalar co
 /// \brief Factors a diagonal block of `steps` <= Width columns, whose rows are held by a group of
 /// at least Width lanes, and eliminates its columns from the rows of the group's other lanes.
 ///
-/// All lanes of a warp call this together, with the same `steps`. \tparam Keep whether the columns
-/// and inverses are kept \param rank this lane's row, counted from the block's first row \param
-/// first_lane the lane of the row of rank 0 \param columns scratch of the group, aligned to 16
-/// bytes: 2 * Width scalars, or Width * Width with Keep \param inverses the inverse diagonal, with
-/// Keep \param diagonal whether the warp holds the diagonal block; otherwise kept columns are
-/// eliminated from its rows \returns 0, or the 1-based number of the first bad pivot, in all lanes
-/// of the group
+/// All lanes of a warp call this together, with the same `steps`.
+/// \tparam Keep whether the columns and inverses are kept
+/// \param rank this lane's row, counted from the block's first row
+/// \param first_lane the lane of the row of rank 0
+/// \param columns scratch of the group, aligned to 16 bytes: 2 * Width scalars, or Width * Width
+/// with Keep
+/// \param inverses the inverse diagonal, with Keep
+/// \param diagonal whether the warp holds the diagonal block; otherwise kept columns are eliminated
+/// from its rows
+/// \returns 0, or the 1-based number of the first bad pivot, in all lanes of the group
 template <bool Keep, int Width, class Scalar, class Real = typename ScalarTraits<Scalar>::Real>
 KOKKOS_FORCEINLINE_FUNCTION int factor_rows(Scalar (&row)[Width], int rank, int first_lane,
                                             int steps, Scalar* columns, Real* inverses,
@@ -79,10 +82,11 @@ KOKKOS_FORCEINLINE_FUNCTION int factor_rows(Scalar (&row)[Width], int rank, int 
 ///
 /// All lanes of a warp call this together, each group with its own matrix (m = 0: none). `most` is
 /// the largest m of the warp, or G. The entries must be visible to the group's lanes
-/// (sync_lanes()), and are visible again when this returns. \param triangle packed, with room for
-/// order G; what is beyond order m is undefined afterwards \param columns scratch of the group: 2 *
-/// G scalars, aligned to 16 bytes \returns 0 or the order of the first leading minor that is not
-/// positive definite (the triangle is then undefined), in all lanes of the group
+/// (sync_lanes()), and are visible again when this returns.
+/// \param triangle packed, with room for order G; what is beyond order m is undefined afterwards
+/// \param columns scratch of the group: 2 * G scalars, aligned to 16 bytes
+/// \returns 0 or the order of the first leading minor that is not positive definite (the triangle
+/// is then undefined), in all lanes of the group
 template <int G, class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION int cholesky_by_group(PackedTriangle<Scalar> const& triangle, int m,
                                                   int most, Scalar* columns) {

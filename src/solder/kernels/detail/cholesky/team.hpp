@@ -197,8 +197,10 @@ KOKKOS_FORCEINLINE_FUNCTION void subtract_chunk(Scalar (&row)[Width], Scalar con
 ///
 /// The team's vector length is `warp`; a thread holds a row of the panel. All threads call this
 /// together. The entries must be visible to them (barrier), and are visible again when this
-/// returns. \param scratch of the team: CholeskyTiles<Scalar>::scratch_bytes(team.team_size()) from
-/// aligned_scratch(team) \returns what cholesky_by_group returns, in all threads
+/// returns.
+/// \param scratch of the team: CholeskyTiles<Scalar>::scratch_bytes(team.team_size()) from
+/// aligned_scratch(team)
+/// \returns what cholesky_by_group returns, in all threads
 template <class Member, class Triangle>
 KOKKOS_FUNCTION int cholesky_by_team(Member const& team, Triangle const& a, int m, void* scratch) {
   using Scalar = typename Triangle::Scalar;

@@ -35,9 +35,9 @@ struct Magnitude {
 };
 
 /// \brief How much an off-diagonal entry draws the errors of its two rows together: -a of a real
-/// one, so that positive entries are never strong. Of a complex one |a|: errors that converge
+/// one, so that positive entries are never strong; |a| of a complex one. Errors that converge
 /// slowly are then alike up to phases, which the entries give, and an entry has no sign of its own
-/// (a diagonal unitary D makes any of them another one in D^H A D).
+/// (D^H A D, with a diagonal unitary D, gives it any phase).
 struct Attraction {
   template <class Scalar>
   KOKKOS_FORCEINLINE_FUNCTION double operator()(Scalar const& a) const {
@@ -86,8 +86,8 @@ struct Coupling {
 };
 
 /// \brief The root of the largest off-diagonal size of each row, or of the largest of all; 0 if no
-/// size is positive. Temporary. One kernel. \param weight per column: what its entries count times;
-/// null: once
+/// size is positive. Temporary. One kernel. \param weight per column: the factor with which its
+/// entries count; null: 1
 template <class Size = Magnitude, class Exec, class Scalar>
 SOLDER_MAKES_LAMBDAS Kokkos::View<double*, typename Exec::memory_space> largest_couplings(
     Exec const& exec, CsrMatrix<Scalar, Exec> const& matrix, bool with_diagonal = false,
@@ -232,7 +232,7 @@ struct Candidate {
   }
   KOKKOS_FUNCTION static std::uint64_t state(std::uint64_t key) { return key >> 62; }
 
-  /// A bit of no key. In the largest key near a row: all rows there are decided, so that it stays.
+  /// A bit that no key has. Set in the largest key near a row, it says that the key is final.
   static constexpr std::uint64_t settled = std::uint64_t(1) << 31;
 };
 
@@ -273,7 +273,8 @@ class Counted {
 /// 2, joins the neighbouring aggregate to which it is most strongly coupled. Every run gives the
 /// same aggregates.
 ///
-/// A hub is an aggregate of its own, which rows join that would be coupled strongly to hubs alone.
+/// A hub is the root of an aggregate of its own. Rows join it that would couple strongly to hubs
+/// alone.
 template <class Exec, class Scalar>
 SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scalar> const& coupling,
                                                 Graph<Exec> const& graph) {

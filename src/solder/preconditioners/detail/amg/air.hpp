@@ -33,7 +33,7 @@ struct AirShares {
   double cycle = 4e-4;   ///< in the matrices that restrict and interpolate with sweeps
 };
 
-/// \brief Entries of all levels together, for each of A's, with which a set-up gives up.
+/// \brief A set-up gives up when all levels together have more entries than this for each of A's.
 inline constexpr std::int64_t most_filled = 20;
 
 /// \brief Where the eigenvalues of D_ff^-1 A_ff are thought to lie, by Gershgorin's theorem.
@@ -169,7 +169,7 @@ SOLDER_MAKES_LAMBDAS double largest_row_sum(Exec const& exec, CsrMatrix<Scalar, 
   return largest;
 }
 
-/// \brief Sweeps with this inverse of the diagonal leave coarse rows as they are.
+/// \brief Zeroes an inverse diagonal in coarse rows, so that its sweeps leave them as they are.
 template <class Scalar, class Exec>
 SOLDER_MAKES_LAMBDAS void leave_coarse_rows(Exec const& exec, Scalar* inverse,
                                             Splitting<Exec> const& splitting) {

@@ -17,12 +17,13 @@ namespace Solder::Impl::amg {
 /// more than most_mirrored entries do not count.
 inline constexpr std::int32_t rows_looked_at = 1024, entries_looked_at = 64, most_mirrored = 1000;
 /// \brief A row is skew if its entries differ from those of A^H by more than this share of both
-/// together: an upwind scheme's where convection takes a cell's diffusion more than twice. A matrix
-/// is if more than skew_rows_of_matrix of the rows that were looked at are. With less, aggregation
-/// takes more iterations, but less time ("The choice" in docs/preconditioners/amg.md).
+/// together: with an upwind scheme, if a cell has more than twice as much convection as diffusion.
+/// A matrix is skew if more than skew_rows_of_matrix of the rows looked at are. With less,
+/// aggregation takes more iterations, but less time ("The choice" in docs/preconditioners/amg.md).
 inline constexpr double skew_share_of_row = 0.5, skew_rows_of_matrix = 0.3;
 
-/// \brief Whether row i of A is far from that of A^H, as convection makes rows, the diagonal apart.
+/// \brief Whether row i of A, without its diagonal entry, is far from that of A^H, as convection
+/// makes it.
 ///
 /// Rows that have nothing but a diagonal do not count, nor do entries in their columns: such rows
 /// fix values at a boundary.

@@ -19,7 +19,7 @@ struct LargeEntries {
   CsrOperator<Scalar, std::int32_t> A;
   double const* largest;      ///< per row: the root of the largest |a_ij|, by weight
   std::int32_t const* owner;  ///< per column: the row whose own it is; null: no row has one
-  double const* weight;       ///< per column: what its entries count times; null: once
+  double const* weight;       ///< per column: the factor with which its entries count; null: 1
   double share;
   double rounding = tie<Scalar>;  ///< relative tolerance, so that rounding does not break ties
 
@@ -35,11 +35,10 @@ struct LargeEntries {
 
 /// \brief A without entries smaller than `share` times the largest of their row. Entries that are
 /// not finite stay.
-/// \param owner per column: the row of whose entry in this column nothing may be dropped; null:
-/// there is none
+/// \param owner per column: the row whose entry in this column must stay; null: there is none
 /// \param is_lumped whether that entry absorbs what is dropped, so that the row keeps its sum;
-/// without owners all that stay absorb it, alike
-/// \param weight per column: what its entries count times; null: once
+/// without owners, all entries that stay share it equally
+/// \param weight per column: the factor with which its entries count; null: 1
 template <class Scalar, class Exec>
 SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> dropped(
     Exec const& exec, CsrMatrix<Scalar, Exec> const& matrix, double share,

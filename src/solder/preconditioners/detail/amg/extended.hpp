@@ -39,13 +39,13 @@ inline constexpr int most_extended = 4;
 template <class Scalar>
 inline constexpr double extended_share = ScalarTraits<Scalar>::is_complex ? 0 : 0.02;
 
-/// \brief More than this, the weights of a row may not sum to: then they sum to 1. (Rows of
+/// \brief The most that the weights of a row may sum to; else they are scaled to sum to 1. (Rows of
 /// M-matrices whose entries sum to 0 or more have weights that sum to at most 1.)
 inline constexpr double most_weight = 2;
 
-/// \brief The two factors of the fine rows' interpolation, with fine rows in the place of all:
-/// row i of `first` has 1 / d_i in column i and -a_ik / (s_ik d_i) for k in F_i, row k of `second`
-/// -a_kj for j in C_k.
+/// \brief The two factors of the fine rows' interpolation, with rows numbered as in A and coarse
+/// ones empty: row i of `first` has 1 / d_i in column i and -a_ik / (s_ik d_i) for k in F_i, row k
+/// of `second` -a_kj for j in C_k.
 template <class Scalar, class Exec>
 struct ExtendedFactors {
   CsrMatrix<Scalar, Exec> first, second;

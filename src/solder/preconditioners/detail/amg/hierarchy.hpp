@@ -100,7 +100,7 @@ SOLDER_MAKES_LAMBDAS bool is_in(Exec const& exec, CsrMatrix<Scalar, Exec> const&
 }
 
 /// \brief Bytes that a set-up takes at once for several of its arrays: a quarter of the matrix,
-/// which levels are about as large as.
+/// about the size of a level.
 template <class Stored>
 constexpr std::size_t bytes_at_once(std::int64_t nonzeros) {
   return nonzeros * (sizeof(Stored) + 4) / 4;
@@ -304,7 +304,7 @@ class Hierarchy {
     add_level(coarse);
     return failure.empty();
   }
-  /// \brief The couplings that are strong by the largest size of their row.
+  /// \brief The couplings that are strong compared with the largest of their row.
   template <class Size>
   Graph<Exec> strong_in_rows(Matrix const& A, double strength) {
     auto const largest = largest_couplings<Size>(exec_, A);
@@ -395,8 +395,8 @@ class Hierarchy {
               " of the multigrid hierarchy the matrix is not " +
               (std::isfinite(largest) ? "positive definite" : "finite, or overflows");
   }
-  /// \brief (I - w D^-1 A) P; if extended, without small entries, which the others of their row
-  /// absorb, unless P is the identity before an inverse.
+  /// \brief (I - w D^-1 A) P; if extended, small entries are dropped and the others of their row
+  /// absorb them, unless P is the identity before an inverse.
   /// \param in_place whether to overwrite A P
   Matrix swept(Level const& level, Matrix const& AP, double weight, bool in_place) const {
     if (weight == 0) return *level.P;
@@ -466,7 +466,7 @@ class Hierarchy {
   Matrix ones_of(Aggregates<Exec> const& aggregates) const {
     return temporarily([&] { return tentative<Scalar>(exec_, aggregates); });
   }
-  /// \brief The pattern of a matrix that is given back before it.
+  /// \brief A copy of the pattern of a matrix that is given back earlier.
   ProductPattern<Exec> kept_pattern_of(Matrix const& A) const {
     auto const offsets =
         allocate<std::int32_t>(exec_, "Solder::csr::row_offsets", A.rows() + std::int64_t(1));

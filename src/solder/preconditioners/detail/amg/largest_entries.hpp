@@ -13,13 +13,14 @@
 namespace Solder::Impl::amg {
 
 /// \brief An interpolation of few entries a row: those with the largest sizes, multiplied so that
-/// the sizes of a row sum to what they summed to before. Of entries that are as large up to
-/// rounding the first ones stay. Coarse rows take their own value. Columns ascend.
+/// the sizes of a row sum to what they summed to before. Of entries that are equal up to rounding
+/// the first ones stay. Coarse rows take their own value. Columns ascend.
 ///
 /// \tparam most entries of a row
-/// \tparam From an operator A, whose entries these are, and of its entries k of row i: size(i, k),
-/// what it counts; may_stay(k); column(k), of the interpolation; value(i, k)
-/// \param number of each row among the coarse ones; -1: it is fine \param coarse how many these are
+/// \tparam From has an operator A, whose entries these are, and for entry k of row i: size(i, k),
+/// by which entries are compared; may_stay(k); column(k), of the interpolation; value(i, k)
+/// \param number of each row among the coarse ones; -1: it is fine \param coarse the number of
+/// coarse rows
 template <int most, class Scalar, class Exec, class From>
 SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> largest_entries(Exec const& exec, From const& from,
                                                              std::int32_t const* number,

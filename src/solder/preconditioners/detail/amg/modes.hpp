@@ -191,7 +191,7 @@ SOLDER_MAKES_LAMBDAS ModesProlongator<Scalar, Exec> tentative(Exec const& exec,
   using Kernel = Orthonormalise<Scalar, Exec>;
   auto const n = static_cast<std::int32_t>(nodes.of_row.extent(0));
   std::int32_t const m = modes.count;
-  // Of each aggregate, as a row, ascending.
+  // The nodes of each aggregate as a row, ascending.
   auto const members = Temporaries<Exec>::temporarily(
       [&] { return conjugate_transpose(exec, tentative<Scalar>(exec, aggregates)); });
   auto const Q_view =

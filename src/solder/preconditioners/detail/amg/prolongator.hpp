@@ -53,8 +53,8 @@ void check_entries(std::int64_t nonzeros) {
 
 /// \brief I - omega D^-1 F, with an entry for the diagonal and for each strong coupling. F is A
 /// without its weak couplings; those of the same unknown of two nodes (all, without nodes) are
-/// added to its diagonal if that stays clearly positive. Rows without strong couplings remain those
-/// of I, but with nodes. \param nodes those of A's rows; none: `count` 0
+/// added to its diagonal if that stays clearly positive. Without nodes, rows without strong
+/// couplings remain those of I. \param nodes those of A's rows; none: `count` 0
 template <class Scalar, class Exec>
 SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smoothing(Exec const& exec,
                                                        CsrMatrix<Scalar, Exec> const& A,

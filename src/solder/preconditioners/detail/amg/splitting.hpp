@@ -22,8 +22,8 @@ struct Splitting {
 };
 
 /// \brief The key of a row that may become coarse: a state, the number of rows that depend on it
-/// strongly (as far as it has room), a pseudo-random number and the row, from the most significant
-/// bits down. Keys are unique.
+/// strongly (at most `most`), a pseudo-random number and the row, from the most significant bits
+/// down. Keys are unique.
 struct Contender {
   static constexpr std::uint64_t none = 0, contends = 1, chosen = 2;
   static constexpr std::int32_t most = (1 << 14) - 1;

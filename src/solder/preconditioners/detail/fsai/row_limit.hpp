@@ -18,9 +18,9 @@ struct Repairs {
   std::int32_t first = std::numeric_limits<std::int32_t>::max();
 };
 
-/// \brief Cuts rows of G that have more than `most` entries down to the diagonal's and the largest
-/// others, of equal ones those nearest to it, and scales them so that g A g^H = 1 again. A thread a
-/// row: m^2 comparisons of m entries, and the rows of A that `most` of them belong to.
+/// \brief Cuts rows of G that have more than `most` entries down to their diagonal entry and the
+/// largest others (of equal ones, those nearest to the diagonal), and scales them so that
+/// g A g^H = 1 again. A thread a row: m^2 comparisons of m entries, and `most` rows of A.
 template <class Scalar, class Factor, class Offset, class Where>
 struct RowLimit {
   using Number = Wide<Scalar>;
@@ -29,12 +29,12 @@ struct RowLimit {
   std::int32_t const* columns_of_A;
   Scalar const* values_of_A;
   std::int32_t most;      ///< at least 1
-  Where where;            ///< the rows are
+  Where where;            ///< the layout of the rows
   std::int32_t* columns;  ///< ascending, their own row last; negative: dropped
   Factor* values;
   std::int32_t* kept;  ///< entries of each row
 
-  /// \brief Row k; counts it where it becomes diagonal, since rounding leaves nothing of it.
+  /// \brief Row k. If the cut row is not finite, it becomes diagonal and counts as repaired.
   KOKKOS_FUNCTION void operator()(std::int32_t k, std::int64_t& repaired,
                                   std::int32_t& first) const {
     if (kept[k] <= most) return;
@@ -63,7 +63,7 @@ struct RowLimit {
   }
 
  private:
-  /// \brief Moves what is not dropped to the front; answers how many these are.
+  /// \brief Moves the entries that are not dropped to the front; returns their number.
   KOKKOS_FUNCTION static std::int32_t pack(std::int32_t* column, Factor* value,
                                            std::int32_t length) {
     std::int32_t count = 0;
@@ -75,7 +75,7 @@ struct RowLimit {
     return count;
   }
 
-  /// \brief Marks those of `count` entries that `most` - 1 others outdo.
+  /// \brief Of `count` entries, marks those that at least `most` - 1 others exceed.
   KOKKOS_FUNCTION void mark_small(std::int32_t* column, Factor const* value,
                                   std::int32_t count) const {
     for (std::int32_t e = 0; e < count; ++e) {
@@ -117,7 +117,7 @@ struct RowLimit {
   }
 };
 
-/// \brief Cuts `count` rows of G down to `most` entries each, see RowLimit; 0: to none. Waits for
+/// \brief Cuts `count` rows of G down to `most` entries each, see RowLimit; 0: no limit. Waits for
 /// them.
 template <class Scalar, class Exec, class Factor, class Offset, class Where>
 Repairs limit_rows(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, std::int32_t most,

@@ -11,8 +11,8 @@
 
 namespace Solder::Impl::scaling {
 
-/// \brief log2 of factors of the rows and columns with which the largest entry of each is nearly 1:
-/// all are divided by the square root of what they have, again and again (Ruiz, A scaling algorithm
+/// \brief log2 of the factors with which the largest entry of each row and column is nearly 1: rows
+/// and columns are divided by the square root of theirs, again and again (Ruiz, A scaling algorithm
 /// to equilibrate both rows and columns norms in matrices, 2001). In logarithms nothing overflows.
 /// \param is_symmetric the same factors for both
 template <class Offset>

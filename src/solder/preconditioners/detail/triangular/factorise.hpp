@@ -36,7 +36,7 @@ struct IncompleteRows {
   std::int32_t const* columns;
   std::int32_t const* diagonal;  ///< places of the diagonal entries
   std::int32_t const* order;
-  /// The place of each entry in `given`, -1 for one that A has not; null: the same place.
+  /// The place of each entry in `given`, -1 for one that A does not have; null: the same place.
   std::int32_t const* source;
   Scalar const* given;   ///< A's values
   Real of_diagonal;      ///< the factor that A's diagonal is multiplied by
@@ -52,8 +52,8 @@ struct IncompleteRows {
   Real const* least = nullptr;
   std::int32_t* repaired = nullptr;
 
-  /// \brief One thread of a host. After an unusable pivot it takes no more rows: those that were
-  /// taken need only such as were taken before.
+  /// \brief One thread of a host. After an unusable pivot it takes no more rows: the rows that were
+  /// taken need only rows that were taken before.
   void operator()(int) const {
     while (load_relaxed(wrong) == none) {
       std::int64_t const t = next_rows();

@@ -14,8 +14,8 @@
 
 namespace Solder::Impl::triangular {
 
-/// \brief Factors with entries that A has not, on the host: their pattern in the order of
-/// elimination, every diagonal entry included. An entry that A has not has the source -1.
+/// \brief Factors with entries that are not in A, on the host: their pattern in the order of
+/// elimination, including every diagonal entry. An entry that is not in A has the source -1.
 template <class Scalar>
 struct Filled {
   OrderedPattern pattern;
@@ -47,7 +47,7 @@ class WorkRow {
     }
   }
   bool has(std::int32_t column) const { return marked_[column] == i_; }
-  /// \brief Adds a column that the row has not.
+  /// \brief Adds a column unless the row has it.
   void add(std::int32_t column) {
     if (marked_[column] == i_) return;
     marked_[column] = i_;
@@ -60,7 +60,7 @@ class WorkRow {
     }
   }
   bool has_below() const { return !below_.empty(); }
-  /// \brief The first of the columns before the diagonal, which is then no longer among them.
+  /// \brief Removes the first of the columns before the diagonal, and returns it.
   std::int32_t next_below() {
     std::pop_heap(below_.begin(), below_.end(), std::greater<>());
     std::int32_t const column = below_.back();

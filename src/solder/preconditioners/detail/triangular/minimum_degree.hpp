@@ -19,8 +19,8 @@ namespace Solder::Impl::triangular {
 /// A row that is not eliminated is a variable, an eliminated one an element: the clique of the
 /// variables that it has left. The neighbours of a variable are other variables, and those of its
 /// elements. The lists of variables never grow, so they stay where the pattern was. Variables with
-/// the same neighbours are merged into one of a larger weight; those that a pivot leaves without
-/// others are eliminated with it. Rows with far more neighbours than others come last.
+/// the same neighbours are merged into one of a larger weight; those whose neighbours are all in a
+/// pivot's clique are eliminated with it. Rows with far more neighbours than others come last.
 class MinimumDegree {
  public:
   explicit MinimumDegree(Neighbours const& next)

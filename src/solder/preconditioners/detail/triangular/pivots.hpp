@@ -7,7 +7,7 @@
 
 namespace Solder::Impl::triangular {
 
-/// \brief What a row of A says of what is small in it.
+/// \brief What counts as small in a row of A.
 struct RowSize {
   double sum = 0, most = 0;
   std::int32_t entries = 0;
@@ -19,7 +19,7 @@ struct RowSize {
     most = size > most ? size : most;
     entries += size > 0;
   }
-  /// \brief The size of an entry that is left out.
+  /// \brief The size below which an entry is left out.
   KOKKOS_FORCEINLINE_FUNCTION double small(double drop_tolerance) const {
     return entries > 0 ? drop_tolerance * sum / entries : 0;
   }
@@ -35,8 +35,8 @@ struct RowSize {
   }
 };
 
-/// \brief A pivot that is smaller than `least`, made as large. What is denormal has lost its sign
-/// or phase to rounding, and its quotients overflow: it counts as 0.
+/// \brief A pivot that is smaller than `least`, enlarged to that size. A denormal pivot has lost
+/// its sign or phase to rounding, and its quotients overflow: it counts as 0.
 template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Scalar enlarged_pivot(Scalar const& pivot, double least) {
   using Real = typename ScalarTraits<Scalar>::Real;

@@ -53,15 +53,15 @@ class Candidates {
 /// threshold incomplete LU factorization, 1994; Iterative Methods for Sparse Linear Systems,
 /// algorithm 10.6).
 ///
-/// What is measured is what an entry does to its row of A: |u_ij|, and |l_ik| max_j |u_kj|. It is
+/// An entry is measured by what it does to its row of A: |u_ij|, and |l_ik| max_j |u_kj|. It is
 /// left out if that is below drop_tolerance times the mean |a_ij|: l_ik before it is used. So
-/// nothing depends on how the rows of A are scaled, and the columns' scaling, too, leaves L's
-/// choice alone. The second rule bounds the memory: rows 0, ..., i have at most fill_factor times
-/// the entries of these rows of A, and their diagonal. What a row does not need, later ones may
-/// take. Where there are more, the largest are kept.
+/// nothing depends on how the rows of A are scaled; nor does l_ik itself on how its columns are.
+/// The second rule bounds the memory: rows 0, ..., i have at most fill_factor times the entries of
+/// these rows of A, and their diagonal. Room that a row does not need is left to later ones. Of a
+/// row with too many entries, the largest are kept.
 ///
-/// A pivot below a hundredth of that (or below rounding) is replaced by one of this size: it is an
-/// error smaller than those that dropping makes.
+/// A pivot below a hundredth of that threshold (or below rounding) is replaced by one of this size,
+/// an error smaller than those of dropping.
 ///
 /// \param given A's values
 template <class Scalar>
