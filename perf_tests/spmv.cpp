@@ -8,6 +8,7 @@
 #include <solder/core/runners/engine.hpp>
 #include <solder/matrix/format.hpp>
 #include <stdexcept>
+#include <variant>
 
 #include "compare.hpp"
 #include "contest.hpp"
@@ -44,25 +45,13 @@ struct ProductKernel {
 template <class T, class Exec, class Function>
 void with_matrix(Exec const& exec, Driver::RunConfig const& config, HostCsr<T> const& host,
                  Function const& f) {
-  CsrMatrix<T, Exec> const csr(exec, host);
   MatrixFormat wanted = MatrixFormat::automatic;
   read_word(config.execution.matrix_format, wanted);
-  RowStatistics rows = row_statistics(exec, csr);
-  BlockLayout<Exec> layout;
-  if (may_be_blocks(wanted, csr.nonzeros())) rows.blocks = layout = find_blocks(exec, csr);
-  MatrixFormat const format =
-      choose_format(wanted, rows, sizeof(T), Impl::is_host_space<Exec>).format;
-  std::string const name = wanted == MatrixFormat::automatic
-                               ? "auto: " + std::string(to_string(format))
-                               : std::string(to_string(format));
-  if (format == MatrixFormat::sell)
-    f(SellMatrix<T, Exec>::sell(exec, csr), name);
-  else if (format == MatrixFormat::ell)
-    f(SellMatrix<T, Exec>::ell(exec, csr), name);
-  else if (format == MatrixFormat::block)
-    f(BlockMatrix<T, Exec>(exec, csr, layout), name);
-  else
-    f(csr, name);
+  auto const made = Impl::formatted(exec, CsrMatrix<T, Exec>(exec, host), wanted);
+  std::string const name(to_string(made.choice.format));
+  std::visit(
+      [&](auto const& matrix) { f(matrix, wanted == made.choice.format ? name : "auto: " + name); },
+      made.matrix);
 }
 
 /// A matrix, the vector it is to be multiplied by, and what must come of it.

@@ -25,41 +25,22 @@ namespace Solder {
 namespace Compiled {
 namespace {
 
-/// \brief Converts the matrix to its format and calls f(matrix, the format and the reason). If the
-/// format is automatic, CSR is used if memory does not suffice for another one.
+/// \brief Calls f(the matrix in its format, the format and the reason).
 /// \param known the rows of A, or null
 template <class T, class Exec, class Function>
 void with_matrix(Exec const& exec, Wanted const& wanted, CsrMatrix<T, Exec> const& A,
                  RowStatistics const* known, Function const& f) {
   if (wanted.is_block() && wanted.format == MatrixFormat::automatic)
     return f(A, {MatrixFormat::csr, "for a block of right-hand sides"});
-  RowStatistics rows{.rows = A.rows(), .nonzeros = A.nonzeros()};
-  if (known != nullptr)
-    rows = *known;
-  else if (!Impl::is_host_space<Exec> || wanted.format != MatrixFormat::automatic)
-    rows = row_statistics(exec, A);
-  FormatChoice choice;
-  std::optional<SellMatrix<T, Exec>> padded;
-  std::optional<BlockMatrix<T, Exec>> blocks;
-  try {
-    BlockLayout<Exec> layout;
-    if (may_be_blocks(wanted.format, A.nonzeros())) rows.blocks = layout = find_blocks(exec, A);
-    choice = choose_format(wanted.format, rows, sizeof(T), Impl::is_host_space<Exec>);
-    if (choice.format == MatrixFormat::ell) padded = SellMatrix<T, Exec>::ell(exec, A);
-    if (choice.format == MatrixFormat::sell) padded = SellMatrix<T, Exec>::sell(exec, A);
-    if (choice.format == MatrixFormat::block) blocks.emplace(exec, A, layout);
-  } catch (InputError const& error) {
-    throw std::invalid_argument(std::string("Solder::make_solver: matrix_format: ") + error.what());
-  } catch (OutOfMemory const&) {
-    if (wanted.format != MatrixFormat::automatic) throw;
-    choice = {MatrixFormat::csr, "no memory for " + std::string(to_string(choice.format))};
-  }
-  if (padded)
-    f(*padded, choice);
-  else if (blocks)
-    f(*blocks, choice);
-  else
-    f(A, choice);
+  auto const made = [&] {
+    try {
+      return Impl::formatted(exec, A, wanted.format, known);
+    } catch (InputError const& error) {
+      throw std::invalid_argument(std::string("Solder::make_solver: matrix_format: ") +
+                                  error.what());
+    }
+  }();
+  std::visit([&](auto const& matrix) { f(matrix, made.choice); }, made.matrix);
 }
 
 template <class T, class Exec, class Function>

@@ -2,9 +2,6 @@
 // Solvers by name of a matrix in blocks.
 #include "by_name.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include <solder/matrix/batch.hpp>
 #include <solder/problems/elasticity.hpp>
 #include <solder/solver.hpp>

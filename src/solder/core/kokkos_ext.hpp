@@ -24,8 +24,9 @@
 #include <solder/core/errors.hpp>
 #include <solder/core/kept_arrays.hpp>
 
-/// \brief Before a loop in a kernel: keeps it from being unrolled. For loops whose body already has
-/// as many loads in flight as there are registers for.
+/// \brief Before a loop in a kernel: NO_UNROLLING keeps it from being unrolled, because its body
+/// already has as many loads in flight as there are registers for; UNROLLED unrolls it whole, so
+/// that the arrays that it indexes are registers.
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
 #define SOLDER_NO_UNROLLING _Pragma("unroll 1")
 #define SOLDER_UNROLLED _Pragma("unroll")

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <variant>
 
 #include <solder/core/errors.hpp>
 #include <solder/core/kokkos_ext.hpp>
@@ -240,5 +241,45 @@ inline FormatChoice choose_format(MatrixFormat wanted, RowStatistics const& s,
   if (best == MatrixFormat::block) return {best, Impl::blocks_text(s)};
   return {best, lengths + ", " + Impl::padding_text(s, Impl::entries_in(best, s))};
 }
+
+namespace Impl {
+
+/// \brief A matrix in the format that was chosen for it.
+template <class Scalar, class Exec>
+struct FormattedMatrix {
+  FormatChoice choice;
+  std::variant<CsrMatrix<Scalar, Exec>, SellMatrix<Scalar, Exec>, BlockMatrix<Scalar, Exec>> matrix;
+};
+
+/// \brief A in the format that choose_format() chooses. A format that `automatic` has chosen gives
+/// way to csr where memory does not suffice for it.
+/// \param known row_statistics() of A, or null
+/// \throws InputError as choose_format()
+template <class Scalar, class Exec>
+FormattedMatrix<Scalar, Exec> formatted(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
+                                        MatrixFormat wanted, RowStatistics const* known = nullptr) {
+  FormattedMatrix<Scalar, Exec> made{{}, A};
+  RowStatistics rows{.rows = A.rows(), .nonzeros = A.nonzeros()};
+  if (known != nullptr)
+    rows = *known;
+  else if (!is_host_space<Exec> || wanted != MatrixFormat::automatic)
+    rows = row_statistics(exec, A);
+  try {
+    BlockLayout<Exec> layout;
+    if (may_be_blocks(wanted, A.nonzeros())) rows.blocks = layout = find_blocks(exec, A);
+    made.choice = choose_format(wanted, rows, sizeof(Scalar), is_host_space<Exec>);
+    MatrixFormat const format = made.choice.format;
+    if (format == MatrixFormat::ell) made.matrix = SellMatrix<Scalar, Exec>::ell(exec, A);
+    if (format == MatrixFormat::sell) made.matrix = SellMatrix<Scalar, Exec>::sell(exec, A);
+    if (format == MatrixFormat::block) made.matrix = BlockMatrix<Scalar, Exec>(exec, A, layout);
+  } catch (OutOfMemory const&) {
+    if (wanted != MatrixFormat::automatic) throw;
+    made.choice = {MatrixFormat::csr,
+                   "no memory for " + std::string(to_string(made.choice.format))};
+  }
+  return made;
+}
+
+}  // namespace Impl
 
 }  // namespace Solder
