@@ -229,7 +229,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
             .preconditioner = candidate.preconditioner,
             .why = candidate.because,
             .reason = Reason::breakdown,
-            .ended = "its set-up failed: " + failure};
+            .ended = "its set-up failed: " + failure,
+            .true_relative_residual = std::nan("")};
   }
   static Attempt attempt_of(Candidate const& candidate, Report const& report,
                             std::string const& ended) {
@@ -543,7 +544,6 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     if (last.true_relative_residual <= best_report_->true_relative_residual) return;
     Impl::copy(exec_, Vector<T>(x, rows()), best_);
     exec_.fence("Solder::auto: x is the best one");
-    last.relative_residual = best_report_->relative_residual;
     last.true_relative_residual = best_report_->true_relative_residual;
     last.kept_guess = best_report_->kept_guess;
     best_by_ = best_report_->detail;

@@ -323,10 +323,14 @@ bool takes_singular(Rule const& rule) {
 }
 
 /// Whether a rule is for this solver; empty: for any. block_cg takes cg's with several columns.
+/// bicgstab and idr take those of each other, and of gmres where its own merits do not matter.
 bool is_for(Rule const& rule, std::string_view solver) {
-  if (solver != "block_cg") return solver.empty() || rule.solver == solver;
-  return rule.solver == "cg" && (rule.preconditioner == "jacobi" || rule.preconditioner == "fsai" ||
-                                 rule.preconditioner == "amg");
+  if (solver.empty() || rule.solver == solver) return true;
+  if (solver == "block_cg")
+    return rule.solver == "cg" && (rule.preconditioner == "jacobi" ||
+                                   rule.preconditioner == "fsai" || rule.preconditioner == "amg");
+  return (solver == "bicgstab" || solver == "idr") && rule.solver != "cg" &&
+         !(rule.solver == "gmres" && rule.group == last);
 }
 
 /// What is known of a solver and a preconditioner that the user names: the table's line that suits
@@ -364,13 +368,17 @@ std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::s
 
 /// The candidates of the table, in their order.
 /// \param all whether they suit the matrix or not
-std::vector<Candidate> of_table(Analysis const& of, Machine const& machine,
-                                Restriction const& restriction, bool all, double plain) {
+std::vector<Candidate> of_table(Analysis of, Machine const& machine, Restriction const& restriction,
+                                bool all, double plain) {
   std::string const& solver = restriction.solver;
+  // These take each other's lines, which are for matrices that are not definite.
+  bool const is_exchanged = solver == "bicgstab" || solver == "idr";
+  if (is_exchanged) of.outsized = std::max<std::int64_t>(1, of.outsized);
   std::vector<std::pair<Group, Candidate>> found;
-  for (Rule const& rule : rules) {
+  for (Rule rule : rules) {
     if (!is_there(rule.preconditioner) || !is_for(rule, solver)) continue;
     if (restriction.is_over_ranks && rule.fill == complete) continue;
+    if (is_exchanged) rule.solver = solver;
     if (!all && !(rule.suits(of) && (of.unmatched_rows == 0 || takes_singular(rule)))) continue;
     found.emplace_back(rule.group, candidate_of(of, machine, rule, plain));
     if (!solver.empty()) found.back().second.solver = solver;

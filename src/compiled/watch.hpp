@@ -212,7 +212,7 @@ class Watch {
              " s, was reached before a solution: allow more, or name a solver";
     if (verdict_ == Verdict::limit)
       return "all candidates together have taken max_iterations, " + std::to_string(most_) +
-             " iterations";
+             (most_ == 1 ? " iteration" : " iterations");
     return {};
   }
 

@@ -151,11 +151,29 @@ void check_block(RunConfig const& run, Errors& errors) {
        runner);
 }
 
-/// Refuses a matching where the matrix must stay Hermitian.
+/// Refuses what a time limit cannot be used with.
+void check_time_limit(RunConfig const& run, Errors& errors) {
+  if (run.solver.automatic.time_limit <= 0 || !run.is_clear("solver.time_limit")) return;
+  if (run.execution.repeat > 1)
+    errors.add(run.where("execution.repeat"),
+               "execution.repeat does not apply together with solver.time_limit, which may end "
+               "each repeat at another iteration; leave one of them out");
+  if (run.problem.batch > 0)
+    errors.add(run.where("solver.time_limit"),
+               "solver.time_limit does not apply together with problem.batch, whose systems report "
+               "only when all have ended; leave one of them out");
+}
+
+/// Refuses a matching where the matrix must stay Hermitian, or auto decides on it.
 void check_matching(RunConfig const& run, Errors& errors) {
   std::string const &solver = run.solver.name, &name = run.preconditioner.name;
   bool const is_ic = name == "ic0" || name == "ick" || name == "ict";
-  if (run.preconditioner.scaling.match == Match::none || !(solver == "cg" || is_ic)) return;
+  if (run.preconditioner.scaling.match == Match::none) return;
+  if (name == "auto" && solver != "cg" && run.is_clear("preconditioner.name"))
+    errors.add(run.where("preconditioner.match"),
+               "preconditioner.match: the preconditioner auto decides on matching itself; leave "
+               "match out, or name a preconditioner");
+  if (!(solver == "cg" || is_ic)) return;
   errors.add(run.where("preconditioner.match"),
              "preconditioner.match: product permutes rows but not columns, so the matrix is no "
              "longer Hermitian, as ",
@@ -405,6 +423,7 @@ void check_runs(std::vector<FileConfig> const& files, SystemStore& store, Errors
       check_batch(run, errors);
       check_ranks(run, errors);
       check_block(run, errors);
+      check_time_limit(run, errors);
       check_matching(run, errors);
       check_cycle(run, errors);
     }

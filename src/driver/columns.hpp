@@ -9,6 +9,10 @@
 
 namespace Solder::Driver {
 
+/// \brief Whether any iteration ran: not where the solver does not take the matrix, or nothing is
+/// set up within the time limit.
+inline bool was_solved(Report const& report) { return report.runner != Runner::automatic; }
+
 /// \brief Whether the solver is only for blocks of right-hand sides.
 bool is_block(RunConfig const& run);
 

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "columns.hpp"
 #include "json.hpp"
 #include "methods.hpp"
 #include "report/charts.hpp"
@@ -55,9 +56,6 @@ void add_options(Json& json, PreconditionerConfig const& config, Options const& 
 
 /// A text, or null if it is empty.
 Json text_or_null(std::string const& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
-/// Whether anything ran: not where the solver does not take the matrix.
-bool was_solved(Report const& report) { return report.reason != Reason::nonsymmetric_matrix; }
 
 /// The attempts of a solver that chooses; null of any other.
 Json attempts_json(Report const& report) {
@@ -391,13 +389,14 @@ std::string attempts_text(Report const& report) {
   std::string text;
   for (std::size_t k = 0; k < report.attempts.size(); ++k) {
     Attempt const& attempt = report.attempts[k];
-    text += format(
-        "  %s %s + %s, because %s: %s after %d iteration%s, residual %.2e, set-up %.2f ms, solve "
-        "%.2f ms",
-        k == 0 ? "tried" : "then", attempt.solver.c_str(), attempt.preconditioner.c_str(),
-        attempt.why.c_str(), std::string(to_string(attempt.reason)).c_str(), attempt.iterations,
-        attempt.iterations == 1 ? "" : "s", attempt.true_relative_residual,
-        attempt.setup_seconds * 1e3, attempt.solve_seconds * 1e3);
+    text += format("  %s %s + %s, because %s: %s", k == 0 ? "tried" : "then",
+                   attempt.solver.c_str(), attempt.preconditioner.c_str(), attempt.why.c_str(),
+                   std::string(to_string(attempt.reason)).c_str());
+    if (!std::isnan(attempt.true_relative_residual))
+      text += format(" after %d iteration%s, residual %.2e", attempt.iterations,
+                     attempt.iterations == 1 ? "" : "s", attempt.true_relative_residual);
+    text += format(", set-up %.2f ms, solve %.2f ms", attempt.setup_seconds * 1e3,
+                   attempt.solve_seconds * 1e3);
     text += (attempt.ended.empty() ? "" : "; ") + attempt.ended + "\n";
   }
   return text;

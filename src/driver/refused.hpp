@@ -11,12 +11,12 @@
 
 namespace Solder::Driver {
 
-/// \brief What is to say of a run whose matrix its solver does not take: x stays 0. All ranks
-/// call this together.
+/// \brief What is to say of a run in which no iteration ran: x stays 0. All ranks call this
+/// together.
 template <class T>
-void refuse(System<T> const& system, std::string const& why, Solved<T>& solved) {
+void refuse(System<T> const& system, Reason reason, std::string const& why, Solved<T>& solved) {
   Report report;
-  report.reason = Reason::nonsymmetric_matrix;
+  report.reason = reason;
   report.detail = why;
   auto const starts = system.starts.empty() ? std::vector{0, system.matrix.rows} : system.starts;
   int const count = system.right_hand_sides();

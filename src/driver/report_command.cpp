@@ -90,6 +90,8 @@ std::vector<Charts::Record> read_records(std::vector<fs::path> const& files, Err
       if (fs::is_directory(file, code)) throw InputError(file.string(), 0, "is a folder");
       if (!stream) throw InputError(file.string(), 0, "no such file, or it cannot be read");
       std::string const text(std::istreambuf_iterator<char>(stream), {});
+      if (text.starts_with("\x1f\x8b"))
+        throw InputError(file.string(), 0, "is gzipped; unpack it first, by gunzip");
       records.push_back(Charts::read_record(file.string(), text));
       records.back().name = file.filename().string();
       if (records.back().runs.empty())

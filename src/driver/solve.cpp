@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <solder/core/allocate.hpp>
+#include <solder/core/deadline.hpp>
 #include <solder/matrix/format.hpp>
 #include <solder/solver.hpp>
 #include <utility>
@@ -71,9 +72,10 @@ Kokkos::View<T*, Exec> vector(Exec const& exec, char const* label, std::size_t s
   return Impl::allocate_view<Kokkos::View<T*, Exec>>(exec, label, size);
 }
 
+/// \brief Solves a system. \throws OutOfTime where nothing is set up within the time limit
 template <class T, class Exec>
-void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
-              Monitor const& monitor, Solved<T>& solved) {
+void solve_in_time(Exec const& exec, RunConfig const& run, System<T> const& system,
+                   Monitor const& monitor, Solved<T>& solved) {
   using Columns = Kokkos::View<T**, Kokkos::LayoutRight, typename Exec::memory_space,
                                Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using HostVector = Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
@@ -90,7 +92,7 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   if (asks_for_symmetry(run)) {
     solved.symmetry = check_symmetry(exec, A);
     std::string const why = refusal(run, *solved.symmetry, system.starts);
-    if (!why.empty()) return refuse(system, why, solved);
+    if (!why.empty()) return refuse(system, Reason::nonsymmetric_matrix, why, solved);
   }
 
   auto const [format, reason] = wanted_format(run, system);
@@ -132,6 +134,19 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   solved.solution.resize(size);
   Kokkos::deep_copy(exec, HostVector(solved.solution.data(), size), x);
   exec.fence("Solder::driver: solution copied");
+}
+
+template <class T, class Exec>
+void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
+              Monitor const& monitor, Solved<T>& solved) {
+  try {
+    solve_in_time(exec, run, system, monitor, solved);
+  } catch (Solder::Impl::OutOfTime const& error) {
+    refuse(system, Reason::stopped,
+           concat("the set-up of ", run.preconditioner.label, " was ended: ", error.what(),
+                  "; allow more time, or take a preconditioner whose set-up is cheaper"),
+           solved);
+  }
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system, S
     solved.symmetry = check_symmetry(exec, A);
     std::string const why = refusal(run, *solved.symmetry, {});
     if (!why.empty()) {
-      refuse(system, why, solved);
+      refuse(system, Reason::nonsymmetric_matrix, why, solved);
       return collect_solution(run, system, solved);
     }
   }

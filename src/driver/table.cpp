@@ -6,6 +6,7 @@
 #include <set>
 #include <solder/io/detail/whole_file.hpp>
 
+#include "columns.hpp"
 #include "counts.hpp"
 #include "methods.hpp"
 #include "roofline.hpp"
@@ -119,11 +120,6 @@ double microseconds_per_iteration(RunResult const& result) {
   return report.iterations > 0 ? report.solve_seconds / report.iterations * 1e6 : std::nan("");
 }
 
-/// Whether anything ran: not where the solver does not take the matrix.
-bool was_solved(RunResult const& result) {
-  return result.report.reason != Reason::nonsymmetric_matrix;
-}
-
 /// "gmres cgs2 30": the name, the form where there is one, and the cycle where there is one.
 std::string solver_text(RunConfig const& run, std::string_view form) {
   std::string const& name = run.solver.name;
@@ -138,7 +134,8 @@ std::string solver_that_ran(RunResult const& result) {
   if (result.config->chooses() && !result.report.attempts.empty())
     return concat(result.report.attempts.back().solver, " ", result.report.form);
   std::string_view const form =
-      was_solved(result) ? std::string_view(result.report.form) : form_of(result.config->solver);
+      was_solved(result.report) ? std::string_view(result.report.form)
+                                : form_of(result.config->solver);
   return solver_text(*result.config, form == "auto" ? "" : form);
 }
 
@@ -159,7 +156,7 @@ std::string preconditioner_that_ran(RunResult const& result) {
 }
 
 std::string runner_of(RunResult const& result) {
-  return was_solved(result) ? std::string(to_string(result.report.runner)) : "-";
+  return was_solved(result.report) ? std::string(to_string(result.report.runner)) : "-";
 }
 
 template <class Get>
@@ -449,12 +446,12 @@ std::string Table::rest_of_head(RunResult const& first) const {
   std::vector<std::string> of_matrix, how;
   if (shared.size)
     of_matrix = {concat(counted(first.rows, "row"), ", ", counted(first.nonzeros, "nonzero"))};
-  if (shared.format && was_solved(first))
+  if (shared.format && was_solved(first.report))
     of_matrix.push_back(concat(first.matrix_format, ": ", first.format_reason));
   if (shared.solver) how.push_back(solver_that_ran(first));
   if (shared.preconditioner && first.config->preconditioner.name == "auto")
     how.push_back(preconditioner_that_ran(first));
-  if (shared.runner && was_solved(first)) how.push_back(concat("runner ", runner_of(first)));
+  if (shared.runner && was_solved(first.report)) how.push_back(concat("runner ", runner_of(first)));
   if (shared.space) how.push_back(concat("on ", first.space));
   if (!world().is_alone()) how.push_back(concat(std::to_string(world().ranks()), " ranks"));
   std::string text;

@@ -149,6 +149,45 @@ TEST(DriverAuto, RepeatsWithWhatItHasFound) {
   EXPECT_LE(run["iterations"], run["attempts"].back()["iterations"]);  // not those of the search
 }
 
+/// The run is stopped, not the program: others follow.
+TEST(DriverAuto, GoesOnWhereASetUpTakesLongerThanItMay) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem: {generate: fem_poisson_2d, size: 60}\n"
+                "solver: {time_limit: 1.0e-4}\n"
+                "preconditioner: {name: [ilut, jacobi]}\n"
+                "output: {json: r.json, solution: x.mtx}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "did not converge: stopped after 0 iterations")) << outcome.err;
+  Json const runs = Json::parse(scratch.read("r.json"))["runs"];
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0]["reason"], "stopped");
+  std::string const detail = runs[0]["detail"];
+  EXPECT_TRUE(contains(detail, "the set-up of ilut was ended: it took longer than the 0.0001 s"))
+      << detail;
+  EXPECT_EQ(runs[0]["true_relative_residual"], 1) << "of x = 0";
+  EXPECT_TRUE(runs[0]["runner"].is_null());
+  EXPECT_FALSE(runs[1]["runner"].is_null());
+}
+
+TEST(DriverAuto, RefusesWhatDoesNotGoTogetherBeforeAnythingRuns) {
+  Scratch const scratch;
+  scratch.write("a.yaml",
+                "problem: {generate: fem_poisson_2d, size: 6}\n"
+                "solver: {time_limit: 3}\n"
+                "preconditioner: {match: [none, product]}\n"
+                "execution: {repeat: 2}\n"
+                "output: {json: r.json}\n");
+  Outcome const outcome = drive(scratch, "a.yaml");
+  EXPECT_EQ(outcome.code, 2) << outcome.out;
+  for (char const* const part :
+       {"a.yaml:4: execution.repeat does not apply together with solver.time_limit",
+        "a.yaml:3: preconditioner.match: the preconditioner auto decides on matching itself"})
+    EXPECT_TRUE(contains(outcome.err, part)) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("r.json")));
+}
+
 TEST(DriverAuto, RefusesWhatIsNoMatrix) {
   Scratch const scratch;
   Outcome const missing = drive(scratch, "no.mtx");

@@ -84,6 +84,8 @@ TEST(DriverBatch, WhatABatchIsNotSolvedWithIsRefusedBeforeAnythingRuns) {
   for (Case const& of : {
            Case{"solver: {name: gmres}\n",
                 "a.yaml:5: problem.batch needs solver.name: auto, cg or bicgstab"},
+           {"solver: {time_limit: 3}\n",
+            "a.yaml:5: solver.time_limit does not apply together with problem.batch"},
            {"preconditioner: {name: ic0}\n",
             "a.yaml:5: problem.batch needs preconditioner.name: none"},
            {"execution: {runner: graph}\n",

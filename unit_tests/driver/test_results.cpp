@@ -105,11 +105,13 @@ TEST(Results, AreRefusedByNameWhereTheyAreNone) {
   Scratch const scratch;
   scratch.write("x.json", "{}");
   scratch.write("none.json", "{\"runs\": []}");
+  scratch.write("z.json.gz", "\x1f\x8b\x08");
   scratch.write("a.yaml", "problem: {generate: fem_poisson_2d, size: 7}\noutput: {plot: p.png}\n");
   auto const before = scratch.files();
   for (auto const& [arguments, culprit] : std::vector<std::pair<std::string, std::string>>{
            {"report", "no file of results given"},
            {"report x.json", "x.json: has no list 'runs'"},
+           {"report z.json.gz", "z.json.gz: is gzipped; unpack it first"},
            {"report none.json", "none.json: has no run in its list 'runs'"},
            {"report none.json --compare x.json", "none.json: has no run"},
            {"report no.json", "no.json: no such file"},

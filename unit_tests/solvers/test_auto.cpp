@@ -540,6 +540,20 @@ TEST_F(Auto, IsDescribedAndKnowsItsMemory) {
 
 // ---- What advice() says is followed ----
 
+TEST_F(Auto, AdvisesToLeaveMoreToAutoWhereASolverOrAPreconditionerIsNamed) {
+  HostCsr<double> const A = tridiagonal(60, -1, 0.9, -1);  // indefinite
+  auto const b = random_vector<double>(60, 3);
+  for (Parameters const& named :
+       {Parameters{{"name", "cg"}, {"preconditioner", {{"name", "auto"}}}},
+        {{"candidates", "cg+ic0 cg+ict"}}}) {
+    Report const report = solve(make_solver(exec, Matrix(exec, A), named), b).report;
+    ASSERT_NE(report.reason, Reason::converged) << report;
+    EXPECT_TRUE(contains(advice(report), "leave both the solver and the preconditioner to auto"))
+        << report;
+  }
+  EXPECT_EQ(solve(make_solver(exec, Matrix(exec, A), {}), b).report.reason, Reason::converged);
+}
+
 struct Advice : Auto {
   static Report ended(Reason reason) {
     Report report;
@@ -615,6 +629,31 @@ TEST_F(Advice, OfAToleranceBeyondRounding) {
   EXPECT_GT(tolerance, 1e-18);
   EXPECT_LT(tolerance, 1e-10);
   EXPECT_EQ(by(A, {{"name", "cg"}, {"tolerance", tolerance}}, b).reason, Reason::converged);
+}
+
+/// Another tolerance may lead to other candidates, so twice what was reached is asked for.
+TEST_F(Advice, OfAToleranceBeyondRoundingToAuto) {
+  HostCsr<double> const A = Solder::fem_poisson_2d<double>(20);
+  auto const b = random_vector<double>(A.rows, 3);
+  Report const report = by(A, {{"tolerance", 1e-18}, {"candidates", "cg+jacobi gmres+ilu0"}}, b);
+  ASSERT_EQ(report.reason, Reason::stagnated) << report;
+  std::string const text = advice(report), above = "a tolerance above ";
+  ASSERT_TRUE(contains(text, above)) << text;
+  double const tolerance = std::stod(text.substr(text.find(above) + above.size()));
+  EXPECT_GE(tolerance, 2 * report.true_relative_residual);
+  EXPECT_LT(tolerance, 2.3 * report.true_relative_residual);
+  EXPECT_EQ(by(A, {{"tolerance", tolerance}}, b).reason, Reason::converged);
+}
+
+TEST_F(Advice, OfABThatIsOutOfRange) {
+  HostCsr<double> const A = Solder::fem_poisson_2d<double>(8);
+  for (double const size : {1e-200, 1e200})
+    for (Parameters const& named : {Parameters{{"name", "cg"}}, Parameters{}}) {
+      Report const report = by(A, named, std::vector<double>(A.rows, size));
+      ASSERT_EQ(report.reason, Reason::breakdown) << report;
+      EXPECT_TRUE(contains(report.detail, ": scale b")) << report;
+      EXPECT_EQ(advice(report), "");
+    }
 }
 
 TEST_F(Advice, OfNoNumbers) {

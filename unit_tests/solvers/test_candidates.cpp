@@ -86,6 +86,23 @@ TEST(Candidates, OfADefiniteMatrixBeginWithCg) {
     }
 }
 
+/// A solver that does not need a definite matrix is not left without a preconditioner for one.
+TEST(Candidates, OfADefiniteMatrixForANamedSolverAreThoseOfAnyMatrix) {
+  for (std::string const solver : {"bicgstab", "idr"})
+    for (std::int32_t const n : {100, 5000, 200000}) {
+      auto const candidates = candidates_for(mesh(n), Machine{}, {.solver = solver});
+      EXPECT_NE(candidates[0].preconditioner, "none") << n;
+      for (Candidate const& each : candidates) {
+        EXPECT_EQ(each.solver, solver);
+        EXPECT_FALSE(each.needs_definite);
+        EXPECT_FALSE(contains(each.because, "gmres")) << each.because;
+      }
+      for (char const* const preconditioner : {"ilu0", "ilut", "jacobi", "none"})
+        EXPECT_TRUE(is_among(solver + "+" + preconditioner, names(candidates)))
+            << n << ", " << preconditioner;
+    }
+}
+
 TEST(Candidates, OfALargeMeshBeginWithMultigridAndOfASmallOneWithout) {
   EXPECT_EQ(by_guess(mesh(1000000))[0].preconditioner, "amg");
   EXPECT_NE(candidates_for(mesh(100), Machine{})[0].preconditioner, "amg");

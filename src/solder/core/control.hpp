@@ -155,8 +155,8 @@ enum class Verdict {
 
 /// \brief What a method can do where the true residual contradicts its claim.
 struct Recovery {
-  bool continues = true;  ///< iterate further with a lower threshold: its recursion still stands
-  bool restarts = false;  ///< begin anew after a breakdown too, if the residual fell by a tenth
+  bool continues = true;     ///< iterate further with a lower threshold: its recursion still stands
+  bool restarts = false;     ///< begin anew after a breakdown too, if the residual fell by a tenth
   bool has_another = false;  ///< or if it did not: once, with another shadow residual
   bool reverts = false;      ///< put x back to what it was at the last restart
 
@@ -362,8 +362,8 @@ inline std::string describe(Control const& control) {
                  : "";
     case Reason::breakdown:
       if (control.cause == Cause::norm_of_b)
-        return std::string("||b||^2 ") + (control.value < 1 ? "underflows" : "overflows") +
-               ": scale b";
+        return std::string(Impl::norm_of_b_squared) +
+               (control.value < 1 ? "underflows" : "overflows") + ": scale b";
       return scalar + number + when +
              (control.cause == Cause::q_Mq
                   ? " leaves the range of double: scale A or b, or use the classical form"

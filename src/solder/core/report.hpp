@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -190,6 +191,9 @@ struct SetupReport {
 
 namespace Impl {
 
+/// \brief What the detail of a breakdown at b begins with. It says itself what to do.
+inline constexpr std::string_view norm_of_b_squared = "||b||^2 ";
+
 /// \brief What a report's detail ends with where the guess came back; a number follows.
 inline constexpr std::string_view x_is_the_guess = "x is the guess: the residual at the end was ";
 
@@ -211,7 +215,7 @@ struct Attempt {
   Reason reason = Reason::running;    ///< why it ended; stopped: by auto, as too slow
   std::string ended;                  ///< the same in a sentence, or empty
   int iterations = 0;                 ///< that it took; 0 where its set-up failed
-  double true_relative_residual = 0;  ///< recomputed, where it ended
+  double true_relative_residual = 0;  ///< recomputed, where it ended; NaN: its set-up failed
   double setup_seconds = 0;           ///< of its set-up, on the host's clock
   double solve_seconds = 0;           ///< of its iterations
 };
@@ -260,14 +264,24 @@ struct Report {
 inline std::string advice(Report const& report) {
   if (report.is_singular)
     return "check A for rows that lack entries; A is singular, so only some b have a solution";
+  if (report.detail.starts_with(Impl::norm_of_b_squared)) return {};
   std::string const automatic = "the solver auto, which tries several";
   bool const is_far = !(report.true_relative_residual < 1e-3);
   bool const may_be_singular =
       report.reason == Reason::breakdown || report.reason == Reason::indefinite_matrix ||
       report.reason == Reason::indefinite_preconditioner || report.reason == Reason::diverged ||
       (report.reason == Reason::stagnated && is_far);
-  if (!report.attempts.empty() && may_be_singular)
+  if (!report.attempts.empty() && may_be_singular) {
+    auto const all_have = [&](std::string Attempt::*name) {
+      return std::all_of(report.attempts.begin(), report.attempts.end(), [&](Attempt const& each) {
+        return each.*name == report.attempts[0].*name;
+      });
+    };
+    if (all_have(&Attempt::solver) || all_have(&Attempt::preconditioner))
+      return "leave both the solver and the preconditioner to auto, which then tries others; if A "
+             "is singular, only some b have a solution";
     return "A may be singular and b not in its range; otherwise scale its rows and columns";
+  }
   switch (report.reason) {
     case Reason::max_iterations:
       if (!report.attempts.empty()) return "allow more iterations, or ask for a larger tolerance";
@@ -284,9 +298,12 @@ inline std::string advice(Report const& report) {
       return "take another preconditioner or method, or " + automatic +
              "; if A is singular, only some b have a solution";
     case Reason::stagnated:
-      if (!is_far)
+      if (!is_far && report.attempts.empty())
         return "rounding allows no smaller residual: ask for a tolerance above " +
                Impl::rounded_up(report.true_relative_residual);
+      if (!is_far)  // with another tolerance other candidates may follow, which end near this one
+        return "no candidate came nearer to a solution: ask for a tolerance above " +
+               Impl::rounded_up(2 * report.true_relative_residual);
       return "take another preconditioner, a longer restart of gmres, or " + automatic +
              "; if A is singular, only some b have a solution";
     case Reason::nonsymmetric_matrix:  // whose detail names the solvers for such an A
@@ -300,9 +317,10 @@ inline std::string advice(Report const& report) {
 inline std::ostream& operator<<(std::ostream& out, Attempt const& attempt) {
   out << attempt.solver << " + " << attempt.preconditioner << ": " << to_string(attempt.reason)
       << " after " << attempt.iterations << " iteration" << (attempt.iterations == 1 ? "" : "s")
-      << " in " << attempt.solve_seconds << " s, set up in " << attempt.setup_seconds
-      << " s, ||b - A x|| / ||b|| = " << attempt.true_relative_residual << "; tried because "
-      << attempt.why;
+      << " in " << attempt.solve_seconds << " s, set up in " << attempt.setup_seconds << " s";
+  if (!std::isnan(attempt.true_relative_residual))
+    out << ", ||b - A x|| / ||b|| = " << attempt.true_relative_residual;
+  out << "; tried because " << attempt.why;
   if (!attempt.ended.empty()) out << "; " << attempt.ended;
   return out;
 }

@@ -438,7 +438,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     if (incomplete >= 0)
       state->structural = "row " + Impl::counted(incomplete) + " has no diagonal entry, which " +
                           std::string(to_string(kind_)) + " needs as its pivot: take " +
-                          (is_hermitian(kind_) ? "ict" : "ilut with match: product");
+                          (is_hermitian(kind_) ? "gmres with " : "") + "ilut with match: product";
     else if (must_mirror && unsymmetric >= 0)
       state->structural =
           "row " + Impl::counted(unsymmetric) +
