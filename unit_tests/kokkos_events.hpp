@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
@@ -70,5 +72,13 @@ class KokkosEvents {
   static inline KokkosEvents* current = nullptr;
   Kokkos::Tools::Experimental::EventSet before_;
 };
+
+/// \brief All kernels bear Solder's name, and ran on this instance.
+void expect_kernels_of(auto const& exec, KokkosEvents const& events) {
+  for (auto const& kernel : events.kernels) {
+    EXPECT_EQ(kernel.label.rfind("Solder::", 0), 0u) << kernel.label;
+    EXPECT_EQ(kernel.device, Kokkos::Tools::Experimental::device_id(exec)) << kernel.label;
+  }
+}
 
 }  // namespace SolderTest

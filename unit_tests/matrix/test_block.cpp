@@ -174,10 +174,7 @@ TYPED_TEST(BlockOfDouble, WorkOfAnotherInstance) {
   BlockMatrix<double, TypeParam> const A(exec, csr, 3);
   events.stop();
   EXPECT_EQ(events.kernels.size(), 4u) << "count, offsets, columns and values";
-  for (auto const& kernel : events.kernels) {
-    EXPECT_EQ(kernel.label.rfind("Solder::", 0), 0u) << kernel.label;
-    EXPECT_EQ(kernel.device, Kokkos::Tools::Experimental::device_id(exec)) << kernel.label;
-  }
+  expect_kernels_of(exec, events);
   for (auto const& allocation : events.allocations)
     EXPECT_EQ(allocation.label.rfind("Solder::", 0), 0u) << allocation.label;
   expect_products(exec, host, A);

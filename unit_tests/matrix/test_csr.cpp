@@ -210,10 +210,7 @@ TYPED_TEST(CsrOfDouble, WorkOfAnotherInstance) {
   KokkosEvents const events;
   CsrMatrix<double, TypeParam> const A(exec, host);
   EXPECT_FALSE(events.kernels.empty());
-  for (auto const& kernel : events.kernels) {
-    EXPECT_EQ(kernel.label.rfind("Solder::", 0), 0u) << kernel.label;
-    EXPECT_EQ(kernel.device, Kokkos::Tools::Experimental::device_id(exec)) << kernel.label;
-  }
+  expect_kernels_of(exec, events);
   expect_products(exec, host, A);
 }
 
@@ -406,10 +403,7 @@ void expect_device_data_validated() {
     KokkosEvents const events;
     auto const said = complaint([&] { A.validate(exec); });
     EXPECT_LE(events.kernels.size(), 2u);
-    for (auto const& kernel : events.kernels) {
-      EXPECT_EQ(kernel.label.rfind("Solder::", 0), 0u) << kernel.label;
-      EXPECT_EQ(kernel.device, Kokkos::Tools::Experimental::device_id(exec)) << kernel.label;
-    }
+    expect_kernels_of(exec, events);
     return said;
   };
   for (auto const& wrong : wrong_patterns)

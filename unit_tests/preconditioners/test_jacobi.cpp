@@ -228,10 +228,7 @@ std::size_t kernels_of_set_up(Exec const& exec, CsrMatrix<double, Exec> const& A
   KokkosEvents const events;
   Jacobi<double, Exec> const M(exec, A);
   EXPECT_EQ(M.zero_row(), zero_row);
-  for (auto const& kernel : events.kernels) {
-    EXPECT_EQ(kernel.label.rfind("Solder::", 0), 0u) << kernel.label;
-    EXPECT_EQ(kernel.device, Kokkos::Tools::Experimental::device_id(exec)) << kernel.label;
-  }
+  expect_kernels_of(exec, events);
   return events.kernels.size();
 }
 
