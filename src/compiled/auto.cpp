@@ -313,7 +313,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   void know_indefinite() {
     if (is_kept_) look();  // the values are others; cg has had them, so they are Hermitian
     if (!std::exchange(may_be_definite_, false) && !is_kept_) return;
-    analysis_.outsized = std::max<std::int64_t>(1, analysis_.outsized);
+    rule_out_definite(analysis_);
     if (wanted_.automatic.candidates.empty()) {
       candidates_ = candidates_of(analysis_, restriction_of(wanted_));
       given_up_.clear();

@@ -322,14 +322,17 @@ bool takes_singular(Rule const& rule) {
   return rule.group == unmatched || rule.preconditioner == "none";
 }
 
+/// Whether a solver takes the rules of others: bicgstab and idr those of each other, and those of
+/// gmres where its own merits do not matter.
+bool takes_others(std::string_view solver) { return solver == "bicgstab" || solver == "idr"; }
+
 /// Whether a rule is for this solver; empty: for any. block_cg takes cg's with several columns.
-/// bicgstab and idr take those of each other, and of gmres where its own merits do not matter.
 bool is_for(Rule const& rule, std::string_view solver) {
   if (solver.empty() || rule.solver == solver) return true;
   if (solver == "block_cg")
     return rule.solver == "cg" && (rule.preconditioner == "jacobi" ||
                                    rule.preconditioner == "fsai" || rule.preconditioner == "amg");
-  return (solver == "bicgstab" || solver == "idr") && rule.solver != "cg" &&
+  return takes_others(solver) && rule.solver != "cg" &&
          !(rule.solver == "gmres" && rule.group == last);
 }
 
@@ -371,14 +374,12 @@ std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::s
 std::vector<Candidate> of_table(Analysis of, Machine const& machine, Restriction const& restriction,
                                 bool all, double plain) {
   std::string const& solver = restriction.solver;
-  // These take each other's lines, which are for matrices that are not definite.
-  bool const is_exchanged = solver == "bicgstab" || solver == "idr";
-  if (is_exchanged) of.outsized = std::max<std::int64_t>(1, of.outsized);
+  if (takes_others(solver)) rule_out_definite(of);  // the others' rules are for such matrices
   std::vector<std::pair<Group, Candidate>> found;
   for (Rule rule : rules) {
     if (!is_there(rule.preconditioner) || !is_for(rule, solver)) continue;
     if (restriction.is_over_ranks && rule.fill == complete) continue;
-    if (is_exchanged) rule.solver = solver;
+    if (takes_others(solver)) rule.solver = solver;
     if (!all && !(rule.suits(of) && (of.unmatched_rows == 0 || takes_singular(rule)))) continue;
     found.emplace_back(rule.group, candidate_of(of, machine, rule, plain));
     if (!solver.empty()) found.back().second.solver = solver;

@@ -69,6 +69,11 @@ struct Restriction {
   double plain_iterations = 0;
 };
 
+/// \brief Takes A as one that is not definite, whatever it looks like.
+inline void rule_out_definite(Analysis& of) {
+  of.outsized = std::max<std::int64_t>(1, of.outsized);
+}
+
 /// \brief What of a solver is left to auto.
 Restriction restriction_of(Wanted const& wanted);
 

@@ -50,15 +50,10 @@ WantedPreconditioner read(Parameters const& parameters, std::string const& path,
   reader.finish(name);
   bool const is_ic = wanted.is_incomplete() && wanted.needs_symmetry(),
              is_matched = wanted.scaling.match != Match::none;
-  if (is_matched && name == "auto")
-    errors.push_back(path +
-                     "match: the preconditioner auto decides on matching itself; leave match out, "
-                     "or name a preconditioner");
+  if (is_matched && name == "auto") errors.push_back(path + Impl::auto_matches);
   wanted.scaling.is_symmetric = is_for_cg || (wanted.needs_symmetry() && !is_matched);
   if (is_matched && (is_for_cg || is_ic))
-    errors.push_back(path + "match: product permutes rows but not columns, so the matrix is no " +
-                     "longer Hermitian, as " + (is_ic ? name : "this solver") +
-                     " needs it: take match: none, or gmres with ilut");
+    errors.push_back(path + Impl::unfit_for_matching(is_ic ? name : "this solver"));
   return wanted;
 }
 

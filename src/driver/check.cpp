@@ -169,15 +169,11 @@ void check_matching(RunConfig const& run, Errors& errors) {
   std::string const &solver = run.solver.name, &name = run.preconditioner.name;
   bool const is_ic = name == "ic0" || name == "ick" || name == "ict";
   if (run.preconditioner.scaling.match == Match::none) return;
-  if (name == "auto" && solver != "cg" && run.is_clear("preconditioner.name"))
-    errors.add(run.where("preconditioner.match"),
-               "preconditioner.match: the preconditioner auto decides on matching itself; leave "
-               "match out, or name a preconditioner");
-  if (!(solver == "cg" || is_ic)) return;
-  errors.add(run.where("preconditioner.match"),
-             "preconditioner.match: product permutes rows but not columns, so the matrix is no "
-             "longer Hermitian, as ",
-             is_ic ? name : solver, " needs it: take match: none, or gmres with ilut");
+  std::string const where = run.where("preconditioner.match");
+  if (solver == "cg" || is_ic)
+    errors.add(where, "preconditioner.", Solder::Impl::unfit_for_matching(is_ic ? name : solver));
+  else if (name == "auto" && run.is_clear("preconditioner.name"))
+    errors.add(where, "preconditioner.", Solder::Impl::auto_matches);
 }
 
 /// Refuses impossible cycles.

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <tuple>
 
@@ -60,5 +61,19 @@ struct ScalingOptions {
             "entries is as large as possible"));
   }
 };
+
+namespace Impl {
+
+/// \brief Why match: product is refused with the preconditioner auto.
+inline constexpr char auto_matches[] =
+    "match: the preconditioner auto decides on matching itself; leave match out, or name a "
+    "preconditioner";
+/// \brief Why it is refused with a solver or a preconditioner for Hermitian matrices.
+inline std::string unfit_for_matching(std::string const& who) {
+  return "match: product permutes rows but not columns, so the matrix is no longer Hermitian, as " +
+         who + " needs it: take match: none, or gmres with ilut";
+}
+
+}  // namespace Impl
 
 }  // namespace Solder
