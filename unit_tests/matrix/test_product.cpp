@@ -175,12 +175,12 @@ HostCsr<Scalar> rows_in_groups(std::int32_t first, int groups, std::int32_t colu
   return A;
 }
 
-/// On hosts rows with the same columns are summed together. Each has the bits that it has alone.
+/// Rows with the same columns are summed together. Each has the bits that it has alone.
 template <class Scalar, class Exec>
 void check_rows_in_groups(Exec const& exec) {
-  for (int const most : {3, 12, 40}) {
-    auto const Y = rows_in_groups<Scalar>(1, 40, 300, most, 20);
-    auto const X = rows_in_groups<Scalar>(0, 50, Y.rows, most, 21);
+  for (int const most : {3, 12, 40, 400}) {
+    auto const Y = rows_in_groups<Scalar>(1, 40, most < 100 ? 300 : 3000, most, 20);
+    auto const X = rows_in_groups<Scalar>(0, most < 100 ? 50 : 9, Y.rows, most, 21);
     check_product(exec, X, Y);
     // With an empty row after each, none are alike.
     HostCsr<Scalar> apart{2 * X.rows, X.columns_count, {0}, X.columns, X.values};

@@ -267,6 +267,28 @@ KOKKOS_FORCEINLINE_FUNCTION std::uint32_t lane_votes(bool yes) {
 #endif
 }
 
+/// \brief a + b, each rounded before: never one fused multiply-add of a product b, so that a kernel
+/// may have the bits of another one.
+KOKKOS_FORCEINLINE_FUNCTION double rounded_sum(double a, double b) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  return __dadd_rn(a, b);
+#else
+  return a + b;
+#endif
+}
+KOKKOS_FORCEINLINE_FUNCTION float rounded_sum(float a, float b) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  return __fadd_rn(a, b);
+#else
+  return a + b;
+#endif
+}
+template <class Real>
+KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<Real> rounded_sum(Kokkos::complex<Real> const& a,
+                                                              Kokkos::complex<Real> const& b) {
+  return {rounded_sum(a.real(), b.real()), rounded_sum(a.imag(), b.imag())};
+}
+
 /// \brief How many bits are set. (Kokkos::popcount is a loop on some devices.)
 KOKKOS_FORCEINLINE_FUNCTION std::int32_t bits_set(std::uint32_t bits) {
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)

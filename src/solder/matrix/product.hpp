@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -13,6 +14,7 @@
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/lanes.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/detail/alike_rows.hpp>
 #include <solder/matrix/detail/product_on_hosts.hpp>
 #include <solder/matrix/duplicates.hpp>
 #include <solder/matrix/offsets.hpp>
@@ -31,15 +33,15 @@ inline std::int32_t bits_for(std::int64_t entries) {
   return bits;
 }
 
-/// \brief Bytes of a table: sums, list, columns and count.
+/// \brief Bytes of a table of `rows` rows: sums, list, columns and count.
 template <class Scalar>
-std::int64_t table_bytes(std::int32_t bits) {
-  return (static_cast<std::int64_t>(sizeof(Scalar) + 4) << bits) +
+std::int64_t table_bytes(std::int32_t bits, std::int32_t rows = 1) {
+  return (static_cast<std::int64_t>(rows * sizeof(Scalar) + 4) << bits) +
          std::int64_t(8) * most_entries(bits) + 4;
 }
 
-/// \brief On a GPU: a hash table, with open addressing, of the columns of one row of a product and
-/// their sums.
+/// \brief On a GPU: a hash table, with open addressing, of the columns of a row of a product, or of
+/// a group of rows with the same columns, and of their sums.
 ///
 /// Which slot a column gets depends on which lane comes first. The results do not depend on it,
 /// because sums add their terms in the order of X's row, and the stored entries are sorted.
@@ -48,16 +50,16 @@ struct ProductTable {
   static constexpr std::int32_t empty = -1;
 
   std::int32_t* columns;   ///< [slots]
-  Scalar* sums;            ///< [slots], if there are values
+  Scalar* sums;            ///< [rows][slots], if there are values
   std::uint64_t* entries;  ///< [most_entries]: column and slot of each entry; null: no list
   std::int32_t* count;
   std::int32_t bits;
   std::int32_t limit;  ///< the most entries it may hold
 
-  /// \brief Adds a term or, without values, a column. No two lanes may pass the same column at
-  /// once. Must not be called when there are more than `limit` entries.
-  template <bool with_values>
-  KOKKOS_FORCEINLINE_FUNCTION void add(std::int32_t column, Scalar const& term) const {
+  /// \brief put(slot, whether the column is new) for the slot of a column. No two lanes may pass
+  /// the same column at once. Must not be called when there are more than `limit` entries.
+  template <class Put>
+  KOKKOS_FORCEINLINE_FUNCTION void add(std::int32_t column, Put const& put) const {
     std::uint32_t const mask = (1u << bits) - 1;
     std::uint32_t slot = static_cast<std::uint32_t>(column) * 2654435769u >> (32 - bits);
     while (true) {
@@ -67,14 +69,10 @@ struct ProductTable {
         if (there == empty) {
           std::int32_t const n = Kokkos::atomic_fetch_add(count, 1);
           if (entries != nullptr) entries[n] = (static_cast<std::uint64_t>(column) << 32) | slot;
-          if constexpr (with_values) sums[slot] = term;
-          return;
+          return put(slot, true);
         }
       }
-      if (there == column) {
-        if constexpr (with_values) sums[slot] += term;
-        return;
-      }
+      if (there == column) return put(slot, false);
       slot = (slot + 1) & mask;
     }
   }
@@ -92,22 +90,44 @@ struct ProductTable {
   }
 };
 
+/// \brief What to compute of a product on a GPU, and where.
+template <class Exec, class Scalar>
+struct ProductTask {
+  CsrOperator<Scalar, std::int32_t> X, Y;
+  std::int32_t lane_bits, workers = 1;
+  ProductTable<Exec, Scalar> tables{};  ///< of worker 0
+  std::int32_t* lengths = nullptr;      ///< [rows]; null: compute the entries
+  std::int32_t shortest =
+      0;  ///< only rows that are known to have at least this length are computed
+  std::int32_t const* offsets = nullptr;
+  std::int32_t* columns = nullptr;
+  Scalar* values = nullptr;
+  std::int32_t count = 0;  ///< of groups, or rows
+  std::int32_t const* first =
+      nullptr;  ///< [groups + 1]: their first rows; null: each row is a group
+  std::int8_t const* repeats = nullptr;  ///< of Y; see repeated_rows(). Null: none
+
+  /// \brief Marks a row that did not fit in a table: larger than any length.
+  static constexpr std::int32_t too_long = 1 << 30;
+};
+
 /// \brief Rows of X Y on a GPU: the number of entries of each or, if the offsets are known, the
 /// entries. Rows that are too long for a table are left to a pass with larger tables.
 ///
 /// The groups of a GPU's warp stay together, and a group idles while another has more to do. A
 /// barrier of a single group would let the groups diverge, and the instructions of each would be
 /// issued separately.
-template <class Exec, class Scalar>
-struct ProductRows {
-  CsrOperator<Scalar, std::int32_t> X, Y;
-  std::int32_t lane_bits, workers;
-  ProductTable<Exec, Scalar> tables;  ///< of worker 0
-  std::int32_t* lengths;              ///< [rows]; null: compute the entries
-  std::int32_t shortest;  ///< only rows that are known to have at least this length are computed
-  std::int32_t const* offsets;
-  std::int32_t* columns;
-  Scalar* values;
+///
+/// Rows of X with the same columns are counted and summed together, if `first` says which they are.
+/// Their products have the same columns, and successive rows of Y with the same columns are added
+/// at once, so that each column is searched once for all of them.
+/// \tparam most_rows that are summed together. If more than one, entries are not counted.
+template <class Exec, class Scalar, std::int32_t most_rows = 1>
+struct ProductRows : ProductTask<Exec, Scalar> {
+  using Task = ProductTask<Exec, Scalar>;
+  using Task::X, Task::Y, Task::lane_bits, Task::workers, Task::tables, Task::lengths,
+      Task::shortest, Task::offsets, Task::columns, Task::values, Task::count, Task::first,
+      Task::repeats, Task::too_long;
 
   KOKKOS_FUNCTION void operator()(std::int32_t id) const {
     RowGroup<Exec> const group{id, id & ((1 << lane_bits) - 1), 1 << lane_bits};
@@ -118,38 +138,43 @@ struct ProductRows {
     table.sums += slots;
     table.entries += worker * std::int64_t(most_entries(table.bits));
     table.count += worker;
-    for (std::int32_t i = worker; lane_votes(i < X.rows.count) != 0; i += workers)
-      row(group, table, i);
+    for (std::int32_t g = worker; lane_votes(g < count) != 0; g += workers) rows(group, table, g);
   }
 
-  /// \brief Marks a row that did not fit in a table: larger than any length.
-  static constexpr std::int32_t too_long = 1 << 30;
-
-  /// \brief Computes row i, if it exists and is wanted. The table is empty before and after. All
-  /// groups of a warp call this together.
-  KOKKOS_FORCEINLINE_FUNCTION void row(RowGroup<Exec> const& group,
-                                       ProductTable<Exec, Scalar> const& table,
-                                       std::int32_t i) const {
-    bool wanted = i < X.rows.count;
+  /// \brief Computes group g of rows, if it exists and is wanted. The table is empty before and
+  /// after. All groups of lanes of a warp call this together.
+  KOKKOS_FORCEINLINE_FUNCTION void rows(RowGroup<Exec> const& group,
+                                        ProductTable<Exec, Scalar> const& table,
+                                        std::int32_t g) const {
+    bool wanted = g < count;
+    std::int32_t const i = wanted && first != nullptr ? first[g] : g,
+                       alike = wanted && first != nullptr ? first[g + 1] - i : 1;
     if (lengths != nullptr) {
-      wanted = wanted && (shortest == 0 || lengths[i] >= shortest);
-      if (lane_votes(wanted) == 0) return;
-      bool const all = terms<false>(group, table, i, wanted);
-      if (wanted && group.lane == 0) lengths[i] = all ? table.size() : too_long;
+      if constexpr (most_rows == 1) {
+        wanted = wanted && (shortest == 0 || lengths[i] >= shortest);
+        if (lane_votes(wanted) == 0) return;
+        bool const all = terms<false>(group, table, i, wanted);
+        if (wanted)
+          for (std::int32_t r = group.lane; r < alike; r += group.size())
+            lengths[i + r] = all ? table.size() : too_long;
+      }
     } else {
       std::int32_t const length = wanted ? offsets[i + 1] - offsets[i] : 0;
       wanted = wanted && length >= shortest && length <= table.limit;
       if (lane_votes(wanted) == 0) return;
-      terms<true>(group, table, i, wanted);
-      if (wanted) store(group, table, offsets[i], length);
+      if constexpr (most_rows == 1)
+        terms<true>(group, table, i, wanted);
+      else
+        add_blocks(group, table, i, alike, wanted);
+      if (wanted) store(group, table, offsets[i], alike, length);
     }
     table.clear(group);
   }
 
  private:
   /// \brief Adds the terms of row i, if it is wanted. False if they do not all fit in the table.
-  /// Each lane loads one entry of X's row and the bounds of the corresponding row of Y, and
-  /// shares them with the group.
+  /// Each lane loads one entry of X's row and the bounds of the corresponding row of Y, and shares
+  /// them with the group.
   template <bool with_values>
   KOKKOS_FORCEINLINE_FUNCTION bool terms(RowGroup<Exec> const& group,
                                          ProductTable<Exec, Scalar> const& table, std::int32_t i,
@@ -159,11 +184,13 @@ struct ProductRows {
     for (; lane_votes(k < last) != 0; k += group.size()) {
       std::int32_t begin = 0, end = 0;
       Scalar factor{};
-      if (k + group.rank() < last) {
-        std::int32_t const j = X.columns[k + group.rank()];
+      std::int32_t const at = k + group.rank();
+      if (at < last) {
+        std::int32_t const j = X.columns[at];
         begin = Y.row_offsets[j];
         end = Y.row_offsets[j + 1];
-        if constexpr (with_values) factor = X.values[k + group.rank()];
+        if constexpr (with_values) factor = X.values[at];
+        if (!with_values && repeats_in_X(group, at)) end = begin;
       }
       for (std::int32_t t = 0; lane_votes(t < group.size() && k + t < last) != 0; ++t) {
         std::int32_t const from = group.first() + t;
@@ -177,6 +204,13 @@ struct ProductRows {
     }
     return fits;
   }
+  /// \brief Whether this lane's entry `at` of X is for a row of Y that has the columns of the row
+  /// for the lane before.
+  KOKKOS_FORCEINLINE_FUNCTION bool repeats_in_X(RowGroup<Exec> const& group,
+                                                std::int32_t at) const {
+    return repeats != nullptr && group.rank() > 0 && X.columns[at - 1] == X.columns[at] - 1 &&
+           repeats[X.columns[at]] != 0;
+  }
 
   /// \brief Adds the terms of `factor` and the entries begin to end - 1 of Y.
   template <bool with_values>
@@ -187,9 +221,17 @@ struct ProductRows {
     bool fits = true;
     for (std::int32_t first = begin; lane_votes(first < end) != 0; first += group.size()) {
       std::int32_t const q = first + group.rank();
-      if (q < end)
-        table.template add<with_values>(Y.columns[q],
-                                        with_values ? factor * Y.values[q] : Scalar{});
+      if (q < end) {
+        Scalar const term = with_values ? factor * Y.values[q] : Scalar{};
+        table.add(Y.columns[q], [&](std::uint32_t slot, bool is_new) {
+          if constexpr (with_values) {
+            if (is_new)
+              table.sums[slot] = term;
+            else
+              table.sums[slot] = rounded_sum(table.sums[slot], term);
+          }
+        });
+      }
       lane_barrier();
       if constexpr (!with_values) {
         if (table.size() > table.limit) {
@@ -202,15 +244,100 @@ struct ProductRows {
     return fits;
   }
 
-  /// \brief Stores the row in the order of its columns.
+  /// \brief A lane's share of up to most_rows successive rows of Y with the same columns.
+  struct Block {
+    std::int32_t first;   ///< the lane with X's entries for the first of these rows
+    std::int32_t rows;    ///< of Y
+    std::int32_t length;  ///< of each row
+    std::int32_t column;  ///< of the lane; less than 0: none
+    Scalar entries[most_rows];
+  };
+
+  /// \brief Adds the terms of `alike` rows from i on, if they are wanted. Each lane loads the
+  /// entries of one column of X's rows and the bounds of the corresponding row of Y, and shares
+  /// them with the group. The next block of Y is loaded before one is added.
+  KOKKOS_FORCEINLINE_FUNCTION void add_blocks(RowGroup<Exec> const& group,
+                                              ProductTable<Exec, Scalar> const& table,
+                                              std::int32_t i, std::int32_t alike,
+                                              bool wanted) const {
+    std::int32_t k = wanted ? X.row_offsets[i] : 0;
+    std::int32_t const last = wanted ? X.row_offsets[i + 1] : 0, length = last - k;
+    for (; lane_votes(k < last) != 0; k += group.size()) {
+      std::int32_t const at = k + group.rank(), here = Kokkos::min(last - k, group.size());
+      std::int32_t begin = 0, end = 0;
+      Scalar factors[most_rows]{};  // those beyond the last row are summed, but never stored
+      bool repeated = false;
+      if (at < last) {
+        begin = Y.row_offsets[X.columns[at]];
+        end = Y.row_offsets[X.columns[at] + 1];
+        repeated = repeats_in_X(group, at);
+        for (std::int32_t r = 0; r < most_rows; ++r)
+          factors[r] = X.values[at + Kokkos::min(r, alike - 1) * length];
+      }
+      std::uint32_t const all_repeated = group.votes(repeated);
+      std::int32_t t = 0, offset = 0;
+      auto const load = [&] {
+        Block block{t, 1, 0, -1, {}};
+        while (block.rows < most_rows && t + block.rows < here &&
+               (all_repeated >> (t + block.rows) & 1) != 0)
+          ++block.rows;
+        std::int32_t const from = group.first() + (t & (group.size() - 1)),
+                           first_of_row = lane_value(begin, from);
+        block.length = lane_value(end, from) - first_of_row;
+        if (t < here && offset + group.rank() < block.length) {
+          std::int32_t const q = first_of_row + offset + group.rank();
+          block.column = Y.columns[q];
+          for (std::int32_t u = 0; u < most_rows; ++u)
+            if (u < block.rows) block.entries[u] = Y.values[q + u * block.length];
+        }
+        return block;
+      };
+      for (Block next = load(); lane_votes(t < here) != 0;) {
+        Block const block = next;
+        offset += group.size();
+        if (offset >= block.length) {
+          t += block.rows;
+          offset = 0;
+        }
+        next = load();
+        Scalar x[most_rows][most_rows];  // of each row of X and of Y
+        for (std::int32_t u = 0; u < most_rows; ++u)
+          for (std::int32_t r = 0; r < most_rows; ++r)
+            x[r][u] =
+                lane_value(factors[r], group.first() + ((block.first + u) & (group.size() - 1)));
+        if (block.column >= 0)
+          table.add(block.column, [&](std::uint32_t slot, bool is_new) {
+            for (std::int32_t r = 0; r < most_rows; ++r) {
+              Scalar& there = table.sums[(r << table.bits) + slot];
+              Scalar const term = x[r][0] * block.entries[0];
+              Scalar sum = is_new ? term : rounded_sum(there, term);
+              for (std::int32_t u = 1; u < most_rows; ++u)
+                if (u < block.rows) sum = rounded_sum(sum, x[r][u] * block.entries[u]);
+              there = sum;
+            }
+          });
+        lane_barrier();
+      }
+    }
+  }
+
+  /// \brief Stores `alike` rows of n entries, which begin at `first`, in the order of their
+  /// columns.
   KOKKOS_FORCEINLINE_FUNCTION void store(RowGroup<Exec> const& group,
                                          ProductTable<Exec, Scalar> const& table,
-                                         std::int32_t first, std::int32_t n) const {
+                                         std::int32_t first, std::int32_t alike,
+                                         std::int32_t n) const {
     auto const put = [&](std::int32_t place, std::uint64_t entry) {
-      columns[first + place] = static_cast<std::int32_t>(entry >> 32);
-      values[first + place] = table.sums[static_cast<std::uint32_t>(entry)];
+      auto const slot = static_cast<std::uint32_t>(entry);
+      for (std::int32_t r = 0; r < (most_rows > 1 ? alike : 1); ++r) {
+        columns[first + r * n + place] = static_cast<std::int32_t>(entry >> 32);
+        values[first + r * n + place] = table.sums[(r << table.bits) + slot];
+      }
     };
-    if (n > 4 * group.size()) {
+    if (most_rows > 1 && group.size() == warp && n <= most_warp_keys) {
+      sort_by_warp(table.entries, table.entries, n);
+      for (std::int32_t t = group.rank(); t < n; t += group.size()) put(t, table.entries[t]);
+    } else if (n > 4 * group.size()) {
       sort_keys(group, table.entries, n);
       for (std::int32_t t = group.rank(); t < n; t += group.size()) put(t, table.entries[t]);
     } else {
@@ -226,20 +353,21 @@ struct ProductRows {
 
 /// \brief ProductRows on a GPU, with tables in the scratch of teams of `Warps` warps. Counting
 /// needs neither sums nor a list.
-template <int Warps, class Exec, class Scalar>
+template <int Warps, class Exec, class Scalar, std::int32_t most_rows = 1>
 struct ProductRowsInScratch {
   static constexpr int warps = Warps;
   /// The most scratch of a team. When counting it is small, so that many teams run at once;
   /// otherwise tables are as large as possible.
   static constexpr std::int64_t most_bytes = 40000, most_bytes_to_count = Warps > 1 ? 16500 : 40000;
 
-  ProductRows<Exec, Scalar> rows;
+  ProductRows<Exec, Scalar, most_rows> rows;
 
   KOKKOS_FUNCTION static std::int32_t groups(std::int32_t lane_bits) {
     return warps * (warp >> lane_bits);
   }
   static std::int64_t bytes(std::int32_t lane_bits, std::int32_t bits, bool counts) {
-    return groups(lane_bits) * (counts ? (std::int64_t(4) << bits) + 4 : table_bytes<Scalar>(bits));
+    return groups(lane_bits) *
+           (counts ? (std::int64_t(4) << bits) + 4 : table_bytes<Scalar>(bits, most_rows));
   }
   /// \brief The bits of the largest tables that there is room for.
   static std::int32_t most_bits(std::int32_t lane_bits, bool counts) {
@@ -254,18 +382,18 @@ struct ProductRowsInScratch {
     bool const counts = rows.lengths != nullptr;
     std::int32_t const id = member.team_rank() * warp + lane_number(), all = groups(rows.lane_bits),
                        mine = id >> rows.lane_bits, slots = 1 << rows.tables.bits,
-                       entries = most_entries(rows.tables.bits);
+                       sums = slots * most_rows, entries = most_entries(rows.tables.bits);
     RowGroup<Exec> const group{id, id & ((1 << rows.lane_bits) - 1), 1 << rows.lane_bits};
     auto table = rows.tables;
     char* at = static_cast<char*>(member.team_scratch(0).get_shmem_aligned(
-        all * (counts ? 4 * slots + 4 : slots * (sizeof(Scalar) + 4) + 8 * entries + 4), 16));
+        all * (counts ? 4 * slots + 4 : sums * sizeof(Scalar) + 4 * slots + 8 * entries + 4), 16));
     auto const carve = [&]<class T>(T*& pointer, std::int32_t count) {
       pointer = reinterpret_cast<T*>(at) + mine * count;
       at += all * count * sizeof(T);
     };
     table.entries = nullptr;
     if (!counts) {
-      carve(table.sums, slots);
+      carve(table.sums, sums);
       carve(table.entries, entries);
     }
     carve(table.columns, slots);
@@ -273,11 +401,15 @@ struct ProductRowsInScratch {
     for (std::int32_t t = group.lane; t < slots; t += group.size()) table.columns[t] = table.empty;
     if (group.lane == 0) *table.count = 0;
     lane_barrier();
-    for (std::int32_t i = member.league_rank() * all + mine; lane_votes(i < rows.X.rows.count) != 0;
-         i += member.league_size() * all)
-      rows.row(group, table, i);
+    for (std::int32_t g = member.league_rank() * all + mine; lane_votes(g < rows.count) != 0;
+         g += member.league_size() * all)
+      rows.rows(group, table, g);
   }
 };
+
+/// \brief The kernel that sums rows with the same columns together.
+template <class Exec, class Scalar>
+using ProductOfAlikeRows = ProductRowsInScratch<1, Exec, Scalar, AlikeRows<Exec>::most>;
 
 /// \brief Counts the entries of rows, with one GPU thread per row, which holds up to `most` sorted
 /// columns in its own memory.
@@ -361,7 +493,7 @@ class ProductMemory {
 
 /// \brief One pass over the rows of a product: who takes a row, and the longest row it takes.
 struct ProductPass {
-  enum By { threads, scratch_of_warps, scratch_of_warp, memory };
+  enum By { threads, scratch_of_alike_rows, scratch_of_warps, scratch_of_warp, memory };
   By by;
   std::int32_t lane_bits, bits;  ///< of a row's lanes, and of its table
   std::int32_t limit;            ///< the most entries of the table
@@ -372,9 +504,10 @@ struct ProductPass {
 /// \param is_full there are at least half as many rows as a GPU has threads
 /// \param counts entries are counted. Each lane may add one more before the table is seen to be too
 /// full
+/// \param alike rows are counted and summed in groups with the same columns
 template <class Exec, class Scalar>
 std::vector<ProductPass> product_passes(std::int32_t lane_bits, std::int64_t terms,
-                                        std::int64_t most, bool is_full, bool counts) {
+                                        std::int64_t most, bool is_full, bool counts, bool alike) {
   constexpr std::int32_t least_bits = 2;  // small tables allow more at once
   std::vector<ProductPass> passes;
   auto const add = [&](ProductPass::By by, std::int32_t lanes, std::int32_t most_bits) {
@@ -383,9 +516,12 @@ std::vector<ProductPass> product_passes(std::int32_t lane_bits, std::int64_t ter
     passes.push_back({by, lanes, bits, most_entries(bits) - spare});
   };
   // Few terms usually mean few entries.
-  if (counts && terms <= (is_full ? counted_by_many_threads : counted_by_thread))
+  if (counts && !alike && terms <= (is_full ? counted_by_many_threads : counted_by_thread))
     passes.push_back({ProductPass::threads, 0, 0, ShortProductLengths<Scalar>::most});
   std::int32_t const lanes = std::max(lane_bits, is_full ? 2 : 3);
+  if (!counts && alike)
+    add(ProductPass::scratch_of_alike_rows, lanes,
+        ProductOfAlikeRows<Exec, Scalar>::most_bits(lanes, false));
   add(ProductPass::scratch_of_warps, lanes,
       ProductRowsInScratch<4, Exec, Scalar>::most_bits(lanes, counts));
   add(ProductPass::scratch_of_warp, 5, ProductRowsInScratch<1, Exec, Scalar>::most_bits(5, counts));
@@ -490,8 +626,8 @@ template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> product_on_gpus(Exec const& exec, CsrMatrix<Scalar, Exec> const& X,
                                         CsrMatrix<Scalar, Exec> const& Y,
                                         ProductMemory<Exec>& memory,
-                                        ProductPattern<Exec> const* known) {
-  using Rows = ProductRows<Exec, Scalar>;
+                                        ProductPattern<Exec> const* known, bool in_nodes) {
+  using Task = ProductTask<Exec, Scalar>;
   std::int32_t const n = X.rows(), lane_bits = row_lane_bits<Exec>(Y.rows(), Y.nonzeros());
   auto const x = X.device_operator(), y = Y.device_operator();
   std::int64_t terms = std::int64_t(X.longest_row()) * Y.longest_row();
@@ -499,14 +635,21 @@ CsrMatrix<Scalar, Exec> product_on_gpus(Exec const& exec, CsrMatrix<Scalar, Exec
   std::int64_t const most = std::min<std::int64_t>(terms, Y.columns());
   bool const is_full = 2 * std::int64_t(n) >= exec.concurrency();
   std::int64_t const budget = product_budget(X, Y);
-  Rows rows{x, y, lane_bits, 1, {}, nullptr, 0, nullptr, nullptr, nullptr};
+  std::optional<AlikeRows<Exec>> alike;
+  DeviceArray<std::int8_t, Exec> repeats = no_view<DeviceArray<std::int8_t, Exec>>();
+  if (in_nodes && n > 0) {
+    alike = alike_rows(exec, X);
+    if (2 * std::int64_t(alike->groups) > n) alike.reset();
+    if (alike) repeats = repeated_rows(exec, Y);
+  }
+  Task rows{.X = x, .Y = y, .lane_bits = lane_bits, .repeats = repeats.data()};
   auto const run_in_memory = [&](char const* label, ProductPass const& pass) {
     std::int64_t const slots = std::int64_t(1) << pass.bits, table = table_bytes<Scalar>(pass.bits),
                        at_once =
                            std::max(1, static_cast<int>(exec.concurrency()) >> pass.lane_bits);
     std::int64_t const together = warp >> pass.lane_bits,
                        wanted = std::max<std::int64_t>(
-                           1, std::min({at_once, budget / table, std::int64_t(n)}));
+                           1, std::min({at_once, budget / table, std::int64_t(rows.count)}));
     auto const workers = static_cast<std::int32_t>((wanted + together - 1) / together * together);
     char* at = memory.take(exec, workers * table);
     auto const carve = [&]<class T>(T*& pointer, std::int64_t count) {
@@ -522,17 +665,18 @@ CsrMatrix<Scalar, Exec> product_on_gpus(Exec const& exec, CsrMatrix<Scalar, Exec
     Kokkos::parallel_for(label,
                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>(
                              exec, 0, workers << pass.lane_bits),
-                         rows);
+                         ProductRows<Exec, Scalar>{rows});
   };
   auto const run_in_scratch = [&]<class Kernel>(char const* label, Kernel kernel) {
     std::int32_t const groups = Kernel::groups(rows.lane_bits),
                        at_once = std::max(1, exec.concurrency() / (Kernel::warps * warp));
     auto const bytes =
         static_cast<int>(Kernel::bytes(rows.lane_bits, rows.tables.bits, rows.lengths != nullptr));
-    Kokkos::parallel_for(label,
-                         row_policy<Exec, Kernel::warps>(
-                             exec, std::clamp((n + groups - 1) / groups, 1, at_once), bytes + 16),
-                         kernel);
+    Kokkos::parallel_for(
+        label,
+        row_policy<Exec, Kernel::warps>(
+            exec, std::clamp((rows.count + groups - 1) / groups, 1, at_once), bytes + 16),
+        kernel);
   };
   /// Runs a pass, as set in `rows`, over rows with at least `shortest` entries.
   auto const run = [&](char const* label, ProductPass const& pass, std::int32_t shortest) {
@@ -543,27 +687,33 @@ CsrMatrix<Scalar, Exec> product_on_gpus(Exec const& exec, CsrMatrix<Scalar, Exec
     if (pass.by == ProductPass::threads)
       return Kokkos::parallel_for(
           label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>(exec, 0, n),
-          ShortProductLengths<Scalar>{x, y, Rows::too_long, rows.lengths});
+          ShortProductLengths<Scalar>{x, y, Task::too_long, rows.lengths});
+    bool const sums_alike = pass.by == ProductPass::scratch_of_alike_rows,
+               in_groups = sums_alike || (alike && rows.lengths != nullptr);
+    rows.count = in_groups ? alike->groups : n;
+    rows.first = in_groups ? alike->first.data() : nullptr;
+    if (sums_alike) return run_in_scratch(label, ProductOfAlikeRows<Exec, Scalar>{{rows}});
     if (pass.by == ProductPass::scratch_of_warps)
-      return run_in_scratch(label, ProductRowsInScratch<4, Exec, Scalar>{rows});
+      return run_in_scratch(label, ProductRowsInScratch<4, Exec, Scalar>{{rows}});
     if (pass.by == ProductPass::scratch_of_warp)
-      return run_in_scratch(label, ProductRowsInScratch<1, Exec, Scalar>{rows});
+      return run_in_scratch(label, ProductRowsInScratch<1, Exec, Scalar>{{rows}});
     run_in_memory(label, pass);
   };
   auto const counted = [&]() -> ProductPattern<Exec> {
     auto offsets = allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
-    RowTotals totals{0, Rows::too_long};
+    RowTotals totals{0, Task::too_long};
     std::int32_t shortest = 0;
-    for (auto const& pass : product_passes<Exec, Scalar>(lane_bits, terms, most, is_full, true)) {
+    for (auto const& pass :
+         product_passes<Exec, Scalar>(lane_bits, terms, most, is_full, true, alike.has_value())) {
       if (shortest > 0) offsets = lengths_of_offsets(exec, offsets, n);
       rows.lengths = offsets.data();
       run("Solder::product::count", pass, shortest);
       totals =
           offsets_of_lengths(exec, offsets.data(), n, LengthsInArray<std::int32_t>{rows.lengths});
-      if (totals.longest < Rows::too_long) break;
-      shortest = Rows::too_long;
+      if (totals.longest < Task::too_long) break;
+      shortest = Task::too_long;
     }
-    if (totals.longest >= Rows::too_long)
+    if (totals.longest >= Task::too_long)
       throw std::length_error("Solder::product: a row of the product has more than " +
                               std::to_string(most_entries(30) - warp) + " entries");
     check_product_entries<CsrMatrix<Scalar, Exec>>(totals.nonzeros);
@@ -572,8 +722,8 @@ CsrMatrix<Scalar, Exec> product_on_gpus(Exec const& exec, CsrMatrix<Scalar, Exec
   return computed(exec, rows, Y.columns(), known != nullptr ? *known : counted(),
                   [&](std::int32_t longest) {
                     std::int32_t shortest = 0;
-                    for (auto const& pass :
-                         product_passes<Exec, Scalar>(lane_bits, terms, longest, is_full, false)) {
+                    for (auto const& pass : product_passes<Exec, Scalar>(
+                             lane_bits, terms, longest, is_full, false, alike.has_value())) {
                       run("Solder::product::entries", pass, shortest);
                       if (pass.limit >= longest) break;
                       shortest = pass.limit + 1;
@@ -583,14 +733,16 @@ CsrMatrix<Scalar, Exec> product_on_gpus(Exec const& exec, CsrMatrix<Scalar, Exec
 
 /// \brief See Solder::product. Y must have no duplicates.
 /// \param known null: count the entries of the rows
+/// \param in_nodes look for successive rows with the same columns
 template <class Scalar, class Exec>
 CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const& X,
                                 CsrMatrix<Scalar, Exec> const& Y, ProductMemory<Exec>& memory,
-                                ProductPattern<Exec> const* known = nullptr) {
+                                ProductPattern<Exec> const* known = nullptr,
+                                bool in_nodes = false) {
   if constexpr (is_host_space<Exec>)
     return product_on_hosts(exec, X, Y, memory, known);
   else
-    return product_on_gpus(exec, X, Y, memory, known);
+    return product_on_gpus(exec, X, Y, memory, known, in_nodes);
 }
 
 }  // namespace Impl
@@ -599,12 +751,13 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
 ///
 /// Gustavson's algorithm. Terms are added in the order of X's row. On GPUs it runs twice, for the
 /// lengths of the rows and for their entries. There each row is summed in a table of its own, by
-/// about as many lanes as a row of Y has entries. The tables are in scratch, except those of rows
-/// with some thousand entries. On hosts it runs once: each thread has a word per column of Y and
-/// memory for its longest row, and keeps its rows until all lengths are known, so that the product
-/// is in memory twice for a moment. The words and the tables in memory take up to 64 MB, or a third
-/// of the memory of X and Y if that is more, but at least what one thread needs. Waits for the
-/// device.
+/// about as many lanes as a row of Y has entries; up to three successive rows with the same columns
+/// in X, such as those of the unknowns of a node, share a table if that halves the number of
+/// tables. The tables are in scratch, except those of rows with some thousand entries. On hosts it
+/// runs once: each thread has a word per column of Y and memory for its longest row, and keeps its
+/// rows until all lengths are known, so that the product is in memory twice for a moment. The words
+/// and the tables in memory take up to 64 MB, or a third of the memory of X and Y if that is more,
+/// but at least what one thread needs. Waits for the device.
 /// \throws std::invalid_argument if X does not have as many columns as Y has rows
 /// \throws std::length_error if the product has more than 2^31 - 2^16 - 1 entries
 /// \ingroup matrices
@@ -616,7 +769,7 @@ CsrMatrix<Scalar, Exec> product(Exec const& exec, CsrMatrix<Scalar, Exec> const&
                                 " columns cannot be multiplied by one of " +
                                 std::to_string(Y.rows()) + " rows");
   Impl::ProductMemory<Exec> memory;
-  return Impl::product(exec, X, sum_duplicates(exec, Y), memory);
+  return Impl::product<Scalar, Exec>(exec, X, sum_duplicates(exec, Y), memory, nullptr, true);
 }
 
 }  // namespace Solder

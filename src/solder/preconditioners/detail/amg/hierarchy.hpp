@@ -347,13 +347,12 @@ class Hierarchy {
       of_AP = before_->levels[levels.size() - 1].of_AP;
       of_coarse = pattern_of(before_->levels[levels.size()].A);
     }
-    Matrix const AP =
-        temporarily([&] { return Impl::product(exec_, A, P, memory_, of_AP ? &*of_AP : nullptr); });
+    Matrix const AP = temporarily([&] { return product_of(A, P, of_AP); });
     Level& fine = levels.back();
     bool const keeps_R = sweeps_.split || sweeps_.before == 0;
     Matrix const coarse = framed([&] {
       Matrix const R = temporarily([&] { return conjugate_transpose(exec_, P); }, keeps_R),
-                   RAP = Impl::product(exec_, R, AP, memory_, of_coarse ? &*of_coarse : nullptr);
+                   RAP = product_of(R, AP, of_coarse);
       pin(exec_, inverse_of(fine), R, RAP, rounding_share(epsilon));
       if (keeps_R) fine.QH = R;
       return RAP;
@@ -463,6 +462,11 @@ class Hierarchy {
     return smoothed(nodes, T);
   }
 
+  /// \brief X Y, whose pattern may be known. The rows of a node may have the same columns.
+  Matrix product_of(Matrix const& X, Matrix const& Y,
+                    std::optional<ProductPattern<Exec>> const& known) {
+    return Impl::product(exec_, X, Y, memory_, known ? &*known : nullptr, nodes_.count > 0);
+  }
   Matrix ones_of(Aggregates<Exec> const& aggregates) const {
     return temporarily([&] { return tentative<Scalar>(exec_, aggregates); });
   }
@@ -481,7 +485,7 @@ class Hierarchy {
     if (before_ != nullptr) known = pattern_of(*before_->levels[levels.size() - 1].P);
     Matrix const S =
         temporarily([&] { return smoothing(exec_, level.A, nodes, level.graph, omega); });
-    Matrix const P = Impl::product(exec_, S, T, memory_, known ? &*known : nullptr);
+    Matrix const P = product_of(S, T, known);
     level.graph.columns = no_view<DeviceArray<std::int32_t, Exec>>();
     return P;
   }

@@ -87,7 +87,8 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<double, Exec> block_norms(Exec const& exec,
                                         squares_view),
       N(exec, n, nodes.count, rows, nodes.of_row, ones),
       NT(exec, nodes.count, n, nodes.first, Kokkos::subview(rows, std::make_pair(0, n)), ones);
-  auto const norms = Impl::product(exec, NT, Impl::product(exec, squared, N, memory), memory);
+  auto const of_rows = Impl::product<double, Exec>(exec, squared, N, memory, nullptr, true),
+             norms = Impl::product(exec, NT, of_rows, memory);
   auto* const roots = const_cast<double*>(norms.values().data());
   Kokkos::parallel_for(
       "Solder::amg::roots", Range(exec, 0, norms.nonzeros()),

@@ -51,17 +51,26 @@ void check_entries(std::int64_t nonzeros) {
                             std::to_string(nonzeros) + " nonzeros, too many for 32-bit offsets");
 }
 
-/// \brief I - omega D^-1 F, with an entry for the diagonal and for each strong coupling. F is A
-/// without its weak couplings; those of the same unknown of two nodes (all, without nodes) are
-/// added to its diagonal if that stays clearly positive. Without nodes, rows without strong
-/// couplings remain those of I. \param nodes those of A's rows; none: `count` 0
+/// \brief The entries of a matrix that couple strongly, and its diagonal.
+template <class Scalar>
+struct KeptEntries : MarkedCoupling<Scalar> {
+  KOKKOS_FORCEINLINE_FUNCTION bool is_strong(std::int32_t i, std::int32_t k) const {
+    return this->A.columns[k] == i || MarkedCoupling<Scalar>::is_strong(i, k);
+  }
+};
+
+/// \brief I - omega D^-1 F, with an entry for the diagonal and for each strong coupling, in the
+/// order of A's rows. F is A without its weak couplings; those of the same unknown of two nodes
+/// (all, without nodes) are added to its diagonal if that stays clearly positive. Without nodes,
+/// rows without strong couplings remain those of I. Each row of A has an entry on the diagonal.
+/// \param nodes those of A's rows; none: `count` 0
 template <class Scalar, class Exec>
 SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smoothing(Exec const& exec,
                                                        CsrMatrix<Scalar, Exec> const& A,
                                                        Nodes<Exec> const& nodes,
                                                        Graph<Exec> const& graph, double omega) {
   std::int32_t const n = A.rows();
-  MarkedCoupling const coupling{A.device_operator(), graph.strong.data()};
+  KeptEntries<Scalar> const kept{{A.device_operator(), graph.strong.data()}};
   bool const has_nodes = nodes.count > 0;
   std::int32_t const *const node_of = nodes.of_row.data(), *const first_of = nodes.first.data();
   std::int32_t const* const strong = graph.offsets.data();
@@ -81,14 +90,13 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smoothing(Exec const& exec,
       KOKKOS_LAMBDA(RowGroup<Exec> const& group, std::int32_t i) {
         std::int32_t const first = strong[i] + i, last = strong[i + 1] + i + 1;
         double diagonal = 0, weak = 0;
-        for_each_coupling(group, coupling, i, [&](std::int32_t k, std::int32_t place) {
-          std::int32_t const j = coupling.A.columns[k];
-          Scalar const value = coupling.A.values[k];
-          if (j == i) {
-            diagonal = real_part(value);
-          } else if (place >= 0) {
-            to_columns[first + 1 + place] = j;
-            to_values[first + 1 + place] = value;
+        for_each_coupling(group, kept, i, [&](std::int32_t k, std::int32_t place) {
+          std::int32_t const j = kept.A.columns[k];
+          Scalar const value = kept.A.values[k];
+          if (j == i) diagonal = real_part(value);
+          if (place >= 0) {
+            to_columns[first + place] = j;
+            to_values[first + place] = value;
           } else if (!has_nodes || i - first_of[node_of[i]] == j - first_of[node_of[j]]) {
             weak += real_part(value);
           }
@@ -97,14 +105,12 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smoothing(Exec const& exec,
         weak = group.sum(weak);
         double const filtered = diagonal + weak > 0.1 * diagonal ? diagonal + weak : diagonal;
         double const factor = filtered > 0 ? omega / filtered : 0;
-        if (group.rank() == 0) {
-          to_columns[first] = i;
-          bool const is_smoothed = last > first + 1 || has_nodes;
-          to_values[first] = Scalar(to_real<Scalar>(is_smoothed ? 1 - factor * filtered : 1));
-        }
+        bool const is_smoothed = last > first + 1 || has_nodes;
         group.barrier();
-        for (std::int32_t q = first + 1 + group.rank(); q < last; q += group.size())
-          to_values[q] = to_real<Scalar>(-factor) * to_values[q];
+        for (std::int32_t q = first + group.rank(); q < last; q += group.size())
+          to_values[q] = to_columns[q] == i
+                             ? Scalar(to_real<Scalar>(is_smoothed ? 1 - factor * filtered : 1))
+                             : to_real<Scalar>(-factor) * to_values[q];
       });
   exec.fence("Solder::amg: the smoothing of the prolongator is ready");
   return {exec, n, n, offsets, columns, values, {A.longest_row() + 1}};
