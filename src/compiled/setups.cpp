@@ -21,7 +21,16 @@ template void Impl::fill_block_columns(Impl::Host const&, Impl::BlockRows<std::i
 template void Impl::fill_block_values(Impl::Host const&,
                                       CsrMatrix<SOLDER_SCALAR, Impl::Host> const&,
                                       BlockOperator<SOLDER_SCALAR> const&, SOLDER_SCALAR*);
-template struct Impl::BlockSums<SOLDER_SCALAR>;
+
+namespace Impl {
+
+template <class Scalar, class X>
+void compiled_sum_block_rows(BlockSums<Scalar> const& rows, std::int32_t size, std::int32_t first,
+                             std::int32_t last, X const* x, X* sums) {
+  sum_block_rows(rows, size, first, last, x, sums);
+}
+
+}  // namespace Impl
 
 namespace Impl::fsai {
 
@@ -57,7 +66,9 @@ auto setups() {
     if constexpr (Impl::is_host_space<Exec>)
       return std::tuple(&Impl::fsai::compiled_factors<T, T, Exec, std::int32_t>,
                         &Impl::fsai::compiled_factors<Single<T>, T, Exec, std::int32_t>,
-                        &Impl::amg::compiled_hierarchy<T, Exec>);
+                        &Impl::amg::compiled_hierarchy<T, Exec>,
+                        &Impl::compiled_sum_block_rows<T, T>,
+                        &Impl::compiled_sum_block_rows<Single<T>, T>);
     else
       return std::tuple<>();
   });

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The product of two sparse matrices against plain loops.
 #include "../support.hpp"
+#include "rows_in_groups.hpp"
 
 #include <atomic>
 #include <map>
-#include <set>
 #include <stdexcept>
 
 #include <solder/matrix/product.hpp>
@@ -150,29 +150,6 @@ TYPED_TEST(ProductOn, HasRowsOfSoManyTerms) {
   if (Solder::Impl::is_host_space<TypeParam>) return;
   // More rows than half of a GPU's threads: counted by threads too.
   check_product(exec, with_terms(exec.concurrency() / 2 + 1, 66), Y);
-}
-
-/// Groups of `first`, `first` + 1, .. rows with the same columns: up to so many entries, of which
-/// some are neighbours.
-template <class Scalar>
-HostCsr<Scalar> rows_in_groups(std::int32_t first, int groups, std::int32_t columns, int most,
-                               unsigned seed) {
-  std::mt19937 generator(seed);
-  HostCsr<Scalar> A{0, columns, {0}, {}, {}};
-  for (std::int32_t group = 0; group < groups; ++group) {
-    std::set<std::int32_t> of_group;
-    for (int k = int(generator() % most); k > 0; --k) {
-      auto const column = static_cast<std::int32_t>(generator() % columns);
-      for (std::int32_t c = column; c < std::min(column + group % 7, columns); ++c)
-        of_group.insert(c);
-    }
-    for (std::int32_t row = 0; row < first + group % 9; ++row, ++A.rows) {
-      A.columns.insert(A.columns.end(), of_group.begin(), of_group.end());
-      A.row_offsets.push_back(static_cast<std::int64_t>(A.columns.size()));
-    }
-  }
-  A.values = random_vector<Scalar>(A.columns.size(), seed + 1);
-  return A;
 }
 
 /// Rows with the same columns are summed together. Each has the bits that it has alone.

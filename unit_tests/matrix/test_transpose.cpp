@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../kokkos_events.hpp"
 #include "../support.hpp"
+#include "rows_in_groups.hpp"
 
 #include <algorithm>
 #include <map>
@@ -103,6 +104,24 @@ TYPED_TEST(TransposeOf, RowsOfEveryLength) {
                       return few;
                     }(),
                     300));
+}
+
+// On GPUs, rows with the same columns can be taken together.
+TYPED_TEST(TransposeOf, RowsInGroups) {
+  using Exec = typename TypeParam::Exec;
+  using Scalar = typename TypeParam::Scalar;
+  Exec const exec;
+  for (int const most : {1, 3, 12, 60, 400}) {
+    CsrMatrix<Scalar, Exec> const A(exec, rows_in_groups<Scalar>(0, 400, 700, most, 30));
+    auto const together = Solder::Impl::conjugate_transpose(exec, A, true),
+               expected = conjugate_transpose(exec, A);
+    EXPECT_EQ(together.longest_row(), expected.longest_row());
+    EXPECT_TRUE(
+        same_bits(to_host(exec, together.row_offsets()), to_host(exec, expected.row_offsets())));
+    EXPECT_TRUE(same_bits(to_host(exec, together.column_indices()),
+                          to_host(exec, expected.column_indices())));
+    EXPECT_TRUE(same_bits(to_host(exec, together.values()), to_host(exec, expected.values())));
+  }
 }
 
 template <class Exec>

@@ -511,6 +511,35 @@ TEST(AmgModes, VectorsMayHaveAnyScale) {
   }
 }
 
+/// On hosts large levels have their products in blocks, if the columns of each row ascend.
+template <class Scalar, class Stored>
+void check_cycle_in_blocks(double rounding) {
+  Default const exec;
+  int const cells = 12;
+  auto const host = Solder::elasticity_3d<Scalar>(cells);
+  auto const modes = rows_to_device(exec, rigid_rows(cells));
+  CsrMatrix<Scalar, Default> const A(exec, host), without(exec, backwards(host));
+  Solder::AmgOptions const options{.block_size = 3};
+  Solder::Amg<Scalar, Default, Stored> M(exec, A, modes, options);
+  Solder::Amg<Scalar, Default, Stored> const other(exec, without, modes, options);
+  if (Solder::Impl::is_host_space<Default>) {
+    EXPECT_LT(M.template words<Scalar>(1), 0.9 * other.template words<Scalar>(1));
+  }
+  auto const r = random_vector<Scalar>(host.rows, 5);
+  auto const expected = applied(other, r), z = applied(M, r);
+  double const size = norm(expected);
+  for (std::size_t i = 0; i < r.size(); ++i)
+    ASSERT_LE(std::abs(plain(z[i]) - plain(expected[i])), rounding * size) << "row " << i;
+  M.refresh(exec, A);
+  EXPECT_TRUE(same_bits(applied(M, r), z));
+}
+
+TEST(AmgModes, TakeProductsOfLargeLevelsInBlocks) {
+  check_cycle_in_blocks<double, double>(1e-13);
+  check_cycle_in_blocks<double, float>(1e-5);
+  check_cycle_in_blocks<ComplexDouble, ComplexDouble>(1e-13);
+}
+
 TEST(AmgModes, KeepTheirNearNullspaceInARefresh) {
   Default const exec;
   auto const host = Solder::elasticity_3d<double>(8);

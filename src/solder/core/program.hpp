@@ -12,6 +12,20 @@ namespace Solder {
 template <class... Stages>
 struct Program;
 
+/// \brief A function that for_each_stage() gives the stages of a program on a host. Programs may
+/// have other stages there.
+template <class F>
+struct ForHost : F {
+  static constexpr bool for_host = true;
+};
+template <class F>
+ForHost(F const&) -> ForHost<F>;
+
+template <class F>
+inline constexpr bool is_for_host = requires {
+  F::for_host;
+};
+
 /// \brief Nothing to do.
 template <>
 struct Program<> {

@@ -635,13 +635,8 @@ CsrMatrix<Scalar, Exec> product_on_gpus(Exec const& exec, CsrMatrix<Scalar, Exec
   std::int64_t const most = std::min<std::int64_t>(terms, Y.columns());
   bool const is_full = 2 * std::int64_t(n) >= exec.concurrency();
   std::int64_t const budget = product_budget(X, Y);
-  std::optional<AlikeRows<Exec>> alike;
-  DeviceArray<std::int8_t, Exec> repeats = no_view<DeviceArray<std::int8_t, Exec>>();
-  if (in_nodes && n > 0) {
-    alike = alike_rows(exec, X);
-    if (2 * std::int64_t(alike->groups) > n) alike.reset();
-    if (alike) repeats = repeated_rows(exec, Y);
-  }
+  auto const alike = in_nodes ? many_alike_rows(exec, X) : std::nullopt;
+  auto const repeats = alike ? repeated_rows(exec, Y) : no_view<DeviceArray<std::int8_t, Exec>>();
   Task rows{.X = x, .Y = y, .lane_bits = lane_bits, .repeats = repeats.data()};
   auto const run_in_memory = [&](char const* label, ProductPass const& pass) {
     std::int64_t const slots = std::int64_t(1) << pass.bits, table = table_bytes<Scalar>(pass.bits),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <solder/core/lanes.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/detail/alike_rows.hpp>
 #include <solder/matrix/detail/transpose_on_hosts.hpp>
 #include <solder/matrix/offsets.hpp>
 
@@ -83,6 +85,7 @@ struct TransposeEntries {
   TransposeKey* keys;
   std::int32_t* new_columns;
   Scalar* new_values;
+  Offset* places;  ///< of the transpose's entries in A; null: not wanted
 
   KOKKOS_FORCEINLINE_FUNCTION std::int32_t length(std::int32_t row) const {
     return static_cast<std::int32_t>(starts[row + 1] - starts[row]);
@@ -91,8 +94,10 @@ struct TransposeEntries {
   /// \brief Fetches the entry at `place` of the transpose.
   KOKKOS_FORCEINLINE_FUNCTION void fetch(Offset place, TransposeKey key) const {
     auto const row = static_cast<std::int32_t>(key >> 32);
+    Offset const from = offsets[row] + static_cast<std::uint32_t>(key);
     new_columns[place] = row;
-    new_values[place] = conjugated(values[offsets[row] + static_cast<std::uint32_t>(key)]);
+    new_values[place] = conjugated(values[from]);
+    if (places != nullptr) places[place] = from;
   }
 };
 
@@ -291,9 +296,11 @@ void sort_longest_transpose_rows(Exec const& exec, TransposeEntries<Scalar, Offs
 }
 
 /// \brief conjugate_transpose() on GPUs.
+/// \param places [nonzeros], to be filled in: see TransposeEntries
 template <class Exec, class Scalar, class Offset>
 CsrMatrix<Scalar, Exec, Offset> transpose_on_gpus(Exec const& exec,
-                                                  CsrMatrix<Scalar, Exec, Offset> const& A) {
+                                                  CsrMatrix<Scalar, Exec, Offset> const& A,
+                                                  Offset* places = nullptr) {
   std::int32_t const n = A.columns();
   std::int64_t const nonzeros = A.nonzeros();
   auto const counts = allocate_temporary<std::int32_t>(exec, "Solder::transpose::counts", n);
@@ -306,9 +313,9 @@ CsrMatrix<Scalar, Exec, Offset> transpose_on_gpus(Exec const& exec,
   auto const keys = scatter_keys(exec, A, starts.data(), counts.data());
   auto const columns = allocate<std::int32_t>(exec, "Solder::transpose::columns", nonzeros);
   auto const values = allocate<Scalar>(exec, "Solder::transpose::values", nonzeros);
-  TransposeEntries<Scalar, Offset> const entries{A.row_offsets().data(), A.values().data(),
-                                                 starts.data(),          keys.data(),
-                                                 columns.data(),         values.data()};
+  TransposeEntries<Scalar, Offset> const entries{
+      A.row_offsets().data(), A.values().data(), starts.data(), keys.data(),
+      columns.data(),         values.data(),     places};
   CsrMatrix<Scalar, Exec, Offset> const result(exec, n, A.rows(), starts, columns, values,
                                                {longest});
   bool const few_rows = n <= transpose_few_rows;
@@ -345,6 +352,156 @@ CsrMatrix<Scalar, Exec, Offset> transpose_on_gpus(Exec const& exec,
   return result;
 }
 
+/// \brief The same of a matrix whose rows have the same columns in groups. First those of each
+/// group's first row are transposed, with the entries' places in the row as values. Then each entry
+/// is replaced by those of all rows of its group. A has no duplicates.
+template <class Exec, class Scalar>
+SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> transpose_of_groups(Exec const& exec,
+                                                                 CsrMatrix<Scalar, Exec> const& A,
+                                                                 AlikeRows<Exec> const& rows,
+                                                                 std::int32_t* of_entries) {
+  std::int32_t const n = A.columns();
+  auto const a = A.device_operator();
+  std::int32_t const* const first = rows.first.data();
+  auto const offsets_view = allocate_temporary<std::int32_t>(exec, "Solder::transpose::offsets",
+                                                             rows.groups + std::int64_t(1));
+  std::int32_t* const offsets = offsets_view.data();
+  auto const totals = offsets_of_lengths(
+      exec, offsets, rows.groups, KOKKOS_LAMBDA(std::int32_t g)->std::int32_t {
+        return a.row_offsets[first[g] + 1] - a.row_offsets[first[g]];
+      });
+  auto const columns_view =
+      allocate_temporary<std::int32_t>(exec, "Solder::transpose::columns", totals.nonzeros);
+  auto const places_view =
+      allocate_temporary<Scalar>(exec, "Solder::transpose::places", totals.nonzeros);
+  std::int32_t* const columns = columns_view.data();
+  Scalar* const places = places_view.data();
+  for_each_row_group(
+      exec, "Solder::transpose::first_rows", rows.groups,
+      row_lane_bits<Exec>(rows.groups, totals.nonzeros),
+      KOKKOS_LAMBDA(RowGroup<Exec> const& group, std::int32_t g) {
+        std::int32_t const from = a.row_offsets[first[g]] - offsets[g];
+        for (std::int32_t k = offsets[g] + group.rank(); k < offsets[g + 1]; k += group.size()) {
+          columns[k] = a.columns[from + k];
+          places[k] = Scalar(to_real<Scalar>(k - offsets[g]));
+        }
+      });
+  auto const of_groups = Temporaries<Exec>::temporarily([&] {
+    return transpose_on_gpus(
+        exec, CsrMatrix<Scalar, Exec>(exec, rows.groups, n, offsets_view, columns_view, places_view,
+                                      {totals.longest}));
+  });
+  auto const t = of_groups.device_operator();
+  auto const starts_view =
+      allocate<std::int32_t>(exec, "Solder::transpose::row_offsets", n + std::int64_t(1));
+  std::int32_t* const starts = starts_view.data();
+  std::int32_t const lane_bits = row_lane_bits<Exec>(n, totals.nonzeros);
+  for_each_row_group(
+      exec, "Solder::transpose::lengths", n, lane_bits,
+      KOKKOS_LAMBDA(RowGroup<Exec> const& group, std::int32_t i) {
+        double length = 0;
+        for (std::int32_t k = t.row_offsets[i] + group.rank(); k < t.row_offsets[i + 1];
+             k += group.size())
+          length += first[t.columns[k] + 1] - first[t.columns[k]];
+        length = group.sum(length);
+        if (group.rank() == 0) starts[i] = static_cast<std::int32_t>(length);
+      });
+  std::int32_t const longest =
+      offsets_of_lengths(exec, starts, n, LengthsInArray<std::int32_t>{starts}).longest;
+  auto const new_columns_view =
+      allocate<std::int32_t>(exec, "Solder::transpose::columns", A.nonzeros());
+  auto const new_values_view = allocate<Scalar>(exec, "Solder::transpose::values", A.nonzeros());
+  std::int32_t* const new_columns = new_columns_view.data();
+  Scalar* const new_values = new_values_view.data();
+  for_each_row_group(
+      exec, "Solder::transpose::expand", n, lane_bits,
+      KOKKOS_LAMBDA(RowGroup<Exec> const& group, std::int32_t i) {
+        std::int32_t at = starts[i];
+        std::int32_t const end = t.row_offsets[i + 1];
+        for (std::int32_t begin = t.row_offsets[i]; begin < end; begin += group.size()) {
+          std::int32_t const k = begin + group.rank();
+          std::int32_t row = 0, alike = 0;
+          if (k < end) {
+            row = first[t.columns[k]];
+            alike = first[t.columns[k] + 1] - row;
+          }
+          static_assert(AlikeRows<Exec>::most <= 3);
+          std::uint32_t const ones = group.votes((alike & 1) != 0),
+                              twos = group.votes((alike & 2) != 0),
+                              before = (std::uint32_t(1) << group.rank()) - 1;
+          std::int32_t const place = at + bits_set(ones & before) + 2 * bits_set(twos & before);
+          for (std::int32_t r = 0; r < alike; ++r) {
+            std::int32_t const from =
+                a.row_offsets[row + r] + static_cast<std::int32_t>(real_part(t.values[k]));
+            new_columns[place + r] = row + r;
+            new_values[place + r] = conjugated(a.values[from]);
+            if (of_entries != nullptr) of_entries[place + r] = from;
+          }
+          at += bits_set(ones) + 2 * bits_set(twos);
+        }
+      });
+  exec.fence("Solder::transpose: made of groups");
+  return {exec, n, A.rows(), starts_view, new_columns_view, new_values_view, {longest}};
+}
+
+/// \brief The longest row whose places are numbers of each scalar.
+inline constexpr std::int32_t most_in_groups = 1 << 24;
+
+/// \brief See Solder::conjugate_transpose.
+/// \param in_nodes look for successive rows with the same columns. A must have no duplicates then
+/// \param places [nonzeros], to be filled in on GPUs: see TransposeEntries. Null: not wanted
+template <class Scalar, class Exec, class Offset>
+CsrMatrix<Scalar, Exec, Offset> conjugate_transpose(Exec const& exec,
+                                                    CsrMatrix<Scalar, Exec, Offset> const& A,
+                                                    bool in_nodes, Offset* places = nullptr) {
+  if constexpr (is_host_space<Exec>) {
+    return transpose_on_hosts(exec, A);
+  } else {
+    if constexpr (std::is_same_v<Offset, std::int32_t>)
+      if (auto const alike = in_nodes && A.longest_row() <= most_in_groups
+                                 ? many_alike_rows(exec, A)
+                                 : std::nullopt)
+        return transpose_of_groups(exec, A, *alike, places);
+    return transpose_on_gpus(exec, A, places);
+  }
+}
+
+/// \brief A^H and where its entries are in A, so that those of new values can be fetched.
+template <class Scalar, class Exec>
+struct Adjoint {
+  CsrMatrix<Scalar, Exec> matrix;
+  DeviceArray<std::int32_t, Exec> places;
+};
+
+/// \param known of a matrix with A's pattern; null: find the pattern. \param in_nodes as above
+template <class Scalar, class Exec>
+SOLDER_MAKES_LAMBDAS Adjoint<Scalar, Exec> adjoint(Exec const& exec,
+                                                   CsrMatrix<Scalar, Exec> const& A, bool in_nodes,
+                                                   Adjoint<Scalar, Exec> const* known) {
+  if (known == nullptr) {
+    auto const places = allocate<std::int32_t>(exec, "Solder::transpose::of_entries", A.nonzeros());
+    return {conjugate_transpose(exec, A, in_nodes, places.data()), places};
+  }
+  auto const made = allocate<Scalar>(exec, "Solder::transpose::values", A.nonzeros());
+  Scalar const* const values = A.values().data();
+  Scalar* const new_values = made.data();
+  std::int32_t const* const places = known->places.data();
+  Kokkos::parallel_for(
+      "Solder::transpose::fetch",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, A.nonzeros()),
+      KOKKOS_LAMBDA(std::int64_t k) { new_values[k] = conjugated(values[places[k]]); });
+  exec.fence("Solder::transpose: fetched");
+  auto const& before = known->matrix;
+  return {{exec,
+           before.rows(),
+           before.columns(),
+           before.row_offsets(),
+           before.column_indices(),
+           made,
+           {before.longest_row()}},
+          known->places};
+}
+
 }  // namespace Impl
 
 /// \brief A^H: the transpose, conjugated if scalars are complex. Columns ascend in each row of the
@@ -359,10 +516,7 @@ CsrMatrix<Scalar, Exec, Offset> transpose_on_gpus(Exec const& exec,
 template <class Scalar, class Exec, class Offset>
 CsrMatrix<Scalar, Exec, Offset> conjugate_transpose(Exec const& exec,
                                                     CsrMatrix<Scalar, Exec, Offset> const& A) {
-  if constexpr (Impl::is_host_space<Exec>)
-    return Impl::transpose_on_hosts(exec, A);
-  else
-    return Impl::transpose_on_gpus(exec, A);
+  return Impl::conjugate_transpose(exec, A, false);
 }
 
 }  // namespace Solder

@@ -218,11 +218,12 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
     if (!failure().empty() || rows() == 0) return 0;
     double vectors = 0, matrices = 0, times = 1;
     auto const& levels = state_->levels;
-    Impl::amg::Way const way = this->way();
+    Impl::amg::Way const way = this->way(1);
     for (std::size_t l = 0; l < levels.size(); ++l) {
       auto const& level = levels[l];
       double const n = level.A.rows(), A = level.A.words();
-      bool const coarsest = l + 1 == levels.size(), again = way.twice && l > 0 && !coarsest;
+      bool const coarsest = l + 1 == levels.size(), again = way.twice && l > 0 && !coarsest,
+                 in_blocks = is_in_blocks(l, 1);
       double const next = coarsest ? 0 : levels[l + 1].A.rows();
       double of_matrices = 0, of_vectors = 0;
       if (coarsest && way.direct) {
@@ -238,10 +239,10 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
         }
       } else {
         double const more = way.more_before() + way.more_after();
-        of_matrices = level.SQ->words() + more * A;
-        of_vectors = 2 * n + more * 6.5 * n;
+        of_matrices = (in_blocks ? level.SQ_blocks->words() : level.SQ->words()) + more * A;
+        of_vectors = 2 * n + more * 6.5 * n + (in_blocks && l == 0 ? 3 * n : 0);
         if (!coarsest) {
-          of_matrices += level.QH->words();
+          of_matrices += in_blocks ? level.QH_blocks->words() : level.QH->words();
           of_vectors += n + 2 * next;
         }
       }
@@ -261,8 +262,7 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
     auto const& levels = state_->levels;
     Impl::amg::Opened<Scalar, Stored> opened{};
     auto& cycle = opened.levels;
-    static_cast<Impl::amg::Way&>(cycle) = way();
-    cycle.columns = arena.columns();
+    static_cast<Impl::amg::Way&>(cycle) = way(arena.columns());
     auto const before = weights(options_.pre, is_air()), after = weights(options_.post, is_air());
     for (std::size_t l = 0; l < levels.size(); ++l) {
       auto const& from = levels[l];
@@ -282,9 +282,22 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
       to.G_league = arena.teams(to.G.teams);
       to.GH_league = arena.teams(to.GH.teams);
       to.inverse = {from.D.open(arena)};
-      if (l > 0 || !cycle.is_plain()) {
-        to.b = vector("Solder::amg::b");
-        if (!cycle.split || coarsest) to.z = vector("Solder::amg::z");
+      if (l > 0 || !cycle.hands_out()) {
+        bool const has_z = !cycle.split || coarsest;
+        if (is_in_blocks(l, arena.columns())) {  // [b; e] in one vector
+          to.b = arena.template vector<Scalar>(
+              "Solder::amg::b_and_e", std::int64_t(from.A.rows()) + levels[l + 1].A.rows());
+          to.QH_blocks = from.QH_blocks->device_operator();
+          to.SQ_blocks = from.SQ_blocks->device_operator();
+          to.QH_blocks_league = arena.teams(to.QH_blocks.teams);
+          to.SQ_blocks_league = arena.teams(to.SQ_blocks.teams);
+        } else {
+          to.b = vector("Solder::amg::b");
+        }
+        if (has_z && l > 0 && is_in_blocks(l - 1, arena.columns()))
+          to.z = cycle.level[l - 1].b + levels[l - 1].A.rows();
+        else if (has_z)
+          to.z = vector("Solder::amg::z");
       }
       if (again) to.kept = vector("Solder::amg::kept");
       if (!cycle.is_plain()) {
@@ -345,8 +358,11 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
     bool const air = interpolation == AmgInterpolation::air;
     auto state = Impl::amg::make_hierarchy<Stored>(
         exec, A, options_.strength, options_.max_levels, options_.max_coarse_size,
-        Impl::amg::Sweeps{beside_coarse(options_.pre, air), beside_coarse(options_.post, air),
-                          is_split(), interpolation},
+        Impl::amg::Sweeps{.before = beside_coarse(options_.pre, air),
+                          .after = beside_coarse(options_.post, air),
+                          .split = is_split(),
+                          .interpolation = interpolation,
+                          .plain = !is_split() && options_.pre <= 1 && options_.post <= 1},
         given || size == 1 ? modes_ : Impl::amg::constant_modes<Stored>(exec, A.rows(), size), size,
         before != nullptr && before->interpolation() == interpolation ? before : nullptr);
     if (!std::is_same_v<Stored, Scalar> && !state->failure.empty())
@@ -363,11 +379,16 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
   }
   bool is_air() const { return interpolation() == AmgInterpolation::air; }
   bool is_split() const { return options_.smoother == AmgSmoother::fsai; }
-  Impl::amg::Way way() const {
+  /// \brief Whether the products of a level are taken in blocks.
+  bool is_in_blocks(std::size_t level, std::int32_t columns) const {
+    return columns == 1 && state_->levels[level].SQ_blocks.has_value();
+  }
+  Impl::amg::Way way(std::int32_t columns) const {
     return {.levels = static_cast<std::int32_t>(state_->levels.size()),
             .pre = options_.pre,
             .post = options_.post,
-            .columns = 1,
+            .columns = columns,
+            .in_blocks = is_in_blocks(0, columns),
             .direct = state_->is_direct,
             .split = is_split(),
             .twice = options_.cycle == AmgCycle::w};

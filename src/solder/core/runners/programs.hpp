@@ -181,10 +181,14 @@ class ErasedProgram {
   template <class Program, class Maker = Step>
   explicit ErasedProgram(Program const& program, std::type_identity<Maker> = {})
       : program_(&program), visit_([](void const* where, At const& from, Visitor const& visitor) {
-          static_cast<Program const*>(where)->for_each_stage(
-              from, [&](auto const& stage, At const& at) {
-                visitor.call(visitor.f, Maker::of(stage), at);
-              });
+          auto const hand_out = [&](auto const& stage, At const& at) {
+            visitor.call(visitor.f, Maker::of(stage), at);
+          };
+          auto const& stages = *static_cast<Program const*>(where);
+          if constexpr (std::is_same_v<Step, HostStep>)
+            stages.for_each_stage(from, ForHost{hand_out});
+          else
+            stages.for_each_stage(from, hand_out);
         }) {}
 
   template <class F>

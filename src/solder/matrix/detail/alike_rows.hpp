@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <solder/core/allocate.hpp>
 #include <solder/core/kokkos_ext.hpp>
@@ -17,11 +18,11 @@ template <class Scalar, class Exec>
 SOLDER_MAKES_LAMBDAS DeviceArray<std::int8_t, Exec> repeated_rows(
     Exec const& exec, CsrMatrix<Scalar, Exec> const& A) {
   auto const repeats =
-      allocate_temporary<std::int8_t>(exec, "Solder::product::repeated_rows", A.rows());
+      allocate_temporary<std::int8_t>(exec, "Solder::alike_rows::repeated", A.rows());
   auto const a = A.device_operator();
   std::int8_t* const to = repeats.data();
   for_each_row_group(
-      exec, "Solder::product::repeated_rows", A.rows(), row_lane_bits<Exec>(A.rows(), A.nonzeros()),
+      exec, "Solder::alike_rows::repeated", A.rows(), row_lane_bits<Exec>(A.rows(), A.nonzeros()),
       KOKKOS_LAMBDA(RowGroup<Exec> const& group, std::int32_t i) {
         std::int32_t const begin = a.row_offsets[i], length = a.row_offsets[i + 1] - begin,
                            before = i > 0 ? a.row_offsets[i - 1] : begin;
@@ -51,7 +52,7 @@ SOLDER_MAKES_LAMBDAS AlikeRows<Exec> alike_rows(Exec const& exec,
   std::int32_t const n = A.rows();
   auto const repeats_view = repeated_rows(exec, A);
   auto const places_view =
-      allocate_temporary<std::int32_t>(exec, "Solder::product::groups", n + std::int64_t(1));
+      allocate_temporary<std::int32_t>(exec, "Solder::alike_rows::groups", n + std::int64_t(1));
   std::int8_t const* const repeats = repeats_view.data();
   std::int32_t* const places = places_view.data();
   // A group begins where a row repeats none, and every `most` rows from there on; also at every
@@ -63,15 +64,23 @@ SOLDER_MAKES_LAMBDAS AlikeRows<Exec> alike_rows(Exec const& exec,
   };
   AlikeRows<Exec> rows;
   rows.groups = static_cast<std::int32_t>(offsets_of_lengths(exec, places, n, begins).nonzeros);
-  rows.first = allocate_temporary<std::int32_t>(exec, "Solder::product::first_of_group",
+  rows.first = allocate_temporary<std::int32_t>(exec, "Solder::alike_rows::first_of_group",
                                                 rows.groups + std::int64_t(1));
   std::int32_t* const to = rows.first.data();
   Kokkos::parallel_for(
-      "Solder::product::groups", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
+      "Solder::alike_rows::groups", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
       KOKKOS_LAMBDA(std::int32_t i) {
         if (i == n || places[i + 1] != places[i]) to[places[i]] = i;
       });
   return rows;
+}
+
+/// \brief The same, if there are at most half as many groups as rows.
+template <class Scalar, class Exec>
+std::optional<AlikeRows<Exec>> many_alike_rows(Exec const& exec, CsrMatrix<Scalar, Exec> const& A) {
+  if (A.rows() == 0) return {};
+  auto const rows = alike_rows(exec, A);
+  return 2 * std::int64_t(rows.groups) <= A.rows() ? std::optional(rows) : std::nullopt;
 }
 
 }  // namespace Solder::Impl

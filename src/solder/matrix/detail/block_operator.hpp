@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <solder/core/compiled.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/team.hpp>
 #include <solder/core/twice.hpp>
@@ -168,8 +169,10 @@ struct BlockOperator {
     for (std::int32_t end = blocks_before(team.last(rows)); end > first;) {
       std::int32_t const begin = Kokkos::max(first, end - (at_once + Impl::most_block_size) / size);
       Impl::BlockSums<Scalar> const blocks{slice_offsets, columns, values};
-      if constexpr (std::is_same_v<Operand, Scalar const*>)
-        blocks.sum_rows(size, begin, end, x, sums);
+      if constexpr (std::is_pointer_v<Operand> && Impl::is_compiled<Impl::Host, Scalar>)
+        Impl::compiled_sum_block_rows(blocks, size, begin, end, x, sums);
+      else if constexpr (std::is_pointer_v<Operand>)
+        Impl::sum_block_rows(blocks, size, begin, end, x, sums);
       else
         blocks.template sum<0>(size, begin, end, x, sums);
       for (std::int32_t i = end * size - 1; i >= begin * size; --i)

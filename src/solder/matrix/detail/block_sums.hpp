@@ -35,34 +35,29 @@ struct BlockSums {
       for (std::int32_t r = 0; r < n; ++r) *sums++ = row[r];
     }
   }
-
-  /// \brief The same of each size, compiled once: src/compiled/setups.cpp.
-  void sum_rows(std::int32_t size, std::int32_t first, std::int32_t last, Scalar const* x,
-                Scalar* sums) const;
 };
 
-template <class Scalar>
-void BlockSums<Scalar>::sum_rows(std::int32_t size, std::int32_t first, std::int32_t last,
-                                 Scalar const* x, Scalar* sums) const {
+/// \brief The same with a loop for each size.
+template <class Scalar, class X>
+void sum_block_rows(BlockSums<Scalar> const& rows, std::int32_t size, std::int32_t first,
+                    std::int32_t last, X const* x, X* sums) {
   switch (size) {
     case 2:
-      return sum<2>(size, first, last, x, sums);
+      return rows.template sum<2>(size, first, last, x, sums);
     case 3:
-      return sum<3>(size, first, last, x, sums);
+      return rows.template sum<3>(size, first, last, x, sums);
     case 4:
-      return sum<4>(size, first, last, x, sums);
+      return rows.template sum<4>(size, first, last, x, sums);
     case 5:
-      return sum<5>(size, first, last, x, sums);
+      return rows.template sum<5>(size, first, last, x, sums);
     default:
-      return sum<6>(size, first, last, x, sums);
+      return rows.template sum<6>(size, first, last, x, sums);
   }
 }
 
-#ifdef SOLDER_COMPILED
-extern template struct BlockSums<float>;
-extern template struct BlockSums<double>;
-extern template struct BlockSums<Kokkos::complex<float>>;
-extern template struct BlockSums<Kokkos::complex<double>>;
-#endif
+/// \brief sum_block_rows(), compiled separately in src/compiled.
+template <class Scalar, class X>
+void compiled_sum_block_rows(BlockSums<Scalar> const& rows, std::int32_t size, std::int32_t first,
+                             std::int32_t last, X const* x, X* sums);
 
 }  // namespace Solder::Impl

@@ -6,6 +6,7 @@
 
 #include <solder/core/application.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/detail/block_operator.hpp>
 #include <solder/preconditioners/amg_options.hpp>
 #include <solder/preconditioners/jacobi.hpp>
 
@@ -183,6 +184,8 @@ struct Level {
   Operator<Stored> QH, SQ, A;  ///< on the coarsest level SQ is S or the inverse; see Cycle
   Operator<Stored> G, GH;      ///< the factors of the smoother, if it is G^H G
   std::int32_t QH_league, SQ_league, A_league, G_league, GH_league;
+  BlockOperator<Stored> QH_blocks, SQ_blocks;  ///< the same in blocks, for [b; e] in one vector
+  std::int32_t QH_blocks_league, SQ_blocks_league;
   Diagonal<Scalar, Stored> inverse;
   Scalar *b, *z;
   Scalar *x, *r[2];       ///< x after the sweeps so far; residuals, double buffered
@@ -198,8 +201,11 @@ struct Level {
            A_league == other.A_league && G_league == other.G_league &&
            GH_league == other.GH_league && inverse == other.inverse && b == other.b &&
            z == other.z && x == other.x && r[0] == other.r[0] && r[1] == other.r[1] &&
-           t == other.t && y == other.y && kept == other.kept;
+           t == other.t && y == other.y && kept == other.kept && QH_blocks == other.QH_blocks &&
+           SQ_blocks == other.SQ_blocks && QH_blocks_league == other.QH_blocks_league &&
+           SQ_blocks_league == other.SQ_blocks_league;
   }
+  KOKKOS_FUNCTION bool is_in_blocks() const { return SQ_blocks.values != nullptr; }
 };
 
 /// \brief The path of a cycle through its levels.
@@ -207,6 +213,7 @@ struct Way {
   std::int32_t levels;
   std::int32_t pre, post;  ///< sweeps before and after the coarse grid
   std::int32_t columns;    ///< of the vectors
+  bool in_blocks;          ///< level 0's products are taken in blocks
   bool direct;             ///< the coarsest level is solved by its inverse
   bool split;              ///< the smoother is G^H G, not the diagonal
   bool twice;              ///< each intermediate level is passed through twice
@@ -216,9 +223,11 @@ struct Way {
   /// \brief Sweeps in addition to those that are merged with the coarse grid.
   KOKKOS_FUNCTION std::int32_t more_before() const { return pre > 1 ? pre - 1 : 0; }
   KOKKOS_FUNCTION std::int32_t more_after() const { return post > 1 ? post - 1 : 0; }
+  /// \brief Whether a level takes two products and nothing else.
+  KOKKOS_FUNCTION bool is_plain() const { return !split && pre <= 1 && post <= 1; }
   /// \brief Whether the last product hands out the cycle's rows, and the first one reads the given
   /// r directly.
-  KOKKOS_FUNCTION bool is_plain() const { return !split && pre <= 1 && post <= 1; }
+  KOKKOS_FUNCTION bool hands_out() const { return is_plain() && !in_blocks; }
 
   /// \brief The residual after k sweeps with the diagonal.
   template <class Level>
@@ -272,6 +281,9 @@ struct Levels : Way {
 /// way up. Without the sweep before, v = 0; without the sweep after, w = 0. Other sweeps run before
 /// and after these, and each takes a product with A.
 ///
+/// On hosts Q_v^H and [S Q_w] of a level may be in blocks, too, for vectors of one column, with
+/// [r; e] in one vector.
+///
 /// With G^H G in place of D^-1, each sweep and the coarse grid are corrections y: x += y, r -= A y.
 /// A sweep takes three products, and the coarse grid takes those with P^H, P and A.
 template <class Scalar, class Stored, class Vector>
@@ -280,6 +292,7 @@ struct Cycle : Levels<Scalar, Stored> {
 
   using Here = Level<Scalar, Stored>;
   using Plain = Product<Operator<Stored>, Scalar const*>;
+  using Blocks = Product<BlockOperator<Stored>, Scalar const*>;
   using Levels<Scalar, Stored>::level;
 
   Phase phase;
@@ -291,7 +304,7 @@ struct Cycle : Levels<Scalar, Stored> {
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION void for_each_stage(At const& at, F const& f) const {
     Way const way = *this;  // in registers: a kernel of the whole solve loads it once per cycle
-    if (!way.is_plain())
+    if (!way.hands_out())
       f(kernel("Solder::amg::begin", PlacedRange<Vector>{level[0].A.rows, level[0].A_league, given},
                keep(level[0].b)),
         at);
@@ -302,7 +315,8 @@ struct Cycle : Levels<Scalar, Stored> {
       Here const& here = level[l];
       bool const is_last = l == coarsest, is_solved = is_last && way.direct,
                  goes_down = down != 0 && !is_last,
-                 comes_again = way.twice && down == 0 && l > 0 && (again >> l & 1) == 0;
+                 comes_again = way.twice && down == 0 && l > 0 && (again >> l & 1) == 0,
+                 by_blocks = is_for_host<F> && here.is_in_blocks();
       if (!way.split && !is_solved) {
         for (std::int32_t k = 1; k <= way.more_before() && down != 0; ++k) {
           Scaled<Scalar, Stored> const step{here.before[k], here.inverse,
@@ -312,12 +326,19 @@ struct Cycle : Levels<Scalar, Stored> {
                    SweepBefore<Scalar, Stored>{step, here.r[k & 1], here.x, k == 1}),
             at);
         }
-        if (l == 0 && way.is_plain()) {
+        if (l == 0 && way.hands_out()) {
           if (!goes_down) return;  // rows() hands it out
           f(kernel("Solder::amg::restrict",
                    Product<Operator<Stored>, Vector>{here.QH, here.QH_league, given},
                    keep(level[1].b)),
             at);
+        } else if (by_blocks) {
+          if constexpr (is_for_host<F>)
+            f(kernel(goes_down ? "Solder::amg::restrict" : "Solder::amg::correct",
+                     goes_down ? Blocks{here.QH_blocks, here.QH_blocks_league, here.b}
+                               : Blocks{here.SQ_blocks, here.SQ_blocks_league, here.b},
+                     keep(goes_down ? level[l + 1].b : here.z)),
+              at);
         } else if (!goes_down) {
           f(kernel("Solder::amg::correct",
                    CorrectedRows<Scalar, Stored, Scalar const*>{
@@ -328,7 +349,7 @@ struct Cycle : Levels<Scalar, Stored> {
         }
       }
       std::int32_t const own = own_products(way, is_last, goes_down),
-                         more = goes_down ? l > 0 || !way.is_plain() : comes_again;
+                         more = goes_down ? (l > 0 || !way.hands_out()) && !by_blocks : comes_again;
       for (std::int32_t k = 0; k < own + more; ++k) {
         PlainStep const step = k < own     ? own_product(way, l, down != 0, k)
                                : goes_down ? restriction(way, l)
@@ -357,7 +378,7 @@ struct Cycle : Levels<Scalar, Stored> {
   CycleRows<Scalar, Stored, Vector> rows() const {
     Way const way = *this;
     return {{level[0].SQ, level[0].SQ_league, way.columns, given, way.correction(level, 0)},
-            way.is_plain() ? nullptr : way.result(level[0])};
+            way.hands_out() ? nullptr : way.result(level[0])};
   }
 
  private:

@@ -18,6 +18,7 @@
 #include <solder/core/deadline.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/report.hpp>
+#include <solder/matrix/block.hpp>
 #include <solder/matrix/duplicates.hpp>
 #include <solder/matrix/product.hpp>
 #include <solder/matrix/transpose.hpp>
@@ -113,6 +114,7 @@ struct Sweeps {
   double before = 1, after = 1;
   bool split = false;  ///< whether sweeps use an FSAI's G^H G instead of the inverse diagonal
   AmgInterpolation interpolation = AmgInterpolation::aggregation;  ///< never automatic
+  bool plain = false;  ///< whether a level takes two products and nothing else: see Way
 };
 
 /// \brief The levels of a cycle, built from the finest to the coarsest.
@@ -122,6 +124,8 @@ class Hierarchy {
   using Matrix = CsrMatrix<Scalar, Exec>;
   using Time = std::chrono::steady_clock::time_point;
 
+  using KeptAdjoint = std::optional<Adjoint<Scalar, Exec>>;
+
   struct Level {
     Matrix A;
     Jacobi<Scalar, Exec> D;
@@ -130,7 +134,9 @@ class Hierarchy {
     Aggregates<Exec> aggregates{};     ///< of the rows or nodes
     std::optional<Matrix> P{};         ///< from the next coarser level
     std::optional<Matrix> QH{}, SQ{};  ///< the matrices of a cycle's products; see Cycle
+    std::optional<BlockMatrix<Scalar, Exec>> QH_blocks{}, SQ_blocks{};  ///< both or none
     std::optional<ProductPattern<Exec>> of_AP{};
+    KeptAdjoint of_P{}, of_Q{};                ///< see adjoint_of()
     std::optional<Pattern<Exec>> of_A{};       ///< finest level only, if SQ does not contain it
     std::optional<Fsai<Scalar, Exec>> fsai{};  ///< the smoother, and the bound of its eigenvalues
     double largest_of_fsai = 1;
@@ -198,6 +204,8 @@ class Hierarchy {
   /// a lower bound, is multiplied by.
   static constexpr int lanczos_steps = 8, fewer_steps = 5;
   static constexpr double margin = 1.1;
+  /// \brief The nonzeros of a level whose products are taken in blocks, at least.
+  static constexpr std::int64_t least_in_blocks = 100'000;
   static constexpr double epsilon =
       std::numeric_limits<typename ScalarTraits<Scalar>::Real>::epsilon();
 
@@ -349,9 +357,11 @@ class Hierarchy {
     }
     Matrix const AP = temporarily([&] { return product_of(A, P, of_AP); });
     Level& fine = levels.back();
-    bool const keeps_R = sweeps_.split || sweeps_.before == 0;
+    bool const keeps_R = sweeps_.split || sweeps_.before == 0,
+               keeps_adjoints = !is_host_space<Exec> && before_ != nullptr;
     Matrix const coarse = framed([&] {
-      Matrix const R = temporarily([&] { return conjugate_transpose(exec_, P); }, keeps_R),
+      Matrix const R = temporarily([&] { return adjoint_of(P, &Level::of_P); },
+                                   keeps_R || keeps_adjoints),
                    RAP = product_of(R, AP, of_coarse);
       pin(exec_, inverse_of(fine), R, RAP, rounding_share(epsilon));
       if (keeps_R) fine.QH = R;
@@ -368,8 +378,9 @@ class Hierarchy {
         return temporarily([&] { return swept(fine, AP, weight, in_place); });
       };
       Matrix const Q = Q_of(sweeps_.before, alike || sweeps_.after == 0);
-      if (!keeps_R) fine.QH = conjugate_transpose(exec_, Q);
+      if (!keeps_R) fine.QH = adjoint_of(Q, &Level::of_Q);
       finish(fine, alike ? Q : Q_of(sweeps_.after, true));
+      if (is_host_space<Exec> && sweeps_.plain && nodes_.count > 0) store_in_blocks(fine);
     }
     end_phase("cycle");
     if (failure.empty()) add_level(coarse);
@@ -467,6 +478,18 @@ class Hierarchy {
                     std::optional<ProductPattern<Exec>> const& known) {
     return Impl::product(exec_, X, Y, memory_, known ? &*known : nullptr, nodes_.count > 0);
   }
+  /// \brief X^H. From the first refresh on, GPUs keep in `here` where its entries are in X;
+  /// `before` is what the hierarchy before has kept.
+  Matrix adjoint_of(Matrix const& X, KeptAdjoint Level::*kept) {
+    KeptAdjoint& here = levels.back().*kept;
+    if constexpr (!is_host_space<Exec>)
+      if (before_ != nullptr) {
+        auto const& before = before_->levels[levels.size() - 1].*kept;
+        here = adjoint(exec_, X, nodes_.count > 0, before ? &*before : nullptr);
+        return here->matrix;
+      }
+    return Impl::conjugate_transpose(exec_, X, nodes_.count > 0);
+  }
   Matrix ones_of(Aggregates<Exec> const& aggregates) const {
     return temporarily([&] { return tentative<Scalar>(exec_, aggregates); });
   }
@@ -501,6 +524,20 @@ class Hierarchy {
   void finish(Level& level, Matrix const& Q) {
     level.SQ = sweeps_and_correction(exec_, inverse_of(level), sweeps_.before / level.largest,
                                      sweeps_.after / level.largest, level.A, Q);
+  }
+  /// \brief Stores the matrices of a level's products in blocks, too, if both have them, and there
+  /// is memory for it. For hosts: a GPU makes blocks slowly, and has too few rows for some lanes.
+  void store_in_blocks(Level& level) {
+    if (level.A.nonzeros() < least_in_blocks) return;
+    try {
+      auto const of_QH = find_blocks(exec_, *level.QH), of_SQ = find_blocks(exec_, *level.SQ);
+      if (of_QH.size == 1 || of_SQ.size == 1) return;
+      level.QH_blocks.emplace(exec_, *level.QH, of_QH);
+      level.SQ_blocks.emplace(exec_, *level.SQ, of_SQ);
+    } catch (OutOfMemory const&) {
+      level.QH_blocks.reset();
+      level.SQ_blocks.reset();
+    }
   }
   Scalar const* inverse_of(Level const& level) const { return inverse_of(level.D); }
   Scalar const* inverse_of(Jacobi<Scalar, Exec> const& D) const {
