@@ -285,6 +285,11 @@ void check_outputs(std::vector<FileConfig> const& files, Errors& errors) {
       if (!run.output.plot.empty() && run.output.plot.extension() != ".svg")
         errors.add(run.where("output.plot"), "output.plot '", run.output.plot.string(),
                    "' must end in .svg: pictures are SVG");
+      if (run.output.plot.empty() && run.output.plot_kind != "auto" &&
+          run.is_clear("output.plot") && run.is_clear("output.plot_kind"))
+        errors.add(run.where("output.plot_kind"),
+                   "output.plot_kind is for output.plot, the file of the picture, which is not "
+                   "given");
       check_table(run, errors);
       check(run.output.table, run, "output.table");
     }

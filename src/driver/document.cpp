@@ -151,6 +151,20 @@ std::string first_lines(std::string_view text, int count) {
   return std::string(text.substr(0, end));
 }
 
+/// Adds an error of yaml-cpp, which does not say that a tab is to blame.
+void add_invalid(YAML::Exception const& error, std::string const& text, Source const& source,
+                 Errors& errors) {
+  std::istringstream lines(text);
+  std::string line;
+  for (YAML::Mark at; at.line <= error.mark.line && std::getline(lines, line); ++at.line) {
+    std::size_t const indent = line.find_first_not_of(" \t");
+    if (indent == std::string::npos || line.find('\t') >= indent) continue;
+    errors.add(source.at(at), "not valid YAML: a tab indents this line; use spaces");
+    return;
+  }
+  errors.add(source.at(error.mark), "not valid YAML: ", error.msg);
+}
+
 /// The documents of a text. If it stops being valid YAML, the documents before that point, and an
 /// error.
 std::vector<YAML::Node> load(std::string const& text, Source const& source, Errors& errors) {
@@ -167,7 +181,7 @@ std::vector<YAML::Node> load(std::string const& text, Source const& source, Erro
       throw YAML::ParserException(here, "this text belongs to no document");
     }
   } catch (YAML::Exception const& error) {
-    errors.add(source.at(error.mark), "not valid YAML: ", error.msg);
+    add_invalid(error, text, source, errors);
     is_whole = false;
   }
   for (YAML::Mark const& mark : beginnings.empty)

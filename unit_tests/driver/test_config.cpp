@@ -313,6 +313,7 @@ TEST(Config, FilesThatAreNoYaml) {
   expect_error("", {"a.yaml: ", "empty"});
   expect_error("# only a comment\n", {"a.yaml: ", "empty"});
   expect_error("problem: {generate: [}\n", {"a.yaml:1: ", "not valid YAML"});
+  expect_error("problem:\n\tgenerate: fem_poisson_2d\n", {"a.yaml:2: ", "a tab indents this line"});
   expect_error("just some words\n", {"a.yaml:1: ", "not a mapping"});
   expect_error("- problem\n", {"not a mapping"});
   expect_error(std::string("\x7f"

@@ -121,7 +121,8 @@ TEST(Results, AreRefusedByNameWhereTheyAreNone) {
            {"report x.json --plot-kind pie", "must be auto, convergence"},
            {"report x.json --report", "--report: needs a value"},
            {"report x.json --report x.json", "would overwrite the results"},
-           {"a.yaml", "must end in .svg"}}) {
+           {"a.yaml", "must end in .svg"},
+           {"a.yaml --set output.plot= --set output.plot_kind=time", "output.plot_kind is for"}}) {
     Outcome const outcome = drive(scratch, arguments);
     EXPECT_EQ(outcome.code, 2) << arguments;
     EXPECT_TRUE(contains(outcome.err, culprit)) << arguments << ": " << outcome.err;

@@ -157,7 +157,8 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
   /// \brief Sets up again, for an A with new values or a new pattern. A given near-nullspace stays.
   /// If the pattern is unchanged, the aggregates and the patterns of all levels also stay, and only
   /// values are computed, and from the second refresh on nothing is allocated: the memory of two
-  /// hierarchies, and what their set-up needs, is kept. (If other couplings are strong with the new
+  /// hierarchies, and what their set-up needs, is kept. On GPUs P^H is kept, too, and from which
+  /// entries of P and Q those of P^H and Q^H come. (If other couplings are strong with the new
   /// values, make a new Amg.) With extended and air all is chosen anew, as for a new Amg. If it
   /// throws, nothing changes.
   void refresh(Exec const& exec, Matrix const& A) {
