@@ -164,6 +164,10 @@ void check_rows_in_groups(Exec const& exec) {
     for (std::int32_t i = 0; i < X.rows; ++i)
       apart.row_offsets.insert(apart.row_offsets.end(), 2, X.row_offsets[i + 1]);
     CsrMatrix<Scalar, Exec> const Y_there(exec, Y);
+    if constexpr (!Solder::Impl::is_host_space<Exec>) {
+      EXPECT_TRUE(Solder::Impl::many_alike_rows(exec, CsrMatrix<Scalar, Exec>(exec, X)));
+      EXPECT_FALSE(Solder::Impl::many_alike_rows(exec, CsrMatrix<Scalar, Exec>(exec, apart)));
+    }
     auto const together = Solder::product(exec, CsrMatrix<Scalar, Exec>(exec, X), Y_there),
                alone = Solder::product(exec, CsrMatrix<Scalar, Exec>(exec, apart), Y_there);
     EXPECT_TRUE(same_bits(to_host(exec, together.values()), to_host(exec, alone.values())));

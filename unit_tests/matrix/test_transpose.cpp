@@ -113,6 +113,9 @@ TYPED_TEST(TransposeOf, RowsInGroups) {
   Exec const exec;
   for (int const most : {1, 3, 12, 60, 400}) {
     CsrMatrix<Scalar, Exec> const A(exec, rows_in_groups<Scalar>(0, 400, 700, most, 30));
+    if constexpr (!Solder::Impl::is_host_space<Exec>) {
+      EXPECT_TRUE(Solder::Impl::many_alike_rows(exec, A));
+    }
     auto const together = Solder::Impl::conjugate_transpose(exec, A, true),
                expected = conjugate_transpose(exec, A);
     EXPECT_EQ(together.longest_row(), expected.longest_row());

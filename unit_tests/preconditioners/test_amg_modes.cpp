@@ -2,6 +2,7 @@
 // Multigrid of systems: nodes, near-nullspaces and rigid-body modes, against plain loops.
 #include "amg_solves.hpp"
 #include "applied.hpp"
+#include "plain_cycle.hpp"
 
 #include <algorithm>
 #include <array>
@@ -511,33 +512,92 @@ TEST(AmgModes, VectorsMayHaveAnyScale) {
   }
 }
 
+/// The cycle for elasticity with rigid bodies, of plain loops.
+template <class Scalar, class Exec>
+auto hierarchy_of_bodies(CsrMatrix<Scalar, Exec> const& A, int cells,
+                         Solder::AmgOptions const& options,
+                         amg::Hierarchy<Scalar, Exec> const* before = nullptr) {
+  Exec const exec;
+  return amg::make_hierarchy<Scalar>(
+      exec, A, options.strength, options.max_levels, options.max_coarse_size, {},
+      amg::given_modes<Scalar>(exec, rows_to_device(exec, rigid_rows(cells))), 3, before);
+}
+
+template <class Scalar>
+void expect_cycle(std::vector<Scalar> const& z, Vector const& expected, double rounding) {
+  double const size = norm_of(expected);
+  for (std::size_t i = 0; i < z.size(); ++i)
+    ASSERT_LE(std::abs(plain(z[i]) - expected[i]), rounding * size) << "row " << i;
+}
+
 /// On hosts large levels have their products in blocks, if the columns of each row ascend.
 template <class Scalar, class Stored>
-void check_cycle_in_blocks(double rounding) {
+void check_cycle_in_blocks(int cells, Solder::AmgOptions options, double rounding) {
   Default const exec;
-  int const cells = 12;
+  options.block_size = 3;
   auto const host = Solder::elasticity_3d<Scalar>(cells);
   auto const modes = rows_to_device(exec, rigid_rows(cells));
   CsrMatrix<Scalar, Default> const A(exec, host), without(exec, backwards(host));
-  Solder::AmgOptions const options{.block_size = 3};
-  Solder::Amg<Scalar, Default, Stored> M(exec, A, modes, options);
-  Solder::Amg<Scalar, Default, Stored> const other(exec, without, modes, options);
-  if (Solder::Impl::is_host_space<Default>) {
+  Solder::Amg<Scalar, Default, Stored> const M(exec, A, modes, options),
+      other(exec, without, modes, options);
+  if (Solder::Impl::is_host_space<Default> && options.pre == 1) {
     EXPECT_LT(M.template words<Scalar>(1), 0.9 * other.template words<Scalar>(1));
   }
   auto const r = random_vector<Scalar>(host.rows, 5);
-  auto const expected = applied(other, r), z = applied(M, r);
-  double const size = norm(expected);
-  for (std::size_t i = 0; i < r.size(); ++i)
-    ASSERT_LE(std::abs(plain(z[i]) - plain(expected[i])), rounding * size) << "row " << i;
-  M.refresh(exec, A);
-  EXPECT_TRUE(same_bits(applied(M, r), z));
+  expect_cycle(applied(M, r),
+               PlainCycle(*hierarchy_of_bodies(A, cells, options), options)(plain(r)), rounding);
 }
 
 TEST(AmgModes, TakeProductsOfLargeLevelsInBlocks) {
-  check_cycle_in_blocks<double, double>(1e-13);
-  check_cycle_in_blocks<double, float>(1e-5);
-  check_cycle_in_blocks<ComplexDouble, ComplexDouble>(1e-13);
+  using Solder::AmgCycle;
+  // The next level has more than 100,000 nonzeros, too.
+  for (auto const cycle : {AmgCycle::v, AmgCycle::w})
+    check_cycle_in_blocks<double, double>(14, {.cycle = cycle}, 1e-11);
+  check_cycle_in_blocks<double, double>(12, {.pre = 0, .post = 1}, 1e-11);
+  check_cycle_in_blocks<double, double>(12, {.max_levels = 2}, 1e-11);
+  check_cycle_in_blocks<double, float>(12, {}, 1e-5);
+  check_cycle_in_blocks<ComplexDouble, ComplexDouble>(12, {}, 1e-11);
+}
+
+TEST(AmgModes, SolveSeveralRightHandSidesAsWellAsOne) {
+  Default const exec;
+  int const cells = 12;
+  auto const host = Solder::elasticity_3d<double>(cells);
+  MatrixOf const A(exec, host);
+  AmgOf const M(exec, A, rows_to_device(exec, rigid_rows(cells)), {.block_size = 3});
+  int const alone = iterations(host, M);
+  Solder::Cg solver(exec, A, M);
+  DeviceVectors<Default> const b("b", host.rows, 2), x("x", host.rows, 2);
+  Kokkos::deep_copy(b, 1.0);
+  for (auto const& report : solver.solve(b, x)) {
+    EXPECT_EQ(report.reason, Solder::Reason::converged);
+    EXPECT_NEAR(report.iterations, alone, 1);
+  }
+}
+
+/// Refreshed for other values, and back again, twice.
+TEST(AmgModes, AreRefreshedForOtherValues) {
+  Default const exec;
+  int const cells = 12;
+  auto const first = Solder::elasticity_3d<double>(cells);
+  auto second = first;
+  auto const change = random_vector<double>(first.rows, 6);
+  for (std::int32_t i = 0; i < first.rows; ++i)
+    for (auto k = first.row_offsets[i]; k < first.row_offsets[i + 1]; ++k)
+      second.values[k] *= (1 + 0.2 * change[i]) * (1 + 0.2 * change[first.columns[k]]);
+  MatrixOf const A(exec, first), B(exec, second);
+  Solder::AmgOptions const options{.block_size = 3};
+  AmgOf M(exec, A, rows_to_device(exec, rigid_rows(cells)), options);
+  auto const r = random_vector<double>(first.rows, 7), before = applied(M, r);
+  auto const made = hierarchy_of_bodies(A, cells, options),
+             refreshed = hierarchy_of_bodies(B, cells, options, made.get());
+  auto const expected = PlainCycle(*refreshed, options)(plain(r));
+  for (int times = 0; times < 2; ++times) {
+    M.refresh(exec, B);
+    expect_cycle(applied(M, r), expected, 1e-11);
+    M.refresh(exec, A);
+    EXPECT_TRUE(same_bits(applied(M, r), before));
+  }
 }
 
 TEST(AmgModes, KeepTheirNearNullspaceInARefresh) {

@@ -267,8 +267,8 @@ KOKKOS_FORCEINLINE_FUNCTION std::uint32_t lane_votes(bool yes) {
 #endif
 }
 
-/// \brief a + b, each rounded before: never one fused multiply-add of a product b, so that a kernel
-/// may have the bits of another one.
+/// \brief a + b, where b may be a product: it is rounded first, not part of a fused multiply-add.
+/// So kernels that add the same terms have the same bits.
 KOKKOS_FORCEINLINE_FUNCTION double rounded_sum(double a, double b) {
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   return __dadd_rn(a, b);

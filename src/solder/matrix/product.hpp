@@ -97,14 +97,14 @@ struct ProductTask {
   std::int32_t lane_bits, workers = 1;
   ProductTable<Exec, Scalar> tables{};  ///< of worker 0
   std::int32_t* lengths = nullptr;      ///< [rows]; null: compute the entries
-  std::int32_t shortest =
-      0;  ///< only rows that are known to have at least this length are computed
+  /// Only rows that are known to have at least this length are computed.
+  std::int32_t shortest = 0;
   std::int32_t const* offsets = nullptr;
   std::int32_t* columns = nullptr;
   Scalar* values = nullptr;
   std::int32_t count = 0;  ///< of groups, or rows
-  std::int32_t const* first =
-      nullptr;  ///< [groups + 1]: their first rows; null: each row is a group
+  /// [groups + 1]: their first rows; null: each row is a group.
+  std::int32_t const* first = nullptr;
   std::int8_t const* repeats = nullptr;  ///< of Y; see repeated_rows(). Null: none
 
   /// \brief Marks a row that did not fit in a table: larger than any length.
@@ -118,10 +118,11 @@ struct ProductTask {
 /// barrier of a single group would let the groups diverge, and the instructions of each would be
 /// issued separately.
 ///
-/// Rows of X with the same columns are counted and summed together, if `first` says which they are.
-/// Their products have the same columns, and successive rows of Y with the same columns are added
-/// at once, so that each column is searched once for all of them.
-/// \tparam most_rows that are summed together. If more than one, entries are not counted.
+/// Rows of X with the same columns are counted and summed in groups, if `first` says which they
+/// are. Their products have the same columns, and successive rows of Y with the same columns are
+/// added at once, so that each column is searched once for all of them. \tparam most_rows of a
+/// group that is summed. A kernel for single rows counts groups, too; one for several does not
+/// count.
 template <class Exec, class Scalar, std::int32_t most_rows = 1>
 struct ProductRows : ProductTask<Exec, Scalar> {
   using Task = ProductTask<Exec, Scalar>;
@@ -522,8 +523,9 @@ std::vector<ProductPass> product_passes(std::int32_t lane_bits, std::int64_t ter
   if (!counts && alike)
     add(ProductPass::scratch_of_alike_rows, lanes,
         ProductOfAlikeRows<Exec, Scalar>::most_bits(lanes, false));
-  add(ProductPass::scratch_of_warps, lanes,
-      ProductRowsInScratch<4, Exec, Scalar>::most_bits(lanes, counts));
+  else
+    add(ProductPass::scratch_of_warps, lanes,
+        ProductRowsInScratch<4, Exec, Scalar>::most_bits(lanes, counts));
   add(ProductPass::scratch_of_warp, 5, ProductRowsInScratch<1, Exec, Scalar>::most_bits(5, counts));
   add(ProductPass::memory, lane_bits, 30);
   return passes;
@@ -721,7 +723,7 @@ CsrMatrix<Scalar, Exec> product_on_gpus(Exec const& exec, CsrMatrix<Scalar, Exec
                              lane_bits, terms, longest, is_full, false, alike.has_value())) {
                       run("Solder::product::entries", pass, shortest);
                       if (pass.limit >= longest) break;
-                      shortest = pass.limit + 1;
+                      shortest = std::max(shortest, pass.limit + 1);
                     }
                   });
 }

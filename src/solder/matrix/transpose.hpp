@@ -444,7 +444,7 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> transpose_of_groups(Exec const& exe
   return {exec, n, A.rows(), starts_view, new_columns_view, new_values_view, {longest}};
 }
 
-/// \brief The longest row whose places are numbers of each scalar.
+/// \brief The longest row in which each place is a number of type float.
 inline constexpr std::int32_t most_in_groups = 1 << 24;
 
 /// \brief See Solder::conjugate_transpose.
@@ -466,40 +466,44 @@ CsrMatrix<Scalar, Exec, Offset> conjugate_transpose(Exec const& exec,
   }
 }
 
-/// \brief A^H and where its entries are in A, so that those of new values can be fetched.
-template <class Scalar, class Exec>
-struct Adjoint {
-  CsrMatrix<Scalar, Exec> matrix;
-  DeviceArray<std::int32_t, Exec> places;
+/// \brief The pattern of A^H on a GPU, and where its entries are in A, so that those of new values
+/// can be fetched. In memory of its own, not parts of a pool that would be kept with them.
+template <class Exec>
+struct AdjointPattern {
+  DeviceArray<std::int32_t, Exec> offsets, columns, places;
+  std::int32_t longest;
 };
 
-/// \param known of a matrix with A's pattern; null: find the pattern. \param in_nodes as above
+/// \brief A^H, and its pattern. \param in_nodes as above
 template <class Scalar, class Exec>
-SOLDER_MAKES_LAMBDAS Adjoint<Scalar, Exec> adjoint(Exec const& exec,
-                                                   CsrMatrix<Scalar, Exec> const& A, bool in_nodes,
-                                                   Adjoint<Scalar, Exec> const* known) {
-  if (known == nullptr) {
-    auto const places = allocate<std::int32_t>(exec, "Solder::transpose::of_entries", A.nonzeros());
-    return {conjugate_transpose(exec, A, in_nodes, places.data()), places};
-  }
+std::pair<CsrMatrix<Scalar, Exec>, AdjointPattern<Exec>> adjoint_and_pattern(
+    Exec const& exec, CsrMatrix<Scalar, Exec> const& A, bool in_nodes) {
+  auto const array = [&](std::int64_t size) {
+    return allocate_view<DeviceArray<std::int32_t, Exec>>(exec, "Solder::transpose::kept", size);
+  };
+  AdjointPattern<Exec> const pattern{array(A.columns() + std::int64_t(1)), array(A.nonzeros()),
+                                     array(A.nonzeros()), 0};
+  auto const made = conjugate_transpose(exec, A, in_nodes, pattern.places.data());
+  Impl::copy(exec, pattern.offsets, made.row_offsets());
+  Impl::copy(exec, pattern.columns, made.column_indices());
+  return {made, {pattern.offsets, pattern.columns, pattern.places, made.longest_row()}};
+}
+
+/// \brief A^H, whose pattern is known. One kernel.
+template <class Scalar, class Exec>
+SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> adjoint(Exec const& exec,
+                                                     CsrMatrix<Scalar, Exec> const& A,
+                                                     AdjointPattern<Exec> const& pattern) {
   auto const made = allocate<Scalar>(exec, "Solder::transpose::values", A.nonzeros());
   Scalar const* const values = A.values().data();
   Scalar* const new_values = made.data();
-  std::int32_t const* const places = known->places.data();
+  std::int32_t const* const places = pattern.places.data();
   Kokkos::parallel_for(
       "Solder::transpose::fetch",
       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, A.nonzeros()),
       KOKKOS_LAMBDA(std::int64_t k) { new_values[k] = conjugated(values[places[k]]); });
   exec.fence("Solder::transpose: fetched");
-  auto const& before = known->matrix;
-  return {{exec,
-           before.rows(),
-           before.columns(),
-           before.row_offsets(),
-           before.column_indices(),
-           made,
-           {before.longest_row()}},
-          known->places};
+  return {exec, A.columns(), A.rows(), pattern.offsets, pattern.columns, made, {pattern.longest}};
 }
 
 }  // namespace Impl

@@ -63,7 +63,9 @@ namespace Solder {
 /// hands out the rows of z. Each level but the coarsest takes one product with
 /// Q^H = P^H (I - w A D^-1) on the way down and one with [S Q] on the way up. S is the effect of
 /// both sweeps on b and has A's pattern (with only one of the sweeps, the diagonal's); Q is P
-/// followed by a sweep. Each additional sweep takes a product with A on every level, and the first
+/// followed by a sweep. On hosts, large levels of nodes have both matrices in blocks, too, which
+/// takes two kernels more if level 0 has, and about 1.6 times the memory; several columns are taken
+/// with compressed rows. Each additional sweep takes a product with A on every level, and the first
 /// of them also two kernels per cycle, one at its beginning and one at its end. With `fsai`, each
 /// sweep takes three kernels, products with G, G^H and A, and the coarse grid takes three, with
 /// P^H, P and A. In a W-cycle the number of kernels doubles from level to level.
@@ -157,10 +159,10 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
   /// \brief Sets up again, for an A with new values or a new pattern. A given near-nullspace stays.
   /// If the pattern is unchanged, the aggregates and the patterns of all levels also stay, and only
   /// values are computed, and from the second refresh on nothing is allocated: the memory of two
-  /// hierarchies, and what their set-up needs, is kept. On GPUs P^H is kept, too, and from which
-  /// entries of P and Q those of P^H and Q^H come. (If other couplings are strong with the new
-  /// values, make a new Amg.) With extended and air all is chosen anew, as for a new Amg. If it
-  /// throws, nothing changes.
+  /// hierarchies, and what their set-up needs, is kept. On GPUs the patterns of P^H and Q^H are
+  /// kept, too, and where their entries come from: 8 bytes an entry. (If other couplings are strong
+  /// with the new values, make a new Amg.) With extended and air all is chosen anew, as for a new
+  /// Amg. If it throws, nothing changes.
   void refresh(Exec const& exec, Matrix const& A) {
     *state_ = std::move(*made(exec, A, state_.get()));
     this->set_made_of(A);
@@ -359,11 +361,13 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
     bool const air = interpolation == AmgInterpolation::air;
     auto state = Impl::amg::make_hierarchy<Stored>(
         exec, A, options_.strength, options_.max_levels, options_.max_coarse_size,
-        Impl::amg::Sweeps{.before = beside_coarse(options_.pre, air),
-                          .after = beside_coarse(options_.post, air),
-                          .split = is_split(),
-                          .interpolation = interpolation,
-                          .plain = !is_split() && options_.pre <= 1 && options_.post <= 1},
+        Impl::amg::Sweeps{
+            .before = beside_coarse(options_.pre, air),
+            .after = beside_coarse(options_.post, air),
+            .split = is_split(),
+            .interpolation = interpolation,
+            .plain = Impl::amg::Way{.pre = options_.pre, .post = options_.post, .split = is_split()}
+                         .is_plain()},
         given || size == 1 ? modes_ : Impl::amg::constant_modes<Stored>(exec, A.rows(), size), size,
         before != nullptr && before->interpolation() == interpolation ? before : nullptr);
     if (!std::is_same_v<Stored, Scalar> && !state->failure.empty())

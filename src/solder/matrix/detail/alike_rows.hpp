@@ -38,7 +38,7 @@ SOLDER_MAKES_LAMBDAS DeviceArray<std::int8_t, Exec> repeated_rows(
 /// \brief Groups of successive rows with the same columns, such as those of the unknowns of a node.
 template <class Exec>
 struct AlikeRows {
-  /// The most rows of a group: tables with sums of more leave room for fewer warps.
+  /// The most rows of a group. A product's table has sums for each: with more, fewer warps fit.
   static constexpr std::int32_t most = 3;
 
   DeviceArray<std::int32_t, Exec> first;  ///< [groups + 1]: the first row of each; temporary
@@ -72,6 +72,7 @@ SOLDER_MAKES_LAMBDAS AlikeRows<Exec> alike_rows(Exec const& exec,
       KOKKOS_LAMBDA(std::int32_t i) {
         if (i == n || places[i + 1] != places[i]) to[places[i]] = i;
       });
+  exec.fence("Solder::alike_rows: the places are free");
   return rows;
 }
 

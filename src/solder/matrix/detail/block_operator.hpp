@@ -169,9 +169,11 @@ struct BlockOperator {
     for (std::int32_t end = blocks_before(team.last(rows)); end > first;) {
       std::int32_t const begin = Kokkos::max(first, end - (at_once + Impl::most_block_size) / size);
       Impl::BlockSums<Scalar> const blocks{slice_offsets, columns, values};
-      if constexpr (std::is_pointer_v<Operand> && Impl::is_compiled<Impl::Host, Scalar>)
+      constexpr bool has_loops = std::is_pointer_v<Operand> &&
+                                 (std::is_same_v<X, Scalar> || std::is_same_v<X, Wide<Scalar>>);
+      if constexpr (has_loops && Impl::is_compiled<Impl::Host, Scalar>)
         Impl::compiled_sum_block_rows(blocks, size, begin, end, x, sums);
-      else if constexpr (std::is_pointer_v<Operand>)
+      else if constexpr (has_loops)
         Impl::sum_block_rows(blocks, size, begin, end, x, sums);
       else
         blocks.template sum<0>(size, begin, end, x, sums);

@@ -210,13 +210,13 @@ struct Level {
 
 /// \brief The path of a cycle through its levels.
 struct Way {
-  std::int32_t levels;
-  std::int32_t pre, post;  ///< sweeps before and after the coarse grid
-  std::int32_t columns;    ///< of the vectors
-  bool in_blocks;          ///< level 0's products are taken in blocks
-  bool direct;             ///< the coarsest level is solved by its inverse
-  bool split;              ///< the smoother is G^H G, not the diagonal
-  bool twice;              ///< each intermediate level is passed through twice
+  std::int32_t levels = 0;
+  std::int32_t pre = 0, post = 0;  ///< sweeps before and after the coarse grid
+  std::int32_t columns = 1;        ///< of the vectors
+  bool in_blocks = false;          ///< level 0's products are taken in blocks
+  bool direct = false;             ///< the coarsest level is solved by its inverse
+  bool split = false;              ///< the smoother is G^H G, not the diagonal
+  bool twice = false;              ///< each intermediate level is passed through twice
 
   bool operator==(Way const&) const = default;
 

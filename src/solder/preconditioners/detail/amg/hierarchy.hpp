@@ -124,8 +124,6 @@ class Hierarchy {
   using Matrix = CsrMatrix<Scalar, Exec>;
   using Time = std::chrono::steady_clock::time_point;
 
-  using KeptAdjoint = std::optional<Adjoint<Scalar, Exec>>;
-
   struct Level {
     Matrix A;
     Jacobi<Scalar, Exec> D;
@@ -136,7 +134,7 @@ class Hierarchy {
     std::optional<Matrix> QH{}, SQ{};  ///< the matrices of a cycle's products; see Cycle
     std::optional<BlockMatrix<Scalar, Exec>> QH_blocks{}, SQ_blocks{};  ///< both or none
     std::optional<ProductPattern<Exec>> of_AP{};
-    KeptAdjoint of_P{}, of_Q{};                ///< see adjoint_of()
+    std::optional<AdjointPattern<Exec>> of_PH{}, of_QH{};  ///< see adjoint_of()
     std::optional<Pattern<Exec>> of_A{};       ///< finest level only, if SQ does not contain it
     std::optional<Fsai<Scalar, Exec>> fsai{};  ///< the smoother, and the bound of its eigenvalues
     double largest_of_fsai = 1;
@@ -179,11 +177,13 @@ class Hierarchy {
             return is_air() ? coarsen_by_air(strength, coarsest) : coarsen(strength, coarsest);
           }))
         break;
-    before_ = nullptr;
     memory_ = {};
     temporaries_ = {};
     nodes_ = {};
     modes_ = {};
+    if (is_host_space<Exec> && sweeps_.plain && modes.count > 0 && failure.empty())
+      for (std::size_t l = 0; l + 1 < levels.size(); ++l) store_in_blocks(l);
+    before_ = nullptr;
     if (failure.empty() && A.rows() > 0) {
       Level& last = levels.back();
       if (last.A.rows() <= (is_air() ? std::max(coarsest, most_inverted) : coarsest) &&
@@ -357,11 +357,9 @@ class Hierarchy {
     }
     Matrix const AP = temporarily([&] { return product_of(A, P, of_AP); });
     Level& fine = levels.back();
-    bool const keeps_R = sweeps_.split || sweeps_.before == 0,
-               keeps_adjoints = !is_host_space<Exec> && before_ != nullptr;
+    bool const keeps_R = sweeps_.split || sweeps_.before == 0;
     Matrix const coarse = framed([&] {
-      Matrix const R = temporarily([&] { return adjoint_of(P, &Level::of_P); },
-                                   keeps_R || keeps_adjoints),
+      Matrix const R = temporarily([&] { return adjoint_of(P, &Level::of_PH); }, keeps_R),
                    RAP = product_of(R, AP, of_coarse);
       pin(exec_, inverse_of(fine), R, RAP, rounding_share(epsilon));
       if (keeps_R) fine.QH = R;
@@ -378,9 +376,8 @@ class Hierarchy {
         return temporarily([&] { return swept(fine, AP, weight, in_place); });
       };
       Matrix const Q = Q_of(sweeps_.before, alike || sweeps_.after == 0);
-      if (!keeps_R) fine.QH = adjoint_of(Q, &Level::of_Q);
+      if (!keeps_R) fine.QH = adjoint_of(Q, &Level::of_QH);
       finish(fine, alike ? Q : Q_of(sweeps_.after, true));
-      if (is_host_space<Exec> && sweeps_.plain && nodes_.count > 0) store_in_blocks(fine);
     }
     end_phase("cycle");
     if (failure.empty()) add_level(coarse);
@@ -478,17 +475,19 @@ class Hierarchy {
                     std::optional<ProductPattern<Exec>> const& known) {
     return Impl::product(exec_, X, Y, memory_, known ? &*known : nullptr, nodes_.count > 0);
   }
-  /// \brief X^H. From the first refresh on, GPUs keep in `here` where its entries are in X;
-  /// `before` is what the hierarchy before has kept.
-  Matrix adjoint_of(Matrix const& X, KeptAdjoint Level::*kept) {
-    KeptAdjoint& here = levels.back().*kept;
+  /// \brief X^H. From the first refresh on, GPUs keep its pattern in a member of the level.
+  Matrix adjoint_of(Matrix const& X, std::optional<AdjointPattern<Exec>> Level::*pattern) {
+    bool const in_nodes = nodes_.count > 0;
     if constexpr (!is_host_space<Exec>)
       if (before_ != nullptr) {
-        auto const& before = before_->levels[levels.size() - 1].*kept;
-        here = adjoint(exec_, X, nodes_.count > 0, before ? &*before : nullptr);
-        return here->matrix;
+        auto& kept = levels.back().*pattern;
+        kept = before_->levels[levels.size() - 1].*pattern;
+        if (kept) return adjoint(exec_, X, *kept);
+        auto const made = adjoint_and_pattern(exec_, X, in_nodes);
+        kept = made.second;
+        return made.first;
       }
-    return Impl::conjugate_transpose(exec_, X, nodes_.count > 0);
+    return Impl::conjugate_transpose(exec_, X, in_nodes);
   }
   Matrix ones_of(Aggregates<Exec> const& aggregates) const {
     return temporarily([&] { return tentative<Scalar>(exec_, aggregates); });
@@ -526,10 +525,18 @@ class Hierarchy {
                                      sweeps_.after / level.largest, level.A, Q);
   }
   /// \brief Stores the matrices of a level's products in blocks, too, if both have them, and there
-  /// is memory for it. For hosts: a GPU makes blocks slowly, and has too few rows for some lanes.
-  void store_in_blocks(Level& level) {
+  /// is memory for it. For hosts: on a GPU it takes too long, and coarse levels have too few rows
+  /// for a lane each.
+  void store_in_blocks(std::size_t number) {
+    Level& level = levels[number];
     if (level.A.nonzeros() < least_in_blocks) return;
     try {
+      if (before_ != nullptr && before_->levels[number].QH_blocks) {
+        auto const& before = before_->levels[number];
+        level.QH_blocks = before.QH_blocks->with_values_of(exec_, *level.QH);
+        level.SQ_blocks = before.SQ_blocks->with_values_of(exec_, *level.SQ);
+        return;
+      }
       auto const of_QH = find_blocks(exec_, *level.QH), of_SQ = find_blocks(exec_, *level.SQ);
       if (of_QH.size == 1 || of_SQ.size == 1) return;
       level.QH_blocks.emplace(exec_, *level.QH, of_QH);

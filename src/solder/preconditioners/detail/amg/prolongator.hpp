@@ -113,7 +113,7 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smoothing(Exec const& exec,
                              : to_real<Scalar>(-factor) * to_values[q];
       });
   exec.fence("Solder::amg: the smoothing of the prolongator is ready");
-  return {exec, n, n, offsets, columns, values, {A.longest_row() + 1}};
+  return {exec, n, n, offsets, columns, values, {A.longest_row()}};
 }
 
 /// \brief Replaces diagonal entries of the coarse matrix that consist only of rounding by what they
