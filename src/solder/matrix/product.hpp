@@ -120,9 +120,10 @@ struct ProductTask {
 ///
 /// Rows of X with the same columns are counted and summed in groups, if `first` says which they
 /// are. Their products have the same columns, and successive rows of Y with the same columns are
-/// added at once, so that each column is searched once for all of them. \tparam most_rows of a
-/// group that is summed. A kernel for single rows counts groups, too; one for several does not
-/// count.
+/// added at once, so that each column is searched once for all of them.
+///
+/// \tparam most_rows of a group that is summed: with one, sums are of single rows, but groups are
+/// counted; with several, nothing is counted
 template <class Exec, class Scalar, std::int32_t most_rows = 1>
 struct ProductRows : ProductTask<Exec, Scalar> {
   using Task = ProductTask<Exec, Scalar>;
@@ -139,14 +140,15 @@ struct ProductRows : ProductTask<Exec, Scalar> {
     table.sums += slots;
     table.entries += worker * std::int64_t(most_entries(table.bits));
     table.count += worker;
-    for (std::int32_t g = worker; lane_votes(g < count) != 0; g += workers) rows(group, table, g);
+    for (std::int32_t g = worker; lane_votes(g < count) != 0; g += workers)
+      compute(group, table, g);
   }
 
   /// \brief Computes group g of rows, if it exists and is wanted. The table is empty before and
   /// after. All groups of lanes of a warp call this together.
-  KOKKOS_FORCEINLINE_FUNCTION void rows(RowGroup<Exec> const& group,
-                                        ProductTable<Exec, Scalar> const& table,
-                                        std::int32_t g) const {
+  KOKKOS_FORCEINLINE_FUNCTION void compute(RowGroup<Exec> const& group,
+                                           ProductTable<Exec, Scalar> const& table,
+                                           std::int32_t g) const {
     bool wanted = g < count;
     std::int32_t const i = wanted && first != nullptr ? first[g] : g,
                        alike = wanted && first != nullptr ? first[g + 1] - i : 1;
@@ -404,7 +406,7 @@ struct ProductRowsInScratch {
     lane_barrier();
     for (std::int32_t g = member.league_rank() * all + mine; lane_votes(g < rows.count) != 0;
          g += member.league_size() * all)
-      rows.rows(group, table, g);
+      rows.compute(group, table, g);
   }
 };
 
@@ -633,67 +635,67 @@ CsrMatrix<Scalar, Exec> product_on_gpus(Exec const& exec, CsrMatrix<Scalar, Exec
   std::int32_t const n = X.rows(), lane_bits = row_lane_bits<Exec>(Y.rows(), Y.nonzeros());
   auto const x = X.device_operator(), y = Y.device_operator();
   std::int64_t terms = std::int64_t(X.longest_row()) * Y.longest_row();
-  if (terms > counted_by_many_threads) terms = most_terms(exec, x, y);
+  if (known == nullptr && terms > counted_by_many_threads) terms = most_terms(exec, x, y);
   std::int64_t const most = std::min<std::int64_t>(terms, Y.columns());
   bool const is_full = 2 * std::int64_t(n) >= exec.concurrency();
   std::int64_t const budget = product_budget(X, Y);
   auto const alike = in_nodes ? many_alike_rows(exec, X) : std::nullopt;
   auto const repeats = alike ? repeated_rows(exec, Y) : no_view<DeviceArray<std::int8_t, Exec>>();
-  Task rows{.X = x, .Y = y, .lane_bits = lane_bits, .repeats = repeats.data()};
+  Task task{.X = x, .Y = y, .lane_bits = lane_bits, .repeats = repeats.data()};
   auto const run_in_memory = [&](char const* label, ProductPass const& pass) {
     std::int64_t const slots = std::int64_t(1) << pass.bits, table = table_bytes<Scalar>(pass.bits),
                        at_once =
                            std::max(1, static_cast<int>(exec.concurrency()) >> pass.lane_bits);
     std::int64_t const together = warp >> pass.lane_bits,
                        wanted = std::max<std::int64_t>(
-                           1, std::min({at_once, budget / table, std::int64_t(rows.count)}));
+                           1, std::min({at_once, budget / table, std::int64_t(task.count)}));
     auto const workers = static_cast<std::int32_t>((wanted + together - 1) / together * together);
     char* at = memory.take(exec, workers * table);
     auto const carve = [&]<class T>(T*& pointer, std::int64_t count) {
       pointer = reinterpret_cast<T*>(at);
       at += count * std::int64_t(sizeof(T));
     };
-    carve(rows.tables.sums, workers * slots);
-    carve(rows.tables.entries, workers * std::int64_t(most_entries(pass.bits)));
-    carve(rows.tables.columns, workers * slots);
-    carve(rows.tables.count, workers);
-    rows.workers = workers;
-    empty_tables(exec, rows.tables.columns, workers * slots, rows.tables.count, workers);
+    carve(task.tables.sums, workers * slots);
+    carve(task.tables.entries, workers * std::int64_t(most_entries(pass.bits)));
+    carve(task.tables.columns, workers * slots);
+    carve(task.tables.count, workers);
+    task.workers = workers;
+    empty_tables(exec, task.tables.columns, workers * slots, task.tables.count, workers);
     Kokkos::parallel_for(label,
                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>(
                              exec, 0, workers << pass.lane_bits),
-                         ProductRows<Exec, Scalar>{rows});
+                         ProductRows<Exec, Scalar>{task});
   };
   auto const run_in_scratch = [&]<class Kernel>(char const* label, Kernel kernel) {
-    std::int32_t const groups = Kernel::groups(rows.lane_bits),
+    std::int32_t const groups = Kernel::groups(task.lane_bits),
                        at_once = std::max(1, exec.concurrency() / (Kernel::warps * warp));
     auto const bytes =
-        static_cast<int>(Kernel::bytes(rows.lane_bits, rows.tables.bits, rows.lengths != nullptr));
+        static_cast<int>(Kernel::bytes(task.lane_bits, task.tables.bits, task.lengths != nullptr));
     Kokkos::parallel_for(
         label,
         row_policy<Exec, Kernel::warps>(
-            exec, std::clamp((rows.count + groups - 1) / groups, 1, at_once), bytes + 16),
+            exec, std::clamp((task.count + groups - 1) / groups, 1, at_once), bytes + 16),
         kernel);
   };
-  /// Runs a pass, as set in `rows`, over rows with at least `shortest` entries.
+  /// Runs a pass, as set in `task`, over rows with at least `shortest` entries.
   auto const run = [&](char const* label, ProductPass const& pass, std::int32_t shortest) {
-    rows.shortest = shortest;
-    rows.lane_bits = pass.lane_bits;
-    rows.tables.bits = pass.bits;
-    rows.tables.limit = pass.limit;
+    task.shortest = shortest;
+    task.lane_bits = pass.lane_bits;
+    task.tables.bits = pass.bits;
+    task.tables.limit = pass.limit;
     if (pass.by == ProductPass::threads)
       return Kokkos::parallel_for(
           label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>(exec, 0, n),
-          ShortProductLengths<Scalar>{x, y, Task::too_long, rows.lengths});
+          ShortProductLengths<Scalar>{x, y, Task::too_long, task.lengths});
     bool const sums_alike = pass.by == ProductPass::scratch_of_alike_rows,
-               in_groups = sums_alike || (alike && rows.lengths != nullptr);
-    rows.count = in_groups ? alike->groups : n;
-    rows.first = in_groups ? alike->first.data() : nullptr;
-    if (sums_alike) return run_in_scratch(label, ProductOfAlikeRows<Exec, Scalar>{{rows}});
+               in_groups = sums_alike || (alike && task.lengths != nullptr);
+    task.count = in_groups ? alike->groups : n;
+    task.first = in_groups ? alike->first.data() : nullptr;
+    if (sums_alike) return run_in_scratch(label, ProductOfAlikeRows<Exec, Scalar>{{task}});
     if (pass.by == ProductPass::scratch_of_warps)
-      return run_in_scratch(label, ProductRowsInScratch<4, Exec, Scalar>{{rows}});
+      return run_in_scratch(label, ProductRowsInScratch<4, Exec, Scalar>{{task}});
     if (pass.by == ProductPass::scratch_of_warp)
-      return run_in_scratch(label, ProductRowsInScratch<1, Exec, Scalar>{{rows}});
+      return run_in_scratch(label, ProductRowsInScratch<1, Exec, Scalar>{{task}});
     run_in_memory(label, pass);
   };
   auto const counted = [&]() -> ProductPattern<Exec> {
@@ -703,10 +705,10 @@ CsrMatrix<Scalar, Exec> product_on_gpus(Exec const& exec, CsrMatrix<Scalar, Exec
     for (auto const& pass :
          product_passes<Exec, Scalar>(lane_bits, terms, most, is_full, true, alike.has_value())) {
       if (shortest > 0) offsets = lengths_of_offsets(exec, offsets, n);
-      rows.lengths = offsets.data();
+      task.lengths = offsets.data();
       run("Solder::product::count", pass, shortest);
       totals =
-          offsets_of_lengths(exec, offsets.data(), n, LengthsInArray<std::int32_t>{rows.lengths});
+          offsets_of_lengths(exec, offsets.data(), n, LengthsInArray<std::int32_t>{task.lengths});
       if (totals.longest < Task::too_long) break;
       shortest = Task::too_long;
     }
@@ -716,7 +718,7 @@ CsrMatrix<Scalar, Exec> product_on_gpus(Exec const& exec, CsrMatrix<Scalar, Exec
     check_product_entries<CsrMatrix<Scalar, Exec>>(totals.nonzeros);
     return {offsets, totals.nonzeros, totals.longest};
   };
-  return computed(exec, rows, Y.columns(), known != nullptr ? *known : counted(),
+  return computed(exec, task, Y.columns(), known != nullptr ? *known : counted(),
                   [&](std::int32_t longest) {
                     std::int32_t shortest = 0;
                     for (auto const& pass : product_passes<Exec, Scalar>(

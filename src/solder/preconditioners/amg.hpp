@@ -158,7 +158,7 @@ class Amg : public Impl::PreconditionerBase<Amg<Scalar, Exec, Stored>, Exec, Sca
 
   /// \brief Sets up again, for an A with new values or a new pattern. A given near-nullspace stays.
   /// If the pattern is unchanged, the aggregates and the patterns of all levels also stay, and only
-  /// values are computed, and from the second refresh on nothing is allocated: the memory of two
+  /// values are computed, and after the second refresh nothing is allocated: the memory of two
   /// hierarchies, and what their set-up needs, is kept. On GPUs the patterns of P^H and Q^H are
   /// kept, too, and where their entries come from: 8 bytes an entry. (If other couplings are strong
   /// with the new values, make a new Amg.) With extended and air all is chosen anew, as for a new
