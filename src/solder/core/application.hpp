@@ -35,11 +35,12 @@ struct Application {
   Source rows;    ///< the source of the rows of the result
 };
 
-/// \brief may_split: M is split, or its type leaves that open. splits(m): whether it is.
+/// \brief Whether M is split, or its type leaves that open.
 template <class M>
 inline constexpr bool may_split = M::is_split || requires(M const& m) {
   m.splits();
 };
+/// \brief Whether m is split.
 template <class M>
 bool splits(M const& m) {
   if constexpr (requires { m.splits(); })

@@ -21,6 +21,7 @@ struct ForHost : F {
 template <class F>
 ForHost(F const&) -> ForHost<F>;
 
+/// \brief Whether it is one.
 template <class F>
 inline constexpr bool is_for_host = requires {
   F::for_host;

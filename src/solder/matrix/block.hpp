@@ -39,6 +39,7 @@ inline double share_of_bytes(BlockStatistics const& of, std::int64_t nonzeros,
 /// \ingroup matrices
 template <class Exec>
 struct BlockLayout : BlockStatistics {
+  /// \brief Type of the slices' bounds.
   using Offsets = Kokkos::View<std::int64_t*, typename Exec::memory_space>;
 
   /// The first block of each slice of rows of blocks, and at the end their number.
