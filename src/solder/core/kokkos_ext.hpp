@@ -269,24 +269,18 @@ KOKKOS_FORCEINLINE_FUNCTION std::uint32_t lane_votes(bool yes) {
 
 /// \brief a + b, where b may be a product: it is rounded first, not part of a fused multiply-add.
 /// So kernels that add the same terms have the same bits.
-KOKKOS_FORCEINLINE_FUNCTION double rounded_sum(double a, double b) {
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar rounded_sum(Scalar const& a, Scalar const& b) {
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-  return __dadd_rn(a, b);
+  if constexpr (std::is_same_v<Scalar, double>)
+    return __dadd_rn(a, b);
+  else if constexpr (std::is_same_v<Scalar, float>)
+    return __fadd_rn(a, b);
+  else
+    return {rounded_sum(a.real(), b.real()), rounded_sum(a.imag(), b.imag())};
 #else
   return a + b;
 #endif
-}
-KOKKOS_FORCEINLINE_FUNCTION float rounded_sum(float a, float b) {
-#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-  return __fadd_rn(a, b);
-#else
-  return a + b;
-#endif
-}
-template <class Real>
-KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<Real> rounded_sum(Kokkos::complex<Real> const& a,
-                                                              Kokkos::complex<Real> const& b) {
-  return {rounded_sum(a.real(), b.real()), rounded_sum(a.imag(), b.imag())};
 }
 
 /// \brief How many bits are set. (Kokkos::popcount is a loop on some devices.)
