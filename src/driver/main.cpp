@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #if defined(__linux__)
+#include <sched.h>
 #include <unistd.h>
 #endif
 #if defined(_OPENMP)
@@ -191,6 +192,22 @@ int fail_with_all(Errors const& errors) {
   return messages.empty() ? all_converged : invalid_input;
 }
 
+#if defined(__linux__) && defined(_OPENMP)
+/// Gives this thread all the CPUs that OpenMP may use. OMP_PROC_BIND has bound it to the first
+/// place before main, and a restarted program, which inherits that, would have all its threads
+/// on that one core.
+void unbind_from_first_place() {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  for (int place = 0; place < omp_get_num_places(); ++place) {
+    std::vector<int> ids(static_cast<std::size_t>(omp_get_place_num_procs(place)));
+    omp_get_place_proc_ids(place, ids.data());
+    for (int const id : ids) CPU_SET(id, &cpus);
+  }
+  if (CPU_COUNT(&cpus) > 0) sched_setaffinity(0, sizeof cpus, &cpus);
+}
+#endif
+
 /// Makes the threads of GNU OpenMP sleep soon when they wait for each other, as the library's own
 /// waits do. By default they spin for milliseconds, which become seconds if other processes want
 /// the cores. GNU OpenMP reads the environment before main, so the program restarts itself as it
@@ -207,7 +224,9 @@ void begin_with_short_waits() {
   setenv("GOMP_SPINCOUNT", "300", 1);  // some microseconds
   std::error_code unknown;
   auto const program = std::filesystem::read_symlink("/proc/self/exe", unknown);
-  if (arguments.size() > 1 && !unknown) execv(program.c_str(), arguments.data());
+  if (arguments.size() <= 1 || unknown) return;
+  unbind_from_first_place();
+  execv(program.c_str(), arguments.data());
 #endif
 }
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Runs the driver's executable as a user does.
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
 #include <gtest/gtest.h>
 #include <driver/check.hpp>
 #include <driver/schema.hpp>
@@ -65,6 +69,25 @@ TEST(Driver, HasThreadsOfOpenMpSleepSoonWhereTheyWait) {
   EXPECT_NE(as_it_comes.err.find(spins), std::string::npos) << as_it_comes.err;
   EXPECT_EQ(outcome_with("OMP_WAIT_POLICY=active").err.find(spins), std::string::npos);
   EXPECT_NE(outcome_with("GOMP_SPINCOUNT=77").err.find("GOMP_SPINCOUNT = '77'"), std::string::npos);
+}
+
+/// The driver restarts itself, bound to the first place: its threads must not all stay there.
+TEST(Driver, HasEachThreadOnThePlaceThatOmpProcBindGivesIt) {
+  cpu_set_t cpus;
+  ASSERT_EQ(sched_getaffinity(0, sizeof cpus, &cpus), 0);
+  std::vector<std::string> ids;
+  for (int id = 0; id < CPU_SETSIZE && ids.size() < 2; ++id)
+    if (CPU_ISSET(id, &cpus)) ids.push_back(std::to_string(id));
+  if (ids.size() < 2) GTEST_SKIP() << "there is one CPU";
+  Scratch const scratch;
+  scratch.write("a.yaml", good);
+  Outcome const outcome =
+    drive(scratch, "a.yaml",
+          "env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT OMP_NUM_THREADS=2 OMP_PROC_BIND=true OMP_PLACES='{" +
+            ids[0] + "},{" + ids[1] + "}' OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT='CPU %A.' ");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (std::string const& id : ids)
+    EXPECT_NE(outcome.err.find("CPU " + id + "."), std::string::npos) << outcome.err;
 }
 #endif
 
