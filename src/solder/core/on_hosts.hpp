@@ -47,15 +47,15 @@ class RowBlock {
   /// \brief Changes the value of each row of the window, which ends at `end`, to f(row, value).
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION void map(std::int32_t end, F const& f) {
-    for (std::int32_t i = end - 1; i >= first_; --i) {
+    for (std::int32_t i = first_; i < end; ++i) {
       Value& value = values_[i - first_];
       value = f(i * columns_ + column_, value);
     }
   }
-  /// \brief The rows of the window, which ends at `end`, from the last one to the first.
+  /// \brief The rows of the window, which ends at `end`.
   template <class Consume>
   KOKKOS_FORCEINLINE_FUNCTION void hand_out_window(std::int32_t end, Consume const& consume) const {
-    for (std::int32_t i = end - 1; i >= first_; --i)
+    for (std::int32_t i = first_; i < end; ++i)
       consume(i * columns_ + column_, values_[i - first_]);
   }
   /// \brief The rows that take_any() took, in their order.
@@ -105,7 +105,6 @@ requires std::is_invocable_r_v<Scalar, Function const&, At const&, std::int32_t,
 /// \brief A source that hands out the rows of any other source; see Range.
 template <class Scalar>
 struct HostRows {
-  static constexpr bool goes_downwards = true;
   static constexpr std::int32_t window = HostTeam::window_rows;
 
   Rows rows;
@@ -128,10 +127,11 @@ struct HostRows {
     if (!prepare()) return false;
     // Windows that wait for other ranks come last. With team.for_each_window GCC does not inline
     // the lambda, and keeps the sums of the rows in memory: 1.3 times the time.
-    std::int32_t const begin = team.first(rows), passes = waits == nullptr ? 1 : 2;
+    std::int32_t const last = team.last(rows), passes = waits == nullptr ? 1 : 2;
     for (std::int32_t pass = 0; pass < passes; ++pass)
-      for (std::int32_t end = team.last(rows); end > begin; end -= window) {
-        HostTeam const part = team.window(end - begin > window ? end - window : begin, end);
+      for (std::int32_t begin = team.first(rows); begin < last; begin += window) {
+        std::int32_t const end = last - begin > window ? begin + window : last;
+        HostTeam const part = team.window(begin, end);
         if (passes > 1 && waits(source, part) != (pass > 0)) continue;
         RowBlock<Scalar> block(part);
         fill(source, part, at, block);

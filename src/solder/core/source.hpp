@@ -65,15 +65,6 @@ auto bound(T const& t, At const& at) {
     return t;
 }
 
-/// \brief Whether a source hands out the rows of a host's slice from the last one to the first.
-template <class Source>
-inline constexpr bool goes_downwards = [] {
-  if constexpr (requires { Source::goes_downwards; })
-    return Source::goes_downwards;
-  else
-    return false;
-}();
-
 namespace Impl {
 
 /// \brief Asks for an entry of a vector in memory that is only read.
@@ -166,8 +157,7 @@ struct Together<First, Rest...> {
 /// consume(i, value). All threads of the team call it together, and prepare answers the same in
 /// all. `teams()` is its league, `dealt_rows()` the rows as hosts deal them; operator== compares.
 /// On hosts the rows of a team are those between team.first(dealt_rows()) and team.last(...), or,
-/// if in_order() says no, as many others; `static constexpr bool goes_downwards = true` if the last
-/// one comes first.
+/// if in_order() says no, as many others.
 ///
 /// This one: rows of several vectors, pointers or Owned, all loaded together. The consumer may
 /// change the entries of those that are not const, which are then stored. Words: one a row and
@@ -230,8 +220,6 @@ struct PlacedRange {
 /// and 1 a row.
 template <class Operator, class Vector>
 struct Product {
-  static constexpr bool goes_downwards = true;
-
   Operator A;
   std::int32_t league;
   Vector x;
@@ -356,8 +344,6 @@ struct ScaledVector : Weighted<Scalar, M> {
 ///         - `own(s, i)`: what the body is given with row i; of s only what known() set.
 template <class Operator, class Vector>
 struct MadeProduct {
-  static constexpr bool goes_downwards = true;
-
   Operator A;
   std::int32_t league;
   Vector x;
@@ -459,8 +445,6 @@ struct MadeProduct {
 /// \brief f(at, i, values ...) of another source's rows.
 template <class Source, class Function>
 struct Mapped {
-  static constexpr bool goes_downwards = Solder::goes_downwards<Source>;
-
   Source source;
   Function f;
 

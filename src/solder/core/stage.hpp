@@ -366,7 +366,7 @@ struct Stage {
     if (count == 1)
       go_through(team);
     else
-      team.for_each_window(source.dealt_rows(), goes_downwards<Source>, go_through);
+      team.for_each_window(source.dealt_rows(), go_through);
     for (std::int32_t c = 0; c < count; ++c)
       if (columns[c].went_on) end(team.for_column(c), columns[c].mine, now[c], next[c]);
   }

@@ -129,18 +129,12 @@ struct HostTeam {
   KOKKOS_FUNCTION std::int32_t place() const { return of_batch_ < 0 ? column_ : of_batch_; }
   KOKKOS_FUNCTION std::int32_t columns() const { return columns_; }
   KOKKOS_FUNCTION std::int32_t column() const { return column_; }
-  /// \brief f(the same thread for a window) for windows of the team's rows, the last one first if
-  /// `downwards`.
+  /// \brief f(the same thread for a window) for windows of the team's rows.
   template <class F>
-  KOKKOS_FORCEINLINE_FUNCTION void for_each_window(Rows const& rows, bool downwards,
-                                                   F const& f) const {
-    std::int32_t const begin = first(rows), end = last(rows);
-    if (downwards)
-      for (std::int32_t i = end; i > begin; i -= window_rows)
-        f(window(i - begin > window_rows ? i - window_rows : begin, i));
-    else
-      for (std::int32_t i = begin; i < end; i += window_rows)
-        f(window(i, end - i > window_rows ? i + window_rows : end));
+  KOKKOS_FORCEINLINE_FUNCTION void for_each_window(Rows const& rows, F const& f) const {
+    std::int32_t const end = last(rows);
+    for (std::int32_t i = first(rows); i < end; i += window_rows)
+      f(window(i, end - i > window_rows ? i + window_rows : end));
   }
   /// \brief See ColumnTeam.
   KOKKOS_FUNCTION static constexpr std::int32_t slot() { return 0; }

@@ -42,9 +42,10 @@ struct CsrOperator {
   /// for every row i of this team, in one thread, with the value in a register.
   ///
   /// All threads of the team call this together; prepare must return the same in all of them. Reads
-  /// the matrix once, from the last row to the first: vector stages go upwards, so what they
-  /// accessed last is still in the cache. x is an array, or anything with x[i]. Its scalar, which
-  /// is also the product's, may be more precise than the matrix's (Impl::Widened).
+  /// the matrix once: on GPUs from the last row to the first, because vector stages go upwards and
+  /// what they accessed last is still in the cache; on hosts, which fetch ahead, upwards. x is an
+  /// array, or anything with x[i]. Its scalar, which is also the product's, may be more precise
+  /// than the matrix's (Impl::Widened).
   template <class Team, class Operand, class Prepare, class Consumer>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, Operand const& x,
                                                         Prepare const& prepare,

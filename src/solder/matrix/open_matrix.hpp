@@ -85,7 +85,7 @@ struct HostOperator {
   template <class X, class Consume>
   KOKKOS_FORCEINLINE_FUNCTION void products(Fill<X> of, HostTeam const& team, X const& x,
                                             Consume const& consume) const {
-    team.for_each_window(rows, true, [&](HostTeam const& part) {
+    team.for_each_window(rows, [&](HostTeam const& part) {
       RowBlock<std::remove_cvref_t<decltype(x[0])>> block(part);
       of(op, part, x, block);
       block.hand_out(consume);

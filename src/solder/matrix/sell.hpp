@@ -77,9 +77,9 @@ struct SellOperator {
   /// \brief Calls prepare() and returns its result. If that is true, calls consume(i, (A x)_i) once
   /// for every row i of this team, in one thread, with the value in a register.
   ///
-  /// All threads of the team call this together; prepare must return the same in all of them. Goes
-  /// from the last slice to the first, as CsrOperator does. On GPUs slices are dealt cyclically to
-  /// the warps of all teams; on hosts each team takes the slices of its rows.
+  /// All threads of the team call this together; prepare must return the same in all of them. On
+  /// GPUs slices are dealt cyclically to the warps of all teams, from the last to the first, as
+  /// CsrOperator's rows; on hosts each team takes the slices of its rows.
   template <class Team, class Operand, class Prepare, class Consumer>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row_product(Team const& team, Operand const& x,
                                                         Prepare const& prepare,
@@ -158,8 +158,8 @@ struct SellOperator {
     auto const slices_before = [&](std::int32_t row) {  // a bound, or the end of the rows
       return static_cast<std::int32_t>((static_cast<std::int64_t>(row) + in_slice - 1) / in_slice);
     };
-    std::int32_t const first = slices_before(team.first(rows));
-    for (std::int32_t s = slices_before(team.last(rows)) - 1; s >= first; --s) {
+    std::int32_t const end = slices_before(team.last(rows));
+    for (std::int32_t s = slices_before(team.first(rows)); s < end; ++s) {
       Slice const now = slice(s, 0);
       std::int32_t const* column_at = columns + now.begin;
       Scalar const* value_at = values + now.begin;
@@ -170,7 +170,7 @@ struct SellOperator {
         column_at += Impl::warp;
         value_at += Impl::warp;
       }
-      for (std::int32_t l = Impl::warp - lanes; l >= 0; l -= lanes) {
+      for (std::int32_t l = 0; l < Impl::warp; l += lanes) {
         std::int32_t const row = slice(s, l).row;
         X sum{};
         for (std::int32_t k = 0; k < lanes; ++k) sum += sums[l + k];

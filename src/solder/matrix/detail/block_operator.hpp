@@ -165,9 +165,9 @@ struct BlockOperator {
     constexpr std::int32_t at_once = Impl::HostTeam::window_rows;  // blocks may reach beyond it
     X sums[at_once + Impl::most_block_size];
     auto const blocks_before = [&](std::int32_t row) { return (row + size - 1) / size; };
-    std::int32_t const first = blocks_before(team.first(rows));
-    for (std::int32_t end = blocks_before(team.last(rows)); end > first;) {
-      std::int32_t const begin = Kokkos::max(first, end - (at_once + Impl::most_block_size) / size);
+    std::int32_t const last = blocks_before(team.last(rows));
+    for (std::int32_t begin = blocks_before(team.first(rows)), end = 0; begin < last; begin = end) {
+      end = Kokkos::min(last, begin + (at_once + Impl::most_block_size) / size);
       Impl::BlockSums<Scalar> const blocks{slice_offsets, columns, values};
       constexpr bool has_loops = std::is_pointer_v<Operand> &&
                                  (std::is_same_v<X, Scalar> || std::is_same_v<X, Wide<Scalar>>);
@@ -177,9 +177,7 @@ struct BlockOperator {
         Impl::sum_block_rows(blocks, size, begin, end, x, sums);
       else
         blocks.template sum<0>(size, begin, end, x, sums);
-      for (std::int32_t i = end * size - 1; i >= begin * size; --i)
-        consume(i, sums[i - begin * size]);
-      end = begin;
+      for (std::int32_t i = begin * size; i < end * size; ++i) consume(i, sums[i - begin * size]);
     }
   }
 };

@@ -30,8 +30,6 @@ KOKKOS_FORCEINLINE_FUNCTION bool has_faded(double squared, double first_squared)
 /// |b|.
 template <class Operator, class Scalar>
 struct WideProduct {
-  static constexpr bool goes_downwards = true;
-
   Operator A;
   std::int32_t league;
   Scalar const* x;
