@@ -2,7 +2,10 @@
 #include "../support.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include <solder/matrix/compressed_rows.hpp>
 #include <solder/matrix/partition.hpp>
@@ -48,24 +51,41 @@ TYPED_TEST(EqualSlicesOn, RefuseRowsThatKernelsDoNotTake) {
   EXPECT_THROW(EqualSlices<Exec>(exec, 2147483647), std::length_error);
 }
 
-/// Notes the rows in the order in which they are met.
-struct NoteBody {
-  int* met;
-  int* count;
-  KOKKOS_FUNCTION void operator()(std::int32_t i) const { met[(*count)++] = i; }
-};
-
-TEST(CompressedRows, AreMetDownwards) {
+TEST(CompressedRows, AreMetUpwards) {
   std::int32_t const bounds[] = {0, 3, 3, 8}, offsets[] = {0, 1, 1, 2, 3, 4, 5, 6, 6},
                      columns[] = {0, 1, 2, 3, 4, 5};
-  double const values[] = {1, 1, 1, 1, 1, 1};
-  std::vector<int> met(8, -1);
-  int count = 0;
+  double const values[] = {1, 1, 1, 1, 1, 1}, x[] = {10, 11, 12, 13, 14, 15};
+  std::vector<std::pair<int, double>> met;
   for (int team = 0; team < 3; ++team)
-    Solder::Impl::for_each_compressed_row(Solder::Impl::HostTeam{team, 3},
-                                          Solder::Rows{8, 3, bounds}, offsets, columns, values,
-                                          NoteBody{met.data(), &count});
-  EXPECT_EQ(met, (std::vector<int>{2, 1, 0, 7, 6, 5, 4, 3}));
+    Solder::Impl::compressed_products(
+        Solder::Impl::HostTeam{team, 3}, Solder::Rows{8, 3, bounds}, offsets, columns, values,
+        &x[0], [&](std::int32_t i, double product) { met.emplace_back(i, product); });
+  std::vector<std::pair<int, double>> const expected{{0, 10}, {1, 0},  {2, 11}, {3, 12},
+                                                     {4, 13}, {5, 14}, {6, 15}, {7, 0}};
+  EXPECT_EQ(met, expected);
+}
+
+/// Rows of no entry to several pieces.
+TEST(CompressedRows, AreSummedWhereMemoryIsAskedAhead) {
+  std::int32_t const n = 50'000, lengths[] = {0, 1, 2, 7, 15, 16, 17, 18, 31, 32, 33, 48, 49, 97};
+  std::vector<std::int64_t> offsets{0};
+  for (std::int32_t i = 0; i < n; ++i) offsets.push_back(offsets.back() + lengths[i % 14]);
+  auto const entries = static_cast<std::size_t>(offsets.back());
+  ASSERT_GT(entries * 12, std::size_t(12) << 20);
+  std::vector<std::int32_t> columns(entries);
+  std::vector<double> values(entries), x(n), expected(n, 0), products(n, -1);
+  for (std::size_t k = 0; k < entries; ++k) {
+    columns[k] = static_cast<std::int32_t>(k * 7919 % n);
+    values[k] = 1.0 / static_cast<double>(1 + k % 101);
+  }
+  for (std::int32_t i = 0; i < n; ++i) x[i] = 1 + 1.0 / (1 + i % 1009);
+  for (std::int32_t i = 0; i < n; ++i)
+    for (auto k = offsets[i]; k < offsets[i + 1]; ++k) expected[i] += values[k] * x[columns[k]];
+  Solder::Impl::compressed_products(Solder::Impl::HostTeam{0, 1}, Solder::Rows{n, 1, nullptr},
+                                    offsets.data(), columns.data(), values.data(), x.data(),
+                                    [&](std::int32_t i, double product) { products[i] = product; });
+  for (std::int32_t i = 0; i < n; ++i)
+    ASSERT_NEAR(products[i], expected[i], 1e-14 * std::abs(expected[i])) << i;
 }
 
 }  // namespace
