@@ -22,10 +22,13 @@ class EntriesAhead {
  public:
   static constexpr int piece = 16;  ///< entries to be summed, for which ask() asks once
 
-  /// \param entries of the thread; so few that they stay in the caches need no help
+  /// \param rows, entries of the thread; so few entries that they stay in the caches need no help,
+  /// and rows of two or three lose by it
   KOKKOS_FORCEINLINE_FUNCTION EntriesAhead(std::int32_t const* columns, Scalar const* values,
-                                           std::int64_t entries)
-      : columns_(columns), values_(values), helps_(entries * bytes > 12 << 20) {}
+                                           std::int64_t rows, std::int64_t entries)
+      : columns_(columns),
+        values_(values),
+        helps_(entries * bytes > 12 << 20 && entries >= 4 * rows) {}
   KOKKOS_FORCEINLINE_FUNCTION bool helps() const { return helps_; }
   /// \brief Asks for what comes after the piece that begins at entry k.
   KOKKOS_FORCEINLINE_FUNCTION void ask(std::int64_t k) const {
@@ -86,15 +89,16 @@ KOKKOS_FORCEINLINE_FUNCTION auto row_product(HostTeam const& team, Rows const& r
                                              Offset const* row_offsets, std::int32_t const* columns,
                                              Scalar const* values, Operand const& x) {
   using X = std::remove_cvref_t<decltype(x[0])>;
-  EntriesAhead<Scalar> const ahead(columns, values,
-                                   row_offsets[team.last(rows)] - row_offsets[team.first(rows)]);
+  std::int32_t const begin = team.first(rows), end = team.last(rows);
+  EntriesAhead<Scalar> const ahead(columns, values, end - begin,
+                                   row_offsets[end] - row_offsets[begin]);
   if constexpr (std::is_same_v<Operand, Widened<Scalar>> && std::is_same_v<X, Twice>) {
     auto const sum = twice_sum_of_host<Scalar, Offset>();
     return [=](std::int32_t i) {
-      Offset const first = row_offsets[i], end = row_offsets[i + 1];
+      Offset const first = row_offsets[i], last = row_offsets[i + 1];
       if (ahead.helps())
-        for (Offset k = first; k < end; k += ahead.piece) ahead.ask(k);
-      return sum(values, columns, x.values, first, end);
+        for (Offset k = first; k < last; k += ahead.piece) ahead.ask(k);
+      return sum(values, columns, x.values, first, last);
     };
   } else {
     return RowProduct<Offset, Scalar, Operand>{row_offsets, columns, values, x, ahead};
