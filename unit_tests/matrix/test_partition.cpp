@@ -81,9 +81,17 @@ TEST(CompressedRows, AreSummedWhereMemoryIsAskedAhead) {
   for (std::int32_t i = 0; i < n; ++i) x[i] = 1 + 1.0 / (1 + i % 1009);
   for (std::int32_t i = 0; i < n; ++i)
     for (auto k = offsets[i]; k < offsets[i + 1]; ++k) expected[i] += values[k] * x[columns[k]];
-  Solder::Impl::compressed_products(Solder::Impl::HostTeam{0, 1}, Solder::Rows{n, 1, nullptr},
-                                    offsets.data(), columns.data(), values.data(), x.data(),
-                                    [&](std::int32_t i, double product) { products[i] = product; });
+  Solder::Impl::HostTeam const team{0, 1};
+  for (auto const& part : {team, team.window(100, 228), team.window(n - 1, n)}) {
+    Solder::Rows const rows{n, 1, nullptr};
+    std::int32_t next = part.first(rows);
+    Solder::Impl::compressed_products(part, rows, offsets.data(), columns.data(), values.data(),
+                                      x.data(), [&](std::int32_t i, double product) {
+                                        EXPECT_EQ(i, next++);
+                                        products[i] = product;
+                                      });
+    EXPECT_EQ(next, part.last(rows));
+  }
   for (std::int32_t i = 0; i < n; ++i)
     ASSERT_NEAR(products[i], expected[i], 1e-14 * std::abs(expected[i])) << i;
 }

@@ -170,6 +170,12 @@ struct HostTeam {
   KOKKOS_FUNCTION std::int32_t last(Rows const& rows) const {
     return last_ >= 0 ? last_ : league_size_ == 1 ? rows.count : rows.bounds[league_rank_ + 1];
   }
+  /// \brief The same thread, for all rows of which this window is a part.
+  KOKKOS_FUNCTION HostTeam whole() const {
+    HostTeam team = *this;
+    if (of_batch_ < 0) team.last_ = -1;
+    return team;
+  }
 
   /// \brief f(i) for every row i of this team; all threads of the team take part.
   template <class F>

@@ -89,7 +89,7 @@ KOKKOS_FORCEINLINE_FUNCTION auto row_product(HostTeam const& team, Rows const& r
                                              Offset const* row_offsets, std::int32_t const* columns,
                                              Scalar const* values, Operand const& x) {
   using X = std::remove_cvref_t<decltype(x[0])>;
-  std::int32_t const begin = team.first(rows), end = team.last(rows);
+  std::int32_t const begin = team.whole().first(rows), end = team.whole().last(rows);
   EntriesAhead<Scalar> const ahead(columns, values, end - begin,
                                    row_offsets[end] - row_offsets[begin]);
   if constexpr (std::is_same_v<Operand, Widened<Scalar>> && std::is_same_v<X, Twice>) {
