@@ -193,18 +193,22 @@ int fail_with_all(Errors const& errors) {
 }
 
 #if defined(__linux__) && defined(_OPENMP)
-/// Gives this thread all the CPUs that OpenMP may use. OMP_PROC_BIND has bound it to the first
-/// place before main, and a restarted program, which inherits that, would have all its threads
-/// on that one core.
-void unbind_from_first_place() {
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
+/// Starts a program in the place of this one. OMP_PROC_BIND has bound this thread to the first of
+/// OpenMP's places before main, and the program would inherit that: all its threads would run on
+/// one core. So it gets all places. Returns only if the program cannot be started.
+void start_unbound(char const* program, char* const* arguments) {
+  cpu_set_t before, all;
+  CPU_ZERO(&all);
   for (int place = 0; place < omp_get_num_places(); ++place) {
     std::vector<int> ids(static_cast<std::size_t>(omp_get_place_num_procs(place)));
     omp_get_place_proc_ids(place, ids.data());
-    for (int const id : ids) CPU_SET(id, &cpus);
+    for (int const id : ids) CPU_SET(id, &all);
   }
-  if (CPU_COUNT(&cpus) > 0) sched_setaffinity(0, sizeof cpus, &cpus);
+  bool const was_bound =
+      CPU_COUNT(&all) > 0 && sched_getaffinity(0, sizeof before, &before) == 0 &&
+      sched_setaffinity(0, sizeof all, &all) == 0;
+  execv(program, arguments);
+  if (was_bound) sched_setaffinity(0, sizeof before, &before);
 }
 #endif
 
@@ -225,8 +229,7 @@ void begin_with_short_waits() {
   std::error_code unknown;
   auto const program = std::filesystem::read_symlink("/proc/self/exe", unknown);
   if (arguments.size() <= 1 || unknown) return;
-  unbind_from_first_place();
-  execv(program.c_str(), arguments.data());
+  start_unbound(program.c_str(), arguments.data());
 #endif
 }
 

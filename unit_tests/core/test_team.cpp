@@ -139,7 +139,7 @@ struct RoundedBody {
   }
 };
 
-/// Which rows a team meets, each by one thread; upwards with a load ahead, and downwards on hosts.
+/// Which rows a team meets, each by one thread, with a load ahead.
 struct RowsBody {
   Rows rows;
   int* met;

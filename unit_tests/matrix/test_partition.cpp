@@ -65,6 +65,28 @@ TEST(CompressedRows, AreMetUpwards) {
   EXPECT_EQ(met, expected);
 }
 
+/// Whether memory is asked ahead depends on all rows of a thread.
+TEST(CompressedRows, OfAWindowTellOfAllThatTheThreadHas) {
+  std::int32_t const bounds[] = {0, 3, 3, 8};
+  Solder::Rows const rows{8, 3, bounds};
+  Solder::Impl::HostTeam const window = Solder::Impl::HostTeam{2, 3}.window(4, 5);
+  EXPECT_EQ(window.whole(rows).first(rows), 3);
+  EXPECT_EQ(window.whole(rows).last(rows), 8);
+  Solder::Impl::HostTeam of_batch = window;
+  of_batch.of_batch_ = 0;
+  for (auto const& [team, other] :
+       {std::pair(of_batch, rows), std::pair(window, Solder::Rows{8, 3, nullptr}),
+        std::pair(window, Solder::Rows{8, 2, bounds})}) {
+    EXPECT_EQ(team.whole(other).first(other), 4);
+    EXPECT_EQ(team.whole(other).last(other), 5);
+  }
+  using Solder::Impl::EntriesAhead;
+  std::int64_t const many = 2'000'000;
+  EXPECT_TRUE(EntriesAhead<double>(nullptr, nullptr, many / 4, many).helps());
+  EXPECT_FALSE(EntriesAhead<double>(nullptr, nullptr, many / 3, many).helps()) << "short rows";
+  EXPECT_FALSE(EntriesAhead<double>(nullptr, nullptr, many / 8, many / 2).helps()) << "few";
+}
+
 /// Rows of no entry to several pieces.
 TEST(CompressedRows, AreSummedWhereMemoryIsAskedAhead) {
   std::int32_t const n = 50'000, lengths[] = {0, 1, 2, 7, 15, 16, 17, 18, 31, 32, 33, 48, 49, 97};

@@ -170,10 +170,13 @@ struct HostTeam {
   KOKKOS_FUNCTION std::int32_t last(Rows const& rows) const {
     return last_ >= 0 ? last_ : league_size_ == 1 ? rows.count : rows.bounds[league_rank_ + 1];
   }
-  /// \brief The same thread, for all rows of which this window is a part.
-  KOKKOS_FUNCTION HostTeam whole() const {
+  /// \brief The same thread for all its rows, if `rows` are dealt to this league; in a batch, for
+  /// its window.
+  KOKKOS_FUNCTION HostTeam whole(Rows const& rows) const {
+    bool const is_dealt =
+        rows.teams == league_size_ && (league_size_ == 1 || rows.bounds != nullptr);
     HostTeam team = *this;
-    if (of_batch_ < 0) team.last_ = -1;
+    if (is_dealt && of_batch_ < 0) team.last_ = -1;
     return team;
   }
 

@@ -20,7 +20,8 @@ namespace Solder::Impl {
 template <class Scalar>
 class EntriesAhead {
  public:
-  static constexpr int piece = 16;  ///< entries to be summed, for which ask() asks once
+  /// The most entries to be summed for which ask() asks once; a row is at least one piece.
+  static constexpr int piece = 16;
 
   /// \param rows, entries of the thread; so few entries that they stay in the caches need no help,
   /// and rows of two or three lose by it
@@ -34,8 +35,8 @@ class EntriesAhead {
   KOKKOS_FORCEINLINE_FUNCTION void ask(std::int64_t k) const {
     constexpr int values_of_line = 64 / sizeof(Scalar);
     for (int j = 0; j < piece; j += values_of_line)
-      prefetch(values_ + k + j, distance * sizeof(Scalar));
-    prefetch(columns_ + k, distance * sizeof(std::int32_t));
+      prefetch(values_, (k + j + distance) * sizeof(Scalar));
+    prefetch(columns_, (k + distance) * sizeof(std::int32_t));
   }
 
  private:
@@ -89,7 +90,8 @@ KOKKOS_FORCEINLINE_FUNCTION auto row_product(HostTeam const& team, Rows const& r
                                              Offset const* row_offsets, std::int32_t const* columns,
                                              Scalar const* values, Operand const& x) {
   using X = std::remove_cvref_t<decltype(x[0])>;
-  std::int32_t const begin = team.whole().first(rows), end = team.whole().last(rows);
+  HostTeam const whole = team.whole(rows);
+  std::int32_t const begin = whole.first(rows), end = whole.last(rows);
   EntriesAhead<Scalar> const ahead(columns, values, end - begin,
                                    row_offsets[end] - row_offsets[begin]);
   if constexpr (std::is_same_v<Operand, Widened<Scalar>> && std::is_same_v<X, Twice>) {

@@ -332,9 +332,8 @@ struct IdrUpdate {
 
   /// \brief finish(i, row) for the rows of step k, if prepare() says so; its answer is returned.
   ///
-  /// From the last row to the first: the product before this left the last rows in the caches, and
-  /// the next one will begin with the first. On GPUs a few of the columns of G and U are loaded at
-  /// once; on hosts a block of rows goes through them column by column.
+  /// On GPUs from the last row to the first, a few of the columns of G and U loaded at once; on
+  /// hosts a block of rows goes through them column by column.
   template <class Team, class Prepare, class Finish>
   KOKKOS_FORCEINLINE_FUNCTION bool for_each_row(Team const& team, std::int32_t k, Scratch const& of,
                                                 Prepare const& prepare,
