@@ -15,9 +15,8 @@ namespace {
 using namespace SolderTest;
 
 /// On others a last bit of b moves the textbook's own count by more than the twentieth allowed
-/// here. (On 685_bus with s = 1 and 2dcyl1 with s = 2 some do, by up to 9%.) That the recursion
-/// claims the end is what is counted: where it is not true, as on utrecht1331_K and 685_bus, the
-/// solver goes on and the textbook does not.
+/// here. That the recursion claims the end is what is counted: where it is not true, as on
+/// utrecht1331_K and 685_bus, the solver goes on and the textbook does not.
 std::set<std::string> const steady{
     "2dcyl1",        "685_bus",  "Journals",      "Si2",      "Trefethen_2000",
     "bcsstk02",      "bcsstm23", "bfwb782",       "cage7",    "cage8",
@@ -25,17 +24,20 @@ std::set<std::string> const steady{
     "nos6",          "pde2961",  "pyamg_airfoil", "sherman4", "smallLQCD_A1",
     "utrecht1331_K", "vem1",     "vem2",          "wang2",    "watt_1"};
 
-/// The fewest and the most iterations of the textbook's with last bits of b changed at random.
+/// Two cases of steady matrices in which a last bit of b does move the textbook's count that much:
+/// from 401 to 388 to 426, and from 289 to 287 to 314.
+std::set<std::pair<std::string, int>> const unsteady{{"685_bus", 1}, {"2dcyl1", 2}};
+
+/// The fewest and the most iterations of the textbook's, with last bits of b changed at random.
 template <class Scalar>
-std::pair<int, int> textbooks_iterations(Solder::HostCsr<Scalar> const& A,
-                                         std::vector<Scalar> const& x0, IdrOptions const& options,
-                                         int draws) {
+std::pair<int, int> textbooks_range(Solder::HostCsr<Scalar> const& A, std::vector<Scalar> const& x0,
+                                    IdrOptions const& options) {
   std::pair<int, int> range(options.max_iterations, 0);
-  for (int draw = 0; draw < draws; ++draw) {
-    std::mt19937 random(static_cast<unsigned>(draw));
+  for (unsigned draw = 1; draw <= 20; ++draw) {
+    std::mt19937 random(draw);
     std::vector<Scalar> b(A.rows, Scalar(1));
     for (auto& entry : b)
-      if (draw > 0 && random() % 2 == 0) entry = Scalar(std::nextafter(1.0, 2.0));
+      if (random() % 2 == 0) entry = Scalar(std::nextafter(1.0, 2.0));
     int const iterations = plain_idr(A, inverse_diagonal(A), b, x0, options).iterations();
     range = {std::min(range.first, iterations), std::max(range.second, iterations)};
   }
@@ -48,17 +50,17 @@ void expect_textbooks_iterations(RealMatrix const& matrix) {
   std::vector<Scalar> const b(A.rows, Scalar(1)), x0(A.rows);
   for (int const s : {1, 2, 4, 8}) {
     auto const options = with_limits(idr(s), 1e-8, 2000, Runner::launch);
+    auto const oracle = plain_idr(A, inverse_diagonal(A), b, x0, options);
     auto const got = solve(Kokkos::DefaultExecutionSpace(), A, true, b, x0, options);
+    ASSERT_LT(oracle.iterations(), 2000);
     int const iterations = first_claim(got.report.history, options.tolerance);
-    auto const is_near = [&](std::pair<int, int> const& range) {
-      return iterations >= range.first - std::max(3.0, 0.05 * range.first) &&
-             iterations <= range.second + std::max(3.0, 0.05 * range.second);
-    };
-    auto range = textbooks_iterations(A, x0, options, 1);
-    ASSERT_LT(range.second, 2000);
-    if (!is_near(range)) range = textbooks_iterations(A, x0, options, 20);
-    EXPECT_TRUE(is_near(range)) << matrix.name << ", s = " << s << ": " << iterations << " for "
-                                << range.first << " to " << range.second;
+    int expected = oracle.iterations();
+    if (unsteady.count({matrix.name, s})) {
+      auto const [fewest, most] = textbooks_range(A, x0, options);
+      expected = std::clamp(iterations, fewest, most);
+    }
+    EXPECT_NEAR(iterations, expected, std::max(3.0, 0.05 * expected))
+        << matrix.name << ", s = " << s;
     EXPECT_EQ(got.report.reason, Reason::converged) << got.report.detail;
     EXPECT_LE(true_residual(A, b, got.x).relative, 1.01e-8) << matrix.name << ", s = " << s;
   }
