@@ -81,10 +81,11 @@ TEST(Driver, HasEachThreadOnThePlaceThatOmpProcBindGivesIt) {
   if (ids.size() < 2) GTEST_SKIP() << "there is one CPU";
   Scratch const scratch;
   scratch.write("a.yaml", good);
-  Outcome const outcome =
-    drive(scratch, "a.yaml",
-          "env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT OMP_NUM_THREADS=2 OMP_PROC_BIND=true OMP_PLACES='{" +
-            ids[0] + "},{" + ids[1] + "}' OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT='CPU %A.' ");
+  Outcome const outcome = drive(scratch, "a.yaml",
+                                "env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT OMP_NUM_THREADS=2 "
+                                "OMP_PROC_BIND=true OMP_PLACES='{" +
+                                    ids[0] + "},{" + ids[1] +
+                                    "}' OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT='CPU %A.' ");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   for (std::string const& id : ids)
     EXPECT_NE(outcome.err.find("CPU " + id + "."), std::string::npos) << outcome.err;
