@@ -431,10 +431,11 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     std::int32_t const incomplete =
         filled.is_too_large ? -1 : state->pattern.without_diagonal(exec);
     bool const must_mirror = is_hermitian(kind_);
-    std::int32_t const unsymmetric =
-        !filled.is_too_large && incomplete < 0 && (must_mirror || options_.sweeps > 0)
-            ? state->pattern.unsymmetric(exec)
-            : -1;
+    bool const may_be_unsymmetric = !filled.is_too_large && incomplete < 0 &&
+                                    (must_mirror || options_.sweeps > 0) &&
+                                    kind_ != Factorisation::ict &&  // which mirrors its pattern
+                                    (P.label.empty() || !tri::is_symmetric(P));
+    std::int32_t const unsymmetric = may_be_unsymmetric ? state->pattern.unsymmetric(exec) : -1;
     if (incomplete >= 0)
       state->structural = "row " + Impl::counted(incomplete) + " has no diagonal entry, which " +
                           std::string(to_string(kind_)) + " needs as its pivot: take " +
@@ -509,10 +510,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       state->triangles = tri::SweptTriangles<Scalar, Exec>::of(exec, state->pattern);
     }
     state->values = Impl::allocate<Scalar>(exec, "Solder::incomplete::factors", state->nonzeros);
-    bool const in_lanes =
-        !Impl::is_host_space<Exec> && longest_row <= Impl::warp && options_.sweeps == 0;
-    state->work =
-        Impl::allocate<Scalar>(exec, "Solder::incomplete::work", in_lanes ? 0 : state->nonzeros);
+    allocate_work(exec, *state, longest_row);
     state->counters = Impl::allocate_zero_view<Indices>(exec, "Solder::incomplete::counters", 4);
     if (repairs())
       state->least = Impl::allocate_view<Reals>(exec, "Solder::incomplete::least", A.rows());
@@ -526,6 +524,22 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       state->has_values = true;
     }
     return state;
+  }
+
+  /// \brief Workspace of the elimination, or of sweeps; see IncompleteRows::work.
+  void allocate_work(Exec const& exec, State& state, std::int32_t longest_row) const {
+    std::int64_t count = state.nonzeros;
+    if (options_.sweeps == 0)
+      count = Impl::is_host_space<Exec>   ? std::int64_t(state.rows) * threads_of(exec, state)
+              : longest_row <= Impl::warp ? 0
+                                          : count;
+    state.work = Impl::allocate_zero_view<Values>(exec, "Solder::incomplete::work", count);
+  }
+  /// \brief Threads of a host that eliminate. Their workspace takes no more than the factors.
+  static int threads_of(Exec const& exec, State const& state) {
+    std::int64_t const threads = Impl::vector_teams(exec, state.rows),
+                       most = state.nonzeros / std::max(state.rows, 1);
+    return static_cast<int>(std::clamp<std::int64_t>(most, 1, threads));
   }
 
   /// \brief The pattern of the factors, with the values if they come with it. On the host.
@@ -553,7 +567,8 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     state.shift = 0;
     if (!state.structural.empty() || state.rows == 0) return state.structural;
     double const first = options_.shift;
-    // ilut's first factors came with their pattern; later ones have its pattern alone.
+    // The first factors of ilut, and mostly of ict, came with their pattern; later ones have its
+    // pattern alone.
     bool const is_there = std::exchange(state.has_values, false) && options_.sweeps == 0;
     std::int32_t wrong = is_there ? -1 : eliminate(exec, from, 0);
     if (is_hermitian(kind_))
@@ -625,7 +640,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       Kokkos::parallel_for(
           "Solder::incomplete::factorise",
           Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>, Kokkos::IndexType<int>>(
-              exec, 0, Impl::vector_teams(exec, state.rows)),
+              exec, 0, threads_of(exec, state)),
           rows);
     } else {
       // More teams per multiprocessor than other kernels have: rows mostly wait for memory.

@@ -26,6 +26,10 @@ enum class Pivots : std::int32_t { nonzero, positive };
 ///
 /// On GPUs a warp takes a row, and a lane an entry. The places of needed entries depend only on the
 /// pattern, so they are looked up before the entries are waited for, `batch` rows at a time.
+///
+/// On hosts each thread spreads the row over an array with a place for every column. What
+/// elimination adds in columns outside the pattern lands there, too, and is never read: nothing is
+/// looked up, and no branch depends on the pattern.
 template <class Scalar>
 struct IncompleteRows {
   using Real = typename ScalarTraits<Scalar>::Real;
@@ -38,10 +42,11 @@ struct IncompleteRows {
   std::int32_t const* order;
   /// The place of each entry in `given`, -1 for one that A does not have; null: the same place.
   std::int32_t const* source;
-  Scalar const* given;   ///< A's values
-  Real of_diagonal;      ///< the factor that A's diagonal is multiplied by
-  Scalar* values;        ///< the factors; "not yet" at first
-  Scalar* work;          ///< as many values: for rows too long for a warp's lanes, and for hosts
+  Scalar const* given;  ///< A's values
+  Real of_diagonal;     ///< the factor that A's diagonal is multiplied by
+  Scalar* values;       ///< the factors; "not yet" at first
+  /// On GPUs as many values, for rows too long for a warp's lanes; on hosts `rows` for each thread.
+  Scalar* work;
   std::int32_t* ticket;  ///< 0 at first
   /// `none` at first; set to the first row with an unusable pivot, if there is one; on hosts to its
   /// place in `order`.
@@ -54,12 +59,13 @@ struct IncompleteRows {
 
   /// \brief One thread of a host. After an unusable pivot it takes no more rows: the rows that were
   /// taken need only rows that were taken before.
-  void operator()(int) const {
+  void operator()(int thread) const {
+    Scalar* const row = work + std::size_t(thread) * std::size_t(rows);
     while (load_relaxed(wrong) == none) {
       std::int64_t const t = next_rows();
       if (t >= rows) break;
       for (std::int64_t p = t; p < t + rows_of_ticket && p < rows; ++p)
-        if (!eliminate_in_memory(order[p], 0, 1, Waiting<true>{}))
+        if (!eliminate_on_host(order[p], row))
           Kokkos::atomic_min(wrong, static_cast<std::int32_t>(p));
     }
   }
@@ -73,7 +79,7 @@ struct IncompleteRows {
       if (t >= rows) break;
       std::int32_t const i = order[t];
       if (eliminate_in_lanes(i, lane)) continue;
-      bool const is_usable = eliminate_in_memory(i, lane, warp, Waiting<false>{});
+      bool const is_usable = eliminate_in_memory(i, lane);
       if (lane == 0 && !is_usable) Kokkos::atomic_min(wrong, i);
     }
   }
@@ -126,10 +132,11 @@ struct IncompleteRows {
     Scalar const value = from < 0 ? Scalar{} : given[from];
     return place == pivot_place ? of_diagonal * value : value;
   }
-  template <class Wait>
-  KOKKOS_FORCEINLINE_FUNCTION Scalar wait_for(std::int32_t place, Wait const& patience) const {
+  template <bool on_host>
+  KOKKOS_FORCEINLINE_FUNCTION Scalar wait_for(std::int32_t place) const {
     Scalar value = load_relaxed(values + place);
-    for (Wait wait = patience; is_not_yet(value); value = load_relaxed(values + place)) wait.turn();
+    for (Waiting<on_host> wait; is_not_yet(value); value = load_relaxed(values + place))
+      wait.turn();
     return value;
   }
 
@@ -205,44 +212,57 @@ struct IncompleteRows {
     return found == wanted ? from : -1;
   }
 
-  /// \brief Eliminates a row. Answers, in lane 0, whether its pivot is usable.
-  template <class Wait>
-  KOKKOS_FORCEINLINE_FUNCTION bool eliminate_in_memory(std::int32_t i, int lane, int lanes,
-                                                       Wait const& patience) const {
+  /// \brief Eliminates a row; see IncompleteRows. Answers whether its pivot is usable.
+  /// \param row a place for every column
+  bool eliminate_on_host(std::int32_t i, Scalar* row) const {
     std::int32_t const begin = offsets[i], end = offsets[i + 1], pivot_place = diagonal[i];
-    for (std::int32_t k = begin + lane; k < end; k += lanes) work[k] = of_A(k, pivot_place);
+    for (std::int32_t k = begin; k < end; ++k) row[columns[k]] = of_A(k, pivot_place);
+    for (std::int32_t k = begin; k < pivot_place; ++k) {
+      std::int32_t const j = columns[k], first = diagonal[j] + 1, last = offsets[j + 1];
+      Scalar const factor = row[j] = row[j] / wait_for<true>(diagonal[j]);
+      if (last - first <= 8 * (end - k)) {
+        for (std::int32_t e = first; e < last; ++e) row[columns[e]] -= factor * wait_for<true>(e);
+      } else {  // a hub's row, which many short ones need
+        for (std::int32_t at = k + 1; at < end; ++at) {
+          std::int32_t const e = place_of(columns, first, last, columns[at]);
+          if (e < last && columns[e] == columns[at]) row[columns[at]] -= factor * wait_for<true>(e);
+        }
+      }
+    }
+    row[i] = repaired_pivot(i, row[i]);
+    for (std::int32_t k = begin; k < end; ++k)
+      store_relaxed(values + k, but_marked(row[columns[k]]));
+    return is_fine(row[i]);
+  }
+
+  /// \brief Eliminates a row of a GPU. Answers, in lane 0, whether its pivot is usable. Goes
+  /// through the shorter one of a needed row's part of U and the rest of row i, and looks up its
+  /// columns in the other: hubs have long rows that many others need.
+  KOKKOS_FORCEINLINE_FUNCTION bool eliminate_in_memory(std::int32_t i, int lane) const {
+    std::int32_t const begin = offsets[i], end = offsets[i + 1], pivot_place = diagonal[i];
+    for (std::int32_t k = begin + lane; k < end; k += warp) work[k] = of_A(k, pivot_place);
     lane_barrier();
     for (std::int32_t k = begin; k < pivot_place; ++k) {
       std::int32_t const j = columns[k];
-      Scalar const factor = work[k] / wait_for(diagonal[j], patience);
+      Scalar const factor = work[k] / wait_for<false>(diagonal[j]);
       lane_barrier();  // all have read work[k]
       if (lane == 0) work[k] = factor;
-      // A single thread merges the rest of row i with row j's part of U. If there are several
-      // lanes, or one of the two is much longer, they go through the shorter one and look up its
-      // columns in the other: hubs have long rows that many others need.
       std::int32_t const first = diagonal[j] + 1, last = offsets[j + 1];
-      if (lanes == 1 && last - first <= 8 * (end - k) && end - k <= 8 * (last - first)) {
-        for (std::int32_t e = first, at = k + 1; e < last && at < end;) {
-          std::int32_t const here = columns[at], there = columns[e];
-          if (here == there) work[at] -= factor * wait_for(e, patience);
-          at += here <= there;
-          e += there <= here;
-        }
-      } else if (last - first <= end - k)
-        for (std::int32_t e = first + lane; e < last; e += lanes) {
+      if (last - first <= end - k)
+        for (std::int32_t e = first + lane; e < last; e += warp) {
           std::int32_t const at = place_of(columns, k + 1, end, columns[e]);
-          if (at < end && columns[at] == columns[e]) work[at] -= factor * wait_for(e, patience);
+          if (at < end && columns[at] == columns[e]) work[at] -= factor * wait_for<false>(e);
         }
       else
-        for (std::int32_t at = k + 1 + lane; at < end; at += lanes) {
+        for (std::int32_t at = k + 1 + lane; at < end; at += warp) {
           std::int32_t const e = place_of(columns, first, last, columns[at]);
-          if (e < last && columns[at] == columns[e]) work[at] -= factor * wait_for(e, patience);
+          if (e < last && columns[at] == columns[e]) work[at] -= factor * wait_for<false>(e);
         }
       lane_barrier();
     }
     if (lane == 0) work[pivot_place] = repaired_pivot(i, work[pivot_place]);
     lane_barrier();
-    for (std::int32_t k = begin + lane; k < end; k += lanes)
+    for (std::int32_t k = begin + lane; k < end; k += warp)
       store_relaxed(values + k, but_marked(work[k]));
     bool const is_usable = is_fine(work[pivot_place]);
     lane_barrier();

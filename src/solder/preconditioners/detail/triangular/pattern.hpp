@@ -45,6 +45,26 @@ OrderedPattern ordered_pattern(Ordering ordering, std::int32_t rows, Offset cons
   return P;
 }
 
+/// \brief Whether each entry has its mirror image. Goes through the rows with a place in each row
+/// above the diagonal that only moves forward.
+inline bool is_symmetric(OrderedPattern const& P) {
+  auto const rows = static_cast<std::int32_t>(P.label.size());
+  std::vector<std::int32_t> next(rows);
+  for (std::int32_t i = 0; i < rows; ++i) {
+    std::int32_t k = P.offsets[i];
+    std::int32_t const end = P.offsets[i + 1];
+    for (; k < end && P.columns[k] < i; ++k) {
+      std::int32_t const j = P.columns[k];
+      if (next[j] == P.offsets[j + 1] || P.columns[next[j]] != i) return false;
+      ++next[j];
+    }
+    next[i] = k + (k < end && P.columns[k] == i);
+  }
+  for (std::int32_t i = 0; i < rows; ++i)
+    if (next[i] < P.offsets[i + 1]) return false;
+  return true;
+}
+
 /// \brief One triangle of an ordered pattern. Rows are counted from the one that is solved first.
 struct Triangle {
   Dependencies needs;

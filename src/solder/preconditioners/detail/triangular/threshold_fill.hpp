@@ -135,8 +135,12 @@ Filled<Scalar> filled_by_threshold(OrderedPattern const& A, Scalar const* given,
   return filled;
 }
 
-/// \brief The pattern of ICT: A = L D L^H row by row of L^H, without what is small, on the host,
-/// and the mirror image of it. Only the upper part of A is read.
+/// \brief ICT: A = L D L^H row by row of L^H, without what is small, on the host, and the mirror
+/// image of it. Only the upper part of A is read.
+///
+/// The values come with the pattern if all pivots are positive beyond rounding. Else those that are
+/// not are replaced, for the choice of the pattern alone, and the factorisation within it may need
+/// a shift.
 ///
 /// Entry (i, j) is left out if it is below drop_tolerance sqrt(|a_ii a_jj|), which symmetric
 /// scaling does not change. Rows of both factors together are bounded as in filled_by_threshold().
@@ -148,10 +152,11 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
   auto const rows = static_cast<std::int32_t>(A.label.size());
   Filled<Scalar> filled;
   Candidates candidates;
-  std::vector<std::int32_t> offsets{0}, columns, sources, below, above, marked(rows, -1),
-      source(rows), at(rows), first(rows, -1), next(rows, -1), in_column(rows, 0);
+  std::vector<std::int32_t> offsets{0}, columns, below, above, marked(rows, -1), at(rows),
+      first(rows, -1), next(rows, -1), in_column(rows, 0);
   std::vector<Scalar> values, w(rows);
   std::vector<double> pivots(rows), root(rows);
+  bool is_positive = true;  // all pivots are
   for (std::int32_t i = 0; i < rows; ++i)
     root[i] = A.diagonal[i] < 0 ? 0 : std::sqrt(size_of(given[A.source[A.diagonal[i]]]));
   auto const enlist = [&](std::int32_t k) {  // into the list of its next column
@@ -162,17 +167,16 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
   for (std::int32_t i = 0; i < rows; ++i) {
     Deadline::check(i);
     above.clear();
-    auto const add = [&](std::int32_t j, std::int32_t from) {
+    auto const add = [&](std::int32_t j) {
       marked[j] = i;
-      source[j] = from;
       w[j] = Scalar{};
       if (j > i) above.push_back(j);
     };
-    add(i, -1);
+    add(i);
     for (std::int32_t k = A.offsets[i]; k < A.offsets[i + 1]; ++k) {
       std::int32_t const j = A.columns[k];
       if (j < i) continue;
-      if (j != i) add(j, A.source[k]);
+      if (j != i) add(j);
       w[j] = given[A.source[k]];
     }
     for (std::int32_t k = first[i], after; k >= 0; k = after) {
@@ -181,7 +185,7 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
       w[i] -= factor * values[at[k]];
       for (std::int32_t e = at[k] + 1; e < offsets[k + 1]; ++e) {
         std::int32_t const j = columns[e];
-        if (marked[j] != i) add(j, -1);
+        if (marked[j] != i) add(j);
         w[j] -= factor * values[e];
       }
       ++at[k];
@@ -200,12 +204,12 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
     filled.dropped += candidates.keep(most);
     candidates.split(i, below, above);
     double const pivot = real_part(Wide<Scalar>(w[i]));
-    double const least =
-        std::max(1e-3 * root[i] * root[i], double(std::numeric_limits<Real>::min()));
-    pivots[i] = pivot > least ? pivot : least;
+    double const of_row = root[i] * root[i];
+    bool const is_fine = pivot > 100 * double(std::numeric_limits<Real>::epsilon()) * of_row;
+    is_positive = is_positive && is_fine;
+    pivots[i] = is_fine ? pivot : std::max(1e-3 * of_row, double(std::numeric_limits<Real>::min()));
     for (std::int32_t const j : above) {
       columns.push_back(j);
-      sources.push_back(source[j]);
       values.push_back(w[j]);
       ++in_column[j];
     }
@@ -224,12 +228,19 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
   }
   F.columns.resize(F.offsets[rows]);
   F.source.assign(F.offsets[rows], -1);
+  if (is_positive) filled.values.resize(F.offsets[rows]);
   std::vector<std::int32_t> fill_at(F.offsets.begin(), F.offsets.end() - 1);
   for (std::int32_t i = 0; i < rows; ++i) {
-    F.columns[F.diagonal[i]] = i;
+    std::int32_t const diagonal = F.diagonal[i];
+    F.columns[diagonal] = i;
+    if (is_positive) filled.values[diagonal] = static_cast<Real>(pivots[i]);
     for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k) {
-      F.columns[F.diagonal[i] + 1 + k - offsets[i]] = columns[k];
-      F.columns[fill_at[columns[k]]++] = i;
+      std::int32_t const upper = diagonal + 1 + k - offsets[i], lower = fill_at[columns[k]]++;
+      F.columns[upper] = columns[k];
+      F.columns[lower] = i;
+      if (!is_positive) continue;
+      filled.values[upper] = values[k];
+      filled.values[lower] = conjugated(values[k]) / static_cast<Real>(pivots[i]);
     }
   }
   for (std::int32_t i = 0; i < rows; ++i)  // both parts of A's rows ascend, as those of F do
