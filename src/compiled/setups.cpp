@@ -13,7 +13,7 @@
 namespace Solder {
 
 template class Impl::scaling::ProductMatching<std::int32_t>;
-template Analysis analyse(Impl::Host const&, CsrMatrix<SOLDER_SCALAR, Impl::Host> const&);
+template Analysis Impl::first_look(Impl::Host const&, CsrMatrix<SOLDER_SCALAR, Impl::Host> const&);
 template std::int64_t Impl::find_slices(Impl::Host const&, Impl::BlockRows<std::int32_t> const&,
                                         std::int64_t*);
 template void Impl::fill_block_columns(Impl::Host const&, Impl::BlockRows<std::int32_t> const&,

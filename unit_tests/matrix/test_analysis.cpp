@@ -100,6 +100,7 @@ Analysis expected(Dense<Scalar> const& A) {
       double const size = size_of(A(i, j));
       of_rows[i] = std::max(of_rows[i], size);
       of_columns[j] = std::max(of_columns[j], size);
+      seen.unpaired += A.stored[i * n + j] && !A.stored[j * n + i];
       if (i == j || size == 0) continue;
       others += size;
       ++seen.off_diagonals;
@@ -152,6 +153,7 @@ void expect_as_by_hand(Dense<Scalar> const& A) {
   EXPECT_EQ(seen.lower, wanted.lower);
   EXPECT_EQ(seen.opposite, wanted.opposite);
   EXPECT_EQ(seen.outsized, wanted.outsized);
+  EXPECT_EQ(seen.unpaired, wanted.unpaired);
   EXPECT_EQ(seen.unmatched_rows, wanted.unmatched_rows);
   EXPECT_EQ(seen.first_unmatched_row >= 0, wanted.unmatched_rows > 0);
   EXPECT_EQ(seen.bandwidth, wanted.bandwidth);

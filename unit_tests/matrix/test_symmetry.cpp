@@ -469,19 +469,24 @@ TYPED_TEST(SymmetryOf, ByAnyNumberOfWalks) {
     for (std::int64_t const walks : {0, 1, 2, 3, 7, 16, 100}) {
       if (walks > 0 && !Solder::Impl::is_host_space<Exec>) continue;
       SCOPED_TRACE(walks);
-      Solder::DiagonalSigns diagonal;
-      auto const pairs = Solder::Impl::mirrored_pairs(exec, A, diagonal, walks);
+      Kokkos::View<double*, typename Exec::memory_space> const roots("roots", n);
+      Solder::Impl::diagonal_signs(exec, A, roots.data());
+      auto const pairs = Solder::Impl::mirrored_pairs(exec, A, roots.data(), walks);
       Agreement const got = pairs.hermitian.template agreement<Scalar>();
       EXPECT_EQ(got.difference, wanted.hermitian.difference) << "to the bit";
       expect_same(got, wanted.hermitian);
       if (wanted.is_complex)
         expect_same(pairs.symmetric.template agreement<Scalar>(), wanted.symmetric);
       EXPECT_EQ(pairs.unpaired == 0, wanted.pattern);
+      EXPECT_EQ(pairs.unpaired,
+                std::count_if(entries.begin(), entries.end(), [&](auto const& entry) {
+                  return !entries.contains({entry.first.second, entry.first.first});
+                }));
       EXPECT_EQ(pairs.infinite, 0);
       EXPECT_EQ(pairs.disordered, 0);
       EXPECT_EQ(pairs.outsized, outsized);
       CsrMatrix<Scalar, Exec> const in_no_order(exec, shuffled(host));
-      EXPECT_EQ(Solder::Impl::mirrored_pairs(exec, in_no_order, diagonal, walks).disordered, 1);
+      EXPECT_EQ(Solder::Impl::mirrored_pairs(exec, in_no_order, roots.data(), walks).disordered, 1);
     }
   }
 }

@@ -126,6 +126,7 @@ TEST(DistributedAnalysis, IsThatOfOneProcess) {
         EXPECT_EQ(of.lower, one.lower);
         EXPECT_EQ(of.opposite, one.opposite);
         EXPECT_EQ(of.outsized, one.outsized);
+        EXPECT_EQ(of.unpaired, one.unpaired);
         EXPECT_EQ(of.bandwidth, one.bandwidth);
       });
     }

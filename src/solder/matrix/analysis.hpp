@@ -66,9 +66,11 @@ struct Analysis {
   std::int64_t lower = 0;          ///< of these, those below it
   std::int64_t opposite = 0;       ///< of these, those with another sign than a_ii (real parts)
   std::int64_t outsized = 0;       ///< of these, those with |a_ij|^2 > |a_ii a_jj|, beyond rounding
+  std::int64_t unpaired = 0;      ///< entries (i, j) that are stored where (j, i) is not
 
-  Spread row_sizes;     ///< of the largest |a_ij| of each row; its zeros: rows of zeros
-  Spread column_sizes;  ///< of the largest |a_ij| of each column
+  Spread row_sizes;           ///< of the largest |a_ij| of each row; its zeros: rows of zeros
+  Spread column_sizes;        ///< of the largest |a_ij| of each column
+  bool knows_columns = true;  ///< whether these were looked at
   /// Rows that a maximum matching of rows to columns in which they have a nonzero leaves out. If
   /// there are any, A is singular, whatever its values are. Only find_unmatched_rows() finds them.
   std::int32_t unmatched_rows = 0;
@@ -108,6 +110,22 @@ struct RowFacts {
   double dominance = Kokkos::Experimental::infinity_v<double>;
   std::int64_t off_diagonals = 0, lower = 0, opposite = 0;
   std::int32_t negative_diagonals = 0, dominant_rows = 0, bandwidth = 0, repeated_rows = 0;
+  FirstRows signs;
+
+  /// \brief Takes those of other rows.
+  KOKKOS_FUNCTION void join(RowFacts const& others) {
+    diagonal.join(others.diagonal);
+    row_sizes.join(others.row_sizes);
+    dominance = Kokkos::fmin(dominance, others.dominance);
+    off_diagonals += others.off_diagonals;
+    lower += others.lower;
+    opposite += others.opposite;
+    negative_diagonals += others.negative_diagonals;
+    dominant_rows += others.dominant_rows;
+    bandwidth = Kokkos::max(bandwidth, others.bandwidth);
+    repeated_rows += others.repeated_rows;
+    signs.join(others.signs);
+  }
 };
 
 /// \brief Looks at the entries of a row. Leaves the root of |a_ii|.
@@ -121,28 +139,19 @@ struct RowFactsKernel {
   double* roots;
 
   KOKKOS_FUNCTION void init(RowFacts& facts) const { facts = RowFacts(); }
-  KOKKOS_FUNCTION void join(RowFacts& facts, RowFacts const& others) const {
-    facts.diagonal.join(others.diagonal);
-    facts.row_sizes.join(others.row_sizes);
-    facts.dominance = Kokkos::fmin(facts.dominance, others.dominance);
-    facts.off_diagonals += others.off_diagonals;
-    facts.lower += others.lower;
-    facts.opposite += others.opposite;
-    facts.negative_diagonals += others.negative_diagonals;
-    facts.dominant_rows += others.dominant_rows;
-    facts.bandwidth = Kokkos::max(facts.bandwidth, others.bandwidth);
-    facts.repeated_rows += others.repeated_rows;
-  }
+  KOKKOS_FUNCTION void join(RowFacts& facts, RowFacts const& others) const { facts.join(others); }
 
   KOKKOS_FUNCTION void operator()(std::int32_t i, RowFacts& facts) const {
     Wide<Scalar> diagonal{};
     double others = 0, largest = 0;
     std::int32_t positive = 0, negative = 0, count = 0, lower = 0, first = i, last = i;
+    bool has_diagonal = false;
     for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
       std::int32_t const j = columns[k];
       Wide<Scalar> const entry(values[k]);
       if (j == i) {
         diagonal += entry;
+        has_diagonal = true;
         continue;
       }
       double const of_entry = largest_part(entry), part = real_part(entry);
@@ -165,9 +174,10 @@ struct RowFactsKernel {
     roots[i] = Kokkos::sqrt(size);
     facts.diagonal.add(size);
     facts.row_sizes.add(largest);
+    facts.signs.add(i, has_diagonal, diagonal);
     if (real < 0) ++facts.negative_diagonals;
     if (size > 0 && size >= (1 - rounding_of<Scalar>)*others) ++facts.dominant_rows;
-    if (others > 0) facts.dominance = Kokkos::fmin(facts.dominance, size / others);
+    if (others > 0) facts.dominance = smaller(facts.dominance, size / others);
     if (is_repeated(i)) ++facts.repeated_rows;
   }
   KOKKOS_FUNCTION bool is_repeated(std::int32_t i) const {
@@ -180,12 +190,10 @@ struct RowFactsKernel {
   }
 };
 
-/// \brief Looks at the columns: fills in column_sizes and outsized.
-/// \param roots of |a_ii|
+/// \brief The sizes of the columns: a reduction over the rows, and one over the columns.
 template <class Scalar, class Exec, class Offset>
-SOLDER_MAKES_LAMBDAS void look_at_columns(Exec const& exec,
-                                          CsrMatrix<Scalar, Exec, Offset> const& A,
-                                          double const* roots, Analysis& analysis) {
+SOLDER_MAKES_LAMBDAS Spread sizes_of_columns(Exec const& exec,
+                                             CsrMatrix<Scalar, Exec, Offset> const& A) {
   std::int32_t const n = A.rows();
   Offset const* const offsets = A.row_offsets().data();
   std::int32_t const* const columns = A.column_indices().data();
@@ -195,17 +203,14 @@ SOLDER_MAKES_LAMBDAS void look_at_columns(Exec const& exec,
   Kokkos::RangePolicy<Exec> const each_row(exec, 0, n);
   Kokkos::parallel_for(
       "Solder::analysis::clear", each_row, KOKKOS_LAMBDA(int j) { sizes[j] = 0; });
-  Kokkos::parallel_reduce(
-      "Solder::analysis::entries", each_row,
-      KOKKOS_LAMBDA(int i, std::int64_t& outsized) {
+  Kokkos::parallel_for(
+      "Solder::analysis::entries", each_row, KOKKOS_LAMBDA(int i) {
         for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
-          std::int32_t const j = columns[k];
           double const size = largest_part(Wide<Scalar>(values[k]));
-          if (size > sizes[j]) Kokkos::atomic_max(&sizes[j], size);
-          if (j != i && size > (1 + rounding_of<Scalar>)*roots[i] * roots[j]) ++outsized;
+          if (size > sizes[columns[k]]) Kokkos::atomic_max(&sizes[columns[k]], size);
         }
-      },
-      analysis.outsized);
+      });
+  Spread all;
   Kokkos::parallel_reduce(
       "Solder::analysis::columns", each_row,
       KOKKOS_LAMBDA(int j, double& smallest, double& largest, std::int32_t& zeros) {
@@ -214,10 +219,32 @@ SOLDER_MAKES_LAMBDAS void look_at_columns(Exec const& exec,
         if (size > 0 && size < smallest) smallest = size;
         if (size > largest) largest = size;
       },
-      Kokkos::Min<double>(analysis.column_sizes.smallest),
-      Kokkos::Max<double>(analysis.column_sizes.largest), analysis.column_sizes.zeros);
-  if (analysis.column_sizes.zeros == n)  // a reducer begins with the largest finite number
-    analysis.column_sizes = {.zeros = n};
+      Kokkos::Min<double>(all.smallest), Kokkos::Max<double>(all.largest), all.zeros);
+  return all.zeros == n ? Spread{.zeros = n}  // a reducer begins with the largest finite number
+                        : all;
+}
+
+/// \brief How many entries of a matrix whose rows do not ascend are outsized; see Analysis.
+/// \param roots of |a_ii|
+template <class Scalar, class Exec, class Offset>
+SOLDER_MAKES_LAMBDAS std::int64_t outsized_entries(Exec const& exec,
+                                                   CsrMatrix<Scalar, Exec, Offset> const& A,
+                                                   double const* roots) {
+  Offset const* const offsets = A.row_offsets().data();
+  std::int32_t const* const columns = A.column_indices().data();
+  Scalar const* const values = A.values().data();
+  std::int64_t all = 0;
+  Kokkos::parallel_reduce(
+      "Solder::analysis::outsized", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
+      KOKKOS_LAMBDA(int i, std::int64_t& outsized) {
+        for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
+          std::int32_t const j = columns[k];
+          double const size = largest_part(Wide<Scalar>(values[k]));
+          if (j != i && size > (1 + rounding_of<Scalar>)*roots[i] * roots[j]) ++outsized;
+        }
+      },
+      all);
+  return all;
 }
 
 /// \brief A maximum matching of rows to columns in which they have an entry other than 0: the
@@ -242,11 +269,11 @@ inline std::string plural(std::int64_t count, char const* one, char const* many)
   return std::to_string(count) + (count == 1 ? one : many);
 }
 
-/// \brief Looks at the entries of a square matrix whose symmetry and rows are known.
-/// \param symmetry what look_at_symmetry() has seen
+/// \brief Looks at the entries of a square matrix: all of an Analysis but its rows, and the sizes
+/// of its columns where A is not equal to its transpose or conjugate transpose to the bit.
 template <class Scalar, class Exec, class Offset>
 void look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
-                     SymmetryFacts const& symmetry, Analysis& analysis) {
+                     Analysis& analysis) {
   std::int32_t const n = A.rows();
   auto const roots = allocate<double>(exec, "Solder::analysis::diagonal", n);
   RowFacts facts;
@@ -255,13 +282,13 @@ void look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
       RowFactsKernel<Scalar, Offset>{A.row_offsets().data(), A.column_indices().data(),
                                      A.values().data(), roots.data()},
       facts);
-  if (symmetry.is_ordered &&
-      (analysis.symmetry.hermitian.is_exact() || analysis.symmetry.symmetric.is_exact())) {
-    analysis.outsized = symmetry.outsized;
-    analysis.column_sizes = facts.row_sizes;
-  } else {
-    look_at_columns(exec, A, roots.data(), analysis);
-  }
+  auto const pairs = look_at_pairs(exec, A, facts.signs.signs(), roots.data());
+  analysis.symmetry = pairs.symmetry;
+  analysis.unpaired = pairs.unpaired;
+  analysis.outsized = pairs.is_ordered ? pairs.outsized : outsized_entries(exec, A, roots.data());
+  analysis.knows_columns = pairs.is_ordered && (analysis.symmetry.hermitian.is_exact() ||
+                                                analysis.symmetry.symmetric.is_exact());
+  if (analysis.knows_columns) analysis.column_sizes = facts.row_sizes;
   analysis.diagonal = facts.diagonal;
   analysis.row_sizes = facts.row_sizes;
   analysis.dominance = facts.dominance;
@@ -274,43 +301,66 @@ void look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
   analysis.repeated_rows = facts.repeated_rows;
 }
 
-}  // namespace Impl
+/// \brief Calls f(), which allocates no more than 16 bytes a row for a while.
+template <class Scalar, class Exec, class Offset, class F>
+void with_memory_for_a_look(CsrMatrix<Scalar, Exec, Offset> const& A, F const& f) {
+  using Memory = Temporaries<Exec>;
+  Memory memory(2 * sizeof(double) * std::size_t(A.rows()) + 16 * part_alignment);
+  typename Memory::Frame const frame(memory);
+  Memory::temporarily(f);
+}
 
-/// \brief Looks at a square matrix: see Analysis. Entries of a row may be in any order. Duplicates
-/// count one by one, but on the diagonal as their sum.
-///
-/// It takes what check_symmetry() and row_statistics() take, and a kernel more, which goes through
-/// all rows. Where A is not equal to its transpose or conjugate transpose to the bit, or the
-/// columns of a row do not ascend, one more goes through all entries, and one through the columns.
-/// 16 bytes a row are allocated meanwhile, at once (an allocation takes a GPU as long as a kernel).
-/// Together about as long as ten products with A. Waits for the device.
-/// \ingroup matrices
+/// \brief analyse() without Analysis::column_sizes, unless these are known for nothing: a kernel
+/// for the lengths of rows, one for their entries, one for pairs of entries.
 template <class Scalar, class Exec, class Offset>
-Analysis analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
-  using Memory = Impl::Temporaries<Exec>;
-  Memory memory(2 * sizeof(double) * std::size_t(A.rows()) + 16 * Impl::part_alignment);
-  auto const look = [&](auto const& f) {
-    typename Memory::Frame const frame(memory);
-    return Memory::temporarily(f);
-  };
+Analysis first_look(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   Analysis analysis;
-  auto const symmetry = look([&] { return Impl::look_at_symmetry(exec, A); });
-  analysis.symmetry = symmetry.symmetry;
-  analysis.rows = look([&] { return row_statistics(exec, A); });
-  if (A.rows() > 0 && A.rows() == A.columns())
-    look([&] { Impl::look_at_entries(exec, A, symmetry, analysis); });
+  with_memory_for_a_look(A, [&] {
+    analysis.rows = row_statistics(exec, A);
+    if (A.rows() > 0 && A.rows() == A.columns())
+      look_at_entries(exec, A, analysis);
+    else
+      analysis.symmetry = check_symmetry(exec, A);
+  });
   return analysis;
 }
 
 #ifdef SOLDER_COMPILED
 // Compiled once for hosts: src/compiled/setups.cpp.
-extern template Analysis analyse(Impl::Host const&, CsrMatrix<float, Impl::Host> const&);
-extern template Analysis analyse(Impl::Host const&, CsrMatrix<double, Impl::Host> const&);
-extern template Analysis analyse(Impl::Host const&,
-                                 CsrMatrix<Kokkos::complex<float>, Impl::Host> const&);
-extern template Analysis analyse(Impl::Host const&,
-                                 CsrMatrix<Kokkos::complex<double>, Impl::Host> const&);
+extern template Analysis first_look(Host const&, CsrMatrix<float, Host> const&);
+extern template Analysis first_look(Host const&, CsrMatrix<double, Host> const&);
+extern template Analysis first_look(Host const&, CsrMatrix<Kokkos::complex<float>, Host> const&);
+extern template Analysis first_look(Host const&, CsrMatrix<Kokkos::complex<double>, Host> const&);
 #endif
+
+}  // namespace Impl
+
+/// \brief Finds Analysis::column_sizes of a matrix that has been looked at, if they are not known.
+/// \ingroup matrices
+template <class Scalar, class Exec, class Offset>
+void find_column_sizes(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
+                       Analysis& analysis) {
+  if (analysis.knows_columns) return;
+  Impl::with_memory_for_a_look(A, [&] { analysis.column_sizes = Impl::sizes_of_columns(exec, A); });
+  analysis.knows_columns = true;
+}
+
+/// \brief Looks at a square matrix: see Analysis. Entries of a row may be in any order. Duplicates
+/// count one by one, but on the diagonal as their sum.
+///
+/// It takes what check_symmetry() and row_statistics() take; one kernel that goes through all rows
+/// finds the diagonal, too. Where A is not equal to its transpose or conjugate transpose to the
+/// bit, or the columns of a row do not ascend, find_column_sizes() goes through all entries once
+/// more, and through the columns. 16 bytes a row are allocated meanwhile, at once (an allocation
+/// takes a GPU as long as a kernel). Together about as long as ten products with A. Waits for the
+/// device.
+/// \ingroup matrices
+template <class Scalar, class Exec, class Offset>
+Analysis analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
+  Analysis analysis = Impl::first_look(exec, A);
+  find_column_sizes(exec, A, analysis);
+  return analysis;
+}
 
 /// \brief Finds Analysis::unmatched_rows of a matrix that has been looked at: on the host,
 /// near-linear in practice. Does nothing where no diagonal entry is 0 or missing: then there are

@@ -81,7 +81,7 @@ template <class Scalar>
 struct OwnFacts {
   RowFacts rows;
   double shortest = std::numeric_limits<double>::infinity(), longest = 0, squares = 0;
-  double outsized = 0;
+  double outsized = 0, unpaired = 0;
   std::vector<Scalar> columns;  ///< the largest entry here of each own column and ghost
 
   OwnFacts(EnlargedBlock<Scalar> const& block, std::int32_t n, std::int64_t first_row) {
@@ -111,6 +111,9 @@ struct OwnFacts {
         double const size = largest_part(Wide<Scalar>(of.values[k]));
         largest[j] = std::max(largest[j], size);
         outsized += j != i && size > (1 + rounding_of<Scalar>)*roots[i] * roots[j];
+        auto const mirrors = of.columns.begin();
+        unpaired += std::find(mirrors + of.row_offsets[j], mirrors + of.row_offsets[j + 1], i) ==
+                    mirrors + of.row_offsets[j + 1];
       }
     }
     for (std::size_t j = 0; j < all; ++j) columns[j] = to_real<Scalar>(largest[j]);
@@ -177,10 +180,10 @@ void look_at_entries(DistributedMatrix<Scalar, Exec> const& A, EnlargedBlock<Sca
   all.add(rows.diagonal);
   all.add(rows.row_sizes);
   all.add(columns);
-  for (double const number :
-       {double(A.nonzeros()), own->squares, own->shortest, own->longest, double(rows.off_diagonals),
-        double(rows.lower), double(rows.opposite), own->outsized, double(rows.negative_diagonals),
-        double(rows.dominant_rows), rows.dominance, double(rows.bandwidth)})
+  for (double const number : {double(A.nonzeros()), own->squares, own->shortest, own->longest,
+                              double(rows.off_diagonals), double(rows.lower), double(rows.opposite),
+                              own->outsized, own->unpaired, double(rows.negative_diagonals),
+                              double(rows.dominant_rows), rows.dominance, double(rows.bandwidth)})
     all.add(number);
   all.join(halo);
   bool const is_mirrored =
@@ -202,6 +205,7 @@ void look_at_entries(DistributedMatrix<Scalar, Exec> const& A, EnlargedBlock<Sca
   analysis.lower = static_cast<std::int64_t>(all.sum());
   analysis.opposite = static_cast<std::int64_t>(all.sum());
   analysis.outsized = static_cast<std::int64_t>(all.sum());
+  analysis.unpaired = static_cast<std::int64_t>(all.sum());
   analysis.negative_diagonals = static_cast<std::int32_t>(all.sum());
   analysis.dominant_rows = static_cast<std::int32_t>(all.sum());
   analysis.dominance = all.least();

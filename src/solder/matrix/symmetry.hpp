@@ -126,7 +126,8 @@ struct MirroredPairs {
   /// Entries beside the diagonal with |a_ij|^2 > |a_ii a_jj|, beyond rounding.
   std::int64_t outsized = 0;
   std::int64_t lower = 0, paired = 0;  ///< of a walk: entries below the diagonal; their mirrors
-  std::int32_t unpaired = 0, infinite = 0, disordered = 0;  ///< 1 if some entry is
+  std::int64_t unpaired = 0;           ///< entries without a mirror image
+  std::int32_t infinite = 0, disordered = 0;  ///< 1 if some entry is
 
   /// \brief Takes those of other entries.
   KOKKOS_FUNCTION void join(MirroredPairs const& others) {
@@ -135,7 +136,7 @@ struct MirroredPairs {
     outsized += others.outsized;
     lower += others.lower;
     paired += others.paired;
-    unpaired |= others.unpaired;
+    unpaired += others.unpaired;
     infinite |= others.infinite;
     disordered |= others.disordered;
   }
@@ -144,6 +145,8 @@ struct MirroredPairs {
 /// \brief The larger of a, which is a number, and b; a where b is a NaN. Unlike fmax() it is no
 /// call.
 KOKKOS_INLINE_FUNCTION double larger(double a, double b) { return b > a ? b : a; }
+/// \brief The smaller of a, which is a number, and b; a where b is a NaN.
+KOKKOS_INLINE_FUNCTION double smaller(double a, double b) { return b < a ? b : a; }
 /// \brief The larger of |Re a| and |Im a|, which is finite if a is.
 KOKKOS_INLINE_FUNCTION double largest_part(double a) { return Kokkos::fabs(a); }
 KOKKOS_INLINE_FUNCTION double largest_part(Kokkos::complex<double> const& a) {
@@ -178,7 +181,7 @@ struct MirrorImages {
   KOKKOS_FUNCTION void look_at(std::int32_t i, std::int32_t j, Offset k, Offset at,
                                MirroredPairs& pairs) const {
     bool const is_paired = at < offsets[j + 1] && columns[at] == i;
-    if (!is_paired) pairs.unpaired = 1;
+    if (!is_paired) ++pairs.unpaired;
     if (is_paired && i > j) return;  // the pair is examined at (j, i)
     if (is_paired && i < j) ++pairs.paired;
     Wide<Scalar> const here(values[k]), there(is_paired ? values[at] : Scalar{});
@@ -294,35 +297,66 @@ struct WalkKernel : MirrorImages<Scalar, Offset> {
   }
 };
 
-/// \brief Examines the diagonal. Sets roots[i] to the root of |a_ii|, or to 0 if that is not
-/// stored.
-template <class Exec, class Scalar, class Offset>
-SOLDER_MAKES_LAMBDAS DiagonalSigns diagonal_signs(Exec const& exec,
-                                                  CsrMatrix<Scalar, Exec, Offset> const& A,
-                                                  double* roots) {
-  Offset const* const offsets = A.row_offsets().data();
-  std::int32_t const* const columns = A.column_indices().data();
-  Scalar const* const values = A.values().data();
-  constexpr std::int32_t none = std::numeric_limits<std::int32_t>::max();
+/// \brief DiagonalSigns while they are looked for.
+struct FirstRows {
+  static constexpr std::int32_t none = Kokkos::Experimental::finite_max_v<std::int32_t>;
   std::int32_t missing = none, zero = none, negative = none, not_real = none;
-  using First = Kokkos::Min<std::int32_t>;
+
+  /// \brief Takes the diagonal entry of row i, 0 if it is not stored.
+  template <class Wide>
+  KOKKOS_INLINE_FUNCTION void add(std::int32_t i, bool is_there, Wide const& entry) {
+    double const real = real_part(entry);
+    if (!is_there) missing = Kokkos::min(missing, i);
+    if (is_there && real == 0) zero = Kokkos::min(zero, i);
+    if (real < 0) negative = Kokkos::min(negative, i);
+    if (imaginary_part(entry) != 0) not_real = Kokkos::min(not_real, i);
+  }
+  /// \brief Takes those of other rows.
+  KOKKOS_INLINE_FUNCTION void join(FirstRows const& others) {
+    missing = Kokkos::min(missing, others.missing);
+    zero = Kokkos::min(zero, others.zero);
+    negative = Kokkos::min(negative, others.negative);
+    not_real = Kokkos::min(not_real, others.not_real);
+  }
+  DiagonalSigns signs() const {
+    auto const or_none = [](std::int32_t row) { return row == none ? -1 : row; };
+    return {or_none(missing), or_none(zero), or_none(negative), or_none(not_real)};
+  }
+};
+
+/// \brief Finds the diagonal by bisection of each row. Sets roots[i] to the root of |a_ii|, or to
+/// 0 if that is not stored.
+template <class Scalar, class Offset>
+struct DiagonalKernel {
+  using value_type = FirstRows;
+
+  Offset const* offsets;
+  std::int32_t const* columns;
+  Scalar const* values;
+  double* roots;
+
+  KOKKOS_FUNCTION void init(FirstRows& rows) const { rows = FirstRows(); }
+  KOKKOS_FUNCTION void join(FirstRows& rows, FirstRows const& others) const { rows.join(others); }
+  KOKKOS_FUNCTION void operator()(std::int32_t i, FirstRows& rows) const {
+    Offset const last = offsets[i + 1], at = place_of(columns, offsets[i], last, i);
+    bool const is_there = at < last && columns[at] == i;
+    Wide<Scalar> const entry(is_there ? values[at] : Scalar{});
+    roots[i] = Kokkos::sqrt(largest_part(entry));
+    rows.add(i, is_there, entry);
+  }
+};
+
+/// \brief Examines the diagonal of a matrix whose rows ascend: see DiagonalKernel.
+template <class Exec, class Scalar, class Offset>
+DiagonalSigns diagonal_signs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
+                             double* roots) {
+  FirstRows rows;
   Kokkos::parallel_reduce(
       "Solder::symmetry::diagonal", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
-      KOKKOS_LAMBDA(int i, std::int32_t& no, std::int32_t& nil, std::int32_t& below,
-                    std::int32_t& odd) {
-        Offset const last = offsets[i + 1], at = place_of(columns, offsets[i], last, i);
-        bool const is_there = at < last && columns[at] == i;
-        Wide<Scalar> const entry(is_there ? values[at] : Scalar{});
-        double const real = real_part(entry);
-        roots[i] = Kokkos::sqrt(largest_part(entry));
-        if (!is_there && i < no) no = i;
-        if (is_there && real == 0 && i < nil) nil = i;
-        if (real < 0 && i < below) below = i;
-        if (imaginary_part(entry) != 0 && i < odd) odd = i;
-      },
-      First(missing), First(zero), First(negative), First(not_real));
-  auto const or_none = [](std::int32_t row) { return row == none ? -1 : row; };
-  return {or_none(missing), or_none(zero), or_none(negative), or_none(not_real)};
+      DiagonalKernel<Scalar, Offset>{A.row_offsets().data(), A.column_indices().data(),
+                                     A.values().data(), roots},
+      rows);
+  return rows.signs();
 }
 
 /// \brief How many walks go through a matrix at once; 0: each entry's mirror image is searched.
@@ -337,16 +371,15 @@ std::int64_t walks_of(Exec const& exec) {
 }
 
 /// \brief Examines a square matrix whose rows ascend. For others, only `disordered` is meaningful.
+/// \param roots of |a_ii|
 /// \param walks 0 on a device
 template <class Exec, class Scalar, class Offset>
 MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
-                             DiagonalSigns& diagonal, std::int64_t walks) {
-  auto const roots = allocate<double>(exec, "Solder::symmetry::diagonal", A.rows());
-  diagonal = diagonal_signs(exec, A, roots.data());
+                             double const* roots, std::int64_t walks) {
   MirrorImages<Scalar, Offset> const mirror{A.row_offsets().data(),
                                             A.column_indices().data(),
                                             A.values().data(),
-                                            roots.data(),
+                                            roots,
                                             A.rows(),
                                             A.nonzeros()};
   MirroredPairs pairs;
@@ -379,27 +412,35 @@ struct SymmetryFacts {
   Symmetry symmetry;
   bool is_ordered = false;    ///< the columns of each row ascend
   std::int64_t outsized = 0;  ///< of MirroredPairs; of an ordered matrix alone
+  std::int64_t unpaired = 0;  ///< of MirroredPairs
 };
 
-/// \brief See check_symmetry().
+/// \brief Looks at the pairs of a square matrix whose diagonal is known.
+/// \param diagonal its signs
+/// \param roots of |a_ii|
 template <class Scalar, class Exec, class Offset>
-SymmetryFacts look_at_symmetry(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
+SymmetryFacts look_at_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
+                            DiagonalSigns const& diagonal, double const* roots) {
   SymmetryFacts facts;
   Symmetry& symmetry = facts.symmetry;
   symmetry.is_complex = ScalarTraits<Scalar>::is_complex;
-  symmetry.is_square = A.rows() == A.columns();
-  if (!symmetry.is_square) return facts;
+  symmetry.is_square = true;
+  symmetry.diagonal = diagonal;
   std::int64_t const walks = walks_of(exec);
-  MirroredPairs pairs = mirrored_pairs(exec, A, symmetry.diagonal, walks);
+  MirroredPairs pairs = mirrored_pairs(exec, A, roots, walks);
   facts.is_ordered = pairs.disordered == 0;
   if (facts.is_ordered) {
     facts.outsized = pairs.outsized;
   } else {
-    auto const sorted = conjugate_transpose(exec, conjugate_transpose(exec, A));
-    pairs = mirrored_pairs(exec, sum_duplicates(exec, sorted), symmetry.diagonal, walks);
+    auto const sorted =
+        sum_duplicates(exec, conjugate_transpose(exec, conjugate_transpose(exec, A)));
+    auto const sums = allocate<double>(exec, "Solder::symmetry::diagonal", A.rows());
+    symmetry.diagonal = diagonal_signs(exec, sorted, sums.data());
+    pairs = mirrored_pairs(exec, sorted, sums.data(), walks);
   }
   symmetry.is_finite = pairs.infinite == 0;
   symmetry.pattern = pairs.unpaired == 0;
+  facts.unpaired = pairs.unpaired;
   symmetry.hermitian = pairs.hermitian.template agreement<Scalar>();
   symmetry.symmetric = ScalarTraits<Scalar>::is_complex
                            ? pairs.symmetric.template agreement<Scalar>()
@@ -435,7 +476,14 @@ SymmetryFacts look_at_symmetry(Exec const& exec, CsrMatrix<Scalar, Exec, Offset>
 /// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 Symmetry check_symmetry(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
-  return Impl::look_at_symmetry(exec, A).symmetry;
+  if (A.rows() != A.columns()) {
+    Symmetry none;
+    none.is_complex = ScalarTraits<Scalar>::is_complex;
+    return none;
+  }
+  auto const roots = Impl::allocate<double>(exec, "Solder::symmetry::diagonal", A.rows());
+  auto const diagonal = Impl::diagonal_signs(exec, A, roots.data());
+  return Impl::look_at_pairs(exec, A, diagonal, roots.data()).symmetry;
 }
 
 }  // namespace Solder
