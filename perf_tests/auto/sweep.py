@@ -40,13 +40,15 @@ PRECONDITIONERS = {
     "none": "", "jacobi": "", "ic0": "", "ilu0": "", "fsai": "", "amg": "", "chebyshev": "",
     "ict": ".ordering=amd",
     "ict-fill": ".name=ict .drop_tolerance=1e-4 .fill_factor=10 .ordering=amd",
+    "ict-direct": ".name=ict .drop_tolerance=1e-10 .fill_factor=1000 .ordering=amd",
     "ilut": ".ordering=amd .scale=equilibrate .match=product",
     "ilut-fill": ".name=ilut " + STURDY,
     "ilut-direct": ".name=ilut " + DIRECT,
     "iluk": ".ordering=amd",
     "ilut-unmatched": ".name=ilut " + STURDY.replace(" .match=product", ""),
 }
-HERMITIAN = ["cg+jacobi", "cg+ic0", "cg+fsai", "cg+amg", "cg+ict", "cg+ict-fill", "cg+chebyshev", "cg+none"]
+HERMITIAN = ["cg+jacobi", "cg+ic0", "cg+fsai", "cg+amg", "cg+ict", "cg+ict-fill", "cg+ict-direct", "cg+chebyshev",
+             "cg+none"]
 GENERAL = ["gmres+ilut", "idr+ilu0", "gmres+ilut-fill", "bicgstab+jacobi", "bicgstab+amg", "gmres+ilu0",
            "bicgstab+ilu0", "gmres+ilut-direct", "idr+ilut", "bicgstab+ilut", "idr+jacobi", "bicgstab+none", "idr+amg",
            "gmres+amg", "idr+ilut-fill", "bicgstab+ilut-fill", "gmres+jacobi", "idr+none", "gmres+none", "gmres+iluk",

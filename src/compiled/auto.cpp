@@ -61,7 +61,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
            chosen_.because + "\n" + current_->describe();
   }
   std::string explain() const override {
-    return introduced(analysis_, candidates_, place_of_chosen());
+    Analysis analysis = analysis_;
+    know_columns(analysis);
+    return introduced(analysis, candidates_, place_of_chosen());
   }
   std::int32_t rows() const override { return A_.rows(); }
   std::int64_t nonzeros() const override { return A_.nonzeros(); }
@@ -161,11 +163,21 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     if (A_.rows() != A_.columns())
       throw std::invalid_argument("Solder::make_solver: a square matrix is needed, not " +
                                   std::to_string(A_.rows()) + " x " + std::to_string(A_.columns()));
-    Analysis const seen = analyse(exec_, A_);
+    Analysis const seen = looked_at();
     check_hermitian(wanted_, seen.symmetry);
     candidates_ = candidates_of(seen, restriction_of(wanted_));
     analysis_ = seen;
     knows_rank_ = false;
+  }
+  Analysis looked_at() const {
+    if constexpr (over_ranks<Matrix>)
+      return analyse(exec_, A_);
+    else
+      return Impl::first_look(exec_, A_);
+  }
+  /// \brief No candidate depends on the sizes of columns; words about A do.
+  void know_columns(Analysis& analysis) const {
+    if constexpr (!over_ranks<Matrix>) find_column_sizes(exec_, A_, analysis);
   }
   /// \brief The candidates, on the machines of all ranks together.
   std::vector<Candidate> candidates_of(Analysis const& seen, Restriction restriction) const {
@@ -329,6 +341,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     if (std::exchange(knows_rank_, true)) return;
     if constexpr (!over_ranks<Matrix>) {
       find_unmatched_rows(A_, analysis_);
+      if (analysis_.unmatched_rows > 0) know_columns(analysis_);
       if (analysis_.unmatched_rows == 0 || !wanted_.automatic.candidates.empty()) return;
       candidates_ = candidates_of(analysis_, restriction_of(wanted_));
       given_up_.clear();

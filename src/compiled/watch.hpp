@@ -21,9 +21,11 @@ namespace Solder::Compiled {
 /// \brief Whether a candidate is to be given up for the next one, by the model of cost and by what
 /// it has done so far. No clock is asked, so the same input decides alike every time.
 ///
-/// A candidate goes on until it has cost what the next one promises to (who leaves earlier may lose
-/// more than twice the time of either), and beyond that as long as the rest, at the rate of the
-/// last half of its iterations, costs no more than the next one.
+/// A candidate goes on as long as the rest, at the rate of the last half of its iterations, costs
+/// no more than the next one promises to. Until it has cost that much itself, its rate may still
+/// improve: with a cost of 1 / f of the promise, it is given up if the rest costs more than f^2
+/// times the promise. It is not judged before three tenths of it. (On 93 matrices with ilu0, and
+/// ilut as the next one, this takes 0.97 of the time of waiting for all of it.)
 ///
 /// A candidate that is on trial is judged sooner, and goes on as long as the rest, at that rate,
 /// costs no more than what is allowed for so many iterations: see begin_trial().
@@ -68,28 +70,34 @@ class Haste {
     best_.back() = std::isnan(logarithm) ? before : std::min(before, logarithm);
     if (iteration < least_) return false;
     double const cost = spent_ + iteration * iteration_;
-    if (!allowed_ && cost < next_) return false;
+    if (!allowed_ && cost < judged_from * next_) return false;
     rest_ = rest(iteration);
-    if (!allowed_) return rest_ * iteration_ > next_;
+    if (!allowed_) {
+      double const missing = std::max(1.0, next_ / cost);
+      return rest_ * iteration_ > next_ * missing * missing;
+    }
     rest_ = std::min(rest_, std::max(most_, double(iteration)));
     return rest_ * iteration_ > allowed_(rest_, cost);
   }
   /// \brief The iteration at which gives_up() is to be asked next: half-way to where the candidate
-  /// has cost what the next one promises, which the rate is measured from; there; and then after
-  /// each further twentieth of its iterations.
+  /// is judged first, which the rate is measured from, and then after each further twentieth of its
+  /// iterations.
   int next_look(int iteration) const {
     constexpr int never = std::numeric_limits<int>::max();
     if (next_ <= 0 || tolerance_ <= 0) return never;
-    double const until = allowed_ ? 0 : std::ceil((next_ - spent_) / std::max(iteration_, 1e-12));
+    double const until =
+        allowed_ ? 0 : std::ceil((judged_from * next_ - spent_) / std::max(iteration_, 1e-12));
     if (!(until < never / 2)) return never;
     int const first = std::max(int(until), least_), half = first - first / 2;
-    return iteration < half ? half : iteration < first ? first : iteration + 1 + iteration / 20;
+    int const next = iteration + 1 + iteration / 20;
+    return iteration < half ? half : iteration < first ? std::min(first, next) : next;
   }
   /// \brief Iterations that were thought to be left when it was given up; may be infinite.
   double iterations_left() const { return rest_; }
 
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
+  static constexpr double judged_from = 0.3;  ///< share of what the next one promises
 
   double rest(int iteration) const {
     int const window = iteration / 2;
