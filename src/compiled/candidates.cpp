@@ -440,9 +440,10 @@ void put_cg_first(std::vector<Candidate>& candidates) {
 /// whether a few suffice. On a GPU hundreds of them take less time than the set-up of a
 /// factorisation. With zeros on the diagonal they seldom suffice: there it is judged after a
 /// quarter of the time that the first candidate promises, and goes on as long as its whole time, at
-/// its rate, is no more than that.
+/// its rate, is no more than that. What needs a matching is not solved without factors.
 void put_bicgstab_first(std::vector<Candidate>& candidates, Analysis const& of,
                         Machine const& machine, double plain_iterations) {
+  if (needs_matching(of)) return;
   bool const scales = has_diagonal(of);
   std::string_view const preconditioner = scales ? "jacobi" : "none";
   if (candidates[0].preconditioner == preconditioner || (machine.is_host && !scales)) return;

@@ -258,6 +258,10 @@ TEST(Candidates, OfAGpuBeginWithManyIterationsOfWhatHasNoSetUp) {
   without.diagonal.zeros = 1;
   EXPECT_EQ(candidates_for(general(50000), gpu)[0].name(), "bicgstab+jacobi");
   EXPECT_EQ(candidates_for(without, gpu)[0].name(), "bicgstab+none");
+  Analysis unsymmetric = without;
+  unsymmetric.unpaired = unsymmetric.rows.nonzeros;
+  unsymmetric.symmetry.diagonal.missing = 0;
+  EXPECT_EQ(candidates_for(unsymmetric, gpu)[0].name(), "gmres+ilut") << "without factors, no end";
   EXPECT_EQ(candidates_for(mesh(5000), gpu)[0].name(), "cg+jacobi");
   EXPECT_EQ(by_guess(mesh(1000000), gpu)[0].name(), "cg+amg");
   for (auto const& [seen, share] : {std::pair(general(5000), 1.0), std::pair(without, 0.25)}) {
