@@ -22,7 +22,8 @@ constexpr Machine hopper{
     .is_host = false, .multiprocessors = 132, .resident_teams = 396, .is_measured = true},
     another_gpu{.is_host = false, .multiprocessors = 108, .resident_teams = 324},
     two_cores{.multiprocessors = 2, .cores = 2}, one_thread{.multiprocessors = 1, .cores = 2},
-    four_threads_on_two_cores{.multiprocessors = 4, .cores = 2};
+    four_threads_on_two_cores{.multiprocessors = 4, .cores = 2},
+    sixteen_cores{.multiprocessors = 16, .cores = 16};
 
 /// Finite elements of side^2 unknowns, seven entries a row, two lanes a row.
 Shape fem(std::int64_t side, bool holds = true) {
@@ -69,9 +70,15 @@ TEST(Plan, AGpuThatWasNotMeasuredGetsNoBarrierOfAllTeams) {
 }
 
 TEST(Plan, HostsMeetWhereEachThreadHasACore) {
-  EXPECT_EQ(chosen(two_cores, fem(20), {}), Runner::team);      // 4,400
-  EXPECT_EQ(chosen(two_cores, fem(63), {}), Runner::resident);  // 43,659
-  EXPECT_EQ(chosen(two_cores, fem(511), {}), Runner::launch);   // 2.9 million
+  EXPECT_EQ(chosen(two_cores, fem(20), {}), Runner::team);       // 4,400
+  EXPECT_EQ(chosen(two_cores, fem(63), {}), Runner::resident);   // 43,659
+  EXPECT_EQ(chosen(two_cores, fem(301), {}), Runner::resident);  // 996,611
+  EXPECT_EQ(chosen(two_cores, fem(302), {}), Runner::launch);    // 1,003,244
+  EXPECT_EQ(chosen(two_cores, fem(511), {}), Runner::launch);    // 2.9 million
+  for (Traits const& traits : {cg, gmres}) {
+    EXPECT_EQ(chosen(sixteen_cores, fem(723), traits), Runner::resident);  // 5.7 million
+    EXPECT_EQ(chosen(sixteen_cores, fem(1023), traits), Runner::launch);   // 11.5 million
+  }
   EXPECT_EQ(chosen(one_thread, fem(63), {}), Runner::launch);
   EXPECT_EQ(chosen(four_threads_on_two_cores, fem(63), {}), Runner::launch);
   EXPECT_EQ(plan_solve(two_cores, fem(63), {}, Runner::resident).teams, 2);

@@ -103,7 +103,9 @@ struct ColumnGroup {
 
 namespace Impl {
 
-/// \brief The measured constants. The work of an iteration is nonzeros + 4 rows.
+/// \brief The measured constants. The work of an iteration is nonzeros + 4 rows. On hosts the
+/// limits of resident are those of each thread: what launch takes to wake them grows with their
+/// number.
 struct PlanConstants {
   // "Crossover of the runners" in docs/performance/runners.md.
   std::int64_t most_work_of_team;      ///< up to which one team beats a league
@@ -126,11 +128,11 @@ struct PlanConstants {
 inline constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
 
 inline constexpr PlanConstants constants_of_hosts{.most_work_of_team = 6'000,
-                                                  .most_work_of_resident = 1'000'000,
-                                                  .most_work_on_chip = 1'000'000,
+                                                  .most_work_of_resident = 500'000,
+                                                  .most_work_on_chip = 0,
                                                   .least_rows_on_chip = unlimited,
                                                   .most_entries_on_chip = 0,
-                                                  .most_work_of_cycles = 1'000'000,
+                                                  .most_work_of_cycles = 500'000,
                                                   .most_entries_of_columns = 0,
                                                   .most_entries_in_memory = 0,
                                                   .many_entries_of_columns = unlimited,
@@ -226,10 +228,11 @@ inline Plan plan_solve(Machine const& machine, Shape const& shape, Traits const&
   bool const chip = traits.owns && !machine.is_host &&
                     shape.rows >= machine.multiprocessors * constants.least_rows_on_chip &&
                     shape.nonzeros <= constants.most_entries_on_chip * shape.rows;
-  std::int64_t const most = chip ? constants.most_work_on_chip
-                            : traits.has_cycles && traits.pointwise
-                                ? constants.most_work_of_cycles
-                                : constants.most_work_of_resident;
+  std::int64_t const of_one = chip ? constants.most_work_on_chip
+                              : traits.has_cycles && traits.pointwise
+                                  ? constants.most_work_of_cycles
+                                  : constants.most_work_of_resident;
+  std::int64_t const most = machine.is_host ? of_one * machine.multiprocessors : of_one;
   Runner const many_kernels = machine.is_host ? Runner::launch : Runner::graph;
   auto const of_work = [&](char const* what, std::int64_t limit) {
     return std::to_string(shape.nonzeros) + " nonzeros + 4 x " + std::to_string(shape.rows) +
