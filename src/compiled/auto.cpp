@@ -374,7 +374,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       watch_->put_on_trial(
           chosen_.iteration,
           [this, next = after](double plain, double spent) {
-            if (!chosen_.needs_definite) return chosen_.share_of_next * next->promise() - spent;
+            if (!chosen_.needs_definite)  // what is nearly done ends
+              return std::max(chosen_.share_of_next * next->promise() - spent,
+                              0.1 * next->promise());
             Candidate const* const best =
                 best_of(candidates_, std::max(plain, double(chosen_.likely)));
             Candidate const& other = best == nullptr ? *next : *best;

@@ -28,8 +28,8 @@ struct Rates {
   double element_alone;  ///< the same where one thread of a host does it all
 };
 
-// Hosts, a thread: the rates are fitted to 1,100 solves of 147 matrices, the tables of costs to
-// those of 98 by perf_tests/auto/sweep.py, within a factor of two or three for nine of ten. GPUs:
+// Hosts, a thread: the rates and the tables of costs are fitted to set-ups and iterations on 98
+// matrices (perf_tests/auto/sweep.py), within a factor of two or three for nine of ten. GPUs:
 // the rates of an H100, by the tables of docs/performance; steps and levels by 3,100 solves of 185
 // matrices on an H200, within a factor of three for nine of ten, and of eight with fill.
 constexpr Rates host_rates{.entry = 0.5e-9,
@@ -198,7 +198,8 @@ bool is_middling(Analysis const& of) { return !is_small(of) && of.rows.rows <= 1
 
 /// The groups of the table, in their order; in a group, candidates that promise to take less time
 /// come first. Of the promising ones only the first is tried at once: where it fails, its likes
-/// seldom succeed, and the strong and the direct ones come next.
+/// seldom succeed, and the strong and the direct ones come next, then `other`: strong ones with
+/// matching where those were without, or without it.
 enum class Group { promising, strong, direct, other, likes, others, last, large };
 
 /// One line of the table.
@@ -215,6 +216,8 @@ struct Rule {
 constexpr std::string_view suits_most = "an incomplete factorisation suits most matrices";
 constexpr std::string_view looks_like_flow =
     "A looks like a discretised convection and diffusion operator";
+constexpr std::string_view matching_helps =
+    "matching brings large entries to the diagonal, and fill makes the factors more accurate";
 constexpr std::string_view hermitian_fill = "drop_tolerance=1e-4 fill_factor=10 ordering=amd";
 constexpr std::string_view complete_hermitian = "drop_tolerance=1e-10 ordering=amd";
 constexpr std::string_view sturdy_fill =
@@ -261,11 +264,11 @@ constexpr Rule rules[] = {
     {strong, "gmres", "ilut", unmatched_fill, keeps_its_rows, {0.02, 5, 50},
      "fill makes the factors more accurate, and the pattern is too symmetric for a matching", false, 5},
     {strong, "gmres", "ilut", sturdy_fill, needs_matching, {0.02, 5, 50},
-     "matching brings large entries to the diagonal, and fill makes the factors more accurate", false, 5},
+     matching_helps, false, 5},
     {direct, "gmres", "ilut", nearly_direct, is_small, {0, 4, 4},
      "the factors are nearly complete: nearly a direct solve", false, complete},
     {other, "gmres", "ilut", sturdy_fill, keeps_its_rows, {0.1, 5, 100},
-     "matching brings large entries to the diagonal, and fill makes the factors more accurate", false, 5},
+     matching_helps, false, 5},
     {other, "gmres", "ilut", unmatched_fill, may_lose_its_rows, {0.1, 5, 100},
      "it has fill but needs no matching, which not every matrix has", false, 5},
     {last, "gmres", "ilu0", "", stores_diagonal, {0.3, 4, 1000}, "gmres never increases the residual"},
