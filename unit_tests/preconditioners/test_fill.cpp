@@ -386,6 +386,46 @@ TEST(Fill, ARefreshKeepsThePatternAndAllocatesNothing) {
   }
 }
 
+/// The first values of ict come with the pattern where they can; a refresh computes them in it.
+template <class Scalar>
+void expect_same_after_a_refresh() {
+  Exec const exec;
+  auto const host = Solder::random_spd<Scalar>(200, 5, 13);
+  CsrMatrix<Scalar, Exec> const A(exec, host);
+  for (double const drop : {0.0, 0.05}) {
+    IncompleteOptions options;
+    options.ordering = Ordering::amd;
+    options.drop_tolerance = drop;
+    options.fill_factor = 1000;
+    Incomplete M(exec, A, Factorisation::ict, options);
+    auto const columns = to_host(exec, M.factor_columns());
+    auto const first = to_host(exec, M.factor_values());
+    M.refresh(exec, A);
+    EXPECT_TRUE(same_bits(to_host(exec, M.factor_columns()), columns));
+    auto const again = to_host(exec, M.factor_values());
+    ASSERT_EQ(first.size(), again.size());
+    for (std::size_t k = 0; k < first.size(); ++k)
+      EXPECT_LE(std::abs(plain(first[k]) - plain(again[k])),
+                1e-12 * (1 + std::abs(plain(again[k]))));
+    EXPECT_EQ(M.failure(), "");
+  }
+}
+TEST(Fill, ValuesOfIctThatComeWithThePatternAreThoseOfARefresh) {
+  expect_same_after_a_refresh<double>();
+  expect_same_after_a_refresh<Kokkos::complex<double>>();
+}
+
+/// Of a matrix that is not Hermitian all entries count, not those above the diagonal alone.
+TEST(Fill, IctSeesANumberThatIsNoneBelowTheDiagonal) {
+  Exec const exec;
+  auto host = Solder::random_spd<double>(50, 3, 2);
+  for (std::int32_t i = 0; i < host.rows; ++i)
+    for (auto k = host.row_offsets[i]; k < host.row_offsets[i + 1]; ++k)
+      if (i == 20 && host.columns[k] < i) host.values[k] = std::nan("");
+  CsrMatrix<double, Exec> const A(exec, host);
+  EXPECT_NE(Incomplete(exec, A, Factorisation::ict).failure(), "");
+}
+
 TEST(Fill, ANumberThatIsNoneIsAFailure) {
   Exec const exec;
   auto host = general<double>(50, 3, 2);

@@ -66,7 +66,8 @@ struct Analysis {
   std::int64_t lower = 0;          ///< of these, those below it
   std::int64_t opposite = 0;       ///< of these, those with another sign than a_ii (real parts)
   std::int64_t outsized = 0;       ///< of these, those with |a_ij|^2 > |a_ii a_jj|, beyond rounding
-  std::int64_t unpaired = 0;       ///< entries (i, j) that are stored where (j, i) is not
+  std::int64_t unpaired =
+      0;  ///< entries (i, j) that are stored where (j, i) is not; duplicates count once
 
   Spread row_sizes;           ///< of the largest |a_ij| of each row; its zeros: rows of zeros
   Spread column_sizes;        ///< of the largest |a_ij| of each column
@@ -190,7 +191,7 @@ struct RowFactsKernel {
   }
 };
 
-/// \brief The sizes of the columns: a reduction over the rows, and one over the columns.
+/// \brief The sizes of the columns.
 template <class Scalar, class Exec, class Offset>
 SOLDER_MAKES_LAMBDAS Spread sizes_of_columns(Exec const& exec,
                                              CsrMatrix<Scalar, Exec, Offset> const& A) {
@@ -301,7 +302,7 @@ void look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
   analysis.repeated_rows = facts.repeated_rows;
 }
 
-/// \brief Calls f(), which allocates no more than 16 bytes a row for a while.
+/// \brief Calls f(), whose first 16 bytes a row are allocated at once.
 template <class Scalar, class Exec, class Offset, class F>
 void with_memory_for_a_look(CsrMatrix<Scalar, Exec, Offset> const& A, F const& f) {
   using Memory = Temporaries<Exec>;
@@ -310,8 +311,7 @@ void with_memory_for_a_look(CsrMatrix<Scalar, Exec, Offset> const& A, F const& f
   Memory::temporarily(f);
 }
 
-/// \brief analyse() without Analysis::column_sizes, unless these are known for nothing: a kernel
-/// for the lengths of rows, one for their entries, one for pairs of entries.
+/// \brief analyse() without Analysis::column_sizes, unless these are known for nothing.
 template <class Scalar, class Exec, class Offset>
 Analysis first_look(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   Analysis analysis;
@@ -346,7 +346,7 @@ void find_column_sizes(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& 
 }
 
 /// \brief Looks at a square matrix: see Analysis. Entries of a row may be in any order. Duplicates
-/// count one by one, but on the diagonal as their sum.
+/// count one by one, but on the diagonal as their sum, and once in unpaired.
 ///
 /// It takes what check_symmetry() and row_statistics() take; one kernel that goes through all rows
 /// finds the diagonal, too. Where A is not equal to its transpose or conjugate transpose to the

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -111,12 +112,32 @@ struct OwnFacts {
         double const size = largest_part(Wide<Scalar>(of.values[k]));
         largest[j] = std::max(largest[j], size);
         outsized += j != i && size > (1 + rounding_of<Scalar>)*roots[i] * roots[j];
-        auto const mirrors = of.columns.begin();
-        unpaired += std::find(mirrors + of.row_offsets[j], mirrors + of.row_offsets[j + 1], i) ==
-                    mirrors + of.row_offsets[j + 1];
       }
     }
     for (std::size_t j = 0; j < all; ++j) columns[j] = to_real<Scalar>(largest[j]);
+    unpaired = double(unpaired_entries(of, n));
+  }
+
+  /// \brief Entries (i, j) of own rows that are stored where (j, i) is not; duplicates count once.
+  static std::int64_t unpaired_entries(HostCsr<Scalar> const& of, std::int32_t n) {
+    std::vector<std::int64_t> begins(std::size_t(n) + 1, 0);  // of the rows that have a column
+    for (std::int32_t const j : of.columns)
+      if (j < n) ++begins[std::size_t(j) + 1];
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    std::vector<std::int32_t> with(std::size_t(begins[n]));
+    std::vector<std::int64_t> at(begins.begin(), begins.end() - 1);
+    for (std::int32_t i = 0; i < of.rows; ++i)
+      for (auto k = of.row_offsets[i]; k < of.row_offsets[i + 1]; ++k)
+        if (std::int32_t const j = of.columns[k]; j < n) with[std::size_t(at[j]++)] = i;
+    std::int64_t count = 0;
+    std::vector<std::int32_t> has(std::size_t(of.rows),
+                                  -1);  // the last row known to have or need it
+    for (std::int32_t i = 0; i < n; ++i) {
+      for (auto k = begins[i]; k < begins[i + 1]; ++k) has[with[std::size_t(k)]] = i;
+      for (auto k = of.row_offsets[i]; k < of.row_offsets[i + 1]; ++k)
+        count += std::exchange(has[of.columns[k]], i) != i;
+    }
+    return count;
   }
 };
 

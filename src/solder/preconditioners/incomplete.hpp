@@ -44,8 +44,9 @@ namespace Solder {
 /// is bounded: more than fill_factor entries per entry of A are a failure of ick and iluk, while
 /// ict and ilut keep the largest. The diagonal then need not be in A's pattern. From there on the
 /// pattern is fixed, and factors in it are computed like those without fill. The first factors of
-/// ilut come from the host with the pattern. ilut replaces pivots that are far smaller than what it
-/// leaves out, and setup() counts them. A refresh computes the factors in the old pattern.
+/// ilut, and of ict if A is Hermitian and no pivot fails, come with the pattern. ilut replaces
+/// pivots that are far smaller than what it leaves out, and setup() counts them. A refresh computes
+/// the factors in the old pattern.
 ///
 /// The pattern is analysed once. For GPUs this happens on the device if the schedule is `levels`,
 /// the ordering natural and the rows sorted. Otherwise the host analyses it, both triangles at the
@@ -280,6 +281,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     Impl::triangular::Scheduled<Scalar, Exec> lower, upper;    // for exact solves
     Impl::triangular::SweptTriangles<Scalar, Exec> triangles;  // for solves by sweeps
     double analysis_seconds = 0, factorise_seconds = 0, shift = 0;
+    int eliminators = 0;     ///< threads of a host that `work` has room for
     bool symmetric = false;  ///< the pattern; only meaningful for ic0 or with factor sweeps
     std::string structural, failure = unfinished;
   };
@@ -516,7 +518,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       state->least = Impl::allocate_view<Reals>(exec, "Solder::incomplete::least", A.rows());
     state->counters_on_host = Impl::allocate_view<decltype(state->counters_on_host)>(
         Kokkos::DefaultHostExecutionSpace(), "Solder::incomplete::counters", 4);
-    if (!filled.values.empty()) {
+    if (!filled.values.empty() && options_.sweeps == 0) {
       using OnHost =
           Kokkos::View<Scalar const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
       Impl::copy(exec, state->values, OnHost(filled.values.data(), filled.values.size()));
@@ -526,20 +528,20 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     return state;
   }
 
-  /// \brief Workspace of the elimination, or of sweeps; see IncompleteRows::work.
+  /// \brief Workspace of the elimination, or of sweeps, as large as the factors; see
+  /// IncompleteRows::work. On hosts it is 0 at first, and as many threads eliminate as have `rows`
+  /// entries of it each.
   void allocate_work(Exec const& exec, State& state, std::int32_t longest_row) const {
-    std::int64_t count = state.nonzeros;
-    if (options_.sweeps == 0)
-      count = Impl::is_host_space<Exec>   ? std::int64_t(state.rows) * threads_of(exec, state)
-              : longest_row <= Impl::warp ? 0
-                                          : count;
-    state.work = Impl::allocate_zero_view<Values>(exec, "Solder::incomplete::work", count);
-  }
-  /// \brief Threads of a host that eliminate. Their workspace takes no more than the factors.
-  static int threads_of(Exec const& exec, State const& state) {
-    std::int64_t const threads = Impl::vector_teams(exec, state.rows),
-                       most = state.nonzeros / std::max(state.rows, 1);
-    return static_cast<int>(std::clamp<std::int64_t>(most, 1, threads));
+    constexpr char const* name = "Solder::incomplete::work";
+    bool const eliminates = options_.sweeps == 0;
+    if (Impl::is_host_space<Exec> && eliminates) {
+      state.eliminators = static_cast<int>(std::clamp<std::int64_t>(
+          state.nonzeros / std::max(state.rows, 1), 1, Impl::vector_teams(exec, state.rows)));
+      state.work = Impl::allocate_zero_view<Values>(exec, name, state.nonzeros);
+    } else {
+      bool const in_lanes = eliminates && longest_row <= Impl::warp;
+      state.work = Impl::allocate<Scalar>(exec, name, in_lanes ? 0 : state.nonzeros);
+    }
   }
 
   /// \brief The pattern of the factors, with the values if they come with it. On the host.
@@ -569,7 +571,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     double const first = options_.shift;
     // The first factors of ilut, and mostly of ict, came with their pattern; later ones have its
     // pattern alone.
-    bool const is_there = std::exchange(state.has_values, false) && options_.sweeps == 0;
+    bool const is_there = std::exchange(state.has_values, false);
     std::int32_t wrong = is_there ? -1 : eliminate(exec, from, 0);
     if (is_hermitian(kind_))
       for (double shift = first; wrong >= 0 && shift > 0 && shift <= 512 * first; shift *= 2) {
@@ -640,7 +642,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       Kokkos::parallel_for(
           "Solder::incomplete::factorise",
           Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>, Kokkos::IndexType<int>>(
-              exec, 0, threads_of(exec, state)),
+              exec, 0, state.eliminators),
           rows);
     } else {
       // More teams per multiprocessor than other kernels have: rows mostly wait for memory.

@@ -28,8 +28,9 @@ enum class Pivots : std::int32_t { nonzero, positive };
 /// pattern, so they are looked up before the entries are waited for, `batch` rows at a time.
 ///
 /// On hosts each thread spreads the row over an array with a place for every column. What
-/// elimination adds in columns outside the pattern lands there, too, and is never read: nothing is
-/// looked up, and no branch depends on the pattern.
+/// elimination adds in columns outside the pattern lands there, too, and is never read, so nothing
+/// is looked up. Only where a needed row is a hub's, far longer than the rest of this one, are the
+/// columns of the shorter one looked up in it.
 template <class Scalar>
 struct IncompleteRows {
   using Real = typename ScalarTraits<Scalar>::Real;
@@ -220,7 +221,7 @@ struct IncompleteRows {
     for (std::int32_t k = begin; k < pivot_place; ++k) {
       std::int32_t const j = columns[k], first = diagonal[j] + 1, last = offsets[j + 1];
       Scalar const factor = row[j] = row[j] / wait_for<true>(diagonal[j]);
-      if (last - first <= 8 * (end - k)) {
+      if (last - first <= std::int64_t(8) * (end - k)) {
         for (std::int32_t e = first; e < last; ++e) row[columns[e]] -= factor * wait_for<true>(e);
       } else {  // a hub's row, which many short ones need
         for (std::int32_t at = k + 1; at < end; ++at) {

@@ -45,9 +45,11 @@ OrderedPattern ordered_pattern(Ordering ordering, std::int32_t rows, Offset cons
   return P;
 }
 
-/// \brief Whether each entry has its mirror image. Goes through the rows with a place in each row
-/// above the diagonal that only moves forward.
-inline bool is_symmetric(OrderedPattern const& P) {
+/// \brief Whether each entry k has its mirror image, at the place l, and agrees(k, l). Goes through
+/// the rows with a place in each row above the diagonal that only moves forward. The columns of a
+/// row ascend.
+template <class F>
+bool is_mirrored(OrderedPattern const& P, F const& agrees) {
   auto const rows = static_cast<std::int32_t>(P.label.size());
   std::vector<std::int32_t> next(rows);
   for (std::int32_t i = 0; i < rows; ++i) {
@@ -55,14 +57,20 @@ inline bool is_symmetric(OrderedPattern const& P) {
     std::int32_t const end = P.offsets[i + 1];
     for (; k < end && P.columns[k] < i; ++k) {
       std::int32_t const j = P.columns[k];
-      if (next[j] == P.offsets[j + 1] || P.columns[next[j]] != i) return false;
+      if (next[j] == P.offsets[j + 1] || P.columns[next[j]] != i || !agrees(k, next[j]))
+        return false;
       ++next[j];
     }
-    next[i] = k + (k < end && P.columns[k] == i);
+    bool const has_diagonal = k < end && P.columns[k] == i;
+    if (has_diagonal && !agrees(k, k)) return false;
+    next[i] = k + has_diagonal;
   }
   for (std::int32_t i = 0; i < rows; ++i)
     if (next[i] < P.offsets[i + 1]) return false;
   return true;
+}
+inline bool is_symmetric(OrderedPattern const& P) {
+  return is_mirrored(P, [](std::int32_t, std::int32_t) { return true; });
 }
 
 /// \brief One triangle of an ordered pattern. Rows are counted from the one that is solved first.

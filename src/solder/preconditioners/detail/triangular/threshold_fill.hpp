@@ -138,9 +138,9 @@ Filled<Scalar> filled_by_threshold(OrderedPattern const& A, Scalar const* given,
 /// \brief ICT: A = L D L^H row by row of L^H, without what is small, on the host, and the mirror
 /// image of it. Only the upper part of A is read.
 ///
-/// The values come with the pattern if all pivots are positive beyond rounding. Else those that are
-/// not are replaced, for the choice of the pattern alone, and the factorisation within it may need
-/// a shift.
+/// The values come with the pattern if A is Hermitian and all pivots are positive, both up to
+/// rounding. Else they are computed in the pattern, from all of A, perhaps with a shift; pivots
+/// that are not positive are replaced for the choice of the pattern alone.
 ///
 /// Entry (i, j) is left out if it is below drop_tolerance sqrt(|a_ii a_jj|), which symmetric
 /// scaling does not change. Rows of both factors together are bounded as in filled_by_threshold().
@@ -156,9 +156,14 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
       first(rows, -1), next(rows, -1), in_column(rows, 0);
   std::vector<Scalar> values, w(rows);
   std::vector<double> pivots(rows), root(rows);
-  bool is_positive = true;  // all pivots are
   for (std::int32_t i = 0; i < rows; ++i)
     root[i] = A.diagonal[i] < 0 ? 0 : std::sqrt(size_of(given[A.source[A.diagonal[i]]]));
+  bool gives_values = is_mirrored(A, [&](std::int32_t k, std::int32_t mirrored) {
+    Scalar const here = given[A.source[k]], there = conjugated(given[A.source[mirrored]]);
+    double const scale = root[A.columns[k]] * root[A.columns[mirrored]];
+    return size_of(here - there) <=
+           1000 * double(std::numeric_limits<Real>::epsilon()) * std::max(size_of(here), scale);
+  });
   auto const enlist = [&](std::int32_t k) {  // into the list of its next column
     if (at[k] == offsets[k + 1]) return;
     next[k] = first[columns[at[k]]];
@@ -206,7 +211,7 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
     double const pivot = real_part(Wide<Scalar>(w[i]));
     double const of_row = root[i] * root[i];
     bool const is_fine = pivot > 100 * double(std::numeric_limits<Real>::epsilon()) * of_row;
-    is_positive = is_positive && is_fine;
+    gives_values = gives_values && is_fine;
     pivots[i] = is_fine ? pivot : std::max(1e-3 * of_row, double(std::numeric_limits<Real>::min()));
     for (std::int32_t const j : above) {
       columns.push_back(j);
@@ -228,17 +233,17 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
   }
   F.columns.resize(F.offsets[rows]);
   F.source.assign(F.offsets[rows], -1);
-  if (is_positive) filled.values.resize(F.offsets[rows]);
+  if (gives_values) filled.values.resize(F.offsets[rows]);
   std::vector<std::int32_t> fill_at(F.offsets.begin(), F.offsets.end() - 1);
   for (std::int32_t i = 0; i < rows; ++i) {
     std::int32_t const diagonal = F.diagonal[i];
     F.columns[diagonal] = i;
-    if (is_positive) filled.values[diagonal] = static_cast<Real>(pivots[i]);
+    if (gives_values) filled.values[diagonal] = static_cast<Real>(pivots[i]);
     for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k) {
       std::int32_t const upper = diagonal + 1 + k - offsets[i], lower = fill_at[columns[k]]++;
       F.columns[upper] = columns[k];
       F.columns[lower] = i;
-      if (!is_positive) continue;
+      if (!gives_values) continue;
       filled.values[upper] = values[k];
       filled.values[lower] = conjugated(values[k]) / static_cast<Real>(pivots[i]);
     }
