@@ -427,13 +427,13 @@ std::vector<Candidate> of_table(Analysis of, Machine const& machine, Restriction
 }
 
 /// Tries CG with jacobi first: its iterations tell how many it would take, and so what others
-/// would.
-void put_cg_first(std::vector<Candidate>& candidates) {
+/// would. Where it promises most, and all of it takes no longer than a set-up, there is no trial.
+void put_cg_first(std::vector<Candidate>& candidates, std::int32_t rows) {
   auto const plain =
       std::find_if(candidates.begin(), candidates.end(), [](Candidate const& candidate) {
         return candidate.needs_definite && candidate.preconditioner == "jacobi";
       });
-  if (plain == candidates.end()) return;
+  if (plain == candidates.end() || (plain == candidates.begin() && rows < 1000)) return;
   Candidate trial = *plain;
   trial.is_trial = true;
   trial.because = "its first iterations need no set-up, and show how many it would take";
@@ -476,7 +476,7 @@ void put_trial_first(std::vector<Candidate>& candidates, Analysis const& of, Mac
                      double plain_iterations) {
   if (of.dominance > 1 || of.off_diagonals == 0 || of.is_triangular()) return;
   if (candidates[0].needs_definite)
-    put_cg_first(candidates);
+    put_cg_first(candidates, of.rows.rows);
   else
     put_bicgstab_first(candidates, of, machine, plain_iterations);
 }
