@@ -66,8 +66,8 @@ struct Analysis {
   std::int64_t lower = 0;          ///< of these, those below it
   std::int64_t opposite = 0;       ///< of these, those with another sign than a_ii (real parts)
   std::int64_t outsized = 0;       ///< of these, those with |a_ij|^2 > |a_ii a_jj|, beyond rounding
-  std::int64_t unpaired =
-      0;  ///< entries (i, j) that are stored where (j, i) is not; duplicates count once
+  /// Entries (i, j) that are stored where (j, i) is not; duplicates count once.
+  std::int64_t unpaired = 0;
 
   Spread row_sizes;           ///< of the largest |a_ij| of each row; its zeros: rows of zeros
   Spread column_sizes;        ///< of the largest |a_ij| of each column

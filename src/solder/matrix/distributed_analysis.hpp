@@ -130,8 +130,7 @@ struct OwnFacts {
       for (auto k = of.row_offsets[i]; k < of.row_offsets[i + 1]; ++k)
         if (std::int32_t const j = of.columns[k]; j < n) with[std::size_t(at[j]++)] = i;
     std::int64_t count = 0;
-    std::vector<std::int32_t> has(std::size_t(of.rows),
-                                  -1);  // the last row known to have or need it
+    std::vector<std::int32_t> has(std::size_t(of.rows), -1);  // the last i whose mirror is there
     for (std::int32_t i = 0; i < n; ++i) {
       for (auto k = begins[i]; k < begins[i + 1]; ++k) has[with[std::size_t(k)]] = i;
       for (auto k = of.row_offsets[i]; k < of.row_offsets[i + 1]; ++k)
