@@ -70,14 +70,14 @@ class Haste {
     best_.back() = std::isnan(logarithm) ? before : std::min(before, logarithm);
     if (iteration < least_) return false;
     double const cost = spent_ + iteration * iteration_;
-    if (!allowed_ && cost < judged_from * next_) return false;
-    rest_ = rest(iteration);
-    if (!allowed_) {
-      double const missing = std::max(1.0, next_ / cost);
-      return rest_ * iteration_ > next_ * missing * missing;
+    if (allowed_) {
+      rest_ = std::min(rest(iteration), std::max(most_, double(iteration)));
+      return rest_ * iteration_ > allowed_(rest_, cost);
     }
-    rest_ = std::min(rest_, std::max(most_, double(iteration)));
-    return rest_ * iteration_ > allowed_(rest_, cost);
+    if (cost < judged_from * next_) return false;
+    rest_ = rest(iteration);
+    double const missing = std::max(1.0, next_ / cost);
+    return rest_ * iteration_ > next_ * missing * missing;
   }
   /// \brief The iteration at which gives_up() is to be asked next: half-way to where the candidate
   /// is judged first, which the rate is measured from, and then after each further twentieth of its
