@@ -6,6 +6,7 @@
 #include <cmath>
 #include <exception>
 #include <optional>
+#include <set>
 #include <solder/core/allocate.hpp>
 #include <solder/core/deadline.hpp>
 #include <solder/core/plan.hpp>
@@ -76,6 +77,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   bool solves_columns_at_once() const override {
     return current_ != nullptr && current_->solves_columns_at_once();
   }
+  std::string failure() const override { return current().failure(); }
   std::size_t workspace_bytes(std::int32_t columns) const override {
     return current().workspace_bytes(columns) + (columns == 0 ? 2 * sizeof(T) * rows() : 0);
   }
@@ -182,6 +184,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   /// \brief The candidates, on the machines of all ranks together.
   std::vector<Candidate> candidates_of(Analysis const& seen, Restriction restriction) const {
     Machine machine = machine_of(exec_);
+    restriction.may_try = restriction.may_try && inputs_.columns == 1;
     if (Ranks const* const ranks = Impl::ranks_of(A_)) {
       restriction.is_over_ranks = true;
       machine.multiprocessors *= ranks->count();
@@ -198,11 +201,12 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     is_kept_ = has_failed_ = false;
     may_be_definite_ = true;
     attempts_.clear();
+    unusable_.clear();
     setup_seconds_ = 0;
+    watch_->begin_solve();  // set-ups longer than a solve may take are of no use
     std::exception_ptr why;
     for (; at_ < candidates_.size(); ++at_) {
       if (has_been_tried(candidates_[at_])) continue;
-      watch_->begin_solve();  // a set-up longer than a solve may take is of no use
       if (set_up(candidates_[at_], &why)) break;
       know_singular();
     }
@@ -212,7 +216,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     std::rethrow_exception(why);
   }
   /// \brief Sets up a candidate, or notes that it cannot be.
-  /// \param why the exception is left there
+  /// \param why the first exception is left there
   bool set_up(Candidate const& candidate, std::exception_ptr* why = nullptr) {
     auto const begin = Clock::now();
     auto const seconds = [&] {
@@ -229,7 +233,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       limit_ = watch_->most_left();
       return true;
     } catch (std::exception const& error) {
-      if (why != nullptr) *why = std::current_exception();
+      if (why != nullptr && *why == nullptr) *why = std::current_exception();
       failure = error.what();
     }
     attempts_.push_back(failed_set_up(candidate, failure));
@@ -296,13 +300,25 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     }
     return false;
   }
-  /// \brief Whether a candidate, with its options, has ended by itself in this search.
+  /// \brief Whether a candidate, with its options, has ended by itself in this search, or has a
+  /// preconditioner that cannot be applied.
   bool has_been_tried(Candidate const& candidate) const {
+    if (unusable_.contains(preconditioner_of(candidate))) return true;
     return std::any_of(attempts_.begin(), attempts_.end(), [&](Attempt const& attempt) {
       return attempt.solver == candidate.solver &&
              attempt.preconditioner == candidate.preconditioner &&
              attempt.why == candidate.because && attempt.reason != Reason::stopped;
     });
+  }
+  /// \brief The preconditioner of a candidate with all its options, which tell it from others.
+  std::string preconditioner_of(Candidate const& candidate) const {
+    return described(wanted_of(wanted_, candidate).preconditioner, "");
+  }
+  /// \brief Notes a preconditioner that cannot be applied, which no other solver need set up again.
+  /// Called where an attempt has ended before its first iteration.
+  void know_unusable() {
+    if (!watch_->any(!current().failure().empty())) return;
+    unusable_.insert(preconditioner_of(chosen_));
   }
   /// \brief What tells a candidate from others, two of which may differ in options alone.
   static std::string same_as(Candidate const& candidate) {
@@ -390,6 +406,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   template <class Run>
   std::vector<Report> search(T* x, Run const& run) {
     watch_->begin_solve();
+    unusable_.clear();  // the values may be others
     if (has_failed_ || current_ == nullptr) begin_search();
     attempts_.resize(std::min(attempts_.size(), pending_));  // one may have been abandoned
     pending_ = 0;
@@ -417,6 +434,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       Report const worst = worst_of(reports);
       watch_->end_attempt(worst.iterations);
       note(worst);
+      if (worst.reason == Reason::breakdown && worst.iterations == 0) know_unusable();
       add(total, reports);
       if (worst.reason == Reason::converged) {
         // One that began with another's x needs more iterations alone, and may not have them.
@@ -630,6 +648,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   double setup_seconds_ = 0;                 ///< of the candidate that is set up, until it is noted
   Impl::DeviceArray<T, Exec> guess_, best_;  ///< of the attempt; of all
   std::int32_t reserved_rows_ = -1;          ///< of these; -1: there are none yet
+  std::set<std::string> unusable_;           ///< preconditioners that cannot be applied
   std::optional<Report> best_report_;        ///< of the best x; detail: whose it is
   std::string best_by_;                      ///< whose x is given back in place of the last
   std::shared_ptr<Made> for_batch_;
@@ -649,14 +668,16 @@ std::shared_ptr<Impl::MadeSolver<T, Exec>> make_auto(Exec const& exec, Matrix co
 
 template <class Scalar, class Exec>
 std::string explain_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
-                           Parameters const& parameters) {
+                           Parameters const& parameters, SolverInputs const& inputs) {
   Compiled::Wanted const wanted = Compiled::read_solver(parameters);
   if (!wanted.is_auto())
     return wanted.name + " with " + wanted.preconditioner.name + ", as named\n";
   Analysis const analysis = analyse(exec, A);
   Compiled::check_hermitian(wanted, analysis.symmetry);
-  return Compiled::explained(analysis, Compiled::candidates_for(analysis, machine_of(exec),
-                                                                Compiled::restriction_of(wanted)));
+  Compiled::Restriction restriction = Compiled::restriction_of(wanted);
+  restriction.may_try = restriction.may_try && inputs.columns == 1;
+  return Compiled::explained(analysis,
+                             Compiled::candidates_for(analysis, machine_of(exec), restriction));
 }
 
 namespace Compiled {

@@ -149,6 +149,7 @@ class Made final : public Impl::MadeSolver<T, Exec> {
     if (columns == 0 && !wanted_.is_block()) return parts_->method->workspace_bytes();
     return many().columns->workspace_bytes(std::max(columns, 1), rows());
   }
+  std::string failure() const override { return parts_->failure(); }
   std::string explain() const override {
     return wanted_.name + " with " + wanted_.preconditioner.name + ", as named\n";
   }
@@ -214,6 +215,7 @@ class Made final : public Impl::MadeSolver<T, Exec> {
     Impl::MadeOf of_matrix, of_preconditioner;  ///< the values that the solver and M have
     FormatChoice format{};
     std::function<void(Given const&)> set_matrix{}, refresh{};
+    std::function<std::string()> failure{};  ///< see failure()
     std::unique_ptr<Method> method{};
     /// Makes the one for several right-hand sides, if that is not `method`.
     std::function<std::unique_ptr<Method>()> make_many{};
@@ -252,6 +254,7 @@ class Made final : public Impl::MadeSolver<T, Exec> {
         parts->refresh = [current, again = refresh, on = exec_](Given const& anew) mutable {
           again(on, own_block(on, anew), *current);
         };
+        parts->failure = [system] { return system->failure(); };
         parts->method =
             make_method(exec_, wanted_, inputs_, std::shared_ptr<typename System::AsSeen>(system));
         if constexpr (!std::is_same_v<Matrix, Given> && !reads<std::decay_t<decltype(M)>, Matrix>)

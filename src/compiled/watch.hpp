@@ -224,17 +224,18 @@ class Watch {
     return {};
   }
 
- private:
-  double elapsed() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
-  }
-  bool is_late() const { return seconds_ > 0 && elapsed() >= seconds_; }
-  /// \brief Whether it holds on any rank.
+  /// \brief Whether it holds on any rank. All ranks call it together.
   bool any(bool holds) const {
     double ranks = holds;
     if (ranks_ != nullptr) ranks_->sum(&ranks, 1);
     return ranks > 0;
   }
+
+ private:
+  double elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  }
+  bool is_late() const { return seconds_ > 0 && elapsed() >= seconds_; }
 
   Monitor user_;
   Ranks const* ranks_;

@@ -98,7 +98,7 @@ void solve_in_time(Exec const& exec, RunConfig const& run, System<T> const& syst
   auto const [format, reason] = wanted_format(run, system);
   check_format(exec, run, format, A);
   Kokkos::Timer timer;
-  SolverInputs const inputs{monitor, coordinates_of(run, system)};
+  SolverInputs const inputs{monitor, coordinates_of(run, system), nullptr, count};
   Solver<T, Exec> const solver = make_solver(exec, A, parameters_of(run, format), inputs);
   exec.fence("Solder::driver: matrix and preconditioner made");
   double const setup_seconds = timer.seconds();
@@ -139,6 +139,7 @@ void solve_in_time(Exec const& exec, RunConfig const& run, System<T> const& syst
 template <class T, class Exec>
 void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
               Monitor const& monitor, Solved<T>& solved) {
+  Kokkos::Timer const timer;
   try {
     solve_in_time(exec, run, system, monitor, solved);
   } catch (Solder::Impl::OutOfTime const& error) {
@@ -146,6 +147,8 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
            concat("the set-up of ", run.preconditioner.label, " was ended: ", error.what(),
                   "; allow more time, or take a preconditioner whose set-up is cheaper"),
            solved);
+    for (Report& column : solved.columns) column.setup_seconds = timer.seconds();
+    solved.report = summary(solved.columns, true);
   }
 }
 
@@ -167,7 +170,8 @@ std::string explain(RunConfig const& run, System<T> const& system) {
   std::string text;
   with_space(run.execution.space, [&]<class Exec>(Exec const& exec) {
     text = explain_solver(exec, CsrMatrix<T, Exec>(exec, system.matrix),
-                          parameters_of(run, wanted_format(run, system).first));
+                          parameters_of(run, wanted_format(run, system).first),
+                          {.columns = system.right_hand_sides()});
   });
   return text;
 }

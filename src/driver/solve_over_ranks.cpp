@@ -82,7 +82,7 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system, S
   int const count = system.right_hand_sides();
   std::int32_t const n = system.matrix.rows;
   Kokkos::Timer timer;
-  SolverInputs inputs;
+  SolverInputs inputs{.columns = count};
   Vector b, x;  // of all columns, row by row
   all.together([&] {
     inputs.coordinates = coordinates_of(run, system);

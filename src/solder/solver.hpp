@@ -51,6 +51,8 @@ class MadeSolver {
   virtual std::string_view format_reason() const = 0;
   virtual bool solves_columns_at_once() const = 0;
   virtual std::size_t workspace_bytes(std::int32_t columns) const = 0;
+  /// \brief Why the preconditioner cannot be applied; empty where it can be.
+  virtual std::string failure() const = 0;
   virtual void reserve() = 0;
   virtual Report solve(Scalar const* b, Scalar* x) = 0;
   virtual std::vector<Report> solve(ColumnsView<Scalar const> const& b,
@@ -81,6 +83,9 @@ struct SolverInputs {
   Monitor monitor = {};          ///< see SolverOptions
   Coordinates coordinates = {};  ///< of the nodes, for rigid bodies; else empty
   Log* log = nullptr;            ///< see SolverOptions
+  /// Right-hand sides that a solve will have at once, as far as is known. Auto begins with no trial
+  /// where there are several: it judges a candidate by a single one.
+  int columns = 1;
 };
 
 /// \brief A solver that make_solver() has made, with its matrix and preconditioner. Copies are the
@@ -227,7 +232,7 @@ Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const
 /// \ingroup by_name
 template <class Scalar, class Exec>
 std::string explain_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
-                           Parameters const& parameters);
+                           Parameters const& parameters, SolverInputs const& inputs = {});
 
 /// \brief The same for row offsets of another type, such as Tpetra's, which are copied to 32 bits.
 /// \throws also std::length_error where these are too few

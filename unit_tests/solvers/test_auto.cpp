@@ -4,6 +4,7 @@
 #include "reals.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include <compiled/wanted.hpp>
+#include <solder/core/deadline.hpp>
 #include <solder/matrix/batch.hpp>
 #include <solder/problems/convection_diffusion.hpp>
 #include <solder/problems/elasticity.hpp>
@@ -152,6 +154,9 @@ TEST_F(Auto, TriesTheCheapestIterationsBeforeAFactorisation) {
   // Who wants a number of iterations has no trial, nor have several right-hand sides.
   EXPECT_TRUE(contains(make_solver(exec, Matrix(exec, A), {{"tolerance", 0.0}}).explain(),
                        "first: cg with ic0"));
+  EXPECT_TRUE(contains(make_solver(exec, Matrix(exec, A), {}, {.columns = 2}).explain(),
+                       "first: cg with ic0"));
+  EXPECT_TRUE(contains(make_solver(exec, Matrix(exec, A), {}).explain(), "first: cg with jacobi"));
   using Columns = Kokkos::View<double**, Kokkos::LayoutRight, Exec::memory_space,
                                Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   auto const b = to_device(exec, random_vector<double>(2 * A.rows, 3)),
@@ -315,6 +320,44 @@ TEST_F(Auto, TellsThatTheTimeIsUpWhereNothingIsSetUp) {
     EXPECT_FALSE(solver.format_reason().empty());
     EXPECT_TRUE(contains(solver.describe(), "none of 2 candidates is set up"));
   }
+}
+
+/// No solver can be set up in time, and all of them together have this time.
+TEST_F(Auto, HasOneTimeLimitForAllSetups) {
+  constexpr std::int32_t n = 1400;
+  HostCsr<double> A{n, n, {0}, {}, random_vector<double>(std::size_t(n) * n, 4)};
+  for (std::int32_t i = 0; i < n; ++i) {
+    for (std::int32_t j = 0; j < n; ++j) A.columns.push_back(j);
+    A.row_offsets.push_back(std::int64_t(i + 1) * n);
+  }
+  Matrix const full(exec, A);
+  auto const begin = std::chrono::steady_clock::now();
+  EXPECT_THROW(make_solver(exec, full, {{"time_limit", 0.5}, {"preconditioner", "ilut"}}),
+               Solder::Impl::OutOfTime);
+  double const seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_GE(seconds, 0.5);
+  EXPECT_LT(seconds, 1);  // there are three candidates
+}
+
+TEST_F(Auto, SetsUpOnceAPreconditionerThatCannotBeApplied) {
+  HostCsr<double> const A = tridiagonal(60, 1, -3, 1);  // ic0 has no pivot that is positive
+  auto const solver = make_solver(exec, Matrix(exec, A), {{"preconditioner", "ic0"}});
+  ASSERT_TRUE(contains(solver.explain(), "if it fails or is slow:")) << solver.explain();
+  for (int turn = 0; turn < 2; ++turn) {
+    Report const report = solve(solver, random_vector<double>(60, 3)).report;
+    EXPECT_EQ(report.reason, Reason::breakdown) << report;
+    EXPECT_EQ(report.attempts.size(), 1u) << report;
+    EXPECT_TRUE(contains(report.detail, "is not positive")) << report;
+  }
+  solver.set_matrix(Matrix(exec, tridiagonal(50, -1, 3, -1)), Solder::Pattern::different);
+  EXPECT_EQ(solve(solver, random_vector<double>(50, 3)).report.reason, Reason::converged);
+  // One that can be is set up for each solver.
+  auto const last =
+      solve(make_solver(exec, Matrix(exec, A), {{"candidates", "cg+ic0 cg+jacobi gmres+ilu0"}}),
+            random_vector<double>(60, 3))
+          .report;
+  EXPECT_EQ(last.reason, Reason::converged) << last;
 }
 
 TEST_F(Auto, EndsAtOnceWhereThereAreNoNumbers) {

@@ -358,7 +358,7 @@ inline std::string describe(Control const& control) {
     case Reason::max_iterations:
       return control.true_squared > 1e4 * std::fmax(control.best_squared, control.b_squared)
                  ? "the residual has grown a hundredfold or more: the method does not suit A or "
-                   "the preconditioner (CG needs both to be Hermitian positive definite)"
+                   "the preconditioner (cg needs both to be Hermitian positive definite)"
                  : "";
     case Reason::breakdown:
       if (control.cause == Cause::norm_of_b)

@@ -19,6 +19,7 @@ class OutOfTime : public std::runtime_error {
 
  private:
   static std::string text_of(double seconds) {
+    if (seconds <= 0) return "time_limit left no time for it";
     char text[96];
     std::snprintf(text, sizeof text, "it took longer than the %.2g s that time_limit left",
                   seconds);
