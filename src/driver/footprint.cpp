@@ -135,22 +135,25 @@ double bytes_of_chebyshev(Case const& of) {
 
 /// The factors three times: while they are computed, in the order of elimination, and in the order
 /// of the schedules, with A's pattern and the source of each value. y and z, with z twice on GPUs;
-/// with sweeps, two of each and z. And the host's analysis: 24 bytes per nonzero. If everything is
-/// by sweeps and in natural order, there is no analysis, and only A's pattern and the triangles'
-/// are stored. Fill is not known before: the factors of these are counted as twice A's entries, or
-/// what fill_factor allows.
+/// with sweeps, two of each and z. And the host's analysis: 24 bytes per nonzero. In natural order
+/// there are no sources, and the pattern is A's; there is no analysis either if everything is by
+/// sweeps, or if one thread of a host takes the rows as they come. Fill is not known before: the
+/// factors of these are counted as twice A's entries, or what fill_factor allows.
 double bytes_of_incomplete(Case const& of) {
   IncompleteOptions const& options = of.run.preconditioner.incomplete;
   bool const by_sweeps = options.trisolve == Trisolve::jacobi,
+             has_fill = !of.has("ic0") && !of.has("ilu0"),
              natural = options.ordering == Ordering::natural,
-             analysed = !by_sweeps || options.sweeps == 0 || !natural;
+             in_turn = is_one_thread(of.run.execution.space) &&
+                       (by_sweeps || options.schedule == TriangularSchedule::automatic ||
+                        options.schedule == TriangularSchedule::natural),
+             analysed = !natural || has_fill || !(in_turn || (by_sweeps && options.sweeps > 0));
   bool const on_cores = on_host(of.run.execution.space);
-  double const nonzeros =
-      of.matrix.nonzeros *
-      (of.has("ic0") || of.has("ilu0") ? 1 : std::min(2.0, options.fill_factor));
-  double const exact = (on_cores ? 32 : 44) + (natural ? 0 : 4),
-               swept = 16 + (options.sweeps == 0 ? 4 : 0) + (natural ? 0 : 8);
-  return nonzeros * (3 * of.scalar + (analysed ? 5 * 4 + 24 : 3 * 4)) +
+  double const nonzeros = of.matrix.nonzeros * (has_fill ? std::min(2.0, options.fill_factor) : 1),
+               order = in_turn || options.sweeps > 0 ? 0 : 4,  // of elimination
+      exact = (on_cores ? 28 : 40) + order + (natural ? 0 : 4),
+               swept = 16 + order + (natural ? 0 : 8);
+  return nonzeros * (3 * of.scalar + (natural && !has_fill ? 3 : 5) * 4 + (analysed ? 24 : 0)) +
          of.matrix.rows * (by_sweeps ? swept : exact) +
          of.work_vectors(by_sweeps  ? 5
                          : on_cores ? 2

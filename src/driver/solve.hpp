@@ -66,6 +66,8 @@ std::string not_in_build(std::string_view space);
 
 /// \brief Whether this space, which the build has, works in main memory.
 bool on_host(std::string_view space);
+/// \brief Whether it is a single thread of a host.
+bool is_one_thread(std::string_view space);
 
 /// \brief "4.6.99".
 std::string kokkos_version();

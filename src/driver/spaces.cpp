@@ -58,6 +58,12 @@ bool on_host(std::string_view space) {
   return space == "default" ? default_on_host : space == "serial" || space == "openmp";
 }
 
+bool is_one_thread(std::string_view space) {
+  bool is_one = false;
+  if (on_host(space)) with_space(space, [&](auto const& exec) { is_one = exec.concurrency() == 1; });
+  return is_one;
+}
+
 std::string kokkos_version() {
   return std::to_string(KOKKOS_VERSION / 10000) + "." + std::to_string(KOKKOS_VERSION / 100 % 100) +
          "." + std::to_string(KOKKOS_VERSION % 100);

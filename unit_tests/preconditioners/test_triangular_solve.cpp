@@ -474,6 +474,77 @@ TEST(TriangularLevels, AreThoseOfPlainLoops) {
     }
 }
 
+/// Symmetric patterns, some with a clique of more than 64 rows, some without all diagonal entries.
+TEST(TriangularColours, FoundOnTheDevice) {
+  namespace tri = Solder::Impl::triangular;
+  Exec const exec;
+  std::mt19937 engine(6);
+  for (std::int32_t const rows : {1, 2, 40, 700, 5000})
+    for (std::int32_t const clique : {0, 150}) {
+      SCOPED_TRACE(std::to_string(rows) + " rows, a clique of " + std::to_string(clique));
+      std::vector<std::set<std::int32_t>> neighbours(rows);
+      auto const join = [&](std::int32_t i, std::int32_t j) {
+        neighbours[i].insert(j);
+        neighbours[j].insert(i);
+      };
+      for (std::int32_t i = 0; i < rows; ++i) {
+        if (i % 7 != 3) join(i, i);
+        for (int k = 0; k < 4; ++k)
+          join(i, std::clamp(i + static_cast<std::int32_t>(engine() % 60) - 30, 0, rows - 1));
+        if (i < clique)
+          for (std::int32_t j = 0; j < i; ++j) join(3 * i % rows, 3 * j % rows);
+      }
+      std::vector<std::int32_t> offsets{0}, columns, colour(rows, -1);
+      for (auto const& row : neighbours) {
+        columns.insert(columns.end(), row.begin(), row.end());
+        offsets.push_back(static_cast<std::int32_t>(columns.size()));
+      }
+      for (std::int32_t i = 0; i < rows; ++i) {
+        std::set<std::int32_t> taken;
+        for (std::int32_t const j : neighbours[i])
+          if (j < i) taken.insert(colour[j]);
+        for (colour[i] = 0; taken.contains(colour[i]);) ++colour[i];
+      }
+      std::vector<std::int32_t> order(rows), turn(rows);
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(),
+                       [&](std::int32_t a, std::int32_t b) { return colour[a] < colour[b]; });
+      for (std::int32_t t = 0; t < rows; ++t) turn[order[t]] = t;
+      if (clique > 64 && rows > 3 * clique)
+        EXPECT_GT(*std::max_element(colour.begin(), colour.end()), 100);
+
+      auto const of = tri::coloured(
+          exec, tri::DevicePattern<Exec>::of_sorted(exec, rows, to_device(exec, offsets).data(),
+                                                    to_device(exec, columns)));
+      EXPECT_EQ(to_host(exec, of.label), order);
+      auto const begin = to_host(exec, of.offsets), source = to_host(exec, of.source),
+                 diagonal = to_host(exec, of.diagonal), column = to_host(exec, of.columns);
+      ASSERT_EQ(begin.size(), std::size_t(rows) + 1);
+      ASSERT_EQ(column.size(), columns.size());
+      EXPECT_EQ(begin[rows], offsets[rows]);
+      for (std::int32_t t = 0; t < rows; ++t) {
+        std::int32_t const i = order[t];
+        ASSERT_EQ(begin[t + 1] - begin[t], offsets[i + 1] - offsets[i]);
+        bool const has_diagonal = neighbours[i].contains(i);
+        ASSERT_EQ(diagonal[t] >= 0, has_diagonal);
+        if (has_diagonal) EXPECT_EQ(column[diagonal[t]], t);
+        for (std::int32_t k = begin[t]; k < begin[t + 1]; ++k) {
+          ASSERT_GE(source[k], offsets[i]);
+          ASSERT_LT(source[k], offsets[i + 1]);
+          EXPECT_EQ(column[k], turn[columns[source[k]]]);
+          if (k > begin[t]) EXPECT_LT(column[k - 1], column[k]);
+        }
+      }
+      auto const by_host = tri::ordered_pattern(
+          tri::ordered(Solder::Ordering::multicolour, rows, offsets.data(), columns.data()),
+          offsets.data(), columns.data());
+      EXPECT_EQ(by_host.label, order);
+      EXPECT_EQ(by_host.columns, column);
+      EXPECT_EQ(by_host.source, source);
+      EXPECT_EQ(by_host.diagonal, diagonal);
+    }
+}
+
 /// Where rows are sorted the schedule `levels` of a GPU is made there, else by the host; then rows
 /// are also summed in another order.
 TEST(TriangularLevels, AreTheSameWhoeverFindsThem) {

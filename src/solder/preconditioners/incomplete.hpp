@@ -272,7 +272,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     // A's pattern as it was given, to recognise it at a refresh, and in the order of elimination
     Offsets given_offsets = Impl::no_view<Offsets>();
     Indices given_columns = Impl::no_view<Indices>(), by_level = given_columns,
-            counters = given_columns;
+            tickets = given_columns, counters = given_columns;
     Kokkos::View<std::int32_t*, Kokkos::HostSpace> counters_on_host =
         Impl::no_view<Kokkos::View<std::int32_t*, Kokkos::HostSpace>>();
     Impl::triangular::DevicePattern<Exec> pattern;
@@ -385,6 +385,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
   template <class Offset>
   std::shared_ptr<State> analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) const {
     namespace tri = Impl::triangular;
+    using Scheduled = tri::Scheduled<Scalar, Exec>;
     auto const state = std::make_shared<State>();
     state->rows = A.rows();
     state->nonzeros = state->given_nonzeros = A.nonzeros();
@@ -393,17 +394,54 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     state->given_columns =
         Impl::allocate<std::int32_t>(exec, "Solder::incomplete::given", A.nonzeros());
     Impl::copy(exec, state->given_columns, A.column_indices());
-    auto const on_host = [&] {
+    auto const with_rows_on_host = [&](auto const& f) {
       auto const offsets =
           Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.row_offsets());
       auto const columns =
           Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.column_indices());
-      return tri::ordered_pattern(options_.ordering, A.rows(), offsets.data(), columns.data());
+      return f(offsets.data(), columns.data());
+    };
+    auto const order_on_host = [&](Offset const* offsets, std::int32_t const* columns) {
+      return tri::ordered(options_.ordering, A.rows(), offsets, columns);
+    };
+    auto const on_host = [&] {
+      return with_rows_on_host([&](Offset const* offsets, std::int32_t const* columns) {
+        return tri::ordered_pattern(
+            state->label.empty() ? order_on_host(offsets, columns) : state->label, offsets,
+            columns);
+      });
     };
     tri::OrderedPattern P;
     tri::Filled<Scalar> filled;
     bool const is_natural = options_.ordering == Ordering::natural,
+               is_coloured = options_.ordering == Ordering::multicolour,
                eliminates = options_.sweeps == 0, solves = !solves_by_sweeps();
+    // One thread of a host eliminates and solves the rows as they come.
+    bool const in_turn = solves ? Scheduled::is_in_turn(exec, options_.schedule)
+                                : Impl::is_host_space<Exec> && exec.concurrency() == 1;
+    // In natural order, or in another one if no schedule needs it on the host.
+    auto const ordered_on_device = [&] {
+      bool const by_levels = Scheduled::is_by_levels(options_.schedule, A.rows(), A.nonzeros() / 2,
+                                                     longest_row, is_coloured);
+      if (!is_natural && (Impl::is_host_space<Exec> || (solves && !by_levels))) return false;
+      if (longest_row > tri::most_row_of_device && !is_natural) return false;
+      if (!tri::rows_ascend(exec, A.rows(), A.row_offsets().data(), A.column_indices().data()))
+        return false;
+      auto const natural = tri::DevicePattern<Exec>::of_sorted(
+          exec, A.rows(), state->given_offsets.data(), state->given_columns);
+      if (is_natural) {
+        state->pattern = natural;
+        return true;
+      }
+      bool const finds_colours =
+          is_coloured && Impl::has_progress<Exec> && natural.unsymmetric(exec) < 0;
+      state->pattern =
+          finds_colours
+              ? tri::coloured(exec, natural)
+              : natural.in_order(exec, tri::on_device(exec, with_rows_on_host(order_on_host)));
+      state->label = tri::on_host(exec, state->pattern.label);
+      return true;
+    };
     if (has_fill()) {
       filled = fill(A, on_host());
       P = std::move(filled.pattern);
@@ -420,12 +458,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
                             " entries per entry of A: take a lower level, or a larger fill_factor";
       else
         state->pattern = {exec, P, is_natural};
-    } else if (is_natural && (!Impl::is_host_space<Exec> || !(eliminates || solves)) &&
-               tri::rows_ascend(exec, A.rows(), A.row_offsets().data(),
-                                A.column_indices().data())) {
-      state->pattern = tri::DevicePattern<Exec>::of_sorted(
-          exec, A.rows(), state->given_offsets.data(), state->given_columns);
-    } else {
+    } else if (!ordered_on_device()) {
       P = on_host();
       state->pattern = {exec, P, is_natural};
       if (!is_natural) state->label = P.label;
@@ -435,8 +468,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     bool const must_mirror = is_hermitian(kind_);
     bool const may_be_unsymmetric = !filled.is_too_large && incomplete < 0 &&
                                     (must_mirror || options_.sweeps > 0) &&
-                                    kind_ != Factorisation::ict &&  // which mirrors its pattern
-                                    (P.label.empty() || !tri::is_symmetric(P));
+                                    kind_ != Factorisation::ict;  // which mirrors its pattern
     std::int32_t const unsymmetric = may_be_unsymmetric ? state->pattern.unsymmetric(exec) : -1;
     if (incomplete >= 0)
       state->structural = "row " + Impl::counted(incomplete) + " has no diagonal entry, which " +
@@ -454,14 +486,20 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       return state;
     }
 
-    using Scheduled = tri::Scheduled<Scalar, Exec>;
     Scheduled made[2];
-    bool is_made[] = {!solves, !solves}, has_order = !eliminates;
+    bool is_made[] = {!solves, !solves}, has_order = !eliminates || in_turn;
+    if constexpr (Impl::is_host_space<Exec>)
+      for (int upper = 0; upper < 2 && in_turn && solves; ++upper) {
+        made[upper] = Scheduled::in_turn(
+            exec, state->pattern, tri::device_triangle(state->pattern, upper == 0), upper != 0);
+        is_made[upper] = true;
+      }
     for (int upper = 0; upper < 2 && !Impl::is_host_space<Exec>; ++upper) {
       tri::DeviceTriangle const T = tri::device_triangle(state->pattern, upper == 0);
       bool const orders = upper == 0 && eliminates,
                  looks = solves ? Scheduled::is_by_levels(options_.schedule, T.rows,
-                                                          tri::entries_of(exec, T), longest_row)
+                                                          tri::entries_of(exec, T), longest_row,
+                                                          is_coloured && !has_fill())
                                 : orders && longest_row <= tri::most_row_of_device;
       if (!looks) continue;
       auto const found = tri::rows_by_level(
@@ -477,9 +515,18 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       has_order = true;
     }
     if (!(is_made[0] && is_made[1] && has_order)) {
-      if (P.label.empty()) P = on_host();
+      if (!Impl::is_host_space<Exec> && P.label.empty()) P = on_host();
+      auto const triangle = [&](bool lower) {
+        if constexpr (Impl::is_host_space<Exec>)
+          return tri::triangle_of(tri::device_triangle(state->pattern, lower),
+                                  state->pattern.label.data());
+        else
+          return tri::triangle_of(
+              {A.rows(), lower, P.offsets.data(), P.columns.data(), P.diagonal.data()},
+              P.label.data());
+      };
       typename Scheduled::Plan plans[2];
-      std::vector<std::int32_t> by_level;
+      tri::Tiles by_level;
       Impl::FirstFailure failure;
       // Both triangles at once, if the host has threads.
       Kokkos::parallel_for("Solder::incomplete::analyse",
@@ -488,21 +535,28 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
                              failure.guard([&] {
                                bool const orders = upper == 0 && !has_order;
                                if (is_made[upper] && !orders) return;
-                               auto const T = tri::triangle_of(P, upper == 0);
+                               auto const T = triangle(upper == 0);
                                if (!is_made[upper])
                                  plans[upper] = Scheduled::planned(exec, T.needs, T.label, T.source,
                                                                    T.diagonal, options_.schedule);
                                if (!orders) return;
+                               if (Impl::is_host_space<Exec> && solves) {
+                                 by_level = std::move(plans[0].tiles);
+                                 return;
+                               }
                                std::vector<std::int32_t> level;
                                state->levels = tri::find_levels(T.needs, level);
-                               by_level = tri::sorted_by(level, state->levels);
+                               by_level = tri::cut(tri::sorted_by(level, state->levels), 32);
                              });
                            });
       Kokkos::DefaultHostExecutionSpace().fence("Solder::incomplete: the triangles are analysed");
       failure.rethrow();
       for (int upper : {0, 1})
         if (!is_made[upper]) made[upper] = Scheduled(exec, plans[upper]);
-      if (!has_order) state->by_level = tri::on_device(exec, by_level);
+      if (!has_order) {
+        state->by_level = tri::on_device(exec, by_level.order);
+        if (Impl::is_host_space<Exec>) state->tickets = tri::on_device(exec, by_level.begin);
+      }
     }
     if (solves) {
       state->lower = std::move(made[0]);
@@ -610,11 +664,14 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
   std::int32_t eliminate(Exec const& exec, Scalar const* from, double shift) {
     State& state = *state_;
     using Real = typename ScalarTraits<Scalar>::Real;
+    auto const tickets = std::max(1, static_cast<std::int32_t>(state.tickets.extent(0)) - 1);
     Impl::triangular::IncompleteRows<Scalar> const rows{state.rows,
                                                         state.pattern.offsets.data(),
                                                         state.pattern.columns.data(),
                                                         state.pattern.diagonal.data(),
                                                         state.by_level.data(),
+                                                        state.tickets.data(),
+                                                        tickets,
                                                         state.pattern.source.data(),
                                                         from,
                                                         static_cast<Real>(1 + shift),
@@ -637,7 +694,6 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     counters(2) = 0;
     Impl::copy(exec, state.counters, counters);
     if (repairs()) find_least_pivots(exec, from);
-    std::int64_t const at_once = Impl::triangular::levels_ahead * state.rows / state.levels + 1;
     if constexpr (Impl::is_host_space<Exec>) {
       Kokkos::parallel_for(
           "Solder::incomplete::factorise",
@@ -647,7 +703,8 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     } else {
       // More teams per multiprocessor than other kernels have: rows mostly wait for memory.
       constexpr int warps = Impl::league_threads / Impl::warp, teams_at_once = 4;
-      std::int64_t const wanted = (at_once + warps - 1) / warps;
+      std::int64_t const at_once = Impl::triangular::levels_ahead * state.rows / state.levels + 1,
+                         wanted = (at_once + warps - 1) / warps;
       std::int64_t const most = std::int64_t(Impl::multiprocessors(exec)) * teams_at_once;
       Kokkos::parallel_for(
           "Solder::incomplete::factorise",
@@ -663,7 +720,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
                                                  : state.label[counters(3)];
     if (counters(1) == rows.none) return -1;
     if constexpr (Impl::is_host_space<Exec>)
-      return state.by_level(counters(1));
+      return state.by_level.extent(0) == 0 ? counters(1) : state.by_level(counters(1));
     else
       return counters(1);
   }

@@ -25,6 +25,18 @@ Kokkos::View<T*, typename Exec::memory_space> on_device(Exec const& exec,
   return to;
 }
 
+/// \brief A copy on the host. Waits until it is done.
+template <class Exec>
+std::vector<std::int32_t> on_host(Exec const& exec, DeviceArray<std::int32_t, Exec> const& from) {
+  std::vector<std::int32_t> to(from.extent(0));
+  Impl::copy(
+      exec,
+      Kokkos::View<std::int32_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(to.data(), to.size()),
+      from);
+  exec.fence("Solder::triangular: an order is copied");
+  return to;
+}
+
 /// \brief The smallest value to which visit(i, first) sets `first`, for i from 0 to count - 1, or
 /// -1. Waits for the result.
 template <class Exec, class Visit>

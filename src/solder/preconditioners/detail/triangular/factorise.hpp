@@ -40,7 +40,11 @@ struct IncompleteRows {
   std::int32_t const* offsets;
   std::int32_t const* columns;
   std::int32_t const* diagonal;  ///< places of the diagonal entries
-  std::int32_t const* order;
+  std::int32_t const* order;     ///< null, on hosts: as the rows come
+  /// On hosts: where the rows that a thread takes at once begin in `order`, and the end; null: all
+  /// are taken by one.
+  std::int32_t const* begin;
+  std::int32_t tickets;  ///< of these
   /// The place of each entry in `given`, -1 for one that A does not have; null: the same place.
   std::int32_t const* source;
   Scalar const* given;  ///< A's values
@@ -58,16 +62,19 @@ struct IncompleteRows {
   Real const* least = nullptr;
   std::int32_t* repaired = nullptr;
 
-  /// \brief One thread of a host. After an unusable pivot it takes no more rows: the rows that were
-  /// taken need only rows that were taken before.
+  /// \brief One thread of a host. After an unusable pivot it takes no more rows: those that were
+  /// taken, all of which it goes through, need only rows that were taken before.
   void operator()(int thread) const {
     Scalar* const row = work + std::size_t(thread) * std::size_t(rows);
     while (load_relaxed(wrong) == none) {
-      std::int64_t const t = next_rows();
-      if (t >= rows) break;
-      for (std::int64_t p = t; p < t + rows_of_ticket && p < rows; ++p)
-        if (!eliminate_on_host(order[p], row))
-          Kokkos::atomic_min(wrong, static_cast<std::int32_t>(p));
+      std::int32_t const t = add_one_release(ticket);
+      if (t >= tickets) break;
+      std::int32_t const end = begin == nullptr ? rows : begin[t + 1];
+      for (std::int32_t p = begin == nullptr ? 0 : begin[t]; p < end; ++p)
+        if (!eliminate_on_host(order == nullptr ? p : order[p], row)) {
+          Kokkos::atomic_min(wrong, p);
+          if (tickets == 1) break;  // nobody waits for the rest
+        }
     }
   }
 
@@ -123,10 +130,7 @@ struct IncompleteRows {
   }
 
  private:
-  /// Rows that are waited for at once, and rows that a host thread takes at once.
-  static constexpr int batch = 4, rows_of_ticket = 32;
-
-  std::int64_t next_rows() const { return std::int64_t(rows_of_ticket) * add_one_release(ticket); }
+  static constexpr int batch = 4;  ///< rows that are waited for at once
 
   KOKKOS_FORCEINLINE_FUNCTION Scalar of_A(std::int32_t place, std::int32_t pivot_place) const {
     std::int32_t const from = source == nullptr ? place : source[place];

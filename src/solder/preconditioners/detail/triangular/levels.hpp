@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// \brief The levels of a triangular pattern, found on the device, where the pattern is.
+/// \brief The levels of a triangular pattern, and the colours of a symmetric one, found on the
+/// device, where the pattern is.
 
 #include <algorithm>
 #include <bit>
@@ -26,30 +27,73 @@ SOLDER_MAKES_LAMBDAS std::int64_t entries_of(Exec const& exec, DeviceTriangle co
   return entries;
 }
 
-/// \brief Finds the level of each row: the length of the longest chain of needed rows that leads to
-/// it.
+/// \brief The level of a row: the length of the longest chain of needed rows that leads to it.
+struct LevelOfRow {
+  static constexpr char const* kernel = "Solder::triangular::levels";
+  std::int32_t level = 0;
+
+  KOKKOS_FORCEINLINE_FUNCTION void add(std::int32_t of_needed) {
+    level = level > of_needed ? level : of_needed + 1;
+  }
+  template <class ForEachNeeded>
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t value(ForEachNeeded const&) const {
+    return level;
+  }
+};
+
+/// \brief The colour of a row: the first one that no needed row has.
+struct ColourOfRow {
+  static constexpr char const* kernel = "Solder::triangular::colours";
+  static constexpr std::int32_t at_once = 64;
+  std::uint64_t taken = 0;  ///< of the first colours, a bit each
+
+  KOKKOS_FORCEINLINE_FUNCTION void add(std::int32_t of_needed) {
+    if (of_needed < at_once) taken |= std::uint64_t(1) << of_needed;
+  }
+  /// \param for_each_needed calls a function with the colour of each needed row
+  template <class ForEachNeeded>
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t value(ForEachNeeded const& for_each_needed) const {
+    std::uint64_t these = taken;
+    std::int32_t first = 0;
+    while (~these == 0) {
+      first += at_once;
+      these = 0;
+      for_each_needed([&](std::int32_t of_needed) {
+        if (of_needed >= first && of_needed < first + at_once)
+          these |= std::uint64_t(1) << (of_needed - first);
+      });
+    }
+    return first + Kokkos::countr_zero(~these);
+  }
+};
+
+/// \brief Finds a number of each row that follows from those of the rows that it needs.
 ///
 /// On GPUs this is one kernel. A warp takes the next 32 rows in the order in which they are solved.
-/// Each lane goes through the rows that its row needs, as far as their levels are known. It reads
-/// levels of the warp's own rows, which mostly wait for each other, from scratch, and others from
+/// Each lane goes through the rows that its row needs, as far as their numbers are known. It reads
+/// numbers of the warp's own rows, which mostly wait for each other, from scratch, and others from
 /// memory. All rows that a lane waits for have been taken by a running warp: see has_progress. On
 /// hosts this is a loop.
-struct FindLevels {
+/// \tparam Row LevelOfRow or ColourOfRow
+template <class Row>
+struct FindInTurn {
   static constexpr std::int32_t unknown = -1;
   static constexpr int warps = 8, teams_at_once = 4;  ///< per team, per multiprocessor
   static constexpr int scratch_bytes() { return warps * warp * int(sizeof(std::int32_t)); }
 
   DeviceTriangle T;
-  std::int32_t* level;   ///< unknown at first
-  std::int32_t most;     ///< levels; if there are more, all warps give up
+  std::int32_t* number;  ///< unknown at first
+  std::int32_t most;     ///< numbers; if there are more, all warps give up
   std::int32_t* ticket;  ///< 0 at first
-  std::int32_t* deep;    ///< 0 at first; 1 if there are more than `most` levels
+  std::int32_t* many;    ///< 0 at first; 1 if there are more than `most` numbers
 
   void operator()(int) const {
-    for (std::int32_t turn = 0; turn < T.rows && *deep == 0; ++turn) {
-      std::int32_t of_row = 0, passed = 0;
-      look(T.in_turn(turn), turn, nullptr, passed, of_row);
-      keep(T.in_turn(turn), of_row);
+    for (std::int32_t turn = 0; turn < T.rows && *many == 0; ++turn) {
+      Row row;
+      std::int32_t passed = 0;
+      std::int32_t const i = T.in_turn(turn);
+      look(i, turn, nullptr, passed, row);
+      keep(i, value(i, turn, nullptr, row));
     }
   }
 
@@ -64,48 +108,63 @@ struct FindLevels {
       if (std::int64_t(t) * warp >= T.rows) return;
       std::int32_t const first = t * warp, turn = first + lane,
                          i = T.in_turn(turn < T.rows ? turn : 0);
-      std::int32_t of_row = 0, passed = 0;
+      Row row;
+      std::int32_t passed = 0;
       bool waits = turn < T.rows;
       store_relaxed(scratch + lane, unknown);
       lane_barrier();
       while (lane_votes(waits) != 0) {
-        if (waits && look(i, first, scratch, passed, of_row)) {
-          store_relaxed(scratch + lane, of_row);
-          keep(i, of_row);
+        if (waits && look(i, first, scratch, passed, row)) {
+          std::int32_t const own = value(i, first, scratch, row);
+          store_relaxed(scratch + lane, own);
+          keep(i, own);
           waits = false;
         }
         lane_barrier();
       }
-      if (lane_value(load_relaxed(deep), 0) != 0) return;  // all lanes, or none
+      if (lane_value(load_relaxed(many), 0) != 0) return;  // all lanes, or none
     }
   }
 
  private:
-  /// \brief Continues through the rows that row i needs, in the order in which they are solved;
-  /// `passed` of them are done. Returns whether all levels are known. The levels of turns from
-  /// `first` on are in `scratch`.
+  /// \brief The number of the p-th row that row i needs, in the order in which they are solved.
+  /// Those of turns from `first` on are in `scratch`.
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t of_needed(std::int32_t i, std::int32_t p,
+                                                     std::int32_t first,
+                                                     std::int32_t const* scratch) const {
+    std::int32_t const needed = T.columns[T.lower ? T.begin(i) + p : T.end(i) - 1 - p],
+                       turn = T.in_turn(needed);
+    return load_relaxed(turn < first ? number + needed : scratch + (turn - first));
+  }
+  /// \brief Continues through the rows that row i needs; `passed` of them are done. Returns whether
+  /// all their numbers are known.
   KOKKOS_FORCEINLINE_FUNCTION bool look(std::int32_t i, std::int32_t first,
                                         std::int32_t const* scratch, std::int32_t& passed,
-                                        std::int32_t& of_row) const {
-    std::int32_t const begin = T.begin(i), end = T.end(i);
-    for (; passed < end - begin; ++passed) {
-      std::int32_t const needed = T.columns[T.lower ? begin + passed : end - 1 - passed],
-                         turn = T.in_turn(needed);
-      std::int32_t const of =
-          load_relaxed(turn < first ? level + needed : scratch + (turn - first));
+                                        Row& row) const {
+    for (std::int32_t const count = T.end(i) - T.begin(i); passed < count; ++passed) {
+      std::int32_t const of = of_needed(i, passed, first, scratch);
       if (of == unknown) return false;
-      of_row = of_row > of ? of_row : of + 1;
+      row.add(of);
     }
     return true;
   }
-  /// \brief Stores the level of a row, even beyond `most`, because others may wait for it.
-  KOKKOS_FORCEINLINE_FUNCTION void keep(std::int32_t i, std::int32_t of_row) const {
-    store_relaxed(level + i, of_row);
-    if (of_row >= most) store_relaxed(deep, std::int32_t(1));
+  /// \brief The number of row i, once those of all needed rows are known.
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t value(std::int32_t i, std::int32_t first,
+                                                 std::int32_t const* scratch,
+                                                 Row const& row) const {
+    return row.value([&](auto const& f) {
+      for (std::int32_t p = 0; p < T.end(i) - T.begin(i); ++p) f(of_needed(i, p, first, scratch));
+    });
+  }
+  /// \brief Stores the number of a row, even beyond `most`, because others may wait for it.
+  KOKKOS_FORCEINLINE_FUNCTION void keep(std::int32_t i, std::int32_t own) const {
+    store_relaxed(number + i, own);
+    if (own >= most) store_relaxed(many, std::int32_t(1));
   }
 };
 
-/// \brief The rows level by level, and within a level in the order in which they are solved.
+/// \brief The rows level by level or colour by colour, and within one in the order in which they
+/// are solved.
 template <class Exec>
 struct RowsByLevel {
   using Indices = DeviceArray<std::int32_t, Exec>;
@@ -138,38 +197,40 @@ SOLDER_MAKES_LAMBDAS void sort_by_level(Exec const& exec, RowsByLevel<Exec>& row
   }
 }
 
-/// \param most levels; the search gives up if there are more
-template <class Exec>
-SOLDER_MAKES_LAMBDAS RowsByLevel<Exec> rows_by_level(Exec const& exec, DeviceTriangle const& T,
-                                                     std::int32_t most) {
+/// \brief Rows by their levels or colours.
+/// \param most of them; the search gives up if there are more
+template <class Row, class Exec>
+SOLDER_MAKES_LAMBDAS RowsByLevel<Exec> rows_by(Exec const& exec, DeviceTriangle const& T,
+                                               std::int32_t most) {
+  using Find = FindInTurn<Row>;
   Kokkos::Timer timer;
   RowsByLevel<Exec> found;
   if (T.rows == 0 || most == 0) return found;
   found.level = allocate<std::int32_t>(exec, "Solder::triangular::level", T.rows);
   found.order = allocate<std::int32_t>(exec, "Solder::triangular::order", T.rows);
   auto const counters = allocate_zeros<std::int32_t>(exec, "Solder::triangular::counters", 2);
-  Kokkos::deep_copy(exec, found.level, FindLevels::unknown);
-  FindLevels const find{T, found.level.data(), most, counters.data(), counters.data() + 1};
+  Kokkos::deep_copy(exec, found.level, Find::unknown);
+  Find const find{T, found.level.data(), most, counters.data(), counters.data() + 1};
   if constexpr (is_host_space<Exec>) {
-    Kokkos::parallel_for("Solder::triangular::levels",
-                         Kokkos::RangePolicy<Exec, Kokkos::IndexType<int>>(exec, 0, 1), find);
+    Kokkos::parallel_for(Row::kernel, Kokkos::RangePolicy<Exec, Kokkos::IndexType<int>>(exec, 0, 1),
+                         find);
   } else {
-    constexpr int warps = FindLevels::warps, at_once = FindLevels::teams_at_once;
+    constexpr int warps = Find::warps, at_once = Find::teams_at_once;
     std::int64_t const wanted = (std::int64_t(T.rows) + warps * warp - 1) / (warps * warp),
                        most_teams = std::int64_t(multiprocessors(exec)) * at_once;
     using Policy = Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<warps * warp, at_once>>;
-    Kokkos::parallel_for("Solder::triangular::levels",
+    Kokkos::parallel_for(Row::kernel,
                          Policy(exec, static_cast<int>(std::min(wanted, most_teams)), warps, warp)
-                             .set_scratch_size(0, Kokkos::PerTeam(FindLevels::scratch_bytes())),
+                             .set_scratch_size(0, Kokkos::PerTeam(Find::scratch_bytes())),
                          find);
   }
   auto const* const level = found.level.data();
-  auto const* const deep = find.deep;
+  auto const* const many = find.many;
   std::int32_t levels = 0;
   Kokkos::parallel_reduce(
-      "Solder::triangular::levels", Kokkos::RangePolicy<Exec>(exec, 0, T.rows),
+      Row::kernel, Kokkos::RangePolicy<Exec>(exec, 0, T.rows),
       KOKKOS_LAMBDA(int i, std::int32_t& largest) {
-        std::int32_t const own = *deep != 0 ? 0 : level[i] + 1;
+        std::int32_t const own = *many != 0 ? 0 : level[i] + 1;
         largest = largest > own ? largest : own;
       },
       Kokkos::Max<std::int32_t>(levels));
@@ -183,6 +244,23 @@ SOLDER_MAKES_LAMBDAS RowsByLevel<Exec> rows_by_level(Exec const& exec, DeviceTri
   exec.fence("Solder::triangular: the rows are sorted");
   found.seconds = timer.seconds();
   return found;
+}
+
+/// \brief Rows by their levels.
+/// \param most levels; the search gives up if there are more
+template <class Exec>
+RowsByLevel<Exec> rows_by_level(Exec const& exec, DeviceTriangle const& T, std::int32_t most) {
+  return rows_by<LevelOfRow>(exec, T, most);
+}
+
+/// \brief A symmetric pattern, whose rows are sorted and in natural order, colour by colour. Each
+/// row gets the first colour that none of the neighbours before it has, as from by_colour() of the
+/// host.
+template <class Exec>
+DevicePattern<Exec> coloured(Exec const& exec, DevicePattern<Exec> const& natural) {
+  natural.place_missing_ones(exec, true);
+  return natural.in_order(
+      exec, rows_by<ColourOfRow>(exec, device_triangle(natural, true), natural.rows).order);
 }
 
 /// \brief Whether a tile begins at place p: `most` rows of one level, or the rest of the level.

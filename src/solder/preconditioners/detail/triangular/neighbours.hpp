@@ -8,6 +8,39 @@
 
 namespace Solder::Impl::triangular {
 
+/// \brief Whether each entry k of a square matrix has its mirror image, at the place l, and
+/// agrees(k, l). Goes through the rows with a place in each row above the diagonal that only moves
+/// forward. The columns of a row ascend.
+template <class Offset, class F>
+bool is_mirrored(std::int32_t rows, Offset const* offsets, std::int32_t const* columns,
+                 F const& agrees) {
+  std::vector<Offset> next(rows);
+  for (std::int32_t i = 0; i < rows; ++i) {
+    Offset k = offsets[i];
+    Offset const end = offsets[i + 1];
+    for (; k < end && columns[k] < i; ++k) {
+      std::int32_t const j = columns[k];
+      if (next[j] == offsets[j + 1] || columns[next[j]] != i || !agrees(k, next[j])) return false;
+      ++next[j];
+    }
+    bool const has_diagonal = k < end && columns[k] == i;
+    if (has_diagonal && !agrees(k, k)) return false;
+    next[i] = k + has_diagonal;
+  }
+  for (std::int32_t i = 0; i < rows; ++i)
+    if (next[i] < offsets[i + 1]) return false;
+  return true;
+}
+/// \brief Whether the pattern is symmetric, and the columns of each row ascend.
+template <class Offset>
+bool is_sorted_and_symmetric(std::int32_t rows, Offset const* offsets,
+                             std::int32_t const* columns) {
+  for (std::int32_t i = 0; i < rows; ++i)
+    for (Offset k = offsets[i] + 1; k < offsets[i + 1]; ++k)
+      if (columns[k - 1] >= columns[k]) return false;
+  return is_mirrored(rows, offsets, columns, [](Offset, Offset) { return true; });
+}
+
 /// \brief The neighbours of each row: the pattern of A + A^T without its diagonal, on the host.
 struct Neighbours {
   std::vector<std::int64_t> offsets;
@@ -26,6 +59,17 @@ struct Neighbours {
 template <class Offset>
 Neighbours neighbours_of(std::int32_t rows, Offset const* offsets, std::int32_t const* columns) {
   Neighbours all;
+  if (is_sorted_and_symmetric(rows, offsets, columns)) {
+    all.offsets.reserve(std::size_t(rows) + 1);
+    all.columns.reserve(offsets[rows]);
+    all.offsets.push_back(0);
+    for (std::int32_t i = 0; i < rows; ++i) {
+      for (Offset k = offsets[i]; k < offsets[i + 1]; ++k)
+        if (columns[k] != i) all.columns.push_back(columns[k]);
+      all.offsets.push_back(static_cast<std::int64_t>(all.columns.size()));
+    }
+    return all;
+  }
   all.offsets.assign(std::size_t(rows) + 1, 0);
   auto const for_each_pair = [&](auto const& f) {
     for (std::int32_t i = 0; i < rows; ++i)

@@ -8,6 +8,7 @@
 
 #include <solder/core/allocate.hpp>
 #include <solder/core/kokkos_ext.hpp>
+#include <solder/matrix/offsets.hpp>
 #include <solder/preconditioners/detail/triangular/device.hpp>
 #include <solder/preconditioners/detail/triangular/ordering.hpp>
 
@@ -19,85 +20,42 @@ struct OrderedPattern {
   std::vector<std::int32_t> label, offsets{0}, columns, source, diagonal;
 };
 
+/// \param order A's rows
 template <class Offset>
-OrderedPattern ordered_pattern(Ordering ordering, std::int32_t rows, Offset const* offsets,
+OrderedPattern ordered_pattern(std::vector<std::int32_t> order, Offset const* offsets,
                                std::int32_t const* columns) {
+  auto const rows = static_cast<std::int32_t>(order.size());
   OrderedPattern P;
-  P.label = ordered(ordering, rows, offsets, columns);
-  std::vector<std::int32_t> rank(rows);
-  for (std::int32_t i = 0; i < rows; ++i) rank[P.label[i]] = i;
+  P.label = std::move(order);
+  std::vector<std::uint32_t> rank(rows);
+  for (std::int32_t i = 0; i < rows; ++i) rank[P.label[i]] = static_cast<std::uint32_t>(i);
   P.columns.reserve(offsets[rows]);
   P.source.reserve(offsets[rows]);
+  P.offsets.reserve(std::size_t(rows) + 1);
   P.diagonal.assign(rows, -1);
-  std::vector<std::pair<std::int32_t, std::int32_t>> row;
+  std::vector<std::uint64_t> row;  // of each entry: its rank, and its place in the lower half
   for (std::int32_t i = 0; i < rows; ++i) {
     row.clear();
     for (Offset k = offsets[P.label[i]]; k < offsets[P.label[i] + 1]; ++k)
-      row.emplace_back(rank[columns[k]], static_cast<std::int32_t>(k));
+      row.push_back(std::uint64_t(rank[columns[k]]) << 32 | static_cast<std::uint32_t>(k));
     if (!std::is_sorted(row.begin(), row.end())) std::sort(row.begin(), row.end());
-    for (auto const& [column, k] : row) {
+    for (std::uint64_t const entry : row) {
+      auto const column = static_cast<std::int32_t>(entry >> 32);
       if (column == i) P.diagonal[i] = static_cast<std::int32_t>(P.columns.size());
       P.columns.push_back(column);
-      P.source.push_back(k);
+      P.source.push_back(static_cast<std::int32_t>(entry & 0xffff'ffff));
     }
     P.offsets.push_back(static_cast<std::int32_t>(P.columns.size()));
   }
   return P;
 }
 
-/// \brief Whether each entry k has its mirror image, at the place l, and agrees(k, l). Goes through
-/// the rows with a place in each row above the diagonal that only moves forward. The columns of a
-/// row ascend.
-template <class F>
-bool is_mirrored(OrderedPattern const& P, F const& agrees) {
-  auto const rows = static_cast<std::int32_t>(P.label.size());
-  std::vector<std::int32_t> next(rows);
-  for (std::int32_t i = 0; i < rows; ++i) {
-    std::int32_t k = P.offsets[i];
-    std::int32_t const end = P.offsets[i + 1];
-    for (; k < end && P.columns[k] < i; ++k) {
-      std::int32_t const j = P.columns[k];
-      if (next[j] == P.offsets[j + 1] || P.columns[next[j]] != i || !agrees(k, next[j]))
-        return false;
-      ++next[j];
-    }
-    bool const has_diagonal = k < end && P.columns[k] == i;
-    if (has_diagonal && !agrees(k, k)) return false;
-    next[i] = k + has_diagonal;
-  }
-  for (std::int32_t i = 0; i < rows; ++i)
-    if (next[i] < P.offsets[i + 1]) return false;
-  return true;
-}
-inline bool is_symmetric(OrderedPattern const& P) {
-  return is_mirrored(P, [](std::int32_t, std::int32_t) { return true; });
-}
-
-/// \brief One triangle of an ordered pattern. Rows are counted from the one that is solved first.
+/// \brief One triangle of an ordered pattern on the host. Rows are counted from the one that is
+/// solved first.
 struct Triangle {
   Dependencies needs;
   std::vector<std::int32_t> label, source, diagonal;
 };
-
-inline Triangle triangle_of(OrderedPattern const& P, bool lower) {
-  auto const rows = static_cast<std::int32_t>(P.label.size());
-  Triangle T;
-  T.needs.columns.reserve(P.columns.size() / 2 + 1);
-  T.source.reserve(P.columns.size() / 2 + 1);
-  for (std::int32_t turn = 0; turn < rows; ++turn) {
-    std::int32_t const i = lower ? turn : rows - 1 - turn;
-    std::int32_t const from = lower ? P.offsets[i] : P.diagonal[i] + 1,
-                       to = lower ? P.diagonal[i] : P.offsets[i + 1];
-    for (std::int32_t k = from; k < to; ++k) {
-      T.needs.columns.push_back(lower ? P.columns[k] : rows - 1 - P.columns[k]);
-      T.source.push_back(k);
-    }
-    T.needs.offsets.push_back(static_cast<std::int32_t>(T.needs.columns.size()));
-    T.label.push_back(P.label[i]);
-    if (!lower) T.diagonal.push_back(P.diagonal[i]);
-  }
-  return T;
-}
 
 /// \brief Whether the columns of each row ascend. Waits for the result.
 template <class Exec, class Offset>
@@ -154,6 +112,63 @@ struct DevicePattern {
     return P;
   }
 
+  /// \brief The same pattern with its rows, which are sorted and in natural order, in another
+  /// order.
+  ///
+  /// The place of an entry is the number of those of its row that come before it. So the work grows
+  /// with the square of a row's length. Some eight kernels.
+  /// \param rows_in_order each row, when its turn comes
+  SOLDER_MAKES_LAMBDAS DevicePattern in_order(Exec const& exec,
+                                              Indices const& rows_in_order) const {
+    auto const indices = [&](std::int64_t size) {
+      return allocate<std::int32_t>(exec, "Solder::incomplete::pattern", size);
+    };
+    DevicePattern P;
+    P.rows = rows;
+    P.label = rows_in_order;
+    P.offsets = indices(std::int64_t(rows) + 1);
+    P.diagonal = indices(rows);
+    P.source = indices(columns.extent(0));
+    Indices const ordered = indices(columns.extent(0)), turns = indices(rows),
+                  turn_of_entries = indices(columns.extent(0));
+    auto const *const row = rows_in_order.data(), *const begins = offsets.data(),
+                      *const all = columns.data();
+    auto *const turn = turns.data(), *const of_entry = turn_of_entries.data(),
+                *const to = P.offsets.data(), *const places = P.diagonal.data(),
+                *const sources = P.source.data(), *const entries = ordered.data();
+    Kokkos::parallel_for(
+        "Solder::incomplete::turns", Kokkos::RangePolicy<Exec>(exec, 0, rows),
+        KOKKOS_LAMBDA(int i) {
+          turn[row[i]] = i;
+          places[i] = -1;
+        });
+    Kokkos::parallel_for(
+        "Solder::incomplete::turns", Kokkos::RangePolicy<Exec>(exec, 0, columns.extent(0)),
+        KOKKOS_LAMBDA(int k) { of_entry[k] = turn[all[k]]; });
+    offsets_of_lengths(
+        exec, to, rows,
+        KOKKOS_LAMBDA(std::int32_t i) { return begins[row[i] + 1] - begins[row[i]]; });
+    constexpr int lanes = is_host_space<Exec> ? 1 : 8;  // that share a row
+    Kokkos::parallel_for(
+        "Solder::incomplete::order",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0,
+                                                                   std::int64_t(rows) * lanes),
+        KOKKOS_LAMBDA(std::int64_t t) {
+          auto const i = static_cast<std::int32_t>(t / lanes);
+          std::int32_t const begin = begins[row[i]], end = begins[row[i] + 1];
+          for (auto k = begin + static_cast<std::int32_t>(t % lanes); k < end; k += lanes) {
+            std::int32_t place = to[i];
+            for (std::int32_t l = begin; l < end; ++l) place += of_entry[l] < of_entry[k];
+            entries[place] = of_entry[k];
+            sources[place] = k;
+            if (of_entry[k] == i) places[i] = place;
+          }
+        });
+    exec.fence("Solder::incomplete: the pattern is ordered");
+    P.columns = ordered;
+    return P;
+  }
+
   /// \brief The first row of A without a diagonal entry, or -1. Waits for the result.
   SOLDER_MAKES_LAMBDAS std::int32_t without_diagonal(Exec const& exec) const {
     auto const* const places = diagonal.data();
@@ -191,6 +206,9 @@ struct DevicePattern {
   SOLDER_MAKES_LAMBDAS std::int32_t unsymmetric(Exec const& exec) const {
     auto const* const labels = label.data();
     auto const *const begins = offsets.data(), *const all = columns.data();
+    if constexpr (is_host_space<Exec>)
+      if (is_mirrored(rows, begins, all, [](std::int32_t, std::int32_t) { return true; }))
+        return -1;
     return first_row(
         exec, rows, KOKKOS_LAMBDA(int i, std::int32_t& first) {
           std::int32_t const row = labels == nullptr ? i : labels[i];
@@ -221,6 +239,31 @@ struct DeviceTriangle {
     return lower ? diagonal[i] : offsets[i + 1];
   }
 };
+
+/// \brief The same triangle on the host.
+/// \param T in the host's memory, as are the others
+/// \param label the number of each row in vectors; null: its own
+inline Triangle triangle_of(DeviceTriangle const& T, std::int32_t const* label) {
+  Triangle of;
+  std::int32_t entries = 0;
+  for (std::int32_t i = 0; i < T.rows; ++i) entries += T.end(i) - T.begin(i);
+  of.needs.columns.reserve(entries);
+  of.source.reserve(entries);
+  of.needs.offsets.reserve(std::size_t(T.rows) + 1);
+  of.label.reserve(T.rows);
+  if (!T.lower) of.diagonal.reserve(T.rows);
+  for (std::int32_t turn = 0; turn < T.rows; ++turn) {
+    std::int32_t const i = T.in_turn(turn);
+    for (std::int32_t k = T.begin(i); k < T.end(i); ++k) {
+      of.needs.columns.push_back(T.in_turn(T.columns[k]));
+      of.source.push_back(k);
+    }
+    of.needs.offsets.push_back(static_cast<std::int32_t>(of.needs.columns.size()));
+    of.label.push_back(label == nullptr ? i : label[i]);
+    if (!T.lower) of.diagonal.push_back(T.diagonal[i]);
+  }
+  return of;
+}
 
 template <class Exec>
 DeviceTriangle device_triangle(DevicePattern<Exec> const& P, bool lower) {

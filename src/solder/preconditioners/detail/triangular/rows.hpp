@@ -152,13 +152,22 @@ struct TriangularRows {
   }
   template <class Consume>
   void solve_task(std::int32_t task, Scalar const* right, Consume const& consume) const {
+    std::int32_t before = -1;  // the row solved before, which the last entry is often in
+    Scalar of_before{};
     for (std::int32_t s = T.strands.begin[task]; s < T.strands.begin[task + 1]; ++s) {
-      std::int32_t const i = T.rows[s];
+      std::int32_t const i = T.rows[s], last = T.offsets[s + 1] - 1;
       Scalar solved = T.inverse == nullptr ? right[i] : right[i] * T.inverse[s];
-      for (std::int32_t k = T.offsets[s]; k < T.offsets[s + 1]; ++k)
-        solved -= T.values[k] * x[T.columns[k]];
+      for (std::int32_t k = T.offsets[s]; k < last; ++k) solved -= T.values[k] * x[T.columns[k]];
+      if (last >= T.offsets[s]) {
+        if (T.columns[last] == before)
+          solved -= T.values[last] * of_before;
+        else
+          solved -= T.values[last] * x[T.columns[last]];
+      }
       x[i] = solved;
       consume(i, solved);
+      before = i;
+      of_before = solved;
     }
   }
 

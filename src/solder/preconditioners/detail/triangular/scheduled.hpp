@@ -40,6 +40,7 @@ class Scheduled {
         diagonal_sources;
     std::vector<std::int32_t> first, needs_begin;  ///< of strands, if any, as is `begin` then
     std::vector<StrandNeed> needs;
+    Tiles tiles;  ///< of hosts: in the order of their levels
   };
 
   /// \brief Analyses a pattern. It does not use the device, so several threads may call it.
@@ -57,61 +58,33 @@ class Scheduled {
     std::vector<std::int32_t> level;
     plan.report.levels = find_levels(needs, level);
     plan.report.entries = static_cast<std::int64_t>(needs.columns.size());
-    Tiles const tiles = choose(exec, needs, level, wanted, plan);
+    auto [tiles, strands] = choose(exec, needs, level, wanted, plan);
     plan.report.tiles = tiles.count();
     plan.report.tile_levels = tiles.levels;
-
-    std::vector<std::int32_t> order;
+    auto const tile = tiles.tile_of_rows();
+    for (std::int32_t i = 0; i < rows; ++i)
+      needs.for_each_needed(i, [&](std::int32_t j) { plan.report.external += tile[j] != tile[i]; });
+    std::vector<std::int32_t> const order = is_host_space<Exec> ? strands.order : tiles.order;
+    plan.rows.resize(rows);
+    for (std::int32_t s = 0; s < rows; ++s) plan.rows[s] = label[order[s]];
+    plan.offsets.reserve(std::size_t(rows) + 1);
+    plan.columns.reserve(needs.columns.size());
+    plan.sources.reserve(needs.columns.size());
     if constexpr (is_host_space<Exec>) {
-      auto strands = strands_of(needs, tiles, threads_of(exec));
+      put_in_order_of_solving(needs, label, source, order, plan);
       plan.first = std::move(strands.first);
       plan.begin = std::move(strands.begin);
       plan.needs_begin = std::move(strands.needs_begin);
       plan.needs = std::move(strands.needs);
-      order = std::move(strands.order);
+      plan.tiles = by_level_of_tiles(needs, tiles);
     } else {
-      plan.begin = tiles.begin;
-      order = tiles.order;
+      put_own_tile_last(needs, tile, source, tiles, plan);
+      plan.begin = std::move(tiles.begin);
     }
-    // Entries of other tiles come first, then those of the row's own tile in the order in which
-    // they are solved. On hosts all entries are in that order.
-    auto const tile = tiles.tile_of_rows();
-    std::vector<std::int32_t> place(rows), depth_of_row(rows, 1);
-    plan.depth.assign(tiles.count(), 1);
-    plan.rows.resize(rows);
-    for (std::int32_t s = 0; s < rows; ++s) {
-      place[order[s]] = s;
-      plan.rows[s] = label[order[s]];
-    }
-    plan.own.reserve(rows);
-    plan.offsets.reserve(std::size_t(rows) + 1);
-    plan.columns.reserve(needs.columns.size());
-    plan.sources.reserve(needs.columns.size());
-    std::vector<std::pair<std::int32_t, std::int32_t>> own;
-    for (std::int32_t const i : order) {
-      own.clear();
-      for (std::int32_t k = needs.offsets[i]; k < needs.offsets[i + 1]; ++k) {
-        std::int32_t const j = needs.columns[k];
-        plan.report.external += tile[j] != tile[i];
-        if (is_host_space<Exec> || tile[j] == tile[i]) {
-          own.emplace_back(place[j], source[k]);
-          depth_of_row[i] = std::max(depth_of_row[i], depth_of_row[j] + 1);
-        } else {
-          plan.columns.push_back(place[j]);
-          plan.sources.push_back(source[k]);
-        }
-      }
-      plan.depth[tile[i]] = std::max(plan.depth[tile[i]], depth_of_row[i]);
-      plan.own.push_back(static_cast<std::int32_t>(plan.columns.size()));
-      if (!std::is_sorted(own.begin(), own.end())) std::sort(own.begin(), own.end());
-      for (auto const& [slot, from] : own) {
-        plan.columns.push_back(is_host_space<Exec> ? plan.rows[slot] : slot - tiles.begin[tile[i]]);
-        plan.sources.push_back(from);
-      }
-      plan.offsets.push_back(static_cast<std::int32_t>(plan.columns.size()));
-    }
-    if (!diagonal.empty())
+    if (!diagonal.empty()) {
+      plan.diagonal_sources.reserve(rows);
       for (std::int32_t const i : order) plan.diagonal_sources.push_back(diagonal[i]);
+    }
     plan.report.analysis_seconds = timer.seconds();
     return plan;
   }
@@ -148,12 +121,13 @@ class Scheduled {
   /// \brief Whether such a triangle gets the schedule `levels`, provided that it has no more levels
   /// than levels_looked_for(). It is then made on the device, by `by_levels`. Rows of thousands of
   /// entries are left to the host, because on the device one lane would go through them.
+  /// \param is_coloured the rows are ordered by colours, so there are few levels
   static bool is_by_levels(TriangularSchedule wanted, std::int32_t rows, std::int64_t entries,
-                           std::int32_t longest_row) {
+                           std::int32_t longest_row, bool is_coloured = false) {
     return !is_host_space<Exec> && longest_row <= most_row_of_device &&
            (wanted == TriangularSchedule::levels ||
             (wanted == TriangularSchedule::automatic &&
-             !has_short_rows(choose_lane_bits<Scalar, Exec>(rows, entries))));
+             (is_coloured || !has_short_rows(choose_lane_bits<Scalar, Exec>(rows, entries)))));
   }
   static std::int32_t levels_looked_for(TriangularSchedule wanted, std::int32_t rows) {
     return wanted == TriangularSchedule::levels ? rows : most_wide_levels(rows);
@@ -224,6 +198,61 @@ class Scheduled {
         });
     exec.fence("Solder::triangular: scheduled");
     made.report_.analysis_seconds = found.seconds + timer.seconds();
+    return made;
+  }
+
+  /// \brief Whether such a schedule leaves the rows in the order in which they are solved: those of
+  /// a host's only thread.
+  static bool is_in_turn(Exec const& exec, TriangularSchedule wanted) {
+    return is_host_space<Exec> && exec.concurrency() == 1 &&
+           (wanted == TriangularSchedule::automatic || wanted == TriangularSchedule::natural);
+  }
+  /// \brief Makes that schedule of a triangle of P. The result is the same as with a plan, except
+  /// that all rows are one tile. Three loops.
+  /// \param T a triangle of P
+  static Scheduled in_turn(Exec const& exec, DevicePattern<Exec> const& P, DeviceTriangle const& T,
+                           bool has_diagonal) {
+    Kokkos::Timer timer;
+    std::int32_t const rows = T.rows;
+    auto const indices = [&](std::int64_t size) {
+      return allocate<std::int32_t>(exec, "Solder::triangular::pattern", size);
+    };
+    Scheduled made;
+    made.offsets_ = indices(std::int64_t(rows) + 1);
+    auto* const offsets = made.offsets_.data();
+    offsets[0] = 0;
+    for (std::int32_t s = 0; s < rows; ++s)
+      offsets[s + 1] = offsets[s] + T.end(T.in_turn(s)) - T.begin(T.in_turn(s));
+    std::int64_t const entries = offsets[rows];
+    made.rows_ = made.right_ = indices(rows);
+    made.columns_ = indices(entries);
+    made.sources_ = indices(entries);
+    made.diagonal_sources_ = indices(has_diagonal ? rows : 0);
+    made.values_ = allocate<Scalar>(exec, "Solder::triangular::values", entries);
+    made.inverse_ = allocate<Scalar>(exec, "Solder::triangular::inverse", has_diagonal ? rows : 0);
+    made.begin_ = on_device(exec, std::vector{0, rows});
+    made.first_ = on_device(exec, std::vector{0, 1});
+    made.needs_begin_ = on_device(exec, std::vector{0, 0});
+    auto const* const labels = P.label.data();
+    auto const label = [&](std::int32_t i) { return labels == nullptr ? i : labels[i]; };
+    std::vector<std::int32_t> level(rows);
+    std::int32_t levels = 0;
+    for (std::int32_t s = 0; s < rows; ++s) {
+      std::int32_t const i = T.in_turn(s);
+      std::int32_t of_row = 0;
+      made.rows_(s) = label(i);
+      for (std::int32_t to = offsets[s]; to < offsets[s + 1]; ++to) {
+        std::int32_t const k =
+            T.lower ? T.begin(i) + (to - offsets[s]) : T.end(i) - 1 - (to - offsets[s]);
+        made.columns_(to) = label(T.columns[k]);
+        made.sources_(to) = k;
+        of_row = std::max(of_row, level[T.columns[k]] + 1);
+      }
+      level[i] = of_row;
+      levels = std::max(levels, of_row + 1);
+      if (has_diagonal) made.diagonal_sources_(s) = T.diagonal[i];
+    }
+    made.report_ = {TriangularSchedule::natural, levels, 1, 1, entries, 0, 0, timer.seconds()};
     return made;
   }
 
@@ -315,35 +344,99 @@ class Scheduled {
     return std::max(0, static_cast<std::int32_t>(first_.extent(0)) - 1);
   }
 
-  /// \brief The tiles of the wanted schedule, or of the fastest one according to the model. If
-  /// levels are wide, GPUs do not benefit from chains, nor, if rows are long, from tiles of a few
-  /// rows.
-  static Tiles choose(Exec const& exec, Dependencies const& needs,
-                      std::vector<std::int32_t> const& level, TriangularSchedule wanted,
-                      Plan& plan) {
-    std::vector<TriangularSchedule> candidates{wanted};
+  /// \brief The entries of a host's rows, in the order in which their columns are solved.
+  static void put_in_order_of_solving(Dependencies const& needs,
+                                      std::vector<std::int32_t> const& label,
+                                      std::vector<std::int32_t> const& source,
+                                      std::vector<std::int32_t> const& order, Plan& plan) {
+    std::vector<std::uint32_t> place(order.size());
+    for (std::size_t s = 0; s < order.size(); ++s) place[order[s]] = static_cast<std::uint32_t>(s);
+    std::vector<std::uint64_t> row;  // of each entry: the place of its column, and the entry
+    for (std::int32_t const i : order) {
+      row.clear();
+      for (std::int32_t k = needs.offsets[i]; k < needs.offsets[i + 1]; ++k)
+        row.push_back(std::uint64_t(place[needs.columns[k]]) << 32 | static_cast<std::uint32_t>(k));
+      if (!std::is_sorted(row.begin(), row.end())) std::sort(row.begin(), row.end());
+      for (std::uint64_t const entry : row) {
+        auto const k = static_cast<std::int32_t>(entry & 0xffff'ffff);
+        plan.columns.push_back(label[needs.columns[k]]);
+        plan.sources.push_back(source[k]);
+      }
+      plan.offsets.push_back(static_cast<std::int32_t>(plan.columns.size()));
+    }
+  }
+
+  /// \brief The entries of a GPU's rows: those of other tiles first, then those of the row's own
+  /// tile in the order in which they are solved.
+  static void put_own_tile_last(Dependencies const& needs, std::vector<std::int32_t> const& tile,
+                                std::vector<std::int32_t> const& source, Tiles const& tiles,
+                                Plan& plan) {
+    std::int32_t const rows = needs.rows();
+    std::vector<std::int32_t> place(rows), depth_of_row(rows, 1);
+    for (std::int32_t s = 0; s < rows; ++s) place[tiles.order[s]] = s;
+    plan.depth.assign(tiles.count(), 1);
+    plan.own.reserve(rows);
+    std::vector<std::pair<std::int32_t, std::int32_t>> own;
+    for (std::int32_t const i : tiles.order) {
+      own.clear();
+      for (std::int32_t k = needs.offsets[i]; k < needs.offsets[i + 1]; ++k) {
+        std::int32_t const j = needs.columns[k];
+        if (tile[j] == tile[i]) {
+          own.emplace_back(place[j], source[k]);
+          depth_of_row[i] = std::max(depth_of_row[i], depth_of_row[j] + 1);
+        } else {
+          plan.columns.push_back(place[j]);
+          plan.sources.push_back(source[k]);
+        }
+      }
+      plan.depth[tile[i]] = std::max(plan.depth[tile[i]], depth_of_row[i]);
+      plan.own.push_back(static_cast<std::int32_t>(plan.columns.size()));
+      std::sort(own.begin(), own.end());
+      for (auto const& [slot, from] : own) {
+        plan.columns.push_back(slot - tiles.begin[tile[i]]);
+        plan.sources.push_back(from);
+      }
+      plan.offsets.push_back(static_cast<std::int32_t>(plan.columns.size()));
+    }
+  }
+
+  /// \brief The tiles of the wanted schedule, or of the fastest one according to the model, and the
+  /// strands of a host. If levels are wide, GPUs do not benefit from chains, nor, if rows are long,
+  /// from tiles of a few rows. On hosts `partition` is the fastest one mostly where rows are short,
+  /// so it is looked at first there.
+  static std::pair<Tiles, Strands> choose(Exec const& exec, Dependencies const& needs,
+                                          std::vector<std::int32_t> const& level,
+                                          TriangularSchedule wanted, Plan& plan) {
+    using Schedule = TriangularSchedule;
+    std::vector<Schedule> candidates{wanted};
     plan.lane_bits = choose_lane_bits<Scalar, Exec>(needs.rows(), plan.report.entries);
     bool const alone = is_host_space<Exec> && exec.concurrency() == 1;
-    if (wanted == TriangularSchedule::automatic && alone) {
-      candidates = {TriangularSchedule::natural};
-    } else if (wanted == TriangularSchedule::automatic) {
+    if (wanted == Schedule::automatic && alone) {
+      candidates = {Schedule::natural};
+    } else if (wanted == Schedule::automatic && is_host_space<Exec>) {
+      if (plan.report.entries < 4 * std::int64_t(needs.rows()))
+        candidates = {Schedule::partition, Schedule::natural, Schedule::levels};
+      else
+        candidates = {Schedule::natural, Schedule::levels, Schedule::partition};
+    } else if (wanted == Schedule::automatic) {
       bool const narrow = plan.report.levels > most_wide_levels(needs.rows());
       candidates.clear();
-      if (is_host_space<Exec> || narrow) candidates.push_back(TriangularSchedule::natural);
-      candidates.push_back(TriangularSchedule::levels);
-      if (narrow || has_short_rows(plan.lane_bits))
-        candidates.push_back(TriangularSchedule::partition);
+      if (narrow) candidates.push_back(Schedule::natural);
+      candidates.push_back(Schedule::levels);
+      if (narrow || has_short_rows(plan.lane_bits)) candidates.push_back(Schedule::partition);
     }
-    Tiles best;
+    std::pair<Tiles, Strands> best;
     plan.report.predicted_seconds = std::numeric_limits<double>::infinity();
     for (auto const schedule : candidates) {
       Tiles tiles = tiles_by<Exec>(schedule, needs, level, plan.report.levels,
                                    most_rows<Exec>(plan.lane_bits), alone);
-      double const seconds = candidates.size() == 1 ? 0 : predicted(exec, needs, tiles);
+      Strands strands;
+      if (is_host_space<Exec>) strands = strands_of(needs, tiles, threads_of(exec));
+      double const seconds = candidates.size() == 1 ? 0 : predicted(exec, needs, tiles, strands);
       if (seconds >= plan.report.predicted_seconds) continue;
       plan.report.predicted_seconds = seconds;
       plan.report.schedule = schedule;
-      best = std::move(tiles);
+      best = {std::move(tiles), std::move(strands)};
       if (seconds < good_enough * ideal_seconds(exec, needs)) break;
     }
     return best;

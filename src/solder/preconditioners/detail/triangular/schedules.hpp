@@ -55,10 +55,12 @@ int threads_of(Exec const& exec) {
 inline constexpr HostCosts host_costs{1e-7, 6e-7, 3.5e-9, 0.4e-9};
 
 /// \brief The seconds of a solve according to the model.
+/// \param strands of a host
 template <class Exec>
-double predicted(Exec const& exec, Dependencies const& needs, Tiles const& tiles) {
+double predicted(Exec const& exec, Dependencies const& needs, Tiles const& tiles,
+                 Strands const& strands) {
   if constexpr (is_host_space<Exec>)
-    return predict(needs, strands_of(needs, tiles, threads_of(exec)), host_costs);
+    return predict(needs, strands, host_costs);
   else
     return predict(needs, tiles,
                    {2e-6, 0.57e-6, 0.05e-6, resident_league(exec) * (league_threads / warp)});
@@ -72,7 +74,7 @@ double ideal_seconds(Exec const& exec, Dependencies const& needs) {
   return (host_costs.row * needs.rows() + host_costs.entry * double(needs.columns.size())) /
          threads_of(exec);
 }
-inline constexpr double good_enough = 1.2;
+inline constexpr double good_enough = 1.3;
 
 /// \brief The base-2 logarithm of the number of GPU lanes that share a row: each lane should have
 /// about as many entries as it can wait for at once.

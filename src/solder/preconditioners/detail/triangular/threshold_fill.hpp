@@ -158,12 +158,13 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
   std::vector<double> pivots(rows), root(rows);
   for (std::int32_t i = 0; i < rows; ++i)
     root[i] = A.diagonal[i] < 0 ? 0 : std::sqrt(size_of(given[A.source[A.diagonal[i]]]));
-  bool gives_values = is_mirrored(A, [&](std::int32_t k, std::int32_t mirrored) {
-    Scalar const here = given[A.source[k]], there = conjugated(given[A.source[mirrored]]);
-    double const scale = root[A.columns[k]] * root[A.columns[mirrored]];
-    return size_of(here - there) <=
-           1000 * double(std::numeric_limits<Real>::epsilon()) * std::max(size_of(here), scale);
-  });
+  bool gives_values = is_mirrored(
+      rows, A.offsets.data(), A.columns.data(), [&](std::int32_t k, std::int32_t mirrored) {
+        Scalar const here = given[A.source[k]], there = conjugated(given[A.source[mirrored]]);
+        double const scale = root[A.columns[k]] * root[A.columns[mirrored]];
+        return size_of(here - there) <=
+               1000 * double(std::numeric_limits<Real>::epsilon()) * std::max(size_of(here), scale);
+      });
   auto const enlist = [&](std::int32_t k) {  // into the list of its next column
     if (at[k] == offsets[k + 1]) return;
     next[k] = first[columns[at[k]]];
