@@ -416,9 +416,6 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     bool const is_natural = options_.ordering == Ordering::natural,
                is_coloured = options_.ordering == Ordering::multicolour,
                eliminates = options_.sweeps == 0, solves = !solves_by_sweeps();
-    // One thread of a host eliminates and solves the rows as they come.
-    bool const in_turn = solves ? Scheduled::is_in_turn(exec, options_.schedule)
-                                : Impl::is_host_space<Exec> && exec.concurrency() == 1;
     // In natural order, or in another one if no schedule needs it on the host.
     auto const ordered_on_device = [&] {
       bool const by_levels = Scheduled::is_by_levels(options_.schedule, A.rows(), A.nonzeros() / 2,
@@ -463,6 +460,10 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       state->pattern = {exec, P, is_natural};
       if (!is_natural) state->label = P.label;
     }
+    // One thread of a host eliminates and solves the rows as they come.
+    bool const in_turn =
+        Scheduled::is_in_turn(exec, solves ? options_.schedule : TriangularSchedule::automatic,
+                              A.rows(), (state->nonzeros - A.rows()) / 2);
     std::int32_t const incomplete =
         filled.is_too_large ? -1 : state->pattern.without_diagonal(exec);
     bool const must_mirror = is_hermitian(kind_);

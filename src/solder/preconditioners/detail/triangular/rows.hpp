@@ -20,6 +20,7 @@ struct StrandsOfHost {
   std::int32_t count = 0;
   std::int32_t const *first = nullptr, *begin = nullptr, *needs_begin = nullptr;  ///< see Strands
   StrandNeed const* needs = nullptr;
+  bool follow = false;  ///< most rows need the one that is solved before them
 
   bool operator==(StrandsOfHost const&) const = default;
 };
@@ -152,17 +153,27 @@ struct TriangularRows {
   }
   template <class Consume>
   void solve_task(std::int32_t task, Scalar const* right, Consume const& consume) const {
-    std::int32_t before = -1;  // the row solved before, which the last entry is often in
+    if (T.strands.follow)
+      solve_rows<true>(task, right, consume);
+    else
+      solve_rows<false>(task, right, consume);
+  }
+  /// \tparam follow the last entry of most rows is in the column of the row before, whose x is
+  /// still in a register: from the cache it comes some five cycles later, for which all would wait
+  template <bool follow, class Consume>
+  void solve_rows(std::int32_t task, Scalar const* right, Consume const& consume) const {
+    std::int32_t before = -1;
     Scalar of_before{};
     for (std::int32_t s = T.strands.begin[task]; s < T.strands.begin[task + 1]; ++s) {
-      std::int32_t const i = T.rows[s], last = T.offsets[s + 1] - 1;
+      std::int32_t const i = T.rows[s], end = T.offsets[s + 1];
       Scalar solved = T.inverse == nullptr ? right[i] : right[i] * T.inverse[s];
-      for (std::int32_t k = T.offsets[s]; k < last; ++k) solved -= T.values[k] * x[T.columns[k]];
-      if (last >= T.offsets[s]) {
-        if (T.columns[last] == before)
-          solved -= T.values[last] * of_before;
+      std::int32_t k = T.offsets[s];
+      for (; k < end - follow; ++k) solved -= T.values[k] * x[T.columns[k]];
+      if (follow && k < end) {
+        if (T.columns[k] == before)
+          solved -= T.values[k] * of_before;
         else
-          solved -= T.values[last] * x[T.columns[last]];
+          solved -= T.values[k] * x[T.columns[k]];
       }
       x[i] = solved;
       consume(i, solved);

@@ -111,6 +111,7 @@ class Scheduled {
       first_ = on_device(exec, plan.first);
       needs_begin_ = on_device(exec, plan.needs_begin);
       needs_ = on_device(exec, plan.needs);
+      find_followers();
     } else {
       own_ = on_device(exec, plan.own);
       depth_ = on_device(exec, plan.depth);
@@ -201,11 +202,14 @@ class Scheduled {
     return made;
   }
 
-  /// \brief Whether such a schedule leaves the rows in the order in which they are solved: those of
-  /// a host's only thread.
-  static bool is_in_turn(Exec const& exec, TriangularSchedule wanted) {
-    return is_host_space<Exec> && exec.concurrency() == 1 &&
-           (wanted == TriangularSchedule::automatic || wanted == TriangularSchedule::natural);
+  /// \brief Whether it is known without a look at the pattern that one thread of a host solves such
+  /// a triangle alone, and takes the rows as they come.
+  static bool is_in_turn(Exec const& exec, TriangularSchedule wanted, std::int32_t rows,
+                         std::int64_t entries) {
+    if (!is_host_space<Exec>) return false;
+    bool const is_automatic = wanted == TriangularSchedule::automatic;
+    if (exec.concurrency() == 1) return is_automatic || wanted == TriangularSchedule::natural;
+    return is_automatic && seconds_alone(rows, entries) <= short_alone;
   }
   /// \brief Makes that schedule of a triangle of P. The result is the same as with a plan, except
   /// that all rows are one tile. Three loops.
@@ -252,6 +256,7 @@ class Scheduled {
       levels = std::max(levels, of_row + 1);
       if (has_diagonal) made.diagonal_sources_(s) = T.diagonal[i];
     }
+    made.find_followers();
     made.report_ = {TriangularSchedule::natural, levels, 1, 1, entries, 0, 0, timer.seconds()};
     return made;
   }
@@ -316,7 +321,7 @@ class Scheduled {
             inverse_.extent(0) > 0 ? inverse_.data() : nullptr,
             report_.tiles,
             lane_bits_,
-            {strands(), first_.data(), begin_.data(), needs_begin_.data(), needs_.data()}};
+            {strands(), first_.data(), begin_.data(), needs_begin_.data(), needs_.data(), follow_}};
   }
   /// \brief The number of integer counters that a solve needs.
   std::int32_t counters() const {
@@ -342,6 +347,16 @@ class Scheduled {
 
   std::int32_t strands() const {
     return std::max(0, static_cast<std::int32_t>(first_.extent(0)) - 1);
+  }
+
+  /// \brief On hosts: finds out whether nine of ten rows need the one that is solved before them,
+  /// so that it pays to ask each of them.
+  void find_followers() {
+    std::int64_t followers = 0;
+    auto const rows = static_cast<std::int32_t>(rows_.extent(0));
+    for (std::int32_t s = 1; s < rows; ++s)
+      followers += offsets_(s + 1) > offsets_(s) && columns_(offsets_(s + 1) - 1) == rows_(s - 1);
+    follow_ = 10 * followers > 9 * std::int64_t(rows);
   }
 
   /// \brief The entries of a host's rows, in the order in which their columns are solved.
@@ -401,43 +416,55 @@ class Scheduled {
   }
 
   /// \brief The tiles of the wanted schedule, or of the fastest one according to the model, and the
-  /// strands of a host. If levels are wide, GPUs do not benefit from chains, nor, if rows are long,
-  /// from tiles of a few rows. On hosts `partition` is the fastest one mostly where rows are short,
-  /// so it is looked at first there.
+  /// strands of a host, a single one if the others would not make it much faster. If levels are
+  /// wide, GPUs do not benefit from chains, nor, if rows are long, from tiles of a few rows. On
+  /// hosts `partition` is the fastest one mostly where rows are short, so it is looked at first
+  /// there.
   static std::pair<Tiles, Strands> choose(Exec const& exec, Dependencies const& needs,
                                           std::vector<std::int32_t> const& level,
                                           TriangularSchedule wanted, Plan& plan) {
     using Schedule = TriangularSchedule;
-    std::vector<Schedule> candidates{wanted};
     plan.lane_bits = choose_lane_bits<Scalar, Exec>(needs.rows(), plan.report.entries);
-    bool const alone = is_host_space<Exec> && exec.concurrency() == 1;
-    if (wanted == Schedule::automatic && alone) {
+    std::int32_t const threads = is_host_space<Exec> ? threads_of(exec) : 1;
+    bool const alone = is_host_space<Exec> && threads == 1,
+               narrow = plan.report.levels > most_wide_levels(needs.rows());
+    std::vector<Schedule> candidates;
+    if (wanted != Schedule::automatic)
+      candidates = {wanted};
+    else if (alone)
       candidates = {Schedule::natural};
-    } else if (wanted == Schedule::automatic && is_host_space<Exec>) {
-      if (plan.report.entries < 4 * std::int64_t(needs.rows()))
-        candidates = {Schedule::partition, Schedule::natural, Schedule::levels};
-      else
-        candidates = {Schedule::natural, Schedule::levels, Schedule::partition};
-    } else if (wanted == Schedule::automatic) {
-      bool const narrow = plan.report.levels > most_wide_levels(needs.rows());
-      candidates.clear();
-      if (narrow) candidates.push_back(Schedule::natural);
-      candidates.push_back(Schedule::levels);
-      if (narrow || has_short_rows(plan.lane_bits)) candidates.push_back(Schedule::partition);
-    }
+    else if (is_host_space<Exec> && plan.report.entries < 4 * std::int64_t(needs.rows()))
+      candidates = {Schedule::partition, Schedule::natural, Schedule::levels};
+    else if (is_host_space<Exec>)
+      candidates = {Schedule::natural, Schedule::levels, Schedule::partition};
+    else if (narrow)
+      candidates = {Schedule::natural, Schedule::levels, Schedule::partition};
+    else if (has_short_rows(plan.lane_bits))
+      candidates = {Schedule::levels, Schedule::partition};
+    else
+      candidates = {Schedule::levels};
     std::pair<Tiles, Strands> best;
     plan.report.predicted_seconds = std::numeric_limits<double>::infinity();
+    double const of_one =
+        is_host_space<Exec> ? seconds_alone(needs.rows(), plan.report.entries) : 0;
     for (auto const schedule : candidates) {
       Tiles tiles = tiles_by<Exec>(schedule, needs, level, plan.report.levels,
                                    most_rows<Exec>(plan.lane_bits), alone);
       Strands strands;
-      if (is_host_space<Exec>) strands = strands_of(needs, tiles, threads_of(exec));
+      if (is_host_space<Exec>) strands = strands_of(needs, tiles, threads);
       double const seconds = candidates.size() == 1 ? 0 : predicted(exec, needs, tiles, strands);
       if (seconds >= plan.report.predicted_seconds) continue;
       plan.report.predicted_seconds = seconds;
       plan.report.schedule = schedule;
       best = {std::move(tiles), std::move(strands)};
-      if (seconds < good_enough * ideal_seconds(exec, needs)) break;
+      if (seconds < good_enough * of_one / threads) break;
+    }
+    if (is_host_space<Exec> && plan.report.predicted_seconds > worth_others * of_one) {
+      plan.report.predicted_seconds = of_one;
+      plan.report.schedule = Schedule::natural;
+      std::vector<std::int32_t> order(needs.rows());
+      std::iota(order.begin(), order.end(), 0);
+      best.second = strands_of(needs, cut(std::move(order), most_rows<Exec>(plan.lane_bits)), 1);
     }
     return best;
   }
@@ -445,6 +472,7 @@ class Scheduled {
   static Indices none() { return no_view<Indices>(); }
 
   std::int32_t lane_bits_ = 0;
+  bool follow_ = false;  ///< see StrandsOfHost
   TriangularReport report_;
   Indices rows_ = none(), right_ = none(), begin_ = none(), depth_ = none(), offsets_ = none(),
           own_ = none(), columns_ = none(), sources_ = none(), diagonal_sources_ = none(),
