@@ -394,54 +394,13 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     state->given_columns =
         Impl::allocate<std::int32_t>(exec, "Solder::incomplete::given", A.nonzeros());
     Impl::copy(exec, state->given_columns, A.column_indices());
-    auto const with_rows_on_host = [&](auto const& f) {
-      auto const offsets =
-          Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.row_offsets());
-      auto const columns =
-          Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.column_indices());
-      return f(offsets.data(), columns.data());
-    };
-    auto const order_on_host = [&](Offset const* offsets, std::int32_t const* columns) {
-      return tri::ordered(options_.ordering, A.rows(), offsets, columns);
-    };
-    auto const on_host = [&] {
-      return with_rows_on_host([&](Offset const* offsets, std::int32_t const* columns) {
-        return tri::ordered_pattern(
-            state->label.empty() ? order_on_host(offsets, columns) : state->label, offsets,
-            columns);
-      });
-    };
-    tri::OrderedPattern P;
     tri::Filled<Scalar> filled;
     bool const is_natural = options_.ordering == Ordering::natural,
                is_coloured = options_.ordering == Ordering::multicolour,
                eliminates = options_.sweeps == 0, solves = !solves_by_sweeps();
-    // In natural order, or in another one if no schedule needs it on the host.
-    auto const ordered_on_device = [&] {
-      bool const by_levels = Scheduled::is_by_levels(options_.schedule, A.rows(), A.nonzeros() / 2,
-                                                     longest_row, is_coloured);
-      if (!is_natural && (Impl::is_host_space<Exec> || (solves && !by_levels))) return false;
-      if (longest_row > tri::most_row_of_device && !is_natural) return false;
-      if (!tri::rows_ascend(exec, A.rows(), A.row_offsets().data(), A.column_indices().data()))
-        return false;
-      auto const natural = tri::DevicePattern<Exec>::of_sorted(
-          exec, A.rows(), state->given_offsets.data(), state->given_columns);
-      if (is_natural) {
-        state->pattern = natural;
-        return true;
-      }
-      bool const finds_colours =
-          is_coloured && Impl::has_progress<Exec> && natural.unsymmetric(exec) < 0;
-      state->pattern =
-          finds_colours
-              ? tri::coloured(exec, natural)
-              : natural.in_order(exec, tri::on_device(exec, with_rows_on_host(order_on_host)));
-      state->label = tri::on_host(exec, state->pattern.label);
-      return true;
-    };
     if (has_fill()) {
-      filled = fill(A, on_host());
-      P = std::move(filled.pattern);
+      filled = fill(A, ordered_on_host(A));
+      auto const& P = filled.pattern;
       state->nonzeros = static_cast<std::int64_t>(P.columns.size());
       state->dropped = filled.dropped;
       state->repaired = filled.repaired;
@@ -455,10 +414,9 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
                             " entries per entry of A: take a lower level, or a larger fill_factor";
       else
         state->pattern = {exec, P, is_natural};
-    } else if (!ordered_on_device()) {
-      P = on_host();
-      state->pattern = {exec, P, is_natural};
-      if (!is_natural) state->label = P.label;
+    } else {
+      state->pattern = ordered(exec, A, *state, longest_row);
+      if (!is_natural) state->label = tri::on_host(exec, state->pattern.label);
     }
     // One thread of a host eliminates and solves the rows as they come.
     bool const in_turn =
@@ -516,40 +474,38 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       has_order = true;
     }
     if (!(is_made[0] && is_made[1] && has_order)) {
-      if (!Impl::is_host_space<Exec> && P.label.empty()) P = on_host();
-      auto const triangle = [&](bool lower) {
-        if constexpr (Impl::is_host_space<Exec>)
-          return tri::triangle_of(tri::device_triangle(state->pattern, lower),
-                                  state->pattern.label.data());
-        else
-          return tri::triangle_of(
-              {A.rows(), lower, P.offsets.data(), P.columns.data(), P.diagonal.data()},
-              P.label.data());
+      auto const mirrored = [](auto const& view) {
+        return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
       };
+      auto const label = mirrored(state->pattern.label), offsets = mirrored(state->pattern.offsets),
+                 diagonal = mirrored(state->pattern.diagonal);
+      auto const columns = mirrored(state->pattern.columns);
       typename Scheduled::Plan plans[2];
       tri::Tiles by_level;
       Impl::FirstFailure failure;
       // Both triangles at once, if the host has threads.
-      Kokkos::parallel_for("Solder::incomplete::analyse",
-                           Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, 2),
-                           [&](int upper) {
-                             failure.guard([&] {
-                               bool const orders = upper == 0 && !has_order;
-                               if (is_made[upper] && !orders) return;
-                               auto const T = triangle(upper == 0);
-                               if (!is_made[upper])
-                                 plans[upper] = Scheduled::planned(exec, T.needs, T.label, T.source,
-                                                                   T.diagonal, options_.schedule);
-                               if (!orders) return;
-                               if (Impl::is_host_space<Exec> && solves) {
-                                 by_level = std::move(plans[0].tiles);
-                                 return;
-                               }
-                               std::vector<std::int32_t> level;
-                               state->levels = tri::find_levels(T.needs, level);
-                               by_level = tri::cut(tri::sorted_by(level, state->levels), 32);
-                             });
-                           });
+      Kokkos::parallel_for(
+          "Solder::incomplete::analyse",
+          Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, 2), [&](int upper) {
+            failure.guard([&] {
+              bool const orders = upper == 0 && !has_order;
+              if (is_made[upper] && !orders) return;
+              auto const T = tri::triangle_of(
+                  {A.rows(), upper == 0, offsets.data(), columns.data(), diagonal.data()},
+                  label.data());
+              if (!is_made[upper])
+                plans[upper] = Scheduled::planned(exec, T.needs, T.label, T.source, T.diagonal,
+                                                  options_.schedule);
+              if (!orders) return;
+              if (Impl::is_host_space<Exec> && solves) {
+                by_level = std::move(plans[0].tiles);
+                return;
+              }
+              std::vector<std::int32_t> level;
+              state->levels = tri::find_levels(T.needs, level);
+              by_level = tri::cut(tri::sorted_by(level, state->levels), 32);
+            });
+          });
       Kokkos::DefaultHostExecutionSpace().fence("Solder::incomplete: the triangles are analysed");
       failure.rethrow();
       for (int upper : {0, 1})
@@ -581,6 +537,47 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       state->has_values = true;
     }
     return state;
+  }
+
+  /// \brief A's pattern in the order of elimination. Unless rows are unsorted or very long, it is
+  /// ordered where it is. The order is found on the host, except colours of a symmetric pattern on
+  /// a GPU.
+  template <class Offset>
+  Impl::triangular::DevicePattern<Exec> ordered(Exec const& exec,
+                                                CsrMatrix<Scalar, Exec, Offset> const& A,
+                                                State const& state,
+                                                std::int32_t longest_row) const {
+    namespace tri = Impl::triangular;
+    bool const is_natural = options_.ordering == Ordering::natural,
+               is_coloured = options_.ordering == Ordering::multicolour,
+               gets_order = !Impl::is_host_space<Exec> && longest_row <= tri::most_row_of_device;
+    if (!(is_natural || gets_order) ||
+        !tri::rows_ascend(exec, A.rows(), A.row_offsets().data(), A.column_indices().data()))
+      return {exec, ordered_on_host(A), is_natural};
+    auto const natural = tri::DevicePattern<Exec>::of_sorted(
+        exec, A.rows(), state.given_offsets.data(), state.given_columns);
+    if (is_natural) return natural;
+    if (is_coloured && Impl::has_progress<Exec> && natural.unsymmetric(exec) < 0)
+      return tri::coloured(exec, natural);
+    return natural.in_order(
+        exec, tri::on_device(exec, with_rows_on_host(A, [&](auto const&... rows) {
+                               return tri::ordered(options_.ordering, A.rows(), rows...);
+                             })));
+  }
+  template <class Offset>
+  Impl::triangular::OrderedPattern ordered_on_host(CsrMatrix<Scalar, Exec, Offset> const& A) const {
+    return with_rows_on_host(A, [&](auto const&... rows) {
+      return Impl::triangular::ordered_pattern(
+          Impl::triangular::ordered(options_.ordering, A.rows(), rows...), rows...);
+    });
+  }
+  /// \brief f(A's row offsets, its columns) on the host.
+  template <class Offset, class F>
+  static auto with_rows_on_host(CsrMatrix<Scalar, Exec, Offset> const& A, F const& f) {
+    auto const offsets = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.row_offsets());
+    auto const columns =
+        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.column_indices());
+    return f(offsets.data(), columns.data());
   }
 
   /// \brief Workspace of the elimination, or of sweeps, as large as the factors; see
