@@ -49,10 +49,12 @@ namespace Solder {
 /// the factors in the old pattern.
 ///
 /// The pattern is analysed once. For GPUs this happens on the device if the schedule is `levels`,
-/// the ordering natural and the rows sorted. Otherwise the host analyses it, both triangles at the
-/// same time if it has threads. The factors are computed on the device, each row as soon as the
-/// rows that it needs are done; refresh computes them again. An application takes two triangular
-/// solves of one kernel each (TriangularRows), and one kernel before them.
+/// the rows are sorted, and the ordering is natural or, if the pattern is symmetric, multicolour.
+/// Otherwise the host finds the order and plans the solves, both triangles at the same time if it
+/// has threads. One thread of a host takes the rows as they come, and so do several with triangles
+/// that the others would not make quicker. The factors are computed on the device, each row as soon
+/// as the rows that it needs are done; refresh computes them again. An application takes two
+/// triangular solves of one kernel each (TriangularRows), and one kernel before them.
 ///
 /// Triangular solves and eliminations with many levels keep a device waiting. Sweeps have no levels
 /// and can replace both: for the factors (`sweeps`: Chow and Patel, Fine-grained parallel
@@ -477,9 +479,10 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       auto const mirrored = [](auto const& view) {
         return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
       };
-      auto const label = mirrored(state->pattern.label), offsets = mirrored(state->pattern.offsets),
+      auto const offsets = mirrored(state->pattern.offsets),
                  diagonal = mirrored(state->pattern.diagonal);
       auto const columns = mirrored(state->pattern.columns);
+      auto const* const label = state->label.empty() ? nullptr : state->label.data();
       typename Scheduled::Plan plans[2];
       tri::Tiles by_level;
       Impl::FirstFailure failure;
@@ -491,8 +494,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
               bool const orders = upper == 0 && !has_order;
               if (is_made[upper] && !orders) return;
               auto const T = tri::triangle_of(
-                  {A.rows(), upper == 0, offsets.data(), columns.data(), diagonal.data()},
-                  label.data());
+                  {A.rows(), upper == 0, offsets.data(), columns.data(), diagonal.data()}, label);
               if (!is_made[upper])
                 plans[upper] = Scheduled::planned(exec, T.needs, T.label, T.source, T.diagonal,
                                                   options_.schedule);
