@@ -500,7 +500,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
                                                   options_.schedule);
               if (!orders) return;
               if (Impl::is_host_space<Exec> && solves) {
-                by_level = std::move(plans[0].tiles);
+                by_level = tri::by_level_of_tiles(T.needs, plans[0].tiles);
                 return;
               }
               std::vector<std::int32_t> level;

@@ -40,7 +40,7 @@ class Scheduled {
         diagonal_sources;
     std::vector<std::int32_t> first, needs_begin;  ///< of strands, if any, as is `begin` then
     std::vector<StrandNeed> needs;
-    Tiles tiles;  ///< of hosts: in the order of their levels
+    Tiles tiles;  ///< of hosts: for as many threads as there are
   };
 
   /// \brief Analyses a pattern. It does not use the device, so several threads may call it.
@@ -64,7 +64,7 @@ class Scheduled {
     auto const tile = tiles.tile_of_rows();
     for (std::int32_t i = 0; i < rows; ++i)
       needs.for_each_needed(i, [&](std::int32_t j) { plan.report.external += tile[j] != tile[i]; });
-    std::vector<std::int32_t> const order = is_host_space<Exec> ? strands.order : tiles.order;
+    auto const& order = is_host_space<Exec> ? strands.order : tiles.order;
     plan.rows.resize(rows);
     for (std::int32_t s = 0; s < rows; ++s) plan.rows[s] = label[order[s]];
     plan.offsets.reserve(std::size_t(rows) + 1);
@@ -76,7 +76,6 @@ class Scheduled {
       plan.begin = std::move(strands.begin);
       plan.needs_begin = std::move(strands.needs_begin);
       plan.needs = std::move(strands.needs);
-      plan.tiles = by_level_of_tiles(needs, tiles);
     } else {
       put_own_tile_last(needs, tile, source, tiles, plan);
       plan.begin = std::move(tiles.begin);
@@ -459,12 +458,13 @@ class Scheduled {
       best = {std::move(tiles), std::move(strands)};
       if (seconds < good_enough * of_one / threads) break;
     }
+    if (is_host_space<Exec>) plan.tiles = best.first;
     if (is_host_space<Exec> && plan.report.predicted_seconds > worth_others * of_one) {
       plan.report.predicted_seconds = of_one;
       plan.report.schedule = Schedule::natural;
-      std::vector<std::int32_t> order(needs.rows());
-      std::iota(order.begin(), order.end(), 0);
-      best.second = strands_of(needs, cut(std::move(order), most_rows<Exec>(plan.lane_bits)), 1);
+      best.first = tiles_by<Exec>(Schedule::natural, needs, level, plan.report.levels,
+                                  most_rows<Exec>(plan.lane_bits), true);
+      best.second = strands_of(needs, best.first, 1);
     }
     return best;
   }
