@@ -283,7 +283,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     Impl::triangular::Scheduled<Scalar, Exec> lower, upper;    // for exact solves
     Impl::triangular::SweptTriangles<Scalar, Exec> triangles;  // for solves by sweeps
     double analysis_seconds = 0, factorise_seconds = 0, shift = 0;
-    int eliminators = 0;     ///< threads of a host that `work` has room for
+    int eliminators = 1;     ///< threads of a host
     bool symmetric = false;  ///< the pattern; only meaningful for ic0 or with factor sweeps
     std::string structural, failure = unfinished;
   };
@@ -506,6 +506,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
               std::vector<std::int32_t> level;
               state->levels = tri::find_levels(T.needs, level);
               by_level = tri::cut(tri::sorted_by(level, state->levels), 32);
+              by_level.levels = state->levels;
             });
           });
       Kokkos::DefaultHostExecutionSpace().fence("Solder::incomplete: the triangles are analysed");
@@ -515,6 +516,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       if (!has_order) {
         state->by_level = tri::on_device(exec, by_level.order);
         if (Impl::is_host_space<Exec>) state->tickets = tri::on_device(exec, by_level.begin);
+        state->eliminators = by_level.count() / std::max(by_level.levels, 1);
       }
     }
     if (solves) {
@@ -583,14 +585,16 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
   }
 
   /// \brief Workspace of the elimination, or of sweeps, as large as the factors; see
-  /// IncompleteRows::work. On hosts it is 0 at first, and as many threads eliminate as have `rows`
-  /// entries of it each.
+  /// IncompleteRows::work. On hosts it is 0 at first, and at most as many threads eliminate as have
+  /// `rows` entries of it each, and tiles of a level: others would wait, and slow them down.
   void allocate_work(Exec const& exec, State& state, std::int32_t longest_row) const {
     constexpr char const* name = "Solder::incomplete::work";
     bool const eliminates = options_.sweeps == 0;
     if (Impl::is_host_space<Exec> && eliminates) {
-      state.eliminators = static_cast<int>(std::clamp<std::int64_t>(
-          state.nonzeros / std::max(state.rows, 1), 1, Impl::vector_teams(exec, state.rows)));
+      std::int64_t const room = state.nonzeros / std::max(state.rows, 1),
+                         most = std::min<std::int64_t>(room, state.eliminators);
+      state.eliminators =
+          static_cast<int>(std::clamp<std::int64_t>(most, 1, Impl::vector_teams(exec, state.rows)));
       state.work = Impl::allocate_zero_view<Values>(exec, name, state.nonzeros);
     } else {
       bool const in_lanes = eliminates && longest_row <= Impl::warp;
