@@ -167,7 +167,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
                                   std::to_string(A_.rows()) + " x " + std::to_string(A_.columns()));
     Analysis const seen = looked_at();
     check_hermitian(wanted_, seen.symmetry);
-    candidates_ = candidates_of(seen, restriction_of(wanted_));
+    candidates_ = candidates_of(seen, restriction_of(wanted_, inputs_));
     analysis_ = seen;
     knows_rank_ = false;
   }
@@ -184,7 +184,6 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   /// \brief The candidates, on the machines of all ranks together.
   std::vector<Candidate> candidates_of(Analysis const& seen, Restriction restriction) const {
     Machine machine = machine_of(exec_);
-    restriction.may_try = restriction.may_try && inputs_.columns == 1;
     if (Ranks const* const ranks = Impl::ranks_of(A_)) {
       restriction.is_over_ranks = true;
       machine.multiprocessors *= ranks->count();
@@ -303,7 +302,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   /// \brief Whether a candidate, with its options, has ended by itself in this search, or has a
   /// preconditioner that cannot be applied.
   bool has_been_tried(Candidate const& candidate) const {
-    if (unusable_.contains(preconditioner_of(candidate))) return true;
+    if (!unusable_.empty() && unusable_.contains(preconditioner_of(candidate))) return true;
     return std::any_of(attempts_.begin(), attempts_.end(), [&](Attempt const& attempt) {
       return attempt.solver == candidate.solver &&
              attempt.preconditioner == candidate.preconditioner &&
@@ -343,7 +342,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     if (!std::exchange(may_be_definite_, false) && !is_kept_) return;
     rule_out_definite(analysis_);
     if (wanted_.automatic.candidates.empty()) {
-      candidates_ = candidates_of(analysis_, restriction_of(wanted_));
+      candidates_ = candidates_of(analysis_, restriction_of(wanted_, inputs_));
       given_up_.clear();
       at_ = std::size_t(-1);
     } else if (is_kept_) {
@@ -359,7 +358,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       find_unmatched_rows(A_, analysis_);
       if (analysis_.unmatched_rows > 0) know_columns(analysis_);
       if (analysis_.unmatched_rows == 0 || !wanted_.automatic.candidates.empty()) return;
-      candidates_ = candidates_of(analysis_, restriction_of(wanted_));
+      candidates_ = candidates_of(analysis_, restriction_of(wanted_, inputs_));
       given_up_.clear();
       at_ = std::size_t(-1);
     }
@@ -367,7 +366,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   /// \brief Begins again with the candidates for a matrix that a trial would have needed `before` +
   /// `left` iterations for.
   void know_rate(int before, double left) {
-    Restriction restriction = restriction_of(wanted_);
+    Restriction restriction = restriction_of(wanted_, inputs_);
     restriction.plain_iterations =
         std::min(before + left, std::max(most_plain_iterations(all_rows()), double(before)));
     candidates_ = candidates_of(analysis_, restriction);
@@ -376,7 +375,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   /// \brief The candidate that would be next, or null.
   Candidate const* following() const {
     for (std::size_t k = at_ + 1; k < candidates_.size(); ++k)
-      if (may_be_definite_ || !candidates_[k].needs_definite) return &candidates_[k];
+      if ((may_be_definite_ || !candidates_[k].needs_definite) && !has_been_tried(candidates_[k]))
+        return &candidates_[k];
     return nullptr;
   }
   /// \brief Begins an attempt with what is set up.
@@ -674,10 +674,9 @@ std::string explain_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
     return wanted.name + " with " + wanted.preconditioner.name + ", as named\n";
   Analysis const analysis = analyse(exec, A);
   Compiled::check_hermitian(wanted, analysis.symmetry);
-  Compiled::Restriction restriction = Compiled::restriction_of(wanted);
-  restriction.may_try = restriction.may_try && inputs.columns == 1;
   return Compiled::explained(analysis,
-                             Compiled::candidates_for(analysis, machine_of(exec), restriction));
+                             Compiled::candidates_for(analysis, machine_of(exec),
+                                                      Compiled::restriction_of(wanted, inputs)));
 }
 
 namespace Compiled {

@@ -544,13 +544,13 @@ Candidate const* best_of(std::vector<Candidate> const& candidates, double plain_
   return best;
 }
 
-Restriction restriction_of(Wanted const& wanted) {
+Restriction restriction_of(Wanted const& wanted, SolverInputs const& inputs) {
   auto const given = [](std::string const& name) { return name == "auto" ? std::string() : name; };
   return {given(wanted.name),
           given(wanted.preconditioner.name),
           wanted.automatic.candidates,
           wanted.preconditioner.scaling.match != Match::none || !wanted.preconditioner.is_for_cg(),
-          !wanted.automatic.never_converges(),
+          !wanted.automatic.never_converges() && inputs.columns == 1,
           0};
 }
 

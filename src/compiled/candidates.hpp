@@ -9,6 +9,7 @@
 #include <solder/core/plan.hpp>
 #include <solder/matrix/analysis.hpp>
 #include <solder/parameters.hpp>
+#include <solder/solver.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,7 +76,7 @@ inline void rule_out_definite(Analysis& of) {
 }
 
 /// \brief What of a solver is left to auto.
-Restriction restriction_of(Wanted const& wanted);
+Restriction restriction_of(Wanted const& wanted, SolverInputs const& inputs);
 
 /// \brief The candidates for a matrix, the one to try first in front.
 /// \throws std::invalid_argument where `restriction.candidates` names something unknown, or nothing

@@ -147,7 +147,8 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
            concat("the set-up of ", run.preconditioner.label, " was ended: ", error.what(),
                   "; allow more time, or take a preconditioner whose set-up is cheaper"),
            solved);
-    for (Report& column : solved.columns) column.setup_seconds = timer.seconds();
+    for (Report& column : solved.columns)
+      column.setup_seconds = timer.seconds();  // with the copy of A
     solved.report = summary(solved.columns, true);
   }
 }

@@ -66,7 +66,7 @@ std::string not_in_build(std::string_view space);
 
 /// \brief Whether this space, which the build has, works in main memory.
 bool on_host(std::string_view space);
-/// \brief Whether it is a single thread of a host.
+/// \brief Whether it always is a single thread of a host. Needs no initialised Kokkos.
 bool is_one_thread(std::string_view space);
 
 /// \brief "4.6.99".

@@ -474,6 +474,7 @@ TEST(TriangularLevels, AreThoseOfPlainLoops) {
     }
 }
 
+/// On hosts this tests a loop that nothing else calls; the warps of a GPU only in its build.
 /// Symmetric patterns, some with a clique of more than 64 rows, some without all diagonal entries.
 TEST(TriangularColours, FoundOnTheDevice) {
   namespace tri = Solder::Impl::triangular;

@@ -48,13 +48,13 @@ namespace Solder {
 /// pivots that are far smaller than what it leaves out, and setup() counts them. A refresh computes
 /// the factors in the old pattern.
 ///
-/// The pattern is analysed once. For GPUs this happens on the device if the schedule is `levels`,
-/// the rows are sorted, and the ordering is natural or, if the pattern is symmetric, multicolour.
-/// Otherwise the host finds the order and plans the solves, both triangles at the same time if it
-/// has threads. One thread of a host takes the rows as they come, and so do several with triangles
-/// that the others would not make quicker. The factors are computed on the device, each row as soon
-/// as the rows that it needs are done; refresh computes them again. An application takes two
-/// triangular solves of one kernel each (TriangularRows), and one kernel before them.
+/// The pattern is analysed once, on the device: it is ordered there if its rows are sorted and not
+/// very long, and planned there if the schedule is `levels`. The host finds other orders than
+/// natural and, for symmetric patterns, multicolour, and plans other schedules, both triangles at
+/// the same time if it has threads. One thread of a host takes the rows as they come; it solves
+/// alone where others would not make that quicker. The factors are computed on the device, each
+/// row as soon as the rows that it needs are done; refresh computes them again. An application
+/// takes two triangular solves of one kernel each (TriangularRows), and one kernel before them.
 ///
 /// Triangular solves and eliminations with many levels keep a device waiting. Sweeps have no levels
 /// and can replace both: for the factors (`sweeps`: Chow and Patel, Fine-grained parallel
@@ -265,7 +265,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
   static constexpr char unfinished[] =
       "its factors are unfinished because an exception interrupted the set-up: call refresh again";
   struct State {
-    std::int32_t rows = 0, levels = 0;              ///< levels of L, for elimination
+    std::int32_t rows = 0, levels = 0;              ///< levels of L, for elimination on GPUs
     std::int64_t nonzeros = 0, given_nonzeros = 0;  ///< of the factors and of A
     std::int64_t dropped = 0, repaired = 0;
     std::int32_t first_repaired = -1;  ///< a row of A
@@ -283,7 +283,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     Impl::triangular::Scheduled<Scalar, Exec> lower, upper;    // for exact solves
     Impl::triangular::SweptTriangles<Scalar, Exec> triangles;  // for solves by sweeps
     double analysis_seconds = 0, factorise_seconds = 0, shift = 0;
-    int eliminators = 1;     ///< threads of a host
+    int eliminators = 1;     ///< threads of a host that factorise
     bool symmetric = false;  ///< the pattern; only meaningful for ic0 or with factor sweeps
     std::string structural, failure = unfinished;
   };
@@ -398,7 +398,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     Impl::copy(exec, state->given_columns, A.column_indices());
     tri::Filled<Scalar> filled;
     bool const is_natural = options_.ordering == Ordering::natural,
-               is_coloured = options_.ordering == Ordering::multicolour,
+               is_coloured = options_.ordering == Ordering::multicolour && !has_fill(),
                eliminates = options_.sweeps == 0, solves = !solves_by_sweeps();
     if (has_fill()) {
       filled = fill(A, ordered_on_host(A));
@@ -420,10 +420,9 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       state->pattern = ordered(exec, A, *state, longest_row);
       if (!is_natural) state->label = tri::on_host(exec, state->pattern.label);
     }
-    // One thread of a host eliminates and solves the rows as they come.
-    bool const in_turn =
-        Scheduled::is_in_turn(exec, solves ? options_.schedule : TriangularSchedule::automatic,
-                              A.rows(), (state->nonzeros - A.rows()) / 2);
+    bool const by_one_thread = Scheduled::is_by_one_thread(
+        exec, solves ? options_.schedule : TriangularSchedule::automatic, A.rows(),
+        (state->nonzeros - A.rows()) / 2);
     std::int32_t const incomplete =
         filled.is_too_large ? -1 : state->pattern.without_diagonal(exec);
     bool const must_mirror = is_hermitian(kind_);
@@ -448,10 +447,10 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     }
 
     Scheduled made[2];
-    bool is_made[] = {!solves, !solves}, has_order = !eliminates || in_turn;
+    bool is_made[] = {!solves, !solves}, has_order = !eliminates || by_one_thread;
     if constexpr (Impl::is_host_space<Exec>)
-      for (int upper = 0; upper < 2 && in_turn && solves; ++upper) {
-        made[upper] = Scheduled::in_turn(
+      for (int upper = 0; upper < 2 && by_one_thread && solves; ++upper) {
+        made[upper] = Scheduled::by_one_thread(
             exec, state->pattern, tri::device_triangle(state->pattern, upper == 0), upper != 0);
         is_made[upper] = true;
       }
@@ -460,13 +459,13 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       bool const orders = upper == 0 && eliminates,
                  looks = solves ? Scheduled::is_by_levels(options_.schedule, T.rows,
                                                           tri::entries_of(exec, T), longest_row,
-                                                          is_coloured && !has_fill())
+                                                          is_coloured)
                                 : orders && longest_row <= tri::most_row_of_device;
       if (!looks) continue;
       auto const found = tri::rows_by_level(
           exec, T,
           Scheduled::levels_looked_for(solves ? options_.schedule : TriangularSchedule::automatic,
-                                       T.rows));
+                                       T.rows, is_coloured));
       if (found.levels == 0) continue;
       if (solves) made[upper] = Scheduled::by_levels(exec, state->pattern, T, upper != 0, found);
       is_made[upper] = true;
@@ -586,7 +585,8 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
 
   /// \brief Workspace of the elimination, or of sweeps, as large as the factors; see
   /// IncompleteRows::work. On hosts it is 0 at first, and at most as many threads eliminate as have
-  /// `rows` entries of it each, and tiles of a level: others would wait, and slow them down.
+  /// `rows` entries of it each, and as a level has tiles on average: others would wait, and slow
+  /// them down. A single one takes the rows as they come.
   void allocate_work(Exec const& exec, State& state, std::int32_t longest_row) const {
     constexpr char const* name = "Solder::incomplete::work";
     bool const eliminates = options_.sweeps == 0;
@@ -595,6 +595,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
                          most = std::min<std::int64_t>(room, state.eliminators);
       state.eliminators =
           static_cast<int>(std::clamp<std::int64_t>(most, 1, Impl::vector_teams(exec, state.rows)));
+      if (state.eliminators == 1) state.by_level = state.tickets = Impl::no_view<Indices>();
       state.work = Impl::allocate_zero_view<Values>(exec, name, state.nonzeros);
     } else {
       bool const in_lanes = eliminates && longest_row <= Impl::warp;

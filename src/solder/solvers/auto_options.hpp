@@ -18,7 +18,8 @@ namespace Solder {
 /// \brief Options of make_solver()'s `name: auto`, besides those that every solver has;
 /// max_iterations limits all candidates together.
 struct AutoOptions : SolverOptions {
-  double time_limit = 0;  ///< seconds of a solve, including set-ups in it; 0: no limit
+  /// Seconds of a solve, including set-ups in it, and of all set-ups before it; 0: no limit.
+  double time_limit = 0;
   /// Candidates to try in place of the table's, in order: "cg+amg gmres+ilu0"; empty: the table's.
   std::string candidates;
 

@@ -129,8 +129,10 @@ class Scheduled {
             (wanted == TriangularSchedule::automatic &&
              (is_coloured || !has_short_rows(choose_lane_bits<Scalar, Exec>(rows, entries)))));
   }
-  static std::int32_t levels_looked_for(TriangularSchedule wanted, std::int32_t rows) {
-    return wanted == TriangularSchedule::levels ? rows : most_wide_levels(rows);
+  static std::int32_t levels_looked_for(TriangularSchedule wanted, std::int32_t rows,
+                                        bool is_coloured = false) {
+    if (wanted == TriangularSchedule::levels) return rows;
+    return std::max(most_wide_levels(rows), is_coloured ? few_levels : 0);
   }
 
   /// \brief Makes the schedule `levels` of a triangle of P on the device. It takes some twenty
@@ -203,8 +205,8 @@ class Scheduled {
 
   /// \brief Whether it is known without a look at the pattern that one thread of a host solves such
   /// a triangle alone, and takes the rows as they come.
-  static bool is_in_turn(Exec const& exec, TriangularSchedule wanted, std::int32_t rows,
-                         std::int64_t entries) {
+  static bool is_by_one_thread(Exec const& exec, TriangularSchedule wanted, std::int32_t rows,
+                               std::int64_t entries) {
     if (!is_host_space<Exec>) return false;
     bool const is_automatic = wanted == TriangularSchedule::automatic;
     if (exec.concurrency() == 1) return is_automatic || wanted == TriangularSchedule::natural;
@@ -213,8 +215,8 @@ class Scheduled {
   /// \brief Makes that schedule of a triangle of P. The result is the same as with a plan, except
   /// that all rows are one tile. Three loops.
   /// \param T a triangle of P
-  static Scheduled in_turn(Exec const& exec, DevicePattern<Exec> const& P, DeviceTriangle const& T,
-                           bool has_diagonal) {
+  static Scheduled by_one_thread(Exec const& exec, DevicePattern<Exec> const& P,
+                                 DeviceTriangle const& T, bool has_diagonal) {
     Kokkos::Timer timer;
     std::int32_t const rows = T.rows;
     auto const indices = [&](std::int64_t size) {
@@ -348,8 +350,8 @@ class Scheduled {
     return std::max(0, static_cast<std::int32_t>(first_.extent(0)) - 1);
   }
 
-  /// \brief On hosts: finds out whether nine of ten rows need the one that is solved before them,
-  /// so that it pays to ask each of them.
+  /// \brief On hosts: finds out whether more than nine of ten rows need the one that is solved
+  /// before them, so that it pays to ask each of them.
   void find_followers() {
     std::int64_t followers = 0;
     auto const rows = static_cast<std::int32_t>(rows_.extent(0));
@@ -462,8 +464,10 @@ class Scheduled {
     if (is_host_space<Exec> && plan.report.predicted_seconds > worth_others * of_one) {
       plan.report.predicted_seconds = of_one;
       plan.report.schedule = Schedule::natural;
-      best.first = tiles_by<Exec>(Schedule::natural, needs, level, plan.report.levels,
-                                  most_rows<Exec>(plan.lane_bits), true);
+      std::vector<std::int32_t> order(needs.rows());
+      std::iota(order.begin(), order.end(), 0);
+      best.first = cut(std::move(order), std::max(needs.rows(), 1));
+      best.first.levels = best.first.count();
       best.second = strands_of(needs, best.first, 1);
     }
     return best;

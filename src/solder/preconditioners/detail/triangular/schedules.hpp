@@ -88,9 +88,11 @@ std::int32_t choose_lane_bits(std::int32_t rows, std::int64_t entries) {
 }
 
 /// \brief These decide which schedules a GPU tries: whether so few lanes share a row that a tile
-/// has several rows to keep together, and the number of levels up to which levels count as wide.
+/// has several rows to keep together, the number of levels up to which levels count as wide, and
+/// the number that is few however many rows there are.
 constexpr bool has_short_rows(std::int32_t lane_bits) { return lane_bits < 2; }
 constexpr std::int32_t most_wide_levels(std::int32_t rows) { return rows / 256; }
+inline constexpr std::int32_t few_levels = 64;
 
 /// \brief The longest row, in entries, whose level is found on the device, where one lane does it.
 inline constexpr std::int32_t most_row_of_device = 4096;
