@@ -114,7 +114,7 @@ TEST(Footprint, IsWhatTheSolveAllocates) {
         run.preconditioner.name == "ic0" || run.preconditioner.name == "ilu0";
     double const analysis = is_one_thread(host_space()) ? 0 : 24 * counts.nonzeros;  // in no view
     double const preconditioner =
-        (is_incomplete  ? analysis
+        (is_incomplete  ? analysis + unneeded_order(n)
          : nonzeros > 0 ? 2 * (nonzeros * (8 + 4) + n * 4)
                         : 0) +
         allocated(events, {"Solder::jacobi", "Solder::fsai::t", "Solder::chebyshev",
