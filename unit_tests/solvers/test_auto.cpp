@@ -43,6 +43,16 @@ struct Auto : testing::Test {
     }
     return A;
   }
+  /// Whose factors take seconds.
+  static HostCsr<double> full() {
+    constexpr std::int32_t n = 1400;
+    HostCsr<double> A{n, n, {0}, {}, random_vector<double>(std::size_t(n) * n, 4)};
+    for (std::int32_t i = 0; i < n; ++i) {
+      for (std::int32_t j = 0; j < n; ++j) A.columns.push_back(j);
+      A.row_offsets.push_back(std::int64_t(i + 1) * n);
+    }
+    return A;
+  }
   struct Solved {
     Report report;
     std::vector<double> x;
@@ -303,13 +313,8 @@ TEST_F(Auto, LimitsTheTimeOfSetups) {
 /// The first candidate ends within milliseconds, and the next one's set-up, of a full matrix, would
 /// take seconds.
 TEST_F(Auto, TellsThatTheTimeIsUpWhereNothingIsSetUp) {
-  constexpr std::int32_t n = 1400;
-  HostCsr<double> A{n, n, {0}, {}, random_vector<double>(std::size_t(n) * n, 4)};
-  for (std::int32_t i = 0; i < n; ++i) {
-    for (std::int32_t j = 0; j < n; ++j) A.columns.push_back(j);
-    A.row_offsets.push_back(std::int64_t(i + 1) * n);
-  }
-  A.values[7 * (n + 1)] = 0;  // jacobi breaks down
+  HostCsr<double> A = full();
+  A.values[7 * (A.rows + 1)] = 0;  // jacobi breaks down
   auto const solver = make_solver(exec, Matrix(exec, A),
                                   {{"time_limit", 0.5}, {"candidates", "idr+jacobi gmres+ilut"}});
   for (int turn = 0; turn < 2; ++turn) {
@@ -324,15 +329,9 @@ TEST_F(Auto, TellsThatTheTimeIsUpWhereNothingIsSetUp) {
 
 /// No solver can be set up in time, and all of them together have this time.
 TEST_F(Auto, HasOneTimeLimitForAllSetups) {
-  constexpr std::int32_t n = 1400;
-  HostCsr<double> A{n, n, {0}, {}, random_vector<double>(std::size_t(n) * n, 4)};
-  for (std::int32_t i = 0; i < n; ++i) {
-    for (std::int32_t j = 0; j < n; ++j) A.columns.push_back(j);
-    A.row_offsets.push_back(std::int64_t(i + 1) * n);
-  }
-  Matrix const full(exec, A);
+  Matrix const A(exec, full());
   auto const begin = std::chrono::steady_clock::now();
-  EXPECT_THROW(make_solver(exec, full, {{"time_limit", 0.5}, {"preconditioner", "ilut"}}),
+  EXPECT_THROW(make_solver(exec, A, {{"time_limit", 0.5}, {"preconditioner", "ilut"}}),
                Solder::Impl::OutOfTime);
   double const seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
