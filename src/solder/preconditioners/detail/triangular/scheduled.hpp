@@ -143,11 +143,8 @@ class Scheduled {
                                                   RowsByLevel<Exec> const& found) {
     Kokkos::Timer timer;
     std::int32_t const rows = T.rows;
-    auto const indices = [&](std::int64_t size) {
-      return allocate<std::int32_t>(exec, "Solder::triangular::pattern", size);
-    };
     Scheduled made;
-    made.offsets_ = indices(std::int64_t(rows) + 1);
+    made.offsets_ = indices(exec, std::int64_t(rows) + 1);
     auto* const offsets = made.offsets_.data();
     auto const* const order = found.order.data();
     std::int64_t const entries =
@@ -160,16 +157,11 @@ class Scheduled {
     auto const tiles = static_cast<std::int32_t>(made.begin_.extent(0)) - 1;
     made.report_ = {
         TriangularSchedule::levels, found.levels, tiles, found.levels, entries, entries, 0, 0};
-    made.depth_ = indices(tiles);
+    made.depth_ = indices(exec, tiles);
     Kokkos::deep_copy(exec, made.depth_, 1);
-    made.rows_ = made.right_ = indices(rows);
-    made.own_ = indices(rows);
-    made.columns_ = indices(entries);
-    made.sources_ = indices(entries);
-    made.diagonal_sources_ = indices(has_diagonal ? rows : 0);
-    made.values_ = allocate<Scalar>(exec, "Solder::triangular::values", entries);
-    made.inverse_ = allocate<Scalar>(exec, "Solder::triangular::inverse", has_diagonal ? rows : 0);
-    auto const place = indices(rows);
+    made.hold(exec, rows, entries, has_diagonal);
+    made.own_ = indices(exec, rows);
+    auto const place = indices(exec, rows);
     auto const* const labels = P.label.data();
     auto *const slot = place.data(), *const label = made.rows_.data(),
                 *const own = made.own_.data(), *const columns = made.columns_.data(),
@@ -219,22 +211,14 @@ class Scheduled {
                                  DeviceTriangle const& T, bool has_diagonal) {
     Kokkos::Timer timer;
     std::int32_t const rows = T.rows;
-    auto const indices = [&](std::int64_t size) {
-      return allocate<std::int32_t>(exec, "Solder::triangular::pattern", size);
-    };
     Scheduled made;
-    made.offsets_ = indices(std::int64_t(rows) + 1);
+    made.offsets_ = indices(exec, std::int64_t(rows) + 1);
     auto* const offsets = made.offsets_.data();
     offsets[0] = 0;
     for (std::int32_t s = 0; s < rows; ++s)
       offsets[s + 1] = offsets[s] + T.end(T.in_turn(s)) - T.begin(T.in_turn(s));
     std::int64_t const entries = offsets[rows];
-    made.rows_ = made.right_ = indices(rows);
-    made.columns_ = indices(entries);
-    made.sources_ = indices(entries);
-    made.diagonal_sources_ = indices(has_diagonal ? rows : 0);
-    made.values_ = allocate<Scalar>(exec, "Solder::triangular::values", entries);
-    made.inverse_ = allocate<Scalar>(exec, "Solder::triangular::inverse", has_diagonal ? rows : 0);
+    made.hold(exec, rows, entries, has_diagonal);
     made.begin_ = on_device(exec, std::vector{0, rows});
     made.first_ = on_device(exec, std::vector{0, 1});
     made.needs_begin_ = on_device(exec, std::vector{0, 0});
@@ -348,6 +332,20 @@ class Scheduled {
 
   std::int32_t strands() const {
     return std::max(0, static_cast<std::int32_t>(first_.extent(0)) - 1);
+  }
+
+  static Indices indices(Exec const& exec, std::int64_t size) {
+    return allocate<std::int32_t>(exec, "Solder::triangular::pattern", size);
+  }
+  /// \brief Allocates what rows and entries have, except the offsets.
+  void hold(Exec const& exec, std::int32_t rows, std::int64_t entries, bool has_diagonal) {
+    std::int32_t const diagonals = has_diagonal ? rows : 0;
+    rows_ = right_ = indices(exec, rows);
+    columns_ = indices(exec, entries);
+    sources_ = indices(exec, entries);
+    diagonal_sources_ = indices(exec, diagonals);
+    values_ = allocate<Scalar>(exec, "Solder::triangular::values", entries);
+    inverse_ = allocate<Scalar>(exec, "Solder::triangular::inverse", diagonals);
   }
 
   /// \brief On hosts: finds out whether more than nine of ten rows need the one that is solved
