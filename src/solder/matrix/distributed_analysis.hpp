@@ -124,7 +124,7 @@ struct OwnFacts {
     for (std::int32_t const j : of.columns)
       if (j < n) ++begins[std::size_t(j) + 1];
     std::partial_sum(begins.begin(), begins.end(), begins.begin());
-    std::vector<std::int32_t> with(std::size_t(begins[n]));
+    std::vector<std::int32_t> with(static_cast<std::size_t>(begins[n]));
     std::vector<std::int64_t> at(begins.begin(), begins.end() - 1);
     for (std::int32_t i = 0; i < of.rows; ++i)
       for (auto k = of.row_offsets[i]; k < of.row_offsets[i + 1]; ++k)
