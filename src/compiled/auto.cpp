@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <set>
 #include <solder/core/allocate.hpp>
@@ -379,13 +380,20 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
         return &candidates_[k];
     return nullptr;
   }
+  bool is_cg() const { return chosen_.solver == "cg"; }
+  /// \brief Seconds that the next candidate promises to take. With the same M no other solver takes
+  /// fewer than CG, unless A is not definite, which CG finds out itself.
+  double promise_of(Candidate const& after) const {
+    bool const has_same = preconditioner_of(after) == preconditioner_of(chosen_);
+    return is_cg() && has_same ? std::numeric_limits<double>::infinity() : after.promise();
+  }
   /// \brief Begins an attempt with what is set up.
   /// \param in_peace it is not given up for the next one
   void begin_attempt(bool in_peace, bool is_one) {
     Candidate const* const after = in_peace ? nullptr : following();
     double const spent = is_kept_ ? 0 : chosen_.setup;
-    watch_->begin_attempt(spent, chosen_.iteration, after == nullptr ? 0 : after->promise(), is_one,
-                          chosen_.judged_from);
+    watch_->begin_attempt(spent, chosen_.iteration, after == nullptr ? 0 : promise_of(*after),
+                          is_one, chosen_.judged_from, is_cg());
     if (after != nullptr && chosen_.is_trial && !is_kept_)
       watch_->put_on_trial(
           chosen_.iteration,
@@ -398,7 +406,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
             Candidate const& other = best == nullptr ? *next : *best;
             return std::max(other.setup - spent, other.promise_at(plain) / 2);
           },
-          most_plain_iterations(all_rows()), chosen_.judged_from);
+          most_plain_iterations(all_rows()), chosen_.judged_from, is_cg());
   }
 
   /// \brief Goes through the candidates until one has solved.
@@ -414,7 +422,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     if (is_one) reserve();
     std::vector<Report> total;
     given_up_.clear();
-    best_report_.reset();
+    best_residual_.reset();
+    x_by_.clear();
     double setups = 0;  // in this solve
     std::string const failed = is_kept_ ? same_as(chosen_) : "";
     bool in_peace = !is_one || !tries_more || (is_kept_ && (won_in_peace_ || is_proven_));
@@ -434,6 +443,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       Report const worst = worst_of(reports);
       watch_->end_attempt(worst.iterations);
       note(worst);
+      note_makers(reports);
       if (worst.reason == Reason::breakdown && worst.iterations == 0) know_unusable();
       add(total, reports);
       if (worst.reason == Reason::converged) {
@@ -477,17 +487,17 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (is_one && !helps) restore(x);
       is_helped |= is_one && helps;
     }
-    if (total.front().reason != Reason::converged && best_report_) take_best(x, total.front());
-    for (Report& report : total) {
-      report.setup_seconds += setups;
-      explain_end(report);
-      report.attempts = attempts_;
+    if (total.front().reason != Reason::converged && best_residual_) take_best(x, total.front());
+    for (std::size_t c = 0; c < total.size(); ++c) {
+      total[c].setup_seconds += setups;
+      explain_end(total[c], x_by_[c]);
+      total[c].attempts = attempts_;
     }
     attempts_.clear();
     return total;  // where the last could not be set up, the next solve begins anew
   }
   /// \brief The report of the first that has not converged, else of the one with the most
-  /// iterations; but with the time of all and, where all have converged, the largest residual.
+  /// iterations; but with the time and the largest residual of all.
   static Report worst_of(std::vector<Report> const& reports) {
     auto const failed = std::find_if(reports.begin(), reports.end(), [](Report const& report) {
       return report.reason != Reason::converged;
@@ -497,14 +507,14 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
         [](Report const& a, Report const& b) { return a.iterations < b.iterations; });
     Report worst = failed != reports.end() ? *failed : *longest;
     worst.solve_seconds = 0;
+    double& largest = worst.true_relative_residual;
     for (std::size_t c = 0; c < reports.size(); ++c) {
       Report const& each = reports[c];
       // Those that were solved together have the same time, that of all.
       if (c == 0 || each.solve_seconds != reports[c - 1].solve_seconds)
         worst.solve_seconds += each.solve_seconds;
-      if (failed == reports.end())
-        worst.true_relative_residual =
-            std::max(worst.true_relative_residual, each.true_relative_residual);
+      if (!std::isnan(largest) && !(each.true_relative_residual <= largest))
+        largest = each.true_relative_residual;
     }
     return worst;
   }
@@ -531,12 +541,20 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       now.history = std::move(before.history);
     }
   }
+  /// \brief Notes whose x stands there after an attempt.
+  void note_makers(std::vector<Report> const& reports) {
+    x_by_.resize(reports.size());
+    for (std::size_t c = 0; c < reports.size(); ++c)
+      if (!reports[c].kept_guess) x_by_[c] = chosen_.name();
+  }
   /// \brief Says why a solve has not converged, and whose x it gives back.
-  void explain_end(Report& report) const {
+  /// \param x_by the candidate whose x it is; empty: x is the guess
+  void explain_end(Report& report, std::string const& x_by) const {
     if (report.reason == Reason::converged) return;
     report.is_singular = analysis_.unmatched_rows > 0;
+    report.kept_guess = x_by.empty();
     if (auto const guess = report.detail.find(Impl::x_is_the_guess);
-        !best_by_.empty() && guess != std::string::npos)  // x is another one's
+        !x_by.empty() && guess != std::string::npos)  // the last one's guess is another one's x
       report.detail.erase(guess > 1 ? guess - 2 : 0);
     if (watch_->verdict() == Watch::Verdict::limit) report.reason = Reason::max_iterations;
     if (watch_->verdict() == Watch::Verdict::time) report.reason = Reason::stopped;
@@ -550,8 +568,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     }
     if (report.is_singular)
       report.detail = "A is " + why_singular(analysis_) + "; " + report.detail;
-    if (!best_by_.empty())
-      report.detail += "; x is that of " + best_by_ + ", which has the smallest residual";
+    if (!x_by.empty() && x_by != chosen_.name())
+      report.detail += "; x is that of " + x_by + ", which has the smallest residual";
   }
 
   // ---- Copies of x ----
@@ -560,26 +578,29 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   using Vector =
       Kokkos::View<Entry*, typename Exec::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-  void save(T const* x) { Impl::copy(exec_, guess_, Vector<T const>(x, rows())); }
-  void restore(T* x) { Impl::copy(exec_, Vector<T>(x, rows()), guess_); }
+  void save(T const* x) {
+    Impl::copy(exec_, guess_, Vector<T const>(x, rows()));
+    guess_by_ = x_by_;
+  }
+  void restore(T* x) {
+    Impl::copy(exec_, Vector<T>(x, rows()), guess_);
+    x_by_ = guess_by_;
+  }
   /// \brief Keeps the x of an attempt if its true residual is the smallest so far.
   void keep_best(T const* x, Report const& report) {
-    best_by_.clear();
     if (report.reason == Reason::converged || std::isnan(report.true_relative_residual)) return;
-    if (best_report_ && best_report_->true_relative_residual <= report.true_relative_residual)
-      return;
-    best_report_ = report;
-    best_report_->detail = chosen_.name();
+    if (best_residual_ && *best_residual_ <= report.true_relative_residual) return;
+    best_residual_ = report.true_relative_residual;
+    best_by_ = x_by_;
     Impl::copy(exec_, best_, Vector<T const>(x, rows()));
   }
   /// \brief Gives the best x back where the last one is worse.
   void take_best(T* x, Report& last) {
-    if (last.true_relative_residual <= best_report_->true_relative_residual) return;
+    if (last.true_relative_residual <= *best_residual_) return;
     Impl::copy(exec_, Vector<T>(x, rows()), best_);
     exec_.fence("Solder::auto: x is the best one");
-    last.true_relative_residual = best_report_->true_relative_residual;
-    last.kept_guess = best_report_->kept_guess;
-    best_by_ = best_report_->detail;
+    last.true_relative_residual = *best_residual_;
+    x_by_ = best_by_;
   }
 
   // ---- Batches ----
@@ -649,8 +670,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   Impl::DeviceArray<T, Exec> guess_, best_;  ///< of the attempt; of all
   std::int32_t reserved_rows_ = -1;          ///< of these; -1: there are none yet
   std::set<std::string> unusable_;           ///< preconditioners that cannot be applied
-  std::optional<Report> best_report_;        ///< of the best x; detail: whose it is
-  std::string best_by_;                      ///< whose x is given back in place of the last
+  std::optional<double> best_residual_;      ///< of the best x
+  /// The candidates that have made x, guess_ and best_, one for each column; empty: it is the
+  /// guess of the solve.
+  std::vector<std::string> x_by_, guess_by_, best_by_;
   std::shared_ptr<Made> for_batch_;
   std::string batch_by_;
 };

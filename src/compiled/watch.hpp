@@ -27,6 +27,10 @@ namespace Solder::Compiled {
 /// times the promise. It is not judged before three tenths of it. (On 93 matrices with ilu0, and
 /// ilut as the next one, this takes 0.97 of the time of waiting for all of it.)
 ///
+/// CG reduces the error's energy norm, and its residual may stay above the guess's until shortly
+/// before the end. As long as it does, it tells nothing, and CG may cost all of the promise. Then
+/// the rate is that of the last quarter of the iterations, beside the quarter before.
+///
 /// A candidate that is on trial is judged sooner, and goes on as long as the rest, at that rate,
 /// costs no more than what is allowed for so many iterations: see begin_trial().
 class Haste {
@@ -40,9 +44,11 @@ class Haste {
   /// \param next those that the next candidate promises to take; 0: never in haste
   /// \param tolerance the relative residual that is wanted; 0: never in haste
   /// \param least iterations before it can be judged
+  /// \param is_cg see above
   void begin(double spent, double iteration, double next, double tolerance,
-             int least = least_iterations) {
+             int least = least_iterations, bool is_cg = false) {
     least_ = least;
+    is_cg_ = is_cg;
     spent_ = spent;
     iteration_ = iteration;
     next_ = next;
@@ -50,14 +56,15 @@ class Haste {
     allowed_ = {};
     rest_ = 0;
     best_.clear();
+    heard_.clear();
   }
   /// \brief Begins a candidate that is on trial.
   /// \param allowed (left, spent): seconds that it may still take if it needs `left` more
   /// iterations and has taken `spent` seconds
   /// \param most iterations that it is thought to take, however slow it is at first
   void begin_trial(double iteration, Allowed allowed, double most, double tolerance,
-                   int least = least_iterations) {
-    begin(0, iteration, 1, tolerance, least);
+                   int least = least_iterations, bool is_cg = false) {
+    begin(0, iteration, 1, tolerance, least, is_cg);
     allowed_ = std::move(allowed);
     most_ = most;
   }
@@ -68,13 +75,15 @@ class Haste {
     double const before = best_.empty() ? infinity : best_.back();
     best_.resize(std::size_t(std::max(iteration, 0)) + 1, before);
     best_.back() = std::isnan(logarithm) ? before : std::min(before, logarithm);
+    heard_.resize(best_.size(), infinity);
+    if (!std::isnan(logarithm)) heard_.back() = logarithm;
     if (iteration < least_) return false;
     double const cost = spent_ + iteration * iteration_;
     if (allowed_) {
       rest_ = std::min(rest(iteration), std::max(most_, double(iteration)));
       return rest_ * iteration_ > allowed_(rest_, cost);
     }
-    if (cost < judged_from * next_) return false;
+    if (cost < (is_above_guess(iteration) ? 1 : judged_from) * next_) return false;
     rest_ = rest(iteration);
     double const missing = std::max(1.0, next_ / cost);
     return rest_ * iteration_ > next_ * missing * missing;
@@ -99,19 +108,31 @@ class Haste {
   static constexpr double infinity = std::numeric_limits<double>::infinity();
   static constexpr double judged_from = 0.3;  ///< share of what the next one promises
 
+  /// \brief Whether CG has not come below the residual of the guess by then.
+  bool is_above_guess(int iteration) const {
+    return is_cg_ && best_[std::size_t(iteration)] >= best_.front();
+  }
   double rest(int iteration) const {
-    int const window = iteration / 2;
-    double const won = best_[std::size_t(iteration - window)] - best_.back();
-    double const to_go = best_.back() - std::log(tolerance_);
+    int window = iteration / 2;
+    double before = best_[std::size_t(iteration - window)], now = best_.back();
+    if (is_above_guess(iteration - window)) {
+      auto const middle = heard_.end() - window / 2;
+      before = *std::min_element(middle - window / 2, middle);
+      now = *std::min_element(middle, heard_.end());
+      window /= 2;
+    }
+    double const won = before - now, to_go = now - std::log(tolerance_);
     if (to_go <= 0) return 0;
     return won > 0 ? to_go * window / won : infinity;
   }
 
   double spent_ = 0, iteration_ = 0, next_ = 0, tolerance_ = 0, rest_ = 0;
-  int least_ = 0;             ///< iterations before it can be judged
-  Allowed allowed_;           ///< of a trial
-  double most_ = 0;           ///< iterations of a trial
-  std::vector<double> best_;  ///< logarithms of the least residual up to each iteration
+  int least_ = 0;  ///< iterations before it can be judged
+  bool is_cg_ = false;
+  Allowed allowed_;  ///< of a trial
+  double most_ = 0;  ///< iterations of a trial
+  /// Logarithms of the least residual up to each iteration, and of each one's; infinite: unknown.
+  std::vector<double> best_, heard_;
 };
 
 /// \brief The monitor of auto's candidates. It tells the user's monitor what all of them have done
@@ -135,17 +156,18 @@ class Watch {
   }
   /// \brief Begins a candidate; see Haste. With several right-hand sides, which may be solved one
   /// after another, each candidate has all iterations.
+  /// \param next as for Haste; infinite: there is another one, which promises no less time
   void begin_attempt(double spent, double iteration, double next, bool is_one,
-                     int least = Haste::least_iterations) {
+                     int least = Haste::least_iterations, bool is_cg = false) {
     verdict_ = Verdict::none;
     is_one_ = is_one;
     // A candidate that is not the last leaves half of the iterations to the others.
     half_ = is_one && next > 0 ? std::max((most_ - iterations_) / 2, 1000) : most_;
-    haste_.begin(spent, iteration, is_one ? next : 0, tolerance_, least);
+    haste_.begin(spent, iteration, is_one ? next : 0, tolerance_, least, is_cg);
   }
   /// \brief Puts the candidate that was begun on trial; see Haste.
-  void put_on_trial(double iteration, Haste::Allowed allowed, double most, int least) {
-    haste_.begin_trial(iteration, std::move(allowed), most, tolerance_, least);
+  void put_on_trial(double iteration, Haste::Allowed allowed, double most, int least, bool is_cg) {
+    haste_.begin_trial(iteration, std::move(allowed), most, tolerance_, least, is_cg);
   }
   /// \brief As the monitor of a candidate.
   void listen(Progress const& progress) {

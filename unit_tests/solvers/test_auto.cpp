@@ -274,6 +274,27 @@ TEST_F(Auto, GivesTheBestXBackWhereNoneHasSolved) {
   EXPECT_FALSE(contains(report.detail, "x is the guess")) << report.detail;
 }
 
+/// The first candidate comes near enough for its x to be gone on from, and the second no nearer.
+TEST_F(Auto, SaysWhoseXALaterCandidateHasGivenBack) {
+  HostCsr<double> A = tridiagonal(40, -1, 2, -1);
+  A.values.front() = A.values.back() = 1;  // Neumann's Laplacian
+  std::vector<double> b(40, 0.01);         // which is not in its range
+  b.front() += 1;
+  b.back() -= 1;
+  auto const [report, x] =
+      solve(make_solver(exec, Matrix(exec, A),
+                        {{"candidates", "gmres+none bicgstab+none"}, {"max_iterations", 60}}),
+            b);
+  ASSERT_EQ(report.attempts.size(), 2u) << report;
+  double const first = report.attempts[0].true_relative_residual;
+  EXPECT_LT(first, 0.1);
+  EXPECT_EQ(report.true_relative_residual, first);
+  EXPECT_NEAR(residual(A, b, x), first, 1e-6);
+  EXPECT_FALSE(report.kept_guess) << report;
+  EXPECT_FALSE(contains(report.detail, "x is the guess")) << report;
+  EXPECT_TRUE(contains(report.detail, "x is that of gmres+none")) << report;
+}
+
 TEST_F(Auto, RefusesCandidatesThatThereAreNotBeforeItLooksAtA) {
   try {
     Solder::Compiled::read_solver(
@@ -444,7 +465,9 @@ TEST_F(Auto, SolvesAlikeWhatItHasSolved) {
       for (int repeat = 0; repeat < 2; ++repeat)
         EXPECT_EQ(solve(solver, b).report.history, second.history);
     }
-  if (is_host) EXPECT_GT(helped, 0);
+  if (is_host) {
+    EXPECT_GT(helped, 0);
+  }
 }
 
 TEST_F(Auto, LeavesOneOfTheTwoToTheUser) {
@@ -663,14 +686,19 @@ TEST_F(Advice, OfABreakdown) {
 TEST_F(Advice, OfAToleranceBeyondRounding) {
   HostCsr<double> A = Solder::fem_poisson_2d<double>(20);
   auto const b = random_vector<double>(A.rows, 3);
-  Report const report = by(A, {{"name", "cg"}, {"tolerance", 1e-18}}, b);
-  ASSERT_EQ(report.reason, Reason::stagnated) << report;
-  std::string const text = advice(report), above = "a tolerance above ";
-  ASSERT_TRUE(contains(text, above)) << text;
-  double const tolerance = std::stod(text.substr(text.find(above) + above.size()));
-  EXPECT_GT(tolerance, 1e-18);
-  EXPECT_LT(tolerance, 1e-10);
-  EXPECT_EQ(by(A, {{"name", "cg"}, {"tolerance", tolerance}}, b).reason, Reason::converged);
+  auto const check = [&](std::string const& name, double tolerance, Reason reason) {
+    Report const report = by(A, {{"name", name}, {"tolerance", tolerance}}, b);
+    ASSERT_EQ(report.reason, reason) << report;
+    std::string const text = advice(report), above = "a tolerance above ";
+    ASSERT_TRUE(contains(text, above)) << text;
+    double const other = std::stod(text.substr(text.find(above) + above.size()));
+    EXPECT_GT(other, tolerance);
+    EXPECT_LT(other, 1e-10);
+    EXPECT_EQ(by(A, {{"name", name}, {"tolerance", other}}, b).reason, Reason::converged) << name;
+  };
+  check("cg", 1e-18, Reason::stagnated);
+  check("idr", 1e-300,
+        Reason::breakdown);  // what the squares of its residuals come to is no number
 }
 
 /// Another tolerance may lead to other candidates, so twice what was reached is asked for.

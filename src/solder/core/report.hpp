@@ -186,6 +186,7 @@ struct SetupReport {
   std::vector<std::int32_t> level_rows;      ///< of a multigrid hierarchy, the finest level first
   std::vector<std::int64_t> level_nonzeros;  ///< of the same levels
   std::string interpolation;  ///< of multigrid: the one that was taken, never auto; empty: none
+  std::string ordering;       ///< of an elimination: the one that was taken, never auto; or empty
   std::string schedule;       ///< of triangular solves, of L and of U, or "jacobi"; empty: none
 };
 
@@ -268,9 +269,9 @@ inline std::string advice(Report const& report) {
   std::string const automatic = "the solver auto, which tries several";
   bool const is_far = !(report.true_relative_residual < 1e-3);
   bool const may_be_singular =
-      report.reason == Reason::breakdown || report.reason == Reason::indefinite_matrix ||
+      report.reason == Reason::indefinite_matrix ||
       report.reason == Reason::indefinite_preconditioner || report.reason == Reason::diverged ||
-      (report.reason == Reason::stagnated && is_far);
+      (is_far && (report.reason == Reason::breakdown || report.reason == Reason::stagnated));
   if (!report.attempts.empty() && may_be_singular) {
     auto const all_have = [&](std::string Attempt::*name) {
       return std::all_of(report.attempts.begin(), report.attempts.end(), [&](Attempt const& each) {
@@ -282,11 +283,19 @@ inline std::string advice(Report const& report) {
              "is singular, only some b have a solution";
     return "A may be singular and b not in its range; otherwise scale its rows and columns";
   }
+  auto const nearest = [&] {
+    std::string const ask = "ask for a tolerance above ";
+    if (report.attempts.empty()) return ask + Impl::rounded_up(report.true_relative_residual);
+    // With another tolerance other candidates may follow, which end near this one.
+    return "no candidate came nearer to a solution: " + ask +
+           Impl::rounded_up(2 * report.true_relative_residual);
+  };
   switch (report.reason) {
     case Reason::max_iterations:
       if (!report.attempts.empty()) return "allow more iterations, or ask for a larger tolerance";
       return "allow more iterations, or take a stronger preconditioner, or " + automatic;
     case Reason::breakdown:
+      if (!is_far) return nearest() + ", or take another method or preconditioner";
       return "take another method or preconditioner, or " + automatic;
     case Reason::indefinite_matrix:
       return "cg does not suit this A: take gmres, bicgstab or idr, or " + automatic;
@@ -299,11 +308,8 @@ inline std::string advice(Report const& report) {
              "; if A is singular, only some b have a solution";
     case Reason::stagnated:
       if (!is_far && report.attempts.empty())
-        return "rounding allows no smaller residual: ask for a tolerance above " +
-               Impl::rounded_up(report.true_relative_residual);
-      if (!is_far)  // with another tolerance other candidates may follow, which end near this one
-        return "no candidate came nearer to a solution: ask for a tolerance above " +
-               Impl::rounded_up(2 * report.true_relative_residual);
+        return "rounding allows no smaller residual: " + nearest();
+      if (!is_far) return nearest();
       return "take another preconditioner, a longer restart of gmres, or " + automatic +
              "; if A is singular, only some b have a solution";
     case Reason::nonsymmetric_matrix:  // whose detail names the solvers for such an A

@@ -356,7 +356,7 @@ std::vector<Report> Solve<Exec, Scalar>::finished(std::vector<Report> reports, S
     any = true;
     worse |= std::uint32_t(1) << k % most_columns;
     if (!report.detail.empty()) report.detail += "; ";
-    report.detail += std::string(x_is_the_guess) + number_text(report.true_relative_residual);
+    report.detail += std::string(x_is_the_guess) + rounded_text(report.true_relative_residual);
     report.true_relative_residual = report.guess_relative_residual;
   }
   if (any && batch_ != nullptr)
